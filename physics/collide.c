@@ -1,0 +1,4 @@
+#include "physics/stages.h"
+
+SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+

@@ -1,0 +1,66 @@
+// Reductions over the lanes of a world. Item i always belongs to virtual lane i % SN_VLANES, and
+// the SN_VLANES partial results are combined by one fixed binary tree.
+#include "physics/lane.h"
+
+SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
+  sn_real *part = lane->shared->part;
+  SN_FOR(k, SN_VLANES) {
+    sn_real s = 0;
+    for (int i = k; i < n; i += SN_VLANES) s += x[i];
+    part[k] = s;
+  }
+  SN_SYNC(lane);
+  for (int width = SN_VLANES / 2; width > 0; width /= 2) {
+    SN_FOR(k, width) part[k] += part[k + width];
+    SN_SYNC(lane);
+  }
+  const sn_real total = part[0];
+  SN_SYNC(lane);
+  return total;
+}
+
+SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n) {
+  sn_real *part = lane->shared->part;
+  SN_FOR(k, SN_VLANES) {
+    sn_real s = (sn_real)INFINITY;
+    for (int i = k; i < n; i += SN_VLANES) s = sn_min(s, x[i]);
+    part[k] = s;
+  }
+  SN_SYNC(lane);
+  sn_real best = part[0];
+  for (int k = 1; k < SN_VLANES; ++k) best = sn_min(best, part[k]);
+  SN_SYNC(lane);
+  return best;
+}
+
+SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
+  int *part = lane->shared->ipart;
+  const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
+  SN_FOR(k, SN_VLANES) {
+    int s = 0;
+    for (int i = k * chunk; i < sn_mini(n, (k + 1) * chunk); ++i) s += count[i];
+    part[k] = s;
+  }
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    int s = 0;
+    for (int k = 0; k < SN_VLANES; ++k) {
+      const int c = part[k];
+      part[k] = s;
+      s += c;
+    }
+    part[SN_VLANES] = s;
+  }
+  SN_SYNC(lane);
+  SN_FOR(k, SN_VLANES) {
+    int s = part[k];
+    for (int i = k * chunk; i < sn_mini(n, (k + 1) * chunk); ++i) {
+      const int c = count[i];
+      count[i] = s;
+      s += c;
+    }
+  }
+  const int total = part[SN_VLANES];
+  SN_SYNC(lane);
+  return total;
+}

@@ -1,0 +1,53 @@
+// Lanes: one world is stepped by one group of lanes. On the CPU that is one thread,
+// on the GPU one block, and in the `lanes` test build several host threads.
+//
+// A stage loops over independent items with SN_FOR, separates phases with SN_SYNC,
+// reduces with sn_sum / sn_min / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
+// the reductions must be reached by all lanes (lane-uniform control flow). The order of
+// additions in a reduction depends on n alone, so any number of lanes is bit-equal to one.
+//
+// By convention the parameter that carries the lane is named `lane`.
+#ifndef SINEW_PHYSICS_LANE_H_
+#define SINEW_PHYSICS_LANE_H_
+
+#include "physics/real.h"
+
+#define SN_VLANES 32  // width of the reduction tree, whatever the number of real lanes
+
+// Memory that the lanes of one world share for reductions.
+typedef struct SnLaneShared {
+  sn_real part[SN_VLANES];
+  int ipart[SN_VLANES + 1];
+} SnLaneShared;
+
+typedef struct SnLane {
+  int id;                // index of this lane, 0 <= id < n
+  int n;                 // number of lanes of this world
+  SnLaneShared *shared;  // one per world
+  void *team;            // barrier of the lanes build, else NULL
+} SnLane;
+
+#if defined(__CUDACC__)
+#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
+#define SN_SYNC(lane) __syncthreads()
+#elif defined(SN_LANES)
+// Waits for all lanes of the team; on time-out reports file and line and stops the test.
+void sn_lane_barrier(SnLane *lane, const char *file, int line);
+#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
+#define SN_SYNC(lane) sn_lane_barrier((lane), __FILE__, __LINE__)
+#else
+#define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
+#define SN_SYNC(lane) ((void)(lane))
+#endif
+
+// The statement that follows runs on one lane only. No sync is implied.
+#define SN_ONE(lane) if ((lane)->id == 0)
+
+// Sum of x[0..n). All lanes get the same value. x must be complete (SN_SYNC before).
+SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
+// Smallest of x[0..n); +infinity when n is 0.
+SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n);
+// Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.
+SN_FUNC int sn_compact(SnLane *lane, int *count, int n);
+
+#endif

@@ -1,0 +1,4 @@
+#include "physics/stages.h"
+
+SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+
