@@ -1,0 +1,24 @@
+// The engine as device code: one unit that includes the text of every stage.
+// The kernel below is the whole step of a world by one block; it keeps the compiler from dropping
+// the stages and is what a rollout kernel loops over.
+extern "C++" {
+#include "physics/lane.c"
+#include "physics/kinematics.c"
+#include "physics/inertia.c"
+#include "physics/tendon.c"
+#include "physics/actuation.c"
+#include "physics/collide.c"
+#include "physics/bias.c"
+#include "physics/passive.c"
+#include "physics/constraint.c"
+#include "physics/solver.c"
+#include "physics/integrate.c"
+#include "physics/step.c"
+}
+
+// Steps world blockIdx.x once. model and worlds lie in device memory, the lanes are the threads of the block.
+extern "C" __global__ void sn_step_kernel(const SnModel *model, SnWorld *worlds) {
+  __shared__ SnLaneShared shared;
+  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr};
+  sn_step(model, worlds + blockIdx.x, &lane);
+}

@@ -1,0 +1,75 @@
+#include "tests/harness/lanes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_LANES = 64, TIMEOUT_SECONDS = 30 };
+
+typedef struct Team {
+  pthread_mutex_t mutex;
+  pthread_cond_t cond;
+  int n, waiting;
+  unsigned generation;
+  SnLaneShared shared;
+} Team;
+
+typedef struct Start {
+  SnLane lane;
+  SnLaneBody *body;
+  void *arg;
+} Start;
+
+#ifdef SN_LANES
+// A barrier that is not passed in time means that some lane took another path.
+static void report_stuck(const SnLane *lane, const char *file, int line) {
+  fprintf(stderr, "lane %d of %d waits for ever at %s:%d: not all lanes reach this barrier\n", lane->id, lane->n, file, line);
+  _exit(1);
+}
+
+void sn_lane_barrier(SnLane *lane, const char *file, int line) {
+  Team *team = lane->team;
+  if (lane->n == 1) return;
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += TIMEOUT_SECONDS;
+  pthread_mutex_lock(&team->mutex);
+  const unsigned generation = team->generation;
+  if (++team->waiting == team->n) {
+    team->waiting = 0;
+    ++team->generation;
+    pthread_cond_broadcast(&team->cond);
+  }
+  while (generation == team->generation)
+    if (pthread_cond_timedwait(&team->cond, &team->mutex, &limit) != 0 && generation == team->generation)
+      report_stuck(lane, file, line);
+  pthread_mutex_unlock(&team->mutex);
+}
+#endif
+
+static void *run_lane(void *p) {
+  Start *start = p;
+  start->body(&start->lane, start->arg);
+  return NULL;
+}
+
+void sn_lanes_run(int n, SnLaneBody *body, void *arg) {
+#ifndef SN_LANES
+  assert(n == 1);
+#endif
+  assert(n >= 1 && n <= MAX_LANES);
+  Team team = {.n = n};
+  pthread_t thread[MAX_LANES];
+  Start start[MAX_LANES];
+  pthread_mutex_init(&team.mutex, NULL);
+  pthread_cond_init(&team.cond, NULL);
+  for (int i = 0; i < n; ++i) {
+    start[i] = (Start){.lane = {.id = i, .n = n, .shared = &team.shared, .team = &team}, .body = body, .arg = arg};
+    if (pthread_create(&thread[i], NULL, run_lane, &start[i]) != 0) abort();
+  }
+  for (int i = 0; i < n; ++i) pthread_join(thread[i], NULL);
+  pthread_cond_destroy(&team.cond);
+  pthread_mutex_destroy(&team.mutex);
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds and runs every test of sinew.
+#
+#   tests/run.sh                  everything
+#   tests/run.sh --setup          install what is missing, then stop
+#   tests/run.sh --list           the parts and what each one does
+#   tests/run.sh release lanes    only these parts
+#
+# Each part prints its duration; the last line counts the parts.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=clients/setup.sh
+. clients/setup.sh
+
+JOBS=$(nproc)
+PARTS="style release asan tsan float lanes nvcc arm64 demo"
+
+part_style_text="formatting, layers, house rules (no build)"
+part_style() { tests/style.sh; }
+
+part_release_text="release build, all tests"
+part_release() { build release && run_tests release; }
+
+part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones"
+part_asan() { build asan && run_tests asan -LE long; }
+
+part_tsan_text="thread sanitizer over physics, planner and mailboxes"
+part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^(physics|planner)/|mailbox"; }
+
+part_float_text="float build of the engine and the planner"
+part_float() { build float && run_tests float -R "^(physics|planner)/"; }
+
+part_lanes_text="several host threads as the lanes of one world, under the thread sanitizer"
+part_lanes() { build lanes && TSAN_OPTIONS="halt_on_error=1" run_tests lanes -R "^lanes/"; }
+
+part_nvcc_text="physics and the planner's shared code through nvcc; no doubles in the float PTX"
+part_nvcc() { tests/nvcc.sh; }
+
+part_arm64_text="cross-compile for arm64 (nothing runs)"
+part_arm64() { tests/cross_arm64.sh; }
+
+part_demo_text="clients/demo.sh, short, both tasks"
+part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --seconds 0.2; }
+
+# shellcheck disable=SC2086  # the list is split on purpose
+setup() { sinew_setup && sinew_install_packages $SINEW_PACKAGES_TEST; }
+build() { cmake --preset "$1" >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
+run_tests() {
+  local preset=$1
+  shift
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$JOBS" --timeout 600 "$@"
+}
+
+list_parts() {
+  local part text
+  for part in $PARTS; do
+    text=part_${part}_text
+    printf '  %-8s %s\n' "$part" "${!text}"
+  done
+}
+
+main() {
+  local part passed=0 failed=0 started wanted=$PARTS
+  case "${1:-}" in
+    --setup) setup; return ;;
+    --list) list_parts; return ;;
+    --help | -h) sed -n '2,9s/^# \{0,1\}//p' tests/run.sh; list_parts; return ;;
+    -*) echo "tests/run.sh: unknown option $1; see --help" >&2; return 2 ;;
+    "") ;;
+    *) wanted=$* ;;
+  esac
+  for part in $wanted; do
+    declare -F "part_$part" >/dev/null || { echo "tests/run.sh: no part '$part'; see --list" >&2; return 2; }
+  done
+  setup
+  for part in $wanted; do
+    local text=part_${part}_text
+    printf '\n=== %s: %s\n' "$part" "${!text}"
+    started=$SECONDS
+    # A subshell of its own keeps `set -e` in force inside the part.
+    if (exec bash -c "set -euo pipefail; PART_ONLY=1; . tests/run.sh; part_$part"); then
+      passed=$((passed + 1))
+      printf '=== %s passed in %d s\n' "$part" $((SECONDS - started))
+    else
+      failed=$((failed + 1))
+      printf '=== %s FAILED after %d s\n' "$part" $((SECONDS - started))
+    fi
+  done
+  printf '\n%d passed, %d failed\n' "$passed" "$failed"
+  [ "$failed" = 0 ]
+}
+
+[ -n "${PART_ONLY:-}" ] || main "$@"

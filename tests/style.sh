@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Checks that need no build: formatting, which folder may include what, and house rules.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Reads complaints from standard input and notes that there were some (pipelines run in subshells,
+# hence the file).
+bad=$(mktemp)
+trap 'rm -f "$bad"' EXIT
+complain() { sed "s|^|style: $1: |" | head -40 | tee -a "$bad"; }
+
+sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
+
+# Formatting.
+# shellcheck disable=SC2086
+clang-format --dry-run $sources 2>&1 | grep -E 'warning|error' | sed 's/: warning.*//' | cut -d: -f1 | sort | uniq -c |
+  grep . | complain "not as clang-format wants it (lines, file)" || true
+
+# Layers: each folder may include these folders of ours.
+allowed() {
+  case $1 in
+    physics) echo 'physics' ;;
+    planner) echo 'physics|planner' ;;
+    cuda) echo 'physics|planner|cuda' ;;
+    proto) echo 'proto' ;;
+    daemon) echo 'physics|planner|proto|daemon' ;;
+    clients) echo 'proto|clients' ;;
+    tests) echo 'physics|planner|cuda|proto|daemon|clients|tests' ;;
+  esac
+}
+# Named exceptions of the layer table: the checker, the benchmark and the plant.
+clients_exceptions='^clients/(check|bench|plant|mujoco)[a-z_]*\.[ch]:'
+for folder in physics planner cuda proto daemon clients tests; do
+  grep -HnE '^#include "' $(echo "$sources" | grep "^$folder/") /dev/null |
+    grep -vE "#include \"($(allowed $folder))/" | grep -vE '#include "[a-z_]*\.pb-c\.h"' |
+    { if [ $folder = clients ]; then grep -vE "$clients_exceptions" || true; else cat; fi; } |
+    grep . | complain "include across layers" || true
+done
+
+# MuJoCo, libccd: only where the design names them.
+grep -HnE '#include <mujoco/' $(echo "$sources" | grep -E '^(physics|planner|cuda|proto|daemon|clients)/') /dev/null |
+  grep -vE '^physics/import_[a-z]+\.[ch]:|^daemon/import_main\.c:' | grep -vE "$clients_exceptions" |
+  grep . | complain "MuJoCo outside importer, checker, benchmark and plant" || true
+grep -HnE '#include <ccd/' $(echo "$sources" | grep -vE '^tests/') /dev/null | grep -v '^physics/collide_convex.c:' |
+  grep . | complain "libccd outside collide_convex.c" || true
+
+# The libraries never print, exit or abort.
+grep -HnE '\b(printf|fprintf|puts|exit|_exit|abort|longjmp)\(' $(echo "$sources" | grep -E '^(physics|planner|proto)/') /dev/null |
+  grep -vE '^physics/import_main\.c:|^planner/[a-z_]*main\.c:|//.*(printf|exit|abort)' |
+  grep . | complain "a library prints or exits" || true
+
+# Top level as the design fixes it.
+git ls-files | cut -d/ -f1 | sort -u |
+  grep -vE '^(CMakeLists\.txt|daemon|planner|physics|cuda|proto|clients|tests|README\.md|LICENSE|CMakePresets\.json|\..*)$' |
+  grep . | complain "not on the top level's list" || true
+
+# No file that nobody finishes reading, no work left open, no machine's own paths.
+# shellcheck disable=SC2086
+wc -l $sources | awk '$1 > 800 && $2 != "total" {print $2 ": " $1 " lines"}' | grep . | complain "too long" || true
+grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources /dev/null | grep . | complain "unfinished work" || true
+git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
+
+[ -s "$bad" ] && exit 1
+echo "style: formatting, layers and house rules hold over $(echo "$sources" | wc -l) files"
