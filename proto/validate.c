@@ -1,0 +1,227 @@
+#include "proto/validate.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// A row: bounds of one field. For numbers min and max; for strings max bytes; for arrays max is of each entry and
+// count the most entries. Sub-messages have no row of their own: `presence` rows say which must be there.
+typedef struct Rule {
+  const char *message;  // name in the schema, without the package
+  const char *field;
+  double min, max;
+  size_t count;
+} Rule;
+
+#define REAL 1e10             // the engine's own bound on states (SN_MAXVAL)
+#define TIME 1e9              // [s], thirty years
+#define ID 18446744073709551615.0
+#define NUMBERS SN_WIRE_NUMBERS
+
+static const Rule rules[] = {
+  {"Request", "id", 0, ID, 0},
+  {"HelloRequest", "protocol", SN_PROTOCOL, SN_PROTOCOL, 0},
+  {"HelloRequest", "client", 0, SN_WIRE_NAME, 0},
+  {"DescribeModelRequest", "model", 1, SN_WIRE_NAME, 0},
+  {"LoadModelRequest", "model", 1, SN_WIRE_NAME, 0},
+  {"UnloadModelRequest", "model", 1, SN_WIRE_NAME, 0},
+  {"DescribeTaskRequest", "task", 1, SN_WIRE_NAME, 0},
+  {"OpenRequest", "task", 1, SN_WIRE_NAME, 0},
+  {"OpenRequest", "seed", 0, ID, 0},
+  {"PlannerSettings", "horizon", 1, 100000, 0},
+  {"PlannerSettings", "candidates", 1, 1000000, 0},
+  {"PlannerSettings", "iterations", 0, 1000000, 0},
+  {"PlannerSettings", "knots", 1, 100000, 0},
+  {"PlannerSettings", "interpolation", 1, 32, 0},
+  {"PlannerSettings", "noise", 1, 32, 0},
+  {"PlannerSettings", "noise_scale", 0, 1000, 0},
+  {"PlannerSettings", "tail", 1, 32, 0},
+  {"PlannerSettings", "max_velocity", 0, REAL, 0},
+  {"SessionSettings", "latency", 0, 10, 0},
+  {"SessionSettings", "lease", 0.1, 86400, 0},
+  {"SessionSettings", "time_to_live", 0.001, 86400, 0},
+  {"State", "time", -TIME, TIME, 0},
+  {"State", "qpos", -REAL, REAL, NUMBERS},
+  {"State", "qvel", -REAL, REAL, NUMBERS},
+  {"State", "act", -REAL, REAL, NUMBERS},
+  {"State", "mocap", -REAL, REAL, NUMBERS},
+  {"PlanRequest", "session", 1, ID, 0},
+  {"PlanRequest", "deadline", 0, 3600, 0},
+  {"PlanRequest", "want_states", 0, 1, 0},
+  {"PlanRequest", "iterations", 1, 1000000, 0},
+  {"PlanRequest", "candidates", 1, 1000000, 0},
+  {"Controls", "time", -TIME, TIME, NUMBERS},
+  {"Controls", "ctrl", -REAL, REAL, NUMBERS},
+  {"EvaluateRequest", "session", 1, ID, 0},
+  {"EvaluateRequest", "ctrl", -REAL, REAL, NUMBERS},
+  {"EvaluateRequest", "want_states", 0, 1, 0},
+  {"GetConfigRequest", "session", 1, ID, 0},
+  {"SetConfigRequest", "session", 1, ID, 0},
+  {"ResetRequest", "session", 1, ID, 0},
+  {"ResetRequest", "seed", 0, ID, 0},
+  {"CloseRequest", "session", 1, ID, 0},
+  {"StatisticsRequest", "session", 0, ID, 0},
+};
+
+// Sub-messages without which their message means nothing.
+static const struct {
+  const char *message, *field;
+} required[] = {{"PlanRequest", "state"}, {"EvaluateRequest", "state"}};
+
+static int refuse(SnWireError *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(SnWireError *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  err->code = SINEW__V1__ERROR__CODE__INVALID;
+  vsnprintf(err->text, sizeof err->text, format, args);
+  va_end(args);
+  return -1;
+}
+
+static const Rule *find_rule(const char *message, const char *field) {
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    if (!strcmp(rules[i].message, message) && !strcmp(rules[i].field, field)) return &rules[i];
+  return NULL;
+}
+
+static bool is_required(const char *message, const char *field) {
+  for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+    if (!strcmp(required[i].message, message) && !strcmp(required[i].field, field)) return true;
+  return false;
+}
+
+// Length of the UTF-8 sequence that starts at s, or 0: overlong forms, surrogates and control characters are refused.
+static int utf8_length(const unsigned char *s) {
+  if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+  int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+  for (int i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
+  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+  return n;
+}
+
+static int check_string(const Rule *r, const char *s, SnWireError *err) {
+  size_t n = s ? strlen(s) : 0;
+  if (n < (size_t)r->min || n > (size_t)r->max)
+    return refuse(err, "%s.%s has %zu bytes, allowed are %g to %g", r->message, r->field, n, r->min, r->max);
+  for (size_t i = 0; i < n;) {
+    int len = utf8_length((const unsigned char *)s + i);
+    if (len == 0)
+      return refuse(err, "%s.%s: byte %zu is no printable UTF-8 text", r->message, r->field, i);
+    i += (size_t)len;
+  }
+  return 0;
+}
+
+// index < 0: not an entry of an array.
+static int check_number(const Rule *r, double x, long index, SnWireError *err) {
+  if (x >= r->min && x <= r->max) return 0;
+  char at[32] = "";
+  if (index >= 0) snprintf(at, sizeof at, "[%ld]", index);
+  return refuse(err, "%s.%s%s is %g, allowed is %g to %g", r->message, r->field, at, x, r->min, r->max);
+}
+
+static int check_value(const Rule *r, const ProtobufCFieldDescriptor *f, const void *p, long index, SnWireError *err) {
+  switch (f->type) {
+    case PROTOBUF_C_TYPE_DOUBLE: return check_number(r, *(const double *)p, index, err);
+    case PROTOBUF_C_TYPE_UINT32: return check_number(r, *(const uint32_t *)p, index, err);
+    case PROTOBUF_C_TYPE_UINT64: return check_number(r, (double)*(const uint64_t *)p, index, err);
+    case PROTOBUF_C_TYPE_BOOL: return check_number(r, *(const protobuf_c_boolean *)p != 0, index, err);
+    case PROTOBUF_C_TYPE_STRING: return check_string(r, *(char *const *)p, err);
+    default: return refuse(err, "%s.%s is of a type that no request may have", r->message, r->field);
+  }
+}
+
+static int check_array(const Rule *r, const ProtobufCFieldDescriptor *f, const void *message, SnWireError *err) {
+  size_t n = *(const size_t *)((const char *)message + f->quantifier_offset);
+  const char *entries = *(char *const *)((const char *)message + f->offset);
+  size_t width = f->type == PROTOBUF_C_TYPE_STRING ? sizeof(char *) : f->type == PROTOBUF_C_TYPE_UINT32 ? 4 : 8;
+  if (n > r->count) return refuse(err, "%s.%s has %zu entries, at most %zu are allowed", r->message, r->field, n, r->count);
+  for (size_t i = 0; i < n; i++)
+    if (check_value(r, f, entries + i * width, (long)i, err)) return -1;
+  return 0;
+}
+
+// A member of a oneof that is not the one set shares its bytes with that one: it must not be read.
+static bool is_absent(const ProtobufCFieldDescriptor *f, const void *message) {
+  if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) return false;
+  return *(const uint32_t *)((const char *)message + f->quantifier_offset) != f->id;
+}
+
+int sn_validate(const ProtobufCMessage *message, SnWireError *err) {
+  const ProtobufCMessageDescriptor *d = message->descriptor;
+  for (unsigned i = 0; i < d->n_fields; i++) {
+    const ProtobufCFieldDescriptor *f = &d->fields[i];
+    if (is_absent(f, message)) continue;
+    const void *p = (const char *)message + f->offset;
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+      const ProtobufCMessage *sub = *(ProtobufCMessage *const *)p;
+      if (!sub && is_required(d->short_name, f->name)) return refuse(err, "%s.%s is missing", d->short_name, f->name);
+      if (sub && sn_validate(sub, err)) return -1;
+      continue;
+    }
+    const Rule *r = find_rule(d->short_name, f->name);
+    if (!r) return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
+    if (f->label == PROTOBUF_C_LABEL_REPEATED ? check_array(r, f, message, err) : check_value(r, f, p, -1, err)) return -1;
+  }
+  return 0;
+}
+
+static int check_table(const ProtobufCMessageDescriptor *d, SnWireError *err) {
+  for (unsigned i = 0; i < d->n_fields; i++) {
+    const ProtobufCFieldDescriptor *f = &d->fields[i];
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+      if (f->label == PROTOBUF_C_LABEL_REPEATED)
+        return refuse(err, "%s.%s: arrays of messages have no rule", d->short_name, f->name);
+      if (check_table(f->descriptor, err)) return -1;
+    } else if (!find_rule(d->short_name, f->name)) {
+      return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
+    }
+  }
+  return 0;
+}
+
+int sn_validate_table(SnWireError *err) { return check_table(&sinew__v1__request__descriptor, err); }
+
+// Twice the wire, for strings and alignment, and a fixed part for the structs of the messages themselves. Messages of
+// many tiny fields, which protobuf-c blows up to fifty times, do not fit: no valid request looks like that.
+size_t sn_arena_budget(size_t message_bytes) { return 2 * message_bytes + (256u << 10); }
+
+// The id of a message that could not be unpacked: field 1 is usually the first on the wire.
+static uint64_t salvage_id(const unsigned char *p, size_t n) {
+  uint64_t id = 0;
+  if (n < 2 || p[0] != 0x08) return 0;
+  for (size_t i = 1; i < n && i <= 10; i++) {
+    id |= (uint64_t)(p[i] & 0x7f) << (7 * (i - 1));
+    if (!(p[i] & 0x80)) return id;
+  }
+  return 0;
+}
+
+const Sinew__V1__Request *sn_request_read(SnArena *arena, const void *bytes, size_t size, uint64_t *id, SnWireError *err) {
+  *id = salvage_id(bytes, size);
+  sn_arena_reset(arena);
+  if (size == 0 || size > SN_WIRE_MESSAGE) {
+    refuse(err, "a message of %zu bytes; allowed are 1 to %d", size, SN_WIRE_MESSAGE);
+    err->code = SINEW__V1__ERROR__CODE__MALFORMED;
+    return NULL;
+  }
+  Sinew__V1__Request *request = sinew__v1__request__unpack(&arena->allocator, size, bytes);
+  if (!request) {
+    refuse(err, arena->exhausted ? "the message of %zu bytes needs more memory than a valid one of its size"
+                                 : "the %zu bytes are no sinew.v1.Request",
+           size);
+    err->code = SINEW__V1__ERROR__CODE__MALFORMED;
+    return NULL;
+  }
+  *id = request->id;
+  if (request->body_case == SINEW__V1__REQUEST__BODY__NOT_SET) {
+    refuse(err, "the request has no body that this version knows");
+    err->code = SINEW__V1__ERROR__CODE__MALFORMED;
+    return NULL;
+  }
+  return sn_validate(&request->base, err) ? NULL : request;
+}
