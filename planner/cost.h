@@ -1,0 +1,96 @@
+// Costs: a task bound to a model. An SnCost holds flat arrays of numbers only, so that the functions
+// which evaluate it compile for CPU and GPU.
+//
+// The cost of a plan u[0..H) from state x[0] at time t0, with time step h, is
+//
+//   J = 1/H sum_{t<H} sum_i weight_i n_i(r_i(x[t], u[t], t0 + t h)) + sum_i terminal_i n_i(r_i(x[H], t0 + H h))
+//
+// r_i is the residual of term i, n_i its norm. A running mean, so that J does not grow with the horizon and
+// keeps the unit of the terms. At x[H] no control acts: terms on controls and terms on sensors that
+// measure accelerations or forces have no terminal weight.
+#ifndef SINEW_PLANNER_COST_H_
+#define SINEW_PLANNER_COST_H_
+
+#include "physics/stages.h"
+#include "planner/task.h"
+
+// A task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success.
+// Items are the scalars, points or rotations that a term compares with its target.
+typedef struct SnCost {
+  int nterm, nall, nitem, nres, ntarget;
+  bool uses_sensors;         // a term reads sensordata
+  // per term (nall)
+  int *term_norm;            // SnNorm
+  int *term_item;            // first item; (nall + 1)
+  int *term_res;             // first entry of the residual; (nall + 1)
+  int *term_target;          // first entry in a row of `target`; (nall + 1)
+  sn_real *term_width;
+  sn_real *weight;           // live
+  sn_real *terminal;         // live
+  // per item (nitem)
+  int *item_type;            // SnItem
+  int *item_id;              // (nitem, 2) what is compared: addresses or objects, by type
+  int *item_other;           // (nitem, 2) target of the same type where item_target is -1
+  int *item_target;          // entry in a row of `target`, or -1
+  int *item_frame;           // body in whose frame the target is given, or -1
+  int *item_res;             // first entry of the residual
+  void *owner;               // host side: names, schedules; opaque
+} SnCost;
+
+// Sizes of a value (entry of a target) and of a residual, by item type.
+typedef enum SnItem {
+  SN_ITEM_SITE_POS, SN_ITEM_BODY_POS, SN_ITEM_GEOM_POS,        // 3, 3
+  SN_ITEM_SITE_QUAT, SN_ITEM_BODY_QUAT, SN_ITEM_GEOM_QUAT,     // 4, 3
+  SN_ITEM_DISTANCE,                                            // 1, 1
+  SN_ITEM_QPOS, SN_ITEM_QUAT, SN_ITEM_QVEL, SN_ITEM_ACT, SN_ITEM_CTRL, SN_ITEM_TENDON, SN_ITEM_SENSOR  // 1,1; QUAT 4,3
+} SnItem;
+
+// Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
+// contacts. NULL and err on failure. The caller frees with sn_model_free.
+SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err);
+
+// Resolves all names of the task in the model. NULL and err (every mistake, with its place in the task's
+// file) on failure. Free with sn_cost_free (NULL allowed). Targets captured at the start are zero until
+// sn_cost_capture.
+SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err);
+void sn_cost_free(SnCost *cost);
+
+// Name of term or measure i, 0 <= i < nall; its place in the task is task->term[i] or task->measure[i - nterm].
+const char *sn_cost_name(const SnCost *cost, int i);
+// Index of a term or measure by name, or -1.
+int sn_cost_find(const SnCost *cost, const char *name);
+
+// Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none), settled under
+// zero control for task->settle, time 0, controls 0. Host only; steps the world. SN_ERR_STATE when it diverges.
+SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err);
+
+// Controls of the task's initial plan, changed by the seed (0: none), into ctrl (nu).
+SnCode sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl, SnError *err);
+
+// Takes the targets that are fixed at the start from the world, which is in the initial state.
+void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane);
+
+// Changes the target of term i to a constant (n entries, in the target's frame), or back to the task's own
+// with n = 0. SN_ERR_ARGUMENT names the size that is allowed. Not while a rollout runs.
+SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err);
+// Changes the weights of term i < nterm; both must be finite and at least 0.
+SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, SnError *err);
+
+// Entries of a target row of term i (values, not residuals) and its current value at time t into value[].
+int sn_cost_target_size(const SnCost *cost, int i);
+void sn_cost_target(const SnCost *cost, int i, double t, double *value);
+
+// Rows of targets for the times t0 + k h, 0 <= k < rows, into table (rows, ntarget). Host only: the one
+// place where schedules are evaluated, in double precision whatever sn_real is.
+void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real *table);
+
+// Residuals of terms [first, last) of a world after sn_forward, with one row of targets, into res (nres).
+// Ends with a sync.
+SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, const sn_real *target,
+                              int first, int last, sn_real *res);
+// Norms of terms [first, last) of the residuals, without weights, into value (nall). Ends with a sync.
+SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
+// One norm of r[n]: the scalar that sn_cost_norm writes.
+SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
+
+#endif

@@ -1,0 +1,121 @@
+// A planner: one body, one task, one warm start. It belongs to one thread at a time (the daemon's planner thread);
+// rollouts run on the threads of its backend. Different planners are independent.
+//
+// A plan is made in slices, so that a caller can serve several planners:
+//
+//   sn_planner_begin(p, &request, &err);
+//   while (!sn_planner_slice(p, now + quantum)) serve_others();
+//   sn_planner_finish(p, &plan);
+#ifndef SINEW_PLANNER_PLANNER_H_
+#define SINEW_PLANNER_PLANNER_H_
+
+#include "planner/backend.h"
+#include "planner/plan.h"
+
+typedef struct SnPlanner SnPlanner;
+
+typedef struct SnPlannerDef {
+  const SnModel *model;     // as loaded; the planner makes its own copy with the task's overrides
+  const SnTask *task;       // must outlive the planner
+  SnBackend *backend;       // must outlive the planner
+  SnSettings settings;      // e.g. task->settings
+  uint64_t seed;            // perturbs initial pose and initial plan (0: not) and keys the noise
+  SnClock clock;            // deadlines are read on it
+} SnPlannerDef;
+
+// Zeros, the default settings and the monotonic clock.
+SnPlannerDef sn_default_planner_def(void);
+
+// Checks everything, settles the initial state, allocates. Takes as long as the task's settle time needs.
+// NULL and err on failure.
+SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err);
+void sn_planner_free(SnPlanner *p);
+
+// The model with the task's overrides (time step!) and the bound cost: weights and targets may be read; change
+// them by the functions below.
+const SnModel *sn_planner_model(const SnPlanner *p);
+const SnCost *sn_planner_cost(const SnPlanner *p);
+const SnTask *sn_planner_task(const SnPlanner *p);
+
+// The task's initial state with this planner's seed: where the body shall start. Valid until sn_planner_reset.
+const SnStart *sn_planner_initial(const SnPlanner *p);
+
+// Back to the initial state and plan, with another seed if wanted: forgets the warm start.
+SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err);
+
+// Controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
+typedef struct SnApplied {
+  int n;
+  const double *time;   // (n) ascending [s]
+  const sn_real *ctrl;  // (n, nu)
+} SnApplied;
+
+typedef struct SnPlanRequest {
+  double time;                // stamp of the state [s]
+  const sn_real *qpos;        // (nq) quaternions are normalised
+  const sn_real *qvel;        // (nv)
+  const sn_real *act;         // (na), or NULL: integrated from the controls since the last state
+  const sn_real *mocap_pos;   // (nmocap, 3), or NULL: as in the last request, at first as in the task
+  const sn_real *mocap_quat;  // (nmocap, 4), or NULL
+  const SnApplied *applied;   // NULL: the plans that were made
+  double latency;             // time until the plan is in force [s]: the state is first rolled forward by it
+  double deadline;            // on the planner's clock; INFINITY: none
+  bool want_states;
+  int max_iterations;         // 0: as the settings say
+  int max_candidates;         // of the last iteration; 0: all
+} SnPlanRequest;
+
+// Zeros, no deadline.
+SnPlanRequest sn_default_plan_request(void);
+
+// Starts a plan: checks the state (SN_ERR_ARGUMENT names what is not finite), rolls it forward, shifts the
+// warm start. A plan in progress is dropped. On error the planner is as before.
+SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
+
+// Works for at most one iteration, or until the clock reads `until`, or the deadline. True when the plan is
+// ready for sn_planner_finish. Pausing does not change the plan.
+bool sn_planner_slice(SnPlanner *p, double until);
+
+// Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the
+// warm start of the next.
+//
+// Candidates are used in the order of their index: of an iteration, those before the first that was not
+// completed. The best is the lowest cost, at equal cost the lowest index. So (seed, plan number, settings, state,
+// iterations, candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
+void sn_planner_finish(SnPlanner *p, SnPlan *plan);
+
+// begin, slices until the deadline, finish.
+SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err);
+
+// Live tuning: takes effect from the next iteration on. SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or
+// not live.
+SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
+const SnSettings *sn_planner_settings(const SnPlanner *p);
+// As sn_cost_set_target and sn_cost_set_weight; a plan in progress keeps the old ones, the next has the new ones.
+SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
+SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);
+
+// Cost of given controls from a state; nstep 0 judges the state alone.
+typedef struct SnEvaluateRequest {
+  double time;
+  const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // as in SnPlanRequest; act NULL: the estimate
+  int nstep;
+  const sn_real *ctrl;       // (nstep, nu)
+  SnTrajectory states;       // filled where not NULL
+} SnEvaluateRequest;
+
+typedef struct SnEvaluation {
+  double cost;               // infinity when diverged; of nstep 0: sum of weight * norm
+  const double *term;        // (nterm) weighted parts
+  const double *measure;     // (nmeasure) norms in the last state
+  const bool *met;           // (nmeasure) measure <= below
+  int nterm, nmeasure;
+  bool diverged, act_estimated;
+} SnEvaluation;
+
+// Evaluates on the calling thread; arrays of the result stay until the next evaluation. Does not touch a plan
+// in progress, nor the warm start. Stops at `deadline` (on the clock) with SN_ERR_TIMEOUT.
+SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *request, double deadline, SnEvaluation *result,
+                           SnError *err);
+
+#endif
