@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clients/compare.h"
-#include "clients/drive.h"
+#include "clients/check_compare.h"
+#include "clients/mujoco_drive.h"
 #include "physics/import_mjcf.h"
 
 enum { EXIT_AGREES = 0, EXIT_DIFFERS = 1, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -39,8 +39,12 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->seed = strtol(arg, &end, 10);
       if (*end || s->seed < 0) argp_error(state, "--seed %s: a number from 0", arg);
       return 0;
-    case 'j': s->json = true; return 0;
-    case 'i': s->isolate = true; return 0;
+    case 'j':
+      s->json = true;
+      return 0;
+    case 'i':
+      s->isolate = true;
+      return 0;
     case ARGP_KEY_ARG:
       if (s->model) argp_error(state, "more than one MODEL: %s", arg);
       s->model = arg;
@@ -48,7 +52,8 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_END:
       if (!s->model) argp_error(state, "a MODEL is needed");
       return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
 }
 
@@ -92,8 +97,10 @@ static bool check_step(SnCompare *c, SnOracle *o, bool isolate, mjtNum *state, i
   mj_getState(o->mj, o->d, state, mjSTATE_INTEGRATION);
   mj_forward(o->mj, o->d);
   sn_compare_begin(c, o);
-  if (isolate) check_isolated(c, o, step);
-  else check_chained(c, o, step);
+  if (isolate)
+    check_isolated(c, o, step);
+  else
+    check_chained(c, o, step);
 
   mj_setState(o->mj, o->d, state, mjSTATE_INTEGRATION);
   if (isolate) {
@@ -201,7 +208,8 @@ int main(int argc, char **argv) {
       {"steps", 'n', "N", 0, "steps to compare (default 256)", 0},
       {"seed", 's', "N", 0, "seed of the controls (default 0)", 0},
       {"json", 'j', NULL, 0, "print JSON instead of a table", 0},
-      {"isolate", 'i', NULL, 0, "give every stage MuJoCo's values of the stages before it, so that its own error shows", 0},
+      {"isolate", 'i', NULL, 0, "give every stage MuJoCo's values of the stages before it, so that its own error shows",
+       0},
       {0}};
   static const char doc[] =
       "Compares every stage of a step with MuJoCo's, at every step of a run that MuJoCo drives with seeded smooth "
@@ -218,8 +226,10 @@ int main(int argc, char **argv) {
   r.exit_code = run(&s, &r);
   static const char *const verdict[] = {"agrees", "differs", "unsupported", "error"};
   r.verdict = verdict[r.exit_code];
-  if (s.json) print_json(&s, &r);
-  else print_table(&s, &r);
+  if (s.json)
+    print_json(&s, &r);
+  else
+    print_table(&s, &r);
   sn_compare_free(&r.compare);
   return r.exit_code;
 }

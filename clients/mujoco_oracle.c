@@ -73,7 +73,8 @@ void sn_oracle_randomize(SnOracle *o, double speed) {
     const double *q0 = mj->qpos0 + mj->jnt_qposadr[j], *range = mj->jnt_range + 2 * j;
     const int type = mj->jnt_type[j];
     if (type == mjJNT_HINGE || type == mjJNT_SLIDE) {
-      q[0] = mj->jnt_limited[j] ? range[0] + (range[1] - range[0]) * 0.5 * (1 + sn_oracle_uniform(o)) : q0[0] + sn_oracle_uniform(o);
+      q[0] = mj->jnt_limited[j] ? range[0] + (range[1] - range[0]) * 0.5 * (1 + sn_oracle_uniform(o))
+                                : q0[0] + sn_oracle_uniform(o);
       continue;
     }
     if (type == mjJNT_FREE) {
@@ -184,44 +185,82 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
 #define REAL(name, n) copy_real(w->name, d->name, (n))
 #define INTS(name, n) copy_int(w->name, d->name, (n))
   switch (stage) {
-    case SN_STAGE_STATE: sn_oracle_copy_state(o); break;
+    case SN_STAGE_STATE:
+      sn_oracle_copy_state(o);
+      break;
     case SN_STAGE_KINEMATICS:
-      REAL(xpos, 3 * m->nbody); REAL(xquat, 4 * m->nbody); REAL(xmat, 9 * m->nbody);
-      REAL(xipos, 3 * m->nbody); REAL(ximat, 9 * m->nbody);
-      REAL(xanchor, 3 * m->njnt); REAL(xaxis, 3 * m->njnt);
-      REAL(geom_xpos, 3 * m->ngeom); REAL(geom_xmat, 9 * m->ngeom);
-      REAL(site_xpos, 3 * m->nsite); REAL(site_xmat, 9 * m->nsite);
+      REAL(xpos, 3 * m->nbody);
+      REAL(xquat, 4 * m->nbody);
+      REAL(xmat, 9 * m->nbody);
+      REAL(xipos, 3 * m->nbody);
+      REAL(ximat, 9 * m->nbody);
+      REAL(xanchor, 3 * m->njnt);
+      REAL(xaxis, 3 * m->njnt);
+      REAL(geom_xpos, 3 * m->ngeom);
+      REAL(geom_xmat, 9 * m->ngeom);
+      REAL(site_xpos, 3 * m->nsite);
+      REAL(site_xmat, 9 * m->nsite);
       break;
     case SN_STAGE_INERTIA:
-      REAL(subtree_com, 3 * m->nbody); REAL(cdof, 6 * m->nv); REAL(cinert, 10 * m->nbody); REAL(crb, 10 * m->nbody);
-      REAL(M, m->nC); REAL(qLD, m->nC); REAL(qLDiagInv, m->nv);
+      REAL(subtree_com, 3 * m->nbody);
+      REAL(cdof, 6 * m->nv);
+      REAL(cinert, 10 * m->nbody);
+      REAL(crb, 10 * m->nbody);
+      REAL(M, m->nC);
+      REAL(qLD, m->nC);
+      REAL(qLDiagInv, m->nv);
       break;
     case SN_STAGE_TENDON:
-      INTS(ten_wrapadr, m->ntendon); INTS(ten_wrapnum, m->ntendon); INTS(wrap_obj, 2 * m->nwrap);
-      REAL(wrap_xpos, 6 * m->nwrap); REAL(ten_length, m->ntendon); REAL(ten_J, m->nJten);
+      INTS(ten_wrapadr, m->ntendon);
+      INTS(ten_wrapnum, m->ntendon);
+      INTS(wrap_obj, 2 * m->nwrap);
+      REAL(wrap_xpos, 6 * m->nwrap);
+      REAL(ten_length, m->ntendon);
+      REAL(ten_J, m->nJten);
       break;
     case SN_STAGE_TRANSMISSION:
-      REAL(actuator_length, m->nout); INTS(moment_rownnz, m->nout); INTS(moment_rowadr, m->nout);
-      INTS(moment_colind, m->nJmom); REAL(actuator_moment, m->nJmom);
+      REAL(actuator_length, m->nout);
+      INTS(moment_rownnz, m->nout);
+      INTS(moment_rowadr, m->nout);
+      INTS(moment_colind, m->nJmom);
+      REAL(actuator_moment, m->nJmom);
       break;
-    case SN_STAGE_COLLISION: fill_contacts(o); break;
+    case SN_STAGE_COLLISION:
+      fill_contacts(o);
+      break;
     case SN_STAGE_VELOCITY:
-      REAL(cvel, 6 * m->nbody); REAL(cdof_dot, 6 * m->nv);
-      REAL(ten_velocity, m->ntendon); REAL(actuator_velocity, m->nout); REAL(qfrc_bias, m->nv);
+      REAL(cvel, 6 * m->nbody);
+      REAL(cdof_dot, 6 * m->nv);
+      REAL(ten_velocity, m->ntendon);
+      REAL(actuator_velocity, m->nout);
+      REAL(qfrc_bias, m->nv);
       break;
     case SN_STAGE_PASSIVE:
-      REAL(qfrc_spring, m->nv); REAL(qfrc_damper, m->nv); REAL(qfrc_gravcomp, m->nv); REAL(qfrc_passive, m->nv);
+      REAL(qfrc_spring, m->nv);
+      REAL(qfrc_damper, m->nv);
+      REAL(qfrc_gravcomp, m->nv);
+      REAL(qfrc_passive, m->nv);
       break;
     case SN_STAGE_ACTUATION:
-      REAL(act_dot, m->na); REAL(actuator_force, m->nout); REAL(qfrc_actuator, m->nv);
+      REAL(act_dot, m->na);
+      REAL(actuator_force, m->nout);
+      REAL(qfrc_actuator, m->nv);
       break;
-    case SN_STAGE_SMOOTH: REAL(qfrc_smooth, m->nv); REAL(qacc_smooth, m->nv); break;
-    case SN_STAGE_CONSTRAINT: fill_rows(o); break;
+    case SN_STAGE_SMOOTH:
+      REAL(qfrc_smooth, m->nv);
+      REAL(qacc_smooth, m->nv);
+      break;
+    case SN_STAGE_CONSTRAINT:
+      fill_rows(o);
+      break;
     case SN_STAGE_SOLVER:
-      REAL(qacc, m->nv); REAL(qfrc_constraint, m->nv);
-      REAL(efc_force, w->nefc[0]); INTS(efc_state, w->nefc[0]);
+      REAL(qacc, m->nv);
+      REAL(qfrc_constraint, m->nv);
+      REAL(efc_force, w->nefc[0]);
+      INTS(efc_state, w->nefc[0]);
       break;
-    case SN_STAGE_INTEGRATE: break;
+    case SN_STAGE_INTEGRATE:
+      break;
   }
 #undef REAL
 #undef INTS

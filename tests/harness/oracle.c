@@ -23,9 +23,12 @@ void sn_oracle_load_file(SnOracle *o, const char *path) {
 const char *sn_oracle_myosuite(void) {
   static char path[4096];
   const char *dir = getenv("SINEW_MYOSUITE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (dir) snprintf(path, sizeof path, "%s", dir);
-  else if (cache) snprintf(path, sizeof path, "%s/sinew/myosuite-2.12.2/myosuite", cache);
-  else snprintf(path, sizeof path, "%s/.cache/sinew/myosuite-2.12.2/myosuite", home ? home : "");
+  if (dir)
+    snprintf(path, sizeof path, "%s", dir);
+  else if (cache)
+    snprintf(path, sizeof path, "%s/sinew/myosuite-2.12.2/myosuite", cache);
+  else
+    snprintf(path, sizeof path, "%s/.cache/sinew/myosuite-2.12.2/myosuite", home ? home : "");
   struct stat st;
   return stat(path, &st) == 0 ? path : NULL;
 }

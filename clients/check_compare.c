@@ -1,4 +1,4 @@
-#include "clients/compare.h"
+#include "clients/check_compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,8 @@ SnContactClass sn_contact_class(int a, int b) {
 
 void sn_compare_init(SnCompare *c) {
   memset(c, 0, sizeof *c);
-  for (int i = 0; i < SN_CMP_COUNT; ++i) c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1};
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1};
 }
 
 void sn_compare_free(SnCompare *c) {
@@ -70,7 +71,8 @@ static void record(SnCompare *c, SnCompared field, double rel, double tol, int s
   *f = (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .differs = differs};
 }
 
-static void compare(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol, int step) {
+static void compare(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol,
+                    int step) {
   int element = 0;
   const double rel = sn_oracle_error_at(ours, ref, n, &element);
   record(c, field, rel, tol, step, element);
@@ -112,8 +114,8 @@ static void compare_tendon_paths(SnCompare *c, const SnOracle *o, int step) {
     const int adr = o->d->ten_wrapadr[t], num = o->d->ten_wrapnum[t];
     for (int k = adr; same && k < adr + num; ++k) same = o->w.wrap_obj[k] == o->d->wrap_obj[k];
     if (!same && !wrong++ && !c->note[0])
-      snprintf(c->note, sizeof c->note, "step %d: tendon '%s' has %d path points in MuJoCo, %d in ours, or others", step,
-               sn_model_name(m, SN_NAME_TENDON, t), num, o->w.ten_wrapnum[t]);
+      snprintf(c->note, sizeof c->note, "step %d: tendon '%s' has %d path points in MuJoCo, %d in ours, or others",
+               step, sn_model_name(m, SN_NAME_TENDON, t), num, o->w.ten_wrapnum[t]);
     points = sn_maxi(points, adr + num);
   }
   record(c, SN_CMP_ten_path, wrong, 0, step, 0);
@@ -142,8 +144,10 @@ static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
 
 static const char *geom_name(const SnOracle *o, int i, char *buffer, size_t size) {
   const char *name = sn_model_name(o->m, SN_NAME_GEOM, i);
-  if (name[0]) snprintf(buffer, size, "'%s'", name);
-  else snprintf(buffer, size, "%d", i);
+  if (name[0])
+    snprintf(buffer, size, "'%s'", name);
+  else
+    snprintf(buffer, size, "%d", i);
   return buffer;
 }
 
@@ -168,13 +172,15 @@ static int contact_differences(SnCompare *c, const SnOracle *o, int step) {
     geom_name(o, o->w.contact[first].geom[0], g3, sizeof g3);
     geom_name(o, o->w.contact[first].geom[1], g4, sizeof g4);
   }
-  snprintf(c->note, sizeof c->note, "step %d: %d contacts in MuJoCo, %d in ours; the first that differs is contact %d: geoms %s %s, ours %s %s",
+  snprintf(c->note, sizeof c->note,
+           "step %d: %d contacts in MuJoCo, %d in ours; the first that differs is contact %d: geoms %s %s, ours %s %s",
            step, n, k, first, g1, g2, g3, g4);
   return wrong;
 }
 
 // dist, pos and frame of the contacts of one class, gathered.
-static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClass class, SnCompared dist_field, int step) {
+static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClass class, SnCompared dist_field,
+                                  int step) {
   const int ncon = o->d->ncon;
   if (!reserve(c, 13 * (size_t)ncon)) return;
   double *dist = c->ref, *pos = c->ref + ncon, *frame = pos + 3 * ncon;
@@ -235,9 +241,10 @@ static int row_differences(SnCompare *c, const SnOracle *o, int step) {
   int wrong = abs(d->nefc - w->nefc[0]) + (d->ne != w->ne[0]) + (d->nf != w->nf[0]) + (d->nl != w->nl[0]);
   for (int i = 0; !wrong && i < d->nefc; ++i) wrong += d->efc_type[i] != w->efc_type[i] || d->efc_id[i] != w->efc_id[i];
   if (wrong && !c->note[0])
-    snprintf(c->note, sizeof c->note,
-             "step %d: rows of equalities, friction loss, limits and in all: %d %d %d %d in MuJoCo, %d %d %d %d in ours", step,
-             d->ne, d->nf, d->nl, d->nefc, w->ne[0], w->nf[0], w->nl[0], w->nefc[0]);
+    snprintf(
+        c->note, sizeof c->note,
+        "step %d: rows of equalities, friction loss, limits and in all: %d %d %d %d in MuJoCo, %d %d %d %d in ours",
+        step, d->ne, d->nf, d->nl, d->nefc, w->ne[0], w->nf[0], w->nl[0], w->nefc[0]);
   return wrong;
 }
 
@@ -305,35 +312,59 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
 #define FIELD(name, n) compare(c, SN_CMP_##name, o->w.name, o->d->name, (n), tolerance_of(SN_CMP_##name), step)
   switch (stage) {
     case SN_STAGE_KINEMATICS:
-      FIELD(xpos, 3 * m->nbody); FIELD(xquat, 4 * m->nbody); FIELD(xipos, 3 * m->nbody);
-      FIELD(xanchor, 3 * m->njnt); FIELD(xaxis, 3 * m->njnt);
-      FIELD(geom_xpos, 3 * m->ngeom); FIELD(geom_xmat, 9 * m->ngeom);
-      FIELD(site_xpos, 3 * m->nsite); FIELD(site_xmat, 9 * m->nsite);
+      FIELD(xpos, 3 * m->nbody);
+      FIELD(xquat, 4 * m->nbody);
+      FIELD(xipos, 3 * m->nbody);
+      FIELD(xanchor, 3 * m->njnt);
+      FIELD(xaxis, 3 * m->njnt);
+      FIELD(geom_xpos, 3 * m->ngeom);
+      FIELD(geom_xmat, 9 * m->ngeom);
+      FIELD(site_xpos, 3 * m->nsite);
+      FIELD(site_xmat, 9 * m->nsite);
       break;
     case SN_STAGE_INERTIA:
-      FIELD(subtree_com, 3 * m->nbody); FIELD(cdof, 6 * m->nv); FIELD(M, m->nC); FIELD(qLD, m->nC);
+      FIELD(subtree_com, 3 * m->nbody);
+      FIELD(cdof, 6 * m->nv);
+      FIELD(M, m->nC);
+      FIELD(qLD, m->nC);
       break;
     case SN_STAGE_TENDON:
       compare_tendon_paths(c, o, step);
-      FIELD(ten_length, m->ntendon); FIELD(ten_J, m->nJten);
+      FIELD(ten_length, m->ntendon);
+      FIELD(ten_J, m->nJten);
       break;
     case SN_STAGE_TRANSMISSION:
       FIELD(actuator_length, m->nout);
       compare_moment(c, o, step);
       break;
-    case SN_STAGE_COLLISION: compare_contacts(c, o, step); break;
+    case SN_STAGE_COLLISION:
+      compare_contacts(c, o, step);
+      break;
     case SN_STAGE_VELOCITY:
-      FIELD(ten_velocity, m->ntendon); FIELD(actuator_velocity, m->nout); FIELD(qfrc_bias, m->nv);
+      FIELD(ten_velocity, m->ntendon);
+      FIELD(actuator_velocity, m->nout);
+      FIELD(qfrc_bias, m->nv);
       break;
-    case SN_STAGE_PASSIVE: FIELD(qfrc_passive, m->nv); break;
+    case SN_STAGE_PASSIVE:
+      FIELD(qfrc_passive, m->nv);
+      break;
     case SN_STAGE_ACTUATION:
-      FIELD(act_dot, m->na); FIELD(actuator_force, m->nout); FIELD(qfrc_actuator, m->nv);
+      FIELD(act_dot, m->na);
+      FIELD(actuator_force, m->nout);
+      FIELD(qfrc_actuator, m->nv);
       break;
-    case SN_STAGE_SMOOTH: FIELD(qacc_smooth, m->nv); break;
-    case SN_STAGE_CONSTRAINT: compare_constraints(c, o, step); break;
-    case SN_STAGE_SOLVER: compare_solver(c, o, step); break;
+    case SN_STAGE_SMOOTH:
+      FIELD(qacc_smooth, m->nv);
+      break;
+    case SN_STAGE_CONSTRAINT:
+      compare_constraints(c, o, step);
+      break;
+    case SN_STAGE_SOLVER:
+      compare_solver(c, o, step);
+      break;
     case SN_STAGE_STATE:
-    case SN_STAGE_INTEGRATE: break;
+    case SN_STAGE_INTEGRATE:
+      break;
   }
 #undef FIELD
 }

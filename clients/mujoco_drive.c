@@ -1,8 +1,10 @@
-#include "clients/drive.h"
+#include "clients/mujoco_drive.h"
 
 void sn_drive_start(SnOracle *o) {
-  if (o->mj->nkey > 0) mj_resetDataKeyframe(o->mj, o->d, 0);
-  else mj_resetData(o->mj, o->d);
+  if (o->mj->nkey > 0)
+    mj_resetDataKeyframe(o->mj, o->d, 0);
+  else
+    mj_resetData(o->mj, o->d);
 }
 
 void sn_drive_controls(SnOracle *o, uint64_t seed, double t) {

@@ -1,6 +1,6 @@
 // Seeded smooth controls and a starting state, the same for the checker and the benchmark.
-#ifndef SINEW_CLIENTS_DRIVE_H_
-#define SINEW_CLIENTS_DRIVE_H_
+#ifndef SINEW_CLIENTS_MUJOCO_DRIVE_H_
+#define SINEW_CLIENTS_MUJOCO_DRIVE_H_
 
 #include "clients/mujoco_oracle.h"
 
