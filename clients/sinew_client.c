@@ -1,0 +1,245 @@
+#include "clients/sinew_client.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/reflect.h"
+#include "clients/wire.h"
+
+struct SinewSession {
+  SinewClient *client;
+  Sinew__V1__Reply *opened;  // owns the strings and arrays of `info`
+  Sinew__V1__Reply *described;
+  Sinew__V1__Reply *planned;  // owns the arrays of `plan`
+  SinewSessionInfo info;
+  SinewPlan plan;
+  double *ctrl_range;
+  double *last;  // latest controls given, (nu)
+  SinewFallback *fallback;
+  void *fallback_user;
+};
+
+void sinew_fallback_zero(void *user, double now, const double *last, double *ctrl, int nu) {
+  (void)user;
+  (void)now;
+  (void)last;
+  for (int i = 0; i < nu; ++i) ctrl[i] = 0;
+}
+
+void sinew_fallback_hold(void *user, double now, const double *last, double *ctrl, int nu) {
+  (void)user;
+  (void)now;
+  for (int i = 0; i < nu; ++i) ctrl[i] = last[i];
+}
+
+SinewSessionDef sinew_default_session(void) {
+  return (SinewSessionDef){.task = NULL, .seed = 0, .settings = NULL, .latency = -1, .lease = 0, .time_to_live = 0, .fallback = NULL,
+                           .fallback_user = NULL};
+}
+
+const SinewSessionInfo *sinew_session_info(const SinewSession *session) { return &session->info; }
+
+const SinewPlan *sinew_current_plan(const SinewSession *session) { return session->planned ? &session->plan : NULL; }
+
+//--------------------------------------------------------------------------------------------- open
+
+static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, Sinew__V1__PlannerSettings *planner) {
+  char error[1024];
+  for (const char *const *s = def->settings; s && *s; ++s)
+    if (!sinew_message_set(&planner->base, *s, error, sizeof error))
+      return sinew_wire_fail(session->client, SINEW_ARGUMENT, "setting %s", error);
+  Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
+  if (def->latency >= 0) {
+    settings.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+    settings.latency = def->latency;
+  }
+  if (def->lease > 0) {
+    settings.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
+    settings.lease = def->lease;
+  }
+  if (def->time_to_live > 0) {
+    settings.has_time_to_live_case = SINEW__V1__SESSION_SETTINGS__HAS_TIME_TO_LIVE_TIME_TO_LIVE;
+    settings.time_to_live = def->time_to_live;
+  }
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  open.task = (char *)(uintptr_t)def->task;
+  open.seed = def->seed;
+  open.planner = planner;
+  open.session = &settings;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
+  return sinew_request(session->client, &request, &session->opened);
+}
+
+static SinewStatus describe(SinewSession *session, const char *task) {
+  Sinew__V1__DescribeTaskRequest ask = SINEW__V1__DESCRIBE_TASK_REQUEST__INIT;
+  ask.task = (char *)(uintptr_t)task;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_TASK;
+  request.describe_task = &ask;
+  return sinew_request(session->client, &request, &session->described);
+}
+
+static SinewStatus fill_info(SinewSession *session) {
+  const Sinew__V1__OpenReply *open = session->opened->open;
+  const Sinew__V1__TaskDescription *task = session->described->describe_task;
+  const Sinew__V1__ModelDescription *model = task->model;
+  if (session->opened->body_case != SINEW__V1__REPLY__BODY_OPEN || session->described->body_case != SINEW__V1__REPLY__BODY_DESCRIBE_TASK ||
+      !model || !open->initial)
+    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "incomplete answer to open");
+  SinewSessionInfo *info = &session->info;
+  *info = (SinewSessionInfo){.id = open->session, .model = model->model, .timestep = model->timestep, .nq = (int)model->nq,
+                             .nv = (int)model->nv, .na = (int)model->na, .nu = (int)model->nu, .nmocap = (int)model->nmocap};
+  const Sinew__V1__State *s = open->initial;
+  if (s->n_qpos != model->nq || s->n_qvel != model->nv || s->n_act != model->na || s->n_mocap != 7 * (size_t)model->nmocap)
+    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "the initial state has the wrong size");
+  info->qpos = s->qpos;
+  info->qvel = s->qvel;
+  info->act = s->act;
+  info->mocap = s->mocap;
+  const size_t nu = model->nu ? model->nu : 1;
+  session->ctrl_range = calloc(2 * nu, sizeof(double));
+  session->last = calloc(nu, sizeof(double));
+  if (!session->ctrl_range || !session->last) return sinew_wire_fail(session->client, SINEW_MEMORY, "out of memory");
+  for (size_t i = 0; i < model->nu; ++i) {
+    const bool limited = i < model->n_ctrl && model->ctrl[i]->limited;
+    session->ctrl_range[2 * i] = limited ? model->ctrl[i]->min : -INFINITY;
+    session->ctrl_range[2 * i + 1] = limited ? model->ctrl[i]->max : INFINITY;
+  }
+  info->ctrl_range = session->ctrl_range;
+  return SINEW_OK;
+}
+
+static void free_session(SinewSession *session) {
+  sinew_free_reply(session->opened);
+  sinew_free_reply(session->described);
+  sinew_free_reply(session->planned);
+  free(session->ctrl_range);
+  free(session->last);
+  free(session);
+}
+
+SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSession **out) {
+  *out = NULL;
+  if (!def->task) return sinew_wire_fail(client, SINEW_ARGUMENT, "task: a name is needed");
+  SinewSession *session = calloc(1, sizeof *session);
+  if (!session) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  session->client = client;
+  session->fallback = def->fallback ? def->fallback : sinew_fallback_zero;
+  session->fallback_user = def->fallback_user;
+  Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
+  SinewStatus status = send_open(session, def, &planner);
+  sinew_message_clear(&planner.base);
+  if (status == SINEW_OK) status = describe(session, def->task);
+  if (status == SINEW_OK) status = fill_info(session);
+  if (status == SINEW_OK) *out = session;
+  else free_session(session);
+  return status;
+}
+
+SinewStatus sinew_close(SinewSession *session) {
+  if (!session) return SINEW_OK;
+  Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
+  close.session = session->info.id;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
+  request.close = &close;
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_request(session->client, &request, &reply);
+  sinew_free_reply(reply);
+  free_session(session);
+  return status;
+}
+
+//--------------------------------------------------------------------------------------------- plan
+
+// A plan request that refers to the arrays of `state`.
+static void fill_request(const SinewSession *session, const SinewState *state, double deadline, Sinew__V1__Request *request,
+                         Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
+  const SinewSessionInfo *info = &session->info;
+  *s = (Sinew__V1__State)SINEW__V1__STATE__INIT;
+  s->time = state->time;
+  s->n_qpos = (size_t)info->nq;
+  s->qpos = (double *)(uintptr_t)state->qpos;
+  s->n_qvel = (size_t)info->nv;
+  s->qvel = (double *)(uintptr_t)state->qvel;
+  s->n_act = state->act ? (size_t)info->na : 0;
+  s->act = (double *)(uintptr_t)state->act;
+  s->n_mocap = state->mocap ? 7 * (size_t)info->nmocap : 0;
+  s->mocap = (double *)(uintptr_t)state->mocap;
+  *plan = (Sinew__V1__PlanRequest)SINEW__V1__PLAN_REQUEST__INIT;
+  plan->session = info->id;
+  plan->state = s;
+  plan->deadline = deadline;
+  *request = (Sinew__V1__Request)SINEW__V1__REQUEST__INIT;
+  request->body_case = SINEW__V1__REQUEST__BODY_PLAN;
+  request->plan = plan;
+}
+
+// Takes over a reply: a usable plan becomes the one in force.
+static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
+  SinewStatus status = sinew_wire_check(session->client, reply);
+  const Sinew__V1__Plan *p = reply->plan;
+  if (status == SINEW_OK && reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
+    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "unexpected answer to a plan request");
+  if (status == SINEW_OK && p->steps == 0) status = sinew_wire_fail(session->client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
+  if (status == SINEW_OK && (p->n_ctrl != (size_t)p->steps * (size_t)session->info.nu || !(p->step > 0)))
+    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the plan has the wrong size");
+  if (status != SINEW_OK) {
+    sinew_free_reply(reply);
+    return status;
+  }
+  sinew_free_reply(session->planned);
+  session->planned = reply;
+  session->plan = (SinewPlan){.sequence = p->sequence, .state_time = p->state_time, .age = p->age, .time_to_live = p->time_to_live,
+                              .start = p->start, .step = p->step, .steps = (int)p->steps, .ctrl = p->ctrl,
+                              .cost_before = p->cost_before, .cost_after = p->cost_after, .iterations = (int)p->iterations,
+                              .candidates = (int)p->candidates, .refined = p->status == SINEW__V1__PLAN__STATUS__OK,
+                              .deadline_met = p->deadline_met, .act_estimated = p->act_estimated};
+  return SINEW_OK;
+}
+
+SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double deadline) {
+  Sinew__V1__Request request;
+  Sinew__V1__PlanRequest plan;
+  Sinew__V1__State s;
+  fill_request(session, state, deadline, &request, &plan, &s);
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_request(session->client, &request, &reply);
+  return status == SINEW_OK ? take_plan(session, reply) : status;
+}
+
+SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, double deadline) {
+  Sinew__V1__Request request;
+  Sinew__V1__PlanRequest plan;
+  Sinew__V1__State s;
+  fill_request(session, state, deadline, &request, &plan, &s);
+  return sinew_wire_send(session->client, &request, NULL);
+}
+
+SinewStatus sinew_receive(SinewSession *session, double wait) {
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_wire_receive(session->client, wait, &reply);
+  return status == SINEW_OK ? take_plan(session, reply) : status;
+}
+
+// Gives the fallback's controls and says why.
+static SinewStatus fall_back(SinewSession *session, SinewStatus status, double now, double *ctrl) {
+  session->fallback(session->fallback_user, now, session->last, ctrl, session->info.nu);
+  memcpy(session->last, ctrl, sizeof(double) * (size_t)session->info.nu);
+  return status;
+}
+
+SinewStatus sinew_control(SinewSession *session, double now, double *ctrl) {
+  const SinewPlan *plan = sinew_current_plan(session);
+  if (!plan) return fall_back(session, SINEW_NO_PLAN, now, ctrl);
+  if (!(now - plan->state_time <= plan->time_to_live)) return fall_back(session, SINEW_EXPIRED, now, ctrl);
+  // A stamp on the grid belongs to the row that starts there, whatever the rounding of the division.
+  const double row = floor((now - plan->start) / plan->step + 1e-6);
+  const int i = row < 0 ? 0 : (row > plan->steps - 1 ? plan->steps - 1 : (int)row);
+  memcpy(ctrl, plan->ctrl + (size_t)i * (size_t)session->info.nu, sizeof(double) * (size_t)session->info.nu);
+  memcpy(session->last, ctrl, sizeof(double) * (size_t)session->info.nu);
+  return SINEW_OK;
+}

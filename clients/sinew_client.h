@@ -1,0 +1,130 @@
+// Client library of sinew: ask a running sinewd for plans.
+//
+//   connect -> open a session on a task -> for ever: send the state, take the plan, apply its controls -> disconnect
+//
+// The functions never print, exit or abort; what went wrong is a SinewStatus and a text (sinew_error). All
+// times are seconds; `time` is the clock of the body (simulation or control clock), which the caller owns.
+// Thread rule: a SinewClient and its sessions belong to one thread at a time; several clients are independent.
+#ifndef SINEW_CLIENT_H_
+#define SINEW_CLIENT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum SinewStatus {
+  SINEW_OK,
+  SINEW_ARGUMENT,  // the call itself is wrong: a null pointer, a negative time
+  SINEW_MEMORY,    // out of memory
+  SINEW_TIMEOUT,   // no answer in time, retries included
+  SINEW_REFUSED,   // the daemon answered with an error: its text is in sinew_error
+  SINEW_PROTOCOL,  // the answer could not be understood
+  SINEW_NO_PLAN,   // the daemon has no plan for this state (replaced by a newer one, or diverged)
+  SINEW_EXPIRED,   // the plan at hand is too old to be used: the fallback's controls were given
+} SinewStatus;
+
+typedef struct SinewClient SinewClient;
+typedef struct SinewSession SinewSession;
+
+// Connects to an endpoint (NULL: the daemon's default ipc endpoint of this user) and greets the daemon.
+// timeout [s] is for this and every later request; a request is sent up to `retries` more times.
+// Returns NULL and a text in error (of error_size bytes, may be NULL) on failure.
+SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, char *error, size_t error_size);
+
+// Closes the connection and frees the client; sessions must have been closed. NULL is allowed.
+void sinew_disconnect(SinewClient *client);
+
+// Text of the latest failure of this client, valid until its next call; "" when there was none.
+const char *sinew_error(const SinewClient *client);
+
+// Name of a status, e.g. "timeout".
+const char *sinew_status_name(SinewStatus status);
+
+// What to apply when there is no usable plan: fills ctrl (nu) for time `now`. last is the latest control
+// that sinew_control gave (nu). user is the pointer given with the hook.
+typedef void SinewFallback(void *user, double now, const double *last, double *ctrl, int nu);
+void sinew_fallback_zero(void *user, double now, const double *last, double *ctrl, int nu);  // relax
+void sinew_fallback_hold(void *user, double now, const double *last, double *ctrl, int nu);  // keep the last
+
+// How to open a session. Start from sinew_default_session().
+typedef struct SinewSessionDef {
+  const char *task;         // name of the task
+  uint64_t seed;            // perturbs the initial pose and plan, seeds the planner
+  const char *const *settings;  // planner settings "name=value", (.., NULL); NULL: the task's own
+  double latency;           // expected time from a state to its plan in force [s]; 0: the body waits; < 0: as the daemon says
+  double lease;             // the daemon closes the session after so long without a request [s]; <= 0: as the daemon says
+  double time_to_live;      // of a plan after its state's time [s]; <= 0: as the daemon says
+  SinewFallback *fallback;  // NULL: sinew_fallback_zero
+  void *fallback_user;
+} SinewSessionDef;
+SinewSessionDef sinew_default_session(void);
+
+// Sizes and start of a session.
+typedef struct SinewSessionInfo {
+  uint64_t id;
+  const char *model;         // name of the model
+  double timestep;           // of the plans [s]
+  int nq, nv, na, nu, nmocap;
+  const double *ctrl_range;  // (nu, 2); -inf, inf where not limited
+  const double *qpos, *qvel, *act, *mocap;  // initial state: (nq), (nv), (na), (nmocap, 7)
+} SinewSessionInfo;
+
+// Opens a session. On failure *session is NULL.
+SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSession **session);
+
+// Sizes and initial state; valid until the session is closed.
+const SinewSessionInfo *sinew_session_info(const SinewSession *session);
+
+// Closes the session at the daemon and frees it, whatever the daemon answers. NULL is allowed.
+SinewStatus sinew_close(SinewSession *session);
+
+// A measured state. act and mocap may be NULL: the daemon estimates act, mocap bodies stay where the task put them.
+typedef struct SinewState {
+  double time;
+  const double *qpos;   // (nq)
+  const double *qvel;   // (nv)
+  const double *act;    // (na) or NULL
+  const double *mocap;  // (nmocap, 7) or NULL
+} SinewState;
+
+// A plan as the daemon sent it; valid until the session receives the next one.
+typedef struct SinewPlan {
+  uint64_t sequence;
+  double state_time;    // the stamp that it answers
+  double age;           // [s] that the daemon took
+  double time_to_live;  // [s] after state_time
+  double start, step;   // time of the first row of ctrl and between rows [s]
+  int steps;
+  const double *ctrl;   // (steps, nu)
+  double cost_before, cost_after;
+  int iterations, candidates;
+  bool refined;         // false: the shifted plan in force, there was no time to refine
+  bool deadline_met, act_estimated;
+} SinewPlan;
+
+// Sends a state and waits for its plan; deadline [s] is the daemon's time to plan. The plan is then
+// the one in force for sinew_control.
+SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double deadline);
+
+// The same without waiting: send a state, go on, and look for the plan later. sinew_receive waits at
+// most `wait` seconds (0: looks only); SINEW_TIMEOUT says that no plan has come yet.
+SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, double deadline);
+SinewStatus sinew_receive(SinewSession *session, double wait);
+
+// The plan in force, or NULL when there is none yet.
+const SinewPlan *sinew_current_plan(const SinewSession *session);
+
+// Controls for time `now` from the plan in force: its row at now - start, the last one beyond its end. An
+// expired plan is never used: the fallback fills ctrl (nu) and SINEW_EXPIRED (or SINEW_NO_PLAN before the first
+// plan) is returned.
+SinewStatus sinew_control(SinewSession *session, double now, double *ctrl);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
