@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// A row: bounds of one field. For numbers min and max; for strings max bytes; for arrays max is of each entry and
-// count the most entries. Sub-messages have no row of their own: `presence` rows say which must be there.
+// A row: bounds of one field. For numbers min and max; for strings the bytes; for arrays min and max of each entry and
+// the most entries. Single sub-messages need no row.
 typedef struct Rule {
   const char *message;  // name in the schema, without the package
   const char *field;
@@ -58,9 +58,15 @@ static const Rule rules[] = {
   {"EvaluateRequest", "want_states", 0, 1, 0},
   {"GetConfigRequest", "session", 1, ID, 0},
   {"SetConfigRequest", "session", 1, ID, 0},
+  {"TermSettings", "name", 1, SN_WIRE_NAME, 0},
+  {"TermSettings", "weight", 0, REAL, 0},
+  {"TermSettings", "terminal_weight", 0, REAL, 0},
+  {"TermSettings", "target", -REAL, REAL, 4096},
+  {"TermSettings", "own_target", 0, 1, 0},
   {"ResetRequest", "session", 1, ID, 0},
   {"ResetRequest", "seed", 0, ID, 0},
   {"CloseRequest", "session", 1, ID, 0},
+  {"SetConfigRequest", "terms", 0, 0, 512},
   {"StatisticsRequest", "session", 0, ID, 0},
 };
 
@@ -78,6 +84,8 @@ static int refuse(SnWireError *err, const char *format, ...) {
   va_end(args);
   return -1;
 }
+
+_Static_assert(sizeof(void *) == 8, "entries of arrays of pointers are 8 bytes");
 
 static const Rule *find_rule(const char *message, const char *field) {
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -131,6 +139,7 @@ static int check_value(const Rule *r, const ProtobufCFieldDescriptor *f, const v
     case PROTOBUF_C_TYPE_UINT64: return check_number(r, (double)*(const uint64_t *)p, index, err);
     case PROTOBUF_C_TYPE_BOOL: return check_number(r, *(const protobuf_c_boolean *)p != 0, index, err);
     case PROTOBUF_C_TYPE_STRING: return check_string(r, *(char *const *)p, err);
+    case PROTOBUF_C_TYPE_MESSAGE: return sn_validate(*(const ProtobufCMessage *const *)p, err);
     default: return refuse(err, "%s.%s is of a type that no request may have", r->message, r->field);
   }
 }
@@ -138,7 +147,7 @@ static int check_value(const Rule *r, const ProtobufCFieldDescriptor *f, const v
 static int check_array(const Rule *r, const ProtobufCFieldDescriptor *f, const void *message, SnWireError *err) {
   size_t n = *(const size_t *)((const char *)message + f->quantifier_offset);
   const char *entries = *(char *const *)((const char *)message + f->offset);
-  size_t width = f->type == PROTOBUF_C_TYPE_STRING ? sizeof(char *) : f->type == PROTOBUF_C_TYPE_UINT32 ? 4 : 8;
+  size_t width = f->type == PROTOBUF_C_TYPE_UINT32 ? 4 : f->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean) : 8;
   if (n > r->count) return refuse(err, "%s.%s has %zu entries, at most %zu are allowed", r->message, r->field, n, r->count);
   for (size_t i = 0; i < n; i++)
     if (check_value(r, f, entries + i * width, (long)i, err)) return -1;
@@ -157,7 +166,7 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err) {
     const ProtobufCFieldDescriptor *f = &d->fields[i];
     if (is_absent(f, message)) continue;
     const void *p = (const char *)message + f->offset;
-    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE && f->label != PROTOBUF_C_LABEL_REPEATED) {
       const ProtobufCMessage *sub = *(ProtobufCMessage *const *)p;
       if (!sub && is_required(d->short_name, f->name)) return refuse(err, "%s.%s is missing", d->short_name, f->name);
       if (sub && sn_validate(sub, err)) return -1;
@@ -174,12 +183,10 @@ static int check_table(const ProtobufCMessageDescriptor *d, SnWireError *err) {
   for (unsigned i = 0; i < d->n_fields; i++) {
     const ProtobufCFieldDescriptor *f = &d->fields[i];
     if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
-      if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        return refuse(err, "%s.%s: arrays of messages have no rule", d->short_name, f->name);
       if (check_table(f->descriptor, err)) return -1;
-    } else if (!find_rule(d->short_name, f->name)) {
-      return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
+      if (f->label != PROTOBUF_C_LABEL_REPEATED) continue;
     }
+    if (!find_rule(d->short_name, f->name)) return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
   }
   return 0;
 }
