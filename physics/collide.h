@@ -11,7 +11,6 @@
 
 #include "physics/world.h"
 
-enum { SN_MAXCON_PAIR = 8 };  // most contacts that any collider makes of one pair
 
 // Pose and size of a geom: position (3), rotation matrix (9, row major), sizes (3, as geom_size).
 typedef struct SnShape {

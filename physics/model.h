@@ -10,6 +10,9 @@
 #include "physics/status.h"
 
 enum { SN_NREF = 2, SN_NIMP = 5, SN_NPOLY = 2, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
+enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see derived_fields.inc
+enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
+enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
 
 // Enums: the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as they are.
 typedef enum SnJoint { SN_JNT_FREE, SN_JNT_BALL, SN_JNT_SLIDE, SN_JNT_HINGE } SnJoint;
