@@ -329,7 +329,7 @@ SN_LOCAL void box_edge_points(const BoxPair *p, int i, int j, const sn_real *c1,
 // parallel edges of a box supports it, the nearer pair of points counts.
 SN_LOCAL int box_edge_contact(const BoxPair *p, int code, SnContact *con) {
   const int i = (code - 6) / 3, j = (code - 6) % 3;
-  sn_real axis[3], down[3], w1[3], w2[3], best = 0;
+  sn_real axis[3], down[3], w1[3] = {0}, w2[3] = {0}, best = 0;
   box_cross(p, i, j, axis);
   if (sn_dot3(axis, p->ab) < 0) sn_scale3(axis, axis, -1);
   sn_mulmattvec3(down, p->rot, axis);  // in b's frame
