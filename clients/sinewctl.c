@@ -119,7 +119,7 @@ static bool do_open(Call *call) {
 
 static bool do_tune(Call *call) {
   Sinew__V1__SetConfigRequest *r = body(call, "set_config");
-  return session_id(call, 1, &r->session) && assign(call, 2, &r->planner, &r->session_settings);
+  return session_id(call, 1, &r->session) && assign(call, 2, &r->planner, &r->settings);
 }
 
 static bool do_config(Call *call) {

@@ -1,0 +1,43 @@
+// A controller in forty lines: ask for a plan, apply it, ask again. The body here is a placeholder that
+// does not move; put your robot's input and output where the comments say.
+#include <sinew_client.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+  char error[1000];
+  SinewClient *client = sinew_connect(argc > 1 ? argv[1] : NULL, 10.0, 1, error, sizeof error);
+  if (!client) {
+    fprintf(stderr, "%s\n", error);
+    return 1;
+  }
+  SinewSessionDef def = sinew_default_session();
+  def.task = argc > 2 ? argv[2] : "arm_reach";
+  def.latency = 0.02;                   // a plan is in force 20 ms after its state
+  def.fallback = sinew_fallback_zero;   // relax when there is no usable plan
+  SinewSession *session;
+  if (sinew_open(client, &def, &session) != SINEW_OK) {
+    fprintf(stderr, "%s\n", sinew_error(client));
+    sinew_disconnect(client);
+    return 1;
+  }
+  const SinewSessionInfo *info = sinew_session_info(session);
+  double *ctrl = calloc((size_t)info->nu + 1, sizeof *ctrl);
+  double now = 0;
+  for (int cycle = 0; cycle < 10; ++cycle) {
+    // Measure: fill qpos and qvel from your sensors. act is left out, the daemon estimates it.
+    const SinewState state = {.time = now, .qpos = info->qpos, .qvel = info->qvel};
+    const SinewStatus status = sinew_plan(session, &state, 0.02);
+    if (status != SINEW_OK) fprintf(stderr, "%s: %s\n", sinew_status_name(status), sinew_error(client));
+    for (int step = 0; step < 4; ++step, now += info->timestep) {
+      sinew_control(session, now, ctrl);
+      // Actuate: send ctrl to your robot and wait for the next time step.
+    }
+    const SinewPlan *plan = sinew_current_plan(session);
+    if (plan) printf("t %.3f  cost %.4g -> %.4g  first control %.3f\n", now, plan->cost_before, plan->cost_after, ctrl[0]);
+  }
+  free(ctrl);
+  sinew_close(session);
+  sinew_disconnect(client);
+  return 0;
+}

@@ -1,0 +1,91 @@
+// sinew-plant: MuJoCo plays the robot. Shared types of its parts:
+//   plant_body.c    the body in MuJoCo: load, reset, step, read the state
+//   plant_loop.c    the closed loop over the daemon's socket, in lockstep or in real time
+//   plant_record.c  what happened: samples over time, judged by the daemon; report, JSON and data for a plot
+//   plant.c         options and main
+#ifndef SINEW_CLIENTS_PLANT_H_
+#define SINEW_CLIENTS_PLANT_H_
+
+#include <mujoco/mujoco.h>
+#include <stdio.h>
+
+#include "clients/sinew_client.h"
+#include "clients/wire.h"
+
+typedef enum PlantMode { PLANT_LOCKSTEP, PLANT_REALTIME } PlantMode;
+typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantController;
+
+typedef struct PlantOptions {
+  const char *endpoint, *task, *xml, *data;
+  const char *models[16];  // "FOLDER" or "NAME=FOLDER"
+  int nmodels;
+  const char *settings[32];  // planner settings "name=value", NULL at the end
+  int nsettings;
+  PlantMode mode;
+  PlantController controller;
+  int random_controls;      // PLANT_RANDOM: how many constant controls to try
+  double seconds, deadline;
+  int execute;              // steps between two states sent
+  uint64_t seed;
+  bool json, quiet, hide_act;
+} PlantOptions;
+
+// The body in MuJoCo.
+typedef struct PlantBody {
+  mjModel *m;
+  mjData *d;
+  double *mocap;  // (nmocap, 7)
+} PlantBody;
+
+// Finds the model's file among opt->models (or opt->xml), loads it, checks its sizes against the session's and takes over the
+// session's time step. False and a text on failure.
+bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size);
+// Puts the body at the session's initial state, time 0.
+void plant_body_reset(PlantBody *body, const SinewSessionInfo *info);
+// One time step under ctrl (nu). False when the body's state has become unusable.
+bool plant_body_step(PlantBody *body, const double *ctrl);
+// The state as the client library wants it; refers to the body's memory. act is left out when hide_act.
+SinewState plant_body_state(PlantBody *body, bool hide_act);
+void plant_body_free(PlantBody *body);
+
+// A moment of the run.
+typedef struct PlantSample {
+  double time, cost;
+  double *qpos, *qvel, *act, *mocap, *ctrl, *measure;
+} PlantSample;
+
+typedef struct PlantRecord {
+  PlantSample *sample;
+  int nsample, room;
+  int nmeasure;
+  char **measure_name;
+  double *measure_below, *measure_during;
+  double *latency;  // of each plan: from sending the state to having the plan [s]
+  int nplan, plan_room;
+  int misses;       // plans after the daemon's deadline
+  int expired;      // steps without a usable plan: the fallback acted
+  double simulated, wall;
+  bool diverged;    // MuJoCo's state became unusable
+} PlantRecord;
+
+bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, char *error, size_t size);
+void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ctrl);
+void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
+// Asks the daemon for cost and measures of every sample.
+SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info, const PlantOptions *opt);
+// Were all measures met for as long as the task wants, at the end?
+bool plant_record_success(const PlantRecord *r);
+void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);
+void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out);
+// Columns time, cost, measures, controls, with a header line. False when the file cannot be written.
+bool plant_record_write(const PlantRecord *r, const SinewSessionInfo *info, const char *path);
+void plant_record_free(PlantRecord *r);
+
+// Cost and measures of one state (nmeasure values); measure may be NULL.
+SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state, const SinewSessionInfo *info,
+                              double *cost, double *measure, int nmeasure);
+
+// The closed loop for opt->seconds. Statuses other than SINEW_OK end it; the text is in sinew_error.
+SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r);
+
+#endif

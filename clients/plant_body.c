@@ -1,0 +1,91 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients/plant.h"
+
+// Joins folder and name when that file can be read.
+static bool try_path(char *path, size_t size, const char *folder, const char *name) {
+  return snprintf(path, size, "%s/%s", folder, name) < (int)size && access(path, R_OK) == 0;
+}
+
+// A model is FOLDER/name, FOLDER/name.xml or, for a folder given as NAME=FOLDER, FOLDER/rest of "NAME/rest".
+static bool find_xml(const PlantOptions *opt, const char *model, char *path, size_t size) {
+  char with_suffix[1024];
+  snprintf(with_suffix, sizeof with_suffix, "%s.xml", model);
+  for (int i = 0; i < opt->nmodels; ++i) {
+    const char *folder = opt->models[i], *equals = strchr(folder, '=');
+    if (!equals) {
+      if (try_path(path, size, folder, model) || try_path(path, size, folder, with_suffix)) return true;
+      continue;
+    }
+    const size_t n = (size_t)(equals - folder);
+    if (strncmp(model, folder, n) != 0 || model[n] != '/') continue;
+    if (try_path(path, size, equals + 1, model + n + 1) || try_path(path, size, equals + 1, with_suffix + n + 1)) return true;
+  }
+  return false;
+}
+
+bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
+  char path[4096], text[1000] = "";
+  memset(body, 0, sizeof *body);
+  if (opt->xml) {
+    snprintf(path, sizeof path, "%s", opt->xml);
+  } else if (!find_xml(opt, info->model, path, sizeof path)) {
+    snprintf(error, size, "model '%s' is in none of the %d model folders; give its file with --xml or more --models", info->model, opt->nmodels);
+    return false;
+  }
+  body->m = mj_loadXML(path, NULL, text, sizeof text);
+  if (!body->m) {
+    snprintf(error, size, "%s: %s", path, text);
+    return false;
+  }
+  const mjModel *m = body->m;
+  if (m->nq != info->nq || m->nv != info->nv || m->na != info->na || m->nu != info->nu || m->nmocap != info->nmocap) {
+    snprintf(error, size, "%s is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d", path, (int)m->nq,
+             (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap, info->nq, info->nv, info->na, info->nu, info->nmocap);
+    return false;
+  }
+  body->m->opt.timestep = info->timestep;
+  body->d = mj_makeData(m);
+  body->mocap = calloc(7 * (size_t)m->nmocap + 1, sizeof(double));
+  if (!body->d || !body->mocap) snprintf(error, size, "out of memory");
+  return body->d && body->mocap;
+}
+
+void plant_body_reset(PlantBody *body, const SinewSessionInfo *info) {
+  mjData *d = body->d;
+  mj_resetData(body->m, d);
+  memcpy(d->qpos, info->qpos, sizeof(double) * (size_t)info->nq);
+  memcpy(d->qvel, info->qvel, sizeof(double) * (size_t)info->nv);
+  if (info->na) memcpy(d->act, info->act, sizeof(double) * (size_t)info->na);
+  for (int i = 0; i < info->nmocap; ++i) {
+    memcpy(d->mocap_pos + 3 * i, info->mocap + 7 * i, 3 * sizeof(double));
+    memcpy(d->mocap_quat + 4 * i, info->mocap + 7 * i + 3, 4 * sizeof(double));
+  }
+  mj_forward(body->m, d);
+}
+
+bool plant_body_step(PlantBody *body, const double *ctrl) {
+  mjData *d = body->d;
+  const double before = d->time;
+  memcpy(d->ctrl, ctrl, sizeof(double) * (size_t)body->m->nu);
+  mj_step(body->m, d);
+  return d->time > before;  // MuJoCo starts again at time 0 when the state is unusable
+}
+
+SinewState plant_body_state(PlantBody *body, bool hide_act) {
+  const mjData *d = body->d;
+  for (int i = 0; i < body->m->nmocap; ++i) {
+    memcpy(body->mocap + 7 * i, d->mocap_pos + 3 * i, 3 * sizeof(double));
+    memcpy(body->mocap + 7 * i + 3, d->mocap_quat + 4 * i, 4 * sizeof(double));
+  }
+  return (SinewState){.time = d->time, .qpos = d->qpos, .qvel = d->qvel, .act = hide_act ? NULL : d->act,
+                      .mocap = body->m->nmocap ? body->mocap : NULL};
+}
+
+void plant_body_free(PlantBody *body) {
+  mj_deleteData(body->d);
+  mj_deleteModel(body->m);
+  free(body->mocap);
+}
