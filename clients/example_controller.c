@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv) {
   char error[1000];
-  SinewClient *client = sinew_connect(argc > 1 ? argv[1] : NULL, 10.0, 1, error, sizeof error);
+  SinewClient *client = sinew_connect(argc > 1 ? argv[1] : NULL, 2.0, 0, error, sizeof error);
   if (!client) {
     fprintf(stderr, "%s\n", error);
     return 1;

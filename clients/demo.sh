@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# One command from nothing to a body that moves: installs what is missing, builds, starts sinewd, runs a
+# MuJoCo body against it over its socket, closed loop, prints a report and draws it.
+#
+#   clients/demo.sh                       the built-in arm follows a target, in real time
+#   clients/demo.sh --task hand_pose      the real MyoHand takes a pose, in lockstep
+#
+#   --task NAME      a task of planner/tasks
+#   --mode MODE      realtime or lockstep (default: realtime for arm_reach, lockstep else)
+#   --seconds S      how long the body moves
+#   --seed N         initial pose, initial plan, planner (default 1)
+#   --picture FILE   where to draw (default sinew-report.png)
+#   --json           the report as one line of JSON
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=clients/setup.sh
+. clients/setup.sh
+
+task=arm_reach mode= seconds= seed=1 picture=sinew-report.png json=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --task | --mode | --seconds | --seed | --picture)
+      [ $# -ge 2 ] || { echo "$1 needs a value" >&2; exit 2; }
+      declare "${1#--}=$2"
+      shift 2 ;;
+    --json) json=--json; shift ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
+  esac
+done
+[ -n "$mode" ] || mode=$([ "$task" = arm_reach ] && echo realtime || echo lockstep)
+[ -n "$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
+
+sinew_setup
+if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
+cmake --build build/release -- --quiet
+bin=$PWD/build/release/bin
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-demo.XXXXXX")
+daemon=
+stop() {
+  if [ -n "$daemon" ]; then
+    kill -TERM "$daemon" 2>/dev/null || true
+    wait "$daemon" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+}
+trap stop EXIT
+
+models="$SINEW_CACHE/myosuite-2.12.2/myosuite"
+"$bin/sinewd" --endpoint "ipc://$work/sinewd.sock" --tasks planner/tasks --models physics/models --models "myosuite=$models" \
+  2>"$work/log" &
+daemon=$!
+for _ in $(seq 100); do
+  if "$bin/sinewctl" --endpoint "ipc://$work/sinewd.sock" --timeout 1 health >/dev/null 2>&1; then break; fi
+  kill -0 "$daemon" 2>/dev/null || { cat "$work/log" >&2; echo "sinewd did not start" >&2; exit 1; }
+  sleep 0.05
+done
+echo "sinewd runs as process $daemon; task $task, $mode, $seconds s, seed $seed" >&2
+
+if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
+    --models physics/models --models "myosuite=$models" --data "$work/data" $json; then
+  echo "the daemon's log:" >&2
+  tail -20 "$work/log" >&2
+  exit 1
+fi
+
+read -ra columns <"$work/data"
+ncontrol=0
+for column in "${columns[@]}"; do [[ $column == ctrl* ]] && ncontrol=$((ncontrol + 1)); done
+nmeasure=$(($(head -1 "$work/data" | grep -o '"[^"]*"' | wc -l)))
+gnuplot -c clients/report.gp "$work/data" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
+echo "picture: $picture" >&2
