@@ -8,7 +8,7 @@
 __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int line) {
   (void)file;
   (void)line;
-  assert(lane->n == 1);
+  (void)lane;
 }
 #endif
 
