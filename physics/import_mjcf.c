@@ -1,10 +1,190 @@
+// The copy of a compiled MuJoCo model, and the proof at compile time that no part of it was overlooked.
 #include "physics/import_mjcf.h"
 
 #include <mujoco/mujoco.h>
+#include <stdlib.h>
 
-static_assert((int)SN_GEOM_SDF == (int)mjGEOM_SDF && (int)SN_INT_DISCRETE == (int)mjINT_DISCRETE, "enums are MuJoCo's");
+#include "physics/model_check.h"
 
-// Scalars and vectors of mjOption; sizeof tells how many numbers a field has.
+// Values of enums and sizes of rows: equal, so that arrays are copied as they are.
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
+SAME(SN_NREF, mjNREF);
+SAME(SN_NIMP, mjNIMP);
+SAME(SN_NPOLY, mjNPOLY);
+SAME(SN_NEQDATA, mjNEQDATA);
+SAME(SN_NDYN, mjNDYN);
+SAME(SN_NGAIN, mjNGAIN);
+SAME(SN_NBIAS, mjNBIAS);
+SAME(SN_NSENS, mjNSENS);
+SAME(SN_JNT_FREE, mjJNT_FREE);
+SAME(SN_JNT_BALL, mjJNT_BALL);
+SAME(SN_JNT_SLIDE, mjJNT_SLIDE);
+SAME(SN_JNT_HINGE, mjJNT_HINGE);
+SAME(SN_GEOM_PLANE, mjGEOM_PLANE);
+SAME(SN_GEOM_HFIELD, mjGEOM_HFIELD);
+SAME(SN_GEOM_SPHERE, mjGEOM_SPHERE);
+SAME(SN_GEOM_CAPSULE, mjGEOM_CAPSULE);
+SAME(SN_GEOM_ELLIPSOID, mjGEOM_ELLIPSOID);
+SAME(SN_GEOM_CYLINDER, mjGEOM_CYLINDER);
+SAME(SN_GEOM_BOX, mjGEOM_BOX);
+SAME(SN_GEOM_MESH, mjGEOM_MESH);
+SAME(SN_GEOM_SDF, mjGEOM_SDF);
+SAME(SN_INT_EULER, mjINT_EULER);
+SAME(SN_INT_RK4, mjINT_RK4);
+SAME(SN_INT_IMPLICIT, mjINT_IMPLICIT);
+SAME(SN_INT_IMPLICITFAST, mjINT_IMPLICITFAST);
+SAME(SN_INT_DISCRETE, mjINT_DISCRETE);
+SAME(SN_CONE_PYRAMIDAL, mjCONE_PYRAMIDAL);
+SAME(SN_CONE_ELLIPTIC, mjCONE_ELLIPTIC);
+SAME(SN_EQ_CONNECT, mjEQ_CONNECT);
+SAME(SN_EQ_WELD, mjEQ_WELD);
+SAME(SN_EQ_JOINT, mjEQ_JOINT);
+SAME(SN_EQ_TENDON, mjEQ_TENDON);
+SAME(SN_TENDON_FIXED, mjTENDON_FIXED);
+SAME(SN_TENDON_SPATIAL, mjTENDON_SPATIAL);
+SAME(SN_WRAP_NONE, mjWRAP_NONE);
+SAME(SN_WRAP_JOINT, mjWRAP_JOINT);
+SAME(SN_WRAP_PULLEY, mjWRAP_PULLEY);
+SAME(SN_WRAP_SITE, mjWRAP_SITE);
+SAME(SN_WRAP_SPHERE, mjWRAP_SPHERE);
+SAME(SN_WRAP_CYLINDER, mjWRAP_CYLINDER);
+SAME(SN_TRN_JOINT, mjTRN_JOINT);
+SAME(SN_TRN_JOINTINPARENT, mjTRN_JOINTINPARENT);
+SAME(SN_TRN_SLIDERCRANK, mjTRN_SLIDERCRANK);
+SAME(SN_TRN_TENDON, mjTRN_TENDON);
+SAME(SN_TRN_SITE, mjTRN_SITE);
+SAME(SN_TRN_BODY, mjTRN_BODY);
+SAME(SN_DYN_NONE, mjDYN_NONE);
+SAME(SN_DYN_INTEGRATOR, mjDYN_INTEGRATOR);
+SAME(SN_DYN_FILTER, mjDYN_FILTER);
+SAME(SN_DYN_FILTEREXACT, mjDYN_FILTEREXACT);
+SAME(SN_DYN_MUSCLE, mjDYN_MUSCLE);
+SAME(SN_GAIN_FIXED, mjGAIN_FIXED);
+SAME(SN_GAIN_AFFINE, mjGAIN_AFFINE);
+SAME(SN_GAIN_MUSCLE, mjGAIN_MUSCLE);
+SAME(SN_BIAS_NONE, mjBIAS_NONE);
+SAME(SN_BIAS_AFFINE, mjBIAS_AFFINE);
+SAME(SN_BIAS_MUSCLE, mjBIAS_MUSCLE);
+SAME(SN_OBJ_BODY, mjOBJ_BODY);
+SAME(SN_OBJ_XBODY, mjOBJ_XBODY);
+SAME(SN_OBJ_JOINT, mjOBJ_JOINT);
+SAME(SN_OBJ_GEOM, mjOBJ_GEOM);
+SAME(SN_OBJ_SITE, mjOBJ_SITE);
+SAME(SN_DSBL_CONSTRAINT, mjDSBL_CONSTRAINT);
+SAME(SN_DSBL_EQUALITY, mjDSBL_EQUALITY);
+SAME(SN_DSBL_FRICTIONLOSS, mjDSBL_FRICTIONLOSS);
+SAME(SN_DSBL_LIMIT, mjDSBL_LIMIT);
+SAME(SN_DSBL_CONTACT, mjDSBL_CONTACT);
+SAME(SN_DSBL_SPRING, mjDSBL_SPRING);
+SAME(SN_DSBL_DAMPER, mjDSBL_DAMPER);
+SAME(SN_DSBL_GRAVITY, mjDSBL_GRAVITY);
+SAME(SN_DSBL_CLAMPCTRL, mjDSBL_CLAMPCTRL);
+SAME(SN_DSBL_WARMSTART, mjDSBL_WARMSTART);
+SAME(SN_DSBL_FILTERPARENT, mjDSBL_FILTERPARENT);
+SAME(SN_DSBL_ACTUATION, mjDSBL_ACTUATION);
+SAME(SN_DSBL_REFSAFE, mjDSBL_REFSAFE);
+SAME(SN_DSBL_SENSOR, mjDSBL_SENSOR);
+SAME(SN_DSBL_MIDPHASE, mjDSBL_MIDPHASE);
+SAME(SN_DSBL_EULERDAMP, mjDSBL_EULERDAMP);
+SAME(SN_DSBL_AUTORESET, mjDSBL_AUTORESET);
+SAME(SN_DSBL_NATIVECCD, mjDSBL_NATIVECCD);
+SAME(SN_DSBL_ISLAND, mjDSBL_ISLAND);
+SAME(SN_DSBL_MULTICCD, mjDSBL_MULTICCD);
+SAME(SN_ENBL_OVERRIDE, mjENBL_OVERRIDE);
+#undef SAME
+
+// One enumerator for every field that has a rule; two rules for one field do not compile.
+enum {
+#define SN_FIELD(type, name, rows, cols) RULE_##name,
+#include "physics/model_fields.inc"
+#undef SN_FIELD
+#define SN_SIZE(name) RULE_##name,
+#include "physics/model_sizes.inc"
+#undef SN_SIZE
+#define SN_OPTION(type, name, count) RULE_opt_##name,
+#include "physics/option_fields.inc"
+#undef SN_OPTION
+#define SN_IGNORED(field) RULE_##field,
+#define SN_REQUIRED(field, object, cols, value, text) RULE_##field,
+#define SN_JUDGED(field) RULE_##field,
+#define SN_IGNORED_SIZE(name) RULE_##name,
+#define SN_JUDGED_SIZE(name) RULE_##name,
+#define SN_IGNORED_OPTION(name) RULE_opt_##name,
+#define SN_JUDGED_OPTION(name) RULE_opt_##name,
+#define SN_IGNORED_STAT(name) RULE_stat_##name,
+#include "physics/import_rules.inc"
+  RULE_stat_meaninertia,
+  RULE_COUNT
+};
+
+// The same for every field that MuJoCo lists: a field without a rule does not compile, and a rule without a field
+// makes the counts differ.
+enum {
+#define X(type, name, rows, cols) HAS_##name = RULE_##name,
+#define XNV X
+  MJMODEL_POINTERS
+#undef X
+#undef XNV
+#define X(name) HAS_##name = RULE_##name,
+      MJMODEL_SIZES
+#undef X
+#define X(type, name, count) HAS_opt_##name = RULE_opt_##name,
+#define XVEC X
+          MJOPTION_FIELDS
+#undef X
+#undef XVEC
+#define X(name, count) HAS_stat_##name = RULE_stat_##name,
+#define XVEC X
+              MJSTATISTIC_FIELDS
+#undef X
+#undef XVEC
+};
+#define X(...) +1
+#define XNV X
+#define XVEC X
+static_assert(RULE_COUNT == 0 MJMODEL_POINTERS MJMODEL_SIZES MJOPTION_FIELDS MJSTATISTIC_FIELDS,
+              "a rule for a field that MuJoCo lacks");
+#undef X
+#undef XNV
+#undef XVEC
+
+// And MuJoCo's lists are complete: structs made of them have the sizes of MuJoCo's. The three flags only say in advance
+// what arrays hold, and the signature identifies the source.
+struct Mirror {
+#define X(name) mjtSize name;
+  MJMODEL_SIZES
+#undef X
+  mjtBool flg_gravcomp, flg_surfacevel, flg_adhesion;
+  mjOption opt;
+  mjVisual vis;
+  mjStatistic stat;
+  void *buffer;
+#define X(type, name, rows, cols) type *name;
+#define XNV X
+  MJMODEL_POINTERS
+#undef X
+#undef XNV
+  uint64_t signature;
+};
+struct MirrorOption {
+#define X(type, name, count) type name;
+#define XVEC(type, name, count) type name[count];
+  MJOPTION_FIELDS
+#undef X
+#undef XVEC
+};
+struct MirrorStatistic {
+#define X(name, count) mjtNum name;
+#define XVEC(name, count) mjtNum name[count];
+  MJSTATISTIC_FIELDS
+#undef X
+#undef XVEC
+};
+static_assert(sizeof(struct Mirror) == sizeof(mjModel), "mjModel has a field outside mjxmacro.h");
+static_assert(sizeof(struct MirrorOption) == sizeof(mjOption), "mjOption has a field outside mjxmacro.h");
+static_assert(sizeof(struct MirrorStatistic) == sizeof(mjStatistic), "mjStatistic has a field outside mjxmacro.h");
+
+// Scalars and vectors of mjOption.
 static void copy_option(SnModel *m, const mjModel *mj) {
 #define SN_OPTION(type, name, count) \
   for (int i = 0; i < (count); ++i) SN_AT(m->opt.name, count, i) = (type)SN_AT(mj->opt.name, count, i);
@@ -18,14 +198,60 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 #undef SN_OPTION
 }
 
-SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
-  SnModel sizes = {0};
-#define SN_SIZE(name) sizes.name = (int)mj->name;
+// Height fields and the like are accepted when they collide with nothing: make sure that they stay for show.
+static void hide_visual_geoms(SnModel *m) {
+  for (int i = 0; i < m->ngeom; ++i) {
+    if (m->geom_type[i] != SN_GEOM_HFIELD && m->geom_type[i] != SN_GEOM_SDF) continue;
+    m->geom_contype[i] = m->geom_conaffinity[i] = 0;
+    m->geom_dataid[i] = -1;
+  }
+}
+
+static SnCode refuse_unsupported(const mjModel *mj, SnError *err) {
+  int count = 0;
+  char *text = sn_import_unsupported(mj, &count);
+  if (!text) return sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  if (!count) {
+    free(text);
+    return SN_OK;
+  }
+  // as many whole lines as the error's text holds
+  const size_t room = sizeof err->text - 40;
+  size_t used = 0;
+  int shown = 0;
+  for (const char *p = text; *p; ++shown) {
+    const size_t n = strcspn(p, "\n") + 1;
+    if (used + n > room) break;
+    used += n;
+    p += n;
+  }
+  if (shown == count)
+    sn_fail(err, SN_ERR_UNSUPPORTED, "%.*s", (int)used - 1, text);
+  else
+    sn_fail(err, SN_ERR_UNSUPPORTED, "%.*s... and %d more", (int)used, text, count - shown);
+  free(text);
+  return SN_ERR_UNSUPPORTED;
+}
+
+// Sizes as ints, each within its cap.
+static SnCode copy_sizes(SnModel *sizes, const mjModel *mj, SnError *err) {
+#define SN_SIZE(name)                                                                                              \
+  if (mj->name < 0 || mj->name > SN_CAP_##name)                                                                    \
+    return sn_fail(err, SN_ERR_LIMIT, #name " is %lld; the limit is %d", (long long)mj->name, (int)SN_CAP_##name); \
+  sizes->name = (int)mj->name;
 #include "physics/model_sizes.inc"
 #undef SN_SIZE
+  return SN_OK;
+}
+
+SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
+  SnModel sizes = {0};
+  if (refuse_unsupported(mj, err) != SN_OK || copy_sizes(&sizes, mj, err) != SN_OK) return NULL;
   SnModel *m = sn_model_create(&sizes, err);
   if (!m) return NULL;
-#define SN_SIZE(name) const int name = m->name; (void)name;
+#define SN_SIZE(name)       \
+  const int name = m->name; \
+  (void)name;
 #include "physics/model_sizes.inc"
 #undef SN_SIZE
 #define SN_FIELD(type, name, rows, cols) \
@@ -34,7 +260,8 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #undef SN_FIELD
   copy_option(m, mj);
   m->meaninertia = (sn_real)mj->stat.meaninertia;
-  if (sn_model_derive(m, err) != SN_OK) {
+  hide_visual_geoms(m);
+  if (sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
     sn_model_free(m);
     return NULL;
   }

@@ -1,5 +1,8 @@
 // MJCF -> SnModel, through MuJoCo's compiler. Linked into sinew-import, the tests, the checker, the
 // benchmark and the plant; never into the daemon.
+//
+// What happens to each field of MuJoCo's model is fixed by lists (import_rules.inc and those of model.h): copied,
+// without effect, or refused unless it has its default. Nothing is dropped silently.
 #ifndef SINEW_PHYSICS_IMPORT_MJCF_H_
 #define SINEW_PHYSICS_IMPORT_MJCF_H_
 
@@ -7,7 +10,17 @@
 
 typedef struct mjModel_ mjModel;
 
-// Copies a compiled MuJoCo model. NULL and err (every unsupported element named) on failure.
+// Everything in mj that the engine does not support, one line each, naming element and feature ("geom 'head':
+// hfield collision is not supported"). *count gets the number of lines. The text is "" when all is supported, NULL
+// when out of memory; the caller frees it.
+char *sn_import_unsupported(const mjModel *mj, int *count);
+
+// True when `geom` may touch another geom: by a pair, or through the filters of types, welds and excludes.
+bool sn_import_can_collide(const mjModel *mj, int geom);
+
+// Copies a compiled MuJoCo model. On failure NULL and err: SN_ERR_UNSUPPORTED (as many lines of
+// sn_import_unsupported as its text holds, and how many more there are), SN_ERR_LIMIT (a size over its cap),
+// SN_ERR_FORMAT (NaN, a bad time step or other values that cannot be simulated), SN_ERR_MEMORY.
 SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err);
 
 #endif
