@@ -17,9 +17,9 @@ typedef struct SnBatch {
   int nstep;
   int first, count;
   double max_velocity;
-  double *cost;           // out (count): infinity when diverged
-  double *term;           // out (count, nterm)
-  unsigned char *done;    // out (count): 1 when computed; zeroed by the caller before the first call
+  double *cost;         // out (count): infinity when diverged
+  double *term;         // out (count, nterm)
+  unsigned char *done;  // out (count): 1 when computed; zeroed by the caller before the first call
 } SnBatch;
 
 typedef struct SnBackend SnBackend;
@@ -27,7 +27,6 @@ typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device
 
 struct SnBackend {
   const char *name;  // "cpu"
-  void *self;
   // One line for people: device, number type, threads. Into text[size].
   void (*describe)(const SnBackend *b, char *text, int size);
   // Room for rollouts of at most max_step steps. Model and cost must outlive it. NULL and err on failure.

@@ -14,36 +14,50 @@
 #include "physics/stages.h"
 #include "planner/task.h"
 
+// What an item compares: sizes of its value (entry of a target) and of its residual.
+typedef enum SnItem {
+  SN_ITEM_SITE_POS,   // 3, 3
+  SN_ITEM_BODY_POS,   // 3, 3
+  SN_ITEM_GEOM_POS,   // 3, 3
+  SN_ITEM_SITE_QUAT,  // 4, 3
+  SN_ITEM_BODY_QUAT,  // 4, 3
+  SN_ITEM_GEOM_QUAT,  // 4, 3
+  SN_ITEM_DISTANCE,   // 1, 1
+  SN_ITEM_QPOS,       // 1, 1
+  SN_ITEM_QPOS_QUAT,  // 4, 3
+  SN_ITEM_QVEL,       // 1, 1
+  SN_ITEM_ACT,        // 1, 1
+  SN_ITEM_CTRL,       // 1, 1
+  SN_ITEM_TENDON,     // 1, 1
+  SN_ITEM_SENSOR      // 1, 1
+} SnItem;
+
 // A task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success.
 // Items are the scalars, points or rotations that a term compares with its target.
 typedef struct SnCost {
-  int nterm, nall, nitem, nres, ntarget;
-  bool uses_sensors;         // a term reads sensordata
-  // per term (nall)
-  int *term_norm;            // SnNorm
-  int *term_item;            // first item; (nall + 1)
-  int *term_res;             // first entry of the residual; (nall + 1)
-  int *term_target;          // first entry in a row of `target`; (nall + 1)
-  sn_real *term_width;
-  sn_real *weight;           // live
-  sn_real *terminal;         // live
-  // per item (nitem)
-  int *item_type;            // SnItem
-  int *item_id;              // (nitem, 2) what is compared: addresses or objects, by type
-  int *item_other;           // (nitem, 2) target of the same type where item_target is -1
-  int *item_target;          // entry in a row of `target`, or -1
-  int *item_frame;           // body in whose frame the target is given, or -1
-  int *item_res;             // first entry of the residual
-  void *owner;               // host side: names, schedules; opaque
+  int nterm, nall;
+  int nitem;
+  int nres;              // entries of all residuals
+  int ntarget;           // entries of a row of targets
+  sn_real *weight;       // running weights (nterm); live
+  sn_real *terminal;     // terminal weights (nterm); live
+  int *term_norm;        // SnNorm (nall)
+  sn_real *term_width;   // width of the norm (nall)
+  int *term_item;        // first item (nall + 1)
+  int *term_res;         // first entry of the residual (nall + 1)
+  int *term_target;      // first entry in a row of targets (nall + 1)
+  int *term_follows;     // 1: the target is another element as it moves, 0: the row of targets (nall); live
+  int *item_type;        // SnItem (nitem)
+  int *item_term;        // term that it belongs to (nitem)
+  int *item_id;          // object, or address in qpos, qvel, act, ctrl, sensordata (nitem)
+  int *item_other_type;  // the same of the target, where it follows an element (nitem)
+  int *item_other_id;
+  int *item_end;              // DISTANCE: type and object of both ends; the same of the target (nitem, 8)
+  int *item_frame;            // body in whose frame the target is given, -1: world (nitem)
+  int *item_target;           // entry in a row of targets (nitem)
+  int *item_res;              // entry of the residual (nitem)
+  struct SnCostOwner *owner;  // names and schedules: host only
 } SnCost;
-
-// Sizes of a value (entry of a target) and of a residual, by item type.
-typedef enum SnItem {
-  SN_ITEM_SITE_POS, SN_ITEM_BODY_POS, SN_ITEM_GEOM_POS,        // 3, 3
-  SN_ITEM_SITE_QUAT, SN_ITEM_BODY_QUAT, SN_ITEM_GEOM_QUAT,     // 4, 3
-  SN_ITEM_DISTANCE,                                            // 1, 1
-  SN_ITEM_QPOS, SN_ITEM_QUAT, SN_ITEM_QVEL, SN_ITEM_ACT, SN_ITEM_CTRL, SN_ITEM_TENDON, SN_ITEM_SENSOR  // 1,1; QUAT 4,3
-} SnItem;
 
 // Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
 // contacts. NULL and err on failure. The caller frees with sn_model_free.
@@ -65,7 +79,7 @@ int sn_cost_find(const SnCost *cost, const char *name);
 SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err);
 
 // Controls of the task's initial plan, changed by the seed (0: none), into ctrl (nu).
-SnCode sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl, SnError *err);
+void sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl);
 
 // Takes the targets that are fixed at the start from the world, which is in the initial state.
 void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane);
@@ -73,6 +87,8 @@ void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane);
 // Changes the target of term i to a constant (n entries, in the target's frame), or back to the task's own
 // with n = 0. SN_ERR_ARGUMENT names the size that is allowed. Not while a rollout runs.
 SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err);
+// Live values (weights, targets set live) of one cost to another of the same task and model.
+void sn_cost_copy_live(SnCost *to, const SnCost *from);
 // Changes the weights of term i < nterm; both must be finite and at least 0.
 SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, SnError *err);
 
@@ -86,8 +102,8 @@ void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real
 
 // Residuals of terms [first, last) of a world after sn_forward, with one row of targets, into res (nres).
 // Ends with a sync.
-SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, const sn_real *target,
-                              int first, int last, sn_real *res);
+SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane,
+                              const sn_real *target, int first, int last, sn_real *res);
 // Norms of terms [first, last) of the residuals, without weights, into value (nall). Ends with a sync.
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
 // One norm of r[n]: the scalar that sn_cost_norm writes.

@@ -7,8 +7,8 @@
 #include "planner/settings.h"
 
 // Outcome of planning. Data, not an error.
-#define SN_PLAN_STATUSES(X)                                                                  \
-  X(SN_PLAN_OK, "ok")                                                                        \
+#define SN_PLAN_STATUSES(X)                                                                     \
+  X(SN_PLAN_OK, "ok")                                                                           \
   X(SN_PLAN_WARM_START, "the deadline left no time: the shifted plan of before, not evaluated") \
   X(SN_PLAN_DIVERGED, "every candidate diverged: no controls")
 
@@ -25,27 +25,27 @@ const char *sn_plan_status_text(SnPlanStatus status);
 // first `lead` rows are the plan in force that was assumed to run while this one was made.
 typedef struct SnPlan {
   SnPlanStatus status;
-  uint64_t number;         // of the planner, 1, 2, ...
-  double stamp;            // time of the state that the plan answers [s]
-  double start;            // time of the first row of ctrl [s], = stamp
-  double step;             // [s] between rows
-  int lead;                // rows before the optimised ones
-  int nstep;               // rows, lead included; 0 when diverged
+  uint64_t number;  // of the planner, 1, 2, ...
+  double stamp;     // time of the state that the plan answers [s]
+  double start;     // time of the first row of ctrl [s], = stamp
+  double step;      // [s] between rows
+  int lead;         // rows before the optimised ones
+  int nstep;        // rows, lead included; 0 when diverged
   int nu, nq, nv, na, nterm;
-  const sn_real *ctrl;     // (nstep, nu)
-  const sn_real *qpos;     // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
-  const sn_real *qvel;     // (nstep + 1, nv)
-  const sn_real *act;      // (nstep + 1, na)
-  double cost_before;      // of the warm start; infinity when it diverged, NaN when not evaluated
-  double cost_after;       // of this plan, at most cost_before
-  const double *term;      // (nterm) weighted parts of cost_after; NaN when not evaluated
-  double cost_now;         // sum of weight * norm in the state that was answered
-  int iterations;          // begun and used: the last may be partial
-  int candidates;          // used of the last iteration, from 0 on. Both together reproduce the plan.
-  double gradient_norm;    // NaN where the planner has no gradient
-  bool deadline_met;       // finished before the deadline
-  bool act_estimated;      // act was not given: integrated from the controls
-  double seconds;          // computing time from begin to finish, pauses between slices included
+  const sn_real *ctrl;   // (nstep, nu)
+  const sn_real *qpos;   // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
+  const sn_real *qvel;   // (nstep + 1, nv)
+  const sn_real *act;    // (nstep + 1, na)
+  double cost_before;    // of the warm start; infinity when it diverged, NaN when not evaluated
+  double cost_after;     // of this plan, at most cost_before
+  const double *term;    // (nterm) weighted parts of cost_after; NaN when not evaluated
+  double cost_now;       // sum of weight * norm in the state that was answered
+  int iterations;        // begun and used: the last may be partial
+  int candidates;        // used of the last iteration, from 0 on. Both together reproduce the plan.
+  double gradient_norm;  // NaN where the planner has no gradient
+  bool deadline_met;     // finished before the deadline
+  bool act_estimated;    // act was not given: integrated from the controls
+  double seconds;        // computing time from begin to finish, pauses between slices included
 } SnPlan;
 
 // Controls between physical and normalised units: a limited control from [lo, hi] to [-1, 1], except

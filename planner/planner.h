@@ -15,12 +15,12 @@
 typedef struct SnPlanner SnPlanner;
 
 typedef struct SnPlannerDef {
-  const SnModel *model;     // as loaded; the planner makes its own copy with the task's overrides
-  const SnTask *task;       // must outlive the planner
-  SnBackend *backend;       // must outlive the planner
-  SnSettings settings;      // e.g. task->settings
-  uint64_t seed;            // perturbs initial pose and initial plan (0: not) and keys the noise
-  SnClock clock;            // deadlines are read on it
+  const SnModel *model;  // as loaded; the planner makes its own copy with the task's overrides
+  const SnTask *task;    // must outlive the planner
+  SnBackend *backend;    // must outlive the planner
+  SnSettings settings;   // e.g. task->settings
+  uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
+  SnClock clock;         // deadlines are read on it
 } SnPlannerDef;
 
 // Zeros, the default settings and the monotonic clock.
@@ -61,8 +61,8 @@ typedef struct SnPlanRequest {
   double latency;             // time until the plan is in force [s]: the state is first rolled forward by it
   double deadline;            // on the planner's clock; INFINITY: none
   bool want_states;
-  int max_iterations;         // 0: as the settings say
-  int max_candidates;         // of the last iteration; 0: all
+  int max_iterations;  // 0: as the settings say
+  int max_candidates;  // of the last iteration; 0: all
 } SnPlanRequest;
 
 // Zeros, no deadline.
@@ -87,8 +87,8 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 // begin, slices until the deadline, finish.
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err);
 
-// Live tuning: takes effect from the next iteration on. SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or
-// not live.
+// Live tuning: takes effect from the next iteration on. SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds
+// or not live.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 const SnSettings *sn_planner_settings(const SnPlanner *p);
 // As sn_cost_set_target and sn_cost_set_weight; a plan in progress keeps the old ones, the next has the new ones.
@@ -100,15 +100,15 @@ typedef struct SnEvaluateRequest {
   double time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // as in SnPlanRequest; act NULL: the estimate
   int nstep;
-  const sn_real *ctrl;       // (nstep, nu)
-  SnTrajectory states;       // filled where not NULL
+  const sn_real *ctrl;  // (nstep, nu)
+  SnTrajectory states;  // filled where not NULL
 } SnEvaluateRequest;
 
 typedef struct SnEvaluation {
-  double cost;               // infinity when diverged; of nstep 0: sum of weight * norm
-  const double *term;        // (nterm) weighted parts
-  const double *measure;     // (nmeasure) norms in the last state
-  const bool *met;           // (nmeasure) measure <= below
+  double cost;            // infinity when diverged; of nstep 0: sum of weight * norm
+  const double *term;     // (nterm) weighted parts
+  const double *measure;  // (nmeasure) norms in the last state
+  const bool *met;        // (nmeasure) measure <= below
   int nterm, nmeasure;
   bool diverged, act_estimated;
 } SnEvaluation;

@@ -14,14 +14,17 @@ SnClock sn_clock_monotonic(void);
 
 // The state that a rollout starts from. Arrays are read only; NULL warm starts the solver at zero.
 typedef struct SnStart {
-  double time;                  // [s]
-  const sn_real *qpos;          // (nq)
-  const sn_real *qvel;          // (nv)
-  const sn_real *act;           // (na)
-  const sn_real *mocap_pos;     // (nmocap, 3)
-  const sn_real *mocap_quat;    // (nmocap, 4)
+  double time;                    // [s]
+  const sn_real *qpos;            // (nq)
+  const sn_real *qvel;            // (nv)
+  const sn_real *act;             // (na)
+  const sn_real *mocap_pos;       // (nmocap, 3)
+  const sn_real *mocap_quat;      // (nmocap, 4)
   const sn_real *qacc_warmstart;  // (nv) or NULL
 } SnStart;
+
+// Puts a world into that state; controls are zero.
+void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start);
 
 // Where to write the states of a rollout; each may be NULL. Rows 0 ... nstep.
 typedef struct SnTrajectory {
@@ -49,7 +52,11 @@ void sn_rollout_begin(SnRollout *r, const SnStart *start, const sn_real *ctrl, c
 SnRolloutStatus sn_rollout_run(SnRollout *r, const SnClock *clock, double until);
 // Cost of a rollout that is done; infinity when it diverged. term (nterm): its weighted parts, or NULL.
 double sn_rollout_cost(const SnRollout *r, double *term);
-// The world of the rollout: after sn_rollout_run, at the state that it has reached.
+// Judges the state of the rollout's world, whose stages have run (sn_forward), with one row of targets: sum of
+// weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be NULL.
+double sn_rollout_judge(SnRollout *r, const sn_real *target, double *term, double *value);
+// The world of the rollout, at the state that it has reached (all stages have run when it is done), and its lane.
 SnWorld *sn_rollout_world(SnRollout *r);
+SnLane *sn_rollout_lane(SnRollout *r);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct SnSettingInfo {
   const char *name;
   SnSettingType type;
   double value;         // default
-  double lo, hi;        // bounds, both allowed; of a choice: 0 and the number of names - 1
+  double lo, hi;        // bounds, both allowed; 0 of a choice
   const char *choices;  // names joined by '|', NULL for numbers
   bool live;            // may change while a planner runs
   const char *unit;     // "" for none

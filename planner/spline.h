@@ -5,8 +5,8 @@
 #include "physics/real.h"
 #include "planner/settings.h"
 
-// Value at x (in knots from the first; clamped to [0, n - 1]) of n >= 1 knots, `stride` numbers apart. Cubic: between knots
-// k and k + 1 the Hermite cubic whose slopes are central differences, one-sided at the ends.
+// Value at x (in knots from the first; clamped to [0, n - 1]) of n >= 1 knots, `stride` numbers apart. Cubic: between
+// knots k and k + 1 the Hermite cubic whose slopes are central differences, one-sided at the ends.
 SN_FUNC sn_real sn_spline(int kind, const sn_real *knot, int n, int stride, sn_real x);
 
 // The plan of `nstep` rows whose knots (n, nu) are spread evenly from the first row to the last.

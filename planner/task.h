@@ -11,6 +11,7 @@
 
 #include "physics/status.h"
 #include "planner/settings.h"
+#include "planner/yaml.h"
 
 enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256 };
 
@@ -36,16 +37,11 @@ typedef enum SnNorm {
 
 typedef enum SnObject { SN_OBJECT_SITE, SN_OBJECT_BODY, SN_OBJECT_GEOM } SnObject;
 
-// Place in the file, counted from 1.
-typedef struct SnPlace {
-  int line, column;
-} SnPlace;
-
 // A quantity of named objects.
 typedef struct SnElement {
   SnQuantity quantity;
   SnPlace place;
-  bool all;            // every object of the kind; names is empty
+  bool all;  // every object of the kind; names is empty
   int nname;
   char **name;         // (nname) one for pose quantities, two for a distance
   SnObject object[2];  // kind of name[0], name[1]: pose quantities and distances
@@ -68,12 +64,12 @@ typedef struct SnTarget {
   double *value;           // VALUE: constant; SINUSOID: centre
   int namplitude, nphase;  // SINUSOID: as nvalue
   double *amplitude, *phase;
-  double period;           // SINUSOID [s]
-  int ntime;               // KEYFRAMES
-  double *time;            // KEYFRAMES [s] (ntime) ascending
-  double *key;             // KEYFRAMES (ntime, nvalue)
+  double period;  // SINUSOID [s]
+  int ntime;      // KEYFRAMES
+  double *time;   // KEYFRAMES [s] (ntime) ascending
+  double *key;    // KEYFRAMES (ntime, nvalue)
   SnSplineKind interpolation;
-  bool repeat;             // KEYFRAMES: starts again after the last time
+  bool repeat;  // KEYFRAMES: starts again after the last time
 } SnTarget;
 
 // A term of the cost, or a measure of success.
@@ -103,8 +99,8 @@ typedef struct SnTaskOptions {
   bool has_iterations, has_ls_iterations, has_ccd_iterations;
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
   int iterations, ls_iterations, ccd_iterations;
-  int nsolref, nsolimp;  // 0, or 2 and 5: of every contact
-  double solref[2], solimp[5];
+  int nsolref, nsolimp;     // 0, or 2 and 5
+  double *solref, *solimp;  // of every contact
 } SnTaskOptions;
 
 typedef struct SnTask {
@@ -112,27 +108,27 @@ typedef struct SnTask {
   char *description;  // one line for people, "" when absent
   char *model;        // name of a model in a repository, or a path relative to one; a string here, resolved elsewhere
   SnPlace model_place;
-  char *file;         // for messages
+  char *file;  // for messages
 
   SnTaskOptions options;
 
-  char *keyframe;     // of the model to start from; NULL: qpos0
+  char *keyframe;  // of the model to start from; NULL: qpos0
   SnPlace keyframe_place;
   int njoint;
-  SnNamedValue *joint;  // (njoint) initial positions of hinge and slide joints [rad, m]
-  double activation;    // initial activation of every muscle
-  double settle;        // time under zero control before the start [s]
+  SnNamedValue *joint;    // (njoint) initial positions of hinge and slide joints [rad, m]
+  double activation;      // initial activation of every muscle
+  double settle;          // time under zero control before the start [s]
   double perturb_joints;  // half width of the uniform change of each hinge and slide joint by the seed [rad, m]
   double perturb_plan;    // the same of each control of the initial plan, in halves of its range
   int nperturb;
   SnNamedValue *perturb;  // (nperturb) half widths of named joints, in place of perturb_joints
-  double plan_initial;    // initial plan: every control, as a fraction of its range from low to high
+  double plan_initial;    // initial plan: every control, clamped to its range
   int nplan;
-  SnNamedValue *plan;     // (nplan) fractions of named actuators, in place of plan_initial
+  SnNamedValue *plan;  // (nplan) controls of named actuators, in place of plan_initial
 
   SnSettings settings;  // defaults with the task's own
   int nterm;
-  SnTerm *term;     // (nterm) at least one
+  SnTerm *term;  // (nterm) at least one
   int nmeasure;
   SnTerm *measure;  // (nmeasure)
 } SnTask;

@@ -15,7 +15,8 @@ SnPool *sn_pool_create(int n, SnError *err);
 void sn_pool_free(SnPool *pool);
 int sn_pool_size(const SnPool *pool);
 
-// Runs work(argument, thread) for thread = 0 ... n - 1 in parallel and returns when all have ended. One caller at a time.
+// Runs work(argument, thread) for thread = 0 ... n - 1 in parallel and returns when all have ended. One caller at a
+// time.
 void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *argument);
 
 #endif

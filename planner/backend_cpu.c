@@ -1,0 +1,157 @@
+// The CPU backend: one rollout at a time on each thread of a pool. Candidates are taken in the order of
+// their index; a rollout that is interrupted by the clock stays where it is until the batch goes on.
+#include "planner/backend.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// What one thread works with.
+typedef struct CpuSlot {
+  SnRollout *rollout;
+  sn_real *ctrl;     // controls of the candidate (max_step, nu)
+  sn_real *scratch;  // of the noise (3 * (max_step + 2))
+  int candidate;     // index in the batch that is under way, -1: none
+} CpuSlot;
+
+struct SnBackendModel {
+  const SnModel *m;
+  const SnCost *cost;
+  SnPool *pool;
+  int nslot;
+  CpuSlot *slot;
+  // the batch
+  const SnBatch *batch;
+  const SnClock *clock;
+  double until;
+  bool active;      // a batch is under way
+  atomic_int next;  // first candidate that nobody has taken
+};
+
+typedef struct CpuBackend {
+  SnBackend table;  // first: a pointer to it is a pointer to the backend
+  SnPool *pool;
+} CpuBackend;
+
+static void cpu_describe(const SnBackend *b, char *text, int size) {
+  const CpuBackend *cpu = (const CpuBackend *)b;
+  snprintf(text, (size_t)size, "cpu, %s, %d thread%s", sizeof(sn_real) == sizeof(double) ? "double" : "float",
+           sn_pool_size(cpu->pool), sn_pool_size(cpu->pool) == 1 ? "" : "s");
+}
+
+static void cpu_unload(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  if (!x) return;
+  for (int i = 0; i < x->nslot; ++i) {
+    sn_rollout_free(x->slot[i].rollout);
+    free(x->slot[i].ctrl);
+    free(x->slot[i].scratch);
+  }
+  free(x->slot);
+  free(x);
+}
+
+static SnBackendModel *cpu_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  CpuBackend *cpu = (CpuBackend *)b;
+  SnBackendModel *x = calloc(1, sizeof *x);
+  const int n = sn_pool_size(cpu->pool);
+  if (x) x->slot = calloc((size_t)n, sizeof *x->slot);
+  bool ok = x && x->slot;
+  if (ok) {
+    x->m = m;
+    x->cost = cost;
+    x->pool = cpu->pool;
+    x->nslot = n;
+  }
+  for (int i = 0; ok && i < n; ++i) {
+    CpuSlot *s = &x->slot[i];
+    s->candidate = -1;
+    s->rollout = sn_rollout_create(m, cost, err);
+    s->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *s->ctrl);
+    s->scratch = calloc(3 * ((size_t)max_step + 2), sizeof *s->scratch);
+    ok = s->rollout && s->ctrl && s->scratch;
+  }
+  if (ok) return x;
+  cpu_unload(b, x);
+  sn_fail(err, SN_ERR_MEMORY, "cpu backend: out of memory");
+  return NULL;
+}
+
+// Starts the next candidate on a slot; false when there is none.
+static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
+  const SnBatch *batch = x->batch;
+  const int i = atomic_fetch_add(&x->next, 1);
+  if (i >= batch->count) return false;
+  const sn_real *ctrl = batch->ctrl;
+  if (batch->noise && batch->first + i > 0) {
+    sn_noise_candidate(x->m, batch->noise, batch->first + i, batch->ctrl, batch->nstep, s->scratch, s->ctrl);
+    ctrl = s->ctrl;
+  }
+  sn_rollout_begin(s->rollout, &batch->start, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
+  s->candidate = i;
+  return true;
+}
+
+static void cpu_work(void *argument, int thread) {
+  SnBackendModel *x = argument;
+  CpuSlot *s = &x->slot[thread];
+  const SnBatch *batch = x->batch;
+  for (;;) {
+    if (s->candidate < 0) {
+      if (x->clock->now(x->clock->context) >= x->until || !take_candidate(x, s)) return;
+    }
+    if (sn_rollout_run(s->rollout, x->clock, x->until) == SN_ROLLOUT_PAUSED) return;
+    const int i = s->candidate;
+    batch->cost[i] = sn_rollout_cost(s->rollout, batch->term + (size_t)i * (size_t)x->cost->nterm);
+    batch->done[i] = 1;
+    s->candidate = -1;
+  }
+}
+
+static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
+  x->active = false;
+}
+
+static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  if (!x->active) {
+    cpu_abandon(b, x);
+    atomic_store(&x->next, 0);
+    x->active = true;
+  }
+  x->batch = batch;
+  x->clock = clock;
+  x->until = until;
+  sn_pool_run(x->pool, cpu_work, x);
+  for (int i = 0; i < batch->count; ++i)
+    if (!batch->done[i]) return false;
+  x->active = false;
+  return true;
+}
+
+// The CPU reads weights and targets where they are.
+static void cpu_update(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  (void)x;
+}
+
+static void cpu_destroy(SnBackend *b) { free(b); }
+
+SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
+  CpuBackend *cpu = calloc(1, sizeof *cpu);
+  if (!cpu) {
+    sn_fail(err, SN_ERR_MEMORY, "cpu backend: out of memory");
+    return NULL;
+  }
+  cpu->pool = pool;
+  cpu->table = (SnBackend){.name = "cpu",
+                           .describe = cpu_describe,
+                           .load = cpu_load,
+                           .unload = cpu_unload,
+                           .update = cpu_update,
+                           .rollouts = cpu_rollouts,
+                           .abandon = cpu_abandon,
+                           .destroy = cpu_destroy};
+  return &cpu->table;
+}

@@ -1,0 +1,486 @@
+// Predictive sampling as an anytime planner. A plan is made of iterations; an iteration compares the best
+// controls so far (candidate 0) with noisy copies of them, and the winner takes all.
+//
+// The best controls so far are dense rows on the model's time step, kept from plan to plan and shifted in time; the
+// noise has knots on a grid that moves with them, so a sum of noises stays a spline with these knots.
+#include "planner/planner.h"
+
+#include <stdlib.h>
+
+#include "planner/planner_private.h"
+#include "planner/random.h"
+
+SnPlannerDef sn_default_planner_def(void) {
+  return (SnPlannerDef){.settings = sn_default_settings(), .clock = sn_clock_monotonic()};
+}
+
+SnPlanRequest sn_default_plan_request(void) { return (SnPlanRequest){.deadline = INFINITY}; }
+
+static double now(const SnPlanner *p) { return p->def.clock.now(p->def.clock.context); }
+
+static void copy(sn_real *to, const sn_real *from, size_t n) {
+  if (n > 0) memcpy(to, from, sizeof *to * n);
+}
+
+// ---- creation ----
+
+// calloc that never returns NULL for 0 bytes, and remembers a failure.
+static void *room(size_t n, size_t size, bool *ok) {
+  void *x = calloc(n + 1, size);
+  *ok = *ok && x != NULL;
+  return x;
+}
+
+static void make_state(const SnModel *m, SnStateBuffer *s, bool *ok) {
+  s->qpos = room((size_t)m->nq, sizeof(sn_real), ok);
+  s->qvel = room((size_t)m->nv, sizeof(sn_real), ok);
+  s->act = room((size_t)m->na, sizeof(sn_real), ok);
+  s->mocap_pos = room(3 * (size_t)m->nmocap, sizeof(sn_real), ok);
+  s->mocap_quat = room(4 * (size_t)m->nmocap, sizeof(sn_real), ok);
+  s->qacc_warmstart = room((size_t)m->nv, sizeof(sn_real), ok);
+}
+
+static void free_state(SnStateBuffer *s) {
+  free(s->qpos);
+  free(s->qvel);
+  free(s->act);
+  free(s->mocap_pos);
+  free(s->mocap_quat);
+  free(s->qacc_warmstart);
+}
+
+// Arrays whose length is the number of candidates.
+static bool candidate_room(SnPlanner *p, int n) {
+  if (n <= p->room) return true;
+  bool ok = true;
+  double *cost = room((size_t)n, sizeof *cost, &ok);
+  double *term = room((size_t)n * (size_t)p->cost->nterm, sizeof *term, &ok);
+  unsigned char *done = room((size_t)n, sizeof *done, &ok);
+  if (!ok) {
+    free(cost);
+    free(term);
+    free(done);
+    return false;
+  }
+  free(p->candidate_cost);
+  free(p->candidate_term);
+  free(p->candidate_done);
+  p->candidate_cost = cost;
+  p->candidate_term = term;
+  p->candidate_done = done;
+  p->room = n;
+  return true;
+}
+
+static bool make_buffers(SnPlanner *p) {
+  const SnModel *m = p->m;
+  const size_t horizon = (size_t)p->horizon, nu = (size_t)m->nu, rows = 2 * horizon;
+  bool ok = true;
+  make_state(m, &p->initial, &ok);
+  make_state(m, &p->state, &ok);
+  make_state(m, &p->start, &ok);
+  make_state(m, &p->probe, &ok);
+  p->initial_ctrl = room(nu, sizeof(sn_real), &ok);
+  p->nominal = room(horizon * nu, sizeof(sn_real), &ok);
+  p->trial = room(horizon * nu, sizeof(sn_real), &ok);
+  p->force = room(rows * nu, sizeof(sn_real), &ok);
+  p->target = room((horizon + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  p->scratch = room(3 * (horizon + 2), sizeof(sn_real), &ok);
+  p->best_term = room((size_t)p->cost->nterm, sizeof(double), &ok);
+  p->plan_ctrl = room(rows * nu, sizeof(sn_real), &ok);
+  p->plan_qpos = room((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
+  p->plan_qvel = room((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
+  p->plan_act = room((rows + 1) * (size_t)m->na, sizeof(sn_real), &ok);
+  p->evaluate_term = room((size_t)p->cost->nterm, sizeof(double), &ok);
+  p->evaluate_value = room((size_t)p->cost->nall, sizeof(double), &ok);
+  p->evaluate_met = room((size_t)(p->cost->nall - p->cost->nterm), sizeof(bool), &ok);
+  return ok && candidate_room(p, p->settings.candidates);
+}
+
+static SnCode build(SnPlanner *p, SnError *err) {
+  const SnPlannerDef *def = &p->def;
+  SnCode code = sn_settings_validate(&def->settings, err);
+  if (code != SN_OK) return code;
+  p->settings = p->pending = def->settings;
+  p->horizon = def->settings.horizon;
+  if (!(p->m = sn_task_model(def->task, def->model, err))) return err ? err->code : SN_ERR_MEMORY;
+  p->h = (double)p->m->opt.timestep;
+  p->cost = sn_cost_create(def->task, p->m, err);
+  p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
+  if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
+  if (!(p->judge = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
+  if (!(p->device = def->backend->load(def->backend, p->m, p->cost, p->horizon, err)))
+    return err ? err->code : SN_ERR_MEMORY;
+  if (!make_buffers(p)) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
+  return sn_planner_reset(p, def->seed, err);
+}
+
+SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err) {
+  SnError local;
+  SnPlanner *p = calloc(1, sizeof *p);
+  if (!p) {
+    sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
+    return NULL;
+  }
+  p->def = *def;
+  if (build(p, err ? err : &local) == SN_OK) return p;
+  sn_planner_free(p);
+  return NULL;
+}
+
+void sn_planner_free(SnPlanner *p) {
+  if (!p) return;
+  if (p->device) p->def.backend->unload(p->def.backend, p->device);
+  sn_rollout_free(p->judge);
+  sn_cost_free(p->wanted);
+  sn_cost_free(p->cost);
+  free_state(&p->initial);
+  free_state(&p->state);
+  free_state(&p->start);
+  free_state(&p->probe);
+  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->trial,          p->force,        p->target,
+                           p->scratch,        p->best_term,      p->plan_ctrl,      p->plan_qpos,    p->plan_qvel,
+                           p->plan_act,       p->evaluate_term,  p->evaluate_value, p->evaluate_met, p->evaluate_target,
+                           p->candidate_cost, p->candidate_term, p->candidate_done};
+  for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
+  sn_model_free(p->m);
+  free(p);
+}
+
+// Every row of the warm start becomes the initial plan.
+static void reset_nominal(SnPlanner *p) {
+  const size_t nu = (size_t)p->m->nu;
+  for (int t = 0; t < p->horizon; ++t) copy(p->nominal + (size_t)t * nu, p->initial_ctrl, nu);
+  p->phase = 0;
+}
+
+static void drop_batch(SnPlanner *p) {
+  if (p->batch_active) p->def.backend->abandon(p->def.backend, p->device);
+  p->batch_active = false;
+}
+
+static void store_world(SnPlanner *p, SnStateBuffer *s) {
+  const SnModel *m = p->m;
+  const SnWorld *w = sn_rollout_world(p->judge);
+  copy(s->qpos, w->qpos, (size_t)m->nq);
+  copy(s->qvel, w->qvel, (size_t)m->nv);
+  copy(s->act, w->act, (size_t)m->na);
+  copy(s->mocap_pos, w->mocap_pos, 3 * (size_t)m->nmocap);
+  copy(s->mocap_quat, w->mocap_quat, 4 * (size_t)m->nmocap);
+}
+
+SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
+  SnWorld *w = sn_rollout_world(p->judge);
+  SnLane *lane = sn_rollout_lane(p->judge);
+  const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, err);
+  if (code != SN_OK) return code;
+  drop_batch(p);
+  p->def.seed = seed;
+  p->initial.time = p->state.time = 0;
+  store_world(p, &p->initial);
+  store_world(p, &p->state);
+  sn_cost_capture(p->cost, p->m, w, lane);
+  sn_cost_capture(p->wanted, p->m, w, lane);
+  p->def.backend->update(p->def.backend, p->device);
+  sn_task_initial_plan(p->def.task, p->m, seed, p->initial_ctrl);
+  p->initial_view = sn_planner_prepare(p, &p->initial);
+  reset_nominal(p);
+  p->has_nominal = p->has_act = p->active = p->finished = false;
+  p->force_rows = 0;
+  p->number = 0;
+  p->rollout_seconds = 0;
+  return SN_OK;
+}
+
+const SnModel *sn_planner_model(const SnPlanner *p) { return p->m; }
+const SnCost *sn_planner_cost(const SnPlanner *p) { return p->wanted; }
+const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
+const SnStart *sn_planner_initial(const SnPlanner *p) { return &p->initial_view; }
+const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; }
+
+// ---- live tuning ----
+
+SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
+  const SnCode code = sn_settings_may_change(&p->settings, settings, err);
+  if (code != SN_OK) return code;
+  p->pending = *settings;
+  return SN_OK;
+}
+
+SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err) {
+  const int i = sn_cost_find(p->wanted, term);
+  if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
+  return sn_cost_set_target(p->wanted, i, value, n, err);
+}
+
+SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err) {
+  const int i = sn_cost_find(p->wanted, term);
+  if (i < 0 || i >= p->wanted->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
+  return sn_cost_set_weight(p->wanted, i, weight, terminal, err);
+}
+
+// ---- beginning a plan ----
+
+// Steps that the latency takes.
+static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
+
+static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
+  const double longest = p->horizon * p->h;
+  if (!(r->latency >= 0 && r->latency <= longest))
+    return sn_fail(err, SN_ERR_ARGUMENT, "latency: %g s, allowed is 0 to the length of a plan, %g s", r->latency,
+                   longest);
+  if (r->max_iterations < 0 || r->max_candidates < 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
+  if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
+  if (p->pending.iterations == 0 && r->max_iterations == 0 && r->deadline == INFINITY)
+    return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
+  return SN_OK;
+}
+
+// Rolls the state forward by `lead` steps of the plan in force, into p->start and the first rows of the result.
+static void roll_forward(SnPlanner *p) {
+  const SnModel *m = p->m;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
+  SnWorld *w = sn_rollout_world(p->judge);
+  SnStart view = sn_state_view(&p->state);
+  sn_world_set_start(m, w, &view);
+  for (int k = 0; k < p->lead; ++k) {
+    const size_t t = (size_t)k;
+    copy(p->plan_ctrl + t * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
+    copy(p->plan_qpos + t * nq, w->qpos, nq);
+    copy(p->plan_qvel + t * nv, w->qvel, nv);
+    copy(p->plan_act + t * na, w->act, na);
+    copy(w->ctrl, p->plan_ctrl + t * nu, nu);
+    sn_step(m, w, sn_rollout_lane(p->judge));
+  }
+  store_world(p, &p->start);
+  p->start.time = p->state.time + p->lead * p->h;
+}
+
+// Moves the warm start to the new plan's start.
+static void shift_nominal(SnPlanner *p) {
+  const double since = (p->start.time - p->nominal_time) / p->h;
+  int k = p->settings.shift;
+  if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
+  if (!p->has_nominal) k = 0;
+  sn_plan_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
+  p->phase += k;
+  p->nominal_time = p->start.time;
+  p->has_nominal = true;
+}
+
+// Steps between knots of the noise: `knots` of them span the horizon.
+static int knot_spacing(const SnPlanner *p) {
+  return (p->horizon - 1 + p->settings.knots - 2) / (p->settings.knots - 1);
+}
+
+// Settings and request of the iteration that comes next.
+static void begin_iteration(SnPlanner *p) {
+  if (candidate_room(p, p->pending.candidates)) p->settings = p->pending;
+  const SnSettings *s = &p->settings;
+  const int spacing = knot_spacing(p);
+  p->phase %= spacing;
+  p->noise = (SnNoise){.seed = p->def.seed,
+                       .plan = (uint32_t)p->number,
+                       .iteration = (uint32_t)p->iteration,
+                       .spacing = spacing,
+                       .phase = p->phase,
+                       .knots = sn_noise_knots(p->horizon, spacing, p->phase),
+                       .interpolation = s->interpolation,
+                       .colour = s->noise,
+                       .scale = (sn_real)s->noise_scale};
+  p->count = s->candidates < p->room ? s->candidates : p->room;
+  const bool last = p->request.max_iterations > 0 && p->iteration + 1 == p->request.max_iterations;
+  if (last && p->request.max_candidates > 0 && p->request.max_candidates < p->count)
+    p->count = p->request.max_candidates;
+  memset(p->candidate_done, 0, (size_t)p->count);
+  // From the second iteration on, candidate 0 is the winner of the one before: its cost is known.
+  const int first = p->iteration > 0 ? 1 : 0;
+  const size_t nterm = (size_t)p->cost->nterm;
+  if (first) {
+    p->candidate_cost[0] = p->best_cost;
+    memcpy(p->candidate_term, p->best_term, sizeof(double) * nterm);
+    p->candidate_done[0] = 1;
+  }
+  p->batch = (SnBatch){.start = sn_state_view(&p->start),
+                       .ctrl = p->nominal,
+                       .target = p->target,
+                       .noise = &p->noise,
+                       .nstep = p->horizon,
+                       .first = first,
+                       .count = p->count - first,
+                       .max_velocity = s->max_velocity,
+                       .cost = p->candidate_cost + first,
+                       .term = p->candidate_term + (size_t)first * nterm,
+                       .done = p->candidate_done + first};
+  p->batch_active = true;
+}
+
+SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
+  bool act_estimated = false;
+  SnCode code = check_request(p, request, err);
+  if (code == SN_OK) code = sn_planner_take_state(p, request, &p->state, &act_estimated, err);
+  if (code != SN_OK) return code;
+  drop_batch(p);
+  p->has_act = true;
+  p->act_estimated = act_estimated;
+  p->request = *request;
+  p->began = now(p);
+  p->settings = candidate_room(p, p->pending.candidates) ? p->pending : p->settings;
+  sn_cost_copy_live(p->cost, p->wanted);
+  p->def.backend->update(p->def.backend, p->device);
+  ++p->number;
+
+  sn_planner_prepare(p, &p->state);
+  sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
+  p->cost_now = sn_rollout_judge(p->judge, p->target, NULL, NULL);
+  p->lead = lead_steps(p, request->latency);
+  roll_forward(p);
+  if (p->lead > 0)
+    sn_planner_prepare(p, &p->start);
+  else
+    copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
+  shift_nominal(p);
+  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+
+  p->iteration = p->iterations = p->candidates = 0;
+  p->cost_before = p->best_cost = NAN;
+  for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
+  p->active = true;
+  p->finished = false;
+  begin_iteration(p);
+  return SN_OK;
+}
+
+// ---- working on it ----
+
+// Takes the best of the iteration's candidates that count.
+static void end_iteration(SnPlanner *p) {
+  int used = 0;
+  const int best = sn_best_candidate(p->candidate_cost, p->candidate_done, p->count, &used);
+  drop_batch(p);
+  if (used == 0 || (p->iteration > 0 && used == 1 && p->count > 1)) return;
+  if (p->iteration == 0) p->cost_before = p->candidate_cost[0];
+  if (best > 0) {
+    sn_noise_candidate(p->m, &p->noise, best, p->nominal, p->horizon, p->scratch, p->trial);
+    sn_real *old = p->nominal;
+    p->nominal = p->trial;
+    p->trial = old;
+  }
+  p->best_cost = p->candidate_cost[best];
+  memcpy(p->best_term, p->candidate_term + (size_t)best * (size_t)p->cost->nterm,
+         sizeof(double) * (size_t)p->cost->nterm);
+  p->iterations = p->iteration + 1;
+  p->candidates = used;
+}
+
+// When sampling must stop so that the predicted states are still computed before the deadline.
+static double sampling_deadline(const SnPlanner *p) {
+  return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
+}
+
+bool sn_planner_slice(SnPlanner *p, double until) {
+  if (!p->active || p->finished) return true;
+  const double deadline = sampling_deadline(p), stop = until < deadline ? until : deadline;
+  const bool complete = p->def.backend->rollouts(p->def.backend, p->device, &p->batch, &p->def.clock, stop);
+  if (!complete) {
+    if (now(p) < deadline) return false;
+    end_iteration(p);
+    p->finished = true;
+    return true;
+  }
+  p->batch_active = false;
+  end_iteration(p);
+  ++p->iteration;
+  const int limit = p->request.max_iterations > 0 ? p->request.max_iterations : p->pending.iterations;
+  if ((limit > 0 && p->iteration >= limit) || now(p) >= deadline)
+    p->finished = true;
+  else
+    begin_iteration(p);
+  return p->finished;
+}
+
+// ---- ending it ----
+
+// States along the optimised rows, behind those of the lead. False when there is no time for it.
+static bool predict_states(SnPlanner *p) {
+  const SnModel *m = p->m;
+  const size_t lead = (size_t)p->lead;
+  const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
+                            .qvel = p->plan_qvel + lead * (size_t)m->nv,
+                            .act = p->plan_act + lead * (size_t)m->na};
+  const SnStart start = sn_state_view(&p->start);
+  const double from = now(p);
+  sn_rollout_begin(p->judge, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
+  const SnRolloutStatus status = sn_rollout_run(p->judge, &p->def.clock, p->request.deadline);
+  if (status == SN_ROLLOUT_DONE) p->rollout_seconds = now(p) - from;
+  return status == SN_ROLLOUT_DONE;
+}
+
+static SnPlanStatus plan_status(const SnPlanner *p) {
+  if (p->iterations == 0) return SN_PLAN_WARM_START;
+  return isfinite(p->best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
+}
+
+// The plan that was made is in force from now on.
+static void put_in_force(SnPlanner *p, int rows) {
+  copy(p->force, p->plan_ctrl, (size_t)rows * (size_t)p->m->nu);
+  p->force_time = p->state.time;
+  p->force_rows = rows;
+}
+
+void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
+  const SnModel *m = p->m;
+  memset(plan, 0, sizeof *plan);
+  if (!p->active) {
+    plan->status = SN_PLAN_DIVERGED;
+    return;
+  }
+  if (!p->finished) end_iteration(p);
+  drop_batch(p);
+  p->active = false;
+  const SnPlanStatus status = plan_status(p);
+  const int rows = status == SN_PLAN_DIVERGED ? 0 : p->lead + p->horizon;
+  if (rows > 0) {
+    copy(p->plan_ctrl + (size_t)p->lead * (size_t)m->nu, p->nominal, (size_t)p->horizon * (size_t)m->nu);
+    put_in_force(p, rows);
+  } else {
+    reset_nominal(p);
+  }
+  const bool states = rows > 0 && p->request.want_states && predict_states(p);
+  const double end = now(p);
+  *plan = (SnPlan){.status = status,
+                   .number = p->number,
+                   .stamp = p->state.time,
+                   .start = p->state.time,
+                   .step = p->h,
+                   .lead = rows > 0 ? p->lead : 0,
+                   .nstep = rows,
+                   .nu = m->nu,
+                   .nq = m->nq,
+                   .nv = m->nv,
+                   .na = m->na,
+                   .nterm = p->cost->nterm,
+                   .ctrl = rows > 0 ? p->plan_ctrl : NULL,
+                   .qpos = states ? p->plan_qpos : NULL,
+                   .qvel = states ? p->plan_qvel : NULL,
+                   .act = states ? p->plan_act : NULL,
+                   .cost_before = p->cost_before,
+                   .cost_after = p->best_cost,
+                   .term = p->best_term,
+                   .cost_now = p->cost_now,
+                   .iterations = p->iterations,
+                   .candidates = p->candidates,
+                   .gradient_norm = NAN,
+                   .deadline_met = end <= p->request.deadline,
+                   .act_estimated = p->act_estimated,
+                   .seconds = end - p->began};
+}
+
+SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err) {
+  const SnCode code = sn_planner_begin(p, request, err);
+  if (code != SN_OK) return code;
+  while (!sn_planner_slice(p, INFINITY)) continue;
+  sn_planner_finish(p, plan);
+  return SN_OK;
+}

@@ -1,0 +1,76 @@
+// Cost of controls that somebody else chose.
+#include "planner/planner_private.h"
+
+#include <stdlib.h>
+
+enum { EVALUATE_MAX_STEPS = 1 << 16 };
+
+static SnCode evaluate_room(SnPlanner *p, int rows, SnError *err) {
+  if (rows <= p->evaluate_room) return SN_OK;
+  sn_real *target = realloc(p->evaluate_target, sizeof *target * ((size_t)rows * (size_t)p->cost->ntarget + 1));
+  if (!target) return sn_fail(err, SN_ERR_MEMORY, "evaluate: out of memory");
+  p->evaluate_target = target;
+  p->evaluate_room = rows;
+  return SN_OK;
+}
+
+static SnCode check_controls(const SnPlanner *p, const SnEvaluateRequest *r, SnError *err) {
+  if (r->nstep < 0 || r->nstep > EVALUATE_MAX_STEPS)
+    return sn_fail(err, SN_ERR_LIMIT, "evaluate: %d steps, allowed is 0 to %d", r->nstep, EVALUATE_MAX_STEPS);
+  for (size_t i = 0; i < (size_t)r->nstep * (size_t)p->m->nu; ++i)
+    if (sn_is_bad(r->ctrl[i])) return sn_fail(err, SN_ERR_ARGUMENT, "ctrl[%zu]: not finite", i);
+  return SN_OK;
+}
+
+// Rolls out the controls from a prepared start, into the result. False when the deadline came first.
+static bool evaluate_rollout(SnPlanner *p, const SnStart *start, const SnEvaluateRequest *r, double deadline,
+                             SnEvaluation *result) {
+  sn_rollout_begin(p->judge, start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &r->states);
+  const SnRolloutStatus status = sn_rollout_run(p->judge, &p->def.clock, deadline);
+  result->cost = sn_rollout_cost(p->judge, p->evaluate_term);
+  result->diverged = status == SN_ROLLOUT_DIVERGED;
+  return status != SN_ROLLOUT_PAUSED;
+}
+
+// Norms in the state that was reached and, without steps, its cost.
+static void evaluate_state(SnPlanner *p, int nstep, SnEvaluation *result) {
+  const sn_real *target = p->evaluate_target + (size_t)nstep * (size_t)p->cost->ntarget;
+  const int nterm = p->cost->nterm;
+  const double now = sn_rollout_judge(p->judge, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
+  if (nstep == 0) result->cost = now;
+  for (int i = 0; i < result->nmeasure; ++i)
+    p->evaluate_met[i] = p->evaluate_value[nterm + i] <= p->def.task->measure[i].below;
+}
+
+SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *r, double deadline, SnEvaluation *result,
+                           SnError *err) {
+  SnPlanRequest state = sn_default_plan_request();
+  state.time = r->time;
+  state.qpos = r->qpos;
+  state.qvel = r->qvel;
+  state.act = r->act;
+  state.mocap_pos = r->mocap_pos;
+  state.mocap_quat = r->mocap_quat;
+  *result = (SnEvaluation){.nterm = p->cost->nterm,
+                           .nmeasure = p->cost->nall - p->cost->nterm,
+                           .term = p->evaluate_term,
+                           .measure = p->evaluate_value + p->cost->nterm,
+                           .met = p->evaluate_met};
+  SnCode code = check_controls(p, r, err);
+  if (code == SN_OK) code = evaluate_room(p, r->nstep + 1, err);
+  if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &result->act_estimated, err);
+  if (code != SN_OK) return code;
+  sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
+  const SnStart start = sn_planner_prepare(p, &p->probe);
+  if (r->nstep > 0 && !evaluate_rollout(p, &start, r, deadline, result))
+    return sn_fail(err, SN_ERR_TIMEOUT, "evaluate: the deadline came before the end of the rollout");
+  if (result->diverged) {
+    for (int i = 0; i < result->nmeasure; ++i) {
+      p->evaluate_value[p->cost->nterm + i] = INFINITY;
+      p->evaluate_met[i] = false;
+    }
+  } else {
+    evaluate_state(p, r->nstep, result);
+  }
+  return SN_OK;
+}

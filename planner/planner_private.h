@@ -1,0 +1,95 @@
+// Inside of a planner: shared by planner.c, planner_state.c and planner_evaluate.c.
+#ifndef SINEW_PLANNER_PLANNER_PRIVATE_H_
+#define SINEW_PLANNER_PLANNER_PRIVATE_H_
+
+#include "planner/planner.h"
+
+// Copies of the arrays of an SnStart.
+typedef struct SnStateBuffer {
+  double time;
+  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
+} SnStateBuffer;
+
+struct SnPlanner {
+  SnPlannerDef def;
+  SnModel *m;      // with the task's overrides
+  SnCost *cost;    // of the plan in progress
+  SnCost *wanted;  // with live changes: the next plan's, and that of evaluations
+  SnBackendModel *device;
+  SnRollout *judge;  // a world for everything but candidates
+  double h;          // time step [s]
+  int horizon;
+
+  SnSettings settings;  // in force
+  SnSettings pending;   // from the next iteration on
+
+  SnStateBuffer initial, state;  // of the task; of the latest request
+  SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
+  SnStart initial_view;
+  sn_real *initial_ctrl;  // (nu)
+
+  // Warm start and plan in force.
+  sn_real *nominal;  // (horizon, nu) best controls so far, from nominal_time on
+  double nominal_time;
+  bool has_nominal;  // a plan was begun since the reset
+  int phase;         // steps from the first noise knot to the first row
+  sn_real *force;    // (2 * horizon, nu) rows of the latest plan, `lead` first
+  double force_time;
+  int force_rows;  // 0: none yet
+  bool has_act;    // state.act at state.time is an estimate to go on from
+
+  // Plan in progress.
+  bool active, finished, act_estimated;
+  SnPlanRequest request;  // without its arrays
+  uint64_t number;
+  double began;
+  int lead;
+  sn_real *target;  // (horizon + 1, ntarget) rows from the start of the optimised part
+  SnNoise noise;
+  SnBatch batch;
+  bool batch_active;
+  int iteration;               // that is under way
+  int count;                   // its candidates
+  int iterations, candidates;  // used so far: iterations, and candidates of the latest of them
+  int room;                    // candidates that the arrays hold
+  double *candidate_cost;      // (room)
+  double *candidate_term;      // (room, nterm)
+  unsigned char *candidate_done;
+  double best_cost, cost_before, cost_now;
+  double *best_term;       // (nterm)
+  sn_real *trial;          // (horizon, nu) scratch
+  sn_real *scratch;        // of the noise
+  double rollout_seconds;  // what one rollout takes, measured
+
+  // Result: lead rows first, then the optimised ones. The lead is written when the plan begins.
+  sn_real *plan_ctrl;                         // (2 * horizon, nu)
+  sn_real *plan_qpos, *plan_qvel, *plan_act;  // (2 * horizon + 1, ...)
+
+  // Evaluation.
+  int evaluate_room;  // rows of its target table
+  sn_real *evaluate_target;
+  double *evaluate_term;   // (nterm)
+  double *evaluate_value;  // (nall) norms of terms and measures
+  bool *evaluate_met;      // (nall - nterm)
+};
+
+// Checks a state and copies it: quaternions normalised, mocap as before where not given, act estimated where not given
+// (from the controls since the state before). SN_ERR_ARGUMENT names what is wrong; nothing is changed then.
+SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *request, SnStateBuffer *into, bool *act_estimated,
+                             SnError *err);
+
+// Activations at `time`, from the known ones at p->state.time on, into act (na).
+void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
+                             const SnApplied *applied, sn_real *act);
+
+// Row of the plan in force at a time: the initial plan where there is none.
+const sn_real *sn_planner_force_row(const SnPlanner *p, double time);
+
+// The start of rollouts that belongs to a buffer: its arrays, with the acceleration there as the solver's warm start
+// (a function of the state alone, so that a plan and an evaluation of its controls agree bit for bit).
+SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
+
+// A view of a buffer.
+SnStart sn_state_view(const SnStateBuffer *s);
+
+#endif

@@ -1,0 +1,135 @@
+// States that reach a planner: checked, completed (activations cannot be measured on a body), prepared.
+#include "planner/planner_private.h"
+
+#include "physics/vec.h"
+
+// Activation dynamics forget within a fraction of a second: longer gaps are cut to this.
+static const double longest_memory = 2.0;
+
+SnStart sn_state_view(const SnStateBuffer *s) {
+  return (SnStart){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart};
+}
+
+static SnCode check_finite(const char *what, const sn_real *x, int n, SnError *err) {
+  for (int i = 0; i < n; ++i)
+    if (sn_is_bad(x[i]))
+      return sn_fail(err, SN_ERR_ARGUMENT, "%s[%d]: %g, allowed is a number within +-%g", what, i, (double)x[i], 1e10);
+  return SN_OK;
+}
+
+static SnCode check_quat(const char *what, int at, const sn_real *q, SnError *err) {
+  const sn_real n2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+  if (n2 > SN_R(0.25) && n2 < SN_R(4.0)) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s[%d]: a quaternion of length %g, allowed is about 1", what, at,
+                 (double)sn_sqrt(n2));
+}
+
+// Address of the quaternion of a free or ball joint in qpos, or -1.
+static int joint_quat(const SnModel *m, int j) {
+  if (m->jnt_type[j] == SN_JNT_FREE) return m->jnt_qposadr[j] + 3;
+  return m->jnt_type[j] == SN_JNT_BALL ? m->jnt_qposadr[j] : -1;
+}
+
+static SnCode check_state(const SnModel *m, const SnPlanRequest *r, SnError *err) {
+  if (!r->qpos || (!r->qvel && m->nv > 0)) return sn_fail(err, SN_ERR_ARGUMENT, "state: qpos and qvel are needed");
+  if (!isfinite(r->time)) return sn_fail(err, SN_ERR_ARGUMENT, "time: not finite");
+  SnCode code = check_finite("qpos", r->qpos, m->nq, err);
+  if (code == SN_OK) code = check_finite("qvel", r->qvel, m->nv, err);
+  if (code == SN_OK && r->act) code = check_finite("act", r->act, m->na, err);
+  if (code == SN_OK && r->mocap_pos) code = check_finite("mocap_pos", r->mocap_pos, 3 * m->nmocap, err);
+  if (code == SN_OK && r->mocap_quat) code = check_finite("mocap_quat", r->mocap_quat, 4 * m->nmocap, err);
+  for (int j = 0; code == SN_OK && j < m->njnt; ++j)
+    if (joint_quat(m, j) >= 0) code = check_quat("qpos", joint_quat(m, j), r->qpos + joint_quat(m, j), err);
+  for (int i = 0; code == SN_OK && r->mocap_quat && i < m->nmocap; ++i)
+    code = check_quat("mocap_quat", 4 * i, r->mocap_quat + 4 * i, err);
+  return code;
+}
+
+const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
+  if (p->force_rows == 0) return p->initial_ctrl;
+  // A time on the border of two rows belongs to the later one, also when rounding put it just before.
+  const double row = floor((time - p->force_time) / p->h + 1e-6);
+  const int k = row < 0 ? 0 : (row >= p->force_rows ? p->force_rows - 1 : (int)row);
+  return p->force + (size_t)k * (size_t)p->m->nu;
+}
+
+// Row of the reported controls that held at a time.
+static const sn_real *applied_row(const SnPlanner *p, const SnApplied *applied, double time) {
+  if (!applied || applied->n == 0) return sn_planner_force_row(p, time);
+  int k = 0;
+  while (k + 1 < applied->n && applied->time[k + 1] <= time + 1e-9) ++k;
+  return applied->ctrl + (size_t)k * (size_t)p->m->nu;
+}
+
+static void copy(sn_real *to, const sn_real *from, int n) {
+  if (n > 0 && to != from) memcpy(to, from, sizeof *to * (size_t)n);
+}
+
+void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
+                             const SnApplied *applied, sn_real *act) {
+  const SnModel *m = p->m;
+  const SnStateBuffer *from = p->has_act ? &p->state : &p->initial;
+  SnWorld *w = sn_rollout_world(p->judge);
+  SnLane *lane = sn_rollout_lane(p->judge);
+  if (m->na == 0) return;
+  copy(act, from->act, m->na);
+  const double gap = p->has_act ? time - from->time : 0;
+  const double memory = gap < longest_memory ? gap : longest_memory;
+  const long steps = gap > 0 ? lround(memory / p->h) : 0;
+  if (steps == 0) return;
+  SnStart s = sn_state_view(from);
+  s.qpos = qpos;
+  s.qvel = qvel;
+  s.qacc_warmstart = NULL;
+  sn_world_set_start(m, w, &s);
+  sn_forward(m, w, lane);
+  for (long k = 0; k < steps; ++k) {
+    copy(w->ctrl, applied_row(p, applied, time - (double)(steps - k) * p->h), m->nu);
+    sn_actuation(m, w, lane);
+    sn_next_activation(m, w, lane, m->opt.timestep, act);
+    copy(w->act, act, m->na);
+  }
+}
+
+static SnCode check_applied(const SnPlanner *p, const SnApplied *a, SnError *err) {
+  for (int i = 0; a && i < a->n; ++i) {
+    if (!isfinite(a->time[i]) || (i > 0 && !(a->time[i] > a->time[i - 1])))
+      return sn_fail(err, SN_ERR_ARGUMENT, "applied: times must be finite and ascend");
+    const SnCode code = check_finite("applied", a->ctrl + (size_t)i * (size_t)p->m->nu, p->m->nu, err);
+    if (code != SN_OK) return code;
+  }
+  return SN_OK;
+}
+
+SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer *into, bool *act_estimated,
+                             SnError *err) {
+  const SnModel *m = p->m;
+  SnCode code = check_state(m, r, err);
+  if (code == SN_OK) code = check_applied(p, r->applied, err);
+  if (code != SN_OK) return code;
+  *act_estimated = m->na > 0 && !r->act;
+  // The estimate starts from the state before, which `into` may be: it comes first.
+  if (*act_estimated)
+    sn_planner_estimate_act(p, r->qpos, r->qvel, r->time, r->applied, into->act);
+  else
+    copy(into->act, r->act, m->na);
+  into->time = r->time;
+  copy(into->qpos, r->qpos, m->nq);
+  copy(into->qvel, r->qvel, m->nv);
+  copy(into->mocap_pos, r->mocap_pos ? r->mocap_pos : p->state.mocap_pos, 3 * m->nmocap);
+  copy(into->mocap_quat, r->mocap_quat ? r->mocap_quat : p->state.mocap_quat, 4 * m->nmocap);
+  for (int j = 0; j < m->njnt; ++j)
+    if (joint_quat(m, j) >= 0) sn_normalize4(into->qpos + joint_quat(m, j));
+  for (int i = 0; i < m->nmocap; ++i) sn_normalize4(into->mocap_quat + 4 * i);
+  return SN_OK;
+}
+
+SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
+  SnWorld *w = sn_rollout_world(p->judge);
+  SnStart view = sn_state_view(s);
+  view.qacc_warmstart = NULL;
+  sn_world_set_start(p->m, w, &view);
+  sn_forward(p->m, w, sn_rollout_lane(p->judge));
+  for (int i = 0; i < p->m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
+  return sn_state_view(s);
+}

@@ -1,0 +1,567 @@
+// A task file, read by tables: see yaml.h. What a field means is documented in planner/tasks/README.md;
+// what needs a model (names, sizes) is checked later, in cost_bind.c.
+#include "planner/task.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+// The task and all that it points to live in one arena.
+typedef struct TaskOwner {
+  SnTask task;  // first: a pointer to it is a pointer to the owner
+  SnArena arena;
+} TaskOwner;
+
+static const char object_choices[] = "site, body, geom";
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+// ---- elements: {position: {site: NAME}}, {distance: [{site: A}, {body: B}]}, {control: all}, ... ----
+
+// {site: NAME}, {body: NAME} or {geom: NAME}.
+static void read_object(SnReader *r, const SnNode *node, const char *what, SnObject *object, char **name) {
+  static const char *const kinds[] = {"site", "body", "geom"};
+  if (node->kind == SN_NODE_MAP && node->n == 1)
+    for (int k = 0; k < 3; ++k)
+      if (strcmp(node->first->key, kinds[k]) == 0) {
+        const char *text = sn_yaml_text(r, node->first, kinds[k]);
+        *object = (SnObject)k;
+        if (text) *name = sn_arena_text(r->arena, text, strlen(text));
+        return;
+      }
+  sn_issue(r->issues, node->place, "%s: a map with one of %s is wanted, as {site: NAME}", what, object_choices);
+}
+
+static bool element_names(SnReader *r, SnElement *e, int n) {
+  e->name = sn_arena_alloc(r->arena, sizeof *e->name * (size_t)(n > 0 ? n : 1));
+  e->nname = e->name ? n : 0;
+  return e->name != NULL;
+}
+
+// NAME, [NAME, ...] or all.
+static void read_names(SnReader *r, const SnNode *node, const char *what, SnElement *e) {
+  if (node->kind == SN_NODE_SCALAR && !node->quoted && strcmp(node->text, "all") == 0) {
+    e->all = true;
+    return;
+  }
+  if (node->kind == SN_NODE_MAP || (node->kind == SN_NODE_LIST && node->n == 0)) {
+    sn_issue(r->issues, node->place, "%s: a name, a list of names or all is wanted", what);
+    return;
+  }
+  if (!element_names(r, e, node->kind == SN_NODE_LIST ? node->n : 1)) return;
+  int i = 0;
+  for (const SnNode *c = node->kind == SN_NODE_LIST ? node->first : node; c && i < e->nname; c = c->next) {
+    const char *text = sn_yaml_text(r, c, what);
+    e->name[i++] = sn_arena_text(r->arena, text ? text : "", text ? strlen(text) : 0);
+  }
+}
+
+static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
+  const char *what = node->key;
+  if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
+    if (element_names(r, e, 1)) read_object(r, node, what, &e->object[0], &e->name[0]);
+  } else if (e->quantity == SN_QTY_DISTANCE) {
+    if (node->kind != SN_NODE_LIST || node->n != 2) {
+      sn_issue(r->issues, node->place, "distance: a list of two objects is wanted, as [{site: A}, {site: B}]");
+    } else if (element_names(r, e, 2)) {
+      read_object(r, node->first, what, &e->object[0], &e->name[0]);
+      read_object(r, node->first->next, what, &e->object[1], &e->name[1]);
+    }
+  } else if (e->quantity == SN_QTY_SENSOR) {
+    const char *text = sn_yaml_text(r, node, what);
+    if (text && element_names(r, e, 1)) e->name[0] = sn_arena_text(r->arena, text, strlen(text));
+  } else {
+    read_names(r, node, what, e);
+  }
+}
+
+static const char *const quantity_keys[] = {"position",       "orientation",    "distance",
+                                            "joint_position", "joint_velocity", "activation",
+                                            "control",        "tendon_length",  "sensor"};
+static const char quantity_choices[] =
+    "position, orientation, distance, joint_position, joint_velocity, activation, control, tendon_length, sensor";
+
+// Index of a quantity by its key, or -1.
+static int quantity_index(const char *key) {
+  for (int q = 0; q < COUNT(quantity_keys); ++q)
+    if (strcmp(quantity_keys[q], key) == 0) return q;
+  return -1;
+}
+
+static void read_residual(SnReader *r, const SnNode *node, void *target) {
+  SnElement *e = target;
+  e->place = node->place;
+  const int q = node->kind == SN_NODE_MAP && node->n == 1 ? quantity_index(node->first->key) : -1;
+  if (q < 0) {
+    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted", quantity_choices);
+    return;
+  }
+  e->quantity = (SnQuantity)q;
+  read_quantity(r, node->first, e);
+}
+
+// ---- targets ----
+
+typedef struct KeyframeRows {
+  int n, width;  // width -1: rows of different lengths
+  double *value;
+} KeyframeRows;
+
+typedef struct KeyframeFields {
+  int ntime;
+  double *time;
+  KeyframeRows rows;
+  int interpolation;
+  bool repeat;
+} KeyframeFields;
+
+// A list of rows; a row is a number or a list of numbers.
+static void read_rows(SnReader *r, const SnNode *node, void *target) {
+  KeyframeRows *rows = target;
+  if (node->kind != SN_NODE_LIST || node->n == 0) {
+    sn_issue(r->issues, node->place, "values: a list with one entry a time is wanted");
+    return;
+  }
+  rows->n = node->n;
+  rows->width = node->first->kind == SN_NODE_LIST ? node->first->n : 1;
+  rows->value = sn_arena_alloc(r->arena, sizeof(double) * (size_t)(rows->n * rows->width + 1));
+  if (!rows->value) return;
+  int k = 0;
+  for (const SnNode *row = node->first; row; row = row->next) {
+    const int width = row->kind == SN_NODE_LIST ? row->n : 1;
+    if (width != rows->width || width == 0) {
+      sn_issue(r->issues, row->place, "values: %d entries, the first row has %d", width, rows->width);
+      return;
+    }
+    for (const SnNode *c = row->kind == SN_NODE_LIST ? row->first : row; c && k < rows->n * width; c = c->next) {
+      rows->value[k++] = sn_yaml_number(r, c, "values", 0, 0, 0);
+      if (row->kind != SN_NODE_LIST) break;
+    }
+  }
+}
+
+static void read_keyframes(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField fields[] = {
+      {.name = "times",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(KeyframeFields, time),
+       .count = offsetof(KeyframeFields, ntime)},
+      {.name = "values",
+       .type = SN_FIELD_CUSTOM,
+       .required = true,
+       .offset = offsetof(KeyframeFields, rows),
+       .read = read_rows},
+      {.name = "interpolation",
+       .type = SN_FIELD_CHOICE,
+       .offset = offsetof(KeyframeFields, interpolation),
+       .choices = "zero|linear|cubic"},
+      {.name = "repeat", .type = SN_FIELD_BOOL, .offset = offsetof(KeyframeFields, repeat)},
+  };
+  KeyframeFields k = {.interpolation = SN_SPLINE_LINEAR};
+  sn_yaml_fill(r, node, "keyframes", fields, COUNT(fields), &k);
+  t->kind = SN_TARGET_KEYFRAMES;
+  t->ntime = k.ntime;
+  t->time = k.time;
+  t->key = k.rows.value;
+  t->nvalue = k.rows.width;
+  t->interpolation = (SnSplineKind)k.interpolation;
+  t->repeat = k.repeat;
+  if (k.ntime > 0 && k.rows.n > 0 && k.ntime != k.rows.n)
+    sn_issue(r->issues, node->place, "keyframes: %d times but %d values", k.ntime, k.rows.n);
+  for (int i = 1; i < k.ntime; ++i)
+    if (!(k.time[i] > k.time[i - 1])) {
+      sn_issue(r->issues, node->place, "keyframes: times must ascend, %g follows %g", k.time[i], k.time[i - 1]);
+      break;
+    }
+  if (k.repeat && k.ntime == 1) sn_issue(r->issues, node->place, "keyframes: one time cannot repeat");
+}
+
+static void read_sinusoid(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField fields[] = {
+      {.name = "center",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(SnTarget, value),
+       .count = offsetof(SnTarget, nvalue)},
+      {.name = "amplitude",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(SnTarget, amplitude),
+       .count = offsetof(SnTarget, namplitude)},
+      {.name = "phase",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTarget, phase),
+       .count = offsetof(SnTarget, nphase)},
+      {.name = "period",
+       .type = SN_FIELD_NUMBER,
+       .required = true,
+       .offset = offsetof(SnTarget, period),
+       .lo = 1e-3,
+       .hi = 1e6},
+  };
+  t->kind = SN_TARGET_SINUSOID;
+  t->period = 1;
+  sn_yaml_fill(r, node, "sinusoid", fields, COUNT(fields), t);
+}
+
+static void read_value(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField field = {.name = "value",
+                                .type = SN_FIELD_NUMBERS,
+                                .offset = offsetof(SnTarget, value),
+                                .count = offsetof(SnTarget, nvalue)};
+  SnNode wrapper = {.kind = SN_NODE_MAP, .place = node->place, .n = 1}, member = *node;
+  member.key = "value";
+  member.next = NULL;
+  wrapper.first = &member;
+  t->kind = SN_TARGET_VALUE;
+  sn_yaml_fill(r, &wrapper, "target", &field, 1, t);
+}
+
+// One member of a target's map. Returns 1 when it says what the target is, 0 when it adds to that.
+static int read_target_member(SnReader *r, const SnNode *c, SnTarget *t) {
+  const int q = quantity_index(c->key);
+  if (q >= 0) {
+    t->kind = SN_TARGET_ELEMENT;
+    t->element.place = c->key_place;
+    t->element.quantity = (SnQuantity)q;
+    read_quantity(r, c, &t->element);
+  } else if (strcmp(c->key, "value") == 0) {
+    read_value(r, c, t);
+  } else if (strcmp(c->key, "sinusoid") == 0) {
+    read_sinusoid(r, c, t);
+  } else if (strcmp(c->key, "keyframes") == 0) {
+    read_keyframes(r, c, t);
+  } else if (strcmp(c->key, "frame") == 0) {
+    const char *text = sn_yaml_text(r, c, "frame");
+    if (text) t->frame = sn_arena_text(r->arena, text, strlen(text));
+    return 0;
+  } else if (strcmp(c->key, "at") == 0) {
+    if (c->kind == SN_NODE_SCALAR && strcmp(c->text, "start") == 0)
+      t->at_start = true;
+    else
+      sn_issue(r->issues, c->place, "at: allowed is start");
+    return 0;
+  } else {
+    sn_issue(r->issues, c->key_place,
+             "target: unknown field '%s', allowed is value, sinusoid, keyframes, frame, at, %s", c->key,
+             quantity_choices);
+    return 0;
+  }
+  return 1;
+}
+
+static void read_target(SnReader *r, const SnNode *node, void *target) {
+  SnTarget *t = target;
+  t->place = node->place;
+  if (node->kind != SN_NODE_MAP) {
+    read_value(r, node, t);
+    return;
+  }
+  int kinds = 0;
+  const int before = r->issues->count;
+  for (const SnNode *c = node->first; c; c = c->next) kinds += read_target_member(r, c, t);
+  if (kinds != 1 && r->issues->count == before)
+    sn_issue(r->issues, node->place, "target: exactly one of value, sinusoid, keyframes, %s is wanted",
+             quantity_choices);
+  if (t->at_start && t->kind != SN_TARGET_ELEMENT)
+    sn_issue(r->issues, node->place, "target: 'at: start' needs another element");
+  if (t->frame && t->kind == SN_TARGET_ELEMENT && !t->at_start)
+    sn_issue(r->issues, node->place, "target: an element that moves has no frame; add 'at: start' to fix its place");
+}
+
+// ---- terms and measures ----
+
+// What both have.
+#define TERM_FIELDS                                                                                         \
+  {.name = "name", .type = SN_FIELD_TEXT, .required = true, .offset = offsetof(SnTerm, name)},              \
+      {.name = "residual",                                                                                  \
+       .type = SN_FIELD_CUSTOM,                                                                             \
+       .required = true,                                                                                    \
+       .offset = offsetof(SnTerm, residual),                                                                \
+       .read = read_residual},                                                                              \
+      {.name = "target", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTerm, target), .read = read_target}, \
+      {.name = "norm",                                                                                      \
+       .type = SN_FIELD_CHOICE,                                                                             \
+       .offset = offsetof(SnTerm, norm),                                                                    \
+       .choices = "squared|euclidean|smooth_abs"},                                                          \
+  {                                                                                                         \
+    .name = "width", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6         \
+  }
+
+static const SnField term_fields[] = {
+    TERM_FIELDS,
+    {.name = "weight", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = 1e9},
+    {.name = "terminal", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, terminal), .lo = 0, .hi = 1e9},
+};
+
+static const SnField measure_fields[] = {
+    TERM_FIELDS,
+    {.name = "below", .type = SN_FIELD_NUMBER, .required = true, .offset = offsetof(SnTerm, below), .lo = 0, .hi = 1e9},
+    {.name = "during", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
+};
+
+static void check_term(SnReader *r, const SnNode *node, SnTerm *t, bool measure) {
+  const SnNode *norm = sn_yaml_member(node, "norm"), *width = sn_yaml_member(node, "width");
+  const SnPlace place = norm ? norm->place : node->place;
+  if (t->norm == SN_NORM_SMOOTH_ABS && !(t->width > 0))
+    sn_issue(r->issues, place, "norm: smooth_abs needs a width above 0");
+  if (t->norm == SN_NORM_SQUARED && width) sn_issue(r->issues, width->place, "width: the squared norm has none");
+  if (measure || t->residual.quantity != SN_QTY_CONTROL || t->terminal == 0) return;
+  sn_issue(r->issues, sn_yaml_member(node, "terminal")->place, "terminal: no control acts at the end of the horizon");
+}
+
+// Reads a list of terms; the name of a term must be its own.
+static void read_terms(SnReader *r, const SnNode *node, bool measure, SnTerm **out, int *nout) {
+  const char *what = measure ? "success" : "terms";
+  if (node->kind != SN_NODE_LIST || node->n == 0 || node->n > SN_TASK_MAX_TERMS) {
+    sn_issue(r->issues, node->place, "%s: a list of 1 to %d entries is wanted", what, SN_TASK_MAX_TERMS);
+    return;
+  }
+  SnTerm *term = sn_arena_alloc(r->arena, sizeof *term * (size_t)node->n);
+  if (!term) return;
+  int n = 0;
+  for (const SnNode *c = node->first; c; c = c->next, ++n) {
+    SnTerm *t = &term[n];
+    t->place = c->place;
+    t->weight = measure ? 0 : 1;
+    if (measure) t->norm = SN_NORM_EUCLIDEAN;
+    sn_yaml_fill(r, c, measure ? "measure" : "term", measure ? measure_fields : term_fields,
+                 measure ? COUNT(measure_fields) : COUNT(term_fields), t);
+    if (c->kind == SN_NODE_MAP) check_term(r, c, t, measure);
+    for (int i = 0; i < n; ++i)
+      if (t->name && term[i].name && strcmp(term[i].name, t->name) == 0)
+        sn_issue(r->issues, c->place, "%s: the name '%s' is taken", what, t->name);
+  }
+  *out = term;
+  *nout = node->n;
+}
+
+static void read_cost_terms(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  read_terms(r, node, false, &t->term, &t->nterm);
+}
+
+static void read_measures(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  read_terms(r, node, true, &t->measure, &t->nmeasure);
+}
+
+// ---- the rest of a task ----
+
+typedef struct NamedList {
+  int n;
+  SnNamedValue *value;
+} NamedList;
+
+// {NAME: number, ...}
+static void read_named(SnReader *r, const SnNode *node, const char *what, double lo, double hi, NamedList *out) {
+  if (node->kind != SN_NODE_MAP) {
+    sn_issue(r->issues, node->place, "%s: a map of names and numbers is wanted", what);
+    return;
+  }
+  out->value = sn_arena_alloc(r->arena, sizeof *out->value * (size_t)(node->n + 1));
+  if (!out->value) return;
+  for (const SnNode *c = node->first; c; c = c->next) {
+    SnNamedValue *v = &out->value[out->n++];
+    v->name = sn_arena_text(r->arena, c->key, strlen(c->key));
+    v->place = c->key_place;
+    v->value = sn_yaml_number(r, c, c->key, lo, hi, 0);
+  }
+}
+
+static void read_joints(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  NamedList list = {0};
+  read_named(r, node, "joints", 0, 0, &list);
+  t->joint = list.value;
+  t->njoint = list.n;
+}
+
+static void read_keyframe(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  const char *text = sn_yaml_text(r, node, "keyframe");
+  if (text) t->keyframe = sn_arena_text(r->arena, text, strlen(text));
+  t->keyframe_place = node->place;
+}
+
+// initial: where the body starts.
+static void read_initial(SnReader *r, const SnNode *node, void *target) {
+  static const SnField fields[] = {
+      {.name = "keyframe", .type = SN_FIELD_CUSTOM, .read = read_keyframe},
+      {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_joints},
+      {.name = "activation", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, activation), .lo = 0, .hi = 1},
+      {.name = "settle", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, settle), .lo = 0, .hi = 60},
+  };
+  sn_yaml_fill(r, node, "initial", fields, COUNT(fields), target);
+}
+
+// perturb.joints: one number for all joints, or a map of named ones.
+static void read_perturb_joints(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  NamedList list = {0};
+  if (node->kind == SN_NODE_MAP)
+    read_named(r, node, "joints", 0, 10, &list);
+  else
+    t->perturb_joints = sn_yaml_number(r, node, "joints", 0, 10, 0);
+  t->perturb = list.value;
+  t->nperturb = list.n;
+}
+
+static void read_perturb(SnReader *r, const SnNode *node, void *target) {
+  static const SnField fields[] = {
+      {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_perturb_joints},
+      {.name = "plan", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, perturb_plan), .lo = 0, .hi = 2},
+  };
+  sn_yaml_fill(r, node, "perturb", fields, COUNT(fields), target);
+}
+
+// plan: one number for all controls, or a map of named ones.
+static void read_plan(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  NamedList list = {0};
+  if (node->kind == SN_NODE_MAP)
+    read_named(r, node, "plan", 0, 0, &list);
+  else
+    t->plan_initial = sn_yaml_number(r, node, "plan", 0, 0, 0);
+  t->plan = list.value;
+  t->nplan = list.n;
+}
+
+static void read_options(SnReader *r, const SnNode *node, void *target) {
+#define OPTION_NUMBER(field, low, high)                                                \
+  {                                                                                    \
+    .name = #field, .type = SN_FIELD_NUMBER, .offset = offsetof(SnTaskOptions, field), \
+    .count = offsetof(SnTaskOptions, has_##field), .lo = low, .hi = high               \
+  }
+#define OPTION_INTEGER(field, low, high)                                                \
+  {                                                                                     \
+    .name = #field, .type = SN_FIELD_INTEGER, .offset = offsetof(SnTaskOptions, field), \
+    .count = offsetof(SnTaskOptions, has_##field), .lo = low, .hi = high                \
+  }
+  static const SnField fields[] = {
+      OPTION_NUMBER(timestep, 1e-5, 1),
+      OPTION_NUMBER(tolerance, 0, 1),
+      OPTION_NUMBER(ls_tolerance, 0, 1),
+      OPTION_NUMBER(ccd_tolerance, 0, 1),
+      OPTION_NUMBER(impratio, 1e-6, 1e6),
+      OPTION_INTEGER(iterations, 1, 10000),
+      OPTION_INTEGER(ls_iterations, 1, 10000),
+      OPTION_INTEGER(ccd_iterations, 1, 10000),
+      {.name = "solref",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTaskOptions, solref),
+       .count = offsetof(SnTaskOptions, nsolref)},
+      {.name = "solimp",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTaskOptions, solimp),
+       .count = offsetof(SnTaskOptions, nsolimp)},
+  };
+  SnTaskOptions *o = target;
+  sn_yaml_fill(r, node, "options", fields, COUNT(fields), o);
+  if (o->nsolref != 0 && o->nsolref != 2)
+    sn_issue(r->issues, sn_yaml_member(node, "solref")->place, "solref: 2 numbers are wanted");
+  if (o->nsolimp != 0 && o->nsolimp != 5)
+    sn_issue(r->issues, sn_yaml_member(node, "solimp")->place, "solimp: 5 numbers are wanted");
+}
+
+// settings: rows of the planner's own table.
+static void read_settings(SnReader *r, const SnNode *node, void *target) {
+  SnSettings *s = target;
+  if (node->kind != SN_NODE_MAP) {
+    sn_issue(r->issues, node->place, "settings: a map is wanted");
+    return;
+  }
+  for (const SnNode *c = node->first; c; c = c->next) {
+    const int i = sn_settings_find(c->key);
+    SnError err;
+    SnCode code = SN_OK;
+    if (i < 0) {
+      char names[400] = "";
+      for (int k = 0; k < sn_settings_count(); ++k) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", sn_settings_info(k)->name);
+      }
+      sn_issue(r->issues, c->key_place, "settings: unknown field '%s', allowed is %s", c->key, names);
+    } else if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) {
+      const char *text = sn_yaml_text(r, c, c->key);
+      if (text) code = sn_settings_set_name(s, i, text, &err);
+    } else {
+      const int before = r->issues->count;
+      const double x = sn_yaml_number(r, c, c->key, 0, 0, 0);
+      if (r->issues->count == before) code = sn_settings_set(s, i, x, &err);
+    }
+    if (code != SN_OK) sn_issue(r->issues, c->place, "%s", err.text);
+  }
+  if (s->knots > s->horizon)
+    sn_issue(r->issues, node->place, "knots: %d is more than the %d steps of the horizon", s->knots, s->horizon);
+}
+
+static void read_model(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  const char *text = sn_yaml_text(r, node, "model");
+  if (text) t->model = sn_arena_text(r->arena, text, strlen(text));
+  t->model_place = node->place;
+}
+
+static const SnField task_fields[] = {
+    {.name = "description", .type = SN_FIELD_TEXT, .offset = offsetof(SnTask, description)},
+    {.name = "model", .type = SN_FIELD_CUSTOM, .required = true, .read = read_model},
+    {.name = "options", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
+    {.name = "initial", .type = SN_FIELD_CUSTOM, .read = read_initial},
+    {.name = "perturb", .type = SN_FIELD_CUSTOM, .read = read_perturb},
+    {.name = "plan", .type = SN_FIELD_CUSTOM, .read = read_plan},
+    {.name = "settings", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, settings), .read = read_settings},
+    {.name = "terms", .type = SN_FIELD_CUSTOM, .required = true, .read = read_cost_terms},
+    {.name = "success", .type = SN_FIELD_CUSTOM, .read = read_measures},
+};
+
+// Name of a task: the file's name without folders and ending.
+static char *file_stem(SnArena *arena, const char *file) {
+  const char *slash = strrchr(file, '/');
+  const char *name = slash ? slash + 1 : file;
+  const char *dot = strrchr(name, '.');
+  return sn_arena_text(arena, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *err) {
+  SnIssues issues;
+  sn_issues_begin(&issues, file, err);
+  TaskOwner *owner = calloc(1, sizeof *owner);
+  if (!owner) {
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", file);
+    return NULL;
+  }
+  SnTask *task = &owner->task;
+  task->settings = sn_default_settings();
+  task->description = sn_arena_text(&owner->arena, "", 0);
+  task->file = sn_arena_text(&owner->arena, file, strlen(file));
+  task->name = file_stem(&owner->arena, file);
+  SnArena tree = {0};
+  SnNode *root = size <= SN_TASK_MAX_BYTES ? sn_yaml_read(text, size, SN_TASK_MAX_ITEMS, &tree, &issues) : NULL;
+  if (size > SN_TASK_MAX_BYTES) sn_issue(&issues, (SnPlace){0, 0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
+  if (root) {
+    SnReader reader = {.arena = &owner->arena, .issues = &issues};
+    sn_yaml_fill(&reader, root, "task", task_fields, COUNT(task_fields), task);
+  }
+  sn_arena_free(&tree);
+  if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return task;
+  sn_task_free(task);
+  return NULL;
+}
+
+SnTask *sn_task_load(const char *file, SnError *err) {
+  SnArena arena = {0};
+  size_t size = 0;
+  char *text = sn_yaml_load_text(file, SN_TASK_MAX_BYTES, &arena, &size, err);
+  SnTask *task = text ? sn_task_parse(text, size, file, err) : NULL;
+  sn_arena_free(&arena);
+  return task;
+}
+
+void sn_task_free(SnTask *task) {
+  if (!task) return;
+  TaskOwner *owner = (TaskOwner *)task;
+  sn_arena_free(&owner->arena);
+  free(owner);
+}
