@@ -178,6 +178,22 @@ static void fill_rows(SnOracle *o) {
   fill_jacobian(o, n);
 }
 
+// actuator_moment in our fixed pattern; MuJoCo drops zeros from rows of sites and bodies.
+static void fill_moment(SnOracle *o) {
+  const SnModel *m = o->m;
+  const mjData *d = o->d;
+  SnWorld *w = &o->w;
+  copy_int(w->moment_rownnz, m->mom_rownnz, m->nout);
+  copy_int(w->moment_rowadr, m->mom_rowadr, m->nout);
+  copy_int(w->moment_colind, m->mom_colind, m->nmom);
+  for (int i = 0; i < m->nout; ++i)
+    for (int k = m->mom_rowadr[i]; k < m->mom_rowadr[i] + m->mom_rownnz[i]; ++k) {
+      w->actuator_moment[k] = 0;
+      for (int j = d->moment_rowadr[i]; j < d->moment_rowadr[i] + d->moment_rownnz[i]; ++j)
+        if (d->moment_colind[j] == m->mom_colind[k]) w->actuator_moment[k] = (sn_real)d->actuator_moment[j];
+    }
+}
+
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
   const SnModel *m = o->m;
   const mjData *d = o->d;
@@ -220,10 +236,7 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       break;
     case SN_STAGE_TRANSMISSION:
       REAL(actuator_length, m->nout);
-      INTS(moment_rownnz, m->nout);
-      INTS(moment_rowadr, m->nout);
-      INTS(moment_colind, m->nJmom);
-      REAL(actuator_moment, m->nJmom);
+      fill_moment(o);
       break;
     case SN_STAGE_COLLISION:
       fill_contacts(o);

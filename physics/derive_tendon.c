@@ -1,7 +1,254 @@
+// What tendon.c would otherwise search for in every step: the segments of all paths, and which of
+// their lines stretch when a dof moves.
+//
+// A path is a list of sites, wrap geoms (between two sites) and pulleys (a pulley starts a new branch
+// with its own divisor). Two sites of one rigid body (equal body_weldid) are a constant distance apart.
+// A line between rigid bodies A and B stretches with exactly those dofs that move one but not the
+// other: the ancestors of B's last dof that are not ancestors of A's (+), and the reverse (-).
+#include <stdlib.h>
+
 #include "physics/model.h"
+#include "physics/vec.h"
+
+// Sizes found by one pass over all paths, and the cursor of the next pass that fills the arrays.
+typedef struct PathCursor {
+  int nseg, nwseg;
+  bool fill;
+} PathCursor;
+
+// Last dof that moves a body, or -1: the lower end of its chain of dof_parentid.
+static int last_dof(const SnModel *m, int body) {
+  const int weld = m->body_weldid[body];
+  return m->body_dofnum[weld] > 0 ? m->body_dofadr[weld] + m->body_dofnum[weld] - 1 : -1;
+}
+
+// Position of a site in the frame of its rigid body's root.
+static void site_in_weld(const SnModel *m, int site, sn_real *pos) {
+  sn_copy3(pos, m->site_pos + 3 * site);
+  for (int b = m->site_bodyid[site]; b != m->body_weldid[b]; b = m->body_parentid[b]) {
+    sn_real r[3];
+    sn_rotquat(r, pos, m->body_quat + 4 * b);
+    sn_add3(pos, r, m->body_pos + 3 * b);
+  }
+}
+
+// Tree whose centre of mass the moments of tendon t refer to: that of its first moving body, else 0.
+static int tendon_root(const SnModel *m, int t) {
+  for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
+    const int body = m->wrap_type[i] == SN_WRAP_SITE     ? m->site_bodyid[m->wrap_objid[i]]
+                     : m->wrap_type[i] == SN_WRAP_PULLEY ? 0
+                                                         : m->geom_bodyid[m->wrap_objid[i]];
+    if (last_dof(m, body) >= 0) return m->body_rootid[body];
+  }
+  return 0;
+}
+
+static bool is_geom(int type) { return type == SN_WRAP_SPHERE || type == SN_WRAP_CYLINDER; }
+
+static void straight_segment(SnModel *m, int t, int site0, int site1, sn_real scale, int root, PathCursor *c) {
+  if (m->body_weldid[m->site_bodyid[site0]] == m->body_weldid[m->site_bodyid[site1]]) {
+    sn_real p0[3], p1[3];
+    site_in_weld(m, site0, p0);
+    site_in_weld(m, site1, p1);
+    if (c->fill) m->ten_const[t] += scale * sn_dist3(p0, p1);
+    return;
+  }
+  if (c->fill) {
+    m->seg_site[2 * c->nseg] = site0;
+    m->seg_site[2 * c->nseg + 1] = site1;
+    m->seg_scale[c->nseg] = scale;
+    m->seg_root[c->nseg] = root;
+  }
+  ++c->nseg;
+}
+
+static void wrapped_segment(SnModel *m, int entry, int site0, int site1, sn_real scale, int root, PathCursor *c) {
+  if (c->fill) {
+    const int k = c->nwseg;
+    m->wseg_site[2 * k] = site0;
+    m->wseg_site[2 * k + 1] = site1;
+    m->wseg_scale[k] = scale;
+    m->wseg_root[k] = root;
+    m->wseg_geom[k] = m->wrap_objid[entry];
+    m->wseg_type[k] = m->wrap_type[entry];
+    m->wseg_side[k] = (int)sn_floor(m->wrap_prm[entry] + SN_R(0.5));
+    m->wrap_seg[entry] = k;
+  }
+  ++c->nwseg;
+}
+
+// The segments of spatial tendon t.
+static SnCode walk_path(SnModel *m, int t, PathCursor *c, SnError *err) {
+  const int adr = m->tendon_adr[t], end = adr + m->tendon_num[t], root = tendon_root(m, t);
+  sn_real scale = 1;
+  int previous = -1;  // site before entry i, -1 at the start of a branch
+  for (int i = adr; i < end; ++i) {
+    const int type = m->wrap_type[i], id = m->wrap_objid[i];
+    if (type == SN_WRAP_PULLEY) {
+      if (!(m->wrap_prm[i] > 0)) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: divisor of a pulley must be positive", t);
+      scale = 1 / m->wrap_prm[i];
+      previous = -1;
+    } else if (type == SN_WRAP_SITE) {
+      if (previous >= 0) straight_segment(m, t, previous, id, scale, root, c);
+      previous = id;
+    } else if (is_geom(type) && previous >= 0 && i + 1 < end && m->wrap_type[i + 1] == SN_WRAP_SITE) {
+      const sn_real side = m->wrap_prm[i];
+      if (!(side >= -1 && side < (sn_real)m->nsite))
+        return sn_fail(err, SN_ERR_FORMAT, "tendon %d: no such side site", t);
+      wrapped_segment(m, i, previous, m->wrap_objid[i + 1], scale, root, c);
+      previous = m->wrap_objid[++i];
+    } else {
+      return sn_fail(err, SN_ERR_FORMAT, "tendon %d: entry %d of its path must be a site, a pulley, or a geom between sites",
+                     t, i - adr);
+    }
+  }
+  return SN_OK;
+}
+
+// Coefficients of fixed tendon t.
+static SnCode fixed_tendon(SnModel *m, int t, SnError *err) {
+  for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
+    if (m->wrap_type[i] != SN_WRAP_JOINT) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: a fixed tendon has joints only", t);
+    const int dof = m->jnt_dofadr[m->wrap_objid[i]];
+    for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k)
+      if (m->ten_J_colind[k] == dof) m->ten_J_fixed[k] += m->wrap_prm[i];
+  }
+  return SN_OK;
+}
+
+static int path_points(const SnModel *m, int t) {
+  int points = 0;
+  for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i)
+    points += m->wrap_type[i] == SN_WRAP_SITE || m->wrap_type[i] == SN_WRAP_PULLEY;
+  return points;
+}
+
+// One pass over all tendons: counts, or fills.
+static SnCode walk_all(SnModel *m, PathCursor *c, SnError *err) {
+  for (int t = 0; t < m->ntendon; ++t) {
+    if (c->fill) {
+      m->ten_seg[t] = c->nseg;
+      m->ten_wseg[t] = c->nwseg;
+      m->ten_point0[t] = m->tendon_type[t] == SN_TENDON_FIXED ? 0 : path_points(m, t);
+    }
+    const SnCode code = m->tendon_type[t] == SN_TENDON_FIXED ? (c->fill ? fixed_tendon(m, t, err) : SN_OK)
+                                                             : walk_path(m, t, c, err);
+    if (code != SN_OK) return code;
+  }
+  return SN_OK;
+}
+
+// Rigid bodies' last dofs at the two ends of a line.
+static void line_ends(const SnModel *m, int line, int *dof0, int *dof1) {
+  int body0, body1;
+  if (line < m->nseg) {
+    body0 = m->site_bodyid[m->seg_site[2 * line]];
+    body1 = m->site_bodyid[m->seg_site[2 * line + 1]];
+  } else {
+    const int k = (line - m->nseg) / 2, geom = m->geom_bodyid[m->wseg_geom[k]];
+    const bool to_geom = (line - m->nseg) % 2 == 0;
+    body0 = to_geom ? m->site_bodyid[m->wseg_site[2 * k]] : geom;
+    body1 = to_geom ? geom : m->site_bodyid[m->wseg_site[2 * k + 1]];
+  }
+  *dof0 = last_dof(m, body0);
+  *dof1 = last_dof(m, body1);
+}
+
+// Enters a line of tendon t at the dofs that move one end only. column[dof] is the address of the dof
+// in the tendon's row of ten_J, or -1. next[k] is the number of entries of k so far when counting, the
+// address of the next one when filling.
+static SnCode enter_line(SnModel *m, int t, int line, const int *column, int *next, bool fill, SnError *err) {
+  int dof0, dof1;
+  line_ends(m, line, &dof0, &dof1);
+  while (dof0 != dof1) {
+    const bool first = dof0 > dof1;  // parents have lower numbers: the higher one cannot be common
+    const int dof = first ? dof0 : dof1, k = column[dof];
+    if (k < 0) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: dof %d is missing in its row of ten_J", t, dof);
+    if (fill) m->pair_line[next[k]] = first ? ~line : line;
+    ++next[k];
+    if (first) dof0 = m->dof_parentid[dof0];
+    else dof1 = m->dof_parentid[dof1];
+  }
+  return SN_OK;
+}
+
+static SnCode enter_lines(SnModel *m, int *column, int *next, bool fill, SnError *err) {
+  SnCode code = SN_OK;
+  for (int t = 0; t < m->ntendon && code == SN_OK; ++t) {
+    const int adr = m->ten_J_rowadr[t], end = adr + m->ten_J_rownnz[t];
+    for (int k = adr; k < end; ++k) column[m->ten_J_colind[k]] = k;
+    for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1] && code == SN_OK; ++s)
+      code = enter_line(m, t, s, column, next, fill, err);
+    for (int k = 2 * m->ten_wseg[t]; k < 2 * m->ten_wseg[t + 1] && code == SN_OK; ++k)
+      code = enter_line(m, t, m->nseg + k, column, next, fill, err);
+    for (int k = adr; k < end; ++k) column[m->ten_J_colind[k]] = -1;
+  }
+  return code;
+}
+
+// ten_pair and pair_line: count, prefix sums, fill.
+static SnCode derive_pairs(SnModel *m, SnError *err) {
+  int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv), *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
+  m->ten_pair = sn_model_alloc(m, sizeof(int) * (size_t)(m->nJten + 1));
+  if (!column || !next || !m->ten_pair) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  for (int i = 0; i < m->nv; ++i) column[i] = -1;
+  SnCode code = enter_lines(m, column, next, false, err);
+  if (code != SN_OK) return code;
+  m->npairline = 0;
+  for (int k = 0; k < m->nJten; ++k) {
+    m->ten_pair[k] = m->npairline;
+    m->npairline += next[k];
+    next[k] = m->ten_pair[k];
+  }
+  m->ten_pair[m->nJten] = m->npairline;
+  m->pair_line = sn_model_alloc(m, sizeof(int) * (size_t)m->npairline);
+  if (!m->pair_line) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  return enter_lines(m, column, next, true, err);
+}
+
+// Entries of ten_J whose dof belongs to another tree than the tendon's first.
+static void derive_roots(SnModel *m) {
+  for (int t = 0; t < m->ntendon; ++t) {
+    const int root = m->tendon_type[t] == SN_TENDON_FIXED ? -1 : tendon_root(m, t);
+    for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k)
+      m->ten_J_root[k] = root == m->body_rootid[m->dof_bodyid[m->ten_J_colind[k]]] ? -1 : root;
+  }
+}
 
 SnCode sn_derive_tendon(SnModel *m, SnError *err) {
-  (void)m;
-  (void)err;
-  return SN_OK;
+  PathCursor c = {0, 0, false};
+  SnCode code = walk_all(m, &c, err);
+  if (code != SN_OK) return code;
+  m->nseg = c.nseg;
+  m->nwseg = c.nwseg;
+  m->nline = m->nseg + 2 * m->nwseg;
+  const size_t nseg = (size_t)m->nseg, nwseg = (size_t)m->nwseg, nten = (size_t)m->ntendon;
+  bool ok = true;
+#define ALLOC(field, n) ok = ok && (m->field = sn_model_alloc(m, sizeof *m->field * (n))) != NULL
+  ALLOC(seg_site, 2 * nseg);
+  ALLOC(seg_scale, nseg);
+  ALLOC(seg_root, nseg);
+  ALLOC(wseg_site, 2 * nwseg);
+  ALLOC(wseg_scale, nwseg);
+  ALLOC(wseg_root, nwseg);
+  ALLOC(wseg_geom, nwseg);
+  ALLOC(wseg_type, nwseg);
+  ALLOC(wseg_side, nwseg);
+  ALLOC(wrap_seg, (size_t)m->nwrap);
+  ALLOC(ten_seg, nten + 1);
+  ALLOC(ten_wseg, nten + 1);
+  ALLOC(ten_point0, nten);
+  ALLOC(ten_const, nten);
+  ALLOC(ten_J_root, (size_t)m->nJten);
+  ALLOC(ten_J_fixed, (size_t)m->nJten);
+#undef ALLOC
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  for (int i = 0; i < m->nwrap; ++i) m->wrap_seg[i] = -1;
+  c = (PathCursor){0, 0, true};
+  code = walk_all(m, &c, err);
+  if (code != SN_OK) return code;
+  m->ten_seg[m->ntendon] = m->nseg;
+  m->ten_wseg[m->ntendon] = m->nwseg;
+  derive_roots(m);
+  return derive_pairs(m, err);
 }

@@ -89,7 +89,8 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err);
 
 // The parts of sn_model_derive, each in derive_<part>.c, called in this order by model.c.
 SnCode sn_derive_tree(SnModel *m, SnError *err);        // levels, ancestors, inertia pattern
-SnCode sn_derive_tendon(SnModel *m, SnError *err);      // what tendons and actuators touch
+SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
+SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
 SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
 SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 

@@ -1,0 +1,222 @@
+// Wrapping of a tendon around a sphere or cylinder, MuJoCo 4.0.0's rules.
+//
+// Both cases reduce to a circle of radius r about the origin of a plane: for a cylinder the plane
+// across its axis, for a sphere the plane through its centre and the two endpoints.
+//
+// Outside wrap. With t_i = sqrt(|p_i|^2 - r^2), a tangent from p_i touches the circle at an angle
+// alpha_i = atan(t_i / r) from p_i. The path turns about the origin by the winding angle w: the angle
+// from p0 to p1, or, with a side point s, the sum of the angles p0 to s and s to p1, each in (-pi, pi]
+// (the tendon is homotopic to the polyline p0, s, p1; manual, XMLreference, spatial/geom/sidesite).
+// It touches the circle when |w| > alpha_0 + alpha_1, over the arc |w| - alpha_0 - alpha_1. No angle is
+// needed to decide: |w| > pi holds exactly when both partial angles turn one way and the direct angle
+// the other way; for |w| <= pi the path is free when cos w >= cos(alpha_0 + alpha_1), that is
+// p0 . p1 >= r^2 - t_0 t_1.
+// An endpoint that lies on the surface to the last bit is free to go straight outwards; MuJoCo then winds
+// the string around the geom (its test for a free segment excludes equality).
+//
+// Inside wrap (s inside the geom). The tendon touches the circle from within at one point, where it is
+// reflected: the angle psi between the tangent and the string obeys
+//   asin(A sin psi) + asin(B sin psi) - 2 psi + G = 0,  A = r / |p0|,  B = r / |p1|,
+// with G the angle between p0 and p1. MuJoCo solves it by Newton's method from pi/2 to a tolerance
+// of 1e-6 and falls back to the radial projection of the midpoint; we take the same iterations,
+// because that tolerance is visible in the result.
+#include "physics/wrap.h"
+
+#include "physics/vec.h"
+
+// Sign of the angle atan2(cross, dot) from a to b: 0 when they point the same way; half a turn counts
+// as the sign of the zero says, as atan2 has it.
+SN_LOCAL int sn_turn_sign(const sn_real *a, const sn_real *b) {
+  const sn_real cross = a[0] * b[1] - a[1] * b[0];
+  if (cross == 0 && a[0] * b[0] + a[1] * b[1] >= 0) return 0;
+  return signbit(cross) ? -1 : 1;
+}
+
+// Outside wrap in the plane: d holds the endpoints. Returns the arc's length or -1, the touching
+// points in pnt[4] and the lengths of the two tangents in tangent[2].
+SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d, const sn_real *side, sn_real radius) {
+  const sn_real rr = radius * radius;
+  const sn_real ll0 = d[0] * d[0] + d[1] * d[1], ll1 = d[2] * d[2] + d[3] * d[3];
+  if (ll0 < rr || ll1 < rr || radius < SN_MINVAL) return -1;
+  const sn_real dx = d[2] - d[0], dy = d[3] - d[1];
+  if (dx * dx + dy * dy < SN_MINVAL) return -1;
+
+  // direction of the winding, and whether it exceeds half a turn
+  const int direct = sn_turn_sign(d, d + 2);
+  const sn_real dot = d[0] * d[2] + d[1] * d[3];
+  int turn = direct;
+  if (side) {
+    // a side point on the axis has no direction: MuJoCo takes x
+    const bool on_axis = side[0] * side[0] + side[1] * side[1] < SN_MINVAL * SN_MINVAL;
+    const sn_real s[2] = {on_axis ? 1 : side[0], on_axis ? 0 : side[1]};
+    const int first = sn_turn_sign(d, s), second = sn_turn_sign(s, d + 2);
+    if (first == second && first != 0) turn = first;
+  }
+  const bool reflex = turn != direct;
+  const sn_real t0 = sn_sqrt(ll0 - rr), t1 = sn_sqrt(ll1 - rr);
+  if (!reflex && dot >= rr - t0 * t1) return -1;
+
+  // touching points: p_i turned by alpha_i along, p_1 against the winding
+  const sn_real c = turn < 0 ? -radius : radius, s0 = SN_R(1.0) / ll0, s1 = SN_R(1.0) / ll1;
+  pnt[0] = (rr * d[0] - c * t0 * d[1]) * s0;
+  pnt[1] = (rr * d[1] + c * t0 * d[0]) * s0;
+  pnt[2] = (rr * d[2] + c * t1 * d[3]) * s1;
+  pnt[3] = (rr * d[3] - c * t1 * d[2]) * s1;
+  tangent[0] = t0;
+  tangent[1] = t1;
+
+  // The arc lies in [0, pi) or, for a reflex winding, in [0, 2 pi). Rounding can make an arc of zero
+  // negative; far from the circle (t0 t1 > r^2) no arc comes close to a full turn.
+  const sn_real cross = pnt[0] * pnt[3] - pnt[1] * pnt[2];
+  sn_real angle = sn_atan2(turn < 0 ? -cross : cross, pnt[0] * pnt[2] + pnt[1] * pnt[3]);
+  if (angle < 0) angle = !reflex || (t0 * t1 > rr && angle > SN_R(-1.0)) ? 0 : angle + 2 * SN_PI;
+  return radius * angle;
+}
+
+// Root psi of the reflection equation, or -1 where MuJoCo gives up.
+SN_LOCAL sn_real sn_wrap_reflection(sn_real A, sn_real B, sn_real G) {
+  const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS);
+  enum { MAX_ITER = 20 };
+  sn_real psi = SN_PI / 2, z = 1;
+  sn_real f = sn_asin(A) + sn_asin(B) - SN_PI + G;
+  if (f > 0) return -1;
+  for (int iter = 0; sn_abs(f) > tolerance; ++iter) {
+    if (iter == MAX_ITER) return -1;
+    const sn_real slope_a = A / sn_max(SN_MINVAL, sn_sqrt(1 - z * z * A * A));
+    const sn_real slope_b = B / sn_max(SN_MINVAL, sn_sqrt(1 - z * z * B * B));
+    const sn_real df = sn_cos(psi) * (slope_a + slope_b) - 2;
+    if (df > -SN_MINVAL) return -1;
+    const sn_real next = psi - f / df;
+    if (next > psi) return -1;
+    psi = next;
+    z = sn_sin(psi);
+    f = sn_asin(A * z) + sn_asin(B * z) - 2 * psi + G;
+    if (f > tolerance) return -1;
+  }
+  return psi;
+}
+
+// Inside wrap in the plane: returns 0 and the touching point twice in pnt[4], or -1.
+SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) {
+  const sn_real len0 = sn_sqrt(d[0] * d[0] + d[1] * d[1]), len1 = sn_sqrt(d[2] * d[2] + d[3] * d[3]);
+  if (len0 <= radius || len1 <= radius || radius < SN_MINVAL) return -1;
+
+  // no wrap when the segment already meets the circle, or its endpoints are opposite
+  const sn_real dx = d[2] - d[0], dy = d[3] - d[1], dd = dx * dx + dy * dy;
+  if (dd > SN_MINVAL) {
+    const sn_real a = -(dx * d[0] + dy * d[1]) / dd;
+    const sn_real x = d[0] + a * dx, y = d[1] + a * dy;
+    if (a > 0 && a < 1 && sn_sqrt(x * x + y * y) <= radius) return -1;
+  }
+  const sn_real cosG = (len0 * len0 + len1 * len1 - dd) / (2 * len0 * len1);
+  if (cosG < -1 + SN_MINVAL) return -1;
+
+  // fallback: the midpoint's direction
+  sn_real x = SN_R(0.5) * (d[0] + d[2]), y = SN_R(0.5) * (d[1] + d[3]);
+  const sn_real norm = sn_sqrt(x * x + y * y);
+  pnt[0] = pnt[2] = norm < SN_MINVAL ? radius : radius * x / norm;
+  pnt[1] = pnt[3] = norm < SN_MINVAL ? 0 : radius * y / norm;
+  if (cosG > 1 - SN_MINVAL) return 0;
+  const sn_real A = radius / len0, B = radius / len1;
+  const sn_real psi = sn_wrap_reflection(A, B, sn_acos(cosG));
+  if (psi < 0) return 0;
+
+  // turn from the endpoint that comes first counter-clockwise towards the other
+  const bool first = d[0] * d[3] - d[1] * d[2] > 0;
+  const sn_real angle = psi - sn_asin((first ? A : B) * sn_sin(psi));
+  const sn_real scale = radius / (first ? len0 : len1), c = sn_cos(angle) * scale, s = sn_sin(angle) * scale;
+  x = first ? d[0] : d[2];
+  y = first ? d[1] : d[3];
+  pnt[0] = pnt[2] = c * x - s * y;
+  pnt[1] = pnt[3] = s * x + c * y;
+  return 0;
+}
+
+// Unit vectors a0 along p0 and a1 across it that span the plane of a sphere's wrap. Where p0 and p1
+// are parallel the plane is arbitrary: MuJoCo's choice, made in the geom's own frame.
+SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, const sn_real *p0, const sn_real *p1, const sn_real *mat) {
+  sn_real normal[3];
+  sn_copy3(a0, p0);
+  sn_normalize3(a0);
+  sn_cross(normal, p0, p1);
+  if (sn_normalize3(normal) < SN_MINVAL) {
+    sn_real local[3], across[3] = {1, 1, 1}, local_normal[3];
+    sn_mulmattvec3(local, mat, a0);
+    const sn_real x = sn_abs(local[0]), y = sn_abs(local[1]), z = sn_abs(local[2]);
+    across[z > x && z > y ? 2 : (y > x && y > z ? 1 : 0)] = 0;
+    sn_cross(local_normal, local, across);
+    sn_normalize3(local_normal);
+    sn_mulmatvec3(normal, mat, local_normal);
+  }
+  sn_cross(a1, normal, a0);
+  sn_normalize3(a1);
+}
+
+SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+                                const sn_real *mat, sn_real radius, const sn_real *side) {
+  // outside wrap with the way round left open: free when the angle at the centre is too small
+  if (!side && sn_dot3(p0, p1) >= radius * radius) return -1;
+  sn_real a0[3], a1[3], on[4], tangent[2];
+  sn_wrap_plane(a0, a1, p0, p1, mat);
+  const sn_real d[4] = {sn_dot3(p0, a0), sn_dot3(p0, a1), sn_dot3(p1, a0), sn_dot3(p1, a1)};
+  sn_real arc;
+  if (side) {
+    const sn_real s[2] = {sn_dot3(side, a0), sn_dot3(side, a1)};
+    arc = sn_dot3(side, side) < radius * radius ? sn_wrap_inside(on, d, radius)
+                                                : sn_wrap_circle(on, tangent, d, s, radius);
+  } else {
+    arc = sn_wrap_circle(on, tangent, d, NULL, radius);
+  }
+  if (arc < 0) return -1;
+  for (int i = 0; i < 3; ++i) {
+    pnt[i] = pos[i] + a0[i] * on[0] + a1[i] * on[1];
+    pnt[3 + i] = pos[i] + a0[i] * on[2] + a1[i] * on[3];
+  }
+  return arc;
+}
+
+// x and y of a vector in the frame mat.
+SN_LOCAL void sn_wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
+  r[0] = mat[0] * a[0] + mat[3] * a[1] + mat[6] * a[2];
+  r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
+}
+
+SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+                                  const sn_real *mat, sn_real radius, const sn_real *side) {
+  sn_real d[4], s[2], on[4], tangent[2], arc;
+  sn_wrap_across(d, mat, p0);
+  sn_wrap_across(d + 2, mat, p1);
+  if (side && sn_dot3(side, side) < radius * radius) {
+    arc = sn_wrap_inside(on, d, radius);
+    if (arc < 0) return -1;
+    const sn_real dx0 = d[0] - on[0], dy0 = d[1] - on[1], dx1 = d[2] - on[2], dy1 = d[3] - on[3];
+    tangent[0] = sn_sqrt(dx0 * dx0 + dy0 * dy0);
+    tangent[1] = sn_sqrt(dx1 * dx1 + dy1 * dy1);
+  } else {
+    if (side) sn_wrap_across(s, mat, side);
+    arc = sn_wrap_circle(on, tangent, d, side ? s : NULL, radius);
+    if (arc < 0) return -1;
+  }
+
+  // the unrolled path climbs along the axis in proportion to its length
+  const sn_real z0 = mat[2] * p0[0] + mat[5] * p0[1] + mat[8] * p0[2];
+  const sn_real z1 = mat[2] * p1[0] + mat[5] * p1[1] + mat[8] * p1[2];
+  const sn_real slope = (z1 - z0) / (tangent[0] + arc + tangent[1]);
+  const sn_real local[6] = {on[0], on[1], z0 + slope * tangent[0], on[2], on[3], z0 + slope * (tangent[0] + arc)};
+  sn_mulmatvec3(pnt, mat, local);
+  sn_mulmatvec3(pnt + 3, mat, local + 3);
+  sn_addto3(pnt, pos);
+  sn_addto3(pnt + 3, pos);
+  return arc * sn_sqrt(1 + slope * slope);
+}
+
+SN_FUNC sn_real sn_wrap(sn_real *pnt, const sn_real *x0, const sn_real *x1, const sn_real *pos, const sn_real *mat,
+                        sn_real radius, int type, const sn_real *side) {
+  sn_real p0[3], p1[3], s[3];
+  sn_sub3(p0, x0, pos);
+  sn_sub3(p1, x1, pos);
+  if (side) sn_sub3(s, side, pos);
+  if (sn_norm3(p0) < SN_MINVAL || sn_norm3(p1) < SN_MINVAL) return -1;
+  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, p0, p1, pos, mat, radius, side ? s : NULL)
+                                : sn_wrap_cylinder(pnt, p0, p1, pos, mat, radius, side ? s : NULL);
+}
