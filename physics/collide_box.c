@@ -94,11 +94,12 @@ SN_LOCAL bool box_edge_nearest(const BoxCapsule *c, int j, int edge, sn_real *sq
   const sn_real s = c->size[j], ma = s * s, mb = -s * c->h[j], mc = c->half * c->half;
   const sn_real u = -s * d[j], v = sn_dot3(c->h, d), det = ma * mc - mb * mb;
   if (sn_abs(det) < SN_MINVAL) return false;
-  sn_real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
+  const sn_real inv = 1 / det;
+  sn_real x1 = (mc * u - mb * v) * inv, x2 = (ma * v - mb * u) * inv;
   int end = box_clamp(&x1, 0);
-  if (end) x2 = (v - mb * x1) / mc;
+  if (end) x2 = (v - mb * x1) * (1 / mc);
   if (box_clamp(&x2, 0)) {
-    x1 = (u - mb * x2) / ma;
+    x1 = (u - mb * x2) * (1 / ma);
     end = box_clamp(&x1, end);
   }
   sn_addtoscl3(d, c->h, -x2);
@@ -200,10 +201,15 @@ SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real r
   if (near.feature == BOX_FACE) second = box_second_face(&c, &near, &step);
   if (near.feature == BOX_EDGE) second = box_second_edge(&c, &near, &step);
   if (near.feature == BOX_CORNER) second = box_second_corner(&c, &near, &step);
-  sn_addscl3(centre, c.p, c.h, near.x);
-  int n = box_sphere(b, centre, c.radius, reach, con);
-  if (second) {
-    sn_addscl3(centre, c.p, c.h, step + near.x);
+  int n = 0;
+  for (int k = 0; k < 1 + second; ++k) {
+    sn_real local[3];
+    sn_addscl3(local, c.p, c.h, k ? step + near.x : near.x);
+    // to the world and back, as MuJoCo does: where faces tie exactly, its rounding decides
+    sn_mulmatvec3(centre, b->mat, local);
+    sn_addto3(centre, b->pos);
+    sn_sub3(d, centre, b->pos);
+    sn_mulmattvec3(centre, b->mat, d);
     n += box_sphere(b, centre, c.radius, reach, con + n);
   }
   return n;

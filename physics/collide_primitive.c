@@ -179,51 +179,62 @@ SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_re
   return prim_two_spheres(a->pos, a->mat, a->size[0], point, b->mat, 0, reach, con);
 }
 
-// Two capsules as segments p1 + x1 a1, p2 + x2 a2 with x in [-1, 1].
+// Two capsules as segments p1 + x1 z1, p2 + x2 z2, |x1| <= half1, |x2| <= half2, z unit vectors.
 typedef struct PrimSegments {
   const SnShape *a, *b;
-  sn_real axis1[3], axis2[3];
+  sn_real z1[3], z2[3], half1, half2;
+  sn_real d[3];    // p2 - p1
+  sn_real cosine;  // z1 . z2
   sn_real reach;
 } PrimSegments;
 
 SN_LOCAL int prim_segment_contact(const PrimSegments *s, sn_real x1, sn_real x2, SnContact *con) {
   sn_real p1[3], p2[3];
-  sn_addscl3(p1, s->a->pos, s->axis1, x1);
-  sn_addscl3(p2, s->b->pos, s->axis2, x2);
+  sn_addscl3(p1, s->a->pos, s->z1, x1);
+  sn_addscl3(p2, s->b->pos, s->z2, x2);
   return prim_two_spheres(p1, s->a->mat, s->a->size[0], p2, s->b->mat, s->b->size[0], s->reach, con);
 }
 
-// Nearest points solve [a b; b c] (x1, x2) = (u, v), clipped to the segments; parallel segments are tried from
-// their ends until two contacts are found.
-SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
-  PrimSegments s = {.a = a, .b = b, .reach = reach};
-  sn_real d[3];
-  prim_axis_z(s.axis1, a->mat);
-  prim_axis_z(s.axis2, b->mat);
-  sn_scale3(s.axis1, s.axis1, a->size[1]);
-  sn_scale3(s.axis2, s.axis2, b->size[1]);
-  sn_sub3(d, a->pos, b->pos);
-  const sn_real ma = sn_dot3(s.axis1, s.axis1), mb = -sn_dot3(s.axis1, s.axis2), mc = sn_dot3(s.axis2, s.axis2);
-  const sn_real u = -sn_dot3(s.axis1, d), v = sn_dot3(s.axis2, d), det = ma * mc - mb * mb;
-  if (sn_abs(det) >= SN_MINVAL) {
-    sn_real x1 = (mc * u - mb * v) / det, x2 = (ma * v - mb * u) / det;
-    if (x1 > 1 || x1 < -1) {
-      x1 = x1 > 1 ? SN_R(1.0) : SN_R(-1.0);
-      x2 = (v - mb * x1) / mc;
-    }
-    if (x2 > 1 || x2 < -1) {
-      x2 = x2 > 1 ? SN_R(1.0) : SN_R(-1.0);
-      x1 = sn_clip((u - mb * x2) / ma, -1, 1);
-    }
-    return prim_segment_contact(&s, x1, x2, con);
-  }
+// Parallel: a contact at each end of the stretch where the two run side by side, lower end along z1 first. An end of
+// the stretch is an end of one segment and the nearest point of the other.
+SN_LOCAL int prim_parallel_capsules(const PrimSegments *s, SnContact *con) {
+  const sn_real centre = sn_dot3(s->z1, s->d), behind = sn_dot3(s->z2, s->d);
   int n = 0;
-  for (int k = 0; k < 4 && n < 2; ++k) {
-    const sn_real end = k & 1 ? SN_R(-1.0) : SN_R(1.0);
-    if (k < 2) n += prim_segment_contact(&s, end, sn_clip((v - mb * end) / mc, -1, 1), con + n);
-    else n += prim_segment_contact(&s, sn_clip((u - mb * end) / ma, -1, 1), end, con + n);
+  for (int end = -1; end <= 1; end += 2) {
+    const sn_real far2 = s->cosine > 0 ? (sn_real)end * s->half2 : -(sn_real)end * s->half2;
+    sn_real x1 = centre + far2 * s->cosine, x2 = far2;
+    if (x1 >= s->half1 || x1 <= -s->half1) {
+      x1 = sn_clip(x1, -s->half1, s->half1);
+      x2 = sn_clip(x1 * s->cosine - behind, -s->half2, s->half2);
+    }
+    n += prim_segment_contact(s, x1, x2, con + n);
   }
   return n;
+}
+
+// Crossing: the nearest points of the lines, x1 = (u + c v) / sin^2 and x2 = (v + c u) / sin^2 with u = z1.d,
+// v = -z2.d and c the cosine, clipped to the segments.
+SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
+  PrimSegments s = {.a = a, .b = b, .half1 = a->size[1], .half2 = b->size[1], .reach = reach};
+  sn_real cross[3];
+  prim_axis_z(s.z1, a->mat);
+  prim_axis_z(s.z2, b->mat);
+  sn_sub3(s.d, b->pos, a->pos);
+  sn_cross(cross, s.z1, s.z2);
+  s.cosine = sn_dot3(s.z1, s.z2);
+  const sn_real sine2 = sn_dot3(cross, cross);
+  if (sine2 < SN_R(1e-8)) return prim_parallel_capsules(&s, con);
+  const sn_real u = sn_dot3(s.z1, s.d), v = -sn_dot3(s.z2, s.d), c = s.cosine;
+  sn_real x1 = (u + c * v) / sine2, x2 = (v + c * u) / sine2;
+  if (x1 > s.half1 || x1 < -s.half1) {
+    x1 = sn_clip(x1, -s.half1, s.half1);
+    x2 = v + c * x1;
+  }
+  if (x2 > s.half2 || x2 < -s.half2) {
+    x2 = sn_clip(x2, -s.half2, s.half2);
+    x1 = sn_clip(u + c * x2, -s.half1, s.half1);
+  }
+  return prim_segment_contact(&s, x1, x2, con);
 }
 
 // Support point of an ellipsoid in local direction dir.
@@ -233,27 +244,29 @@ SN_LOCAL void prim_ellipsoid_support(sn_real *r, const sn_real *size, const sn_r
   for (int i = 0; i < 3; ++i) r[i] *= size[i];
 }
 
-// The convex hull of a mesh: mesh_graph holds, for numvert hull vertices, the first edge, the vertex of the mesh, and
-// then lists of neighbours ended by -1.
+// The vertices of a mesh and its convex hull: mesh_graph holds, for numvert hull vertices, the first edge, the vertex
+// of the mesh, and then lists of neighbours ended by -1.
 typedef struct PrimHull {
-  const sn_real *vert;         // vertices of the mesh
+  const sn_real *vert;
   int nvert;
-  const int *edge, *id, *neighbour;  // NULL without a hull: all vertices count
+  const int *edge, *id, *neighbour;  // NULL: every vertex is looked at
+  const int *seed;                   // hull vertices that lie farthest in 27 directions
 } PrimHull;
 
+enum { PRIM_CLIMB_MIN = 10 };  // meshes with fewer vertices are searched
+
 SN_LOCAL PrimHull prim_hull(const SnModel *m, int mesh) {
-  PrimHull h = {.vert = m->mesh_vert + 3 * m->mesh_vertadr[mesh], .nvert = m->mesh_vertnum[mesh], .edge = NULL, .id = NULL,
-                .neighbour = NULL};
-  if (m->mesh_graphadr[mesh] >= 0) {
-    const int *graph = m->mesh_graph + m->mesh_graphadr[mesh];
-    h.edge = graph + 2;
-    h.id = graph + 2 + graph[0];
-    h.neighbour = graph + 2 + 2 * graph[0];
-  }
+  PrimHull h = {.vert = m->mesh_vert + 3 * m->mesh_vertadr[mesh], .nvert = m->mesh_vertnum[mesh], .edge = NULL,
+                .id = NULL, .neighbour = NULL, .seed = m->mesh_extrema + 27 * mesh};
+  if (m->mesh_graphadr[mesh] < 0 || h.nvert < PRIM_CLIMB_MIN) return h;
+  const int *graph = m->mesh_graph + m->mesh_graphadr[mesh];
+  h.edge = graph + 2;
+  h.id = graph + 2 + graph[0];
+  h.neighbour = graph + 2 + 2 * graph[0];
   return h;
 }
 
-// Index of the farthest vertex in direction dir: of the hull (climbing from its vertex 0), or of the mesh without hull.
+// The vertex that lies farthest in direction dir (unit): by climbing the hull from a seed. Of equals the first.
 SN_LOCAL int prim_mesh_support(const PrimHull *h, const sn_real *dir) {
   int best = 0;
   if (!h->edge) {
@@ -264,7 +277,10 @@ SN_LOCAL int prim_mesh_support(const PrimHull *h, const sn_real *dir) {
     }
     return best;
   }
-  sn_real top = sn_dot3(dir, h->vert + 3 * h->id[0]);
+  int cell = 0;  // the nearest of the directions with components -1, 0, 1
+  for (int k = 0; k < 3; ++k) cell = 3 * cell + (dir[k] > SN_R(0.4)) - (dir[k] < SN_R(-0.4)) + 1;
+  best = h->seed[cell];
+  sn_real top = sn_dot3(dir, h->vert + 3 * h->id[best]);
   for (int from = -1; from != best;) {
     from = best;
     for (int e = h->edge[from]; h->neighbour[e] >= 0; ++e) {
@@ -273,35 +289,93 @@ SN_LOCAL int prim_mesh_support(const PrimHull *h, const sn_real *dir) {
       if (x > top) { top = x; best = i; }
     }
   }
-  return best;
+  return h->id[best];
 }
 
-// The deepest vertex, then neighbours of it (any vertices, without a hull) that lie in reach and at least 0.3
-// bounding radii from it: at most three contacts.
+// A face of a hull as a list that starts at one of its vertices.
+typedef struct PrimFace {
+  const sn_real *vert;  // of the mesh
+  const int *list;      // vertices of the face, in order
+  int n, first;
+} PrimFace;
+
+SN_LOCAL const sn_real *prim_face_vertex(const PrimFace *f, int i) { return f->vert + 3 * f->list[(f->first + i) % f->n]; }
+
+// Twice the area of the quadrilateral of vertices 0, q[0], q[1], q[2] of a face.
+SN_LOCAL sn_real prim_quad_area(const PrimFace *f, const int *q) {
+  sn_real d1[3], d2[3], n[3];
+  sn_sub3(d1, prim_face_vertex(f, q[1]), prim_face_vertex(f, 0));
+  sn_sub3(d2, prim_face_vertex(f, q[2]), prim_face_vertex(f, q[0]));
+  sn_cross(n, d1, d2);
+  return sn_norm3(n);
+}
+
+// Moves corner k of the quadrilateral on while that makes it larger; true when it moved.
+SN_LOCAL bool prim_quad_grow(const PrimFace *f, int *q, int k, bool once, sn_real *area) {
+  bool moved = false;
+  do {
+    int t[3] = {q[0], q[1], q[2]};
+    t[k] = (t[k] + 1) % f->n;
+    const sn_real x = prim_quad_area(f, t);
+    if (!(x > *area)) break;
+    *area = x;
+    q[k] = t[k];
+    moved = true;
+  } while (!once);
+  return moved;
+}
+
+// The corners, after vertex 0, of a large quadrilateral in a face of more than four vertices.
+SN_LOCAL void prim_large_quad(const PrimFace *f, int *q) {
+  for (int k = 0; k < 3; ++k) q[k] = k + 1;
+  sn_real area = prim_quad_area(f, q);
+  while (prim_quad_grow(f, q, 2, true, &area)) {
+    prim_quad_grow(f, q, 1, false, &area);
+    prim_quad_grow(f, q, 0, false, &area);
+  }
+}
+
+// The face at vertex v whose normal points most in direction dir, starting at v; n is 1 when the mesh has no faces.
+SN_LOCAL PrimFace prim_face(const SnModel *m, int mesh, int v, const sn_real *dir) {
+  const int at = m->mesh_vertadr[mesh] + v, *map = m->mesh_polymap + m->mesh_polymapadr[at];
+  PrimFace f = {.vert = m->mesh_vert + 3 * m->mesh_vertadr[mesh], .list = NULL, .n = 1, .first = 0};
+  sn_real best = 0;
+  for (int i = 0; i < m->mesh_polymapnum[at]; ++i) {
+    const int face = m->mesh_polyadr[mesh] + map[i];
+    const sn_real x = sn_dot3(dir, m->mesh_polynormal + 3 * face);
+    if (f.list && !(x > best)) continue;
+    best = x;
+    f.list = m->mesh_polyvert + m->mesh_polyvertadr[face];
+    f.n = m->mesh_polyvertnum[face];
+  }
+  while (f.list && f.first < f.n - 1 && f.list[f.first] != v) ++f.first;
+  return f;
+}
+
+// The deepest vertex, then the others of the face there that lies most along the plane, where they are in reach and below
+// the centre of the geom. Of a face with more than four vertices a large quadrilateral is taken.
 SN_LOCAL int prim_plane_mesh(const SnModel *m, int g2, const SnShape *a, const SnShape *b, const sn_real *normal,
                              sn_real reach, SnContact *con) {
-  const PrimHull h = prim_hull(m, m->geom_dataid[g2]);
-  const sn_real apart = SN_R(0.3) * m->geom_rbound[g2];
-  sn_real down[3], local[3], d[3], point[3];
+  const int mesh = m->geom_dataid[g2];
+  const PrimHull h = prim_hull(m, mesh);
+  sn_real down[3], dir[3], d[3], point[3];
   sn_scale3(down, normal, -1);
-  sn_mulmattvec3(local, b->mat, down);
-  const int best = prim_mesh_support(&h, local);
-  sn_mulmatvec3(point, b->mat, h.vert + 3 * (h.edge ? h.id[best] : best));
+  sn_mulmattvec3(dir, b->mat, down);
+  const int deepest = prim_mesh_support(&h, dir);
+  sn_mulmatvec3(point, b->mat, h.vert + 3 * deepest);
   sn_addto3(point, b->pos);
   if (!prim_plane_point(a->pos, normal, point, 0, reach, con)) return 0;
-  sn_sub3(d, b->pos, a->pos);
-  const sn_real threshold = sn_dot3(normal, d) - reach;
-  int n = 1;
-  for (int e = h.edge ? h.edge[best] : 0; n < 3; ++e) {
-    if (h.edge ? h.neighbour[e] < 0 : e >= h.nvert) break;
-    if (!h.edge && e == best) continue;
-    const sn_real *vert = h.vert + 3 * (h.edge ? h.id[h.neighbour[e]] : e);
-    if (!(sn_dot3(local, vert) > threshold)) continue;
+  const PrimFace face = prim_face(m, mesh, deepest, dir);
+  int corner[3] = {1, 2, 3}, n = 1;
+  if (face.n > 4) prim_large_quad(&face, corner);
+  for (int k = 0; k < sn_mini(face.n, 4) - 1; ++k) {
+    const sn_real *vert = prim_face_vertex(&face, corner[k]);
+    if (sn_dot3(dir, vert) < 0) continue;
     sn_mulmatvec3(point, b->mat, vert);
     sn_addto3(point, b->pos);
-    if (sn_dist3(point, con->pos) < apart) continue;
     sn_sub3(d, point, a->pos);
     const sn_real dist = sn_dot3(normal, d);
+    if (dist > reach) continue;
     sn_addtoscl3(point, normal, SN_R(-0.5) * dist);
     prim_contact(con + n++, dist, point, normal);
   }

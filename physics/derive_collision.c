@@ -85,7 +85,7 @@ int sn_collider_max(const SnModel *m, int g1, int g2) {
     case SN_COLLIDER_CAPSULE_BOX: return 2;
     case SN_COLLIDER_PLANE_CYLINDER:
     case SN_COLLIDER_PLANE_BOX: return 4;
-    case SN_COLLIDER_PLANE_CONVEX: return type2 == SN_GEOM_MESH ? 3 : 1;
+    case SN_COLLIDER_PLANE_CONVEX: return type2 == SN_GEOM_MESH ? 4 : 1;
     case SN_COLLIDER_BOX_BOX: return 8;
     case SN_COLLIDER_CONVEX: break;
     default: return 1;

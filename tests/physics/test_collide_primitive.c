@@ -18,29 +18,49 @@ static const Case cases[] = {
     {"plane flat cylinder", "plane' size='1 1 1", "cylinder' size='.3 .05", .15},
     {"plane box", "plane' size='1 1 1", "box' size='.1 .15 .2", .15},
     {"plane ellipsoid", "plane' size='1 1 1", "ellipsoid' size='.1 .15 .2", .15},
+    {"plane mesh", "plane' size='1 1 1", "mesh' mesh='hull", .15},
+    {"plane cube mesh", "plane' size='1 1 1", "mesh' mesh='cube", .15},
+    {"plane prism mesh", "plane' size='1 1 1", "mesh' mesh='prism", .15},
+    {"plane round mesh", "plane' size='1 1 1", "mesh' mesh='round", .15},
     {"sphere sphere", "sphere' size='.1", "sphere' size='.2", .3},
     {"sphere capsule", "sphere' size='.1", "capsule' size='.1 .2", .3},
     {"sphere cylinder", "sphere' size='.1", "cylinder' size='.15 .2", .3},
     {"small sphere cylinder", "sphere' size='.02", "cylinder' size='.25 .2", .2},
     {"sphere box", "sphere' size='.1", "box' size='.1 .15 .2", .25},
     {"small sphere box", "sphere' size='.01", "box' size='.1 .15 .2", .1},
+    {"capsule capsule", "capsule' size='.1 .2", "capsule' size='.05 .3", .25},
+    {"equal capsules", "capsule' size='.1 .2", "capsule' size='.1 .2", .2},
+    {"thin capsules", "capsule' size='.001 .02", "capsule' size='.0005 .03", .002},
+    {"capsule box", "capsule' size='.05 .2", "box' size='.1 .15 .2", .25},
+    {"long capsule box", "capsule' size='.02 .5", "box' size='.1 .15 .2", .2},
     {"short capsule box", "capsule' size='.02 .03", "box' size='.1 .1 .1", .12},
     {"box box", "box' size='.1 .15 .2", "box' size='.1 .1 .1", .25},
     {"plates", "box' size='.3 .2 .02", "box' size='.2 .3 .04", .06},
     {"equal cubes", "box' size='.1 .1 .1", "box' size='.1 .1 .1", .2},
 };
 
+// Vertices of a prism over n points of a circle, regular or not.
+static const char *prism(char *text, int n, double uneven) {
+  int k = 0;
+  for (int i = 0; i < 2 * n; ++i) {
+    const double t = 2 * mjPI * (i % n + uneven * sin(3.0 * (i % n))) / n;
+    k += sprintf(text + k, "%.9g %.9g %g ", 0.1 * cos(t), 0.1 * sin(t), i < n ? -.05 : .05);
+  }
+  return text;
+}
+
 static void load(SnOracle *o, const Case *c) {
-  char xml[4000];
+  char xml[8000], prism_text[2000], round_text[2000];
   const int plane = strncmp(c->geom1, "plane", 5) == 0;
   snprintf(xml, sizeof xml,
            "<mujoco><option/><default><geom margin='.02' gap='.01'/></default>"
            "<asset><mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 "
            ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 -.07'/>"
            "<mesh name='cube' vertex='.1 .1 .1 -.1 .1 .1 .1 -.1 .1 -.1 -.1 .1 .1 .1 -.1 -.1 .1 -.1 .1 -.1 -.1 -.1 -.1 -.1'/>"
+           "<mesh name='prism' vertex='%s'/><mesh name='round' vertex='%s'/>"
            "</asset><worldbody><body name='a' %s>%s<geom type='%s'/></body>"
            "<body name='b'><freejoint/><geom type='%s'/></body></worldbody></mujoco>",
-           plane ? "mocap='true'" : "", plane ? "" : "<freejoint/>", c->geom1, c->geom2);
+           prism(prism_text, 7, 0.3), prism(round_text, 20, 0), plane ? "mocap='true'" : "", plane ? "" : "<freejoint/>", c->geom1, c->geom2);
   sn_oracle_load_string(o, xml);
 }
 
