@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 command -v debootstrap >/dev/null || { apt-get update -q >/dev/null; apt-get install -y -q debootstrap >/dev/null; }
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/sinew-fresh.XXXXXX")
+chmod 755 "$root"
 cleanup() {
   for dir in proc dev/pts dev sys; do mountpoint -q "$root/$dir" && umount -l "$root/$dir"; done
   rm -rf --one-file-system "$root"
@@ -17,7 +18,8 @@ cleanup() {
 trap cleanup EXIT
 
 mirror=$(grep -rhoE '^URIs: *[^ ]+|^deb +(\[[^]]*\] +)?[^ ]+' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-  grep -oE 'https?://[^ ]+' | head -1)
+  grep -oE 'https?://[^ ]+' | sed -n 1p || true)
+[ -n "$mirror" ] || { echo "no package mirror found in /etc/apt" >&2; exit 2; }
 echo "== bare Debian 12 in $root"
 debootstrap --variant=minbase --include=ca-certificates,git bookworm "$root" "$mirror" >/dev/null
 
