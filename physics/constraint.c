@@ -1,6 +1,201 @@
-#include "physics/stages.h"
+// Constraint rows: J, position, impedance, reference acceleration.
+//
+// The constrained acceleration minimises (manual, Computation, Constraint solver)
+//   1/2 |a - a_smooth|^2_M + sum_i s_i((J a - aref)_i)
+// over rows of equalities, friction losses, limits and contacts. A row has a position r (residual of an
+// equality, distance of a limit or contact) and a reference acceleration of a damped spring
+//   aref = -b (J v) - k d(r) (r - margin) [- Jdot v for connect and weld].
+//
+// Rows are made in two passes that any number of lanes can share: each source (derive_constraint.c) and each
+// contact says how many rows it has, prefix sums give every one its place, then each fills its own. The rows
+// of one source or contact have the same columns and form a dense block of the sparse J; products with J go
+// block by block.
+#include "physics/constraint.h"
 
-SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+// Rows of source s as the state and the disable flags have it.
+SN_LOCAL int source_count(const SnModel *m, const SnWorld *w, int s) {
+  const int off = m->opt.disableflags;
+  if (s < m->nsrc_eq) return off & SN_DSBL_EQUALITY ? 0 : m->src_size[s];
+  if (s < m->nsrc_fl) return off & SN_DSBL_FRICTIONLOSS ? 0 : m->src_size[s];
+  return off & SN_DSBL_LIMIT ? 0 : sn_limit_count(m, w, s);
+}
 
-SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+// First source or contact that does not fit, when the totals exceed the capacity.
+SN_LOCAL int first_overflow(const SnModel *m, const SnWorld *w, int n) {
+  for (int s = 0; s < n; ++s)
+    if (w->src_row[s + 1] > m->nefcmax || w->src_adr[s + 1] > m->nJmax) return s;
+  return n;
+}
 
+// src_row, src_adr, src_block for n sources and contacts; returns how many of them take part.
+SN_LOCAL int place_rows(const SnModel *m, SnWorld *w, SnLane *lane, int n) {
+  SN_FOR(s, n) {
+    int nnz = 0, rows;
+    if (s < m->nsrc) {
+      rows = source_count(m, w, s);
+      nnz = m->src_nnz[s];
+    } else {
+      rows = sn_contact_count(m, w, s - m->nsrc, &nnz);
+    }
+    w->src_row[s] = rows;
+    w->src_adr[s] = rows * nnz;
+    w->src_block[s] = rows > 0;
+  }
+  SN_SYNC(lane);
+  int nefc = sn_compact(lane, w->src_row, n);
+  const int nJ = sn_compact(lane, w->src_adr, n), nblock = sn_compact(lane, w->src_block, n);
+  SN_ONE(lane) {
+    w->src_row[n] = nefc;
+    w->src_adr[n] = nJ;
+    w->src_block[n] = nblock;
+  }
+  SN_SYNC(lane);
+  if (nefc > m->nefcmax || nJ > m->nJmax) {
+    n = first_overflow(m, w, n);
+    SN_ONE(lane) *w->warn |= SN_WARN_EFC_FULL;
+  }
+  return n;
+}
+
+// Row at which source s starts, when only the first n take part.
+SN_LOCAL int row_of_source(const SnWorld *w, int s, int n) { return w->src_row[sn_mini(s, n)]; }
+
+// Column lists and addresses of a block; cols is NULL when the first row has its list already.
+SN_LOCAL void fill_pattern(SnWorld *w, SnBlock block, const int *cols) {
+  int *first = w->efc_J_colind + block.adr;
+  if (cols)
+    for (int k = 0; k < block.nnz; ++k) first[k] = cols[k];
+  for (int r = 0; r < block.num; ++r) {
+    w->efc_J_rownnz[block.row + r] = block.nnz;
+    w->efc_J_rowadr[block.row + r] = block.adr + r * block.nnz;
+    for (int k = 0; r > 0 && k < block.nnz; ++k) first[r * block.nnz + k] = first[k];
+  }
+}
+
+SN_LOCAL void fill_source(const SnModel *m, SnWorld *w, int s, SnBlock block) {
+  fill_pattern(w, block, m->src_col + m->src_coladr[s]);
+  for (int r = block.row; r < block.row + block.num; ++r) {
+    w->efc_type[r] = m->src_type[s];
+    w->efc_id[r] = m->src_id[s];
+    w->efc_pos[r] = w->efc_margin[r] = w->efc_frictionloss[r] = 0;
+  }
+  if (s < m->nsrc_eq)
+    sn_equality_rows(m, w, s, block);
+  else if (s < m->nsrc_fl)
+    sn_friction_rows(m, w, s, block);
+  else
+    sn_limit_rows(m, w, s, block);
+  sn_source_impedance(m, w, s, block);
+}
+
+SN_LOCAL void fill_contact(const SnModel *m, SnWorld *w, int i, SnBlock block) {
+  const int dim = w->contact[i].dim;
+  const int type = dim == 1
+                       ? SN_CNSTR_CONTACT_FRICTIONLESS
+                       : (m->opt.cone == SN_CONE_PYRAMIDAL ? SN_CNSTR_CONTACT_PYRAMIDAL : SN_CNSTR_CONTACT_ELLIPTIC);
+  for (int r = block.row; r < block.row + block.num; ++r) {
+    w->efc_type[r] = type;
+    w->efc_id[r] = i;
+    w->efc_frictionloss[r] = 0;
+  }
+  sn_contact_rows(m, w, i, block);
+  fill_pattern(w, block, NULL);
+  sn_contact_impedance(m, w, i, block);
+}
+
+SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const bool off = (m->opt.disableflags & SN_DSBL_CONSTRAINT) != 0;
+  const int ncon = w->ncon[0], all = off ? 0 : m->nsrc + ncon;
+  const int n = place_rows(m, w, lane, all);
+  SN_ONE(lane) {
+    w->ne[0] = row_of_source(w, m->nsrc_eq, n);
+    w->nf[0] = row_of_source(w, m->nsrc_fl, n) - w->ne[0];
+    w->nl[0] = row_of_source(w, m->nsrc, n) - w->ne[0] - w->nf[0];
+    w->nefc[0] = w->src_row[n];
+    w->nblock[0] = w->src_block[n];
+    w->block_row[w->src_block[n]] = w->src_row[n];
+  }
+  SN_FOR(i, ncon) w->contact[i].efc_address = -1;
+  SN_SYNC(lane);
+  SN_FOR(s, n) {
+    SnBlock block = {w->src_row[s], w->src_row[s + 1] - w->src_row[s], w->src_adr[s], 0};
+    if (block.num == 0) {
+      if (s >= m->nsrc && w->contact[s - m->nsrc].exclude == 0) w->contact[s - m->nsrc].exclude = 3;
+      continue;
+    }
+    block.nnz = (w->src_adr[s + 1] - block.adr) / block.num;
+    w->block_row[w->src_block[s]] = block.row;
+    if (s < m->nsrc) {
+      fill_source(m, w, s, block);
+    } else {
+      w->contact[s - m->nsrc].efc_address = block.row;
+      fill_contact(m, w, s - m->nsrc, block);
+    }
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_mul_J(m, w, lane, w->efc_vel, w->qvel);
+  SN_FOR(i, w->nefc[0]) {
+    const sn_real *kbip = w->efc_KBIP + 4 * i;
+    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] - kbip[0] * kbip[2] * (w->efc_pos[i] - w->efc_margin[i]);
+  }
+  SN_SYNC(lane);
+  if (w->ne[0] > 0) {
+    SN_FOR(s, m->nsrc_eq)
+    if (w->src_row[s] < w->ne[0]) sn_equality_bias(m, w, s, w->src_row[s]);
+    SN_SYNC(lane);
+  }
+}
+
+SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
+  (void)m;
+  SN_FOR(b, w->nblock[0]) {
+    const SnBlock k = sn_block(w, b);
+    const int *col = w->efc_J_colind + k.adr;
+    int row = 0;
+    // four rows at a time: each of their sums still runs over the columns in order
+    for (; row + 4 <= k.num; row += 4) {
+      const sn_real *J = w->efc_J + k.adr + row * k.nnz;
+      sn_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+      for (int i = 0; i < k.nnz; ++i) {
+        const sn_real xi = x[col[i]];
+        s0 += J[i] * xi;
+        s1 += J[k.nnz + i] * xi;
+        s2 += J[2 * k.nnz + i] * xi;
+        s3 += J[3 * k.nnz + i] * xi;
+      }
+      r[k.row + row] = s0;
+      r[k.row + row + 1] = s1;
+      r[k.row + row + 2] = s2;
+      r[k.row + row + 3] = s3;
+    }
+    for (; row < k.num; ++row) {
+      const sn_real *J = w->efc_J + k.adr + row * k.nnz;
+      sn_real s = 0;
+      for (int i = 0; i < k.nnz; ++i) s += J[i] * x[col[i]];
+      r[k.row + row] = s;
+    }
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
+  SN_FOR(i, m->nv) r[i] = 0;
+  SN_SYNC(lane);
+  for (int b = 0; b < w->nblock[0]; ++b) {
+    const SnBlock k = sn_block(w, b);
+    const int *col = w->efc_J_colind + k.adr;
+    const sn_real *J = w->efc_J + k.adr;
+    bool any = false;
+    for (int row = 0; row < k.num; ++row) any = any || f[k.row + row] != 0;
+    if (!any) continue;
+    SN_FOR(i, k.nnz) {
+      sn_real s = 0;
+      for (int row = 0; row < k.num; ++row) s += J[row * k.nnz + i] * f[k.row + row];
+      r[col[i]] += s;
+    }
+    SN_SYNC(lane);
+  }
+}

@@ -1,0 +1,44 @@
+// Between the files of the constraint stage and the solver; not for other stages.
+#ifndef SINEW_PHYSICS_CONSTRAINT_H_
+#define SINEW_PHYSICS_CONSTRAINT_H_
+
+#include "physics/stages.h"
+#include "physics/vec.h"
+
+enum { SN_MAXBLOCK = 10 };  // most rows of one block: a pyramid of condim 6
+
+// The rows of one source or contact: a dense block of efc_J whose rows have the same columns.
+typedef struct SnBlock {
+  int row, num;  // rows [row, row + num)
+  int adr, nnz;  // first address in efc_J, columns of a row
+} SnBlock;
+
+SN_INLINE SnBlock sn_block(const SnWorld *w, int b) {
+  const int row = w->block_row[b];
+  const SnBlock block = {row, w->block_row[b + 1] - row, w->efc_J_rowadr[row], w->efc_J_rownnz[row]};
+  return block;
+}
+
+// constraint_limit.c, constraint_equality.c: values of J, pos, margin, friction loss of a source's rows.
+SN_FUNC int sn_limit_count(const SnModel *m, const SnWorld *w, int s);
+SN_FUNC void sn_limit_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
+SN_FUNC void sn_friction_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
+SN_FUNC void sn_equality_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
+// Approximate inverse inertia of row k of a source.
+SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k);
+// Subtracts Jdot v from the reference accelerations of a connect or weld.
+SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row);
+
+// constraint_contact.c: number of rows and columns of contact i, then their values.
+SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz);
+SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);
+
+// impedance.c: diagA, KBIP, R, D of the rows of a source or contact, from pos and margin.
+SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
+SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
+
+// constraint.c: r = J x (nefc), x (nv); and r = J' f (nv). Need a sync before, have one at the end.
+SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f);
+
+#endif

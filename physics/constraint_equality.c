@@ -1,0 +1,195 @@
+// Rows of equalities: connect, weld, joint, tendon (manual, Computation, Constraint model, Equality).
+//
+// Connect: residual p1 - p2 of the two anchors, J = J_p1 - J_p2.
+// Weld: the same three rows and three of the relative orientation. With q1, q2 the world orientations of the
+// two welded frames (object 1's times the relative pose) and w the angular velocities, all in the world frame,
+//   residual s * vec(q2* q1),   rate s/2 * vec(q2* (w1 - w2) q1),   s = torquescale.
+// Joint, tendon: x1 - x1ref - a0 - sum_k a_k (x2 - x2ref)^k, k = 1..4.
+//
+// The reference acceleration of a connect or weld is reduced by Jdot v, the acceleration of its residual at
+// zero qacc. A point at p fixed to a body has the acceleration b_lin + b_ang x (p - c) + w x pdot with
+// b = sum_i cdof_dot_i v_i over the body's dofs and c the centre of its spatial vectors. Differentiating the
+// weld's rate with dq1 = w1 q1 / 2 and dq2* = -q2* w2 / 2 (w as pure quaternions) gives, with d = w1 - w2,
+//   s/2 * vec(q2* [b1_ang - b2_ang + d x (w1 + w2) / 2  - |d|^2 / 2] q1),
+// where the last term is the scalar part of the bracket.
+#include "physics/constraint.h"
+
+// One end of a connect or weld.
+typedef struct EqualityEnd {
+  int body;
+  sn_real pos[3];   // anchor [m], world frame
+  sn_real quat[4];  // welded frame, world frame; of a weld only
+} EqualityEnd;
+
+SN_LOCAL EqualityEnd equality_end(const SnModel *m, const SnWorld *w, int eq, int object) {
+  EqualityEnd e;
+  const int id = object == 0 ? m->eq_obj1id[eq] : m->eq_obj2id[eq];
+  const bool weld = m->eq_type[eq] == SN_EQ_WELD, site = m->eq_objtype[eq] == SN_OBJ_SITE;
+  const sn_real *data = m->eq_data + SN_NEQDATA * eq;
+  e.body = site ? m->site_bodyid[id] : id;
+  // anchors in eq_data: connect has object 1 first, weld object 2 first
+  const sn_real *anchor = site ? m->site_pos + 3 * id : data + 3 * (weld ? 1 - object : object);
+  sn_mulmatvec3(e.pos, w->xmat + 9 * e.body, anchor);
+  sn_addto3(e.pos, w->xpos + 3 * e.body);
+  sn_copy4(e.quat, w->xquat + 4 * e.body);
+  if (weld && site) sn_mulquat(e.quat, w->xquat + 4 * e.body, m->site_quat + 4 * id);
+  if (weld && !site && object == 0) sn_mulquat(e.quat, w->xquat + 4 * e.body, data + 6);
+  return e;
+}
+
+// r = scale * (q2* v q1) of a quaternion v, vector part.
+SN_LOCAL void weld_rotate(sn_real *r, const EqualityEnd *e, const sn_real *v, sn_real scale) {
+  sn_real neg[4], t[4], u[4];
+  sn_negquat(neg, e[1].quat);
+  sn_mulquat(t, neg, v);
+  sn_mulquat(u, t, e[0].quat);
+  sn_scale3(r, u + 1, scale);
+}
+
+// Adds sign times the columns of one end: translation in rows 0..2, world-frame rotation in rows 3..5.
+SN_LOCAL void add_end_columns(const SnModel *m, SnWorld *w, const EqualityEnd *e, sn_real sign, SnBlock block) {
+  const int *chain = m->chain_dof + m->chain_adr[e->body], num = m->chain_adr[e->body + 1] - m->chain_adr[e->body];
+  const int *col = w->efc_J_colind + block.adr;
+  sn_real *J = w->efc_J + block.adr, offset[3], lin[3];
+  sn_sub3(offset, e->pos, w->subtree_com + 3 * m->body_rootid[e->body]);
+  for (int i = 0, k = 0; i < num; ++i) {
+    while (col[k] != chain[i]) ++k;
+    const sn_real *cdof = w->cdof + 6 * chain[i];
+    sn_cross(lin, cdof, offset);
+    sn_addto3(lin, cdof + 3);
+    for (int r = 0; r < 3; ++r) J[r * block.nnz + k] += sign * lin[r];
+    for (int r = 3; r < block.num; ++r) J[r * block.nnz + k] += sign * cdof[r - 3];
+  }
+}
+
+SN_LOCAL void connect_rows(const SnModel *m, SnWorld *w, int eq, SnBlock block) {
+  const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  sn_real *J = w->efc_J + block.adr;
+  sn_zero(J, block.num * block.nnz);
+  add_end_columns(m, w, e, 1, block);
+  add_end_columns(m, w, e + 1, -1, block);
+  sn_sub3(w->efc_pos + block.row, e[0].pos, e[1].pos);
+  if (m->eq_type[eq] != SN_EQ_WELD) return;
+  const sn_real scale = m->eq_data[SN_NEQDATA * eq + 10], one[4] = {1, 0, 0, 0};
+  weld_rotate(w->efc_pos + block.row + 3, e, one, scale);
+  for (int k = 0; k < block.nnz; ++k) {
+    sn_real *c = J + 3 * block.nnz + k;
+    const sn_real v[4] = {0, c[0], c[block.nnz], c[2 * block.nnz]};
+    sn_real r[3];
+    weld_rotate(r, e, v, SN_R(0.5) * scale);
+    for (int i = 0; i < 3; ++i) c[i * block.nnz] = r[i];
+  }
+}
+
+// Position and derivative row of object 1 or 2 of a joint or tendon equality, added times scale.
+SN_LOCAL void add_scalar_columns(const SnModel *m, SnWorld *w, int eq, int id, sn_real scale, SnBlock block) {
+  const int *col = w->efc_J_colind + block.adr;
+  sn_real *J = w->efc_J + block.adr;
+  const bool joint = m->eq_type[eq] == SN_EQ_JOINT;
+  const int n = joint ? 1 : m->ten_J_rownnz[id];
+  const int *dof = joint ? m->jnt_dofadr + id : m->ten_J_colind + m->ten_J_rowadr[id];
+  for (int i = 0, k = 0; i < n; ++i) {
+    while (col[k] != dof[i]) ++k;
+    J[k] += scale * (joint ? SN_R(1.0) : w->ten_J[m->ten_J_rowadr[id] + i]);
+  }
+}
+
+// Joint position or tendon length less its value in qpos0.
+SN_LOCAL sn_real scalar_value(const SnModel *m, const SnWorld *w, int eq, int id) {
+  if (m->eq_type[eq] == SN_EQ_TENDON) return w->ten_length[id] - m->tendon_length0[id];
+  return w->qpos[m->jnt_qposadr[id]] - m->qpos0[m->jnt_qposadr[id]];
+}
+
+SN_LOCAL void scalar_rows(const SnModel *m, SnWorld *w, int eq, SnBlock block) {
+  const sn_real *a = m->eq_data + SN_NEQDATA * eq;
+  const int id1 = m->eq_obj1id[eq], id2 = m->eq_obj2id[eq];
+  sn_real value = scalar_value(m, w, eq, id1) - a[0];
+  sn_zero(w->efc_J + block.adr, block.nnz);
+  add_scalar_columns(m, w, eq, id1, 1, block);
+  if (id2 >= 0) {
+    const sn_real x = scalar_value(m, w, eq, id2);
+    value -= x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])));
+    const sn_real slope = a[1] + x * (2 * a[2] + x * (3 * a[3] + x * 4 * a[4]));
+    add_scalar_columns(m, w, eq, id2, -slope, block);
+  }
+  w->efc_pos[block.row] = value;
+}
+
+SN_FUNC void sn_equality_rows(const SnModel *m, SnWorld *w, int s, SnBlock block) {
+  const int eq = m->src_id[s], type = m->eq_type[eq];
+  if (type == SN_EQ_CONNECT || type == SN_EQ_WELD)
+    connect_rows(m, w, eq, block);
+  else
+    scalar_rows(m, w, eq, block);
+}
+
+SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k) {
+  const int id[2] = {m->eq_obj1id[eq], m->eq_obj2id[eq]};
+  sn_real sum = 0;
+  for (int i = 0; i < 2; ++i) {
+    switch (m->eq_type[eq]) {
+      case SN_EQ_CONNECT:
+      case SN_EQ_WELD: {
+        const int body = m->eq_objtype[eq] == SN_OBJ_SITE ? m->site_bodyid[id[i]] : id[i];
+        sum += m->body_invweight0[2 * body + (k > 2)];
+        break;
+      }
+      case SN_EQ_JOINT:
+        sum += id[i] < 0 ? 0 : m->dof_invweight0[m->jnt_dofadr[id[i]]];
+        break;
+      default:
+        sum += id[i] < 0 ? 0 : m->tendon_invweight0[id[i]];
+        break;
+    }
+  }
+  return sum;
+}
+
+// bias = sum of cdof_dot_i qvel_i over the dofs of a body: its spatial acceleration at zero qacc, gravity
+// left out. The axes of a ball joint turn with their own body.
+SN_LOCAL void body_bias(const SnModel *m, const SnWorld *w, int body, sn_real *bias) {
+  sn_zero(bias, 6);
+  for (int k = m->chain_adr[body]; k < m->chain_adr[body + 1]; ++k) {
+    const int i = m->chain_dof[k], joint = m->dof_jntid[i], type = m->jnt_type[joint];
+    sn_real dot[6];
+    if (type == SN_JNT_BALL || (type == SN_JNT_FREE && i >= m->jnt_dofadr[joint] + 3))
+      sn_crossmotion(dot, w->cvel + 6 * m->dof_bodyid[i], w->cdof + 6 * i);
+    else
+      for (int j = 0; j < 6; ++j) dot[j] = w->cdof_dot[6 * i + j];
+    for (int j = 0; j < 6; ++j) bias[j] += dot[j] * w->qvel[i];
+  }
+}
+
+// Acceleration at zero qacc of the anchor of one end: linear acc, angular part of bias.
+SN_LOCAL void end_bias(const SnModel *m, const SnWorld *w, const EqualityEnd *e, sn_real *acc, sn_real *ang) {
+  sn_real bias[6], offset[3], vel[3], t[3];
+  const sn_real *cvel = w->cvel + 6 * e->body;
+  body_bias(m, w, e->body, bias);
+  sn_sub3(offset, e->pos, w->subtree_com + 3 * m->body_rootid[e->body]);
+  sn_cross(vel, cvel, offset);
+  sn_addto3(vel, cvel + 3);
+  sn_cross(acc, bias, offset);
+  sn_addto3(acc, bias + 3);
+  sn_cross(t, cvel, vel);
+  sn_addto3(acc, t);
+  sn_copy3(ang, bias);
+}
+
+SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
+  const int eq = m->src_id[s];
+  if (m->eq_type[eq] != SN_EQ_CONNECT && m->eq_type[eq] != SN_EQ_WELD) return;
+  const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  sn_real acc[2][3], ang[2][3];
+  for (int i = 0; i < 2; ++i) end_bias(m, w, e + i, acc[i], ang[i]);
+  for (int i = 0; i < 3; ++i) w->efc_aref[row + i] -= acc[0][i] - acc[1][i];
+  if (m->eq_type[eq] != SN_EQ_WELD) return;
+  sn_real diff[3], sum[3], t[3], r[3];
+  sn_sub3(diff, w->cvel + 6 * e[0].body, w->cvel + 6 * e[1].body);
+  sn_add3(sum, w->cvel + 6 * e[0].body, w->cvel + 6 * e[1].body);
+  sn_cross(t, diff, sum);
+  const sn_real half = SN_R(0.5);
+  const sn_real v[4] = {-half * sn_dot3(diff, diff), ang[0][0] - ang[1][0] + half * t[0],
+                        ang[0][1] - ang[1][1] + half * t[1], ang[0][2] - ang[1][2] + half * t[2]};
+  weld_rotate(r, e, v, half * m->eq_data[SN_NEQDATA * eq + 10]);
+  for (int i = 0; i < 3; ++i) w->efc_aref[row + 3 + i] -= r[i];
+}

@@ -1,0 +1,211 @@
+// Exact line search: the minimum of phi(alpha) = cost(a + alpha v), a convex function of one variable whose
+// derivatives are sums over rows.
+//
+// Newton's method on phi' with a bracket: phi' is increasing and piecewise smooth, so a step that leaves the
+// bracket, or two that do not halve it, is replaced by its middle. The gain phi(0) - phi(alpha) is summed from
+// each row's own difference, because the two totals agree in most of their digits.
+#include "physics/solver.h"
+
+typedef struct LinePoint {
+  sn_real alpha, d1, d2;  // phi', phi''
+} LinePoint;
+
+// Residual of an elliptic contact at alpha, in the cone's coordinates: N, T and their first derivatives.
+typedef struct LineCone {
+  sn_real N, T, N1, UV, VV;  // UV = U.V, VV = V.V of the tangential parts U, V
+} LineCone;
+
+SN_LOCAL LineCone line_cone(const SnWorld *w, const SnContact *con, int row, sn_real alpha) {
+  LineCone c;
+  const sn_real *x = w->efc_jar + row, *v = w->efc_Jv + row;
+  sn_real TT = 0;
+  c.N = con->mu * (x[0] + alpha * v[0]);
+  c.N1 = con->mu * v[0];
+  c.UV = c.VV = 0;
+  for (int j = 1; j < con->dim; ++j) {
+    const sn_real U = con->friction[j - 1] * (x[j] + alpha * v[j]), V = con->friction[j - 1] * v[j];
+    TT += U * U;
+    c.UV += U * V;
+    c.VV += V * V;
+  }
+  c.T = sn_sqrt(TT);
+  return c;
+}
+
+// Adds the derivatives of an elliptic contact.
+SN_LOCAL void cone_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, sn_real *d2) {
+  const SnContact *con = w->contact + w->efc_id[row];
+  const sn_real mu = con->mu;
+  const LineCone c = line_cone(w, con, row, alpha);
+  const SnConstraintState zone = sn_cone_zone(mu, c.N, c.T);
+  if (zone == SN_CSTATE_QUADRATIC) {
+    for (int j = 0; j < con->dim; ++j) {
+      const sn_real Dv = w->efc_D[row + j] * w->efc_Jv[row + j];
+      *d1 += Dv * (w->efc_jar[row + j] + alpha * w->efc_Jv[row + j]);
+      *d2 += Dv * w->efc_Jv[row + j];
+    }
+  } else if (zone == SN_CSTATE_CONE) {
+    const sn_real Dm = w->efc_D[row] / (mu * mu * (1 + mu * mu));
+    const sn_real T1 = c.UV / c.T, T2 = (c.VV - T1 * T1) / c.T, gap = c.N - mu * c.T, gap1 = c.N1 - mu * T1;
+    *d1 += Dm * gap * gap1;
+    *d2 += Dm * (gap1 * gap1 - gap * mu * T2);
+  }
+}
+
+// Adds the derivatives of one row, all but those of elliptic contacts.
+SN_LOCAL void row_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, sn_real *d2) {
+  const sn_real v = w->efc_Jv[row], x = w->efc_jar[row] + alpha * v, Dv = w->efc_D[row] * v;
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  if (row >= nef && x >= 0) return;
+  if (row >= ne && row < nef) {
+    const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
+    if (x <= -bound || x >= bound) {
+      *d1 += x < 0 ? -loss * v : loss * v;
+      return;
+    }
+  }
+  *d1 += Dv * x;
+  *d2 += Dv * v;
+}
+
+SN_LOCAL LinePoint line_eval(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
+  SN_FOR(k, SN_VLANES) {
+    sn_real d1 = 0, d2 = 0;
+    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
+      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
+        row_slope(w, i, alpha, &d1, &d2);
+      else if (!sn_is_cone_tail(w, i))
+        cone_slope(w, i, alpha, &d1, &d2);
+    }
+    w->solver_part[k] = d1;
+    w->solver_part[SN_VLANES + k] = d2;
+  }
+  SN_SYNC(lane);
+  const sn_real s1 = sn_sum(lane, w->solver_part, SN_VLANES), s2 = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES);
+  const LinePoint p = {alpha, gauss[0] + alpha * gauss[1] + s1, sn_max(SN_MINVAL, gauss[1] + s2)};
+  return p;
+}
+
+// Cost of an elliptic contact at alpha = 0 less that at alpha.
+SN_LOCAL sn_real cone_gain(const SnWorld *w, int row, sn_real alpha) {
+  const SnContact *con = w->contact + w->efc_id[row];
+  const sn_real mu = con->mu, Dm = w->efc_D[row] / (mu * mu * (1 + mu * mu));
+  const LineCone a = line_cone(w, con, row, 0), b = line_cone(w, con, row, alpha);
+  const SnConstraintState za = sn_cone_zone(mu, a.N, a.T), zb = sn_cone_zone(mu, b.N, b.T);
+  const sn_real ga = a.N - mu * a.T, gb = b.N - mu * b.T;
+  if (za == SN_CSTATE_CONE && zb == SN_CSTATE_CONE) {
+    const sn_real dT = alpha * (2 * a.UV + alpha * a.VV) / (a.T + b.T), dg = alpha * a.N1 - mu * dT;
+    return SN_R(-0.5) * Dm * dg * (ga + gb);
+  }
+  sn_real cost_a = za == SN_CSTATE_CONE ? SN_R(0.5) * Dm * ga * ga : 0;
+  sn_real cost_b = zb == SN_CSTATE_CONE ? SN_R(0.5) * Dm * gb * gb : 0, both = 0;
+  for (int j = 0; j < con->dim; ++j) {
+    const sn_real D = w->efc_D[row + j], dx = alpha * w->efc_Jv[row + j], x = w->efc_jar[row + j];
+    if (za == SN_CSTATE_QUADRATIC && zb == SN_CSTATE_QUADRATIC)
+      both -= SN_R(0.5) * D * dx * (2 * x + dx);
+    else if (za == SN_CSTATE_QUADRATIC)
+      cost_a += SN_R(0.5) * D * x * x;
+    else if (zb == SN_CSTATE_QUADRATIC)
+      cost_b += SN_R(0.5) * D * (x + dx) * (x + dx);
+  }
+  return both + (cost_a - cost_b);
+}
+
+// Cost and piece (-1, 0, 1) of a friction loss at x.
+SN_LOCAL sn_real huber(sn_real x, sn_real loss, sn_real bound, sn_real D, int *piece) {
+  *piece = x <= -bound ? -1 : (x >= bound ? 1 : 0);
+  return *piece ? loss * (sn_abs(x) - SN_R(0.5) * bound) : SN_R(0.5) * D * x * x;
+}
+
+// The same of one row, all but those of elliptic contacts.
+SN_LOCAL sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
+  const sn_real D = w->efc_D[row], x = w->efc_jar[row], dx = alpha * w->efc_Jv[row], y = x + dx;
+  const sn_real quadratic = SN_R(-0.5) * D * dx * (2 * x + dx);
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  if (row < ne) return quadratic;
+  if (row < nef) {
+    const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
+    int px, py;
+    const sn_real cx = huber(x, loss, bound, D, &px), cy = huber(y, loss, bound, D, &py);
+    if (px != py) return cx - cy;
+    return px == 0 ? quadratic : (sn_real)(-px) * loss * dx;
+  }
+  if (x < 0 && y < 0) return quadratic;
+  return SN_R(0.5) * D * ((x < 0 ? x * x : 0) - (y < 0 ? y * y : 0));
+}
+
+// phi(0) - phi(alpha), 0 when that is not more than the rounding of its terms.
+SN_LOCAL sn_real line_gain(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
+  SN_FOR(k, SN_VLANES) {
+    sn_real s = 0, size = 0;
+    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
+      sn_real g = 0;
+      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
+        g = row_gain(w, i, alpha);
+      else if (!sn_is_cone_tail(w, i))
+        g = cone_gain(w, i, alpha);
+      s += g;
+      size += sn_abs(g);
+    }
+    w->solver_part[k] = s;
+    w->solver_part[SN_VLANES + k] = size;
+  }
+  SN_SYNC(lane);
+  const sn_real linear = alpha * gauss[0], square = SN_R(0.5) * alpha * alpha * gauss[1];
+  const sn_real gain = sn_sum(lane, w->solver_part, SN_VLANES) - linear - square;
+  const sn_real size = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES) + sn_abs(linear) + square;
+  return gain > 2 * SN_EPS * size ? gain : 0;
+}
+
+// Derivatives of the quadratic part: v'(M a - M a_s) and v' M v.
+SN_LOCAL void gauss_slope(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gauss[2]) {
+  SN_FOR(k, SN_VLANES) {
+    sn_real g1 = 0, g2 = 0;
+    for (int i = k; i < m->nv; i += SN_VLANES) {
+      g1 += w->solver_search[i] * (w->solver_Ma[i] - w->qfrc_smooth[i]);
+      g2 += w->solver_search[i] * w->solver_Mv[i];
+    }
+    w->solver_part[k] = g1;
+    w->solver_part[SN_VLANES + k] = g2;
+  }
+  SN_SYNC(lane);
+  gauss[0] = sn_sum(lane, w->solver_part, SN_VLANES);
+  gauss[1] = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES);
+}
+
+// Point of the smallest |phi'| found within the allowed number of evaluations.
+SN_LOCAL LinePoint line_minimum(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real gtol) {
+  LinePoint p = line_eval(w, lane, gauss, 0), best = p;
+  if (p.d1 >= 0) return best;
+  sn_real lo = 0, hi = -1, older = 0, old = 0;  // bracket, hi < lo: open; its widths one and two evaluations ago
+  for (int n = 1; n < m->opt.ls_iterations; ++n) {
+    sn_real next = p.alpha - p.d1 / p.d2;
+    if (hi > lo) {
+      const bool slow = older > 0 && hi - lo > SN_R(0.5) * older;
+      if (slow || next <= lo || next >= hi) next = SN_R(0.5) * (lo + hi);
+      if (next <= lo || next >= hi) break;
+      older = old;
+      old = hi - lo;
+    } else if (next <= lo) {
+      break;
+    }
+    p = line_eval(w, lane, gauss, next);
+    if (sn_abs(p.d1) < sn_abs(best.d1)) best = p;
+    if (sn_abs(p.d1) < gtol || p.d1 == 0) break;
+    if (p.d1 < 0)
+      lo = p.alpha;
+    else
+      hi = p.alpha;
+  }
+  return best;
+}
+
+SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gtol, sn_real *gain) {
+  sn_real gauss[2];
+  gauss_slope(m, w, lane, gauss);
+  const LinePoint p = line_minimum(m, w, lane, gauss, gtol);
+  *gain = 0;
+  if (p.alpha == 0) return 0;
+  *gain = line_gain(w, lane, gauss, p.alpha);
+  return *gain > 0 ? p.alpha : 0;
+}

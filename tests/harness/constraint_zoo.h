@@ -1,0 +1,36 @@
+// Models and comparisons shared by the tests of constraint rows and of their solver.
+#ifndef SINEW_TESTS_HARNESS_CONSTRAINT_ZOO_H_
+#define SINEW_TESTS_HARNESS_CONSTRAINT_ZOO_H_
+
+#include "tests/harness/oracle.h"
+#include "tests/harness/tolerance.h"
+
+// One point in the space of options that change rows.
+typedef struct SnZooCase {
+  const char *cone;  // pyramidal, elliptic
+  int condim;        // 1, 3, 4, 6
+  double impratio;
+  const char *solref;  // of contacts
+  const char *solreffriction;
+  const char *solimp;
+  const char *flag;  // attributes of <flag/>
+} SnZooCase;
+
+// Every combination of cone, condim, impratio, sign of solref, refsafe; a few solimp. Returns how many.
+int sn_zoo_cases(SnZooCase *out, int max);
+// Free bodies on a plane, arms that touch each other: contacts of all pairs of bodies with and without common dofs.
+void sn_zoo_contacts(SnOracle *o, const SnZooCase *c);
+// Joints and tendons with limits, friction losses and every equality.
+void sn_zoo_joints(SnOracle *o, const SnZooCase *c);
+// A random state of MuJoCo near contact, then mj_forward and sn_oracle_fill.
+void sn_zoo_sample(SnOracle *o, double speed);
+// Real models: the i-th, after `steps` steps under random controls. False at the end of the list; *missing is
+// set when the file is not there, name is set in any case.
+bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing);
+
+// Runs our row stages on what sn_oracle_fill copied.
+void sn_zoo_make_rows(SnOracle *o);
+// Compares every field of the rows with mjData.
+void sn_zoo_check_rows(SnOracle *o, const char *what);
+
+#endif

@@ -1,0 +1,17 @@
+// Tolerances of comparisons with MuJoCo, relative to the largest entry of a field: double, float. The float
+// engine gets MuJoCo's double inputs rounded, so its errors are those of the rounding times the condition.
+#ifndef SINEW_TESTS_HARNESS_TOLERANCE_H_
+#define SINEW_TESTS_HARNESS_TOLERANCE_H_
+
+#ifdef SN_SINGLE
+#define SN_TOL(in_double, in_float) (in_float)
+#else
+#define SN_TOL(in_double, in_float) (in_double)
+#endif
+
+#define SN_TOL_ROWS SN_TOL(1e-9, 2e-4)      // J, pos, impedance, velocity, reference of constraint rows
+#define SN_TOL_QACC SN_TOL(1e-8, 1e-2)      // solution of the constraint solver: acceleration
+#define SN_TOL_FORCE SN_TOL(1e-7, 1e-2)     // and its forces
+#define SN_TOL_GRADIENT SN_TOL(1e-7, 1e-2)  // what is left of the solver's gradient, relative to its largest term
+
+#endif

@@ -1,0 +1,147 @@
+// The constrained acceleration against MuJoCo at tight tolerance, and what must hold at any solution.
+#include "tests/harness/constraint_zoo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAXCASE = 200 };
+
+static double worst_qacc, worst_force, worst_gradient;
+static int most_iterations;
+
+// gradient = M qacc - qfrc_smooth - J' force, relative to the size of its terms.
+static double gradient_error(SnOracle *o) {
+  const SnModel *m = o->m;
+  double worst = 0, scale = 0, *Ma = calloc((size_t)m->nv + 1, sizeof *Ma);
+  double *qacc = calloc((size_t)m->nv + 1, sizeof *qacc), *Jf = calloc((size_t)m->nv + 1, sizeof *Jf);
+  for (int i = 0; i < m->nv; ++i) qacc[i] = (double)o->w.qacc[i];
+  mj_mulM(o->mj, o->d, Ma, qacc);
+  for (int r = 0; r < o->w.nefc[0]; ++r)
+    for (int k = 0; k < o->w.efc_J_rownnz[r]; ++k) {
+      const int adr = o->w.efc_J_rowadr[r] + k;
+      Jf[o->w.efc_J_colind[adr]] += (double)o->w.efc_J[adr] * (double)o->w.efc_force[r];
+      scale = fmax(scale, fabs((double)o->w.efc_J[adr] * (double)o->w.efc_force[r]));
+    }
+  for (int i = 0; i < m->nv; ++i) {
+    worst = fmax(worst, fabs(Ma[i] - (double)o->w.qfrc_smooth[i] - Jf[i]));
+    scale = fmax(scale, fmax(fabs(Ma[i]), fabs((double)o->w.qfrc_smooth[i])));
+  }
+  free(Ma);
+  free(qacc);
+  free(Jf);
+  return worst / (scale + 1e-9);
+}
+
+// Complementarity of scalar rows and membership of the friction cones.
+static void check_forces(SnOracle *o, const char *what) {
+  const SnWorld *w = &o->w;
+  for (int r = 0; r < w->nefc[0]; ++r) {
+    const double f = (double)w->efc_force[r], jar = (double)w->efc_jar[r];
+    switch (w->efc_type[r]) {
+      case SN_CNSTR_EQUALITY:
+        break;
+      case SN_CNSTR_FRICTION_DOF:
+      case SN_CNSTR_FRICTION_TENDON:
+        if (fabs(f) > (double)w->efc_frictionloss[r] * (1 + 1e-12)) fail_msg("%s: friction loss %g", what, f);
+        break;
+      case SN_CNSTR_CONTACT_ELLIPTIC: {
+        const SnContact *con = w->contact + w->efc_id[r];
+        if (con->efc_address != r) break;
+        double t = 0;
+        for (int j = 1; j < con->dim; ++j) {
+          const double s = (double)(w->efc_force[r + j] / con->friction[j - 1]);
+          t += s * s;
+        }
+        if (f < 0 || sqrt(t) > f * (1 + 16 * (double)SN_EPS) + 1e-9)
+          fail_msg("%s: force outside its cone: normal %g, friction %g", what, f, sqrt(t));
+        break;
+      }
+      default:
+        if (f < 0 || (f > 0 && jar > 0)) fail_msg("%s: row %d pulls: force %g at residual %g", what, r, f, jar);
+    }
+  }
+}
+
+static void solve_and_check(SnOracle *o, const char *what) {
+  const mjData *d = o->d;
+  sn_zoo_make_rows(o);
+  sn_world_poison(o->m, &o->w, SN_STAGE_SOLVER);
+  sn_solve(o->m, &o->w, &o->lane);
+  const double eq = sn_oracle_error(o->w.qacc, d->qacc, o->m->nv),
+               ef = sn_oracle_error(o->w.efc_force, d->efc_force, d->nefc);
+  const double ec = sn_oracle_error(o->w.qfrc_constraint, d->qfrc_constraint, o->m->nv), eg = gradient_error(o);
+  if (!(eq <= SN_TOL_QACC)) fail_msg("%s: qacc: relative error %g", what, eq);
+  if (!(ef <= SN_TOL_FORCE)) fail_msg("%s: efc_force: relative error %g", what, ef);
+  if (!(ec <= SN_TOL_FORCE)) fail_msg("%s: qfrc_constraint: relative error %g", what, ec);
+  if (!(eg <= SN_TOL_GRADIENT)) fail_msg("%s: gradient %g", what, eg);
+  for (int r = 0; r < d->nefc; ++r)
+    if (o->w.efc_state[r] != d->efc_state[r] && fabs(d->efc_force[r]) > 1e-6 * (1 + fabs(d->efc_force[r])))
+      fail_msg("%s: row %d: state %d, MuJoCo %d (force %g)", what, r, o->w.efc_state[r], d->efc_state[r],
+               d->efc_force[r]);
+  for (int i = 0; i < o->m->nv; ++i) assert_true(o->w.qacc_warmstart[i] == o->w.qacc[i]);
+  check_forces(o, what);
+  if (*o->w.warn) fail_msg("%s: warning %d after %d iterations", what, *o->w.warn, o->w.solver_niter[0]);
+  worst_qacc = fmax(worst_qacc, eq);
+  worst_force = fmax(worst_force, ef);
+  worst_gradient = fmax(worst_gradient, eg);
+  if (o->w.solver_niter[0] > most_iterations) most_iterations = o->w.solver_niter[0];
+}
+
+static void report(const char *name) {
+  printf("%s: worst qacc %.1e, force %.1e, gradient %.1e, most iterations %d\n", name, worst_qacc, worst_force,
+         worst_gradient, most_iterations);
+  worst_qacc = worst_force = worst_gradient = 0;
+  most_iterations = 0;
+}
+
+static void over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name) {
+  static SnZooCase cases[MAXCASE];
+  const int n = sn_zoo_cases(cases, MAXCASE);
+  for (int i = 0; i < n; ++i) {
+    SnOracle o;
+    load(&o, cases + i);
+    for (int k = 0; k < samples; ++k) {
+      char what[300];
+      snprintf(what, sizeof what, "%s %d: %s condim %d impratio %g solref %s solimp %s %s", name, k, cases[i].cone,
+               cases[i].condim, cases[i].impratio, cases[i].solref, cases[i].solimp, cases[i].flag);
+      sn_zoo_sample(&o, k % 2 ? 3 : 0.1);
+      solve_and_check(&o, what);
+    }
+    sn_oracle_free(&o);
+  }
+  report(name);
+}
+
+static void contacts(void **state) {
+  (void)state;
+  over_cases(sn_zoo_contacts, 6, "contacts");
+}
+
+static void joints_tendons_equalities(void **state) {
+  (void)state;
+  over_cases(sn_zoo_joints, 4, "joints");
+}
+
+static void real_models(void **state) {
+  (void)state;
+  SnOracle o;
+  const char *name;
+  bool missing;
+  for (int steps = 100; steps <= 300; steps += 200)
+    for (int i = 0; sn_zoo_real(&o, i, steps, &name, &missing); ++i) {
+      if (missing) {
+        printf("%s: skipped, the file is not there\n", name);
+        continue;
+      }
+      solve_and_check(&o, name);
+      sn_oracle_free(&o);
+    }
+  report("real models");
+}
+
+int main(void) {
+  printf("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(real_models)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
