@@ -1,26 +1,29 @@
 // The engine as device code: one unit that includes the text of every stage.
 // The kernel below is the whole step of a world by one block; it keeps the compiler from dropping
 // the stages and is what a rollout kernel loops over.
-extern "C++" {
-#include "physics/lane.c"
-#include "physics/kinematics.c"
-#include "physics/inertia.c"
-#include "physics/tendon.c"
 #include "physics/actuation.c"
-#include "physics/collide.c"
 #include "physics/bias.c"
-#include "physics/passive.c"
+#include "physics/collide.c"
+#include "physics/collide_box.c"
+#include "physics/collide_convex.c"
+#include "physics/collide_primitive.c"
 #include "physics/constraint.c"
 #include "physics/constraint_contact.c"
 #include "physics/constraint_equality.c"
 #include "physics/constraint_limit.c"
-#include "physics/impedance.c"
 #include "physics/hessian.c"
-#include "physics/linesearch.c"
-#include "physics/solver.c"
+#include "physics/impedance.c"
+#include "physics/inertia.c"
 #include "physics/integrate.c"
+#include "physics/kinematics.c"
+#include "physics/lane.c"
+#include "physics/linesearch.c"
+#include "physics/muscle.c"
+#include "physics/passive.c"
+#include "physics/solver.c"
+#include "physics/tendon.c"
+#include "physics/wrap.c"
 #include "physics/step.c"
-}
 
 // Steps world blockIdx.x once. model and worlds lie in device memory, the lanes are the threads of the block.
 extern "C" __global__ void sn_step_kernel(const SnModel *model, SnWorld *worlds) {
