@@ -125,6 +125,36 @@ SN_LOCAL void sn_tendon_transmission(const SnModel *m, SnWorld *w, int i) {
   for (int k = 0; k < m->mom_rownnz[out]; ++k) moment[k] = gear * J[k];
 }
 
+// Adds scale times the velocity along `normal` of the point p of body per unit velocity of each of its
+// dofs to row[nv].
+SN_LOCAL void sn_add_normal_row(const SnModel *m, const SnWorld *w, int body, const sn_real *p, const sn_real *normal,
+                                sn_real scale, sn_real *row) {
+  const int weld = m->body_weldid[body];
+  const sn_real none[3] = {0, 0, 0};
+  if (m->body_dofnum[weld] == 0) return;
+  for (int dof = m->body_dofadr[weld] + m->body_dofnum[weld] - 1; dof >= 0; dof = m->dof_parentid[dof])
+    row[dof] += scale * sn_wrench_arm(m, w, dof, p, normal, none);
+}
+
+// Adhesion: minus the mean of the normal Jacobians of the body's contacts, those in the gap included. (The mean
+// of a pyramid's rows is its normal.) Its length means nothing.
+SN_LOCAL void sn_body_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
+  sn_real *row = w->actuator_moment + m->mom_rowadr[out];
+  int count = 0;
+  w->actuator_length[out] = 0;
+  sn_zero(row, m->nv);
+  for (int c = 0; c < *w->ncon; ++c) {
+    const SnContact *con = w->contact + c;
+    const int body1 = m->geom_bodyid[con->geom[0]], body2 = m->geom_bodyid[con->geom[1]];
+    if ((body1 != body && body2 != body) || con->exclude > 1) continue;
+    ++count;
+    sn_add_normal_row(m, w, body1, con->pos, con->frame, 1, row);
+    sn_add_normal_row(m, w, body2, con->pos, con->frame, -1, row);
+  }
+  for (int k = 0; k < m->nv && count > 0; ++k) row[k] /= (sn_real)count;
+}
+
 SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nactuator) {
     const int out = m->actuator_outadr[i];
@@ -134,6 +164,7 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
       case SN_TRN_TENDON: sn_tendon_transmission(m, w, i); break;
       case SN_TRN_SITE: sn_site_transmission(m, w, i); break;
       case SN_TRN_SLIDERCRANK: sn_crank_transmission(m, w, i); break;
+      case SN_TRN_BODY: sn_body_transmission(m, w, i); break;
       default: sn_joint_transmission(m, w, i); break;
     }
   }

@@ -164,8 +164,9 @@ static void check_actuators(Refusals *r) {
   for (int i = 0; i < mj->nactuator; ++i) {
     const int t = mj->actuator_trntype[i], d = mj->actuator_dyntype[i], g = mj->actuator_gaintype[i],
               b = mj->actuator_biastype[i];
-    if (t != mjTRN_JOINT && t != mjTRN_JOINTINPARENT && t != mjTRN_TENDON && t != mjTRN_SITE)
-      REFUSE("transmission", t >= 0 && t <= mjTRN_SO3 ? trn[t] : "unknown", "joint, jointinparent, tendon, site");
+    if (t < 0 || t > mjTRN_BODY)
+      REFUSE("transmission", t == mjTRN_SO3 ? trn[t] : "unknown",
+             "joint, jointinparent, slidercrank, tendon, site, body");
     if (d < 0 || d > mjDYN_MUSCLE)
       REFUSE("activation dynamics", d >= 0 && d <= mjDYN_USER ? dyn[d] : "unknown",
              "none, integrator, filter, filterexact, muscle");

@@ -219,9 +219,11 @@ static SnCode check_actuators(const SnModel *m, SnError *err) {
   int ctrl = 0, out = 0, act = 0;
   for (int i = 0; i < m->nactuator; ++i) {
     const int id = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1], type = m->actuator_trntype[i];
-    const int n = type == SN_TRN_TENDON ? m->ntendon : type == SN_TRN_SITE ? m->nsite : m->njnt;
+    const bool sites = type == SN_TRN_SITE || type == SN_TRN_SLIDERCRANK;
+    const int n = type == SN_TRN_TENDON ? m->ntendon : sites ? m->nsite : type == SN_TRN_BODY ? m->nbody : m->njnt;
     if (id < 0 || id >= n) COMPLAIN(actuator_trnid, 2 * i, "must be an object of the transmission's kind");
-    if (type == SN_TRN_SITE && ref >= m->nsite) COMPLAIN(actuator_trnid, 2 * i + 1, "must be a site, or -1");
+    if (sites && ref >= m->nsite) COMPLAIN(actuator_trnid, 2 * i + 1, "must be a site, or -1");
+    if (type == SN_TRN_SLIDERCRANK && ref < 0) COMPLAIN(actuator_trnid, 2 * i + 1, "must be a site");
     if (m->actuator_ctrladr[i] != ctrl) COMPLAIN(actuator_ctrladr, i, "controls follow the order of actuators");
     if (m->actuator_outadr[i] != out) COMPLAIN(actuator_outadr, i, "forces follow the order of actuators");
     if (m->actuator_outnum[i] != 1) COMPLAIN(actuator_outnum, i, "must be 1");
