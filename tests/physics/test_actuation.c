@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/harness/oracle.h"
+#include "tests/harness/tolerance.h"
 
 #define BODIES                                                                                                             \
   "<worldbody><site name='w' pos='.3 .1 1' euler='10 20 30'/>"                                                             \
@@ -67,10 +68,10 @@ static void dense(const SnOracle *o, double *ref, sn_real *ours) {
 }
 
 // Each row of actuator_moment on its own, so that large ones do not hide small ones.
-static void compare_transmission(SnOracle *o, double tol) {
+static void compare_transmission(SnOracle *o) {
   sn_world_poison(o->m, &o->w, SN_STAGE_TRANSMISSION);
   sn_transmission(o->m, &o->w, &o->lane);
-  sn_oracle_check("actuator_length", o->w.actuator_length, o->d->actuator_length, o->m->nout, tol);
+  sn_oracle_check("actuator_length", o->w.actuator_length, o->d->actuator_length, o->m->nout, SN_TOL_TENDON);
   const int nv = o->m->nv;
   double *ref = malloc(sizeof *ref * (size_t)(nv * o->m->nout) + 1);
   sn_real *ours = malloc(sizeof *ours * (size_t)(nv * o->m->nout) + 1);
@@ -78,40 +79,40 @@ static void compare_transmission(SnOracle *o, double tol) {
   for (int i = 0; i < o->m->nout; ++i) {
     char name[40];
     snprintf(name, sizeof name, "actuator_moment row %d", i);
-    sn_oracle_check(name, ours + i * nv, ref + i * nv, nv, tol);
+    sn_oracle_check(name, ours + i * nv, ref + i * nv, nv, SN_TOL_MOMENT);
   }
   free(ref);
   free(ours);
 }
 
-static void compare_actuation(SnOracle *o, double tol) {
+static void compare_actuation(SnOracle *o) {
   sn_world_poison(o->m, &o->w, SN_STAGE_ACTUATION);
   sn_actuation(o->m, &o->w, &o->lane);
-  sn_oracle_check("act_dot", o->w.act_dot, o->d->act_dot, o->m->na, tol);
+  sn_oracle_check("act_dot", o->w.act_dot, o->d->act_dot, o->m->na, SN_TOL_FORCES);
   for (int i = 0; i < o->m->nout; ++i) {
     char name[40];
     snprintf(name, sizeof name, "actuator_force %d", i);
-    sn_oracle_check(name, o->w.actuator_force + i, o->d->actuator_force + i, 1, tol);
+    sn_oracle_check(name, o->w.actuator_force + i, o->d->actuator_force + i, 1, SN_TOL_FORCES);
   }
-  sn_oracle_check("qfrc_actuator", o->w.qfrc_actuator, o->d->qfrc_actuator, o->m->nv, tol);
+  sn_oracle_check("qfrc_actuator", o->w.qfrc_actuator, o->d->qfrc_actuator, o->m->nv, SN_TOL_FORCES);
 }
 
 // The activations that mj_step leaves (Euler).
-static void compare_next_activation(SnOracle *o, double tol) {
+static void compare_next_activation(SnOracle *o) {
   sn_real next[256];
   assert_true(o->m->na <= 256);
   sn_next_activation(o->m, &o->w, &o->lane, o->m->opt.timestep, next);
   mj_step(o->mj, o->d);
-  sn_oracle_check("next act", next, o->d->act, o->m->na, tol);
+  sn_oracle_check("next act", next, o->d->act, o->m->na, SN_TOL_FORCES);
 }
 
-static void compare(SnOracle *o, double tol) {
+static void compare(SnOracle *o) {
   for (int i = 0; i < o->m->nu; ++i) o->d->ctrl[i] *= 1.5;  // beyond their ranges, too
   mj_forward(o->mj, o->d);
   sn_oracle_fill(o);
-  compare_transmission(o, tol);
-  compare_actuation(o, tol);
-  compare_next_activation(o, tol);
+  compare_transmission(o);
+  compare_actuation(o);
+  compare_next_activation(o);
 }
 
 static void every_branch(void **state) {
@@ -121,7 +122,7 @@ static void every_branch(void **state) {
   for (int k = 0; k < 300; ++k) {
     sn_oracle_randomize(&o, 1);
     for (int i = 0; i < o.m->na; ++i) o.d->act[i] *= 1.3;
-    compare(&o, 1e-10);
+    compare(&o);
   }
   sn_oracle_free(&o);
 }
@@ -146,7 +147,7 @@ static void switches(void **state) {
       sn_oracle_randomize(&o, 1);
       if (c == 6) o.d->ctrl[5] = NAN;
       if (c == 0) memset(o.d->act_dot, 0, sizeof(double) * (size_t)o.m->na);
-      compare(&o, 1e-10);
+      compare(&o);
     }
     sn_oracle_free(&o);
   }
@@ -172,7 +173,7 @@ static void adhesion(void **state) {
       sn_oracle_randomize(&o, 1);
       o.d->qpos[7] *= 0.2;
       o.d->qpos[8] *= 0.2;
-      compare(&o, 1e-10);
+      compare(&o);
       for (int i = 0; i < o.d->ncon; ++i) touching |= 1 << o.d->contact[i].exclude;
     }
     assert_int_equal(touching & 3, 3);  // contacts with rows and contacts in the gap
@@ -185,7 +186,7 @@ static void no_actuators(void **state) {
   SnOracle o;
   sn_oracle_load_string(&o, "<mujoco>" BODIES "</mujoco>");
   sn_oracle_randomize(&o, 1);
-  compare(&o, 1e-10);
+  compare(&o);
   sn_oracle_free(&o);
 }
 
@@ -216,7 +217,7 @@ static void real_models(void **state) {
     load_without_terrain(&o, path);
     for (int k = 0; k < 50; ++k) {
       sn_oracle_randomize(&o, 3);
-      compare(&o, 1e-9);
+      compare(&o);
     }
     sn_oracle_free(&o);
   }

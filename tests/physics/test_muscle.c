@@ -3,12 +3,11 @@
 
 #include "physics/muscle.h"
 #include "tests/harness/oracle.h"
-
-static const double kTol = sizeof(sn_real) == 8 ? 1e-12 : 2e-5;
+#include "tests/harness/tolerance.h"
 
 static double uniform(SnOracle *o, double lo, double hi) { return lo + (hi - lo) * 0.5 * (1 + sn_oracle_uniform(o)); }
 
-static void close_to(double ours, double ref, double scale) { assert_true(fabs(ours - ref) <= kTol * scale); }
+static void close_to(double ours, double ref, double scale) { assert_true(fabs(ours - ref) <= SN_TOL(1e-12, 2e-5) * scale); }
 
 static void curves(void **state) {
   (void)state;
