@@ -198,14 +198,72 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 #undef SN_OPTION
 }
 
-// Height fields and the like are accepted when they collide with nothing: make sure that they stay for show.
-static void hide_visual_geoms(SnModel *m) {
+// Height fields and the like are accepted when they collide with nothing: make sure that they, and meshes of which the
+// same is true, stay for show.
+static void hide_visual_geoms(SnModel *m, const mjModel *mj) {
   for (int i = 0; i < m->ngeom; ++i) {
-    if (m->geom_type[i] != SN_GEOM_HFIELD && m->geom_type[i] != SN_GEOM_SDF) continue;
-    m->geom_contype[i] = m->geom_conaffinity[i] = 0;
-    m->geom_dataid[i] = -1;
+    const int type = m->geom_type[i];
+    if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
+    if (!sn_import_can_collide(mj, i)) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
+    if (type != SN_GEOM_MESH) m->geom_dataid[i] = -1;
   }
 }
+
+static bool mesh_used(const mjModel *mj, int mesh) {
+  for (int i = 0; i < mj->ngeom; ++i)
+    if (mj->geom_type[i] == mjGEOM_MESH && mj->geom_dataid[i] == mesh && sn_import_can_collide(mj, i)) return true;
+  return false;
+}
+
+// Moves `n` rows of `width` from row `from` to row `to` (to <= from).
+#define MOVE(field, to, from, n, width)                                           \
+  memmove(m->field + (size_t)(to) * (width), m->field + (size_t)(from) * (width), \
+          sizeof *m->field * (size_t)(n) * (width))
+
+// Empties the meshes that no contact can need (most of a musculoskeletal model: 124,000 vertices of bones in MyoHand)
+// and closes the gaps. Addresses ascend with the mesh, so everything moves towards the front.
+static void drop_visual_meshes(SnModel *m, const mjModel *mj) {
+  int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
+  for (int i = 0; i < m->nmesh; ++i) {
+    const bool keep = mesh_used(mj, i);
+    const int vert = m->mesh_vertadr[i], vertnum = keep ? m->mesh_vertnum[i] : 0;
+    const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
+    const int graph = keep ? m->mesh_graphadr[i] : -1;
+    const int graphnum = graph < 0 ? 0 : 2 + 3 * m->mesh_graph[graph] + 6 * m->mesh_graph[graph + 1];
+    MOVE(mesh_vert, nvert, vert, vertnum, 3);
+    MOVE(mesh_polynormal, npoly, poly, polynum, 3);
+    if (graph >= 0) MOVE(mesh_graph, ngraph, graph, graphnum, 1);
+    for (int k = 0; k < polynum; ++k) {
+      const int adr = m->mesh_polyvertadr[poly + k], num = m->mesh_polyvertnum[poly + k];
+      MOVE(mesh_polyvert, npolyvert, adr, num, 1);
+      m->mesh_polyvertadr[npoly + k] = npolyvert;
+      m->mesh_polyvertnum[npoly + k] = num;
+      npolyvert += num;
+    }
+    for (int k = 0; k < vertnum; ++k) {
+      const int adr = m->mesh_polymapadr[vert + k], num = polynum ? m->mesh_polymapnum[vert + k] : 0;
+      if (num) MOVE(mesh_polymap, npolymap, adr, num, 1);
+      m->mesh_polymapadr[nvert + k] = npolymap;
+      m->mesh_polymapnum[nvert + k] = num;
+      npolymap += num;
+    }
+    m->mesh_vertadr[i] = nvert;
+    m->mesh_vertnum[i] = vertnum;
+    m->mesh_polyadr[i] = npoly;
+    m->mesh_polynum[i] = polynum;
+    m->mesh_graphadr[i] = graph < 0 ? -1 : ngraph;
+    for (int k = 0; !keep && k < 27; ++k) m->mesh_extrema[27 * i + k] = -1;
+    nvert += vertnum;
+    npoly += polynum;
+    ngraph += graphnum;
+  }
+  m->nmeshvert = nvert;
+  m->nmeshgraph = ngraph;
+  m->nmeshpoly = npoly;
+  m->nmeshpolyvert = npolyvert;
+  m->nmeshpolymap = npolymap;
+}
+#undef MOVE
 
 static SnCode refuse_unsupported(const mjModel *mj, SnError *err) {
   int count = 0;
@@ -260,7 +318,8 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #undef SN_FIELD
   copy_option(m, mj);
   m->meaninertia = (sn_real)mj->stat.meaninertia;
-  hide_visual_geoms(m);
+  hide_visual_geoms(m, mj);
+  drop_visual_meshes(m, mj);
   if (sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
     sn_model_free(m);
     return NULL;
