@@ -15,7 +15,8 @@
 #include "clients/mujoco_oracle.h"
 
 // Loads an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and
-// collision tolerances) and imports it. Fails the running test with MuJoCo's text when it cannot.
+// collision tolerances) and imports it. Height fields, which the importer refuses, are taken out of collision, so that
+// the legs of MyoSuite serve the tests of other stages. Fails the running test with MuJoCo's text when it cannot.
 void sn_oracle_load_string(SnOracle *o, const char *xml);
 void sn_oracle_load_file(SnOracle *o, const char *path);
 

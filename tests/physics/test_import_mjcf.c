@@ -65,14 +65,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<worldbody><geom name='belt' size='.1' surfacevel='1 0 0'/></worldbody>", "geom 'belt': surfacevel", 1},
       {"<worldbody><geom name='glue' size='.1' adhesion='1'/></worldbody>", "geom 'glue': adhesion is not supported",
        1},
-      {"<worldbody><body name='b'><joint/><geom size='.1'/></body></worldbody><actuator><adhesion name='sucker' "
-       "body='b' "
-       "ctrlrange='0 1'/></actuator>",
-       "actuator 'sucker': transmission 'body (adhesion)' is not supported (supported: joint", 1},
-      {"<worldbody><body><joint name='j'/><geom size='.1'/><site name='s'/></body><site "
-       "name='o'/></worldbody><actuator>"
-       "<general name='crank' cranksite='s' slidersite='o' cranklength='1'/></actuator>",
-       "actuator 'crank': transmission 'slidercrank' is not supported", 1},
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
        "<general name='mine' joint='j' dyntype='user' gaintype='user' biastype='user' actdim='1'/></actuator>",
        "actuator 'mine': gain 'user' is not supported", 3},
