@@ -273,20 +273,16 @@ static void read_target(SnReader *r, const SnNode *node, void *target) {
 // ---- terms and measures ----
 
 // What both have.
-#define TERM_FIELDS                                                                                         \
-  {.name = "name", .type = SN_FIELD_TEXT, .required = true, .offset = offsetof(SnTerm, name)},              \
-      {.name = "residual",                                                                                  \
-       .type = SN_FIELD_CUSTOM,                                                                             \
-       .required = true,                                                                                    \
-       .offset = offsetof(SnTerm, residual),                                                                \
-       .read = read_residual},                                                                              \
-      {.name = "target", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTerm, target), .read = read_target}, \
-      {.name = "norm",                                                                                      \
-       .type = SN_FIELD_CHOICE,                                                                             \
-       .offset = offsetof(SnTerm, norm),                                                                    \
-       .choices = "squared|euclidean|smooth_abs"},                                                          \
-  {                                                                                                         \
-    .name = "width", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6         \
+#define TERM_FIELDS                                                                                               \
+  {.name = "name", .type = SN_FIELD_TEXT, .required = true, .offset = offsetof(SnTerm, name)},                    \
+      {.name = "residual", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTerm, residual), .read = read_residual}, \
+      {.name = "target", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTerm, target), .read = read_target},       \
+      {.name = "norm",                                                                                            \
+       .type = SN_FIELD_CHOICE,                                                                                   \
+       .offset = offsetof(SnTerm, norm),                                                                          \
+       .choices = "squared|euclidean|smooth_abs"},                                                                \
+  {                                                                                                               \
+    .name = "width", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6               \
   }
 
 static const SnField term_fields[] = {
@@ -297,6 +293,7 @@ static const SnField term_fields[] = {
 
 static const SnField measure_fields[] = {
     TERM_FIELDS,
+    {.name = "term", .type = SN_FIELD_TEXT, .offset = offsetof(SnTerm, term)},
     {.name = "below", .type = SN_FIELD_NUMBER, .required = true, .offset = offsetof(SnTerm, below), .lo = 0, .hi = 1e9},
     {.name = "during", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
 };
@@ -306,6 +303,11 @@ static void check_term(SnReader *r, const SnNode *node, SnTerm *t, bool measure)
   const SnPlace place = norm ? norm->place : node->place;
   if (t->norm == SN_NORM_SMOOTH_ABS && !(t->width > 0))
     sn_issue(r->issues, place, "norm: smooth_abs needs a width above 0");
+  if (!sn_yaml_member(node, "residual") && !t->term)
+    sn_issue(r->issues, node->place,
+             measure ? "measure: field 'residual' or 'term' is missing" : "term: field 'residual' is missing");
+  if (t->term && (sn_yaml_member(node, "residual") || sn_yaml_member(node, "target")))
+    sn_issue(r->issues, node->place, "measure: either 'term', or 'residual' and 'target'");
   if (t->norm == SN_NORM_SQUARED && width) sn_issue(r->issues, width->place, "width: the squared norm has none");
   if (measure || t->residual.quantity != SN_QTY_CONTROL || t->terminal == 0) return;
   sn_issue(r->issues, sn_yaml_member(node, "terminal")->place, "terminal: no control acts at the end of the horizon");
@@ -345,6 +347,23 @@ static void read_cost_terms(SnReader *r, const SnNode *node, void *target) {
 static void read_measures(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
   read_terms(r, node, true, &t->measure, &t->nmeasure);
+}
+
+// Measures that look at what a term looks at take its residual and target.
+static void link_measures(SnReader *r, SnTask *task) {
+  for (int i = 0; i < task->nmeasure; ++i) {
+    SnTerm *measure = &task->measure[i];
+    if (!measure->term) continue;
+    const SnTerm *term = NULL;
+    for (int k = 0; k < task->nterm; ++k)
+      if (task->term[k].name && strcmp(task->term[k].name, measure->term) == 0) term = &task->term[k];
+    if (term) {
+      measure->residual = term->residual;
+      measure->target = term->target;
+    } else {
+      sn_issue(r->issues, measure->place, "measure: the task has no term '%s'", measure->term);
+    }
+  }
 }
 
 // ---- the rest of a task ----
@@ -543,6 +562,7 @@ SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *
   if (root) {
     SnReader reader = {.arena = &owner->arena, .issues = &issues};
     sn_yaml_fill(&reader, root, "task", task_fields, COUNT(task_fields), task);
+    link_measures(&reader, task);
   }
   sn_arena_free(&tree);
   if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return task;

@@ -83,6 +83,7 @@ typedef struct SnTerm {
   double weight;    // running; 0 for a measure
   double terminal;  // weight at the end of the horizon; 0 for a measure
   double below;     // measure: met when the norm is at most this
+  char *term;       // measure: the term whose residual and target it shares, NULL: its own
   double during;    // measure: for so long at the end of a run [s]; 0: at the end
 } SnTerm;
 
