@@ -96,10 +96,10 @@ typedef struct SnNamedValue {
 
 // Values of SnModel.opt that a task overrides; a count of 0 leaves the model's own.
 typedef struct SnTaskOptions {
-  bool has_timestep, has_tolerance, has_ls_tolerance, has_ccd_tolerance, has_impratio;
-  bool has_iterations, has_ls_iterations, has_ccd_iterations;
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
   int iterations, ls_iterations, ccd_iterations;
+  bool has_timestep, has_tolerance, has_ls_tolerance, has_ccd_tolerance, has_impratio;
+  bool has_iterations, has_ls_iterations, has_ccd_iterations;
   int nsolref, nsolimp;     // 0, or 2 and 5
   double *solref, *solimp;  // of every contact
 } SnTaskOptions;

@@ -82,6 +82,7 @@ typedef struct SnField {
   bool required;
   size_t offset;
   size_t count;         // NUMBERS: offset of the count; others: offset of a bool that says it was there, 0: none
+                        // (so that bool cannot be the first member)
   double lo, hi;        // bounds of numbers, both allowed; lo == hi == 0: any finite number
   const char *choices;  // names joined by '|'
   void (*read)(SnReader *reader, const SnNode *node, void *target);
