@@ -26,20 +26,34 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnContact *c
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
   const sn_real reach = m->cpair_reach[pair];
   switch ((SnCollider)m->cpair_collider[pair]) {
-    case SN_COLLIDER_NONE: return 0;
-    case SN_COLLIDER_PLANE_SPHERE: return sn_collide_plane_sphere(&a, &b, reach, con);
-    case SN_COLLIDER_PLANE_CAPSULE: return sn_collide_plane_capsule(&a, &b, reach, con);
-    case SN_COLLIDER_PLANE_CYLINDER: return sn_collide_plane_cylinder(&a, &b, reach, con);
-    case SN_COLLIDER_PLANE_BOX: return sn_collide_plane_box(&a, &b, reach, con);
-    case SN_COLLIDER_PLANE_CONVEX: return sn_collide_plane_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
-    case SN_COLLIDER_SPHERE_SPHERE: return sn_collide_sphere_sphere(&a, &b, reach, con);
-    case SN_COLLIDER_SPHERE_CAPSULE: return sn_collide_sphere_capsule(&a, &b, reach, con);
-    case SN_COLLIDER_SPHERE_CYLINDER: return sn_collide_sphere_cylinder(&a, &b, reach, con);
-    case SN_COLLIDER_SPHERE_BOX: return sn_collide_sphere_box(&a, &b, reach, con);
-    case SN_COLLIDER_CAPSULE_CAPSULE: return sn_collide_capsule_capsule(&a, &b, reach, con);
-    case SN_COLLIDER_CAPSULE_BOX: return sn_collide_capsule_box(&a, &b, reach, con);
-    case SN_COLLIDER_BOX_BOX: return sn_collide_box_box(&a, &b, reach, con);
-    case SN_COLLIDER_CONVEX: return sn_collide_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
+    case SN_COLLIDER_NONE:
+      return 0;
+    case SN_COLLIDER_PLANE_SPHERE:
+      return sn_collide_plane_sphere(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CAPSULE:
+      return sn_collide_plane_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CYLINDER:
+      return sn_collide_plane_cylinder(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_BOX:
+      return sn_collide_plane_box(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CONVEX:
+      return sn_collide_plane_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
+    case SN_COLLIDER_SPHERE_SPHERE:
+      return sn_collide_sphere_sphere(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_CAPSULE:
+      return sn_collide_sphere_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_CYLINDER:
+      return sn_collide_sphere_cylinder(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_BOX:
+      return sn_collide_sphere_box(&a, &b, reach, con);
+    case SN_COLLIDER_CAPSULE_CAPSULE:
+      return sn_collide_capsule_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_CAPSULE_BOX:
+      return sn_collide_capsule_box(&a, &b, reach, con);
+    case SN_COLLIDER_BOX_BOX:
+      return sn_collide_box_box(&a, &b, reach, con);
+    case SN_COLLIDER_CONVEX:
+      return sn_collide_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
   }
   return 0;
 }
@@ -92,8 +106,8 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   return near;
 }
 
-// Collides n pairs of col_near from `start` on and appends their contacts at `base`; returns the new end of the list, which
-// may exceed nconmax (what does not fit is not written).
+// Collides n pairs of col_near from `start` on and appends their contacts at `base`; returns the new end of the list,
+// which may exceed nconmax (what does not fit is not written).
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
   const int *near = w->col_near + start;
   int *slot = w->col_slot, *count = w->col_count;

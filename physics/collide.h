@@ -11,7 +11,6 @@
 
 #include "physics/world.h"
 
-
 // Pose and size of a geom: position (3), rotation matrix (9, row major), sizes (3, as geom_size).
 typedef struct SnShape {
   const sn_real *pos;
@@ -21,10 +20,20 @@ typedef struct SnShape {
 
 // How a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
 typedef enum SnCollider {
-  SN_COLLIDER_NONE, SN_COLLIDER_PLANE_SPHERE, SN_COLLIDER_PLANE_CAPSULE, SN_COLLIDER_PLANE_CYLINDER,
-  SN_COLLIDER_PLANE_BOX, SN_COLLIDER_PLANE_CONVEX, SN_COLLIDER_SPHERE_SPHERE, SN_COLLIDER_SPHERE_CAPSULE,
-  SN_COLLIDER_SPHERE_CYLINDER, SN_COLLIDER_SPHERE_BOX, SN_COLLIDER_CAPSULE_CAPSULE, SN_COLLIDER_CAPSULE_BOX,
-  SN_COLLIDER_BOX_BOX, SN_COLLIDER_CONVEX
+  SN_COLLIDER_NONE,
+  SN_COLLIDER_PLANE_SPHERE,
+  SN_COLLIDER_PLANE_CAPSULE,
+  SN_COLLIDER_PLANE_CYLINDER,
+  SN_COLLIDER_PLANE_BOX,
+  SN_COLLIDER_PLANE_CONVEX,
+  SN_COLLIDER_SPHERE_SPHERE,
+  SN_COLLIDER_SPHERE_CAPSULE,
+  SN_COLLIDER_SPHERE_CYLINDER,
+  SN_COLLIDER_SPHERE_BOX,
+  SN_COLLIDER_CAPSULE_CAPSULE,
+  SN_COLLIDER_CAPSULE_BOX,
+  SN_COLLIDER_BOX_BOX,
+  SN_COLLIDER_CONVEX
 } SnCollider;
 
 // The collider of two geom types (type1 <= type2); SN_COLLIDER_NONE when the two never collide.
@@ -48,7 +57,8 @@ SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real r
 SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 
 // Plane against an ellipsoid or a mesh (collide_primitive.c).
-SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max);
+SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                                    int max);
 
 // Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max);

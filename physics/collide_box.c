@@ -1,16 +1,18 @@
 // Closed-form contacts of boxes with spheres, capsules and boxes.
 //
 // All are computed in the frame of a box, where it is |x_i| <= s_i. Sphere: clamp the centre to the box. Capsule: the
-// point of the axis nearest to the box, and a second one that makes a rocking capsule stable. Box: separating axes, then
-// either the face of the other box clipped by the reference face (Sutherland and Hodgman 1974) or two crossing edges. The choices of
-// points, ties and thresholds are those of MuJoCo 4.0.0 (engine_collision_box.c); tests compare with the library.
+// point of the axis nearest to the box, and a second one that makes a rocking capsule stable. Box: separating axes,
+// then either the face of the other box clipped by the reference face (Sutherland and Hodgman 1974) or two crossing
+// edges. The choices of points, ties and thresholds are those of MuJoCo 4.0.0 (engine_collision_box.c); tests compare
+// with the library.
 #include "physics/collide.h"
 #include "physics/vec.h"
 
 // ------------------------------------------------------------------------------------------- sphere and capsule
 
 // Writes a contact given in the frame of a shape.
-SN_LOCAL void box_contact(const SnShape *frame, const sn_real *pos, const sn_real *normal, sn_real dist, SnContact *con) {
+SN_LOCAL void box_contact(const SnShape *frame, const sn_real *pos, const sn_real *normal, sn_real dist,
+                          SnContact *con) {
   con->dist = dist;
   sn_mulmatvec3(con->pos, frame->mat, pos);
   sn_addto3(con->pos, frame->pos);
@@ -72,17 +74,23 @@ typedef struct BoxNearest {
 
 // A capsule in the frame of a box.
 typedef struct BoxCapsule {
-  const sn_real *size;     // of the box
-  sn_real p[3], axis[3];   // centre, unit axis
-  sn_real h[3];            // axis times half length
+  const sn_real *size;    // of the box
+  sn_real p[3], axis[3];  // centre, unit axis
+  sn_real h[3];           // axis times half length
   sn_real half, radius;
-  int sign;                // bit i: h[i] > 0
+  int sign;  // bit i: h[i] > 0
 } BoxCapsule;
 
 // -1, 0 or 1: clamps x to [-1, 1] and says where; `was` when nothing was clamped.
 SN_LOCAL int box_clamp(sn_real *x, int was) {
-  if (*x > 1) { *x = 1; return 1; }
-  if (*x < -1) { *x = -1; return -1; }
+  if (*x > 1) {
+    *x = 1;
+    return 1;
+  }
+  if (*x < -1) {
+    *x = -1;
+    return -1;
+  }
   return was;
 }
 
@@ -266,8 +274,10 @@ SN_LOCAL bool box_best_face(const BoxPair *p, BoxAxis *best) {
   for (int i = 0; i < 6; ++i) {
     const int k = i % 3;
     sn_real dir[3];
-    if (i < 3) sn_copy3(dir, p->rot + 3 * k);
-    else sn_set3(dir, p->rot[k], p->rot[3 + k], p->rot[6 + k]);
+    if (i < 3)
+      sn_copy3(dir, p->rot + 3 * k);
+    else
+      sn_set3(dir, p->rot[k], p->rot[3 + k], p->rot[6 + k]);
     const sn_real separation = i < 3 ? sn_abs(p->ab[k]) - p->a->size[k] - box_width(p->b->size, dir)
                                      : sn_abs(p->ba[k]) - p->b->size[k] - box_width(p->a->size, dir);
     if (separation > p->slack) return false;
@@ -285,7 +295,8 @@ SN_LOCAL bool box_best_edge(const BoxPair *p, const BoxAxis *face, BoxAxis *best
       if (!box_cross(p, i, j, axis)) continue;
       sn_mulmattvec3(other, p->rot, axis);
       other[j] = 0;
-      const sn_real separation = sn_abs(sn_dot3(axis, p->ab)) - box_width(p->a->size, axis) - box_width(p->b->size, other);
+      const sn_real separation =
+          sn_abs(sn_dot3(axis, p->ab)) - box_width(p->a->size, axis) - box_width(p->b->size, other);
       if (separation > p->slack) return false;
       if (separation - BOX_EDGE_BIAS * sn_abs(separation) > best->separation && separation > face->separation)
         *best = (BoxAxis){6 + 3 * i + j, separation};
@@ -299,7 +310,8 @@ SN_LOCAL bool box_prefer_face(const BoxPair *p, const BoxAxis *face, const BoxAx
   const int k = face->code % 3;
   sn_real axis[3];
   box_cross(p, (edge->code - 6) / 3, (edge->code - 6) % 3, axis);
-  const sn_real cosine = face->code < 3 ? axis[k] : axis[0] * p->rot[k] + axis[1] * p->rot[3 + k] + axis[2] * p->rot[6 + k];
+  const sn_real cosine =
+      face->code < 3 ? axis[k] : axis[0] * p->rot[k] + axis[1] * p->rot[3 + k] + axis[2] * p->rot[6 + k];
   return sn_abs(cosine) > SN_R(0.99) &&
          edge->separation < face->separation + SN_R(0.05) * sn_abs(face->separation) + SN_MINVAL;
 }
@@ -317,7 +329,8 @@ SN_LOCAL int box_ambiguous(const sn_real *dir, int k) {
 }
 
 // Nearest points of edge i of a through corner c1 and edge j of b through c2 (all in a's frame).
-SN_LOCAL void box_edge_points(const BoxPair *p, int i, int j, const sn_real *c1, const sn_real *c2, sn_real *p1, sn_real *p2) {
+SN_LOCAL void box_edge_points(const BoxPair *p, int i, int j, const sn_real *c1, const sn_real *c2, sn_real *p1,
+                              sn_real *p2) {
   const sn_real half1 = p->a->size[i], half2 = p->b->size[j];
   sn_real d2[3] = {p->rot[j], p->rot[3 + j], p->rot[6 + j]}, e[3];
   sn_sub3(e, c2, c1);
@@ -392,8 +405,8 @@ SN_LOCAL void box_clip(BoxPolygon *poly, int k, sn_real sign, sn_real limit) {
   }
 }
 
-// The reference face (normal a, outward sign `out`, of box `ref`) and the opposite face of the other box, as a polygon over
-// the reference face. rot: axes of the other box in the reference frame (columns); centre: its centre.
+// The reference face (normal a, outward sign `out`, of box `ref`) and the opposite face of the other box, as a polygon
+// over the reference face. rot: axes of the other box in the reference frame (columns); centre: its centre.
 SN_LOCAL void box_opposite_face(BoxPolygon *poly, const SnShape *ref, const SnShape *other, const sn_real *rot,
                                 const sn_real *centre, int a, sn_real out) {
   int k = 0;

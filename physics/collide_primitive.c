@@ -1,13 +1,13 @@
 // Closed-form contacts of planes, spheres, capsules and cylinders, and of a plane with ellipsoids and meshes.
 //
 // Everything reduces to the distance of two points or of a point and a plane. Two spheres with centres p1, p2 and
-// radii r1, r2 have dist = |p2 - p1| - r1 - r2, normal n = (p2 - p1) / |p2 - p1| and contact point p1 + (r1 + dist/2) n.
-// A capsule is a sphere at the point of its axis nearest to the other geom, a cylinder's side likewise, its cap
-// is a plane, its rim a sphere of radius 0. A plane touches the lowest points of a shape.
+// radii r1, r2 have dist = |p2 - p1| - r1 - r2, normal n = (p2 - p1) / |p2 - p1| and contact point p1 + (r1 + dist/2)
+// n. A capsule is a sphere at the point of its axis nearest to the other geom, a cylinder's side likewise, its cap is a
+// plane, its rim a sphere of radius 0. A plane touches the lowest points of a shape.
 //
 // Which points are taken when several are equally near, and their order, are MuJoCo's choices (4.0.0,
-// engine_collision_primitive.c and engine_collision_convex.c); tests compare them with the library. The normal is undefined where two
-// centres coincide: then it is the cross product of the z axes, or x when these are parallel.
+// engine_collision_primitive.c and engine_collision_convex.c); tests compare them with the library. The normal is
+// undefined where two centres coincide: then it is the cross product of the z axes, or x when these are parallel.
 #include "physics/collide.h"
 #include "physics/vec.h"
 
@@ -35,8 +35,8 @@ SN_LOCAL int prim_plane_point(const sn_real *origin, const sn_real *normal, cons
 }
 
 // Contact of two spheres; the matrices choose the normal of coinciding centres.
-SN_LOCAL int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2, const sn_real *mat2,
-                              sn_real r2, sn_real reach, SnContact *con) {
+SN_LOCAL int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2,
+                              const sn_real *mat2, sn_real r2, sn_real reach, SnContact *con) {
   sn_real n[3], pos[3];
   sn_sub3(n, p2, p1);
   const sn_real square = sn_dot3(n, n), limit = reach + r1 + r2;
@@ -256,8 +256,12 @@ typedef struct PrimHull {
 enum { PRIM_CLIMB_MIN = 10 };  // meshes with fewer vertices are searched
 
 SN_LOCAL PrimHull prim_hull(const SnModel *m, int mesh) {
-  PrimHull h = {.vert = m->mesh_vert + 3 * m->mesh_vertadr[mesh], .nvert = m->mesh_vertnum[mesh], .edge = NULL,
-                .id = NULL, .neighbour = NULL, .seed = m->mesh_extrema + 27 * mesh};
+  PrimHull h = {.vert = m->mesh_vert + 3 * m->mesh_vertadr[mesh],
+                .nvert = m->mesh_vertnum[mesh],
+                .edge = NULL,
+                .id = NULL,
+                .neighbour = NULL,
+                .seed = m->mesh_extrema + 27 * mesh};
   if (m->mesh_graphadr[mesh] < 0 || h.nvert < PRIM_CLIMB_MIN) return h;
   const int *graph = m->mesh_graph + m->mesh_graphadr[mesh];
   h.edge = graph + 2;
@@ -273,7 +277,10 @@ SN_LOCAL int prim_mesh_support(const PrimHull *h, const sn_real *dir) {
     sn_real top = sn_dot3(dir, h->vert);
     for (int i = 1; i < h->nvert; ++i) {
       const sn_real x = sn_dot3(dir, h->vert + 3 * i);
-      if (x > top) { top = x; best = i; }
+      if (x > top) {
+        top = x;
+        best = i;
+      }
     }
     return best;
   }
@@ -286,7 +293,10 @@ SN_LOCAL int prim_mesh_support(const PrimHull *h, const sn_real *dir) {
     for (int e = h->edge[from]; h->neighbour[e] >= 0; ++e) {
       const int i = h->neighbour[e];
       const sn_real x = sn_dot3(dir, h->vert + 3 * h->id[i]);
-      if (x > top) { top = x; best = i; }
+      if (x > top) {
+        top = x;
+        best = i;
+      }
     }
   }
   return h->id[best];
@@ -299,7 +309,9 @@ typedef struct PrimFace {
   int n, first;
 } PrimFace;
 
-SN_LOCAL const sn_real *prim_face_vertex(const PrimFace *f, int i) { return f->vert + 3 * f->list[(f->first + i) % f->n]; }
+SN_LOCAL const sn_real *prim_face_vertex(const PrimFace *f, int i) {
+  return f->vert + 3 * f->list[(f->first + i) % f->n];
+}
 
 // Twice the area of the quadrilateral of vertices 0, q[0], q[1], q[2] of a face.
 SN_LOCAL sn_real prim_quad_area(const PrimFace *f, const int *q) {
@@ -352,8 +364,8 @@ SN_LOCAL PrimFace prim_face(const SnModel *m, int mesh, int v, const sn_real *di
   return f;
 }
 
-// The deepest vertex, then the others of the face there that lies most along the plane, where they are in reach and below
-// the centre of the geom. Of a face with more than four vertices a large quadrilateral is taken.
+// The deepest vertex, then the others of the face there that lies most along the plane, where they are in reach and
+// below the centre of the geom. Of a face with more than four vertices a large quadrilateral is taken.
 SN_LOCAL int prim_plane_mesh(const SnModel *m, int g2, const SnShape *a, const SnShape *b, const sn_real *normal,
                              sn_real reach, SnContact *con) {
   const int mesh = m->geom_dataid[g2];
@@ -382,7 +394,8 @@ SN_LOCAL int prim_plane_mesh(const SnModel *m, int g2, const SnShape *a, const S
   return n;
 }
 
-SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max) {
+SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                                    int max) {
   (void)max;
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};

@@ -7,10 +7,11 @@
 //   (of weld groups, the world excepted, filterparent enabled), or the pair is excluded. A pair of their geoms
 //   is a candidate when the contype of one meets the conaffinity of the other.
 // - A predefined pair passes all of these, and replaces the candidate of the same two geoms.
-// - Contacts come in the order of the bodies (lower id, then higher id); for one pair of bodies the predefined pairs first, in
+// - Contacts come in the order of the bodies (lower id, then higher id); for one pair of bodies the predefined pairs
+// first, in
 //   their own order, then the others. Those are ordered by their geoms (first body's geom, then second's) when
-//   both bodies have a single geom or the mid phase is disabled; else by (first, second) of the contact, whose geoms are ordered
-//   by type: MuJoCo sorts what its mid phase finds.
+//   both bodies have a single geom or the mid phase is disabled; else by (first, second) of the contact, whose geoms
+//   are ordered by type: MuJoCo sorts what its mid phase finds.
 // - Not reproduced: with contact override MuJoCo's broad and mid phases leave the gap out, so it may drop contacts that
 //   lie in the gap. They make no rows; ours are all there.
 // - Parameters: the geom of higher priority decides; of equal priority, condim and friction are the larger ones,
@@ -59,8 +60,15 @@ static bool add_pair(PairList *list, PairKey key) {
 }
 
 SnCollider sn_collider(int type1, int type2) {
-  enum { P = SN_GEOM_PLANE, S = SN_GEOM_SPHERE, C = SN_GEOM_CAPSULE, E = SN_GEOM_ELLIPSOID, Y = SN_GEOM_CYLINDER,
-         B = SN_GEOM_BOX, M = SN_GEOM_MESH };
+  enum {
+    P = SN_GEOM_PLANE,
+    S = SN_GEOM_SPHERE,
+    C = SN_GEOM_CAPSULE,
+    E = SN_GEOM_ELLIPSOID,
+    Y = SN_GEOM_CYLINDER,
+    B = SN_GEOM_BOX,
+    M = SN_GEOM_MESH
+  };
   if (type2 > M || type1 == SN_GEOM_HFIELD || type2 == SN_GEOM_HFIELD || type2 == P) return SN_COLLIDER_NONE;
   if (type1 == P) {
     if (type2 == S) return SN_COLLIDER_PLANE_SPHERE;
@@ -82,16 +90,23 @@ SnCollider sn_collider(int type1, int type2) {
 int sn_collider_max(const SnModel *m, int g1, int g2) {
   const int type1 = m->geom_type[g1], type2 = m->geom_type[g2];
   switch (sn_collider(type1, type2)) {
-    case SN_COLLIDER_NONE: return 0;
+    case SN_COLLIDER_NONE:
+      return 0;
     case SN_COLLIDER_PLANE_CAPSULE:
     case SN_COLLIDER_CAPSULE_CAPSULE:
-    case SN_COLLIDER_CAPSULE_BOX: return 2;
+    case SN_COLLIDER_CAPSULE_BOX:
+      return 2;
     case SN_COLLIDER_PLANE_CYLINDER:
-    case SN_COLLIDER_PLANE_BOX: return 4;
-    case SN_COLLIDER_PLANE_CONVEX: return type2 == SN_GEOM_MESH ? 4 : 1;
-    case SN_COLLIDER_BOX_BOX: return 8;
-    case SN_COLLIDER_CONVEX: break;
-    default: return 1;
+    case SN_COLLIDER_PLANE_BOX:
+      return 4;
+    case SN_COLLIDER_PLANE_CONVEX:
+      return type2 == SN_GEOM_MESH ? 4 : 1;
+    case SN_COLLIDER_BOX_BOX:
+      return 8;
+    case SN_COLLIDER_CONVEX:
+      break;
+    default:
+      return 1;
   }
   const bool round = type1 == SN_GEOM_SPHERE || type1 == SN_GEOM_ELLIPSOID || type2 == SN_GEOM_ELLIPSOID;
   if (round || (m->opt.disableflags & SN_DSBL_MULTICCD)) return 1;
@@ -100,7 +115,8 @@ int sn_collider_max(const SnModel *m, int g1, int g2) {
 
 // True when the pair of bodies b1 < b2 may make contacts that nobody asked for by name.
 static bool bodies_collide(const SnModel *m, int b1, int b2) {
-  if (!(m->body_contype[b1] & m->body_conaffinity[b2]) && !(m->body_contype[b2] & m->body_conaffinity[b1])) return false;
+  if (!(m->body_contype[b1] & m->body_conaffinity[b2]) && !(m->body_contype[b2] & m->body_conaffinity[b1]))
+    return false;
   const int weld1 = m->body_weldid[b1], weld2 = m->body_weldid[b2];
   if (weld1 == weld2) return false;
   if (m->body_dofnum[weld1] == 0 && m->body_dofnum[weld2] == 0) return false;
@@ -140,7 +156,8 @@ static bool add_body_pair(const SnModel *m, int b1, int b2, PairList *list) {
   const bool sorted = !(n1 == 1 && n2 == 1) && !(m->opt.disableflags & SN_DSBL_MIDPHASE);
   for (int g1 = adr1; g1 < adr1 + n1; ++g1)
     for (int g2 = adr2; g2 < adr2 + n2; ++g2) {
-      const bool meet = (m->geom_contype[g1] & m->geom_conaffinity[g2]) || (m->geom_contype[g2] & m->geom_conaffinity[g1]);
+      const bool meet =
+          (m->geom_contype[g1] & m->geom_conaffinity[g2]) || (m->geom_contype[g2] & m->geom_conaffinity[g1]);
       PairKey key = make_key(m, signature, g1, g2, -1);
       if (!meet || sn_collider(m->geom_type[key.geom[0]], m->geom_type[key.geom[1]]) == SN_COLLIDER_NONE) continue;
       if (is_predefined(m, g1, g2)) continue;

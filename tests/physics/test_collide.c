@@ -4,6 +4,7 @@
 
 #include "physics/collide.h"
 #include "tests/harness/oracle.h"
+#include "tests/harness/tolerance.h"
 
 // MuJoCo's geom frames of a state, our collision on them.
 static void collide(SnOracle *o) {
@@ -22,17 +23,19 @@ static bool closed_form(const SnModel *m, int g1, int g2) {
   return sn_collider(m->geom_type[g1], m->geom_type[g2]) != SN_COLLIDER_CONVEX;
 }
 
+// Absolute tolerance tol, and in float what rounding the model does.
 static void check_reals(const char *what, const sn_real *ours, const double *ref, int n, double tol) {
   for (int i = 0; i < n; ++i)
-    if (!(fabs((double)ours[i] - ref[i]) <= tol)) fail_msg("%s[%d]: %.17g, MuJoCo %.17g", what, i, (double)ours[i], ref[i]);
+    if (!(fabs((double)ours[i] - ref[i]) <= tol + SN_TOL(0, 1e-6) * fabs(ref[i])))
+      fail_msg("%s[%d]: %.17g, MuJoCo %.17g", what, i, (double)ours[i], ref[i]);
 }
 
 static void check_contact(const SnContact *a, const mjContact *b) {
   assert_int_equal(a->geom[0], b->geom[0]);
   assert_int_equal(a->geom[1], b->geom[1]);
-  check_reals("dist", &a->dist, &b->dist, 1, 1e-9);
-  check_reals("pos", a->pos, b->pos, 3, 1e-9);
-  check_reals("frame", a->frame, b->frame, 9, 1e-9);
+  check_reals("dist", &a->dist, &b->dist, 1, SN_TOL_CONTACT);
+  check_reals("pos", a->pos, b->pos, 3, SN_TOL_CONTACT);
+  check_reals("frame", a->frame, b->frame, 9, SN_TOL_CONTACT);
   check_reals("includemargin", &a->includemargin, &b->includemargin, 1, 0);
   check_reals("friction", a->friction, b->friction, 5, 0);
   check_reals("solref", a->solref, b->solref, 2, 0);
@@ -60,10 +63,11 @@ static int next_closed(const SnOracle *o, int k, int n) {
 }
 
 // The contacts of closed-form pairs are MuJoCo's, one after the other, up to the capacity. Returns MuJoCo's number of
-// contacts.
+// contacts. In float, where a rounded pose may change the number of contacts, only their pairs and order are checked.
 static int check_state(SnOracle *o) {
   collide(o);
   check_list(o);
+  if (sizeof(sn_real) < sizeof(double)) return o->d->ncon;
   const int n = o->w.ncon[0];
   const bool full = (*o->w.warn & SN_WARN_CONTACT_FULL) != 0;
   if (full) assert_true(n == o->m->nconmax && o->d->ncon > n);
@@ -81,70 +85,112 @@ static int check_state(SnOracle *o) {
   return o->d->ncon;
 }
 
-// ---------------------------------------------------------------------------------------------------- rules, one by one
+// ---------------------------------------------------------------------------------------------------- rules, one by
+// one
 
 // Loads a model whose geoms all overlap at the origin and returns its contacts after comparing them.
 static int count(const char *xml) {
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   const int n = check_state(&o);
+  assert_int_equal(o.w.ncon[0], n);
   sn_oracle_free(&o);
   return n;
 }
 
-#define BODY(name, attributes, geom) "<body name='" name "'><freejoint/><geom name='g" name "' size='.1' " attributes " " geom "/></body>"
-#define WORLD(options, body, contact) "<mujoco><option>" options "</option><worldbody>" body "</worldbody><contact>" contact "</contact></mujoco>"
+#define BODY(name, attributes, geom) \
+  "<body name='" name "'><freejoint/><geom name='g" name "' size='.1' " attributes " " geom "/></body>"
+#define WORLD(options, body, contact) \
+  "<mujoco><option>" options "</option><worldbody>" body "</worldbody><contact>" contact "</contact></mujoco>"
 
 static void filters(void **state) {
   (void)state;
   assert_int_equal(count(WORLD("", BODY("a", "", "") BODY("b", "", ""), "")), 1);
   assert_int_equal(count(WORLD("", BODY("a", "contype='0'", "") BODY("b", "contype='0'", ""), "")), 0);
-  assert_int_equal(count(WORLD("", BODY("a", "contype='2' conaffinity='4'", "") BODY("b", "contype='4' conaffinity='1'", ""), "")), 1);
-  assert_int_equal(count(WORLD("", BODY("a", "contype='2' conaffinity='8'", "") BODY("b", "contype='4' conaffinity='1'", ""), "")), 0);
+  assert_int_equal(
+      count(WORLD("", BODY("a", "contype='2' conaffinity='4'", "") BODY("b", "contype='4' conaffinity='1'", ""), "")),
+      1);
+  assert_int_equal(
+      count(WORLD("", BODY("a", "contype='2' conaffinity='8'", "") BODY("b", "contype='4' conaffinity='1'", ""), "")),
+      0);
   assert_int_equal(count(WORLD("", BODY("a", "", "") BODY("b", "", ""), "<exclude body1='b' body2='a'/>")), 0);
-  assert_int_equal(count(WORLD("", BODY("a", "", "") BODY("b", "", ""), "<exclude body1='b' body2='a'/><pair geom1='gb' geom2='ga'/>")), 1);
-  assert_int_equal(count(WORLD("", BODY("a", "contype='0' conaffinity='0'", "") BODY("b", "", ""), "<pair geom1='gb' geom2='ga'/>")), 1);
+  assert_int_equal(count(WORLD("", BODY("a", "", "") BODY("b", "", ""),
+                               "<exclude body1='b' body2='a'/><pair geom1='gb' geom2='ga'/>")),
+                   1);
+  assert_int_equal(
+      count(WORLD("", BODY("a", "contype='0' conaffinity='0'", "") BODY("b", "", ""), "<pair geom1='gb' geom2='ga'/>")),
+      1);
   assert_int_equal(count(WORLD("<flag contact='disable'/>", BODY("a", "", "") BODY("b", "", ""), "")), 0);
   assert_int_equal(count(WORLD("<flag constraint='disable'/>", BODY("a", "", "") BODY("b", "", ""), "")), 0);
 }
 
 static void parents(void **state) {
   (void)state;
-#define TREE "<body><freejoint/><geom size='.1'/><body><joint/><geom size='.1' mass='1'/><body><joint axis='1 0 0'/><geom size='.1'/></body></body></body>"
-  assert_int_equal(count(WORLD("", TREE, "")), 1);                                    // grandparent and grandchild only
+#define TREE                                                                                                     \
+  "<body><freejoint/><geom size='.1'/><body><joint/><geom size='.1' mass='1'/><body><joint axis='1 0 0'/><geom " \
+  "size='.1'/></body></body></body>"
+  assert_int_equal(count(WORLD("", TREE, "")), 1);  // grandparent and grandchild only
   assert_int_equal(count(WORLD("<flag filterparent='disable'/>", TREE, "")), 3);
   // welded bodies count as one, also for the parent filter
-  assert_int_equal(count(WORLD("", "<body><freejoint/><geom size='.1'/><body><geom size='.1'/><body><joint/><geom size='.1'/></body></body></body>", "")), 0);
+  assert_int_equal(count(WORLD("",
+                               "<body><freejoint/><geom size='.1'/><body><geom size='.1'/><body><joint/><geom "
+                               "size='.1'/></body></body></body>",
+                               "")),
+                   0);
   // a child of the world may touch the world; static bodies do not touch each other, nor do mocap bodies
   assert_int_equal(count(WORLD("", "<geom size='.1'/><body><joint/><geom size='.1'/></body>", "")), 1);
-  assert_int_equal(count(WORLD("", "<geom size='.1'/><body><geom size='.1'/></body><body mocap='true'><geom size='.1'/></body>", "")), 0);
-  assert_int_equal(count(WORLD("", "<body mocap='true'><geom size='.1'/></body><body mocap='true'><geom size='.1'/></body>", "")), 0);
-  assert_int_equal(count(WORLD("", "<body mocap='true'><geom size='.1'/></body><body><joint/><geom size='.1'/></body>", "")), 1);
+  assert_int_equal(
+      count(
+          WORLD("", "<geom size='.1'/><body><geom size='.1'/></body><body mocap='true'><geom size='.1'/></body>", "")),
+      0);
+  assert_int_equal(
+      count(WORLD("", "<body mocap='true'><geom size='.1'/></body><body mocap='true'><geom size='.1'/></body>", "")),
+      0);
+  assert_int_equal(
+      count(WORLD("", "<body mocap='true'><geom size='.1'/></body><body><joint/><geom size='.1'/></body>", "")), 1);
   // several geoms a body: the mid phase sorts by type first
-#define MANY "<body><freejoint/><geom type='box' size='.1 .1 .1'/><geom size='.1'/><geom type='capsule' size='.1 .1'/></body>" \
-             "<body><freejoint/><geom type='capsule' size='.1 .1'/><geom type='box' size='.1 .1 .1'/><geom size='.1'/></body>"
+#define MANY                                                                                                        \
+  "<body><freejoint/><geom type='box' size='.1 .1 .1'/><geom size='.1'/><geom type='capsule' size='.1 .1'/></body>" \
+  "<body><freejoint/><geom type='capsule' size='.1 .1'/><geom type='box' size='.1 .1 .1'/><geom size='.1'/></body>"
   assert_true(count(WORLD("", MANY, "")) > 8);
   assert_true(count(WORLD("<flag midphase='disable'/>", MANY, "")) > 8);
-  assert_true(count(WORLD("", "<geom type='plane' size='1 1 1'/><geom type='plane' size='1 1 1' euler='10 0 0'/>" MANY, "")) > 12);
+  assert_true(count(WORLD("", "<geom type='plane' size='1 1 1'/><geom type='plane' size='1 1 1' euler='10 0 0'/>" MANY,
+                          "")) > 12);
 }
 
 static void mixing(void **state) {
   (void)state;
-  static const char *a[] = {"", "priority='1'", "condim='6' friction='.1 .2 .3'", "condim='1'", "condim='4' solmix='3'", "solmix='0'",
-                            "solref='.1 .5' solmix='2'", "solref='-100 -3'", "solref='-10 -1' priority='1'", "solimp='.5 .6 .1 .4 3'",
-                            "margin='.01'", "margin='.02' gap='.03'", "friction='0 0 0' priority='2'"};
+  static const char *a[] = {"",
+                            "priority='1'",
+                            "condim='6' friction='.1 .2 .3'",
+                            "condim='1'",
+                            "condim='4' solmix='3'",
+                            "solmix='0'",
+                            "solref='.1 .5' solmix='2'",
+                            "solref='-100 -3'",
+                            "solref='-10 -1' priority='1'",
+                            "solimp='.5 .6 .1 .4 3'",
+                            "margin='.01'",
+                            "margin='.02' gap='.03'",
+                            "friction='0 0 0' priority='2'"};
   enum { N = sizeof a / sizeof a[0] };
   for (int i = 0; i < N; ++i)
     for (int j = 0; j < N; ++j)
       for (int kind = 0; kind < 4; ++kind) {
-        static const char *option[4] = {"", "", "o_margin='.07' o_solref='.03 .4' o_solimp='.1 .2 .3 .4 5' o_friction='.1 .2 .3 .4 .5'", ""};
+        static const char *option[4] = {
+            "", "", "o_margin='.07' o_solref='.03 .4' o_solimp='.1 .2 .3 .4 5' o_friction='.1 .2 .3 .4 .5'", ""};
         char xml[2000];
-        snprintf(xml, sizeof xml,
-                 "<mujoco><option %s><flag override='%s'/></option><worldbody><body><freejoint/><geom name='a' size='.1' %s/></body>"
-                 "<body pos='.23 0 0'><freejoint/><geom name='b' type='%s' size='.1 .1 .1' %s/></body></worldbody><contact>%s</contact></mujoco>",
-                 option[kind], kind == 2 ? "enable" : "disable", a[i], kind == 3 ? "box" : "sphere", a[j],
-                 kind == 1 ? "<pair geom1='b' geom2='a' condim='4' friction='1 2 3 4 5' solref='.1 .2' solreffriction='.3 .4' "
-                             "solimp='.1 .2 .3 .4 2' margin='.04' gap='.01'/>" : "");
+        snprintf(
+            xml, sizeof xml,
+            "<mujoco><option %s><flag override='%s'/></option><worldbody><body><freejoint/><geom name='a' size='.1' "
+            "%s/></body>"
+            "<body pos='.23 0 0'><freejoint/><geom name='b' type='%s' size='.1 .1 .1' "
+            "%s/></body></worldbody><contact>%s</contact></mujoco>",
+            option[kind], kind == 2 ? "enable" : "disable", a[i], kind == 3 ? "box" : "sphere", a[j],
+            kind == 1
+                ? "<pair geom1='b' geom2='a' condim='4' friction='1 2 3 4 5' solref='.1 .2' solreffriction='.3 .4' "
+                  "solimp='.1 .2 .3 .4 2' margin='.04' gap='.01'/>"
+                : "");
         SnOracle o;
         sn_oracle_load_string(&o, xml);
         static const double distance[] = {.19, .205, .215, .225, .235, .245, .26, .28};
@@ -180,12 +226,16 @@ static void random_geom(SnOracle *rng, Text *t, bool fixed) {
   static const char *type[] = {"sphere", "capsule", "box", "plane"};
   static const char *solref[] = {".02 1", ".05 .7", "-100 -5"};
   const int dim[] = {1, 3, 4, 6};
-  add(t, "<geom name='g%d' type='%s' size='%g %g %g' pos='%g %g %g' euler='%g %g %g' contype='%d' conaffinity='%d' condim='%d' ",
+  add(t,
+      "<geom name='g%d' type='%s' size='%g %g %g' pos='%g %g %g' euler='%g %g %g' contype='%d' conaffinity='%d' "
+      "condim='%d' ",
       t->geom++, type[pick(rng, fixed ? 4 : 3)], .05 + .04 * sn_oracle_uniform(rng), .08 + .04 * sn_oracle_uniform(rng),
-      .08 + .05 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng),
-      90 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng), pick(rng, 4), pick(rng, 4), dim[pick(rng, 4)]);
-  add(t, "priority='%d' solmix='%d' solref='%s' solimp='%g .95 .001' friction='%g .01 .001' margin='%g' gap='%g'/>", pick(rng, 2), pick(rng, 3),
-      solref[pick(rng, 3)], .5 + .4 * sn_oracle_uniform(rng), 1 + sn_oracle_uniform(rng), pick(rng, 3) * .01, t->override ? 0 : pick(rng, 2) * .02);
+      .08 + .05 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng),
+      .1 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng),
+      90 * sn_oracle_uniform(rng), pick(rng, 4), pick(rng, 4), dim[pick(rng, 4)]);
+  add(t, "priority='%d' solmix='%d' solref='%s' solimp='%g .95 .001' friction='%g .01 .001' margin='%g' gap='%g'/>",
+      pick(rng, 2), pick(rng, 3), solref[pick(rng, 3)], .5 + .4 * sn_oracle_uniform(rng), 1 + sn_oracle_uniform(rng),
+      pick(rng, 3) * .01, t->override ? 0 : pick(rng, 2) * .02);
 }
 
 static void random_body(SnOracle *rng, Text *t, int depth) {
@@ -203,8 +253,8 @@ static void random_body(SnOracle *rng, Text *t, int depth) {
 
 static void random_model(SnOracle *rng, Text *t) {
   *t = (Text){.override = pick(rng, 6) == 0};
-  add(t, "<mujoco><option><flag filterparent='%s' midphase='%s' override='%s'/></option><worldbody>", pick(rng, 3) ? "enable" : "disable",
-      pick(rng, 3) ? "enable" : "disable", t->override ? "enable" : "disable");
+  add(t, "<mujoco><option><flag filterparent='%s' midphase='%s' override='%s'/></option><worldbody>",
+      pick(rng, 3) ? "enable" : "disable", pick(rng, 3) ? "enable" : "disable", t->override ? "enable" : "disable");
   for (int i = pick(rng, 4); i > 0; --i) random_geom(rng, t, true);
   for (int i = 2 + pick(rng, 4); i > 0; --i) random_body(rng, t, 0);
   add(t, "</worldbody><contact>");
@@ -212,8 +262,8 @@ static void random_model(SnOracle *rng, Text *t) {
     if (pick(rng, 3) == 0 && i + 3 < t->body) add(t, "<exclude body1='b%d' body2='b%d'/>", i, i + 1 + pick(rng, 3));
   for (int i = 0; i < t->geom; ++i)
     if (pick(rng, 3) == 0 && i + 3 < t->geom)
-      add(t, "<pair geom1='g%d' geom2='g%d' margin='%g' gap='%g' condim='3'/>", i, i + 1 + pick(rng, 3), pick(rng, 2) * .02,
-          t->override ? 0 : pick(rng, 2) * .01);
+      add(t, "<pair geom1='g%d' geom2='g%d' margin='%g' gap='%g' condim='3'/>", i, i + 1 + pick(rng, 3),
+          pick(rng, 2) * .02, t->override ? 0 : pick(rng, 2) * .01);
   add(t, "</contact></mujoco>");
 }
 
@@ -251,12 +301,21 @@ static void random_models(void **state) {
 
 static void real_models(void **state) {
   (void)state;
-  static const char *file[] = {
-      "envs/myo/assets/hand/myohand_baoding.xml", "envs/myo/assets/hand/myohand_die.xml", "envs/myo/assets/hand/myohand_tabletop.xml",
-      "envs/myo/assets/hand/myohand_pen.xml", "envs/myo/assets/hand/myohand_keyturn.xml", "envs/myo/assets/arm/myoarm_relocate.xml",
-      "envs/myo/assets/arm/myoarm_tabletennis.xml", "envs/myo/assets/arm/myoarm_bionic_bimanual.xml", "simhive/myo_sim/arm/myoarm.xml",
-      "simhive/myo_sim/body/myobody.xml", "simhive/myo_sim/body/myobody_simpleupper.xml", "simhive/furniture_sim/kettle.xml",
-      "simhive/myo_sim/torso/myotorso.xml", "simhive/furniture_sim/kitchen/kitchen1.xml", "simhive/YCB_sim/ycb_objects.xml"};
+  static const char *file[] = {"envs/myo/assets/hand/myohand_baoding.xml",
+                               "envs/myo/assets/hand/myohand_die.xml",
+                               "envs/myo/assets/hand/myohand_tabletop.xml",
+                               "envs/myo/assets/hand/myohand_pen.xml",
+                               "envs/myo/assets/hand/myohand_keyturn.xml",
+                               "envs/myo/assets/arm/myoarm_relocate.xml",
+                               "envs/myo/assets/arm/myoarm_tabletennis.xml",
+                               "envs/myo/assets/arm/myoarm_bionic_bimanual.xml",
+                               "simhive/myo_sim/arm/myoarm.xml",
+                               "simhive/myo_sim/body/myobody.xml",
+                               "simhive/myo_sim/body/myobody_simpleupper.xml",
+                               "simhive/furniture_sim/kettle.xml",
+                               "simhive/myo_sim/torso/myotorso.xml",
+                               "simhive/furniture_sim/kitchen/kitchen1.xml",
+                               "simhive/YCB_sim/ycb_objects.xml"};
   const char *dir = sn_oracle_myosuite();
   if (!dir) {
     printf("MyoSuite is not in the cache folder: skipped\n");
@@ -274,7 +333,8 @@ static void real_models(void **state) {
       contacts += n;
       most = n > most ? n : most;
     }
-    printf("%-48s %4d geoms, %6d pairs, nconmax %d, %5d contacts, at most %d\n", file[f], o.m->ngeom, o.m->ncpair, o.m->nconmax, contacts, most);
+    printf("%-48s %4d geoms, %6d pairs, nconmax %d, %5d contacts, at most %d\n", file[f], o.m->ngeom, o.m->ncpair,
+           o.m->nconmax, contacts, most);
     sn_oracle_free(&o);
   }
 }
