@@ -110,7 +110,7 @@ int sn_collider_max(const SnModel *m, int g1, int g2) {
   }
   const bool round = type1 == SN_GEOM_SPHERE || type1 == SN_GEOM_ELLIPSOID || type2 == SN_GEOM_ELLIPSOID;
   if (round || (m->opt.disableflags & SN_DSBL_MULTICCD)) return 1;
-  return 5;
+  return type1 == SN_GEOM_CAPSULE ? 2 : 4;
 }
 
 // True when the pair of bodies b1 < b2 may make contacts that nobody asked for by name.

@@ -1,0 +1,510 @@
+// Several contacts of one pair (multi-contact): where flat faces, or an edge and a face, touch, one point cannot say
+// so.
+//
+// The corners of the final simplex (of GJK for separated shapes, of EPA for overlapping ones) name the feature of each
+// shape: one corner, an edge, a face. Of the faces that meet in it, the two that look at each other along the contact
+// normal are taken; where there are none, an edge of one shape and a face of the other that are parallel within 5
+// degrees. The one feature is then clipped by the sides of the other (Sutherland and Hodgman 1974), points above the
+// face are dropped, and of more than four the quadrilateral of largest area is kept. Each point that is left is a
+// contact, with its projection on the other feature as partner.
+//
+// Faces and edges are those of boxes, mesh hulls (polygons of coplanar triangles), cylinders (a cap is a polygon of 16
+// sides; the edge is a line of the mantle) and capsules (one edge). Which corner comes first, and so the order of the
+// contacts, follows MuJoCo 4.0.0's single-shot pipeline.
+#include "physics/ccd.h"
+#include "physics/vec.h"
+
+// Cosine and sine of the angles that count as parallel and as perpendicular.
+#define SN_MULTI_FACE SN_R(0.996)
+#define SN_MULTI_EDGE SN_R(0.0888)
+
+enum { MULTI_CAP_SIDES = 16, MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
+
+// What the simplex says about one shape.
+typedef struct SnFeature {
+  const SnConvex *s;
+  int dim;          // 1 corner, 2 edge, 3 face
+  int id[3];        // corners
+  sn_real v[9];     // their places
+  int nface;        // faces that meet here
+  const int *face;  // their numbers
+  int own[3];       // room for up to three of them
+} SnFeature;
+
+// A polygon to clip, or to clip with: a face of a shape, or an edge.
+typedef struct SnPatch {
+  const SnConvex *s;  // NULL: an edge
+  int face;
+  int n;  // corners
+  sn_real edge[6];
+} SnPatch;
+
+// From the shape's frame to the world's.
+SN_LOCAL void multi_world(const SnConvex *s, const sn_real *local, sn_real *r) {
+  sn_mulmatvec3(r, s->mat, local);
+  sn_addto3(r, s->pos);
+}
+
+SN_LOCAL void multi_feature(SnFeature *f, const SnConvex *s, const SnCcd *c, bool first) {
+  const int pick[3] = {0, c->n >= 2 ? 1 : 0, c->n > 2 ? 2 : 0};
+  f->s = s;
+  for (int i = 0; i < 3; ++i) {
+    const SnCcdVertex *v = c->simplex + pick[i];
+    f->id[i] = first ? v->i1 : v->i2;
+    sn_copy3(f->v + 3 * i, first ? v->v1 : v->v2);
+  }
+  if (f->id[0] == f->id[1]) {
+    f->dim = f->id[0] == f->id[2] ? 1 : 2;
+    f->id[1] = f->id[2];
+    sn_copy3(f->v + 3, f->v + 6);
+  } else {
+    f->dim = f->id[2] == f->id[0] || f->id[2] == f->id[1] ? 2 : 3;
+  }
+}
+
+// Face of a box whose outward normal is within 5 degrees of dir, -1: none. Faces: +x -x +y -y +z -z.
+SN_LOCAL int multi_box_face_along(const SnConvex *s, const sn_real *dir) {
+  sn_real d[3];
+  sn_mulmattvec3(d, s->mat, dir);
+  sn_scale3(d, d, 1 / sn_norm3(d));
+  for (int i = 0; i < 6; ++i)
+    if ((i & 1 ? -d[i / 2] : d[i / 2]) > SN_MULTI_FACE) return i;
+  return -1;
+}
+
+// Faces of a box that its corners have in common; where that is none, or (three corners) ambiguous, the one along dir.
+SN_LOCAL void multi_box_faces(SnFeature *f, const sn_real *dir) {
+  f->face = f->own;
+  f->nface = 0;
+  for (int k = 0; k < 3; ++k) {
+    int up = 0;
+    for (int i = 0; i < f->dim; ++i) up += (f->id[i] >> k) & 1;
+    if (up == f->dim)
+      f->own[f->nface++] = 2 * k;
+    else if (up == 0)
+      f->own[f->nface++] = 2 * k + 1;
+  }
+  if (f->dim == 1 || f->nface == 1 || (f->dim == 2 && f->nface > 0)) return;
+  f->own[0] = multi_box_face_along(f->s, dir);
+  f->nface = f->own[0] >= 0;
+}
+
+// Polygons of a mesh that its corners have in common: all of one corner, up to two of an edge, one of three corners.
+SN_LOCAL void multi_mesh_faces(SnFeature *f) {
+  const SnConvex *s = f->s;
+  const int *map1 = s->map + s->mapadr[f->id[0]], n1 = s->mapnum[f->id[0]];
+  f->face = map1;
+  f->nface = n1;
+  if (f->dim == 1) return;
+  f->face = f->own;
+  f->nface = 0;
+  const int *map2 = s->map + s->mapadr[f->id[1]], n2 = s->mapnum[f->id[1]];
+  for (int i = 0; i < n1 && f->nface < 2; ++i)
+    for (int j = 0; j < n2 && f->nface < 2; ++j)
+      if (map1[i] == map2[j]) f->own[f->nface++] = map1[i];
+  if (f->dim == 2) return;
+  const int *map3 = s->map + s->mapadr[f->id[2]], n3 = s->mapnum[f->id[2]], n12 = f->nface;
+  f->nface = 0;
+  for (int i = 0; i < n12; ++i)
+    for (int j = 0; j < n3; ++j)
+      if (f->own[i] == map3[j]) {
+        f->own[0] = f->own[i];
+        f->nface = 1;
+        return;
+      }
+}
+
+// Faces that meet in the feature. dir: along the contact, out of the shape.
+SN_LOCAL void multi_faces(SnFeature *f, const sn_real *dir) {
+  f->nface = 0;
+  f->face = f->own;
+  if (f->s->type == SN_GEOM_BOX) {
+    multi_box_faces(f, dir);
+  } else if (f->s->type == SN_GEOM_MESH) {
+    multi_mesh_faces(f);
+  } else if (f->s->type == SN_GEOM_CYLINDER && f->dim == 1) {
+    f->own[0] = f->id[0];
+    f->nface = 1;
+  }
+}
+
+// Outward unit normal of a face.
+SN_LOCAL void multi_normal(const SnConvex *s, int face, sn_real *n) {
+  const sn_real *mat = s->mat;
+  if (s->type == SN_GEOM_MESH) {
+    sn_mulmatvec3(n, mat, s->polynormal + 3 * face);
+    return;
+  }
+  const int axis = s->type == SN_GEOM_BOX ? face / 2 : 2;
+  const sn_real sign = face & 1 ? SN_R(-1.0) : SN_R(1.0);
+  for (int i = 0; i < 3; ++i) n[i] = sign * mat[3 * i + axis];
+}
+
+// Number of edges that start at the feature's first corner (of an edge: 1).
+SN_LOCAL int multi_edge_count(const SnFeature *f) {
+  switch (f->s->type) {
+    case SN_GEOM_CAPSULE:
+    case SN_GEOM_CYLINDER:
+      return 1;
+    case SN_GEOM_BOX:
+      return f->dim == 2 ? 1 : 3;
+    case SN_GEOM_MESH:
+      return f->dim == 2 ? 1 : f->s->mapnum[f->id[0]];
+    default:
+      return 0;
+  }
+}
+
+// Puts the corners where they are without margin. x: the shape's witness point.
+SN_LOCAL void multi_edge_start(SnFeature *f, const sn_real *x) {
+  const SnConvex *s = f->s;
+  const sn_real *mat = s->mat, *size = s->size;
+  sn_real r[3], local[3];
+  if (s->type == SN_GEOM_CAPSULE) {
+    // the line of the mantle through x, from end to end
+    const sn_real axis[3] = {mat[2], mat[5], mat[8]};
+    sn_sub3(r, x, s->pos);
+    const sn_real at = sn_dot3(r, axis);
+    sn_addscl3(f->v, x, axis, -at - size[1]);
+    sn_addscl3(f->v + 3, x, axis, size[1] - at);
+  } else if (s->type == SN_GEOM_CYLINDER) {
+    const sn_real down = f->id[0] == 0 ? SN_R(-1.0) : SN_R(1.0);
+    if (s->margin > 0) {
+      sn_sub3(r, f->v, s->pos);
+      sn_mulmattvec3(local, mat, r);
+      const sn_real n2 = local[0] * local[0] + local[1] * local[1];
+      const sn_real scale = n2 >= SN_CCD_MIN2 ? size[0] / sn_sqrt(n2) : 0;
+      sn_set3(local, scale * local[0], scale * local[1], -down * size[1]);
+      multi_world(s, local, f->v);
+    }
+    for (int i = 0; i < 3; ++i) f->v[3 + i] = f->v[i] + 2 * size[1] * (down * mat[3 * i + 2]);
+  } else {
+    for (int k = 0; k < (f->dim == 2 ? 2 : 1); ++k) {
+      if (s->type == SN_GEOM_MESH)
+        sn_copy3(local, s->vert + 3 * f->id[k]);
+      else
+        for (int i = 0; i < 3; ++i) local[i] = (f->id[k] >> i) & 1 ? size[i] : -size[i];
+      multi_world(s, local, f->v + 3 * k);
+    }
+  }
+}
+
+// Edge k from the feature's first corner: its far end, and its unit direction. False: there is no such edge.
+SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, sn_real *dir) {
+  const SnConvex *s = f->s;
+  sn_real local[3];
+  const bool box = s->type == SN_GEOM_BOX, mesh = s->type == SN_GEOM_MESH;
+  if (!box && !mesh) {
+    const sn_real sign = s->type == SN_GEOM_CYLINDER && f->id[0] == 0 ? SN_R(-1.0) : SN_R(1.0);
+    sn_copy3(end, f->v + 3);
+    for (int i = 0; i < 3; ++i) dir[i] = sign * s->mat[3 * i + 2];
+    return true;
+  }
+  if (f->dim == 2) {
+    sn_copy3(end, f->v + 3);
+  } else if (box) {
+    for (int i = 0; i < 3; ++i) local[i] = ((f->id[0] >> i) & 1) != (i == k) ? s->size[i] : -s->size[i];
+    multi_world(s, local, end);
+  } else {
+    // the corner before this one in polygon k
+    const int face = s->map[s->mapadr[f->id[0]] + k], n = s->polynum[face], *corner = s->polyvert + s->polyadr[face];
+    int at = 0;
+    while (at < n && corner[at] != f->id[0]) ++at;
+    if (at == n) return false;
+    sn_copy3(local, s->vert + 3 * corner[at == 0 ? n - 1 : at - 1]);
+    multi_world(s, local, end);
+  }
+  sn_sub3(dir, end, f->v);
+  sn_normalize3(dir);
+  return true;
+}
+
+// Corner k of a polygon, counter-clockwise seen from outside in the order that MuJoCo uses.
+SN_LOCAL void multi_corner(const SnPatch *p, int k, sn_real *r) {
+  static const signed char box[6][4][3] = {
+      {{1, 1, 1}, {1, 1, -1}, {1, -1, -1}, {1, -1, 1}}, {{-1, 1, -1}, {-1, 1, 1}, {-1, -1, 1}, {-1, -1, -1}},
+      {{-1, 1, -1}, {1, 1, -1}, {1, 1, 1}, {-1, 1, 1}}, {{-1, -1, 1}, {1, -1, 1}, {1, -1, -1}, {-1, -1, -1}},
+      {{-1, 1, 1}, {1, 1, 1}, {1, -1, 1}, {-1, -1, 1}}, {{1, 1, -1}, {-1, 1, -1}, {-1, -1, -1}, {1, -1, -1}}};
+  static const sn_real cosine[MULTI_CAP_SIDES] = {
+      SN_R(1.0),  SN_R(0.923879532511287),  SN_R(0.707106781186548),  SN_R(0.38268343236509),
+      SN_R(0.0),  SN_R(-0.38268343236509),  SN_R(-0.707106781186547), SN_R(-0.923879532511287),
+      SN_R(-1.0), SN_R(-0.923879532511287), SN_R(-0.707106781186548), SN_R(-0.38268343236509),
+      SN_R(0.0),  SN_R(0.38268343236509),   SN_R(0.707106781186547),  SN_R(0.923879532511287)};
+  static const sn_real sine[MULTI_CAP_SIDES] = {
+      SN_R(0.0),  SN_R(0.38268343236509),   SN_R(0.707106781186547),  SN_R(0.923879532511287),
+      SN_R(1.0),  SN_R(0.923879532511287),  SN_R(0.707106781186548),  SN_R(0.38268343236509),
+      SN_R(0.0),  SN_R(-0.38268343236509),  SN_R(-0.707106781186547), SN_R(-0.923879532511287),
+      SN_R(-1.0), SN_R(-0.923879532511287), SN_R(-0.707106781186548), SN_R(-0.38268343236509)};
+  const SnConvex *s = p->s;
+  sn_real local[3];
+  if (!s) {
+    sn_copy3(r, p->edge + 3 * k);
+    return;
+  }
+  if (s->type == SN_GEOM_BOX) {
+    for (int i = 0; i < 3; ++i) local[i] = box[p->face][k][i] > 0 ? s->size[i] : -s->size[i];
+  } else if (s->type == SN_GEOM_CYLINDER) {
+    const sn_real sign = p->face == 0 ? SN_R(1.0) : SN_R(-1.0);
+    sn_set3(local, s->size[0] * cosine[k], sign * (s->size[0] * -sine[k]), sign * s->size[1]);
+  } else {
+    sn_copy3(local, s->vert + 3 * s->polyvert[s->polyadr[p->face] + p->n - 1 - k]);
+  }
+  multi_world(s, local, r);
+}
+
+SN_LOCAL void multi_patch_face(SnPatch *p, const SnConvex *s, int face) {
+  p->s = s;
+  p->face = face;
+  p->n = s->type == SN_GEOM_BOX ? 4 : (s->type == SN_GEOM_CYLINDER ? MULTI_CAP_SIDES : s->polynum[face]);
+}
+
+SN_LOCAL void multi_patch_edge(SnPatch *p, const sn_real *start, const sn_real *end) {
+  p->s = NULL;
+  p->n = 2;
+  sn_copy3(p->edge, start);
+  sn_copy3(p->edge + 3, end);
+}
+
+// One cut of the clipping: what of the polygon in[n] lies on the inner side of the plane through `at` with normal
+// `side`.
+SN_LOCAL int multi_cut(const sn_real *in, int n, const sn_real *at, const sn_real *side, sn_real *out) {
+  int count = 0;
+  for (int i = 0; i < n; ++i) {
+    const sn_real *a = in + 3 * i, *b = i + 1 < n ? a + 3 : in;
+    sn_real ra[3], rb[3], ab[3];
+    sn_sub3(ra, a, at);
+    sn_sub3(rb, b, at);
+    const sn_real da = sn_dot3(ra, side), db = sn_dot3(rb, side);
+    const bool in_a = da > -SN_CCD_MIN, in_b = db > -SN_CCD_MIN;
+    if (count + 2 > MULTI_CLIP_MAX) return count;
+    if (in_a != in_b && da - db != 0) {
+      const sn_real t = da / (da - db);
+      if (t >= 0 && t <= 1) {
+        sn_sub3(ab, b, a);
+        sn_addscl3(out + 3 * count++, a, ab, t);
+      }
+    }
+    if (in_b) {
+      sn_copy3(out + 3 * count, b);
+      count++;
+    }
+  }
+  return count;
+}
+
+// Clips the polygon in buffer[0] by the sides of a face with normal n; returns the buffer with the result, its size in
+// *count.
+SN_LOCAL sn_real *multi_clip(const SnPatch *clip, const sn_real *n, sn_real (*buffer)[3 * MULTI_CLIP_MAX], int *count) {
+  sn_real here[3], next[3], above[3], along[3], up[3], side[3];
+  int from = 0;
+  multi_corner(clip, 0, here);
+  for (int e = 0; e < clip->n; ++e) {
+    multi_corner(clip, e + 1 < clip->n ? e + 1 : 0, next);
+    sn_add3(above, here, n);
+    sn_sub3(along, next, here);
+    sn_sub3(up, above, here);
+    sn_cross(side, along, up);
+    sn_normalize3(side);
+    *count = multi_cut(buffer[from], *count, here, side, buffer[1 - from]);
+    from = 1 - from;
+    sn_copy3(here, next);
+  }
+  return buffer[from];
+}
+
+SN_LOCAL sn_real multi_area(const sn_real *a, const sn_real *b, const sn_real *c, const sn_real *d) {
+  sn_real ac[3], bd[3], n[3];
+  sn_sub3(ac, a, c);
+  sn_sub3(bd, b, d);
+  sn_cross(n, ac, bd);
+  return sn_norm3(n) * SN_R(0.5);
+}
+
+// Corners of the quadrilateral of largest area in a convex polygon of n corners: for each first corner the others
+// advance while the area grows.
+SN_LOCAL void multi_largest(const sn_real *v, int n, int *best) {
+  int b = 1, c = 2, d = 3;
+  sn_real most = multi_area(v, v + 3, v + 6, v + 9);
+  for (int i = 0; i < 4; ++i) best[i] = i;
+  for (int a = 0; a < n; ++a) {
+    const sn_real *va = v + 3 * a;
+    for (;;) {
+      sn_real area = multi_area(va, v + 3 * b, v + 3 * c, v + 3 * ((d + 1) % n));
+      if (!(area > most)) break;
+      most = area;
+      d = (d + 1) % n;
+      while ((area = multi_area(va, v + 3 * b, v + 3 * ((c + 1) % n), v + 3 * d)) > most) {
+        most = area;
+        c = (c + 1) % n;
+      }
+      while ((area = multi_area(va, v + 3 * ((b + 1) % n), v + 3 * c, v + 3 * d)) > most) {
+        most = area;
+        b = (b + 1) % n;
+      }
+      best[0] = a;
+      best[1] = b;
+      best[2] = c;
+      best[3] = d;
+    }
+    if (b == a) {
+      b = (b + 1) % n;
+      if (c == b) {
+        c = (c + 1) % n;
+        if (d == c) d = (d + 1) % n;
+      }
+    }
+  }
+}
+
+// The two corners of a polygon that are farthest apart.
+SN_LOCAL void multi_farthest(const sn_real *v, int n, int *best) {
+  sn_real most = 0;
+  best[0] = 0;
+  best[1] = 1;
+  for (int i = 0; i < n; ++i)
+    for (int j = i + 1; j < n; ++j) {
+      sn_real d[3];
+      sn_sub3(d, v + 3 * j, v + 3 * i);
+      if (sn_dot3(d, d) > most) {
+        most = sn_dot3(d, d);
+        best[0] = i;
+        best[1] = j;
+      }
+    }
+}
+
+// Two features that face each other: clip, and be clipped. n: normal of `clip`; along: direction from the face of
+// `clip` to the other feature, in which the distance is measured.
+typedef struct SnMatch {
+  SnPatch clip, cut;
+  sn_real n[3];
+  sn_real along[3];
+  sn_real normal[3];  // of the contact, from A to B reversed: the way in which margins move the witness points
+  bool swapped;       // clip belongs to B
+} SnMatch;
+
+// Clips and writes the contacts (witness points on `clip` in x1, on `cut` in x2, the other way round when swapped);
+// returns their number.
+SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max) {
+  sn_real buffer[2][3 * MULTI_CLIP_MAX], origin[3], r[3];
+  int n = t->cut.n, best[4];
+  if (t->clip.n < 3) return 0;
+  for (int i = 0; i < n; ++i) multi_corner(&t->cut, i, buffer[0] + 3 * i);
+  sn_real *v = multi_clip(&t->clip, t->n, buffer, &n);
+
+  // not above the face
+  multi_corner(&t->clip, 0, origin);
+  int kept = 0;
+  for (int i = 0; i < n; ++i) {
+    sn_sub3(r, v + 3 * i, origin);
+    if (sn_dot3(r, t->n) > margin) continue;
+    if (kept != i) sn_copy3(v + 3 * kept, v + 3 * i);
+    kept++;
+  }
+
+  const bool pick4 = max < 5 && kept > 4, pick2 = !pick4 && t->cut.n == 2 && kept > 2;
+  if (pick4)
+    multi_largest(v, kept, best);
+  else if (pick2)
+    multi_farthest(v, kept, best);
+  const int count = pick4 ? 4 : (pick2 ? 2 : sn_mini(kept, max));
+  for (int i = 0; i < count; ++i) {
+    const sn_real *p = v + 3 * (pick4 || pick2 ? best[i] : i);
+    sn_real *on = (t->swapped ? c->x2 : c->x1) + 3 * i, *other = (t->swapped ? c->x1 : c->x2) + 3 * i;
+    sn_sub3(r, p, origin);
+    sn_addscl3(on, p, t->n, -sn_dot3(r, t->n));
+    sn_sub3(r, on, p);
+    c->dist[i] = sn_dot3(r, t->along);
+    sn_addscl3(other, on, t->along, -c->dist[i]);
+  }
+  return count;
+}
+
+// Faces that look at each other along the contact (dir: from A's witness point to B's, against A's normals): the most
+// nearly opposite.
+SN_LOCAL bool multi_match_faces(const SnFeature *a, const SnFeature *b, const sn_real *dir, SnMatch *t) {
+  const sn_real bound = sn_norm3(dir) * SN_MULTI_EDGE;
+  sn_real most = -SN_MULTI_FACE, n1[3], n2[3];
+  bool found = false;
+  for (int i = 0; i < a->nface; ++i) {
+    multi_normal(a->s, a->face[i], n1);
+    if (!(sn_dot3(n1, dir) < -bound)) continue;
+    for (int j = 0; j < b->nface; ++j) {
+      multi_normal(b->s, b->face[j], n2);
+      if (!(sn_dot3(n2, dir) > bound) || !(sn_dot3(n1, n2) < most)) continue;
+      most = sn_dot3(n1, n2);
+      found = true;
+      multi_patch_face(&t->clip, a->s, a->face[i]);
+      multi_patch_face(&t->cut, b->s, b->face[j]);
+      sn_copy3(t->n, n1);
+      sn_copy3(t->along, n2);
+      sn_scale3(t->normal, n2, -1);
+    }
+  }
+  t->swapped = false;
+  return found;
+}
+
+// The first face of f that looks along out, and an edge of e that lies in it. x: witness point of e's shape.
+SN_LOCAL bool multi_match_edge(const SnFeature *f, SnFeature *e, const sn_real *out, const sn_real *x, bool swapped,
+                               SnMatch *t) {
+  sn_real n[3], end[3], dir[3];
+  const int count = multi_edge_count(e);
+  multi_edge_start(e, x);
+  for (int i = 0; i < f->nface; ++i) {
+    multi_normal(f->s, f->face[i], n);
+    if (!(sn_dot3(n, out) > SN_CCD_MIN)) continue;
+    for (int k = 0; k < count; ++k) {
+      if (!multi_edge(e, k, end, dir) || !(sn_abs(sn_dot3(dir, n)) < SN_MULTI_EDGE)) continue;
+      multi_patch_face(&t->clip, f->s, f->face[i]);
+      multi_patch_edge(&t->cut, e->v, end);
+      sn_copy3(t->n, n);
+      sn_scale3(t->along, n, -1);
+      sn_scale3(t->normal, n, swapped ? SN_R(-1.0) : SN_R(1.0));
+      t->swapped = swapped;
+      return true;
+    }
+  }
+  return false;
+}
+
+SN_LOCAL bool multi_match(SnFeature *a, SnFeature *b, const SnCcd *c, SnMatch *t) {
+  sn_real dir[3], back[3];
+  sn_sub3(dir, c->x2, c->x1);
+  sn_sub3(back, c->x1, c->x2);
+  multi_faces(a, back);
+  multi_faces(b, dir);
+  if (multi_match_faces(a, b, dir, t)) return true;
+
+  // an edge of one and a face of the other: first the edge of the smaller feature
+  const bool edge_of_b = a->nface && b->dim != 3 && (b->dim < a->dim || !b->nface);
+  const bool try_a = a->dim != 3 && b->nface, try_b = b->dim != 3 && a->nface;
+  if (edge_of_b)
+    return multi_match_edge(a, b, back, c->x2, false, t) || (try_a && multi_match_edge(b, a, dir, c->x1, true, t));
+  return (try_a && multi_match_edge(b, a, dir, c->x1, true, t)) ||
+         (try_b && multi_match_edge(a, b, back, c->x2, false, t));
+}
+
+SN_FUNC int sn_multicontact(SnCcd *c, int max) {
+  SnFeature a, b;
+  SnMatch t;
+  if (c->n <= 0) return 1;
+  if ((c->a.type == SN_GEOM_MESH && !c->a.npoly) || (c->b.type == SN_GEOM_MESH && !c->b.npoly)) return 1;
+  multi_feature(&a, &c->a, c, true);
+  multi_feature(&b, &c->b, c, false);
+  if (!multi_match(&a, &b, c, &t)) return 1;
+
+  // a capsule's line is at its radius already, margin included: it is made from the witness point
+  const sn_real margin1 = c->a.type == SN_GEOM_CAPSULE ? 0 : SN_R(0.5) * c->a.margin;
+  const sn_real margin2 = c->b.type == SN_GEOM_CAPSULE ? 0 : SN_R(0.5) * c->b.margin;
+  const int n = multi_contacts(c, &t, margin1 + margin2, sn_mini(max, SN_CCD_MAXCON));
+  if (n <= 0) return 1;
+  if (margin1 != 0 || margin2 != 0) {
+    for (int i = 0; i < n; ++i) {
+      sn_addtoscl3(c->x1 + 3 * i, t.normal, margin1);
+      sn_addtoscl3(c->x2 + 3 * i, t.normal, -margin2);
+      c->dist[i] -= margin1 + margin2;
+    }
+  }
+  return n;
+}

@@ -1,0 +1,220 @@
+// Convex pairs against MuJoCo 4.0.0: the same number of contacts, in the same order, with the same distance, point and
+// normal, in random and in aligned poses, with and without margin. The tables that the tests print say how many
+// contacts of which kind were compared, the largest differences and how many are beyond the tolerances.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/collide.h"
+#include "tests/harness/oracle.h"
+
+enum { POSES = 2000, MAXCON = 50 };
+
+typedef struct Kind {
+  const char *name;
+  const char *geom1, *geom2;  // type and, of a mesh, its asset
+  double tolerance;           // 1e-8 smooth, 1e-6 polyhedral or with the edge of a cylinder
+} Kind;
+
+static const Kind kinds[] = {
+    {"sphere ellipsoid", "sphere", "ellipsoid", 1e-8},
+    {"sphere mesh", "sphere", "mesh' mesh='hull", 1e-6},
+    {"sphere cube mesh", "sphere", "mesh' mesh='cube", 1e-6},
+    {"capsule ellipsoid", "capsule", "ellipsoid", 1e-8},
+    {"capsule cylinder", "capsule", "cylinder", 1e-6},
+    {"capsule mesh", "capsule", "mesh' mesh='hull", 1e-6},
+    {"capsule prism mesh", "capsule", "mesh' mesh='prism", 1e-6},
+    {"ellipsoid ellipsoid", "ellipsoid", "ellipsoid", 1e-8},
+    {"ellipsoid cylinder", "ellipsoid", "cylinder", 1e-6},
+    {"ellipsoid box", "ellipsoid", "box", 1e-6},
+    {"ellipsoid mesh", "ellipsoid", "mesh' mesh='hull", 1e-6},
+    {"cylinder cylinder", "cylinder", "cylinder", 1e-6},
+    {"cylinder box", "cylinder", "box", 1e-6},
+    {"cylinder mesh", "cylinder", "mesh' mesh='hull", 1e-6},
+    {"cylinder prism mesh", "cylinder", "mesh' mesh='prism", 1e-6},
+    {"box mesh", "box", "mesh' mesh='hull", 1e-6},
+    {"box cube mesh", "box", "mesh' mesh='cube", 1e-6},
+    {"box prism mesh", "box", "mesh' mesh='prism", 1e-6},
+    {"mesh mesh", "mesh' mesh='hull", "mesh' mesh='hull", 1e-6},
+    {"mesh ball", "mesh' mesh='hull", "mesh' mesh='ball", 1e-6},
+    {"cube tetra mesh", "mesh' mesh='cube", "mesh' mesh='tetra", 1e-6},
+    {"cube cube mesh", "mesh' mesh='cube", "mesh' mesh='cube", 1e-6},
+    {"prism prism mesh", "mesh' mesh='prism", "mesh' mesh='prism", 1e-6},
+};
+enum { NKIND = sizeof kinds / sizeof kinds[0] };
+
+// What the comparison of one kind of pair gave.
+typedef struct Tally {
+  int poses, contacts, separated, count_differs, loose;
+  double dist, pos, normal;  // largest differences
+} Tally;
+
+// n points of an ellipsoid, in a spiral.
+static void ball(char *text, int n, const double size[3]) {
+  for (int i = 0; i < n; ++i) {
+    const double z = 1 - (2.0 * i + 1) / n, r = sqrt(1 - z * z), t = 2.399963 * i;
+    text += sprintf(text, "%.7g %.7g %.7g ", size[0] * r * cos(t), size[1] * r * sin(t), size[2] * z);
+  }
+}
+
+// A prism over a regular polygon.
+static void prism(char *text, int n, double radius, double height) {
+  for (int i = 0; i < 2 * n; ++i) {
+    const double t = 2 * mjPI * (i % n) / n;
+    text += sprintf(text, "%.7g %.7g %g ", radius * cos(t), radius * sin(t), i < n ? -height : height);
+  }
+}
+
+static void load(SnOracle *o, const Kind *k) {
+  static char xml[40000], hull[4000], round[12000], column[4000];
+  ball(hull, 24, (const double[3]){.1, .14, .2});
+  ball(round, 200, (const double[3]){.15, .15, .15});
+  prism(column, 20, .1, .12);
+  snprintf(
+      xml, sizeof xml,
+      "<mujoco><asset><mesh name='hull' vertex='%s'/><mesh name='ball' vertex='%s'/><mesh name='prism' vertex='%s'/>"
+      "<mesh name='cube' vertex='.1 .1 .1 -.1 .1 .1 .1 -.1 .1 -.1 -.1 .1 .1 .1 -.1 -.1 .1 -.1 .1 -.1 -.1 -.1 -.1 -.1'/>"
+      "<mesh name='tetra' vertex='.15 0 0 0 .2 0 0 0 .2 -.1 -.1 -.1'/></asset><worldbody>"
+      "<body><freejoint/><geom type='%s' size='.1 .1 .1'/></body>"
+      "<body><freejoint/><geom type='%s' size='.1 .1 .1'/></body></worldbody></mujoco>",
+      hull, round, column, k->geom1, k->geom2);
+  sn_oracle_load_string(o, xml);
+}
+
+static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
+
+// Sizes between 2 and 20 cm in both engines.
+static void random_sizes(SnOracle *o) {
+  for (int i = 0; i < 3 * (int)o->mj->ngeom; ++i) {
+    if (o->mj->geom_type[i / 3] == mjGEOM_MESH) continue;
+    o->mj->geom_size[i] = 0.11 + 0.09 * sn_oracle_uniform(o);
+    o->m->geom_size[i] = (sn_real)o->mj->geom_size[i];
+  }
+}
+
+static void random_quat(SnOracle *o, double *quat) {
+  for (int i = 0; i < 4; ++i) quat[i] = sn_oracle_uniform(o);
+  mju_normalize4(quat);
+}
+
+// One of the 24 rotations that map axes to axes.
+static void aligned_quat(SnOracle *o, double *quat) {
+  static const double half = 0.70710678118654752440, turn[4][2] = {{1, 0}, {half, half}, {0, 1}, {half, -half}};
+  mju_copy4(quat, (const double[4]){1, 0, 0, 0});
+  for (int i = 0; i < 3; ++i) {
+    const int k = pick(o, 4);
+    double q[4] = {turn[k][0], 0, 0, 0}, r[4];
+    q[1 + pick(o, 3)] = turn[k][1];
+    mju_mulQuat(r, quat, q);
+    mju_copy4(quat, r);
+  }
+}
+
+// Second geom at a place where the two about touch: overlapping up to 6 cm or apart up to 4 cm along a random
+// direction.
+static void random_pose(SnOracle *o) {
+  mjData *d = o->d;
+  double dir[3], fromto[6];
+  mju_zero(d->qpos, 14);
+  random_quat(o, d->qpos + 3);
+  random_quat(o, d->qpos + 10);
+  for (int i = 0; i < 3; ++i) dir[i] = sn_oracle_uniform(o);
+  mju_normalize3(dir);
+  mju_scl3(d->qpos + 7, dir, 2);
+  mj_forward(o->mj, d);
+  const double gap = mj_geomDistance(o->mj, d, 0, 1, 10, fromto) - 0.04 * sn_oracle_uniform(o) + 0.01;
+  mju_addToScl3(d->qpos + 7, dir, -gap);
+  mj_forward(o->mj, d);
+}
+
+// Both geoms along the axes, one over the other, perhaps shifted by a round number.
+static void aligned_pose(SnOracle *o) {
+  mjData *d = o->d;
+  double fromto[6];
+  mju_zero(d->qpos, 14);
+  aligned_quat(o, d->qpos + 3);
+  aligned_quat(o, d->qpos + 10);
+  const int axis = pick(o, 3);
+  d->qpos[7 + axis] = 2;
+  if (pick(o, 2)) d->qpos[7 + (axis + 1) % 3] = 0.01 * (pick(o, 5) - 2);
+  mj_forward(o->mj, d);
+  d->qpos[7 + axis] -= mj_geomDistance(o->mj, d, 0, 1, 10, fromto) + 0.001 * (pick(o, 9) - 2);
+  mj_forward(o->mj, d);
+}
+
+static double difference(const sn_real *ours, const double *ref) {
+  double e = 0;
+  for (int i = 0; i < 3; ++i) e = fmax(e, fabs((double)ours[i] - ref[i]));
+  return e;
+}
+
+// Collides geoms 0 and 1 in both engines.
+static void compare(SnOracle *o, const Kind *k, double margin, Tally *t) {
+  mjPreContact ref[MAXCON];
+  SnContact ours[SN_MAXCON_PAIR];
+  sn_oracle_fill(o);
+  const int *type = o->mj->geom_type;
+  const int n = mjCOLLISIONFUNC[type[0]][type[1]](o->mj, o->d, ref, 0, 1, margin);
+  const int count = sn_collide_convex(o->m, &o->w, 0, 1, (sn_real)margin, ours, sn_collider_max(o->m, 0, 1));
+  t->poses++;
+  t->contacts += n;
+  if (n != count) {
+    t->count_differs++;
+    return;
+  }
+  for (int i = 0; i < n; ++i) {
+    const double dist = fabs((double)ours[i].dist - ref[i].dist), pos = difference(ours[i].pos, ref[i].pos);
+    const double normal = difference(ours[i].frame, ref[i].normal);
+    t->separated += ref[i].dist > 0;
+    t->dist = fmax(t->dist, dist);
+    t->pos = fmax(t->pos, pos);
+    t->normal = fmax(t->normal, normal);
+    if (!(dist <= k->tolerance && pos <= k->tolerance && normal <= k->tolerance)) t->loose++;
+  }
+}
+
+static void report(const char *name, const Tally *t) {
+  printf("%-22s %6d %8d %9d %6d %6d  %8.1e %8.1e %8.1e\n", name, t->poses, t->contacts, t->separated, t->count_differs,
+         t->loose, t->dist, t->pos, t->normal);
+}
+
+static void compare_all(void (*pose)(SnOracle *), int poses, int *differ, int *loose) {
+  printf("%-22s %6s %8s %9s %6s %6s  %8s %8s %8s\n", "pair", "poses", "contacts", "separated", "count", "loose", "dist",
+         "pos", "normal");
+  *differ = *loose = 0;
+  for (int k = 0; k < NKIND; ++k) {
+    SnOracle o;
+    Tally t = {0};
+    load(&o, kinds + k);
+    for (int i = 0; i < poses; ++i) {
+      static const double margins[4] = {0, 0.001, 0.01, 0.03};
+      random_sizes(&o);
+      pose(&o);
+      compare(&o, kinds + k, margins[i % 4], &t);
+    }
+    report(kinds[k].name, &t);
+    *differ += t.count_differs;
+    *loose += t.loose;
+    sn_oracle_free(&o);
+  }
+}
+
+static void random_poses(void **state) {
+  (void)state;
+  int differ, loose;
+  compare_all(random_pose, POSES, &differ, &loose);
+  assert_int_equal(differ, 0);
+  assert_int_equal(loose, 0);
+}
+
+static void aligned_poses(void **state) {
+  (void)state;
+  int differ, loose;
+  compare_all(aligned_pose, POSES, &differ, &loose);
+  assert_int_equal(differ, 0);
+  assert_int_equal(loose, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_poses), cmocka_unit_test(aligned_poses)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
