@@ -220,7 +220,6 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
     case SN_STAGE_INERTIA:
       REAL(subtree_com, 3 * m->nbody);
       REAL(cdof, 6 * m->nv);
-      REAL(cinert, 10 * m->nbody);
       REAL(crb, 10 * m->nbody);
       REAL(M, m->nC);
       REAL(qLD, m->nC);

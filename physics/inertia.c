@@ -1,10 +1,243 @@
+// Centres of mass, motion axes, the inertia matrix, its sparse L'DL factor and solves.
+//
+// All spatial quantities of a tree are taken about one point, the centre of mass of everything under the tree's root
+// body (subtree_com[body_rootid]), in axes of the world. cdof holds the velocity field of a dof there, cinert a link's inertia:
+//   J = R I R' + m (|c|^2 1 - c c'),   h = m c,   m          (c from that point to the link's centre of mass)
+// Composite rigid bodies: crb sums cinert over a subtree, and M(i, j) = cdof_j' crb(link of i) cdof_i for j on the way
+// from i to the root (Featherstone, Rigid Body Dynamics Algorithms, chapter 6), plus armature on the diagonal and
+// ten_J' armature ten_J of tendons, restricted to M's pattern as MuJoCo does (mj_makeM; compared with its M and qLD).
+//
+// M = L' D L, L unit lower triangular with M's pattern: no fill-in (Featherstone 2005). Written by columns, from leaves to roots:
+//   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
+// k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
 #include "physics/stages.h"
+#include "physics/vec.h"
 
-SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+SN_INLINE sn_real inertia_dot6(const sn_real *a, const sn_real *b) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+}
 
-SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+// Spatial inertia of link i about `center`.
+SN_LOCAL void inertia_link(const SnModel *m, const SnWorld *w, int i, const sn_real *center, sn_real *out) {
+  const sn_real *R = w->xmat + 9 * i, *I = m->link_inertia + 6 * i, mass = m->link_mass[i];
+  sn_real RI[9], c[3];
+  for (int r = 0; r < 3; ++r) {
+    const sn_real *a = R + 3 * r;
+    RI[3 * r] = a[0] * I[0] + a[1] * I[3] + a[2] * I[4];
+    RI[3 * r + 1] = a[0] * I[3] + a[1] * I[1] + a[2] * I[5];
+    RI[3 * r + 2] = a[0] * I[4] + a[1] * I[5] + a[2] * I[2];
+  }
+  sn_sub3(c, w->link_xcom + 3 * i, center);
+  sn_real h[3] = {mass * c[0], mass * c[1], mass * c[2]};
+  out[0] = sn_dot3(RI, R) + h[1] * c[1] + h[2] * c[2];
+  out[1] = sn_dot3(RI + 3, R + 3) + h[0] * c[0] + h[2] * c[2];
+  out[2] = sn_dot3(RI + 6, R + 6) + h[0] * c[0] + h[1] * c[1];
+  out[3] = sn_dot3(RI, R + 3) - h[0] * c[1];
+  out[4] = sn_dot3(RI, R + 6) - h[0] * c[2];
+  out[5] = sn_dot3(RI + 3, R + 6) - h[1] * c[2];
+  sn_copy3(out + 6, h);
+  out[9] = mass;
+}
 
-SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+// Velocity field of a turn about `axis` through a point, `offset` from there to the centre; of a slide along it.
+SN_LOCAL void inertia_turn(sn_real *cdof, const sn_real *axis, const sn_real *offset) {
+  sn_copy3(cdof, axis);
+  sn_cross(cdof + 3, axis, offset);
+}
+SN_LOCAL void inertia_slide(sn_real *cdof, const sn_real *axis) {
+  sn_set3(cdof, 0, 0, 0);
+  sn_copy3(cdof + 3, axis);
+}
 
-SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x) { (void)m; (void)lane; (void)LD; (void)diag_inv; (void)x; }
+// cdof of the dofs of joint j. Turns of ball and free joints are about the axes of the body's frame after all joints.
+SN_LOCAL void inertia_joint(const SnModel *m, SnWorld *w, int j) {
+  const int body = m->jnt_bodyid[j], type = m->jnt_type[j];
+  sn_real *cdof = w->cdof + 6 * m->jnt_dofadr[j], offset[3];
+  sn_sub3(offset, w->subtree_com + 3 * m->body_rootid[body], w->xanchor + 3 * j);
+  if (type == SN_JNT_HINGE) {
+    inertia_turn(cdof, w->xaxis + 3 * j, offset);
+  } else if (type == SN_JNT_SLIDE) {
+    inertia_slide(cdof, w->xaxis + 3 * j);
+  } else {
+    const sn_real *R = w->xmat + 9 * body;
+    if (type == SN_JNT_FREE) {
+      sn_zero(cdof, 18);
+      cdof[3] = cdof[10] = cdof[17] = 1;
+      cdof += 18;
+    }
+    for (int k = 0; k < 3; ++k) {
+      const sn_real axis[3] = {R[k], R[3 + k], R[6 + k]};
+      inertia_turn(cdof + 6 * k, axis, offset);
+    }
+  }
+}
 
+// Coordinate `axis` of the centre of mass of all that hangs on root body r.
+SN_LOCAL sn_real inertia_root_com(const SnModel *m, const SnWorld *w, int r, int axis) {
+  const int root = m->root_body[r];
+  const sn_real mass = m->body_subtreemass[root];
+  if (mass < SN_MINVAL) return m->link_of_body[root] ? w->link_xcom[3 * root + axis] : m->body_lpos[3 * root + axis];
+  sn_real moment = m->root_moment[3 * r + axis];
+  for (int k = m->root_adr[r]; k < m->root_adr[r + 1]; ++k) {
+    const int i = m->root_link[k];
+    moment += m->link_mass[i] * w->link_xcom[3 * i + axis];
+  }
+  return moment / mass;
+}
+
+// subtree_com of every body, from xipos of every body: only after sn_model_need_all.
+SN_LOCAL void inertia_all_coms(const SnModel *m, SnWorld *w) {
+  for (int i = 0; i < m->nbody; ++i) sn_scale3(w->subtree_com + 3 * i, w->xipos + 3 * i, m->body_mass[i]);
+  for (int i = m->nbody - 1; i > 0; --i) sn_addto3(w->subtree_com + 3 * m->body_parentid[i], w->subtree_com + 3 * i);
+  for (int i = 0; i < m->nbody; ++i) {
+    const sn_real mass = m->body_subtreemass[i];
+    if (mass < SN_MINVAL) sn_copy3(w->subtree_com + 3 * i, w->xipos + 3 * i);
+    else sn_scale3(w->subtree_com + 3 * i, w->subtree_com + 3 * i, SN_R(1.0) / mass);
+  }
+}
+
+SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(k, m->nlink) {
+    const int i = m->level_body[k];
+    sn_mulmatvec3(w->link_xcom + 3 * i, w->xmat + 9 * i, m->link_com + 3 * i);
+    sn_addto3(w->link_xcom + 3 * i, w->xpos + 3 * i);
+  }
+  SN_SYNC(lane);
+  if (m->need_all) {
+    SN_ONE(lane) inertia_all_coms(m, w);
+  } else {
+    SN_FOR(k, 3 * m->nroot) w->subtree_com[3 * m->root_body[k / 3] + k % 3] = inertia_root_com(m, w, k / 3, k % 3);
+  }
+  SN_SYNC(lane);
+  SN_FOR(k, m->nlink) {
+    const int i = m->level_body[k];
+    inertia_link(m, w, i, w->subtree_com + 3 * m->body_rootid[i], w->cinert + 10 * i);
+  }
+  SN_FOR(j, m->njnt) inertia_joint(m, w, j);
+  SN_SYNC(lane);
+}
+
+// mat += b J'J over M's pattern, J a sparse row. Ends with a sync.
+SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col, const sn_real *J) {
+  SN_FOR(p, nnz) {
+    const int i = col[p], *chain = m->M_colind + m->M_rowadr[i], n = m->M_rownnz[i];
+    sn_real *row = mat + m->M_rowadr[i];
+    for (int q = 0; q < nnz; ++q) {
+      const int depth = m->M_rownnz[col[q]] - 1;
+      if (depth < n && chain[depth] == col[q]) row[depth] += b * J[p] * J[q];
+    }
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
+  // composite inertias, from the leaves
+  for (int level = m->nlevel - 1; level >= 0; --level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
+      const int i = body[k];
+      sn_real *crb = w->crb + 10 * i;
+      sn_copy(crb, w->cinert + 10 * i, 10);
+      for (int c = m->child_adr[i]; c < m->child_adr[i + 1]; ++c) {
+        const sn_real *child = w->crb + 10 * m->child_body[c];
+        for (int e = 0; e < 10; ++e) crb[e] += child[e];
+      }
+    }
+    SN_SYNC(lane);
+  }
+  SN_FOR(i, m->nv) sn_mulinert(w->crb_cdof + 6 * i, w->crb + 10 * m->dof_bodyid[i], w->cdof + 6 * i);
+  SN_SYNC(lane);
+  SN_FOR(k, m->nC) {
+    const int i = m->M_row[k];
+    w->M[k] = m->M_base[k] + (i < 0 ? 0 : inertia_dot6(w->cdof + 6 * m->M_colind[k], w->crb_cdof + 6 * i));
+  }
+  SN_SYNC(lane);
+  for (int t = 0; t < m->ntendon; ++t) {
+    const int adr = m->ten_J_rowadr[t];
+    if (m->ten_arm[t] != 0) sn_add_JtJ(m, lane, w->M, m->ten_arm[t], m->ten_J_rownnz[t], m->ten_J_colind + adr, w->ten_J + adr);
+  }
+}
+
+// Columns col..col+n of row i; the lane that has the diagonal also writes D(i) to D. Deeper rows are done.
+// A pivot below SN_MINVAL is replaced by it.
+SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, int i, int col) {
+  const int depth = m->M_rownnz[i] - 1, n = sn_mini(SN_FACTOR_WIDTH, depth + 1 - col);
+  sn_real *row = mat + m->M_rowadr[i] + col;
+  sn_real acc[SN_FACTOR_WIDTH], diag = mat[m->M_rowadr[i] + depth];
+  for (int c = 0; c < n; ++c) acc[c] = row[c];
+  for (int k = i + 1; k <= m->dof_last[i]; ++k) {
+    const sn_real *rk = mat + m->M_rowadr[k], DL = D[k] * rk[depth];
+    diag -= DL * rk[depth];
+    rk += col;
+    if (n == SN_FACTOR_WIDTH) {
+      for (int c = 0; c < SN_FACTOR_WIDTH; ++c) acc[c] -= DL * rk[c];
+    } else {
+      for (int c = 0; c < n; ++c) acc[c] -= DL * rk[c];
+    }
+  }
+  if (!(diag >= SN_MINVAL)) diag = SN_MINVAL;
+  const sn_real inv = SN_R(1.0) / diag;
+  for (int c = 0; c < n && col + c < depth; ++c) row[c] = acc[c] * inv;
+  if (col + n == depth + 1) D[i] = diag;
+}
+
+SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
+  // Until the end diag_inv holds D, and the diagonal of mat its old values, which all pieces of a row read.
+  for (int level = m->ndoflevel - 1; level >= 0; --level) {
+    const int first = m->factor_adr[level];
+    SN_FOR(k, m->factor_adr[level + 1] - first)
+      inertia_factor_piece(m, mat, diag_inv, m->factor_dof[first + k], m->factor_col[first + k]);
+    SN_SYNC(lane);
+  }
+  SN_FOR(i, m->nv) {
+    mat[m->M_rowadr[i] + m->M_rownnz[i] - 1] = diag_inv[i];
+    diag_inv[i] = SN_R(1.0) / diag_inv[i];
+  }
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    for (int i = 0; i < m->nv; ++i)
+      if (diag_inv[i] >= SN_R(1.0) / SN_MINVAL) *w->warn |= SN_WARN_INERTIA;
+  }
+}
+
+SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(k, m->nC) w->qLD[k] = w->M[k];
+  SN_SYNC(lane);
+  sn_factor_LD(m, w, lane, w->qLD, w->qLDiagInv);
+}
+
+SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x) {
+  // x <- L^-T x, from the leaves: what lies below dof i has column i at i's depth in its row
+  for (int level = m->ndoflevel - 2; level >= 0; --level) {
+    const int *dof = m->doflevel_dof + m->doflevel_adr[level];
+    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level]) {
+      const int i = dof[k];
+      sn_real s = x[i];
+      for (int b = i + 1; b <= m->dof_last[i]; ++b) s -= LD[m->M_rowadr[b] + level] * x[b];
+      x[i] = s;
+    }
+    SN_SYNC(lane);
+  }
+  // x <- L^-1 D^-1 x, from the roots
+  for (int level = 0; level < m->ndoflevel; ++level) {
+    const int *dof = m->doflevel_dof + m->doflevel_adr[level];
+    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level]) {
+      const int i = dof[k], adr = m->M_rowadr[i];
+      sn_real s = x[i] * diag_inv[i];
+      for (int c = 0; c < level; ++c) s -= LD[adr + c] * x[m->M_colind[adr + c]];
+      x[i] = s;
+    }
+    SN_SYNC(lane);
+  }
+}
+
+SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
+  SN_FOR(i, m->nv) {
+    const int adr = m->M_rowadr[i], n = m->M_rownnz[i];
+    sn_real s = 0;
+    for (int c = 0; c < n; ++c) s += w->M[adr + c] * x[m->M_colind[adr + c]];
+    for (int b = i + 1; b <= m->dof_last[i]; ++b) s += w->M[m->M_rowadr[b] + n - 1] * x[b];
+    r[i] = s;
+  }
+  SN_SYNC(lane);
+}

@@ -1,4 +1,165 @@
+// Forward kinematics: qpos and mocap poses -> frames of bodies, geoms and sites, anchors and axes of joints.
+//
+// A link's frame starts at a constant pose in the link below it; each of its joints, in order, then moves it:
+//   slide:        x += a (q - q0)
+//   hinge, ball:  R <- R exp(.), x <- c - R p    with the anchor c = x + R p held in place
+//   free:         x, R are the coordinates themselves
+// where a = R (axis) and p are the joint's axis and anchor before its own motion, the conventions of MuJoCo's
+// chapter Computation, Kinematic tree, compared field by field with mj_kinematics. Quaternions in qpos and of mocap bodies
+// are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
+//
+// Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (derive_pose.c).
 #include "physics/stages.h"
+#include "physics/vec.h"
 
-SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) { (void)m; (void)w; (void)lane; }
+// q <- q / |q| to second order in the deviation of |q| from 1.
+SN_LOCAL void kin_renormalize(sn_real *q) {
+  const sn_real s = SN_R(1.5) - SN_R(0.5) * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  for (int i = 0; i < 4; ++i) q[i] *= s;
+}
 
+// pos = x + R p for a frame (x, R).
+SN_LOCAL void kin_point(sn_real *pos, const sn_real *x, const sn_real *R, const sn_real *p) {
+  pos[0] = x[0] + R[0] * p[0] + R[1] * p[1] + R[2] * p[2];
+  pos[1] = x[1] + R[3] * p[0] + R[4] * p[1] + R[5] * p[2];
+  pos[2] = x[2] + R[6] * p[0] + R[7] * p[1] + R[8] * p[2];
+}
+
+// Pose of link i before its joints move it.
+SN_LOCAL void kin_base(const SnModel *m, const SnWorld *w, int i, sn_real *pos, sn_real *quat) {
+  const int base = m->body_base[i], mocap = m->body_mocapid[i];
+  if (mocap >= 0) {
+    sn_copy3(pos, w->mocap_pos + 3 * mocap);
+    sn_copy4(quat, w->mocap_quat + 4 * mocap);
+    sn_normalize4(quat);
+  } else if (base == 0) {
+    sn_copy3(pos, m->base_pos + 3 * i);
+    sn_copy4(quat, m->base_quat + 4 * i);
+  } else {
+    kin_point(pos, w->xpos + 3 * base, w->xmat + 9 * base, m->base_pos + 3 * i);
+    sn_mulquat(quat, w->xquat + 4 * base, m->base_quat + 4 * i);
+  }
+}
+
+// Moves the pose by joint j; writes its anchor and axis.
+SN_LOCAL void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_real *quat) {
+  const int type = m->jnt_type[j];
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *p = m->jnt_pos + 3 * j;
+  sn_real *anchor = w->xanchor + 3 * j, *axis = w->xaxis + 3 * j;
+  const bool off_center = p[0] != 0 || p[1] != 0 || p[2] != 0;
+  sn_rotquat(axis, m->jnt_axis + 3 * j, quat);
+  sn_copy3(anchor, pos);
+  if (off_center) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_addto3(anchor, arm);
+  }
+  if (type == SN_JNT_SLIDE) {
+    sn_addtoscl3(pos, axis, q[0] - m->qpos0[m->jnt_qposadr[j]]);
+    return;
+  }
+  sn_real turn[4], old[4];
+  if (type == SN_JNT_BALL) {
+    sn_copy4(turn, q);
+    sn_normalize4(turn);
+  } else {
+    sn_axisangle2quat(turn, m->jnt_axis + 3 * j, q[0] - m->qpos0[m->jnt_qposadr[j]]);
+  }
+  sn_copy4(old, quat);
+  sn_mulquat(quat, old, turn);
+  if (off_center) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_sub3(pos, anchor, arm);
+  }
+}
+
+// Frame of link i; the link below it is done.
+SN_LOCAL void kin_link(const SnModel *m, SnWorld *w, int i) {
+  const int first = m->body_jntadr[i], n = m->body_jntnum[i];
+  sn_real pos[3], quat[4];
+  if (n == 1 && m->jnt_type[first] == SN_JNT_FREE) {
+    const sn_real *q = w->qpos + m->jnt_qposadr[first];
+    sn_copy3(pos, q);
+    sn_copy4(quat, q + 3);
+    sn_normalize4(quat);
+    sn_copy3(w->xanchor + 3 * first, pos);
+    sn_copy3(w->xaxis + 3 * first, m->jnt_axis + 3 * first);
+  } else {
+    kin_base(m, w, i, pos, quat);
+    for (int j = first; j < first + n; ++j) kin_joint(m, w, j, pos, quat);
+  }
+  kin_renormalize(quat);
+  sn_copy3(w->xpos + 3 * i, pos);
+  sn_copy4(w->xquat + 4 * i, quat);
+  sn_quat2mat(w->xmat + 9 * i, quat);
+}
+
+SN_LOCAL void kin_welded_body(const SnModel *m, SnWorld *w, int i) {
+  const int base = m->body_base[i];
+  kin_point(w->xpos + 3 * i, w->xpos + 3 * base, w->xmat + 9 * base, m->base_pos + 3 * i);
+  sn_mulquat(w->xquat + 4 * i, w->xquat + 4 * base, m->base_quat + 4 * i);
+  sn_quat2mat(w->xmat + 9 * i, w->xquat + 4 * i);
+}
+
+// Frame (lpos, lmat) of a link, in the world.
+SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const sn_real *lmat, sn_real *pos, sn_real *mat) {
+  kin_point(pos, w->xpos + 3 * link, w->xmat + 9 * link, lpos);
+  if (mat) sn_mulmatmat3(mat, w->xmat + 9 * link, lmat);
+}
+
+SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
+  for (int level = 0; level < m->nlevel; ++level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_link(m, w, body[k]);
+    SN_SYNC(lane);
+  }
+  SN_FOR(k, m->nwelded) kin_welded_body(m, w, m->welded_body[k]);
+  SN_FOR(k, m->nbodycom) {
+    const int i = m->bodycom_list[k];
+    kin_frame(w, m->link_of_body[i], m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
+  }
+  SN_FOR(k, m->ngeompose) {
+    const int i = m->geompose_list[k];
+    kin_frame(w, m->link_of_geom[i], m->geom_lpos + 3 * i, m->geom_lmat + 9 * i, w->geom_xpos + 3 * i, w->geom_xmat + 9 * i);
+  }
+  SN_FOR(k, m->nsitepose) {
+    const int i = m->sitepose_list[k];
+    kin_frame(w, m->link_of_site[i], m->site_lpos + 3 * i, NULL, w->site_xpos + 3 * i, NULL);
+  }
+  SN_FOR(k, m->nsiteframe) {
+    const int i = m->siteframe_list[k];
+    sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * m->link_of_site[i], m->site_lmat + 9 * i);
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_kinematics_static(const SnModel *m, SnWorld *w) {
+  for (int i = 0; i < m->nbody; ++i) {
+    if (m->link_of_body[i] != 0) continue;
+    sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
+    sn_copy4(w->xquat + 4 * i, m->base_quat + 4 * i);
+    sn_copy(w->xmat + 9 * i, m->base_mat + 9 * i, 9);
+    sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
+    sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
+    sn_zero(w->cvel + 6 * i, 6);
+  }
+  for (int i = 0; i < m->ngeom; ++i) {
+    if (m->link_of_geom[i] != 0) continue;
+    sn_copy3(w->geom_xpos + 3 * i, m->geom_lpos + 3 * i);
+    sn_copy(w->geom_xmat + 9 * i, m->geom_lmat + 9 * i, 9);
+  }
+  for (int i = 0; i < m->nsite; ++i) {
+    if (m->link_of_site[i] != 0) continue;
+    sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
+    sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
+  }
+}
+
+SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]) {
+  kin_frame(w, m->link_of_geom[geom], m->geom_lpos + 3 * geom, m->geom_lmat + 9 * geom, pos, mat);
+}
+
+SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]) {
+  kin_frame(w, m->link_of_site[site], m->site_lpos + 3 * site, m->site_lmat + 9 * site, pos, mat);
+}

@@ -45,9 +45,11 @@ void sn_model_free(SnModel *m) {
 
 SnCode sn_model_derive(SnModel *m, SnError *err) {
   SnCode code = sn_derive_tree(m, err);
+  if (code == SN_OK) code = sn_derive_collision(m, err);
+  if (code == SN_OK) code = sn_derive_pose(m, err);
+  if (code == SN_OK) code = sn_derive_passive(m, err);
   if (code == SN_OK) code = sn_derive_tendon(m, err);
   if (code == SN_OK) code = sn_derive_actuator(m, err);
-  if (code == SN_OK) code = sn_derive_collision(m, err);
   if (code == SN_OK) code = sn_derive_constraint(m, err);
   return code;
 }
@@ -57,6 +59,7 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
   if (!copy) return NULL;
   copy->opt = m->opt;
   copy->meaninertia = m->meaninertia;
+  copy->need_all = m->need_all;
 #define SN_SIZE(name) const int name = m->name; (void)name;
 #include "physics/model_sizes.inc"
 #undef SN_SIZE

@@ -14,6 +14,9 @@ enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see de
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
 enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
 
+// Columns of a row of the inertia matrix that one lane factors together.
+enum { SN_FACTOR_WIDTH = 8 };
+
 // Enums: the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as they are.
 typedef enum SnJoint { SN_JNT_FREE, SN_JNT_BALL, SN_JNT_SLIDE, SN_JNT_HINGE } SnJoint;
 typedef enum SnGeom {
@@ -88,11 +91,18 @@ void *sn_model_alloc(SnModel *m, size_t bytes);
 SnModel *sn_model_copy(const SnModel *m, SnError *err);
 
 // The parts of sn_model_derive, each in derive_<part>.c, called in this order by model.c.
-SnCode sn_derive_tree(SnModel *m, SnError *err);        // levels, ancestors, inertia pattern
+SnCode sn_derive_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
+SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
+SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links, what a step computes
+SnCode sn_derive_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
 SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
 SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
-SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
 SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
+
+// From now on a step computes the frames of all bodies' inertias, geoms and sites and all of subtree_com,
+// not only of those that a contact, tendon, actuator, equality or sensor reads: for comparisons with MuJoCo.
+// No world of the model may be stepping.
+void sn_model_need_all(SnModel *m);
 
 // Index of the named object, or -1. kind is one of the name_* arrays' stems.
 typedef enum SnNameKind {

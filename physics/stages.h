@@ -9,6 +9,9 @@
 // kinematics.c: qpos, mocap poses -> body, geom, site frames, joint anchors and axes. Quaternions in
 // qpos are normalised on use, not in place.
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane);
+// kinematics.c: the frames of all that hangs on the world, which sn_kinematics leaves alone, and their cvel (0). One lane,
+// once a world is made; sn_world_init and sn_world_poison call it.
+SN_FUNC void sn_kinematics_static(const SnModel *m, SnWorld *w);
 
 // inertia.c: frames -> subtree_com, cdof, cinert.
 SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane);
@@ -22,6 +25,9 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv);
 // inertia.c: r = M x (nv).
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+
+// inertia.c: mat += b J'J in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
+SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col, const sn_real *J);
 
 // tendon.c: frames -> paths, ten_length, ten_J.
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);
@@ -46,7 +52,8 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
 SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
 
-// solver.c: rows, qacc_smooth -> qacc, efc_force, efc_state, qfrc_constraint; updates qacc_warmstart.
+// solver.c: rows, qacc_smooth, qacc_warmstart -> qacc, efc_force, efc_state, qfrc_constraint. It does not write
+// qacc_warmstart: the integrator does, once a step, so that all stages of a Runge-Kutta step start alike.
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // integrate.c: qacc, act_dot -> the next state, by opt.integrator.

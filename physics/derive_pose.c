@@ -1,0 +1,164 @@
+// Which frames a step computes, and from where: everything that is welded is folded into its link.
+//
+// A body, geom or site welded to a link has a constant pose in the link's frame; a step applies one
+// rigid motion and never walks the bodies in between. What hangs on the world is computed once, when a
+// world is made (sn_kinematics_static). Of the rest, only frames that something reads are on a list.
+#include "physics/model.h"
+#include "physics/vec.h"
+
+#define POSE_ALLOC(name, count) ((m->name = sn_model_alloc(m, sizeof *m->name * (size_t)(count))) != NULL)
+
+// Frame (p, q) given in body's frame, expressed in the frame of the body's link (or of the world).
+static void pose_in_link(const SnModel *m, int body, const sn_real *p, const sn_real *q, sn_real *pos, sn_real *quat) {
+  if (m->body_weldid[body] == body) {
+    sn_copy3(pos, p);
+    sn_copy4(quat, q);
+    return;
+  }
+  sn_mulmatvec3(pos, m->base_mat + 9 * body, p);
+  sn_addto3(pos, m->base_pos + 3 * body);
+  sn_mulquat(quat, m->base_quat + 4 * body, q);
+}
+
+// Pose of each body in its base (body_base): a link's in the link below it, a welded body's in its link.
+static void pose_bodies(SnModel *m) {
+  m->base_quat[0] = 1;
+  sn_quat2mat(m->base_mat, m->base_quat);
+  for (int i = 1; i < m->nbody; ++i) {
+    pose_in_link(m, m->body_parentid[i], m->body_pos + 3 * i, m->body_quat + 4 * i, m->base_pos + 3 * i, m->base_quat + 4 * i);
+    sn_normalize4(m->base_quat + 4 * i);
+    sn_quat2mat(m->base_mat + 9 * i, m->base_quat + 4 * i);
+  }
+}
+
+// Frames of `count` objects (inertias, geoms, sites) in their links; link[i] is the link's body id.
+static void pose_objects(const SnModel *m, int count, const int *bodyid, const sn_real *pos, const sn_real *quat, int *link,
+                         sn_real *lpos, sn_real *lmat) {
+  for (int i = 0; i < count; ++i) {
+    const int b = bodyid ? bodyid[i] : i;
+    sn_real q[4];
+    link[i] = m->body_weldid[b];
+    pose_in_link(m, b, pos + 3 * i, quat + 4 * i, lpos + 3 * i, q);
+    sn_normalize4(q);
+    sn_quat2mat(lmat + 9 * i, q);
+  }
+}
+
+// inertia (xx yy zz xy xz yz) += that of a body: R diag(principal) R' and a point mass at offset d.
+static void pose_add_inertia(sn_real *inertia, const sn_real *R, const sn_real *principal, sn_real mass, const sn_real *d) {
+  static const int row[6] = {0, 1, 2, 0, 0, 1}, col[6] = {0, 1, 2, 1, 2, 2};
+  const sn_real d2 = sn_dot3(d, d);
+  for (int k = 0; k < 6; ++k) {
+    const sn_real *a = R + 3 * row[k], *b = R + 3 * col[k];
+    for (int e = 0; e < 3; ++e) inertia[k] += a[e] * principal[e] * b[e];
+    inertia[k] += mass * ((row[k] == col[k] ? d2 : 0) - d[row[k]] * d[col[k]]);
+  }
+}
+
+// Mass, centre of mass and inertia of each link, in its frame; weight that gravity compensation
+// lifts and where; and the mass moment of what does not move below each root body.
+static void pose_masses(SnModel *m) {
+  for (int i = 1; i < m->nbody; ++i) {
+    const int link = m->link_of_body[i];
+    const sn_real mass = m->body_mass[i], lift = mass * m->body_gravcomp[i];
+    m->link_mass[link] += mass;
+    sn_addtoscl3(m->link_com + 3 * link, m->body_lpos + 3 * i, mass);
+    m->link_lift[4 * link + 3] += lift;
+    sn_addtoscl3(m->link_lift + 4 * link, m->body_lpos + 3 * i, lift);
+  }
+  for (int i = 1; i < m->nbody; ++i) {
+    if (m->link_of_body[i] != i) continue;
+    if (m->link_mass[i] < SN_MINVAL) sn_copy3(m->link_com + 3 * i, m->body_lpos + 3 * i);
+    else sn_scale3(m->link_com + 3 * i, m->link_com + 3 * i, SN_R(1.0) / m->link_mass[i]);
+    if (m->link_lift[4 * i + 3] != 0) sn_scale3(m->link_lift + 4 * i, m->link_lift + 4 * i, SN_R(1.0) / m->link_lift[4 * i + 3]);
+  }
+  for (int i = 1; i < m->nbody; ++i) {
+    const int link = m->link_of_body[i];
+    sn_real d[3];
+    sn_sub3(d, m->body_lpos + 3 * i, m->link_com + 3 * link);
+    if (link) pose_add_inertia(m->link_inertia + 6 * link, m->body_lmat + 9 * i, m->body_inertia + 3 * i, m->body_mass[i], d);
+  }
+  for (int r = 0; r < m->nroot; ++r)
+    for (int i = 1; i < m->nbody; ++i)
+      if (m->body_weldid[i] == 0 && m->body_rootid[i] == m->root_body[r])
+        sn_addtoscl3(m->root_moment + 3 * r, m->body_lpos + 3 * i, m->body_mass[i]);
+}
+
+// Marks the objects that an element of type `objtype` (mjtObj) with index id refers to.
+static void pose_mark(int objtype, int id, int *body, int *geom, int *site) {
+  if (id < 0) return;
+  if (objtype == SN_OBJ_BODY) body[id] = 1;
+  if (objtype == SN_OBJ_GEOM) geom[id] = 1;
+  if (objtype == SN_OBJ_SITE) site[id] = 2;
+}
+
+// Fills need_*: 0 nobody reads the frame, 1 needed (of a site: the position), 2 a site's orientation too.
+static void pose_needs(SnModel *m, int *body, int *geom, int *site) {
+  for (int i = 0; i < m->nbody; ++i) body[i] = m->need_all;
+  for (int i = 0; i < m->ngeom; ++i) geom[i] = m->need_all || m->geom_collides[i];
+  for (int i = 0; i < m->nsite; ++i) site[i] = m->need_all ? 2 : 0;
+  for (int i = 0; i < m->nwrap; ++i) {
+    const int type = m->wrap_type[i], id = m->wrap_objid[i];
+    if (type == SN_WRAP_SITE) site[id] = sn_maxi(site[id], 1);
+    if (type != SN_WRAP_SPHERE && type != SN_WRAP_CYLINDER) continue;
+    geom[id] = 1;
+    const int side = (int)m->wrap_prm[i];
+    if (side >= 0) site[side] = sn_maxi(site[side], 1);
+  }
+  for (int i = 0; i < m->nactuator; ++i) {
+    const int type = m->actuator_trntype[i];
+    if (type != SN_TRN_SITE && type != SN_TRN_SLIDERCRANK) continue;
+    pose_mark(SN_OBJ_SITE, m->actuator_trnid[2 * i], body, geom, site);
+    pose_mark(SN_OBJ_SITE, m->actuator_trnid[2 * i + 1], body, geom, site);
+  }
+  for (int i = 0; i < m->neq; ++i) {
+    if (m->eq_type[i] != SN_EQ_CONNECT && m->eq_type[i] != SN_EQ_WELD) continue;
+    pose_mark(m->eq_objtype[i], m->eq_obj1id[i], body, geom, site);
+    pose_mark(m->eq_objtype[i], m->eq_obj2id[i], body, geom, site);
+  }
+  for (int i = 0; i < m->nsensor; ++i) {
+    pose_mark(m->sensor_objtype[i], m->sensor_objid[i], body, geom, site);
+    pose_mark(m->sensor_reftype[i], m->sensor_refid[i], body, geom, site);
+  }
+}
+
+// Objects on moving links whose need is at least `least`, in order; returns how many.
+static int pose_list(int count, const int *link, const int *need, int least, int *list) {
+  int n = 0;
+  for (int i = 0; i < count; ++i)
+    if (link[i] > 0 && need[i] >= least) list[n++] = i;
+  return n;
+}
+
+static void pose_lists(SnModel *m) {
+  pose_needs(m, m->need_body, m->need_geom, m->need_site);
+  m->nbodycom = pose_list(m->nbody, m->link_of_body, m->need_body, 1, m->bodycom_list);
+  m->ngeompose = pose_list(m->ngeom, m->link_of_geom, m->need_geom, 1, m->geompose_list);
+  m->nsitepose = pose_list(m->nsite, m->link_of_site, m->need_site, 1, m->sitepose_list);
+  m->nsiteframe = pose_list(m->nsite, m->link_of_site, m->need_site, 2, m->siteframe_list);
+}
+
+void sn_model_need_all(SnModel *m) {
+  m->need_all = 1;
+  pose_lists(m);
+}
+
+SnCode sn_derive_pose(SnModel *m, SnError *err) {
+  if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) || !POSE_ALLOC(base_mat, 9 * m->nbody) ||
+      !POSE_ALLOC(link_of_body, m->nbody) || !POSE_ALLOC(body_lpos, 3 * m->nbody) || !POSE_ALLOC(body_lmat, 9 * m->nbody) ||
+      !POSE_ALLOC(link_of_geom, m->ngeom) || !POSE_ALLOC(geom_lpos, 3 * m->ngeom) || !POSE_ALLOC(geom_lmat, 9 * m->ngeom) ||
+      !POSE_ALLOC(link_of_site, m->nsite) || !POSE_ALLOC(site_lpos, 3 * m->nsite) || !POSE_ALLOC(site_lmat, 9 * m->nsite) ||
+      !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) || !POSE_ALLOC(link_inertia, 6 * m->nbody) ||
+      !POSE_ALLOC(link_lift, 4 * m->nbody) || !POSE_ALLOC(root_moment, 3 * m->nlink) ||
+      !POSE_ALLOC(need_body, m->nbody) || !POSE_ALLOC(need_geom, m->ngeom) || !POSE_ALLOC(need_site, m->nsite) ||
+      !POSE_ALLOC(bodycom_list, m->nbody) || !POSE_ALLOC(geompose_list, m->ngeom) ||
+      !POSE_ALLOC(sitepose_list, m->nsite) || !POSE_ALLOC(siteframe_list, m->nsite))
+    return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  pose_bodies(m);
+  pose_objects(m, m->nbody, NULL, m->body_ipos, m->body_iquat, m->link_of_body, m->body_lpos, m->body_lmat);
+  pose_objects(m, m->ngeom, m->geom_bodyid, m->geom_pos, m->geom_quat, m->link_of_geom, m->geom_lpos, m->geom_lmat);
+  pose_objects(m, m->nsite, m->site_bodyid, m->site_pos, m->site_quat, m->link_of_site, m->site_lpos, m->site_lmat);
+  pose_masses(m);
+  pose_lists(m);
+  return SN_OK;
+}
