@@ -127,6 +127,7 @@ static int run(const Settings *s, Report *r) {
   sn_oracle_tighten(mj);
   const SnCode code = sn_oracle_open(&o, mj, &r->err);
   if (code != SN_OK) return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+  sn_model_need_all(o.m);
   mjtNum *state = malloc(sizeof(mjtNum) * (size_t)mj_stateSize(o.mj, mjSTATE_INTEGRATION));
   if (!state) {
     sn_fail(&r->err, SN_ERR_MEMORY, "out of memory");
