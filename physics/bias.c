@@ -76,7 +76,8 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 // Velocity of the point p of a body, and its acceleration when qacc = 0 (without gravity).
-SN_LOCAL void bias_point_motion(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel, sn_real *acc) {
+SN_LOCAL void bias_point_motion(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel,
+                                sn_real *acc) {
   const int link = m->link_of_body[body];
   sn_set3(vel, 0, 0, 0);
   sn_set3(acc, 0, 0, 0);

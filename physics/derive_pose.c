@@ -25,15 +25,16 @@ static void pose_bodies(SnModel *m) {
   m->base_quat[0] = 1;
   sn_quat2mat(m->base_mat, m->base_quat);
   for (int i = 1; i < m->nbody; ++i) {
-    pose_in_link(m, m->body_parentid[i], m->body_pos + 3 * i, m->body_quat + 4 * i, m->base_pos + 3 * i, m->base_quat + 4 * i);
+    pose_in_link(m, m->body_parentid[i], m->body_pos + 3 * i, m->body_quat + 4 * i, m->base_pos + 3 * i,
+                 m->base_quat + 4 * i);
     sn_normalize4(m->base_quat + 4 * i);
     sn_quat2mat(m->base_mat + 9 * i, m->base_quat + 4 * i);
   }
 }
 
 // Frames of `count` objects (inertias, geoms, sites) in their links; link[i] is the link's body id.
-static void pose_objects(const SnModel *m, int count, const int *bodyid, const sn_real *pos, const sn_real *quat, int *link,
-                         sn_real *lpos, sn_real *lmat) {
+static void pose_objects(const SnModel *m, int count, const int *bodyid, const sn_real *pos, const sn_real *quat,
+                         int *link, sn_real *lpos, sn_real *lmat) {
   for (int i = 0; i < count; ++i) {
     const int b = bodyid ? bodyid[i] : i;
     sn_real q[4];
@@ -45,7 +46,8 @@ static void pose_objects(const SnModel *m, int count, const int *bodyid, const s
 }
 
 // inertia (xx yy zz xy xz yz) += that of a body: R diag(principal) R' and a point mass at offset d.
-static void pose_add_inertia(sn_real *inertia, const sn_real *R, const sn_real *principal, sn_real mass, const sn_real *d) {
+static void pose_add_inertia(sn_real *inertia, const sn_real *R, const sn_real *principal, sn_real mass,
+                             const sn_real *d) {
   static const int row[6] = {0, 1, 2, 0, 0, 1}, col[6] = {0, 1, 2, 1, 2, 2};
   const sn_real d2 = sn_dot3(d, d);
   for (int k = 0; k < 6; ++k) {
@@ -68,15 +70,19 @@ static void pose_masses(SnModel *m) {
   }
   for (int i = 1; i < m->nbody; ++i) {
     if (m->link_of_body[i] != i) continue;
-    if (m->link_mass[i] < SN_MINVAL) sn_copy3(m->link_com + 3 * i, m->body_lpos + 3 * i);
-    else sn_scale3(m->link_com + 3 * i, m->link_com + 3 * i, SN_R(1.0) / m->link_mass[i]);
-    if (m->link_lift[4 * i + 3] != 0) sn_scale3(m->link_lift + 4 * i, m->link_lift + 4 * i, SN_R(1.0) / m->link_lift[4 * i + 3]);
+    if (m->link_mass[i] < SN_MINVAL)
+      sn_copy3(m->link_com + 3 * i, m->body_lpos + 3 * i);
+    else
+      sn_scale3(m->link_com + 3 * i, m->link_com + 3 * i, SN_R(1.0) / m->link_mass[i]);
+    if (m->link_lift[4 * i + 3] != 0)
+      sn_scale3(m->link_lift + 4 * i, m->link_lift + 4 * i, SN_R(1.0) / m->link_lift[4 * i + 3]);
   }
   for (int i = 1; i < m->nbody; ++i) {
     const int link = m->link_of_body[i];
     sn_real d[3];
     sn_sub3(d, m->body_lpos + 3 * i, m->link_com + 3 * link);
-    if (link) pose_add_inertia(m->link_inertia + 6 * link, m->body_lmat + 9 * i, m->body_inertia + 3 * i, m->body_mass[i], d);
+    if (link)
+      pose_add_inertia(m->link_inertia + 6 * link, m->body_lmat + 9 * i, m->body_inertia + 3 * i, m->body_mass[i], d);
   }
   for (int r = 0; r < m->nroot; ++r)
     for (int i = 1; i < m->nbody; ++i)
@@ -144,14 +150,16 @@ void sn_model_need_all(SnModel *m) {
 }
 
 SnCode sn_derive_pose(SnModel *m, SnError *err) {
-  if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) || !POSE_ALLOC(base_mat, 9 * m->nbody) ||
-      !POSE_ALLOC(link_of_body, m->nbody) || !POSE_ALLOC(body_lpos, 3 * m->nbody) || !POSE_ALLOC(body_lmat, 9 * m->nbody) ||
-      !POSE_ALLOC(link_of_geom, m->ngeom) || !POSE_ALLOC(geom_lpos, 3 * m->ngeom) || !POSE_ALLOC(geom_lmat, 9 * m->ngeom) ||
-      !POSE_ALLOC(link_of_site, m->nsite) || !POSE_ALLOC(site_lpos, 3 * m->nsite) || !POSE_ALLOC(site_lmat, 9 * m->nsite) ||
-      !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) || !POSE_ALLOC(link_inertia, 6 * m->nbody) ||
-      !POSE_ALLOC(link_lift, 4 * m->nbody) || !POSE_ALLOC(root_moment, 3 * m->nlink) ||
-      !POSE_ALLOC(need_body, m->nbody) || !POSE_ALLOC(need_geom, m->ngeom) || !POSE_ALLOC(need_site, m->nsite) ||
-      !POSE_ALLOC(bodycom_list, m->nbody) || !POSE_ALLOC(geompose_list, m->ngeom) ||
+  if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) ||
+      !POSE_ALLOC(base_mat, 9 * m->nbody) || !POSE_ALLOC(link_of_body, m->nbody) ||
+      !POSE_ALLOC(body_lpos, 3 * m->nbody) || !POSE_ALLOC(body_lmat, 9 * m->nbody) ||
+      !POSE_ALLOC(link_of_geom, m->ngeom) || !POSE_ALLOC(geom_lpos, 3 * m->ngeom) ||
+      !POSE_ALLOC(geom_lmat, 9 * m->ngeom) || !POSE_ALLOC(link_of_site, m->nsite) ||
+      !POSE_ALLOC(site_lpos, 3 * m->nsite) || !POSE_ALLOC(site_lmat, 9 * m->nsite) ||
+      !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) ||
+      !POSE_ALLOC(link_inertia, 6 * m->nbody) || !POSE_ALLOC(link_lift, 4 * m->nbody) ||
+      !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(need_body, m->nbody) || !POSE_ALLOC(need_geom, m->ngeom) ||
+      !POSE_ALLOC(need_site, m->nsite) || !POSE_ALLOC(bodycom_list, m->nbody) || !POSE_ALLOC(geompose_list, m->ngeom) ||
       !POSE_ALLOC(sitepose_list, m->nsite) || !POSE_ALLOC(siteframe_list, m->nsite))
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   pose_bodies(m);

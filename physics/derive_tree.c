@@ -66,9 +66,10 @@ static SnCode tree_links(SnModel *m, SnError *err) {
     depth[i] = depth[m->body_base[i]] + 1;
     m->nlevel = sn_maxi(m->nlevel, depth[i]);
   }
-  if (!TREE_ALLOC(level_adr, m->nlevel + 1) || !TREE_ALLOC(level_body, m->nlink) || !TREE_ALLOC(child_adr, m->nbody + 1) ||
-      !TREE_ALLOC(child_body, m->nlink) || !TREE_ALLOC(root_body, m->nlink) || !TREE_ALLOC(root_adr, m->nlink + 1) ||
-      !TREE_ALLOC(root_link, m->nlink) || !TREE_ALLOC(welded_body, m->nwelded) || !TREE_ALLOC(freebody_list, m->nlink))
+  if (!TREE_ALLOC(level_adr, m->nlevel + 1) || !TREE_ALLOC(level_body, m->nlink) ||
+      !TREE_ALLOC(child_adr, m->nbody + 1) || !TREE_ALLOC(child_body, m->nlink) || !TREE_ALLOC(root_body, m->nlink) ||
+      !TREE_ALLOC(root_adr, m->nlink + 1) || !TREE_ALLOC(root_link, m->nlink) || !TREE_ALLOC(welded_body, m->nwelded) ||
+      !TREE_ALLOC(freebody_list, m->nlink))
     return tree_no_memory(err);
   tree_lists(m, depth);
   m->nfreebody = 0;

@@ -1,13 +1,15 @@
 // Centres of mass, motion axes, the inertia matrix, its sparse L'DL factor and solves.
 //
 // All spatial quantities of a tree are taken about one point, the centre of mass of everything under the tree's root
-// body (subtree_com[body_rootid]), in axes of the world. cdof holds the velocity field of a dof there, cinert a link's inertia:
+// body (subtree_com[body_rootid]), in axes of the world. cdof holds the velocity field of a dof there, cinert a link's
+// inertia:
 //   J = R I R' + m (|c|^2 1 - c c'),   h = m c,   m          (c from that point to the link's centre of mass)
 // Composite rigid bodies: crb sums cinert over a subtree, and M(i, j) = cdof_j' crb(link of i) cdof_i for j on the way
 // from i to the root (Featherstone, Rigid Body Dynamics Algorithms, chapter 6), plus armature on the diagonal and
 // ten_J' armature ten_J of tendons, restricted to M's pattern as MuJoCo does (mj_makeM; compared with its M and qLD).
 //
-// M = L' D L, L unit lower triangular with M's pattern: no fill-in (Featherstone 2005). Written by columns, from leaves to roots:
+// M = L' D L, L unit lower triangular with M's pattern: no fill-in (Featherstone 2005). Written by columns, from leaves
+// to roots:
 //   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
 // k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
 #include "physics/stages.h"
@@ -91,8 +93,10 @@ SN_LOCAL void inertia_all_coms(const SnModel *m, SnWorld *w) {
   for (int i = m->nbody - 1; i > 0; --i) sn_addto3(w->subtree_com + 3 * m->body_parentid[i], w->subtree_com + 3 * i);
   for (int i = 0; i < m->nbody; ++i) {
     const sn_real mass = m->body_subtreemass[i];
-    if (mass < SN_MINVAL) sn_copy3(w->subtree_com + 3 * i, w->xipos + 3 * i);
-    else sn_scale3(w->subtree_com + 3 * i, w->subtree_com + 3 * i, SN_R(1.0) / mass);
+    if (mass < SN_MINVAL)
+      sn_copy3(w->subtree_com + 3 * i, w->xipos + 3 * i);
+    else
+      sn_scale3(w->subtree_com + 3 * i, w->subtree_com + 3 * i, SN_R(1.0) / mass);
   }
 }
 
@@ -118,7 +122,8 @@ SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 // mat += b J'J over M's pattern, J a sparse row. Ends with a sync.
-SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col, const sn_real *J) {
+SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
+                        const sn_real *J) {
   SN_FOR(p, nnz) {
     const int i = col[p], *chain = m->M_colind + m->M_rowadr[i], n = m->M_rownnz[i];
     sn_real *row = mat + m->M_rowadr[i];
@@ -154,7 +159,8 @@ SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   for (int t = 0; t < m->ntendon; ++t) {
     const int adr = m->ten_J_rowadr[t];
-    if (m->ten_arm[t] != 0) sn_add_JtJ(m, lane, w->M, m->ten_arm[t], m->ten_J_rownnz[t], m->ten_J_colind + adr, w->ten_J + adr);
+    if (m->ten_arm[t] != 0)
+      sn_add_JtJ(m, lane, w->M, m->ten_arm[t], m->ten_J_rownnz[t], m->ten_J_colind + adr, w->ten_J + adr);
   }
 }
 
@@ -186,7 +192,7 @@ SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *m
   for (int level = m->ndoflevel - 1; level >= 0; --level) {
     const int first = m->factor_adr[level];
     SN_FOR(k, m->factor_adr[level + 1] - first)
-      inertia_factor_piece(m, mat, diag_inv, m->factor_dof[first + k], m->factor_col[first + k]);
+    inertia_factor_piece(m, mat, diag_inv, m->factor_dof[first + k], m->factor_col[first + k]);
     SN_SYNC(lane);
   }
   SN_FOR(i, m->nv) {

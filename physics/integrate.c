@@ -3,16 +3,16 @@
 // Euler and implicitfast (MuJoCo manual, Computation, Numerical integration):
 //   (M - h D) a = tau + J' f,   v+ = v + h a,   q+ = q (+) h v+,   act+ as sn_next_activation
 // Euler: D = -(damping of dofs with its slope), diagonal; left out with flag eulerdamp or damper, then a = qacc.
-// implicitfast: D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, and of each actuator
-// moment' (d force / d velocity) moment unless its force is saturated. For a free body that nothing is jointed to, D also has
-// the derivative of the bias force, and the six equations are solved apart by LU. With s the centre of mass from
-// the joint, w the angular velocity, I the inertia about s (world axes), [x] the matrix of x cross:
+// implicitfast: D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, and of each
+// actuator moment' (d force / d velocity) moment unless its force is saturated. For a free body that nothing is jointed
+// to, D also has the derivative of the bias force, and the six equations are solved apart by LU. With s the centre of
+// mass from the joint, w the angular velocity, I the inertia about s (world axes), [x] the matrix of x cross:
 //   force  m w x (w x s)                 -> K = [w x s] + [w][s],   d/dw = -m K
 //   torque s x force + w x I w           -> -m [s] K + [w] I - [I w]
 // columns through w = R v, rows of the torque through R'.
 //
-// RK4: four evaluations of sn_forward. Rotations are combined in the Lie algebra at the start of the step (H. Munthe-Kaas,
-// High order Runge-Kutta methods on manifolds, 1999): the rate of u in q = q0 exp(u) is
+// RK4: four evaluations of sn_forward. Rotations are combined in the Lie algebra at the start of the step (H.
+// Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999): the rate of u in q = q0 exp(u) is
 //   dexpinv(u, w) = w + u x w / 2 + c u x (u x w),   c = (1 - |u|/2 cot(|u|/2)) / |u|^2
 // with w in the body's frame.
 #include "physics/muscle.h"
@@ -51,8 +51,8 @@ SN_LOCAL void integrate_damped_M(const SnModel *m, SnWorld *w, SnLane *lane, boo
   SN_SYNC(lane);
   if (!damped) return;
   SN_FOR(i, m->nv)
-    w->qH[m->M_rowadr[i] + m->M_rownnz[i] - 1] +=
-        m->opt.timestep * integrate_damping(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]);
+  w->qH[m->M_rowadr[i] + m->M_rownnz[i] - 1] +=
+      m->opt.timestep * integrate_damping(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]);
   SN_SYNC(lane);
 }
 
@@ -63,8 +63,8 @@ SN_LOCAL void integrate_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_solve_LD(m, lane, w->qH, w->qHDiagInv, w->int_qacc);
 }
 
-// Advances activations, velocities, positions and time, and keeps qacc for the next warm start. Positions move with `qvel`,
-// or with the new velocity when it is NULL.
+// Advances activations, velocities, positions and time, and keeps qacc for the next warm start. Positions move with
+// `qvel`, or with the new velocity when it is NULL.
 SN_LOCAL void integrate_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real *qacc, const sn_real *qvel) {
   const sn_real h = m->opt.timestep;
   if (m->na > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
@@ -91,8 +91,9 @@ SN_LOCAL void integrate_euler(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
-// d actuator_force / d actuator_velocity of actuator i at the input that made its force. Zero when it is disabled or its
-// force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its joint.
+// d actuator_force / d actuator_velocity of actuator i at the input that made its force. Zero when it is disabled or
+// its force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its
+// joint.
 SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
   const int group = m->actuator_group[i], trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
   const sn_real force = w->actuator_force[m->actuator_outadr[i]], *range = m->actuator_forcerange + 2 * i;
@@ -107,15 +108,16 @@ SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
     const sn_real slack = sn_max(SN_R(2e-10), 4 * SN_EPS);
     sn_real total = 0;
     for (int k = 0; k < m->nactuator; ++k)
-      if (m->actuator_trntype[k] == SN_TRN_TENDON && m->actuator_trnid[2 * k] == id) total += w->actuator_force[m->actuator_outadr[k]];
+      if (m->actuator_trntype[k] == SN_TRN_TENDON && m->actuator_trnid[2 * k] == id)
+        total += w->actuator_force[m->actuator_outadr[k]];
     range = m->tendon_actfrcrange + 2 * id;
     if (total <= range[0] + slack * sn_abs(range[0]) || total >= range[1] - slack * sn_abs(range[1])) return true;
   }
   return false;
 }
 
-// Slope of a muscle's force in velocity at full activation: FV(V) is (V + 1)^2 up to 0, then fvmax - (y - V)^2 / y up to
-// y = fvmax - 1; the rest is the gain at rest.
+// Slope of a muscle's force in velocity at full activation: FV(V) is (V + 1)^2 up to 0, then fvmax - (y - V)^2 / y up
+// to y = fvmax - 1; the rest is the gain at rest.
 SN_LOCAL sn_real integrate_muscle_slope(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, *range = m->actuator_lengthrange + 2 * out;
@@ -144,9 +146,10 @@ SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
   sn_next_activation(m, w, lane, m->opt.timestep, w->int_act);
   SN_FOR(i, m->nactuator)
-    w->act_slope[m->actuator_outadr[i]] = driven && !integrate_saturated(m, w, i) ? -integrate_actuator_slope(m, w, i) : 0;
+  w->act_slope[m->actuator_outadr[i]] =
+      driven && !integrate_saturated(m, w, i) ? -integrate_actuator_slope(m, w, i) : 0;
   SN_FOR(t, m->ntendon)
-    w->ten_slope[t] = damped ? integrate_damping(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
+  w->ten_slope[t] = damped ? integrate_damping(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
   SN_SYNC(lane);
 }
 
@@ -242,7 +245,8 @@ SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
   for (int a = 0; a < m->nout; ++a) {
     const int J = w->moment_rowadr[a];
     if (w->act_slope[a] != 0)
-      integrate_block_JtJ(block, adr, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J, w->actuator_moment + J);
+      integrate_block_JtJ(block, adr, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J,
+                          w->actuator_moment + J);
   }
   integrate_block_bias(m, w, i, h, block);
   sn_real x[6];
@@ -261,7 +265,8 @@ SN_LOCAL void integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane)
   for (int a = 0; a < m->nout; ++a) {
     const int J = w->moment_rowadr[a];
     if (w->act_slope[a] != 0)
-      sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J, w->actuator_moment + J);
+      sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J,
+                 w->actuator_moment + J);
   }
   integrate_solve(m, w, lane);
   SN_FOR(k, m->nfreebody) integrate_free_body(m, w, m->freebody_list[k]);
@@ -279,8 +284,10 @@ SN_LOCAL void integrate_dexpinv(const sn_real *u, sn_real *w) {
   for (int k = 0; k < 3; ++k) w[k] += SN_R(0.5) * uw[k] + c * uuw[k];
 }
 
-// The rates of the coordinates about the step's start for stage velocity `v` at displacement dt * last: rk_v of a stage.
-SN_LOCAL void integrate_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate, const sn_real *v, const sn_real *last, sn_real dt) {
+// The rates of the coordinates about the step's start for stage velocity `v` at displacement dt * last: rk_v of a
+// stage.
+SN_LOCAL void integrate_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate, const sn_real *v, const sn_real *last,
+                                   sn_real dt) {
   SN_FOR(i, m->nv) rate[i] = v[i];
   SN_SYNC(lane);
   SN_FOR(j, m->njnt) {
@@ -345,8 +352,14 @@ SN_LOCAL void integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane) {
   switch (m->opt.integrator) {
-    case SN_INT_RK4: integrate_rk4(m, w, lane); break;
-    case SN_INT_IMPLICITFAST: integrate_implicitfast(m, w, lane); break;
-    default: integrate_euler(m, w, lane); break;
+    case SN_INT_RK4:
+      integrate_rk4(m, w, lane);
+      break;
+    case SN_INT_IMPLICITFAST:
+      integrate_implicitfast(m, w, lane);
+      break;
+    default:
+      integrate_euler(m, w, lane);
+      break;
   }
 }

@@ -5,8 +5,8 @@
 //   hinge, ball:  R <- R exp(.), x <- c - R p    with the anchor c = x + R p held in place
 //   free:         x, R are the coordinates themselves
 // where a = R (axis) and p are the joint's axis and anchor before its own motion, the conventions of MuJoCo's
-// chapter Computation, Kinematic tree, compared field by field with mj_kinematics. Quaternions in qpos and of mocap bodies
-// are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
+// chapter Computation, Kinematic tree, compared field by field with mj_kinematics. Quaternions in qpos and of mocap
+// bodies are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
 //
 // Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (derive_pose.c).
 #include "physics/stages.h"
@@ -103,7 +103,8 @@ SN_LOCAL void kin_welded_body(const SnModel *m, SnWorld *w, int i) {
 }
 
 // Frame (lpos, lmat) of a link, in the world.
-SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const sn_real *lmat, sn_real *pos, sn_real *mat) {
+SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const sn_real *lmat, sn_real *pos,
+                        sn_real *mat) {
   kin_point(pos, w->xpos + 3 * link, w->xmat + 9 * link, lpos);
   if (mat) sn_mulmatmat3(mat, w->xmat + 9 * link, lmat);
 }
@@ -121,7 +122,8 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_FOR(k, m->ngeompose) {
     const int i = m->geompose_list[k];
-    kin_frame(w, m->link_of_geom[i], m->geom_lpos + 3 * i, m->geom_lmat + 9 * i, w->geom_xpos + 3 * i, w->geom_xmat + 9 * i);
+    kin_frame(w, m->link_of_geom[i], m->geom_lpos + 3 * i, m->geom_lmat + 9 * i, w->geom_xpos + 3 * i,
+              w->geom_xmat + 9 * i);
   }
   SN_FOR(k, m->nsitepose) {
     const int i = m->sitepose_list[k];

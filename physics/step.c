@@ -3,10 +3,10 @@
 
 // Debug builds: before a stage its outputs are NaN.
 #if !defined(NDEBUG) && !defined(__CUDACC__)
-#define SN_POISON(stage)                                        \
-  do {                                                          \
-    SN_ONE(lane) sn_world_poison(m, w, SN_STAGE_##stage);       \
-    SN_SYNC(lane);                                              \
+#define SN_POISON(stage)                                  \
+  do {                                                    \
+    SN_ONE(lane) sn_world_poison(m, w, SN_STAGE_##stage); \
+    SN_SYNC(lane);                                        \
   } while (0)
 #else
 #define SN_POISON(stage) ((void)0)

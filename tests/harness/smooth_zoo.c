@@ -4,43 +4,64 @@
 
 // Names and bodies of the models; an option element is put in front.
 static const char *const zoo[][2] = {
-    {"pendulum", "<worldbody><body><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 -.5' size='.05'/></body></worldbody>"},
+    {"pendulum",
+     "<worldbody><body><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 -.5' "
+     "size='.05'/></body></worldbody>"},
     {"chain of all joints",
      "<worldbody><body name='table' pos='.1 .2 .3' euler='10 20 30'><geom size='.1'/><site name='t' pos='.1 0 0'/>"
      "<body pos='0 .1 .2' euler='0 30 0'><joint type='ball' pos='.01 .02 .03' damping='.1'/>"
      "<geom type='capsule' fromto='0 0 0 0 .1 -.5' size='.05'/><site name='a' pos='.1 .1 0' euler='5 6 7'/>"
-     "<body pos='0 .1 -.5'><joint axis='1 2 3' pos='.1 0 0' ref='.3'/><joint type='slide' axis='1 1 0' pos='0 .1 .1' ref='.1'/>"
+     "<body pos='0 .1 -.5'><joint axis='1 2 3' pos='.1 0 0' ref='.3'/><joint type='slide' axis='1 1 0' pos='0 .1 .1' "
+     "ref='.1'/>"
      "<joint axis='0 1 1' pos='0 0 .2' armature='.05'/><geom type='box' size='.1 .2 .1' pos='.1 0 0' euler='20 0 10'/>"
-     "<body pos='.2 .1 0' euler='90 0 0'><geom type='cylinder' size='.05 .1' euler='0 30 0'/><site name='b' pos='0 .2 0'/>"
+     "<body pos='.2 .1 0' euler='90 0 0'><geom type='cylinder' size='.05 .1' euler='0 30 0'/><site name='b' pos='0 .2 "
+     "0'/>"
      "<body pos='0 .2 0' euler='0 0 45'><geom size='.1'/><body pos='.1 0 .1'><joint type='slide' axis='0 0 1'/>"
      "<joint type='ball' pos='0 .1 0'/><geom type='ellipsoid' size='.1 .05 .07'/></body></body></body>"
-     "<body pos='-.2 0 0'><joint axis='1 0 0'/><geom size='.05' pos='0 .1 .1'/></body></body></body></body></worldbody>"},
+     "<body pos='-.2 0 0'><joint axis='1 0 0'/><geom size='.05' pos='0 .1 "
+     ".1'/></body></body></body></body></worldbody>"},
     {"free bodies",
      "<worldbody><body pos='0 0 1'><freejoint/><geom type='box' size='.1 .2 .3'/></body>"
      "<body pos='1 0 1'><freejoint/><geom type='box' size='.1 .2 .3' pos='.1 .05 .02' euler='10 0 20'/></body>"
-     "<body pos='2 0 1'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.2 .1 0' euler='0 40 0'><geom size='.15' pos='.1 0 0'/></body></body>"
-     "<body pos='3 0 1'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.2 .1 0'><joint axis='0 1 1'/><geom size='.15' pos='.1 0 0'/></body></body>"
-     "<body pos='4 0 1'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='slide' axis='0 0 1'/><geom size='.1'/></body>"
+     "<body pos='2 0 1'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.2 .1 0' euler='0 40 0'><geom "
+     "size='.15' pos='.1 0 0'/></body></body>"
+     "<body pos='3 0 1'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.2 .1 0'><joint axis='0 1 1'/><geom "
+     "size='.15' pos='.1 0 0'/></body></body>"
+     "<body pos='4 0 1'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='slide' "
+     "axis='0 0 1'/><geom size='.1'/></body>"
      "</worldbody>"},
     {"mocap",
-     "<worldbody><body name='m' mocap='true' pos='.1 .2 .3' euler='10 20 30'><geom size='.1' pos='.1 0 0'/><site name='s' pos='0 .1 0'/>"
+     "<worldbody><body name='m' mocap='true' pos='.1 .2 .3' euler='10 20 30'><geom size='.1' pos='.1 0 0'/><site "
+     "name='s' pos='0 .1 0'/>"
      "<body pos='.1 0 .1' euler='0 10 0'><geom size='.1' pos='0 .1 0'/><site name='u' pos='0 .1 0'/></body></body>"
      "<body mocap='true'/><body pos='0 0 1'><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody>"},
     {"springs",
-     "<worldbody><body pos='0 0 1'><joint type='free' stiffness='3 .5 .2' damping='.1 .2 .3' armature='.1'/><geom type='box' size='.1 .2 .3'/></body>"
-     "<body pos='1 0 1'><joint type='ball' stiffness='2 1 .5' damping='.2 .05 .01' pos='0 .1 0'/><geom type='box' size='.1 .2 .3' pos='.2 0 0'/>"
-     "<body pos='.5 0 0'><joint axis='0 1 0' stiffness='4 -1 2' springref='20' damping='.1'/><geom size='.1' pos='.1 .1 0'/>"
-     "<body pos='.2 0 0'><joint type='slide' axis='0 1 1' stiffness='10 2 3' springref='.1' damping='1 2 3'/><geom size='.1'/></body></body></body></worldbody>"},
+     "<worldbody><body pos='0 0 1'><joint type='free' stiffness='3 .5 .2' damping='.1 .2 .3' armature='.1'/><geom "
+     "type='box' size='.1 .2 .3'/></body>"
+     "<body pos='1 0 1'><joint type='ball' stiffness='2 1 .5' damping='.2 .05 .01' pos='0 .1 0'/><geom type='box' "
+     "size='.1 .2 .3' pos='.2 0 0'/>"
+     "<body pos='.5 0 0'><joint axis='0 1 0' stiffness='4 -1 2' springref='20' damping='.1'/><geom size='.1' pos='.1 "
+     ".1 0'/>"
+     "<body pos='.2 0 0'><joint type='slide' axis='0 1 1' stiffness='10 2 3' springref='.1' damping='1 2 3'/><geom "
+     "size='.1'/></body></body></body></worldbody>"},
     {"tendons",
-     "<worldbody><site name='w' pos='-.3 .1 .2'/><body><joint name='a' axis='0 1 0' damping='.1'/><geom type='capsule' fromto='0 0 0 .5 0 0' size='.05'/>"
-     "<site name='a' pos='.3 .1 .1'/><body pos='.5 0 0'><joint name='b' axis='0 1 .2'/><geom type='capsule' fromto='0 0 0 .5 0 0' size='.05'/>"
-     "<site name='b' pos='.2 .1 .1'/><body pos='.5 0 0'><joint name='c' type='ball'/><geom type='box' size='.1 .05 .1'/><site name='c' pos='.1 0 .1'/></body></body></body>"
-     "<body pos='0 0 1'><freejoint/><geom type='box' size='.1 .1 .2' pos='.1 0 0'/><site name='d' pos='.1 .1 .1'/></body></worldbody>"
-     "<tendon><fixed name='f' stiffness='5 1 1' springlength='0 .1' damping='.3 .1 .1' armature='.2'><joint joint='a' coef='1'/><joint joint='b' coef='-.7'/></fixed>"
-     "<spatial name='s' stiffness='50 1 2' springlength='.2' damping='2 1 1' armature='.3'><site site='w'/><site site='a'/><site site='b'/><site site='c'/></spatial>"
-     "<spatial name='p' damping='1' armature='.1'><site site='w'/><site site='b'/><pulley divisor='2'/><site site='a'/><site site='d'/><pulley divisor='3'/><site site='w'/><site site='c'/></spatial>"
+     "<worldbody><site name='w' pos='-.3 .1 .2'/><body><joint name='a' axis='0 1 0' damping='.1'/><geom type='capsule' "
+     "fromto='0 0 0 .5 0 0' size='.05'/>"
+     "<site name='a' pos='.3 .1 .1'/><body pos='.5 0 0'><joint name='b' axis='0 1 .2'/><geom type='capsule' fromto='0 "
+     "0 0 .5 0 0' size='.05'/>"
+     "<site name='b' pos='.2 .1 .1'/><body pos='.5 0 0'><joint name='c' type='ball'/><geom type='box' size='.1 .05 "
+     ".1'/><site name='c' pos='.1 0 .1'/></body></body></body>"
+     "<body pos='0 0 1'><freejoint/><geom type='box' size='.1 .1 .2' pos='.1 0 0'/><site name='d' pos='.1 .1 "
+     ".1'/></body></worldbody>"
+     "<tendon><fixed name='f' stiffness='5 1 1' springlength='0 .1' damping='.3 .1 .1' armature='.2'><joint joint='a' "
+     "coef='1'/><joint joint='b' coef='-.7'/></fixed>"
+     "<spatial name='s' stiffness='50 1 2' springlength='.2' damping='2 1 1' armature='.3'><site site='w'/><site "
+     "site='a'/><site site='b'/><site site='c'/></spatial>"
+     "<spatial name='p' damping='1' armature='.1'><site site='w'/><site site='b'/><pulley divisor='2'/><site "
+     "site='a'/><site site='d'/><pulley divisor='3'/><site site='w'/><site site='c'/></spatial>"
      "<spatial name='q'><site site='w'/><site site='c'/></spatial></tendon>"
-     "<actuator><general tendon='s' gear='2' damping='.1 .2' armature='.05'/><general tendon='f' damping='.2' armature='.1'/><general tendon='f' gear='3' damping='.1'/></actuator>"},
+     "<actuator><general tendon='s' gear='2' damping='.1 .2' armature='.05'/><general tendon='f' damping='.2' "
+     "armature='.1'/><general tendon='f' gear='3' damping='.1'/></actuator>"},
     {"gravity compensation",
      "<worldbody><body gravcomp='.5'><joint axis='0 1 0' actuatorgravcomp='true'/><geom size='.1' pos='.2 .1 0'/>"
      "<body pos='.4 0 0' gravcomp='1.2'><joint type='ball'/><geom size='.1' pos='.2 0 .1'/>"
@@ -48,31 +69,43 @@ static const char *const zoo[][2] = {
      "<body pos='0 0 1' gravcomp='1'><freejoint/><geom type='box' size='.1 .2 .1' pos='.05 0 0'/></body></worldbody>"},
     {"reflected actuators",
      "<worldbody><body><joint name='a' axis='0 1 0' damping='.1' armature='.1'/><geom size='.1' pos='.2 .1 0'/>"
-     "<body pos='.4 0 0'><joint name='b' type='ball'/><geom size='.1' pos='.2 0 .1'/><body pos='.4 0 0'><joint name='c' type='slide'/><geom size='.1'/></body></body></body></worldbody>"
-     "<actuator><general joint='a' gear='2' damping='.3 .1 .2' armature='.02'/><general joint='c' gear='3' damping='.1' armature='.01'/>"
-     "<general joint='c' gear='.5' damping='.2 .3' armature='.03'/><general jointinparent='b' gear='1 2 3' damping='.1' armature='.02'/></actuator>"},
+     "<body pos='.4 0 0'><joint name='b' type='ball'/><geom size='.1' pos='.2 0 .1'/><body pos='.4 0 0'><joint "
+     "name='c' type='slide'/><geom size='.1'/></body></body></body></worldbody>"
+     "<actuator><general joint='a' gear='2' damping='.3 .1 .2' armature='.02'/><general joint='c' gear='3' "
+     "damping='.1' armature='.01'/>"
+     "<general joint='c' gear='.5' damping='.2 .3' armature='.03'/><general jointinparent='b' gear='1 2 3' "
+     "damping='.1' armature='.02'/></actuator>"},
     {"equal sites",
-     "<worldbody><body><joint name='a' axis='0 1 0'/><geom name='g' size='.1' pos='.2 .1 0' contype='0' conaffinity='0'/><site name='s' pos='.1 0 0' euler='10 20 0'/>"
-     "<body pos='.4 0 0'><joint axis='0 0 1'/><geom size='.1' pos='.2 0 .1'/><site name='t' pos='0 .1 0' euler='0 0 30'/></body></body></worldbody>"
-     "<equality><weld site1='s' site2='t'/></equality><actuator><general site='t' refsite='s' gear='1 2 3 4 5 6'/></actuator>"
+     "<worldbody><body><joint name='a' axis='0 1 0'/><geom name='g' size='.1' pos='.2 .1 0' contype='0' "
+     "conaffinity='0'/><site name='s' pos='.1 0 0' euler='10 20 0'/>"
+     "<body pos='.4 0 0'><joint axis='0 0 1'/><geom size='.1' pos='.2 0 .1'/><site name='t' pos='0 .1 0' euler='0 0 "
+     "30'/></body></body></worldbody>"
+     "<equality><weld site1='s' site2='t'/></equality><actuator><general site='t' refsite='s' gear='1 2 3 4 5 "
+     "6'/></actuator>"
      "<sensor><framepos objtype='geom' objname='g'/><framequat objtype='site' objname='s'/></sensor>"},
 };
 
-static const char *const myosuite[] = {
-    "envs/myo/assets/hand/myohand_baoding.xml",  "envs/myo/assets/hand/myohand_pen.xml", "envs/myo/assets/arm/myoarm_tabletennis.xml",
-    "simhive/myo_sim/arm/myoarm.xml",            "simhive/myo_sim/leg/myolegs.xml",      "simhive/myo_sim/torso/myotorso.xml",
-    "simhive/MPL_sim/scenes/left_arm.xml",       "simhive/myo_sim/finger/myofinger_v0.xml"};
+static const char *const myosuite[] = {"envs/myo/assets/hand/myohand_baoding.xml",
+                                       "envs/myo/assets/hand/myohand_pen.xml",
+                                       "envs/myo/assets/arm/myoarm_tabletennis.xml",
+                                       "simhive/myo_sim/arm/myoarm.xml",
+                                       "simhive/myo_sim/leg/myolegs.xml",
+                                       "simhive/myo_sim/torso/myotorso.xml",
+                                       "simhive/MPL_sim/scenes/left_arm.xml",
+                                       "simhive/myo_sim/finger/myofinger_v0.xml"};
 
 void sn_zoo_state(SnOracle *o, double speed) {
   sn_oracle_randomize(o, speed);
   for (int i = 0; i < 3 * o->mj->nmocap; ++i) o->d->mocap_pos[i] = sn_oracle_uniform(o);
   for (int i = 0; i < 4 * o->mj->nmocap; ++i) o->d->mocap_quat[i] = 2 * sn_oracle_uniform(o);
   mj_forward(o->mj, o->d);
-  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage) sn_world_poison(o->m, &o->w, (SnStage)stage);
+  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage)
+    sn_world_poison(o->m, &o->w, (SnStage)stage);
   sn_oracle_copy_state(o);
 }
 
-static void run_states(SnOracle *o, const char *name, int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
+static void run_states(SnOracle *o, const char *name, int nstate, double speed,
+                       void (*check)(SnOracle *o, const char *name)) {
   sn_model_need_all(o->m);
   for (int i = 0; i < nstate; ++i) {
     sn_zoo_state(o, speed);

@@ -6,8 +6,8 @@
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
 
-// Calls check(o, name) in `nstate` random states of every model, inline ones and MyoSuite's (left out, with a message, when
-// they are not in the cache). MuJoCo has run mj_forward, our world has the state and nothing else but NaN.
+// Calls check(o, name) in `nstate` random states of every model, inline ones and MyoSuite's (left out, with a message,
+// when they are not in the cache). MuJoCo has run mj_forward, our world has the state and nothing else but NaN.
 void sn_zoo_run(int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
 // The inline models alone, loaded with an option element of the caller, like "<option integrator='RK4'/>".

@@ -18,8 +18,8 @@
 #define SN_TOL_FORCE SN_TOL(1e-7, 1e-2)     // and its forces
 #define SN_TOL_GRADIENT SN_TOL(1e-7, 1e-2)  // what is left of the solver's gradient, relative to its largest term
 #define SN_TOL_FRAME SN_TOL(1e-12, 2e-6)    // frames of bodies, geoms, sites
-#define SN_TOL_INERTIA SN_TOL(1e-11, 2e-5)  // inertia matrix, its factor
-#define SN_TOL_BIAS SN_TOL(1e-10, 1e-4)     // velocities, bias and passive forces
+#define SN_TOL_INERTIA SN_TOL(1e-11, 5e-4)  // inertia matrix, its factor
+#define SN_TOL_BIAS SN_TOL(1e-10, 2e-3)     // velocities, bias and passive forces
 #define SN_TOL_STEP SN_TOL(1e-9, 1e-3)      // state after a step, relative to the change that the step made
 
 #endif

@@ -60,7 +60,8 @@ static void check_gravity(SnOracle *o, const char *name) {
     }
     dq[i] = 0;
     const double slope = (energy[1] - energy[0]) / (2 * eps);
-    if (fabs(slope - (double)o->w.qfrc_bias[i]) > SN_TOL(1e-5, 1e-3) * (1 + fabs(slope))) fail_msg("%s: dof %d: slope %g, bias %g", name, i, slope, (double)o->w.qfrc_bias[i]);
+    if (fabs(slope - (double)o->w.qfrc_bias[i]) > SN_TOL(1e-5, 1e-3) * (1 + fabs(slope)))
+      fail_msg("%s: dof %d: slope %g, bias %g", name, i, slope, (double)o->w.qfrc_bias[i]);
   }
   free(qpos);
   free(dq);

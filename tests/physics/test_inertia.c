@@ -73,8 +73,11 @@ static void solve(void **state) {
 static void roots_only(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, "<mujoco><worldbody><body name='base' pos='.1 .2 .3'><geom size='.2'/><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/>"
-                            "<body pos='.4 0 0'><geom size='.1'/><body pos='.1 0 0'><joint/><geom size='.1' pos='0 .1 0'/></body></body></body></body></worldbody></mujoco>");
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><body name='base' pos='.1 .2 .3'><geom size='.2'/><body><joint axis='0 1 "
+                        "0'/><geom size='.1' pos='.2 0 0'/>"
+                        "<body pos='.4 0 0'><geom size='.1'/><body pos='.1 0 0'><joint/><geom size='.1' pos='0 .1 "
+                        "0'/></body></body></body></body></worldbody></mujoco>");
   for (int i = 0; i < 5; ++i) {
     sn_zoo_state(&o, 1);
     positions(&o);
@@ -90,7 +93,9 @@ static void roots_only(void **state) {
 static void bad_pivot(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/><body pos='.4 0 0'><joint/><geom size='.1'/></body></body></worldbody></mujoco>");
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/><body pos='.4 0 "
+                        "0'><joint/><geom size='.1'/></body></body></worldbody></mujoco>");
   sn_zoo_state(&o, 1);
   positions(&o);
   o.w.M[o.m->M_rowadr[1] + o.m->M_rownnz[1] - 1] = 0;
@@ -102,6 +107,7 @@ static void bad_pivot(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(matrix), cmocka_unit_test(solve), cmocka_unit_test(roots_only), cmocka_unit_test(bad_pivot)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(matrix), cmocka_unit_test(solve), cmocka_unit_test(roots_only),
+                                     cmocka_unit_test(bad_pivot)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// The next state against mj_step: Euler, implicitfast, Runge-Kutta 4, their flags, saturated actuators, spinning bodies.
+// The next state against mj_step: Euler, implicitfast, Runge-Kutta 4, their flags, saturated actuators, spinning
+// bodies.
 #include "tests/harness/smooth_zoo.h"
 
 #include <stdio.h>
@@ -55,9 +56,13 @@ static void implicitfast(void **state) {
   (void)state;
   worst = 0;
   sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'/>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag damper='disable'/></option>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag spring='disable' damper='disable'/></option>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag actuation='disable'/></option>", 3, 3.0, check_integrate);
+  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag damper='disable'/></option>", 3, 3.0,
+                    check_integrate);
+  sn_zoo_run_inline(
+      "<option integrator='implicitfast' timestep='.02'><flag spring='disable' damper='disable'/></option>", 3, 3.0,
+      check_integrate);
+  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag actuation='disable'/></option>", 3, 3.0,
+                    check_integrate);
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
@@ -71,32 +76,49 @@ static void run_model(const char *xml, int nstate, double speed) {
   sn_oracle_free(&o);
 }
 
-// Every term of an actuator's slope in velocity, and each way to saturate: own range, joint's, tendon's, disabled group.
+// Every term of an actuator's slope in velocity, and each way to saturate: own range, joint's, tendon's, disabled
+// group.
 static void actuator_slopes(void **state) {
   (void)state;
   worst = 0;
   static const char *const body =
-      "<compiler autolimits='true'/><worldbody><body><joint name='a' axis='0 1 0' damping='.1' actuatorfrcrange='-2 2'/>"
-      "<geom size='.1' pos='.3 0 0'/><site name='s' pos='.3 0 0'/><body pos='.4 0 0'><joint name='b' axis='0 1 .3'/><geom size='.1' pos='.2 0 0'/>"
-      "<site name='t' pos='.2 0 .1'/><body pos='.2 0 0'><joint name='c' type='ball'/><geom type='box' size='.1 .05 .1'/></body></body></body>"
-      "<body pos='0 1 1'><freejoint/><geom type='box' size='.1 .2 .15' pos='.05 0 0'/><site name='f' pos='.1 .1 .2'/></body>"
-      "<body pos='0 2 1'><freejoint/><geom type='box' size='.1 .2 .15'/><site name='g' pos='.1 .1 .2'/></body></worldbody>"
+      "<compiler autolimits='true'/><worldbody><body><joint name='a' axis='0 1 0' damping='.1' actuatorfrcrange='-2 "
+      "2'/>"
+      "<geom size='.1' pos='.3 0 0'/><site name='s' pos='.3 0 0'/><body pos='.4 0 0'><joint name='b' axis='0 1 "
+      ".3'/><geom size='.1' pos='.2 0 0'/>"
+      "<site name='t' pos='.2 0 .1'/><body pos='.2 0 0'><joint name='c' type='ball'/><geom type='box' size='.1 .05 "
+      ".1'/></body></body></body>"
+      "<body pos='0 1 1'><freejoint/><geom type='box' size='.1 .2 .15' pos='.05 0 0'/><site name='f' pos='.1 .1 "
+      ".2'/></body>"
+      "<body pos='0 2 1'><freejoint/><geom type='box' size='.1 .2 .15'/><site name='g' pos='.1 .1 "
+      ".2'/></body></worldbody>"
       "<tendon><fixed name='u' actuatorfrcrange='-3 3'><joint joint='a' coef='1'/><joint joint='b' coef='.5'/></fixed>"
-      "<spatial name='v'><site site='s'/><site site='t'/></spatial><spatial name='w' damping='3'><site site='s'/><site site='f'/><site site='g'/></spatial></tendon>";
+      "<spatial name='v'><site site='s'/><site site='t'/></spatial><spatial name='w' damping='3'><site site='s'/><site "
+      "site='f'/><site site='g'/></spatial></tendon>";
   static const char *const actuators[] = {
-      "<velocity joint='a' kv='.4'/><velocity joint='b' kv='.5' gear='3'/><general jointinparent='c' gear='1 2 3' biastype='affine' biasprm='.1 0 -.3'/>",
-      "<velocity tendon='u' kv='.7'/><velocity tendon='u' kv='2'/><velocity tendon='v' kv='1'/><position tendon='w' kp='5' kv='2'/>",
-      "<velocity joint='b' kv='3' forcerange='-1 1'/><general tendon='v' gainprm='2 .1 .5' gaintype='affine' biastype='affine' biasprm='1 2 -.3'/>",
-      "<general site='f' gear='1 2 3 .1 .2 .3' biastype='affine' biasprm='0 0 -2'/><general site='g' gear='0 1 0 .3 0 .1' biastype='affine' biasprm='0 0 -3'/>",
-      "<general joint='b' dyntype='filter' dynprm='.1' gaintype='affine' gainprm='1 0 -2'/><general joint='a' dyntype='filterexact' dynprm='.1' gaintype='affine' gainprm='1 0 -2' actearly='true'/>",
-      "<general joint='b' dyntype='integrator' gaintype='affine' gainprm='1 0 -2' actlimited='true' actrange='-.2 .2' actearly='true'/>",
-      "<muscle tendon='v' lengthrange='.1 .6' force='50'/><muscle joint='b' lengthrange='-1 1' force='20' gear='.5'/><muscle tendon='u' lengthrange='-1 1' force='5'/>",
+      "<velocity joint='a' kv='.4'/><velocity joint='b' kv='.5' gear='3'/><general jointinparent='c' gear='1 2 3' "
+      "biastype='affine' biasprm='.1 0 -.3'/>",
+      "<velocity tendon='u' kv='.7'/><velocity tendon='u' kv='2'/><velocity tendon='v' kv='1'/><position tendon='w' "
+      "kp='5' kv='2'/>",
+      "<velocity joint='b' kv='3' forcerange='-1 1'/><general tendon='v' gainprm='2 .1 .5' gaintype='affine' "
+      "biastype='affine' biasprm='1 2 -.3'/>",
+      "<general site='f' gear='1 2 3 .1 .2 .3' biastype='affine' biasprm='0 0 -2'/><general site='g' gear='0 1 0 .3 0 "
+      ".1' biastype='affine' biasprm='0 0 -3'/>",
+      "<general joint='b' dyntype='filter' dynprm='.1' gaintype='affine' gainprm='1 0 -2'/><general joint='a' "
+      "dyntype='filterexact' dynprm='.1' gaintype='affine' gainprm='1 0 -2' actearly='true'/>",
+      "<general joint='b' dyntype='integrator' gaintype='affine' gainprm='1 0 -2' actlimited='true' actrange='-.2 .2' "
+      "actearly='true'/>",
+      "<muscle tendon='v' lengthrange='.1 .6' force='50'/><muscle joint='b' lengthrange='-1 1' force='20' "
+      "gear='.5'/><muscle tendon='u' lengthrange='-1 1' force='5'/>",
       "<velocity joint='b' kv='3' group='2'/><velocity joint='a' kv='1'/>",
   };
   for (size_t i = 0; i < sizeof actuators / sizeof *actuators; ++i) {
     static char xml[5000];
     for (int off = 0; off < 2; ++off) {
-      snprintf(xml, sizeof xml, "<mujoco><option integrator='implicitfast' timestep='.02' actuatorgroupdisable='%s'/>%s<actuator>%s</actuator></mujoco>", off ? "2" : "", body, actuators[i]);
+      snprintf(xml, sizeof xml,
+               "<mujoco><option integrator='implicitfast' timestep='.02' "
+               "actuatorgroupdisable='%s'/>%s<actuator>%s</actuator></mujoco>",
+               off ? "2" : "", body, actuators[i]);
       run_model(xml, 20, 3);
     }
   }
@@ -107,19 +129,26 @@ static void actuator_slopes(void **state) {
 static void gyroscopic(void **state) {
   (void)state;
   worst = 0;
-  run_model("<mujoco><option integrator='implicitfast' timestep='.02' gravity='0 0 0'/><worldbody><body><freejoint/><geom type='box' size='.1 .2 .3'/></body>"
-            "<body pos='1 0 0'><freejoint/><geom type='box' size='.1 .2 .3' pos='.1 .05 .2'/></body>"
-            "<body pos='2 0 0'><joint type='free' damping='.1 .2' armature='.1'/><geom type='box' size='.1 .2 .3' pos='.1 .05 .2'/><body pos='.3 .2 0'><geom size='.2'/></body></body>"
-            "<body pos='3 0 0'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.3 .2 0'><joint/><geom size='.2'/></body></body></worldbody></mujoco>",
-            10, 10);
+  run_model(
+      "<mujoco><option integrator='implicitfast' timestep='.02' gravity='0 0 0'/><worldbody><body><freejoint/><geom "
+      "type='box' size='.1 .2 .3'/></body>"
+      "<body pos='1 0 0'><freejoint/><geom type='box' size='.1 .2 .3' pos='.1 .05 .2'/></body>"
+      "<body pos='2 0 0'><joint type='free' damping='.1 .2' armature='.1'/><geom type='box' size='.1 .2 .3' pos='.1 "
+      ".05 .2'/><body pos='.3 .2 0'><geom size='.2'/></body></body>"
+      "<body pos='3 0 0'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.3 .2 0'><joint/><geom "
+      "size='.2'/></body></body></worldbody></mujoco>",
+      10, 10);
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
-// On the manifold: a step of velocity 0 keeps qpos, one of a full turn returns, unnormalised quaternions come back unit.
+// On the manifold: a step of velocity 0 keeps qpos, one of a full turn returns, unnormalised quaternions come back
+// unit.
 static void positions(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body><body><joint type='ball'/><joint type='slide'/><geom size='.1'/></body></worldbody></mujoco>");
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body><body><joint type='ball'/><joint "
+                        "type='slide'/><geom size='.1'/></body></worldbody></mujoco>");
   sn_zoo_state(&o, 1);
   double qpos[12], qvel[10];
   sn_real ours[12], vel[10];
@@ -137,7 +166,8 @@ static void positions(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(positions), cmocka_unit_test(euler), cmocka_unit_test(implicitfast),
-                                     cmocka_unit_test(actuator_slopes), cmocka_unit_test(gyroscopic)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions), cmocka_unit_test(euler),
+                                     cmocka_unit_test(implicitfast), cmocka_unit_test(actuator_slopes),
+                                     cmocka_unit_test(gyroscopic)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

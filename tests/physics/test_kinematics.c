@@ -37,8 +37,10 @@ static void frames(void **state) {
 static void quaternions(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, "<mujoco><worldbody><body pos='0 0 1'><freejoint/><geom size='.1' pos='.1 0 0'/>"
-                            "<body pos='.2 0 0'><joint type='ball'/><geom size='.1' pos='.1 0 0'/></body></body></worldbody></mujoco>");
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><body pos='0 0 1'><freejoint/><geom size='.1' pos='.1 0 0'/>"
+      "<body pos='.2 0 0'><joint type='ball'/><geom size='.1' pos='.1 0 0'/></body></body></worldbody></mujoco>");
   sn_model_need_all(o.m);
   for (int i = 0; i < 4; ++i) {
     sn_zoo_state(&o, 0);
@@ -56,17 +58,21 @@ static void quaternions(void **state) {
 static void needed_only(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o,
-                        "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><site name='w' pos='1 2 3'/><body pos='0 0 1'><joint axis='0 1 0'/>"
-                        "<geom name='bone' size='.1' pos='.1 0 0' contype='0' conaffinity='0'/><geom name='skin' size='.1' pos='.2 0 0'/>"
-                        "<geom name='wrap' type='cylinder' size='.02 .1' contype='0' conaffinity='0'/>"
-                        "<site name='used' pos='.3 0 .1'/><site name='idle' pos='.4 0 .1'/><body pos='.2 0 0' euler='0 30 0'>"
-                        "<geom name='far' size='.1' contype='0' conaffinity='0'/><site name='fix' pos='0 .1 0' euler='20 0 0'/></body></body></worldbody>"
-                        "<tendon><spatial><site site='w'/><geom geom='wrap'/><site site='used'/></spatial></tendon></mujoco>");
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><site name='w' pos='1 2 3'/><body pos='0 0 "
+      "1'><joint axis='0 1 0'/>"
+      "<geom name='bone' size='.1' pos='.1 0 0' contype='0' conaffinity='0'/><geom name='skin' size='.1' pos='.2 0 0'/>"
+      "<geom name='wrap' type='cylinder' size='.02 .1' contype='0' conaffinity='0'/>"
+      "<site name='used' pos='.3 0 .1'/><site name='idle' pos='.4 0 .1'/><body pos='.2 0 0' euler='0 30 0'>"
+      "<geom name='far' size='.1' contype='0' conaffinity='0'/><site name='fix' pos='0 .1 0' euler='20 0 "
+      "0'/></body></body></worldbody>"
+      "<tendon><spatial><site site='w'/><geom geom='wrap'/><site site='used'/></spatial></tendon></mujoco>");
   sn_zoo_state(&o, 1);
   sn_kinematics(o.m, &o.w, &o.lane);
   const SnModel *m = o.m;
-  static const char *const geoms[] = {"floor", "bone", "skin", "wrap", "far"}, *const sites[] = {"w", "used", "idle", "fix"};
+  static const char *const geoms[] = {"floor", "bone", "skin", "wrap", "far"}, *const sites[] = {"w", "used", "idle",
+                                                                                                 "fix"};
   static const int geom_needed[] = {1, 0, 1, 1, 0}, site_needed[] = {1, 1, 0, 0};
   for (int k = 0; k < 5; ++k) {
     const int i = sn_model_find(m, SN_NAME_GEOM, geoms[k]);
@@ -90,6 +96,7 @@ static void needed_only(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(frames), cmocka_unit_test(quaternions), cmocka_unit_test(needed_only)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(frames), cmocka_unit_test(quaternions),
+                                     cmocka_unit_test(needed_only)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
