@@ -8,6 +8,7 @@
 
 #include "clients/check_compare.h"
 #include "clients/mujoco_drive.h"
+#include "clients/mujoco_log.h"
 #include "physics/import_mjcf.h"
 
 enum { EXIT_AGREES = 0, EXIT_DIFFERS = 1, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -22,7 +23,8 @@ typedef struct Settings {
 typedef struct Report {
   const char *verdict;  // agrees, differs, unsupported, error
   int exit_code;
-  int restarts;  // times MuJoCo diverged and was put back
+  int restarts;       // times MuJoCo diverged and was put back
+  char *unsupported;  // lines, all of them; NULL: none
   SnError err;
   SnCompare compare;
 } Report;
@@ -124,9 +126,17 @@ static int run(const Settings *s, Report *r) {
   SnOracle o = {0};
   mjModel *mj = sn_oracle_read_file(s->model, &r->err);
   if (!mj) return EXIT_ERROR;
+  int count = 0;
+  char *unsupported = sn_import_unsupported(mj, &count);
+  if (count) {
+    r->unsupported = unsupported;
+    mj_deleteModel(mj);
+    return EXIT_UNSUPPORTED;
+  }
+  free(unsupported);
   sn_oracle_tighten(mj);
   const SnCode code = sn_oracle_open(&o, mj, &r->err);
-  if (code != SN_OK) return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+  if (code != SN_OK) return EXIT_ERROR;
   sn_model_need_all(o.m);
   mjtNum *state = malloc(sizeof(mjtNum) * (size_t)mj_stateSize(o.mj, mjSTATE_INTEGRATION));
   if (!state) {
@@ -166,7 +176,7 @@ static void print_json(const Settings *s, const Report *r) {
   cJSON_AddNumberToObject(root, "steps", r->compare.steps);
   cJSON_AddNumberToObject(root, "loose_steps", r->compare.loose_steps);
   cJSON_AddNumberToObject(root, "restarts", r->restarts);
-  cJSON_AddItemToObject(root, "unsupported", lines(r->exit_code == EXIT_UNSUPPORTED ? r->err.text : ""));
+  cJSON_AddItemToObject(root, "unsupported", lines(r->unsupported ? r->unsupported : ""));
   if (r->exit_code == EXIT_ERROR) cJSON_AddStringToObject(root, "error", r->err.text);
   if (r->compare.note[0]) cJSON_AddStringToObject(root, "note", r->compare.note);
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
@@ -188,6 +198,7 @@ static void print_json(const Settings *s, const Report *r) {
 
 static void print_table(const Settings *s, const Report *r) {
   printf("%s: %s\n", s->model, r->verdict);
+  if (r->unsupported) printf("%s", r->unsupported);
   if (r->err.text[0]) printf("%s\n", r->err.text);
   if (!r->compare.steps) return;
   printf("%d steps, %d of them with contacts of polyhedra or cylinder edges", r->compare.steps, r->compare.loose_steps);
@@ -219,6 +230,7 @@ int main(int argc, char **argv) {
       "loaded.";
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL.xml", .doc = doc};
   argp_err_exit_status = EXIT_ERROR;
+  sn_mujoco_messages("sinew-check", EXIT_ERROR);
   Settings s = {.steps = 256};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
@@ -232,5 +244,6 @@ int main(int argc, char **argv) {
   else
     print_table(&s, &r);
   sn_compare_free(&r.compare);
+  free(r.unsupported);
   return r.exit_code;
 }

@@ -1,0 +1,58 @@
+// sinew-bench MODE: figures of speed, always as ratios taken in one run, because machines differ and drift.
+#include "clients/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clients/mujoco_log.h"
+
+static const struct {
+  const char *name, *text;
+  int (*run)(int argc, char **argv);
+} modes[] = {
+    {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
+};
+enum { MODES = sizeof modes / sizeof *modes };
+
+double sn_bench_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double sn_bench_median(double *x, int n) {
+  qsort(x, (size_t)n, sizeof *x, compare);
+  return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+static void print_help(FILE *out) {
+  fprintf(out, "Usage: sinew-bench MODE [OPTION...]\n\nModes (sinew-bench MODE --help says more):\n");
+  for (int i = 0; i < MODES; ++i) fprintf(out, "  %-10s %s\n", modes[i].name, modes[i].text);
+  fprintf(out, "\nExample: sinew-bench step --model arm.xml --json\n");
+}
+
+int main(int argc, char **argv) {
+  sn_mujoco_messages("sinew-bench", 3);
+  const char *mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "--help") == 0 || strcmp(mode, "-h") == 0) {
+    print_help(stdout);
+    return 0;
+  }
+  for (int i = 0; i < MODES; ++i) {
+    if (strcmp(mode, modes[i].name) != 0) continue;
+    char program[100];
+    snprintf(program, sizeof program, "sinew-bench %s", mode);
+    argv[1] = program;
+    return modes[i].run(argc - 1, argv + 1);
+  }
+  if (mode[0]) fprintf(stderr, "sinew-bench: no mode '%s'\n", mode);
+  print_help(stderr);
+  return 3;
+}
