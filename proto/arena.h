@@ -1,5 +1,5 @@
-// A budgeted arena for messages that arrive: protobuf-c has no limit on what it allocates while it unpacks, so it gets an
-// allocator that only moves a mark in one block and says no at its end. Freeing is resetting the mark.
+// A budgeted arena for messages that arrive: protobuf-c has no limit on what it allocates while it unpacks, so it gets
+// an allocator that only moves a mark in one block and says no at its end. Freeing is resetting the mark.
 #ifndef SINEW_PROTO_ARENA_H_
 #define SINEW_PROTO_ARENA_H_
 

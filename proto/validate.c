@@ -14,60 +14,62 @@ typedef struct Rule {
   size_t count;
 } Rule;
 
-#define REAL 1e10             // the engine's own bound on states (SN_MAXVAL)
-#define TIME 1e9              // [s], thirty years
+#define REAL 1e10  // the engine's own bound on states (SN_MAXVAL)
+#define TIME 1e9   // [s], thirty years
 #define ID 18446744073709551615.0
 #define NUMBERS SN_WIRE_NUMBERS
 
 static const Rule rules[] = {
-  {"Request", "id", 0, ID, 0},
-  {"HelloRequest", "protocol", SN_PROTOCOL, SN_PROTOCOL, 0},
-  {"HelloRequest", "client", 0, SN_WIRE_NAME, 0},
-  {"DescribeModelRequest", "model", 1, SN_WIRE_NAME, 0},
-  {"LoadModelRequest", "model", 1, SN_WIRE_NAME, 0},
-  {"UnloadModelRequest", "model", 1, SN_WIRE_NAME, 0},
-  {"DescribeTaskRequest", "task", 1, SN_WIRE_NAME, 0},
-  {"OpenRequest", "task", 1, SN_WIRE_NAME, 0},
-  {"OpenRequest", "seed", 0, ID, 0},
-  {"PlannerSettings", "horizon", 1, 100000, 0},
-  {"PlannerSettings", "candidates", 1, 1000000, 0},
-  {"PlannerSettings", "iterations", 0, 1000000, 0},
-  {"PlannerSettings", "knots", 1, 100000, 0},
-  {"PlannerSettings", "interpolation", 1, 32, 0},
-  {"PlannerSettings", "noise", 1, 32, 0},
-  {"PlannerSettings", "noise_scale", 0, 1000, 0},
-  {"PlannerSettings", "tail", 1, 32, 0},
-  {"PlannerSettings", "max_velocity", 0, REAL, 0},
-  {"SessionSettings", "latency", 0, 10, 0},
-  {"SessionSettings", "lease", 0.1, 86400, 0},
-  {"SessionSettings", "time_to_live", 0.001, 86400, 0},
-  {"State", "time", -TIME, TIME, 0},
-  {"State", "qpos", -REAL, REAL, NUMBERS},
-  {"State", "qvel", -REAL, REAL, NUMBERS},
-  {"State", "act", -REAL, REAL, NUMBERS},
-  {"State", "mocap", -REAL, REAL, NUMBERS},
-  {"PlanRequest", "session", 1, ID, 0},
-  {"PlanRequest", "deadline", 0, 3600, 0},
-  {"PlanRequest", "want_states", 0, 1, 0},
-  {"PlanRequest", "iterations", 1, 1000000, 0},
-  {"PlanRequest", "candidates", 1, 1000000, 0},
-  {"Controls", "time", -TIME, TIME, NUMBERS},
-  {"Controls", "ctrl", -REAL, REAL, NUMBERS},
-  {"EvaluateRequest", "session", 1, ID, 0},
-  {"EvaluateRequest", "ctrl", -REAL, REAL, NUMBERS},
-  {"EvaluateRequest", "want_states", 0, 1, 0},
-  {"GetConfigRequest", "session", 1, ID, 0},
-  {"SetConfigRequest", "session", 1, ID, 0},
-  {"TermSettings", "name", 1, SN_WIRE_NAME, 0},
-  {"TermSettings", "weight", 0, REAL, 0},
-  {"TermSettings", "terminal_weight", 0, REAL, 0},
-  {"TermSettings", "target", -REAL, REAL, 4096},
-  {"TermSettings", "own_target", 0, 1, 0},
-  {"ResetRequest", "session", 1, ID, 0},
-  {"ResetRequest", "seed", 0, ID, 0},
-  {"CloseRequest", "session", 1, ID, 0},
-  {"SetConfigRequest", "terms", 0, 0, 512},
-  {"StatisticsRequest", "session", 0, ID, 0},
+    {"Request", "id", 0, ID, 0},
+    {"HelloRequest", "protocol", SN_PROTOCOL, SN_PROTOCOL, 0},
+    {"HelloRequest", "client", 0, SN_WIRE_NAME, 0},
+    {"DescribeModelRequest", "model", 1, SN_WIRE_NAME, 0},
+    {"LoadModelRequest", "model", 1, SN_WIRE_NAME, 0},
+    {"UnloadModelRequest", "model", 1, SN_WIRE_NAME, 0},
+    {"DescribeTaskRequest", "task", 1, SN_WIRE_NAME, 0},
+    {"OpenRequest", "task", 1, SN_WIRE_NAME, 0},
+    {"OpenRequest", "seed", 0, ID, 0},
+    {"PlannerSettings", "planner", 1, 32, 0},
+    {"PlannerSettings", "horizon", 1, 100000, 0},
+    {"PlannerSettings", "candidates", 1, 1000000, 0},
+    {"PlannerSettings", "iterations", 0, 1000000, 0},
+    {"PlannerSettings", "knots", 1, 100000, 0},
+    {"PlannerSettings", "interpolation", 1, 32, 0},
+    {"PlannerSettings", "noise", 1, 32, 0},
+    {"PlannerSettings", "noise_scale", 0, 1000, 0},
+    {"PlannerSettings", "tail", 1, 32, 0},
+    {"PlannerSettings", "shift", 0, 100000, 0},
+    {"PlannerSettings", "max_velocity", 0, REAL, 0},
+    {"SessionSettings", "latency", 0, 10, 0},
+    {"SessionSettings", "lease", 0.1, 86400, 0},
+    {"SessionSettings", "time_to_live", 0.001, 86400, 0},
+    {"State", "time", -TIME, TIME, 0},
+    {"State", "qpos", -REAL, REAL, NUMBERS},
+    {"State", "qvel", -REAL, REAL, NUMBERS},
+    {"State", "act", -REAL, REAL, NUMBERS},
+    {"State", "mocap", -REAL, REAL, NUMBERS},
+    {"PlanRequest", "session", 1, ID, 0},
+    {"PlanRequest", "deadline", 0, 3600, 0},
+    {"PlanRequest", "want_states", 0, 1, 0},
+    {"PlanRequest", "iterations", 1, 1000000, 0},
+    {"PlanRequest", "candidates", 1, 1000000, 0},
+    {"Controls", "time", -TIME, TIME, NUMBERS},
+    {"Controls", "ctrl", -REAL, REAL, NUMBERS},
+    {"EvaluateRequest", "session", 1, ID, 0},
+    {"EvaluateRequest", "ctrl", -REAL, REAL, NUMBERS},
+    {"EvaluateRequest", "want_states", 0, 1, 0},
+    {"GetConfigRequest", "session", 1, ID, 0},
+    {"SetConfigRequest", "session", 1, ID, 0},
+    {"TermSettings", "name", 1, SN_WIRE_NAME, 0},
+    {"TermSettings", "weight", 0, REAL, 0},
+    {"TermSettings", "terminal_weight", 0, REAL, 0},
+    {"TermSettings", "target", -REAL, REAL, 4096},
+    {"TermSettings", "own_target", 0, 1, 0},
+    {"ResetRequest", "session", 1, ID, 0},
+    {"ResetRequest", "seed", 0, ID, 0},
+    {"CloseRequest", "session", 1, ID, 0},
+    {"SetConfigRequest", "terms", 0, 0, 512},
+    {"StatisticsRequest", "session", 0, ID, 0},
 };
 
 // Sub-messages without which their message means nothing.
@@ -117,8 +119,7 @@ static int check_string(const Rule *r, const char *s, SnWireError *err) {
     return refuse(err, "%s.%s has %zu bytes, allowed are %g to %g", r->message, r->field, n, r->min, r->max);
   for (size_t i = 0; i < n;) {
     int len = utf8_length((const unsigned char *)s + i);
-    if (len == 0)
-      return refuse(err, "%s.%s: byte %zu is no printable UTF-8 text", r->message, r->field, i);
+    if (len == 0) return refuse(err, "%s.%s: byte %zu is no printable UTF-8 text", r->message, r->field, i);
     i += (size_t)len;
   }
   return 0;
@@ -134,21 +135,31 @@ static int check_number(const Rule *r, double x, long index, SnWireError *err) {
 
 static int check_value(const Rule *r, const ProtobufCFieldDescriptor *f, const void *p, long index, SnWireError *err) {
   switch (f->type) {
-    case PROTOBUF_C_TYPE_DOUBLE: return check_number(r, *(const double *)p, index, err);
-    case PROTOBUF_C_TYPE_UINT32: return check_number(r, *(const uint32_t *)p, index, err);
-    case PROTOBUF_C_TYPE_UINT64: return check_number(r, (double)*(const uint64_t *)p, index, err);
-    case PROTOBUF_C_TYPE_BOOL: return check_number(r, *(const protobuf_c_boolean *)p != 0, index, err);
-    case PROTOBUF_C_TYPE_STRING: return check_string(r, *(char *const *)p, err);
-    case PROTOBUF_C_TYPE_MESSAGE: return sn_validate(*(const ProtobufCMessage *const *)p, err);
-    default: return refuse(err, "%s.%s is of a type that no request may have", r->message, r->field);
+    case PROTOBUF_C_TYPE_DOUBLE:
+      return check_number(r, *(const double *)p, index, err);
+    case PROTOBUF_C_TYPE_UINT32:
+      return check_number(r, *(const uint32_t *)p, index, err);
+    case PROTOBUF_C_TYPE_UINT64:
+      return check_number(r, (double)*(const uint64_t *)p, index, err);
+    case PROTOBUF_C_TYPE_BOOL:
+      return check_number(r, *(const protobuf_c_boolean *)p != 0, index, err);
+    case PROTOBUF_C_TYPE_STRING:
+      return check_string(r, *(char *const *)p, err);
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return sn_validate(*(const ProtobufCMessage *const *)p, err);
+    default:
+      return refuse(err, "%s.%s is of a type that no request may have", r->message, r->field);
   }
 }
 
 static int check_array(const Rule *r, const ProtobufCFieldDescriptor *f, const void *message, SnWireError *err) {
   size_t n = *(const size_t *)((const char *)message + f->quantifier_offset);
   const char *entries = *(char *const *)((const char *)message + f->offset);
-  size_t width = f->type == PROTOBUF_C_TYPE_UINT32 ? 4 : f->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean) : 8;
-  if (n > r->count) return refuse(err, "%s.%s has %zu entries, at most %zu are allowed", r->message, r->field, n, r->count);
+  size_t width = f->type == PROTOBUF_C_TYPE_UINT32 ? 4
+                 : f->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean)
+                                                   : 8;
+  if (n > r->count)
+    return refuse(err, "%s.%s has %zu entries, at most %zu are allowed", r->message, r->field, n, r->count);
   for (size_t i = 0; i < n; i++)
     if (check_value(r, f, entries + i * width, (long)i, err)) return -1;
   return 0;
@@ -174,7 +185,8 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err) {
     }
     const Rule *r = find_rule(d->short_name, f->name);
     if (!r) return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
-    if (f->label == PROTOBUF_C_LABEL_REPEATED ? check_array(r, f, message, err) : check_value(r, f, p, -1, err)) return -1;
+    if (f->label == PROTOBUF_C_LABEL_REPEATED ? check_array(r, f, message, err) : check_value(r, f, p, -1, err))
+      return -1;
   }
   return 0;
 }
@@ -195,7 +207,7 @@ int sn_validate_table(SnWireError *err) { return check_table(&sinew__v1__request
 
 // Twice the wire, for strings and alignment, and a fixed part for the structs of the messages themselves. Messages of
 // many tiny fields, which protobuf-c blows up to fifty times, do not fit: no valid request looks like that.
-size_t sn_arena_budget(size_t message_bytes) { return 2 * message_bytes + (256u << 10); }
+size_t sn_wire_arena_budget(size_t message_bytes) { return 2 * message_bytes + (256u << 10); }
 
 // The id of a message that could not be unpacked: field 1 is usually the first on the wire.
 static uint64_t salvage_id(const unsigned char *p, size_t n) {
@@ -208,9 +220,10 @@ static uint64_t salvage_id(const unsigned char *p, size_t n) {
   return 0;
 }
 
-const Sinew__V1__Request *sn_request_read(SnArena *arena, const void *bytes, size_t size, uint64_t *id, SnWireError *err) {
+const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
+                                          SnWireError *err) {
   *id = salvage_id(bytes, size);
-  sn_arena_reset(arena);
+  sn_wire_arena_reset(arena);
   if (size == 0 || size > SN_WIRE_MESSAGE) {
     refuse(err, "a message of %zu bytes; allowed are 1 to %d", size, SN_WIRE_MESSAGE);
     err->code = SINEW__V1__ERROR__CODE__MALFORMED;
@@ -218,8 +231,9 @@ const Sinew__V1__Request *sn_request_read(SnArena *arena, const void *bytes, siz
   }
   Sinew__V1__Request *request = sinew__v1__request__unpack(&arena->allocator, size, bytes);
   if (!request) {
-    refuse(err, arena->exhausted ? "the message of %zu bytes needs more memory than a valid one of its size"
-                                 : "the %zu bytes are no sinew.v1.Request",
+    refuse(err,
+           arena->exhausted ? "the message of %zu bytes needs more memory than a valid one of its size"
+                            : "the %zu bytes are no sinew.v1.Request",
            size);
     err->code = SINEW__V1__ERROR__CODE__MALFORMED;
     return NULL;

@@ -1,5 +1,5 @@
-// What may arrive: every field of every request has a row in a table of bounds. protobuf-c accepts NaN, bad UTF-8 and any
-// length; this is the gate behind which nobody has to ask again whether a number is finite or a name a name.
+// What may arrive: every field of every request has a row in a table of bounds. protobuf-c accepts NaN, bad UTF-8 and
+// any length; this is the gate behind which nobody has to ask again whether a number is finite or a name a name.
 //
 // Bounds that depend on a model (the length of qpos) are checked by the session that knows the model.
 #ifndef SINEW_PROTO_VALIDATE_H_
@@ -7,14 +7,14 @@
 
 #include <stdint.h>
 
-#include "proto/arena.h"
+#include "proto/wire_arena.h"
 #include "proto/sinew.pb-c.h"
 
 enum {
-  SN_PROTOCOL = 1,                 // version of the protocol
-  SN_WIRE_NAME = 200,              // bytes of a name of a model, task, client or choice
-  SN_WIRE_NUMBERS = 1 << 21,       // numbers in an array
-  SN_WIRE_MESSAGE = 16 << 20,      // bytes of a message, whatever the daemon is told
+  SN_PROTOCOL = 1,             // version of the protocol
+  SN_WIRE_NAME = 200,          // bytes of a name of a model, task, client or choice
+  SN_WIRE_NUMBERS = 1 << 21,   // numbers in an array
+  SN_WIRE_MESSAGE = 16 << 20,  // bytes of a message, whatever the daemon is told
 };
 
 // Why a message was refused.
@@ -30,10 +30,11 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err);
 // One frame from a client to a request: size, unpacking within the arena's budget, validation, a body that is known.
 // Returns NULL and err when it is none; the id is then in *id if it could be read, else 0. The request lives in the
 // arena, until its next reset.
-const Sinew__V1__Request *sn_request_read(SnArena *arena, const void *bytes, size_t size, uint64_t *id, SnWireError *err);
+const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
+                                          SnWireError *err);
 
 // Bytes of an arena that holds every valid message of at most `message_bytes`.
-size_t sn_arena_budget(size_t message_bytes);
+size_t sn_wire_arena_budget(size_t message_bytes);
 
 // True when every field that a request can carry has a row in the table; else names one that has none in err.
 // For the tests: a field added to the schema without bounds must not pass.

@@ -1,0 +1,162 @@
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "daemon/endpoint.h"
+
+static const SnConfigInfo table[] = {
+#define SN_CONFIG_TEXT(name, value, doc) \
+  {#name, SN_CONFIG_IS_TEXT, 0, 0, SN_CONFIG_TEXT_SIZE - 1, value, "", doc, offsetof(SnConfig, name)},
+#define SN_CONFIG_LIST(name, doc) \
+  {#name, SN_CONFIG_IS_LIST, 0, 0, SN_CONFIG_LIST_SIZE, "", "", doc, offsetof(SnConfig, name)},
+#define SN_CONFIG_INT(name, value, lo, hi, unit, doc) \
+  {#name, SN_CONFIG_IS_INT, value, lo, hi, NULL, unit, doc, offsetof(SnConfig, name)},
+#define SN_CONFIG_REAL(name, value, lo, hi, unit, doc) \
+  {#name, SN_CONFIG_IS_REAL, value, lo, hi, NULL, unit, doc, offsetof(SnConfig, name)},
+#define SN_CONFIG_CHOICE(name, value, choices, doc) \
+  {#name, SN_CONFIG_IS_CHOICE, value, 0, 0, choices, "", doc, offsetof(SnConfig, name)},
+#include "daemon/settings.inc"
+#undef SN_CONFIG_TEXT
+#undef SN_CONFIG_LIST
+#undef SN_CONFIG_INT
+#undef SN_CONFIG_REAL
+#undef SN_CONFIG_CHOICE
+};
+
+int sn_config_count(void) { return (int)(sizeof table / sizeof *table); }
+
+const SnConfigInfo *sn_config_info(int i) { return &table[i]; }
+
+void sn_config_default(SnConfig *config) {
+  memset(config, 0, sizeof *config);
+  for (int i = 0; i < sn_config_count(); i++) {
+    const SnConfigInfo *row = &table[i];
+    char *p = (char *)config + row->offset;
+    if (row->type == SN_CONFIG_IS_TEXT) snprintf(p, SN_CONFIG_TEXT_SIZE, "%s", row->text);
+    if (row->type == SN_CONFIG_IS_INT || row->type == SN_CONFIG_IS_CHOICE) *(int *)(void *)p = (int)row->value;
+    if (row->type == SN_CONFIG_IS_REAL) *(double *)(void *)p = row->value;
+  }
+}
+
+static SnCode set_number(const SnConfigInfo *row, void *p, const char *value, SnError *err) {
+  char *end;
+  errno = 0;
+  double x = strtod(value, &end);
+  bool whole = row->type == SN_CONFIG_IS_REAL || (x == (double)(long)x);
+  if (end == value || *end || errno || !(x >= row->lo && x <= row->hi) || !whole)
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is a%s number from %g to %g%s%s", row->name, value,
+                   row->type == SN_CONFIG_IS_INT ? " whole" : "", row->lo, row->hi, *row->unit ? " " : "", row->unit);
+  if (row->type == SN_CONFIG_IS_REAL)
+    *(double *)p = x;
+  else
+    *(int *)p = (int)x;
+  return SN_OK;
+}
+
+static SnCode set_choice(const SnConfigInfo *row, int *p, const char *value, SnError *err) {
+  size_t n = strlen(value);
+  const char *name = row->text;
+  for (int i = 0; *name; i++) {
+    size_t len = strcspn(name, "|");
+    if (len == n && !memcmp(name, value, n)) {
+      *p = i;
+      return SN_OK;
+    }
+    name += len + (name[len] == '|');
+  }
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is one of %s", row->name, value, row->text);
+}
+
+static SnCode set_text(const SnConfigInfo *row, char *p, const char *value, SnError *err) {
+  if (strlen(value) >= SN_CONFIG_TEXT_SIZE)
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s has %zu bytes; at most %d are allowed", row->name, strlen(value),
+                   SN_CONFIG_TEXT_SIZE - 1);
+  const char *home = getenv("HOME");
+  int n = value[0] == '~' && value[1] == '/' && home ? snprintf(p, SN_CONFIG_TEXT_SIZE, "%s%s", home, value + 1)
+                                                     : snprintf(p, SN_CONFIG_TEXT_SIZE, "%s", value);
+  if (n >= SN_CONFIG_TEXT_SIZE) return sn_fail(err, SN_ERR_ARGUMENT, "%s is too long with the home folder", row->name);
+  return SN_OK;
+}
+
+SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnError *err) {
+  for (int i = 0; i < sn_config_count(); i++) {
+    const SnConfigInfo *row = &table[i];
+    if (strcmp(row->name, name)) continue;
+    void *p = (char *)config + row->offset;
+    if (row->type == SN_CONFIG_IS_CHOICE) return set_choice(row, p, value, err);
+    if (row->type == SN_CONFIG_IS_TEXT) return set_text(row, p, value, err);
+    if (row->type != SN_CONFIG_IS_LIST) return set_number(row, p, value, err);
+    SnConfigList *list = p;
+    if (list->n == SN_CONFIG_LIST_SIZE)
+      return sn_fail(err, SN_ERR_ARGUMENT, "%s has more than %d entries", name, SN_CONFIG_LIST_SIZE);
+    SnCode code = set_text(row, list->item[list->n], value, err);
+    list->n += code == SN_OK;
+    return code;
+  }
+  char known[1500] = "";
+  for (int i = 0, n = 0; i < sn_config_count(); i++)
+    n += snprintf(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "", table[i].name);
+  return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%s'; known are %s", name, known);
+}
+
+// Appends to a list of folders if the folder exists.
+static void add_folder(SnConfigList *list, const char *format, const char *root) {
+  char path[SN_CONFIG_TEXT_SIZE];
+  if (!root || list->n == SN_CONFIG_LIST_SIZE) return;
+  if (snprintf(path, sizeof path, format, root) >= (int)sizeof path || access(path, R_OK | X_OK) != 0) return;
+  memcpy(list->item[list->n++], path, sizeof path);
+}
+
+// The user's cache folder of sinew into path.
+static bool cache_folder(char *path, size_t size) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = -1;
+  if (cache && *cache)
+    n = snprintf(path, size, "%s/sinew", cache);
+  else if (home && *home)
+    n = snprintf(path, size, "%s/.cache/sinew", home);
+  return n > 0 && (size_t)n < size;
+}
+
+SnCode sn_config_complete(SnConfig *config, SnError *err) {
+  char self[SN_CONFIG_TEXT_SIZE], cache[SN_CONFIG_TEXT_SIZE - 64], folder[SN_CONFIG_TEXT_SIZE - 64];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 64);
+  if (n < 0 || n == (ssize_t)sizeof self - 64) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
+  self[n] = '\0';
+  *strrchr(self, '/') = '\0';
+
+  bool has_cache = cache_folder(cache, sizeof cache);
+  if (!*config->importer) snprintf(config->importer, sizeof config->importer, "%.440s/sinew-import", self);
+  if (!*config->cache) {
+    if (!has_cache)
+      return sn_fail(err, SN_ERR_ARGUMENT,
+                     "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
+    snprintf(config->cache, sizeof config->cache, "%s/models", cache);
+  }
+  if (config->models.n == 0) {
+    add_folder(&config->models, "%s/../share/sinew/models", self);
+    if (has_cache) add_folder(&config->models, "%s/myosuite-2.12.2", cache);
+  }
+  if (config->tasks.n == 0) add_folder(&config->tasks, "%s/../share/sinew/tasks", self);
+
+  bool default_telemetry = !*config->telemetry;
+  if (!*config->endpoint || default_telemetry) {
+    SnCode code = sn_runtime_folder(folder, sizeof folder, err);
+    if (code != SN_OK) return code;
+  }
+  if (!*config->endpoint) snprintf(config->endpoint, sizeof config->endpoint, "ipc://%s/sinewd.sock", folder);
+  if (default_telemetry) {
+    if (strncmp(config->endpoint, "ipc://", 6) == 0)
+      snprintf(config->telemetry, sizeof config->telemetry, "%.490s.telemetry", config->endpoint);
+    else
+      snprintf(config->telemetry, sizeof config->telemetry, "ipc://%s/telemetry.sock", folder);
+  }
+  if (!strcmp(config->telemetry, "none")) *config->telemetry = '\0';
+  return SN_OK;
+}

@@ -1,0 +1,159 @@
+// The event loop: one thread that owns the sockets, reads requests, sends replies and keeps time. It never plans, never
+// loads and never waits for those who do.
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "daemon/clock.h"
+#include "daemon/daemon.h"
+#include "daemon/pack.h"
+#include "daemon/sockets.h"
+
+// Requests read in a row before replies get their turn, and the time between looks at leases, watchdog and full
+// pipes, in milliseconds.
+enum { READ_BURST = 64, TICK_MS = 50, RETRY_MS = 2 };
+
+typedef struct Loop {
+  SnDaemon *d;
+  SnSockets sockets;
+  int signals;  // signalfd
+  double published, notified;
+} Loop;
+
+// Reads and drops the rest of a message of several frames.
+static bool drop_rest(void *socket, zmq_msg_t *frame) {
+  bool more = zmq_msg_more(frame);
+  for (bool next = more; next;) {
+    if (zmq_msg_recv(frame, socket, ZMQ_DONTWAIT) < 0) break;
+    next = zmq_msg_more(frame);
+  }
+  return more;
+}
+
+// Reads one request: the routing id of the client, then exactly one frame. False when there is none.
+static bool read_request(Loop *loop) {
+  SnDaemon *d = loop->d;
+  SnRoute route = {0};
+  void *router = loop->sockets.router;
+  int n = zmq_recv(router, route.identity, sizeof route.identity, ZMQ_DONTWAIT);
+  if (n < 0) return false;
+  route.size = (uint8_t)n;
+  route.arrived = sn_clock_now();
+
+  zmq_msg_t frame;
+  zmq_msg_init(&frame);
+  if (zmq_msg_recv(&frame, router, ZMQ_DONTWAIT) >= 0) {
+    if (!zmq_msg_more(&frame)) {
+      sn_handle_frame(d, &route, zmq_msg_data(&frame), zmq_msg_size(&frame));
+    } else {
+      drop_rest(router, &frame);
+      d->requests++;
+      d->malformed++;
+      sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__MALFORMED,
+                      "a message of several frames; a request is one frame, from a DEALER socket");
+    }
+  }
+  zmq_msg_close(&frame);
+  return true;
+}
+
+static void send_replies(Loop *loop) {
+  for (SnParcel *p = sn_outbox_take(&loop->d->outbox), *next; p; p = next) {
+    next = p->next;
+    loop->d->errors += p->is_error;
+    sn_sockets_send(&loop->sockets, p);
+  }
+}
+
+static void publish(Loop *loop) {
+  SnDaemon *d = loop->d;
+  SnScratch scratch = {0};
+  Sinew__V1__Telemetry out = SINEW__V1__TELEMETRY__INIT;
+  out.time = sn_clock_now() - d->started;
+  out.statistics = sn_pack_statistics(d, &scratch, NULL);
+  size_t size = sinew__v1__telemetry__get_packed_size(&out);
+  unsigned char *bytes = sn_scratch(&scratch, size);
+  if (bytes) sn_sockets_publish(&loop->sockets, bytes, sinew__v1__telemetry__pack(&out, bytes));
+  sn_scratch_free(&scratch);
+}
+
+// What time brings: leases, telemetry, the watchdog, which is fed only while the planner lives.
+static void tick(Loop *loop) {
+  SnDaemon *d = loop->d;
+  double now = sn_clock_now();
+  sn_close_expired(d);
+  if (now - loop->published >= 1) {
+    publish(loop);
+    loop->published = now;
+  }
+  if (d->notify.interval > 0 && now - loop->notified >= d->notify.interval &&
+      now - atomic_load(&d->scheduler.alive) < d->config.stall) {
+    sn_notify_send(&d->notify, "WATCHDOG=1");
+    loop->notified = now;
+  }
+}
+
+static void serve(Loop *loop) {
+  SnDaemon *d = loop->d;
+  SnSockets *s = &loop->sockets;
+  double ticked = 0;
+  bool full = false;
+  while (!d->stopping) {
+    zmq_pollitem_t items[] = {{s->router, 0, ZMQ_POLLIN, 0},
+                              {NULL, d->outbox.wake, ZMQ_POLLIN, 0},
+                              {NULL, loop->signals, ZMQ_POLLIN, 0},
+                              {s->monitor, 0, ZMQ_POLLIN, 0},
+                              {s->telemetry, 0, ZMQ_POLLIN, 0}};
+    if (zmq_poll(items, s->telemetry ? 5 : 4, full ? RETRY_MS : TICK_MS) < 0 && errno != EINTR) break;
+    if (items[2].revents) d->stopping = true;
+    if (items[3].revents) sn_sockets_watch(s);
+    if (items[4].revents) sn_sockets_subscriptions(s);
+    for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
+    send_replies(loop);
+    full = sn_sockets_retry(s);
+    if (sn_clock_now() - ticked >= 1e-3 * TICK_MS) {
+      tick(loop);
+      ticked = sn_clock_now();
+    }
+  }
+}
+
+// Ends the running slice, answers all that waits, then closes.
+static void drain(Loop *loop) {
+  SnDaemon *d = loop->d;
+  sn_log_event(&d->log, SN_LOG_INFO, "stopping");
+  sn_notify_send(&d->notify, "STOPPING=1");
+  sn_loader_stop(&d->loader);
+  sn_scheduler_stop(&d->scheduler);
+  for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
+  send_replies(loop);
+  sn_sockets_retry(&loop->sockets);
+}
+
+static int open_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+SnCode sn_event_loop(SnDaemon *d, SnError *err) {
+  Loop loop = {.d = d, .signals = open_signals()};
+  SnCode code = loop.signals < 0 ? sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals")
+                                 : sn_sockets_open(&loop.sockets, &d->config, &d->log, err);
+  if (code == SN_OK) {
+    sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
+                 *d->config.tcp ? " and " : "", d->config.tcp);
+    sn_notify_send(&d->notify, "READY=1");
+    serve(&loop);
+    drain(&loop);
+    sn_log_event(&d->log, SN_LOG_INFO, "stopped");
+  }
+  sn_sockets_close(&loop.sockets, 0.5);
+  if (loop.signals >= 0) close(loop.signals);
+  return code;
+}

@@ -1,0 +1,21 @@
+// A request on its way to another thread: where its answer goes, and the request itself, owned.
+#ifndef SINEW_DAEMON_JOB_H_
+#define SINEW_DAEMON_JOB_H_
+
+#include "daemon/outbox.h"
+
+typedef struct SnSession SnSession;
+
+typedef struct SnJob {
+  SnRoute route;
+  SnSession *session;           // that it is for, or NULL
+  double due;                   // when its answer is wanted, on sn_clock_now(); INFINITY: any time
+  Sinew__V1__Request *request;  // validated
+  struct SnJob *next;
+} SnJob;
+
+// A job from the bytes of a request that has been validated. NULL when out of memory.
+SnJob *sn_job_create(const SnRoute *route, const void *bytes, size_t size);
+void sn_job_free(SnJob *job);
+
+#endif

@@ -1,0 +1,152 @@
+// sinewd: reads its configuration, starts its threads, serves until it is told to stop.
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/clock.h"
+#include "daemon/daemon.h"
+
+enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000, FILES_WANTED = 65536 };
+
+// What the command line says; applied after the configuration file.
+typedef struct CommandLine {
+  const char *file;  // --config
+  const char *name[256], *value[256];
+  int n;
+} CommandLine;
+
+static error_t parse(int key, char *value, struct argp_state *state) {
+  CommandLine *line = state->input;
+  if (key == 'c') {
+    line->file = value;
+    return 0;
+  }
+  if (key == ARGP_KEY_ARG) argp_error(state, "'%s' is no option", value);
+  if (key < FIRST_OPTION || key >= FIRST_OPTION + sn_config_count()) return ARGP_ERR_UNKNOWN;
+  if (line->n == 256) argp_error(state, "too many options");
+  line->name[line->n] = sn_config_info(key - FIRST_OPTION)->name;
+  line->value[line->n++] = value;
+  return 0;
+}
+
+// --help, from the table of settings.
+static void make_options(struct argp_option *options, char names[][32], char docs[][256]) {
+  options[0] =
+      (struct argp_option){.name = "config",
+                           .key = 'c',
+                           .arg = "FILE",
+                           .doc = "YAML file with the settings below; what the command line says comes on top"};
+  for (int i = 0; i < sn_config_count(); i++) {
+    const SnConfigInfo *row = sn_config_info(i);
+    snprintf(names[i], 32, "%s", row->name);
+    for (char *p = names[i]; *p; p++)
+      if (*p == '_') *p = '-';
+    if (row->type == SN_CONFIG_IS_INT || row->type == SN_CONFIG_IS_REAL)
+      snprintf(docs[i], 256, "%s [%g to %g%s%s; %g]", row->doc, row->lo, row->hi, *row->unit ? " " : "", row->unit,
+               row->value);
+    else if (row->type == SN_CONFIG_IS_CHOICE)
+      snprintf(docs[i], 256, "%s: %s", row->doc, row->text);
+    else
+      snprintf(docs[i], 256, "%s", row->doc);
+    options[i + 1] = (struct argp_option){.name = names[i], .key = FIRST_OPTION + i, .arg = "VALUE", .doc = docs[i]};
+  }
+}
+
+static SnCode configure(SnConfig *config, const CommandLine *line, SnError *err) {
+  sn_config_default(config);
+  SnCode code = line->file ? sn_config_load(config, line->file, err) : SN_OK;
+  // A list on the command line takes the place of the file's.
+  bool fresh[OPTIONS_MAX] = {false};
+  for (int i = 0; code == SN_OK && i < line->n; i++) {
+    for (int k = 0; k < sn_config_count(); k++) {
+      const SnConfigInfo *row = sn_config_info(k);
+      if (row->type != SN_CONFIG_IS_LIST || strcmp(row->name, line->name[i]) || fresh[k]) continue;
+      ((SnConfigList *)(void *)((char *)config + row->offset))->n = 0;
+      fresh[k] = true;
+    }
+    code = sn_config_set(config, line->name[i], line->value[i], err);
+  }
+  return code == SN_OK ? sn_config_complete(config, err) : code;
+}
+
+// Connections are files: with too few of them the socket library ends the process.
+static void raise_file_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  rlim_t wanted = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Signals that stop the daemon go to the event loop's descriptor alone; a client that is gone is no reason to end.
+static void block_signals(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+static SnCode start(SnDaemon *d, SnError *err) {
+  d->started = sn_clock_now();
+  sn_metrics_init(&d->metrics);
+  sn_notify_open(&d->notify);
+  if (!sn_outbox_init(&d->outbox) || !sn_sessions_init(&d->sessions, d->config.sessions) ||
+      !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
+    return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  SnCode code = sn_models_init(&d->models, &d->config, err);
+  if (code == SN_OK)
+    code = sn_scheduler_start(&d->scheduler, &d->config, &d->log, &d->outbox, &d->models, &d->metrics, err);
+  if (code == SN_OK)
+    code = sn_loader_start(&d->loader, &d->config, &d->log, &d->outbox, &d->models, &d->sessions, &d->scheduler, err);
+  return code;
+}
+
+// Also of a daemon that has started only in part.
+static void stop(SnDaemon *d) {
+  sn_loader_stop(&d->loader);
+  sn_scheduler_stop(&d->scheduler);
+  sn_models_free(&d->models);
+  sn_wire_arena_free(&d->arena);
+  sn_sessions_free(&d->sessions);
+  sn_outbox_free(&d->outbox);
+  sn_metrics_free(&d->metrics);
+  sn_notify_close(&d->notify);
+}
+
+int main(int argc, char **argv) {
+  static struct argp_option options[OPTIONS_MAX + 2];
+  static char names[OPTIONS_MAX][32], docs[OPTIONS_MAX][256];
+  static CommandLine line;
+  static SnDaemon d;  // too large for the stack
+  static const struct argp argp = {
+      .options = options,
+      .parser = parse,
+      .doc =
+          "sinewd plans for musculoskeletal robots: controllers send states over ZeroMQ and get plans back.\v"
+          "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
+          "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
+          "SIGTERM and SIGINT end it after the running plans have been answered. Exit status: 0, 1 on failure."};
+  argp_program_version = "sinewd " SN_VERSION;
+  make_options(options, names, docs);
+  argp_parse(&argp, argc, argv, 0, NULL, &line);
+
+  SnError err = {0};
+  d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO};
+  SnCode code = configure(&d.config, &line, &err);
+  d.log.level = (SnLogLevel)d.config.log;
+  raise_file_limit();
+  block_signals();
+  bool started = code == SN_OK;
+  if (started) code = start(&d, &err);
+  if (code == SN_OK) code = sn_event_loop(&d, &err);
+  if (code != SN_OK) sn_log_event(&d.log, SN_LOG_ERROR, "failed: %s", err.text);
+  if (started) stop(&d);
+  return code == SN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

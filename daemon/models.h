@@ -1,0 +1,46 @@
+// Loaded models, shared by sessions: each is loaded once, whoever asks, and stays until it is unloaded or pushed out.
+#ifndef SINEW_DAEMON_MODELS_H_
+#define SINEW_DAEMON_MODELS_H_
+
+#include <pthread.h>
+
+#include "daemon/config.h"
+#include "daemon/model_cache.h"
+#include "physics/model.h"
+
+typedef struct SnLoadedModel {
+  char *name;      // in the repository
+  SnModel *model;  // read-only; NULL while it is being loaded
+  bool loading;
+  int users;  // who acquired it and has not released it
+  struct SnLoadedModel *next;
+} SnLoadedModel;
+
+typedef struct SnModels {
+  const SnConfig *config;
+  SnModelCache *cache;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  SnLoadedModel *first;
+  int count;
+} SnModels;
+
+SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err);
+
+// No model may be in use.
+void sn_models_free(SnModels *models);
+
+// The model of that name, loaded if need be; waits while another thread loads it. Release it after use. When the limit
+// of loaded models is reached, one that nobody uses makes room. NULL and err on failure. Any thread, except those
+// that must not wait.
+SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err);
+void sn_models_release(SnModels *models, SnLoadedModel *model);
+
+// Forgets a model that nobody uses. SN_ERR_NOT_FOUND when it is not loaded, SN_ERR_STATE when it is in use.
+SnCode sn_models_unload(SnModels *models, const char *name, SnError *err);
+
+// Loaded models and, of one of them, its users (-1: not loaded).
+int sn_models_count(SnModels *models);
+int sn_models_users(SnModels *models, const char *name);
+
+#endif

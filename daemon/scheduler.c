@@ -1,0 +1,214 @@
+#include "daemon/scheduler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/clock.h"
+#include "daemon/serve.h"
+
+// The thread says that it is alive at least this often, in seconds.
+#define HEARTBEAT 0.25
+
+static double clock_now(void *context) {
+  (void)context;
+  return sn_clock_now();
+}
+
+SnClock sn_scheduler_clock(void) { return (SnClock){clock_now, NULL}; }
+
+// Takes over sessions that were opened, and marks those that are to go. This comes before the queue is drained: what
+// was sent to a session before it was closed is then in the queue at the latest.
+static void update_sessions(SnScheduler *s) {
+  pthread_mutex_lock(&s->mutex);
+  while (s->arriving) {
+    SnSession *session = s->arriving;
+    s->arriving = session->next;
+    session->next = s->sessions;
+    s->sessions = session;
+  }
+  pthread_mutex_unlock(&s->mutex);
+  for (SnSession *p = s->sessions; p; p = p->next) p->leaving = atomic_load(&p->closing);
+}
+
+static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, const char *text) {
+  if (job) sn_outbox_error(s->outbox, &job->route, code, "%s", text);
+  sn_job_free(job);
+}
+
+// Answers what is left of a session that goes.
+static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code code, const char *text) {
+  if (session->active) sn_serve_finish(s, session);
+  refuse(s, sn_mailbox_take(&session->states), code, text);
+  refuse(s, session->waiting, code, text);
+  session->waiting = NULL;
+  for (SnJob *job = session->evaluations, *next; job; job = next) {
+    next = job->next;
+    refuse(s, job, code, text);
+  }
+  session->evaluations = NULL;
+  sn_session_free(session, s->models);
+}
+
+static void free_leaving(SnScheduler *s) {
+  for (SnSession **link = &s->sessions; *link;) {
+    SnSession *session = *link;
+    if (!session->leaving) {
+      link = &session->next;
+      continue;
+    }
+    *link = session->next;
+    leave(s, session, SINEW__V1__ERROR__CODE__NOT_FOUND, "the session was closed");
+  }
+}
+
+static void run_command(SnScheduler *s, SnJob *job) {
+  SnSession *session = job->session;
+  if (job->request->body_case != SINEW__V1__REQUEST__BODY_EVALUATE) {
+    sn_serve_command(s, job);
+    return;
+  }
+  job->next = NULL;
+  *session->last_evaluation = job;
+  session->last_evaluation = &job->next;
+}
+
+// Fetches the newest state of each session; the one that it replaces is answered.
+static void fetch_states(SnScheduler *s) {
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    SnJob *newest = sn_mailbox_take(&p->states);
+    if (!newest) continue;
+    if (p->waiting) sn_serve_replaced(s, p, p->waiting);
+    p->waiting = newest;
+    if (p->active) {
+      double allowed = newest->route.arrived + 0.5 * (newest->due - newest->route.arrived);
+      if (allowed < p->active_due) p->active_due = allowed;
+    }
+  }
+}
+
+// What a session would do with the next slice, and how urgent that is.
+static double urgency(const SnSession *p) {
+  double key = INFINITY;
+  if (p->active) return p->active_due + p->served;
+  if (p->waiting) key = p->waiting->due;
+  if (p->evaluations && p->evaluations->due < key) key = p->evaluations->due;
+  return key;
+}
+
+// Those without a deadline take turns.
+static bool comes_before(const SnSession *a, const SnSession *b) {
+  double x = urgency(a), y = urgency(b);
+  return x < y || (x == y && a->served < b->served);
+}
+
+static SnSession *choose(const SnScheduler *s) {
+  SnSession *best = NULL;
+  for (SnSession *p = s->sessions; p; p = p->next)
+    if ((p->active || p->waiting || p->evaluations) && (!best || comes_before(p, best))) best = p;
+  return best;
+}
+
+static void work(SnScheduler *s, SnSession *p) {
+  double now = sn_clock_now();
+  if (!p->active && p->evaluations && (!p->waiting || p->evaluations->due < p->waiting->due)) {
+    SnJob *job = p->evaluations;
+    p->evaluations = job->next;
+    if (!p->evaluations) p->last_evaluation = &p->evaluations;
+    sn_serve_evaluation(s, job);
+    return;
+  }
+  if (!p->active && !sn_serve_begin(s, p)) return;
+  bool ready = sn_planner_slice(p->planner, fmin(now + s->config->slice, p->active_due));
+  double after = sn_clock_now();
+  p->served += after - now;
+  if (ready || after >= p->active_due) sn_serve_finish(s, p);
+}
+
+static void *scheduler_main(void *argument) {
+  SnScheduler *s = argument;
+  SnSession *turn = NULL;
+  while (!atomic_load(&s->stopping)) {
+    double now = sn_clock_now();
+    atomic_store(&s->alive, now);
+    update_sessions(s);
+    SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
+    for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
+    free_leaving(s);
+    fetch_states(s);
+    turn = choose(s);
+    if (turn) work(s, turn);
+  }
+
+  update_sessions(s);
+  for (SnJob *job; (job = sn_queue_take(&s->commands, 0));)
+    refuse(s, job, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  while (s->sessions) {
+    SnSession *session = s->sessions;
+    s->sessions = session->next;
+    leave(s, session, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  }
+  return NULL;
+}
+
+SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *log, SnOutbox *outbox, SnModels *models,
+                          SnMetrics *metrics, SnError *err) {
+  s->config = config;
+  s->log = log;
+  s->outbox = outbox;
+  s->models = models;
+  s->metrics = metrics;
+  s->arriving = s->sessions = NULL;
+  atomic_store(&s->alive, sn_clock_now());
+  atomic_store(&s->stopping, false);
+  pthread_mutex_init(&s->mutex, NULL);
+  if (!sn_queue_init(&s->commands, config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int threads = config->threads > 0 ? config->threads : cores > 0 ? (int)cores : 1;
+  s->pool = sn_pool_create(threads < SN_MAX_THREADS ? threads : SN_MAX_THREADS, err);
+  if (!s->pool) return err->code;
+  s->backend = sn_backend_cpu(s->pool, err);
+  if (!s->backend) return err->code;
+  if (pthread_create(&s->thread, NULL, scheduler_main, s) != 0)
+    return sn_fail(err, SN_ERR_LIMIT, "cannot start the planner thread");
+  s->running = true;
+  return SN_OK;
+}
+
+void sn_scheduler_add(SnScheduler *s, SnSession *session) {
+  pthread_mutex_lock(&s->mutex);
+  session->next = s->arriving;
+  s->arriving = session;
+  pthread_mutex_unlock(&s->mutex);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_state(SnScheduler *s, SnJob *job) {
+  SnSession *session = job->session;
+  SnJob *replaced = sn_mailbox_put(&session->states, job);
+  if (replaced) sn_serve_replaced(s, session, replaced);
+  sn_queue_poke(&s->commands);
+}
+
+bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_put(&s->commands, job); }
+
+void sn_scheduler_close(SnScheduler *s, SnSession *session) {
+  atomic_store(&session->closing, true);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_stop(SnScheduler *s) {
+  if (s->running) {
+    atomic_store(&s->stopping, true);
+    sn_queue_close(&s->commands);
+    pthread_join(s->thread, NULL);
+    pthread_mutex_destroy(&s->mutex);
+    sn_queue_free(&s->commands);
+  }
+  s->running = false;
+  sn_backend_free(s->backend);
+  sn_pool_free(s->pool);
+  s->backend = NULL;
+  s->pool = NULL;
+}

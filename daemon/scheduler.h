@@ -1,0 +1,53 @@
+// The planner thread of a device: it owns the planners and decides whose turn it is.
+//
+// Every session has at most one plan in the making. The next slice (at most one iteration, at most config->slice
+// seconds) goes to the one whose deadline plus the time it has already been served is nearest: earliest deadline first,
+// where several with the same deadline share. A newer state ends a plan in the making early, at the latest when half of
+// its own time has gone.
+#ifndef SINEW_DAEMON_SCHEDULER_H_
+#define SINEW_DAEMON_SCHEDULER_H_
+
+#include "daemon/log.h"
+#include "daemon/queue.h"
+#include "daemon/session.h"
+
+typedef struct SnScheduler {
+  const SnConfig *config;
+  const SnLog *log;
+  SnOutbox *outbox;
+  SnModels *models;
+  SnMetrics *metrics;  // of the whole daemon
+  SnBackend *backend;
+  SnPool *pool;
+
+  SnQueue commands;      // SnJob of anything but plans; a poke announces a state, a session or the end
+  _Atomic double alive;  // when the thread last came round, on sn_clock_now()
+  atomic_bool stopping;
+  pthread_mutex_t mutex;  // of arriving
+  SnSession *arriving;    // opened, not yet taken over
+  SnSession *sessions;    // the thread's
+  pthread_t thread;
+  bool running;
+} SnScheduler;
+
+// Starts the pool and the thread. err on failure.
+SnCode sn_scheduler_start(SnScheduler *scheduler, const SnConfig *config, const SnLog *log, SnOutbox *outbox,
+                          SnModels *models, SnMetrics *metrics, SnError *err);
+
+// Takes a session over. Any thread.
+void sn_scheduler_add(SnScheduler *scheduler, SnSession *session);
+
+// Hands a plan request over; the one that it replaces is answered. The event loop's.
+void sn_scheduler_state(SnScheduler *scheduler, SnJob *job);
+
+// Hands a command over; false when the queue is full, and the caller keeps the job. The event loop's.
+bool sn_scheduler_command(SnScheduler *scheduler, SnJob *job);
+
+// The session will be freed by the planner thread: the event loop, which has removed it from its table, must not touch
+// it any more.
+void sn_scheduler_close(SnScheduler *scheduler, SnSession *session);
+
+// Ends the running slice, answers what waits, frees the sessions, joins the thread. A second call does nothing.
+void sn_scheduler_stop(SnScheduler *scheduler);
+
+#endif

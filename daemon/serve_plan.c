@@ -1,0 +1,234 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/clock.h"
+#include "daemon/pack.h"
+#include "daemon/serve.h"
+
+// Time kept back from a deadline for making the reply, as a part of the time allowed and at most in seconds.
+#define REPLY_PART 0.05
+#define REPLY_TIME 0.0005
+
+// Numbers of the wire as the engine's. NULL for none, or when out of memory (then `failed`).
+static sn_real *to_reals(SnScratch *scratch, const double *x, size_t n) {
+  sn_real *out = n ? sn_scratch(scratch, n * sizeof *out) : NULL;
+  for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
+  return out;
+}
+
+// Mocap poses of a state, apart.
+static void split_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
+  size_t n = state->n_mocap / 7;
+  sn_real *p = n ? sn_scratch(scratch, 3 * n * sizeof *p) : NULL,
+          *q = n ? sn_scratch(scratch, 4 * n * sizeof *q) : NULL;
+  for (size_t i = 0; p && q && i < n; i++) {
+    for (size_t k = 0; k < 3; k++) p[3 * i + k] = (sn_real)state->mocap[7 * i + k];
+    for (size_t k = 0; k < 4; k++) q[4 * i + k] = (sn_real)state->mocap[7 * i + 3 + k];
+  }
+  *pos = p;
+  *quat = q;
+}
+
+static double planner_deadline(const SnJob *job) {
+  return job->due - fmin(REPLY_TIME, REPLY_PART * (job->due - job->route.arrived));
+}
+
+bool sn_serve_begin(SnScheduler *s, SnSession *session) {
+  SnJob *job = session->waiting;
+  session->waiting = NULL;
+  const Sinew__V1__PlanRequest *in = job->request->plan;
+  SnScratch scratch = {0};
+  SnApplied applied = {0};
+  SnPlanRequest request = sn_default_plan_request();
+  request.time = in->state->time;
+  request.qpos = to_reals(&scratch, in->state->qpos, in->state->n_qpos);
+  request.qvel = to_reals(&scratch, in->state->qvel, in->state->n_qvel);
+  request.act = to_reals(&scratch, in->state->act, in->state->n_act);
+  split_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
+  if (in->applied && in->applied->n_time > 0) {
+    applied.n = (int)in->applied->n_time;
+    applied.time = in->applied->time;
+    applied.ctrl = to_reals(&scratch, in->applied->ctrl, in->applied->n_ctrl);
+    request.applied = &applied;
+  }
+  request.latency = session->settings.latency;
+  request.deadline = planner_deadline(job);
+  request.want_states = in->want_states;
+  if (in->has_iterations_case) request.max_iterations = (int)in->iterations;
+  if (in->has_candidates_case) request.max_candidates = (int)in->candidates;
+
+  SnError err = {0};
+  SnCode code;
+  if (scratch.failed)
+    code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
+  else if (isinf(job->due) && request.max_iterations == 0 && sn_planner_settings(session->planner)->iterations == 0)
+    code = sn_fail(&err, SN_ERR_ARGUMENT, "a plan needs a deadline, or a number of iterations, or both");
+  else
+    code = sn_planner_begin(session->planner, &request, &err);
+  sn_scratch_free(&scratch);
+  if (code != SN_OK) {
+    sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
+    sn_job_free(job);
+    return false;
+  }
+  session->active = job;
+  session->active_due = planner_deadline(job);
+  session->served = 0;
+  return true;
+}
+
+static Sinew__V1__Plan__Status wire_status(SnPlanStatus status) {
+  switch (status) {
+    case SN_PLAN_OK:
+      return SINEW__V1__PLAN__STATUS__OK;
+    case SN_PLAN_WARM_START:
+      return SINEW__V1__PLAN__STATUS__WARM_START;
+    case SN_PLAN_DIVERGED:
+      return SINEW__V1__PLAN__STATUS__DIVERGED;
+  }
+  return SINEW__V1__PLAN__STATUS__UNSPECIFIED;
+}
+
+static Sinew__V1__Trajectory *pack_trajectory(SnScratch *scratch, const SnTrajectory *t, double start, double step,
+                                              size_t rows, size_t nq, size_t nv, size_t na) {
+  Sinew__V1__Trajectory *out = sn_scratch(scratch, sizeof *out);
+  double *time = sn_scratch(scratch, rows * sizeof *time);
+  if (!out || !time) return NULL;
+  sinew__v1__trajectory__init(out);
+  for (size_t i = 0; i < rows; i++) time[i] = start + (double)i * step;
+  out->time = time;
+  out->n_time = rows;
+  out->qpos = sn_pack_reals(scratch, t->qpos, rows * nq, &out->n_qpos);
+  out->qvel = sn_pack_reals(scratch, t->qvel, rows * nv, &out->n_qvel);
+  out->act = sn_pack_reals(scratch, t->act, rows * na, &out->n_act);
+  return out;
+}
+
+static void pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
+  out->session = session->id;
+  out->sequence = plan->number;
+  out->status = wire_status(plan->status);
+  out->state_time = plan->stamp;
+  out->time_to_live = session->settings.time_to_live;
+  out->start = plan->start;
+  out->step = plan->step;
+  out->steps = (uint32_t)plan->nstep;
+  out->lead = (uint32_t)plan->lead;
+  out->ctrl = sn_pack_reals(scratch, plan->ctrl, (size_t)plan->nstep * (size_t)plan->nu, &out->n_ctrl);
+  if (plan->qpos && plan->nstep > 0) {
+    SnTrajectory states = {.qpos = (sn_real *)plan->qpos, .qvel = (sn_real *)plan->qvel, .act = (sn_real *)plan->act};
+    out->states = pack_trajectory(scratch, &states, plan->start, plan->step, (size_t)plan->nstep + 1, (size_t)plan->nq,
+                                  (size_t)plan->nv, (size_t)plan->na);
+  }
+  out->cost_now = plan->cost_now;
+  out->cost_before = plan->cost_before;
+  out->cost_after = plan->cost_after;
+  out->terms = sn_pack_terms(scratch, sn_planner_cost(session->planner), plan->term, &out->n_terms);
+  out->iterations = (uint32_t)plan->iterations;
+  out->candidates = (uint32_t)plan->candidates;
+  out->act_estimated = plan->act_estimated;
+  out->config_version = atomic_load(&session->config_version);
+  out->computing = plan->seconds;
+}
+
+static void send_plan(SnScheduler *s, const SnJob *job, Sinew__V1__Plan *plan) {
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
+  reply.plan = plan;
+  sn_outbox_reply(s->outbox, &job->route, &reply);
+}
+
+void sn_serve_finish(SnScheduler *s, SnSession *session) {
+  SnJob *job = session->active;
+  session->active = NULL;
+  SnPlan plan;
+  SnScratch scratch = {0};
+  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+  sn_planner_finish(session->planner, &plan);
+  pack_plan(&scratch, session, &plan, &out);
+  double now = sn_clock_now();
+  out.age = now - job->route.arrived;
+  out.deadline_met = now <= job->due;
+  sn_metrics_plan(&session->metrics, out.age, !out.deadline_met, plan.cost_after);
+  sn_metrics_plan(s->metrics, out.age, !out.deadline_met, plan.cost_after);
+  if (scratch.failed)
+    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
+  else
+    send_plan(s, job, &out);
+  sn_scratch_free(&scratch);
+  sn_job_free(job);
+}
+
+void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
+  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+  out.session = session->id;
+  out.status = SINEW__V1__PLAN__STATUS__REPLACED;
+  out.state_time = job->request->plan->state->time;
+  out.age = sn_clock_now() - job->route.arrived;
+  sn_metrics_replaced(&session->metrics);
+  sn_metrics_replaced(s->metrics);
+  send_plan(s, job, &out);
+  sn_job_free(job);
+}
+
+static void pack_measures(SnScratch *scratch, const SnTask *task, const SnEvaluation *result,
+                          Sinew__V1__Evaluation *out) {
+  size_t n = (size_t)result->nmeasure;
+  Sinew__V1__MeasureValue **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  if (!list || !items) return;
+  for (size_t i = 0; i < n; i++) {
+    sinew__v1__measure_value__init(&items[i]);
+    items[i].name = task->measure[i].name;
+    items[i].value = result->measure[i];
+    items[i].met = result->met[i];
+    list[i] = &items[i];
+  }
+  out->measures = list;
+  out->n_measures = n;
+}
+
+void sn_serve_evaluation(SnScheduler *s, SnJob *job) {
+  SnSession *session = job->session;
+  const Sinew__V1__EvaluateRequest *in = job->request->evaluate;
+  SnScratch scratch = {0};
+  size_t rows = in->n_ctrl / (size_t)(session->nu > 0 ? session->nu : 1) + 1;
+  size_t nq = (size_t)session->nq, nv = (size_t)session->nv, na = (size_t)session->na;
+  SnEvaluateRequest request = {.time = in->state->time, .nstep = (int)rows - 1};
+  request.qpos = to_reals(&scratch, in->state->qpos, nq);
+  request.qvel = to_reals(&scratch, in->state->qvel, nv);
+  request.act = to_reals(&scratch, in->state->act, in->state->n_act);
+  split_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
+  request.ctrl = to_reals(&scratch, in->ctrl, in->n_ctrl);
+  if (in->want_states) {
+    request.states.qpos = sn_scratch(&scratch, rows * nq * sizeof(sn_real));
+    request.states.qvel = sn_scratch(&scratch, rows * nv * sizeof(sn_real));
+    request.states.act = sn_scratch(&scratch, rows * na * sizeof(sn_real));
+  }
+
+  SnError err = {0};
+  SnEvaluation result;
+  SnCode code = scratch.failed ? sn_fail(&err, SN_ERR_MEMORY, "out of memory")
+                               : sn_planner_evaluate(session->planner, &request, INFINITY, &result, &err);
+  if (code == SN_OK) {
+    Sinew__V1__Evaluation out = SINEW__V1__EVALUATION__INIT;
+    out.cost = result.cost;
+    out.diverged = result.diverged;
+    out.act_estimated = result.act_estimated;
+    out.terms = sn_pack_terms(&scratch, sn_planner_cost(session->planner), result.term, &out.n_terms);
+    pack_measures(&scratch, session->task, &result, &out);
+    if (in->want_states)
+      out.states = pack_trajectory(&scratch, &request.states, request.time,
+                                   (double)sn_planner_model(session->planner)->opt.timestep, rows, nq, nv, na);
+    Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+    reply.body_case = SINEW__V1__REPLY__BODY_EVALUATE;
+    reply.evaluate = &out;
+    if (scratch.failed)
+      code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
+    else
+      sn_outbox_reply(s->outbox, &job->route, &reply);
+  }
+  if (code != SN_OK) sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
+  sn_scratch_free(&scratch);
+  sn_job_free(job);
+}

@@ -1,0 +1,118 @@
+// Names, never paths: what a client may name, and that nothing outside the folders can be reached.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/repository.h"
+
+static char root[64];
+static SnConfigList folders;
+
+static void write_file(const char *name) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", root, name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs("x", f);
+  fclose(f);
+}
+
+static int setup(void **state) {
+  (void)state;
+  char path[256], target[256];
+  strcpy(root, "/tmp/sinew-test-XXXXXX");
+  assert_non_null(mkdtemp(root));
+  static const char *const sub[] = {"one", "one/hand", "two", "secret"};
+  for (int i = 0; i < 4; i++) {
+    snprintf(path, sizeof path, "%s/%s", root, sub[i]);
+    mkdir(path, 0700);
+  }
+  write_file("one/arm.xml");
+  write_file("one/hand/left.xml");
+  write_file("one/notes.txt");
+  write_file("one/.hidden.xml");
+  write_file("two/arm.xml");
+  write_file("two/leg.xml");
+  write_file("secret/key.xml");
+  snprintf(path, sizeof path, "%s/one/escape.xml", root);
+  snprintf(target, sizeof target, "%s/secret/key.xml", root);
+  assert_int_equal(symlink(target, path), 0);
+  folders.n = 2;
+  snprintf(folders.item[0], sizeof folders.item[0], "%s/one", root);
+  snprintf(folders.item[1], sizeof folders.item[1], "%s/two", root);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  char command[100];
+  snprintf(command, sizeof command, "rm -rf %s", root);
+  return system(command);
+}
+
+static SnCode find(const char *name, char *path, SnError *err) {
+  *err = (SnError){0};
+  return sn_repository_find(&folders, name, ".xml", path, 512, err);
+}
+
+static void test_names(void **state) {
+  (void)state;
+  static const char *const good[] = {"arm", "hand/left", "a.b", "A-1_z", "arm.xml"};
+  static const char *const bad[] = {"",        "/etc/passwd", "../secret/key", "hand/../arm", "hand//left",  "hand/",
+                                    ".hidden", "a/.b",        "a b",           "a\\b",        "h\xc3\xa4nd", "a\n",
+                                    "~"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(sn_repository_is_name(good[i]));
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (sn_repository_is_name(bad[i])) fail_msg("'%s' passes", bad[i]);
+}
+
+static void test_find(void **state) {
+  (void)state;
+  char path[512], expected[512];
+  SnError err;
+  assert_int_equal(find("arm", path, &err), SN_OK);
+  snprintf(expected, sizeof expected, "%s/one/arm.xml", root);
+  assert_string_equal(path, expected);
+  assert_int_equal(find("arm.xml", path, &err), SN_OK);
+  assert_string_equal(path, expected);
+  assert_int_equal(find("leg", path, &err), SN_OK);
+  assert_int_equal(find("hand/left", path, &err), SN_OK);
+  assert_int_equal(find("nose", path, &err), SN_ERR_NOT_FOUND);
+  assert_non_null(strstr(err.text, "no 'nose'"));
+  assert_int_equal(find("notes.txt", path, &err), SN_ERR_NOT_FOUND);
+  assert_int_equal(find("hand", path, &err), SN_ERR_NOT_FOUND);
+  assert_int_equal(find("../secret/key", path, &err), SN_ERR_ARGUMENT);
+}
+
+static void test_links_do_not_lead_out(void **state) {
+  (void)state;
+  char path[512];
+  SnError err;
+  assert_int_equal(find("escape", path, &err), SN_ERR_NOT_FOUND);
+}
+
+static void test_list(void **state) {
+  (void)state;
+  SnNames names = sn_repository_list(&folders, ".xml");
+  static const char *const expected[] = {"arm", "escape", "hand/left", "leg"};
+  assert_int_equal(names.n, 4);
+  for (int i = 0; i < 4; i++) assert_string_equal(names.name[i], expected[i]);
+  sn_names_free(&names);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_find),
+      cmocka_unit_test(test_links_do_not_lead_out),
+      cmocka_unit_test(test_list),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

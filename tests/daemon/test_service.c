@@ -1,0 +1,365 @@
+// sinewd as a black box: every request, with the built-in arm.
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/daemon_process.h"
+
+static SnTestDaemon sinewd;
+static SnTestClient client;
+
+static int setup(void **state) {
+  (void)state;
+  sn_test_daemon_start(&sinewd, NULL);
+  sn_test_connect(&client, sinewd.endpoint);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_test_disconnect(&client);
+  int status = sn_test_daemon_stop(&sinewd, SIGTERM);
+  sn_test_daemon_remove(&sinewd);
+  return status;
+}
+
+// One request with that body; the reply must have the body expected.
+#define REQUEST(kind, KIND, message)                                                                   \
+  request_body(&(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor), \
+                                     .body_case = SINEW__V1__REQUEST__BODY_##KIND,                     \
+                                     .kind = (message)},                                               \
+               SINEW__V1__REPLY__BODY_##KIND)
+
+static Sinew__V1__Reply *request_body(Sinew__V1__Request *request, Sinew__V1__Reply__BodyCase body) {
+  Sinew__V1__Reply *reply = sn_test_request(&client, request);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR && body != SINEW__V1__REPLY__BODY_ERROR)
+    fail_msg("error: %s", reply->error->text);
+  assert_int_equal(reply->body_case, body);
+  return reply;
+}
+
+static void done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
+
+static void test_hello(void **state) {
+  (void)state;
+  Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
+  hello.protocol = 1;
+  hello.client = "test";
+  Sinew__V1__Reply *r = REQUEST(hello, HELLO, &hello);
+  assert_int_equal(r->hello->protocol, 1);
+  assert_string_equal(r->hello->version, "0.1.0");
+  assert_int_equal(r->hello->n_planners, 1);
+  assert_string_equal(r->hello->planners[0], "sampling");
+  assert_string_equal(r->hello->backends[0], "cpu");
+  assert_true(r->hello->limits->message_bytes > 0 && r->hello->limits->sessions > 0);
+  assert_non_null(strstr(r->hello->telemetry, "ipc://"));
+  done(r);
+}
+
+static void test_models(void **state) {
+  (void)state;
+  Sinew__V1__ListModelsRequest list = SINEW__V1__LIST_MODELS_REQUEST__INIT;
+  Sinew__V1__LoadModelRequest load = SINEW__V1__LOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__UnloadModelRequest unload = SINEW__V1__UNLOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__DescribeModelRequest describe = SINEW__V1__DESCRIBE_MODEL_REQUEST__INIT;
+  load.model = unload.model = describe.model = "arm_reach";
+
+  Sinew__V1__Reply *r = REQUEST(load_model, LOAD_MODEL, &load);
+  assert_string_equal(r->load_model->model, "arm_reach");
+  done(r);
+  r = REQUEST(list_models, LIST_MODELS, &list);
+  bool found = false;
+  for (size_t i = 0; i < r->list_models->n_models; i++)
+    found = found || (!strcmp(r->list_models->models[i]->name, "arm_reach") && r->list_models->models[i]->loaded);
+  assert_true(found);
+  done(r);
+  r = REQUEST(describe_model, DESCRIBE_MODEL, &describe);
+  const Sinew__V1__ModelDescription *m = r->describe_model;
+  assert_int_equal(m->nq, 2);
+  assert_int_equal(m->nu, 6);
+  assert_int_equal(m->na, 6);
+  assert_int_equal(m->n_qpos, 2);
+  assert_int_equal(m->n_ctrl, 6);
+  assert_string_equal(m->qpos[1]->name, "elbow");
+  assert_string_equal(m->qpos[1]->unit, "rad");
+  assert_true(m->qpos[1]->limited && m->qpos[1]->min < m->qpos[1]->max);
+  for (size_t i = 0; i < 6; i++) {
+    assert_int_equal(m->ctrl[i]->address, i);
+    assert_true(m->ctrl[i]->min == 0 && m->ctrl[i]->max == 1 && m->ctrl[i]->name[0]);
+  }
+  done(r);
+  done(REQUEST(unload_model, UNLOAD_MODEL, &unload));
+  r = sn_test_request(&client, &(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor),
+                                                     .body_case = SINEW__V1__REQUEST__BODY_UNLOAD_MODEL,
+                                                     .unload_model = &unload});
+  sn_test_expect_error(r, SINEW__V1__ERROR__CODE__NOT_FOUND, "not loaded");
+}
+
+static void test_model_in_use_stays(void **state) {
+  (void)state;
+  Sinew__V1__UnloadModelRequest unload = SINEW__V1__UNLOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  uint64_t session = sn_test_open(&client, "arm_reach", 0, NULL);
+  unload.model = "arm_reach.xml";
+  request.body_case = SINEW__V1__REQUEST__BODY_UNLOAD_MODEL;
+  request.unload_model = &unload;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "in use by 1 session");
+  Sinew__V1__CloseRequest close_it = SINEW__V1__CLOSE_REQUEST__INIT;
+  close_it.session = session;
+  done(REQUEST(close, CLOSE, &close_it));
+}
+
+static void test_tasks(void **state) {
+  (void)state;
+  Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
+  Sinew__V1__DescribeTaskRequest describe = SINEW__V1__DESCRIBE_TASK_REQUEST__INIT;
+  Sinew__V1__Reply *r = REQUEST(list_tasks, LIST_TASKS, &list);
+  bool found = false;
+  for (size_t i = 0; i < r->list_tasks->n_tasks; i++) {
+    assert_string_equal(r->list_tasks->tasks[i]->error, "");
+    found = found || !strcmp(r->list_tasks->tasks[i]->name, "arm_reach");
+  }
+  assert_true(found);
+  done(r);
+  describe.task = "arm_reach";
+  r = REQUEST(describe_task, DESCRIBE_TASK, &describe);
+  assert_int_equal(r->describe_task->model->nu, 6);
+  assert_int_equal(r->describe_task->initial->n_qpos, 2);
+  assert_true(r->describe_task->n_terms >= 1);
+  assert_true(r->describe_task->n_measures >= 1);
+  assert_true(r->describe_task->measures[0]->below > 0);
+  assert_int_equal(r->describe_task->settings->has_horizon_case, SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON);
+  done(r);
+}
+
+static void check_plan(const Sinew__V1__Plan *p, uint64_t session, double time) {
+  assert_int_equal(p->session, session);
+  assert_int_equal(p->status, SINEW__V1__PLAN__STATUS__OK);
+  assert_true(p->state_time == time);
+  assert_true(p->step > 0 && p->steps > 0);
+  assert_int_equal(p->n_ctrl, p->steps * 6);
+  for (size_t i = 0; i < p->n_ctrl; i++) assert_true(isfinite(p->ctrl[i]));
+  assert_true(p->cost_after <= p->cost_before);
+  double sum = 0;
+  for (size_t i = 0; i < p->n_terms; i++) sum += p->terms[i]->cost;
+  assert_true(fabs(sum - p->cost_after) <= 1e-6 * (1 + fabs(sum)));
+  assert_true(p->time_to_live > 0 && p->age >= 0);
+}
+
+// Plans of a session, states asked for, act given and left out; then the plan's own controls evaluated.
+static void test_plan_and_evaluate(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened, *r;
+  uint64_t session = sn_test_open(&client, "arm_reach", 3, &opened);
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  plan.session = session;
+  plan.state = opened->open->initial;
+  plan.deadline = 5;
+  plan.want_states = true;
+  plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+  plan.iterations = 2;
+  r = REQUEST(plan, PLAN, &plan);
+  check_plan(r->plan, session, 0);
+  assert_int_equal(r->plan->sequence, 1);
+  assert_int_equal(r->plan->iterations, 2);
+  assert_true(r->plan->deadline_met);
+  assert_false(r->plan->act_estimated);
+  assert_int_equal(r->plan->states->n_time, r->plan->steps + 1);
+  assert_int_equal(r->plan->states->n_qpos, 2 * (r->plan->steps + 1));
+
+  Sinew__V1__EvaluateRequest evaluate = SINEW__V1__EVALUATE_REQUEST__INIT;
+  evaluate.session = session;
+  evaluate.state = opened->open->initial;
+  evaluate.ctrl = r->plan->ctrl;
+  evaluate.n_ctrl = r->plan->n_ctrl;
+  evaluate.want_states = true;
+  Sinew__V1__Reply *e = REQUEST(evaluate, EVALUATE, &evaluate);
+  assert_false(e->evaluate->diverged);
+  assert_true(fabs(e->evaluate->cost - r->plan->cost_after) <= 1e-12 * (1 + r->plan->cost_after));
+  assert_int_equal(e->evaluate->states->n_qpos, r->plan->states->n_qpos);
+  assert_true(e->evaluate->n_measures >= 1);
+  done(e);
+  evaluate.n_ctrl = 0;
+  e = REQUEST(evaluate, EVALUATE, &evaluate);
+  assert_true(e->evaluate->cost >= 0);
+  done(e);
+
+  // The next state, a few steps on, without act.
+  Sinew__V1__State next = SINEW__V1__STATE__INIT;
+  next.time = r->plan->states->time[4];
+  next.qpos = r->plan->states->qpos + 2 * 4;
+  next.qvel = r->plan->states->qvel + 2 * 4;
+  next.n_qpos = next.n_qvel = 2;
+  Sinew__V1__Reply *second = sn_test_plan(&client, session, &next, 0.1);
+  check_plan(second->plan, session, next.time);
+  assert_int_equal(second->plan->sequence, 2);
+  assert_true(second->plan->act_estimated);
+  done(second);
+  done(r);
+  done(opened);
+}
+
+// The same seed, state and number of iterations give the same plan.
+static void test_reproducible(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened[2], *r[2];
+  for (int i = 0; i < 2; i++) {
+    Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+    plan.session = sn_test_open(&client, "arm_reach", 11, &opened[i]);
+    plan.state = opened[i]->open->initial;
+    plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+    plan.iterations = 2;
+    r[i] = REQUEST(plan, PLAN, &plan);
+  }
+  assert_int_equal(r[0]->plan->n_ctrl, r[1]->plan->n_ctrl);
+  assert_memory_equal(r[0]->plan->ctrl, r[1]->plan->ctrl, r[0]->plan->n_ctrl * sizeof(double));
+  for (int i = 0; i < 2; i++) {
+    done(opened[i]);
+    done(r[i]);
+  }
+}
+
+static void test_config(void **state) {
+  (void)state;
+  Sinew__V1__GetConfigRequest get = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  Sinew__V1__SetConfigRequest set = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__SessionSettings session = SINEW__V1__SESSION_SETTINGS__INIT;
+  Sinew__V1__TermSettings term = SINEW__V1__TERM_SETTINGS__INIT, *terms[] = {&term};
+  get.session = set.session = sn_test_open(&client, "arm_reach", 0, NULL);
+  Sinew__V1__Reply *r = REQUEST(get_config, GET_CONFIG, &get);
+  assert_int_equal(r->get_config->version, 1);
+  assert_true(r->get_config->n_table >= 9);
+  uint32_t horizon = r->get_config->planner->horizon;
+  done(r);
+
+  planner.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
+  planner.candidates = 17;
+  session.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
+  session.lease = 60;
+  term.name = "reach";
+  term.has_weight_case = SINEW__V1__TERM_SETTINGS__HAS_WEIGHT_WEIGHT;
+  term.weight = 2.5;
+  set.planner = &planner;
+  set.settings = &session;
+  set.terms = terms;
+  set.n_terms = 1;
+  r = REQUEST(set_config, SET_CONFIG, &set);
+  assert_int_equal(r->set_config->version, 2);
+  assert_int_equal(r->set_config->planner->candidates, 17);
+  assert_int_equal(r->set_config->planner->horizon, horizon);
+  assert_true(r->set_config->session->lease == 60);
+  assert_true(r->set_config->terms[0]->weight == 2.5);
+  done(r);
+
+  // A change is taken as a whole or not at all.
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
+  request.set_config = &set;
+  planner.candidates = 18;
+  term.name = "nose";
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__NOT_FOUND, "no term 'nose'");
+  term.name = "reach";
+  double target[2] = {0, 0};
+  term.target = target;
+  term.n_target = 2;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "must have 3");
+  term.n_target = 0;
+  planner.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
+  planner.horizon = horizon + 1;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "horizon");
+  planner.horizon = horizon;
+  planner.candidates = 70000;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "candidates");
+  r = REQUEST(get_config, GET_CONFIG, &get);
+  assert_int_equal(r->get_config->version, 2);
+  assert_int_equal(r->get_config->planner->candidates, 17);
+  done(r);
+}
+
+static void test_reset_and_close(void **state) {
+  (void)state;
+  Sinew__V1__ResetRequest reset = SINEW__V1__RESET_REQUEST__INIT;
+  Sinew__V1__CloseRequest close_it = SINEW__V1__CLOSE_REQUEST__INIT;
+  Sinew__V1__Reply *opened;
+  reset.session = close_it.session = sn_test_open(&client, "arm_reach", 5, &opened);
+  done(sn_test_plan(&client, reset.session, opened->open->initial, 0.02));
+  Sinew__V1__Reply *r = REQUEST(reset, RESET, &reset);
+  assert_memory_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
+  done(r);
+  reset.has_seed_case = SINEW__V1__RESET_REQUEST__HAS_SEED_SEED;
+  reset.seed = 6;
+  r = REQUEST(reset, RESET, &reset);
+  assert_memory_not_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
+  done(r);
+  done(REQUEST(close, CLOSE, &close_it));
+  sn_test_send_plan(&client, close_it.session, opened->open->initial, 0.02);
+  sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
+  done(opened);
+}
+
+static void test_statistics_and_health(void **state) {
+  (void)state;
+  Sinew__V1__StatisticsRequest statistics = SINEW__V1__STATISTICS_REQUEST__INIT;
+  Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
+  Sinew__V1__Reply *opened;
+  statistics.session = sn_test_open(&client, "arm_reach", 0, &opened);
+  for (int i = 0; i < 5; i++) done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
+  Sinew__V1__Reply *r = REQUEST(statistics, STATISTICS, &statistics);
+  assert_int_equal(r->statistics->n_sessions, 1);
+  const Sinew__V1__SessionStatistics *s = r->statistics->sessions[0];
+  assert_int_equal(s->plans, 5);
+  assert_string_equal(s->task, "arm_reach");
+  assert_true(s->latency_p50 > 0 && s->latency_p50 <= s->latency_p99);
+  assert_true(r->statistics->plans >= 5 && r->statistics->requests > 5);
+  done(r);
+  r = REQUEST(health, HEALTH, &health);
+  assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
+  assert_true(r->health->sessions >= 1 && r->health->models >= 1 && r->health->memory_bytes > 0);
+  done(r);
+  done(opened);
+}
+
+static void test_telemetry(void **state) {
+  (void)state;
+  char endpoint[160];
+  unsigned char bytes[65536];
+  int wait_ms = 5000;
+  snprintf(endpoint, sizeof endpoint, "%s.telemetry", sinewd.endpoint);
+  void *sub = zmq_socket(client.context, ZMQ_SUB);
+  zmq_setsockopt(sub, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
+  zmq_setsockopt(sub, ZMQ_SUBSCRIBE, "", 0);
+  assert_int_equal(zmq_connect(sub, endpoint), 0);
+  int n = zmq_recv(sub, bytes, sizeof bytes, 0);
+  assert_true(n > 0);
+  Sinew__V1__Telemetry *t = sinew__v1__telemetry__unpack(NULL, (size_t)n, bytes);
+  assert_non_null(t);
+  assert_true(t->time > 0 && t->statistics->requests > 0);
+  sinew__v1__telemetry__free_unpacked(t, NULL);
+  zmq_close(sub);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_hello),
+      cmocka_unit_test(test_models),
+      cmocka_unit_test(test_model_in_use_stays),
+      cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_plan_and_evaluate),
+      cmocka_unit_test(test_reproducible),
+      cmocka_unit_test(test_config),
+      cmocka_unit_test(test_reset_and_close),
+      cmocka_unit_test(test_statistics_and_health),
+      cmocka_unit_test(test_telemetry),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

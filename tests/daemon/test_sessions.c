@@ -1,0 +1,395 @@
+// sinewd as a black box: sessions beside each other, clients that vanish, daemons that start and stop.
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/daemon_process.h"
+
+// Set by the build where sanitizers slow everything down; then deadlines are not judged.
+#ifdef SN_TEST_SLOW
+enum { JUDGE_TIME = 0 };
+#else
+enum { JUDGE_TIME = 1 };
+#endif
+
+static SnTestDaemon sinewd;
+static SnTestClient client;
+
+static int setup(void **state) {
+  (void)state;
+  sn_test_daemon_start(&sinewd, NULL);
+  sn_test_connect(&client, sinewd.endpoint);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_test_disconnect(&client);
+  int status = sn_test_daemon_stop(&sinewd, SIGTERM);
+  sn_test_daemon_remove(&sinewd);
+  return status;
+}
+
+static void done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
+
+static Sinew__V1__Reply *statistics(uint64_t session) {
+  Sinew__V1__StatisticsRequest in = SINEW__V1__STATISTICS_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  in.session = session;
+  request.body_case = SINEW__V1__REQUEST__BODY_STATISTICS;
+  request.statistics = &in;
+  return sn_test_request(&client, &request);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// Plans with a deadline of 20 ms, and a pause of 10 ms after each: ages sorted, and rollouts in all.
+static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {
+  unsigned rollouts = 0;
+  for (int i = 0; i < plans; i++) {
+    Sinew__V1__Reply *r = sn_test_plan(&client, id, initial, 0.02);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+    assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+    age[i] = r->plan->age;
+    rollouts += r->plan->candidates;
+    done(r);
+    usleep(10000);
+  }
+  qsort(age, (size_t)plans, sizeof *age, compare_doubles);
+  return rollouts;
+}
+
+// A session with a deadline of 20 ms, alone and while another one plans for 3 s without a pause: it is answered as
+// soon, with as many rollouts. What the machine does besides is in both figures.
+static void test_short_deadline_beside_a_long_one(void **state) {
+  (void)state;
+  enum { PLANS = 60 };
+  SnTestClient slow;
+  Sinew__V1__Reply *fast_open, *slow_open;
+  double alone[PLANS], beside[PLANS];
+  sn_test_connect(&slow, sinewd.endpoint);
+  uint64_t fast_id = sn_test_open(&client, "arm_reach", 1, &fast_open),
+           slow_id = sn_test_open(&slow, "arm_reach", 2, &slow_open);
+  unsigned rollouts_alone = plan_in_time(fast_id, fast_open->open->initial, alone, PLANS);
+  sn_test_send_plan(&slow, slow_id, slow_open->open->initial, 3);
+  unsigned rollouts_beside = plan_in_time(fast_id, fast_open->open->initial, beside, PLANS);
+  print_message("20 ms alone:      age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * alone[PLANS / 2],
+                1e3 * alone[PLANS * 9 / 10], rollouts_alone);
+  print_message("20 ms beside 3 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[PLANS / 2],
+                1e3 * beside[PLANS * 9 / 10], rollouts_beside);
+  if (JUDGE_TIME) {
+    assert_true(beside[PLANS / 2] < 0.021 + fmax(0, alone[PLANS / 2] - 0.02));
+    assert_true(rollouts_beside > rollouts_alone / 2);
+  }
+  Sinew__V1__Reply *r = sn_test_receive(&slow, 30);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+  assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+  done(r);
+  done(fast_open);
+  done(slow_open);
+  sn_test_disconnect(&slow);
+}
+
+// Two sessions with the same deadline, both always busy: neither starves.
+static void test_equal_deadlines_share(void **state) {
+  (void)state;
+  SnTestClient second;
+  SnTestClient *clients[] = {&client, &second};
+  Sinew__V1__Reply *opened[2];
+  uint64_t id[2];
+  unsigned refined[2] = {0};
+  sn_test_connect(&second, sinewd.endpoint);
+  for (int i = 0; i < 2; i++) id[i] = sn_test_open(clients[i], "arm_reach", 1, &opened[i]);
+  for (int k = 0; k < 20; k++) {
+    for (int i = 0; i < 2; i++) sn_test_send_plan(clients[i], id[i], opened[i]->open->initial, 0.05);
+    for (int i = 0; i < 2; i++) {
+      Sinew__V1__Reply *r = sn_test_receive(clients[i], 10);
+      refined[i] += r->plan->status == SINEW__V1__PLAN__STATUS__OK;
+      done(r);
+    }
+  }
+  if (JUDGE_TIME) assert_true(refined[0] >= 18 && refined[1] >= 18);
+  for (int i = 0; i < 2; i++) done(opened[i]);
+  sn_test_disconnect(&second);
+}
+
+// States sent faster than plans are made: every one is answered, the newest with a plan, most of the others as
+// replaced.
+static void test_newest_state_wins(void **state) {
+  (void)state;
+  enum { STATES = 40 };
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  Sinew__V1__State s = *opened->open->initial;
+  for (int i = 0; i < STATES; i++) {
+    s.time = 0.001 * i;
+    sn_test_send_plan(&client, id, &s, 0.2);
+  }
+  int replaced = 0, planned = 0;
+  double newest = -1;
+  for (int i = 0; i < STATES; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(&client, 10);
+    assert_non_null(r);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+    if (r->plan->status == SINEW__V1__PLAN__STATUS__REPLACED) {
+      assert_int_equal(r->plan->n_ctrl, 0);
+      replaced++;
+    } else {
+      planned++;
+      if (r->plan->state_time > newest) newest = r->plan->state_time;
+    }
+    done(r);
+  }
+  assert_true(newest == 0.001 * (STATES - 1));
+  assert_true(planned >= 1 && planned <= 5 && replaced == STATES - planned);
+  Sinew__V1__Reply *r = statistics(id);
+  assert_int_equal(r->statistics->sessions[0]->replaced, replaced);
+  done(r);
+  done(opened);
+}
+
+// A client that vanishes in the middle: its session ends with its lease, the others go on.
+static void test_client_vanishes(void **state) {
+  (void)state;
+  SnTestClient ghost;
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  sn_test_connect(&ghost, sinewd.endpoint);
+  settings.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
+  settings.lease = 0.3;
+  open.task = "arm_reach";
+  open.session = &settings;
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
+  Sinew__V1__Reply *r = sn_test_request(&ghost, &request);
+  uint64_t id = r->open->session;
+  sn_test_send_plan(&ghost, id, r->open->initial, 0.2);
+  done(r);
+  usleep(50000);
+  sn_test_disconnect(&ghost);
+
+  bool gone = false;
+  for (double until = sn_test_now() + 10; !gone && sn_test_now() < until; usleep(50000)) {
+    r = statistics(id);
+    gone = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
+    done(r);
+  }
+  assert_true(gone);
+  assert_true(sn_test_daemon_logged(&sinewd, "lease-expired"));
+  uint64_t mine = sn_test_open(&client, "arm_reach", 1, &r);
+  done(sn_test_plan(&client, mine, r->open->initial, 0.02));
+  done(r);
+}
+
+// A client that asks and never reads: one reply is kept for it, the daemon serves others meanwhile.
+static void test_client_never_reads(void **state) {
+  (void)state;
+  enum { REQUESTS = 3000 };
+  SnTestClient deaf;
+  int two = 2;
+  sn_test_connect(&deaf, sinewd.endpoint);
+  zmq_setsockopt(deaf.socket, ZMQ_RCVHWM, &two, sizeof two);
+  Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_LIST_TASKS;
+  request.list_tasks = &list;
+  for (int i = 0; i < REQUESTS; i++) {
+    unsigned char bytes[64];
+    request.id = (uint64_t)i;
+    zmq_send(deaf.socket, bytes, sinew__v1__request__pack(&request, bytes), ZMQ_DONTWAIT);
+  }
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  for (int i = 0; i < 10; i++) {
+    Sinew__V1__Reply *r = sn_test_plan(&client, id, opened->open->initial, 0.02);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+    done(r);
+  }
+  done(opened);
+  sn_test_disconnect(&deaf);
+}
+
+static void test_limits_on_sessions_and_connections(void **state) {
+  (void)state;
+  SnTestDaemon small = {0};
+  sn_test_daemon_start(&small, (const char *const[]){"--sessions=2", "--connections=3", NULL});
+  SnTestClient c, extra[8];
+  sn_test_connect(&c, small.endpoint);
+  Sinew__V1__Reply *opened;
+  sn_test_open(&c, "arm_reach", 1, NULL);
+  uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  open.task = "arm_reach";
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
+  sn_test_expect_error(sn_test_request(&c, &request), SINEW__V1__ERROR__CODE__LIMIT, "2 sessions are open");
+
+  for (int i = 0; i < 8; i++) sn_test_connect(&extra[i], small.endpoint);
+  usleep(300000);
+  assert_true(sn_test_daemon_logged(&small, "at most 3 are allowed"));
+  Sinew__V1__Reply *r = sn_test_plan(&c, id, opened->open->initial, 0.05);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+  done(r);
+  done(opened);
+  for (int i = 0; i < 8; i++) sn_test_disconnect(&extra[i]);
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&small, SIGTERM), 0);
+  sn_test_daemon_remove(&small);
+}
+
+static void test_second_daemon_is_refused(void **state) {
+  (void)state;
+  SnTestDaemon second = sinewd;
+  snprintf(second.log, sizeof second.log, "%s/second", sinewd.folder);
+  sn_test_daemon_spawn(&second, NULL);
+  assert_int_equal(sn_test_daemon_wait(&second), 1);
+  char word[64];
+  snprintf(word, sizeof word, "process %d serves", (int)sinewd.pid);
+  assert_true(sn_test_daemon_logged(&second, word));
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  done(sn_test_plan(&client, id, opened->open->initial, 0.02));
+  done(opened);
+}
+
+static void expect_no_start(const char *option, const char *word) {
+  SnTestDaemon d = {0};
+  sn_test_daemon_spawn(&d, (const char *const[]){option, NULL});
+  assert_int_equal(sn_test_daemon_wait(&d), 1);
+  if (!sn_test_daemon_logged(&d, word)) fail_msg("%s: the log does not say '%s'", option, word);
+  sn_test_daemon_remove(&d);
+}
+
+static void test_bad_starts(void **state) {
+  (void)state;
+  expect_no_start("--tcp=tcp://0.0.0.0:7440", "reachable from other machines");
+  expect_no_start("--endpoint=tcp://192.168.0.1:7440", "reachable from other machines");
+  expect_no_start("--telemetry=tcp://*:7441", "reachable from other machines");
+  expect_no_start("--endpoint=udp://127.0.0.1:1", "no address");
+  expect_no_start("--sessions=0", "sessions is '0'");
+  expect_no_start("--config=/nonexistent.yaml", "/nonexistent.yaml");
+  expect_no_start("--importer=/nonexistent", "/nonexistent");
+}
+
+static void test_tcp_on_the_loopback(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  char option[96], address[64];
+  int port = 20000 + (int)(getpid() % 20000);
+  snprintf(address, sizeof address, "tcp://127.0.0.1:%d", port);
+  snprintf(option, sizeof option, "--tcp=%s", address);
+  sn_test_daemon_start(&d, (const char *const[]){option, NULL});
+  SnTestClient c;
+  sn_test_connect(&c, address);
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  done(sn_test_plan(&c, id, opened->open->initial, 0.02));
+  done(opened);
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&d, SIGINT), 0);
+  sn_test_daemon_remove(&d);
+}
+
+// SIGTERM in the middle of a long plan: it is answered at once, with what has been found so far; the daemon ends well
+// and leaves nothing behind.
+static void test_stop_while_planning(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  char path[160];
+  sn_test_daemon_start(&d, NULL);
+  SnTestClient c;
+  sn_test_connect(&c, d.endpoint);
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  sn_test_send_plan(&c, id, opened->open->initial, 60);
+  usleep(500000);
+  double began = sn_test_now();
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  print_message("stopped after %.0f ms\n", 1e3 * (sn_test_now() - began));
+  if (JUDGE_TIME) assert_true(sn_test_now() - began < 2);
+  Sinew__V1__Reply *r = sn_test_receive(&c, 5);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+  assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+  done(r);
+  done(opened);
+  sn_test_disconnect(&c);
+  static const char *const left[] = {"socket", "socket.lock", "socket.telemetry", "socket.telemetry.lock"};
+  for (int i = 0; i < 4; i++) {
+    snprintf(path, sizeof path, "%s/%s", d.folder, left[i]);
+    assert_int_not_equal(access(path, F_OK), 0);
+  }
+  sn_test_daemon_remove(&d);
+}
+
+// What systemd is told.
+static void test_notifications(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  char path[108], text[256];
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  sn_test_daemon_prepare(&d);
+  snprintf(path, sizeof path, "%s/notify", d.folder);
+  strcpy(address.sun_path, path);
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  struct timeval patience = {20, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  setenv("NOTIFY_SOCKET", path, 1);
+  setenv("WATCHDOG_USEC", "200000", 1);
+  sn_test_daemon_spawn(&d, NULL);
+  unsetenv("NOTIFY_SOCKET");
+  unsetenv("WATCHDOG_USEC");
+  static const char *const expected[] = {"READY=1", "WATCHDOG=1", "WATCHDOG=1"};
+  for (int i = 0; i < 3; i++) {
+    ssize_t n = recv(fd, text, sizeof text - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+    assert_string_equal(text, expected[i]);
+  }
+  kill(d.pid, SIGTERM);
+  do {
+    ssize_t n = recv(fd, text, sizeof text - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+  } while (!strcmp(text, "WATCHDOG=1"));
+  assert_string_equal(text, "STOPPING=1");
+  assert_int_equal(sn_test_daemon_wait(&d), 0);
+  close(fd);
+  sn_test_daemon_remove(&d);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_short_deadline_beside_a_long_one),
+      cmocka_unit_test(test_equal_deadlines_share),
+      cmocka_unit_test(test_newest_state_wins),
+      cmocka_unit_test(test_client_vanishes),
+      cmocka_unit_test(test_client_never_reads),
+      cmocka_unit_test(test_limits_on_sessions_and_connections),
+      cmocka_unit_test(test_second_daemon_is_refused),
+      cmocka_unit_test(test_bad_starts),
+      cmocka_unit_test(test_tcp_on_the_loopback),
+      cmocka_unit_test(test_stop_while_planning),
+      cmocka_unit_test(test_notifications),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
