@@ -1,0 +1,10 @@
+// Small models in MJCF that together use every kind of element that the engine supports.
+#ifndef SINEW_TESTS_HARNESS_MODEL_ZOO_H_
+#define SINEW_TESTS_HARNESS_MODEL_ZOO_H_
+
+enum { SN_ZOO_MODELS = 3 };
+
+// Model i, 0 <= i < SN_ZOO_MODELS.
+const char *sn_zoo_model(int i);
+
+#endif
