@@ -64,7 +64,7 @@ static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age
   for (int i = 0; i < plans; i++) {
     Sinew__V1__Reply *r = sn_test_plan(&client, id, initial, 0.02);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
-    assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+    assert_true(r->plan->steps > 0);
     age[i] = r->plan->age;
     rollouts += r->plan->candidates;
     done(r);
