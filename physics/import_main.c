@@ -164,7 +164,10 @@ static int run(const Settings *s) {
   if (!unsupported) return finish(EXIT_LIMIT, "out of memory", NULL);
   if (count) {
     unsupported[strlen(unsupported) - 1] = 0;
-    return finish(EXIT_UNSUPPORTED, unsupported, NULL);
+    finish(EXIT_UNSUPPORTED, unsupported, NULL);
+    free(unsupported);
+    mj_deleteModel(mj);
+    return EXIT_UNSUPPORTED;
   }
   free(unsupported);
   SnError err = {0};
