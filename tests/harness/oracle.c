@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "clients/mujoco_log.h"
+
 static void start(SnOracle *o, mjModel *mj, SnError *err) {
+  sn_mujoco_messages("test", 1);
   if (!mj) fail_msg("%s", err->text);
   for (int i = 0; i < mj->ngeom; ++i)
     if (mj->geom_type[i] == mjGEOM_HFIELD) mj->geom_contype[i] = mj->geom_conaffinity[i] = 0;

@@ -14,7 +14,7 @@
 
 enum { MAX_WORLD = 64 << 20 };
 
-static int mutations = 3000;  // of each model; the program's argument asks for more
+static int mutations = 1500;  // of each model; the program's argument asks for more
 
 // Image of a zoo model; the caller frees it.
 static unsigned char *zoo_image(int i, size_t *size) {
