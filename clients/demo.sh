@@ -46,8 +46,8 @@ stop() {
 }
 trap stop EXIT
 
-models="$SINEW_CACHE/myosuite-2.12.2/myosuite"
-"$bin/sinewd" --endpoint "ipc://$work/sinewd.sock" --tasks planner/tasks --models physics/models --models "myosuite=$models" \
+models="$SINEW_CACHE/myosuite-2.12.2"
+"$bin/sinewd" --endpoint="ipc://$work/sinewd.sock" --tasks=planner/tasks --models=physics/models --models="$models" \
   2>"$work/log" &
 daemon=$!
 for _ in $(seq 100); do
@@ -58,7 +58,7 @@ done
 echo "sinewd runs as process $daemon; task $task, $mode, $seconds s, seed $seed" >&2
 
 if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
-    --models physics/models --models "myosuite=$models" --data "$work/data" $json; then
+    --models physics/models --models "$models" --data "$work/data" $json; then
   echo "the daemon's log:" >&2
   tail -20 "$work/log" >&2
   exit 1

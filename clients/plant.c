@@ -12,11 +12,11 @@ static const struct argp_option OPTIONS[] = {
     {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
     {"mode", KEY_MODE, "MODE", 0, "lockstep: the body waits for each plan (default); realtime: it goes on", 0},
     {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
-    {"deadline", 'd', "S", 0, "the daemon's time for a plan (default: lockstep 10, realtime 0.04)", 0},
+    {"deadline", 'd', "S", 0, "the daemon's time for a plan (default: lockstep 1, realtime 0.04)", 0},
     {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
     {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
-    {"models", 'm', "FOLDER", 0, "where the model's MJCF is: FOLDER, or NAME=FOLDER for models called NAME/...; may be repeated", 0},
+    {"models", 'm', "FOLDER", 0, "where the model's MJCF is found by its name; may be repeated", 0},
     {"xml", KEY_XML, "FILE", 0, "the model's MJCF itself", 0},
     {"controller", KEY_CONTROLLER, "KIND", 0, "sinew (default); zero; random:N, the best of N constant controls", 0},
     {"hide-act", KEY_HIDE_ACT, NULL, 0, "do not tell the daemon the activations, as on a real body", 0},
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
                             "Example:\n  sinew-plant --task arm_reach --mode realtime --models physics/models --seconds 4\n",
                             NULL, NULL, NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
-  if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_REALTIME ? 0.04 : 10;
+  if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_REALTIME ? 0.04 : 1;
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   char error[4096];

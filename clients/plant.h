@@ -17,7 +17,7 @@ typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantCont
 
 typedef struct PlantOptions {
   const char *endpoint, *task, *xml, *data;
-  const char *models[16];  // "FOLDER" or "NAME=FOLDER"
+  const char *models[16];  // folders of models
   int nmodels;
   const char *settings[32];  // planner settings "name=value", NULL at the end
   int nsettings;

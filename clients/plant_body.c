@@ -9,20 +9,12 @@ static bool try_path(char *path, size_t size, const char *folder, const char *na
   return snprintf(path, size, "%s/%s", folder, name) < (int)size && access(path, R_OK) == 0;
 }
 
-// A model is FOLDER/name, FOLDER/name.xml or, for a folder given as NAME=FOLDER, FOLDER/rest of "NAME/rest".
+// A model is FOLDER/name or FOLDER/name.xml.
 static bool find_xml(const PlantOptions *opt, const char *model, char *path, size_t size) {
   char with_suffix[1024];
   snprintf(with_suffix, sizeof with_suffix, "%s.xml", model);
-  for (int i = 0; i < opt->nmodels; ++i) {
-    const char *folder = opt->models[i], *equals = strchr(folder, '=');
-    if (!equals) {
-      if (try_path(path, size, folder, model) || try_path(path, size, folder, with_suffix)) return true;
-      continue;
-    }
-    const size_t n = (size_t)(equals - folder);
-    if (strncmp(model, folder, n) != 0 || model[n] != '/') continue;
-    if (try_path(path, size, equals + 1, model + n + 1) || try_path(path, size, equals + 1, with_suffix + n + 1)) return true;
-  }
+  for (int i = 0; i < opt->nmodels; ++i)
+    if (try_path(path, size, opt->models[i], model) || try_path(path, size, opt->models[i], with_suffix)) return true;
   return false;
 }
 
