@@ -103,12 +103,12 @@ static void pose_needs(SnModel *m, int *body, int *geom, int *site) {
   for (int i = 0; i < m->nbody; ++i) body[i] = m->need_all;
   for (int i = 0; i < m->ngeom; ++i) geom[i] = m->need_all || m->geom_collides[i];
   for (int i = 0; i < m->nsite; ++i) site[i] = m->need_all ? 2 : 0;
-  for (int i = 0; i < m->nwrap; ++i) {
-    const int type = m->wrap_type[i], id = m->wrap_objid[i];
-    if (type == SN_WRAP_SITE) site[id] = sn_maxi(site[id], 1);
-    if (type != SN_WRAP_SPHERE && type != SN_WRAP_CYLINDER) continue;
-    geom[id] = 1;
-    const int side = (int)m->wrap_prm[i];
+  // of a tendon, only what its length depends on
+  for (int i = 0; i < 2 * m->nseg; ++i) site[m->seg_site[i]] = sn_maxi(site[m->seg_site[i]], 1);
+  for (int i = 0; i < 2 * m->nwseg; ++i) site[m->wseg_site[i]] = sn_maxi(site[m->wseg_site[i]], 1);
+  for (int k = 0; k < m->nwseg; ++k) {
+    const int side = m->wseg_side_site[k];
+    geom[m->wseg_geom[k]] = 1;
     if (side >= 0) site[side] = sn_maxi(site[side], 1);
   }
   for (int i = 0; i < m->nactuator; ++i) {

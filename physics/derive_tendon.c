@@ -9,6 +9,7 @@
 
 #include "physics/model.h"
 #include "physics/vec.h"
+#include "physics/wrap.h"
 
 // Sizes found by one pass over all paths, and the cursor of the next pass that fills the arrays.
 typedef struct PathCursor {
@@ -22,14 +23,33 @@ static int last_dof(const SnModel *m, int body) {
   return m->body_dofnum[weld] > 0 ? m->body_dofadr[weld] + m->body_dofnum[weld] - 1 : -1;
 }
 
-// Position of a site in the frame of its rigid body's root.
+// Carries a pose of a body to the frame of its rigid body's root; quat may be NULL.
+static void to_weld(const SnModel *m, int body, sn_real *pos, sn_real *quat) {
+  for (int b = body; b != m->body_weldid[b]; b = m->body_parentid[b]) {
+    sn_real p[3], q[4];
+    sn_rotquat(p, pos, m->body_quat + 4 * b);
+    sn_add3(pos, p, m->body_pos + 3 * b);
+    if (!quat) continue;
+    sn_mulquat(q, m->body_quat + 4 * b, quat);
+    sn_copy4(quat, q);
+  }
+}
+
 static void site_in_weld(const SnModel *m, int site, sn_real *pos) {
   sn_copy3(pos, m->site_pos + 3 * site);
-  for (int b = m->site_bodyid[site]; b != m->body_weldid[b]; b = m->body_parentid[b]) {
-    sn_real r[3];
-    sn_rotquat(r, pos, m->body_quat + 4 * b);
-    sn_add3(pos, r, m->body_pos + 3 * b);
-  }
+  to_weld(m, m->site_bodyid[site], pos, NULL);
+}
+
+// Position of a site in the frame of a geom of the same rigid body.
+static void site_in_geom(const SnModel *m, int site, int geom, sn_real *pos) {
+  sn_real p[3], origin[3], quat[4], back[4];
+  site_in_weld(m, site, p);
+  sn_copy3(origin, m->geom_pos + 3 * geom);
+  sn_copy4(quat, m->geom_quat + 4 * geom);
+  to_weld(m, m->geom_bodyid[geom], origin, quat);
+  sn_subfrom3(p, origin);
+  sn_negquat(back, quat);
+  sn_rotquat(pos, p, back);
 }
 
 // Tree whose centre of mass the moments of tendon t refer to: that of its first moving body, else 0.
@@ -62,6 +82,20 @@ static void straight_segment(SnModel *m, int t, int site0, int site1, sn_real sc
   ++c->nseg;
 }
 
+// What the side site of segment k asks for: fixed where the site belongs to the geom's rigid body.
+static void derive_side(SnModel *m, int k, int side) {
+  const int geom = m->wseg_geom[k];
+  m->wseg_rule[k] = SN_SIDE_FREE;
+  m->wseg_side_site[k] = -1;
+  if (side < 0) return;
+  if (m->body_weldid[m->site_bodyid[side]] != m->body_weldid[m->geom_bodyid[geom]]) {
+    m->wseg_side_site[k] = side;
+    return;
+  }
+  site_in_geom(m, side, geom, m->wseg_side + 3 * k);
+  m->wseg_rule[k] = sn_norm3(m->wseg_side + 3 * k) < m->geom_size[3 * geom] ? SN_SIDE_INSIDE : SN_SIDE_OUTSIDE;
+}
+
 static void wrapped_segment(SnModel *m, int entry, int site0, int site1, sn_real scale, int root, PathCursor *c) {
   if (c->fill) {
     const int k = c->nwseg;
@@ -71,7 +105,7 @@ static void wrapped_segment(SnModel *m, int entry, int site0, int site1, sn_real
     m->wseg_root[k] = root;
     m->wseg_geom[k] = m->wrap_objid[entry];
     m->wseg_type[k] = m->wrap_type[entry];
-    m->wseg_side[k] = (int)sn_floor(m->wrap_prm[entry] + SN_R(0.5));
+    derive_side(m, k, (int)sn_floor(m->wrap_prm[entry] + SN_R(0.5)));
     m->wrap_seg[entry] = k;
   }
   ++c->nwseg;
@@ -155,8 +189,8 @@ static void line_ends(const SnModel *m, int line, int *dof0, int *dof1) {
 }
 
 // Enters a line of tendon t at the dofs that move one end only. column[dof] is the address of the dof
-// in the tendon's row of ten_J, or -1. next[k] is the number of entries of k so far when counting, the
-// address of the next one when filling.
+// in the tendon's row of ten_J, or -1. next[k] is the number of lines of entry k so far when counting, the
+// address of the next one in arm_line when filling.
 static SnCode enter_line(SnModel *m, int t, int line, const int *column, int *next, bool fill, SnError *err) {
   int dof0, dof1;
   line_ends(m, line, &dof0, &dof1);
@@ -164,7 +198,7 @@ static SnCode enter_line(SnModel *m, int t, int line, const int *column, int *ne
     const bool first = dof0 > dof1;  // parents have lower numbers: the higher one cannot be common
     const int dof = first ? dof0 : dof1, k = column[dof];
     if (k < 0) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: dof %d is missing in its row of ten_J", t, dof);
-    if (fill) m->pair_line[next[k]] = first ? ~line : line;
+    if (fill) m->arm_line[next[k]] = first ? ~line : line;
     ++next[k];
     if (first) dof0 = m->dof_parentid[dof0];
     else dof1 = m->dof_parentid[dof1];
@@ -186,33 +220,45 @@ static SnCode enter_lines(SnModel *m, int *column, int *next, bool fill, SnError
   return code;
 }
 
-// ten_pair and pair_line: count, prefix sums, fill.
-static SnCode derive_pairs(SnModel *m, SnError *err) {
-  int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv), *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
-  m->ten_pair = sn_model_alloc(m, sizeof(int) * (size_t)(m->nJten + 1));
-  if (!column || !next || !m->ten_pair) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
-  for (int i = 0; i < m->nv; ++i) column[i] = -1;
-  SnCode code = enter_lines(m, column, next, false, err);
-  if (code != SN_OK) return code;
-  m->npairline = 0;
-  for (int k = 0; k < m->nJten; ++k) {
-    m->ten_pair[k] = m->npairline;
-    m->npairline += next[k];
-    next[k] = m->ten_pair[k];
-  }
-  m->ten_pair[m->nJten] = m->npairline;
-  m->pair_line = sn_model_alloc(m, sizeof(int) * (size_t)m->npairline);
-  if (!m->pair_line) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
-  return enter_lines(m, column, next, true, err);
+// Tree that the lines of an entry refer to when its dof belongs to another one, else -1.
+static int arm_root(const SnModel *m, int t, int entry) {
+  const int root = tendon_root(m, t);
+  return root == m->body_rootid[m->dof_bodyid[m->ten_J_colind[entry]]] ? -1 : root;
 }
 
-// Entries of ten_J whose dof belongs to another tree than the tendon's first.
-static void derive_roots(SnModel *m) {
-  for (int t = 0; t < m->ntendon; ++t) {
-    const int root = m->tendon_type[t] == SN_TENDON_FIXED ? -1 : tendon_root(m, t);
-    for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k)
-      m->ten_J_root[k] = root == m->body_rootid[m->dof_bodyid[m->ten_J_colind[k]]] ? -1 : root;
-  }
+// The entries of ten_J that count[] says some lines change; count[] becomes the address of their lines.
+static SnCode list_arms(SnModel *m, int *count, SnError *err) {
+  m->narm = m->narmline = 0;
+  for (int k = 0; k < m->nJten; ++k) m->narm += count[k] > 0;
+  m->arm_entry = sn_model_alloc(m, sizeof(int) * (size_t)m->narm);
+  m->arm_root = sn_model_alloc(m, sizeof(int) * (size_t)m->narm);
+  m->arm_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->narm + 1));
+  if (!m->arm_entry || !m->arm_root || !m->arm_adr) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  int a = 0;
+  for (int t = 0; t < m->ntendon; ++t)
+    for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k) {
+      if (count[k] == 0) continue;
+      const int lines = count[k];
+      m->arm_entry[a] = k;
+      m->arm_root[a] = arm_root(m, t, k);
+      m->arm_adr[a++] = count[k] = m->narmline;
+      m->narmline += lines;
+    }
+  m->arm_adr[a] = m->narmline;
+  return SN_OK;
+}
+
+// Moment arms: count the lines of each entry, list the entries, fill.
+static SnCode derive_arms(SnModel *m, SnError *err) {
+  int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv), *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
+  if (!column || !next) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  for (int i = 0; i < m->nv; ++i) column[i] = -1;
+  SnCode code = enter_lines(m, column, next, false, err);
+  if (code == SN_OK) code = list_arms(m, next, err);
+  if (code != SN_OK) return code;
+  m->arm_line = sn_model_alloc(m, sizeof(int) * (size_t)m->narmline);
+  if (!m->arm_line) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  return enter_lines(m, column, next, true, err);
 }
 
 SnCode sn_derive_tendon(SnModel *m, SnError *err) {
@@ -233,13 +279,14 @@ SnCode sn_derive_tendon(SnModel *m, SnError *err) {
   ALLOC(wseg_root, nwseg);
   ALLOC(wseg_geom, nwseg);
   ALLOC(wseg_type, nwseg);
-  ALLOC(wseg_side, nwseg);
+  ALLOC(wseg_rule, nwseg);
+  ALLOC(wseg_side, 3 * nwseg);
+  ALLOC(wseg_side_site, nwseg);
   ALLOC(wrap_seg, (size_t)m->nwrap);
   ALLOC(ten_seg, nten + 1);
   ALLOC(ten_wseg, nten + 1);
   ALLOC(ten_point0, nten);
   ALLOC(ten_const, nten);
-  ALLOC(ten_J_root, (size_t)m->nJten);
   ALLOC(ten_J_fixed, (size_t)m->nJten);
 #undef ALLOC
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -249,6 +296,5 @@ SnCode sn_derive_tendon(SnModel *m, SnError *err) {
   if (code != SN_OK) return code;
   m->ten_seg[m->ntendon] = m->nseg;
   m->ten_wseg[m->ntendon] = m->nwseg;
-  derive_roots(m);
-  return derive_pairs(m, err);
+  return derive_arms(m, err);
 }

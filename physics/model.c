@@ -46,9 +46,9 @@ void sn_model_free(SnModel *m) {
 SnCode sn_model_derive(SnModel *m, SnError *err) {
   SnCode code = sn_derive_tree(m, err);
   if (code == SN_OK) code = sn_derive_collision(m, err);
+  if (code == SN_OK) code = sn_derive_tendon(m, err);
   if (code == SN_OK) code = sn_derive_pose(m, err);
   if (code == SN_OK) code = sn_derive_passive(m, err);
-  if (code == SN_OK) code = sn_derive_tendon(m, err);
   if (code == SN_OK) code = sn_derive_actuator(m, err);
   if (code == SN_OK) code = sn_derive_constraint(m, err);
   return code;

@@ -103,15 +103,15 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err);
 // The parts of sn_model_derive, each in derive_<part>.c, called in this order by model.c.
 SnCode sn_derive_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
 SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
+SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
 SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links, what a step computes
 SnCode sn_derive_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
-SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
 SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
 SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
-// From now on a step computes the frames of all bodies' inertias, geoms and sites and all of subtree_com,
-// not only of those that a contact, tendon, actuator, equality or sensor reads: for comparisons with MuJoCo.
-// No world of the model may be stepping.
+// From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the
+// lists of tendons' path points, not only the frames that a contact, tendon, actuator, equality or sensor reads: for
+// comparisons with MuJoCo. No world of the model may be stepping.
 void sn_model_need_all(SnModel *m);
 
 // Index of the named object, or -1. kind is one of the name_* arrays' stems.

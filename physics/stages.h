@@ -29,7 +29,7 @@ SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real 
 // inertia.c: mat += b J'J in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col, const sn_real *J);
 
-// tendon.c: frames -> paths, ten_length, ten_J.
+// tendon.c: frames -> ten_length, ten_J; after sn_model_need_all also the lists of path points.
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);
 // actuation.c: tendons, frames -> actuator_length, actuator_moment.
 SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane);

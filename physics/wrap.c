@@ -53,6 +53,7 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d
     if (first == second && first != 0) turn = first;
   }
   const bool reflex = turn != direct;
+  if (!reflex && dot >= rr) return -1;
   const sn_real t0 = sn_sqrt(ll0 - rr), t1 = sn_sqrt(ll1 - rr);
   if (!reflex && dot >= rr - t0 * t1) return -1;
 
@@ -73,27 +74,29 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d
   return radius * angle;
 }
 
-// Root psi of the reflection equation, or -1 where MuJoCo gives up.
-SN_LOCAL sn_real sn_wrap_reflection(sn_real A, sn_real B, sn_real G) {
+// The reflection angle psi of the header's equation: turn[2] gets the cosine and sine of psi - asin(A sin psi)
+// (of psi - asin(B sin psi) when !first). False where MuJoCo gives up. The two arcsines are one arctangent of
+// their sum.
+SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real G, bool first) {
   const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS);
   enum { MAX_ITER = 20 };
-  sn_real psi = SN_PI / 2, z = 1;
-  sn_real f = sn_asin(A) + sn_asin(B) - SN_PI + G;
-  if (f > 0) return -1;
-  for (int iter = 0; sn_abs(f) > tolerance; ++iter) {
-    if (iter == MAX_ITER) return -1;
-    const sn_real slope_a = A / sn_max(SN_MINVAL, sn_sqrt(1 - z * z * A * A));
-    const sn_real slope_b = B / sn_max(SN_MINVAL, sn_sqrt(1 - z * z * B * B));
-    const sn_real df = sn_cos(psi) * (slope_a + slope_b) - 2;
-    if (df > -SN_MINVAL) return -1;
-    const sn_real next = psi - f / df;
-    if (next > psi) return -1;
-    psi = next;
-    z = sn_sin(psi);
-    f = sn_asin(A * z) + sn_asin(B * z) - 2 * psi + G;
-    if (f > tolerance) return -1;
+  sn_real psi = SN_PI / 2, s = 1, c = 0;
+  for (int iter = 0;; ++iter) {
+    const sn_real sa = A * s, sb = B * s, ca = sn_sqrt(1 - sa * sa), cb = sn_sqrt(1 - sb * sb);
+    const sn_real f = sn_atan2(sa * cb + sb * ca, ca * cb - sa * sb) - 2 * psi + G;
+    if (f > (iter == 0 ? 0 : tolerance)) return false;
+    if (f >= -tolerance) {
+      turn[0] = first ? c * ca + s * sa : c * cb + s * sb;
+      turn[1] = first ? s * ca - c * sa : s * cb - c * sb;
+      return true;
+    }
+    if (iter == MAX_ITER) return false;
+    const sn_real df = c * (A / sn_max(SN_MINVAL, ca) + B / sn_max(SN_MINVAL, cb)) - 2;
+    if (df > -SN_MINVAL) return false;
+    psi -= f / df;
+    s = sn_sin(psi);
+    c = sn_cos(psi);
   }
-  return psi;
 }
 
 // Inside wrap in the plane: returns 0 and the touching point twice in pnt[4], or -1.
@@ -106,29 +109,26 @@ SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) 
   if (dd > SN_MINVAL) {
     const sn_real a = -(dx * d[0] + dy * d[1]) / dd;
     const sn_real x = d[0] + a * dx, y = d[1] + a * dy;
-    if (a > 0 && a < 1 && sn_sqrt(x * x + y * y) <= radius) return -1;
+    if (a > 0 && a < 1 && x * x + y * y <= radius * radius) return -1;
   }
   const sn_real cosG = (len0 * len0 + len1 * len1 - dd) / (2 * len0 * len1);
   if (cosG < -1 + SN_MINVAL) return -1;
 
-  // fallback: the midpoint's direction
-  sn_real x = SN_R(0.5) * (d[0] + d[2]), y = SN_R(0.5) * (d[1] + d[3]);
-  const sn_real norm = sn_sqrt(x * x + y * y);
+  // turn from the endpoint that comes first counter-clockwise towards the other
+  sn_real turn[2];
+  const bool first = d[0] * d[3] - d[1] * d[2] > 0;
+  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, radius / len0, radius / len1, sn_acos(cosG), first)) {
+    const sn_real scale = radius / (first ? len0 : len1), c = turn[0] * scale, s = turn[1] * scale;
+    const sn_real x = first ? d[0] : d[2], y = first ? d[1] : d[3];
+    pnt[0] = pnt[2] = c * x - s * y;
+    pnt[1] = pnt[3] = s * x + c * y;
+    return 0;
+  }
+
+  // no solution: the midpoint's direction
+  const sn_real x = SN_R(0.5) * (d[0] + d[2]), y = SN_R(0.5) * (d[1] + d[3]), norm = sn_sqrt(x * x + y * y);
   pnt[0] = pnt[2] = norm < SN_MINVAL ? radius : radius * x / norm;
   pnt[1] = pnt[3] = norm < SN_MINVAL ? 0 : radius * y / norm;
-  if (cosG > 1 - SN_MINVAL) return 0;
-  const sn_real A = radius / len0, B = radius / len1;
-  const sn_real psi = sn_wrap_reflection(A, B, sn_acos(cosG));
-  if (psi < 0) return 0;
-
-  // turn from the endpoint that comes first counter-clockwise towards the other
-  const bool first = d[0] * d[3] - d[1] * d[2] > 0;
-  const sn_real angle = psi - sn_asin((first ? A : B) * sn_sin(psi));
-  const sn_real scale = radius / (first ? len0 : len1), c = sn_cos(angle) * scale, s = sn_sin(angle) * scale;
-  x = first ? d[0] : d[2];
-  y = first ? d[1] : d[3];
-  pnt[0] = pnt[2] = c * x - s * y;
-  pnt[1] = pnt[3] = s * x + c * y;
   return 0;
 }
 
@@ -153,17 +153,19 @@ SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, const sn_real *p0, const s
 }
 
 SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                                const sn_real *mat, sn_real radius, const sn_real *side) {
-  // outside wrap with the way round left open: free when the angle at the centre is too small
-  if (!side && sn_dot3(p0, p1) >= radius * radius) return -1;
-  sn_real a0[3], a1[3], on[4], tangent[2];
+                                const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+  // with the way round left open the segment is free when the angle at the centre is too small
+  if (rule == SN_SIDE_FREE && sn_dot3(p0, p1) >= radius * radius) return -1;
+  sn_real a0[3], a1[3], s[3], on[4], tangent[2];
   sn_wrap_plane(a0, a1, p0, p1, mat);
   const sn_real d[4] = {sn_dot3(p0, a0), sn_dot3(p0, a1), sn_dot3(p1, a0), sn_dot3(p1, a1)};
   sn_real arc;
-  if (side) {
-    const sn_real s[2] = {sn_dot3(side, a0), sn_dot3(side, a1)};
-    arc = sn_dot3(side, side) < radius * radius ? sn_wrap_inside(on, d, radius)
-                                                : sn_wrap_circle(on, tangent, d, s, radius);
+  if (rule == SN_SIDE_INSIDE) {
+    arc = sn_wrap_inside(on, d, radius);
+  } else if (rule == SN_SIDE_OUTSIDE) {
+    sn_mulmatvec3(s, mat, side);
+    const sn_real across[2] = {sn_dot3(s, a0), sn_dot3(s, a1)};
+    arc = sn_wrap_circle(on, tangent, d, across, radius);
   } else {
     arc = sn_wrap_circle(on, tangent, d, NULL, radius);
   }
@@ -182,19 +184,18 @@ SN_LOCAL void sn_wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
 }
 
 SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                                  const sn_real *mat, sn_real radius, const sn_real *side) {
-  sn_real d[4], s[2], on[4], tangent[2], arc;
+                                  const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+  sn_real d[4], on[4], tangent[2], arc;
   sn_wrap_across(d, mat, p0);
   sn_wrap_across(d + 2, mat, p1);
-  if (side && sn_dot3(side, side) < radius * radius) {
+  if (rule == SN_SIDE_INSIDE) {
     arc = sn_wrap_inside(on, d, radius);
     if (arc < 0) return -1;
     const sn_real dx0 = d[0] - on[0], dy0 = d[1] - on[1], dx1 = d[2] - on[2], dy1 = d[3] - on[3];
     tangent[0] = sn_sqrt(dx0 * dx0 + dy0 * dy0);
     tangent[1] = sn_sqrt(dx1 * dx1 + dy1 * dy1);
   } else {
-    if (side) sn_wrap_across(s, mat, side);
-    arc = sn_wrap_circle(on, tangent, d, side ? s : NULL, radius);
+    arc = sn_wrap_circle(on, tangent, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
     if (arc < 0) return -1;
   }
 
@@ -211,12 +212,11 @@ SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real
 }
 
 SN_FUNC sn_real sn_wrap(sn_real *pnt, const sn_real *x0, const sn_real *x1, const sn_real *pos, const sn_real *mat,
-                        sn_real radius, int type, const sn_real *side) {
-  sn_real p0[3], p1[3], s[3];
+                        sn_real radius, int type, int rule, const sn_real *side) {
+  sn_real p0[3], p1[3];
   sn_sub3(p0, x0, pos);
   sn_sub3(p1, x1, pos);
-  if (side) sn_sub3(s, side, pos);
-  if (sn_norm3(p0) < SN_MINVAL || sn_norm3(p1) < SN_MINVAL) return -1;
-  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, p0, p1, pos, mat, radius, side ? s : NULL)
-                                : sn_wrap_cylinder(pnt, p0, p1, pos, mat, radius, side ? s : NULL);
+  if (sn_dot3(p0, p0) < SN_MINVAL * SN_MINVAL || sn_dot3(p1, p1) < SN_MINVAL * SN_MINVAL) return -1;
+  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, p0, p1, pos, mat, radius, rule, side)
+                                : sn_wrap_cylinder(pnt, p0, p1, pos, mat, radius, rule, side);
 }

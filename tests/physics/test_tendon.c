@@ -62,6 +62,7 @@ static void every_branch(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(&o, kZoo);
+  sn_model_need_all(o.m);
   for (int k = 0; k < 500; ++k) {
     sn_oracle_randomize(&o, 1);
     for (int i = 0; i < 3; ++i) o.d->mocap_pos[i] += 0.1 * sn_oracle_uniform(&o);
@@ -126,8 +127,9 @@ static void real_models(void **state) {
     snprintf(path, sizeof path, "%s/%s", root, files[f]);
     SnOracle o;
     load_without_terrain(&o, path);
-    print_message("%s: %d tendons, %d path entries, %d straight segments, %d that may wrap, %d pairs\n", files[f],
-                  o.m->ntendon, o.m->nwrap, o.m->nseg, o.m->nwseg, o.m->npairline);
+    sn_model_need_all(o.m);
+    print_message("%s: %d tendons, %d path entries, %d straight segments, %d that may wrap, %d moment arms\n", files[f],
+                  o.m->ntendon, o.m->nwrap, o.m->nseg, o.m->nwseg, o.m->narm);
     for (int k = 0; k < 100; ++k) {
       sn_oracle_randomize(&o, 1);
       compare(&o);
