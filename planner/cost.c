@@ -19,20 +19,23 @@
 // Weights are applied by the caller: a gradient is that of the norm, times that of the residual.
 #include "planner/cost.h"
 
+#include "physics/sensor.h"
 #include "physics/vec.h"
 #include "planner/cost_owner.h"
 
-// World position of a site, body or geom.
+// World position of a site, body or geom; a sensor of three numbers.
 SN_LOCAL void sn_item_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
   if (type == SN_ITEM_SITE_POS)
     sn_site_pose(m, w, id, pos, NULL);
   else if (type == SN_ITEM_GEOM_POS)
     sn_geom_pose(m, w, id, pos, NULL);
+  else if (type == SN_ITEM_SENSOR_POINT)
+    sn_sensor_value(m, w, id, pos);
   else
     sn_copy3(pos, w->xpos + 3 * id);
 }
 
-// World orientation of a site, body or geom; the quaternion of a ball joint.
+// World orientation of a site, body or geom; the quaternion of a ball joint or of a sensor.
 SN_LOCAL void sn_item_quat(const SnModel *m, const SnWorld *w, int type, int id, sn_real quat[4]) {
   if (type == SN_ITEM_SITE_QUAT)
     sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[id], m->site_quat + 4 * id);
@@ -40,6 +43,8 @@ SN_LOCAL void sn_item_quat(const SnModel *m, const SnWorld *w, int type, int id,
     sn_mulquat(quat, w->xquat + 4 * m->geom_bodyid[id], m->geom_quat + 4 * id);
   else if (type == SN_ITEM_BODY_QUAT)
     sn_copy4(quat, w->xquat + 4 * id);
+  else if (type == SN_ITEM_SENSOR_QUAT)
+    sn_sensor_value(m, w, id, quat);
   else
     sn_copy4(quat, w->qpos + id);
   sn_normalize4(quat);
@@ -53,6 +58,7 @@ SN_LOCAL sn_real sn_item_distance(const SnModel *m, const SnWorld *w, const int 
 }
 
 SN_LOCAL sn_real sn_item_scalar(const SnModel *m, const SnWorld *w, int type, int id, const int end[4]) {
+  sn_real value = 0;
   switch (type) {
     case SN_ITEM_DISTANCE:
       return sn_item_distance(m, w, end);
@@ -64,15 +70,18 @@ SN_LOCAL sn_real sn_item_scalar(const SnModel *m, const SnWorld *w, int type, in
       return w->act[id];
     case SN_ITEM_CTRL:
       return w->ctrl[id];
-    default:
+    case SN_ITEM_TENDON:
       return w->ten_length[id];
+    default:
+      sn_sensor_value(m, w, id, &value);
+      return value;
   }
 }
 
 SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value) {
-  if (type <= SN_ITEM_GEOM_POS)
+  if (type <= SN_ITEM_SENSOR_POINT)
     sn_item_point(m, w, type, id, value);
-  else if (type <= SN_ITEM_GEOM_QUAT || type == SN_ITEM_QPOS_QUAT)
+  else if (type <= SN_ITEM_SENSOR_QUAT)
     sn_item_quat(m, w, type, id, value);
   else
     value[0] = sn_item_scalar(m, w, type, id, end);
@@ -115,9 +124,9 @@ SN_LOCAL void sn_item_residual(const SnCost *c, const SnModel *m, const SnWorld 
                                sn_real *r) {
   const int type = c->item_type[i];
   const int *end = c->item_end + 8 * i;
-  if (type <= SN_ITEM_GEOM_POS) {
+  if (type <= SN_ITEM_SENSOR_POINT) {
     sn_point_residual(c, m, w, i, target, r);
-  } else if (type <= SN_ITEM_GEOM_QUAT || type == SN_ITEM_QPOS_QUAT) {
+  } else if (type <= SN_ITEM_SENSOR_QUAT) {
     sn_quat_residual(c, m, w, i, target, r);
   } else {
     const sn_real goal = c->term_follows[c->item_term[i]]

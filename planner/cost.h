@@ -14,22 +14,24 @@
 #include "physics/stages.h"
 #include "planner/task.h"
 
-// What an item compares: sizes of its value (entry of a target) and of its residual.
+// What an item compares: points (value and residual of 3 entries), rotations (4 and 3), scalars (1 and 1).
 typedef enum SnItem {
-  SN_ITEM_SITE_POS,   // 3, 3
-  SN_ITEM_BODY_POS,   // 3, 3
-  SN_ITEM_GEOM_POS,   // 3, 3
-  SN_ITEM_SITE_QUAT,  // 4, 3
-  SN_ITEM_BODY_QUAT,  // 4, 3
-  SN_ITEM_GEOM_QUAT,  // 4, 3
-  SN_ITEM_DISTANCE,   // 1, 1
-  SN_ITEM_QPOS,       // 1, 1
-  SN_ITEM_QPOS_QUAT,  // 4, 3
-  SN_ITEM_QVEL,       // 1, 1
-  SN_ITEM_ACT,        // 1, 1
-  SN_ITEM_CTRL,       // 1, 1
-  SN_ITEM_TENDON,     // 1, 1
-  SN_ITEM_SENSOR      // 1, 1
+  SN_ITEM_SITE_POS,
+  SN_ITEM_BODY_POS,
+  SN_ITEM_GEOM_POS,
+  SN_ITEM_SENSOR_POINT,  // last of the points
+  SN_ITEM_SITE_QUAT,
+  SN_ITEM_BODY_QUAT,
+  SN_ITEM_GEOM_QUAT,
+  SN_ITEM_QPOS_QUAT,
+  SN_ITEM_SENSOR_QUAT,  // last of the rotations
+  SN_ITEM_DISTANCE,
+  SN_ITEM_QPOS,
+  SN_ITEM_QVEL,
+  SN_ITEM_ACT,
+  SN_ITEM_CTRL,
+  SN_ITEM_TENDON,
+  SN_ITEM_SENSOR
 } SnItem;
 
 // A task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success.
@@ -49,7 +51,7 @@ typedef struct SnCost {
   int *term_follows;     // 1: the target is another element as it moves, 0: the row of targets (nall); live
   int *item_type;        // SnItem (nitem)
   int *item_term;        // term that it belongs to (nitem)
-  int *item_id;          // object, or address in qpos, qvel, act, ctrl, sensordata (nitem)
+  int *item_id;          // object, or address in qpos, qvel, act, ctrl (nitem)
   int *item_other_type;  // the same of the target, where it follows an element (nitem)
   int *item_other_id;
   int *item_end;              // DISTANCE: type and object of both ends; the same of the target (nitem, 8)
@@ -60,7 +62,8 @@ typedef struct SnCost {
 } SnCost;
 
 // Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
-// contacts. NULL and err on failure. The caller frees with sn_model_free.
+// contacts. Muscles without a control range get theirs, [0, 1]. NULL and err on failure. The caller frees with
+// sn_model_free.
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err);
 
 // Resolves all names of the task in the model. NULL and err (every mistake, with its place in the task's

@@ -1,6 +1,7 @@
 // A task and a model make a cost: names are looked up, sizes checked, arrays laid out. All mistakes are
 // reported, each with its place in the task's file.
 #include "planner/cost.h"
+#include "physics/sensor.h"
 #include "planner/cost_owner.h"
 
 #include <stdlib.h>
@@ -18,11 +19,9 @@ typedef struct BoundItem {
   int end[4];  // DISTANCE
 } BoundItem;
 
-int sn_item_value_size(int type) {
-  return type <= SN_ITEM_GEOM_POS ? 3 : (type <= SN_ITEM_GEOM_QUAT || type == SN_ITEM_QPOS_QUAT ? 4 : 1);
-}
+int sn_item_value_size(int type) { return type <= SN_ITEM_SENSOR_POINT ? 3 : (type <= SN_ITEM_SENSOR_QUAT ? 4 : 1); }
 
-int sn_item_residual_size(int type) { return type <= SN_ITEM_GEOM_QUAT || type == SN_ITEM_QPOS_QUAT ? 3 : 1; }
+int sn_item_residual_size(int type) { return type <= SN_ITEM_SENSOR_QUAT ? 3 : 1; }
 
 // "a, b, c ... " of the first names of a kind, for messages.
 static const char *known_names(const SnModel *m, SnNameKind kind, char *text, size_t size) {
@@ -91,6 +90,17 @@ static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
   }
 }
 
+static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
+  const SnModel *m = b->m;
+  const int dim = sn_sensor_supported(m, i) ? m->sensor_dim[i] : 0;
+  const int type = dim == 1 ? SN_ITEM_SENSOR : (dim == 3 ? SN_ITEM_SENSOR_POINT : SN_ITEM_SENSOR_QUAT);
+  if (dim == 1 || dim == 3 || dim == 4)
+    add_item(list, type, i);
+  else if (!e->all)
+    sn_issue(b->issues, e->place, "sensor '%s' is of a type that the engine does not compute",
+             sn_model_name(m, SN_NAME_SENSOR, i));
+}
+
 static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
   switch (e->quantity) {
     case SN_QTY_JOINT_POSITION:
@@ -103,7 +113,7 @@ static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
       add_item(list, SN_ITEM_TENDON, i);
       break;
     case SN_QTY_SENSOR:
-      sn_issue(b->issues, e->place, "sensor: the engine computes none");
+      add_sensor(b, e, i, list);
       break;
     default:
       add_actuator(b, e, i, list);
@@ -145,6 +155,12 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
 
 // ---- targets ----
 
+// Scratch for the items of one term and of its target.
+typedef struct TermItems {
+  ItemList value, target;
+  int frame;
+} TermItems;
+
 // Entries that a list of numbers may have: none, one for all, or one each.
 static void check_entries(Binder *b, SnPlace place, const char *what, int n, int size, bool rotation) {
   if (n == size || n == 0 || (n == 1 && !rotation)) return;
@@ -152,11 +168,25 @@ static void check_entries(Binder *b, SnPlace place, const char *what, int n, int
            rotation ? " (unit quaternions w x y z)" : "");
 }
 
+// Controls and sensors of forces are no function of the last state, in which no control acts.
+static bool depends_on_control(const SnModel *m, const BoundItem *item) {
+  return item->type == SN_ITEM_CTRL ||
+         ((item->type == SN_ITEM_SENSOR || item->type == SN_ITEM_SENSOR_POINT || item->type == SN_ITEM_SENSOR_QUAT) &&
+          sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
+}
+
+static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
+  bool depends = false;
+  for (int k = 0; k < items->value.n; ++k) depends |= depends_on_control(m, &items->value.item[k]);
+  for (int k = 0; k < items->target.n; ++k) depends |= depends_on_control(m, &items->target.item[k]);
+  return depends;
+}
+
 static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int size) {
   const SnTarget *g = &t->target;
-  bool poses = true, rotation = false;
+  const bool poses = t->residual.quantity == SN_QTY_POSITION || t->residual.quantity == SN_QTY_ORIENTATION;
+  bool rotation = false;
   for (int k = 0; k < items->n; ++k) {
-    poses &= items->item[k].type <= SN_ITEM_GEOM_QUAT;
     rotation |= sn_item_value_size(items->item[k].type) == 4;
   }
   if (g->frame && !poses) sn_issue(b->issues, g->place, "frame: only positions and orientations have one");
@@ -171,12 +201,6 @@ static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int 
 }
 
 // ---- layout ----
-
-// Scratch for the items of one term and of its target.
-typedef struct TermItems {
-  ItemList value, target;
-  int frame;
-} TermItems;
 
 static const SnTerm *term_of(const SnTask *task, int i) {
   return i < task->nterm ? &task->term[i] : &task->measure[i - task->nterm];
@@ -229,6 +253,7 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     c->term_item[i] = c->nitem;
     c->term_res[i] = c->nres;
     c->term_target[i] = c->ntarget;
+    c->owner->running_only[i] = any_depends_on_control(b->m, items);
     c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
     for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
   } else {
@@ -238,6 +263,9 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     }
     check_target(b, t, &items->value, target - c->ntarget);
     check_pairs(b, t, items);
+    if (t->terminal > 0 && any_depends_on_control(b->m, items))
+      sn_issue(b->issues, t->place,
+               "terminal: term '%s' depends on the control, and none acts at the end of the horizon", t->name);
   }
   c->nitem += items->value.n;
   c->nres = res;
@@ -288,6 +316,7 @@ static bool allocate(SnCost *c, SnArena *a) {
   ok &= (o->captured = take(a, sizeof(double), c->ntarget)) != NULL;
   ok &= (o->given = take(a, sizeof(double), c->ntarget)) != NULL;
   ok &= (o->overridden = take(a, sizeof(bool), c->nall)) != NULL;
+  ok &= (o->running_only = take(a, sizeof(bool), c->nall)) != NULL;
   ok &= (o->row = take(a, sizeof(double), c->ntarget)) != NULL;
   return ok;
 }

@@ -9,11 +9,12 @@
 
 typedef struct SnCostOwner {
   const SnTask *task;
-  SnArena arena;     // all arrays of the cost
-  double *captured;  // targets taken at the start (ntarget)
-  double *given;     // targets set live (ntarget)
-  double *row;       // scratch: one row of targets (ntarget)
-  bool *overridden;  // terms whose target is set live (nall)
+  SnArena arena;       // all arrays of the cost
+  double *captured;    // targets taken at the start (ntarget)
+  double *given;       // targets set live (ntarget)
+  double *row;         // scratch: one row of targets (ntarget)
+  bool *overridden;    // terms whose target is set live (nall)
+  bool *running_only;  // terms that depend on the control, which does not act in the last state (nall)
 } SnCostOwner;
 
 // Entries of an item's value and of its residual.

@@ -132,7 +132,7 @@ SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, S
   if (!(weight >= 0 && weight <= 1e9) || !(terminal >= 0 && terminal <= 1e9))
     return sn_fail(err, SN_ERR_ARGUMENT, "weights of '%s': %g and %g, allowed is 0 to 1e9", sn_cost_name(cost, i),
                    weight, terminal);
-  if (terminal > 0 && target_term(cost, i)->residual.quantity == SN_QTY_CONTROL)
+  if (terminal > 0 && cost->owner->running_only[i])
     return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': no control acts at the end of the horizon",
                    sn_cost_name(cost, i));
   cost->weight[i] = (sn_real)weight;

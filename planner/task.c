@@ -298,7 +298,7 @@ static const SnField measure_fields[] = {
     {.name = "during", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
 };
 
-static void check_term(SnReader *r, const SnNode *node, SnTerm *t, bool measure) {
+static void check_term(SnReader *r, const SnNode *node, const SnTerm *t, bool measure) {
   const SnNode *norm = sn_yaml_member(node, "norm"), *width = sn_yaml_member(node, "width");
   const SnPlace place = norm ? norm->place : node->place;
   if (t->norm == SN_NORM_SMOOTH_ABS && !(t->width > 0))
@@ -309,8 +309,6 @@ static void check_term(SnReader *r, const SnNode *node, SnTerm *t, bool measure)
   if (t->term && (sn_yaml_member(node, "residual") || sn_yaml_member(node, "target")))
     sn_issue(r->issues, node->place, "measure: either 'term', or 'residual' and 'target'");
   if (t->norm == SN_NORM_SQUARED && width) sn_issue(r->issues, width->place, "width: the squared norm has none");
-  if (measure || t->residual.quantity != SN_QTY_CONTROL || t->terminal == 0) return;
-  sn_issue(r->issues, sn_yaml_member(node, "terminal")->place, "terminal: no control acts at the end of the horizon");
 }
 
 // Reads a list of terms; the name of a term must be its own.

@@ -125,7 +125,6 @@ static void term_mistakes(void **state) {
           "norm: 'cubic' is unknown, allowed is squared|euclidean|smooth_abs");
   mistake(TERMS "  - {name: a, residual: {control: all}, norm: smooth_abs}\n", "smooth_abs needs a width above 0");
   mistake(TERMS "  - {name: a, residual: {control: all}, width: 1}\n", "the squared norm has none");
-  mistake(TERMS "  - {name: a, residual: {control: all}, terminal: 1}\n", "no control acts at the end of the horizon");
   mistake(TERMS "  - {name: a, residual: {control: all}, weight: -1}\n", "weight: -1 is out of bounds");
   mistake(TERMS "  - {name: a, residual: {control: all}}\n  - {name: a, residual: {control: all}}\n",
           "the name 'a' is taken");

@@ -1,0 +1,240 @@
+// The tasks that come with sinew: every file loads, binds to its model and starts; what they promise of their start.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/planner.h"
+#include "tests/harness/oracle.h"
+
+static const char *folder = SN_TEST_SOURCE_DIR "/../planner/tasks";
+
+// A task with its model in the planner; fails the test. NULL when MyoSuite is not there.
+typedef struct Rig {
+  SnTask *task;
+  SnOracle o;
+  SnPool *pool;
+  SnBackend *backend;
+  SnPlanner *p;
+} Rig;
+
+// Models are looked for where the task says, in physics/models and above the package of MyoSuite.
+static bool model_path(const char *model, char path[4096]) {
+  const char *myosuite = sn_oracle_myosuite();
+  snprintf(path, 4096, "%s/../physics/models/%s", SN_TEST_SOURCE_DIR, model);
+  FILE *f = fopen(path, "r");
+  if (!f && myosuite) {
+    snprintf(path, 4096, "%s/../%s", myosuite, model);
+    f = fopen(path, "r");
+  }
+  if (f) fclose(f);
+  return f != NULL;
+}
+
+static bool open_rig(Rig *x, const char *name, uint64_t seed) {
+  SnError err = {0};
+  char path[4096];
+  memset(x, 0, sizeof *x);
+  snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
+  x->task = sn_task_load(path, &err);
+  if (!x->task) fail_msg("%s", err.text);
+  assert_string_equal(x->task->name, name);
+  assert_true(x->task->description[0] != 0);
+  if (!model_path(x->task->model, path)) {
+    printf("%s: no model %s here, skipped\n", name, x->task->model);
+    sn_task_free(x->task);
+    return false;
+  }
+  sn_oracle_load_file(&x->o, path);
+  x->pool = sn_pool_create(2, &err);
+  x->backend = sn_backend_cpu(x->pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = x->o.m;
+  def.task = x->task;
+  def.backend = x->backend;
+  def.settings = x->task->settings;
+  def.seed = seed;
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s: %s", name, err.text);
+  return true;
+}
+
+static void close_rig(Rig *x) {
+  sn_planner_free(x->p);
+  sn_backend_free(x->backend);
+  sn_pool_free(x->pool);
+  sn_oracle_free(&x->o);
+  sn_task_free(x->task);
+}
+
+static SnEvaluation judge_start(Rig *x) {
+  SnError err = {0};
+  const SnStart *s = sn_planner_initial(x->p);
+  const SnEvaluateRequest q = {.qpos = s->qpos, .qvel = s->qvel, .act = s->act};
+  SnEvaluation e;
+  if (sn_planner_evaluate(x->p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
+  return e;
+}
+
+// All files of the folder, with and without a seed.
+static void all_load(void **state) {
+  (void)state;
+  DIR *d = opendir(folder);
+  int n = 0;
+  assert_non_null(d);
+  for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+    char name[300];
+    snprintf(name, sizeof name, "%s", e->d_name);
+    char *dot = strrchr(name, '.');
+    if (!dot || strcmp(dot, ".yaml") != 0) continue;
+    *dot = 0;
+    for (uint64_t seed = 0; seed < 2; ++seed) {
+      Rig x;
+      if (!open_rig(&x, name, seed)) break;
+      const SnEvaluation start = judge_start(&x);
+      printf("%s, seed %d: cost %.4f at the start\n", name, (int)seed, start.cost);
+      assert_true(isfinite(start.cost) && start.cost > 0 && start.nmeasure > 0);
+      close_rig(&x);
+    }
+    ++n;
+  }
+  closedir(d);
+  assert_true(n >= 3);
+}
+
+// The balls have settled in the palm, and each target is where the other one lies.
+static void balls(void **state) {
+  (void)state;
+  Rig x;
+  if (!open_rig(&x, "hand_balls", 0)) return;
+  const SnModel *m = sn_planner_model(x.p);
+  const SnStart *s = sn_planner_initial(x.p);
+  const sn_real *ball[2];
+  for (int k = 0; k < 2; ++k) {
+    const int b = sn_model_find(m, SN_NAME_BODY, k ? "ball2" : "ball1");
+    ball[k] = s->qpos + m->jnt_qposadr[m->body_jntadr[b]];
+  }
+  double apart = 0;
+  for (int k = 0; k < 3; ++k) apart += (double)((ball[0][k] - ball[1][k]) * (ball[0][k] - ball[1][k]));
+  apart = sqrt(apart);
+  const SnEvaluation e = judge_start(&x);
+  assert_true(fabs(e.cost - 2 * apart) < 1e-5);
+  assert_true(fabs(e.term[0] - apart) < 1e-5 && fabs(e.measure[1] - apart) < 1e-5);
+  assert_true(apart > 0.04 && apart < 0.1);
+  assert_true(s->time == 0 && fabs((double)m->opt.timestep - 0.0025) < 1e-9);
+  // The same by MuJoCo: 40 steps under zero control, palm up.
+  mj_resetData(x.o.mj, x.o.d);
+  x.o.d->qpos[x.o.mj->jnt_qposadr[mj_name2id(x.o.mj, mjOBJ_JOINT, "pro_sup")]] = -1.57;
+  for (int k = 0; k < 40; ++k) mj_step(x.o.mj, x.o.d);
+  const double *their[2];
+  for (int k = 0; k < 2; ++k) their[k] = x.o.d->xpos + 3 * mj_name2id(x.o.mj, mjOBJ_BODY, k ? "ball2" : "ball1");
+  mj_kinematics(x.o.mj, x.o.d);
+  for (int k = 0; k < 2; ++k)
+    for (int i = 0; i < 3; ++i) assert_true(fabs((double)ball[k][i] - their[k][i]) < 1e-4);
+  close_rig(&x);
+}
+
+static void pose(void **state) {
+  (void)state;
+  Rig x;
+  if (!open_rig(&x, "hand_pose", 0)) return;
+  // The key of the reference pose: joints one by one, in the order of the model.
+  const SnModel *m = sn_planner_model(x.p);
+  const SnTerm *fingers = &x.task->term[0];
+  assert_int_equal(fingers->residual.nname, 20);
+  sn_real *qpos = calloc((size_t)m->nq, sizeof *qpos);
+  memcpy(qpos, sn_planner_initial(x.p)->qpos, sizeof *qpos * (size_t)m->nq);
+  for (int k = 0; k < 20; ++k) {
+    const int j = sn_model_find(m, SN_NAME_JNT, fingers->residual.name[k]);
+    qpos[m->jnt_qposadr[j]] = (sn_real)fingers->target.value[k];
+    assert_true(fingers->target.value[k] >= (double)m->jnt_range[2 * j] - 1e-3 &&
+                fingers->target.value[k] <= (double)m->jnt_range[2 * j + 1] + 1e-3);
+  }
+  const SnEvaluateRequest q = {
+      .qpos = qpos, .qvel = sn_planner_initial(x.p)->qvel, .act = sn_planner_initial(x.p)->act};
+  SnEvaluation e;
+  SnError err = {0};
+  assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.term[0] < 1e-9 && e.met[0] && !judge_start(&x).met[0]);
+  free(qpos);
+  close_rig(&x);
+}
+
+// The built-in arm: two joints, six muscles, moment arms of the sign that a muscle's name says.
+static void arm(void **state) {
+  (void)state;
+  Rig x;
+  assert_true(open_rig(&x, "arm_reach", 0));
+  const SnModel *m = x.o.m;
+  assert_true(m->nv == 2 && m->nu == 6 && m->na == 6 && m->nwrap >= 18);
+  const struct {
+    const char *name;
+    int shoulder, elbow;  // 1: bends forwards, -1: back
+  } muscles[] = {{"delt_ant", 1, 0},     {"delt_post", -1, 0}, {"brachialis", 0, 1},
+                 {"triceps_lat", 0, -1}, {"biceps", 1, 1},     {"triceps_long", -1, -1}};
+  for (int k = 0; k < 200; ++k) {
+    sn_oracle_randomize(&x.o, 0);
+    mj_forward(x.o.mj, x.o.d);
+    for (int i = 0; i < 6; ++i) {
+      const int t = mj_name2id(x.o.mj, mjOBJ_TENDON, muscles[i].name),
+                wanted[2] = {muscles[i].shoulder, muscles[i].elbow};
+      const double length = x.o.d->ten_length[t];
+      assert_true(length >= x.o.mj->actuator_lengthrange[2 * i] - 1e-3 &&
+                  length <= x.o.mj->actuator_lengthrange[2 * i + 1] + 1e-3);
+      double arm_of[2] = {0, 0};
+      for (int e = x.o.mj->ten_J_rowadr[t]; e < x.o.mj->ten_J_rowadr[t] + x.o.mj->ten_J_rownnz[t]; ++e)
+        arm_of[x.o.mj->ten_J_colind[e]] = -x.o.d->ten_J[e];
+      for (int j = 0; j < 2; ++j) {
+        if (wanted[j] == 0)
+          assert_true(fabs(arm_of[j]) < 1e-9);
+        else
+          assert_true(wanted[j] * arm_of[j] > 0.005 && wanted[j] * arm_of[j] < 0.06);
+      }
+    }
+  }
+  close_rig(&x);
+}
+
+// The arm follows the moving point, our own engine being the body: in its last second within 2 cm.
+static void arm_follows(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    Rig x;
+    assert_true(open_rig(&x, "arm_reach", seed));
+    SnError err = {0};
+    const SnModel *m = sn_planner_model(x.p);
+    const SnStart *s = sn_planner_initial(x.p);
+    sn_real qpos[2], qvel[2], act[6];
+    memcpy(qpos, s->qpos, sizeof qpos);
+    memcpy(qvel, s->qvel, sizeof qvel);
+    memcpy(act, s->act, sizeof act);
+    double worst = 0;
+    for (int k = 0; k < 150; ++k) {
+      SnPlanRequest r = sn_default_plan_request();
+      r.time = 4 * k * (double)m->opt.timestep;
+      r.qpos = qpos;
+      r.qvel = qvel;
+      r.act = act;
+      r.max_iterations = 2;
+      r.want_states = true;
+      SnPlan plan;
+      assert_int_equal(sn_planner_plan(x.p, &r, &plan, &err), SN_OK);
+      memcpy(qpos, plan.qpos + 4 * 2, sizeof qpos);
+      memcpy(qvel, plan.qvel + 4 * 2, sizeof qvel);
+      memcpy(act, plan.act + 4 * 6, sizeof act);
+      const SnEvaluateRequest q = {
+          .time = r.time + 4 * (double)m->opt.timestep, .qpos = qpos, .qvel = qvel, .act = act};
+      SnEvaluation e;
+      assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
+      if (k >= 100) worst = fmax(worst, e.measure[0]);
+    }
+    printf("arm_reach, seed %d: %.4f m at most in the last second\n", (int)seed, worst);
+    assert_true(worst < 0.02);
+    close_rig(&x);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load), cmocka_unit_test(balls), cmocka_unit_test(pose),
+                                     cmocka_unit_test(arm), cmocka_unit_test(arm_follows)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
