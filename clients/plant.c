@@ -90,7 +90,7 @@ static SinewSessionDef session_def(const PlantOptions *opt) {
   def.seed = opt->seed;
   def.settings = opt->settings;
   // In real time the plan is in force one deadline after its state; in lockstep the body waits.
-  def.latency = opt->mode == PLANT_REALTIME ? opt->deadline : 0;
+  def.latency = opt->mode == PLANT_REALTIME ? opt->deadline + 0.005 : 0;
   def.fallback = sinew_fallback_hold;
   return def;
 }

@@ -3,7 +3,7 @@
 data = ARG1
 nmeasure = int(ARG4)
 ncontrol = int(ARG5)
-set terminal pngcairo size 1000,1000 font "sans,11"
+set terminal pngcairo noenhanced size 1000,1000 font "sans,11"
 set output ARG2
 set multiplot layout 3,1 title ARG3 font ",14" margins 0.10,0.97,0.07,0.92 spacing 0.06
 set grid lc rgb "#dddddd"

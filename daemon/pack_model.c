@@ -53,7 +53,7 @@ static Quantities pack_qvel(SnScratch *scratch, const SnModel *m) {
   return q;
 }
 
-// Excitation and activation of a muscle, whose dynamics clamps what lies outside.
+// Activation of a muscle, whose dynamics clamps what lies outside.
 static const sn_real muscle_range[2] = {0, 1};
 
 static Quantities pack_act(SnScratch *scratch, const SnModel *m) {
@@ -74,10 +74,7 @@ static Quantities pack_ctrl(SnScratch *scratch, const SnModel *m) {
   for (int i = 0; i < m->nactuator; i++)
     for (int k = 0; k < m->actuator_ctrlnum[i]; k++) {
       int u = m->actuator_ctrladr[i] + k;
-      const sn_real *range = m->actuator_ctrllimited[u]                ? m->actuator_ctrlrange + 2 * u
-                             : m->actuator_dyntype[i] == SN_DYN_MUSCLE ? muscle_range
-                                                                       : NULL;
-      add(&q, sn_model_name(m, SN_NAME_ACTUATOR, i), u, 1, "1", range);
+      add(&q, sn_model_name(m, SN_NAME_ACTUATOR, i), u, 1, "1", m->ctrl_limited[u] ? m->ctrl_range + 2 * u : NULL);
     }
   return q;
 }

@@ -147,13 +147,28 @@ static sn_real setpoint_period(const SnModel *m, int i) {
   return 0;
 }
 
+// Controls that matter: planners stay inside, descriptions show it.
+static void derive_ctrl_range(SnModel *m) {
+  for (int i = 0; i < m->nactuator; ++i)
+    for (int u = m->actuator_ctrladr[i]; u < m->actuator_ctrladr[i] + m->actuator_ctrlnum[i]; ++u) {
+      const bool limited = m->actuator_ctrllimited[u] && m->actuator_ctrlrange[2 * u] < m->actuator_ctrlrange[2 * u + 1];
+      const bool muscle = !limited && m->actuator_dyntype[i] == SN_DYN_MUSCLE;
+      m->ctrl_limited[u] = limited || muscle;
+      m->ctrl_range[2 * u] = limited ? m->actuator_ctrlrange[2 * u] : 0;
+      m->ctrl_range[2 * u + 1] = limited ? m->actuator_ctrlrange[2 * u + 1] : muscle;
+    }
+}
+
 SnCode sn_derive_actuator(SnModel *m, SnError *err) {
   SnCode code = derive_rows(m, err);
   if (code == SN_OK) code = derive_columns(m, err);
   if (code == SN_OK) code = derive_tendon_actuators(m, err);
   if (code != SN_OK) return code;
   m->actuator_period = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->nactuator);
-  if (!m->actuator_period) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  m->ctrl_limited = sn_model_alloc(m, sizeof(int) * (size_t)m->nu);
+  m->ctrl_range = sn_model_alloc(m, sizeof(sn_real) * 2 * (size_t)m->nu);
+  if (!m->actuator_period || !m->ctrl_limited || !m->ctrl_range) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nactuator; ++i) m->actuator_period[i] = setpoint_period(m, i);
+  derive_ctrl_range(m);
   return SN_OK;
 }

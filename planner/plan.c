@@ -13,8 +13,8 @@ const char *sn_plan_status_text(SnPlanStatus status) {
 
 // Control = centre + half * unit.
 static void control_scale(const SnModel *m, int i, sn_real *centre, sn_real *half) {
-  const sn_real lo = m->actuator_ctrlrange[2 * i], hi = m->actuator_ctrlrange[2 * i + 1];
-  const bool as_it_is = !m->actuator_ctrllimited[i] || !(hi > lo) || (lo == 0 && hi == 1);
+  const sn_real lo = m->ctrl_range[2 * i], hi = m->ctrl_range[2 * i + 1];
+  const bool as_it_is = !m->ctrl_limited[i] || (lo == 0 && hi == 1);
   *centre = as_it_is ? 0 : SN_R(0.5) * (lo + hi);
   *half = as_it_is ? 1 : SN_R(0.5) * (hi - lo);
 }
@@ -36,16 +36,14 @@ void sn_ctrl_denormalise(const SnModel *m, sn_real *out, const sn_real *unit, in
 }
 
 sn_real sn_ctrl_half_range(const SnModel *m, int i) {
-  const sn_real width = m->actuator_ctrlrange[2 * i + 1] - m->actuator_ctrlrange[2 * i];
-  return m->actuator_ctrllimited[i] && width > 0 ? SN_R(0.5) * width : SN_R(1.0);
+  return m->ctrl_limited[i] ? SN_R(0.5) * (m->ctrl_range[2 * i + 1] - m->ctrl_range[2 * i]) : SN_R(1.0);
 }
 
 void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n) {
   for (int t = 0; t < n; ++t)
     for (int i = 0; i < m->nu; ++i)
-      if (m->actuator_ctrllimited[i])
-        ctrl[t * m->nu + i] =
-            sn_clip(ctrl[t * m->nu + i], m->actuator_ctrlrange[2 * i], m->actuator_ctrlrange[2 * i + 1]);
+      if (m->ctrl_limited[i])
+        ctrl[t * m->nu + i] = sn_clip(ctrl[t * m->nu + i], m->ctrl_range[2 * i], m->ctrl_range[2 * i + 1]);
 }
 
 void sn_plan_shift(sn_real *ctrl, int nstep, int nu, int k, SnTail tail, const sn_real *initial) {
