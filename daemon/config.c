@@ -73,15 +73,17 @@ static SnCode set_choice(const SnConfigInfo *row, int *p, const char *value, SnE
   return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is one of %s", row->name, value, row->text);
 }
 
+// "~/" at the start, or after "NAME=", is the home folder.
 static SnCode set_text(const SnConfigInfo *row, char *p, const char *value, SnError *err) {
-  if (strlen(value) >= SN_CONFIG_TEXT_SIZE)
-    return sn_fail(err, SN_ERR_ARGUMENT, "%s has %zu bytes; at most %d are allowed", row->name, strlen(value),
-                   SN_CONFIG_TEXT_SIZE - 1);
   const char *home = getenv("HOME");
-  int n = value[0] == '~' && value[1] == '/' && home ? snprintf(p, SN_CONFIG_TEXT_SIZE, "%s%s", home, value + 1)
-                                                     : snprintf(p, SN_CONFIG_TEXT_SIZE, "%s", value);
-  if (n >= SN_CONFIG_TEXT_SIZE) return sn_fail(err, SN_ERR_ARGUMENT, "%s is too long with the home folder", row->name);
-  return SN_OK;
+  size_t n = strcspn(value, "=/~");
+  size_t tilde = value[n] == '=' ? n + 1 : 0;
+  bool expand = home && value[tilde] == '~' && value[tilde + 1] == '/';
+  int length = expand ? snprintf(p, SN_CONFIG_TEXT_SIZE, "%.*s%s%s", (int)tilde, value, home, value + tilde + 1)
+                      : snprintf(p, SN_CONFIG_TEXT_SIZE, "%s", value);
+  if (length < SN_CONFIG_TEXT_SIZE) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s has %d bytes; at most %d are allowed", row->name, length,
+                 SN_CONFIG_TEXT_SIZE - 1);
 }
 
 SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnError *err) {
@@ -105,11 +107,11 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
   return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%s'; known are %s", name, known);
 }
 
-// Appends to a list of folders if the folder exists.
-static void add_folder(SnConfigList *list, const char *format, const char *root) {
+// Appends root/below to a list of folders, with a prefix "NAME=" or "", if the folder exists.
+static void add_folder(SnConfigList *list, const char *prefix, const char *root, const char *below) {
   char path[SN_CONFIG_TEXT_SIZE];
-  if (!root || list->n == SN_CONFIG_LIST_SIZE) return;
-  if (snprintf(path, sizeof path, format, root) >= (int)sizeof path || access(path, R_OK | X_OK) != 0) return;
+  int n = snprintf(path, sizeof path, "%s%s/%s", prefix, root, below);
+  if (n >= (int)sizeof path || access(path + strlen(prefix), R_OK | X_OK) != 0) return;
   memcpy(list->item[list->n++], path, sizeof path);
 }
 
@@ -140,10 +142,10 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
     snprintf(config->cache, sizeof config->cache, "%s/models", cache);
   }
   if (config->models.n == 0) {
-    add_folder(&config->models, "%s/../share/sinew/models", self);
-    if (has_cache) add_folder(&config->models, "%s/myosuite-2.12.2", cache);
+    add_folder(&config->models, "", self, "../share/sinew/models");
+    if (has_cache) add_folder(&config->models, "myosuite=", cache, "myosuite-2.12.2/myosuite");
   }
-  if (config->tasks.n == 0) add_folder(&config->tasks, "%s/../share/sinew/tasks", self);
+  if (config->tasks.n == 0) add_folder(&config->tasks, "", self, "../share/sinew/tasks");
 
   bool default_telemetry = !*config->telemetry;
   if (!*config->endpoint || default_telemetry) {

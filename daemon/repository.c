@@ -44,17 +44,30 @@ static bool is_inside(const char *folder, const char *file, char *path, size_t s
   return true;
 }
 
+// The folder of an entry of the configuration, "FOLDER" or "NAME=FOLDER"; its prefix "NAME/" or "" into prefix.
+static const char *split_entry(const char *entry, char prefix[SN_WIRE_NAME + 2]) {
+  size_t n = strcspn(entry, "=/");
+  *prefix = '\0';
+  if (entry[n] != '=' || n == 0 || n > SN_WIRE_NAME) return entry;
+  memcpy(prefix, entry, n);
+  memcpy(prefix + n, "/", 2);
+  return entry + n + 1;
+}
+
 SnCode sn_repository_find(const SnConfigList *folders, const char *name, const char *ending, char *path, size_t size,
                           SnError *err) {
-  char file[PATH_MAX];
+  char file[PATH_MAX], prefix[SN_WIRE_NAME + 2];
   if (!sn_repository_is_name(name))
     return sn_fail(
         err, SN_ERR_ARGUMENT,
         "'%.80s' is no name; allowed are letters, digits, '_', '-', '.' and single '/' between parts, at most %d", name,
         SN_WIRE_NAME);
   for (int i = 0; i < folders->n; i++) {
-    int n = snprintf(file, sizeof file, "%s/%s%s", folders->item[i], name, ends_with(name, ending) ? "" : ending);
-    if (n < (int)sizeof file && is_inside(folders->item[i], file, path, size)) return SN_OK;
+    const char *folder = split_entry(folders->item[i], prefix);
+    size_t skip = strlen(prefix);
+    if (strncmp(name, prefix, skip)) continue;
+    int n = snprintf(file, sizeof file, "%s/%s%s", folder, name + skip, ends_with(name, ending) ? "" : ending);
+    if (n < (int)sizeof file && is_inside(folder, file, path, size)) return SN_OK;
   }
   return sn_fail(err, SN_ERR_NOT_FOUND, "no '%s' in the %d configured folder%s", name, folders->n,
                  folders->n == 1 ? "" : "s");
@@ -66,20 +79,20 @@ static bool has_name(const SnNames *names, const char *name, size_t n) {
   return false;
 }
 
-// Adds the names below root/below; `below` is "" or "part/part/".
-static void add_names(SnNames *names, const char *root, const char *below, const char *ending, int depth) {
+// Adds the names that begin with `below`, "" or "part/part/", the first `skip` bytes of which stand for root itself.
+static void add_names(SnNames *names, const char *root, const char *below, size_t skip, const char *ending, int depth) {
   char path[PATH_MAX], name[SN_WIRE_NAME + 2];
-  if (snprintf(path, sizeof path, "%s/%s", root, below) >= (int)sizeof path) return;
+  if (snprintf(path, sizeof path, "%s/%s", root, below + skip) >= (int)sizeof path) return;
   DIR *dir = opendir(path);
   for (struct dirent *entry; dir && (entry = readdir(dir));) {
     struct stat st;
     if (snprintf(name, sizeof name, "%s%s", below, entry->d_name) > SN_WIRE_NAME || !sn_repository_is_name(name))
       continue;
-    if (snprintf(path, sizeof path, "%s/%s", root, name) >= (int)sizeof path || stat(path, &st) != 0) continue;
+    if (snprintf(path, sizeof path, "%s/%s", root, name + skip) >= (int)sizeof path || stat(path, &st) != 0) continue;
     if (S_ISDIR(st.st_mode) && depth < SN_REPOSITORY_DEPTH) {
       if (strlen(name) >= SN_WIRE_NAME) continue;
       strcat(name, "/");
-      add_names(names, root, name, ending, depth + 1);
+      add_names(names, root, name, skip, ending, depth + 1);
     } else if (S_ISREG(st.st_mode) && ends_with(name, ending) && names->n < SN_REPOSITORY_NAMES) {
       size_t n = strlen(name) - strlen(ending);
       char *copy = has_name(names, name, n) ? NULL : strndup(name, n);
@@ -94,7 +107,11 @@ static int compare(const void *a, const void *b) { return strcmp(*(char *const *
 SnNames sn_repository_list(const SnConfigList *folders, const char *ending) {
   SnNames names = {.name = calloc(SN_REPOSITORY_NAMES, sizeof(char *))};
   if (!names.name) return names;
-  for (int i = 0; i < folders->n; i++) add_names(&names, folders->item[i], "", ending, 0);
+  for (int i = 0; i < folders->n; i++) {
+    char prefix[SN_WIRE_NAME + 2];
+    const char *folder = split_entry(folders->item[i], prefix);
+    add_names(&names, folder, prefix, strlen(prefix), ending, 0);
+  }
   qsort(names.name, (size_t)names.n, sizeof(char *), compare);
   return names;
 }

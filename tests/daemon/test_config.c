@@ -114,6 +114,9 @@ static void test_complete(void **state) {
   assert_string_equal(config.telemetry, "");
   assert_int_equal(config.models.n, 1);
   assert_int_equal(config.models.item[0][0], '/');
+  setenv("HOME", "/home/me", 1);
+  sn_config_set(&config, "models", "myo=~/models", &err);
+  assert_string_equal(config.models.item[1], "myo=/home/me/models");
 }
 
 // Every setting of the planner is on the wire, goes there and back, and is refused out of bounds.

@@ -107,12 +107,28 @@ static void test_list(void **state) {
   sn_names_free(&names);
 }
 
+static void test_prefix(void **state) {
+  (void)state;
+  SnConfigList named = {.n = 2};
+  char path[512], expected[512];
+  SnError err = {0};
+  snprintf(named.item[0], sizeof named.item[0], "%s/two", root);
+  snprintf(named.item[1], sizeof named.item[1], "first=%s/one", root);
+  snprintf(expected, sizeof expected, "%s/one/arm.xml", root);
+  assert_int_equal(sn_repository_find(&named, "first/arm", ".xml", path, sizeof path, &err), SN_OK);
+  assert_string_equal(path, expected);
+  assert_int_equal(sn_repository_find(&named, "hand/left", ".xml", path, sizeof path, &err), SN_ERR_NOT_FOUND);
+  SnNames names = sn_repository_list(&named, ".xml");
+  static const char *const all[] = {"arm", "first/arm", "first/escape", "first/hand/left", "leg"};
+  assert_int_equal(names.n, 5);
+  for (int i = 0; i < 5; i++) assert_string_equal(names.name[i], all[i]);
+  sn_names_free(&names);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),
-      cmocka_unit_test(test_find),
-      cmocka_unit_test(test_links_do_not_lead_out),
-      cmocka_unit_test(test_list),
+      cmocka_unit_test(test_names), cmocka_unit_test(test_find),   cmocka_unit_test(test_links_do_not_lead_out),
+      cmocka_unit_test(test_list),  cmocka_unit_test(test_prefix),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
