@@ -1,9 +1,11 @@
 // Collision: which of the model's candidate pairs are near, and their contacts, in MuJoCo's order.
 //
-// The list of candidate pairs (derive_collision.c) is already in that order. The broad phase tests every pair's
-// bounding spheres (a plane: its half space) and keeps the near ones by an exclusive scan, which keeps the
-// order. The narrow phase takes them in chunks: one lane a pair writes its contacts to a slot of its own, a second
-// scan over the counts places them in the list. Nothing depends on the number of lanes.
+// The list of candidate pairs (derive_collision.c) is already in that order. The broad phase tests the bounding spheres
+// of every pair (a plane: its half space) and keeps the near ones by an exclusive scan, which keeps the order. The
+// narrow phase takes them in chunks: one lane a pair writes its contacts to slots of its own, a second scan over the
+// counts places them in the list. Costly pairs are first tested for a separating axis among the faces of their bounding
+// boxes (Gottschalk, Lin, Manocha 1996): a gap along a unit axis is no more than the distance, so that nothing within
+// reach is lost. Nothing depends on the number of lanes.
 #include "physics/collide.h"
 #include "physics/stages.h"
 #include "physics/vec.h"
@@ -11,12 +13,65 @@
 // True when the bounding spheres are no farther apart than reach.
 SN_LOCAL bool collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
   const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
-  sn_real d[3];
-  sn_sub3(d, w->geom_xpos + 3 * g2, w->geom_xpos + 3 * g1);
-  const sn_real bound = m->geom_rbound[g1] + m->geom_rbound[g2] + m->cpair_reach[pair];
-  if (m->geom_type[g1] != SN_GEOM_PLANE) return sn_dot3(d, d) <= bound * bound;
-  const sn_real *mat = w->geom_xmat + 9 * g1;
-  return d[0] * mat[2] + d[1] * mat[5] + d[2] * mat[8] <= bound;
+  const sn_real *p1 = w->geom_xpos + 3 * g1, *p2 = w->geom_xpos + 3 * g2;
+  const sn_real bound = m->cpair_bound[pair], d[3] = {p2[0] - p1[0], p2[1] - p1[1], p2[2] - p1[2]};
+  if (bound >= 0) return sn_dot3(d, d) <= bound;  // squared
+  const sn_real *mat = w->geom_xmat + 9 * g1;     // a plane
+  return d[0] * mat[2] + d[1] * mat[5] + d[2] * mat[8] <= m->geom_rbound[g2] + m->cpair_reach[pair];
+}
+
+// True when the bounding sphere of geom g (radius, at its origin) is farther than reach from the bounding box of
+// another geom; r becomes the origin of g relative to the centre of that box, in its frame.
+SN_LOCAL bool collide_sphere_box_apart(const SnModel *m, const SnWorld *w, int g, int other, sn_real reach,
+                                       sn_real *r) {
+  const sn_real *box = m->geom_aabb + 6 * other, limit = m->geom_rbound[g] + reach;
+  sn_real d[3], square = 0;
+  sn_sub3(d, w->geom_xpos + 3 * g, w->geom_xpos + 3 * other);
+  sn_mulmattvec3(r, w->geom_xmat + 9 * other, d);
+  for (int i = 0; i < 3; ++i) {
+    r[i] -= box[i];
+    const sn_real over = sn_max(sn_abs(r[i]) - box[3 + i], 0);
+    square += over * over;
+  }
+  return square > limit * limit;
+}
+
+// True when a face normal of either bounding box shows the geoms to be farther apart than reach.
+SN_LOCAL bool collide_boxes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
+  const sn_real *mat1 = w->geom_xmat + 9 * g1, *mat2 = w->geom_xmat + 9 * g2;
+  const sn_real *box1 = m->geom_aabb + 6 * g1, *box2 = m->geom_aabb + 6 * g2;
+  sn_real d1[3], d2[3];  // from the centre of one box to the other geom, in the frame of that box
+  if (collide_sphere_box_apart(m, w, g1, g2, reach, d2) || collide_sphere_box_apart(m, w, g2, g1, reach, d1))
+    return true;
+  sn_real r1[3], r2[3] = {0, 0, 0};
+  for (int i = 0; i < 3; ++i) {
+    r1[i] = 0;
+    for (int j = 0; j < 3; ++j) {  // axis i of the first along axis j of the second
+      const sn_real c = mat1[i] * mat2[j] + mat1[3 + i] * mat2[3 + j] + mat1[6 + i] * mat2[6 + j], size = sn_abs(c);
+      d1[i] += c * box2[j];
+      d2[j] += c * box1[i];
+      r1[i] += size * box2[3 + j];
+      r2[j] += size * box1[3 + i];
+    }
+  }
+  bool apart = false;
+  for (int i = 0; i < 3; ++i)
+    apart = apart || sn_abs(d1[i]) > box1[3 + i] + r1[i] + reach || sn_abs(d2[i]) > box2[3 + i] + r2[i] + reach;
+  return apart;
+}
+
+SN_LOCAL bool collide_has_axis(const SnModel *m, int g) {
+  return m->geom_type[g] == SN_GEOM_CAPSULE || m->geom_type[g] == SN_GEOM_CYLINDER;
+}
+
+// True when the axes of two capsules or cylinders are farther apart than reach and both radii: a cylinder lies inside
+// the capsule around it.
+SN_LOCAL bool collide_axes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
+  const sn_real *size1 = m->geom_size + 3 * g1, *size2 = m->geom_size + 3 * g2;
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, size1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, size2};
+  const sn_real limit = (size1[0] + size2[0] + reach) * (1 + SN_R(16.0) * SN_EPS);  // rounding
+  return sn_axes_square(&a, &b) > limit * limit;
 }
 
 // Writes the contacts of a pair, without parameters; returns their number.
@@ -25,7 +80,14 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnContact *c
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
   const sn_real reach = m->cpair_reach[pair];
-  switch ((SnCollider)m->cpair_collider[pair]) {
+  const SnCollider collider = (SnCollider)m->cpair_collider[pair];
+  // not for two boxes: what counts there is the gap along the best axis, which is less than the distance
+  const bool costly = collider == SN_COLLIDER_CAPSULE_BOX || collider == SN_COLLIDER_CONVEX;
+  if (costly && collide_boxes_apart(m, w, g1, g2, reach)) return 0;
+  if (collider == SN_COLLIDER_CONVEX && collide_has_axis(m, g1) && collide_has_axis(m, g2) &&
+      collide_axes_apart(m, w, g1, g2, reach))
+    return 0;
+  switch (collider) {
     case SN_COLLIDER_NONE:
       return 0;
     case SN_COLLIDER_PLANE_SPHERE:
@@ -92,15 +154,26 @@ SN_LOCAL void collide_finish(const SnModel *m, int pair, const SnContact *raw, S
   con->efc_address = -1;
 }
 
-// Lists the near pairs in col_near, in order; returns their number.
+// Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
 SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
-  const int n = m->ncpair;
-  SN_FOR(i, n) w->col_offset[i] = collide_is_near(m, w, i);
+  const int n = m->ncpair, nblock = (n + SN_COLLIDE_BLOCK - 1) / SN_COLLIDE_BLOCK;
+  SN_FOR(b, nblock) {
+    const int start = b * SN_COLLIDE_BLOCK, end = sn_mini(n, start + SN_COLLIDE_BLOCK);
+    int bits = 0, count = 0;
+    for (int i = start; i < end; ++i) {
+      const int near = collide_is_near(m, w, i);
+      bits |= near << (i - start);
+      count += near;
+    }
+    w->col_bits[b] = bits;
+    w->col_offset[b] = count;
+  }
   SN_SYNC(lane);
-  const int near = sn_compact(lane, w->col_offset, n);
-  SN_FOR(i, n) {
-    const int next = i + 1 < n ? w->col_offset[i + 1] : near;
-    if (next > w->col_offset[i]) w->col_near[w->col_offset[i]] = i;
+  const int near = sn_compact(lane, w->col_offset, nblock);
+  SN_FOR(b, nblock) {
+    int at = w->col_offset[b];
+    for (int bits = w->col_bits[b], i = b * SN_COLLIDE_BLOCK; bits; bits >>= 1, ++i)
+      if (bits & 1) w->col_near[at++] = i;
   }
   SN_SYNC(lane);
   return near;
@@ -110,17 +183,14 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
 // which may exceed nconmax (what does not fit is not written).
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
   const int *near = w->col_near + start;
-  int *slot = w->col_slot, *count = w->col_count;
-  SN_FOR(k, n) slot[k] = m->cpair_max[near[k]];
-  SN_SYNC(lane);
-  sn_compact(lane, slot, n);
-  SN_FOR(k, n) count[k] = collide_narrow(m, w, near[k], w->col_contact + slot[k]);
+  int *count = w->col_count;
+  SN_FOR(k, n) count[k] = collide_narrow(m, w, near[k], w->col_contact + SN_COLLIDE_SLOTS * k);
   SN_SYNC(lane);
   const int total = sn_compact(lane, count, n);
   SN_FOR(k, n) {
     const int next = k + 1 < n ? count[k + 1] : total;
     for (int i = count[k]; i < next && base + i < m->nconmax; ++i)
-      collide_finish(m, near[k], w->col_contact + slot[k] + i - count[k], w->contact + base + i);
+      collide_finish(m, near[k], w->col_contact + SN_COLLIDE_SLOTS * k + i - count[k], w->contact + base + i);
   }
   SN_SYNC(lane);
   return base + total;

@@ -56,6 +56,10 @@ SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_re
 SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 
+// Square of the distance between the axes (segments of half length size[1] along z) of two capsules or cylinders; 0
+// when these are parallel (collide_primitive.c).
+SN_FUNC sn_real sn_axes_square(const SnShape *a, const SnShape *b);
+
 // Plane against an ellipsoid or a mesh (collide_primitive.c).
 SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
                                     int max);

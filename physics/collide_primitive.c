@@ -183,10 +183,22 @@ SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_re
 typedef struct PrimSegments {
   const SnShape *a, *b;
   sn_real z1[3], z2[3], half1, half2;
-  sn_real d[3];    // p2 - p1
-  sn_real cosine;  // z1 . z2
+  sn_real d[3];           // p2 - p1
+  sn_real cosine, sine2;  // z1 . z2, |z1 x z2|^2
   sn_real reach;
 } PrimSegments;
+
+SN_LOCAL PrimSegments prim_segments(const SnShape *a, const SnShape *b, sn_real reach) {
+  PrimSegments s = {.a = a, .b = b, .half1 = a->size[1], .half2 = b->size[1], .reach = reach};
+  sn_real cross[3];
+  prim_axis_z(s.z1, a->mat);
+  prim_axis_z(s.z2, b->mat);
+  sn_sub3(s.d, b->pos, a->pos);
+  sn_cross(cross, s.z1, s.z2);
+  s.cosine = sn_dot3(s.z1, s.z2);
+  s.sine2 = sn_dot3(cross, cross);
+  return s;
+}
 
 SN_LOCAL int prim_segment_contact(const PrimSegments *s, sn_real x1, sn_real x2, SnContact *con) {
   sn_real p1[3], p2[3];
@@ -214,27 +226,37 @@ SN_LOCAL int prim_parallel_capsules(const PrimSegments *s, SnContact *con) {
 
 // Crossing: the nearest points of the lines, x1 = (u + c v) / sin^2 and x2 = (v + c u) / sin^2 with u = z1.d,
 // v = -z2.d and c the cosine, clipped to the segments.
+SN_LOCAL void prim_crossing(const PrimSegments *s, sn_real *x1, sn_real *x2) {
+  const sn_real u = sn_dot3(s->z1, s->d), v = -sn_dot3(s->z2, s->d), c = s->cosine;
+  *x1 = (u + c * v) / s->sine2;
+  *x2 = (v + c * u) / s->sine2;
+  if (*x1 > s->half1 || *x1 < -s->half1) {
+    *x1 = sn_clip(*x1, -s->half1, s->half1);
+    *x2 = v + c * *x1;
+  }
+  if (*x2 > s->half2 || *x2 < -s->half2) {
+    *x2 = sn_clip(*x2, -s->half2, s->half2);
+    *x1 = sn_clip(u + c * *x2, -s->half1, s->half1);
+  }
+}
+
+static const sn_real PRIM_PARALLEL = SN_R(1e-8);  // sin^2 below which two axes are parallel
+
 SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
-  PrimSegments s = {.a = a, .b = b, .half1 = a->size[1], .half2 = b->size[1], .reach = reach};
-  sn_real cross[3];
-  prim_axis_z(s.z1, a->mat);
-  prim_axis_z(s.z2, b->mat);
-  sn_sub3(s.d, b->pos, a->pos);
-  sn_cross(cross, s.z1, s.z2);
-  s.cosine = sn_dot3(s.z1, s.z2);
-  const sn_real sine2 = sn_dot3(cross, cross);
-  if (sine2 < SN_R(1e-8)) return prim_parallel_capsules(&s, con);
-  const sn_real u = sn_dot3(s.z1, s.d), v = -sn_dot3(s.z2, s.d), c = s.cosine;
-  sn_real x1 = (u + c * v) / sine2, x2 = (v + c * u) / sine2;
-  if (x1 > s.half1 || x1 < -s.half1) {
-    x1 = sn_clip(x1, -s.half1, s.half1);
-    x2 = v + c * x1;
-  }
-  if (x2 > s.half2 || x2 < -s.half2) {
-    x2 = sn_clip(x2, -s.half2, s.half2);
-    x1 = sn_clip(u + c * x2, -s.half1, s.half1);
-  }
+  const PrimSegments s = prim_segments(a, b, reach);
+  if (s.sine2 < PRIM_PARALLEL) return prim_parallel_capsules(&s, con);
+  sn_real x1, x2;
+  prim_crossing(&s, &x1, &x2);
   return prim_segment_contact(&s, x1, x2, con);
+}
+
+SN_FUNC sn_real sn_axes_square(const SnShape *a, const SnShape *b) {
+  const PrimSegments s = prim_segments(a, b, 0);
+  if (s.sine2 < PRIM_PARALLEL) return 0;
+  sn_real x1, x2, d[3];
+  prim_crossing(&s, &x1, &x2);
+  for (int i = 0; i < 3; ++i) d[i] = s.d[i] + x2 * s.z2[i] - x1 * s.z1[i];
+  return sn_dot3(d, d);
 }
 
 // Support point of an ellipsoid in local direction dir.

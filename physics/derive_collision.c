@@ -270,8 +270,10 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
   m->cpair_max = sn_model_alloc(m, sizeof(int) * n);
   m->cpair_param = sn_model_alloc(m, sizeof(int) * n);
   m->cpair_reach = sn_model_alloc(m, sizeof(sn_real) * n);
+  m->cpair_bound = sn_model_alloc(m, sizeof(sn_real) * n);
   m->geom_collides = sn_model_alloc(m, sizeof(int) * (size_t)m->ngeom);
-  if (!m->cpair_geom || !m->cpair_collider || !m->cpair_max || !m->cpair_param || !m->cpair_reach || !m->geom_collides)
+  if (!m->cpair_geom || !m->cpair_collider || !m->cpair_max || !m->cpair_param || !m->cpair_reach || !m->cpair_bound ||
+      !m->geom_collides)
     return false;
   long total = 0;
   for (int i = 0; i < list->n; ++i) {
@@ -287,6 +289,8 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
     m->cpair_collider[i] = (int)sn_collider(m->geom_type[key->geom[0]], m->geom_type[key->geom[1]]);
     m->cpair_max[i] = sn_collider_max(m, key->geom[0], key->geom[1]);
     m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap;
+    const sn_real bound = m->geom_rbound[key->geom[0]] + m->geom_rbound[key->geom[1]] + m->cpair_reach[i];
+    m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->cpair_max[i];
   }
   m->nconmax = total < CONTACT_CAP ? (int)total : CONTACT_CAP;
