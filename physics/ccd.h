@@ -17,7 +17,7 @@
 #include "physics/world.h"
 
 // Capacities. EPA's iterations are bounded by opt.ccd_iterations and by SN_EPA_ITER, whichever is less; a polytope of
-// V vertices has at most 2 V - 4 faces. SN_POLY_MAX: vertices of a mesh's polygon (checked by sn_derive_convex).
+// V vertices has at most 2 V - 4 faces.
 enum {
 #if defined(__CUDACC__)
   SN_EPA_ITER = 64,
@@ -26,7 +26,6 @@ enum {
 #endif
   SN_EPA_VERTS = SN_EPA_ITER + 5,
   SN_EPA_FACES = 2 * SN_EPA_VERTS,
-  SN_POLY_MAX = 256,
   SN_CCD_MAXCON = 4
 };
 

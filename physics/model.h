@@ -13,6 +13,7 @@ enum { SN_NREF = 2, SN_NIMP = 5, SN_NPOLY = 2, SN_NEQDATA = 12, SN_NDYN = 10, SN
 enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see derived_fields.inc
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
+enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
 enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
 

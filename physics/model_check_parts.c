@@ -102,6 +102,8 @@ static SnCode check_graph(const SnModel *m, int mesh, SnError *err) {
   for (int i = 0; i < 3 * faces; ++i)
     if (face[i] < 0 || face[i] >= nvert)
       COMPLAIN(mesh_graph, (int)(face + i - m->mesh_graph), "must be a vertex of the mesh");
+  for (int k = 27 * mesh; k < 27 * mesh + 27; ++k)
+    if (m->mesh_extrema[k] < 0 || m->mesh_extrema[k] >= n) COMPLAIN(mesh_extrema, k, "must be a vertex of the graph");
   return SN_OK;
 }
 
@@ -112,6 +114,7 @@ static SnCode check_polygons(const SnModel *m, int mesh, SnError *err) {
   for (int p = adr; p < adr + num; ++p) {
     const int from = m->mesh_polyvertadr[p], n = m->mesh_polyvertnum[p];
     if (n > m->nmeshpolyvert - from) COMPLAIN(mesh_polyvertnum, p, "reaches past the last entry");
+    if (n > SN_POLY_MAX) COMPLAIN(mesh_polyvertnum, p, "must be at most 256: a face of a hull with more corners is not supported");
     for (int k = from; k < from + n; ++k)
       if (m->mesh_polyvert[k] >= nvert) COMPLAIN(mesh_polyvert, k, "must be a vertex of the mesh");
     if (!is_unit(m->mesh_polynormal + 3 * p, 3)) COMPLAIN(mesh_polynormal, 3 * p, "must begin a unit vector");
@@ -131,8 +134,6 @@ static SnCode check_meshes(const SnModel *m, SnError *err) {
     if (nvert > m->nmeshvert - m->mesh_vertadr[i]) COMPLAIN(mesh_vertnum, i, "reaches past the last vertex");
     if (m->mesh_polynum[i] > m->nmeshpoly - m->mesh_polyadr[i])
       COMPLAIN(mesh_polynum, i, "reaches past the last polygon");
-    for (int k = 27 * i; k < 27 * i + 27; ++k)
-      if (m->mesh_extrema[k] >= nvert) COMPLAIN(mesh_extrema, k, "must be a vertex of the mesh");
     SnCode code = m->mesh_graphadr[i] < 0 ? SN_OK : check_graph(m, i, err);
     if (code == SN_OK) code = check_polygons(m, i, err);
     if (code != SN_OK) return code;
