@@ -29,17 +29,28 @@ enum {
   SN_CCD_MAXCON = 4
 };
 
-// Thresholds: smallest length, its square, smallest squared distance of the origin from a face.
+// Thresholds, in metres and units of the unit vectors: smallest length, its square; smallest squared distance of the
+// origin from a face; EPA's tolerance on polyhedra. A float build also stops where rounding hides the rest: at a
+// relative duality gap, at distances that are noise, and it takes no face as seen from a point that is in its plane by
+// rounding.
 #ifdef SN_SINGLE
 #define SN_CCD_MIN SN_R(1e-15)
 #define SN_CCD_MIN2 SN_R(1e-30)
+#define SN_CCD_NOISE SN_R(1e-7)
+#define SN_CCD_GAP SN_R(1e-6)
+#define SN_CCD_TOLERANCE SN_R(1e-6)
 #define SN_EPA_MIN2 SN_R(1e-17)
+#define SN_EPA_SEEN SN_R(2e-7)
 #define SN_EPA_MINTOL SN_R(1e-7)
 #define SN_CCD_FAR FLT_MAX
 #else
 #define SN_CCD_MIN SN_R(1e-15)
 #define SN_CCD_MIN2 SN_R(1e-30)
+#define SN_CCD_NOISE SN_CCD_MIN
+#define SN_CCD_GAP SN_R(0.0)
+#define SN_CCD_TOLERANCE SN_R(0.0)
 #define SN_EPA_MIN2 SN_R(1e-30)
+#define SN_EPA_SEEN SN_CCD_MIN
 #define SN_EPA_MINTOL SN_R(1e-15)
 #define SN_CCD_FAR DBL_MAX
 #endif

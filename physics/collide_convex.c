@@ -91,7 +91,7 @@ SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_r
   SnCcd c;
   sn_convex_init(&c.a, m, w, g1, margin);
   sn_convex_init(&c.b, m, w, g2, margin);
-  c.tolerance = m->opt.ccd_tolerance;
+  c.tolerance = sn_max(m->opt.ccd_tolerance, SN_CCD_TOLERANCE);
   c.iterations = m->opt.ccd_iterations;
   c.cutoff = 0;
   if (!(sn_ccd(&c, max) < 0)) return 0;

@@ -61,7 +61,7 @@ SN_LOCAL void epa_remove(SnEpa *p, int face, int code) {
 SN_LOCAL int epa_edge(const SnEpaFace *f, int vertex) { return f->v[0] == vertex ? 0 : (f->v[1] == vertex ? 1 : 2); }
 
 SN_LOCAL bool epa_sees(const SnEpaFace *f, const sn_real *w) {
-  return sn_dot3(f->n, w) - f->dist2 > sn_max(sn_sqrt(f->dist2) * SN_CCD_MIN, SN_CCD_MIN);
+  return sn_dot3(f->n, w) - f->dist2 > sn_max(sn_sqrt(f->dist2) * SN_EPA_SEEN, SN_CCD_MIN);
 }
 
 // Removes `first` and the faces that w sees from there on, and lists the rim in order. False when there is no room for

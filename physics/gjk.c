@@ -246,7 +246,7 @@ SN_LOCAL void gjk_far(SnCcd *c) {
 SN_FUNC void sn_gjk(SnCcd *c) {
   const bool discrete = sn_ccd_is_discrete(c), want_distance = c->cutoff > 0;
   const sn_real epsilon = discrete ? 0 : SN_R(0.5) * (c->tolerance * c->tolerance);
-  const sn_real touching = discrete || want_distance ? SN_CCD_MIN : c->tolerance;
+  const sn_real touching = discrete || want_distance ? SN_CCD_NOISE : c->tolerance;
   sn_real lambda[4] = {0, 0, 0, 0}, x[3], diff[3];
   int n = 0;
   c->separated = false;
@@ -274,7 +274,7 @@ SN_FUNC void sn_gjk(SnCcd *c) {
       }
     }
     sn_sub3(diff, x, s->v);
-    if (k > 0 && sn_dot3(x, diff) < epsilon) break;
+    if (k > 0 && sn_dot3(x, diff) < epsilon + SN_CCD_GAP * (norm * norm)) break;
 
     n = gjk_reduce(c, n + 1, lambda);
     if (n == 0) {  // not a number

@@ -114,7 +114,8 @@ static SnCode check_polygons(const SnModel *m, int mesh, SnError *err) {
   for (int p = adr; p < adr + num; ++p) {
     const int from = m->mesh_polyvertadr[p], n = m->mesh_polyvertnum[p];
     if (n > m->nmeshpolyvert - from) COMPLAIN(mesh_polyvertnum, p, "reaches past the last entry");
-    if (n > SN_POLY_MAX) COMPLAIN(mesh_polyvertnum, p, "must be at most 256: a face of a hull with more corners is not supported");
+    if (n > SN_POLY_MAX)
+      COMPLAIN(mesh_polyvertnum, p, "must be at most 256: a face of a hull with more corners is not supported");
     for (int k = from; k < from + n; ++k)
       if (m->mesh_polyvert[k] >= nvert) COMPLAIN(mesh_polyvert, k, "must be a vertex of the mesh");
     if (!is_unit(m->mesh_polynormal + 3 * p, 3)) COMPLAIN(mesh_polynormal, 3 * p, "must begin a unit vector");

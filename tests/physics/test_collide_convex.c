@@ -1,6 +1,11 @@
 // Convex pairs against MuJoCo 4.0.0: the same number of contacts, in the same order, with the same distance, point and
-// normal, in random and in aligned poses, with and without margin. The tables that the tests print say how many
-// contacts of which kind were compared, the largest differences and how many are beyond the tolerances.
+// normal, in random, aligned and deeply overlapping poses, with and without margin, and in MyoSuite's models in motion.
+// The tables that the tests print say how many contacts of which kind were compared, the largest differences and how
+// many are beyond the tolerances.
+//
+// In float, ties break differently, and where many normals or points are right another one is found. There the deepest
+// contact must agree to 2 mm in 99 of 100 poses, and contacts must exist where MuJoCo's are, but for 0.1 mm around the
+// margin.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,6 +50,7 @@ enum { NKIND = sizeof kinds / sizeof kinds[0] };
 // What the comparison of one kind of pair gave.
 typedef struct Tally {
   int poses, contacts, separated, count_differs, loose;
+  int off;                   // poses where not even the deepest contact agrees
   double dist, pos, normal;  // largest differences
 } Tally;
 
@@ -158,14 +164,22 @@ static double difference(const sn_real *ours, const double *ref) {
   return e;
 }
 
-// Collides geoms 0 and 1 in both engines.
-static void compare(SnOracle *o, const Kind *k, double margin, Tally *t) {
+// Whether the deepest contacts agree, as far as a float build can tell.
+static bool is_off(const mjPreContact *ref, int n, const SnContact *ours, int count, double margin) {
+  double a = margin, b = margin;
+  for (int i = 0; i < n; ++i) a = fmin(a, ref[i].dist);
+  for (int i = 0; i < count; ++i) b = fmin(b, (double)ours[i].dist);
+  return (n > 0) == (count > 0) ? fabs(a - b) > 2e-3 : fmin(a, b) < margin - 1e-4;
+}
+
+// Collides two geoms, g1 before g2 in the order of types, in both engines.
+static void compare(SnOracle *o, int g1, int g2, double margin, double tolerance, Tally *t) {
   mjPreContact ref[MAXCON];
   SnContact ours[SN_MAXCON_PAIR];
-  sn_oracle_fill(o);
   const int *type = o->mj->geom_type;
-  const int n = mjCOLLISIONFUNC[type[0]][type[1]](o->mj, o->d, ref, 0, 1, margin);
-  const int count = sn_collide_convex(o->m, &o->w, 0, 1, (sn_real)margin, ours, sn_collider_max(o->m, 0, 1));
+  const int n = mjCOLLISIONFUNC[type[g1]][type[g2]](o->mj, o->d, ref, g1, g2, margin);
+  const int count = sn_collide_convex(o->m, &o->w, g1, g2, (sn_real)margin, ours, sn_collider_max(o->m, g1, g2));
+  t->off += is_off(ref, n, ours, count, margin);
   t->poses++;
   t->contacts += n;
   if (n != count) {
@@ -179,21 +193,28 @@ static void compare(SnOracle *o, const Kind *k, double margin, Tally *t) {
     t->dist = fmax(t->dist, dist);
     t->pos = fmax(t->pos, pos);
     t->normal = fmax(t->normal, normal);
-    if (!(dist <= k->tolerance && pos <= k->tolerance && normal <= k->tolerance)) t->loose++;
+    if (!(dist <= tolerance && pos <= tolerance && normal <= tolerance)) t->loose++;
   }
 }
 
+static const char heading[] =
+    "pair                     poses contacts separated  count  loose    off      dist      pos   normal\n";
+
 static void report(const char *name, const Tally *t) {
-  printf("%-22s %6d %8d %9d %6d %6d  %8.1e %8.1e %8.1e\n", name, t->poses, t->contacts, t->separated, t->count_differs,
-         t->loose, t->dist, t->pos, t->normal);
+  printf("%-22s %7d %8d %9d %6d %6d %6d  %8.1e %8.1e %8.1e\n", name, t->poses, t->contacts, t->separated,
+         t->count_differs, t->loose, t->off, t->dist, t->pos, t->normal);
+}
+
+// Fails the test where the two engines differ by more than rounding.
+static void judge(const char *name, const Tally *t) {
+  const bool single = sizeof(sn_real) == sizeof(float);
+  if (single ? t->off > t->poses / 100 + 1 : t->count_differs > 0 || t->loose > 0) fail_msg("%s: differs", name);
 }
 
 // Tight: 1e-12 and 500 iterations, as the checker has it; else MuJoCo's defaults, 1e-6 and 35.
 static void compare_all(void (*pose)(SnOracle *), bool tight) {
   printf("%s\n", tight ? "ccd_tolerance 1e-12, ccd_iterations 500" : "ccd_tolerance 1e-6, ccd_iterations 35");
-  printf("%-22s %6s %8s %9s %6s %6s  %8s %8s %8s\n", "pair", "poses", "contacts", "separated", "count", "loose", "dist",
-         "pos", "normal");
-  int differ = 0, loose = 0;
+  printf("%s", heading);
   for (int k = 0; k < NKIND; ++k) {
     SnOracle o;
     Tally t = {0};
@@ -207,15 +228,13 @@ static void compare_all(void (*pose)(SnOracle *), bool tight) {
       static const double margins[4] = {0, 0.001, 0.01, 0.03};
       random_sizes(&o);
       pose(&o);
-      compare(&o, kinds + k, margins[i % 4], &t);
+      sn_oracle_fill(&o);
+      compare(&o, 0, 1, margins[i % 4], kinds[k].tolerance, &t);
     }
     report(kinds[k].name, &t);
-    differ += t.count_differs;
-    loose += t.loose;
+    judge(kinds[k].name, &t);
     sn_oracle_free(&o);
   }
-  assert_int_equal(differ, 0);
-  assert_int_equal(loose, 0);
 }
 
 static void random_poses(void **state) {
@@ -236,8 +255,64 @@ static void deep_poses(void **state) {
   compare_all(deep_pose, false);
 }
 
+// Every pair that the convex code gets, near or not, along motions of 20 steps under smooth controls, from random
+// poses.
+static void real_models(void **state) {
+  (void)state;
+  static const char *file[] = {"envs/myo/assets/hand/myohand_baoding.xml",
+                               "envs/myo/assets/hand/myohand_die.xml",
+                               "envs/myo/assets/hand/myohand_keyturn.xml",
+                               "envs/myo/assets/hand/myohand_pen.xml",
+                               "envs/myo/assets/hand/myohand_tabletop.xml",
+                               "envs/myo/assets/arm/myoarm_relocate.xml",
+                               "envs/myo/assets/arm/myoarm_tabletennis.xml",
+                               "envs/myo/assets/arm/myoarm_bionic_bimanual.xml",
+                               "envs/myo/assets/leg/myolegs_chasetag.xml",
+                               "simhive/furniture_sim/kettle.xml",
+                               "simhive/furniture_sim/kitchen/kitchen1.xml",
+                               "simhive/YCB_sim/ycb_objects.xml"};
+  const char *dir = sn_oracle_myosuite();
+  if (!dir) {
+    printf("MyoSuite is not in the cache folder: skipped\n");
+    skip();
+  }
+  printf("%s", heading);
+  for (size_t f = 0; f < sizeof file / sizeof file[0]; ++f) {
+    char path[5000];
+    SnOracle o;
+    Tally t = {0};
+    snprintf(path, sizeof path, "%s/%s", dir, file[f]);
+    sn_oracle_load_file(&o, path);
+    for (int step = 0; step < 400; ++step) {
+      if (step % 20 == 0) {
+        mj_resetData(o.mj, o.d);
+        sn_oracle_randomize(&o, 1);
+      }
+      for (int i = 0; i < o.m->nu; ++i) {
+        const double *r = o.mj->actuator_ctrlrange + 2 * i, u = 0.5 + 0.5 * sin(0.02 * step + i);
+        o.d->ctrl[i] = o.mj->actuator_ctrllimited[i] ? r[0] + (r[1] - r[0]) * u : u;
+      }
+      mj_step(o.mj, o.d);
+      mj_fwdPosition(o.mj, o.d);
+      sn_oracle_fill_stage(&o, SN_STAGE_KINEMATICS);
+      for (int p = 0; p < o.m->ncpair; ++p) {
+        const int g1 = o.m->cpair_geom[2 * p], g2 = o.m->cpair_geom[2 * p + 1];
+        const double reach = (double)o.m->cpair_reach[p];
+        double d[3];
+        mju_sub3(d, o.d->geom_xpos + 3 * g1, o.d->geom_xpos + 3 * g2);
+        if (o.m->cpair_collider[p] != SN_COLLIDER_CONVEX) continue;
+        if (mju_norm3(d) > o.mj->geom_rbound[g1] + o.mj->geom_rbound[g2] + reach) continue;
+        compare(&o, g1, g2, reach, 1e-8, &t);
+      }
+    }
+    report(strrchr(file[f], '/') + 1, &t);
+    judge(file[f], &t);
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_poses), cmocka_unit_test(aligned_poses),
-                                     cmocka_unit_test(deep_poses)};
+                                     cmocka_unit_test(deep_poses), cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
