@@ -3,8 +3,9 @@
 // With the spatial conventions of inertia.c, from the root outwards (Featherstone, Rigid Body Dynamics Algorithms,
 // chapter 5; MuJoCo's mj_comVel and mj_rne, with whose cvel, cdof_dot and qfrc_bias it is compared):
 //   v = v_base + sum cdof qvel,    cdof_dot = v' x cdof,    a = a_base + sum cdof_dot qvel,    a_world = -gravity
-// v' the velocity before the joint; the three turns of a ball share the one before all of them. Then
-//   f = I a + v x* (I v),   summed from the leaves,   qfrc_bias(i) = cdof_i' f(link of i)
+// v' the velocity before the joint; the three turns of a ball share the one before all of them. The force on a link, by
+// Newton and Euler at its centre of mass c (I about c, a_c the acceleration of that point), moved to the tree's centre:
+//   f = m a_c,   n = I alpha + w x (I w) + c x f;   summed from the leaves,   qfrc_bias(i) = cdof_i' (n, f)(link of i)
 //
 // A tendon with armature b adds J' b (Jdot qvel). For a path of straight pieces between sites, with unit direction u,
 // length l, and velocities and (at qacc = 0) accelerations of its ends, a piece contributes to Jdot qvel
@@ -43,6 +44,21 @@ SN_LOCAL void bias_link(const SnModel *m, SnWorld *w, int i) {
   sn_copy(w->cacc + 6 * i, acc, 6);
 }
 
+// actuator_velocity of the outputs of actuator a: that of its tendon times the gear, or moment times qvel.
+SN_LOCAL void bias_actuator(const SnModel *m, SnWorld *w, int a) {
+  const int first = m->actuator_outadr[a];
+  if (m->actuator_trntype[a] == SN_TRN_TENDON) {
+    w->actuator_velocity[first] = m->actuator_gear[6 * first] * w->ten_velocity[m->actuator_trnid[2 * a]];
+    return;
+  }
+  for (int out = first; out < first + m->actuator_outnum[a]; ++out) {
+    const int adr = w->moment_rowadr[out];
+    sn_real s = 0;
+    for (int k = adr; k < adr + w->moment_rownnz[out]; ++k) s += w->actuator_moment[k] * w->qvel[w->moment_colind[k]];
+    w->actuator_velocity[out] = s;
+  }
+}
+
 SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
   const sn_real pull = (m->opt.disableflags & SN_DSBL_GRAVITY) ? SN_R(0.0) : SN_R(-1.0);
   SN_ONE(lane) {
@@ -56,12 +72,6 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
     for (int k = adr; k < adr + m->ten_J_rownnz[t]; ++k) s += w->ten_J[k] * w->qvel[m->ten_J_colind[k]];
     w->ten_velocity[t] = s;
   }
-  SN_FOR(a, m->nout) {
-    const int adr = w->moment_rowadr[a];
-    sn_real s = 0;
-    for (int k = adr; k < adr + w->moment_rownnz[a]; ++k) s += w->actuator_moment[k] * w->qvel[w->moment_colind[k]];
-    w->actuator_velocity[a] = s;
-  }
   SN_SYNC(lane);
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
@@ -72,6 +82,7 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
     const int i = m->welded_body[k];
     sn_copy(w->cvel + 6 * i, w->cvel + 6 * m->body_base[i], 6);
   }
+  SN_FOR(a, m->nactuator) bias_actuator(m, w, a);
   SN_SYNC(lane);
 }
 
@@ -117,15 +128,27 @@ SN_LOCAL sn_real bias_tendon_dot(const SnModel *m, const SnWorld *w, int t) {
   return sum;
 }
 
+// cfrc of link i: the force on it alone.
+SN_LOCAL void bias_link_force(const SnModel *m, SnWorld *w, int i) {
+  const sn_real *V = w->cvel + 6 * i, *A = w->cacc + 6 * i, *G = w->link_xinertia + 6 * i, mass = m->link_mass[i];
+  sn_real c[3], vel[3], t[3], Iw[3], *torque = w->cfrc + 6 * i, *force = torque + 3;
+  sn_sub3(c, w->link_xcom + 3 * i, w->subtree_com + 3 * m->body_rootid[i]);
+  sn_cross(t, V, c);
+  sn_add3(vel, V + 3, t);
+  sn_cross(force, V, vel);
+  sn_cross(t, A, c);
+  for (int e = 0; e < 3; ++e) force[e] = mass * (force[e] + t[e] + A[3 + e]);
+  sn_set3(Iw, G[0] * V[0] + G[3] * V[1] + G[4] * V[2], G[3] * V[0] + G[1] * V[1] + G[5] * V[2],
+          G[4] * V[0] + G[5] * V[1] + G[2] * V[2]);
+  sn_cross(torque, V, Iw);
+  sn_cross(t, c, force);
+  torque[0] += t[0] + G[0] * A[0] + G[3] * A[1] + G[4] * A[2];
+  torque[1] += t[1] + G[3] * A[0] + G[1] * A[1] + G[5] * A[2];
+  torque[2] += t[2] + G[4] * A[0] + G[5] * A[1] + G[2] * A[2];
+}
+
 SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(k, m->nlink) {
-    const int i = m->level_body[k];
-    sn_real Iv[6], turn[6], *force = w->cfrc + 6 * i;
-    sn_mulinert(force, w->cinert + 10 * i, w->cacc + 6 * i);
-    sn_mulinert(Iv, w->cinert + 10 * i, w->cvel + 6 * i);
-    sn_crossforce(turn, w->cvel + 6 * i, Iv);
-    for (int e = 0; e < 6; ++e) force[e] += turn[e];
-  }
+  SN_FOR(k, m->nlink) bias_link_force(m, w, m->level_body[k]);
   SN_SYNC(lane);
   for (int level = m->nlevel - 2; level >= 0; --level) {
     const int *body = m->level_body + m->level_adr[level];

@@ -32,6 +32,19 @@ static void pose_bodies(SnModel *m) {
   }
 }
 
+// Axis, anchor and derivative of the turn of hinges that are the first joint of their link, seen from the link below.
+static void pose_hinges(SnModel *m) {
+  for (int j = 0; j < m->njnt; ++j) {
+    const int i = m->jnt_bodyid[j];
+    if (m->jnt_type[j] != SN_JNT_HINGE || m->body_jntadr[i] != j) continue;
+    const sn_real *axis = m->jnt_axis + 3 * j, turn[4] = {0, axis[0], axis[1], axis[2]};
+    sn_mulquat(m->hinge_quat + 4 * j, m->base_quat + 4 * i, turn);
+    sn_mulmatvec3(m->hinge_axis + 3 * j, m->base_mat + 9 * i, axis);
+    sn_mulmatvec3(m->hinge_anchor + 3 * j, m->base_mat + 9 * i, m->jnt_pos + 3 * j);
+    sn_addto3(m->hinge_anchor + 3 * j, m->base_pos + 3 * i);
+  }
+}
+
 // Frames of `count` objects (inertias, geoms, sites) in their links; link[i] is the link's body id.
 static void pose_objects(const SnModel *m, int count, const int *bodyid, const sn_real *pos, const sn_real *quat,
                          int *link, sn_real *lpos, sn_real *lmat) {
@@ -136,11 +149,47 @@ static int pose_list(int count, const int *link, const int *need, int least, int
   return n;
 }
 
+// Objects of a link in blocks of `width`: calls fill(m, block, place, object) for each place of each block; the last
+// object of a link fills up its last block. Returns the number of blocks.
+static int pose_blocks(SnModel *m, int count, const int *link, const int *need, int width, int *block_link,
+                       void (*fill)(SnModel *m, int block, int place, int object)) {
+  int nblock = 0;
+  for (int k = 0; k < m->nlink; ++k) {
+    int n = 0;
+    for (int i = 0; i < count; ++i) {
+      if (link[i] != m->level_body[k] || need[i] == 0) continue;
+      const int block = nblock + n / width;
+      block_link[block] = m->level_body[k];
+      for (int s = n++ % width; s < width; ++s) fill(m, block, s, i);
+    }
+    nblock += (n + width - 1) / width;
+  }
+  return nblock;
+}
+
+static void pose_fill_site(SnModel *m, int block, int place, int site) {
+  enum { N = SN_SITE_BLOCK };
+  m->siteblock_site[N * block + place] = site;
+  for (int e = 0; e < 3; ++e) m->siteblock_pos[N * (3 * block + e) + place] = m->site_lpos[3 * site + e];
+}
+
+static void pose_fill_geom(SnModel *m, int block, int place, int geom) {
+  enum { N = SN_GEOM_BLOCK };
+  m->geomblock_geom[N * block + place] = geom;
+  for (int e = 0; e < 3; ++e) {
+    sn_real *row = m->geomblock_frame + N * (12 * block + 4 * e) + place;
+    for (int f = 0; f < 3; ++f) row[N * f] = m->geom_lmat[9 * geom + 3 * e + f];
+    row[3 * N] = m->geom_lpos[3 * geom + e];
+  }
+}
+
 static void pose_lists(SnModel *m) {
   pose_needs(m, m->need_body, m->need_geom, m->need_site);
   m->nbodycom = pose_list(m->nbody, m->link_of_body, m->need_body, 1, m->bodycom_list);
-  m->ngeompose = pose_list(m->ngeom, m->link_of_geom, m->need_geom, 1, m->geompose_list);
-  m->nsitepose = pose_list(m->nsite, m->link_of_site, m->need_site, 1, m->sitepose_list);
+  m->ngeomblock =
+      pose_blocks(m, m->ngeom, m->link_of_geom, m->need_geom, SN_GEOM_BLOCK, m->geomblock_link, pose_fill_geom);
+  m->nsiteblock =
+      pose_blocks(m, m->nsite, m->link_of_site, m->need_site, SN_SITE_BLOCK, m->siteblock_link, pose_fill_site);
   m->nsiteframe = pose_list(m->nsite, m->link_of_site, m->need_site, 2, m->siteframe_list);
 }
 
@@ -150,6 +199,8 @@ void sn_model_need_all(SnModel *m) {
 }
 
 SnCode sn_derive_pose(SnModel *m, SnError *err) {
+  m->ngeomblockmax = m->ngeom / SN_GEOM_BLOCK + m->nlink;
+  m->nsiteblockmax = m->nsite / SN_SITE_BLOCK + m->nlink;
   if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) ||
       !POSE_ALLOC(base_mat, 9 * m->nbody) || !POSE_ALLOC(link_of_body, m->nbody) ||
       !POSE_ALLOC(body_lpos, 3 * m->nbody) || !POSE_ALLOC(body_lmat, 9 * m->nbody) ||
@@ -159,10 +210,15 @@ SnCode sn_derive_pose(SnModel *m, SnError *err) {
       !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) ||
       !POSE_ALLOC(link_inertia, 6 * m->nbody) || !POSE_ALLOC(link_lift, 4 * m->nbody) ||
       !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(need_body, m->nbody) || !POSE_ALLOC(need_geom, m->ngeom) ||
-      !POSE_ALLOC(need_site, m->nsite) || !POSE_ALLOC(bodycom_list, m->nbody) || !POSE_ALLOC(geompose_list, m->ngeom) ||
-      !POSE_ALLOC(sitepose_list, m->nsite) || !POSE_ALLOC(siteframe_list, m->nsite))
+      !POSE_ALLOC(need_site, m->nsite) || !POSE_ALLOC(bodycom_list, m->nbody) ||
+      !POSE_ALLOC(geomblock_link, m->ngeomblockmax) || !POSE_ALLOC(geomblock_geom, SN_GEOM_BLOCK * m->ngeomblockmax) ||
+      !POSE_ALLOC(geomblock_frame, 12 * SN_GEOM_BLOCK * m->ngeomblockmax) || !POSE_ALLOC(hinge_quat, 4 * m->njnt) ||
+      !POSE_ALLOC(hinge_axis, 3 * m->njnt) || !POSE_ALLOC(hinge_anchor, 3 * m->njnt) ||
+      !POSE_ALLOC(siteblock_link, m->nsiteblockmax) || !POSE_ALLOC(siteblock_site, SN_SITE_BLOCK * m->nsiteblockmax) ||
+      !POSE_ALLOC(siteblock_pos, 3 * SN_SITE_BLOCK * m->nsiteblockmax) || !POSE_ALLOC(siteframe_list, m->nsite))
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   pose_bodies(m);
+  pose_hinges(m);
   pose_objects(m, m->nbody, NULL, m->body_ipos, m->body_iquat, m->link_of_body, m->body_lpos, m->body_lmat);
   pose_objects(m, m->ngeom, m->geom_bodyid, m->geom_pos, m->geom_quat, m->link_of_geom, m->geom_lpos, m->geom_lmat);
   pose_objects(m, m->nsite, m->site_bodyid, m->site_pos, m->site_quat, m->link_of_site, m->site_lpos, m->site_lmat);

@@ -136,7 +136,7 @@ static SnCode tree_dofs(SnModel *m, SnError *err) {
   }
   if (!TREE_ALLOC(dof_last, m->nv) || !TREE_ALLOC(doflevel_adr, m->ndoflevel + 1) || !TREE_ALLOC(doflevel_dof, m->nv) ||
       !TREE_ALLOC(factor_adr, m->ndoflevel + 1) || !TREE_ALLOC(factor_dof, m->nfactor) ||
-      !TREE_ALLOC(factor_col, m->nfactor) || !TREE_ALLOC(M_row, m->nC) || !TREE_ALLOC(M_base, m->nC))
+      !TREE_ALLOC(factor_col, m->nfactor) || !TREE_ALLOC(M_base, m->nC))
     return tree_no_memory(err);
   tree_dof_levels(m);
   return tree_descendants(m, err);
@@ -174,10 +174,7 @@ static SnCode tree_reflected(SnModel *m, SnError *err) {
     m->nimplicit += implicit;
     tree_reflect(m, false, j, m->jnt_actuatorid[j], &armature, damp);
     // A simple dof has a constant inertia and a row of one entry.
-    for (int c = 0; c < n; ++c) {
-      m->M_row[adr + c] = m->dof_simplenum[i] ? -1 : i;
-      m->M_base[adr + c] = 0;
-    }
+    for (int c = 0; c < n; ++c) m->M_base[adr + c] = 0;
     m->M_base[adr + n - 1] = m->dof_simplenum[i] ? m->dof_M0[i] : armature;
   }
   for (int i = 0; i < m->ntendon; ++i) {

@@ -15,13 +15,15 @@
 #include "physics/stages.h"
 #include "physics/vec.h"
 
+// In two halves, so that two entries fit one vector operation.
 SN_INLINE sn_real inertia_dot6(const sn_real *a, const sn_real *b) {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+  return (a[0] * b[0] + a[2] * b[2] + a[4] * b[4]) + (a[1] * b[1] + a[3] * b[3] + a[5] * b[5]);
 }
 
-// Spatial inertia of link i about `center`.
-SN_LOCAL void inertia_link(const SnModel *m, const SnWorld *w, int i, const sn_real *center, sn_real *out) {
+// Inertia of link i about its centre of mass, in axes of the world, and its spatial inertia about `center`.
+SN_LOCAL void inertia_link(const SnModel *m, SnWorld *w, int i, const sn_real *center) {
   const sn_real *R = w->xmat + 9 * i, *I = m->link_inertia + 6 * i, mass = m->link_mass[i];
+  sn_real *G = w->link_xinertia + 6 * i, *out = w->cinert + 10 * i;
   sn_real RI[9], c[3];
   for (int r = 0; r < 3; ++r) {
     const sn_real *a = R + 3 * r;
@@ -29,14 +31,18 @@ SN_LOCAL void inertia_link(const SnModel *m, const SnWorld *w, int i, const sn_r
     RI[3 * r + 1] = a[0] * I[3] + a[1] * I[1] + a[2] * I[5];
     RI[3 * r + 2] = a[0] * I[4] + a[1] * I[5] + a[2] * I[2];
   }
+  for (int r = 0; r < 3; ++r) G[r] = sn_dot3(RI + 3 * r, R + 3 * r);
+  G[3] = sn_dot3(RI, R + 3);
+  G[4] = sn_dot3(RI, R + 6);
+  G[5] = sn_dot3(RI + 3, R + 6);
   sn_sub3(c, w->link_xcom + 3 * i, center);
-  sn_real h[3] = {mass * c[0], mass * c[1], mass * c[2]};
-  out[0] = sn_dot3(RI, R) + h[1] * c[1] + h[2] * c[2];
-  out[1] = sn_dot3(RI + 3, R + 3) + h[0] * c[0] + h[2] * c[2];
-  out[2] = sn_dot3(RI + 6, R + 6) + h[0] * c[0] + h[1] * c[1];
-  out[3] = sn_dot3(RI, R + 3) - h[0] * c[1];
-  out[4] = sn_dot3(RI, R + 6) - h[0] * c[2];
-  out[5] = sn_dot3(RI + 3, R + 6) - h[1] * c[2];
+  const sn_real h[3] = {mass * c[0], mass * c[1], mass * c[2]};
+  out[0] = G[0] + h[1] * c[1] + h[2] * c[2];
+  out[1] = G[1] + h[0] * c[0] + h[2] * c[2];
+  out[2] = G[2] + h[0] * c[0] + h[1] * c[1];
+  out[3] = G[3] - h[0] * c[1];
+  out[4] = G[4] - h[0] * c[2];
+  out[5] = G[5] - h[1] * c[2];
   sn_copy3(out + 6, h);
   out[9] = mass;
 }
@@ -115,7 +121,7 @@ SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];
-    inertia_link(m, w, i, w->subtree_com + 3 * m->body_rootid[i], w->cinert + 10 * i);
+    inertia_link(m, w, i, w->subtree_com + 3 * m->body_rootid[i]);
   }
   SN_FOR(j, m->njnt) inertia_joint(m, w, j);
   SN_SYNC(lane);
@@ -135,6 +141,20 @@ SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b,
   SN_SYNC(lane);
 }
 
+// The piece of row i of M that begins at `col`, without tendons.
+SN_LOCAL void inertia_rows_piece(const SnModel *m, SnWorld *w, int i, int col) {
+  const int adr = m->M_rowadr[i], end = sn_mini(m->M_rownnz[i], col + SN_FACTOR_WIDTH);
+  const int *colind = m->M_colind + adr;
+  const sn_real *cdof = w->cdof, *base = m->M_base + adr;
+  sn_real *row = w->M + adr, momentum[6];
+  if (m->dof_simplenum[i]) {
+    row[col] = base[col];
+    return;
+  }
+  sn_mulinert(momentum, w->crb + 10 * m->dof_bodyid[i], cdof + 6 * i);
+  for (int c = col; c < end; ++c) row[c] = base[c] + inertia_dot6(cdof + 6 * colind[c], momentum);
+}
+
 SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   // composite inertias, from the leaves
   for (int level = m->nlevel - 1; level >= 0; --level) {
@@ -150,12 +170,7 @@ SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
     }
     SN_SYNC(lane);
   }
-  SN_FOR(i, m->nv) sn_mulinert(w->crb_cdof + 6 * i, w->crb + 10 * m->dof_bodyid[i], w->cdof + 6 * i);
-  SN_SYNC(lane);
-  SN_FOR(k, m->nC) {
-    const int i = m->M_row[k];
-    w->M[k] = m->M_base[k] + (i < 0 ? 0 : inertia_dot6(w->cdof + 6 * m->M_colind[k], w->crb_cdof + 6 * i));
-  }
+  SN_FOR(k, m->nfactor) inertia_rows_piece(m, w, m->factor_dof[k], m->factor_col[k]);
   SN_SYNC(lane);
   for (int t = 0; t < m->ntendon; ++t) {
     const int adr = m->ten_J_rowadr[t];
@@ -164,27 +179,58 @@ SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
-// Columns col..col+n of row i; the lane that has the diagonal also writes D(i) to D. Deeper rows are done.
-// A pivot below SN_MINVAL is replaced by it.
-SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, int i, int col) {
-  const int depth = m->M_rownnz[i] - 1, n = sn_mini(SN_FACTOR_WIDTH, depth + 1 - col);
-  sn_real *row = mat + m->M_rowadr[i] + col;
-  sn_real acc[SN_FACTOR_WIDTH], diag = mat[m->M_rowadr[i] + depth];
+// n columns from `col` of row i, the diagonal among them when `last`: then D(i) goes to D. Deeper rows are done. A
+// pivot below SN_MINVAL is replaced by it. n and last are constants where it is called, so that the columns stay in
+// registers.
+SN_INLINE void inertia_factor_columns(const SnModel *m, sn_real *mat, sn_real *D, int i, int col, const int n,
+                                      const bool last) {
+  const int depth = m->M_rownnz[i] - 1, *rowadr = m->M_rowadr;
+  sn_real *row = mat + rowadr[i] + col, acc[SN_FACTOR_WIDTH], diag = mat[rowadr[i] + depth];
   for (int c = 0; c < n; ++c) acc[c] = row[c];
   for (int k = i + 1; k <= m->dof_last[i]; ++k) {
-    const sn_real *rk = mat + m->M_rowadr[k], DL = D[k] * rk[depth];
-    diag -= DL * rk[depth];
+    const sn_real *rk = mat + rowadr[k], L = rk[depth], DL = D[k] * L;
     rk += col;
-    if (n == SN_FACTOR_WIDTH) {
-      for (int c = 0; c < SN_FACTOR_WIDTH; ++c) acc[c] -= DL * rk[c];
-    } else {
-      for (int c = 0; c < n; ++c) acc[c] -= DL * rk[c];
-    }
+    for (int c = 0; c < n; ++c) acc[c] -= DL * rk[c];
+    if (!last) diag -= DL * L;
   }
+  if (last) diag = acc[n - 1];
   if (!(diag >= SN_MINVAL)) diag = SN_MINVAL;
   const sn_real inv = SN_R(1.0) / diag;
-  for (int c = 0; c < n && col + c < depth; ++c) row[c] = acc[c] * inv;
-  if (col + n == depth + 1) D[i] = diag;
+  for (int c = 0; c < n - last; ++c) row[c] = acc[c] * inv;
+  if (last) D[i] = diag;
+}
+
+// The piece of row i that begins at `col`.
+SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, int i, int col) {
+  switch (m->M_rownnz[i] - col) {
+    case 1:
+      inertia_factor_columns(m, mat, D, i, col, 1, true);
+      break;
+    case 2:
+      inertia_factor_columns(m, mat, D, i, col, 2, true);
+      break;
+    case 3:
+      inertia_factor_columns(m, mat, D, i, col, 3, true);
+      break;
+    case 4:
+      inertia_factor_columns(m, mat, D, i, col, 4, true);
+      break;
+    case 5:
+      inertia_factor_columns(m, mat, D, i, col, 5, true);
+      break;
+    case 6:
+      inertia_factor_columns(m, mat, D, i, col, 6, true);
+      break;
+    case 7:
+      inertia_factor_columns(m, mat, D, i, col, 7, true);
+      break;
+    case 8:
+      inertia_factor_columns(m, mat, D, i, col, 8, true);
+      break;
+    default:
+      inertia_factor_columns(m, mat, D, i, col, SN_FACTOR_WIDTH, false);
+      break;
+  }
 }
 
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
@@ -212,38 +258,57 @@ SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_factor_LD(m, w, lane, w->qLD, w->qLDiagInv);
 }
 
+// s - sum over b in (i, last] of LD(b, column of i) x_b: what lies below dof i has its column at i's depth. Several
+// partial sums, and the term that a solve learns last is added last: neither waits for the other.
+SN_INLINE sn_real inertia_minus_below(const SnModel *m, const sn_real *mat, const sn_real *x, int i, sn_real s) {
+  const int *rowadr = m->M_rowadr, last = m->dof_last[i];
+  const sn_real *column = mat + m->M_rownnz[i] - 1;
+  if (last == i) return s;
+  sn_real s1 = 0, s2 = 0;
+  int b = last;
+  for (; b > i + 3; b -= 3) {
+    s -= column[rowadr[b]] * x[b];
+    s1 += column[rowadr[b - 1]] * x[b - 1];
+    s2 += column[rowadr[b - 2]] * x[b - 2];
+  }
+  for (; b > i + 1; --b) s -= column[rowadr[b]] * x[b];
+  return s - (s1 + s2) - column[rowadr[i + 1]] * x[i + 1];
+}
+
+// s - sum over the n first entries of row i of LD(i, c) x_c, in the same way.
+SN_INLINE sn_real inertia_minus_row(const SnModel *m, const sn_real *mat, const sn_real *x, int i, int n, sn_real s) {
+  const int *col = m->M_colind + m->M_rowadr[i];
+  const sn_real *row = mat + m->M_rowadr[i];
+  if (n == 0) return s;
+  sn_real s1 = 0, s2 = 0;
+  int c = 0;
+  for (; c + 3 < n; c += 3) {
+    s -= row[c] * x[col[c]];
+    s1 += row[c + 1] * x[col[c + 1]];
+    s2 += row[c + 2] * x[col[c + 2]];
+  }
+  for (; c < n - 1; ++c) s -= row[c] * x[col[c]];
+  return s - (s1 + s2) - row[n - 1] * x[col[n - 1]];
+}
+
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x) {
-  // x <- L^-T x, from the leaves: what lies below dof i has column i at i's depth in its row
+  // x <- L^-T x, from the leaves
   for (int level = m->ndoflevel - 2; level >= 0; --level) {
     const int *dof = m->doflevel_dof + m->doflevel_adr[level];
-    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level]) {
-      const int i = dof[k];
-      sn_real s = x[i];
-      for (int b = i + 1; b <= m->dof_last[i]; ++b) s -= LD[m->M_rowadr[b] + level] * x[b];
-      x[i] = s;
-    }
+    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level])
+    x[dof[k]] = inertia_minus_below(m, LD, x, dof[k], x[dof[k]]);
     SN_SYNC(lane);
   }
   // x <- L^-1 D^-1 x, from the roots
   for (int level = 0; level < m->ndoflevel; ++level) {
     const int *dof = m->doflevel_dof + m->doflevel_adr[level];
-    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level]) {
-      const int i = dof[k], adr = m->M_rowadr[i];
-      sn_real s = x[i] * diag_inv[i];
-      for (int c = 0; c < level; ++c) s -= LD[adr + c] * x[m->M_colind[adr + c]];
-      x[i] = s;
-    }
+    SN_FOR(k, m->doflevel_adr[level + 1] - m->doflevel_adr[level])
+    x[dof[k]] = inertia_minus_row(m, LD, x, dof[k], level, x[dof[k]] * diag_inv[dof[k]]);
     SN_SYNC(lane);
   }
 }
 
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
-  SN_FOR(i, m->nv) {
-    const int adr = m->M_rowadr[i], n = m->M_rownnz[i];
-    sn_real s = 0;
-    for (int c = 0; c < n; ++c) s += w->M[adr + c] * x[m->M_colind[adr + c]];
-    for (int b = i + 1; b <= m->dof_last[i]; ++b) s += w->M[m->M_rowadr[b] + n - 1] * x[b];
-    r[i] = s;
-  }
+  SN_FOR(i, m->nv) r[i] = -inertia_minus_row(m, w->M, x, i, m->M_rownnz[i], inertia_minus_below(m, w->M, x, i, 0));
   SN_SYNC(lane);
 }

@@ -163,7 +163,7 @@ SN_LOCAL void integrate_block_JtJ(sn_real *block, int adr, sn_real b, int nnz, c
 
 // block += h d qfrc_bias / d qvel of free body i: only the three columns of its angular velocity.
 SN_LOCAL void integrate_block_bias(const SnModel *m, const SnWorld *w, int i, sn_real h, sn_real *block) {
-  const sn_real *R = w->xmat + 9 * i, *I = w->cinert + 10 * i, mass = m->link_mass[i];
+  const sn_real *R = w->xmat + 9 * i, *I = w->link_xinertia + 6 * i, mass = m->link_mass[i];
   const sn_real inertia[9] = {I[0], I[3], I[4], I[3], I[1], I[5], I[4], I[5], I[2]};
   sn_real s[3], omega[3], ws[3], Iw[3];
   sn_sub3(s, w->link_xcom + 3 * i, w->xpos + 3 * i);

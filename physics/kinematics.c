@@ -74,21 +74,43 @@ SN_LOCAL void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_re
   }
 }
 
+// Pose of link i after its first joint, a hinge: anchor and axis are fixed in the link below, and the turn is
+// base_quat exp(axis angle) = cos(angle/2) base_quat + sin(angle/2) base_quat (0, axis).
+SN_LOCAL void kin_first_hinge(const SnModel *m, SnWorld *w, int i, int j, sn_real *pos, sn_real *quat) {
+  const int base = m->body_base[i], adr = m->jnt_qposadr[j];
+  const sn_real half = SN_R(0.5) * (w->qpos[adr] - m->qpos0[adr]), s = sn_sin(half), c = sn_cos(half);
+  const sn_real *q = m->base_quat + 4 * i, *dq = m->hinge_quat + 4 * j, *p = m->jnt_pos + 3 * j;
+  const sn_real turn[4] = {c * q[0] + s * dq[0], c * q[1] + s * dq[1], c * q[2] + s * dq[2], c * q[3] + s * dq[3]};
+  sn_mulquat(quat, w->xquat + 4 * base, turn);
+  kin_point(pos, w->xpos + 3 * base, w->xmat + 9 * base, m->hinge_anchor + 3 * j);
+  sn_mulmatvec3(w->xaxis + 3 * j, w->xmat + 9 * base, m->hinge_axis + 3 * j);
+  sn_copy3(w->xanchor + 3 * j, pos);
+  if (p[0] != 0 || p[1] != 0 || p[2] != 0) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_subfrom3(pos, arm);
+  }
+}
+
 // Frame of link i; the link below it is done.
 SN_LOCAL void kin_link(const SnModel *m, SnWorld *w, int i) {
   const int first = m->body_jntadr[i], n = m->body_jntnum[i];
   sn_real pos[3], quat[4];
-  if (n == 1 && m->jnt_type[first] == SN_JNT_FREE) {
+  int done = n > 0 && m->jnt_type[first] == SN_JNT_HINGE;
+  if (done) {
+    kin_first_hinge(m, w, i, first, pos, quat);
+  } else if (n == 1 && m->jnt_type[first] == SN_JNT_FREE) {
     const sn_real *q = w->qpos + m->jnt_qposadr[first];
     sn_copy3(pos, q);
     sn_copy4(quat, q + 3);
     sn_normalize4(quat);
     sn_copy3(w->xanchor + 3 * first, pos);
     sn_copy3(w->xaxis + 3 * first, m->jnt_axis + 3 * first);
+    done = 1;
   } else {
     kin_base(m, w, i, pos, quat);
-    for (int j = first; j < first + n; ++j) kin_joint(m, w, j, pos, quat);
   }
+  for (int j = first + done; j < first + n; ++j) kin_joint(m, w, j, pos, quat);
   kin_renormalize(quat);
   sn_copy3(w->xpos + 3 * i, pos);
   sn_copy4(w->xquat + 4 * i, quat);
@@ -109,6 +131,36 @@ SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const s
   if (mat) sn_mulmatmat3(mat, w->xmat + 9 * link, lmat);
 }
 
+// Positions of a block of sites of one link, in a form that vector units take.
+SN_LOCAL void kin_site_block(const SnModel *m, SnWorld *w, int block) {
+  const int link = m->siteblock_link[block], *site = m->siteblock_site + SN_SITE_BLOCK * block;
+  const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->siteblock_pos + 3 * SN_SITE_BLOCK * block;
+  sn_real pos[3][SN_SITE_BLOCK];
+  for (int e = 0; e < 3; ++e)
+    for (int s = 0; s < SN_SITE_BLOCK; ++s)
+      pos[e][s] =
+          x[e] + R[3 * e] * p[s] + R[3 * e + 1] * p[SN_SITE_BLOCK + s] + R[3 * e + 2] * p[2 * SN_SITE_BLOCK + s];
+  for (int s = 0; s < SN_SITE_BLOCK; ++s) sn_set3(w->site_xpos + 3 * site[s], pos[0][s], pos[1][s], pos[2][s]);
+}
+
+// Frames of a block of geoms of one link, in the same form: rows of (lmat | lpos), all geoms of the block side by side.
+SN_LOCAL void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
+  enum { N = SN_GEOM_BLOCK };
+  const int link = m->geomblock_link[block], *geom = m->geomblock_geom + N * block;
+  const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->geomblock_frame + 12 * N * block;
+  sn_real out[12][N];
+  for (int e = 0; e < 3; ++e)
+    for (int f = 0; f < 4; ++f)
+      for (int s = 0; s < N; ++s)
+        out[4 * e + f][s] =
+            R[3 * e] * p[N * f + s] + R[3 * e + 1] * p[N * (4 + f) + s] + R[3 * e + 2] * p[N * (8 + f) + s];
+  for (int s = 0; s < N; ++s) {
+    sn_real *mat = w->geom_xmat + 9 * geom[s];
+    for (int e = 0; e < 3; ++e) sn_set3(mat + 3 * e, out[4 * e][s], out[4 * e + 1][s], out[4 * e + 2][s]);
+    sn_set3(w->geom_xpos + 3 * geom[s], x[0] + out[3][s], x[1] + out[7][s], x[2] + out[11][s]);
+  }
+}
+
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
@@ -120,15 +172,8 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
     const int i = m->bodycom_list[k];
     kin_frame(w, m->link_of_body[i], m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
   }
-  SN_FOR(k, m->ngeompose) {
-    const int i = m->geompose_list[k];
-    kin_frame(w, m->link_of_geom[i], m->geom_lpos + 3 * i, m->geom_lmat + 9 * i, w->geom_xpos + 3 * i,
-              w->geom_xmat + 9 * i);
-  }
-  SN_FOR(k, m->nsitepose) {
-    const int i = m->sitepose_list[k];
-    kin_frame(w, m->link_of_site[i], m->site_lpos + 3 * i, NULL, w->site_xpos + 3 * i, NULL);
-  }
+  SN_FOR(k, m->ngeomblock) kin_geom_block(m, w, k);
+  SN_FOR(k, m->nsiteblock) kin_site_block(m, w, k);
   SN_FOR(k, m->nsiteframe) {
     const int i = m->siteframe_list[k];
     sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * m->link_of_site[i], m->site_lmat + 9 * i);

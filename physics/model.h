@@ -17,8 +17,8 @@ enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
 enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
 
-// Columns of a row of the inertia matrix that one lane factors together.
-enum { SN_FACTOR_WIDTH = 8 };
+// What one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.
+enum { SN_FACTOR_WIDTH = 8, SN_GEOM_BLOCK = 2, SN_SITE_BLOCK = 4 };
 
 // Enums: the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as they are.
 typedef enum SnJoint { SN_JNT_FREE, SN_JNT_BALL, SN_JNT_SLIDE, SN_JNT_HINGE } SnJoint;

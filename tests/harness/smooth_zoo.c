@@ -34,7 +34,9 @@ static const char *const zoo[][2] = {
      "<worldbody><body name='m' mocap='true' pos='.1 .2 .3' euler='10 20 30'><geom size='.1' pos='.1 0 0'/><site "
      "name='s' pos='0 .1 0'/>"
      "<body pos='.1 0 .1' euler='0 10 0'><geom size='.1' pos='0 .1 0'/><site name='u' pos='0 .1 0'/></body></body>"
-     "<body mocap='true'/><body pos='0 0 1'><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody>"},
+     "<body mocap='true' pos='0 1 0' euler='0 0 40'><body pos='.1 0 .1' euler='0 10 0'><body pos='0 .1 0'><joint "
+     "axis='1 1 0' pos='.1 0 0'/><geom size='.1' pos='0 .1 .1'/></body></body></body><body pos='0 0 1'><joint axis='0 "
+     "1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody>"},
     {"springs",
      "<worldbody><body pos='0 0 1'><joint type='free' stiffness='3 .5 .2' damping='.1 .2 .3' armature='.1'/><geom "
      "type='box' size='.1 .2 .3'/></body>"
