@@ -74,28 +74,60 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d
   return radius * angle;
 }
 
-// The reflection angle psi of the header's equation: turn[2] gets the cosine and sine of psi - asin(A sin psi)
-// (of psi - asin(B sin psi) when !first). False where MuJoCo gives up. The two arcsines are one arctangent of
-// their sum.
-SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real G, bool first) {
-  const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS);
+// Angle of the unit vector (c, s) in (-pi, pi].
+SN_LOCAL sn_real sn_unit_angle(sn_real c, sn_real s) {
+  if (c < 0 || sn_abs(s) > SN_R(0.1)) return sn_atan2(s, c);
+  const sn_real x = s * s, xx = x * x;  // series of the arcsine
+  return s * (1 + x * (SN_R(1.0) / 6) + xx * (SN_R(3.0) / 40 + x * (SN_R(5.0) / 112) + xx * (SN_R(35.0) / 1152 + x * (SN_R(63.0) / 2816))));
+}
+
+// Turns the vector z by an angle.
+SN_LOCAL void sn_turn(sn_real *z, sn_real angle) {
+  sn_real c, s;
+  if (sn_abs(angle) > SN_R(0.1)) {
+    c = sn_cos(angle);
+    s = sn_sin(angle);
+  } else {
+    const sn_real x = angle * angle, xx = x * x;
+    c = 1 - x * (SN_R(1.0) / 2) + xx * (SN_R(1.0) / 24 - x * (SN_R(1.0) / 720) + xx * (SN_R(1.0) / 40320 - x * (SN_R(1.0) / 3628800)));
+    s = angle * (1 - x * (SN_R(1.0) / 6) + xx * (SN_R(1.0) / 120 - x * (SN_R(1.0) / 5040) + xx * (SN_R(1.0) / 362880)));
+  }
+  const sn_real re = z[0] * c - z[1] * s;
+  z[1] = z[0] * s + z[1] * c;
+  z[0] = re;
+}
+
+// Solves the reflection equation: turn[2] gets the cosine and sine of psi - asin(A sin psi) (with B when !first). False
+// where MuJoCo gives up. psi is held as z = (cos psi, sin psi) and the residual f as the angle of the product of the
+// unit numbers of its four parts, so that no inverse function is needed near the solution. The residual after a
+// step h is below (A / ca^3 + B / cb^3) h^2: where that is far below the tolerance it is not evaluated.
+SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real cosG, bool first) {
+  const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS), sinG = sn_sqrt(1 - cosG * cosG);
   enum { MAX_ITER = 20 };
-  sn_real psi = SN_PI / 2, s = 1, c = 0;
+  sn_real z[2] = {0, 1};
+  bool done = false;
   for (int iter = 0;; ++iter) {
-    const sn_real sa = A * s, sb = B * s, ca = sn_sqrt(1 - sa * sa), cb = sn_sqrt(1 - sb * sb);
-    const sn_real f = sn_atan2(sa * cb + sb * ca, ca * cb - sa * sb) - 2 * psi + G;
-    if (f > (iter == 0 ? 0 : tolerance)) return false;
+    const sn_real c = z[0], s = z[1], sa = A * s, sb = B * s;
+    const sn_real ca = sn_sqrt(1 - sa * sa), cb = sn_sqrt(1 - sb * sb);
+    sn_real f = 0;
+    if (!done) {
+      const sn_real csum = ca * cb - sa * sb, ssum = sa * cb + sb * ca;  // asin(A sin psi) + asin(B sin psi)
+      const sn_real cback = c * c - s * s, sback = -2 * s * c;           // -2 psi
+      const sn_real cpart = csum * cosG - ssum * sinG, spart = ssum * cosG + csum * sinG;
+      f = sn_unit_angle(cpart * cback - spart * sback, spart * cback + cpart * sback);
+      if (f > (iter == 0 ? 0 : tolerance)) return false;
+    }
     if (f >= -tolerance) {
       turn[0] = first ? c * ca + s * sa : c * cb + s * sb;
       turn[1] = first ? s * ca - c * sa : s * cb - c * sb;
       return true;
     }
     if (iter == MAX_ITER) return false;
-    const sn_real df = c * (A / sn_max(SN_MINVAL, ca) + B / sn_max(SN_MINVAL, cb)) - 2;
+    const sn_real ra = A / sn_max(SN_MINVAL, ca), rb = B / sn_max(SN_MINVAL, cb), df = c * (ra + rb) - 2;
     if (df > -SN_MINVAL) return false;
-    psi -= f / df;
-    s = sn_sin(psi);
-    c = sn_cos(psi);
+    const sn_real h = -f / df;
+    done = h * h * (ra * cb * cb + rb * ca * ca) < SN_R(1e-3) * tolerance * (ca * ca * cb * cb);
+    sn_turn(z, h);
   }
 }
 
@@ -117,7 +149,7 @@ SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) 
   // turn from the endpoint that comes first counter-clockwise towards the other
   sn_real turn[2];
   const bool first = d[0] * d[3] - d[1] * d[2] > 0;
-  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, radius / len0, radius / len1, sn_acos(cosG), first)) {
+  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, radius / len0, radius / len1, cosG, first)) {
     const sn_real scale = radius / (first ? len0 : len1), c = turn[0] * scale, s = turn[1] * scale;
     const sn_real x = first ? d[0] : d[2], y = first ? d[1] : d[3];
     pnt[0] = pnt[2] = c * x - s * y;
