@@ -40,8 +40,10 @@ SN_LOCAL void sn_joint_transmission(const SnModel *m, SnWorld *w, int i) {
   sn_normalize4(quat);
   sn_negquat(inverse, quat);
   sn_real *rotation = ball ? moment : moment + 3;
-  if (in_parent) sn_rotquat(rotation, turn, inverse);
-  else sn_copy3(rotation, turn);
+  if (in_parent)
+    sn_rotquat(rotation, turn, inverse);
+  else
+    sn_copy3(rotation, turn);
   if (ball) {
     sn_quat2vel(axis, quat);
     w->actuator_length[out] = sn_dot3(axis, rotation);
@@ -77,8 +79,8 @@ SN_LOCAL void sn_crank_transmission(const SnModel *m, SnWorld *w, int i) {
   sn_cross(torque, da, a);
   for (int k = m->mom_rowadr[out]; k < m->mom_rowadr[out] + m->mom_rownnz[out]; ++k) {
     const int dof = m->mom_colind[k];
-    w->actuator_moment[k] = m->mom_side[k] > 0 ? sn_wrench_arm(m, w, dof, p1, dv, none)
-                                               : -sn_wrench_arm(m, w, dof, p0, dv, torque);
+    w->actuator_moment[k] =
+        m->mom_side[k] > 0 ? sn_wrench_arm(m, w, dof, p1, dv, none) : -sn_wrench_arm(m, w, dof, p0, dv, torque);
   }
 }
 
@@ -161,11 +163,21 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->moment_rownnz[out] = m->mom_rownnz[out];
     w->moment_rowadr[out] = m->mom_rowadr[out];
     switch (m->actuator_trntype[i]) {
-      case SN_TRN_TENDON: sn_tendon_transmission(m, w, i); break;
-      case SN_TRN_SITE: sn_site_transmission(m, w, i); break;
-      case SN_TRN_SLIDERCRANK: sn_crank_transmission(m, w, i); break;
-      case SN_TRN_BODY: sn_body_transmission(m, w, i); break;
-      default: sn_joint_transmission(m, w, i); break;
+      case SN_TRN_TENDON:
+        sn_tendon_transmission(m, w, i);
+        break;
+      case SN_TRN_SITE:
+        sn_site_transmission(m, w, i);
+        break;
+      case SN_TRN_SLIDERCRANK:
+        sn_crank_transmission(m, w, i);
+        break;
+      case SN_TRN_BODY:
+        sn_body_transmission(m, w, i);
+        break;
+      default:
+        sn_joint_transmission(m, w, i);
+        break;
     }
   }
   SN_FOR(k, m->nmom) w->moment_colind[k] = m->mom_colind[k];
@@ -188,9 +200,12 @@ SN_LOCAL sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
 SN_LOCAL sn_real sn_activation_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
   switch (m->actuator_dyntype[i]) {
-    case SN_DYN_INTEGRATOR: return ctrl;
-    case SN_DYN_MUSCLE: return sn_muscle_rate(ctrl, act, prm);
-    default: return (ctrl - act) / sn_max(SN_MINVAL, prm[0]);
+    case SN_DYN_INTEGRATOR:
+      return ctrl;
+    case SN_DYN_MUSCLE:
+      return sn_muscle_rate(ctrl, act, prm);
+    default:
+      return (ctrl - act) / sn_max(SN_MINVAL, prm[0]);
   }
 }
 
@@ -213,11 +228,15 @@ SN_LOCAL sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
 
 SN_LOCAL sn_real sn_actuator_gain(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
-  const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out], velocity = w->actuator_velocity[out];
+  const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out],
+                velocity = w->actuator_velocity[out];
   switch (m->actuator_gaintype[i]) {
-    case SN_GAIN_FIXED: return prm[0];
-    case SN_GAIN_AFFINE: return prm[0] + prm[1] * length + prm[2] * velocity;
-    default: return sn_muscle_gain(length, velocity, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
+    case SN_GAIN_FIXED:
+      return prm[0];
+    case SN_GAIN_AFFINE:
+      return prm[0] + prm[1] * length + prm[2] * velocity;
+    default:
+      return sn_muscle_gain(length, velocity, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
   }
 }
 
@@ -225,9 +244,12 @@ SN_LOCAL sn_real sn_actuator_bias(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i, length = w->actuator_length[out];
   switch (m->actuator_biastype[i]) {
-    case SN_BIAS_NONE: return 0;
-    case SN_BIAS_AFFINE: return prm[0] + prm[1] * length + prm[2] * w->actuator_velocity[out];
-    default: return sn_muscle_bias(length, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
+    case SN_BIAS_NONE:
+      return 0;
+    case SN_BIAS_AFFINE:
+      return prm[0] + prm[1] * length + prm[2] * w->actuator_velocity[out];
+    default:
+      return sn_muscle_bias(length, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
   }
 }
 
@@ -256,10 +278,12 @@ SN_LOCAL void sn_limit_tendon_force(const SnModel *m, SnWorld *w, int t) {
   if (!m->tendon_actfrclimited[t]) return;
   const sn_real *range = m->tendon_actfrcrange + 2 * t;
   sn_real total = 0;
-  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
   if (total == 0 || (total >= range[0] && total <= range[1])) return;
   const sn_real scale = (total < range[0] ? range[0] : range[1]) / total;
-  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) w->actuator_force[m->actuator_outadr[m->ten_act[k]]] *= scale;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    w->actuator_force[m->actuator_outadr[m->ten_act[k]]] *= scale;
 }
 
 // Dofs of joint j: sum over actuators, gravity compensation, limit on its first dof.

@@ -30,8 +30,10 @@ static void two_site_row(const SnModel *m, int site, int ref, int *col, int *sid
   while (dof0 != dof1) {
     const bool first = dof0 > dof1;
     row_entry(col, side, n, first ? dof0 : dof1, first ? 1 : -1);
-    if (first) dof0 = m->dof_parentid[dof0];
-    else dof1 = m->dof_parentid[dof1];
+    if (first)
+      dof0 = m->dof_parentid[dof0];
+    else
+      dof1 = m->dof_parentid[dof1];
   }
   for (int i = start, j = *n - 1; col && i < j; ++i, --j) {
     const int c = col[i], s = side[i];
@@ -52,7 +54,8 @@ static SnCode actuator_row(const SnModel *m, int i, int *col, int *side, int *n,
       for (int k = 0; k < dofs[m->jnt_type[id]]; ++k) row_entry(col, side, n, m->jnt_dofadr[id] + k, 0);
       return SN_OK;
     case SN_TRN_TENDON:
-      for (int k = 0; k < m->ten_J_rownnz[id]; ++k) row_entry(col, side, n, m->ten_J_colind[m->ten_J_rowadr[id] + k], 0);
+      for (int k = 0; k < m->ten_J_rownnz[id]; ++k)
+        row_entry(col, side, n, m->ten_J_colind[m->ten_J_rowadr[id] + k], 0);
       return SN_OK;
     case SN_TRN_SLIDERCRANK:
     case SN_TRN_SITE:
@@ -76,7 +79,8 @@ static SnCode derive_rows(SnModel *m, SnError *err) {
     if (code != SN_OK) return code;
   }
   if (m->nmom > m->nJmom)
-    return sn_fail(err, SN_ERR_FORMAT, "actuator_moment needs %d entries, the model has room for %d", m->nmom, m->nJmom);
+    return sn_fail(err, SN_ERR_FORMAT, "actuator_moment needs %d entries, the model has room for %d", m->nmom,
+                   m->nJmom);
   const size_t nout = (size_t)m->nout, nmom = (size_t)m->nmom;
   m->mom_rownnz = sn_model_alloc(m, sizeof(int) * nout);
   m->mom_rowadr = sn_model_alloc(m, sizeof(int) * nout);
@@ -99,7 +103,8 @@ static SnCode derive_columns(SnModel *m, SnError *err) {
   m->momT_entry = sn_model_alloc(m, sizeof(int) * (size_t)m->nmom);
   m->momT_out = sn_model_alloc(m, sizeof(int) * (size_t)m->nmom);
   int *next = sn_model_alloc(m, sizeof(int) * (size_t)(m->nv + 1));
-  if (!m->momT_adr || !m->momT_entry || !m->momT_out || !next) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  if (!m->momT_adr || !m->momT_entry || !m->momT_out || !next)
+    return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int k = 0; k < m->nmom; ++k) ++m->momT_adr[m->mom_colind[k] + 1];
   for (int v = 0; v < m->nv; ++v) {
     m->momT_adr[v + 1] += m->momT_adr[v];

@@ -119,7 +119,8 @@ static SnCode walk_path(SnModel *m, int t, PathCursor *c, SnError *err) {
   for (int i = adr; i < end; ++i) {
     const int type = m->wrap_type[i], id = m->wrap_objid[i];
     if (type == SN_WRAP_PULLEY) {
-      if (!(m->wrap_prm[i] > 0)) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: divisor of a pulley must be positive", t);
+      if (!(m->wrap_prm[i] > 0))
+        return sn_fail(err, SN_ERR_FORMAT, "tendon %d: divisor of a pulley must be positive", t);
       scale = 1 / m->wrap_prm[i];
       previous = -1;
     } else if (type == SN_WRAP_SITE) {
@@ -132,8 +133,8 @@ static SnCode walk_path(SnModel *m, int t, PathCursor *c, SnError *err) {
       wrapped_segment(m, i, previous, m->wrap_objid[i + 1], scale, root, c);
       previous = m->wrap_objid[++i];
     } else {
-      return sn_fail(err, SN_ERR_FORMAT, "tendon %d: entry %d of its path must be a site, a pulley, or a geom between sites",
-                     t, i - adr);
+      return sn_fail(err, SN_ERR_FORMAT,
+                     "tendon %d: entry %d of its path must be a site, a pulley, or a geom between sites", t, i - adr);
     }
   }
   return SN_OK;
@@ -142,7 +143,8 @@ static SnCode walk_path(SnModel *m, int t, PathCursor *c, SnError *err) {
 // Coefficients of fixed tendon t.
 static SnCode fixed_tendon(SnModel *m, int t, SnError *err) {
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
-    if (m->wrap_type[i] != SN_WRAP_JOINT) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: a fixed tendon has joints only", t);
+    if (m->wrap_type[i] != SN_WRAP_JOINT)
+      return sn_fail(err, SN_ERR_FORMAT, "tendon %d: a fixed tendon has joints only", t);
     const int dof = m->jnt_dofadr[m->wrap_objid[i]];
     for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k)
       if (m->ten_J_colind[k] == dof) m->ten_J_fixed[k] += m->wrap_prm[i];
@@ -165,8 +167,8 @@ static SnCode walk_all(SnModel *m, PathCursor *c, SnError *err) {
       m->ten_wseg[t] = c->nwseg;
       m->ten_point0[t] = m->tendon_type[t] == SN_TENDON_FIXED ? 0 : path_points(m, t);
     }
-    const SnCode code = m->tendon_type[t] == SN_TENDON_FIXED ? (c->fill ? fixed_tendon(m, t, err) : SN_OK)
-                                                             : walk_path(m, t, c, err);
+    const SnCode code =
+        m->tendon_type[t] == SN_TENDON_FIXED ? (c->fill ? fixed_tendon(m, t, err) : SN_OK) : walk_path(m, t, c, err);
     if (code != SN_OK) return code;
   }
   return SN_OK;
@@ -200,8 +202,10 @@ static SnCode enter_line(SnModel *m, int t, int line, const int *column, int *ne
     if (k < 0) return sn_fail(err, SN_ERR_FORMAT, "tendon %d: dof %d is missing in its row of ten_J", t, dof);
     if (fill) m->arm_line[next[k]] = first ? ~line : line;
     ++next[k];
-    if (first) dof0 = m->dof_parentid[dof0];
-    else dof1 = m->dof_parentid[dof1];
+    if (first)
+      dof0 = m->dof_parentid[dof0];
+    else
+      dof1 = m->dof_parentid[dof1];
   }
   return SN_OK;
 }
@@ -250,7 +254,8 @@ static SnCode list_arms(SnModel *m, int *count, SnError *err) {
 
 // Moment arms: count the lines of each entry, list the entries, fill.
 static SnCode derive_arms(SnModel *m, SnError *err) {
-  int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv), *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
+  int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv),
+      *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
   if (!column || !next) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nv; ++i) column[i] = -1;
   SnCode code = enter_lines(m, column, next, false, err);

@@ -15,7 +15,8 @@ SN_FUNC sn_real sn_muscle_length_curve(sn_real length, sn_real lmin, sn_real lma
   if (!(length >= lmin && length <= lmax)) return 0;
   const sn_real a = SN_R(0.5) * (lmin + 1), b = SN_R(0.5) * (1 + lmax);
   if (length <= a || length > b) {
-    const sn_real x = length <= a ? (length - lmin) / sn_max(SN_MINVAL, a - lmin) : (lmax - length) / sn_max(SN_MINVAL, lmax - b);
+    const sn_real x =
+        length <= a ? (length - lmin) / sn_max(SN_MINVAL, a - lmin) : (lmax - length) / sn_max(SN_MINVAL, lmax - b);
     return SN_R(0.5) * x * x;
   }
   const sn_real x = length <= 1 ? (1 - length) / sn_max(SN_MINVAL, 1 - a) : (length - 1) / sn_max(SN_MINVAL, b - 1);
@@ -30,16 +31,21 @@ SN_LOCAL sn_real sn_muscle_optimum(const sn_real *lengthrange, const sn_real *pr
   return (lengthrange[1] - lengthrange[0]) / sn_max(SN_MINVAL, prm[1] - prm[0]);
 }
 
-SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0, const sn_real *prm) {
+SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0,
+                               const sn_real *prm) {
   const sn_real vmax = prm[6], fvmax = prm[8], y = fvmax - 1;
   const sn_real L0 = sn_muscle_optimum(lengthrange, prm);
   const sn_real L = prm[0] + (length - lengthrange[0]) / sn_max(SN_MINVAL, L0);
   const sn_real V = velocity / sn_max(SN_MINVAL, L0 * vmax);
   sn_real FV;
-  if (V <= -1) FV = 0;
-  else if (V <= 0) FV = (V + 1) * (V + 1);
-  else if (V <= y) FV = fvmax - (y - V) * (y - V) / sn_max(SN_MINVAL, y);
-  else FV = fvmax;
+  if (V <= -1)
+    FV = 0;
+  else if (V <= 0)
+    FV = (V + 1) * (V + 1);
+  else if (V <= y)
+    FV = fvmax - (y - V) * (y - V) / sn_max(SN_MINVAL, y);
+  else
+    FV = fvmax;
   return -sn_muscle_peak(acc0, prm) * sn_muscle_length_curve(L, prm[4], prm[5]) * FV;
 }
 

@@ -10,7 +10,8 @@ SN_FUNC sn_real sn_muscle_length_curve(sn_real length, sn_real lmin, sn_real lma
 // Active force of a fully activated muscle (negative: it pulls), at actuator length and velocity.
 // lengthrange[2]: the actuator's range of lengths; acc0: its acceleration at unit force;
 // prm[9]: range[2], force, scale, lmin, lmax, vmax, fpmax, fvmax.
-SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0, const sn_real *prm);
+SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0,
+                               const sn_real *prm);
 
 // Passive force (negative), whatever the activation; arguments as above.
 SN_FUNC sn_real sn_muscle_bias(sn_real length, const sn_real *lengthrange, sn_real acc0, const sn_real *prm);

@@ -40,7 +40,8 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
     case SN_SENS_FRAMEZAXIS:
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
-      return sn_object_has_frame(m->sensor_objtype[i]) && (m->sensor_refid[i] < 0 || sn_object_has_frame(m->sensor_reftype[i]));
+      return sn_object_has_frame(m->sensor_objtype[i]) &&
+             (m->sensor_refid[i] < 0 || sn_object_has_frame(m->sensor_reftype[i]));
     default:
       return false;
   }
@@ -54,8 +55,6 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
     case SN_SENS_BALLANGVEL:
     case SN_SENS_CLOCK:
       return SN_STAGE_STATE;
-    case SN_SENS_SUBTREECOM:
-      return SN_STAGE_INERTIA;
     case SN_SENS_TENDONPOS:
       return SN_STAGE_TENDON;
     case SN_SENS_ACTUATORPOS:
@@ -120,8 +119,10 @@ SN_LOCAL void sn_frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_
     const int axis = type - SN_SENS_FRAMEXAXIS;
     sn_set3(v, mat[axis], mat[3 + axis], mat[6 + axis]);
   }
-  if (ref >= 0) sn_mulmattvec3(value, ref_mat, v);
-  else sn_copy3(value, v);
+  if (ref >= 0)
+    sn_mulmattvec3(value, ref_mat, v);
+  else
+    sn_copy3(value, v);
 }
 
 SN_LOCAL void sn_frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
@@ -137,7 +138,8 @@ SN_LOCAL void sn_frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_
 }
 
 SN_LOCAL void sn_frame_velocity_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
-  const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i], ref = m->sensor_refid[i];
+  const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i],
+            ref = m->sensor_refid[i];
   const int part = m->sensor_type[i] == SN_SENS_FRAMELINVEL ? 3 : 0;
   sn_real vel[6];
   sn_object_velocity(m, w, objtype, id, vel);
@@ -167,39 +169,89 @@ SN_LOCAL void sn_site_motion_value(const SnModel *m, const SnWorld *w, int i, sn
 // Total force of the actuators on a tendon.
 SN_LOCAL sn_real sn_tendon_force(const SnModel *m, const SnWorld *w, int t) {
   sn_real total = 0;
-  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
   return total;
+}
+
+// Centre of mass of the subtree of a body: bodies of a subtree follow their root in one run. A step itself knows
+// the centres of whole trees only.
+SN_LOCAL void sn_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+  sn_real sum[3] = {0, 0, 0}, mass = 0, pos[3];
+  for (int i = body; i == body || (i < m->nbody && m->body_parentid[i] >= body); ++i) {
+    sn_object_pose(m, w, SN_OBJ_BODY, i, pos, NULL);
+    sn_addtoscl3(sum, pos, m->body_mass[i]);
+    mass += m->body_mass[i];
+  }
+  if (mass < SN_MINVAL)
+    sn_object_pose(m, w, SN_OBJ_BODY, body, value, NULL);
+  else
+    sn_scale3(value, sum, SN_R(1.0) / mass);
 }
 
 SN_LOCAL void sn_raw_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int type = m->sensor_type[i], id = m->sensor_objid[i];
   switch (type) {
-    case SN_SENS_CLOCK: value[0] = *w->time; break;
-    case SN_SENS_JOINTPOS: value[0] = w->qpos[m->jnt_qposadr[id]]; break;
-    case SN_SENS_JOINTVEL: value[0] = w->qvel[m->jnt_dofadr[id]]; break;
-    case SN_SENS_JOINTACTFRC: value[0] = w->qfrc_actuator[m->jnt_dofadr[id]]; break;
+    case SN_SENS_CLOCK:
+      value[0] = *w->time;
+      break;
+    case SN_SENS_JOINTPOS:
+      value[0] = w->qpos[m->jnt_qposadr[id]];
+      break;
+    case SN_SENS_JOINTVEL:
+      value[0] = w->qvel[m->jnt_dofadr[id]];
+      break;
+    case SN_SENS_JOINTACTFRC:
+      value[0] = w->qfrc_actuator[m->jnt_dofadr[id]];
+      break;
     case SN_SENS_BALLQUAT:
       sn_copy4(value, w->qpos + m->jnt_qposadr[id]);
       sn_normalize4(value);
       break;
-    case SN_SENS_BALLANGVEL: sn_copy3(value, w->qvel + m->jnt_dofadr[id]); break;
-    case SN_SENS_TENDONPOS: value[0] = w->ten_length[id]; break;
-    case SN_SENS_TENDONVEL: value[0] = w->ten_velocity[id]; break;
-    case SN_SENS_TENDONACTFRC: value[0] = sn_tendon_force(m, w, id); break;
-    case SN_SENS_ACTUATORPOS: value[0] = w->actuator_length[m->actuator_outadr[id]]; break;
-    case SN_SENS_ACTUATORVEL: value[0] = w->actuator_velocity[m->actuator_outadr[id]]; break;
-    case SN_SENS_ACTUATORFRC: value[0] = w->actuator_force[m->actuator_outadr[id]]; break;
-    case SN_SENS_SUBTREECOM: sn_copy3(value, w->subtree_com + 3 * id); break;
-    case SN_SENS_FRAMEQUAT: sn_frame_quat_value(m, w, i, value); break;
+    case SN_SENS_BALLANGVEL:
+      sn_copy3(value, w->qvel + m->jnt_dofadr[id]);
+      break;
+    case SN_SENS_TENDONPOS:
+      value[0] = w->ten_length[id];
+      break;
+    case SN_SENS_TENDONVEL:
+      value[0] = w->ten_velocity[id];
+      break;
+    case SN_SENS_TENDONACTFRC:
+      value[0] = sn_tendon_force(m, w, id);
+      break;
+    case SN_SENS_ACTUATORPOS:
+      value[0] = w->actuator_length[m->actuator_outadr[id]];
+      break;
+    case SN_SENS_ACTUATORVEL:
+      value[0] = w->actuator_velocity[m->actuator_outadr[id]];
+      break;
+    case SN_SENS_ACTUATORFRC:
+      value[0] = w->actuator_force[m->actuator_outadr[id]];
+      break;
+    case SN_SENS_SUBTREECOM:
+      sn_subtree_com_value(m, w, id, value);
+      break;
+    case SN_SENS_FRAMEQUAT:
+      sn_frame_quat_value(m, w, i, value);
+      break;
     case SN_SENS_FRAMELINVEL:
-    case SN_SENS_FRAMEANGVEL: sn_frame_velocity_value(m, w, i, value); break;
+    case SN_SENS_FRAMEANGVEL:
+      sn_frame_velocity_value(m, w, i, value);
+      break;
     case SN_SENS_VELOCIMETER:
-    case SN_SENS_GYRO: sn_site_motion_value(m, w, i, value); break;
+    case SN_SENS_GYRO:
+      sn_site_motion_value(m, w, i, value);
+      break;
     case SN_SENS_FRAMEPOS:
     case SN_SENS_FRAMEXAXIS:
     case SN_SENS_FRAMEYAXIS:
-    case SN_SENS_FRAMEZAXIS: sn_frame_pose_value(m, w, i, value); break;
-    default: value[0] = sn_limit_value(w, type, id); break;
+    case SN_SENS_FRAMEZAXIS:
+      sn_frame_pose_value(m, w, i, value);
+      break;
+    default:
+      value[0] = sn_limit_value(w, type, id);
+      break;
   }
 }
 

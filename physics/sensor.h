@@ -6,9 +6,9 @@
 
 // True when the engine can compute sensor i. Those that it cannot do no harm in a model: they are refused by
 // whoever asks for their value. Supported: clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel,
-// actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos,
-// -vel, -frc, framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms and sites, also
-// relative to one of those), velocimeter, gyro, subtreecom.
+// actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc,
+// tendonlimitpos, -vel, -frc, framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies,
+// geoms and sites, also relative to one of those), velocimeter, gyro, subtreecom.
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
 // The stage whose fields sensor i reads; all stages that sn_forward runs before it must have run. The sensor

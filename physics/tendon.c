@@ -23,8 +23,10 @@ SN_LOCAL sn_real sn_line(sn_real *W, const sn_real *p0, const sn_real *p1, const
   sn_real arm[3];
   sn_sub3(W + 3, p1, p0);
   const sn_real length = sn_norm3(W + 3);
-  if (length < SN_MINVAL) sn_set3(W + 3, scale, 0, 0);
-  else sn_scale3(W + 3, W + 3, scale / length);
+  if (length < SN_MINVAL)
+    sn_set3(W + 3, scale, 0, 0);
+  else
+    sn_scale3(W + 3, W + 3, scale / length);
   sn_sub3(arm, p0, c);
   sn_cross(W, arm, W + 3);
   return length;
@@ -114,8 +116,10 @@ SN_LOCAL void sn_tendon_path(const SnModel *m, SnWorld *w, int t) {
     if (k < 0) {
       const bool site = m->wrap_type[i] == SN_WRAP_SITE;
       w->wrap_obj[n] = site ? -1 : -2;
-      if (site) sn_copy3(w->wrap_xpos + 3 * n, w->site_xpos + 3 * m->wrap_objid[i]);
-      else sn_set3(w->wrap_xpos + 3 * n, 0, 0, 0);
+      if (site)
+        sn_copy3(w->wrap_xpos + 3 * n, w->site_xpos + 3 * m->wrap_objid[i]);
+      else
+        sn_set3(w->wrap_xpos + 3 * n, 0, 0, 0);
       ++n;
     } else if (w->wseg_on[k]) {
       w->wrap_obj[n] = w->wrap_obj[n + 1] = m->wrap_objid[i];

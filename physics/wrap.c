@@ -78,7 +78,8 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d
 SN_LOCAL sn_real sn_unit_angle(sn_real c, sn_real s) {
   if (c < 0 || sn_abs(s) > SN_R(0.1)) return sn_atan2(s, c);
   const sn_real x = s * s, xx = x * x;  // series of the arcsine
-  return s * (1 + x * (SN_R(1.0) / 6) + xx * (SN_R(3.0) / 40 + x * (SN_R(5.0) / 112) + xx * (SN_R(35.0) / 1152 + x * (SN_R(63.0) / 2816))));
+  return s * (1 + x * (SN_R(1.0) / 6) +
+              xx * (SN_R(3.0) / 40 + x * (SN_R(5.0) / 112) + xx * (SN_R(35.0) / 1152 + x * (SN_R(63.0) / 2816))));
 }
 
 // Turns the vector z by an angle.
@@ -89,7 +90,8 @@ SN_LOCAL void sn_turn(sn_real *z, sn_real angle) {
     s = sn_sin(angle);
   } else {
     const sn_real x = angle * angle, xx = x * x;
-    c = 1 - x * (SN_R(1.0) / 2) + xx * (SN_R(1.0) / 24 - x * (SN_R(1.0) / 720) + xx * (SN_R(1.0) / 40320 - x * (SN_R(1.0) / 3628800)));
+    c = 1 - x * (SN_R(1.0) / 2) +
+        xx * (SN_R(1.0) / 24 - x * (SN_R(1.0) / 720) + xx * (SN_R(1.0) / 40320 - x * (SN_R(1.0) / 3628800)));
     s = angle * (1 - x * (SN_R(1.0) / 6) + xx * (SN_R(1.0) / 120 - x * (SN_R(1.0) / 5040) + xx * (SN_R(1.0) / 362880)));
   }
   const sn_real re = z[0] * c - z[1] * s;

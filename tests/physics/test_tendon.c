@@ -8,7 +8,8 @@
 // joints, welded bodies, fixed tendons.
 static const char kZoo[] =
     "<mujoco><worldbody><site name='w' pos='.3 0 1'/><site name='w2' pos='.35 .1 1'/>"
-    "<body name='m' mocap='true' pos='0 .5 1'><site name='m' pos='.01 .02 .03'/><site name='m2' pos='.02 .03 .04'/></body>"
+    "<body name='m' mocap='true' pos='0 .5 1'><site name='m' pos='.01 .02 .03'/><site name='m2' pos='.02 .03 "
+    ".04'/></body>"
     "<body name='a' pos='0 0 1'><joint name='a' axis='0 1 .2' range='-60 60' limited='true'/>"
     "<joint name='a2' type='slide' axis='1 0 0'/>"
     "<geom name='ga' type='cylinder' size='.03 .1' euler='90 0 0'/>"
@@ -17,12 +18,16 @@ static const char kZoo[] =
     "<body name='b' pos='.1 0 0'><joint name='b' type='ball'/><geom name='gb' size='.025'/>"
     "<site name='b' pos='.06 0 .02'/><site name='bside' pos='0 .01 .05'/><site name='bin' pos='.002 0 .001'/>"
     "<body name='c' pos='.15 0 0'><joint name='c' axis='0 1 0'/><joint name='c2' axis='0 0 1'/>"
-    "<geom name='gc' type='cylinder' size='.02 .1' euler='80 0 10'/><site name='c' pos='.1 .01 .01'/></body></body></body>"
-    "<body name='d' pos='0 .2 0'><joint name='d'/><geom size='.02' pos='.05 0 0'/><site name='d' pos='.1 0 0'/></body></body>"
+    "<geom name='gc' type='cylinder' size='.02 .1' euler='80 0 10'/><site name='c' pos='.1 .01 "
+    ".01'/></body></body></body>"
+    "<body name='d' pos='0 .2 0'><joint name='d'/><geom size='.02' pos='.05 0 0'/><site name='d' pos='.1 0 "
+    "0'/></body></body>"
     "<body name='f' pos='.2 .2 1.2'><freejoint/><geom name='gf' size='.03'/><site name='f' pos='.03 .02 .01'/></body>"
     "</worldbody><tendon>"
-    "<spatial><site site='w'/><site site='w2'/><site site='a'/><site site='a2'/><site site='weld'/><site site='b'/></spatial>"
-    "<spatial><site site='w'/><geom geom='ga' sidesite='aside'/><site site='weld'/><geom geom='gb' sidesite='bside'/><site site='b'/>"
+    "<spatial><site site='w'/><site site='w2'/><site site='a'/><site site='a2'/><site site='weld'/><site "
+    "site='b'/></spatial>"
+    "<spatial><site site='w'/><geom geom='ga' sidesite='aside'/><site site='weld'/><geom geom='gb' "
+    "sidesite='bside'/><site site='b'/>"
     "<geom geom='gc'/><site site='c'/></spatial>"
     "<spatial><site site='a'/><site site='b'/><pulley divisor='2'/><site site='b'/><geom geom='gc'/><site site='c'/>"
     "<pulley divisor='3'/><site site='d'/><site site='weld'/><site site='a2'/></spatial>"
@@ -50,7 +55,8 @@ static void compare(SnOracle *o) {
   int points = 0;
   for (int t = 0; t < o->m->ntendon; ++t) {
     if (o->w.ten_wrapnum[t] != o->d->ten_wrapnum[t])
-      fail_msg("tendon %s: %d path points, MuJoCo has %d", sn_model_name(o->m, SN_NAME_TENDON, t), o->w.ten_wrapnum[t], o->d->ten_wrapnum[t]);
+      fail_msg("tendon %s: %d path points, MuJoCo has %d", sn_model_name(o->m, SN_NAME_TENDON, t), o->w.ten_wrapnum[t],
+               o->d->ten_wrapnum[t]);
     assert_int_equal(o->w.ten_wrapadr[t], o->d->ten_wrapadr[t]);
     points += o->d->ten_wrapnum[t];
   }
@@ -74,7 +80,8 @@ static void every_branch(void **state) {
 // Endpoints opposite across the centre or in one direction from it, side sites in line with an endpoint or on the axis.
 static void degenerate(void **state) {
   (void)state;
-  static const char *const ends[] = {"-.2 0 0", ".2 0 0", "0 .2 0", "0 0 .2", ".1 0 .3", "-.1 0 -.3", "-.06 0 0", "0 .06 0"};
+  static const char *const ends[] = {"-.2 0 0", ".2 0 0",    "0 .2 0",   "0 0 .2",
+                                     ".1 0 .3", "-.1 0 -.3", "-.06 0 0", "0 .06 0"};
   static const char *const sides[] = {NULL, "0 .1 0", "0 -.1 0", ".1 0 0", "-.1 0 0", "0 0 .1", "0 .01 0", "0 0 .01"};
   int cases = 0;
   for (int i = 0; i < 8; ++i)
@@ -86,14 +93,17 @@ static void degenerate(void **state) {
                    "<mujoco><worldbody><body><joint/><geom name='g' type='%s' size='.05 .1'/><site name='s' pos='%s'/>"
                    "<site name='a' pos='%s'/></body><site name='b' pos='%s'/></worldbody>"
                    "<tendon><spatial><site site='a'/><geom geom='g' %s/><site site='b'/></spatial></tendon></mujoco>",
-                   cylinder ? "cylinder" : "sphere", sides[s] ? sides[s] : "0 0 0", ends[i], ends[j], sides[s] ? "sidesite='s'" : "");
+                   cylinder ? "cylinder" : "sphere", sides[s] ? sides[s] : "0 0 0", ends[i], ends[j],
+                   sides[s] ? "sidesite='s'" : "");
           SnOracle o;
           sn_oracle_load_string(&o, xml);
           mj_forward(o.mj, o.d);
           sn_oracle_fill(&o);
           sn_tendon(o.m, &o.w, &o.lane);
           const double e = sn_oracle_error(o.w.ten_length, o.d->ten_length, 1);
-          if (!(e < SN_TOL_TENDON)) fail_msg("ends %s, %s, side %s, cylinder %d: length %g, MuJoCo %g", ends[i], ends[j], sides[s] ? sides[s] : "none", cylinder, (double)o.w.ten_length[0], o.d->ten_length[0]);
+          if (!(e < SN_TOL_TENDON))
+            fail_msg("ends %s, %s, side %s, cylinder %d: length %g, MuJoCo %g", ends[i], ends[j],
+                     sides[s] ? sides[s] : "none", cylinder, (double)o.w.ten_length[0], o.d->ten_length[0]);
           sn_oracle_free(&o);
           ++cases;
         }
@@ -114,9 +124,9 @@ static void load_without_terrain(SnOracle *o, const char *path) {
 // Models of people: random poses inside the joint ranges.
 static void real_models(void **state) {
   (void)state;
-  static const char *const files[] = {
-      "envs/myo/assets/hand/myohand_baoding.xml", "simhive/myo_sim/arm/myoarm.xml", "simhive/myo_sim/torso/myotorso.xml",
-      "simhive/myo_sim/leg/myolegs.xml", "simhive/myo_sim/finger/myofinger_v0.xml"};
+  static const char *const files[] = {"envs/myo/assets/hand/myohand_baoding.xml", "simhive/myo_sim/arm/myoarm.xml",
+                                      "simhive/myo_sim/torso/myotorso.xml", "simhive/myo_sim/leg/myolegs.xml",
+                                      "simhive/myo_sim/finger/myofinger_v0.xml"};
   const char *root = sn_oracle_myosuite();
   if (!root) {
     print_message("MyoSuite is not there\n");
@@ -169,7 +179,8 @@ static void moment_arms_are_derivatives(void **state) {
       for (int t = 0; t < o.m->ntendon; ++t) length[side][t] = (double)o.w.ten_length[t];
     }
     // the inside wrap is solved to 1e-6 only, as in MuJoCo: its length is still right to second order
-    for (int t = 0; t < o.m->ntendon; ++t) assert_true(fabs((length[1][t] - length[0][t]) / (2 * h) - J[t]) < 2e-6 * (1 + fabs(J[t])));
+    for (int t = 0; t < o.m->ntendon; ++t)
+      assert_true(fabs((length[1][t] - length[0][t]) / (2 * h) - J[t]) < 2e-6 * (1 + fabs(J[t])));
   }
   sn_oracle_free(&o);
 }
@@ -201,13 +212,15 @@ static void rigid_motion(void **state) {
     }
   }
   sn_tendon(o.m, &o.w, &o.lane);
-  for (int t = 0; t < o.m->ntendon; ++t) assert_true(fabs((double)(before[t] - o.w.ten_length[t])) < SN_TOL(1e-12, 1e-5));
+  for (int t = 0; t < o.m->ntendon; ++t)
+    assert_true(fabs((double)(before[t] - o.w.ten_length[t])) < SN_TOL(1e-12, 1e-5));
   sn_oracle_free(&o);
 }
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch), cmocka_unit_test(degenerate), cmocka_unit_test(rigid_motion),
-                                     cmocka_unit_test(moment_arms_are_derivatives), cmocka_unit_test(real_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch), cmocka_unit_test(degenerate),
+                                     cmocka_unit_test(rigid_motion), cmocka_unit_test(moment_arms_are_derivatives),
+                                     cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,8 @@ static void known_values(void **state) {
   assert_true(sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_FREE, NULL) < 0);
   assert_true(sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) < 0);
   const double alpha = acos(1 / 2.5), turn = 3.14159265358979323846 + 2 * atan2(1.5, 2);
-  assert_true(fabs((double)sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) - (turn - 2 * alpha)) < 1e-6);
+  assert_true(fabs((double)sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) -
+                   (turn - 2 * alpha)) < 1e-6);
   // a point inside
   const sn_real inside[3] = {SN_R(0.1), 0, 0};
   assert_true(sn_wrap(pnt, a, inside, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) < 0);
@@ -97,8 +98,8 @@ static sn_real path_length(const sn_real *a, const sn_real *b, int type, const s
   return sum + (arc < 0 ? 0 : arc);
 }
 
-// An endpoint passes the circle: the length changes by no more than the endpoint moves, on and off. A sphere with a side
-// point is left out near antipodal endpoints, where its wrapping plane swings.
+// An endpoint passes the circle: the length changes by no more than the endpoint moves, on and off. A sphere with a
+// side point is left out near antipodal endpoints, where its wrapping plane swings.
 static void continuous(void **state) {
   (void)state;
   const sn_real a[3] = {-1, SN_R(0.1), SN_R(0.3)}, side[3] = {0, SN_R(0.7), 0};
