@@ -115,14 +115,24 @@ SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
   return command(d, job, err);
 }
 
+// A reset with a new seed lets the body settle, which may take long: the loader's work.
+static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
+  atomic_fetch_add(&job->session->holds, 1);
+  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  atomic_fetch_sub(&job->session->holds, 1);
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
+}
+
 // Reset, get and set configuration.
 SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__Request *r = job->request;
-  uint64_t id = r->body_case == SINEW__V1__REQUEST__BODY_RESET        ? r->reset->session
+  bool resets = r->body_case == SINEW__V1__REQUEST__BODY_RESET;
+  uint64_t id = resets                                                ? r->reset->session
                 : r->body_case == SINEW__V1__REQUEST__BODY_SET_CONFIG ? r->set_config->session
                                                                       : r->get_config->session;
   job->session = find_session(d, id, err);
-  return job->session ? command(d, job, err) : err->code;
+  if (!job->session) return err->code;
+  return resets && r->reset->has_seed_case ? reset_by_loader(d, job, err) : command(d, job, err);
 }
 
 void sn_close_expired(SnDaemon *d) {

@@ -4,6 +4,7 @@
 
 #include "daemon/outbox.h"
 
+typedef struct SnPlanner SnPlanner;
 typedef struct SnSession SnSession;
 
 typedef struct SnJob {
@@ -11,6 +12,7 @@ typedef struct SnJob {
   SnSession *session;           // that it is for, or NULL
   double due;                   // when its answer is wanted, on sn_clock_now(); INFINITY: any time
   Sinew__V1__Request *request;  // validated
+  SnPlanner *planner;           // of a reset with a new seed: made by the loader, or NULL
   struct SnJob *next;
 } SnJob;
 

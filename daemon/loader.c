@@ -130,6 +130,17 @@ static uint64_t random_id(SnSessions *sessions) {
   return id;
 }
 
+static SnPlannerDef planner_def(const SnLoader *l, const SnSession *session, uint64_t seed) {
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = session->loaded->model;
+  def.task = session->task;
+  def.backend = l->scheduler->backend;
+  def.clock = sn_scheduler_clock();
+  def.settings = session->opened_with;
+  def.seed = seed;
+  return def;
+}
+
 // A session on a task, with its own settings where `in` has them. NULL and err on failure.
 static SnSession *create_session(const SnLoader *l, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
   SnSession *session = calloc(1, sizeof *session);
@@ -144,15 +155,12 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
   session->task = load_task(l, task, err);
   if (session->task) session->loaded = sn_models_acquire(l->models, session->task->model, err);
   if (session->loaded) {
-    SnPlannerDef def = sn_default_planner_def();
-    def.model = session->loaded->model;
-    def.task = session->task;
-    def.backend = l->scheduler->backend;
-    def.clock = sn_scheduler_clock();
+    SnPlannerDef def = planner_def(l, session, in ? in->seed : 0);
     def.settings = session->task->settings;
-    def.seed = session->seed = in ? in->seed : 0;
+    session->seed = def.seed;
     if (sn_read_settings(in ? in->planner : NULL, l->config, &def.settings, err) == SN_OK)
       session->planner = sn_planner_create(&def, err);
+    session->opened_with = def.settings;
   }
   if (!session->planner) {
     sn_session_free(session, l->models);
@@ -213,7 +221,24 @@ static void open_session(SnLoader *l, const SnJob *job) {
   sn_outbox_send(l->outbox, parcel);
 }
 
-static void carry_out(SnLoader *l, const SnJob *job) {
+// A planner with the new seed, which the planner thread puts in the place of the old one. True when the job went there.
+static bool reset_session(SnLoader *l, SnJob *job) {
+  SnSession *session = job->session;
+  SnError err = {0};
+  SnPlannerDef def = planner_def(l, session, job->request->reset->seed);
+  job->planner = sn_planner_create(&def, &err);
+  bool handed = job->planner && sn_scheduler_command(l->scheduler, job);
+  if (!handed) {
+    if (job->planner) sn_fail(&err, SN_ERR_LIMIT, "too many requests are waiting for the planner; try again later");
+    reply_error(l, job, &err);
+    sn_planner_free(job->planner);
+  }
+  sn_scheduler_let_go(l->scheduler, session);
+  return handed;
+}
+
+// True when the job has been handed on.
+static bool carry_out(SnLoader *l, SnJob *job) {
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:
       list_models(l, job);
@@ -234,13 +259,17 @@ static void carry_out(SnLoader *l, const SnJob *job) {
     case SINEW__V1__REQUEST__BODY_OPEN:
       open_session(l, job);
       break;
+    case SINEW__V1__REQUEST__BODY_RESET:
+      return reset_session(l, job);
     default:
       break;
   }
+  return false;
 }
 
 static void refuse(SnLoader *l, const SnJob *job) {
   if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_give_back(l->sessions);
+  if (job->session) sn_scheduler_let_go(l->scheduler, job->session);
   sn_outbox_error(l->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
 }
 
@@ -250,11 +279,12 @@ static void *loader_main(void *argument) {
     SnJob *job = sn_queue_take(&l->jobs, sn_clock_now() + 3600);
     if (!job && sn_queue_closed(&l->jobs)) return NULL;
     if (!job) continue;
+    bool handed = false;
     if (sn_queue_closed(&l->jobs))
       refuse(l, job);
     else
-      carry_out(l, job);
-    sn_job_free(job);
+      handed = carry_out(l, job);
+    if (!handed) sn_job_free(job);
   }
 }
 

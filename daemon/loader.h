@@ -1,5 +1,5 @@
 // Loader threads: all that may take long and is no planning. Listing and describing models and tasks, loading,
-// opening sessions.
+// opening sessions, and starting them anew with another seed.
 #ifndef SINEW_DAEMON_LOADER_H_
 #define SINEW_DAEMON_LOADER_H_
 

@@ -28,11 +28,13 @@ static void update_sessions(SnScheduler *s) {
     s->sessions = session;
   }
   pthread_mutex_unlock(&s->mutex);
-  for (SnSession *p = s->sessions; p; p = p->next) p->leaving = atomic_load(&p->closing);
+  for (SnSession *p = s->sessions; p; p = p->next) p->leaving = atomic_load(&p->closing) && atomic_load(&p->holds) == 0;
 }
 
 static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, const char *text) {
-  if (job) sn_outbox_error(s->outbox, &job->route, code, "%s", text);
+  if (!job) return;
+  sn_outbox_error(s->outbox, &job->route, code, "%s", text);
+  sn_planner_free(job->planner);
   sn_job_free(job);
 }
 
@@ -42,6 +44,7 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
   refuse(s, sn_mailbox_take(&session->states), code, text);
   refuse(s, session->waiting, code, text);
   session->waiting = NULL;
+  sn_serve_drop_evaluation(session);
   for (SnJob *job = session->evaluations, *next; job; job = next) {
     next = job->next;
     refuse(s, job, code, text);
@@ -87,14 +90,13 @@ static void fetch_states(SnScheduler *s) {
   }
 }
 
-// What a session would do with the next slice, and how urgent that is.
-static double urgency(const SnSession *p) {
-  double key = INFINITY;
+// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
+static double plan_urgency(const SnSession *p) {
   if (p->active) return p->active_due + p->served;
-  if (p->waiting) key = p->waiting->due;
-  if (p->evaluations && p->evaluations->due < key) key = p->evaluations->due;
-  return key;
+  return p->waiting ? p->waiting->due : INFINITY;
 }
+static double evaluation_urgency(const SnSession *p) { return p->evaluations ? p->evaluations->due : INFINITY; }
+static double urgency(const SnSession *p) { return fmin(plan_urgency(p), evaluation_urgency(p)); }
 
 // Those without a deadline take turns.
 static bool comes_before(const SnSession *a, const SnSession *b) {
@@ -109,20 +111,21 @@ static SnSession *choose(const SnScheduler *s) {
   return best;
 }
 
-static void work(SnScheduler *s, SnSession *p) {
-  double now = sn_clock_now();
-  if (!p->active && p->evaluations && (!p->waiting || p->evaluations->due < p->waiting->due)) {
-    SnJob *job = p->evaluations;
-    p->evaluations = job->next;
-    if (!p->evaluations) p->last_evaluation = &p->evaluations;
-    sn_serve_evaluation(s, job);
-    return;
-  }
+static void plan_slice(SnScheduler *s, SnSession *p) {
   if (!p->active && !sn_serve_begin(s, p)) return;
+  double now = sn_clock_now();
   bool ready = sn_planner_slice(p->planner, fmin(now + s->config->slice, p->active_due));
   double after = sn_clock_now();
   p->served += after - now;
   if (ready || after >= p->active_due) sn_serve_finish(s, p);
+}
+
+static void work(SnScheduler *s, SnSession *p) {
+  bool plans = p->active || p->waiting;
+  if (p->evaluations && (!plans || evaluation_urgency(p) < plan_urgency(p)))
+    sn_serve_evaluation(s, p, sn_clock_now() + s->config->slice);
+  else
+    plan_slice(s, p);
 }
 
 static void *scheduler_main(void *argument) {
@@ -195,6 +198,11 @@ bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_put(&s->
 
 void sn_scheduler_close(SnScheduler *s, SnSession *session) {
   atomic_store(&session->closing, true);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_let_go(SnScheduler *s, SnSession *session) {
+  atomic_fetch_sub(&session->holds, 1);
   sn_queue_poke(&s->commands);
 }
 

@@ -40,12 +40,16 @@ void sn_scheduler_add(SnScheduler *scheduler, SnSession *session);
 // Hands a plan request over; the one that it replaces is answered. The event loop's.
 void sn_scheduler_state(SnScheduler *scheduler, SnJob *job);
 
-// Hands a command over; false when the queue is full, and the caller keeps the job. The event loop's.
+// Hands a command over; false when the queue is full, and the caller keeps the job. The event loop's, or that of a
+// loader thread that holds the session.
 bool sn_scheduler_command(SnScheduler *scheduler, SnJob *job);
 
 // The session will be freed by the planner thread: the event loop, which has removed it from its table, must not touch
 // it any more.
 void sn_scheduler_close(SnScheduler *scheduler, SnSession *session);
+
+// Lets go of a session that a loader thread held.
+void sn_scheduler_let_go(SnScheduler *scheduler, SnSession *session);
 
 // Ends the running slice, answers what waits, frees the sessions, joins the thread. A second call does nothing.
 void sn_scheduler_stop(SnScheduler *scheduler);

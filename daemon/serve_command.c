@@ -4,11 +4,15 @@
 #include "daemon/pack.h"
 #include "daemon/serve.h"
 
-static SnCode reset(SnSession *session, const Sinew__V1__ResetRequest *in, SnError *err) {
-  uint64_t seed = in->has_seed_case ? in->seed : session->seed;
-  SnCode code = sn_planner_reset(session->planner, seed, err);
-  if (code == SN_OK) session->seed = seed;
-  return code;
+// With a new seed, the loader has made the planner that takes the place of the old one.
+static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
+  sn_serve_drop_evaluation(session);
+  if (!job->planner) return sn_planner_reset(session->planner, session->seed, err);
+  sn_planner_take_over(job->planner, session->planner);
+  sn_planner_free(session->planner);
+  session->planner = job->planner;
+  session->seed = job->request->reset->seed;
+  return SN_OK;
 }
 
 // Checks all terms before any is changed.
@@ -51,6 +55,7 @@ static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__
   if (code == SN_OK) code = sn_planner_configure(session->planner, &settings, err);
   for (size_t i = 0; code == SN_OK && i < in->n_terms; i++) code = apply_term(session, in->terms[i], err);
   if (code != SN_OK) return code;
+  sn_serve_drop_evaluation(session);
   sn_read_session_settings(in->settings, &session->settings);
   atomic_store(&session->lease, session->settings.lease);
   atomic_fetch_add(&session->config_version, 1);
@@ -67,7 +72,7 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_RESET:
       if (session->active) sn_serve_finish(s, session);
-      code = reset(session, job->request->reset, &err);
+      code = reset(session, job, &err);
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
       reply.body_case = SINEW__V1__REPLY__BODY_RESET;

@@ -10,14 +10,14 @@
 #define REPLY_TIME 0.0005
 
 // Numbers of the wire as the engine's. NULL for none, or when out of memory (then `failed`).
-static sn_real *to_reals(SnScratch *scratch, const double *x, size_t n) {
+sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n) {
   sn_real *out = n ? sn_scratch(scratch, n * sizeof *out) : NULL;
   for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
   return out;
 }
 
 // Mocap poses of a state, apart.
-static void split_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
+void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
   size_t n = state->n_mocap / 7;
   sn_real *p = n ? sn_scratch(scratch, 3 * n * sizeof *p) : NULL,
           *q = n ? sn_scratch(scratch, 4 * n * sizeof *q) : NULL;
@@ -41,14 +41,14 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnApplied applied = {0};
   SnPlanRequest request = sn_default_plan_request();
   request.time = in->state->time;
-  request.qpos = to_reals(&scratch, in->state->qpos, in->state->n_qpos);
-  request.qvel = to_reals(&scratch, in->state->qvel, in->state->n_qvel);
-  request.act = to_reals(&scratch, in->state->act, in->state->n_act);
-  split_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
+  request.qpos = sn_serve_reals(&scratch, in->state->qpos, in->state->n_qpos);
+  request.qvel = sn_serve_reals(&scratch, in->state->qvel, in->state->n_qvel);
+  request.act = sn_serve_reals(&scratch, in->state->act, in->state->n_act);
+  sn_serve_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
   if (in->applied && in->applied->n_time > 0) {
     applied.n = (int)in->applied->n_time;
     applied.time = in->applied->time;
-    applied.ctrl = to_reals(&scratch, in->applied->ctrl, in->applied->n_ctrl);
+    applied.ctrl = sn_serve_reals(&scratch, in->applied->ctrl, in->applied->n_ctrl);
     request.applied = &applied;
   }
   request.latency = session->settings.latency;
@@ -89,8 +89,8 @@ static Sinew__V1__Plan__Status wire_status(SnPlanStatus status) {
   return SINEW__V1__PLAN__STATUS__UNSPECIFIED;
 }
 
-static Sinew__V1__Trajectory *pack_trajectory(SnScratch *scratch, const SnTrajectory *t, double start, double step,
-                                              size_t rows, size_t nq, size_t nv, size_t na) {
+Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,
+                                           double start, double step, size_t rows) {
   Sinew__V1__Trajectory *out = sn_scratch(scratch, sizeof *out);
   double *time = sn_scratch(scratch, rows * sizeof *time);
   if (!out || !time) return NULL;
@@ -98,9 +98,9 @@ static Sinew__V1__Trajectory *pack_trajectory(SnScratch *scratch, const SnTrajec
   for (size_t i = 0; i < rows; i++) time[i] = start + (double)i * step;
   out->time = time;
   out->n_time = rows;
-  out->qpos = sn_pack_reals(scratch, t->qpos, rows * nq, &out->n_qpos);
-  out->qvel = sn_pack_reals(scratch, t->qvel, rows * nv, &out->n_qvel);
-  out->act = sn_pack_reals(scratch, t->act, rows * na, &out->n_act);
+  out->qpos = sn_pack_reals(scratch, states->qpos, rows * (size_t)session->nq, &out->n_qpos);
+  out->qvel = sn_pack_reals(scratch, states->qvel, rows * (size_t)session->nv, &out->n_qvel);
+  out->act = sn_pack_reals(scratch, states->act, rows * (size_t)session->na, &out->n_act);
   return out;
 }
 
@@ -117,8 +117,7 @@ static void pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan
   out->ctrl = sn_pack_reals(scratch, plan->ctrl, (size_t)plan->nstep * (size_t)plan->nu, &out->n_ctrl);
   if (plan->qpos && plan->nstep > 0) {
     SnTrajectory states = {.qpos = (sn_real *)plan->qpos, .qvel = (sn_real *)plan->qvel, .act = (sn_real *)plan->act};
-    out->states = pack_trajectory(scratch, &states, plan->start, plan->step, (size_t)plan->nstep + 1, (size_t)plan->nq,
-                                  (size_t)plan->nv, (size_t)plan->na);
+    out->states = sn_serve_trajectory(scratch, session, &states, plan->start, plan->step, (size_t)plan->nstep + 1);
   }
   out->cost_now = plan->cost_now;
   out->cost_before = plan->cost_before;
@@ -168,67 +167,5 @@ void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
   sn_metrics_replaced(&session->metrics);
   sn_metrics_replaced(s->metrics);
   send_plan(s, job, &out);
-  sn_job_free(job);
-}
-
-static void pack_measures(SnScratch *scratch, const SnTask *task, const SnEvaluation *result,
-                          Sinew__V1__Evaluation *out) {
-  size_t n = (size_t)result->nmeasure;
-  Sinew__V1__MeasureValue **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(scratch, (n + 1) * sizeof *items);
-  if (!list || !items) return;
-  for (size_t i = 0; i < n; i++) {
-    sinew__v1__measure_value__init(&items[i]);
-    items[i].name = task->measure[i].name;
-    items[i].value = result->measure[i];
-    items[i].met = result->met[i];
-    list[i] = &items[i];
-  }
-  out->measures = list;
-  out->n_measures = n;
-}
-
-void sn_serve_evaluation(SnScheduler *s, SnJob *job) {
-  SnSession *session = job->session;
-  const Sinew__V1__EvaluateRequest *in = job->request->evaluate;
-  SnScratch scratch = {0};
-  size_t rows = in->n_ctrl / (size_t)(session->nu > 0 ? session->nu : 1) + 1;
-  size_t nq = (size_t)session->nq, nv = (size_t)session->nv, na = (size_t)session->na;
-  SnEvaluateRequest request = {.time = in->state->time, .nstep = (int)rows - 1};
-  request.qpos = to_reals(&scratch, in->state->qpos, nq);
-  request.qvel = to_reals(&scratch, in->state->qvel, nv);
-  request.act = to_reals(&scratch, in->state->act, in->state->n_act);
-  split_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
-  request.ctrl = to_reals(&scratch, in->ctrl, in->n_ctrl);
-  if (in->want_states) {
-    request.states.qpos = sn_scratch(&scratch, rows * nq * sizeof(sn_real));
-    request.states.qvel = sn_scratch(&scratch, rows * nv * sizeof(sn_real));
-    request.states.act = sn_scratch(&scratch, rows * na * sizeof(sn_real));
-  }
-
-  SnError err = {0};
-  SnEvaluation result;
-  SnCode code = scratch.failed ? sn_fail(&err, SN_ERR_MEMORY, "out of memory")
-                               : sn_planner_evaluate(session->planner, &request, INFINITY, &result, &err);
-  if (code == SN_OK) {
-    Sinew__V1__Evaluation out = SINEW__V1__EVALUATION__INIT;
-    out.cost = result.cost;
-    out.diverged = result.diverged;
-    out.act_estimated = result.act_estimated;
-    out.terms = sn_pack_terms(&scratch, sn_planner_cost(session->planner), result.term, &out.n_terms);
-    pack_measures(&scratch, session->task, &result, &out);
-    if (in->want_states)
-      out.states = pack_trajectory(&scratch, &request.states, request.time,
-                                   (double)sn_planner_model(session->planner)->opt.timestep, rows, nq, nv, na);
-    Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
-    reply.body_case = SINEW__V1__REPLY__BODY_EVALUATE;
-    reply.evaluate = &out;
-    if (scratch.failed)
-      code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
-    else
-      sn_outbox_reply(s->outbox, &job->route, &reply);
-  }
-  if (code != SN_OK) sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
-  sn_scratch_free(&scratch);
   sn_job_free(job);
 }

@@ -16,6 +16,8 @@ typedef struct SnSessionSettings {
   double latency, lease, time_to_live;  // [s], see sinew.proto
 } SnSessionSettings;
 
+typedef struct SnEvaluationWork SnEvaluationWork;
+
 struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
@@ -24,7 +26,9 @@ struct SnSession {
   int nq, nv, na, nu, nmocap, horizon;
   SnMailbox states;  // SnJob with a plan request
   SnMetrics metrics;
-  atomic_bool closing;  // set by the event loop, which then forgets the session
+  SnSettings opened_with;  // of the planner at the opening: those that are not live stay so
+  atomic_int holds;        // loader threads that read the part above; it is not freed before they let go
+  atomic_bool closing;     // set by the event loop, which then forgets the session
   _Atomic uint64_t config_version;
   _Atomic double lease;  // [s]
 
@@ -35,12 +39,13 @@ struct SnSession {
   SnPlanner *planner;
   SnSessionSettings settings;
   uint64_t seed;
-  SnJob *waiting;     // newest state, not begun
-  SnJob *active;      // being planned for
-  double active_due;  // when it must be answered
-  double served;      // planning time that active has had [s]
-  SnJob *evaluations, **last_evaluation;
-  bool leaving;  // to be freed at the end of this round
+  SnJob *waiting;                         // newest state, not begun
+  SnJob *active;                          // being planned for
+  double active_due;                      // when it must be answered
+  double served;                          // planning time that active has had [s]
+  SnJob *evaluations, **last_evaluation;  // to be made; the first one may be under way
+  SnEvaluationWork *evaluating;           // that one, or NULL
+  bool leaving;                           // to be freed at the end of this round
   struct SnSession *next;
 };
 

@@ -109,6 +109,8 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->judge = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
+  if (!(p->tracer = sn_rollout_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
+  if (!(p->evaluator = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->device = def->backend->load(def->backend, p->m, p->cost, p->horizon, err)))
     return err ? err->code : SN_ERR_MEMORY;
   if (!make_buffers(p)) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
@@ -132,6 +134,8 @@ void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   if (p->device) p->def.backend->unload(p->def.backend, p->device);
   sn_rollout_free(p->judge);
+  sn_rollout_free(p->tracer);
+  sn_rollout_free(p->evaluator);
   sn_cost_free(p->wanted);
   sn_cost_free(p->cost);
   free_state(&p->initial);
@@ -169,27 +173,51 @@ static void store_world(SnPlanner *p, SnStateBuffer *s) {
   copy(s->mocap_quat, w->mocap_quat, 4 * (size_t)m->nmocap);
 }
 
-SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
+// The task's initial state and plan with a seed.
+static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   SnWorld *w = sn_rollout_world(p->judge);
   SnLane *lane = sn_rollout_lane(p->judge);
   const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, err);
   if (code != SN_OK) return code;
-  drop_batch(p);
   p->def.seed = seed;
-  p->initial.time = p->state.time = 0;
+  p->initial.time = 0;
   store_world(p, &p->initial);
-  store_world(p, &p->state);
   sn_cost_capture(p->cost, p->m, w, lane);
   sn_cost_capture(p->wanted, p->m, w, lane);
   p->def.backend->update(p->def.backend, p->device);
   sn_task_initial_plan(p->def.task, p->m, seed, p->initial_ctrl);
   p->initial_view = sn_planner_prepare(p, &p->initial);
+  p->settled = true;
+  return SN_OK;
+}
+
+// Takes the initial state for the latest one.
+static void forget_state(SnPlanner *p) {
+  const SnModel *m = p->m;
+  p->state.time = 0;
+  copy(p->state.qpos, p->initial.qpos, (size_t)m->nq);
+  copy(p->state.qvel, p->initial.qvel, (size_t)m->nv);
+  copy(p->state.act, p->initial.act, (size_t)m->na);
+  copy(p->state.mocap_pos, p->initial.mocap_pos, 3 * (size_t)m->nmocap);
+  copy(p->state.mocap_quat, p->initial.mocap_quat, 4 * (size_t)m->nmocap);
+}
+
+SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
+  drop_batch(p);
+  const SnCode code = p->settled && seed == p->def.seed ? SN_OK : settle(p, seed, err);
+  if (code != SN_OK) return code;
+  forget_state(p);
   reset_nominal(p);
   p->has_nominal = p->has_act = p->active = p->finished = false;
   p->force_rows = 0;
   p->number = 0;
   p->rollout_seconds = 0;
   return SN_OK;
+}
+
+void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
+  p->pending = from->pending;
+  sn_cost_copy_live(p->wanted, from->wanted);
 }
 
 const SnModel *sn_planner_model(const SnPlanner *p) { return p->m; }
@@ -347,7 +375,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->cost_before = p->best_cost = NAN;
   for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
   p->active = true;
-  p->finished = false;
+  p->finished = p->sampled = p->tracing = p->traced = false;
   begin_iteration(p);
   return SN_OK;
 }
@@ -379,48 +407,61 @@ static double sampling_deadline(const SnPlanner *p) {
   return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
 }
 
-bool sn_planner_slice(SnPlanner *p, double until) {
-  if (!p->active || p->finished) return true;
+// Candidates until `until`; p->sampled when there is no more to be done.
+static void sample(SnPlanner *p, double until) {
   const double deadline = sampling_deadline(p), stop = until < deadline ? until : deadline;
   const bool complete = p->def.backend->rollouts(p->def.backend, p->device, &p->batch, &p->def.clock, stop);
   if (!complete) {
-    if (now(p) < deadline) return false;
-    end_iteration(p);
-    p->finished = true;
-    return true;
+    p->sampled = now(p) >= deadline;
+    if (p->sampled) end_iteration(p);
+    return;
   }
   p->batch_active = false;
   end_iteration(p);
   ++p->iteration;
   const int limit = p->request.max_iterations > 0 ? p->request.max_iterations : p->pending.iterations;
-  if ((limit > 0 && p->iteration >= limit) || now(p) >= deadline)
-    p->finished = true;
-  else
-    begin_iteration(p);
-  return p->finished;
-}
-
-// ---- ending it ----
-
-// States along the optimised rows, behind those of the lead. False when there is no time for it.
-static bool predict_states(SnPlanner *p) {
-  const SnModel *m = p->m;
-  const size_t lead = (size_t)p->lead;
-  const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
-                            .qvel = p->plan_qvel + lead * (size_t)m->nv,
-                            .act = p->plan_act + lead * (size_t)m->na};
-  const SnStart start = sn_state_view(&p->start);
-  const double from = now(p);
-  sn_rollout_begin(p->judge, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
-  const SnRolloutStatus status = sn_rollout_run(p->judge, &p->def.clock, p->request.deadline);
-  if (status == SN_ROLLOUT_DONE) p->rollout_seconds = now(p) - from;
-  return status == SN_ROLLOUT_DONE;
+  p->sampled = (limit > 0 && p->iteration >= limit) || now(p) >= deadline;
+  if (!p->sampled) begin_iteration(p);
 }
 
 static SnPlanStatus plan_status(const SnPlanner *p) {
   if (p->iterations == 0) return SN_PLAN_WARM_START;
   return isfinite(p->best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
 }
+
+// States along the optimised rows, behind those of the lead. True when there is no more to be done.
+static bool trace(SnPlanner *p, double until) {
+  const SnModel *m = p->m;
+  const size_t lead = (size_t)p->lead;
+  if (!p->tracing) {
+    const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
+                              .qvel = p->plan_qvel + lead * (size_t)m->nv,
+                              .act = p->plan_act + lead * (size_t)m->na};
+    const SnStart start = sn_state_view(&p->start);
+    sn_rollout_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
+    p->tracing = true;
+    p->trace_seconds = 0;
+  }
+  const double from = now(p), stop = until < p->request.deadline ? until : p->request.deadline;
+  const SnRolloutStatus status = sn_rollout_run(p->tracer, &p->def.clock, stop);
+  p->trace_seconds += now(p) - from;
+  p->traced = status == SN_ROLLOUT_DONE;
+  if (p->traced) p->rollout_seconds = p->trace_seconds;
+  return status != SN_ROLLOUT_PAUSED || now(p) >= p->request.deadline;
+}
+
+bool sn_planner_slice(SnPlanner *p, double until) {
+  if (!p->active || p->finished) return true;
+  if (!p->sampled) {
+    sample(p, until);
+    if (!p->sampled) return false;
+  }
+  const bool wanted = p->request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
+  p->finished = !wanted || trace(p, until);
+  return p->finished;
+}
+
+// ---- ending it ----
 
 // The plan that was made is in force from now on.
 static void put_in_force(SnPlanner *p, int rows) {
@@ -436,7 +477,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
-  if (!p->finished) end_iteration(p);
+  if (!p->sampled) end_iteration(p);
   drop_batch(p);
   p->active = false;
   const SnPlanStatus status = plan_status(p);
@@ -447,7 +488,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
   } else {
     reset_nominal(p);
   }
-  const bool states = rows > 0 && p->request.want_states && predict_states(p);
+  const bool states = rows > 0 && p->traced;
   const double end = now(p);
   *plan = (SnPlan){.status = status,
                    .number = p->number,

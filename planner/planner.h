@@ -40,7 +40,8 @@ const SnTask *sn_planner_task(const SnPlanner *p);
 // The task's initial state with this planner's seed: where the body shall start. Valid until sn_planner_reset.
 const SnStart *sn_planner_initial(const SnPlanner *p);
 
-// Back to the initial state and plan, with another seed if wanted: forgets the warm start.
+// Back to the initial state and plan, with another seed if wanted: forgets the warm start. The same seed takes no time,
+// another one as long as the task's settle time.
 SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err);
 
 // Controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
@@ -95,6 +96,10 @@ const SnSettings *sn_planner_settings(const SnPlanner *p);
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);
 
+// Settings, weights and targets in force at `from`, a planner of the same task and model: for a planner that takes
+// another one's place with a seed of its own. p must have no plan in progress.
+void sn_planner_take_over(SnPlanner *p, const SnPlanner *from);
+
 // Cost of given controls from a state; nstep 0 judges the state alone.
 typedef struct SnEvaluateRequest {
   double time;
@@ -117,5 +122,13 @@ typedef struct SnEvaluation {
 // in progress, nor the warm start. Stops at `deadline` (on the clock) with SN_ERR_TIMEOUT.
 SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *request, double deadline, SnEvaluation *result,
                            SnError *err);
+
+// The same in slices, for a caller that serves several planners: begin, slice until it returns true, finish. ctrl and
+// the arrays of `states` must stay until then; the other arrays are copied. Plans of this planner may be begun, sliced
+// and finished meanwhile. Weights and targets that change meanwhile count from then on: begin again to be exact. A new
+// begin drops the evaluation in progress. Pausing does not change the result.
+SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *request, SnError *err);
+bool sn_planner_evaluate_slice(SnPlanner *p, double until);
+void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result);
 
 #endif

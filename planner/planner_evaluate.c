@@ -1,4 +1,4 @@
-// Cost of controls that somebody else chose.
+// Cost of controls that somebody else chose: a rollout of its own, which plans of the same planner do not touch.
 #include "planner/planner_private.h"
 
 #include <stdlib.h>
@@ -22,28 +22,18 @@ static SnCode check_controls(const SnPlanner *p, const SnEvaluateRequest *r, SnE
   return SN_OK;
 }
 
-// Rolls out the controls from a prepared start, into the result. False when the deadline came first.
-static bool evaluate_rollout(SnPlanner *p, const SnStart *start, const SnEvaluateRequest *r, double deadline,
-                             SnEvaluation *result) {
-  sn_rollout_begin(p->judge, start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &r->states);
-  const SnRolloutStatus status = sn_rollout_run(p->judge, &p->def.clock, deadline);
-  result->cost = sn_rollout_cost(p->judge, p->evaluate_term);
-  result->diverged = status == SN_ROLLOUT_DIVERGED;
-  return status != SN_ROLLOUT_PAUSED;
-}
-
-// Norms in the state that was reached and, without steps, its cost.
-static void evaluate_state(SnPlanner *p, int nstep, SnEvaluation *result) {
+// Norms in the state that a rollout's world is in, whose stages have run, and, without steps, its cost.
+static void evaluate_state(SnPlanner *p, SnRollout *at) {
+  SnEvaluation *e = &p->evaluation;
+  const int nstep = p->evaluate_steps, nterm = e->nterm;
   const sn_real *target = p->evaluate_target + (size_t)nstep * (size_t)p->cost->ntarget;
-  const int nterm = p->cost->nterm;
-  const double now = sn_rollout_judge(p->judge, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
-  if (nstep == 0) result->cost = now;
-  for (int i = 0; i < result->nmeasure; ++i)
+  const double now = sn_rollout_judge(at, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
+  if (nstep == 0) e->cost = now;
+  for (int i = 0; i < e->nmeasure; ++i)
     p->evaluate_met[i] = p->evaluate_value[nterm + i] <= p->def.task->measure[i].below;
 }
 
-SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *r, double deadline, SnEvaluation *result,
-                           SnError *err) {
+SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnError *err) {
   SnPlanRequest state = sn_default_plan_request();
   state.time = r->time;
   state.qpos = r->qpos;
@@ -51,26 +41,50 @@ SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *r, double dead
   state.act = r->act;
   state.mocap_pos = r->mocap_pos;
   state.mocap_quat = r->mocap_quat;
-  *result = (SnEvaluation){.nterm = p->cost->nterm,
-                           .nmeasure = p->cost->nall - p->cost->nterm,
-                           .term = p->evaluate_term,
-                           .measure = p->evaluate_value + p->cost->nterm,
-                           .met = p->evaluate_met};
+  p->evaluate_steps = 0;
+  p->evaluation = (SnEvaluation){.nterm = p->cost->nterm,
+                                 .nmeasure = p->cost->nall - p->cost->nterm,
+                                 .term = p->evaluate_term,
+                                 .measure = p->evaluate_value + p->cost->nterm,
+                                 .met = p->evaluate_met};
   SnCode code = check_controls(p, r, err);
   if (code == SN_OK) code = evaluate_room(p, r->nstep + 1, err);
-  if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &result->act_estimated, err);
+  if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
   const SnStart start = sn_planner_prepare(p, &p->probe);
-  if (r->nstep > 0 && !evaluate_rollout(p, &start, r, deadline, result))
-    return sn_fail(err, SN_ERR_TIMEOUT, "evaluate: the deadline came before the end of the rollout");
-  if (result->diverged) {
-    for (int i = 0; i < result->nmeasure; ++i) {
-      p->evaluate_value[p->cost->nterm + i] = INFINITY;
+  p->evaluate_steps = r->nstep;
+  if (r->nstep == 0)
+    evaluate_state(p, p->judge);
+  else
+    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &r->states);
+  return SN_OK;
+}
+
+bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
+  return p->evaluate_steps == 0 || sn_rollout_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_PAUSED;
+}
+
+void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
+  SnEvaluation *e = &p->evaluation;
+  if (p->evaluate_steps > 0) {
+    e->cost = sn_rollout_cost(p->evaluator, p->evaluate_term);
+    e->diverged = !isfinite(e->cost);
+    if (!e->diverged) evaluate_state(p, p->evaluator);
+    for (int i = 0; e->diverged && i < e->nmeasure; ++i) {
+      p->evaluate_value[e->nterm + i] = INFINITY;
       p->evaluate_met[i] = false;
     }
-  } else {
-    evaluate_state(p, r->nstep, result);
   }
+  *result = *e;
+}
+
+SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *r, double deadline, SnEvaluation *result,
+                           SnError *err) {
+  const SnCode code = sn_planner_evaluate_begin(p, r, err);
+  if (code != SN_OK) return code;
+  if (!sn_planner_evaluate_slice(p, deadline))
+    return sn_fail(err, SN_ERR_TIMEOUT, "evaluate: the deadline came before the end of the rollout");
+  sn_planner_evaluate_finish(p, result);
   return SN_OK;
 }

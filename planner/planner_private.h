@@ -16,8 +16,9 @@ struct SnPlanner {
   SnCost *cost;    // of the plan in progress
   SnCost *wanted;  // with live changes: the next plan's, and that of evaluations
   SnBackendModel *device;
-  SnRollout *judge;  // a world for everything but candidates
-  double h;          // time step [s]
+  SnRollout *judge;               // a world for all that is done at once
+  SnRollout *tracer, *evaluator;  // rollouts that go on from slice to slice: predicted states, an evaluation
+  double h;                       // time step [s]
   int horizon;
 
   SnSettings settings;  // in force
@@ -26,6 +27,7 @@ struct SnPlanner {
   SnStateBuffer initial, state;  // of the task; of the latest request
   SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
   SnStart initial_view;
+  bool settled;           // initial is that of def.seed
   sn_real *initial_ctrl;  // (nu)
 
   // Warm start and plan in force.
@@ -65,7 +67,12 @@ struct SnPlanner {
   sn_real *plan_ctrl;                         // (2 * horizon, nu)
   sn_real *plan_qpos, *plan_qvel, *plan_act;  // (2 * horizon + 1, ...)
 
+  bool sampled, tracing, traced;  // candidates are done; states are being predicted, and are
+  double trace_seconds;           // spent on it so far
+
   // Evaluation.
+  SnEvaluation evaluation;  // in progress
+  int evaluate_steps;
   int evaluate_room;  // rows of its target table
   sn_real *evaluate_target;
   double *evaluate_term;   // (nterm)

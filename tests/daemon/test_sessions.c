@@ -58,7 +58,8 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Plans with a deadline of 20 ms, and a pause of 10 ms after each: ages sorted, and rollouts in all.
+// Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts of their last
+// iterations.
 static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {
   unsigned rollouts = 0;
   for (int i = 0; i < plans; i++) {
@@ -70,39 +71,70 @@ static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age
     done(r);
     usleep(10000);
   }
-  qsort(age, (size_t)plans, sizeof *age, compare_doubles);
   return rollouts;
 }
 
-// A session with a deadline of 20 ms, alone and while another one plans for 3 s without a pause: it is answered as
-// soon, with as many rollouts. What the machine does besides is in both figures.
-static void test_short_deadline_beside_a_long_one(void **state) {
-  (void)state;
-  enum { PLANS = 60 };
-  SnTestClient slow;
-  Sinew__V1__Reply *fast_open, *slow_open;
-  double alone[PLANS], beside[PLANS];
-  sn_test_connect(&slow, sinewd.endpoint);
-  uint64_t fast_id = sn_test_open(&client, "arm_reach", 1, &fast_open),
-           slow_id = sn_test_open(&slow, "arm_reach", 2, &slow_open);
-  unsigned rollouts_alone = plan_in_time(fast_id, fast_open->open->initial, alone, PLANS);
-  sn_test_send_plan(&slow, slow_id, slow_open->open->initial, 3);
-  unsigned rollouts_beside = plan_in_time(fast_id, fast_open->open->initial, beside, PLANS);
-  print_message("20 ms alone:      age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * alone[PLANS / 2],
-                1e3 * alone[PLANS * 9 / 10], rollouts_alone);
-  print_message("20 ms beside 3 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[PLANS / 2],
-                1e3 * beside[PLANS * 9 / 10], rollouts_beside);
-  if (JUDGE_TIME) {
-    assert_true(beside[PLANS / 2] < 0.021 + fmax(0, alone[PLANS / 2] - 0.02));
-    assert_true(rollouts_beside > rollouts_alone / 2);
+// A plan of half a second, long evaluations and resets with new seeds: returns the number of answers to come.
+static int send_long_work(SnTestClient *c, const uint64_t id[2], Sinew__V1__State *initial) {
+  enum { EVALUATIONS = 3, RESETS = 2, STEPS = 2000 };
+  static double ctrl[6 * STEPS];
+  Sinew__V1__EvaluateRequest evaluate = SINEW__V1__EVALUATE_REQUEST__INIT;
+  Sinew__V1__ResetRequest reset = SINEW__V1__RESET_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  sn_test_send_plan(c, id[0], initial, 0.5);
+  evaluate.session = reset.session = id[1];
+  evaluate.state = initial;
+  evaluate.ctrl = ctrl;
+  evaluate.n_ctrl = 6 * STEPS;
+  evaluate.want_states = true;
+  request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
+  request.evaluate = &evaluate;
+  for (int i = 0; i < EVALUATIONS; i++) sn_test_send(c, &request);
+  request.body_case = SINEW__V1__REQUEST__BODY_RESET;
+  request.reset = &reset;
+  reset.has_seed_case = SINEW__V1__RESET_REQUEST__HAS_SEED_SEED;
+  for (reset.seed = 0; reset.seed < RESETS; reset.seed++) sn_test_send(c, &request);
+  return 1 + EVALUATIONS + RESETS;
+}
+
+static void receive_long_work(SnTestClient *c, int answers) {
+  for (int i = 0; i < answers; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(c, 30);
+    assert_non_null(r);
+    assert_int_not_equal(r->body_case, SINEW__V1__REPLY__BODY_ERROR);
+    if (r->body_case == SINEW__V1__REPLY__BODY_EVALUATE) assert_int_equal(r->evaluate->states->n_time, 2001);
+    if (r->body_case == SINEW__V1__REPLY__BODY_PLAN && JUDGE_TIME)
+      assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+    done(r);
   }
-  Sinew__V1__Reply *r = sn_test_receive(&slow, 30);
-  assert_non_null(r);
-  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
-  assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
-  done(r);
-  done(fast_open);
-  done(slow_open);
+}
+
+// A session with a deadline of 20 ms, in turn alone and beside a client that plans without a pause, evaluates and
+// resets: it is answered as soon. In turn, because other programs on the machine are in both figures.
+static void test_short_deadline_beside_long_ones(void **state) {
+  (void)state;
+  enum { ROUNDS = 6, PLANS = 10, ALL = ROUNDS * PLANS };
+  SnTestClient slow;
+  Sinew__V1__Reply *opened;
+  double alone[ALL], beside[ALL];
+  unsigned rollouts[2] = {0};
+  sn_test_connect(&slow, sinewd.endpoint);
+  uint64_t fast_id = sn_test_open(&client, "arm_reach", 1, &opened);
+  uint64_t slow_id[] = {sn_test_open(&slow, "arm_reach", 2, NULL), sn_test_open(&slow, "arm_reach", 3, NULL)};
+  for (int i = 0; i < ROUNDS; i++) {
+    rollouts[0] += plan_in_time(fast_id, opened->open->initial, alone + i * PLANS, PLANS);
+    int answers = send_long_work(&slow, slow_id, opened->open->initial);
+    rollouts[1] += plan_in_time(fast_id, opened->open->initial, beside + i * PLANS, PLANS);
+    receive_long_work(&slow, answers);
+  }
+  qsort(alone, ALL, sizeof *alone, compare_doubles);
+  qsort(beside, ALL, sizeof *beside, compare_doubles);
+  print_message("20 ms alone:        age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * alone[ALL / 2],
+                1e3 * alone[ALL * 9 / 10], rollouts[0]);
+  print_message("20 ms beside 0.5 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[ALL / 2],
+                1e3 * beside[ALL * 9 / 10], rollouts[1]);
+  if (JUDGE_TIME) assert_true(beside[ALL / 2] < fmax(alone[ALL / 2], 0.02) + 0.003);
+  done(opened);
   sn_test_disconnect(&slow);
 }
 
@@ -379,7 +411,7 @@ static void test_notifications(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_short_deadline_beside_a_long_one),
+      cmocka_unit_test(test_short_deadline_beside_long_ones),
       cmocka_unit_test(test_equal_deadlines_share),
       cmocka_unit_test(test_newest_state_wins),
       cmocka_unit_test(test_client_vanishes),

@@ -212,6 +212,52 @@ static void slices(void **state) {
   free_rig(y);
 }
 
+// Evaluations and predicted states in slices have the bits of those in one go, with a plan made in between.
+static void evaluated_in_slices(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, true, 5);
+  SnError err = {0};
+  SnPlanRequest r = initial_request(x, 0);
+  r.want_states = true;
+  r.max_iterations = 1;
+  SnPlan whole, sliced;
+  assert_int_equal(sn_planner_plan(x->p, &r, &whole, &err), SN_OK);
+  assert_non_null(whole.qpos);
+  const size_t nq = (size_t)(whole.nstep + 1) * (size_t)whole.nq, nu = (size_t)whole.nstep * (size_t)whole.nu;
+  sn_real *ctrl = malloc(nu * sizeof *ctrl), *qpos = malloc(nq * sizeof *qpos), *again = malloc(nq * sizeof *again);
+  memcpy(ctrl, whole.ctrl, nu * sizeof *ctrl);
+  memcpy(qpos, whole.qpos, nq * sizeof *qpos);
+  SnEvaluateRequest q = {.time = 0, .qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = whole.nstep, .ctrl = ctrl};
+  q.states.qpos = again;
+  SnEvaluation a, b;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &a, &err), SN_OK);
+  const double cost = a.cost, term = a.term[0];
+  assert_memory_equal(again, qpos, nq * sizeof *qpos);
+
+  assert_int_equal(sn_planner_reset(x->p, 5, &err), SN_OK);
+  memset(again, 0, nq * sizeof *again);
+  assert_int_equal(sn_planner_evaluate_begin(x->p, &q, &err), SN_OK);
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  int n = 0;
+  bool evaluated = false, planned = false;
+  for (; !evaluated || !planned; ++n) {
+    if (!evaluated) evaluated = sn_planner_evaluate_slice(x->p, (double)atomic_load(&x->count.reads) + 10);
+    if (!planned) planned = sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 10);
+  }
+  sn_planner_evaluate_finish(x->p, &b);
+  sn_planner_finish(x->p, &sliced);
+  assert_true(n > 2);
+  assert_true(b.cost == cost && b.term[0] == term);
+  assert_memory_equal(again, qpos, nq * sizeof *qpos);
+  assert_non_null(sliced.qpos);
+  assert_memory_equal(sliced.ctrl, ctrl, nu * sizeof *ctrl);
+  assert_memory_equal(sliced.qpos, qpos, nq * sizeof *qpos);
+  free(ctrl);
+  free(qpos);
+  free(again);
+  free_rig(x);
+}
+
 // With one candidate there is no noise: plans are the initial plan, shifted.
 static void warm_start(void **state) {
   (void)state;
@@ -496,14 +542,23 @@ static void closed_loop(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),     cmocka_unit_test(threads),
-                                     cmocka_unit_test(seeds),        cmocka_unit_test(deadline),
-                                     cmocka_unit_test(reproduced),   cmocka_unit_test(slices),
-                                     cmocka_unit_test(warm_start),   cmocka_unit_test(deadline_before_all),
-                                     cmocka_unit_test(diverged),     cmocka_unit_test(evaluated),
-                                     cmocka_unit_test(latency),      cmocka_unit_test(estimated_act),
-                                     cmocka_unit_test(live_tuning),  cmocka_unit_test(configured_in_flight),
-                                     cmocka_unit_test(bad_requests), cmocka_unit_test(no_allocation),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
+                                     cmocka_unit_test(threads),
+                                     cmocka_unit_test(seeds),
+                                     cmocka_unit_test(deadline),
+                                     cmocka_unit_test(reproduced),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(warm_start),
+                                     cmocka_unit_test(deadline_before_all),
+                                     cmocka_unit_test(diverged),
+                                     cmocka_unit_test(evaluated),
+                                     cmocka_unit_test(evaluated_in_slices),
+                                     cmocka_unit_test(latency),
+                                     cmocka_unit_test(estimated_act),
+                                     cmocka_unit_test(live_tuning),
+                                     cmocka_unit_test(configured_in_flight),
+                                     cmocka_unit_test(bad_requests),
+                                     cmocka_unit_test(no_allocation),
                                      cmocka_unit_test(closed_loop)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

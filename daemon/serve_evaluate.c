@@ -1,0 +1,95 @@
+// Cost of controls that a client has chosen, a slice at a time.
+#include <stdlib.h>
+
+#include "daemon/serve.h"
+
+struct SnEvaluationWork {
+  SnScratch scratch;  // of the request
+  SnEvaluateRequest request;
+};
+
+// Begins the session's first evaluation.
+static SnCode begin(SnSession *session, SnError *err) {
+  const Sinew__V1__EvaluateRequest *in = session->evaluations->request->evaluate;
+  size_t rows = in->n_ctrl / (size_t)(session->nu > 0 ? session->nu : 1) + 1;
+  SnEvaluationWork *work = session->evaluating = calloc(1, sizeof *work);
+  if (!work) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  SnScratch *scratch = &work->scratch;
+  SnEvaluateRequest *r = &work->request;
+  r->time = in->state->time;
+  r->nstep = (int)rows - 1;
+  r->qpos = sn_serve_reals(scratch, in->state->qpos, in->state->n_qpos);
+  r->qvel = sn_serve_reals(scratch, in->state->qvel, in->state->n_qvel);
+  r->act = sn_serve_reals(scratch, in->state->act, in->state->n_act);
+  sn_serve_mocap(scratch, in->state, &r->mocap_pos, &r->mocap_quat);
+  r->ctrl = sn_serve_reals(scratch, in->ctrl, in->n_ctrl);
+  if (in->want_states && r->nstep > 0) {
+    r->states.qpos = sn_scratch(scratch, rows * (size_t)session->nq * sizeof(sn_real));
+    r->states.qvel = sn_scratch(scratch, rows * (size_t)session->nv * sizeof(sn_real));
+    r->states.act = sn_scratch(scratch, rows * (size_t)session->na * sizeof(sn_real));
+  }
+  if (scratch->failed) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  return sn_planner_evaluate_begin(session->planner, r, err);
+}
+
+void sn_serve_drop_evaluation(SnSession *session) {
+  if (session->evaluating) sn_scratch_free(&session->evaluating->scratch);
+  free(session->evaluating);
+  session->evaluating = NULL;
+}
+
+static void pack_measures(SnScratch *scratch, const SnTask *task, const SnEvaluation *result,
+                          Sinew__V1__Evaluation *out) {
+  size_t n = (size_t)result->nmeasure;
+  Sinew__V1__MeasureValue **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  if (!list || !items) return;
+  for (size_t i = 0; i < n; i++) {
+    sinew__v1__measure_value__init(&items[i]);
+    items[i].name = task->measure[i].name;
+    items[i].value = result->measure[i];
+    items[i].met = result->met[i];
+    list[i] = &items[i];
+  }
+  out->measures = list;
+  out->n_measures = n;
+}
+
+// Answers the evaluation that is done.
+static SnCode answer(SnScheduler *s, SnSession *session, SnError *err) {
+  SnEvaluation result;
+  Sinew__V1__Evaluation out = SINEW__V1__EVALUATION__INIT;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  SnScratch *scratch = &session->evaluating->scratch;
+  const SnEvaluateRequest *request = &session->evaluating->request;
+  sn_planner_evaluate_finish(session->planner, &result);
+  out.cost = result.cost;
+  out.diverged = result.diverged;
+  out.act_estimated = result.act_estimated;
+  out.terms = sn_pack_terms(scratch, sn_planner_cost(session->planner), result.term, &out.n_terms);
+  pack_measures(scratch, session->task, &result, &out);
+  if (request->states.qpos && !result.diverged)
+    out.states =
+        sn_serve_trajectory(scratch, session, &request->states, request->time,
+                            (double)sn_planner_model(session->planner)->opt.timestep, (size_t)request->nstep + 1);
+  if (scratch->failed) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  reply.body_case = SINEW__V1__REPLY__BODY_EVALUATE;
+  reply.evaluate = &out;
+  sn_outbox_reply(s->outbox, &session->evaluations->route, &reply);
+  return SN_OK;
+}
+
+void sn_serve_evaluation(SnScheduler *s, SnSession *session, double until) {
+  SnJob *job = session->evaluations;
+  SnError err = {0};
+  SnCode code = session->evaluating ? SN_OK : begin(session, &err);
+  if (code == SN_OK) {
+    if (!sn_planner_evaluate_slice(session->planner, until)) return;
+    code = answer(s, session, &err);
+  }
+  if (code != SN_OK) sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
+  sn_serve_drop_evaluation(session);
+  session->evaluations = job->next;
+  if (!job->next) session->last_evaluation = &session->evaluations;
+  sn_job_free(job);
+}
