@@ -48,7 +48,7 @@ SnContactClass sn_contact_class(int a, int b) {
 void sn_compare_init(SnCompare *c) {
   memset(c, 0, sizeof *c);
   for (int i = 0; i < SN_CMP_COUNT; ++i)
-    c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1};
+    c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1, .noise = -1};
 }
 
 void sn_compare_free(SnCompare *c) {
@@ -63,12 +63,39 @@ bool sn_compare_agrees(const SnCompare *c) {
   return true;
 }
 
+// Keeps the larger of two errors, one that differs before one that does not.
+static void keep_worse(SnFieldError *f, SnFieldError e) {
+  if (f->differs && (!e.differs || isnan(f->rel) || e.rel <= f->rel)) return;
+  if (!f->differs && !e.differs && e.rel <= f->rel) return;
+  *f = e;
+}
+
 static void record(SnCompare *c, SnCompared field, double rel, double tol, int step, int element) {
-  SnFieldError *f = &c->field[field];
-  const bool differs = !(rel <= tol);
-  if (f->differs && (!differs || isnan(f->rel) || rel <= f->rel)) return;
-  if (!f->differs && !differs && rel <= f->rel) return;
-  *f = (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .differs = differs};
+  keep_worse(
+      &c->field[field],
+      (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .noise = -1, .differs = !(rel <= tol)});
+}
+
+int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise) {
+  int n = 0;
+  for (int i = 0; i < SN_CMP_COUNT; ++i) {
+    SnFieldError *f = &step->field[i];
+    if (!f->differs) continue;
+    f->noise = noise->field[i].rel;
+    const double allowed = SN_NOISE_FACTOR * f->noise;
+    if (!(f->rel <= allowed)) continue;
+    f->tol = allowed;
+    f->differs = false;
+    ++n;
+  }
+  return n;
+}
+
+void sn_compare_add(SnCompare *run, const SnCompare *step) {
+  for (int i = 0; i < SN_CMP_COUNT; ++i) keep_worse(&run->field[i], step->field[i]);
+  run->steps += step->steps;
+  run->loose_steps += step->loose_steps;
+  if (!run->note[0] && !sn_compare_agrees(step)) memcpy(run->note, step->note, sizeof run->note);
 }
 
 static void compare(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol,

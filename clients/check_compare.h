@@ -80,9 +80,11 @@ SnContactClass sn_contact_class(int geom_type1, int geom_type2);
 typedef struct SnFieldError {
   double
       rel;  // largest error so far, of the steps that differ if any does; NaN when ours had a NaN; -1: never compared
-  double tol;    // tolerance of the step at which it occurred
-  int step;      // of the largest error
-  int element;   // of the field's array; row * nv + column for efc_J and actuator_moment
+  double tol;   // tolerance of the step at which it occurred
+  int step;     // of the largest error
+  int element;  // of the field's array; row * nv + column for efc_J and actuator_moment
+  double
+      noise;  // how much MuJoCo's own value changed at that step under a change of state by rounding; -1: not measured
   bool differs;  // some step exceeded its tolerance
 } SnFieldError;
 
@@ -114,5 +116,13 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step);
 
 // True when no field differed.
 bool sn_compare_agrees(const SnCompare *c);
+
+// Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step: one that differs
+// by at most SN_NOISE_FACTOR times that agrees. Returns the number of fields that this concerns.
+enum { SN_NOISE_FACTOR = 10 };
+int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise);
+
+// Adds the comparison of one step to that of a run.
+void sn_compare_add(SnCompare *run, const SnCompare *step);
 
 #endif

@@ -12,6 +12,8 @@
 // Both engines after the stages of one step, somewhere along a fall.
 static void prepare(SnOracle *o, int zoo) {
   sn_oracle_load_string(o, sn_zoo_model(zoo));
+  sn_model_need_all(o->m);
+  sn_world_init(o->m, &o->w, o->memory);
   for (int k = 0; k < 40; ++k) mj_step(o->mj, o->d);
   sn_oracle_copy_state(o);
   mj_forward(o->mj, o->d);
