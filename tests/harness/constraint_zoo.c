@@ -166,8 +166,11 @@ bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing
       }
     mj_step(o->mj, o->d);
   }
-  for (int k = 0; colon && o->d->ncon == 0 && k < 4000; ++k) mj_step(o->mj, o->d);  // until something touches
   mj_forward(o->mj, o->d);
+  for (int k = 0; colon && o->d->ncon == 0 && k < 4000; ++k) {  // until something touches
+    mj_step(o->mj, o->d);
+    mj_forward(o->mj, o->d);
+  }
   sn_oracle_fill(o);
   return true;
 }
