@@ -12,14 +12,7 @@ __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int l
 }
 #endif
 
-SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
-  sn_real *part = lane->shared->part;
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0;
-    for (int i = k; i < n; i += SN_VLANES) s += x[i];
-    part[k] = s;
-  }
-  SN_SYNC(lane);
+SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part) {
   for (int width = SN_VLANES / 2; width > 0; width /= 2) {
     SN_FOR(k, width) part[k] += part[k + width];
     SN_SYNC(lane);
@@ -27,6 +20,14 @@ SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
   const sn_real total = part[0];
   SN_SYNC(lane);
   return total;
+}
+
+SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
+  sn_real *part = lane->shared->part;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, n) part[k] += x[i];
+  SN_SYNC(lane);
+  return sn_sum_parts(lane, part);
 }
 
 SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n) {
@@ -43,6 +44,18 @@ SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n) {
   return best;
 }
 
+#if defined(SN_SERIAL)
+SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
+  (void)lane;
+  int s = 0;
+  for (int i = 0; i < n; ++i) {
+    const int c = count[i];
+    count[i] = s;
+    s += c;
+  }
+  return s;
+}
+#else
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
   int *part = lane->shared->ipart;
   const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
@@ -74,3 +87,4 @@ SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
   SN_SYNC(lane);
   return total;
 }
+#endif

@@ -36,8 +36,19 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
 #define SN_SYNC(lane) sn_lane_barrier((lane), __FILE__, __LINE__)
 #else
+#define SN_SERIAL  // one lane, known to the compiler
 #define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
 #define SN_SYNC(lane) ((void)(lane))
+#endif
+
+// A sum whose terms are computed on the way: for every i in [0, count), with k = i % SN_VLANES the partial sum
+// that it adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up.
+#if defined(SN_SERIAL)
+#define SN_FOR_PARTS(k, i, count) for (int i = 0, k = 0; i < (count); ++i, k = i % SN_VLANES)
+#else
+#define SN_FOR_PARTS(k, i, count)                           \
+  for (int k = lane->id; k < SN_VLANES; k += lane->n)       \
+    for (int i = k; i < (count); i += SN_VLANES)
 #endif
 
 // The statement that follows runs on one lane only. No sync is implied.
@@ -45,6 +56,8 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 
 // Sum of x[0..n). All lanes get the same value. x must be complete (SN_SYNC before).
 SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
+// Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
+SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
 // Smallest of x[0..n); +infinity when n is 0.
 SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n);
 // Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.

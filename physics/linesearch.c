@@ -68,20 +68,22 @@ SN_LOCAL void row_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, s
   *d2 += Dv * v;
 }
 
+SN_LOCAL void clear_parts(SnLane *lane, sn_real *part, int columns) {
+  for (int j = 0; j < columns; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
+  (void)lane;
+}
+
 SN_LOCAL LinePoint line_eval(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real d1 = 0, d2 = 0;
-    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
-      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
-        row_slope(w, i, alpha, &d1, &d2);
-      else if (!sn_is_cone_tail(w, i))
-        cone_slope(w, i, alpha, &d1, &d2);
-    }
-    w->solver_part[k] = d1;
-    w->solver_part[SN_VLANES + k] = d2;
+  sn_real *part = w->solver_part;
+  clear_parts(lane, part, 2);
+  SN_FOR_PARTS(k, i, w->nefc[0]) {
+    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
+      row_slope(w, i, alpha, part + k, part + SN_VLANES + k);
+    else if (!sn_is_cone_tail(w, i))
+      cone_slope(w, i, alpha, part + k, part + SN_VLANES + k);
   }
   SN_SYNC(lane);
-  const sn_real s1 = sn_sum(lane, w->solver_part, SN_VLANES), s2 = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES);
+  const sn_real s1 = sn_sum_parts(lane, part), s2 = sn_sum_parts(lane, part + SN_VLANES);
   const LinePoint p = {alpha, gauss[0] + alpha * gauss[1] + s1, sn_max(SN_MINVAL, gauss[1] + s2)};
   return p;
 }
@@ -136,50 +138,53 @@ SN_LOCAL sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
 
 // phi(0) - phi(alpha), 0 when that is not more than the rounding of its terms.
 SN_LOCAL sn_real line_gain(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0, size = 0;
-    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
-      sn_real g = 0;
-      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
-        g = row_gain(w, i, alpha);
-      else if (!sn_is_cone_tail(w, i))
-        g = cone_gain(w, i, alpha);
-      s += g;
-      size += sn_abs(g);
-    }
-    w->solver_part[k] = s;
-    w->solver_part[SN_VLANES + k] = size;
+  sn_real *part = w->solver_part;
+  clear_parts(lane, part, 2);
+  SN_FOR_PARTS(k, i, w->nefc[0]) {
+    sn_real g = 0;
+    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
+      g = row_gain(w, i, alpha);
+    else if (!sn_is_cone_tail(w, i))
+      g = cone_gain(w, i, alpha);
+    part[k] += g;
+    part[SN_VLANES + k] += sn_abs(g);
   }
   SN_SYNC(lane);
   const sn_real linear = alpha * gauss[0], square = SN_R(0.5) * alpha * alpha * gauss[1];
-  const sn_real gain = sn_sum(lane, w->solver_part, SN_VLANES) - linear - square;
-  const sn_real size = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES) + sn_abs(linear) + square;
+  const sn_real gain = sn_sum_parts(lane, part) - linear - square;
+  const sn_real size = sn_sum_parts(lane, part + SN_VLANES) + sn_abs(linear) + square;
   return gain > 2 * SN_EPS * size ? gain : 0;
 }
 
 // Derivatives of the quadratic part: v'(M a - M a_s) and v' M v.
 SN_LOCAL void gauss_slope(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gauss[2]) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real g1 = 0, g2 = 0;
-    for (int i = k; i < m->nv; i += SN_VLANES) {
-      g1 += w->solver_search[i] * (w->solver_Ma[i] - w->qfrc_smooth[i]);
-      g2 += w->solver_search[i] * w->solver_Mv[i];
-    }
-    w->solver_part[k] = g1;
-    w->solver_part[SN_VLANES + k] = g2;
+  sn_real *part = w->solver_part;
+  clear_parts(lane, part, 2);
+  SN_FOR_PARTS(k, i, m->nv) {
+    part[k] += w->solver_search[i] * (w->solver_Ma[i] - w->qfrc_smooth[i]);
+    part[SN_VLANES + k] += w->solver_search[i] * w->solver_Mv[i];
   }
   SN_SYNC(lane);
-  gauss[0] = sn_sum(lane, w->solver_part, SN_VLANES);
-  gauss[1] = sn_sum(lane, w->solver_part + SN_VLANES, SN_VLANES);
+  gauss[0] = sn_sum_parts(lane, part);
+  gauss[1] = sn_sum_parts(lane, part + SN_VLANES);
 }
 
-// Point of the smallest |phi'| found within the allowed number of evaluations.
-SN_LOCAL LinePoint line_minimum(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real gtol) {
-  LinePoint p = line_eval(w, lane, gauss, 0), best = p;
-  if (p.d1 >= 0) return best;
-  sn_real lo = 0, hi = -1, older = 0, old = 0;  // bracket, hi < lo: open; its widths one and two evaluations ago
-  for (int n = 1; n < m->opt.ls_iterations; ++n) {
-    sn_real next = p.alpha - p.d1 / p.d2;
+// Point of the smallest |phi'| found within the allowed number of evaluations, phi'(0) = slope < 0. H is exact at 0,
+// so the Newton step from there is 1.
+SN_LOCAL LinePoint line_minimum(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real slope,
+                                sn_real gtol) {
+  LinePoint best = {0, slope, 0};
+  sn_real lo = 0, hi = -1, next = 1;  // bracket, hi < lo: open
+  sn_real older = 0, old = 0;         // its widths one and two evaluations ago
+  for (int n = 0; n < m->opt.ls_iterations; ++n) {
+    const LinePoint p = line_eval(w, lane, gauss, next);
+    if (sn_abs(p.d1) < sn_abs(best.d1)) best = p;
+    if (sn_abs(p.d1) < gtol || p.d1 == 0) break;
+    if (p.d1 < 0)
+      lo = p.alpha;
+    else
+      hi = p.alpha;
+    next = p.alpha - p.d1 / p.d2;
     if (hi > lo) {
       const bool slow = older > 0 && hi - lo > SN_R(0.5) * older;
       if (slow || next <= lo || next >= hi) next = SN_R(0.5) * (lo + hi);
@@ -189,21 +194,14 @@ SN_LOCAL LinePoint line_minimum(const SnModel *m, SnWorld *w, SnLane *lane, cons
     } else if (next <= lo) {
       break;
     }
-    p = line_eval(w, lane, gauss, next);
-    if (sn_abs(p.d1) < sn_abs(best.d1)) best = p;
-    if (sn_abs(p.d1) < gtol || p.d1 == 0) break;
-    if (p.d1 < 0)
-      lo = p.alpha;
-    else
-      hi = p.alpha;
   }
   return best;
 }
 
-SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gtol, sn_real *gain) {
+SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol, sn_real *gain) {
   sn_real gauss[2];
   gauss_slope(m, w, lane, gauss);
-  const LinePoint p = line_minimum(m, w, lane, gauss, gtol);
+  const LinePoint p = line_minimum(m, w, lane, gauss, slope, gtol);
   *gain = 0;
   if (p.alpha == 0) return 0;
   *gain = line_gain(w, lane, gauss, p.alpha);

@@ -7,33 +7,30 @@
 // problem is strictly convex, so the solution does not depend on how it is found.
 //
 // An iteration: force = -ds/dx and state of every row; gradient M a - M a_s - J' force; H = M + J' C J with
-// C = d2s/dx2, factored only if a state changed (or a cone is curved); exact line search along -H^-1 gradient.
-// It ends when the scaled gain, gradient or predicted gain is below `tolerance`; the scale is 1 / trace(M). It
-// starts from the better of the last acceleration and a_s, and makes no iteration at all where the gradient and
-// the bound g' M^-1 g / 2 on the suboptimality are below tolerance already.
+// C = d2s/dx2, factored only if a state is not the one that it was factored with (or a cone is curved); a step
+// along v = -H^-1 gradient. Where no state changes at a + v and no cone is curved, that is the minimum; elsewhere
+// an exact line search finds the length. It ends when the scaled gain, gradient or predicted gain is below
+// `tolerance`; the scale is 1 / trace(M). It starts from the better of the last acceleration and a_s, and makes no
+// iteration at all where the gradient and the bound g' M^-1 g / 2 on the suboptimality are below tolerance already.
 #include "physics/solver.h"
 
-SN_FUNC sn_real sn_solver_dot(SnWorld *w, SnLane *lane, const sn_real *a, const sn_real *b, int n) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0;
-    for (int i = k; i < n; i += SN_VLANES) s += a[i] * b[i];
-    w->solver_part[k] = s;
-  }
-  SN_SYNC(lane);
-  return sn_sum(lane, w->solver_part, SN_VLANES);
-}
+// Steps in a row on one and the same quadratic: the first finds its minimum, the others only take rounding away.
+enum { SN_REFINEMENTS = 3 };
 
 // r = M x.
 SN_LOCAL void mul_inertia(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
-  SN_FOR(i, m->nv) r[i] = 0;
-  SN_SYNC(lane);
-  SN_ONE(lane)
-  for (int i = 0; i < m->nv; ++i)
-    for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k) {
-      const int j = m->M_colind[k];
-      r[i] += w->M[k] * x[j];
-      if (j != i) r[j] += w->M[k] * x[i];
+  SN_ONE(lane) {
+    for (int i = 0; i < m->nv; ++i) {
+      const int *col = m->M_colind + m->M_rowadr[i], n = m->M_rownnz[i] - 1;
+      const sn_real *M = w->M + m->M_rowadr[i];
+      sn_real s = 0;
+      for (int k = 0; k < n; ++k) {
+        s += M[k] * x[col[k]];
+        r[col[k]] += M[k] * x[i];
+      }
+      r[i] = s + M[n] * x[i];
     }
+  }
   SN_SYNC(lane);
 }
 
@@ -66,14 +63,14 @@ SN_LOCAL sn_real cone_force(const SnWorld *w, int row, const sn_real *x, sn_real
 }
 
 // Force and state of the row for residual x; returns its cost. All rows but those of elliptic contacts.
-SN_LOCAL sn_real row_force(const SnWorld *w, int row, sn_real x, sn_real *force, int *state) {
-  const sn_real D = w->efc_D[row];
-  if (row >= w->ne[0] + w->nf[0] && x >= 0) {
+SN_INLINE sn_real row_force(const SnWorld *w, int row, sn_real x, sn_real *force, int *state) {
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  if (row >= nef && x >= 0) {
     *force = 0;
     *state = SN_CSTATE_SATISFIED;
     return 0;
   }
-  if (row >= w->ne[0] && row < w->ne[0] + w->nf[0]) {
+  if (row >= ne && row < nef) {
     const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
     if (x <= -bound || x >= bound) {
       *force = x < 0 ? loss : -loss;
@@ -81,59 +78,62 @@ SN_LOCAL sn_real row_force(const SnWorld *w, int row, sn_real x, sn_real *force,
       return loss * (sn_abs(x) - SN_R(0.5) * bound);
     }
   }
-  *force = -D * x;
+  *force = -w->efc_D[row] * x;
   *state = SN_CSTATE_QUADRATIC;
-  return SN_R(0.5) * D * x * x;
+  return SN_R(-0.5) * *force * x;
 }
 
-// Cost of the rows for residuals x (nefc).
-SN_LOCAL sn_real rows_cost(SnWorld *w, SnLane *lane, const sn_real *x) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0;
-    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
-      sn_real force[6];
-      int state;
-      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
-        s += row_force(w, i, x[i], force, &state);
-      else if (!sn_is_cone_tail(w, i))
-        s += cone_force(w, i, x + i, force, &state);
+// Cost of the row at residuals x (nefc); that of an elliptic contact on its first row.
+SN_LOCAL sn_real row_cost(const SnWorld *w, int row, const sn_real *x) {
+  sn_real force[6];
+  int state;
+  if (w->efc_type[row] != SN_CNSTR_CONTACT_ELLIPTIC) return row_force(w, row, x[row], force, &state);
+  return sn_is_cone_tail(w, row) ? 0 : cone_force(w, row, x + row, force, &state);
+}
+
+// Rows whose state is not the one in the factor of H, and rows that are or were in a cone.
+typedef struct StateChange {
+  int changed, cones;
+} StateChange;
+
+// efc_force and efc_state at efc_jar + alpha efc_Jv.
+SN_LOCAL StateChange update_forces(SnWorld *w, SnLane *lane, sn_real alpha) {
+  sn_real *part = w->solver_part;
+  for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
+  SN_FOR_PARTS(k, i, w->nefc[0]) {
+    int state, num = 1;
+    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC) {
+      row_force(w, i, w->efc_jar[i] + alpha * w->efc_Jv[i], w->efc_force + i, &state);
+    } else {
+      if (sn_is_cone_tail(w, i)) continue;
+      sn_real x[6];
+      num = w->contact[w->efc_id[i]].dim;
+      for (int j = 0; j < num; ++j) x[j] = w->efc_jar[i + j] + alpha * w->efc_Jv[i + j];
+      cone_force(w, i, x, w->efc_force + i, &state);
     }
-    w->solver_part[k] = s;
+    if (state != w->hessian_state[i]) part[k] += (sn_real)num;
+    if (state == SN_CSTATE_CONE || w->hessian_state[i] == SN_CSTATE_CONE) part[SN_VLANES + k] += 1;
+    for (int j = 0; j < num; ++j) w->efc_state[i + j] = state;
   }
   SN_SYNC(lane);
-  return sn_sum(lane, w->solver_part, SN_VLANES);
+  StateChange change;
+  change.changed = (int)sn_sum_parts(lane, part);
+  change.cones = (int)sn_sum_parts(lane, part + SN_VLANES);
+  return change;
 }
 
-// efc_force and efc_state from efc_jar. Returns the number of rows whose second derivative may have changed.
-SN_LOCAL int update_forces(SnWorld *w, SnLane *lane) {
-  SN_FOR(k, SN_VLANES) {
-    int changed = 0;
-    for (int i = k; i < w->nefc[0]; i += SN_VLANES) {
-      int state, num = 1;
-      if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC) {
-        row_force(w, i, w->efc_jar[i], w->efc_force + i, &state);
-      } else {
-        if (sn_is_cone_tail(w, i)) continue;
-        cone_force(w, i, w->efc_jar + i, w->efc_force + i, &state);
-        num = w->contact[w->efc_id[i]].dim;
-      }
-      changed += state != w->efc_state[i] || state == SN_CSTATE_CONE;
-      for (int j = 0; j < num; ++j) w->efc_state[i + j] = state;
-    }
-    w->solver_part[k] = (sn_real)changed;
-  }
-  SN_SYNC(lane);
-  return (int)sn_sum(lane, w->solver_part, SN_VLANES);
-}
-
-// Forces, states and gradient at qacc, from efc_jar and solver_Ma; marks the factor of H stale when it is.
-SN_LOCAL void update_gradient(const SnModel *m, SnWorld *w, SnLane *lane) {
-  const int changed = update_forces(w, lane);
-  SN_ONE(lane)
-  if (changed > 0) w->hessian_valid[0] = 0;
+// Gradient from forces and solver_Ma; returns its norm.
+SN_LOCAL sn_real update_gradient(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_real *part = w->solver_part;
   sn_mul_Jt(m, w, lane, w->qfrc_constraint, w->efc_force);
-  SN_FOR(i, m->nv) w->solver_grad[i] = w->solver_Ma[i] - w->qfrc_smooth[i] - w->qfrc_constraint[i];
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) {
+    const sn_real g = w->solver_Ma[i] - w->qfrc_smooth[i] - w->qfrc_constraint[i];
+    w->solver_grad[i] = g;
+    part[k] += g * g;
+  }
   SN_SYNC(lane);
+  return sn_sqrt(sn_sum_parts(lane, part));
 }
 
 // r = J a - aref.
@@ -143,100 +143,117 @@ SN_LOCAL void residual(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *r, c
   SN_SYNC(lane);
 }
 
-// The distance from qacc_smooth that the cost counts, 1/2 (a - a_s)' M (a - a_s) with solver_Ma = M a.
-SN_LOCAL sn_real gauss_cost(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real *a) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0;
-    for (int i = k; i < m->nv; i += SN_VLANES) s += (w->solver_Ma[i] - w->qfrc_smooth[i]) * (a[i] - w->qacc_smooth[i]);
-    w->solver_part[k] = s;
+// True where qacc_warmstart costs no more than qacc_smooth; efc_Jv, efc_jar and solver_Ma are the residuals of the
+// two and M qacc_warmstart.
+SN_LOCAL bool is_warm_better(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_real *part = w->solver_part;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, w->nefc[0]) part[k] += row_cost(w, i, w->efc_Jv) - row_cost(w, i, w->efc_jar);
+  SN_FOR_PARTS(k, i, m->nv) {
+    const sn_real force = w->solver_Ma[i] - w->qfrc_smooth[i];
+    part[k] += SN_R(0.5) * force * (w->qacc_warmstart[i] - w->qacc_smooth[i]);
   }
   SN_SYNC(lane);
-  return SN_R(0.5) * sn_sum(lane, w->solver_part, SN_VLANES);
+  return sn_sum_parts(lane, part) <= 0;
 }
 
 // qacc, solver_Ma and efc_jar of the cheaper of qacc_warmstart and qacc_smooth.
-SN_LOCAL void start(const SnModel *m, SnWorld *w, SnLane *lane) {
-  const sn_real *from = w->qacc_smooth;
+SN_LOCAL StateChange start(const SnModel *m, SnWorld *w, SnLane *lane) {
+  bool warm = false;
   residual(m, w, lane, w->efc_jar, w->qacc_smooth);
   if (!(m->opt.disableflags & SN_DSBL_WARMSTART)) {
     residual(m, w, lane, w->efc_Jv, w->qacc_warmstart);
     mul_inertia(m, w, lane, w->solver_Ma, w->qacc_warmstart);
-    const sn_real cost_smooth = rows_cost(w, lane, w->efc_jar);
-    const sn_real cost_warm = rows_cost(w, lane, w->efc_Jv) + gauss_cost(m, w, lane, w->qacc_warmstart);
-    if (cost_warm <= cost_smooth) from = w->qacc_warmstart;
+    warm = is_warm_better(m, w, lane);
   }
-  SN_FOR(i, m->nv) w->qacc[i] = from[i];
-  if (from == w->qacc_warmstart)
-    SN_FOR(i, w->nefc[0]) w->efc_jar[i] = w->efc_Jv[i];
-  else
-    mul_inertia(m, w, lane, w->solver_Ma, w->qacc_smooth);
-  SN_FOR(i, w->nefc[0]) w->efc_state[i] = -1;
-  SN_ONE(lane) w->hessian_valid[0] = 0;
-  SN_SYNC(lane);
-}
-
-// 1/2 g' A^-1 g for the metric A = M or H: gain that a quadratic model of that curvature predicts. The result of
-// the solve is left in solver_search.
-SN_LOCAL sn_real predicted_gain(const SnModel *m, SnWorld *w, SnLane *lane, bool newton) {
-  SN_FOR(i, m->nv) w->solver_search[i] = w->solver_grad[i];
-  SN_SYNC(lane);
-  if (newton) {
-    sn_hessian_factor(m, w, lane);
-    sn_hessian_solve(m, w, lane, w->solver_search);
-  } else {
-    sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->solver_search);
+  if (!warm) mul_inertia(m, w, lane, w->solver_Ma, w->qacc_smooth);
+  SN_FOR(i, m->nv) w->qacc[i] = warm ? w->qacc_warmstart[i] : w->qacc_smooth[i];
+  SN_FOR(i, w->nefc[0]) {
+    if (warm) w->efc_jar[i] = w->efc_Jv[i];
+    w->efc_Jv[i] = 0;
+    w->hessian_state[i] = -1;
   }
-  return SN_R(0.5) * sn_max(0, sn_solver_dot(w, lane, w->solver_grad, w->solver_search, m->nv));
-}
-
-SN_LOCAL sn_real gradient_norm(const SnModel *m, SnWorld *w, SnLane *lane) {
-  return sn_sqrt(sn_solver_dot(w, lane, w->solver_grad, w->solver_grad, m->nv));
+  SN_SYNC(lane);
+  return update_forces(w, lane, 0);
 }
 
 // 1 / trace(M), the unit in which gains and gradients are compared with the tolerance.
 SN_LOCAL sn_real solver_scale(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = 0;
-    for (int i = k; i < m->nv; i += SN_VLANES) s += w->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
-    w->solver_part[k] = s;
-  }
+  sn_real *part = w->solver_part;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) part[k] += w->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
   SN_SYNC(lane);
-  return 1 / sn_max(SN_MINVAL, sn_sum(lane, w->solver_part, SN_VLANES));
+  return 1 / sn_max(SN_MINVAL, sn_sum_parts(lane, part));
 }
 
-// One step of the search along -solver_search; returns the gain, or 0 where no descent is left.
-SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real scale) {
-  SN_FOR(i, m->nv) w->solver_search[i] = -w->solver_search[i];
+// g' M^-1 g / 2, which is at least the distance of the cost from its minimum.
+SN_LOCAL sn_real gain_bound(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_real *part = w->solver_part;
+  SN_FOR(i, m->nv) w->solver_search[i] = w->solver_grad[i];
   SN_SYNC(lane);
-  const sn_real norm = sn_sqrt(sn_solver_dot(w, lane, w->solver_search, w->solver_search, m->nv));
-  if (norm < SN_MINVAL) return 0;
+  sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->solver_search);
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) part[k] += w->solver_grad[i] * w->solver_search[i];
+  SN_SYNC(lane);
+  return SN_R(0.5) * sn_sum_parts(lane, part);
+}
+
+// solver_search = -H^-1 gradient. Returns the slope of the cost along it, minus twice the gain that the quadratic
+// model predicts; *norm: its length.
+SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, StateChange change, sn_real *norm) {
+  sn_real *part = w->solver_part;
+  sn_hessian_refresh(m, w, lane, change.changed, change.cones);
+  SN_FOR(i, m->nv) w->solver_search[i] = -w->solver_grad[i];
+  SN_SYNC(lane);
+  sn_hessian_solve(m, w, lane, w->solver_search);
+  for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) {
+    const sn_real v = w->solver_search[i];
+    part[k] += w->solver_grad[i] * v;
+    part[SN_VLANES + k] += v * v;
+  }
+  SN_SYNC(lane);
+  *norm = sn_sqrt(sn_sum_parts(lane, part + SN_VLANES));
+  return sn_min(0, sn_sum_parts(lane, part));
+}
+
+// One step along solver_search, on which the cost has slope `slope` at first; returns the gain, or 0 where no
+// descent is left. gtol: slope at which the line search stops.
+SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol, StateChange *change) {
   mul_inertia(m, w, lane, w->solver_Mv, w->solver_search);
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
-  sn_real gain;
-  const sn_real alpha = sn_line_search(m, w, lane, m->opt.tolerance * m->opt.ls_tolerance * norm / scale, &gain);
-  if (alpha == 0) return 0;
+  sn_real gain = SN_R(-0.5) * slope, alpha = 1;
+  *change = update_forces(w, lane, 1);
+  if (change->changed + change->cones > 0) {
+    alpha = sn_line_search(m, w, lane, slope, gtol, &gain);
+    if (alpha != 1) *change = update_forces(w, lane, alpha);
+  }
   SN_FOR(i, m->nv) {
     w->qacc[i] += alpha * w->solver_search[i];
     w->solver_Ma[i] += alpha * w->solver_Mv[i];
   }
   SN_FOR(i, w->nefc[0]) w->efc_jar[i] += alpha * w->efc_Jv[i];
   SN_SYNC(lane);
-  update_gradient(m, w, lane);
   return gain;
 }
 
 // Newton iterations from the start; returns their number, or -1 when they did not suffice.
-SN_LOCAL int iterate(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_LOCAL int iterate(const SnModel *m, SnWorld *w, SnLane *lane, StateChange *change) {
   const sn_real scale = solver_scale(m, w, lane), tol = m->opt.tolerance;
-  const bool flat = scale * gradient_norm(m, w, lane) < tol;
-  if (flat && scale * predicted_gain(m, w, lane, false) < tol) return 0;
-  const sn_real first = predicted_gain(m, w, lane, true);
-  if (flat && scale * first < tol) return 0;
-  for (int iter = 0; iter < m->opt.iterations; ++iter) {
-    const sn_real gain = scale * descend(m, w, lane, scale);
+  const bool flat = scale * update_gradient(m, w, lane) < tol;
+  if (flat && scale * gain_bound(m, w, lane) < tol) return 0;
+  sn_real norm, slope = newton_direction(m, w, lane, *change, &norm);
+  if (flat && SN_R(-0.5) * scale * slope < tol) return 0;
+  for (int iter = 0, steady = 0; iter < m->opt.iterations; ++iter) {
+    if (norm < SN_MINVAL) return iter;
+    const sn_real gain = scale * descend(m, w, lane, slope, tol * m->opt.ls_tolerance * norm / scale, change);
+    const sn_real gradient = scale * update_gradient(m, w, lane);
     if (gain == 0) return iter;
-    if (gain < tol || scale * gradient_norm(m, w, lane) < tol) return iter + 1;
-    if (scale * predicted_gain(m, w, lane, true) < tol) return iter + 1;
+    steady = change->changed + change->cones == 0 ? steady + 1 : 0;
+    if (gain < tol || gradient < tol || steady == SN_REFINEMENTS) return iter + 1;
+    slope = newton_direction(m, w, lane, *change, &norm);
+    change->changed = change->cones = 0;
+    if (SN_R(-0.5) * scale * slope < tol) return iter + 1;
   }
   return -1;
 }
@@ -247,22 +264,22 @@ SN_LOCAL void solve_free(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->qacc[i] = w->qacc_smooth[i];
     w->qfrc_constraint[i] = 0;
   }
-  SN_ONE(lane) {
-    w->solver_niter[0] = 0;
-    w->hessian_valid[0] = 0;
-  }
+  SN_ONE(lane) w->solver_niter[0] = 0;
 }
 
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_NONE;
   if (w->nefc[0] == 0) {
     solve_free(m, w, lane);
   } else {
-    start(m, w, lane);
-    update_gradient(m, w, lane);
-    const int niter = iterate(m, w, lane);
+    StateChange change = start(m, w, lane);
+    const int niter = iterate(m, w, lane, &change);
     SN_ONE(lane) {
       w->solver_niter[0] = niter < 0 ? m->opt.iterations : niter;
       if (niter < 0) *w->warn |= SN_WARN_NOT_CONVERGED;
+      // the last step changed the rows that curve: the factor is that of another point
+      if (change.changed + change.cones > 0 && w->hessian_status[0] != SN_HESSIAN_NONE)
+        w->hessian_status[0] = SN_HESSIAN_PATTERN;
     }
   }
   SN_SYNC(lane);

@@ -4,16 +4,29 @@
 
 #include "physics/constraint.h"
 
-// solver.c. Sum over i of a_i b_i; needs a sync before, the same value on all lanes.
-SN_FUNC sn_real sn_solver_dot(SnWorld *w, SnLane *lane, const sn_real *a, const sn_real *b, int n);
+enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together
+enum { SN_MAXUPDATE = 8 };  // most rows for which updating the factor of H is cheaper than making it
 
-// linesearch.c. Step length along solver_search that minimises the cost from qacc, to |slope| < gtol; 0 when no
-// descent is left in the arithmetic. Reads efc_jar, efc_Jv, solver_Ma, solver_Mv. *gain: decrease of the cost.
-SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gtol, sn_real *gain);
+// linesearch.c. Step length along solver_search that minimises the cost from qacc, to |slope| < gtol; `slope`
+// (negative) is the derivative at 0. Returns 0 when no descent is left in the arithmetic. Reads efc_jar, efc_Jv,
+// solver_Ma, solver_Mv. *gain: decrease of the cost.
+SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol, sn_real *gain);
 
-// hessian.c. Makes the factor of H = M + J' C J at efc_state and efc_jar if hessian_valid says that it is stale.
-// Available after sn_solve (which leaves it stale when it needed none), and before it once rows exist.
+// What hessian, hessian_inv hold: nothing; nothing, but the pattern is there; the factor for hessian_state, by way of
+// updates; the same, made in one go.
+typedef enum SnHessianStatus {
+  SN_HESSIAN_NONE,
+  SN_HESSIAN_PATTERN,
+  SN_HESSIAN_UPDATED,
+  SN_HESSIAN_EXACT
+} SnHessianStatus;
+
+// hessian.c. Makes the factor of H = M + J' C J at efc_state and efc_jar unless hessian_status says that it is exact.
+// Available after sn_solve, which makes none when it needed none.
 SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane);
+// hessian.c. The same at less cost, when `changed` rows differ from hessian_state, `cones` of which are or were in a
+// cone.
+SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int changed, int cones);
 // hessian.c. x <- H^-1 x, x (nv), in place. Needs the factor, and a sync before.
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
 

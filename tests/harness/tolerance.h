@@ -7,6 +7,7 @@
 #define SN_TOL(in_double, in_float) (in_float)
 #else
 #define SN_TOL(in_double, in_float) (in_double)
+
 #endif
 
 #define SN_TOL_TENDON SN_TOL(1e-10, 2e-5)     // tendon lengths, path points
@@ -22,5 +23,6 @@
 #define SN_TOL_INERTIA SN_TOL(1e-11, 5e-4)  // inertia matrix, its factor
 #define SN_TOL_BIAS SN_TOL(1e-10, 2e-3)     // velocities, bias and passive forces
 #define SN_TOL_STEP SN_TOL(1e-9, 1e-3)      // state after a step, relative to the change that the step made
+#define SN_TOL_FACTOR SN_TOL(1e-10, 1e-2)   // residual of a solve with the factor of the Hessian
 
 #endif

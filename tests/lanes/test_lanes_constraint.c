@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/solver.h"
 #include "tests/harness/constraint_zoo.h"
 #include "tests/harness/lanes.h"
 
@@ -28,7 +29,7 @@ static sn_real *outputs(const SnOracle *o, size_t *n) {
   PUT(qacc, nv);
   PUT(qfrc_constraint, nv);
 #undef PUT
-  if (nefc && w->hessian_valid[0])
+  if (nefc && w->hessian_status[0] == SN_HESSIAN_EXACT)
     for (size_t i = 0; i < nv; ++i)
       for (int k = 0; k < w->hessian_num[i]; ++k)
         p[i * nv + (size_t)w->hessian_col[i * nv + (size_t)k]] =
@@ -56,7 +57,7 @@ static void zoo(void **state) {
   (void)state;
   static SnZooCase cases[200];
   const int n = sn_zoo_cases(cases, 200);
-  for (int i = 0; i < n; i += 13)
+  for (int i = 0; i < n; i += 7)
     for (int kind = 0; kind < 2; ++kind) {
       SnOracle o;
       if (kind)

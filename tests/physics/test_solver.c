@@ -1,4 +1,5 @@
 // The constrained acceleration against MuJoCo at tight tolerance, and what must hold at any solution.
+#include "physics/solver.h"
 #include "tests/harness/constraint_zoo.h"
 
 #include <stdio.h>
@@ -122,6 +123,94 @@ static void joints_tendons_equalities(void **state) {
   over_cases(sn_zoo_joints, 4, "joints");
 }
 
+// H = M + J' C J at our solution, with MuJoCo's cone Hessians: dense, (nv, nv).
+static double *dense_hessian(SnOracle *o) {
+  const SnWorld *w = &o->w;
+  const int nv = o->m->nv, nefc = w->nefc[0];
+  double *H = calloc((size_t)nv * (size_t)nv + 1, sizeof *H), *J = calloc((size_t)nefc * (size_t)nv + 1, sizeof *J);
+  double *jar = calloc((size_t)nefc + 1, sizeof *jar), cost;
+  for (int r = 0; r < nefc; ++r) {
+    jar[r] = (double)w->efc_jar[r];
+    for (int k = 0; k < w->efc_J_rownnz[r]; ++k)
+      J[r * nv + w->efc_J_colind[w->efc_J_rowadr[r] + k]] = (double)w->efc_J[w->efc_J_rowadr[r] + k];
+  }
+  mj_fullM(o->mj, o->d, H);
+  mj_constraintUpdate(o->mj, o->d, jar, &cost, 1);
+  for (int r = 0; r < nefc; ++r) {
+    const bool cone = w->efc_state[r] == SN_CSTATE_CONE;
+    const mjContact *con = o->d->contact + w->efc_id[r];
+    if (!cone && w->efc_state[r] != SN_CSTATE_QUADRATIC) continue;
+    const int first = cone ? con->efc_address : r, last = cone ? first + con->dim : r + 1;
+    for (int s = first; s < last; ++s) {
+      const double C = cone ? con->H[(r - first) * con->dim + (s - first)] : (double)w->efc_D[r];
+      for (int i = 0; i < nv; ++i)
+        for (int j = 0; j < nv; ++j) H[i * nv + j] += C * J[r * nv + i] * J[s * nv + j];
+    }
+  }
+  free(J);
+  free(jar);
+  return H;
+}
+
+// |H x - b| of our factor's solution x for a random b, relative to the largest |H_ij x_j|.
+static double factor_error(SnOracle *o) {
+  const int nv = o->m->nv;
+  double *H = dense_hessian(o), worst = 0, scale = 0;
+  sn_real *x = calloc((size_t)nv + 1, sizeof *x);
+  double *b = calloc((size_t)nv + 1, sizeof *b);
+  for (int i = 0; i < nv; ++i) x[i] = (sn_real)(b[i] = sn_oracle_uniform(o));
+  sn_hessian_solve(o->m, &o->w, &o->lane, x);
+  for (int i = 0; i < nv; ++i) {
+    double s = -b[i];
+    for (int j = 0; j < nv; ++j) {
+      s += H[i * nv + j] * (double)x[j];
+      scale = fmax(scale, fabs(H[i * nv + j] * (double)x[j]));
+    }
+    worst = fmax(worst, fabs(s));
+  }
+  free(H);
+  free(x);
+  free(b);
+  return worst / scale;
+}
+
+// The factor after a solve is that of H; so is one that was updated after rows had changed their state.
+static void hessian(void **state) {
+  (void)state;
+  static SnZooCase cases[MAXCASE];
+  const int n = sn_zoo_cases(cases, MAXCASE);
+  double made = 0, updated = 0;
+  int updates = 0;
+  for (int i = 0; i < n; ++i) {
+    SnOracle o;
+    if (i % 3)
+      sn_zoo_contacts(&o, cases + i);
+    else
+      sn_zoo_joints(&o, cases + i);
+    for (int k = 0; k < 4; ++k) {
+      sn_zoo_sample(&o, 0.5);
+      sn_zoo_make_rows(&o);
+      if (o.w.nefc[0] == 0) continue;
+      sn_solve(o.m, &o.w, &o.lane);
+      sn_hessian_factor(o.m, &o.w, &o.lane);
+      made = fmax(made, factor_error(&o));
+      int changed = 0;
+      for (int r = o.w.nefc[0] - 1; r >= 0 && changed < SN_MAXUPDATE; r -= 3) {
+        if (o.w.efc_state[r] == SN_CSTATE_CONE) continue;
+        o.w.efc_state[r] = o.w.efc_state[r] == SN_CSTATE_QUADRATIC ? SN_CSTATE_SATISFIED : SN_CSTATE_QUADRATIC;
+        ++changed;
+      }
+      sn_hessian_refresh(o.m, &o.w, &o.lane, changed, 0);
+      updates += o.w.hessian_status[0] == SN_HESSIAN_UPDATED;
+      updated = fmax(updated, factor_error(&o));
+    }
+    sn_oracle_free(&o);
+  }
+  printf("factor: relative residual %.1e, of %d updated ones %.1e\n", made, updates, updated);
+  assert_true(updates > 100);
+  if (!(made <= SN_TOL_FACTOR && updated <= SN_TOL_FACTOR)) fail_msg("factor of H: residual %g, %g", made, updated);
+}
+
 static void real_models(void **state) {
   (void)state;
   SnOracle o;
@@ -142,6 +231,6 @@ static void real_models(void **state) {
 int main(void) {
   printf("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(real_models)};
+                                     cmocka_unit_test(hessian), cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
