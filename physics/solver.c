@@ -17,23 +17,6 @@
 // Steps in a row on one and the same quadratic: the first finds its minimum, the others only take rounding away.
 enum { SN_REFINEMENTS = 3 };
 
-// r = M x.
-SN_LOCAL void mul_inertia(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
-  SN_ONE(lane) {
-    for (int i = 0; i < m->nv; ++i) {
-      const int *col = m->M_colind + m->M_rowadr[i], n = m->M_rownnz[i] - 1;
-      const sn_real *M = w->M + m->M_rowadr[i];
-      sn_real s = 0;
-      for (int k = 0; k < n; ++k) {
-        s += M[k] * x[col[k]];
-        r[col[k]] += M[k] * x[i];
-      }
-      r[i] = s + M[n] * x[i];
-    }
-  }
-  SN_SYNC(lane);
-}
-
 // Force and state of the elliptic contact at `row` for residual x (dim); returns its cost.
 SN_LOCAL sn_real cone_force(const SnWorld *w, int row, const sn_real *x, sn_real *force, int *state) {
   const SnContact *con = w->contact + w->efc_id[row];
@@ -163,10 +146,10 @@ SN_LOCAL StateChange start(const SnModel *m, SnWorld *w, SnLane *lane) {
   residual(m, w, lane, w->efc_jar, w->qacc_smooth);
   if (!(m->opt.disableflags & SN_DSBL_WARMSTART)) {
     residual(m, w, lane, w->efc_Jv, w->qacc_warmstart);
-    mul_inertia(m, w, lane, w->solver_Ma, w->qacc_warmstart);
+    sn_mul_M(m, w, lane, w->solver_Ma, w->qacc_warmstart);
     warm = is_warm_better(m, w, lane);
   }
-  if (!warm) mul_inertia(m, w, lane, w->solver_Ma, w->qacc_smooth);
+  if (!warm) sn_mul_M(m, w, lane, w->solver_Ma, w->qacc_smooth);
   SN_FOR(i, m->nv) w->qacc[i] = warm ? w->qacc_warmstart[i] : w->qacc_smooth[i];
   SN_FOR(i, w->nefc[0]) {
     if (warm) w->efc_jar[i] = w->efc_Jv[i];
@@ -220,7 +203,7 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
 // One step along solver_search, on which the cost has slope `slope` at first; returns the gain, or 0 where no
 // descent is left. gtol: slope at which the line search stops.
 SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol, StateChange *change) {
-  mul_inertia(m, w, lane, w->solver_Mv, w->solver_search);
+  sn_mul_M(m, w, lane, w->solver_Mv, w->solver_search);
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
   sn_real gain = SN_R(-0.5) * slope, alpha = 1;
   *change = update_forces(w, lane, 1);

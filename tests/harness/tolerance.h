@@ -7,14 +7,13 @@
 #define SN_TOL(in_double, in_float) (in_float)
 #else
 #define SN_TOL(in_double, in_float) (in_double)
-
 #endif
 
-#define SN_TOL_TENDON SN_TOL(1e-10, 2e-5)     // tendon lengths, path points
-#define SN_TOL_MOMENT SN_TOL(1e-10, 5e-4)     // moment arms: they change steeply where a wrap begins
-#define SN_TOL_FORCES SN_TOL(1e-9, 5e-3)      // actuator forces, velocity and acceleration terms included
-#define SN_TOL_CONTACT SN_TOL(1e-9, 1e-4)     // distance [m], point and frame of closed-form contacts, absolute
-#define SN_TOL_SENSOR SN_TOL(1e-9, 2e-4)     // values of sensors, forces included
+#define SN_TOL_TENDON SN_TOL(1e-10, 2e-5)   // tendon lengths, path points
+#define SN_TOL_MOMENT SN_TOL(1e-10, 5e-4)   // moment arms: they change steeply where a wrap begins
+#define SN_TOL_FORCES SN_TOL(1e-9, 5e-3)    // actuator forces, velocity and acceleration terms included
+#define SN_TOL_CONTACT SN_TOL(1e-9, 1e-4)   // distance [m], point and frame of closed-form contacts, absolute
+#define SN_TOL_SENSOR SN_TOL(1e-9, 2e-4)    // values of sensors, forces included
 #define SN_TOL_ROWS SN_TOL(1e-9, 2e-4)      // J, pos, impedance, velocity, reference of constraint rows
 #define SN_TOL_QACC SN_TOL(1e-8, 1e-2)      // solution of the constraint solver: acceleration
 #define SN_TOL_FORCE SN_TOL(1e-7, 1e-2)     // and its forces
