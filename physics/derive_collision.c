@@ -25,6 +25,9 @@
 // states of all models of MyoSuite 2.12.2 there are at most 55. What does not fit is dropped (SN_WARN_CONTACT_FULL).
 enum { CONTACT_CAP = 256 };
 
+// A model in which more pairs of geoms can collide is refused.
+enum { PAIR_CAP = 200000 };
+
 static const sn_real MIN_FRICTION = SN_R(1e-5);  // MuJoCo's mjMINMU
 
 typedef struct PairKey {
@@ -47,7 +50,9 @@ static int compare_pairs(const void *va, const void *vb) {
   return 0;
 }
 
+// False when there are too many pairs or no memory.
 static bool add_pair(PairList *list, PairKey key) {
+  if (list->n == PAIR_CAP) return false;
   if (list->n == list->capacity) {
     const int capacity = list->capacity ? 2 * list->capacity : 256;
     PairKey *grown = realloc(list->key, sizeof *grown * (size_t)capacity);
@@ -310,7 +315,10 @@ SnCode sn_derive_collision(SnModel *m, SnError *err) {
   bool ok = list_pairs(m, &list);
   if (ok) ok = (set = malloc(sizeof *set * (size_t)(list.n + 1))) != NULL;
   if (ok) ok = store_pairs(m, &list, set);
+  const bool many = list.n == PAIR_CAP;
   free(set);
   free(list.key);
-  return ok ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  if (ok) return SN_OK;
+  if (many) return sn_fail(err, SN_ERR_LIMIT, "model: more than %d pairs of geoms can collide", PAIR_CAP);
+  return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "physics/collide.h"
+#include "physics/import_mjcf.h"
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
 
@@ -186,6 +187,23 @@ static void mixing(void **state) {
       }
 }
 
+static void too_many_pairs(void **state) {
+  (void)state;
+  static char xml[200000];
+  size_t n = (size_t)snprintf(xml, sizeof xml, "<mujoco><worldbody>");
+  for (int i = 0; i < 700; ++i)
+    n += (size_t)snprintf(xml + n, sizeof xml - n, "<body><joint/><geom size='.1'/></body>");
+  snprintf(xml + n, sizeof xml - n, "</worldbody></mujoco>");
+  mjSpec *spec = mj_parseXMLString(xml, NULL, NULL, 0);
+  mjModel *mj = mj_compile(spec, NULL);
+  SnError err = {0};
+  assert_null(sn_import_mjmodel(mj, &err));
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "200000 pairs"));
+  mj_deleteModel(mj);
+  mj_deleteSpec(spec);
+}
+
 // ---------------------------------------------------------------------------------------------------- random models
 
 static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
@@ -325,7 +343,8 @@ static void real_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(filters), cmocka_unit_test(parents), cmocka_unit_test(mixing),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(filters),       cmocka_unit_test(parents),
+                                     cmocka_unit_test(mixing),        cmocka_unit_test(too_many_pairs),
                                      cmocka_unit_test(random_models), cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
