@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
 
 static double now(void) {
   struct timespec t;
