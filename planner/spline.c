@@ -23,9 +23,3 @@ SN_FUNC sn_real sn_spline(int kind, const sn_real *knot, int n, int stride, sn_r
   return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * sn_spline_slope(knot, n, stride, k) + (3 * s2 - 2 * s3) * b +
          (s3 - s2) * sn_spline_slope(knot, n, stride, next);
 }
-
-void sn_spline_plan(int kind, const sn_real *knot, int n, int nu, int nstep, sn_real *ctrl) {
-  const sn_real scale = nstep > 1 ? (sn_real)(n - 1) / (sn_real)(nstep - 1) : 0;
-  for (int t = 0; t < nstep; ++t)
-    for (int j = 0; j < nu; ++j) ctrl[t * nu + j] = sn_spline(kind, knot + j, n, nu, scale * (sn_real)t);
-}

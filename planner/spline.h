@@ -9,7 +9,4 @@
 // knots k and k + 1 the Hermite cubic whose slopes are central differences, one-sided at the ends.
 SN_FUNC sn_real sn_spline(int kind, const sn_real *knot, int n, int stride, sn_real x);
 
-// The plan of `nstep` rows whose knots (n, nu) are spread evenly from the first row to the last.
-void sn_spline_plan(int kind, const sn_real *knot, int n, int nu, int nstep, sn_real *ctrl);
-
 #endif

@@ -23,10 +23,14 @@ for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do
   grep -q "\"$file\"" cuda/physics.cu || { echo "cuda/physics.cu does not include $file" >&2; exit 1; }
 done
 
+for file in planner/cost.c planner/noise.c planner/spline.c; do
+  grep -q "\"$file\"" cuda/planner.cu || { echo "cuda/planner.cu does not include $file" >&2; exit 1; }
+done
+
 compile() { # NAME EXTRA-FLAGS...
   local name=$1
   shift
-  "$nvcc" "${flags[@]}" "$@" -ptx -o "$out/$name.ptx" cuda/physics.cu
+  "$nvcc" "${flags[@]}" "$@" -ptx -o "$out/$name.ptx" cuda/planner.cu
   echo "$name: $(wc -l <"$out/$name.ptx") lines of PTX"
 }
 

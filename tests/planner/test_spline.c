@@ -47,20 +47,8 @@ static void linear_in_knots(void **state) {
     }
 }
 
-// Knots of two controls spread over nine rows.
-static void plan(void **state) {
-  (void)state;
-  const sn_real knot[] = {0, 10, 4, 20, 8, 30};
-  sn_real ctrl[18];
-  sn_spline_plan(SN_SPLINE_LINEAR, knot, 3, 2, 9, ctrl);
-  for (int t = 0; t < 9; ++t) {
-    close_to(ctrl[2 * t], t);
-    close_to(ctrl[2 * t + 1], 10 + 2.5 * t);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(meets_knots), cmocka_unit_test(between_knots),
-                                     cmocka_unit_test(linear_in_knots), cmocka_unit_test(plan)};
+                                     cmocka_unit_test(linear_in_knots)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
