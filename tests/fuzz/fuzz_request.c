@@ -1,0 +1,67 @@
+// Fuzz target: one frame from a client, from its bytes to the queue of the thread that would carry it out. The daemon
+// is put together without threads and sockets; one session is open, so that checks against a model are reached too.
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "daemon/daemon.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SESSION = 123456789, MESSAGE_BYTES = 1 << 20 };
+
+static SnDaemon *make_daemon(void) {
+  SnDaemon *d = calloc(1, sizeof *d);
+  if (!d) abort();
+  sn_config_default(&d->config);
+  d->log.fd = -1;
+  sn_metrics_init(&d->metrics);
+  d->scheduler.config = d->loader.config = d->models.config = &d->config;
+  pthread_mutex_init(&d->models.mutex, NULL);
+  bool ok = sn_outbox_init(&d->outbox) && sn_sessions_init(&d->sessions, d->config.sessions) &&
+            sn_wire_arena_init(&d->arena, sn_wire_arena_budget(MESSAGE_BYTES)) &&
+            sn_queue_init(&d->scheduler.commands, 4) && sn_queue_init(&d->loader.jobs, 4);
+  d->scheduler.outbox = &d->outbox;
+  d->scheduler.metrics = &d->metrics;
+  if (!ok) abort();
+  return d;
+}
+
+static void make_session(SnSession *session, SnTask *task) {
+  *session = (SnSession){.id = SESSION, .task = task, .nq = 2, .nv = 2, .na = 6, .nu = 6, .nmocap = 1};
+  sn_metrics_init(&session->metrics);
+  atomic_store(&session->lease, 30);
+}
+
+// What the threads would have done.
+static void drain(SnDaemon *d, SnSession *session) {
+  for (SnJob *job; (job = sn_queue_take(&d->scheduler.commands, 0));) sn_job_free(job);
+  for (SnJob *job; (job = sn_queue_take(&d->loader.jobs, 0));) {
+    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_give_back(&d->sessions);
+    if (job->session) atomic_fetch_sub(&job->session->holds, 1);
+    sn_job_free(job);
+  }
+  sn_job_free(sn_mailbox_take(&session->states));
+  for (SnParcel *p = sn_outbox_take(&d->outbox), *next; p; p = next) {
+    next = p->next;
+    Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
+    if (!reply || reply->id != p->route.id) abort();
+    sinew__v1__reply__free_unpacked(reply, NULL);
+    free(p);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static SnDaemon *d;
+  static SnSession session;
+  static SnTask task = {.name = "fuzz"};
+  static const SnRoute route = {.size = 5};
+  if (!d) d = make_daemon();
+  if (size > MESSAGE_BYTES) return 0;
+  if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions)) {
+    make_session(&session, &task);
+    sn_sessions_add(&d->sessions, &session);
+  }
+  sn_handle_frame(d, &route, data, size);
+  drain(d, &session);
+  return 0;
+}
