@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -53,14 +52,20 @@ static void append(SnChildResult *r, const char *data, size_t n) {
   }
 }
 
-// Reads until the other end closes; false when the deadline passes first.
-static bool read_until(int fd, double deadline, SnChildResult *r) {
+// Time between looks at the flag that cancels, in milliseconds.
+enum { LOOK_MS = 50 };
+
+static bool is_cancelled(const atomic_bool *cancel) { return cancel && atomic_load(cancel); }
+
+// Reads until the other end closes; false when the deadline passes or the flag is set first.
+static bool read_until(int fd, double deadline, const atomic_bool *cancel, SnChildResult *r) {
   for (;;) {
-    const double left = deadline - now();
+    const double left = 1000 * (deadline - now());
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    const int ready = poll(&p, 1, left > 0 ? (int)(1000 * left) + 1 : 0);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    if (left <= 0 || is_cancelled(cancel)) return false;
+    const int ready = poll(&p, 1, left < LOOK_MS ? (int)left + 1 : LOOK_MS);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return false;
     char data[1024];
     const ssize_t n = read(fd, data, sizeof data);
     if (n < 0 && errno == EINTR) continue;
@@ -70,17 +75,17 @@ static bool read_until(int fd, double deadline, SnChildResult *r) {
 }
 
 // True when the child ended, with its status, before the deadline.
-static bool wait_until(pid_t pid, double deadline, int *status) {
+static bool wait_until(pid_t pid, double deadline, const atomic_bool *cancel, int *status) {
   for (;;) {
     const pid_t got = waitpid(pid, status, WNOHANG);
     if (got == pid) return true;
     if (got < 0 && errno != EINTR) return false;
-    if (now() > deadline) return false;
+    if (now() > deadline || is_cancelled(cancel)) return false;
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
   }
 }
 
-SnCode sn_child_run(char *const argv[], double seconds, SnChildResult *r, SnError *err) {
+SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cancel, SnChildResult *r, SnError *err) {
   memset(r, 0, sizeof *r);
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return sn_fail(err, SN_ERR_IO, "%s: %s", argv[0], strerror(errno));
@@ -93,13 +98,14 @@ SnCode sn_child_run(char *const argv[], double seconds, SnChildResult *r, SnErro
     return sn_fail(err, SN_ERR_IO, "%s: could not be started: %s", argv[0], strerror(code));
   }
   int status = 0;
-  if (!read_until(fd[0], deadline, r) || !wait_until(pid, deadline, &status)) {
-    r->timed_out = true;
+  if (!read_until(fd[0], deadline, cancel, r) || !wait_until(pid, deadline, cancel, &status)) {
+    r->cancelled = is_cancelled(cancel);
+    r->timed_out = !r->cancelled;
     kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   }
   close(fd[0]);
-  r->signal = WIFSIGNALED(status) && !r->timed_out ? WTERMSIG(status) : 0;
+  r->signal = WIFSIGNALED(status) && !r->timed_out && !r->cancelled ? WTERMSIG(status) : 0;
   r->status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   size_t n = strlen(r->text);
   while (n && r->text[n - 1] == '\n') r->text[--n] = 0;

@@ -126,6 +126,7 @@ static void drain(Loop *loop) {
   SnDaemon *d = loop->d;
   sn_log_event(&d->log, SN_LOG_INFO, "stopping");
   sn_notify_send(&d->notify, "STOPPING=1");
+  sn_models_cancel(&d->models);
   sn_loader_stop(&d->loader);
   sn_scheduler_stop(&d->scheduler);
   for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;

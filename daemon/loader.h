@@ -26,7 +26,7 @@ SnCode sn_loader_start(SnLoader *loader, const SnConfig *config, const SnLog *lo
 // the sessions.
 bool sn_loader_put(SnLoader *loader, SnJob *job);
 
-// Finishes what runs, refuses what waits, joins the threads. Before the scheduler stops.
+// Finishes what runs (see sn_models_cancel), refuses what waits, joins the threads. Before the scheduler stops.
 void sn_loader_stop(SnLoader *loader);
 
 #endif

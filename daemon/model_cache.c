@@ -21,6 +21,7 @@ struct SnModelCache {
   char importer[PATH_MAX];
   double seconds;
   size_t bytes;
+  atomic_bool cancelled;
 };
 
 typedef struct Entry {
@@ -100,6 +101,8 @@ SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
 
 void sn_model_cache_close(SnModelCache *c) { free(c); }
 
+void sn_model_cache_cancel(SnModelCache *c) { atomic_store(&c->cancelled, true); }
+
 // Adds path and contents of a file to the hash; false when it cannot be read.
 static bool hash_file(XXH3_state_t *state, const char *path) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -177,6 +180,7 @@ static void keep(const Entry *e, const char *model, const char *files) {
 
 // What the child said, or, when it said nothing, what became of it.
 static SnCode report(const SnChildResult *r, const char *file, double seconds, SnError *err) {
+  if (r->cancelled) return sn_fail(err, SN_ERR_STATE, "%s: importing was cancelled", file);
   if (r->timed_out) return sn_fail(err, SN_ERR_TIMEOUT, "%s: importing took longer than %g s", file, seconds);
   if (r->signal) {
     return sn_fail(err, SN_ERR_FORMAT, "%s: the importer crashed on it (%s)%s%.3000s", file, strsignal(r->signal),
@@ -216,7 +220,8 @@ static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnErro
                         seconds,     "--memory", megabytes, "--",        path,  NULL};
   SnChildResult result;
   SnModel *m = NULL;
-  if (sn_child_run(argv, c->seconds, &result, err) == SN_OK && report(&result, file, c->seconds, err) == SN_OK) {
+  if (sn_child_run(argv, c->seconds, &c->cancelled, &result, err) == SN_OK &&
+      report(&result, file, c->seconds, err) == SN_OK) {
     m = sn_model_load_file(model, err);
     if (m) keep(e, model, files);
   }

@@ -25,6 +25,9 @@ typedef struct SnModelCache SnModelCache;
 SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err);
 void sn_model_cache_close(SnModelCache *c);
 
+// Ends the imports under way and lets no more begin: they fail with SN_ERR_STATE. Any thread.
+void sn_model_cache_cancel(SnModelCache *c);
+
 // The model of an MJCF file; the caller frees it with sn_model_free. Blocks for as long as an import takes, at most
 // def.seconds and a little; any number of threads and processes may call it at once. On failure NULL and err, with the
 // importer's own text: SN_ERR_UNSUPPORTED (all of it), SN_ERR_FORMAT (cannot be loaded, or the loader crashed),

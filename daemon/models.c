@@ -20,6 +20,8 @@ SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err) {
   return models->cache ? SN_OK : err->code;
 }
 
+void sn_models_cancel(SnModels *models) { sn_model_cache_cancel(models->cache); }
+
 static void free_entry(SnLoadedModel *entry) {
   sn_model_free(entry->model);
   free(entry->name);

@@ -30,6 +30,9 @@ SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err);
 // No model may be in use.
 void sn_models_free(SnModels *models);
 
+// Ends loading: it fails from now on. Any thread.
+void sn_models_cancel(SnModels *models);
+
 // The model of that name, loaded if need be; waits while another thread loads it. Release it after use. When the limit
 // of loaded models is reached, one that nobody uses makes room. NULL and err on failure. Any thread, except those
 // that must not wait.

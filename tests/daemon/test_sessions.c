@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -372,6 +373,46 @@ static void test_stop_while_planning(void **state) {
   sn_test_daemon_remove(&d);
 }
 
+// A model whose import hangs: others load and plan meanwhile, and the daemon does not wait for it when it is told to
+// stop.
+static void test_hanging_import(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  char path[128], option[160];
+  SnTestClient hanging, other;
+  sn_test_daemon_prepare(&d);
+  snprintf(path, sizeof path, "%s/models/hang.xml", d.folder);
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  snprintf(path, sizeof path, "%s/importer", d.folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fprintf(f, "#!/bin/sh\ncase \"$*\" in *hang.xml*) exec sleep 1000;; esac\nexec %s/sinew-import \"$@\"\n",
+          sn_test_binary_folder());
+  fclose(f);
+  chmod(path, 0700);
+  snprintf(option, sizeof option, "--importer=%s", path);
+  sn_test_daemon_start(&d, (const char *const[]){option, NULL});
+  sn_test_connect(&hanging, d.endpoint);
+  sn_test_connect(&other, d.endpoint);
+  Sinew__V1__LoadModelRequest load = SINEW__V1__LOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  load.model = "hang";
+  request.body_case = SINEW__V1__REQUEST__BODY_LOAD_MODEL;
+  request.load_model = &load;
+  sn_test_send(&hanging, &request);
+  Sinew__V1__Reply *opened;
+  uint64_t id = sn_test_open(&other, "arm_reach", 1, &opened);
+  done(sn_test_plan(&other, id, opened->open->initial, 0.05));
+  done(opened);
+  double began = sn_test_now();
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  if (JUDGE_TIME) assert_true(sn_test_now() - began < 2);
+  sn_test_expect_error(sn_test_receive(&hanging, 5), SINEW__V1__ERROR__CODE__STATE, "cancelled");
+  sn_test_disconnect(&hanging);
+  sn_test_disconnect(&other);
+  sn_test_daemon_remove(&d);
+}
+
 // What systemd is told.
 static void test_notifications(void **state) {
   (void)state;
@@ -421,6 +462,7 @@ int main(void) {
       cmocka_unit_test(test_bad_starts),
       cmocka_unit_test(test_tcp_on_the_loopback),
       cmocka_unit_test(test_stop_while_planning),
+      cmocka_unit_test(test_hanging_import),
       cmocka_unit_test(test_notifications),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

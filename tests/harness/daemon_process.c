@@ -24,6 +24,8 @@ double sn_test_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+const char *sn_test_binary_folder(void) { return SN_TEST_BINARY_DIR; }
+
 static void pause_ms(int ms) {
   struct timespec t = {ms / 1000, (ms % 1000) * 1000000L};
   nanosleep(&t, NULL);

@@ -66,4 +66,7 @@ void sn_test_send_plan(SnTestClient *client, uint64_t session, Sinew__V1__State 
 
 double sn_test_now(void);
 
+// Where the programs of the build are.
+const char *sn_test_binary_folder(void);
+
 #endif
