@@ -39,6 +39,7 @@ enum {
 #define SN_CCD_NOISE SN_R(1e-7)
 #define SN_CCD_GAP SN_R(1e-6)
 #define SN_CCD_TOLERANCE SN_R(1e-6)
+#define SN_CCD_SHALLOW SN_R(1e-5)
 #define SN_EPA_MIN2 SN_R(1e-17)
 #define SN_EPA_SEEN SN_R(2e-7)
 #define SN_EPA_MINTOL SN_R(1e-7)
@@ -49,6 +50,7 @@ enum {
 #define SN_CCD_NOISE SN_CCD_MIN
 #define SN_CCD_GAP SN_R(0.0)
 #define SN_CCD_TOLERANCE SN_R(0.0)
+#define SN_CCD_SHALLOW SN_R(0.0)
 #define SN_EPA_MIN2 SN_R(1e-30)
 #define SN_EPA_SEEN SN_CCD_MIN
 #define SN_EPA_MINTOL SN_R(1e-15)
@@ -126,6 +128,9 @@ SN_FUNC bool sn_ccd_is_discrete(const SnCcd *c);
 // gjk.c: nearest points of the two shapes from the guess x1, x2: sets n, simplex, separated, nx, dist[0], x1, x2.
 // Where nx is 0 the distance is beyond cutoff. dist[0] 0: the simplex is a tetrahedron around the origin.
 SN_FUNC void sn_gjk(SnCcd *c);
+// gjk.c: in a float build, moves the witness points so that x1 - x2 is r: made of corners of a small triangle, they
+// have no direction left. In double they are left as MuJoCo has them.
+SN_FUNC void sn_ccd_straighten(SnCcd *c, const sn_real *r);
 // gjk.c: r = the point of a plane through three points that is nearest to the origin; false when they are in line.
 SN_FUNC bool sn_project_origin(sn_real *r, const sn_real *v1, const sn_real *v2, const sn_real *v3);
 // gjk.c: barycentric coordinates of the point of a triangle nearest to the origin.

@@ -71,7 +71,7 @@ SN_FUNC sn_real sn_ccd(SnCcd *c, int max) {
     c->cutoff = cutoff;
     convex_restore(&c->a, margin1, support1);
     convex_restore(&c->b, margin2, support2);
-    if (c->dist[0] > c->tolerance) {
+    if (c->dist[0] > sn_max(c->tolerance, SN_CCD_SHALLOW)) {
       if (c->nx) convex_inflate(c, off1, off2);
       if (c->dist[0] > cutoff) {
         c->nx = 0;
@@ -83,7 +83,7 @@ SN_FUNC sn_real sn_ccd(SnCcd *c, int max) {
     convex_guess(c);
   }
   sn_gjk(c);
-  if (c->dist[0] <= c->tolerance && c->n > 1 && !c->separated) convex_penetration(c, max);
+  if (c->dist[0] <= sn_max(c->tolerance, SN_CCD_SHALLOW) && c->n > 1 && !c->separated) convex_penetration(c, max);
   return convex_least(c);
 }
 

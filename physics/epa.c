@@ -148,6 +148,7 @@ SN_LOCAL void epa_finish(SnCcd *c, const SnEpa *p, const SnEpaFace *f) {
     c->x1[i] = lambda[0] * v1->v1[i] + lambda[1] * v2->v1[i] + lambda[2] * v3->v1[i];
     c->x2[i] = lambda[0] * v1->v2[i] + lambda[1] * v2->v2[i] + lambda[2] * v3->v2[i];
   }
+  sn_ccd_straighten(c, f->n);
   c->dist[0] = -sn_sqrt(f->dist2);
   c->nx = 1;
   c->n = 3;

@@ -230,6 +230,19 @@ SN_LOCAL void gjk_witness(SnCcd *c, int n, const sn_real *lambda) {
   }
 }
 
+SN_FUNC void sn_ccd_straighten(SnCcd *c, const sn_real *r) {
+#ifdef SN_SINGLE
+  for (int i = 0; i < 3; ++i) {
+    const sn_real middle = SN_R(0.5) * (c->x1[i] + c->x2[i]);
+    c->x1[i] = middle + SN_R(0.5) * r[i];
+    c->x2[i] = middle - SN_R(0.5) * r[i];
+  }
+#else
+  (void)c;
+  (void)r;
+#endif
+}
+
 // Support point of the difference towards the origin from x.
 SN_LOCAL void gjk_support(SnCcd *c, const sn_real *x, sn_real norm, SnCcdVertex *v) {
   const sn_real inv = 1 / norm;
@@ -295,7 +308,10 @@ SN_FUNC void sn_gjk(SnCcd *c) {
     if (k > 0 && sn_abs(norm - previous) < SN_CCD_MIN) break;
   }
 
-  if (n > 0) gjk_witness(c, n, lambda);
+  if (n > 0) {
+    gjk_witness(c, n, lambda);
+    if (n < 4) sn_ccd_straighten(c, x);
+  }
   if (n < 4 && !c->separated && norm >= SN_CCD_MIN) {
     SnCcdVertex v;
     gjk_support(c, x, norm, &v);
