@@ -259,18 +259,13 @@ static void deep_poses(void **state) {
 // poses.
 static void real_models(void **state) {
   (void)state;
-  static const char *file[] = {"envs/myo/assets/hand/myohand_baoding.xml",
-                               "envs/myo/assets/hand/myohand_die.xml",
-                               "envs/myo/assets/hand/myohand_keyturn.xml",
-                               "envs/myo/assets/hand/myohand_pen.xml",
-                               "envs/myo/assets/hand/myohand_tabletop.xml",
-                               "envs/myo/assets/arm/myoarm_relocate.xml",
-                               "envs/myo/assets/arm/myoarm_tabletennis.xml",
-                               "envs/myo/assets/arm/myoarm_bionic_bimanual.xml",
-                               "envs/myo/assets/leg/myolegs_chasetag.xml",
-                               "simhive/furniture_sim/kettle.xml",
-                               "simhive/furniture_sim/kitchen/kitchen1.xml",
-                               "simhive/YCB_sim/ycb_objects.xml"};
+  static const char *file[] = {
+      "envs/myo/assets/hand/myohand_baoding.xml",   "envs/myo/assets/hand/myohand_die.xml",
+      "envs/myo/assets/hand/myohand_keyturn.xml",   "envs/myo/assets/hand/myohand_pen.xml",
+      "envs/myo/assets/hand/myohand_tabletop.xml",  "envs/myo/assets/arm/myoarm_relocate.xml",
+      "envs/myo/assets/arm/myoarm_tabletennis.xml", "envs/myo/assets/arm/myoarm_bionic_bimanual.xml",
+      "envs/myo/assets/leg/myolegs_chasetag.xml",   "simhive/furniture_sim/kettle.xml",
+      "simhive/furniture_sim/kitchen/kitchen1.xml", "simhive/YCB_sim/ycb_objects.xml"};
   const char *dir = sn_oracle_myosuite();
   if (!dir) {
     printf("MyoSuite is not in the cache folder: skipped\n");
