@@ -62,7 +62,7 @@ typedef struct SnCost {
 } SnCost;
 
 // Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
-// contacts. Muscles without a control range get theirs, [0, 1]. NULL and err on failure. The caller frees with
+// contacts. NULL and err on failure. The caller frees with
 // sn_model_free.
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err);
 

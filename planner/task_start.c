@@ -18,17 +18,6 @@ static void override_contacts(SnModel *m, const SnTaskOptions *o) {
   }
 }
 
-// A muscle's excitation is clamped to [0, 1] by its own dynamics: where the model gives no range, that is it.
-static void limit_muscles(SnModel *m) {
-  for (int i = 0; i < m->nactuator; ++i)
-    for (int k = m->actuator_ctrladr[i]; k < m->actuator_ctrladr[i] + m->actuator_ctrlnum[i]; ++k)
-      if (m->actuator_dyntype[i] == SN_DYN_MUSCLE && !m->actuator_ctrllimited[k]) {
-        m->actuator_ctrllimited[k] = 1;
-        m->actuator_ctrlrange[2 * k] = 0;
-        m->actuator_ctrlrange[2 * k + 1] = 1;
-      }
-}
-
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   const SnTaskOptions *o = &task->options;
   SnModel *changed = sn_model_copy(model, err);
@@ -42,7 +31,6 @@ SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   if (o->has_ls_iterations) changed->opt.ls_iterations = o->ls_iterations;
   if (o->has_ccd_iterations) changed->opt.ccd_iterations = o->ccd_iterations;
   override_contacts(changed, o);
-  limit_muscles(changed);
   // A second copy, because what sn_model_derive computes may depend on these values.
   SnModel *m = sn_model_copy(changed, err);
   sn_model_free(changed);
