@@ -65,7 +65,9 @@ typedef struct CountingClock {
   atomic_long reads;
 } CountingClock;
 
-static inline double counting_now(void *context) { return (double)atomic_fetch_add(&((CountingClock *)context)->reads, 1); }
+static inline double counting_now(void *context) {
+  return (double)atomic_fetch_add(&((CountingClock *)context)->reads, 1);
+}
 
 static inline SnClock counting_clock(CountingClock *c) { return (SnClock){counting_now, c}; }
 
