@@ -10,14 +10,30 @@
 #include "physics/stages.h"
 #include "physics/vec.h"
 
-// True when the bounding spheres are no farther apart than reach.
-SN_LOCAL bool collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
+// True when geom g2 of a pair is within reach of the half space of its plane g1.
+SN_LOCAL bool collide_plane_is_near(const SnModel *m, const SnWorld *w, int pair) {
   const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
-  const sn_real *p1 = w->geom_xpos + 3 * g1, *p2 = w->geom_xpos + 3 * g2;
-  const sn_real bound = m->cpair_bound[pair], d[3] = {p2[0] - p1[0], p2[1] - p1[1], p2[2] - p1[2]};
-  if (bound >= 0) return sn_dot3(d, d) <= bound;  // squared
-  const sn_real *mat = w->geom_xmat + 9 * g1;     // a plane
-  return d[0] * mat[2] + d[1] * mat[5] + d[2] * mat[8] <= m->geom_rbound[g2] + m->cpair_reach[pair];
+  const sn_real *mat = w->geom_xmat + 9 * g1;
+  const sn_real normal[3] = {mat[2], mat[5], mat[8]};
+  sn_real d[3];
+  sn_sub3(d, w->geom_xpos + 3 * g2, w->geom_xpos + 3 * g1);
+  return sn_dot3(d, normal) <= m->geom_rbound[g2] + m->cpair_reach[pair];
+}
+
+// The near ones of n <= SN_COLLIDE_BLOCK pairs from `start` on, as bits: bounding spheres no farther apart than reach.
+SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
+  const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
+  int bits = 0, plane = 0;
+  for (int k = 0; k < n; ++k) {
+    const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
+    const sn_real x = p2[0] - p1[0], y = p2[1] - p1[1], z = p2[2] - p1[2];
+    bits |= (x * x + y * y + z * z <= bound[k]) << k;
+    plane |= bound[k] < 0;
+  }
+  for (int k = 0; plane && k < n; ++k)
+    if (bound[k] < 0) bits |= collide_plane_is_near(m, w, start + k) << k;
+  return bits;
 }
 
 // True when the bounding sphere of geom g (radius, at its origin) is farther than reach from the bounding box of
@@ -158,13 +174,12 @@ SN_LOCAL void collide_finish(const SnModel *m, int pair, const SnContact *raw, S
 SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int n = m->ncpair, nblock = (n + SN_COLLIDE_BLOCK - 1) / SN_COLLIDE_BLOCK;
   SN_FOR(b, nblock) {
-    const int start = b * SN_COLLIDE_BLOCK, end = sn_mini(n, start + SN_COLLIDE_BLOCK);
-    int bits = 0, count = 0;
-    for (int i = start; i < end; ++i) {
-      const int near = collide_is_near(m, w, i);
-      bits |= near << (i - start);
-      count += near;
-    }
+    const int start = b * SN_COLLIDE_BLOCK;
+    // the whole block is a case of its own so that the compiler unrolls it
+    const int bits = start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
+                                                   : collide_near_bits(m, w, start, n - start);
+    int count = 0;
+    for (int rest = bits; rest; rest &= rest - 1) ++count;
     w->col_bits[b] = bits;
     w->col_offset[b] = count;
   }

@@ -37,20 +37,24 @@ SN_LOCAL int prim_plane_point(const sn_real *origin, const sn_real *normal, cons
 // Contact of two spheres; the matrices choose the normal of coinciding centres.
 SN_LOCAL int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2,
                               const sn_real *mat2, sn_real r2, sn_real reach, SnContact *con) {
-  sn_real n[3], pos[3];
+  sn_real n[3];
   sn_sub3(n, p2, p1);
   const sn_real square = sn_dot3(n, n), limit = reach + r1 + r2;
   if (square > limit * limit) return 0;
-  if (sn_normalize3(n) < SN_MINVAL) {
+  const sn_real length = sn_sqrt(square), dist = length - r1 - r2;
+  if (length < SN_MINVAL) {
     sn_real z1[3], z2[3];
     prim_axis_z(z1, mat1);
     prim_axis_z(z2, mat2);
     sn_cross(n, z1, z2);
     sn_normalize3(n);
+  } else {
+    sn_scale3(n, n, 1 / length);
   }
-  const sn_real dist = sn_sqrt(square) - r1 - r2;
-  sn_addscl3(pos, p1, n, r1 + dist / 2);
-  prim_contact(con, dist, pos, n);
+  con->dist = dist;
+  sn_addscl3(con->pos, p1, n, r1 + dist / 2);
+  sn_copy3(con->frame, n);
+  sn_zero(con->frame + 3, 3);
   return 1;
 }
 
