@@ -101,10 +101,11 @@ SN_LOCAL void sn_turn(sn_real *z, sn_real angle) {
 
 // Solves the reflection equation: turn[2] gets the cosine and sine of psi - asin(A sin psi) (with B when !first). False
 // where MuJoCo gives up. psi is held as z = (cos psi, sin psi) and the residual f as the angle of the product of the
-// unit numbers of its four parts, so that no inverse function is needed near the solution. The residual after a
-// step h is below (A / ca^3 + B / cb^3) h^2: where that is far below the tolerance it is not evaluated.
-SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real cosG, bool first) {
-  const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS), sinG = sn_sqrt(1 - cosG * cosG);
+// unit numbers of its four parts, so that no inverse function is needed near the solution; the first step, from
+// psi = pi/2 with slope -2, is half of f. The residual after a step h is below (A / ca^3 + B / cb^3) h^2: where that is
+// far below the tolerance it is not evaluated.
+SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real cosG, sn_real sinG, bool first) {
+  const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS);
   enum { MAX_ITER = 20 };
   sn_real z[2] = {0, 1};
   bool done = false;
@@ -116,8 +117,18 @@ SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real co
       const sn_real csum = ca * cb - sa * sb, ssum = sa * cb + sb * ca;  // asin(A sin psi) + asin(B sin psi)
       const sn_real cback = c * c - s * s, sback = -2 * s * c;           // -2 psi
       const sn_real cpart = csum * cosG - ssum * sinG, spart = ssum * cosG + csum * sinG;
-      f = sn_unit_angle(cpart * cback - spart * sback, spart * cback + cpart * sback);
-      if (f > (iter == 0 ? 0 : tolerance)) return false;
+      const sn_real cf = cpart * cback - spart * sback, sf = spart * cback + cpart * sback;
+      if (iter == 0) {
+        if (sf > 0) return false;
+        if (cf < 0 || sf < -tolerance) {
+          const sn_real half = sn_sqrt(SN_R(0.5) * (1 + cf));
+          z[0] = half > SN_MINVAL ? SN_R(-0.5) * sf / half : SN_R(1.0);
+          z[1] = half;
+          continue;
+        }
+      }
+      f = sn_unit_angle(cf, sf);
+      if (f > tolerance) return false;
     }
     if (f >= -tolerance) {
       turn[0] = first ? c * ca + s * sa : c * cb + s * sb;
@@ -135,27 +146,26 @@ SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real co
 
 // Inside wrap in the plane: returns 0 and the touching point twice in pnt[4], or -1.
 SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) {
-  const sn_real len0 = sn_sqrt(d[0] * d[0] + d[1] * d[1]), len1 = sn_sqrt(d[2] * d[2] + d[3] * d[3]);
-  if (len0 <= radius || len1 <= radius || radius < SN_MINVAL) return -1;
+  const sn_real rr = radius * radius, ll0 = d[0] * d[0] + d[1] * d[1], ll1 = d[2] * d[2] + d[3] * d[3];
+  if (ll0 <= rr || ll1 <= rr || radius < SN_MINVAL) return -1;
 
-  // no wrap when the segment already meets the circle, or its endpoints are opposite
+  // no wrap when the segment already meets the circle (its nearest point is between the ends, and near
+  // enough), or its endpoints are opposite
   const sn_real dx = d[2] - d[0], dy = d[3] - d[1], dd = dx * dx + dy * dy;
-  if (dd > SN_MINVAL) {
-    const sn_real a = -(dx * d[0] + dy * d[1]) / dd;
-    const sn_real x = d[0] + a * dx, y = d[1] + a * dy;
-    if (a > 0 && a < 1 && x * x + y * y <= radius * radius) return -1;
-  }
-  const sn_real cosG = (len0 * len0 + len1 * len1 - dd) / (2 * len0 * len1);
+  const sn_real along = -(dx * d[0] + dy * d[1]), cross = d[0] * d[3] - d[1] * d[2];
+  if (dd > SN_MINVAL && along > 0 && along < dd && cross * cross <= rr * dd) return -1;
+  const sn_real len0 = sn_sqrt(ll0), len1 = sn_sqrt(ll1), scale = 1 / (len0 * len1);
+  const sn_real cosG = (d[0] * d[2] + d[1] * d[3]) * scale;
   if (cosG < -1 + SN_MINVAL) return -1;
 
   // turn from the endpoint that comes first counter-clockwise towards the other
   sn_real turn[2];
-  const bool first = d[0] * d[3] - d[1] * d[2] > 0;
-  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, radius / len0, radius / len1, cosG, first)) {
-    const sn_real scale = radius / (first ? len0 : len1), c = turn[0] * scale, s = turn[1] * scale;
-    const sn_real x = first ? d[0] : d[2], y = first ? d[1] : d[3];
-    pnt[0] = pnt[2] = c * x - s * y;
-    pnt[1] = pnt[3] = s * x + c * y;
+  const bool first = cross > 0;
+  const sn_real A = radius * len1 * scale, B = radius * len0 * scale;
+  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, A, B, cosG, sn_abs(cross) * scale, first)) {
+    const sn_real x = first ? d[0] * A : d[2] * B, y = first ? d[1] * A : d[3] * B;
+    pnt[0] = pnt[2] = turn[0] * x - turn[1] * y;
+    pnt[1] = pnt[3] = turn[1] * x + turn[0] * y;
     return 0;
   }
 
@@ -166,33 +176,42 @@ SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) 
   return 0;
 }
 
-// Unit vectors a0 along p0 and a1 across it that span the plane of a sphere's wrap. Where p0 and p1
-// are parallel the plane is arbitrary: MuJoCo's choice, made in the geom's own frame.
-SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, const sn_real *p0, const sn_real *p1, const sn_real *mat) {
+// Unit vectors a0 along p0 and a1 across it that span the plane of a sphere's wrap, and p0 and p1 in it. Where p0 and
+// p1 are parallel the plane is arbitrary: MuJoCo's choice, made in the geom's own frame.
+SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real *p0, const sn_real *p1,
+                            const sn_real *mat) {
   sn_real normal[3];
-  sn_copy3(a0, p0);
-  sn_normalize3(a0);
   sn_cross(normal, p0, p1);
-  if (sn_normalize3(normal) < SN_MINVAL) {
-    sn_real local[3], across[3] = {1, 1, 1}, local_normal[3];
+  const sn_real across = sn_norm3(normal), len0 = sn_norm3(p0);
+  if (across < SN_MINVAL) {
+    sn_real local[3], other[3] = {1, 1, 1}, local_normal[3];
+    sn_scale3(a0, p0, 1 / len0);
     sn_mulmattvec3(local, mat, a0);
     const sn_real x = sn_abs(local[0]), y = sn_abs(local[1]), z = sn_abs(local[2]);
-    across[z > x && z > y ? 2 : (y > x && y > z ? 1 : 0)] = 0;
-    sn_cross(local_normal, local, across);
+    other[z > x && z > y ? 2 : (y > x && y > z ? 1 : 0)] = 0;
+    sn_cross(local_normal, local, other);
     sn_normalize3(local_normal);
     sn_mulmatvec3(normal, mat, local_normal);
+    sn_cross(a1, normal, a0);
+    sn_normalize3(a1);
+  } else {
+    const sn_real scale = 1 / (len0 * across);
+    sn_scale3(a0, p0, across * scale);
+    sn_cross(a1, normal, p0);
+    sn_scale3(a1, a1, scale);
   }
-  sn_cross(a1, normal, a0);
-  sn_normalize3(a1);
+  d[0] = len0;
+  d[1] = 0;
+  d[2] = sn_dot3(p1, a0);
+  d[3] = sn_dot3(p1, a1);
 }
 
 SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
                                 const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
   // with the way round left open the segment is free when the angle at the centre is too small
   if (rule == SN_SIDE_FREE && sn_dot3(p0, p1) >= radius * radius) return -1;
-  sn_real a0[3], a1[3], s[3], on[4], tangent[2];
-  sn_wrap_plane(a0, a1, p0, p1, mat);
-  const sn_real d[4] = {sn_dot3(p0, a0), sn_dot3(p0, a1), sn_dot3(p1, a0), sn_dot3(p1, a1)};
+  sn_real a0[3], a1[3], s[3], d[4], on[4], tangent[2];
+  sn_wrap_plane(a0, a1, d, p0, p1, mat);
   sn_real arc;
   if (rule == SN_SIDE_INSIDE) {
     arc = sn_wrap_inside(on, d, radius);

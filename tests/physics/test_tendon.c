@@ -77,6 +77,18 @@ static void every_branch(void **state) {
   sn_oracle_free(&o);
 }
 
+// True when the end lies on the ray opposite the side point (of a cylinder: seen along its axis), where the winding of
+// the path jumps and the last bit decides.
+static bool on_the_jump(const char *side, const char *end, int cylinder) {
+  double s[3], p[3];
+  if (!side || sscanf(side, "%lf %lf %lf", s, s + 1, s + 2) != 3) return false;
+  assert_int_equal(sscanf(end, "%lf %lf %lf", p, p + 1, p + 2), 3);
+  if (cylinder) s[2] = p[2] = 0;
+  const double cross[3] = {s[1] * p[2] - s[2] * p[1], s[2] * p[0] - s[0] * p[2], s[0] * p[1] - s[1] * p[0]};
+  const double dot = s[0] * p[0] + s[1] * p[1] + s[2] * p[2];
+  return dot < 0 && fabs(cross[0]) + fabs(cross[1]) + fabs(cross[2]) < 1e-12;
+}
+
 // Endpoints opposite across the centre or in one direction from it, side sites in line with an endpoint or on the axis.
 static void degenerate(void **state) {
   (void)state;
@@ -88,6 +100,7 @@ static void degenerate(void **state) {
     for (int j = 0; j < 8; ++j)
       for (int s = 0; s < 8; ++s)
         for (int cylinder = 0; cylinder < 2; ++cylinder) {
+          if (on_the_jump(sides[s], ends[i], cylinder) || on_the_jump(sides[s], ends[j], cylinder)) continue;
           char xml[2000];
           snprintf(xml, sizeof xml,
                    "<mujoco><worldbody><body><joint/><geom name='g' type='%s' size='.05 .1'/><site name='s' pos='%s'/>"
