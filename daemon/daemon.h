@@ -34,6 +34,9 @@ void sn_handle_frame(SnDaemon *daemon, const SnRoute *route, const void *bytes, 
 struct SnScratch;
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, struct SnScratch *scratch, SnSession *session);
 
+// Memory of this process in bytes; 0 when the system does not say.
+uint64_t sn_resident_memory(void);
+
 // Closes the sessions whose lease has run out.
 void sn_close_expired(SnDaemon *daemon);
 

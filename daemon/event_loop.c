@@ -16,11 +16,14 @@
 // pipes, in milliseconds.
 enum { READ_BURST = 64, TICK_MS = 50, RETRY_MS = 2 };
 
+// [s]
+#define MEMORY_TIME 5.0
+
 typedef struct Loop {
   SnDaemon *d;
   SnSockets sockets;
   int signals;  // signalfd
-  double published, notified;
+  double published, notified, reopened;
 } Loop;
 
 // Reads and drops the rest of a message of several frames.
@@ -80,6 +83,24 @@ static void publish(Loop *loop) {
   sn_scratch_free(&scratch);
 }
 
+// The memory that the daemon may use.
+static uint64_t memory_limit(const SnConfig *config) {
+  if (config->memory_megabytes > 0) return (uint64_t)config->memory_megabytes << 20;
+  return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// Frees what clients have piled up in the socket library, at most every MEMORY_TIME: where the memory is held by
+// sessions, dropping connections does not help.
+static SnCode guard_memory(Loop *loop, double now, SnError *err) {
+  uint64_t used = sn_resident_memory(), most = memory_limit(&loop->d->config);
+  if (used <= most || now - loop->reopened < MEMORY_TIME) return SN_OK;
+  sn_log_event(&loop->d->log, SN_LOG_ERROR, "memory: %llu MB in use, %llu MB are allowed; all connections are dropped",
+               (unsigned long long)(used >> 20), (unsigned long long)(most >> 20));
+  SnCode code = sn_sockets_reopen(&loop->sockets, err);
+  loop->reopened = sn_clock_now();
+  return code;
+}
+
 // What time brings: leases, telemetry, the watchdog, which is fed only while the planner lives.
 static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
@@ -96,7 +117,7 @@ static void tick(Loop *loop) {
   }
 }
 
-static void serve(Loop *loop) {
+static SnCode serve(Loop *loop, SnError *err) {
   SnDaemon *d = loop->d;
   SnSockets *s = &loop->sockets;
   double ticked = 0;
@@ -117,8 +138,11 @@ static void serve(Loop *loop) {
     if (sn_clock_now() - ticked >= 1e-3 * TICK_MS) {
       tick(loop);
       ticked = sn_clock_now();
+      SnCode code = guard_memory(loop, ticked, err);
+      if (code != SN_OK) return code;
     }
   }
+  return SN_OK;
 }
 
 // Ends the running slice, answers all that waits, then closes.
@@ -129,6 +153,7 @@ static void drain(Loop *loop) {
   sn_models_cancel(&d->models);
   sn_loader_stop(&d->loader);
   sn_scheduler_stop(&d->scheduler);
+  if (!loop->sockets.router) return;
   for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
   send_replies(loop);
   sn_sockets_retry(&loop->sockets);
@@ -150,7 +175,7 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);
     sn_notify_send(&d->notify, "READY=1");
-    serve(&loop);
+    code = serve(&loop, err);
     drain(&loop);
     sn_log_event(&d->log, SN_LOG_INFO, "stopped");
   }

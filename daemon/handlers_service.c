@@ -35,8 +35,7 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   return code;
 }
 
-// Memory of this process in bytes; 0 when the system does not say.
-static uint64_t resident_memory(void) {
+uint64_t sn_resident_memory(void) {
   unsigned long long total, resident = 0;
   FILE *f = fopen("/proc/self/statm", "r");
   if (!f) return 0;
@@ -59,7 +58,7 @@ SnCode sn_handle_health(SnDaemon *d, SnJob *job, SnError *err) {
   out.uptime = now - d->started;
   out.sessions = (uint32_t)sn_sessions_count(&d->sessions);
   out.models = (uint32_t)sn_models_count(&d->models);
-  out.memory_bytes = resident_memory();
+  out.memory_bytes = sn_resident_memory();
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_HEALTH;
   reply.health = &out;

@@ -1,16 +1,18 @@
 #include "daemon/sockets.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <zmq.h>
 
 #include "daemon/endpoint.h"
 
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read.
-enum { REQUESTS_WAITING = 16, REPLIES_WAITING = 256, TOPIC_BYTES = 256, HANDSHAKE_MS = 5000 };
+enum { REQUESTS_WAITING = 16, REPLIES_WAITING = 256, TOPIC_BYTES = 256, HANDSHAKE_MS = 5000, REOPEN_TRIES = 100 };
 
 static void set_int(void *socket, int option, int value) { zmq_setsockopt(socket, option, &value, sizeof value); }
 
@@ -86,15 +88,36 @@ SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, S
   return code == SN_OK ? open_telemetry(s, err) : code;
 }
 
-void sn_sockets_close(SnSockets *s, double linger) {
-  if (!s->config) return;
+static void close_router(SnSockets *s, double linger) {
   if (s->router) {
     zmq_socket_monitor(s->router, NULL, 0);
     set_int(s->router, ZMQ_LINGER, (int)(1000 * linger));
     zmq_close(s->router);
   }
-  if (s->telemetry) zmq_close(s->telemetry);
   if (s->monitor) zmq_close(s->monitor);
+  s->router = s->monitor = NULL;
+}
+
+SnCode sn_sockets_reopen(SnSockets *s, SnError *err) {
+  close_router(s, 0);
+  for (int i = 0; i < s->slots; i++) free(s->slot[i]);
+  s->slots = s->connections = 0;
+  SnCode code = SN_OK;
+  // The name of the monitor, and a tcp port, are free a moment after the close.
+  for (int i = 0; i < REOPEN_TRIES; i++) {
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    code = open_router(s, err);
+    if (code == SN_OK) break;
+    close_router(s, 0);
+  }
+  malloc_trim(0);
+  return code;
+}
+
+void sn_sockets_close(SnSockets *s, double linger) {
+  if (!s->config) return;
+  close_router(s, linger);
+  if (s->telemetry) zmq_close(s->telemetry);
   if (s->context) zmq_ctx_term(s->context);
   for (int i = 0; i < s->slots; i++) free(s->slot[i]);
   free(s->slot);

@@ -19,6 +19,10 @@ typedef struct SnSockets {
 // Checks the addresses, takes the locks, binds. err says which address and why.
 SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
 
+// Drops all connections and listens anew; clients connect again by themselves. For when memory runs out: a message of
+// endless frames piles up inside the socket library, where nothing else can reach it.
+SnCode sn_sockets_reopen(SnSockets *sockets, SnError *err);
+
 // Closes, removes sockets and locks of ipc endpoints. Replies on their way get up to `linger` seconds.
 void sn_sockets_close(SnSockets *sockets, double linger);
 

@@ -20,6 +20,13 @@ enum { ROUNDS = 3000, MESSAGE_BYTES = 200000 };
 
 static const uint64_t SEED = 20260711;
 
+// Sanitizers need memory of their own.
+#ifdef SN_TEST_SLOW
+static const char MEMORY[] = "--memory-megabytes=0";
+#else
+static const char MEMORY[] = "--memory-megabytes=500";
+#endif
+
 static SnTestDaemon sinewd;
 static SnTestClient client, other;
 static uint64_t session, others_session;
@@ -54,7 +61,7 @@ static int setup(void **state) {
   write_file("tasks/broken.yaml", "model: arm_reach.xml\nhorizonn: 3\n");
   write_file("tasks/lost.yaml",
              "model: nowhere.xml\nterms:\n  - name: a\n    residual: {joint_position: all}\n    weight: 1\n");
-  sn_test_daemon_start(&sinewd, (const char *const[]){bytes, NULL});
+  sn_test_daemon_start(&sinewd, (const char *const[]){bytes, MEMORY, NULL});
   sn_test_connect(&client, sinewd.endpoint);
   sn_test_connect(&other, sinewd.endpoint);
   session = sn_test_open(&client, "arm_reach", 1, &opened);
@@ -275,6 +282,46 @@ static void test_foreign_protocol(void **state) {
   }
 }
 
+static void write_all(int fd, const void *bytes, size_t n) {
+  for (const char *p = bytes; n > 0;) {
+    ssize_t m = send(fd, p, n, MSG_NOSIGNAL);
+    if (m <= 0) return;  // the daemon has dropped the connection
+    p += m;
+    n -= (size_t)m;
+  }
+}
+
+// A message of endless frames piles up where only the memory guard reaches it.
+static void test_endless_message(void **state) {
+  (void)state;
+  enum { FRAME = 100000, FRAMES = 12000 };
+  static char frame[9 + FRAME] = {0x03, 0, 0, 0, 0, 0, 1, (char)0x86, (char)0xa0};  // more follow; 8 bytes of length
+  static const char greeting[64] = {(char)0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
+  static const char ready[] = "\4\x1c\5READY\xbSocket-Type\0\0\0\6DEALER";
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  char answer[256];
+  strcpy(address.sun_path, sinewd.endpoint + 6);
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+  write_all(fd, greeting, sizeof greeting);
+  assert_int_equal(recv(fd, answer, sizeof greeting, MSG_WAITALL), sizeof greeting);
+  write_all(fd, ready, sizeof ready - 1);
+  assert_true(recv(fd, answer, sizeof answer, 0) > 0);
+  for (int i = 0; i < FRAMES; i++) write_all(fd, frame, sizeof frame);
+  close(fd);
+  usleep(300000);
+  assert_true(sn_test_daemon_logged(&sinewd, "all connections are dropped"));
+
+  Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_HEALTH;
+  request.health = &health;
+  Sinew__V1__Reply *r = sn_test_request(&client, &request);
+  print_message("%llu MB in use after a message of 1.2 GB\n", (unsigned long long)r->health->memory_bytes >> 20);
+  assert_true(r->health->memory_bytes < 700u << 20);
+  sinew__v1__reply__free_unpacked(r, NULL);
+}
+
 static void test_wrong_protocol_version(void **state) {
   (void)state;
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
@@ -299,6 +346,9 @@ int main(void) {
       BAD_INPUT_TEST(test_several_frames),
       BAD_INPUT_TEST(test_oversized_message),
       BAD_INPUT_TEST(test_foreign_protocol),
+#ifndef SN_TEST_SLOW  // a sanitizer keeps freed memory
+      BAD_INPUT_TEST(test_endless_message),
+#endif
       BAD_INPUT_TEST(test_wrong_protocol_version),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
