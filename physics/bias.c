@@ -113,7 +113,7 @@ SN_LOCAL sn_real bias_tendon_dot(const SnModel *m, const SnWorld *w, int t) {
     if (m->wrap_type[k] != SN_WRAP_SITE || m->wrap_type[k + 1] != SN_WRAP_SITE) continue;
     const int s0 = m->wrap_objid[k], s1 = m->wrap_objid[k + 1];
     const sn_real *p0 = w->site_xpos + 3 * s0, *p1 = w->site_xpos + 3 * s1;
-    if (m->site_bodyid[s0] == m->site_bodyid[s1]) continue;
+    if (m->link_of_site[s0] == m->link_of_site[s1]) continue;
     sn_real u[3], v0[3], v1[3], a0[3], a1[3];
     bias_point_motion(m, w, m->site_bodyid[s0], p0, v0, a0);
     bias_point_motion(m, w, m->site_bodyid[s1], p1, v1, a1);

@@ -2,7 +2,7 @@
 //
 // A body, geom or site welded to a link has a constant pose in the link's frame; a step applies one
 // rigid motion and never walks the bodies in between. What hangs on the world is computed once, when a
-// world is made (sn_kinematics_static). Of the rest, only frames that something reads are on a list.
+// world is made (sn_static_fields). Of the rest, only frames that something reads are on a list.
 #include "physics/model.h"
 #include "physics/vec.h"
 
@@ -103,50 +103,47 @@ static void pose_masses(SnModel *m) {
         sn_addtoscl3(m->root_moment + 3 * r, m->body_lpos + 3 * i, m->body_mass[i]);
 }
 
-// Marks the objects that an element of type `objtype` (mjtObj) with index id refers to.
-static void pose_mark(int objtype, int id, int *body, int *geom, int *site) {
-  if (id < 0) return;
-  if (objtype == SN_OBJ_BODY) body[id] = 1;
-  if (objtype == SN_OBJ_GEOM) geom[id] = 1;
-  if (objtype == SN_OBJ_SITE) site[id] = 2;
-}
-
-// Fills need_*: 0 nobody reads the frame, 1 needed (of a site: the position), 2 a site's orientation too.
-static void pose_needs(SnModel *m, int *body, int *geom, int *site) {
-  for (int i = 0; i < m->nbody; ++i) body[i] = m->need_all;
+// Fills need_geom and need_site: 0 nobody reads the frame, 1 needed (of a site: the position), 2 a site's orientation
+// too. What sensors and costs read they compute themselves (frame.h).
+static void pose_needs(SnModel *m) {
+  int *geom = m->need_geom, *site = m->need_site;
   for (int i = 0; i < m->ngeom; ++i) geom[i] = m->need_all || m->geom_collides[i];
   for (int i = 0; i < m->nsite; ++i) site[i] = m->need_all ? 2 : 0;
-  // of a tendon, only what its length depends on
-  for (int i = 0; i < 2 * m->nseg; ++i) site[m->seg_site[i]] = sn_maxi(site[m->seg_site[i]], 1);
-  for (int i = 0; i < 2 * m->nwseg; ++i) site[m->wseg_site[i]] = sn_maxi(site[m->wseg_site[i]], 1);
+  for (int s = 0; s < 2 * m->nseg; ++s) site[m->seg_site[s]] = sn_maxi(site[m->seg_site[s]], 1);
   for (int k = 0; k < m->nwseg; ++k) {
-    const int side = m->wseg_side_site[k];
+    const int sites[3] = {m->wseg_site[2 * k], m->wseg_site[2 * k + 1], m->wseg_side_site[k]};
     geom[m->wseg_geom[k]] = 1;
-    if (side >= 0) site[side] = sn_maxi(site[side], 1);
+    for (int e = 0; e < 3; ++e)
+      if (sites[e] >= 0) site[sites[e]] = sn_maxi(site[sites[e]], 1);
   }
   for (int i = 0; i < m->nactuator; ++i) {
-    const int type = m->actuator_trntype[i];
+    const int type = m->actuator_trntype[i], *id = m->actuator_trnid + 2 * i;
     if (type != SN_TRN_SITE && type != SN_TRN_SLIDERCRANK) continue;
-    pose_mark(SN_OBJ_SITE, m->actuator_trnid[2 * i], body, geom, site);
-    pose_mark(SN_OBJ_SITE, m->actuator_trnid[2 * i + 1], body, geom, site);
-  }
-  for (int i = 0; i < m->neq; ++i) {
-    if (m->eq_type[i] != SN_EQ_CONNECT && m->eq_type[i] != SN_EQ_WELD) continue;
-    pose_mark(m->eq_objtype[i], m->eq_obj1id[i], body, geom, site);
-    pose_mark(m->eq_objtype[i], m->eq_obj2id[i], body, geom, site);
-  }
-  for (int i = 0; i < m->nsensor; ++i) {
-    pose_mark(m->sensor_objtype[i], m->sensor_objid[i], body, geom, site);
-    pose_mark(m->sensor_reftype[i], m->sensor_refid[i], body, geom, site);
+    site[id[0]] = 2;
+    if (id[1] >= 0) site[id[1]] = 2;
   }
 }
 
-// Objects on moving links whose need is at least `least`, in order; returns how many.
-static int pose_list(int count, const int *link, const int *need, int least, int *list) {
-  int n = 0;
-  for (int i = 0; i < count; ++i)
-    if (link[i] > 0 && need[i] >= least) list[n++] = i;
-  return n;
+// Bodies, other than roots of links, whose subtree_com something asks for, and the last body of their subtrees.
+static SnCode pose_coms(SnModel *m, SnError *err) {
+  for (int i = 0; i < m->nbody; ++i) m->body_last[i] = i;
+  for (int i = 1; i < m->nbody; ++i) {
+    for (int a = m->body_parentid[i];; a = m->body_parentid[a]) {
+      if (m->body_last[a] != i - 1)
+        return sn_fail(err, SN_ERR_FORMAT, "model: the bodies below body %d are not contiguous", a);
+      m->body_last[a] = i;
+      if (a == 0) break;
+    }
+  }
+  m->ncom = 0;
+  for (int i = 0; i < m->nbody; ++i) {
+    bool asked = m->need_all, root = false;
+    for (int k = 0; k < m->nsensor; ++k)
+      asked = asked || (m->sensor_type[k] == SN_SENS_SUBTREECOM && m->sensor_objid[k] == i);
+    for (int r = 0; r < m->nroot; ++r) root = root || m->root_body[r] == i;
+    if (asked && !root) m->com_list[m->ncom++] = i;
+  }
+  return SN_OK;
 }
 
 // Objects of a link in blocks of `width`: calls fill(m, block, place, object) for each place of each block; the last
@@ -183,19 +180,21 @@ static void pose_fill_geom(SnModel *m, int block, int place, int geom) {
   }
 }
 
-static void pose_lists(SnModel *m) {
-  pose_needs(m, m->need_body, m->need_geom, m->need_site);
-  m->nbodycom = pose_list(m->nbody, m->link_of_body, m->need_body, 1, m->bodycom_list);
+SnCode sn_derive_needs(SnModel *m, SnError *err) {
+  pose_needs(m);
   m->ngeomblock =
       pose_blocks(m, m->ngeom, m->link_of_geom, m->need_geom, SN_GEOM_BLOCK, m->geomblock_link, pose_fill_geom);
   m->nsiteblock =
       pose_blocks(m, m->nsite, m->link_of_site, m->need_site, SN_SITE_BLOCK, m->siteblock_link, pose_fill_site);
-  m->nsiteframe = pose_list(m->nsite, m->link_of_site, m->need_site, 2, m->siteframe_list);
+  m->nsiteframe = 0;
+  for (int i = 0; i < m->nsite; ++i)
+    if (m->link_of_site[i] > 0 && m->need_site[i] == 2) m->siteframe_list[m->nsiteframe++] = i;
+  return pose_coms(m, err);
 }
 
 void sn_model_need_all(SnModel *m) {
   m->need_all = 1;
-  pose_lists(m);
+  sn_derive_needs(m, NULL);
 }
 
 SnCode sn_derive_pose(SnModel *m, SnError *err) {
@@ -209,8 +208,8 @@ SnCode sn_derive_pose(SnModel *m, SnError *err) {
       !POSE_ALLOC(site_lpos, 3 * m->nsite) || !POSE_ALLOC(site_lmat, 9 * m->nsite) ||
       !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) ||
       !POSE_ALLOC(link_inertia, 6 * m->nbody) || !POSE_ALLOC(link_lift, 4 * m->nbody) ||
-      !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(need_body, m->nbody) || !POSE_ALLOC(need_geom, m->ngeom) ||
-      !POSE_ALLOC(need_site, m->nsite) || !POSE_ALLOC(bodycom_list, m->nbody) ||
+      !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(need_geom, m->ngeom) || !POSE_ALLOC(need_site, m->nsite) ||
+      !POSE_ALLOC(body_last, m->nbody) || !POSE_ALLOC(com_list, m->nbody) ||
       !POSE_ALLOC(geomblock_link, m->ngeomblockmax) || !POSE_ALLOC(geomblock_geom, SN_GEOM_BLOCK * m->ngeomblockmax) ||
       !POSE_ALLOC(geomblock_frame, 12 * SN_GEOM_BLOCK * m->ngeomblockmax) || !POSE_ALLOC(hinge_quat, 4 * m->njnt) ||
       !POSE_ALLOC(hinge_axis, 3 * m->njnt) || !POSE_ALLOC(hinge_anchor, 3 * m->njnt) ||
@@ -223,6 +222,5 @@ SnCode sn_derive_pose(SnModel *m, SnError *err) {
   pose_objects(m, m->ngeom, m->geom_bodyid, m->geom_pos, m->geom_quat, m->link_of_geom, m->geom_lpos, m->geom_lmat);
   pose_objects(m, m->nsite, m->site_bodyid, m->site_pos, m->site_quat, m->link_of_site, m->site_lpos, m->site_lmat);
   pose_masses(m);
-  pose_lists(m);
   return SN_OK;
 }

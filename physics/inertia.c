@@ -93,17 +93,19 @@ SN_LOCAL sn_real inertia_root_com(const SnModel *m, const SnWorld *w, int r, int
   return moment / mass;
 }
 
-// subtree_com of every body, from xipos of every body: only after sn_model_need_all.
-SN_LOCAL void inertia_all_coms(const SnModel *m, SnWorld *w) {
-  for (int i = 0; i < m->nbody; ++i) sn_scale3(w->subtree_com + 3 * i, w->xipos + 3 * i, m->body_mass[i]);
-  for (int i = m->nbody - 1; i > 0; --i) sn_addto3(w->subtree_com + 3 * m->body_parentid[i], w->subtree_com + 3 * i);
-  for (int i = 0; i < m->nbody; ++i) {
-    const sn_real mass = m->body_subtreemass[i];
-    if (mass < SN_MINVAL)
-      sn_copy3(w->subtree_com + 3 * i, w->xipos + 3 * i);
-    else
-      sn_scale3(w->subtree_com + 3 * i, w->subtree_com + 3 * i, SN_R(1.0) / mass);
+// subtree_com of body b from the bodies below it.
+SN_LOCAL void inertia_subtree_com(const SnModel *m, SnWorld *w, int b) {
+  sn_real mass = 0, sum[3] = {0, 0, 0};
+  for (int i = b; i <= m->body_last[b]; ++i) {
+    const int link = m->link_of_body[i];
+    sn_real pos[3];
+    sn_mulmatvec3(pos, w->xmat + 9 * link, m->body_lpos + 3 * i);
+    sn_addto3(pos, w->xpos + 3 * link);
+    if (i == b) sn_copy3(w->subtree_com + 3 * b, pos);
+    sn_addtoscl3(sum, pos, m->body_mass[i]);
+    mass += m->body_mass[i];
   }
+  if (mass >= SN_MINVAL) sn_scale3(w->subtree_com + 3 * b, sum, SN_R(1.0) / mass);
 }
 
 SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
@@ -113,11 +115,8 @@ SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
     sn_addto3(w->link_xcom + 3 * i, w->xpos + 3 * i);
   }
   SN_SYNC(lane);
-  if (m->need_all) {
-    SN_ONE(lane) inertia_all_coms(m, w);
-  } else {
-    SN_FOR(k, 3 * m->nroot) w->subtree_com[3 * m->root_body[k / 3] + k % 3] = inertia_root_com(m, w, k / 3, k % 3);
-  }
+  SN_FOR(k, 3 * m->nroot) w->subtree_com[3 * m->root_body[k / 3] + k % 3] = inertia_root_com(m, w, k / 3, k % 3);
+  SN_FOR(k, m->ncom) inertia_subtree_com(m, w, m->com_list[k]);
   SN_SYNC(lane);
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];

@@ -168,9 +168,11 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_SYNC(lane);
   }
   SN_FOR(k, m->nwelded) kin_welded_body(m, w, m->welded_body[k]);
-  SN_FOR(k, m->nbodycom) {
-    const int i = m->bodycom_list[k];
-    kin_frame(w, m->link_of_body[i], m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
+  if (m->need_all) {
+    SN_FOR(i, m->nbody) {
+      const int link = m->link_of_body[i];
+      if (link) kin_frame(w, link, m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
+    }
   }
   SN_FOR(k, m->ngeomblock) kin_geom_block(m, w, k);
   SN_FOR(k, m->nsiteblock) kin_site_block(m, w, k);
@@ -181,7 +183,8 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_kinematics_static(const SnModel *m, SnWorld *w) {
+// Frames of the world and of all that is welded to it.
+SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w) {
   for (int i = 0; i < m->nbody; ++i) {
     if (m->link_of_body[i] != 0) continue;
     sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
@@ -189,7 +192,6 @@ SN_FUNC void sn_kinematics_static(const SnModel *m, SnWorld *w) {
     sn_copy(w->xmat + 9 * i, m->base_mat + 9 * i, 9);
     sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
     sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
-    sn_zero(w->cvel + 6 * i, 6);
   }
   for (int i = 0; i < m->ngeom; ++i) {
     if (m->link_of_geom[i] != 0) continue;
@@ -200,6 +202,15 @@ SN_FUNC void sn_kinematics_static(const SnModel *m, SnWorld *w) {
     if (m->link_of_site[i] != 0) continue;
     sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
     sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
+  }
+}
+
+SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnStage stage) {
+  if (stage == SN_STAGE_KINEMATICS) kin_static_frames(m, w);
+  for (int i = 0; i < m->nbody; ++i) {
+    if (m->link_of_body[i] != 0) continue;
+    if (stage == SN_STAGE_INERTIA) sn_zero(w->subtree_com + 3 * i, 3);
+    if (stage == SN_STAGE_VELOCITY) sn_zero(w->cvel + 6 * i, 6);
   }
 }
 

@@ -50,6 +50,7 @@ SnCode sn_model_derive(SnModel *m, SnError *err) {
   if (code == SN_OK) code = sn_derive_pose(m, err);
   if (code == SN_OK) code = sn_derive_passive(m, err);
   if (code == SN_OK) code = sn_derive_actuator(m, err);
+  if (code == SN_OK) code = sn_derive_needs(m, err);
   if (code == SN_OK) code = sn_derive_constraint(m, err);
   return code;
 }

@@ -107,9 +107,10 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err);
 SnCode sn_derive_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
 SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
 SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
-SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links, what a step computes
+SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links
 SnCode sn_derive_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
 SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
+SnCode sn_derive_needs(SnModel *m, SnError *err);       // what a step computes
 SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 // From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the

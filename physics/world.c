@@ -22,7 +22,7 @@ size_t sn_world_size(const SnModel *m) { return sn_world_layout(m, NULL, NULL); 
 void sn_world_init(const SnModel *m, SnWorld *w, void *memory) {
   memset(memory, 0, sn_world_size(m));
   sn_world_layout(m, w, memory);
-  sn_kinematics_static(m, w);
+  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage) sn_static_fields(m, w, (SnStage)stage);
   sn_world_reset(m, w);
 }
 
@@ -73,5 +73,5 @@ void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
   if (SN_STAGE_##stage == wanted) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world_fields.inc"
 #undef SN_FIELD
-  if (wanted == SN_STAGE_KINEMATICS || wanted == SN_STAGE_VELOCITY) sn_kinematics_static(m, w);
+  sn_static_fields(m, w, wanted);
 }

@@ -5,8 +5,14 @@
 
 static double worst;
 
+// Forces that cancel leave what rounding makes of their parts: floats are compared to no less than 0.01.
 static void same(const char *model, const char *field, const sn_real *ours, const double *ref, int n) {
-  const double e = sn_oracle_error(ours, ref, n);
+  double error = 0, scale = SN_TOL(1e-6, 1e-2);
+  for (int i = 0; i < n; ++i) {
+    error = isnan(ours[i]) ? INFINITY : fmax(error, fabs((double)ours[i] - ref[i]));
+    scale = fmax(scale, fabs(ref[i]));
+  }
+  const double e = error / scale;
   if (!(e <= SN_TOL_BIAS)) fail_msg("%s: %s: relative error %g", model, field, e);
   worst = fmax(worst, e);
 }

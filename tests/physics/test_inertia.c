@@ -82,9 +82,30 @@ static void roots_only(void **state) {
     sn_zoo_state(&o, 1);
     positions(&o);
     same("roots", "subtree_com", o.w.subtree_com + 3, o.d->subtree_com + 3, 3);
-    assert_true(isnan(o.w.subtree_com[0]) && isnan(o.w.subtree_com[6]));
+    assert_true(o.w.subtree_com[0] == 0 && isnan(o.w.subtree_com[6]));
     same("roots", "cdof", o.w.cdof, o.d->cdof, 6 * o.m->nv);
     same("roots", "M", o.w.M, o.d->M, o.m->nC);
+  }
+  sn_oracle_free(&o);
+}
+
+// Bodies with a subtreecom sensor are added, whatever they hang on.
+static void asked_for(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><body name='base' pos='.1 .2 .3'><geom size='.2'/><body name='a'><joint/><geom "
+      "size='.1' pos='.2 0 0'/><body name='b' pos='.4 0 0'><geom size='.1'/><body><joint/><geom size='.1' "
+      "pos='0 .1 0'/></body></body></body></body><body name='c'><joint/><geom size='.1' pos='.2 1 0'/></body>"
+      "</worldbody><sensor><subtreecom body='b'/><subtreecom body='world'/></sensor></mujoco>");
+  const int b = sn_model_find(o.m, SN_NAME_BODY, "b");
+  for (int i = 0; i < 3; ++i) {
+    sn_zoo_state(&o, 1);
+    positions(&o);
+    same("sensor", "subtree_com", o.w.subtree_com, o.d->subtree_com, 3);
+    same("sensor", "subtree_com", o.w.subtree_com + 3 * b, o.d->subtree_com + 3 * b, 3);
+    same("sensor", "cdof", o.w.cdof, o.d->cdof, 6 * o.m->nv);
   }
   sn_oracle_free(&o);
 }
@@ -108,6 +129,6 @@ static void bad_pivot(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(matrix), cmocka_unit_test(solve), cmocka_unit_test(roots_only),
-                                     cmocka_unit_test(bad_pivot)};
+                                     cmocka_unit_test(asked_for), cmocka_unit_test(bad_pivot)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
