@@ -14,6 +14,7 @@
 #include "physics/epa.c"
 #include "physics/frame.c"
 #include "physics/gjk.c"
+#include "physics/factor.c"
 #include "physics/hessian.c"
 #include "physics/impedance.c"
 #include "physics/inertia.c"

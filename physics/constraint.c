@@ -181,21 +181,29 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real 
   SN_SYNC(lane);
 }
 
+// r[col[i]] += sum over the rows of a block of J_row,i f_row, rows in order.
+SN_LOCAL void add_block_Jt(const SnWorld *w, SnLane *lane, SnBlock k, sn_real *r, const sn_real *f) {
+  const int *col = w->efc_J_colind + k.adr, n = k.nnz;
+  (void)lane;
+  for (int row = 0; row < k.num; row += 4) {
+    const int last = k.num - 1, r1 = sn_mini(row + 1, last), r2 = sn_mini(row + 2, last), r3 = sn_mini(row + 3, last);
+    const sn_real *SN_RESTRICT J0 = w->efc_J + k.adr + row * n, *SN_RESTRICT J1 = w->efc_J + k.adr + r1 * n;
+    const sn_real *SN_RESTRICT J2 = w->efc_J + k.adr + r2 * n, *SN_RESTRICT J3 = w->efc_J + k.adr + r3 * n;
+    const sn_real f0 = f[row], f1 = row + 1 <= last ? f[r1] : 0, f2 = row + 2 <= last ? f[r2] : 0;
+    const sn_real f3 = row + 3 <= last ? f[r3] : 0;
+    SN_FOR(i, n) r[col[i]] += (J0[i] * f0 + J1[i] * f1) + (J2[i] * f2 + J3[i] * f3);
+  }
+}
+
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
   SN_FOR(i, m->nv) r[i] = 0;
   SN_SYNC(lane);
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock k = sn_block(w, b);
-    const int *col = w->efc_J_colind + k.adr;
-    const sn_real *J = w->efc_J + k.adr;
     bool any = false;
     for (int row = 0; row < k.num; ++row) any = any || f[k.row + row] != 0;
     if (!any) continue;
-    SN_FOR(i, k.nnz) {
-      sn_real s = 0;
-      for (int row = 0; row < k.num; ++row) s += J[row * k.nnz + i] * f[k.row + row];
-      r[col[i]] += s;
-    }
+    add_block_Jt(w, lane, k, r, f + k.row);
     SN_SYNC(lane);
   }
 }

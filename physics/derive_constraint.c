@@ -7,6 +7,7 @@
 // columns are stored here. A contact's columns are those of the two bodies' chains without the ancestors
 // that both have: the chain of each body is stored, ascending, and common ancestors are a common prefix,
 // because a dof's parent always has a smaller index.
+#include "physics/bits.h"
 #include "physics/model.h"
 #include "physics/world.h"
 
@@ -170,10 +171,8 @@ static SnCode derive_inertia_bits(SnModel *m, SnError *err) {
   m->M_bits = sn_model_alloc(m, sizeof(uint64_t) * (size_t)(m->nv * m->nword));
   if (!m->M_bits) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nv; ++i)
-    for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i] - 1; ++k) {
-      const int j = m->M_colind[k];
-      m->M_bits[i * m->nword + j / 64] |= (uint64_t)1 << (j % 64);
-    }
+    for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i] - 1; ++k)
+      sn_bit_set(m->M_bits + i * m->nword, m->M_colind[k]);
   return SN_OK;
 }
 

@@ -30,6 +30,27 @@ SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
   return sn_sum_parts(lane, part);
 }
 
+#if defined(SN_SERIAL)
+SN_FUNC int sn_count(SnLane *lane, int mine) {
+  (void)lane;
+  return mine;
+}
+#else
+SN_FUNC int sn_count(SnLane *lane, int mine) {
+  int *part = lane->shared->ipart;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  for (int first = 0; first < lane->n; first += SN_VLANES) {
+    SN_SYNC(lane);
+    if (lane->id >= first && lane->id < first + SN_VLANES) part[lane->id - first] += mine;
+  }
+  SN_SYNC(lane);
+  int total = 0;
+  for (int k = 0; k < SN_VLANES; ++k) total += part[k];
+  SN_SYNC(lane);
+  return total;
+}
+#endif
+
 SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n) {
   sn_real *part = lane->shared->part;
   SN_FOR(k, SN_VLANES) {

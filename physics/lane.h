@@ -46,8 +46,8 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #if defined(SN_SERIAL)
 #define SN_FOR_PARTS(k, i, count) for (int i = 0, k = 0; i < (count); ++i, k = i % SN_VLANES)
 #else
-#define SN_FOR_PARTS(k, i, count)                           \
-  for (int k = lane->id; k < SN_VLANES; k += lane->n)       \
+#define SN_FOR_PARTS(k, i, count)                     \
+  for (int k = lane->id; k < SN_VLANES; k += lane->n) \
     for (int i = k; i < (count); i += SN_VLANES)
 #endif
 
@@ -58,6 +58,8 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
 // Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
+// Sum over the lanes of an int that each has; the same value on all lanes.
+SN_FUNC int sn_count(SnLane *lane, int mine);
 // Smallest of x[0..n); +infinity when n is 0.
 SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n);
 // Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.

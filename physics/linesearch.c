@@ -52,20 +52,16 @@ SN_LOCAL void cone_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, 
   }
 }
 
-// Adds the derivatives of one row, all but those of elliptic contacts.
-SN_LOCAL void row_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, sn_real *d2) {
+// Adds the derivatives of a friction loss row.
+SN_LOCAL void friction_slope(const SnWorld *w, int row, sn_real alpha, sn_real *d1, sn_real *d2) {
   const sn_real v = w->efc_Jv[row], x = w->efc_jar[row] + alpha * v, Dv = w->efc_D[row] * v;
-  const int ne = w->ne[0], nef = ne + w->nf[0];
-  if (row >= nef && x >= 0) return;
-  if (row >= ne && row < nef) {
-    const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
-    if (x <= -bound || x >= bound) {
-      *d1 += x < 0 ? -loss * v : loss * v;
-      return;
-    }
+  const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
+  if (x <= -bound || x >= bound) {
+    *d1 += x < 0 ? -loss * v : loss * v;
+  } else {
+    *d1 += Dv * x;
+    *d2 += Dv * v;
   }
-  *d1 += Dv * x;
-  *d2 += Dv * v;
 }
 
 SN_LOCAL void clear_parts(SnLane *lane, sn_real *part, int columns) {
@@ -73,14 +69,22 @@ SN_LOCAL void clear_parts(SnLane *lane, sn_real *part, int columns) {
   (void)lane;
 }
 
-SN_LOCAL LinePoint line_eval(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
+SN_LOCAL LinePoint line_eval(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  const bool elliptic = m->opt.cone == SN_CONE_ELLIPTIC;
   sn_real *part = w->solver_part;
   clear_parts(lane, part, 2);
   SN_FOR_PARTS(k, i, w->nefc[0]) {
-    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
-      row_slope(w, i, alpha, part + k, part + SN_VLANES + k);
-    else if (!sn_is_cone_tail(w, i))
-      cone_slope(w, i, alpha, part + k, part + SN_VLANES + k);
+    if (i >= ne && i < nef) {
+      friction_slope(w, i, alpha, part + k, part + SN_VLANES + k);
+    } else if (elliptic && w->efc_type[i] == SN_CNSTR_CONTACT_ELLIPTIC) {
+      if (!sn_is_cone_tail(w, i)) cone_slope(w, i, alpha, part + k, part + SN_VLANES + k);
+    } else {
+      const sn_real v = w->efc_Jv[i], x = w->efc_jar[i] + alpha * v;
+      const sn_real Dv = i < ne || x < 0 ? w->efc_D[i] * v : 0;
+      part[k] += Dv * x;
+      part[SN_VLANES + k] += Dv * v;
+    }
   }
   SN_SYNC(lane);
   const sn_real s1 = sn_sum_parts(lane, part), s2 = sn_sum_parts(lane, part + SN_VLANES);
@@ -119,21 +123,25 @@ SN_LOCAL sn_real huber(sn_real x, sn_real loss, sn_real bound, sn_real D, int *p
   return *piece ? loss * (sn_abs(x) - SN_R(0.5) * bound) : SN_R(0.5) * D * x * x;
 }
 
-// The same of one row, all but those of elliptic contacts.
-SN_LOCAL sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
-  const sn_real D = w->efc_D[row], x = w->efc_jar[row], dx = alpha * w->efc_Jv[row], y = x + dx;
-  const sn_real quadratic = SN_R(-0.5) * D * dx * (2 * x + dx);
+// The same of a friction loss row.
+SN_LOCAL sn_real friction_gain(const SnWorld *w, int row, sn_real alpha) {
+  const sn_real D = w->efc_D[row], x = w->efc_jar[row], dx = alpha * w->efc_Jv[row];
+  const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
+  int px, py;
+  const sn_real cx = huber(x, loss, bound, D, &px), cy = huber(x + dx, loss, bound, D, &py);
+  if (px != py) return cx - cy;
+  return px == 0 ? SN_R(-0.5) * D * dx * (2 * x + dx) : (sn_real)(-px) * loss * dx;
+}
+
+// The same of any row.
+SN_INLINE sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
   const int ne = w->ne[0], nef = ne + w->nf[0];
-  if (row < ne) return quadratic;
-  if (row < nef) {
-    const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
-    int px, py;
-    const sn_real cx = huber(x, loss, bound, D, &px), cy = huber(y, loss, bound, D, &py);
-    if (px != py) return cx - cy;
-    return px == 0 ? quadratic : (sn_real)(-px) * loss * dx;
-  }
-  if (x < 0 && y < 0) return quadratic;
-  return SN_R(0.5) * D * ((x < 0 ? x * x : 0) - (y < 0 ? y * y : 0));
+  if (row >= ne && row < nef) return friction_gain(w, row, alpha);
+  if (w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC) return sn_is_cone_tail(w, row) ? 0 : cone_gain(w, row, alpha);
+  const sn_real dx = alpha * w->efc_Jv[row], x = w->efc_jar[row], y = x + dx;
+  const bool both = row < ne || (x < 0 && y < 0);
+  const sn_real px = both ? x : sn_min(x, 0), py = both ? y : sn_min(y, 0), fall = both ? -dx : px - py;
+  return SN_R(0.5) * w->efc_D[row] * fall * (px + py);
 }
 
 // phi(0) - phi(alpha), 0 when that is not more than the rounding of its terms.
@@ -141,11 +149,7 @@ SN_LOCAL sn_real line_gain(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_
   sn_real *part = w->solver_part;
   clear_parts(lane, part, 2);
   SN_FOR_PARTS(k, i, w->nefc[0]) {
-    sn_real g = 0;
-    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC)
-      g = row_gain(w, i, alpha);
-    else if (!sn_is_cone_tail(w, i))
-      g = cone_gain(w, i, alpha);
+    const sn_real g = row_gain(w, i, alpha);
     part[k] += g;
     part[SN_VLANES + k] += sn_abs(g);
   }
@@ -177,7 +181,7 @@ SN_LOCAL LinePoint line_minimum(const SnModel *m, SnWorld *w, SnLane *lane, cons
   sn_real lo = 0, hi = -1, next = 1;  // bracket, hi < lo: open
   sn_real older = 0, old = 0;         // its widths one and two evaluations ago
   for (int n = 0; n < m->opt.ls_iterations; ++n) {
-    const LinePoint p = line_eval(w, lane, gauss, next);
+    const LinePoint p = line_eval(m, w, lane, gauss, next);
     if (sn_abs(p.d1) < sn_abs(best.d1)) best = p;
     if (sn_abs(p.d1) < gtol || p.d1 == 0) break;
     if (p.d1 < 0)

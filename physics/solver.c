@@ -45,21 +45,13 @@ SN_LOCAL sn_real cone_force(const SnWorld *w, int row, const sn_real *x, sn_real
   return cost;
 }
 
-// Force and state of the row for residual x; returns its cost. All rows but those of elliptic contacts.
-SN_INLINE sn_real row_force(const SnWorld *w, int row, sn_real x, sn_real *force, int *state) {
-  const int ne = w->ne[0], nef = ne + w->nf[0];
-  if (row >= nef && x >= 0) {
-    *force = 0;
-    *state = SN_CSTATE_SATISFIED;
-    return 0;
-  }
-  if (row >= ne && row < nef) {
-    const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
-    if (x <= -bound || x >= bound) {
-      *force = x < 0 ? loss : -loss;
-      *state = x < 0 ? SN_CSTATE_LINEARNEG : SN_CSTATE_LINEARPOS;
-      return loss * (sn_abs(x) - SN_R(0.5) * bound);
-    }
+// Cost of friction loss row `row` at residual x, its force and state.
+SN_LOCAL sn_real friction_force(const SnWorld *w, int row, sn_real x, sn_real *force, int *state) {
+  const sn_real loss = w->efc_frictionloss[row], bound = w->efc_R[row] * loss;
+  if (x <= -bound || x >= bound) {
+    *force = x < 0 ? loss : -loss;
+    *state = x < 0 ? SN_CSTATE_LINEARNEG : SN_CSTATE_LINEARPOS;
+    return loss * (sn_abs(x) - SN_R(0.5) * bound);
   }
   *force = -w->efc_D[row] * x;
   *state = SN_CSTATE_QUADRATIC;
@@ -67,11 +59,15 @@ SN_INLINE sn_real row_force(const SnWorld *w, int row, sn_real x, sn_real *force
 }
 
 // Cost of the row at residuals x (nefc); that of an elliptic contact on its first row.
-SN_LOCAL sn_real row_cost(const SnWorld *w, int row, const sn_real *x) {
+SN_INLINE sn_real row_cost(const SnWorld *w, int row, const sn_real *x) {
+  const int ne = w->ne[0], nef = ne + w->nf[0];
   sn_real force[6];
   int state;
-  if (w->efc_type[row] != SN_CNSTR_CONTACT_ELLIPTIC) return row_force(w, row, x[row], force, &state);
-  return sn_is_cone_tail(w, row) ? 0 : cone_force(w, row, x + row, force, &state);
+  if (row >= ne && row < nef) return friction_force(w, row, x[row], force, &state);
+  if (w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC)
+    return sn_is_cone_tail(w, row) ? 0 : cone_force(w, row, x + row, force, &state);
+  const sn_real pull = row < ne ? x[row] : sn_min(x[row], 0);
+  return SN_R(0.5) * w->efc_D[row] * pull * pull;
 }
 
 // Rows whose state is not the one in the factor of H, and rows that are or were in a cone.
@@ -79,29 +75,41 @@ typedef struct StateChange {
   int changed, cones;
 } StateChange;
 
+// Enters the state of rows [row, row + num) and counts its change.
+SN_INLINE void put_state(SnWorld *w, int row, int num, int state, StateChange *mine) {
+  mine->changed += state != w->hessian_state[row] ? num : 0;
+  mine->cones += state == SN_CSTATE_CONE || w->hessian_state[row] == SN_CSTATE_CONE;
+  for (int j = 0; j < num; ++j) w->efc_state[row + j] = state;
+}
+
 // efc_force and efc_state at efc_jar + alpha efc_Jv.
-SN_LOCAL StateChange update_forces(SnWorld *w, SnLane *lane, sn_real alpha) {
-  sn_real *part = w->solver_part;
-  for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
-  SN_FOR_PARTS(k, i, w->nefc[0]) {
-    int state, num = 1;
-    if (w->efc_type[i] != SN_CNSTR_CONTACT_ELLIPTIC) {
-      row_force(w, i, w->efc_jar[i] + alpha * w->efc_Jv[i], w->efc_force + i, &state);
-    } else {
+SN_LOCAL StateChange update_forces(const SnModel *m, SnWorld *w, SnLane *lane, sn_real alpha) {
+  const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
+  const int ne = w->ne[0], nef = ne + w->nf[0], nefc = w->nefc[0];
+  const bool elliptic = m->opt.cone == SN_CONE_ELLIPTIC;
+  StateChange mine = {0, 0};
+  SN_FOR(i, nefc) {
+    const sn_real x = jar[i] + alpha * Jv[i];
+    if (i >= ne && i < nef) {
+      int state;
+      friction_force(w, i, x, w->efc_force + i, &state);
+      put_state(w, i, 1, state, &mine);
+    } else if (elliptic && w->efc_type[i] == SN_CNSTR_CONTACT_ELLIPTIC) {
       if (sn_is_cone_tail(w, i)) continue;
-      sn_real x[6];
-      num = w->contact[w->efc_id[i]].dim;
-      for (int j = 0; j < num; ++j) x[j] = w->efc_jar[i + j] + alpha * w->efc_Jv[i + j];
-      cone_force(w, i, x, w->efc_force + i, &state);
+      const int dim = w->contact[w->efc_id[i]].dim;
+      sn_real y[6];
+      int state;
+      for (int j = 0; j < dim; ++j) y[j] = jar[i + j] + alpha * Jv[i + j];
+      cone_force(w, i, y, w->efc_force + i, &state);
+      put_state(w, i, dim, state, &mine);
+    } else {
+      const bool pulls = i < ne || x < 0;
+      w->efc_force[i] = pulls ? -D[i] * x : 0;
+      put_state(w, i, 1, pulls ? SN_CSTATE_QUADRATIC : SN_CSTATE_SATISFIED, &mine);
     }
-    if (state != w->hessian_state[i]) part[k] += (sn_real)num;
-    if (state == SN_CSTATE_CONE || w->hessian_state[i] == SN_CSTATE_CONE) part[SN_VLANES + k] += 1;
-    for (int j = 0; j < num; ++j) w->efc_state[i + j] = state;
   }
   SN_SYNC(lane);
-  StateChange change;
-  change.changed = (int)sn_sum_parts(lane, part);
-  change.cones = (int)sn_sum_parts(lane, part + SN_VLANES);
+  const StateChange change = {sn_count(lane, mine.changed), elliptic ? sn_count(lane, mine.cones) : 0};
   return change;
 }
 
@@ -157,7 +165,7 @@ SN_LOCAL StateChange start(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->hessian_state[i] = -1;
   }
   SN_SYNC(lane);
-  return update_forces(w, lane, 0);
+  return update_forces(m, w, lane, 0);
 }
 
 // 1 / trace(M), the unit in which gains and gradients are compared with the tolerance.
@@ -206,10 +214,10 @@ SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slo
   sn_mul_M(m, w, lane, w->solver_Mv, w->solver_search);
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
   sn_real gain = SN_R(-0.5) * slope, alpha = 1;
-  *change = update_forces(w, lane, 1);
+  *change = update_forces(m, w, lane, 1);
   if (change->changed + change->cones > 0) {
     alpha = sn_line_search(m, w, lane, slope, gtol, &gain);
-    if (alpha != 1) *change = update_forces(w, lane, alpha);
+    if (alpha != 1) *change = update_forces(m, w, lane, alpha);
   }
   SN_FOR(i, m->nv) {
     w->qacc[i] += alpha * w->solver_search[i];

@@ -18,7 +18,7 @@ static sn_real *outputs(const SnOracle *o, size_t *n) {
   const SnWorld *w = &o->w;
   const size_t nefc = (size_t)w->nefc[0], nv = (size_t)o->m->nv;
   const size_t nJ = nefc ? (size_t)(w->efc_J_rowadr[nefc - 1] + w->efc_J_rownnz[nefc - 1]) : 0;
-  *n = nJ + 4 * nefc + 2 * nv + nv * nv;
+  *n = nJ + 4 * nefc + 3 * nv;
   sn_real *out = calloc(*n + 1, sizeof *out), *p = out;
 #define PUT(field, count) memcpy(p, w->field, sizeof(sn_real) * (count)), p += (count)
   PUT(efc_J, nJ);
@@ -28,12 +28,8 @@ static sn_real *outputs(const SnOracle *o, size_t *n) {
   PUT(efc_jar, nefc);
   PUT(qacc, nv);
   PUT(qfrc_constraint, nv);
+  if (nefc && w->hessian_status[0] >= SN_HESSIAN_UPDATED) PUT(hessian_inv, nv);
 #undef PUT
-  if (nefc && w->hessian_status[0] == SN_HESSIAN_EXACT)
-    for (size_t i = 0; i < nv; ++i)
-      for (int k = 0; k < w->hessian_num[i]; ++k)
-        p[i * nv + (size_t)w->hessian_col[i * nv + (size_t)k]] =
-            w->hessian[i * nv + (size_t)w->hessian_col[i * nv + (size_t)k]];
   return out;
 }
 
