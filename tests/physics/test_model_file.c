@@ -146,9 +146,9 @@ static void mutate(unsigned char *image, size_t size) {
       memcpy(&x, image + at, 4);
       const uint32_t how = next() % 16;
       x = how < 12    ? special[how]
-          : how == 12 ? x + 1
-          : how == 13 ? x - 1
-          : how == 14 ? x ^ (1 << next() % 31)
+          : how == 12 ? (int32_t)((uint32_t)x + 1)
+          : how == 13 ? (int32_t)((uint32_t)x - 1)
+          : how == 14 ? (int32_t)((uint32_t)x ^ (1u << next() % 32))
                       : (int32_t)(next() % 64);
       memcpy(image + at, &x, 4);
     } else {

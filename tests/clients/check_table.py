@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs sinew-check on every model of the MyoSuite wheel that MuJoCo loads and prints the result as a Markdown table.
+
+    check_table.py SINEW_CHECK MYOSUITE [--steps N] [--jobs N] [--write README.md] [--extra MODEL.xml ...]
+
+MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --write the table replaces what stands
+between the two marker lines of that file. Exit status: 0 every model agrees or is refused by name; 1 one differs,
+crashes, or the number of models that load is not the known one.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+LOADABLE = 63  # models of MyoSuite 2.12.2 that MuJoCo 4.0.0 loads
+BEGIN, END = "<!-- table of models: begin -->", "<!-- table of models: end -->"
+
+
+def check(program, model, steps):
+    """The report of sinew-check on one model; verdict "crash" when there is none."""
+    try:
+        done = subprocess.run(
+            [program, str(model), "--json", "--steps", str(steps)], capture_output=True, text=True, timeout=600, check=False
+        )
+        report = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, json.JSONDecodeError):
+        return {"verdict": "crash", "unsupported": [], "fields": {}}
+    expected = {"agrees": 0, "differs": 1, "unsupported": 2, "error": 3}[report["verdict"]]
+    if done.returncode != expected:
+        report["verdict"] = "crash"
+    return report
+
+
+def remark(report):
+    """What a reader wants to know beyond the verdict: refusals, or the worst field and how near its tolerance."""
+    if report["verdict"] == "unsupported":
+        return "; ".join(report["unsupported"])
+    fields = report["fields"]
+    if report["verdict"] == "differs":
+        names = [f"{name} {f['rel']:.1e}" for name, f in fields.items() if not f["agrees"]]
+        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    if report["verdict"] == "agrees":
+        worst = max((f["rel"], name) for name, f in fields.items() if f["tolerance"] > 0)
+        return f"largest error {worst[0]:.1e} ({worst[1]})"
+    return report.get("error", "no report")
+
+
+def table(rows, steps):
+    lines = [
+        f"{sum(r['verdict'] == 'agrees' for _, r in rows)} agree, "
+        f"{sum(r['verdict'] == 'unsupported' for _, r in rows)} are refused by name, "
+        f"{sum(r['verdict'] not in ('agrees', 'unsupported') for _, r in rows)} differ or fail, in {steps} steps each "
+        "(loose: steps with contacts of polyhedra or cylinder edges; noisy: steps at which a field exceeds its tolerance "
+        "by no more than ten times what MuJoCo's own value changes by when its state moves by rounding).",
+        "",
+        "| model | verdict | loose | noisy | remark |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, r in rows:
+        verdict = "refused" if r["verdict"] == "unsupported" else r["verdict"]
+        loose, noisy = (r.get("loose_steps", ""), r.get("noisy_steps", "")) if r["fields"] else ("", "")
+        lines.append(f"| {name} | {verdict} | {loose} | {noisy} | {remark(r)} |")
+    return "\n".join(lines)
+
+
+def write(path, text):
+    page = pathlib.Path(path).read_text(encoding="utf-8")
+    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    pathlib.Path(path).write_text(page[:begin] + "\n" + text + "\n" + page[end:], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write", metavar="README.md")
+    parser.add_argument("--extra", nargs="*", type=pathlib.Path, default=[])
+    args = parser.parse_args()
+
+    models = sorted(args.folder.rglob("*.xml"))
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        reports = list(pool.map(lambda m: check(args.program, m, args.steps), models + args.extra))
+    rows = [
+        (str(m.relative_to(args.folder)) if m.is_relative_to(args.folder) else m.name, r)
+        for m, r in zip(models + args.extra, reports)
+        if r["verdict"] != "error" or m in args.extra
+    ]
+    text = table(rows, args.steps)
+    print(text)
+    if args.write:
+        write(args.write, text)
+
+    loaded = len(rows) - len(args.extra)
+    if loaded != LOADABLE:
+        print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
+    bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported")]
+    for name in bad:
+        print(f"not as it should be: {name}", file=sys.stderr)
+    return 1 if bad or loaded != LOADABLE else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
