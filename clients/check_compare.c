@@ -76,6 +76,12 @@ static void record(SnCompare *c, SnCompared field, double rel, double tol, int s
       (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .noise = -1, .differs = !(rel <= tol)});
 }
 
+bool sn_compare_explained(const SnCompare *step, const SnCompare *noise) {
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    if (step->field[i].differs && !(step->field[i].rel <= SN_NOISE_FACTOR * noise->field[i].rel)) return false;
+  return true;
+}
+
 int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise) {
   int n = 0;
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
@@ -115,8 +121,8 @@ static bool reserve(SnCompare *c, size_t n) {
     if (!ref || !ours) return false;
     c->capacity = n;
   }
-  memset(c->ref, 0, n * sizeof *c->ref);
-  memset(c->ours, 0, n * sizeof *c->ours);
+  if (n) memset(c->ref, 0, n * sizeof *c->ref);
+  if (n) memset(c->ours, 0, n * sizeof *c->ours);
   return true;
 }
 

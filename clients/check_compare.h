@@ -121,6 +121,8 @@ bool sn_compare_agrees(const SnCompare *c);
 // by at most SN_NOISE_FACTOR times that agrees. Returns the number of fields that this concerns.
 enum { SN_NOISE_FACTOR = 10 };
 int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise);
+// True when that would leave nothing that differs.
+bool sn_compare_explained(const SnCompare *step, const SnCompare *noise);
 
 // Adds the comparison of one step to that of a run.
 void sn_compare_add(SnCompare *run, const SnCompare *step);

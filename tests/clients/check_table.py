@@ -5,7 +5,7 @@
 
 MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --write the table replaces what stands
 between the two marker lines of that file. Exit status: 0 every model agrees or is refused by name; 1 one differs,
-crashes, or the number of models that load is not the known one.
+crashes, or the number of models that load is not the known one; 77 the folder is missing.
 """
 
 import argparse
@@ -82,6 +82,9 @@ def main():
     parser.add_argument("--extra", nargs="*", type=pathlib.Path, default=[])
     args = parser.parse_args()
 
+    if not args.folder.is_dir():
+        print(f"{args.folder} is missing: clients/fetch_models.sh fetches it", file=sys.stderr)
+        return 77
     models = sorted(args.folder.rglob("*.xml"))
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         reports = list(pool.map(lambda m: check(args.program, m, args.steps), models + args.extra))

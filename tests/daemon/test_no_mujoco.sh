@@ -14,5 +14,6 @@ if nm "$BIN/sinewd" | grep -E ' (mj|mju|mjv|mjs|mjp)_[A-Za-z]+$'; then
 fi
 
 # The same search finds it where it is.
-ldd "$BIN/sinew-import" | grep -qi mujoco && nm "$BIN/sinew-import" | grep -qE ' U mj_loadXML$'
+ldd "$BIN/sinew-import" | grep -i mujoco >/dev/null
+nm "$BIN/sinew-import" | grep -E ' U mj_loadXML$' >/dev/null
 echo "sinewd links no MuJoCo, sinew-import does"

@@ -213,7 +213,7 @@ static void bad_numbers_are_named(void **state) {
     const char *text;
   } cases[] = {
       {&mj->opt.timestep, 0, "option timestep is 0: must be above 0 s"},
-      {&mj->opt.timestep, -0.01, "option timestep is -0.01: must be above 0 s"},
+      {&mj->opt.timestep, -0.5, "option timestep is -0.5: must be above 0 s"},
       {&mj->opt.timestep, NAN, "option timestep is nan: must be finite"},
       {&mj->opt.impratio, 0, "option impratio is 0: must be above 0"},
       {&mj->opt.gravity[2], INFINITY, "option gravity is inf: must be finite"},
