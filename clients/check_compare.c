@@ -166,10 +166,9 @@ static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
       const int at = o->d->moment_rowadr[i] + k;
       c->ref[row + (size_t)o->d->moment_colind[at]] = o->d->actuator_moment[at];
     }
-    for (int k = 0; k < o->w.moment_rownnz[i]; ++k) {
-      const int at = o->w.moment_rowadr[i] + k;
-      if (at < 0 || at >= m->nJmom || o->w.moment_colind[at] < 0 || o->w.moment_colind[at] >= m->nv) continue;
-      c->ours[row + (size_t)o->w.moment_colind[at]] = o->w.actuator_moment[at];
+    for (int k = 0; k < m->mom_rownnz[i]; ++k) {
+      const int at = m->mom_rowadr[i] + k;
+      c->ours[row + (size_t)m->mom_colind[at]] = o->w.actuator_moment[at];
     }
   }
   compare(c, SN_CMP_actuator_moment, c->ours, c->ref, m->nout * m->nv, 1e-9, step);

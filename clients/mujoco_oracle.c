@@ -183,9 +183,6 @@ static void fill_moment(SnOracle *o) {
   const SnModel *m = o->m;
   const mjData *d = o->d;
   SnWorld *w = &o->w;
-  copy_int(w->moment_rownnz, m->mom_rownnz, m->nout);
-  copy_int(w->moment_rowadr, m->mom_rowadr, m->nout);
-  copy_int(w->moment_colind, m->mom_colind, m->nmom);
   for (int i = 0; i < m->nout; ++i)
     for (int k = m->mom_rowadr[i]; k < m->mom_rowadr[i] + m->mom_rownnz[i]; ++k) {
       w->actuator_moment[k] = 0;

@@ -159,9 +159,6 @@ SN_LOCAL void sn_body_transmission(const SnModel *m, SnWorld *w, int i) {
 
 SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nactuator) {
-    const int out = m->actuator_outadr[i];
-    w->moment_rownnz[out] = m->mom_rownnz[out];
-    w->moment_rowadr[out] = m->mom_rowadr[out];
     switch (m->actuator_trntype[i]) {
       case SN_TRN_TENDON:
         sn_tendon_transmission(m, w, i);
@@ -180,7 +177,6 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
         break;
     }
   }
-  SN_FOR(k, m->nmom) w->moment_colind[k] = m->mom_colind[k];
   SN_SYNC(lane);
 }
 
@@ -236,7 +232,7 @@ SN_LOCAL sn_real sn_actuator_gain(const SnModel *m, const SnWorld *w, int i) {
     case SN_GAIN_AFFINE:
       return prm[0] + prm[1] * length + prm[2] * velocity;
     default:
-      return sn_muscle_gain(length, velocity, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
+      return sn_muscle_gain(m->muscle_gain + SN_NMUSCLE * i, length, velocity);
   }
 }
 
@@ -249,7 +245,7 @@ SN_LOCAL sn_real sn_actuator_bias(const SnModel *m, const SnWorld *w, int i) {
     case SN_BIAS_AFFINE:
       return prm[0] + prm[1] * length + prm[2] * w->actuator_velocity[out];
     default:
-      return sn_muscle_bias(length, m->actuator_lengthrange + 2 * out, m->actuator_acc0[out], prm);
+      return sn_muscle_bias(m->muscle_bias + SN_NMUSCLE * i, length);
   }
 }
 

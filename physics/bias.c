@@ -52,9 +52,9 @@ SN_LOCAL void bias_actuator(const SnModel *m, SnWorld *w, int a) {
     return;
   }
   for (int out = first; out < first + m->actuator_outnum[a]; ++out) {
-    const int adr = w->moment_rowadr[out];
+    const int adr = m->mom_rowadr[out];
     sn_real s = 0;
-    for (int k = adr; k < adr + w->moment_rownnz[out]; ++k) s += w->actuator_moment[k] * w->qvel[w->moment_colind[k]];
+    for (int k = adr; k < adr + m->mom_rownnz[out]; ++k) s += w->actuator_moment[k] * w->qvel[m->mom_colind[k]];
     w->actuator_velocity[out] = s;
   }
 }

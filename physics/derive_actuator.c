@@ -6,6 +6,7 @@
 // site, or the world); all dofs for adhesion to a body. The pattern is fixed: MuJoCo drops zeros
 // from rows of sites and bodies, so patterns are compared as dense matrices.
 #include "physics/model.h"
+#include "physics/muscle.h"
 #include "physics/vec.h"
 
 // Last dof that moves a site's body, or -1.
@@ -156,7 +157,8 @@ static sn_real setpoint_period(const SnModel *m, int i) {
 static void derive_ctrl_range(SnModel *m) {
   for (int i = 0; i < m->nactuator; ++i)
     for (int u = m->actuator_ctrladr[i]; u < m->actuator_ctrladr[i] + m->actuator_ctrlnum[i]; ++u) {
-      const bool limited = m->actuator_ctrllimited[u] && m->actuator_ctrlrange[2 * u] < m->actuator_ctrlrange[2 * u + 1];
+      const bool limited =
+          m->actuator_ctrllimited[u] && m->actuator_ctrlrange[2 * u] < m->actuator_ctrlrange[2 * u + 1];
       const bool muscle = !limited && m->actuator_dyntype[i] == SN_DYN_MUSCLE;
       m->ctrl_limited[u] = limited || muscle;
       m->ctrl_range[2 * u] = limited ? m->actuator_ctrlrange[2 * u] : 0;
@@ -164,15 +166,32 @@ static void derive_ctrl_range(SnModel *m) {
     }
 }
 
+static SnCode derive_muscles(SnModel *m, SnError *err) {
+  m->muscle_gain = sn_model_alloc(m, sizeof(sn_real) * SN_NMUSCLE * (size_t)m->nactuator);
+  m->muscle_bias = sn_model_alloc(m, sizeof(sn_real) * SN_NMUSCLE * (size_t)m->nactuator);
+  if (!m->muscle_gain || !m->muscle_bias) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  for (int i = 0; i < m->nactuator; ++i) {
+    const int out = m->actuator_outadr[i];
+    const sn_real *range = m->actuator_lengthrange + 2 * out, acc0 = m->actuator_acc0[out];
+    if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
+      sn_muscle_table(m->muscle_gain + SN_NMUSCLE * i, m->actuator_gainprm + SN_NGAIN * i, range, acc0);
+    if (m->actuator_biastype[i] == SN_BIAS_MUSCLE)
+      sn_muscle_table(m->muscle_bias + SN_NMUSCLE * i, m->actuator_biasprm + SN_NBIAS * i, range, acc0);
+  }
+  return SN_OK;
+}
+
 SnCode sn_derive_actuator(SnModel *m, SnError *err) {
   SnCode code = derive_rows(m, err);
   if (code == SN_OK) code = derive_columns(m, err);
   if (code == SN_OK) code = derive_tendon_actuators(m, err);
+  if (code == SN_OK) code = derive_muscles(m, err);
   if (code != SN_OK) return code;
   m->actuator_period = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->nactuator);
   m->ctrl_limited = sn_model_alloc(m, sizeof(int) * (size_t)m->nu);
   m->ctrl_range = sn_model_alloc(m, sizeof(sn_real) * 2 * (size_t)m->nu);
-  if (!m->actuator_period || !m->ctrl_limited || !m->ctrl_range) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  if (!m->actuator_period || !m->ctrl_limited || !m->ctrl_range)
+    return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nactuator; ++i) m->actuator_period[i] = setpoint_period(m, i);
   derive_ctrl_range(m);
   return SN_OK;

@@ -116,25 +116,13 @@ SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
   return false;
 }
 
-// Slope of a muscle's force in velocity at full activation: FV(V) is (V + 1)^2 up to 0, then fvmax - (y - V)^2 / y up
-// to y = fvmax - 1; the rest is the gain at rest.
-SN_LOCAL sn_real integrate_muscle_slope(const SnModel *m, const SnWorld *w, int i) {
-  const int out = m->actuator_outadr[i];
-  const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, *range = m->actuator_lengthrange + 2 * out;
-  const sn_real y = prm[8] - 1, L0 = (range[1] - range[0]) / sn_max(SN_MINVAL, prm[1] - prm[0]);
-  const sn_real scale = sn_max(SN_MINVAL, L0 * prm[6]), V = w->actuator_velocity[out] / scale;
-  sn_real slope = 0;
-  if (V > -1 && V <= 0) slope = 2 * V + 2;
-  if (V > 0 && V <= y) slope = 2 * (y - V) / sn_max(SN_MINVAL, y);
-  return slope * sn_muscle_gain(w->actuator_length[out], 0, range, m->actuator_acc0[out], prm) / scale;
-}
-
 SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, int i) {
-  const int adr = m->actuator_actadr[i];
+  const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i];
   sn_real bias = 0, gain = 0;
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE) bias = m->actuator_biasprm[SN_NBIAS * i + 2];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];
-  if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE) gain = integrate_muscle_slope(m, w, i);
+  if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
+    gain = sn_muscle_gain_slope(m->muscle_gain + SN_NMUSCLE * i, w->actuator_length[out], w->actuator_velocity[out]);
   if (gain == 0) return bias;
   if (adr < 0) return bias + gain * w->ctrl[m->actuator_ctrladr[i]];
   const sn_real *act = m->actuator_actearly[i] ? w->int_act : w->act;
@@ -243,10 +231,9 @@ SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
       integrate_block_JtJ(block, adr, h * w->ten_slope[t], m->ten_J_rownnz[t], m->ten_J_colind + J, w->ten_J + J);
   }
   for (int a = 0; a < m->nout; ++a) {
-    const int J = w->moment_rowadr[a];
+    const int J = m->mom_rowadr[a];
     if (w->act_slope[a] != 0)
-      integrate_block_JtJ(block, adr, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J,
-                          w->actuator_moment + J);
+      integrate_block_JtJ(block, adr, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
   integrate_block_bias(m, w, i, h, block);
   sn_real x[6];
@@ -263,10 +250,9 @@ SN_LOCAL void integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane)
       sn_add_JtJ(m, lane, w->qH, h * w->ten_slope[t], m->ten_J_rownnz[t], m->ten_J_colind + J, w->ten_J + J);
   }
   for (int a = 0; a < m->nout; ++a) {
-    const int J = w->moment_rowadr[a];
+    const int J = m->mom_rowadr[a];
     if (w->act_slope[a] != 0)
-      sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], w->moment_rownnz[a], w->moment_colind + J,
-                 w->actuator_moment + J);
+      sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
   integrate_solve(m, w, lane);
   SN_FOR(k, m->nfreebody) integrate_free_body(m, w, m->freebody_list[k]);

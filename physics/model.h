@@ -6,6 +6,7 @@
 #ifndef SINEW_PHYSICS_MODEL_H_
 #define SINEW_PHYSICS_MODEL_H_
 
+#include "physics/muscle.h"
 #include "physics/real.h"
 #include "physics/status.h"
 

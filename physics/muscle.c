@@ -11,63 +11,75 @@
 // excess excitation (where the rate is zero) unless prm[2] smooths it.
 #include "physics/muscle.h"
 
-SN_FUNC sn_real sn_muscle_length_curve(sn_real length, sn_real lmin, sn_real lmax) {
-  if (!(length >= lmin && length <= lmax)) return 0;
-  const sn_real a = SN_R(0.5) * (lmin + 1), b = SN_R(0.5) * (1 + lmax);
-  if (length <= a || length > b) {
-    const sn_real x =
-        length <= a ? (length - lmin) / sn_max(SN_MINVAL, a - lmin) : (lmax - length) / sn_max(SN_MINVAL, lmax - b);
-    return SN_R(0.5) * x * x;
-  }
-  const sn_real x = length <= 1 ? (1 - length) / sn_max(SN_MINVAL, 1 - a) : (length - 1) / sn_max(SN_MINVAL, b - 1);
-  return 1 - SN_R(0.5) * x * x;
+SN_FUNC void sn_muscle_table(sn_real *table, const sn_real *prm, const sn_real *lengthrange, sn_real acc0) {
+  const sn_real lmin = prm[4], lmax = prm[5], low = SN_R(0.5) * (lmin + 1), high = SN_R(0.5) * (1 + lmax);
+  const sn_real optimum = (lengthrange[1] - lengthrange[0]) / sn_max(SN_MINVAL, prm[1] - prm[0]);
+  const sn_real per_length = 1 / sn_max(SN_MINVAL, optimum);
+  table[SN_MUSCLE_OFFSET] = prm[0] - lengthrange[0] * per_length;
+  table[SN_MUSCLE_PER_LENGTH] = per_length;
+  table[SN_MUSCLE_PER_VELOCITY] = 1 / sn_max(SN_MINVAL, optimum * prm[6]);
+  table[SN_MUSCLE_PEAK] = prm[2] < 0 ? prm[3] / sn_max(SN_MINVAL, acc0) : prm[2];
+  table[SN_MUSCLE_LMIN] = lmin;
+  table[SN_MUSCLE_LOW] = low;
+  table[SN_MUSCLE_PER_LOW] = 1 / sn_max(SN_MINVAL, 1 - low);
+  table[SN_MUSCLE_HIGH] = high;
+  table[SN_MUSCLE_PER_HIGH] = 1 / sn_max(SN_MINVAL, high - 1);
+  table[SN_MUSCLE_LMAX] = lmax;
+  table[SN_MUSCLE_FVMAX] = prm[8];
+  table[SN_MUSCLE_FVSTEP] = prm[8] - 1;
+  table[SN_MUSCLE_PER_FVSTEP] = 1 / sn_max(SN_MINVAL, prm[8] - 1);
+  table[SN_MUSCLE_PASSIVE] = table[SN_MUSCLE_PEAK] * prm[7];
 }
 
-// Peak force F and optimal length L0.
-SN_LOCAL sn_real sn_muscle_peak(sn_real acc0, const sn_real *prm) {
-  return prm[2] < 0 ? prm[3] / sn_max(SN_MINVAL, acc0) : prm[2];
-}
-SN_LOCAL sn_real sn_muscle_optimum(const sn_real *lengthrange, const sn_real *prm) {
-  return (lengthrange[1] - lengthrange[0]) / sn_max(SN_MINVAL, prm[1] - prm[0]);
+// Normalised active force: x is the distance from the nearest end of a quadratic piece, in its lengths.
+SN_LOCAL sn_real sn_muscle_length_curve(const sn_real *t, sn_real L) {
+  if (!(L >= t[SN_MUSCLE_LMIN] && L <= t[SN_MUSCLE_LMAX])) return 0;
+  const bool rising = L <= 1;
+  const bool outer = rising ? L <= t[SN_MUSCLE_LOW] : L > t[SN_MUSCLE_HIGH];
+  const sn_real from = outer ? (rising ? t[SN_MUSCLE_LMIN] : t[SN_MUSCLE_LMAX]) : 1;
+  const sn_real x = (L - from) * (rising ? t[SN_MUSCLE_PER_LOW] : t[SN_MUSCLE_PER_HIGH]);
+  return outer ? SN_R(0.5) * x * x : 1 - SN_R(0.5) * x * x;
 }
 
-SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0,
-                               const sn_real *prm) {
-  const sn_real vmax = prm[6], fvmax = prm[8], y = fvmax - 1;
-  const sn_real L0 = sn_muscle_optimum(lengthrange, prm);
-  const sn_real L = prm[0] + (length - lengthrange[0]) / sn_max(SN_MINVAL, L0);
-  const sn_real V = velocity / sn_max(SN_MINVAL, L0 * vmax);
-  sn_real FV;
+SN_FUNC sn_real sn_muscle_gain(const sn_real *table, sn_real length, sn_real velocity) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
+  const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY], y = table[SN_MUSCLE_FVSTEP];
+  sn_real FV = table[SN_MUSCLE_FVMAX];
   if (V <= -1)
     FV = 0;
   else if (V <= 0)
     FV = (V + 1) * (V + 1);
   else if (V <= y)
-    FV = fvmax - (y - V) * (y - V) / sn_max(SN_MINVAL, y);
-  else
-    FV = fvmax;
-  return -sn_muscle_peak(acc0, prm) * sn_muscle_length_curve(L, prm[4], prm[5]) * FV;
+    FV -= (y - V) * (y - V) * table[SN_MUSCLE_PER_FVSTEP];
+  return -table[SN_MUSCLE_PEAK] * sn_muscle_length_curve(table, L) * FV;
 }
 
-SN_FUNC sn_real sn_muscle_bias(sn_real length, const sn_real *lengthrange, sn_real acc0, const sn_real *prm) {
-  const sn_real lmax = prm[5], fpmax = prm[7], b = SN_R(0.5) * (1 + lmax);
-  const sn_real L = prm[0] + (length - lengthrange[0]) / sn_max(SN_MINVAL, sn_muscle_optimum(lengthrange, prm));
+SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_real velocity) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
+  const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY], y = table[SN_MUSCLE_FVSTEP];
+  sn_real slope = 0;
+  if (V > -1 && V <= 0) slope = 2 * V + 2;
+  if (V > 0 && V <= y) slope = 2 * (y - V) * table[SN_MUSCLE_PER_FVSTEP];
+  return -table[SN_MUSCLE_PEAK] * sn_muscle_length_curve(table, L) * slope * table[SN_MUSCLE_PER_VELOCITY];
+}
+
+SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   if (L <= 1) return 0;
-  const sn_real width = sn_max(SN_MINVAL, b - 1);
-  const sn_real x = (L - (L <= b ? 1 : b)) / width;
-  return -sn_muscle_peak(acc0, prm) * fpmax * (L <= b ? SN_R(0.5) * x * x : SN_R(0.5) + x);
+  const bool curved = L <= table[SN_MUSCLE_HIGH];
+  const sn_real x = (L - (curved ? 1 : table[SN_MUSCLE_HIGH])) * table[SN_MUSCLE_PER_HIGH];
+  return -table[SN_MUSCLE_PASSIVE] * (curved ? SN_R(0.5) * x * x : SN_R(0.5) + x);
 }
 
 SN_FUNC sn_real sn_muscle_rate(sn_real ctrl, sn_real act, const sn_real *prm) {
   const sn_real excess = sn_clip(ctrl, 0, 1) - act, stretch = SN_R(0.5) + SN_R(1.5) * sn_clip(act, 0, 1);
-  const sn_real rise = prm[0] * stretch, fall = prm[1] / stretch, width = prm[2];
-  sn_real tau;
-  if (width < SN_MINVAL) {
-    tau = excess > 0 ? rise : fall;
-  } else {
+  const sn_real rise = prm[0] * stretch, width = prm[2];
+  if (width < SN_MINVAL && excess > 0) return excess / sn_max(SN_MINVAL, rise);
+  sn_real tau = prm[1] / stretch;
+  if (width >= SN_MINVAL) {
     // quintic step from 0 to 1 over the width, centred at no excess
     const sn_real x = sn_clip(excess / width + SN_R(0.5), 0, 1);
-    tau = fall + (rise - fall) * x * x * x * (x * (6 * x - 15) + 10);
+    tau += (rise - tau) * x * x * x * (x * (6 * x - 15) + 10);
   }
   return excess / sn_max(SN_MINVAL, tau);
 }

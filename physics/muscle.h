@@ -4,17 +4,37 @@
 
 #include "physics/real.h"
 
-// Normalised active force at normalised length: 0 at lmin and lmax, 1 at 1.
-SN_FUNC sn_real sn_muscle_length_curve(sn_real length, sn_real lmin, sn_real lmax);
+// A muscle's curves with all divisions done: a table of SN_NMUSCLE numbers.
+enum {
+  SN_MUSCLE_OFFSET,        // normalised length at length 0
+  SN_MUSCLE_PER_LENGTH,    // normalised length per length [1/m]
+  SN_MUSCLE_PER_VELOCITY,  // normalised velocity per velocity [s/m]
+  SN_MUSCLE_PEAK,          // peak force [N]
+  SN_MUSCLE_LMIN,          // normalised lengths: active force begins,
+  SN_MUSCLE_LOW,           //   half way to 1,
+  SN_MUSCLE_PER_LOW,       //   1 / (that way)
+  SN_MUSCLE_HIGH,          //   half way from 1,
+  SN_MUSCLE_PER_HIGH,      //   1 / (that way)
+  SN_MUSCLE_LMAX,          //   active force ends
+  SN_MUSCLE_FVMAX,         // active force at large velocity, of the peak
+  SN_MUSCLE_FVSTEP,        // the same less 1
+  SN_MUSCLE_PER_FVSTEP,    // 1 / that
+  SN_MUSCLE_PASSIVE,       // passive force scale [N]
+  SN_NMUSCLE
+};
 
-// Active force of a fully activated muscle (negative: it pulls), at actuator length and velocity.
-// lengthrange[2]: the actuator's range of lengths; acc0: its acceleration at unit force;
-// prm[9]: range[2], force, scale, lmin, lmax, vmax, fpmax, fvmax.
-SN_FUNC sn_real sn_muscle_gain(sn_real length, sn_real velocity, const sn_real *lengthrange, sn_real acc0,
-                               const sn_real *prm);
+// Fills the table of an actuator. prm[9]: range[2], force, scale, lmin, lmax, vmax, fpmax, fvmax; lengthrange[2]: its
+// range of lengths [m]; acc0: its acceleration at unit force.
+SN_FUNC void sn_muscle_table(sn_real *table, const sn_real *prm, const sn_real *lengthrange, sn_real acc0);
 
-// Passive force (negative), whatever the activation; arguments as above.
-SN_FUNC sn_real sn_muscle_bias(sn_real length, const sn_real *lengthrange, sn_real acc0, const sn_real *prm);
+// Active force [N] of a fully activated muscle (negative: it pulls) at length [m] and velocity [m/s].
+SN_FUNC sn_real sn_muscle_gain(const sn_real *table, sn_real length, sn_real velocity);
+
+// Derivative of that with respect to velocity [N s/m].
+SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_real velocity);
+
+// Passive force [N] (negative), whatever the activation.
+SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length);
 
 // Rate of the activation [1/s]; prm[3]: time constants of activation and deactivation [s], width of the
 // switch between them (0: a step).

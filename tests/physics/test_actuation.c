@@ -66,9 +66,9 @@ static void dense(const SnOracle *o, double *ref, sn_real *ours) {
       const int at = o->d->moment_rowadr[i] + k;
       ref[i * nv + o->d->moment_colind[at]] = o->d->actuator_moment[at];
     }
-    for (int k = 0; k < o->w.moment_rownnz[i]; ++k) {
-      const int at = o->w.moment_rowadr[i] + k;
-      ours[i * nv + o->w.moment_colind[at]] = o->w.actuator_moment[at];
+    for (int k = 0; k < o->m->mom_rownnz[i]; ++k) {
+      const int at = o->m->mom_rowadr[i] + k;
+      ours[i * nv + o->m->mom_colind[at]] = o->w.actuator_moment[at];
     }
   }
 }

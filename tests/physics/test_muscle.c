@@ -27,10 +27,12 @@ static void curves(void **state) {
     for (int i = 0; i < 9; ++i) prm[i] = (double)(p[i] = (sn_real)prm[i]);
     for (int i = 0; i < 2; ++i) range[i] = (double)(r[i] = (sn_real)range[i]);
     const double force = prm[2] < 0 ? prm[3] / acc0 : prm[2];
-    close_to((double)sn_muscle_gain((sn_real)length, (sn_real)velocity, r, (sn_real)acc0, p),
+    sn_real table[SN_NMUSCLE];
+    sn_muscle_table(table, p, r, (sn_real)acc0);
+    close_to((double)sn_muscle_gain(table, (sn_real)length, (sn_real)velocity),
              mju_muscleGain((double)(sn_real)length, (double)(sn_real)velocity, range, (double)(sn_real)acc0, prm),
              10 * force);
-    close_to((double)sn_muscle_bias((sn_real)length, r, (sn_real)acc0, p),
+    close_to((double)sn_muscle_bias(table, (sn_real)length),
              mju_muscleBias((double)(sn_real)length, range, (double)(sn_real)acc0, prm), 100 * force);
   }
 }
@@ -52,13 +54,15 @@ static void properties(void **state) {
   const sn_real prm[9] = {SN_R(0.75), SN_R(1.05), 100, 0, SN_R(0.5), SN_R(1.6), SN_R(1.5), SN_R(1.3), SN_R(1.2)};
   const sn_real range[2] = {SN_R(0.75), SN_R(1.05)};  // so that L is the length itself
   const sn_real dyn[3] = {SN_R(0.01), SN_R(0.04), 0};
-  assert_true(fabs((double)sn_muscle_gain(1, 0, range, 1, prm) + 100) < 1e-3);  // isometric peak
-  assert_true(sn_muscle_gain(1, SN_R(-1.6), range, 1, prm) == 0);               // faster than vmax
-  assert_true(fabs((double)sn_muscle_gain(1, 5, range, 1, prm) + 120) < 1e-3);  // fvmax
-  assert_true(sn_muscle_gain(SN_R(0.4), 0, range, 1, prm) == 0);
-  assert_true(sn_muscle_bias(SN_R(0.9), range, 1, prm) == 0);                       // slack below the optimum
-  assert_true(fabs((double)sn_muscle_bias(SN_R(1.3), range, 1, prm) + 65) < 1e-3);  // half of fpmax at b
-  assert_true(sn_muscle_bias(SN_R(1.5), range, 1, prm) < sn_muscle_bias(SN_R(1.3), range, 1, prm));
+  sn_real t[SN_NMUSCLE];
+  sn_muscle_table(t, prm, range, 1);
+  assert_true(fabs((double)sn_muscle_gain(t, 1, 0) + 100) < 1e-3);  // isometric peak
+  assert_true(sn_muscle_gain(t, 1, SN_R(-1.6)) == 0);               // faster than vmax
+  assert_true(fabs((double)sn_muscle_gain(t, 1, 5) + 120) < 1e-3);  // fvmax
+  assert_true(sn_muscle_gain(t, SN_R(0.4), 0) == 0);
+  assert_true(sn_muscle_bias(t, SN_R(0.9)) == 0);                       // slack below the optimum
+  assert_true(fabs((double)sn_muscle_bias(t, SN_R(1.3)) + 65) < 1e-3);  // half of fpmax at b
+  assert_true(sn_muscle_bias(t, SN_R(1.5)) < sn_muscle_bias(t, SN_R(1.3)));
   assert_true(sn_muscle_rate(1, 1, dyn) == 0 && sn_muscle_rate(0, 0, dyn) == 0);
   assert_true(sn_muscle_rate(1, SN_R(0.5), dyn) > 0 && sn_muscle_rate(0, SN_R(0.5), dyn) < 0);
   assert_true(sn_muscle_rate(2, 0, dyn) == sn_muscle_rate(1, 0, dyn));  // ctrl is clamped
