@@ -13,8 +13,8 @@ int main(int argc, char **argv) {
   }
   SinewSessionDef def = sinew_default_session();
   def.task = argc > 2 ? argv[2] : "arm_reach";
-  def.latency = 0.02;                   // a plan is in force 20 ms after its state
-  def.fallback = sinew_fallback_zero;   // relax when there is no usable plan
+  def.latency = 0.02;                  // a plan is in force 20 ms after its state
+  def.fallback = sinew_fallback_zero;  // relax when there is no usable plan
   SinewSession *session;
   if (sinew_open(client, &def, &session) != SINEW_OK) {
     fprintf(stderr, "%s\n", sinew_error(client));
@@ -34,7 +34,8 @@ int main(int argc, char **argv) {
       // Actuate: send ctrl to your robot and wait for the next time step.
     }
     const SinewPlan *plan = sinew_current_plan(session);
-    if (plan) printf("t %.3f  cost %.4g -> %.4g  first control %.3f\n", now, plan->cost_before, plan->cost_after, ctrl[0]);
+    if (plan)
+      printf("t %.3f  cost %.4g -> %.4g  first control %.3f\n", now, plan->cost_before, plan->cost_after, ctrl[0]);
   }
   free(ctrl);
   sinew_close(session);

@@ -33,27 +33,43 @@ static double number(struct argp_state *state, const char *text, double least) {
 }
 
 static void parse_controller(struct argp_state *state, PlantOptions *o, const char *text) {
-  if (strcmp(text, "sinew") == 0) o->controller = PLANT_SINEW;
-  else if (strcmp(text, "zero") == 0) o->controller = PLANT_ZERO;
+  if (strcmp(text, "sinew") == 0)
+    o->controller = PLANT_SINEW;
+  else if (strcmp(text, "zero") == 0)
+    o->controller = PLANT_ZERO;
   else if (strncmp(text, "random:", 7) == 0) {
     o->controller = PLANT_RANDOM;
     o->random_controls = (int)number(state, text + 7, 1);
-  } else argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
+  } else
+    argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   PlantOptions *o = state->input;
   switch (key) {
-    case 't': o->task = arg; return 0;
-    case 'e': o->endpoint = arg; return 0;
+    case 't':
+      o->task = arg;
+      return 0;
+    case 'e':
+      o->endpoint = arg;
+      return 0;
     case KEY_MODE:
-      if (strcmp(arg, "lockstep") != 0 && strcmp(arg, "realtime") != 0) argp_error(state, "mode '%s': expected lockstep or realtime", arg);
+      if (strcmp(arg, "lockstep") != 0 && strcmp(arg, "realtime") != 0)
+        argp_error(state, "mode '%s': expected lockstep or realtime", arg);
       o->mode = strcmp(arg, "lockstep") == 0 ? PLANT_LOCKSTEP : PLANT_REALTIME;
       return 0;
-    case 's': o->seconds = number(state, arg, 1e-6); return 0;
-    case 'd': o->deadline = number(state, arg, 1e-6); return 0;
-    case KEY_EXECUTE: o->execute = (int)number(state, arg, 1); return 0;
-    case 'k': o->seed = (uint64_t)number(state, arg, 0); return 0;
+    case 's':
+      o->seconds = number(state, arg, 1e-6);
+      return 0;
+    case 'd':
+      o->deadline = number(state, arg, 1e-6);
+      return 0;
+    case KEY_EXECUTE:
+      o->execute = (int)number(state, arg, 1);
+      return 0;
+    case 'k':
+      o->seed = (uint64_t)number(state, arg, 0);
+      return 0;
     case 'p':
       if (o->nsettings == (int)(sizeof o->settings / sizeof *o->settings) - 1) argp_error(state, "too many --set");
       o->settings[o->nsettings++] = arg;
@@ -62,13 +78,26 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       if (o->nmodels == (int)(sizeof o->models / sizeof *o->models)) argp_error(state, "too many --models");
       o->models[o->nmodels++] = arg;
       return 0;
-    case KEY_XML: o->xml = arg; return 0;
-    case KEY_CONTROLLER: parse_controller(state, o, arg); return 0;
-    case KEY_HIDE_ACT: o->hide_act = true; return 0;
-    case KEY_DATA: o->data = arg; return 0;
-    case 'j': o->json = true; return 0;
-    case 'q': o->quiet = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case KEY_XML:
+      o->xml = arg;
+      return 0;
+    case KEY_CONTROLLER:
+      parse_controller(state, o, arg);
+      return 0;
+    case KEY_HIDE_ACT:
+      o->hide_act = true;
+      return 0;
+    case KEY_DATA:
+      o->data = arg;
+      return 0;
+    case 'j':
+      o->json = true;
+      return 0;
+    case 'q':
+      o->quiet = true;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
 }
 
@@ -105,20 +134,29 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, cons
   SinewStatus status = plant_run(client, session, body, opt, &record);
   if (status == SINEW_OK) status = plant_record_judge(&record, client, info, opt);
   int result = 0;
-  if (status != SINEW_OK) result = fail(sinew_error(client));
-  else if (opt->json) plant_record_print_json(&record, opt, stdout);
-  else plant_record_print(&record, opt, stdout);
-  if (result == 0 && opt->data && !plant_record_write(&record, info, opt->data)) result = fail("the data file cannot be written");
+  if (status != SINEW_OK)
+    result = fail(sinew_error(client));
+  else if (opt->json)
+    plant_record_print_json(&record, opt, stdout);
+  else
+    plant_record_print(&record, opt, stdout);
+  if (result == 0 && opt->data && !plant_record_write(&record, info, opt->data))
+    result = fail("the data file cannot be written");
   plant_record_free(&record);
   return result;
 }
 
 int main(int argc, char **argv) {
   PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .execute = 16, .seed = 1};
-  const struct argp argp = {OPTIONS, parse_option, NULL,
-                            "Moves a body in MuJoCo under the plans of sinewd, closed loop, and reports how well it went.\v"
-                            "Example:\n  sinew-plant --task arm_reach --mode realtime --models physics/models --seconds 4\n",
-                            NULL, NULL, NULL};
+  const struct argp argp = {
+      OPTIONS,
+      parse_option,
+      NULL,
+      "Moves a body in MuJoCo under the plans of sinewd, closed loop, and reports how well it went.\v"
+      "Example:\n  sinew-plant --task arm_reach --mode realtime --models physics/models --seconds 4\n",
+      NULL,
+      NULL,
+      NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_REALTIME ? 0.04 : 1;
   mju_user_warning = on_warning;

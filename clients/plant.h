@@ -23,9 +23,9 @@ typedef struct PlantOptions {
   int nsettings;
   PlantMode mode;
   PlantController controller;
-  int random_controls;      // PLANT_RANDOM: how many constant controls to try
+  int random_controls;  // PLANT_RANDOM: how many constant controls to try
   double seconds, deadline;
-  int execute;              // steps between two states sent
+  int execute;  // steps between two states sent
   uint64_t seed;
   bool json, quiet, hide_act;
 } PlantOptions;
@@ -37,8 +37,8 @@ typedef struct PlantBody {
   double *mocap;  // (nmocap, 7)
 } PlantBody;
 
-// Finds the model's file among opt->models (or opt->xml), loads it, checks its sizes against the session's and takes over the
-// session's time step. False and a text on failure.
+// Finds the model's file among opt->models (or opt->xml), loads it, checks its sizes against the session's and takes
+// over the session's time step. False and a text on failure.
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size);
 // Puts the body at the session's initial state, time 0.
 void plant_body_reset(PlantBody *body, const SinewSessionInfo *info);
@@ -62,17 +62,18 @@ typedef struct PlantRecord {
   double *measure_below, *measure_during;
   double *latency;  // of each plan: from sending the state to having the plan [s]
   int nplan, plan_room;
-  int misses;       // plans after the daemon's deadline
-  int expired;      // steps without a usable plan: the fallback acted
+  int misses;   // plans after the daemon's deadline
+  int expired;  // steps without a usable plan: the fallback acted
   double simulated, wall;
-  bool diverged;    // MuJoCo's state became unusable
+  bool diverged;  // MuJoCo's state became unusable
 } PlantRecord;
 
 bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, char *error, size_t size);
 void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ctrl);
 void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
 // Asks the daemon for cost and measures of every sample.
-SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info, const PlantOptions *opt);
+SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info,
+                               const PlantOptions *opt);
 // Were all measures met for as long as the task wants, at the end?
 bool plant_record_success(const PlantRecord *r);
 void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);
@@ -82,10 +83,11 @@ bool plant_record_write(const PlantRecord *r, const SinewSessionInfo *info, cons
 void plant_record_free(PlantRecord *r);
 
 // Cost and measures of one state (nmeasure values); measure may be NULL.
-SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state, const SinewSessionInfo *info,
-                              double *cost, double *measure, int nmeasure);
+SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state,
+                              const SinewSessionInfo *info, double *cost, double *measure, int nmeasure);
 
 // The closed loop for opt->seconds. Statuses other than SINEW_OK end it; the text is in sinew_error.
-SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r);
+SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                      PlantRecord *r);
 
 #endif

@@ -24,7 +24,8 @@ bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessio
   if (opt->xml) {
     snprintf(path, sizeof path, "%s", opt->xml);
   } else if (!find_xml(opt, info->model, path, sizeof path)) {
-    snprintf(error, size, "model '%s' is in none of the %d model folders; give its file with --xml or more --models", info->model, opt->nmodels);
+    snprintf(error, size, "model '%s' is in none of the %d model folders; give its file with --xml or more --models",
+             info->model, opt->nmodels);
     return false;
   }
   body->m = mj_loadXML(path, NULL, text, sizeof text);
@@ -34,8 +35,10 @@ bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessio
   }
   const mjModel *m = body->m;
   if (m->nq != info->nq || m->nv != info->nv || m->na != info->na || m->nu != info->nu || m->nmocap != info->nmocap) {
-    snprintf(error, size, "%s is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d", path, (int)m->nq,
-             (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap, info->nq, info->nv, info->na, info->nu, info->nmocap);
+    snprintf(error, size,
+             "%s is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d", path,
+             (int)m->nq, (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap, info->nq, info->nv, info->na, info->nu,
+             info->nmocap);
     return false;
   }
   body->m->opt.timestep = info->timestep;
@@ -72,7 +75,10 @@ SinewState plant_body_state(PlantBody *body, bool hide_act) {
     memcpy(body->mocap + 7 * i, d->mocap_pos + 3 * i, 3 * sizeof(double));
     memcpy(body->mocap + 7 * i + 3, d->mocap_quat + 4 * i, 4 * sizeof(double));
   }
-  return (SinewState){.time = d->time, .qpos = d->qpos, .qvel = d->qvel, .act = hide_act ? NULL : d->act,
+  return (SinewState){.time = d->time,
+                      .qpos = d->qpos,
+                      .qvel = d->qvel,
+                      .act = hide_act ? NULL : d->act,
                       .mocap = body->m->nmocap ? body->mocap : NULL};
 }
 

@@ -22,31 +22,35 @@ static void sleep_until(double wall) {
 }
 
 // One line that is written over itself, on a terminal; every second elsewhere.
-static void show_progress(const PlantOptions *opt, const PlantRecord *r, const SinewSession *session, double time, bool last) {
+static void show_progress(const PlantOptions *opt, const PlantRecord *r, const SinewSession *session, double time,
+                          bool last) {
   static double shown = -1;
   const bool terminal = isatty(STDERR_FILENO);
   const double now = wall_seconds();
   if (opt->quiet || (!last && now - shown < (terminal ? 0.2 : 1.0))) return;
   shown = now;
   const SinewPlan *plan = sinew_current_plan(session);
-  fprintf(stderr, "%s%6.2f of %.2f s  plans %d  cost %.4g -> %.4g  age %.1f ms%s", terminal ? "\r" : "", time, opt->seconds, r->nplan,
-          plan ? plan->cost_before : NAN, plan ? plan->cost_after : NAN, plan ? 1e3 * plan->age : NAN,
-          terminal && !last ? "\033[K" : "\n");
+  fprintf(stderr, "%s%6.2f of %.2f s  plans %d  cost %.4g -> %.4g  age %.1f ms%s", terminal ? "\r" : "", time,
+          opt->seconds, r->nplan, plan ? plan->cost_before : NAN, plan ? plan->cost_after : NAN,
+          plan ? 1e3 * plan->age : NAN, terminal && !last ? "\033[K" : "\n");
 }
 
 static void note_plan(PlantRecord *r, const SinewSession *session, double latency) {
   plant_record_plan(r, latency, sinew_current_plan(session)->deadline_met);
 }
 
-static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r, double *ctrl) {
+static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
+                                double *ctrl) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
   for (int i = 0; i < nstep; ++i) {
     if (i % opt->execute == 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
       const double sent = wall_seconds();
       const SinewStatus status = sinew_plan(session, &state, opt->deadline);
-      if (status == SINEW_OK) note_plan(r, session, wall_seconds() - sent);
-      else if (status != SINEW_NO_PLAN) return status;
+      if (status == SINEW_OK)
+        note_plan(r, session, wall_seconds() - sent);
+      else if (status != SINEW_NO_PLAN)
+        return status;
     }
     if (sinew_control(session, body->d->time, ctrl) != SINEW_OK) ++r->expired;
     plant_record_sample(r, body, ctrl);
@@ -64,13 +68,16 @@ static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *s
   for (;;) {
     const SinewStatus status = sinew_receive(session, 0);
     if (status == SINEW_TIMEOUT) return SINEW_OK;
-    if (status == SINEW_OK) note_plan(r, session, wall_seconds() - *sent);
-    else if (status != SINEW_NO_PLAN) return status;
+    if (status == SINEW_OK)
+      note_plan(r, session, wall_seconds() - *sent);
+    else if (status != SINEW_NO_PLAN)
+      return status;
     *sent = -1;
   }
 }
 
-static SinewStatus run_realtime(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r, double *ctrl) {
+static SinewStatus run_realtime(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                                PlantRecord *r, double *ctrl) {
   const double h = body->m->opt.timestep, give_up = 1.0 + 10 * opt->deadline;
   const int nstep = (int)lround(opt->seconds / h);
   // The body starts with its first plan in hand.
@@ -125,7 +132,8 @@ static double uniform(uint64_t *state) {
 }
 
 // Tries constant controls, uniform in their range, and runs the one whose last state costs least.
-static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, PlantRecord *r, double *ctrl) {
+static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantOptions *opt,
+                              const SinewSessionInfo *info, PlantRecord *r, double *ctrl) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
   uint64_t rng = opt->seed;
   double best = INFINITY;
@@ -149,7 +157,8 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
       best = cost;
       memcpy(chosen, ctrl, sizeof(double) * (size_t)info->nu);
     }
-    if (!opt->quiet && k % 100 == 99) fprintf(stderr, "%d of %d constant controls, best last cost %.4g\n", k + 1, opt->random_controls, best);
+    if (!opt->quiet && k % 100 == 99)
+      fprintf(stderr, "%d of %d constant controls, best last cost %.4g\n", k + 1, opt->random_controls, best);
   }
   memcpy(ctrl, chosen, sizeof(double) * (size_t)info->nu);
   free(chosen);
@@ -157,7 +166,8 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
   return status == SINEW_OK ? run_zero(body, opt, r, ctrl) : status;
 }
 
-SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r) {
+SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                      PlantRecord *r) {
   const SinewSessionInfo *info = sinew_session_info(session);
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
   if (!ctrl) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
@@ -165,8 +175,12 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
   const double start = wall_seconds();
   SinewStatus status = SINEW_OK;
   switch (opt->controller) {
-    case PLANT_ZERO: status = run_zero(body, opt, r, ctrl); break;
-    case PLANT_RANDOM: status = run_random(client, body, opt, info, r, ctrl); break;
+    case PLANT_ZERO:
+      status = run_zero(body, opt, r, ctrl);
+      break;
+    case PLANT_RANDOM:
+      status = run_random(client, body, opt, info, r, ctrl);
+      break;
     case PLANT_SINEW:
       status = opt->mode == PLANT_LOCKSTEP ? run_lockstep(session, body, opt, r, ctrl)
                                            : run_realtime(client, session, body, opt, r, ctrl);

@@ -59,9 +59,13 @@ void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ct
     if (!r->sample) abort();
   }
   SinewState state = plant_body_state((PlantBody *)(uintptr_t)body, false);
-  r->sample[r->nsample++] = (PlantSample){.time = state.time, .cost = NAN, .qpos = copy_array(state.qpos, (int)m->nq),
-                                          .qvel = copy_array(state.qvel, (int)m->nv), .act = copy_array(state.act, (int)m->na),
-                                          .mocap = copy_array(body->mocap, 7 * (int)m->nmocap), .ctrl = copy_array(ctrl, (int)m->nu),
+  r->sample[r->nsample++] = (PlantSample){.time = state.time,
+                                          .cost = NAN,
+                                          .qpos = copy_array(state.qpos, (int)m->nq),
+                                          .qvel = copy_array(state.qvel, (int)m->nv),
+                                          .act = copy_array(state.act, (int)m->na),
+                                          .mocap = copy_array(body->mocap, 7 * (int)m->nmocap),
+                                          .ctrl = copy_array(ctrl, (int)m->nu),
                                           .measure = allocate((size_t)r->nmeasure, sizeof(double))};
 }
 
@@ -91,8 +95,8 @@ void plant_record_free(PlantRecord *r) {
 
 //------------------------------------------------------------------------------------ how good it was
 
-SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state, const SinewSessionInfo *info,
-                              double *cost, double *measure, int nmeasure) {
+SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state,
+                              const SinewSessionInfo *info, double *cost, double *measure, int nmeasure) {
   Sinew__V1__State s = SINEW__V1__STATE__INIT;
   s.time = state->time;
   s.n_qpos = (size_t)info->nq;
@@ -113,12 +117,14 @@ SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const Sinew
   const SinewStatus status = sinew_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
   *cost = reply->evaluate->cost;
-  for (int i = 0; i < nmeasure && i < (int)reply->evaluate->n_measures; ++i) measure[i] = reply->evaluate->measures[i]->value;
+  for (int i = 0; i < nmeasure && i < (int)reply->evaluate->n_measures; ++i)
+    measure[i] = reply->evaluate->measures[i]->value;
   sinew_free_reply(reply);
   return SINEW_OK;
 }
 
-SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info, const PlantOptions *opt) {
+SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info,
+                               const PlantOptions *opt) {
   (void)opt;
   for (int i = 0; i < r->nsample; ++i) {
     PlantSample *s = r->sample + i;
@@ -135,7 +141,8 @@ bool plant_record_success(const PlantRecord *r) {
   for (int k = 0; k < r->nmeasure; ++k) {
     if (end < r->measure_during[k]) return false;
     for (int i = 0; i < r->nsample; ++i)
-      if (r->sample[i].time >= end - r->measure_during[k] - 1e-9 && !(r->sample[i].measure[k] <= r->measure_below[k])) return false;
+      if (r->sample[i].time >= end - r->measure_during[k] - 1e-9 && !(r->sample[i].measure[k] <= r->measure_below[k]))
+        return false;
   }
   return true;
 }
@@ -167,9 +174,12 @@ static double latency_quantile(const PlantRecord *r, double q) {
 
 static const char *controller_name(const PlantOptions *opt) {
   switch (opt->controller) {
-    case PLANT_ZERO: return "zero control";
-    case PLANT_RANDOM: return "best of random constant controls";
-    case PLANT_SINEW: break;
+    case PLANT_ZERO:
+      return "zero control";
+    case PLANT_RANDOM:
+      return "best of random constant controls";
+    case PLANT_SINEW:
+      break;
   }
   return opt->mode == PLANT_LOCKSTEP ? "sinewd, lockstep" : "sinewd, real time";
 }
@@ -180,16 +190,19 @@ void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out
   fprintf(out, "mode                %s\n", controller_name(opt));
   fprintf(out, "cost                %.5g at the start, %.5g at the end\n", first->cost, last->cost);
   for (int k = 0; k < r->nmeasure; ++k)
-    fprintf(out, "%-19s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k], last->measure[k],
-            worst_measure(r, k), r->measure_during[k], r->measure_below[k]);
-  fprintf(out, "success             %s%s\n", plant_record_success(r) ? "yes" : "no", r->diverged ? ", the body diverged" : "");
+    fprintf(out, "%-19s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
+            last->measure[k], worst_measure(r, k), r->measure_during[k], r->measure_below[k]);
+  fprintf(out, "success             %s%s\n", plant_record_success(r) ? "yes" : "no",
+          r->diverged ? ", the body diverged" : "");
   if (opt->controller == PLANT_SINEW) {
     fprintf(out, "plans               %d\n", r->nplan);
-    fprintf(out, "plan latency        p50 %.1f ms, p99 %.1f ms\n", 1e3 * latency_quantile(r, 0.5), 1e3 * latency_quantile(r, 0.99));
+    fprintf(out, "plan latency        p50 %.1f ms, p99 %.1f ms\n", 1e3 * latency_quantile(r, 0.5),
+            1e3 * latency_quantile(r, 0.99));
     fprintf(out, "deadline misses     %d\n", r->misses);
     fprintf(out, "steps without plan  %d of %d\n", r->expired, r->nsample - 1);
   }
-  fprintf(out, "real-time factor    %.3g (%.3g s of motion in %.3g s)\n", r->simulated / r->wall, r->simulated, r->wall);
+  fprintf(out, "real-time factor    %.3g (%.3g s of motion in %.3g s)\n", r->simulated / r->wall, r->simulated,
+          r->wall);
 }
 
 void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out) {

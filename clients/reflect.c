@@ -23,10 +23,17 @@ static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDesc
 
 static size_t element_size(ProtobufCType type) {
   switch (type) {
-    case PROTOBUF_C_TYPE_DOUBLE: case PROTOBUF_C_TYPE_INT64: case PROTOBUF_C_TYPE_UINT64: return 8;
-    case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_STRING: case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
-    default: return 4;
+    case PROTOBUF_C_TYPE_DOUBLE:
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+      return 8;
+    case PROTOBUF_C_TYPE_BOOL:
+      return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return sizeof(void *);
+    default:
+      return 4;
   }
 }
 
@@ -39,17 +46,24 @@ static cJSON *number_to_json(double x) {
 
 static cJSON *value_to_json(const ProtobufCFieldDescriptor *field, const void *value) {
   switch (field->type) {
-    case PROTOBUF_C_TYPE_DOUBLE: return number_to_json(*(const double *)value);
-    case PROTOBUF_C_TYPE_UINT32: return cJSON_CreateNumber(*(const uint32_t *)value);
-    case PROTOBUF_C_TYPE_UINT64: return cJSON_CreateNumber((double)*(const uint64_t *)value);
-    case PROTOBUF_C_TYPE_BOOL: return cJSON_CreateBool(*(const protobuf_c_boolean *)value);
-    case PROTOBUF_C_TYPE_STRING: return cJSON_CreateString(*(char *const *)value ? *(char *const *)value : "");
-    case PROTOBUF_C_TYPE_MESSAGE: return sinew_message_to_json(*(ProtobufCMessage *const *)value);
+    case PROTOBUF_C_TYPE_DOUBLE:
+      return number_to_json(*(const double *)value);
+    case PROTOBUF_C_TYPE_UINT32:
+      return cJSON_CreateNumber(*(const uint32_t *)value);
+    case PROTOBUF_C_TYPE_UINT64:
+      return cJSON_CreateNumber((double)*(const uint64_t *)value);
+    case PROTOBUF_C_TYPE_BOOL:
+      return cJSON_CreateBool(*(const protobuf_c_boolean *)value);
+    case PROTOBUF_C_TYPE_STRING:
+      return cJSON_CreateString(*(char *const *)value ? *(char *const *)value : "");
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return sinew_message_to_json(*(ProtobufCMessage *const *)value);
     case PROTOBUF_C_TYPE_ENUM: {
       const ProtobufCEnumValue *e = protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)value);
       return e ? cJSON_CreateString(e->name) : cJSON_CreateNumber(*(const int *)value);
     }
-    default: return cJSON_CreateNull();  // the schema uses no other type
+    default:
+      return cJSON_CreateNull();  // the schema uses no other type
   }
 }
 
@@ -77,11 +91,16 @@ static bool complain(char *error, size_t size, const char *field, const char *ex
 }
 
 static bool json_number(const cJSON *json, double *x) {
-  if (cJSON_IsNumber(json)) *x = json->valuedouble;
-  else if (cJSON_IsString(json) && strcmp(json->valuestring, "inf") == 0) *x = INFINITY;
-  else if (cJSON_IsString(json) && strcmp(json->valuestring, "-inf") == 0) *x = -INFINITY;
-  else if (cJSON_IsString(json) && strcmp(json->valuestring, "nan") == 0) *x = NAN;
-  else return false;
+  if (cJSON_IsNumber(json))
+    *x = json->valuedouble;
+  else if (cJSON_IsString(json) && strcmp(json->valuestring, "inf") == 0)
+    *x = INFINITY;
+  else if (cJSON_IsString(json) && strcmp(json->valuestring, "-inf") == 0)
+    *x = -INFINITY;
+  else if (cJSON_IsString(json) && strcmp(json->valuestring, "nan") == 0)
+    *x = NAN;
+  else
+    return false;
   return true;
 }
 
@@ -89,7 +108,8 @@ static bool json_whole(const cJSON *json, double max, double *x) {
   return json_number(json, x) && *x >= 0 && *x <= max && floor(*x) == *x;
 }
 
-static bool message_value(const ProtobufCFieldDescriptor *field, const cJSON *json, void *value, char *error, size_t size) {
+static bool message_value(const ProtobufCFieldDescriptor *field, const cJSON *json, void *value, char *error,
+                          size_t size) {
   const ProtobufCMessageDescriptor *type = field->descriptor;
   if (!cJSON_IsObject(json)) return complain(error, size, field->name, "an object");
   ProtobufCMessage *child = malloc(type->sizeof_message);
@@ -99,7 +119,8 @@ static bool message_value(const ProtobufCFieldDescriptor *field, const cJSON *js
   return sinew_message_from_json(child, json, error, size);
 }
 
-static bool value_from_json(const ProtobufCFieldDescriptor *field, const cJSON *json, void *value, char *error, size_t size) {
+static bool value_from_json(const ProtobufCFieldDescriptor *field, const cJSON *json, void *value, char *error,
+                            size_t size) {
   double x = 0;
   switch (field->type) {
     case PROTOBUF_C_TYPE_DOUBLE:
@@ -120,12 +141,15 @@ static bool value_from_json(const ProtobufCFieldDescriptor *field, const cJSON *
       if (!cJSON_IsString(json)) return complain(error, size, field->name, "a text");
       *(char **)value = strdup(json->valuestring);
       return *(char **)value || complain(error, size, field->name, "memory");
-    case PROTOBUF_C_TYPE_MESSAGE: return message_value(field, json, value, error, size);
-    default: return complain(error, size, field->name, "a type that requests use");
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return message_value(field, json, value, error, size);
+    default:
+      return complain(error, size, field->name, "a type that requests use");
   }
 }
 
-static bool array_from_json(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, const cJSON *json, char *error, size_t size) {
+static bool array_from_json(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, const cJSON *json,
+                            char *error, size_t size) {
   if (!cJSON_IsArray(json)) return complain(error, size, field->name, "an array");
   const size_t n = (size_t)cJSON_GetArraySize(json), bytes = element_size(field->type);
   char *data = calloc(n ? n : 1, bytes);
@@ -150,7 +174,8 @@ static bool unknown_field(const ProtobufCMessageDescriptor *type, const char *na
 bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size) {
   const cJSON *item;
   cJSON_ArrayForEach(item, json) {
-    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, item->string);
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, item->string);
     if (!field) return unknown_field(message->descriptor, item->string, error, error_size);
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
       if (!array_from_json(message, field, item, error, error_size)) return false;

@@ -34,7 +34,13 @@ void sinew_fallback_hold(void *user, double now, const double *last, double *ctr
 }
 
 SinewSessionDef sinew_default_session(void) {
-  return (SinewSessionDef){.task = NULL, .seed = 0, .settings = NULL, .latency = -1, .lease = 0, .time_to_live = 0, .fallback = NULL,
+  return (SinewSessionDef){.task = NULL,
+                           .seed = 0,
+                           .settings = NULL,
+                           .latency = -1,
+                           .lease = 0,
+                           .time_to_live = 0,
+                           .fallback = NULL,
                            .fallback_user = NULL};
 }
 
@@ -86,14 +92,21 @@ static SinewStatus fill_info(SinewSession *session) {
   const Sinew__V1__OpenReply *open = session->opened->open;
   const Sinew__V1__TaskDescription *task = session->described->describe_task;
   const Sinew__V1__ModelDescription *model = task->model;
-  if (session->opened->body_case != SINEW__V1__REPLY__BODY_OPEN || session->described->body_case != SINEW__V1__REPLY__BODY_DESCRIBE_TASK ||
-      !model || !open->initial)
+  if (session->opened->body_case != SINEW__V1__REPLY__BODY_OPEN ||
+      session->described->body_case != SINEW__V1__REPLY__BODY_DESCRIBE_TASK || !model || !open->initial)
     return sinew_wire_fail(session->client, SINEW_PROTOCOL, "incomplete answer to open");
   SinewSessionInfo *info = &session->info;
-  *info = (SinewSessionInfo){.id = open->session, .model = model->model, .timestep = model->timestep, .nq = (int)model->nq,
-                             .nv = (int)model->nv, .na = (int)model->na, .nu = (int)model->nu, .nmocap = (int)model->nmocap};
+  *info = (SinewSessionInfo){.id = open->session,
+                             .model = model->model,
+                             .timestep = model->timestep,
+                             .nq = (int)model->nq,
+                             .nv = (int)model->nv,
+                             .na = (int)model->na,
+                             .nu = (int)model->nu,
+                             .nmocap = (int)model->nmocap};
   const Sinew__V1__State *s = open->initial;
-  if (s->n_qpos != model->nq || s->n_qvel != model->nv || s->n_act != model->na || s->n_mocap != 7 * (size_t)model->nmocap)
+  if (s->n_qpos != model->nq || s->n_qvel != model->nv || s->n_act != model->na ||
+      s->n_mocap != 7 * (size_t)model->nmocap)
     return sinew_wire_fail(session->client, SINEW_PROTOCOL, "the initial state has the wrong size");
   info->qpos = s->qpos;
   info->qvel = s->qvel;
@@ -134,8 +147,10 @@ SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSes
   sinew_message_clear(&planner.base);
   if (status == SINEW_OK) status = describe(session, def->task);
   if (status == SINEW_OK) status = fill_info(session);
-  if (status == SINEW_OK) *out = session;
-  else free_session(session);
+  if (status == SINEW_OK)
+    *out = session;
+  else
+    free_session(session);
   return status;
 }
 
@@ -156,8 +171,8 @@ SinewStatus sinew_close(SinewSession *session) {
 //--------------------------------------------------------------------------------------------- plan
 
 // A plan request that refers to the arrays of `state`.
-static void fill_request(const SinewSession *session, const SinewState *state, double deadline, Sinew__V1__Request *request,
-                         Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
+static void fill_request(const SinewSession *session, const SinewState *state, double deadline,
+                         Sinew__V1__Request *request, Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
   const SinewSessionInfo *info = &session->info;
   *s = (Sinew__V1__State)SINEW__V1__STATE__INIT;
   s->time = state->time;
@@ -184,7 +199,8 @@ static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
   const Sinew__V1__Plan *p = reply->plan;
   if (status == SINEW_OK && reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
     status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "unexpected answer to a plan request");
-  if (status == SINEW_OK && p->steps == 0) status = sinew_wire_fail(session->client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
+  if (status == SINEW_OK && p->steps == 0)
+    status = sinew_wire_fail(session->client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
   if (status == SINEW_OK && (p->n_ctrl != (size_t)p->steps * (size_t)session->info.nu || !(p->step > 0)))
     status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the plan has the wrong size");
   if (status != SINEW_OK) {
@@ -193,11 +209,21 @@ static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
   }
   sinew_free_reply(session->planned);
   session->planned = reply;
-  session->plan = (SinewPlan){.sequence = p->sequence, .state_time = p->state_time, .age = p->age, .time_to_live = p->time_to_live,
-                              .start = p->start, .step = p->step, .steps = (int)p->steps, .ctrl = p->ctrl,
-                              .cost_before = p->cost_before, .cost_after = p->cost_after, .iterations = (int)p->iterations,
-                              .candidates = (int)p->candidates, .refined = p->status == SINEW__V1__PLAN__STATUS__OK,
-                              .deadline_met = p->deadline_met, .act_estimated = p->act_estimated};
+  session->plan = (SinewPlan){.sequence = p->sequence,
+                              .state_time = p->state_time,
+                              .age = p->age,
+                              .time_to_live = p->time_to_live,
+                              .start = p->start,
+                              .step = p->step,
+                              .steps = (int)p->steps,
+                              .ctrl = p->ctrl,
+                              .cost_before = p->cost_before,
+                              .cost_after = p->cost_after,
+                              .iterations = (int)p->iterations,
+                              .candidates = (int)p->candidates,
+                              .refined = p->status == SINEW__V1__PLAN__STATUS__OK,
+                              .deadline_met = p->deadline_met,
+                              .act_estimated = p->act_estimated};
   return SINEW_OK;
 }
 

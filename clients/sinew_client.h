@@ -52,11 +52,11 @@ void sinew_fallback_hold(void *user, double now, const double *last, double *ctr
 
 // How to open a session. Start from sinew_default_session().
 typedef struct SinewSessionDef {
-  const char *task;         // name of the task
-  uint64_t seed;            // perturbs the initial pose and plan, seeds the planner
+  const char *task;             // name of the task
+  uint64_t seed;                // perturbs the initial pose and plan, seeds the planner
   const char *const *settings;  // planner settings "name=value", (.., NULL); NULL: the task's own
-  double latency;           // expected time from a state to its plan in force [s]; 0: the body waits; < 0: as the daemon says
-  double lease;             // the daemon closes the session after so long without a request [s]; <= 0: as the daemon says
+  double latency;  // expected time from a state to its plan in force [s]; 0: the body waits; < 0: as the daemon says
+  double lease;    // the daemon closes the session after so long without a request [s]; <= 0: as the daemon says
   double time_to_live;      // of a plan after its state's time [s]; <= 0: as the daemon says
   SinewFallback *fallback;  // NULL: sinew_fallback_zero
   void *fallback_user;
@@ -66,10 +66,10 @@ SinewSessionDef sinew_default_session(void);
 // Sizes and start of a session.
 typedef struct SinewSessionInfo {
   uint64_t id;
-  const char *model;         // name of the model
-  double timestep;           // of the plans [s]
+  const char *model;  // name of the model
+  double timestep;    // of the plans [s]
   int nq, nv, na, nu, nmocap;
-  const double *ctrl_range;  // (nu, 2); -inf, inf where not limited
+  const double *ctrl_range;                 // (nu, 2); -inf, inf where not limited
   const double *qpos, *qvel, *act, *mocap;  // initial state: (nq), (nv), (na), (nmocap, 7)
 } SinewSessionInfo;
 
@@ -99,10 +99,10 @@ typedef struct SinewPlan {
   double time_to_live;  // [s] after state_time
   double start, step;   // time of the first row of ctrl and between rows [s]
   int steps;
-  const double *ctrl;   // (steps, nu)
+  const double *ctrl;  // (steps, nu)
   double cost_before, cost_after;
   int iterations, candidates;
-  bool refined;         // false: the shifted plan in force, there was no time to refine
+  bool refined;  // false: the shifted plan in force, there was no time to refine
   bool deadline_met, act_estimated;
 } SinewPlan;
 

@@ -50,7 +50,8 @@ static char *copy_text(const char *text) {
 static bool session_id(Call *call, int i, uint64_t *id) {
   char *end;
   *id = strtoull(call->opt->word[i], &end, 10);
-  return (*end == '\0' && end != call->opt->word[i]) || complain(call, "'%s': expected the number of a session", call->opt->word[i]);
+  return (*end == '\0' && end != call->opt->word[i]) ||
+         complain(call, "'%s': expected the number of a session", call->opt->word[i]);
 }
 
 //------------------------------------------------------------------------------------ commands
@@ -97,7 +98,8 @@ static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, 
     const char *word = call->opt->word[i];
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    const bool is_session = protobuf_c_message_descriptor_get_field_by_name(&sinew__v1__session_settings__descriptor, name);
+    const bool is_session =
+        protobuf_c_message_descriptor_get_field_by_name(&sinew__v1__session_settings__descriptor, name);
     if (is_session && !*session) {
       if (!(*session = malloc(sizeof **session))) abort();
       sinew__v1__session_settings__init(*session);
@@ -105,7 +107,8 @@ static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, 
       if (!(*planner = malloc(sizeof **planner))) abort();
       sinew__v1__planner_settings__init(*planner);
     }
-    if (!sinew_message_set(is_session ? &(*session)->base : &(*planner)->base, word, call->error, sizeof call->error)) return false;
+    if (!sinew_message_set(is_session ? &(*session)->base : &(*planner)->base, word, call->error, sizeof call->error))
+      return false;
   }
   return true;
 }
@@ -209,7 +212,8 @@ static const Command COMMANDS[] = {
     {"tasks", "", "tasks of the repository", 1, 1, do_tasks},
     {"task", "NAME", "model, initial state, cost terms and settings of a task", 2, 2, do_task},
     {"open", "TASK [name=value...]", "open a session; see --seed", 2, 64, do_open},
-    {"plan", "SESSION [FILE]", "plan from a state in JSON (a PlanRequest, or its state alone); - or none: standard input", 2, 3, do_plan},
+    {"plan", "SESSION [FILE]",
+     "plan from a state in JSON (a PlanRequest, or its state alone); - or none: standard input", 2, 3, do_plan},
     {"evaluate", "SESSION [FILE]", "cost of given controls (an EvaluateRequest in JSON)", 2, 3, do_evaluate},
     {"config", "SESSION", "settings in force and the table of settings", 2, 2, do_config},
     {"tune", "SESSION name=value...", "change settings of a session", 3, 64, do_tune},
@@ -240,7 +244,8 @@ static char *help_text(int key, const char *text, void *input) {
     const int used = fprintf(f, "  %s %s", COMMANDS[i].name, COMMANDS[i].arguments);
     fprintf(f, "%*s%s\n", used < 33 ? 33 - used : 2, "", COMMANDS[i].text);
   }
-  fputs("\nExample:\n  sinewctl tasks\n  sinewctl --seed 3 open arm_reach candidates=128\n  sinewctl --json stats\n", f);
+  fputs("\nExample:\n  sinewctl tasks\n  sinewctl --seed 3 open arm_reach candidates=128\n  sinewctl --json stats\n",
+        f);
   fclose(f);
   return out;
 }
@@ -249,12 +254,25 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
   Options *o = state->input;
   char *end = NULL;
   switch (key) {
-    case 'e': o->endpoint = arg; return 0;
-    case 'j': o->json = true; return 0;
-    case 'x': o->states = true; return 0;
-    case 't': o->timeout = strtod(arg, &end); break;
-    case 'd': o->deadline = strtod(arg, &end); break;
-    case 's': o->seed = strtoull(arg, &end, 10); o->has_seed = true; break;
+    case 'e':
+      o->endpoint = arg;
+      return 0;
+    case 'j':
+      o->json = true;
+      return 0;
+    case 'x':
+      o->states = true;
+      return 0;
+    case 't':
+      o->timeout = strtod(arg, &end);
+      break;
+    case 'd':
+      o->deadline = strtod(arg, &end);
+      break;
+    case 's':
+      o->seed = strtoull(arg, &end, 10);
+      o->has_seed = true;
+      break;
     case ARGP_KEY_ARG:
       if (o->nword == (int)(sizeof o->word / sizeof *o->word)) argp_error(state, "too many words");
       o->word[o->nword++] = arg;
@@ -262,7 +280,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_END:
       if (o->nword == 0) argp_usage(state);
       return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+      return ARGP_ERR_UNKNOWN;
   }
   if (end == arg || *end) argp_error(state, "'%s' is not a number", arg);
   return 0;
@@ -313,7 +332,9 @@ static int report_error(const Options *opt, const char *status, const char *text
 
 int main(int argc, char **argv) {
   Options opt = {.timeout = 60, .deadline = 0.1};
-  const struct argp argp = {OPTIONS, parse_option, "COMMAND [ARGUMENT...]", "Sends one request to sinewd and prints the reply.\v", NULL, help_text, NULL};
+  const struct argp argp = {
+      OPTIONS,   parse_option, "COMMAND [ARGUMENT...]", "Sends one request to sinewd and prints the reply.\v", NULL,
+      help_text, NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   const Command *command = find_command(opt.word[0]);
   if (!command) return report_error(&opt, "bad command", opt.word[0]);
@@ -327,12 +348,16 @@ int main(int argc, char **argv) {
   int result = 1;
   SinewClient *client = NULL;
   Sinew__V1__Reply *reply = NULL;
-  if (!command->run(&call)) report_error(&opt, "bad argument", call.error);
-  else if (!(client = sinew_connect(opt.endpoint, opt.timeout, 0, error, sizeof error))) report_error(&opt, "no connection", error);
+  if (!command->run(&call))
+    report_error(&opt, "bad argument", call.error);
+  else if (!(client = sinew_connect(opt.endpoint, opt.timeout, 0, error, sizeof error)))
+    report_error(&opt, "no connection", error);
   else {
     const SinewStatus status = sinew_request(client, &call.request, &reply);
-    if (status == SINEW_OK) print_reply(reply, opt.json);
-    else report_error(&opt, sinew_status_name(status), sinew_error(client));
+    if (status == SINEW_OK)
+      print_reply(reply, opt.json);
+    else
+      report_error(&opt, sinew_status_name(status), sinew_error(client));
     result = status != SINEW_OK;
   }
   sinew_free_reply(reply);

@@ -33,22 +33,32 @@ const char *sinew_error(const SinewClient *client) { return client->error; }
 
 const char *sinew_status_name(SinewStatus status) {
   switch (status) {
-    case SINEW_OK: return "ok";
-    case SINEW_ARGUMENT: return "bad argument";
-    case SINEW_MEMORY: return "out of memory";
-    case SINEW_TIMEOUT: return "timeout";
-    case SINEW_REFUSED: return "refused";
-    case SINEW_PROTOCOL: return "protocol";
-    case SINEW_NO_PLAN: return "no plan";
-    case SINEW_EXPIRED: return "expired";
+    case SINEW_OK:
+      return "ok";
+    case SINEW_ARGUMENT:
+      return "bad argument";
+    case SINEW_MEMORY:
+      return "out of memory";
+    case SINEW_TIMEOUT:
+      return "timeout";
+    case SINEW_REFUSED:
+      return "refused";
+    case SINEW_PROTOCOL:
+      return "protocol";
+    case SINEW_NO_PLAN:
+      return "no plan";
+    case SINEW_EXPIRED:
+      return "expired";
   }
   return "unknown status";
 }
 
 void sinew_default_endpoint(char *text, size_t size) {
   const char *runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime && runtime[0]) snprintf(text, size, "ipc://%s/sinew/sinewd.sock", runtime);
-  else snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
+  if (runtime && runtime[0])
+    snprintf(text, size, "ipc://%s/sinew/sinewd.sock", runtime);
+  else
+    snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
 }
 
 static double now_seconds(void) {
@@ -78,7 +88,8 @@ SinewStatus sinew_wire_send(SinewClient *client, Sinew__V1__Request *request, ui
   sinew__v1__request__pack(request, bytes);
   const int sent = zmq_send(client->socket, bytes, size, ZMQ_DONTWAIT);
   free(bytes);
-  if (sent < 0) return sinew_wire_fail(client, SINEW_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
+  if (sent < 0)
+    return sinew_wire_fail(client, SINEW_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
@@ -86,7 +97,8 @@ SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Repl
   *reply = NULL;
   zmq_pollitem_t item = {.socket = client->socket, .events = ZMQ_POLLIN};
   const int ready = zmq_poll(&item, 1, wait <= 0 ? 0 : (long)ceil(wait * 1e3));
-  if (ready <= 0) return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
+  if (ready <= 0)
+    return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) < 0) {
@@ -95,7 +107,8 @@ SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Repl
   }
   *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *reply ? SINEW_OK : sinew_wire_fail(client, SINEW_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
+  return *reply ? SINEW_OK
+                : sinew_wire_fail(client, SINEW_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
 }
 
 void sinew_free_reply(Sinew__V1__Reply *reply) {
@@ -112,7 +125,8 @@ static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Repl
   const double until = now_seconds() + client->timeout;
   for (;;) {
     const double left = until - now_seconds();
-    if (left <= 0) return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
+    if (left <= 0)
+      return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
     const SinewStatus status = sinew_wire_receive(client, left, reply);
     if (status == SINEW_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
@@ -155,7 +169,8 @@ static SinewStatus greet(SinewClient *client) {
   if (reply->body_case != SINEW__V1__REPLY__BODY_HELLO)
     status = sinew_wire_fail(client, SINEW_PROTOCOL, "unexpected answer to hello");
   else if (reply->hello->protocol != PROTOCOL)
-    status = sinew_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d", reply->hello->protocol, PROTOCOL);
+    status = sinew_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d",
+                             reply->hello->protocol, PROTOCOL);
   sinew_free_reply(reply);
   return status;
 }

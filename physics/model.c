@@ -20,7 +20,9 @@ SnModel *sn_model_create(const SnModel *sizes, SnError *err) {
     sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
     return NULL;
   }
-#define SN_SIZE(name) const int name = m->name = sizes->name; (void)name;
+#define SN_SIZE(name)                     \
+  const int name = m->name = sizes->name; \
+  (void)name;
 #include "physics/model_sizes.inc"
 #undef SN_SIZE
   bool ok = true;
@@ -61,7 +63,9 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
   copy->opt = m->opt;
   copy->meaninertia = m->meaninertia;
   copy->need_all = m->need_all;
-#define SN_SIZE(name) const int name = m->name; (void)name;
+#define SN_SIZE(name)       \
+  const int name = m->name; \
+  (void)name;
 #include "physics/model_sizes.inc"
 #undef SN_SIZE
 #define SN_FIELD(type, name, rows, cols) memcpy(copy->name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
@@ -77,15 +81,33 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
 // The address list and count of one kind of name.
 static const int *name_list(const SnModel *m, SnNameKind kind, int *count) {
   switch (kind) {
-    case SN_NAME_BODY: *count = m->nbody; return m->name_bodyadr;
-    case SN_NAME_JNT: *count = m->njnt; return m->name_jntadr;
-    case SN_NAME_GEOM: *count = m->ngeom; return m->name_geomadr;
-    case SN_NAME_SITE: *count = m->nsite; return m->name_siteadr;
-    case SN_NAME_TENDON: *count = m->ntendon; return m->name_tendonadr;
-    case SN_NAME_ACTUATOR: *count = m->nactuator; return m->name_actuatoradr;
-    case SN_NAME_SENSOR: *count = m->nsensor; return m->name_sensoradr;
-    case SN_NAME_KEY: *count = m->nkey; return m->name_keyadr;
-    case SN_NAME_EQ: *count = m->neq; return m->name_eqadr;
+    case SN_NAME_BODY:
+      *count = m->nbody;
+      return m->name_bodyadr;
+    case SN_NAME_JNT:
+      *count = m->njnt;
+      return m->name_jntadr;
+    case SN_NAME_GEOM:
+      *count = m->ngeom;
+      return m->name_geomadr;
+    case SN_NAME_SITE:
+      *count = m->nsite;
+      return m->name_siteadr;
+    case SN_NAME_TENDON:
+      *count = m->ntendon;
+      return m->name_tendonadr;
+    case SN_NAME_ACTUATOR:
+      *count = m->nactuator;
+      return m->name_actuatoradr;
+    case SN_NAME_SENSOR:
+      *count = m->nsensor;
+      return m->name_sensoradr;
+    case SN_NAME_KEY:
+      *count = m->nkey;
+      return m->name_keyadr;
+    case SN_NAME_EQ:
+      *count = m->neq;
+      return m->name_eqadr;
   }
   *count = 0;
   return NULL;

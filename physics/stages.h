@@ -9,8 +9,8 @@
 // kinematics.c: qpos, mocap poses -> body, geom, site frames, joint anchors and axes. Quaternions in
 // qpos are normalised on use, not in place.
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane);
-// kinematics.c: what `stage` leaves alone because it stays the same: frames of all that hangs on the world, its cvel (0), its
-// subtree_com (0 where sn_com_pos does not compute it). One lane; sn_world_init and sn_world_poison call it.
+// kinematics.c: what `stage` leaves alone because it stays the same: frames of all that hangs on the world, its cvel
+// (0), its subtree_com (0 where sn_com_pos does not compute it). One lane; sn_world_init and sn_world_poison call it.
 SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnStage stage);
 
 // inertia.c: frames -> subtree_com, cdof, cinert.
@@ -27,7 +27,8 @@ SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *m
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
 
 // inertia.c: mat += b J'J in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
-SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col, const sn_real *J);
+SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
+                        const sn_real *J);
 
 // tendon.c: frames -> ten_length, ten_J; after sn_model_need_all also the lists of path points.
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);

@@ -6,16 +6,16 @@
 #ifndef SINEW_PHYSICS_STATUS_H_
 #define SINEW_PHYSICS_STATUS_H_
 
-#define SN_ERRORS(X)                                          \
-  X(SN_OK, "ok")                                              \
-  X(SN_ERR_ARGUMENT, "bad argument")                          \
-  X(SN_ERR_MEMORY, "out of memory")                           \
-  X(SN_ERR_IO, "input or output failed")                      \
-  X(SN_ERR_FORMAT, "malformed input")                         \
+#define SN_ERRORS(X)                                           \
+  X(SN_OK, "ok")                                               \
+  X(SN_ERR_ARGUMENT, "bad argument")                           \
+  X(SN_ERR_MEMORY, "out of memory")                            \
+  X(SN_ERR_IO, "input or output failed")                       \
+  X(SN_ERR_FORMAT, "malformed input")                          \
   X(SN_ERR_UNSUPPORTED, "the model uses unsupported features") \
-  X(SN_ERR_LIMIT, "a documented limit is exceeded")           \
-  X(SN_ERR_NOT_FOUND, "no such name")                         \
-  X(SN_ERR_TIMEOUT, "took too long")                          \
+  X(SN_ERR_LIMIT, "a documented limit is exceeded")            \
+  X(SN_ERR_NOT_FOUND, "no such name")                          \
+  X(SN_ERR_TIMEOUT, "took too long")                           \
   X(SN_ERR_STATE, "not possible in this state")
 
 typedef enum SnCode {
@@ -31,18 +31,19 @@ typedef struct SnError {
 
 // Bits of SnWorld.warn: set by a stage, cleared by sn_step's caller.
 enum {
-  SN_WARN_CONTACT_FULL = 1,    // more contacts than nconmax; the last ones were dropped
-  SN_WARN_EFC_FULL = 2,        // more rows than nefcmax; the last ones were dropped
-  SN_WARN_BAD_STATE = 4,       // qpos, qvel or qacc is NaN or beyond SN_MAXVAL: the world stands still
-  SN_WARN_NOT_CONVERGED = 8,   // the solver used all its iterations
-  SN_WARN_INERTIA = 16,        // a pivot of the mass matrix was not positive
+  SN_WARN_CONTACT_FULL = 1,   // more contacts than nconmax; the last ones were dropped
+  SN_WARN_EFC_FULL = 2,       // more rows than nefcmax; the last ones were dropped
+  SN_WARN_BAD_STATE = 4,      // qpos, qvel or qacc is NaN or beyond SN_MAXVAL: the world stands still
+  SN_WARN_NOT_CONVERGED = 8,  // the solver used all its iterations
+  SN_WARN_INERTIA = 16,       // a pivot of the mass matrix was not positive
 };
 
 // Sets err (which may be NULL) and returns code. Text is formatted like printf.
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-SnCode sn_fail(SnError *err, SnCode code, const char *format, ...);
+SnCode
+sn_fail(SnError *err, SnCode code, const char *format, ...);
 
 // The fixed text of a code, from SN_ERRORS.
 const char *sn_code_text(SnCode code);

@@ -5,20 +5,64 @@
 
 #include "physics/real.h"
 
-SN_INLINE void sn_zero(sn_real *r, int n) { for (int i = 0; i < n; ++i) r[i] = 0; }
-SN_INLINE void sn_copy(sn_real *r, const sn_real *a, int n) { for (int i = 0; i < n; ++i) r[i] = a[i]; }
-SN_INLINE void sn_copy3(sn_real *r, const sn_real *a) { r[0] = a[0]; r[1] = a[1]; r[2] = a[2]; }
-SN_INLINE void sn_set3(sn_real *r, sn_real x, sn_real y, sn_real z) { r[0] = x; r[1] = y; r[2] = z; }
+SN_INLINE void sn_zero(sn_real *r, int n) {
+  for (int i = 0; i < n; ++i) r[i] = 0;
+}
+SN_INLINE void sn_copy(sn_real *r, const sn_real *a, int n) {
+  for (int i = 0; i < n; ++i) r[i] = a[i];
+}
+SN_INLINE void sn_copy3(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = a[1];
+  r[2] = a[2];
+}
+SN_INLINE void sn_set3(sn_real *r, sn_real x, sn_real y, sn_real z) {
+  r[0] = x;
+  r[1] = y;
+  r[2] = z;
+}
 SN_INLINE sn_real sn_dot3(const sn_real *a, const sn_real *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 SN_INLINE sn_real sn_norm3(const sn_real *a) { return sn_sqrt(sn_dot3(a, a)); }
-SN_INLINE void sn_add3(sn_real *r, const sn_real *a, const sn_real *b) { r[0] = a[0] + b[0]; r[1] = a[1] + b[1]; r[2] = a[2] + b[2]; }
-SN_INLINE void sn_sub3(sn_real *r, const sn_real *a, const sn_real *b) { r[0] = a[0] - b[0]; r[1] = a[1] - b[1]; r[2] = a[2] - b[2]; }
-SN_INLINE void sn_addto3(sn_real *r, const sn_real *a) { r[0] += a[0]; r[1] += a[1]; r[2] += a[2]; }
-SN_INLINE void sn_subfrom3(sn_real *r, const sn_real *a) { r[0] -= a[0]; r[1] -= a[1]; r[2] -= a[2]; }
-SN_INLINE void sn_scale3(sn_real *r, const sn_real *a, sn_real s) { r[0] = a[0] * s; r[1] = a[1] * s; r[2] = a[2] * s; }
-SN_INLINE void sn_addscl3(sn_real *r, const sn_real *a, const sn_real *b, sn_real s) { r[0] = a[0] + b[0] * s; r[1] = a[1] + b[1] * s; r[2] = a[2] + b[2] * s; }
-SN_INLINE void sn_addtoscl3(sn_real *r, const sn_real *a, sn_real s) { r[0] += a[0] * s; r[1] += a[1] * s; r[2] += a[2] * s; }
-SN_INLINE sn_real sn_dist3(const sn_real *a, const sn_real *b) { sn_real d[3]; sn_sub3(d, a, b); return sn_norm3(d); }
+SN_INLINE void sn_add3(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[0] + b[0];
+  r[1] = a[1] + b[1];
+  r[2] = a[2] + b[2];
+}
+SN_INLINE void sn_sub3(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[0] - b[0];
+  r[1] = a[1] - b[1];
+  r[2] = a[2] - b[2];
+}
+SN_INLINE void sn_addto3(sn_real *r, const sn_real *a) {
+  r[0] += a[0];
+  r[1] += a[1];
+  r[2] += a[2];
+}
+SN_INLINE void sn_subfrom3(sn_real *r, const sn_real *a) {
+  r[0] -= a[0];
+  r[1] -= a[1];
+  r[2] -= a[2];
+}
+SN_INLINE void sn_scale3(sn_real *r, const sn_real *a, sn_real s) {
+  r[0] = a[0] * s;
+  r[1] = a[1] * s;
+  r[2] = a[2] * s;
+}
+SN_INLINE void sn_addscl3(sn_real *r, const sn_real *a, const sn_real *b, sn_real s) {
+  r[0] = a[0] + b[0] * s;
+  r[1] = a[1] + b[1] * s;
+  r[2] = a[2] + b[2] * s;
+}
+SN_INLINE void sn_addtoscl3(sn_real *r, const sn_real *a, sn_real s) {
+  r[0] += a[0] * s;
+  r[1] += a[1] * s;
+  r[2] += a[2] * s;
+}
+SN_INLINE sn_real sn_dist3(const sn_real *a, const sn_real *b) {
+  sn_real d[3];
+  sn_sub3(d, a, b);
+  return sn_norm3(d);
+}
 // r = a x b; r must not alias a or b.
 SN_INLINE void sn_cross(sn_real *r, const sn_real *a, const sn_real *b) {
   r[0] = a[1] * b[2] - a[2] * b[1];
@@ -28,11 +72,18 @@ SN_INLINE void sn_cross(sn_real *r, const sn_real *a, const sn_real *b) {
 // Scales a to unit length and returns the old length; (1,0,0) when it is below SN_MINVAL.
 SN_INLINE sn_real sn_normalize3(sn_real *a) {
   const sn_real norm = sn_norm3(a);
-  if (norm < SN_MINVAL) { sn_set3(a, 1, 0, 0); return norm; }
+  if (norm < SN_MINVAL) {
+    sn_set3(a, 1, 0, 0);
+    return norm;
+  }
   sn_scale3(a, a, SN_R(1.0) / norm);
   return norm;
 }
-SN_INLINE sn_real sn_dot(const sn_real *a, const sn_real *b, int n) { sn_real s = 0; for (int i = 0; i < n; ++i) s += a[i] * b[i]; return s; }
+SN_INLINE sn_real sn_dot(const sn_real *a, const sn_real *b, int n) {
+  sn_real s = 0;
+  for (int i = 0; i < n; ++i) s += a[i] * b[i];
+  return s;
+}
 
 // r = mat * a, r = mat' * a; r must not alias a.
 SN_INLINE void sn_mulmatvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
@@ -51,7 +102,12 @@ SN_INLINE void sn_mulmatmat3(sn_real *r, const sn_real *a, const sn_real *b) {
     for (int j = 0; j < 3; ++j) r[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
 }
 
-SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) { r[0] = a[0]; r[1] = a[1]; r[2] = a[2]; r[3] = a[3]; }
+SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = a[1];
+  r[2] = a[2];
+  r[3] = a[3];
+}
 // r = a * b; r must not alias.
 SN_INLINE void sn_mulquat(sn_real *r, const sn_real *a, const sn_real *b) {
   r[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
@@ -59,11 +115,20 @@ SN_INLINE void sn_mulquat(sn_real *r, const sn_real *a, const sn_real *b) {
   r[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
   r[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
-SN_INLINE void sn_negquat(sn_real *r, const sn_real *a) { r[0] = a[0]; r[1] = -a[1]; r[2] = -a[2]; r[3] = -a[3]; }
+SN_INLINE void sn_negquat(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = -a[1];
+  r[2] = -a[2];
+  r[3] = -a[3];
+}
 // Scales q to unit length and returns the old length; (1,0,0,0) when it is below SN_MINVAL.
 SN_INLINE sn_real sn_normalize4(sn_real *q) {
   const sn_real norm = sn_sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-  if (norm < SN_MINVAL) { q[0] = 1; q[1] = q[2] = q[3] = 0; return norm; }
+  if (norm < SN_MINVAL) {
+    q[0] = 1;
+    q[1] = q[2] = q[3] = 0;
+    return norm;
+  }
   const sn_real s = SN_R(1.0) / norm;
   for (int i = 0; i < 4; ++i) q[i] *= s;
   return norm;

@@ -7,9 +7,9 @@ enum { WORLD_ALIGN = 64 };
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base) {
   size_t offset = 0;
   char *p = base;
-#define SN_FIELD(stage, type, name, rows, cols)                                 \
-  if (p) w->name = (type *)(void *)(p + offset);                                \
-  offset += sizeof(type) * (size_t)(rows) * (size_t)(cols);                     \
+#define SN_FIELD(stage, type, name, rows, cols)             \
+  if (p) w->name = (type *)(void *)(p + offset);            \
+  offset += sizeof(type) * (size_t)(rows) * (size_t)(cols); \
   offset = (offset + WORLD_ALIGN - 1) / WORLD_ALIGN * WORLD_ALIGN;
 #include "physics/world_fields.inc"
 #undef SN_FIELD

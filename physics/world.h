@@ -8,32 +8,54 @@
 
 // A detected contact, with MuJoCo's mjContact conventions.
 typedef struct SnContact {
-  sn_real dist;                     // distance between nearest points [m], negative: penetration
-  sn_real pos[3];                   // midpoint between the surfaces
-  sn_real frame[9];                 // rows: normal from geom[0] to geom[1], two tangents
-  sn_real includemargin;            // rows exist where dist < includemargin
-  sn_real friction[5];              // tangent 1, 2, spin, roll 1, 2
+  sn_real dist;           // distance between nearest points [m], negative: penetration
+  sn_real pos[3];         // midpoint between the surfaces
+  sn_real frame[9];       // rows: normal from geom[0] to geom[1], two tangents
+  sn_real includemargin;  // rows exist where dist < includemargin
+  sn_real friction[5];    // tangent 1, 2, spin, roll 1, 2
   sn_real solref[SN_NREF];
   sn_real solreffriction[SN_NREF];
   sn_real solimp[SN_NIMP];
-  sn_real mu;                       // friction of the regularised cone, set by sn_make_constraint
-  int dim;                          // 1, 3, 4 or 6
+  sn_real mu;  // friction of the regularised cone, set by sn_make_constraint
+  int dim;     // 1, 3, 4 or 6
   int geom[2];
-  int exclude;                      // 0: makes rows, 1: in the gap, 3: no dofs
-  int efc_address;                  // first row, -1: none
+  int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
+  int efc_address;  // first row, -1: none
 } SnContact;
 
 // Values of efc_type (mjtConstraint) and efc_state (mjtConstraintState).
 typedef enum SnConstraint {
-  SN_CNSTR_EQUALITY, SN_CNSTR_FRICTION_DOF, SN_CNSTR_FRICTION_TENDON, SN_CNSTR_LIMIT_JOINT, SN_CNSTR_LIMIT_TENDON,
-  SN_CNSTR_CONTACT_FRICTIONLESS, SN_CNSTR_CONTACT_PYRAMIDAL, SN_CNSTR_CONTACT_ELLIPTIC
+  SN_CNSTR_EQUALITY,
+  SN_CNSTR_FRICTION_DOF,
+  SN_CNSTR_FRICTION_TENDON,
+  SN_CNSTR_LIMIT_JOINT,
+  SN_CNSTR_LIMIT_TENDON,
+  SN_CNSTR_CONTACT_FRICTIONLESS,
+  SN_CNSTR_CONTACT_PYRAMIDAL,
+  SN_CNSTR_CONTACT_ELLIPTIC
 } SnConstraint;
-typedef enum SnConstraintState { SN_CSTATE_SATISFIED, SN_CSTATE_QUADRATIC, SN_CSTATE_LINEARNEG, SN_CSTATE_LINEARPOS, SN_CSTATE_CONE } SnConstraintState;
+typedef enum SnConstraintState {
+  SN_CSTATE_SATISFIED,
+  SN_CSTATE_QUADRATIC,
+  SN_CSTATE_LINEARNEG,
+  SN_CSTATE_LINEARPOS,
+  SN_CSTATE_CONE
+} SnConstraintState;
 
 // The groups of world_fields.inc, in the order in which a step writes them.
 typedef enum SnStage {
-  SN_STAGE_STATE, SN_STAGE_KINEMATICS, SN_STAGE_INERTIA, SN_STAGE_TENDON, SN_STAGE_TRANSMISSION, SN_STAGE_COLLISION,
-  SN_STAGE_VELOCITY, SN_STAGE_PASSIVE, SN_STAGE_ACTUATION, SN_STAGE_SMOOTH, SN_STAGE_CONSTRAINT, SN_STAGE_SOLVER,
+  SN_STAGE_STATE,
+  SN_STAGE_KINEMATICS,
+  SN_STAGE_INERTIA,
+  SN_STAGE_TENDON,
+  SN_STAGE_TRANSMISSION,
+  SN_STAGE_COLLISION,
+  SN_STAGE_VELOCITY,
+  SN_STAGE_PASSIVE,
+  SN_STAGE_ACTUATION,
+  SN_STAGE_SMOOTH,
+  SN_STAGE_CONSTRAINT,
+  SN_STAGE_SOLVER,
   SN_STAGE_INTEGRATE
 } SnStage;
 
@@ -63,7 +85,8 @@ void sn_world_reset_key(const SnModel *m, SnWorld *w, int key);
 // Copies the STATE group (all that the next step depends on) from src to dst.
 void sn_world_copy_state(const SnModel *m, SnWorld *dst, const SnWorld *src);
 
-// Fills the fields of a stage with NaN (ints with -1), so that a read before the write shows. Debug builds call it before each stage.
+// Fills the fields of a stage with NaN (ints with -1), so that a read before the write shows. Debug builds call it
+// before each stage.
 void sn_world_poison(const SnModel *m, SnWorld *w, SnStage stage);
 
 #endif

@@ -25,7 +25,8 @@ typedef struct Start {
 #ifdef SN_LANES
 // A barrier that is not passed in time means that some lane took another path.
 static void report_stuck(const SnLane *lane, const char *file, int line) {
-  fprintf(stderr, "lane %d of %d waits for ever at %s:%d: not all lanes reach this barrier\n", lane->id, lane->n, file, line);
+  fprintf(stderr, "lane %d of %d waits for ever at %s:%d: not all lanes reach this barrier\n", lane->id, lane->n, file,
+          line);
   _exit(1);
 }
 
