@@ -12,7 +12,7 @@
 static SnSession *find_session(SnDaemon *d, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
   if (session)
-    session->heard = sn_clock_now();
+    session->heard = fmax(session->heard, sn_clock_now());
   else
     sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; it was closed, or its lease ran out", (unsigned long long)id);
   return session;
@@ -87,7 +87,7 @@ SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
   job->session = session;
   if (in->deadline > 0) {
     job->due = job->route.arrived + in->deadline;
-    session->heard = job->due;
+    session->heard = fmax(session->heard, job->due);
   }
   sn_scheduler_state(&d->scheduler, job);
   return SN_OK;

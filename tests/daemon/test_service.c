@@ -147,7 +147,7 @@ static void check_plan(const Sinew__V1__Plan *p, uint64_t session, double time) 
   assert_true(p->state_time == time);
   assert_true(p->step > 0 && p->steps > 0);
   assert_int_equal(p->n_ctrl, p->steps * 6);
-  for (size_t i = 0; i < p->n_ctrl; i++) assert_true(isfinite(p->ctrl[i]));
+  for (size_t i = 0; i < p->n_ctrl; i++) assert_true(p->ctrl[i] >= 0 && p->ctrl[i] <= 1);
   assert_true(p->cost_after <= p->cost_before);
   double sum = 0;
   for (size_t i = 0; i < p->n_terms; i++) sum += p->terms[i]->cost;
@@ -205,6 +205,54 @@ static void test_plan_and_evaluate(void **state) {
   assert_true(second->plan->act_estimated);
   done(second);
   done(r);
+  done(opened);
+}
+
+// With an expected latency the plan begins with the rows of the plan in force that fill it; controls that were applied
+// instead count for the estimate of act.
+static void test_latency_and_applied_controls(void **state) {
+  (void)state;
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
+  settings.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+  settings.latency = 0.02;
+  settings.has_time_to_live_case = SINEW__V1__SESSION_SETTINGS__HAS_TIME_TO_LIVE_TIME_TO_LIVE;
+  settings.time_to_live = 0.25;
+  open.task = "arm_reach";
+  open.session = &settings;
+  Sinew__V1__Reply *opened = REQUEST(open, OPEN, &open), *r[2];
+  assert_true(opened->open->config->session->latency == 0.02);
+
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  plan.session = opened->open->session;
+  plan.state = opened->open->initial;
+  plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+  plan.iterations = 1;
+  r[0] = REQUEST(plan, PLAN, &plan);
+  assert_int_equal(r[0]->plan->lead, 4);
+  assert_true(r[0]->plan->start == r[0]->plan->state_time);
+  assert_true(r[0]->plan->time_to_live == 0.25);
+
+  Sinew__V1__State next = *opened->open->initial;
+  Sinew__V1__Controls applied = SINEW__V1__CONTROLS__INIT;
+  double times[] = {0, 0.02}, ctrl[12] = {1, 1, 1, 1, 1, 1};
+  next.time = 0.04;
+  next.n_act = 0;
+  plan.state = &next;
+  r[1] = REQUEST(plan, PLAN, &plan);
+  assert_true(r[1]->plan->act_estimated);
+  assert_memory_equal(r[1]->plan->ctrl, r[0]->plan->ctrl + 6 * 8, 4 * 6 * sizeof(double));
+  applied.time = times;
+  applied.ctrl = ctrl;
+  applied.n_time = 2;
+  applied.n_ctrl = 12;
+  plan.applied = &applied;
+  next.time = 0.08;
+  Sinew__V1__Reply *last = REQUEST(plan, PLAN, &plan);
+  assert_true(last->plan->act_estimated);
+  done(last);
+  done(r[0]);
+  done(r[1]);
   done(opened);
 }
 
@@ -355,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_model_in_use_stays),
       cmocka_unit_test(test_tasks),
       cmocka_unit_test(test_plan_and_evaluate),
+      cmocka_unit_test(test_latency_and_applied_controls),
       cmocka_unit_test(test_reproducible),
       cmocka_unit_test(test_config),
       cmocka_unit_test(test_reset_and_close),

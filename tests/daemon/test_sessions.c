@@ -59,16 +59,16 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts of their last
-// iterations.
+// Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts made.
 static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {
+  enum { CANDIDATES = 48 };  // of an iteration, in arm_reach
   unsigned rollouts = 0;
   for (int i = 0; i < plans; i++) {
     Sinew__V1__Reply *r = sn_test_plan(&client, id, initial, 0.02);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
     assert_true(r->plan->steps > 0);
     age[i] = r->plan->age;
-    rollouts += r->plan->candidates;
+    rollouts += r->plan->candidates + CANDIDATES * (r->plan->iterations > 1 ? r->plan->iterations - 1 : 0);
     done(r);
     usleep(10000);
   }
