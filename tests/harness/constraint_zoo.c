@@ -100,18 +100,38 @@ void sn_zoo_joints(SnOracle *o, const SnZooCase *c) {
   sn_oracle_load_string(o, xml);
 }
 
-void sn_zoo_sample(SnOracle *o, double speed) {
+// Anywhere in the range of the joints and somewhat beyond it.
+static void far_state(SnOracle *o, double speed) {
   const mjModel *mj = o->mj;
   sn_oracle_randomize(o, speed);
   for (int j = 0; j < mj->njnt; ++j) {
-    if (mj->jnt_type[j] == mjJNT_FREE) continue;
     double *q = o->d->qpos + mj->jnt_qposadr[j];
+    if (mj->jnt_type[j] == mjJNT_FREE) continue;
     if (mj->jnt_type[j] == mjJNT_BALL)
       q[0] += 1.5 * (1 + sn_oracle_uniform(o));
     else if (mj->jnt_limited[j])
       q[0] += 0.3 * sn_oracle_uniform(o);
     if (mj->jnt_type[j] == mjJNT_BALL) mju_normalize4(q);
   }
+}
+
+// Close to the reference pose, where equalities nearly hold: rows in every state.
+static void near_state(SnOracle *o, double speed) {
+  const mjModel *mj = o->mj;
+  sn_oracle_randomize(o, speed);
+  double *v = calloc((size_t)mj->nv + 1, sizeof *v);
+  for (int i = 0; i < mj->nv; ++i) v[i] = sn_oracle_uniform(o);
+  mju_copy(o->d->qpos, mj->qpos0, mj->nq);
+  mj_integratePos(mj, o->d->qpos, v, 0.02);
+  free(v);
+}
+
+void sn_zoo_sample(SnOracle *o, double speed) {
+  const mjModel *mj = o->mj;
+  if (speed < 0.2)
+    near_state(o, speed);
+  else
+    far_state(o, speed);
   for (int i = 0; i < mj->nv; ++i) o->d->qacc_warmstart[i] = sn_oracle_uniform(o);
   mj_forward(mj, o->d);
   sn_oracle_fill(o);

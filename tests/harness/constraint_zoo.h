@@ -22,7 +22,7 @@ int sn_zoo_cases(SnZooCase *out, int max);
 void sn_zoo_contacts(SnOracle *o, const SnZooCase *c);
 // Joints and tendons with limits, friction losses and every equality.
 void sn_zoo_joints(SnOracle *o, const SnZooCase *c);
-// A random state of MuJoCo near contact, then mj_forward and sn_oracle_fill.
+// A random state of MuJoCo, close to the reference pose when speed < 0.2, then mj_forward and sn_oracle_fill.
 void sn_zoo_sample(SnOracle *o, double speed);
 // Real models: the i-th, after `steps` steps under random controls. False at the end of the list; *missing is
 // set when the file is not there, name is set in any case.

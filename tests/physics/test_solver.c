@@ -211,6 +211,98 @@ static void hessian(void **state) {
   if (!(made <= SN_TOL_FACTOR && updated <= SN_TOL_FACTOR)) fail_msg("factor of H: residual %g, %g", made, updated);
 }
 
+// Contacts between free bodies neither push nor turn the two of them as a whole.
+static void momentum(void **state) {
+  (void)state;
+  static const char *const cone[] = {"pyramidal", "elliptic"};
+  for (int c = 0; c < 2; ++c) {
+    SnOracle o;
+    char xml[2000];
+    snprintf(xml, sizeof xml,
+             "<mujoco><option cone='%s' gravity='0 0 0'/><default><geom condim='6' friction='0.8 0.1 "
+             "0.05'/></default><worldbody>"
+             "<body><freejoint/><geom type='box' size='0.2 0.1 0.1'/></body>"
+             "<body pos='0 0 0.18'><freejoint/><geom type='capsule' size='0.1' fromto='-0.2 0 0 0.2 0 0'/></body>"
+             "<body pos='0.3 0 0'><freejoint/><geom type='sphere' size='0.12'/></body></worldbody></mujoco>",
+             cone[c]);
+    sn_oracle_load_string(&o, xml);
+    int touching = 0;
+    for (int k = 0; k < 30; ++k) {
+      for (int i = 0; i < o.mj->nq; ++i) o.d->qpos[i] = o.mj->qpos0[i] + 0.02 * sn_oracle_uniform(&o);
+      for (int i = 0; i < o.mj->nv; ++i) o.d->qvel[i] = sn_oracle_uniform(&o);
+      mj_forward(o.mj, o.d);
+      sn_oracle_fill(&o);
+      solve_and_check(&o, "momentum");
+      touching += o.w.ncon[0];
+      double force[3] = {0}, torque[3] = {0}, size = 1e-9;
+      for (int b = 0; b < 3; ++b) {
+        double f[3], local[3], t[3], arm[3];
+        for (int i = 0; i < 3; ++i) {
+          f[i] = (double)o.w.qfrc_constraint[6 * b + i];
+          local[i] = (double)o.w.qfrc_constraint[6 * b + 3 + i];
+          size = fmax(size, fabs(f[i]));
+        }
+        mju_mulMatVec3(t, o.d->xmat + 9 * (b + 1), local);  // a free joint's torque is in the body's frame
+        mju_cross(arm, o.d->xpos + 3 * (b + 1), f);
+        for (int i = 0; i < 3; ++i) {
+          force[i] += f[i];
+          torque[i] += t[i] + arm[i];
+        }
+      }
+      for (int i = 0; i < 3; ++i)
+        if (!(fmax(fabs(force[i]), fabs(torque[i])) <= SN_TOL_MOMENTUM * size))
+          fail_msg("momentum: force %g, torque %g of %g", force[i], torque[i], size);
+    }
+    assert_true(touching > 30);
+    sn_oracle_free(&o);
+  }
+}
+
+// Cold start, no rows, too few iterations, MuJoCo's default tolerance.
+static void options(void **state) {
+  (void)state;
+  static const SnZooCase c = {"elliptic", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
+  SnOracle o;
+  sn_zoo_contacts(&o, &c);
+  int starved = 0, ours = 0, theirs = 0;
+  for (int k = 0; k < 40; ++k) {
+    o.mj->opt.tolerance = 1e-14;
+    o.m->opt.tolerance = SN_R(1e-14);
+    sn_zoo_sample(&o, 1);
+    o.m->opt.disableflags |= SN_DSBL_WARMSTART;
+    solve_and_check(&o, "cold start");
+    o.m->opt.disableflags &= ~SN_DSBL_WARMSTART;
+
+    o.m->opt.iterations = 1;
+    sn_oracle_copy_state(&o);
+    sn_solve(o.m, &o.w, &o.lane);
+    assert_int_equal(o.w.solver_niter[0], o.w.nefc[0] > 0);
+    starved += *o.w.warn == SN_WARN_NOT_CONVERGED;
+    o.m->opt.iterations = 200;
+
+    o.mj->opt.tolerance = 1e-8;
+    o.m->opt.tolerance = SN_R(1e-8);
+    mj_forward(o.mj, o.d);
+    sn_oracle_copy_state(&o);
+    sn_solve(o.m, &o.w, &o.lane);
+    assert_int_equal(*o.w.warn, 0);
+    ours += o.w.solver_niter[0];
+    theirs += o.d->solver_niter[0];
+    const double e = sn_oracle_error(o.w.qacc, o.d->qacc, o.m->nv);
+    if (!(e <= SN_TOL(1e-4, 1e-2))) fail_msg("default tolerance: qacc: relative error %g", e);
+  }
+  printf("default tolerance: %d iterations, MuJoCo %d\n", ours, theirs);
+  assert_true(starved > 5);
+  assert_true(ours <= theirs + theirs / 4);
+  o.m->opt.disableflags |= SN_DSBL_CONSTRAINT;
+  sn_make_constraint(o.m, &o.w, &o.lane);
+  sn_reference_constraint(o.m, &o.w, &o.lane);
+  sn_solve(o.m, &o.w, &o.lane);
+  assert_int_equal(o.w.nefc[0], 0);
+  for (int i = 0; i < o.m->nv; ++i) assert_true(o.w.qacc[i] == o.w.qacc_smooth[i] && o.w.qfrc_constraint[i] == 0);
+  sn_oracle_free(&o);
+}
+
 static void real_models(void **state) {
   (void)state;
   SnOracle o;
@@ -231,6 +323,7 @@ static void real_models(void **state) {
 int main(void) {
   printf("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(hessian), cmocka_unit_test(real_models)};
+                                     cmocka_unit_test(hessian),  cmocka_unit_test(momentum),
+                                     cmocka_unit_test(options),  cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
