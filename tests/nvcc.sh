@@ -4,18 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-ARCH=sm_75
-nvcc=$(command -v nvcc || true)
-[ -n "$nvcc" ] || nvcc=$(ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
 if [ -z "$nvcc" ]; then
   echo "nvcc is not installed: the device compilation is skipped"
   exit 0
 fi
 "$nvcc" --version | sed -n 4p
-
-out=build/nvcc
-mkdir -p "$out"
-flags=(-arch="$ARCH" -I. -std=c++17 --Werror cross-execution-space-call,all-warnings -diag-suppress 177)
 
 # Every stage file must be part of the device unit; the rest is named here as host code.
 host_only='^physics/(derive_[a-z_]+|import_[a-z_]+|model[a-z_]*|status|world)\.c$'
@@ -27,15 +21,10 @@ for file in planner/cost.c planner/noise.c planner/spline.c; do
   grep -q "\"$file\"" cuda/planner.cu || { echo "cuda/planner.cu does not include $file" >&2; exit 1; }
 done
 
-compile() { # NAME EXTRA-FLAGS...
-  local name=$1
-  shift
-  "$nvcc" "${flags[@]}" "$@" -ptx -o "$out/$name.ptx" cuda/planner.cu
-  echo "$name: $(wc -l <"$out/$name.ptx") lines of PTX"
-}
-
-compile double
-compile float -DSN_SINGLE
+out=build/nvcc
+cmake --preset nvcc >/dev/null
+cmake --build "$out" --target double_ptx float_ptx -- --quiet
+wc -l "$out"/double.ptx "$out"/float.ptx | head -2
 
 # Constants and conversions written without SN_R() would show as .f64 here. CUDA's own sinf and cosf use one
 # double product (the constant pi/2 2^-64 below) to reduce arguments beyond 10^5: these three lines are its own.
