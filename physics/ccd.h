@@ -52,7 +52,6 @@ enum {
 #define SN_CCD_TOLERANCE SN_R(0.0)
 #define SN_CCD_SHALLOW SN_R(0.0)
 #define SN_EPA_MIN2 SN_R(1e-30)
-#define SN_EPA_SEEN SN_CCD_MIN
 #define SN_EPA_MINTOL SN_R(1e-15)
 #define SN_CCD_FAR DBL_MAX
 #endif
@@ -133,8 +132,9 @@ SN_FUNC void sn_gjk(SnCcd *c);
 SN_FUNC void sn_ccd_straighten(SnCcd *c, const sn_real *r);
 // gjk.c: r = the point of a plane through three points that is nearest to the origin; false when they are in line.
 SN_FUNC bool sn_project_origin(sn_real *r, const sn_real *v1, const sn_real *v2, const sn_real *v3);
-// gjk.c: barycentric coordinates of the point of a triangle nearest to the origin.
-SN_FUNC void sn_nearest_in_triangle(sn_real *lambda, const sn_real *s1, const sn_real *s2, const sn_real *s3);
+// gjk.c: x: the point of a triangle nearest to the origin, and its barycentric coordinates.
+SN_FUNC void sn_nearest_in_triangle(sn_real *lambda, sn_real *x, const sn_real *s1, const sn_real *s2,
+                                    const sn_real *s3);
 
 // A face of EPA's polytope.
 typedef struct SnEpaFace {
@@ -150,7 +150,8 @@ typedef struct SnEpa {
   SnEpaFace face[SN_EPA_FACES];
   short free_face[SN_EPA_FACES];  // unused places of face
   short candidate[SN_EPA_FACES];  // faces that may be nearest
-  short rim_face[SN_EPA_VERTS];   // horizon: faces beyond it and which of their edges
+  sn_real candidate_dist2[SN_EPA_FACES];
+  short rim_face[SN_EPA_VERTS];  // horizon: faces beyond it and which of their edges
   short rim_edge[SN_EPA_VERTS];
   int nvert, nface, nfree, ncandidate, nrim;
   int ncreated;  // faces ever made

@@ -51,6 +51,7 @@ SN_LOCAL void epa_remove(SnEpa *p, int face, int code) {
   if (slot >= 0) {
     const short last = p->candidate[--p->ncandidate];
     p->candidate[slot] = last;
+    p->candidate_dist2[slot] = p->candidate_dist2[p->ncandidate];
     p->face[last].slot = (short)slot;
   }
   p->face[face].slot = (short)(EPA_REMOVED - code);
@@ -61,7 +62,12 @@ SN_LOCAL void epa_remove(SnEpa *p, int face, int code) {
 SN_LOCAL int epa_edge(const SnEpaFace *f, int vertex) { return f->v[0] == vertex ? 0 : (f->v[1] == vertex ? 1 : 2); }
 
 SN_LOCAL bool epa_sees(const SnEpaFace *f, const sn_real *w) {
-  return sn_dot3(f->n, w) - f->dist2 > sn_max(sn_sqrt(f->dist2) * SN_EPA_SEEN, SN_CCD_MIN);
+  const sn_real above = sn_dot3(f->n, w) - f->dist2;
+#ifdef SN_SINGLE
+  return above > sn_max(sn_sqrt(f->dist2) * SN_EPA_SEEN, SN_CCD_MIN);
+#else
+  return above > SN_CCD_MIN;
+#endif
 }
 
 // Removes `first` and the faces that w sees from there on, and lists the rim in order. False when there is no room for
@@ -123,6 +129,7 @@ SN_LOCAL int epa_join(SnEpa *p, int w, sn_real lower2, sn_real upper2) {
     if (dist2 == 0) return k;
     if (dist2 >= lower2 && dist2 <= upper2) {
       p->face[here].slot = (short)p->ncandidate;
+      p->candidate_dist2[p->ncandidate] = dist2;
       p->candidate[p->ncandidate++] = (short)here;
     }
     previous = here;
@@ -182,13 +189,12 @@ SN_LOCAL int epa_nearest(const SnEpa *p) {
   sn_real least = SN_CCD_FAR;
   int best = -1;
   for (int i = 0; i < p->ncandidate; ++i) {
-    const SnEpaFace *f = p->face + p->candidate[i];
-    if (f->dist2 < least) {
-      least = f->dist2;
-      best = p->candidate[i];
+    if (p->candidate_dist2[i] < least) {
+      least = p->candidate_dist2[i];
+      best = i;
     }
   }
-  return best;
+  return best < 0 ? -1 : p->candidate[best];
 }
 
 SN_FUNC bool sn_epa(SnCcd *c, SnEpa *p) {

@@ -41,29 +41,32 @@ SN_FUNC bool sn_project_origin(sn_real *r, const sn_real *v1, const sn_real *v2,
   return false;
 }
 
-// lambda: coordinates of the point of the segment s1 s2 nearest to the origin.
-SN_LOCAL void gjk_segment(sn_real *lambda, const sn_real *s1, const sn_real *s2) {
+// x: the point of the segment s1 s2 nearest to the origin, and its coordinates lambda.
+SN_LOCAL void gjk_segment(sn_real *lambda, sn_real *x, const sn_real *s1, const sn_real *s2) {
   sn_real d[3];
   sn_sub3(d, s2, s1);
   const sn_real d2 = sn_dot3(d, d);
   lambda[0] = 0;
   lambda[1] = 1;
+  sn_copy3(x, s2);
   if (!(d2 >= SN_CCD_MIN2)) return;
-  const sn_real t = -sn_dot3(s2, d) / d2;
+  sn_real p[3];
+  sn_addscl3(p, s2, d, -sn_dot3(s2, d) / d2);
 
   // compare along the axis on which the segment is longest
   int k = 0;
   if (sn_abs(s1[1] - s2[1]) >= sn_abs(s1[0] - s2[0])) k = 1;
   if (sn_abs(s1[2] - s2[2]) >= sn_abs(s1[k] - s2[k])) k = 2;
-  const sn_real p = t * d[k] + s2[k];
-  const sn_real length = s1[k] - s2[k], c1 = p - s2[k], c2 = s1[k] - p;
+  const sn_real length = s1[k] - s2[k], c1 = p[k] - s2[k], c2 = s1[k] - p[k];
   const bool in1 = gjk_same_sign(length, c1);
   if (in1 && gjk_same_sign(length, c2)) {
     lambda[0] = c1 / length;
     lambda[1] = c2 / length;
+    sn_copy3(x, p);
   } else if (in1) {
     lambda[0] = 1;
     lambda[1] = 0;
+    sn_copy3(x, s1);
   }
 }
 
@@ -75,17 +78,27 @@ SN_LOCAL void gjk_combine3(sn_real *r, const sn_real *coef, const sn_real *v1, c
   for (int i = 0; i < 3; ++i) r[i] = coef[0] * v1[i] + coef[1] * v2[i] + coef[2] * v3[i];
 }
 
-// Writes the coordinates of a sub-simplex that left out vertex `out` of n into lambda, when its nearest point is closer
-// than *best.
-SN_LOCAL void gjk_keep(sn_real *lambda, int n, int out, const sn_real *sub, const sn_real *x, sn_real *best) {
-  const sn_real d = sn_dot3(x, x);
+// Takes the nearest point y, with coordinates sub, of the face that leaves out vertex `out` of n when it is closer than
+// *best. Which is closer is asked of the point z that the coordinates make.
+SN_LOCAL void gjk_keep(sn_real *lambda, sn_real *x, int n, int out, const sn_real *sub, const sn_real *y,
+                       const sn_real *z, sn_real *best) {
+  const sn_real d = sn_dot3(z, z);
   if (!(d < *best)) return;
   for (int i = 0, k = 0; i < n; ++i) lambda[i] = i == out ? 0 : sub[k++];
+  sn_copy3(x, y);
   *best = d;
 }
 
-SN_FUNC void sn_nearest_in_triangle(sn_real *lambda, const sn_real *s1, const sn_real *s2, const sn_real *s3) {
-  sn_real p[3], sub[2], x[3], best = SN_CCD_FAR;
+SN_LOCAL void gjk_try_edge(sn_real *lambda, sn_real *x, int out, const sn_real *s1, const sn_real *s2, sn_real *best) {
+  sn_real sub[2], y[3], z[3];
+  gjk_segment(sub, y, s1, s2);
+  gjk_combine2(z, sub, s1, s2);
+  gjk_keep(lambda, x, 3, out, sub, y, z, best);
+}
+
+SN_FUNC void sn_nearest_in_triangle(sn_real *lambda, sn_real *x, const sn_real *s1, const sn_real *s2,
+                                    const sn_real *s3) {
+  sn_real p[3], best = SN_CCD_FAR;
   bool in1 = false, in2 = false, in3 = false;
   sn_set3(lambda, 0, 0, 0);
   if (sn_project_origin(p, s1, s2, s3)) {
@@ -113,28 +126,25 @@ SN_FUNC void sn_nearest_in_triangle(sn_real *lambda, const sn_real *s1, const sn
     if (in1 && in2 && in3) {
       const sn_real sum = c1 + c2 + c3;
       sn_set3(lambda, c1 / sum, c2 / sum, c3 / sum);
+      sn_copy3(x, p);
       return;
     }
   }
-  if (!in1) {
-    gjk_segment(sub, s2, s3);
-    gjk_combine2(x, sub, s2, s3);
-    gjk_keep(lambda, 3, 0, sub, x, &best);
-  }
-  if (!in2) {
-    gjk_segment(sub, s1, s3);
-    gjk_combine2(x, sub, s1, s3);
-    gjk_keep(lambda, 3, 1, sub, x, &best);
-  }
-  if (!in3) {
-    gjk_segment(sub, s1, s2);
-    gjk_combine2(x, sub, s1, s2);
-    gjk_keep(lambda, 3, 2, sub, x, &best);
-  }
+  if (!in1) gjk_try_edge(lambda, x, 0, s2, s3, &best);
+  if (!in2) gjk_try_edge(lambda, x, 1, s1, s3, &best);
+  if (!in3) gjk_try_edge(lambda, x, 2, s1, s2, &best);
+}
+
+SN_LOCAL void gjk_try_face(sn_real *lambda, sn_real *x, int out, const sn_real *s1, const sn_real *s2,
+                           const sn_real *s3, sn_real *best) {
+  sn_real sub[3], y[3], z[3];
+  sn_nearest_in_triangle(sub, y, s1, s2, s3);
+  gjk_combine3(z, sub, s1, s2, s3);
+  gjk_keep(lambda, x, 4, out, sub, y, z, best);
 }
 
 // The same in a tetrahedron; all four are positive when the origin is inside.
-SN_LOCAL void gjk_tetrahedron(sn_real *lambda, const sn_real *s1, const sn_real *s2, const sn_real *s3,
+SN_LOCAL void gjk_tetrahedron(sn_real *lambda, sn_real *x, const sn_real *s1, const sn_real *s2, const sn_real *s3,
                               const sn_real *s4) {
   const sn_real c1 = -gjk_det(s2, s3, s4), c2 = gjk_det(s1, s3, s4), c3 = -gjk_det(s1, s2, s4),
                 c4 = gjk_det(s1, s2, s3);
@@ -148,45 +158,31 @@ SN_LOCAL void gjk_tetrahedron(sn_real *lambda, const sn_real *s1, const sn_real 
     lambda[3] = c4 / det;
     return;
   }
-  sn_real sub[3], x[3], best = SN_CCD_FAR;
-  if (!in1) {
-    sn_nearest_in_triangle(sub, s2, s3, s4);
-    gjk_combine3(x, sub, s2, s3, s4);
-    gjk_keep(lambda, 4, 0, sub, x, &best);
-  }
-  if (!in2) {
-    sn_nearest_in_triangle(sub, s1, s3, s4);
-    gjk_combine3(x, sub, s1, s3, s4);
-    gjk_keep(lambda, 4, 1, sub, x, &best);
-  }
-  if (!in3) {
-    sn_nearest_in_triangle(sub, s1, s2, s4);
-    gjk_combine3(x, sub, s1, s2, s4);
-    gjk_keep(lambda, 4, 2, sub, x, &best);
-  }
-  if (!in4) {
-    sn_nearest_in_triangle(sub, s1, s2, s3);
-    gjk_combine3(x, sub, s1, s2, s3);
-    gjk_keep(lambda, 4, 3, sub, x, &best);
-  }
+  sn_real best = SN_CCD_FAR;
+  if (!in1) gjk_try_face(lambda, x, 0, s2, s3, s4, &best);
+  if (!in2) gjk_try_face(lambda, x, 1, s1, s3, s4, &best);
+  if (!in3) gjk_try_face(lambda, x, 2, s1, s2, s4, &best);
+  if (!in4) gjk_try_face(lambda, x, 3, s1, s2, s3, &best);
 }
 
-// Nearest point of the simplex c->simplex[0..n): keeps the vertices that carry it, with lambda; returns their number.
-SN_LOCAL int gjk_reduce(SnCcd *c, int n, sn_real *lambda) {
+// x: the nearest point of the simplex c->simplex[0..n): keeps the vertices that carry it, with lambda; returns their
+// number. With four of them x is the origin and not written.
+SN_LOCAL int gjk_reduce(SnCcd *c, int n, sn_real *lambda, sn_real *x) {
   SnCcdVertex *s = c->simplex;
   for (int i = 0; i < 4; ++i) lambda[i] = 0;
   switch (n) {
     case 1:
       lambda[0] = 1;
+      sn_copy3(x, s[0].v);
       break;
     case 2:
-      gjk_segment(lambda, s[0].v, s[1].v);
+      gjk_segment(lambda, x, s[0].v, s[1].v);
       break;
     case 3:
-      sn_nearest_in_triangle(lambda, s[0].v, s[1].v, s[2].v);
+      sn_nearest_in_triangle(lambda, x, s[0].v, s[1].v, s[2].v);
       break;
     default:
-      gjk_tetrahedron(lambda, s[0].v, s[1].v, s[2].v, s[3].v);
+      gjk_tetrahedron(lambda, x, s[0].v, s[1].v, s[2].v, s[3].v);
       break;
   }
   int kept = 0;
@@ -196,24 +192,6 @@ SN_LOCAL int gjk_reduce(SnCcd *c, int n, sn_real *lambda) {
     lambda[kept++] = lambda[i];
   }
   return kept;
-}
-
-// x = the point of a simplex of one to three vertices nearest to the origin, by projection where that is well defined.
-SN_LOCAL void gjk_nearest(const SnCcd *c, int n, const sn_real *lambda, sn_real *x) {
-  const SnCcdVertex *s = c->simplex;
-  if (n == 1) {
-    sn_scale3(x, s[0].v, lambda[0]);
-  } else if (n == 2) {
-    sn_real d[3];
-    sn_sub3(d, s[1].v, s[0].v);
-    const sn_real d2 = sn_dot3(d, d);
-    if (d2 < SN_CCD_MIN2)
-      gjk_combine2(x, lambda, s[0].v, s[1].v);
-    else
-      sn_addscl3(x, s[1].v, d, -sn_dot3(s[1].v, d) / d2);
-  } else if (!sn_project_origin(x, s[0].v, s[1].v, s[2].v)) {
-    gjk_combine3(x, lambda, s[0].v, s[1].v, s[2].v);
-  }
 }
 
 // Witness points from the coordinates.
@@ -289,7 +267,7 @@ SN_FUNC void sn_gjk(SnCcd *c) {
     sn_sub3(diff, x, s->v);
     if (k > 0 && sn_dot3(x, diff) < epsilon + SN_CCD_GAP * (norm * norm)) break;
 
-    n = gjk_reduce(c, n + 1, lambda);
+    n = gjk_reduce(c, n + 1, lambda, x);
     if (n == 0) {  // not a number
       c->separated = true;
       gjk_far(c);
@@ -300,8 +278,7 @@ SN_FUNC void sn_gjk(SnCcd *c) {
       break;
     }
 
-    // the next point; done when it is the origin or stands still
-    gjk_nearest(c, n, lambda, x);
+    // done when the next point is the origin or stands still
     const sn_real previous = norm;
     norm = sn_norm3(x);
     if (norm < (n == 1 ? SN_CCD_MIN : touching)) break;

@@ -38,6 +38,7 @@ SN_LOCAL SnPolytope polytope_retry(SnCcd *c, SnEpa *p, int n, int v1, int v2, in
 SN_LOCAL SnPolytope polytope_ready(SnEpa *p) {
   for (int i = 0; i < p->nface; ++i) {
     p->candidate[i] = (short)i;
+    p->candidate_dist2[i] = p->face[i].dist2;
     p->face[i].slot = (short)i;
   }
   p->ncandidate = p->nface;
@@ -288,13 +289,13 @@ SN_LOCAL SnPolytope polytope_retry_best(SnCcd *c, SnEpa *p, int a, int b) {
   const SnCcdVertex *v = p->vert;
   sn_real area2[2], dist[2];
   for (int k = 0; k < 2; ++k) {
-    sn_real s[3], t[3], n[3], x[3], lambda[3];
+    sn_real s[3], t[3], n[3], x[3], y[3], lambda[3];
     const int q = k == 0 ? a : b, r = k == 0 ? b : a;
     sn_sub3(s, v[q].v, v[k].v);
     sn_sub3(t, v[r].v, v[k].v);
     sn_cross(n, s, t);
     area2[k] = sn_dot3(n, n);
-    sn_nearest_in_triangle(lambda, v[k].v, v[q].v, v[r].v);
+    sn_nearest_in_triangle(lambda, y, v[k].v, v[q].v, v[r].v);
     for (int i = 0; i < 3; ++i) x[i] = lambda[0] * v[k].v[i] + lambda[1] * v[q].v[i] + lambda[2] * v[r].v[i];
     dist[k] = sn_dot3(x, x);
   }
