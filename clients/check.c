@@ -48,6 +48,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case 'i':
       s->isolate = true;
       return 0;
+    case 'x':
+      s->strict = true;
+      return 0;
     case ARGP_KEY_ARG:
       if (s->model) argp_error(state, "more than one MODEL: %s", arg);
       s->model = arg;

@@ -138,21 +138,51 @@ static void fill_contacts(SnOracle *o) {
   }
 }
 
-// J of MuJoCo, dense or CSR by its own choice, as CSR in our arrays.
+// Entry of MuJoCo's J, which is dense or CSR by its own choice.
+static double jacobian_entry(const SnOracle *o, int row, int col) {
+  const mjData *d = o->d;
+  if (!mj_isSparse(o->mj)) return d->efc_J[row * o->m->nv + col];
+  for (int k = d->efc_J_rowadr[row]; k < d->efc_J_rowadr[row] + d->efc_J_rownnz[row]; ++k)
+    if (d->efc_J_colind[k] == col) return d->efc_J[k];
+  return 0;
+}
+
+// True when our pattern, left by our own stage, has room for every non-zero of MuJoCo's row.
+static bool pattern_covers(const SnOracle *o, int row) {
+  const SnWorld *w = &o->w;
+  const int adr = w->efc_J_rowadr[row], n = w->efc_J_rownnz[row];
+  if (adr < 0 || n < 0 || n > o->m->nv || adr > o->m->nJmax - n) return false;
+  int theirs = 0, ours = 0;
+  for (int c = 0; c < o->m->nv; ++c) theirs += jacobian_entry(o, row, c) != 0;
+  for (int k = adr; k < adr + n; ++k) {
+    const int c = w->efc_J_colind[k];
+    if (c < 0 || c >= o->m->nv) return false;
+    ours += jacobian_entry(o, row, c) != 0;
+  }
+  return ours == theirs;
+}
+
+// J in our pattern where it fits, for the solver's lists of blocks belong to it; otherwise all non-zeros.
 static void fill_jacobian(SnOracle *o, int nefc) {
   const SnModel *m = o->m;
-  const mjData *d = o->d;
-  const bool sparse = mj_isSparse(o->mj);
-  int k = 0;
+  SnWorld *w = &o->w;
+  bool keep = true;
+  for (int r = 0; r < nefc && keep; ++r) keep = pattern_covers(o, r);
+  int end = 0;
   for (int r = 0; r < nefc; ++r) {
-    const int n = sparse ? d->efc_J_rownnz[r] : m->nv, adr = sparse ? d->efc_J_rowadr[r] : r * m->nv;
-    o->w.efc_J_rowadr[r] = k;
-    for (int i = 0; i < n && k < m->nJmax; ++i) {
-      if (!sparse && d->efc_J[adr + i] == 0) continue;
-      o->w.efc_J_colind[k] = sparse ? d->efc_J_colind[adr + i] : i;
-      o->w.efc_J[k++] = (sn_real)d->efc_J[adr + i];
+    if (keep) {
+      for (int k = w->efc_J_rowadr[r]; k < w->efc_J_rowadr[r] + w->efc_J_rownnz[r]; ++k)
+        w->efc_J[k] = (sn_real)jacobian_entry(o, r, w->efc_J_colind[k]);
+      continue;
     }
-    o->w.efc_J_rownnz[r] = k - o->w.efc_J_rowadr[r];
+    w->efc_J_rowadr[r] = end;
+    for (int c = 0; c < m->nv && end < m->nJmax; ++c) {
+      const double x = jacobian_entry(o, r, c);
+      if (x == 0) continue;
+      w->efc_J_colind[end] = c;
+      w->efc_J[end++] = (sn_real)x;
+    }
+    w->efc_J_rownnz[r] = end - w->efc_J_rowadr[r];
   }
 }
 

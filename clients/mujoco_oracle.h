@@ -43,7 +43,7 @@ void sn_oracle_randomize(SnOracle *o, double speed);
 // Copies time, qpos, qvel, act, ctrl, mocap and warm start from MuJoCo to our world; clears its warnings.
 void sn_oracle_copy_state(SnOracle *o);
 // The same and every field of world_fields.inc that mjData also has (call mj_forward first), contacts and
-// constraint rows included (J with its columns in ascending order, zeros of a dense MuJoCo J left out).
+// constraint rows included (J in the pattern of our own stage when that has run and covers it, else all non-zeros).
 void sn_oracle_fill(SnOracle *o);
 // The part of sn_oracle_fill that stage `stage` writes.
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage);

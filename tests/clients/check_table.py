@@ -4,7 +4,7 @@
     check_table.py SINEW_CHECK MYOSUITE [--steps N] [--jobs N] [--write README.md] [--extra MODEL.xml ...]
 
 MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --write the table replaces what stands
-between the two marker lines of that file. Exit status: 0 every model agrees or is refused by name; 1 one differs,
+between the two marker lines of that file. Exit status: 0 every model agrees, also stage by stage, or is refused by name; 1 one differs,
 crashes, or the number of models that load is not the known one; 77 the folder is missing.
 """
 
@@ -19,11 +19,11 @@ LOADABLE = 63  # models of MyoSuite 2.12.2 that MuJoCo 4.0.0 loads
 BEGIN, END = "<!-- table of models: begin -->", "<!-- table of models: end -->"
 
 
-def check(program, model, steps):
+def check(program, model, steps, *flags):
     """The report of sinew-check on one model; verdict "crash" when there is none."""
     try:
         done = subprocess.run(
-            [program, str(model), "--json", "--steps", str(steps)], capture_output=True, text=True, timeout=600, check=False
+            [program, str(model), "--json", "--steps", str(steps), *flags], capture_output=True, text=True, timeout=600, check=False
         )
         report = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
@@ -31,6 +31,14 @@ def check(program, model, steps):
     expected = {"agrees": 0, "differs": 1, "unsupported": 2, "error": 3}[report["verdict"]]
     if done.returncode != expected:
         report["verdict"] = "crash"
+    return report
+
+
+def check_both(program, model, steps):
+    """The same, and as "alone" the verdict on every stage by itself, without allowances."""
+    report = check(program, model, steps)
+    if report["verdict"] in ("agrees", "differs"):
+        report["alone"] = check(program, model, steps, "--isolate", "--strict")["verdict"]
     return report
 
 
@@ -54,15 +62,16 @@ def table(rows, steps):
         f"{sum(r['verdict'] == 'unsupported' for _, r in rows)} are refused by name, "
         f"{sum(r['verdict'] not in ('agrees', 'unsupported') for _, r in rows)} differ or fail, in {steps} steps each "
         "(loose: steps with contacts of polyhedra or cylinder edges; noisy: steps at which a field exceeds its tolerance "
-        "by no more than ten times what MuJoCo's own value changes by when its state moves by rounding).",
+        "by no more than ten times what MuJoCo's own value changes by when its state moves by rounding; stages alone: each "
+        "on MuJoCo's values of the others, no allowance for noise).",
         "",
-        "| model | verdict | loose | noisy | remark |",
-        "| --- | --- | --- | --- | --- |",
+        "| model | verdict | loose | noisy | stages alone | remark |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, r in rows:
         verdict = "refused" if r["verdict"] == "unsupported" else r["verdict"]
         loose, noisy = (r.get("loose_steps", ""), r.get("noisy_steps", "")) if r["fields"] else ("", "")
-        lines.append(f"| {name} | {verdict} | {loose} | {noisy} | {remark(r)} |")
+        lines.append(f"| {name} | {verdict} | {loose} | {noisy} | {r.get('alone', '')} | {remark(r)} |")
     return "\n".join(lines)
 
 
@@ -87,9 +96,9 @@ def main():
         return 77
     models = sorted(args.folder.rglob("*.xml"))
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        reports = list(pool.map(lambda m: check(args.program, m, args.steps), models + args.extra))
+        reports = list(pool.map(lambda m: check_both(args.program, m, args.steps), models + args.extra))
     rows = [
-        (str(m.relative_to(args.folder)) if m.is_relative_to(args.folder) else m.name, r)
+        (str(m.relative_to(args.folder) if m.is_relative_to(args.folder) else pathlib.Path(*m.parts[-2:])), r)
         for m, r in zip(models + args.extra, reports)
         if r["verdict"] != "error" or m in args.extra
     ]
@@ -101,7 +110,7 @@ def main():
     loaded = len(rows) - len(args.extra)
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
-    bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported")]
+    bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
     for name in bad:
         print(f"not as it should be: {name}", file=sys.stderr)
     return 1 if bad or loaded != LOADABLE else 0
