@@ -124,7 +124,12 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
     gain = sn_muscle_gain_slope(m->muscle_gain + SN_NMUSCLE * i, w->actuator_length[out], w->actuator_velocity[out]);
   if (gain == 0) return bias;
-  if (adr < 0) return bias + gain * w->ctrl[m->actuator_ctrladr[i]];
+  if (adr < 0) {
+    const int k = m->actuator_ctrladr[i];
+    const bool clamp = m->actuator_ctrllimited[k] && !(m->opt.disableflags & SN_DSBL_CLAMPCTRL);
+    const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
+    return bias + gain * (clamp ? sn_clip(u, range[0], range[1]) : u);
+  }
   const sn_real *act = m->actuator_actearly[i] ? w->int_act : w->act;
   return bias + gain * act[adr + m->actuator_actnum[i] - 1];
 }

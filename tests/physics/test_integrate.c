@@ -71,6 +71,8 @@ static void run_model(const char *xml, int nstate, double speed) {
   sn_oracle_load_string(&o, xml);
   for (int i = 0; i < nstate; ++i) {
     sn_zoo_state(&o, speed);
+    for (int k = 0; k < o.mj->nu && i % 2; ++k) o.d->ctrl[k] *= 3;  // beyond its range
+    mj_forward(o.mj, o.d);
     check_integrate(&o, xml);
   }
   sn_oracle_free(&o);
@@ -111,14 +113,17 @@ static void actuator_slopes(void **state) {
       "<muscle tendon='v' lengthrange='.1 .6' force='50'/><muscle joint='b' lengthrange='-1 1' force='20' "
       "gear='.5'/><muscle tendon='u' lengthrange='-1 1' force='5'/>",
       "<velocity joint='b' kv='3' group='2'/><velocity joint='a' kv='1'/>",
+      "<general joint='b' ctrlrange='-1 1' gaintype='affine' gainprm='1 0 -2'/><muscle tendon='v' lengthrange='.1 .6' "
+      "force='50'/>",
+      "<velocity tendon='u' kv='3' forcerange='-1 1'/><velocity tendon='u' kv='2'/><velocity tendon='u' kv='1'/>",
   };
   for (size_t i = 0; i < sizeof actuators / sizeof *actuators; ++i) {
     static char xml[5000];
-    for (int off = 0; off < 2; ++off) {
+    static const char *const options[] = {"/>", "actuatorgroupdisable='2'/>", "><flag clampctrl='disable'/></option>"};
+    for (int k = 0; k < 3; ++k) {
       snprintf(xml, sizeof xml,
-               "<mujoco><option integrator='implicitfast' timestep='.02' "
-               "actuatorgroupdisable='%s'/>%s<actuator>%s</actuator></mujoco>",
-               off ? "2" : "", body, actuators[i]);
+               "<mujoco><option integrator='implicitfast' timestep='.02' %s%s<actuator>%s</actuator></mujoco>",
+               options[k], body, actuators[i]);
       run_model(xml, 20, 3);
     }
   }
