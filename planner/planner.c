@@ -163,9 +163,8 @@ static void drop_batch(SnPlanner *p) {
   p->batch_active = false;
 }
 
-static void store_world(SnPlanner *p, SnStateBuffer *s) {
+static void store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
   const SnModel *m = p->m;
-  const SnWorld *w = sn_rollout_world(p->judge);
   copy(s->qpos, w->qpos, (size_t)m->nq);
   copy(s->qvel, w->qvel, (size_t)m->nv);
   copy(s->act, w->act, (size_t)m->na);
@@ -181,7 +180,7 @@ static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   if (code != SN_OK) return code;
   p->def.seed = seed;
   p->initial.time = 0;
-  store_world(p, &p->initial);
+  store_world(p, w, &p->initial);
   sn_cost_capture(p->cost, p->m, w, lane);
   sn_cost_capture(p->wanted, p->m, w, lane);
   p->def.backend->update(p->def.backend, p->device);
@@ -223,6 +222,7 @@ void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
 const SnModel *sn_planner_model(const SnPlanner *p) { return p->m; }
 const SnCost *sn_planner_cost(const SnPlanner *p) { return p->wanted; }
 const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
+double sn_planner_length(const SnPlanner *p) { return p->horizon * p->h; }
 const SnStart *sn_planner_initial(const SnPlanner *p) { return &p->initial_view; }
 const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; }
 
@@ -253,7 +253,7 @@ SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, doub
 static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
 
 static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
-  const double longest = p->horizon * p->h;
+  const double longest = sn_planner_length(p);
   if (!(r->latency >= 0 && r->latency <= longest))
     return sn_fail(err, SN_ERR_ARGUMENT, "latency: %g s, allowed is 0 to the length of a plan, %g s", r->latency,
                    longest);
@@ -265,23 +265,11 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   return SN_OK;
 }
 
-// Rolls the state forward by `lead` steps of the plan in force, into p->start and the first rows of the result.
-static void roll_forward(SnPlanner *p) {
-  const SnModel *m = p->m;
-  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
-  SnWorld *w = sn_rollout_world(p->judge);
-  SnStart view = sn_state_view(&p->state);
-  sn_world_set_start(m, w, &view);
-  for (int k = 0; k < p->lead; ++k) {
-    const size_t t = (size_t)k;
-    copy(p->plan_ctrl + t * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
-    copy(p->plan_qpos + t * nq, w->qpos, nq);
-    copy(p->plan_qvel + t * nv, w->qvel, nv);
-    copy(p->plan_act + t * na, w->act, na);
-    copy(w->ctrl, p->plan_ctrl + t * nu, nu);
-    sn_step(m, w, sn_rollout_lane(p->judge));
-  }
-  store_world(p, &p->start);
+// The first rows of the result: those of the plan in force while this one is made.
+static void take_lead(SnPlanner *p) {
+  const size_t nu = (size_t)p->m->nu;
+  for (int k = 0; k < p->lead; ++k)
+    copy(p->plan_ctrl + (size_t)k * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
   p->start.time = p->state.time + p->lead * p->h;
 }
 
@@ -344,6 +332,25 @@ static void begin_iteration(SnPlanner *p) {
   p->batch_active = true;
 }
 
+// The state is rolled forward in the tracer's world, which is free until the sampling is done.
+static void begin_rolling(SnPlanner *p) {
+  const SnStart view = sn_state_view(&p->state);
+  sn_world_set_start(p->m, sn_rollout_world(p->tracer), &view);
+  p->rolled = 0;
+  p->rolling = true;
+}
+
+// The state rolled forward is where the optimised part starts.
+static void end_rolling(SnPlanner *p) {
+  store_world(p, sn_rollout_world(p->tracer), &p->start);
+  if (p->lead > 0)
+    sn_planner_prepare(p, &p->start);
+  else
+    copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
+  p->rolling = false;
+  begin_iteration(p);
+}
+
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
   bool act_estimated = false;
   SnCode code = check_request(p, request, err);
@@ -363,11 +370,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
   p->cost_now = sn_rollout_judge(p->judge, p->target, NULL, NULL);
   p->lead = lead_steps(p, request->latency);
-  roll_forward(p);
-  if (p->lead > 0)
-    sn_planner_prepare(p, &p->start);
-  else
-    copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
+  take_lead(p);
   shift_nominal(p);
   sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
 
@@ -376,11 +379,31 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
   p->active = true;
   p->finished = p->sampled = p->tracing = p->traced = false;
-  begin_iteration(p);
+  begin_rolling(p);
+  if (p->lead == 0) end_rolling(p);
   return SN_OK;
 }
 
 // ---- working on it ----
+
+// Steps of the lead until `until`; false when there are more.
+static bool roll_forward(SnPlanner *p, double until) {
+  const SnModel *m = p->m;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
+  SnWorld *w = sn_rollout_world(p->tracer);
+  const double stop = until < p->request.deadline ? until : p->request.deadline;
+  for (; p->rolled < p->lead; ++p->rolled) {
+    const size_t t = (size_t)p->rolled;
+    if (stop < INFINITY && now(p) >= stop) return false;
+    copy(p->plan_qpos + t * nq, w->qpos, nq);
+    copy(p->plan_qvel + t * nv, w->qvel, nv);
+    copy(p->plan_act + t * na, w->act, na);
+    copy(w->ctrl, p->plan_ctrl + t * nu, nu);
+    sn_step(m, w, sn_rollout_lane(p->tracer));
+  }
+  end_rolling(p);
+  return true;
+}
 
 // Takes the best of the iteration's candidates that count.
 static void end_iteration(SnPlanner *p) {
@@ -452,6 +475,10 @@ static bool trace(SnPlanner *p, double until) {
 
 bool sn_planner_slice(SnPlanner *p, double until) {
   if (!p->active || p->finished) return true;
+  if (p->rolling && !roll_forward(p, until)) {
+    p->finished = now(p) >= p->request.deadline;
+    return p->finished;
+  }
   if (!p->sampled) {
     sample(p, until);
     if (!p->sampled) return false;
@@ -477,7 +504,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
-  if (!p->sampled) end_iteration(p);
+  if (!p->sampled && !p->rolling) end_iteration(p);
   drop_batch(p);
   p->active = false;
   const SnPlanStatus status = plan_status(p);

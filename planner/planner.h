@@ -36,6 +36,8 @@ void sn_planner_free(SnPlanner *p);
 const SnModel *sn_planner_model(const SnPlanner *p);
 const SnCost *sn_planner_cost(const SnPlanner *p);
 const SnTask *sn_planner_task(const SnPlanner *p);
+// Length of a plan without its lead [s]; the most that a request's latency may be.
+double sn_planner_length(const SnPlanner *p);
 
 // The task's initial state with this planner's seed: where the body shall start. Valid until sn_planner_reset.
 const SnStart *sn_planner_initial(const SnPlanner *p);
@@ -69,12 +71,12 @@ typedef struct SnPlanRequest {
 // Zeros, no deadline.
 SnPlanRequest sn_default_plan_request(void);
 
-// Starts a plan: checks the state (SN_ERR_ARGUMENT names what is not finite), rolls it forward, shifts the
-// warm start. A plan in progress is dropped. On error the planner is as before.
+// Starts a plan: checks the state (SN_ERR_ARGUMENT names what is not finite), shifts the warm start. A plan in progress
+// is dropped. On error the planner is as before.
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
 
-// Works for at most one iteration, or until the clock reads `until`, or the deadline. True when the plan is
-// ready for sn_planner_finish. Pausing does not change the plan.
+// Rolls the state forward by the latency, then works for at most one iteration, or until the clock reads `until`, or
+// the deadline. True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the

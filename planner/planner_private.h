@@ -17,7 +17,7 @@ struct SnPlanner {
   SnCost *wanted;  // with live changes: the next plan's, and that of evaluations
   SnBackendModel *device;
   SnRollout *judge;               // a world for all that is done at once
-  SnRollout *tracer, *evaluator;  // rollouts that go on from slice to slice: predicted states, an evaluation
+  SnRollout *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
   double h;                       // time step [s]
   int horizon;
 
@@ -46,6 +46,8 @@ struct SnPlanner {
   uint64_t number;
   double began;
   int lead;
+  int rolled;       // steps of the lead that the state was rolled forward by
+  bool rolling;     // there are more
   sn_real *target;  // (horizon + 1, ntarget) rows from the start of the optimised part
   SnNoise noise;
   SnBatch batch;

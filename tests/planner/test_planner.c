@@ -378,6 +378,43 @@ static void latency(void **state) {
   free_rig(x);
 }
 
+// Rolling forward heeds the clock as rollouts do: slices do not change the plan, and a deadline within the lead leaves
+// the warm start.
+static void latency_in_slices(void **state) {
+  (void)state;
+  Rig *whole = make_rig(1, false, 3), *sliced = make_rig(1, true, 3);
+  SnError err = {0};
+  SnPlanRequest a = initial_request(whole, 0), b = initial_request(sliced, 0);
+  plan_now(whole, &a);
+  plan_now(sliced, &b);
+  a.time = b.time = 0.04;
+  a.latency = b.latency = 0.3;
+  a.want_states = b.want_states = true;
+  const SnPlan one = plan_now(whole, &a);
+  SnPlan many;
+  assert_int_equal(sn_planner_begin(sliced->p, &b, &err), SN_OK);
+  const long began = atomic_load(&sliced->count.reads);
+  assert_false(sn_planner_slice(sliced->p, (double)began + 5));
+  assert_true(atomic_load(&sliced->count.reads) - began < 10);
+  // An evaluation in between has worlds of its own.
+  const SnEvaluateRequest q = {.time = 0, .qpos = b.qpos, .qvel = b.qvel, .act = b.act, .nstep = 40, .ctrl = one.ctrl};
+  SnEvaluation e;
+  assert_int_equal(sn_planner_evaluate(sliced->p, &q, INFINITY, &e, &err), SN_OK);
+  while (!sn_planner_slice(sliced->p, (double)atomic_load(&sliced->count.reads) + 7)) continue;
+  sn_planner_finish(sliced->p, &many);
+  assert_true(many.lead == 30 && many.status == SN_PLAN_OK);
+  assert_memory_equal(many.ctrl, one.ctrl, sizeof(sn_real) * 70 * 3);
+  assert_memory_equal(many.qpos, one.qpos, sizeof(sn_real) * 71 * 2);
+
+  b.time = 0.08;
+  b.deadline = (double)atomic_load(&sliced->count.reads) + 15;
+  const SnPlan late = plan_now(sliced, &b);
+  assert_true(late.status == SN_PLAN_WARM_START && late.lead == 30 && late.nstep == 70 && !late.qpos);
+  assert_true(late.iterations == 0 && late.candidates == 0 && isnan(late.cost_after));
+  free_rig(whole);
+  free_rig(sliced);
+}
+
 // Activations that nobody measured follow the controls of the plan in force, or those reported.
 static void estimated_act(void **state) {
   (void)state;
@@ -554,6 +591,7 @@ int main(void) {
                                      cmocka_unit_test(evaluated),
                                      cmocka_unit_test(evaluated_in_slices),
                                      cmocka_unit_test(latency),
+                                     cmocka_unit_test(latency_in_slices),
                                      cmocka_unit_test(estimated_act),
                                      cmocka_unit_test(live_tuning),
                                      cmocka_unit_test(configured_in_flight),
