@@ -162,11 +162,11 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
       session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
   }
-  if (!session->planner) {
+  if (!session->planner ||
+      sn_read_session_settings(in ? in->session : NULL, session->planner, &session->settings, err) != SN_OK) {
     sn_session_free(session, l->models);
     return NULL;
   }
-  if (in) sn_read_session_settings(in->session, &session->settings);
   const SnModel *m = sn_planner_model(session->planner);
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
   atomic_store(&session->lease, session->settings.lease);

@@ -31,7 +31,9 @@ Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, 
 Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSettings *settings);
 SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfig *limits, SnSettings *settings,
                         SnError *err);
-void sn_read_session_settings(const Sinew__V1__SessionSettings *message, SnSessionSettings *settings);
+// Settings of a session on that planner; on an error nothing is changed.
+SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
+                                SnSessionSettings *settings, SnError *err);
 
 // Names of a choice of the planner's table, "a|b|c", as a list; *count gets their number.
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count);

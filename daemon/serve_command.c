@@ -15,48 +15,49 @@ static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
   return SN_OK;
 }
 
-// Checks all terms before any is changed.
-static SnCode check_terms(const SnSession *session, const Sinew__V1__SetConfigRequest *in, SnError *err) {
-  const SnCost *cost = sn_planner_cost(session->planner);
-  for (size_t i = 0; i < in->n_terms; i++) {
-    const Sinew__V1__TermSettings *t = in->terms[i];
-    int k = sn_cost_find(cost, t->name);
-    if (k < 0 || k >= cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%.80s'", t->name);
-    int size = sn_cost_target_size(cost, k);
-    if (t->n_target > 0 && t->n_target != (size_t)size)
-      return sn_fail(err, SN_ERR_ARGUMENT, "the target of '%.80s' has %zu numbers; it must have %d", t->name,
-                     t->n_target, size);
-    if (t->n_target > 0 && t->has_own_target_case && t->own_target)
-      return sn_fail(err, SN_ERR_ARGUMENT, "'%.80s': target and own_target exclude each other", t->name);
-  }
-  return SN_OK;
+// A term's weights after the change: absent ones stay.
+static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSettings *t, double weights[2]) {
+  weights[0] = t->has_weight_case ? t->weight : (double)cost->weight[k];
+  weights[1] = t->has_terminal_weight_case ? t->terminal_weight : (double)cost->terminal[k];
 }
 
+static SnCode check_term(const SnCost *cost, const Sinew__V1__TermSettings *t, SnError *err) {
+  double weights[2];
+  int k = sn_cost_find(cost, t->name);
+  if (k < 0 || k >= cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%.80s'", t->name);
+  if (t->n_target > 0 && t->has_own_target_case && t->own_target)
+    return sn_fail(err, SN_ERR_ARGUMENT, "'%.80s': target and own_target exclude each other", t->name);
+  wanted_weights(cost, k, t, weights);
+  SnCode code = sn_cost_check_weight(cost, k, weights[0], weights[1], err);
+  return code == SN_OK ? sn_cost_check_target(cost, k, t->target, (int)t->n_target, err) : code;
+}
+
+// Of a term that was checked.
 static SnCode apply_term(SnSession *session, const Sinew__V1__TermSettings *t, SnError *err) {
   const SnCost *cost = sn_planner_cost(session->planner);
-  int k = sn_cost_find(cost, t->name);
-  SnCode code = SN_OK;
-  if (t->has_weight_case || t->has_terminal_weight_case) {
-    double weight = t->has_weight_case ? t->weight : (double)cost->weight[k];
-    double terminal = t->has_terminal_weight_case ? t->terminal_weight : (double)cost->terminal[k];
-    code = sn_planner_set_weight(session->planner, t->name, weight, terminal, err);
-  }
+  double weights[2];
+  wanted_weights(cost, sn_cost_find(cost, t->name), t, weights);
+  SnCode code = sn_planner_set_weight(session->planner, t->name, weights[0], weights[1], err);
   bool own = t->has_own_target_case && t->own_target;
   if (code == SN_OK && (own || t->n_target > 0))
     code = sn_planner_set_target(session->planner, t->name, t->target, own ? 0 : (int)t->n_target, err);
   return code;
 }
 
+// All is checked before any of it is changed.
 static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__V1__SetConfigRequest *in,
                          SnError *err) {
   SnSettings settings = *sn_planner_settings(session->planner);
+  SnSessionSettings own = session->settings;
   SnCode code = sn_read_settings(in->planner, s->config, &settings, err);
-  if (code == SN_OK) code = check_terms(session, in, err);
+  if (code == SN_OK) code = sn_read_session_settings(in->settings, session->planner, &own, err);
+  for (size_t i = 0; code == SN_OK && i < in->n_terms; i++)
+    code = check_term(sn_planner_cost(session->planner), in->terms[i], err);
   if (code == SN_OK) code = sn_planner_configure(session->planner, &settings, err);
   for (size_t i = 0; code == SN_OK && i < in->n_terms; i++) code = apply_term(session, in->terms[i], err);
   if (code != SN_OK) return code;
   sn_serve_drop_evaluation(session);
-  sn_read_session_settings(in->settings, &session->settings);
+  session->settings = own;
   atomic_store(&session->lease, session->settings.lease);
   atomic_fetch_add(&session->config_version, 1);
   return SN_OK;

@@ -90,10 +90,14 @@ void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane);
 // Changes the target of term i to a constant (n entries, in the target's frame), or back to the task's own
 // with n = 0. SN_ERR_ARGUMENT names the size that is allowed. Not while a rollout runs.
 SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err);
+// Whether sn_cost_set_target would take these values; nothing is changed.
+SnCode sn_cost_check_target(const SnCost *cost, int i, const double *value, int n, SnError *err);
 // Live values (weights, targets set live) of one cost to another of the same task and model.
 void sn_cost_copy_live(SnCost *to, const SnCost *from);
 // Changes the weights of term i < nterm; both must be finite and at least 0.
 SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, SnError *err);
+// Whether sn_cost_set_weight would take these values; nothing is changed.
+SnCode sn_cost_check_weight(const SnCost *cost, int i, double weight, double terminal, SnError *err);
 
 // Entries of a target row of term i (values, not residuals) and its current value at time t into value[].
 int sn_cost_target_size(const SnCost *cost, int i);

@@ -112,8 +112,7 @@ void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
-SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err) {
-  const SnTarget *g = &target_term(cost, i)->target;
+SnCode sn_cost_check_target(const SnCost *cost, int i, const double *value, int n, SnError *err) {
   const int size = sn_cost_target_size(cost, i);
   if (n != 0 && n != size)
     return sn_fail(err, SN_ERR_ARGUMENT, "target of '%s': %d numbers, allowed is %d, or none for the task's own",
@@ -121,13 +120,20 @@ SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnErr
   for (int k = 0; k < n; ++k)
     if (!isfinite(value[k]))
       return sn_fail(err, SN_ERR_ARGUMENT, "target of '%s': entry %d is not finite", sn_cost_name(cost, i), k);
+  return SN_OK;
+}
+
+SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err) {
+  const SnTarget *g = &target_term(cost, i)->target;
+  const SnCode code = sn_cost_check_target(cost, i, value, n, err);
+  if (code != SN_OK) return code;
   cost->owner->overridden[i] = n > 0;
   cost->term_follows[i] = n == 0 && g->kind == SN_TARGET_ELEMENT && !g->at_start;
   if (n > 0) memcpy(cost->owner->given + cost->term_target[i], value, sizeof(double) * (size_t)n);
   return SN_OK;
 }
 
-SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, SnError *err) {
+SnCode sn_cost_check_weight(const SnCost *cost, int i, double weight, double terminal, SnError *err) {
   if (i < 0 || i >= cost->nterm) return sn_fail(err, SN_ERR_ARGUMENT, "term %d has no weight", i);
   if (!(weight >= 0 && weight <= 1e9) || !(terminal >= 0 && terminal <= 1e9))
     return sn_fail(err, SN_ERR_ARGUMENT, "weights of '%s': %g and %g, allowed is 0 to 1e9", sn_cost_name(cost, i),
@@ -135,6 +141,12 @@ SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, S
   if (terminal > 0 && cost->owner->running_only[i])
     return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': no control acts at the end of the horizon",
                    sn_cost_name(cost, i));
+  return SN_OK;
+}
+
+SnCode sn_cost_set_weight(SnCost *cost, int i, double weight, double terminal, SnError *err) {
+  const SnCode code = sn_cost_check_weight(cost, i, weight, terminal, err);
+  if (code != SN_OK) return code;
   cost->weight[i] = (sn_real)weight;
   cost->terminal[i] = (sn_real)terminal;
   return SN_OK;

@@ -320,8 +320,15 @@ static void test_config(void **state) {
   double target[2] = {0, 0};
   term.target = target;
   term.n_target = 2;
-  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "must have 3");
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "allowed is 3");
   term.n_target = 0;
+  term.weight = 5e9;  // within the wire's bounds, not within those of a weight
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "allowed is 0 to 1e9");
+  term.weight = 2.5;
+  session.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+  session.latency = 9;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "latency is 9 s");
+  session.latency = 0;
   planner.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
   planner.horizon = horizon + 1;
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "horizon");
