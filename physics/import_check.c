@@ -118,7 +118,7 @@ static bool can_meet(const mjModel *mj, int a, int b) {
   return !excluded(mj, mj->geom_bodyid[a], mj->geom_bodyid[b]);
 }
 
-bool sn_import_can_collide(const mjModel *mj, int geom) {
+static bool can_collide(const mjModel *mj, int geom) {
   for (int i = 0; i < mj->npair; ++i)
     if (mj->pair_geom1[i] == geom || mj->pair_geom2[i] == geom) return true;
   if (!mj->geom_contype[geom] && !mj->geom_conaffinity[geom]) return false;
@@ -127,20 +127,26 @@ bool sn_import_can_collide(const mjModel *mj, int geom) {
   return false;
 }
 
+bool *sn_import_touchable(const mjModel *mj) {
+  bool *touchable = calloc((size_t)mj->ngeom + 1, sizeof *touchable);
+  for (int i = 0; touchable && i < mj->ngeom; ++i) touchable[i] = can_collide(mj, i);
+  return touchable;
+}
+
 // Geom types of which a collision goes through MuJoCo's general convex pipeline with some other type.
 static bool needs_convex(int type) {
   return type == mjGEOM_ELLIPSOID || type == mjGEOM_CYLINDER || type == mjGEOM_MESH;
 }
 
-static void check_geoms(Refusals *r) {
+static void check_geoms(Refusals *r, const bool *touchable) {
   const mjModel *mj = r->mj;
   const bool contacts = !(mj->opt.disableflags & (mjDSBL_CONTACT | mjDSBL_CONSTRAINT));
   const bool legacy = contacts && (mj->opt.disableflags & mjDSBL_NATIVECCD) != 0;
   for (int i = 0; i < mj->ngeom; ++i) {
     const int type = mj->geom_type[i];
-    if (type == mjGEOM_HFIELD && sn_import_can_collide(mj, i)) refuse(r, mjOBJ_GEOM, i, "hfield collision");
-    if (type == mjGEOM_SDF && sn_import_can_collide(mj, i)) refuse(r, mjOBJ_GEOM, i, "sdf collision");
-    if (legacy && needs_convex(type) && sn_import_can_collide(mj, i))
+    if (type == mjGEOM_HFIELD && touchable[i]) refuse(r, mjOBJ_GEOM, i, "hfield collision");
+    if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
+    if (legacy && needs_convex(type) && touchable[i])
       refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
   }
 }
@@ -192,13 +198,20 @@ char *sn_import_unsupported(const mjModel *mj, int *count) {
   char *text = NULL;
   size_t size = 0;
   Refusals r = {.out = open_memstream(&text, &size), .count = 0, .mj = mj};
+  bool *touchable = sn_import_touchable(mj);
   *count = 0;
-  if (!r.out) return NULL;
+  if (!r.out || !touchable) {
+    if (r.out) fclose(r.out);
+    free(text);
+    free(touchable);
+    return NULL;
+  }
   check_options(&r);
-  check_geoms(&r);
+  check_geoms(&r, touchable);
   check_actuators(&r);
   check_others(&r);
   check_required(&r);
+  free(touchable);
   if (fclose(r.out) != 0) {
     free(text);
     return NULL;

@@ -228,18 +228,18 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 
 // Height fields and the like are accepted when they collide with nothing: make sure that they, and meshes of which the
 // same is true, stay for show.
-static void hide_visual_geoms(SnModel *m, const mjModel *mj) {
+static void hide_visual_geoms(SnModel *m, const bool *touchable) {
   for (int i = 0; i < m->ngeom; ++i) {
     const int type = m->geom_type[i];
     if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
-    if (!sn_import_can_collide(mj, i)) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
+    if (!touchable[i]) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
     if (type != SN_GEOM_MESH) m->geom_dataid[i] = -1;
   }
 }
 
-static bool mesh_used(const mjModel *mj, int mesh) {
-  for (int i = 0; i < mj->ngeom; ++i)
-    if (mj->geom_type[i] == mjGEOM_MESH && mj->geom_dataid[i] == mesh && sn_import_can_collide(mj, i)) return true;
+static bool mesh_used(const SnModel *m, const bool *touchable, int mesh) {
+  for (int i = 0; i < m->ngeom; ++i)
+    if (m->geom_type[i] == SN_GEOM_MESH && m->geom_dataid[i] == mesh && touchable[i]) return true;
   return false;
 }
 
@@ -250,10 +250,10 @@ static bool mesh_used(const mjModel *mj, int mesh) {
 
 // Empties the meshes that no contact can need (most of a musculoskeletal model: 124,000 vertices of bones in MyoHand)
 // and closes the gaps. Addresses ascend with the mesh, so everything moves towards the front.
-static void drop_visual_meshes(SnModel *m, const mjModel *mj) {
+static void drop_visual_meshes(SnModel *m, const bool *touchable) {
   int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
   for (int i = 0; i < m->nmesh; ++i) {
-    const bool keep = mesh_used(mj, i);
+    const bool keep = mesh_used(m, touchable, i);
     const int vert = m->mesh_vertadr[i], vertnum = keep ? m->mesh_vertnum[i] : 0;
     const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
     const int graph = keep ? m->mesh_graphadr[i] : -1;
@@ -346,11 +346,16 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #undef SN_FIELD
   copy_option(m, mj);
   m->meaninertia = (sn_real)mj->stat.meaninertia;
-  hide_visual_geoms(m, mj);
-  drop_visual_meshes(m, mj);
-  if (sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
+  bool *touchable = sn_import_touchable(mj);
+  if (touchable) hide_visual_geoms(m, touchable);
+  if (touchable)
+    drop_visual_meshes(m, touchable);
+  else
+    sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
     sn_model_free(m);
-    return NULL;
+    m = NULL;
   }
+  free(touchable);
   return m;
 }

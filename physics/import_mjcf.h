@@ -15,8 +15,9 @@ typedef struct mjModel_ mjModel;
 // when out of memory; the caller frees it.
 char *sn_import_unsupported(const mjModel *mj, int *count);
 
-// True when `geom` may touch another geom: by a pair, or through the filters of types, welds and excludes.
-bool sn_import_can_collide(const mjModel *mj, int geom);
+// For every geom, whether it may touch another: by a pair, or through the filters of types, welds and excludes. NULL
+// when out of memory; the caller frees it.
+bool *sn_import_touchable(const mjModel *mj);
 
 // Copies a compiled MuJoCo model. On failure NULL and err: SN_ERR_UNSUPPORTED (as many lines of
 // sn_import_unsupported as its text holds, and how many more there are), SN_ERR_LIMIT (a size over its cap),

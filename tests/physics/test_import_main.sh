@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# sinew-import as a program: exit status, report, list of files, limits. BIN is the folder of the programs.
+set -euo pipefail
+BIN=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status() { "$@" >out 2>err || echo $?; }
+fail() { echo "test_import_main: $1" >&2; cat out err >&2; exit 1; }
+
+# a model of two files
+mkdir parts
+echo '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1"/></body></worldbody></mujoco>' >parts/body.xml
+echo '<mujoco model="ball"><include file="parts/body.xml"/></mujoco>' >ball.xml
+"$BIN/sinew-import" ball.xml --output ball.sinew --depends files --json >out 2>err || fail "a good model"
+[ "$(head -c 8 ball.sinew)" = SINEWMDL ] || fail "no image"
+[ "$(wc -l <files)" = 2 ] && grep -qx "$work/parts/body.xml" files && grep -qx "$work/ball.xml" files || fail "list of files"
+grep -q '"verdict":.*"imported"' out && grep -q '"nv":.*6' out || fail "report of a good model"
+
+# the same image whatever the time and folder
+(cd parts && "$BIN/sinew-import" ../ball.xml -o ../again.sinew)
+cmp ball.sinew again.sinew || fail "images differ"
+
+# without an output file it only checks
+"$BIN/sinew-import" ball.xml || fail "check only"
+
+# 2: unsupported, all of it on standard error, or in the report
+echo '<mujoco><option density="1" viscosity="1"/></mujoco>' >fluid.xml
+[ "$(status "$BIN/sinew-import" fluid.xml -o fluid.sinew)" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -e fluid.sinew ] || fail "unsupported"
+[ "$(status "$BIN/sinew-import" fluid.xml --json)" = 2 ] && grep -q '"unsupported":.*density.*viscosity' out || fail "unsupported, JSON"
+
+# 3: cannot be loaded
+[ "$(status "$BIN/sinew-import" nothere.xml)" = 3 ] && grep -q 'nothere.xml: No such file' err || fail "no file"
+echo 'hello' >text.xml
+[ "$(status "$BIN/sinew-import" text.xml)" = 3 ] && grep -q 'text.xml: MuJoCo cannot load it' err || fail "not XML"
+[ "$(status "$BIN/sinew-import" ball.xml -o /proc/nothere/x)" = 3 ] && grep -q '/proc/nothere/x' err || fail "no room for the image"
+[ "$(status "$BIN/sinew-import")" = 3 ] || fail "no model given"
+[ "$(status "$BIN/sinew-import" ball.xml --seconds never)" = 3 ] && grep -q 'seconds' err || fail "bad limit"
+
+# 4: limits, here on real time: a pipe that nobody writes to
+mkfifo pipe.xml
+[ "$(status "$BIN/sinew-import" pipe.xml --seconds 1)" = 4 ] && grep -q 'pipe.xml: importing took longer than allowed' err || fail "time"
+
+"$BIN/sinew-import" --help | grep -q Example || fail "help"
+[ ! -e MUJOCO_LOG.TXT ] || fail "MuJoCo left a log"
+echo "sinew-import behaves as documented"
