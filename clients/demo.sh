@@ -32,7 +32,7 @@ done
 
 sinew_setup
 if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
-cmake --build build/release -- --quiet
+cmake --build build/release -- --quiet | grep -v "ninja: no work to do" || [ "${PIPESTATUS[0]}" = 0 ]
 bin=$PWD/build/release/bin
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-demo.XXXXXX")
