@@ -83,6 +83,38 @@ cJSON *sinew_message_to_json(const ProtobufCMessage *message) {
   return object;
 }
 
+//-------------------------------------------------------------------------------------------- clear
+
+static void clear_value(const ProtobufCFieldDescriptor *field, void *value) {
+  if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+    sinew_message_clear(*(ProtobufCMessage **)value);
+    free(*(void **)value);
+  } else if (field->type == PROTOBUF_C_TYPE_STRING && *(const void **)value != field->default_value &&
+             *(const void **)value != (const void *)protobuf_c_empty_string) {
+    free(*(void **)value);
+  }
+}
+
+static void clear_field(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+  void *value = member(message, field);
+  if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+    size_t *n = quantifier(message, field);
+    for (size_t k = 0; k < *n; ++k) clear_value(field, *(char **)value + k * element_size(field->type));
+    free(*(void **)value);
+    *n = 0;
+    *(void **)value = NULL;
+  } else if (is_present(message, field)) {
+    clear_value(field, value);
+    memset(value, 0, element_size(field->type));
+    if (is_oneof(field)) *(uint32_t *)quantifier(message, field) = 0;
+  }
+}
+
+void sinew_message_clear(ProtobufCMessage *message) {
+  if (!message) return;
+  for (unsigned i = 0; i < message->descriptor->n_fields; ++i) clear_field(message, message->descriptor->fields + i);
+}
+
 //---------------------------------------------------------------------------------------- from JSON
 
 static bool complain(char *error, size_t size, const char *field, const char *expected) {
@@ -171,18 +203,24 @@ static bool unknown_field(const ProtobufCMessageDescriptor *type, const char *na
   return false;
 }
 
+// Sets one field from JSON. What the field held is freed: a name may come twice.
+static bool field_from_json(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, const cJSON *json,
+                            char *error, size_t size) {
+  clear_field(message, field);
+  if (field->label == PROTOBUF_C_LABEL_REPEATED) return array_from_json(message, field, json, error, size);
+  // The case is set first, so that sinew_message_clear finds what a failure leaves behind.
+  if (is_oneof(field)) *(uint32_t *)quantifier(message, field) = field->id;
+  return value_from_json(field, json, member(message, field), error, size);
+}
+
 bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size) {
   const cJSON *item;
   cJSON_ArrayForEach(item, json) {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field_by_name(message->descriptor, item->string);
     if (!field) return unknown_field(message->descriptor, item->string, error, error_size);
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-      if (!array_from_json(message, field, item, error, error_size)) return false;
-      continue;
-    }
-    if (!value_from_json(field, item, member(message, field), error, error_size)) return false;
-    if (is_oneof(field)) *(uint32_t *)quantifier(message, field) = field->id;
+    // As in protobuf's own JSON, null is an absent field.
+    if (!cJSON_IsNull(item) && !field_from_json(message, field, item, error, error_size)) return false;
   }
   return true;
 }
@@ -196,51 +234,28 @@ bool sinew_message_set(ProtobufCMessage *message, const char *assignment, char *
   char name[64];
   snprintf(name, sizeof name, "%.*s", (int)(equals - assignment), assignment);
   const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-  if (!field || field->type == PROTOBUF_C_TYPE_MESSAGE || field->label == PROTOBUF_C_LABEL_REPEATED)
+  if (!field || field->type == PROTOBUF_C_TYPE_MESSAGE)
     return unknown_field(message->descriptor, name, error, error_size);
   // Text stays text; anything else reads as JSON does.
-  cJSON *json = field->type == PROTOBUF_C_TYPE_STRING ? cJSON_CreateString(equals + 1) : cJSON_Parse(equals + 1);
-  const bool ok = value_from_json(field, json, member(message, field), error, error_size);
-  if (ok && is_oneof(field)) *(uint32_t *)quantifier(message, field) = field->id;
+  cJSON *json = field->type == PROTOBUF_C_TYPE_STRING ? cJSON_CreateString(equals + 1)
+                                                      : cJSON_ParseWithOpts(equals + 1, NULL, true);
+  const bool ok = field_from_json(message, field, json, error, error_size);
   cJSON_Delete(json);
   return ok;
-}
-
-//-------------------------------------------------------------------------------------------- clear
-
-static void clear_value(const ProtobufCFieldDescriptor *field, void *value) {
-  if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-    sinew_message_clear(*(ProtobufCMessage **)value);
-    free(*(void **)value);
-  } else if (field->type == PROTOBUF_C_TYPE_STRING && *(const void **)value != field->default_value &&
-             *(const void **)value != (const void *)protobuf_c_empty_string) {
-    free(*(void **)value);
-  }
-}
-
-void sinew_message_clear(ProtobufCMessage *message) {
-  if (!message) return;
-  for (unsigned i = 0; i < message->descriptor->n_fields; ++i) {
-    const ProtobufCFieldDescriptor *field = message->descriptor->fields + i;
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-      char *data = *(char **)member(message, field);
-      const size_t n = *(size_t *)quantifier(message, field);
-      for (size_t k = 0; k < n; ++k) clear_value(field, data + k * element_size(field->type));
-      free(data);
-    } else if (is_present(message, field)) {
-      clear_value(field, member(message, field));
-    }
-  }
 }
 
 //-------------------------------------------------------------------------------------------- print
 
 static void print_scalar(FILE *out, const ProtobufCFieldDescriptor *field, const void *value) {
+  if (field->type == PROTOBUF_C_TYPE_UINT64) {  // a double would lose digits
+    fprintf(out, "%" PRIu64, *(const uint64_t *)value);
+    return;
+  }
   cJSON *json = value_to_json(field, value);
   if (cJSON_IsString(json)) {
     fputs(json->valuestring, out);
   } else if (cJSON_IsNumber(json)) {
-    fprintf(out, "%.9g", json->valuedouble);
+    fprintf(out, field->type == PROTOBUF_C_TYPE_UINT32 ? "%.0f" : "%.9g", json->valuedouble);
   } else {
     fputs(cJSON_IsTrue(json) ? "true" : "false", out);
   }

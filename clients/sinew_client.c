@@ -1,6 +1,7 @@
 #include "clients/sinew_client.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ struct SinewSession {
   SinewPlan plan;
   double *ctrl_range;
   double *last;  // latest controls given, (nu)
+  // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
+  uint64_t sent, taken;
   SinewFallback *fallback;
   void *fallback_user;
 };
@@ -92,9 +95,7 @@ static SinewStatus fill_info(SinewSession *session) {
   const Sinew__V1__OpenReply *open = session->opened->open;
   const Sinew__V1__TaskDescription *task = session->described->describe_task;
   const Sinew__V1__ModelDescription *model = task->model;
-  if (session->opened->body_case != SINEW__V1__REPLY__BODY_OPEN ||
-      session->described->body_case != SINEW__V1__REPLY__BODY_DESCRIBE_TASK || !model || !open->initial)
-    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "incomplete answer to open");
+  if (!model || !open->initial) return sinew_wire_fail(session->client, SINEW_PROTOCOL, "incomplete answer to open");
   SinewSessionInfo *info = &session->info;
   *info = (SinewSessionInfo){.id = open->session,
                              .model = model->model,
@@ -134,6 +135,29 @@ static void free_session(SinewSession *session) {
   free(session);
 }
 
+static Sinew__V1__Request close_request(const SinewSession *session, Sinew__V1__CloseRequest *close) {
+  *close = (Sinew__V1__CloseRequest)SINEW__V1__CLOSE_REQUEST__INIT;
+  close->session = session->opened->open->session;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
+  request.close = close;
+  return request;
+}
+
+// Frees a session that could not be used. The daemon, if it opened it, is told; its answer is not waited for, and
+// the text of the failure stays.
+static void abandon(SinewSession *session) {
+  if (session->opened) {
+    Sinew__V1__CloseRequest close;
+    Sinew__V1__Request request = close_request(session, &close);
+    char text[1000];
+    snprintf(text, sizeof text, "%s", sinew_error(session->client));
+    sinew_wire_send(session->client, &request, NULL);
+    sinew_wire_fail(session->client, SINEW_OK, "%s", text);
+  }
+  free_session(session);
+}
+
 SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSession **out) {
   *out = NULL;
   if (!def->task) return sinew_wire_fail(client, SINEW_ARGUMENT, "task: a name is needed");
@@ -150,17 +174,14 @@ SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSes
   if (status == SINEW_OK)
     *out = session;
   else
-    free_session(session);
+    abandon(session);
   return status;
 }
 
 SinewStatus sinew_close(SinewSession *session) {
   if (!session) return SINEW_OK;
-  Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
-  close.session = session->info.id;
-  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
-  request.close = &close;
+  Sinew__V1__CloseRequest close;
+  Sinew__V1__Request request = close_request(session, &close);
   Sinew__V1__Reply *reply;
   const SinewStatus status = sinew_request(session->client, &request, &reply);
   sinew_free_reply(reply);
@@ -171,9 +192,11 @@ SinewStatus sinew_close(SinewSession *session) {
 //--------------------------------------------------------------------------------------------- plan
 
 // A plan request that refers to the arrays of `state`.
-static void fill_request(const SinewSession *session, const SinewState *state, double deadline,
-                         Sinew__V1__Request *request, Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
+static SinewStatus fill_request(const SinewSession *session, const SinewState *state, double deadline,
+                                Sinew__V1__Request *request, Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
   const SinewSessionInfo *info = &session->info;
+  if ((!state->qpos && info->nq) || (!state->qvel && info->nv))
+    return sinew_wire_fail(session->client, SINEW_ARGUMENT, "a state needs qpos and qvel");
   *s = (Sinew__V1__State)SINEW__V1__STATE__INIT;
   s->time = state->time;
   s->n_qpos = (size_t)info->nq;
@@ -191,6 +214,7 @@ static void fill_request(const SinewSession *session, const SinewState *state, d
   *request = (Sinew__V1__Request)SINEW__V1__REQUEST__INIT;
   request->body_case = SINEW__V1__REQUEST__BODY_PLAN;
   request->plan = plan;
+  return SINEW_OK;
 }
 
 // Takes over a reply: a usable plan becomes the one in force.
@@ -231,9 +255,11 @@ SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double de
   Sinew__V1__Request request;
   Sinew__V1__PlanRequest plan;
   Sinew__V1__State s;
-  fill_request(session, state, deadline, &request, &plan, &s);
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(session->client, &request, &reply);
+  SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
+  if (status != SINEW_OK) return status;
+  status = sinew_request(session->client, &request, &reply);
+  session->taken = request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? take_plan(session, reply) : status;
 }
 
@@ -241,14 +267,33 @@ SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, dou
   Sinew__V1__Request request;
   Sinew__V1__PlanRequest plan;
   Sinew__V1__State s;
-  fill_request(session, state, deadline, &request, &plan, &s);
-  return sinew_wire_send(session->client, &request, NULL);
+  const SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
+  return status == SINEW_OK ? sinew_wire_send(session->client, &request, &session->sent) : status;
+}
+
+// Is a reply of no use? It does not answer a state that this session sent without waiting, or one that is older than
+// a state answered already, or it only says that a newer state took its place.
+static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply) {
+  if (reply->id == 0) return false;  // the daemon could not read a request
+  if (reply->id <= session->taken || reply->id > session->sent) return true;
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) return false;
+  if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN || reply->plan->session != session->info.id) return true;
+  return reply->plan->status == SINEW__V1__PLAN__STATUS__REPLACED && reply->id != session->sent;
 }
 
 SinewStatus sinew_receive(SinewSession *session, double wait) {
-  Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_wire_receive(session->client, wait, &reply);
-  return status == SINEW_OK ? take_plan(session, reply) : status;
+  const double until = sinew_wire_now() + wait;
+  for (;;) {
+    Sinew__V1__Reply *reply;
+    const SinewStatus status = sinew_wire_receive(session->client, until - sinew_wire_now(), &reply);
+    if (status != SINEW_OK) return status;
+    if (is_stale(session, reply)) {
+      sinew_free_reply(reply);
+      continue;
+    }
+    session->taken = reply->id ? reply->id : session->taken;
+    return take_plan(session, reply);
+  }
 }
 
 // Gives the fallback's controls and says why.

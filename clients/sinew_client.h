@@ -31,7 +31,8 @@ typedef struct SinewClient SinewClient;
 typedef struct SinewSession SinewSession;
 
 // Connects to an endpoint (NULL: the daemon's default ipc endpoint of this user) and greets the daemon.
-// timeout [s] is for this and every later request; a request is sent up to `retries` more times.
+// timeout [s] is for this and every later request; a request is sent up to `retries` more times, each time over a fresh
+// connection. A session that was opened for an answer that came too late is closed by the daemon when its lease ends.
 // Returns NULL and a text in error (of error_size bytes, may be NULL) on failure.
 SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, char *error, size_t error_size);
 
@@ -111,7 +112,10 @@ typedef struct SinewPlan {
 SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double deadline);
 
 // The same without waiting: send a state, go on, and look for the plan later. sinew_receive waits at
-// most `wait` seconds (0: looks only); SINEW_TIMEOUT says that no plan has come yet.
+// most `wait` seconds (0: looks only); SINEW_TIMEOUT says that no plan has come yet. A plan that is older than one
+// already received is dropped, and so is the word that a newer state took an older one's place. Sessions of one client
+// share its connection, and what one waits for it drops of the others: where several send states without
+// waiting, give each its client.
 SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, double deadline);
 SinewStatus sinew_receive(SinewSession *session, double wait);
 

@@ -1,11 +1,15 @@
 // sinewctl: every request of the daemon from a shell.
 #include <argp.h>
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "clients/reflect.h"
 #include "clients/wire.h"
+
+enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 
 typedef struct Options {
   const char *endpoint;
@@ -47,10 +51,16 @@ static char *copy_text(const char *text) {
   return copy;
 }
 
-static bool session_id(Call *call, int i, uint64_t *id) {
+// Digits alone: strtoull would take a sign, and blanks before it.
+static bool whole_number(const char *text, uint64_t *value) {
   char *end;
-  *id = strtoull(call->opt->word[i], &end, 10);
-  return (*end == '\0' && end != call->opt->word[i]) ||
+  errno = 0;
+  *value = strtoull(text, &end, 10);
+  return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
+static bool session_id(Call *call, int i, uint64_t *id) {
+  return whole_number(call->opt->word[i], id) ||
          complain(call, "'%s': expected the number of a session", call->opt->word[i]);
 }
 
@@ -92,12 +102,35 @@ static bool do_task(Call *call) {
   return true;
 }
 
-// name=value words go to the planner's settings or, if it has no such name, to the session's.
-static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, Sinew__V1__SessionSettings **session) {
+// A word "TERM.name=value" for a term of the cost; a term named again is the same entry.
+static bool assign_term(Call *call, const char *word, const char *dot, Sinew__V1__SetConfigRequest *r) {
+  const size_t length = (size_t)(dot - word);
+  size_t i = 0;
+  while (i < r->n_terms && (strncmp(r->terms[i]->name, word, length) != 0 || r->terms[i]->name[length] != '\0')) ++i;
+  if (i == r->n_terms) {
+    r->terms = realloc(r->terms, (i + 1) * sizeof *r->terms);
+    Sinew__V1__TermSettings *term = malloc(sizeof *term);
+    if (!r->terms || !term) abort();
+    sinew__v1__term_settings__init(term);
+    if (!(term->name = strndup(word, length))) abort();
+    r->terms[r->n_terms++] = term;
+  }
+  return sinew_message_set(&r->terms[i]->base, dot + 1, call->error, sizeof call->error);
+}
+
+// name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
+// name to the terms of `tune`, which is NULL where terms cannot be changed.
+static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, Sinew__V1__SessionSettings **session,
+                   Sinew__V1__SetConfigRequest *tune) {
   for (int i = first; i < call->opt->nword; ++i) {
     const char *word = call->opt->word[i];
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    const char *dot = memrchr(word, '.', strcspn(word, "="));
+    if (tune && dot) {
+      if (!assign_term(call, word, dot, tune)) return false;
+      continue;
+    }
     const bool is_session =
         protobuf_c_message_descriptor_get_field_by_name(&sinew__v1__session_settings__descriptor, name);
     if (is_session && !*session) {
@@ -117,12 +150,12 @@ static bool do_open(Call *call) {
   Sinew__V1__OpenRequest *r = body(call, "open");
   r->task = copy_text(call->opt->word[1]);
   r->seed = call->opt->seed;
-  return assign(call, 2, &r->planner, &r->session);
+  return assign(call, 2, &r->planner, &r->session, NULL);
 }
 
 static bool do_tune(Call *call) {
   Sinew__V1__SetConfigRequest *r = body(call, "set_config");
-  return session_id(call, 1, &r->session) && assign(call, 2, &r->planner, &r->settings);
+  return session_id(call, 1, &r->session) && assign(call, 2, &r->planner, &r->settings, r);
 }
 
 static bool do_config(Call *call) {
@@ -160,7 +193,7 @@ static cJSON *read_json(Call *call, const char *path) {
   if (in != stdin) fclose(in);
   if (!text) abort();
   text[size] = '\0';
-  cJSON *json = cJSON_Parse(text);
+  cJSON *json = cJSON_ParseWithOpts(text, NULL, true);
   free(text);
   if (!json) complain(call, "%s is not JSON", path);
   return json;
@@ -216,7 +249,8 @@ static const Command COMMANDS[] = {
      "plan from a state in JSON (a PlanRequest, or its state alone); - or none: standard input", 2, 3, do_plan},
     {"evaluate", "SESSION [FILE]", "cost of given controls (an EvaluateRequest in JSON)", 2, 3, do_evaluate},
     {"config", "SESSION", "settings in force and the table of settings", 2, 2, do_config},
-    {"tune", "SESSION name=value...", "change settings of a session", 3, 64, do_tune},
+    {"tune", "SESSION name=value...",
+     "change settings of a session; of a term of its cost: TERM.weight=2, TERM.target=[0.1,0.2]", 3, 64, do_tune},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
 };
@@ -270,9 +304,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->deadline = strtod(arg, &end);
       break;
     case 's':
-      o->seed = strtoull(arg, &end, 10);
-      o->has_seed = true;
-      break;
+      o->has_seed = whole_number(arg, &o->seed);
+      if (!o->has_seed) argp_error(state, "'%s' is not a whole number", arg);
+      return 0;
     case ARGP_KEY_ARG:
       if (o->nword == (int)(sizeof o->word / sizeof *o->word)) argp_error(state, "too many words");
       o->word[o->nword++] = arg;
@@ -350,9 +384,10 @@ int main(int argc, char **argv) {
   Sinew__V1__Reply *reply = NULL;
   if (!command->run(&call))
     report_error(&opt, "bad argument", call.error);
-  else if (!(client = sinew_connect(opt.endpoint, opt.timeout, 0, error, sizeof error)))
+  else if (!(client = sinew_connect(opt.endpoint, fmin(opt.timeout, GREETING), 0, error, sizeof error)))
     report_error(&opt, "no connection", error);
   else {
+    sinew_wire_set_timeout(client, opt.timeout);
     const SinewStatus status = sinew_request(client, &call.request, &reply);
     if (status == SINEW_OK)
       print_reply(reply, opt.json);

@@ -1,6 +1,7 @@
 #include "clients/wire.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +62,9 @@ void sinew_default_endpoint(char *text, size_t size) {
     snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
 }
 
-static double now_seconds(void) {
+void sinew_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
+
+double sinew_wire_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -95,8 +98,10 @@ SinewStatus sinew_wire_send(SinewClient *client, Sinew__V1__Request *request, ui
 
 SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply) {
   *reply = NULL;
+  // Without a socket zmq_poll would look at file descriptor 0.
+  if (!client->socket) return sinew_wire_fail(client, SINEW_MEMORY, "not connected to %s", client->endpoint);
   zmq_pollitem_t item = {.socket = client->socket, .events = ZMQ_POLLIN};
-  const int ready = zmq_poll(&item, 1, wait <= 0 ? 0 : (long)ceil(wait * 1e3));
+  const int ready = zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
   if (ready <= 0)
     return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
   zmq_msg_t message;
@@ -122,9 +127,9 @@ SinewStatus sinew_wire_check(SinewClient *client, const Sinew__V1__Reply *reply)
 
 // Waits for the reply with this id; replies to older requests are dropped.
 static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply) {
-  const double until = now_seconds() + client->timeout;
+  const double until = sinew_wire_now() + client->timeout;
   for (;;) {
-    const double left = until - now_seconds();
+    const double left = until - sinew_wire_now();
     if (left <= 0)
       return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
     const SinewStatus status = sinew_wire_receive(client, left, reply);
@@ -135,6 +140,15 @@ static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Repl
     sinew_free_reply(*reply);
     *reply = NULL;
   }
+}
+
+// Is the reply of the request's kind? In the schema both have the same name.
+static bool answers(const Sinew__V1__Request *request, const Sinew__V1__Reply *reply) {
+  const ProtobufCFieldDescriptor *asked =
+      protobuf_c_message_descriptor_get_field(request->base.descriptor, (unsigned)request->body_case);
+  const ProtobufCFieldDescriptor *got =
+      protobuf_c_message_descriptor_get_field(reply->base.descriptor, (unsigned)reply->body_case);
+  return asked && got && strcmp(asked->name, got->name) == 0;
 }
 
 SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply) {
@@ -148,6 +162,8 @@ SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sine
   }
   if (status != SINEW_OK) return status;
   status = sinew_wire_check(client, *reply);
+  if (status == SINEW_OK && !answers(request, *reply))
+    status = sinew_wire_fail(client, SINEW_PROTOCOL, "%s answers with another kind of message", client->endpoint);
   if (status != SINEW_OK) {
     sinew_free_reply(*reply);
     *reply = NULL;
@@ -166,9 +182,7 @@ static SinewStatus greet(SinewClient *client) {
   Sinew__V1__Reply *reply;
   SinewStatus status = sinew_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
-  if (reply->body_case != SINEW__V1__REPLY__BODY_HELLO)
-    status = sinew_wire_fail(client, SINEW_PROTOCOL, "unexpected answer to hello");
-  else if (reply->hello->protocol != PROTOCOL)
+  if (reply->hello->protocol != PROTOCOL)
     status = sinew_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d",
                              reply->hello->protocol, PROTOCOL);
   sinew_free_reply(reply);

@@ -7,7 +7,8 @@
 #include "proto/sinew.pb-c.h"
 
 // Sends a request (its id is set here) and waits for the reply, retrying after a time-out with a fresh socket.
-// An error reply is SINEW_REFUSED. On SINEW_OK *reply is the caller's, freed with sinew_free_reply.
+// An error reply is SINEW_REFUSED, one of another kind than the request SINEW_PROTOCOL. On SINEW_OK *reply is the
+// caller's, freed with sinew_free_reply; else it is NULL.
 SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply);
 
 // The same in halves: send gives the id; receive waits at most `wait` seconds for any reply (SINEW_TIMEOUT: none).
@@ -22,6 +23,12 @@ SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char 
 
 // Turns an error reply into SINEW_REFUSED with its text; SINEW_OK for any other reply.
 SinewStatus sinew_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
+
+// A monotonic clock [s].
+double sinew_wire_now(void);
+
+// Changes the time [s] that sinew_request waits.
+void sinew_wire_set_timeout(SinewClient *client, double timeout);
 
 // Writes the daemon's default endpoint of this user into text.
 void sinew_default_endpoint(char *text, size_t size);
