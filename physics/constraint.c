@@ -154,6 +154,10 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real 
   SN_FOR(b, w->nblock[0]) {
     const SnBlock k = sn_block(w, b);
     const int *col = w->efc_J_colind + k.adr;
+    if (k.nnz == 1) {
+      for (int row = 0; row < k.num; ++row) r[k.row + row] = w->efc_J[k.adr + row] * x[col[0]];
+      continue;
+    }
     int row = 0;
     // four rows at a time: each of their sums still runs over the columns in order
     for (; row + 4 <= k.num; row += 4) {
@@ -200,10 +204,17 @@ SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real
   SN_SYNC(lane);
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock k = sn_block(w, b);
-    bool any = false;
-    for (int row = 0; row < k.num; ++row) any = any || f[k.row + row] != 0;
-    if (!any) continue;
-    add_block_Jt(w, lane, k, r, f + k.row);
+    const sn_real *fk = f + k.row;
+    if (k.nnz == 1) {
+      sn_real sum = 0;
+      for (int row = 0; row < k.num; ++row) sum += w->efc_J[k.adr + row] * fk[row];
+      SN_ONE(lane) r[w->efc_J_colind[k.adr]] += sum;
+    } else {
+      bool any = false;
+      for (int row = 0; row < k.num; ++row) any = any || fk[row] != 0;
+      if (!any) continue;
+      add_block_Jt(w, lane, k, r, fk);
+    }
     SN_SYNC(lane);
   }
 }

@@ -43,7 +43,7 @@ SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz
 }
 
 // Column k of the block from the contact velocities vel (dim) that a unit velocity of its dof makes.
-SN_LOCAL void put_column(const SnContact *con, bool pyramid, const sn_real *vel, sn_real *J, int nnz) {
+SN_INLINE void put_column(const SnContact *con, bool pyramid, const sn_real *vel, sn_real *J, int nnz) {
   if (con->dim == 1) {
     J[0] = vel[0];
   } else if (pyramid) {
@@ -57,18 +57,19 @@ SN_LOCAL void put_column(const SnContact *con, bool pyramid, const sn_real *vel,
   }
 }
 
-// Contact velocities of a unit velocity of dof d on the body of `sign`, offset the contact point from c.
-SN_LOCAL void contact_velocity(const SnContact *con, const sn_real *cdof, const sn_real *offset, sn_real sign,
-                               sn_real *vel) {
+// Contact velocities that a unit velocity of a dof makes; frame: the contact frame, negative for the first body;
+// offset: the contact point from c.
+SN_INLINE void contact_velocity(int dim, const sn_real *frame, const sn_real *cdof, const sn_real *offset,
+                                sn_real *vel) {
   sn_real lin[3];
   sn_cross(lin, cdof, offset);
   sn_addto3(lin, cdof + 3);
-  vel[0] = sign * sn_dot3(con->frame, lin);
-  if (con->dim > 1) {
-    vel[1] = sign * sn_dot3(con->frame + 3, lin);
-    vel[2] = sign * sn_dot3(con->frame + 6, lin);
+  vel[0] = sn_dot3(frame, lin);
+  if (dim > 1) {
+    vel[1] = sn_dot3(frame + 3, lin);
+    vel[2] = sn_dot3(frame + 6, lin);
   }
-  for (int j = 3; j < con->dim; ++j) vel[j] = sign * sn_dot3(con->frame + 3 * (j - 3), cdof);
+  for (int j = 3; j < dim; ++j) vel[j] = sn_dot3(frame + 3 * (j - 3), cdof);
 }
 
 SN_LOCAL void contact_position(SnWorld *w, const SnContact *con, SnBlock block) {
@@ -84,9 +85,11 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
   const SnContact *con = w->contact + i;
   const ContactChain c = contact_chain(m, con);
   const bool pyramid = m->opt.cone == SN_CONE_PYRAMIDAL;
-  sn_real offset[2][3];
-  for (int side = 0; side < 2; ++side)
+  sn_real offset[2][3], frame[2][9];
+  for (int side = 0; side < 2; ++side) {
     sn_sub3(offset[side], con->pos, w->subtree_com + 3 * m->body_rootid[m->geom_bodyid[con->geom[side]]]);
+    for (int k = 0; k < 9; ++k) frame[side][k] = side == 0 ? -con->frame[k] : con->frame[k];
+  }
   int *col = w->efc_J_colind + block.adr;
   sn_real *J = w->efc_J + block.adr;
   int next[2] = {0, 0};
@@ -94,7 +97,7 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
     const int side = next[1] == c.num[1] || (next[0] < c.num[0] && c.dof[0][next[0]] < c.dof[1][next[1]]) ? 0 : 1;
     const int d = c.dof[side][next[side]++];
     sn_real vel[6];
-    contact_velocity(con, w->cdof + 6 * d, offset[side], side == 0 ? SN_R(-1.0) : SN_R(1.0), vel);
+    contact_velocity(con->dim, frame[side], w->cdof + 6 * d, offset[side], vel);
     col[k] = d;
     put_column(con, pyramid, vel, J + k, block.nnz);
   }
