@@ -4,18 +4,15 @@
 
 #include "physics/real.h"
 
-// Index of the lowest and highest set bit (x is not 0), and the number of set bits.
+// Index of the lowest and highest set bit; x is not 0.
 #if defined(__CUDACC__)
 SN_INLINE int sn_bit_lowest(uint64_t x) { return __ffsll((long long)x) - 1; }
 SN_INLINE int sn_bit_highest(uint64_t x) { return 63 - __clzll((long long)x); }
-SN_INLINE int sn_bit_count(uint64_t x) { return __popcll(x); }
 #else
 SN_INLINE int sn_bit_lowest(uint64_t x) { return __builtin_ctzll(x); }
 SN_INLINE int sn_bit_highest(uint64_t x) { return 63 - __builtin_clzll(x); }
-SN_INLINE int sn_bit_count(uint64_t x) { return __builtin_popcountll(x); }
 #endif
-// Sets bit i of an array of words; tests it.
+// Sets bit i of an array of words.
 SN_INLINE void sn_bit_set(uint64_t *words, int i) { words[i / 64] |= (uint64_t)1 << (i % 64); }
-SN_INLINE bool sn_bit_test(const uint64_t *words, int i) { return (words[i / 64] >> (i % 64) & 1) != 0; }
 
 #endif

@@ -51,7 +51,7 @@ SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
 }
 
 // True where row i has the columns of row i - 1 and that one, nothing else.
-SN_LOCAL bool continues(const SnModel *m, const SnWorld *w, int i) {
+SN_LOCAL bool super_continues(const SnModel *m, const SnWorld *w, int i) {
   const uint64_t *row = w->hessian_bits + i * m->nword, *before = row - m->nword;
   for (int j = 0; j < m->nword; ++j) {
     const uint64_t own = j == (i - 1) / 64 ? (uint64_t)1 << ((i - 1) % 64) : 0;
@@ -60,21 +60,16 @@ SN_LOCAL bool continues(const SnModel *m, const SnWorld *w, int i) {
   return true;
 }
 
-// hessian_nsuper, hessian_super, hessian_rowsuper from the bits.
+// First row and size of every supernode from the bits, hessian_nsuper, hessian_rowsuper.
 SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
-  int nsuper = 0, adr = 0;
-  for (int i = 0; i < m->nv;) {
-    int *d = w->hessian_super + 4 * nsuper, n = 0, size = 1;
-    for (int j = 0; j < m->nword; ++j) n += sn_bit_count(w->hessian_bits[i * m->nword + j]);
-    while (size < SN_MAXSUPER && i + size < m->nv && continues(m, w, i + size)) ++size;
-    d[0] = i;
-    d[1] = size;
-    d[2] = n;
-    d[3] = adr;
-    adr += size * (n + size);
+  int nsuper = 0;
+  for (int i = 0; i < m->nv; ++nsuper) {
+    int size = 1;
+    while (size < SN_MAXSUPER && i + size < m->nv && super_continues(m, w, i + size)) ++size;
+    w->hessian_super[4 * nsuper] = i;
+    w->hessian_super[4 * nsuper + 1] = size;
     for (int r = 0; r < size; ++r) w->hessian_rowsuper[i + r] = nsuper;
     i += size;
-    ++nsuper;
   }
   w->hessian_nsuper[0] = nsuper;
 }
@@ -89,11 +84,20 @@ SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_SYNC(lane);
   SN_FOR(s, w->hessian_nsuper[0]) {
-    const int row = w->hessian_super[4 * s];
-    int *col = w->hessian_col + s * m->nv;
+    const uint64_t *words = w->hessian_bits + w->hessian_super[4 * s] * m->nword;
+    int *col = w->hessian_col + s * m->nv, n = 0;
     for (int j = 0; j < m->nword; ++j)
-      for (uint64_t bits = w->hessian_bits[row * m->nword + j]; bits; bits &= bits - 1)
-        *col++ = 64 * j + sn_bit_lowest(bits);
+      for (uint64_t bits = words[j]; bits; bits &= bits - 1) col[n++] = 64 * j + sn_bit_lowest(bits);
+    w->hessian_super[4 * s + 2] = n;
+  }
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    int adr = 0;
+    for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
+      int *d = w->hessian_super + 4 * s;
+      d[3] = adr;
+      adr += d[1] * (d[1] + d[2]);
+    }
   }
   SN_SYNC(lane);
 }

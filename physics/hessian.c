@@ -103,7 +103,7 @@ SN_LOCAL void add_single(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock blo
 }
 
 // H = M + J' C J.
-SN_LOCAL void assemble(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_factor_clear(m, w, lane);
   SN_FOR(i, m->nv) {
     sn_real *row = w->hessian + i * m->nv;
@@ -131,7 +131,7 @@ SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int status = w->hessian_status[0];
   if (status == SN_HESSIAN_EXACT) return;
   if (status == SN_HESSIAN_NONE) sn_factor_pattern(m, w, lane);
-  assemble(m, w, lane);
+  assemble_hessian(m, w, lane);
   sn_factor_eliminate(m, w, lane);
   SN_FOR(i, w->nefc[0]) w->hessian_state[i] = w->efc_state[i];
   SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_EXACT;

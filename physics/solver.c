@@ -128,7 +128,7 @@ SN_LOCAL sn_real update_gradient(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 // r = J a - aref.
-SN_LOCAL void residual(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *r, const sn_real *a) {
+SN_LOCAL void row_residual(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *r, const sn_real *a) {
   sn_mul_J(m, w, lane, r, a);
   SN_FOR(i, w->nefc[0]) r[i] -= w->efc_aref[i];
   SN_SYNC(lane);
@@ -149,11 +149,11 @@ SN_LOCAL bool is_warm_better(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 // qacc, solver_Ma and efc_jar of the cheaper of qacc_warmstart and qacc_smooth.
-SN_LOCAL StateChange start(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_LOCAL StateChange newton_start(const SnModel *m, SnWorld *w, SnLane *lane) {
   bool warm = false;
-  residual(m, w, lane, w->efc_jar, w->qacc_smooth);
+  row_residual(m, w, lane, w->efc_jar, w->qacc_smooth);
   if (!(m->opt.disableflags & SN_DSBL_WARMSTART)) {
-    residual(m, w, lane, w->efc_Jv, w->qacc_warmstart);
+    row_residual(m, w, lane, w->efc_Jv, w->qacc_warmstart);
     sn_mul_M(m, w, lane, w->solver_Ma, w->qacc_warmstart);
     warm = is_warm_better(m, w, lane);
   }
@@ -210,7 +210,8 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
 
 // One step along solver_search, on which the cost has slope `slope` at first; returns the gain, or 0 where no
 // descent is left. gtol: slope at which the line search stops.
-SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol, StateChange *change) {
+SN_LOCAL sn_real newton_step(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol,
+                             StateChange *change) {
   sn_mul_M(m, w, lane, w->solver_Mv, w->solver_search);
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
   sn_real gain = SN_R(-0.5) * slope, alpha = 1;
@@ -229,7 +230,7 @@ SN_LOCAL sn_real descend(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slo
 }
 
 // Newton iterations from the start; returns their number, or -1 when they did not suffice.
-SN_LOCAL int iterate(const SnModel *m, SnWorld *w, SnLane *lane, StateChange *change) {
+SN_LOCAL int newton_iterate(const SnModel *m, SnWorld *w, SnLane *lane, StateChange *change) {
   const sn_real scale = solver_scale(m, w, lane), tol = m->opt.tolerance;
   const bool flat = scale * update_gradient(m, w, lane) < tol;
   if (flat && scale * gain_bound(m, w, lane) < tol) return 0;
@@ -237,7 +238,7 @@ SN_LOCAL int iterate(const SnModel *m, SnWorld *w, SnLane *lane, StateChange *ch
   if (flat && SN_R(-0.5) * scale * slope < tol) return 0;
   for (int iter = 0, steady = 0; iter < m->opt.iterations; ++iter) {
     if (norm < SN_MINVAL) return iter;
-    const sn_real gain = scale * descend(m, w, lane, slope, tol * m->opt.ls_tolerance * norm / scale, change);
+    const sn_real gain = scale * newton_step(m, w, lane, slope, tol * m->opt.ls_tolerance * norm / scale, change);
     const sn_real gradient = scale * update_gradient(m, w, lane);
     if (gain == 0) return iter;
     steady = change->changed + change->cones == 0 ? steady + 1 : 0;
@@ -263,8 +264,8 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (w->nefc[0] == 0) {
     solve_free(m, w, lane);
   } else {
-    StateChange change = start(m, w, lane);
-    const int niter = iterate(m, w, lane, &change);
+    StateChange change = newton_start(m, w, lane);
+    const int niter = newton_iterate(m, w, lane, &change);
     SN_ONE(lane) {
       w->solver_niter[0] = niter < 0 ? m->opt.iterations : niter;
       if (niter < 0) *w->warn |= SN_WARN_NOT_CONVERGED;
