@@ -108,7 +108,8 @@ Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const char *name,
   return d;
 }
 
-static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, Sinew__V1__TaskDescription *d) {
+static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, const SnCost *cost,
+                                   Sinew__V1__TaskDescription *d) {
   size_t n = (size_t)task->nterm;
   Sinew__V1__TermDescription **list = sn_scratch(scratch, n * sizeof *list),
                              *items = sn_scratch(scratch, n * sizeof *items);
@@ -118,6 +119,7 @@ static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, Sinew
     items[i].name = task->term[i].name;
     items[i].weight = task->term[i].weight;
     items[i].terminal_weight = task->term[i].terminal;
+    items[i].target_size = (uint32_t)sn_cost_target_size(cost, (int)i);
     list[i] = &items[i];
   }
   d->terms = list;
@@ -151,7 +153,7 @@ Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const char *model_n
   d->model = sn_pack_model(scratch, model_name, m);
   d->initial = sn_pack_state(scratch, m, sn_planner_initial(planner));
   d->settings = sn_pack_settings(scratch, &task->settings);
-  pack_term_descriptions(scratch, task, d);
+  pack_term_descriptions(scratch, task, sn_planner_cost(planner), d);
   pack_measure_descriptions(scratch, task, d);
   return d;
 }

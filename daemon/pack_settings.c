@@ -90,7 +90,17 @@ static Sinew__V1__SessionSettings *pack_session_settings(SnScratch *scratch, con
   return message;
 }
 
-// Weights in force.
+// The target set live, or that there is none.
+static void pack_target(SnScratch *scratch, const SnCost *cost, int i, Sinew__V1__TermSettings *out) {
+  size_t n = sn_cost_target_is_set(cost, i) ? (size_t)sn_cost_target_size(cost, i) : 0;
+  out->has_own_target_case = SINEW__V1__TERM_SETTINGS__HAS_OWN_TARGET_OWN_TARGET;
+  out->own_target = n == 0;
+  if (n == 0 || !(out->target = sn_scratch(scratch, n * sizeof *out->target))) return;
+  sn_cost_target(cost, i, 0, out->target);
+  out->n_target = n;
+}
+
+// Weights and targets in force.
 static void pack_term_settings(SnScratch *scratch, const SnCost *cost, Sinew__V1__Config *config) {
   size_t n = (size_t)cost->nterm;
   Sinew__V1__TermSettings **list = sn_scratch(scratch, n * sizeof *list),
@@ -103,6 +113,7 @@ static void pack_term_settings(SnScratch *scratch, const SnCost *cost, Sinew__V1
     items[i].weight = (double)cost->weight[i];
     items[i].has_terminal_weight_case = SINEW__V1__TERM_SETTINGS__HAS_TERMINAL_WEIGHT_TERMINAL_WEIGHT;
     items[i].terminal_weight = (double)cost->terminal[i];
+    pack_target(scratch, cost, (int)i, &items[i]);
     list[i] = &items[i];
   }
   config->terms = list;

@@ -128,6 +128,7 @@ static void pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan
   out->act_estimated = plan->act_estimated;
   out->config_version = atomic_load(&session->config_version);
   out->computing = plan->seconds;
+  out->gradient_norm = plan->gradient_norm;
 }
 
 static void send_plan(SnScheduler *s, const SnJob *job, Sinew__V1__Plan *plan) {

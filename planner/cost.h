@@ -90,6 +90,8 @@ void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane);
 // Changes the target of term i to a constant (n entries, in the target's frame), or back to the task's own
 // with n = 0. SN_ERR_ARGUMENT names the size that is allowed. Not while a rollout runs.
 SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnError *err);
+// Whether term i has a target that was set so: it does not depend on the time then.
+bool sn_cost_target_is_set(const SnCost *cost, int i);
 // Whether sn_cost_set_target would take these values; nothing is changed.
 SnCode sn_cost_check_target(const SnCost *cost, int i, const double *value, int n, SnError *err);
 // Live values (weights, targets set live) of one cost to another of the same task and model.

@@ -133,6 +133,8 @@ SnCode sn_cost_set_target(SnCost *cost, int i, const double *value, int n, SnErr
   return SN_OK;
 }
 
+bool sn_cost_target_is_set(const SnCost *cost, int i) { return cost->owner->overridden[i]; }
+
 SnCode sn_cost_check_weight(const SnCost *cost, int i, double weight, double terminal, SnError *err) {
   if (i < 0 || i >= cost->nterm) return sn_fail(err, SN_ERR_ARGUMENT, "term %d has no weight", i);
   if (!(weight >= 0 && weight <= 1e9) || !(terminal >= 0 && terminal <= 1e9))

@@ -134,7 +134,7 @@ static void test_tasks(void **state) {
   r = REQUEST(describe_task, DESCRIBE_TASK, &describe);
   assert_int_equal(r->describe_task->model->nu, 6);
   assert_int_equal(r->describe_task->initial->n_qpos, 2);
-  assert_true(r->describe_task->n_terms >= 1);
+  assert_true(r->describe_task->n_terms >= 1 && r->describe_task->terms[0]->target_size == 3);
   assert_true(r->describe_task->n_measures >= 1);
   assert_true(r->describe_task->measures[0]->below > 0);
   assert_int_equal(r->describe_task->settings->has_horizon_case, SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON);
@@ -150,6 +150,7 @@ static void check_plan(const Sinew__V1__Plan *p, uint64_t session, double time) 
   for (size_t i = 0; i < p->n_ctrl; i++) assert_true(p->ctrl[i] >= 0 && p->ctrl[i] <= 1);
   assert_true(p->cost_after <= p->cost_before);
   double sum = 0;
+  assert_true(isnan(p->gradient_norm));  // sampling makes none
   for (size_t i = 0; i < p->n_terms; i++) sum += p->terms[i]->cost;
   assert_true(fabs(sum - p->cost_after) <= 1e-6 * (1 + fabs(sum)));
   assert_true(p->time_to_live > 0 && p->age >= 0);
@@ -338,6 +339,29 @@ static void test_config(void **state) {
   r = REQUEST(get_config, GET_CONFIG, &get);
   assert_int_equal(r->get_config->version, 2);
   assert_int_equal(r->get_config->planner->candidates, 17);
+
+  // What is in force can be sent back as it came, and takes back what was changed in between.
+  assert_true(r->get_config->terms[0]->own_target && r->get_config->terms[0]->n_target == 0);
+  double goal[3] = {0.4, 0, 1.3};
+  set.planner = NULL;
+  set.settings = NULL;
+  term.weight = 7;
+  term.target = goal;
+  term.n_target = 3;
+  Sinew__V1__Reply *changed = REQUEST(set_config, SET_CONFIG, &set);
+  Sinew__V1__TermSettings *reach = changed->set_config->terms[0];
+  assert_true(reach->weight == 7 && !reach->own_target && reach->n_target == 3);
+  assert_memory_equal(reach->target, goal, sizeof goal);
+  done(changed);
+  set.planner = r->get_config->planner;
+  set.settings = r->get_config->session;
+  set.terms = r->get_config->terms;
+  set.n_terms = r->get_config->n_terms;
+  changed = REQUEST(set_config, SET_CONFIG, &set);
+  reach = changed->set_config->terms[0];
+  assert_true(reach->weight == 2.5 && reach->own_target && reach->n_target == 0);
+  assert_int_equal(changed->set_config->version, 4);
+  done(changed);
   done(r);
 }
 
