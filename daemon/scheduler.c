@@ -10,6 +10,16 @@
 // The thread says that it is alive at least this often, in seconds.
 #define HEARTBEAT 0.25
 
+// A plan without a deadline is overdue after so many seconds.
+#define PATIENCE 2.0
+
+// Background work is what has no deadline of its own: plans without one, evaluations. When it is overdue while others
+// keep the planner busy, it gets one part in so many of the planner's time, all sessions together.
+enum { BACKGROUND_PART = 10 };
+
+// What it got while the planner was idle makes it wait for so many seconds at most.
+#define BACKGROUND_WAIT 1.0
+
 static double clock_now(void *context) {
   (void)context;
   return sn_clock_now();
@@ -90,24 +100,38 @@ static void fetch_states(SnScheduler *s) {
   }
 }
 
-// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
-static double plan_urgency(const SnSession *p) {
-  if (p->active) return p->active_due + p->served;
-  return p->waiting ? p->waiting->due : INFINITY;
+// When the plan under way or waiting must be answered; INFINITY also when there is none.
+static double plan_due(const SnSession *p) {
+  return p->active ? p->active_due : p->waiting ? p->waiting->due : INFINITY;
 }
-static double evaluation_urgency(const SnSession *p) { return p->evaluations ? p->evaluations->due : INFINITY; }
-static double urgency(const SnSession *p) { return fmin(plan_urgency(p), evaluation_urgency(p)); }
 
-// Those without a deadline take turns.
-static bool comes_before(const SnSession *a, const SnSession *b) {
-  double x = urgency(a), y = urgency(b);
-  return x < y || (x == y && a->served < b->served);
+// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
+static double plan_urgency(const SnScheduler *s, const SnSession *p) {
+  const SnJob *job = p->active ? p->active : p->waiting;
+  if (!job) return INFINITY;
+  if (isfinite(plan_due(p))) return p->active ? p->active_due + p->served : job->due;
+  double overdue = job->route.arrived + PATIENCE;
+  return s->now < overdue ? INFINITY : fmax(overdue, s->background);
+}
+
+static double evaluation_due(const SnSession *p) { return p->evaluations ? p->evaluations->due : INFINITY; }
+
+static double evaluation_urgency(const SnScheduler *s, const SnSession *p) {
+  return fmax(evaluation_due(p), s->background);
+}
+
+// The longest overdue evaluation first; plans without a deadline take turns.
+static bool comes_before(const SnScheduler *s, const SnSession *a, const SnSession *b) {
+  double x = fmin(plan_urgency(s, a), evaluation_urgency(s, a)), y = fmin(plan_urgency(s, b), evaluation_urgency(s, b));
+  if (x != y) return x < y;
+  double first = evaluation_due(a), second = evaluation_due(b);
+  return first < second || (first == second && a->served < b->served);
 }
 
 static SnSession *choose(const SnScheduler *s) {
   SnSession *best = NULL;
   for (SnSession *p = s->sessions; p; p = p->next)
-    if ((p->active || p->waiting || p->evaluations) && (!best || comes_before(p, best))) best = p;
+    if ((p->active || p->waiting || p->evaluations) && (!best || comes_before(s, p, best))) best = p;
   return best;
 }
 
@@ -122,10 +146,15 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
 
 static void work(SnScheduler *s, SnSession *p) {
   bool plans = p->active || p->waiting;
-  if (p->evaluations && (!plans || evaluation_urgency(p) < plan_urgency(p)))
-    sn_serve_evaluation(s, p, sn_clock_now() + s->config->slice);
+  bool evaluates = p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p));
+  bool background = evaluates || isinf(plan_due(p));
+  if (evaluates)
+    sn_serve_evaluation(s, p, s->now + s->config->slice);
   else
     plan_slice(s, p);
+  double after = sn_clock_now();
+  if (background)
+    s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);
 }
 
 static void *scheduler_main(void *argument) {
@@ -139,6 +168,7 @@ static void *scheduler_main(void *argument) {
     for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
     free_leaving(s);
     fetch_states(s);
+    s->now = sn_clock_now();
     turn = choose(s);
     if (turn) work(s, turn);
   }
@@ -162,6 +192,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *l
   s->models = models;
   s->metrics = metrics;
   s->arriving = s->sessions = NULL;
+  s->background = 0;
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);
   pthread_mutex_init(&s->mutex, NULL);

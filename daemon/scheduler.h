@@ -25,7 +25,10 @@ typedef struct SnScheduler {
   atomic_bool stopping;
   pthread_mutex_t mutex;  // of arriving
   SnSession *arriving;    // opened, not yet taken over
-  SnSession *sessions;    // the thread's
+  SnSession *sessions;    // this and what follows: the thread's
+  double now;             // when it last chose
+  double background;      // background work is not urgent before this time; it grows with what it was given
+
   pthread_t thread;
   bool running;
 } SnScheduler;

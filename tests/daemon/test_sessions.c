@@ -139,6 +139,85 @@ static void test_short_deadline_beside_long_ones(void **state) {
   sn_test_disconnect(&slow);
 }
 
+// Evaluations that pile up, overdue, do not keep a session from its deadlines; and they are all answered, also while
+// that session keeps the planner busy.
+static void test_short_deadline_beside_overdue_evaluations(void **state) {
+  (void)state;
+  enum {
+    EVALUATIONS = JUDGE_TIME ? 250 : 4,
+    PLANS = 70,
+    STEPS = 2048
+  };  // more work than pauses before they are overdue
+  static double ctrl[6 * STEPS], age[PLANS];
+  SnTestClient slow;
+  Sinew__V1__Reply *opened;
+  Sinew__V1__EvaluateRequest evaluate = SINEW__V1__EVALUATE_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  sn_test_connect(&slow, sinewd.endpoint);
+  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  evaluate.session = sn_test_open(&slow, "arm_reach", 2, NULL);
+  evaluate.state = opened->open->initial;
+  evaluate.ctrl = ctrl;
+  evaluate.n_ctrl = 6 * STEPS;
+  request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
+  request.evaluate = &evaluate;
+  for (int i = 0; i < EVALUATIONS; i++) sn_test_send(&slow, &request);
+  plan_in_time(id, opened->open->initial, age, PLANS);
+  qsort(age, PLANS, sizeof *age, compare_doubles);
+  print_message("20 ms beside overdue evaluations: age p50 %.2f ms, worst %.2f ms\n", 1e3 * age[PLANS / 2],
+                1e3 * age[PLANS - 1]);
+  if (JUDGE_TIME) assert_true(age[PLANS - 1] < 0.15);
+  for (int i = 0; i < EVALUATIONS; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(&slow, 60);
+    assert_non_null(r);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_EVALUATE);
+    done(r);
+  }
+  done(opened);
+  sn_test_disconnect(&slow);
+}
+
+// A plan without a deadline is answered also while others, with deadlines, leave the planner no time.
+static void test_no_deadline_beside_busy_ones(void **state) {
+  (void)state;
+  enum { BUSY = 4, PLANS = 100 };
+  SnTestClient patient;
+  Sinew__V1__Reply *opened, *r = NULL;
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  if (!JUDGE_TIME) skip();
+  sn_test_connect(&patient, sinewd.endpoint);
+  uint64_t id[BUSY];
+  for (int i = 0; i < BUSY; i++) id[i] = sn_test_open(&client, "arm_reach", 1, i ? NULL : &opened);
+  plan.session = sn_test_open(&patient, "arm_reach", 3, NULL);
+  plan.state = opened->open->initial;
+  plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+  plan.iterations = 3;
+  request.body_case = SINEW__V1__REQUEST__BODY_PLAN;
+  request.plan = &plan;
+  sn_test_send(&patient, &request);
+  // One after the other, so that some always wait and the planner never idles.
+  for (int i = 0; i < BUSY; i++) {
+    sn_test_send_plan(&client, id[i], opened->open->initial, 0.2);
+    usleep(200000 / BUSY);
+  }
+  for (int i = 0; i < PLANS && !r; i++) {
+    Sinew__V1__Reply *busy = sn_test_receive(&client, 10);
+    sn_test_send_plan(&client, busy->plan->session, opened->open->initial, 0.2);
+    done(busy);
+    r = sn_test_receive(&patient, 0.001);
+  }
+  done(sn_test_receive(&client, 10));
+  for (int i = 0; i < BUSY; i++) done(sn_test_receive(&client, 10));
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+  assert_int_equal(r->plan->iterations, 3);
+  print_message("no deadline beside busy ones: %.1f s\n", r->plan->age);
+  done(r);
+  done(opened);
+  sn_test_disconnect(&patient);
+}
+
 // Two sessions with the same deadline, both always busy: neither starves.
 static void test_equal_deadlines_share(void **state) {
   (void)state;
@@ -453,6 +532,8 @@ static void test_notifications(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_short_deadline_beside_long_ones),
+      cmocka_unit_test(test_short_deadline_beside_overdue_evaluations),
+      cmocka_unit_test(test_no_deadline_beside_busy_ones),
       cmocka_unit_test(test_equal_deadlines_share),
       cmocka_unit_test(test_newest_state_wins),
       cmocka_unit_test(test_client_vanishes),
