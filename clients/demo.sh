@@ -12,6 +12,7 @@
 #   --picture FILE   where to draw (default sinew-report.png)
 #   --json           the report as one line of JSON
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh
@@ -27,12 +28,13 @@ while [ $# -gt 0 ]; do
     *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
   esac
 done
+case $picture in /*) ;; *) picture=$caller/$picture ;; esac
 [ -n "$mode" ] || mode=$([ "$task" = arm_reach ] && echo realtime || echo lockstep)
 [ -n "$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
 
 sinew_setup
 if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
-cmake --build build/release -- --quiet | grep -v "ninja: no work to do" || [ "${PIPESTATUS[0]}" = 0 ]
+cmake --build build/release --target sinewd sinew-import sinewctl sinew-plant -- --quiet | grep -v "ninja: no work to do" || [ "${PIPESTATUS[0]}" = 0 ]
 bin=$PWD/build/release/bin
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-demo.XXXXXX")

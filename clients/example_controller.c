@@ -6,11 +6,8 @@
 
 int main(int argc, char **argv) {
   char error[1000];
-  SinewClient *client = sinew_connect(argc > 1 ? argv[1] : NULL, 2.0, 0, error, sizeof error);
-  if (!client) {
-    fprintf(stderr, "%s\n", error);
-    return 1;
-  }
+  SinewClient *client = sinew_connect(argc > 1 ? argv[1] : NULL, 10.0, 0, error, sizeof error);
+  if (!client) return fprintf(stderr, "%s\n", error), 1;
   SinewSessionDef def = sinew_default_session();
   def.task = argc > 2 ? argv[2] : "arm_reach";
   def.latency = 0.02;                  // a plan is in force 20 ms after its state
@@ -34,8 +31,7 @@ int main(int argc, char **argv) {
       // Actuate: send ctrl to your robot and wait for the next time step.
     }
     const SinewPlan *plan = sinew_current_plan(session);
-    if (plan)
-      printf("t %.3f  cost %.4g -> %.4g  first control %.3f\n", now, plan->cost_before, plan->cost_after, ctrl[0]);
+    if (plan) printf("t %.3f  cost %.4g -> %.4g  control %.3f\n", now, plan->cost_before, plan->cost_after, ctrl[0]);
   }
   free(ctrl);
   sinew_close(session);

@@ -1,9 +1,14 @@
 // sinew-plant: MuJoCo as the robot, sinewd as its planner.
 #include <argp.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/plant.h"
+
+// Times to wait [s]: for the hello of a daemon that runs, for the first import of a large model.
+enum { GREETING = 5, IMPORTING = 60 };
 
 enum { KEY_MODE = 256, KEY_XML, KEY_DATA, KEY_EXECUTE, KEY_CONTROLLER, KEY_HIDE_ACT };
 
@@ -16,7 +21,8 @@ static const struct argp_option OPTIONS[] = {
     {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
     {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
-    {"models", 'm', "FOLDER", 0, "where the model's MJCF is found by its name; may be repeated", 0},
+    {"models", 'm', "[NAME=]FOLDER", 0,
+     "where the model's MJCF is found by its name; may be repeated (default: the folders of sinewd)", 0},
     {"xml", KEY_XML, "FILE", 0, "the model's MJCF itself", 0},
     {"controller", KEY_CONTROLLER, "KIND", 0, "sinew (default); zero; random:N, the best of N constant controls", 0},
     {"hide-act", KEY_HIDE_ACT, NULL, 0, "do not tell the daemon the activations, as on a real body", 0},
@@ -25,11 +31,18 @@ static const struct argp_option OPTIONS[] = {
     {"quiet", 'q', NULL, 0, "no progress", 0},
     {0}};
 
-static double number(struct argp_state *state, const char *text, double least) {
+static double number(struct argp_state *state, const char *text, double least, double most) {
   char *end;
   const double x = strtod(text, &end);
-  if (end == text || *end || !(x >= least)) argp_error(state, "'%s': expected a number of at least %g", text, least);
+  if (end == text || *end || !(x >= least && x <= most))
+    argp_error(state, "'%s': expected a number from %g to %g", text, least, most);
   return x;
+}
+
+static int whole(struct argp_state *state, const char *text, int least, int most) {
+  const double x = number(state, text, least, most);
+  if (floor(x) != x) argp_error(state, "'%s': expected a whole number", text);
+  return (int)x;
 }
 
 static void parse_controller(struct argp_state *state, PlantOptions *o, const char *text) {
@@ -39,7 +52,7 @@ static void parse_controller(struct argp_state *state, PlantOptions *o, const ch
     o->controller = PLANT_ZERO;
   else if (strncmp(text, "random:", 7) == 0) {
     o->controller = PLANT_RANDOM;
-    o->random_controls = (int)number(state, text + 7, 1);
+    o->random_controls = whole(state, text + 7, 1, 1000000);
   } else
     argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
 }
@@ -59,16 +72,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->mode = strcmp(arg, "lockstep") == 0 ? PLANT_LOCKSTEP : PLANT_REALTIME;
       return 0;
     case 's':
-      o->seconds = number(state, arg, 1e-6);
+      o->seconds = number(state, arg, 1e-6, 1e5);
       return 0;
     case 'd':
-      o->deadline = number(state, arg, 1e-6);
+      o->deadline = number(state, arg, 1e-6, 1e5);
       return 0;
     case KEY_EXECUTE:
-      o->execute = (int)number(state, arg, 1);
+      o->execute = whole(state, arg, 1, 1000000);
       return 0;
     case 'k':
-      o->seed = (uint64_t)number(state, arg, 0);
+      o->seed = (uint64_t)whole(state, arg, 0, INT_MAX);
       return 0;
     case 'p':
       if (o->nsettings == (int)(sizeof o->settings / sizeof *o->settings) - 1) argp_error(state, "too many --set");
@@ -132,7 +145,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, cons
   if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
   if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
   SinewStatus status = plant_run(client, session, body, opt, &record);
-  if (status == SINEW_OK) status = plant_record_judge(&record, client, info, opt);
+  if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
   int result = 0;
   if (status != SINEW_OK)
     result = fail(sinew_error(client));
@@ -162,8 +175,9 @@ int main(int argc, char **argv) {
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   char error[4096];
-  SinewClient *client = sinew_connect(opt.endpoint, 5 + 2 * opt.deadline, 1, error, sizeof error);
+  SinewClient *client = sinew_connect(opt.endpoint, GREETING, 0, error, sizeof error);
   if (!client) return fail(error);
+  sinew_wire_set_timeout(client, IMPORTING + 2 * opt.deadline);
   const SinewSessionDef def = session_def(&opt);
   SinewSession *session;
   int result;

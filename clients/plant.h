@@ -17,7 +17,7 @@ typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantCont
 
 typedef struct PlantOptions {
   const char *endpoint, *task, *xml, *data;
-  const char *models[16];  // folders of models
+  const char *models[16];  // "FOLDER" or "NAME=FOLDER"; none: the default folders of sinewd
   int nmodels;
   const char *settings[32];  // planner settings "name=value", NULL at the end
   int nsettings;
@@ -37,8 +37,8 @@ typedef struct PlantBody {
   double *mocap;  // (nmocap, 7)
 } PlantBody;
 
-// Finds the model's file among opt->models (or opt->xml), loads it, checks its sizes against the session's and takes
-// over the session's time step. False and a text on failure.
+// Finds the model's file among opt->models as sinewd does (or takes opt->xml), loads it, checks its sizes against the
+// session's and takes over the session's time step. False and a text on failure.
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size);
 // Puts the body at the session's initial state, time 0.
 void plant_body_reset(PlantBody *body, const SinewSessionInfo *info);
@@ -72,8 +72,7 @@ bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, ch
 void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ctrl);
 void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
 // Asks the daemon for cost and measures of every sample.
-SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info,
-                               const PlantOptions *opt);
+SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info);
 // Were all measures met for as long as the task wants, at the end?
 bool plant_record_success(const PlantRecord *r);
 void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);

@@ -9,13 +9,40 @@ static bool try_path(char *path, size_t size, const char *folder, const char *na
   return snprintf(path, size, "%s/%s", folder, name) < (int)size && access(path, R_OK) == 0;
 }
 
-// A model is FOLDER/name or FOLDER/name.xml.
-static bool find_xml(const PlantOptions *opt, const char *model, char *path, size_t size) {
+// A model is name or name.xml in an entry "FOLDER", or, without its first part NAME/, in one "NAME=FOLDER".
+static bool find_in(const char *entry, const char *model, char *path, size_t size) {
+  const size_t n = strcspn(entry, "=/");
+  if (n > 0 && entry[n] == '=') {
+    if (strncmp(model, entry, n) != 0 || model[n] != '/') return false;
+    model += n + 1;
+    entry += n + 1;
+  }
   char with_suffix[1024];
   snprintf(with_suffix, sizeof with_suffix, "%s.xml", model);
+  return try_path(path, size, entry, model) || try_path(path, size, entry, with_suffix);
+}
+
+// The folders that sinewd looks through when it is told none: next to the program, and the MyoSuite wheel.
+static bool find_by_default(const char *model, char *path, size_t size) {
+  char self[1024], entry[2048];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n > 0) {
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(entry, sizeof entry, "%s/../share/sinew/models", self);
+    if (find_in(entry, model, path, size)) return true;
+  }
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const bool has_cache = cache && *cache;
+  snprintf(entry, sizeof entry, "myosuite=%s%s/sinew/myosuite-2.12.2/myosuite", has_cache ? cache : (home ? home : ""),
+           has_cache ? "" : "/.cache");
+  return find_in(entry, model, path, size);
+}
+
+static bool find_xml(const PlantOptions *opt, const char *model, char *path, size_t size) {
   for (int i = 0; i < opt->nmodels; ++i)
-    if (try_path(path, size, opt->models[i], model) || try_path(path, size, opt->models[i], with_suffix)) return true;
-  return false;
+    if (find_in(opt->models[i], model, path, size)) return true;
+  return opt->nmodels == 0 && find_by_default(model, path, size);
 }
 
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
@@ -24,8 +51,8 @@ bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessio
   if (opt->xml) {
     snprintf(path, sizeof path, "%s", opt->xml);
   } else if (!find_xml(opt, info->model, path, sizeof path)) {
-    snprintf(error, size, "model '%s' is in none of the %d model folders; give its file with --xml or more --models",
-             info->model, opt->nmodels);
+    snprintf(error, size, "model '%s' is in none of the %s; give its file with --xml or more --models", info->model,
+             opt->nmodels ? "folders given with --models" : "default model folders");
     return false;
   }
   body->m = mj_loadXML(path, NULL, text, sizeof text);

@@ -123,9 +123,7 @@ SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const Sinew
   return SINEW_OK;
 }
 
-SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info,
-                               const PlantOptions *opt) {
-  (void)opt;
+SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info) {
   for (int i = 0; i < r->nsample; ++i) {
     PlantSample *s = r->sample + i;
     const SinewState state = {s->time, s->qpos, s->qvel, s->act, info->nmocap ? s->mocap : NULL};

@@ -23,6 +23,7 @@ part_release() { build release && run_tests release; }
 
 part_tidy_text="clang-tidy, a short list, on the release build's commands"
 part_tidy() {
+  build release
   git ls-files 'physics/*.c' 'planner/*.c' 'daemon/*.c' 'proto/*.c' 'clients/*.c' | grep -v example_controller |
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
@@ -49,7 +50,11 @@ part_demo_text="clients/demo.sh, short, both tasks"
 part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --seconds 0.2; }
 
 # shellcheck disable=SC2086  # the list is split on purpose
-setup() { sinew_setup && sinew_install_packages $SINEW_PACKAGES_TEST; }
+setup() {
+  # No && between them: it would switch off `set -e` inside the first, and a failed download would go unnoticed.
+  sinew_setup
+  sinew_install_packages $SINEW_PACKAGES_TEST
+}
 build() { cmake --preset "$1" >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
 run_tests() {
   local preset=$1

@@ -29,7 +29,7 @@ done
 run() {
   local name=$1
   shift
-  "$BIN/sinew-plant" --endpoint "$endpoint" --models "$SOURCE/physics/models" --models "$models" --quiet --json "$@" >"$work/$name.json" ||
+  "$BIN/sinew-plant" --endpoint "$endpoint" --models "$SOURCE/physics/models" --models "myosuite=$models/myosuite" --quiet --json "$@" >"$work/$name.json" ||
     { tail -5 "$work/log" >&2; exit 1; }
 }
 # value NAME EXPRESSION: Python on the report r

@@ -8,8 +8,7 @@ prefix=$(mktemp -d "${TMPDIR:-/tmp}/sinew-install.XXXXXX")
 trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix" >/dev/null
 pc=$(dirname "$(find "$prefix" -name sinew-client.pc)")
-# The .pc file names the prefix of the configuration; pkg-config moves it to where it lies.
-flags=$(PKG_CONFIG_PATH=$pc pkg-config --define-prefix --cflags --libs sinew-client)
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs sinew-client)
 read -ra flags <<<"$flags"
 cc -std=c17 -Wall -Wextra -Werror -o "$prefix/controller" "$source/clients/example_controller.c" "${flags[@]}"
 libdir=$(dirname "$(find "$prefix" -name 'libsinew_client.so')")
@@ -19,7 +18,27 @@ if LD_LIBRARY_PATH=$libdir timeout 60 "$prefix/controller" "ipc://$prefix/nobody
 fi
 grep -q "no answer from" "$prefix/err"
 lines=$(wc -l <"$source/clients/example_controller.c")
+[ "$lines" -le 40 ] || { echo "the example of forty lines has $lines" >&2; exit 1; }
 echo "the example controller ($lines lines) builds against the installed library and reports a missing daemon"
 # Only the public interface is exported.
 exported=$(nm -D --defined-only "$libdir/libsinew_client.so" | grep -c ' T ')
 [ "$exported" = 15 ] || { echo "exported: $exported symbols, expected 15" >&2; exit 1; }
+
+# The installed programs find their libraries, models and tasks: the same controller against the installed daemon, with
+# an empty cache folder.
+grep -qx "ExecStart=$prefix/bin/sinewd" "$(find "$prefix" -name sinewd.service)"
+export XDG_CACHE_HOME=$prefix/cache XDG_CONFIG_HOME=$prefix/config LD_LIBRARY_PATH=$libdir
+mkdir -p "$XDG_CACHE_HOME"
+endpoint=ipc://$prefix/sinewd.sock
+"$prefix/bin/sinewd" --endpoint="$endpoint" 2>"$prefix/log" &
+daemon=$!
+trap 'kill -TERM "$daemon" 2>/dev/null || true; wait "$daemon" || true; rm -rf "$prefix"' EXIT
+fail() { echo "$1" >&2; tail -5 "$prefix/log" >&2; exit 1; }
+"$prefix/bin/sinewctl" --endpoint "$endpoint" health >/dev/null || fail "the installed daemon does not answer"
+timeout 60 "$prefix/controller" "$endpoint" arm_reach >"$prefix/out" || fail "the controller failed"
+[ "$(grep -c "cost" "$prefix/out")" = 10 ] || fail "the controller got no plans"
+"$prefix/bin/sinew-plant" --endpoint "$endpoint" --seconds 0.2 --quiet --json | grep '"plans":' >/dev/null ||
+  fail "the installed plant failed"
+if "$prefix/bin/sinew-check" "$prefix/nothing.xml" >/dev/null 2>&1; then fail "sinew-check checked nothing"; fi
+[ -n "$("$prefix/bin/sinew-bench" --help)" ] || fail "sinew-bench does not run"
+echo "the installed daemon plans for it"
