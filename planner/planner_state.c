@@ -53,12 +53,10 @@ const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
   return p->force + (size_t)k * (size_t)p->m->nu;
 }
 
-// Row of the reported controls that held at a time.
-static const sn_real *applied_row(const SnPlanner *p, const SnApplied *applied, double time) {
-  if (!applied || applied->n == 0) return sn_planner_force_row(p, time);
-  int k = 0;
-  while (k + 1 < applied->n && applied->time[k + 1] <= time + 1e-9) ++k;
-  return applied->ctrl + (size_t)k * (size_t)p->m->nu;
+// Row of the reported controls that held at a time; `from` is a row at or before it.
+static int applied_row(const SnApplied *applied, double time, int from) {
+  while (from + 1 < applied->n && applied->time[from + 1] <= time + 1e-9) ++from;
+  return from;
 }
 
 static void copy(sn_real *to, const sn_real *from, int n) {
@@ -83,8 +81,15 @@ void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *q
   s.qacc_warmstart = NULL;
   sn_world_set_start(m, w, &s);
   sn_forward(m, w, lane);
+  int row = 0;
   for (long k = 0; k < steps; ++k) {
-    copy(w->ctrl, applied_row(p, applied, time - (double)(steps - k) * p->h), m->nu);
+    const double at = time - (double)(steps - k) * p->h;
+    if (applied && applied->n > 0) {
+      row = applied_row(applied, at, row);
+      copy(w->ctrl, applied->ctrl + (size_t)row * (size_t)m->nu, m->nu);
+    } else {
+      copy(w->ctrl, sn_planner_force_row(p, at), m->nu);
+    }
     sn_actuation(m, w, lane);
     sn_next_activation(m, w, lane, m->opt.timestep, act);
     copy(w->act, act, m->na);

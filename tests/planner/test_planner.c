@@ -447,6 +447,33 @@ static void estimated_act(void **state) {
   free_rig(x);
 }
 
+// Reported controls of several rows count each in its time: one report is the same as two after one another.
+static void reported_rows(void **state) {
+  (void)state;
+  const double times[3] = {-1, 0, 0.05};
+  const sn_real rows[9] = {0, 0, 0, 0, 1, 1, 0, 0, SN_R(0.5)};
+  sn_real once[2], twice[2];
+  for (int k = 0; k < 2; ++k) {
+    Rig *x = make_rig(1, false, 3);
+    SnPlanRequest r = initial_request(x, 0);
+    plan_now(x, &r);
+    r.act = NULL;
+    r.want_states = true;
+    const SnApplied all = {3, times, rows}, first = {1, times + 1, rows + 3}, last = {1, times + 2, rows + 6};
+    if (k == 0) {
+      r.time = 0.05;
+      r.applied = &first;
+      plan_now(x, &r);
+    }
+    r.time = 0.1;
+    r.applied = k == 0 ? &last : &all;
+    memcpy(k == 0 ? twice : once, plan_now(x, &r).act, sizeof once);
+    free_rig(x);
+  }
+  for (int i = 0; i < 2; ++i) assert_true(fabs((double)(once[i] - twice[i])) < 1e-6);
+  assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
+}
+
 static void live_tuning(void **state) {
   (void)state;
   Rig *x = make_rig(2, false, 3);
@@ -593,6 +620,7 @@ int main(void) {
                                      cmocka_unit_test(latency),
                                      cmocka_unit_test(latency_in_slices),
                                      cmocka_unit_test(estimated_act),
+                                     cmocka_unit_test(reported_rows),
                                      cmocka_unit_test(live_tuning),
                                      cmocka_unit_test(configured_in_flight),
                                      cmocka_unit_test(bad_requests),
