@@ -54,6 +54,11 @@ static void whole_is_validated(void **state) {
   assert_non_null(strstr(err.text, "noise: value 17"));
   assert_non_null(strstr(err.text, "noise_scale: -1"));
   assert_non_null(strstr(err.text, "knots: 300 is more than the 256 steps"));
+  s = sn_default_settings();
+  s.horizon = 2048;
+  s.knots = 513;  // noise is made without a pause: its time is bounded
+  assert_int_equal(sn_settings_validate(&s, &err), SN_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "knots: 513 is out of bounds, allowed is a whole number from 2 to 512"));
 }
 
 static void live(void **state) {
