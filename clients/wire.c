@@ -206,7 +206,10 @@ SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, ch
     return NULL;
   }
   SinewClient *client = calloc(1, sizeof *client);
-  if (!client) return NULL;
+  if (!client) {
+    if (error) snprintf(error, error_size, "out of memory");
+    return NULL;
+  }
   client->timeout = timeout;
   client->retries = retries;
   if (start(client, endpoint) == SINEW_OK) return client;

@@ -33,6 +33,7 @@ for file in /etc/apt/apt.conf.d /etc/apt/auth.conf.d /etc/pip.conf /etc/resolv.c
 done
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
+mount --make-rslave "$root/dev"  # else unmounting it would unmount what lies under this machine's own /dev
 
 git clone -q . "$root/sinew"
 commands=("$@")

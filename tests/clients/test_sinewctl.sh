@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# sinewctl: every request of the daemon from a shell, as text and as JSON; errors as JSON too, with status 1.
+#   test_sinewctl.sh BIN SOURCE
+set -euo pipefail
+BIN=$1 SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-ctl.XXXXXX")
+endpoint=ipc://$work/sinewd.sock
+"$BIN/sinewd" --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" 2>"$work/log" &
+daemon=$!
+trap 'kill -TERM "$daemon" 2>/dev/null || true; wait "$daemon" || true; rm -rf "$work"' EXIT
+ctl() { "$BIN/sinewctl" --endpoint "$endpoint" "$@"; }
+
+# check EXPRESSION WORDS...: the reply r in JSON fulfils the Python expression.
+check() {
+  local expression=$1
+  shift
+  ctl --json "$@" >"$work/out" || { echo "FAIL  $*: $(cat "$work/out")" >&2; exit 1; }
+  python3 -c "import json; r = json.load(open('$work/out')); assert $expression, r" || { echo "FAIL  $*" >&2; exit 1; }
+}
+# refused TEXT WORDS...: status 1, and an error in JSON that has the text.
+refused() {
+  local text=$1
+  shift
+  if ctl --json "$@" >"$work/out"; then echo "FAIL  not refused: $*" >&2; exit 1; fi
+  TEXT=$text python3 -c "import json, os; r = json.load(open('$work/out')); assert os.environ['TEXT'] in r['error'], r"
+}
+
+check 'r["protocol"] == 1 and "sampling" in r["planners"]' hello
+check 'r["state"] == "READY"' health
+check '"arm_reach" in [m["name"] for m in r["models"]]' models
+check 'r["seconds"] >= 0' load arm_reach
+check 'r["nu"] == 6 and r["ctrl"][0]["unit"]' model arm_reach
+check '"arm_reach" in [t["name"] for t in r["tasks"]]' tasks
+check 'r["terms"] and r["measures"] and r["settings"]["candidates"] > 0' task arm_reach
+check 'r["session"] > 0 and r["config"]["planner"]["candidates"] == 16' --seed 3 open arm_reach candidates=16 iterations=2 lease=60
+session=$(python3 -c "import json; r = json.load(open('$work/out')); json.dump(r['initial'], open('$work/state', 'w')); print(r['session'])")
+check 'len(r["ctrl"]) == 6 * r["steps"] and len(r["states"]["time"]) == r["steps"] + 1' --deadline 5 --states plan "$session" "$work/state"
+python3 -c "
+import json; s = json.load(open('$work/state')); s['act'] = None
+json.dump({'state': s, 'iterations': 1, 'deadline': 5}, open('$work/plan', 'w'))
+json.dump({'state': s, 'ctrl': [0.5] * 12}, open('$work/evaluate', 'w'))"
+check 'r["iterations"] == 1 and r["act_estimated"]' plan "$session" - <"$work/plan"
+check 'r["cost"] > 0 and len(r["states"]["time"]) == 3' --states evaluate "$session" "$work/evaluate"
+check 'r["version"] == 2 and r["terms"][0]["weight"] == 2.5 and r["planner"]["candidates"] == 8' \
+  tune "$session" candidates=8 time_to_live=0.5 reach.weight=2.5
+check 'r["session"]["time_to_live"] == 0.5 and r["table"]' config "$session"
+check 'r["plans"] == 2 and len(r["sessions"]) == 1' stats "$session"
+check 'r["initial"]["qpos"]' --seed 4 reset "$session"
+
+refused 'candidates: expected a whole number' tune "$session" candidates=8x
+refused "unknown field 'candidats'" tune "$session" candidats=8
+refused "no term 'nosuch'" tune "$session" nosuch.weight=1
+refused 'in use' unload arm_reach
+refused 'is not JSON' plan "$session" "$BIN/../CMakeCache.txt"
+refused 'cannot read' plan "$session" "$work/nothing"
+refused 'expected the number of a session' config 7x
+refused 'SESSION' close
+refused 'dance' dance
+refused 'no answer from' --endpoint "ipc://$work/nobody" --timeout 0.2 health
+
+check 'r == {}' close "$session"
+refused "no session $session" config "$session"
+check 'r == {}' unload arm_reach
+ctl tasks | grep 'name: arm_reach' >/dev/null
+ctl --help | grep 'Example' >/dev/null
+echo "sinewctl: every request, as documented"
