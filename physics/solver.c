@@ -275,6 +275,8 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
     }
   }
   SN_SYNC(lane);
-  SN_FOR(i, m->nv) w->qacc_warmstart[i] = w->qacc[i];
+  int bad = 0;
+  SN_FOR(i, m->nv) bad += sn_is_bad(w->qacc[i]);
+  if (sn_count(lane, bad) == 0) SN_FOR(i, m->nv) w->qacc_warmstart[i] = w->qacc[i];
   SN_SYNC(lane);
 }

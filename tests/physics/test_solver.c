@@ -294,6 +294,10 @@ static void options(void **state) {
   printf("default tolerance: %d iterations, MuJoCo %d\n", ours, theirs);
   assert_true(starved > 5);
   assert_true(ours <= theirs + theirs / 4);
+  o.w.qfrc_smooth[0] = o.w.qacc_smooth[0] = (sn_real)NAN;  // a diverged body must not spoil the next start
+  sn_solve(o.m, &o.w, &o.lane);
+  for (int i = 0; i < o.m->nv; ++i) assert_true(isfinite(o.w.qacc_warmstart[i]));
+  o.w.qfrc_smooth[0] = o.w.qacc_smooth[0] = 0;
   o.m->opt.disableflags |= SN_DSBL_CONSTRAINT;
   sn_make_constraint(o.m, &o.w, &o.lane);
   sn_reference_constraint(o.m, &o.w, &o.lane);
