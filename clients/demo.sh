@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
     *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
   esac
 done
-case $picture in /*) ;; *) picture=$caller/$picture ;; esac
+case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
 [ -n "$mode" ] || mode=$([ "$task" = arm_reach ] && echo realtime || echo lockstep)
 [ -n "$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
 
