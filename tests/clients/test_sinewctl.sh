@@ -60,7 +60,12 @@ refused 'no answer from' --endpoint "ipc://$work/nobody" --timeout 0.2 health
 
 check 'r == {}' close "$session"
 refused "no session $session" config "$session"
-check 'r == {}' unload arm_reach
+# The planner lets go of the model soon after the session was closed, at a time of its own.
+for _ in $(seq 100); do
+  ! ctl --json unload arm_reach >"$work/out" || break
+  sleep 0.05
+done
+[ "$(cat "$work/out")" = "{}" ] || { echo "FAIL  unload: $(cat "$work/out")" >&2; exit 1; }
 ctl tasks | grep 'name: arm_reach' >/dev/null
 ctl --help | grep 'Example' >/dev/null
 echo "sinewctl: every request, as documented"
