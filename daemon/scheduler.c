@@ -57,6 +57,7 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
   sn_serve_drop_evaluation(session);
   for (SnJob *job = session->evaluations, *next; job; job = next) {
     next = job->next;
+    atomic_fetch_sub(&s->evaluations, 1);
     refuse(s, job, code, text);
   }
   session->evaluations = NULL;
@@ -81,6 +82,11 @@ static void run_command(SnScheduler *s, SnJob *job) {
     sn_serve_command(s, job);
     return;
   }
+  if (atomic_load(&s->evaluations) >= s->config->queue) {
+    refuse(s, job, SINEW__V1__ERROR__CODE__LIMIT, "too many evaluations are waiting already; try again later");
+    return;
+  }
+  atomic_fetch_add(&s->evaluations, 1);
   job->next = NULL;
   *session->last_evaluation = job;
   session->last_evaluation = &job->next;
@@ -193,6 +199,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *l
   s->metrics = metrics;
   s->arriving = s->sessions = NULL;
   s->background = 0;
+  atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);
   pthread_mutex_init(&s->mutex, NULL);

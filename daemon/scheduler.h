@@ -20,8 +20,9 @@ typedef struct SnScheduler {
   SnBackend *backend;
   SnPool *pool;
 
-  SnQueue commands;      // SnJob of anything but plans; a poke announces a state, a session or the end
-  _Atomic double alive;  // when the thread last came round, on sn_clock_now()
+  SnQueue commands;        // SnJob of anything but plans; a poke announces a state, a session or the end
+  _Atomic double alive;    // when the thread last came round, on sn_clock_now()
+  atomic_int evaluations;  // that wait or are under way, over all sessions; the thread's, others read
   atomic_bool stopping;
   pthread_mutex_t mutex;  // of arriving
   SnSession *arriving;    // opened, not yet taken over

@@ -83,10 +83,9 @@ void sn_serve_evaluation(SnScheduler *s, SnSession *session, double until) {
   SnJob *job = session->evaluations;
   SnError err = {0};
   SnCode code = session->evaluating ? SN_OK : begin(session, &err);
-  if (code == SN_OK) {
-    if (!sn_planner_evaluate_slice(session->planner, until)) return;
-    code = answer(s, session, &err);
-  }
+  if (code == SN_OK && !sn_planner_evaluate_slice(session->planner, until)) return;
+  atomic_fetch_sub(&s->evaluations, 1);  // before the answer: its client may look at the statistics at once
+  if (code == SN_OK) code = answer(s, session, &err);
   if (code != SN_OK) sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
   sn_serve_drop_evaluation(session);
   session->evaluations = job->next;

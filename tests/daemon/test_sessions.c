@@ -177,6 +177,42 @@ static void test_short_deadline_beside_overdue_evaluations(void **state) {
   sn_test_disconnect(&slow);
 }
 
+// The limit on what waits holds for evaluations too: more are refused at once, and every one is answered.
+static void test_endless_evaluations(void **state) {
+  (void)state;
+  enum { EVALUATIONS = 700, STEPS = JUDGE_TIME ? 2048 : 256 };
+  static double ctrl[6 * STEPS];
+  SnTestClient slow;
+  Sinew__V1__Reply *opened;
+  Sinew__V1__EvaluateRequest evaluate = SINEW__V1__EVALUATE_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  sn_test_connect(&slow, sinewd.endpoint);
+  evaluate.session = sn_test_open(&slow, "arm_reach", 2, &opened);
+  evaluate.state = opened->open->initial;
+  evaluate.ctrl = ctrl;
+  evaluate.n_ctrl = 6 * STEPS;
+  request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
+  request.evaluate = &evaluate;
+  for (int i = 0; i < EVALUATIONS; i++) sn_test_send(&slow, &request);
+  int refused = 0;
+  for (int i = 0; i < EVALUATIONS; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(&slow, 60);
+    assert_non_null(r);
+    if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) {
+      assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__LIMIT);
+      refused++;
+    }
+    done(r);
+  }
+  print_message("%d of %d evaluations refused\n", refused, EVALUATIONS);
+  if (JUDGE_TIME) assert_true(refused > 0);
+  Sinew__V1__Reply *r = statistics(0);
+  assert_int_equal(r->statistics->queue, 0);
+  done(r);
+  done(opened);
+  sn_test_disconnect(&slow);
+}
+
 // A plan without a deadline is answered also while others, with deadlines, leave the planner no time.
 static void test_no_deadline_beside_busy_ones(void **state) {
   (void)state;
@@ -534,6 +570,7 @@ int main(void) {
       cmocka_unit_test(test_short_deadline_beside_long_ones),
       cmocka_unit_test(test_short_deadline_beside_overdue_evaluations),
       cmocka_unit_test(test_no_deadline_beside_busy_ones),
+      cmocka_unit_test(test_endless_evaluations),
       cmocka_unit_test(test_equal_deadlines_share),
       cmocka_unit_test(test_newest_state_wins),
       cmocka_unit_test(test_client_vanishes),
