@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "clients/bench.h"
+#include "clients/drive_args.h"
 #include "clients/mujoco_drive.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -20,22 +21,18 @@ typedef struct Settings {
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
-  char *end = NULL;
   switch (key) {
     case 'm':
       s->model = arg;
       return 0;
     case 'n':
-      s->steps = (int)strtol(arg, &end, 10);
-      if (*end || s->steps < 1 || s->steps > 100000) argp_error(state, "--steps %s: a number from 1 to 100000", arg);
+      s->steps = sn_arg_count(state, "steps", arg, 100000);
       return 0;
     case 'r':
-      s->rounds = (int)strtol(arg, &end, 10);
-      if (*end || s->rounds < 1 || s->rounds > 1000) argp_error(state, "--rounds %s: a number from 1 to 1000", arg);
+      s->rounds = sn_arg_count(state, "rounds", arg, 1000);
       return 0;
     case 's':
-      s->seed = strtol(arg, &end, 10);
-      if (*end || s->seed < 0) argp_error(state, "--seed %s: a number from 0", arg);
+      s->seed = sn_arg_seed(state, arg);
       return 0;
     case 'j':
       s->json = true;

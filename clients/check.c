@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clients/check_compare.h"
+#include "clients/drive_args.h"
 #include "clients/mujoco_drive.h"
 #include "clients/mujoco_log.h"
 #include "physics/import_mjcf.h"
@@ -32,15 +33,12 @@ typedef struct Report {
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
-  char *end = NULL;
   switch (key) {
     case 'n':
-      s->steps = (int)strtol(arg, &end, 10);
-      if (*end || s->steps < 1 || s->steps > 1000000) argp_error(state, "--steps %s: a number from 1 to 1000000", arg);
+      s->steps = sn_arg_count(state, "steps", arg, 1000000);
       return 0;
     case 's':
-      s->seed = strtol(arg, &end, 10);
-      if (*end || s->seed < 0) argp_error(state, "--seed %s: a number from 0", arg);
+      s->seed = sn_arg_seed(state, arg);
       return 0;
     case 'j':
       s->json = true;

@@ -73,8 +73,8 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
   (void)state;
-  sinew__v1__reply__free_unpacked(opened, NULL);
-  sinew__v1__reply__free_unpacked(others_opened, NULL);
+  sn_test_done(opened);
+  sn_test_done(others_opened);
   sn_test_disconnect(&client);
   sn_test_disconnect(&other);
   int status = sn_test_daemon_stop(&sinewd, SIGTERM);
@@ -93,7 +93,7 @@ static int both_plan(void **state) {
   for (int i = 0; i < 2; i++) {
     Sinew__V1__Reply *r = sn_test_plan(who[i].c, who[i].id, who[i].initial, 0.05);
     int ok = r->body_case == SINEW__V1__REPLY__BODY_PLAN && r->plan->steps > 0;
-    sinew__v1__reply__free_unpacked(r, NULL);
+    sn_test_done(r);
     if (!ok) return -1;
   }
   return 0;
@@ -242,7 +242,7 @@ static void test_truncated_and_random_bytes(void **state) {
     sn_test_send_bytes(&client, bytes, m);
     Sinew__V1__Reply *r = sn_test_receive(&client, 60);
     assert_non_null(r);
-    sinew__v1__reply__free_unpacked(r, NULL);
+    sn_test_done(r);
   }
 }
 
@@ -322,7 +322,7 @@ static void test_endless_message(void **state) {
   Sinew__V1__Reply *r = sn_test_request(&client, &request);
   print_message("%llu MB in use after a message of 1.2 GB\n", (unsigned long long)r->health->memory_bytes >> 20);
   assert_true(r->health->memory_bytes < 700u << 20);
-  sinew__v1__reply__free_unpacked(r, NULL);
+  sn_test_done(r);
 }
 
 static void test_wrong_protocol_version(void **state) {

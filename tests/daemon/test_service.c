@@ -19,17 +19,13 @@ static SnTestClient client;
 
 static int setup(void **state) {
   (void)state;
-  sn_test_daemon_start(&sinewd, NULL);
-  sn_test_connect(&client, sinewd.endpoint);
+  sn_test_begin(&sinewd, &client);
   return 0;
 }
 
 static int teardown(void **state) {
   (void)state;
-  sn_test_disconnect(&client);
-  int status = sn_test_daemon_stop(&sinewd, SIGTERM);
-  sn_test_daemon_remove(&sinewd);
-  return status;
+  return sn_test_end(&sinewd, &client);
 }
 
 // One request with that body; the reply must have the body expected.
@@ -47,8 +43,6 @@ static Sinew__V1__Reply *request_body(Sinew__V1__Request *request, Sinew__V1__Re
   return reply;
 }
 
-static void done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
-
 static void test_hello(void **state) {
   (void)state;
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
@@ -62,7 +56,7 @@ static void test_hello(void **state) {
   assert_string_equal(r->hello->backends[0], "cpu");
   assert_true(r->hello->limits->message_bytes > 0 && r->hello->limits->sessions > 0);
   assert_non_null(strstr(r->hello->telemetry, "ipc://"));
-  done(r);
+  sn_test_done(r);
 }
 
 static void test_models(void **state) {
@@ -75,13 +69,13 @@ static void test_models(void **state) {
 
   Sinew__V1__Reply *r = REQUEST(load_model, LOAD_MODEL, &load);
   assert_string_equal(r->load_model->model, "arm_reach");
-  done(r);
+  sn_test_done(r);
   r = REQUEST(list_models, LIST_MODELS, &list);
   bool found = false;
   for (size_t i = 0; i < r->list_models->n_models; i++)
     found = found || (!strcmp(r->list_models->models[i]->name, "arm_reach") && r->list_models->models[i]->loaded);
   assert_true(found);
-  done(r);
+  sn_test_done(r);
   r = REQUEST(describe_model, DESCRIBE_MODEL, &describe);
   const Sinew__V1__ModelDescription *m = r->describe_model;
   assert_int_equal(m->nq, 2);
@@ -96,8 +90,8 @@ static void test_models(void **state) {
     assert_int_equal(m->ctrl[i]->address, i);
     assert_true(m->ctrl[i]->min == 0 && m->ctrl[i]->max == 1 && m->ctrl[i]->name[0]);
   }
-  done(r);
-  done(REQUEST(unload_model, UNLOAD_MODEL, &unload));
+  sn_test_done(r);
+  sn_test_done(REQUEST(unload_model, UNLOAD_MODEL, &unload));
   r = sn_test_request(&client, &(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor),
                                                      .body_case = SINEW__V1__REQUEST__BODY_UNLOAD_MODEL,
                                                      .unload_model = &unload});
@@ -115,7 +109,7 @@ static void test_model_in_use_stays(void **state) {
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "in use by 1 session");
   Sinew__V1__CloseRequest close_it = SINEW__V1__CLOSE_REQUEST__INIT;
   close_it.session = session;
-  done(REQUEST(close, CLOSE, &close_it));
+  sn_test_done(REQUEST(close, CLOSE, &close_it));
 }
 
 static void test_tasks(void **state) {
@@ -129,7 +123,7 @@ static void test_tasks(void **state) {
     found = found || !strcmp(r->list_tasks->tasks[i]->name, "arm_reach");
   }
   assert_true(found);
-  done(r);
+  sn_test_done(r);
   describe.task = "arm_reach";
   r = REQUEST(describe_task, DESCRIBE_TASK, &describe);
   assert_int_equal(r->describe_task->model->nu, 6);
@@ -138,7 +132,7 @@ static void test_tasks(void **state) {
   assert_true(r->describe_task->n_measures >= 1);
   assert_true(r->describe_task->measures[0]->below > 0);
   assert_int_equal(r->describe_task->settings->has_horizon_case, SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON);
-  done(r);
+  sn_test_done(r);
 }
 
 static void check_plan(const Sinew__V1__Plan *p, uint64_t session, double time) {
@@ -188,11 +182,11 @@ static void test_plan_and_evaluate(void **state) {
   assert_true(fabs(e->evaluate->cost - r->plan->cost_after) <= 1e-12 * (1 + r->plan->cost_after));
   assert_int_equal(e->evaluate->states->n_qpos, r->plan->states->n_qpos);
   assert_true(e->evaluate->n_measures >= 1);
-  done(e);
+  sn_test_done(e);
   evaluate.n_ctrl = 0;
   e = REQUEST(evaluate, EVALUATE, &evaluate);
   assert_true(e->evaluate->cost >= 0);
-  done(e);
+  sn_test_done(e);
 
   // The next state, a few steps on, without act.
   Sinew__V1__State next = SINEW__V1__STATE__INIT;
@@ -204,9 +198,9 @@ static void test_plan_and_evaluate(void **state) {
   check_plan(second->plan, session, next.time);
   assert_int_equal(second->plan->sequence, 2);
   assert_true(second->plan->act_estimated);
-  done(second);
-  done(r);
-  done(opened);
+  sn_test_done(second);
+  sn_test_done(r);
+  sn_test_done(opened);
 }
 
 // With an expected latency the plan begins with the rows of the plan in force that fill it; controls that were applied
@@ -251,10 +245,10 @@ static void test_latency_and_applied_controls(void **state) {
   next.time = 0.08;
   Sinew__V1__Reply *last = REQUEST(plan, PLAN, &plan);
   assert_true(last->plan->act_estimated);
-  done(last);
-  done(r[0]);
-  done(r[1]);
-  done(opened);
+  sn_test_done(last);
+  sn_test_done(r[0]);
+  sn_test_done(r[1]);
+  sn_test_done(opened);
 }
 
 // The same seed, state and number of iterations give the same plan.
@@ -272,8 +266,8 @@ static void test_reproducible(void **state) {
   assert_int_equal(r[0]->plan->n_ctrl, r[1]->plan->n_ctrl);
   assert_memory_equal(r[0]->plan->ctrl, r[1]->plan->ctrl, r[0]->plan->n_ctrl * sizeof(double));
   for (int i = 0; i < 2; i++) {
-    done(opened[i]);
-    done(r[i]);
+    sn_test_done(opened[i]);
+    sn_test_done(r[i]);
   }
 }
 
@@ -289,7 +283,7 @@ static void test_config(void **state) {
   assert_int_equal(r->get_config->version, 1);
   assert_true(r->get_config->n_table >= 9);
   uint32_t horizon = r->get_config->planner->horizon;
-  done(r);
+  sn_test_done(r);
 
   planner.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
   planner.candidates = 17;
@@ -308,7 +302,7 @@ static void test_config(void **state) {
   assert_int_equal(r->set_config->planner->horizon, horizon);
   assert_true(r->set_config->session->lease == 60);
   assert_true(r->set_config->terms[0]->weight == 2.5);
-  done(r);
+  sn_test_done(r);
 
   // A change is taken as a whole or not at all.
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -352,7 +346,7 @@ static void test_config(void **state) {
   Sinew__V1__TermSettings *reach = changed->set_config->terms[0];
   assert_true(reach->weight == 7 && !reach->own_target && reach->n_target == 3);
   assert_memory_equal(reach->target, goal, sizeof goal);
-  done(changed);
+  sn_test_done(changed);
   set.planner = r->get_config->planner;
   set.settings = r->get_config->session;
   set.terms = r->get_config->terms;
@@ -361,8 +355,8 @@ static void test_config(void **state) {
   reach = changed->set_config->terms[0];
   assert_true(reach->weight == 2.5 && reach->own_target && reach->n_target == 0);
   assert_int_equal(changed->set_config->version, 4);
-  done(changed);
-  done(r);
+  sn_test_done(changed);
+  sn_test_done(r);
 }
 
 static void test_reset_and_close(void **state) {
@@ -371,19 +365,19 @@ static void test_reset_and_close(void **state) {
   Sinew__V1__CloseRequest close_it = SINEW__V1__CLOSE_REQUEST__INIT;
   Sinew__V1__Reply *opened;
   reset.session = close_it.session = sn_test_open(&client, "arm_reach", 5, &opened);
-  done(sn_test_plan(&client, reset.session, opened->open->initial, 0.02));
+  sn_test_done(sn_test_plan(&client, reset.session, opened->open->initial, 0.02));
   Sinew__V1__Reply *r = REQUEST(reset, RESET, &reset);
   assert_memory_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
-  done(r);
+  sn_test_done(r);
   reset.has_seed_case = SINEW__V1__RESET_REQUEST__HAS_SEED_SEED;
   reset.seed = 6;
   r = REQUEST(reset, RESET, &reset);
   assert_memory_not_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
-  done(r);
-  done(REQUEST(close, CLOSE, &close_it));
+  sn_test_done(r);
+  sn_test_done(REQUEST(close, CLOSE, &close_it));
   sn_test_send_plan(&client, close_it.session, opened->open->initial, 0.02);
   sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
-  done(opened);
+  sn_test_done(opened);
 }
 
 static void test_statistics_and_health(void **state) {
@@ -392,7 +386,7 @@ static void test_statistics_and_health(void **state) {
   Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
   Sinew__V1__Reply *opened;
   statistics.session = sn_test_open(&client, "arm_reach", 0, &opened);
-  for (int i = 0; i < 5; i++) done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
+  for (int i = 0; i < 5; i++) sn_test_done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
   Sinew__V1__Reply *r = REQUEST(statistics, STATISTICS, &statistics);
   assert_int_equal(r->statistics->n_sessions, 1);
   const Sinew__V1__SessionStatistics *s = r->statistics->sessions[0];
@@ -400,12 +394,12 @@ static void test_statistics_and_health(void **state) {
   assert_string_equal(s->task, "arm_reach");
   assert_true(s->latency_p50 > 0 && s->latency_p50 <= s->latency_p99);
   assert_true(r->statistics->plans >= 5 && r->statistics->requests > 5);
-  done(r);
+  sn_test_done(r);
   r = REQUEST(health, HEALTH, &health);
   assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
   assert_true(r->health->sessions >= 1 && r->health->models >= 1 && r->health->memory_bytes > 0);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
 }
 
 static void test_telemetry(void **state) {

@@ -30,20 +30,14 @@ static SnTestClient client;
 
 static int setup(void **state) {
   (void)state;
-  sn_test_daemon_start(&sinewd, NULL);
-  sn_test_connect(&client, sinewd.endpoint);
+  sn_test_begin(&sinewd, &client);
   return 0;
 }
 
 static int teardown(void **state) {
   (void)state;
-  sn_test_disconnect(&client);
-  int status = sn_test_daemon_stop(&sinewd, SIGTERM);
-  sn_test_daemon_remove(&sinewd);
-  return status;
+  return sn_test_end(&sinewd, &client);
 }
-
-static void done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
 
 static Sinew__V1__Reply *statistics(uint64_t session) {
   Sinew__V1__StatisticsRequest in = SINEW__V1__STATISTICS_REQUEST__INIT;
@@ -69,7 +63,7 @@ static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age
     assert_true(r->plan->steps > 0);
     age[i] = r->plan->age;
     rollouts += r->plan->candidates + CANDIDATES * (r->plan->iterations > 1 ? r->plan->iterations - 1 : 0);
-    done(r);
+    sn_test_done(r);
     usleep(10000);
   }
   return rollouts;
@@ -106,7 +100,7 @@ static void receive_long_work(SnTestClient *c, int answers) {
     if (r->body_case == SINEW__V1__REPLY__BODY_EVALUATE) assert_int_equal(r->evaluate->states->n_time, 2001);
     if (r->body_case == SINEW__V1__REPLY__BODY_PLAN && JUDGE_TIME)
       assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
-    done(r);
+    sn_test_done(r);
   }
 }
 
@@ -135,7 +129,7 @@ static void test_short_deadline_beside_long_ones(void **state) {
   print_message("20 ms beside 0.5 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[ALL / 2],
                 1e3 * beside[ALL * 9 / 10], rollouts[1]);
   if (JUDGE_TIME) assert_true(beside[ALL / 2] < fmax(alone[ALL / 2], 0.02) + 0.003);
-  done(opened);
+  sn_test_done(opened);
   sn_test_disconnect(&slow);
 }
 
@@ -171,9 +165,9 @@ static void test_short_deadline_beside_overdue_evaluations(void **state) {
     Sinew__V1__Reply *r = sn_test_receive(&slow, 60);
     assert_non_null(r);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_EVALUATE);
-    done(r);
+    sn_test_done(r);
   }
-  done(opened);
+  sn_test_done(opened);
   sn_test_disconnect(&slow);
 }
 
@@ -240,17 +234,17 @@ static void test_no_deadline_beside_busy_ones(void **state) {
   for (int i = 0; i < PLANS && !r; i++) {
     Sinew__V1__Reply *busy = sn_test_receive(&client, 10);
     sn_test_send_plan(&client, busy->plan->session, opened->open->initial, 0.2);
-    done(busy);
+    sn_test_done(busy);
     r = sn_test_receive(&patient, 0.001);
   }
-  done(sn_test_receive(&client, 10));
-  for (int i = 0; i < BUSY; i++) done(sn_test_receive(&client, 10));
+  sn_test_done(sn_test_receive(&client, 10));
+  for (int i = 0; i < BUSY; i++) sn_test_done(sn_test_receive(&client, 10));
   assert_non_null(r);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
   assert_int_equal(r->plan->iterations, 3);
   print_message("no deadline beside busy ones: %.1f s\n", r->plan->age);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
   sn_test_disconnect(&patient);
 }
 
@@ -269,11 +263,11 @@ static void test_equal_deadlines_share(void **state) {
     for (int i = 0; i < 2; i++) {
       Sinew__V1__Reply *r = sn_test_receive(clients[i], 10);
       refined[i] += r->plan->status == SINEW__V1__PLAN__STATUS__OK;
-      done(r);
+      sn_test_done(r);
     }
   }
   if (JUDGE_TIME) assert_true(refined[0] >= 18 && refined[1] >= 18);
-  for (int i = 0; i < 2; i++) done(opened[i]);
+  for (int i = 0; i < 2; i++) sn_test_done(opened[i]);
   sn_test_disconnect(&second);
 }
 
@@ -302,14 +296,14 @@ static void test_newest_state_wins(void **state) {
       planned++;
       if (r->plan->state_time > newest) newest = r->plan->state_time;
     }
-    done(r);
+    sn_test_done(r);
   }
   assert_true(newest == 0.001 * (STATES - 1));
   assert_true(planned >= 1 && planned <= 5 && replaced == STATES - planned);
   Sinew__V1__Reply *r = statistics(id);
   assert_int_equal(r->statistics->sessions[0]->replaced, replaced);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
 }
 
 // A client that vanishes in the middle: its session ends with its lease, the others go on.
@@ -329,7 +323,7 @@ static void test_client_vanishes(void **state) {
   Sinew__V1__Reply *r = sn_test_request(&ghost, &request);
   uint64_t id = r->open->session;
   sn_test_send_plan(&ghost, id, r->open->initial, 0.2);
-  done(r);
+  sn_test_done(r);
   usleep(50000);
   sn_test_disconnect(&ghost);
 
@@ -337,13 +331,13 @@ static void test_client_vanishes(void **state) {
   for (double until = sn_test_now() + 10; !gone && sn_test_now() < until; usleep(50000)) {
     r = statistics(id);
     gone = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
-    done(r);
+    sn_test_done(r);
   }
   assert_true(gone);
   assert_true(sn_test_daemon_logged(&sinewd, "lease-expired"));
   uint64_t mine = sn_test_open(&client, "arm_reach", 1, &r);
-  done(sn_test_plan(&client, mine, r->open->initial, 0.02));
-  done(r);
+  sn_test_done(sn_test_plan(&client, mine, r->open->initial, 0.02));
+  sn_test_done(r);
 }
 
 // A client that asks and never reads: one reply is kept for it, the daemon serves others meanwhile.
@@ -368,9 +362,9 @@ static void test_client_never_reads(void **state) {
   for (int i = 0; i < 10; i++) {
     Sinew__V1__Reply *r = sn_test_plan(&client, id, opened->open->initial, 0.02);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
-    done(r);
+    sn_test_done(r);
   }
-  done(opened);
+  sn_test_done(opened);
   sn_test_disconnect(&deaf);
 }
 
@@ -395,8 +389,8 @@ static void test_limits_on_sessions_and_connections(void **state) {
   assert_true(sn_test_daemon_logged(&small, "at most 3 are allowed"));
   Sinew__V1__Reply *r = sn_test_plan(&c, id, opened->open->initial, 0.05);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
   for (int i = 0; i < 8; i++) sn_test_disconnect(&extra[i]);
   sn_test_disconnect(&c);
   assert_int_equal(sn_test_daemon_stop(&small, SIGTERM), 0);
@@ -414,8 +408,8 @@ static void test_second_daemon_is_refused(void **state) {
   assert_true(sn_test_daemon_logged(&second, word));
   Sinew__V1__Reply *opened;
   uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
-  done(sn_test_plan(&client, id, opened->open->initial, 0.02));
-  done(opened);
+  sn_test_done(sn_test_plan(&client, id, opened->open->initial, 0.02));
+  sn_test_done(opened);
 }
 
 static void expect_no_start(const char *option, const char *word) {
@@ -449,8 +443,8 @@ static void test_tcp_on_the_loopback(void **state) {
   sn_test_connect(&c, address);
   Sinew__V1__Reply *opened;
   uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
-  done(sn_test_plan(&c, id, opened->open->initial, 0.02));
-  done(opened);
+  sn_test_done(sn_test_plan(&c, id, opened->open->initial, 0.02));
+  sn_test_done(opened);
   sn_test_disconnect(&c);
   assert_int_equal(sn_test_daemon_stop(&d, SIGINT), 0);
   sn_test_daemon_remove(&d);
@@ -477,8 +471,8 @@ static void test_stop_while_planning(void **state) {
   assert_non_null(r);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
   assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
   sn_test_disconnect(&c);
   static const char *const left[] = {"socket", "socket.lock", "socket.telemetry", "socket.telemetry.lock"};
   for (int i = 0; i < 4; i++) {
@@ -517,8 +511,8 @@ static void test_hanging_import(void **state) {
   sn_test_send(&hanging, &request);
   Sinew__V1__Reply *opened;
   uint64_t id = sn_test_open(&other, "arm_reach", 1, &opened);
-  done(sn_test_plan(&other, id, opened->open->initial, 0.05));
-  done(opened);
+  sn_test_done(sn_test_plan(&other, id, opened->open->initial, 0.05));
+  sn_test_done(opened);
   double began = sn_test_now();
   assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
   if (JUDGE_TIME) assert_true(sn_test_now() - began < 2);

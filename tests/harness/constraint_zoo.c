@@ -195,6 +195,39 @@ bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing
   return true;
 }
 
+int sn_zoo_over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name, SnZooCheck *check) {
+  enum { MAXCASE = 200 };
+  static SnZooCase cases[MAXCASE];
+  const int n = sn_zoo_cases(cases, MAXCASE);
+  for (int i = 0; i < n; ++i) {
+    SnOracle o;
+    load(&o, cases + i);
+    for (int k = 0; k < samples; ++k) {
+      char what[300];
+      snprintf(what, sizeof what, "%s %d: %s condim %d impratio %g solref %s solimp %s %s", name, k, cases[i].cone,
+               cases[i].condim, cases[i].impratio, cases[i].solref, cases[i].solimp, cases[i].flag);
+      sn_zoo_sample(&o, k % 2 ? 3 : 0.1);
+      check(&o, what);
+    }
+    sn_oracle_free(&o);
+  }
+  return n;
+}
+
+void sn_zoo_over_real(int steps, SnZooCheck *check) {
+  SnOracle o;
+  const char *name;
+  bool missing;
+  for (int i = 0; sn_zoo_real(&o, i, steps, &name, &missing); ++i) {
+    if (missing) {
+      printf("%s: skipped, the file is not there\n", name);
+      continue;
+    }
+    check(&o, name);
+    sn_oracle_free(&o);
+  }
+}
+
 void sn_zoo_make_rows(SnOracle *o) {
   assert_true(o->d->ncon <= o->m->nconmax);
   for (int i = 0; i < o->w.ncon[0]; ++i) {

@@ -28,6 +28,15 @@ void sn_zoo_sample(SnOracle *o, double speed);
 // set when the file is not there, name is set in any case.
 bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing);
 
+// What a test does in one state; `what` names model and state in its failures.
+typedef void SnZooCheck(SnOracle *o, const char *what);
+
+// Calls check in `samples` states, near and far by turns, of every case of a model: sn_zoo_contacts or sn_zoo_joints.
+// Returns the number of cases.
+int sn_zoo_over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name, SnZooCheck *check);
+// Calls check on every real model after `steps` steps; says which are not there.
+void sn_zoo_over_real(int steps, SnZooCheck *check);
+
 // Runs our row stages on what sn_oracle_fill copied.
 void sn_zoo_make_rows(SnOracle *o);
 // Compares every field of the rows with mjData.

@@ -91,7 +91,7 @@ void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {
     kill(d->pid, SIGKILL);
     fail_msg("sinewd did not come up");
   }
-  sinew__v1__reply__free_unpacked(reply, NULL);
+  sn_test_done(reply);
 }
 
 int sn_test_daemon_wait(SnTestDaemon *d) {
@@ -148,6 +148,18 @@ void sn_test_disconnect(SnTestClient *c) {
   zmq_ctx_term(c->context);
 }
 
+void sn_test_begin(SnTestDaemon *d, SnTestClient *c) {
+  sn_test_daemon_start(d, NULL);
+  sn_test_connect(c, d->endpoint);
+}
+
+int sn_test_end(SnTestDaemon *d, SnTestClient *c) {
+  sn_test_disconnect(c);
+  const int status = sn_test_daemon_stop(d, SIGTERM);
+  sn_test_daemon_remove(d);
+  return status;
+}
+
 void sn_test_send_bytes(SnTestClient *c, const void *bytes, size_t size) {
   assert_int_equal(zmq_send(c->socket, bytes, size, 0), (int)size);
 }
@@ -160,6 +172,8 @@ void sn_test_send(SnTestClient *c, Sinew__V1__Request *request) {
   sn_test_send_bytes(c, bytes, size);
   free(bytes);
 }
+
+void sn_test_done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
 
 Sinew__V1__Reply *sn_test_receive(SnTestClient *c, double seconds) {
   zmq_pollitem_t item = {c->socket, 0, ZMQ_POLLIN, 0};
@@ -187,7 +201,7 @@ void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, 
   assert_int_equal(reply->body_case, SINEW__V1__REPLY__BODY_ERROR);
   if (reply->error->code != code || !strstr(reply->error->text, word))
     fail_msg("code %d, '%s'; wanted code %d and '%s'", reply->error->code, reply->error->text, code, word);
-  sinew__v1__reply__free_unpacked(reply, NULL);
+  sn_test_done(reply);
 }
 
 uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V1__Reply **initial) {
@@ -204,7 +218,7 @@ uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V
   if (initial)
     *initial = reply;
   else
-    sinew__v1__reply__free_unpacked(reply, NULL);
+    sn_test_done(reply);
   return session;
 }
 

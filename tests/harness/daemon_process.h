@@ -44,12 +44,18 @@ typedef struct SnTestClient {
 void sn_test_connect(SnTestClient *client, const char *endpoint);
 void sn_test_disconnect(SnTestClient *client);
 
+// A daemon with the built-in models and tasks, and a client of it: the set-up of a group of tests. The end returns the
+// daemon's exit status.
+void sn_test_begin(SnTestDaemon *daemon, SnTestClient *client);
+int sn_test_end(SnTestDaemon *daemon, SnTestClient *client);
+
 // Sends a request under the next id, or raw bytes.
 void sn_test_send(SnTestClient *client, Sinew__V1__Request *request);
 void sn_test_send_bytes(SnTestClient *client, const void *bytes, size_t size);
 
-// The next reply within so many seconds, or NULL. Free with sinew__v1__reply__free_unpacked(reply, NULL).
+// The next reply within so many seconds, or NULL. Free with sn_test_done.
 Sinew__V1__Reply *sn_test_receive(SnTestClient *client, double seconds);
+void sn_test_done(Sinew__V1__Reply *reply);
 
 // Both, with the reply's id checked; fails the test when none comes.
 Sinew__V1__Reply *sn_test_request(SnTestClient *client, Sinew__V1__Request *request);

@@ -38,6 +38,19 @@ const char *sn_oracle_myosuite(void) {
   return stat(path, &st) == 0 ? path : NULL;
 }
 
+void sn_oracle_load_myosuite(SnOracle *o, const char *file) {
+  const char *root = sn_oracle_myosuite();
+  if (!root) {
+    print_message("MyoSuite is not there\n");
+    skip();
+  }
+  char path[4200];
+  snprintf(path, sizeof path, "%s/%s", root, file);
+  sn_oracle_load_file(o, path);
+}
+
+int sn_oracle_pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
+
 void sn_oracle_check(const char *field, const sn_real *ours, const double *ref, int n, double tol) {
   const double e = sn_oracle_error(ours, ref, n);
   if (!(e <= tol)) fail_msg("%s: relative error %g, allowed %g", field, e, tol);

@@ -24,6 +24,12 @@ void sn_oracle_load_file(SnOracle *o, const char *path);
 // folder; NULL when it is not there (a test then skips and says so).
 const char *sn_oracle_myosuite(void);
 
+// Loads a file of that folder like sn_oracle_load_file; skips the running test when the folder is not there.
+void sn_oracle_load_myosuite(SnOracle *o, const char *file);
+
+// A random number out of 0, ..., n-1, from the oracle's generator.
+int sn_oracle_pick(SnOracle *o, int n);
+
 // Fails the test, naming the field, when sn_oracle_error exceeds tol.
 void sn_oracle_check(const char *field, const sn_real *ours, const double *ref, int n, double tol);
 

@@ -206,8 +206,6 @@ static void too_many_pairs(void **state) {
 
 // ---------------------------------------------------------------------------------------------------- random models
 
-static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
-
 typedef struct Text {
   char s[100000];
   size_t n;
@@ -229,17 +227,18 @@ static void random_geom(SnOracle *rng, Text *t, bool fixed) {
   add(t,
       "<geom name='g%d' type='%s' size='%g %g %g' pos='%g %g %g' euler='%g %g %g' contype='%d' conaffinity='%d' "
       "condim='%d' ",
-      t->geom++, type[pick(rng, fixed ? 4 : 3)], .05 + .04 * sn_oracle_uniform(rng), .08 + .04 * sn_oracle_uniform(rng),
-      .08 + .05 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng),
-      .1 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng),
-      90 * sn_oracle_uniform(rng), pick(rng, 4), pick(rng, 4), dim[pick(rng, 4)]);
+      t->geom++, type[sn_oracle_pick(rng, fixed ? 4 : 3)], .05 + .04 * sn_oracle_uniform(rng),
+      .08 + .04 * sn_oracle_uniform(rng), .08 + .05 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng),
+      .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng),
+      90 * sn_oracle_uniform(rng), 90 * sn_oracle_uniform(rng), sn_oracle_pick(rng, 4), sn_oracle_pick(rng, 4),
+      dim[sn_oracle_pick(rng, 4)]);
   add(t, "priority='%d' solmix='%d' solref='%s' solimp='%g .95 .001' friction='%g .01 .001' margin='%g' gap='%g'/>",
-      pick(rng, 2), pick(rng, 3), solref[pick(rng, 3)], .5 + .4 * sn_oracle_uniform(rng), 1 + sn_oracle_uniform(rng),
-      pick(rng, 3) * .01, t->override ? 0 : pick(rng, 2) * .02);
+      sn_oracle_pick(rng, 2), sn_oracle_pick(rng, 3), solref[sn_oracle_pick(rng, 3)], .5 + .4 * sn_oracle_uniform(rng),
+      1 + sn_oracle_uniform(rng), sn_oracle_pick(rng, 3) * .01, t->override ? 0 : sn_oracle_pick(rng, 2) * .02);
 }
 
 static void random_body(SnOracle *rng, Text *t, int depth) {
-  const int geoms = pick(rng, 4), kind = depth == 0 ? pick(rng, 4) : 2 + pick(rng, 3);
+  const int geoms = sn_oracle_pick(rng, 4), kind = depth == 0 ? sn_oracle_pick(rng, 4) : 2 + sn_oracle_pick(rng, 3);
   add(t, "<body name='b%d' pos='%g %g %g' %s>", t->body++, .1 * sn_oracle_uniform(rng), .1 * sn_oracle_uniform(rng),
       .1 * sn_oracle_uniform(rng), kind == 0 ? "mocap='true'" : "");
   if (kind == 1) add(t, "<freejoint/>");
@@ -247,23 +246,25 @@ static void random_body(SnOracle *rng, Text *t, int depth) {
   if (kind == 3) add(t, "<joint/>");
   if (kind > 0) add(t, "<inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>");
   for (int i = 0; i < geoms; ++i) random_geom(rng, t, false);
-  for (int i = depth < 3 ? pick(rng, 3) : 0; i > 0; --i) random_body(rng, t, depth + 1);
+  for (int i = depth < 3 ? sn_oracle_pick(rng, 3) : 0; i > 0; --i) random_body(rng, t, depth + 1);
   add(t, "</body>");
 }
 
 static void random_model(SnOracle *rng, Text *t) {
-  *t = (Text){.override = pick(rng, 6) == 0};
+  *t = (Text){.override = sn_oracle_pick(rng, 6) == 0};
   add(t, "<mujoco><option><flag filterparent='%s' midphase='%s' override='%s'/></option><worldbody>",
-      pick(rng, 3) ? "enable" : "disable", pick(rng, 3) ? "enable" : "disable", t->override ? "enable" : "disable");
-  for (int i = pick(rng, 4); i > 0; --i) random_geom(rng, t, true);
-  for (int i = 2 + pick(rng, 4); i > 0; --i) random_body(rng, t, 0);
+      sn_oracle_pick(rng, 3) ? "enable" : "disable", sn_oracle_pick(rng, 3) ? "enable" : "disable",
+      t->override ? "enable" : "disable");
+  for (int i = sn_oracle_pick(rng, 4); i > 0; --i) random_geom(rng, t, true);
+  for (int i = 2 + sn_oracle_pick(rng, 4); i > 0; --i) random_body(rng, t, 0);
   add(t, "</worldbody><contact>");
   for (int i = 0; i < t->body; ++i)
-    if (pick(rng, 3) == 0 && i + 3 < t->body) add(t, "<exclude body1='b%d' body2='b%d'/>", i, i + 1 + pick(rng, 3));
+    if (sn_oracle_pick(rng, 3) == 0 && i + 3 < t->body)
+      add(t, "<exclude body1='b%d' body2='b%d'/>", i, i + 1 + sn_oracle_pick(rng, 3));
   for (int i = 0; i < t->geom; ++i)
-    if (pick(rng, 3) == 0 && i + 3 < t->geom)
-      add(t, "<pair geom1='g%d' geom2='g%d' margin='%g' gap='%g' condim='3'/>", i, i + 1 + pick(rng, 3),
-          pick(rng, 2) * .02, t->override ? 0 : pick(rng, 2) * .01);
+    if (sn_oracle_pick(rng, 3) == 0 && i + 3 < t->geom)
+      add(t, "<pair geom1='g%d' geom2='g%d' margin='%g' gap='%g' condim='3'/>", i, i + 1 + sn_oracle_pick(rng, 3),
+          sn_oracle_pick(rng, 2) * .02, t->override ? 0 : sn_oracle_pick(rng, 2) * .01);
   add(t, "</contact></mujoco>");
 }
 
@@ -312,16 +313,9 @@ static void real_models(void **state) {
                                "envs/myo/assets/leg/myolegs_chasetag.xml",
                                "simhive/myo_sim/osl/myolegs_osl.xml",
                                "simhive/YCB_sim/ycb_objects.xml"};
-  const char *dir = sn_oracle_myosuite();
-  if (!dir) {
-    printf("MyoSuite is not in the cache folder: skipped\n");
-    skip();
-  }
   for (size_t f = 0; f < sizeof file / sizeof file[0]; ++f) {
-    char path[5000];
     SnOracle o;
-    snprintf(path, sizeof path, "%s/%s", dir, file[f]);
-    sn_oracle_load_file(&o, path);
+    sn_oracle_load_myosuite(&o, file[f]);
     int contacts = 0, most = 0;
     for (int i = 0; i < 60; ++i) {
       sn_oracle_randomize(&o, 0);

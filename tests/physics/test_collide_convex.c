@@ -86,8 +86,6 @@ static void load(SnOracle *o, const Kind *k) {
   sn_oracle_load_string(o, xml);
 }
 
-static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
-
 // Sizes between 2 and 20 cm in both engines.
 static void random_sizes(SnOracle *o) {
   for (int i = 0; i < 3 * (int)o->mj->ngeom; ++i) {
@@ -107,9 +105,9 @@ static void aligned_quat(SnOracle *o, double *quat) {
   static const double half = 0.70710678118654752440, turn[4][2] = {{1, 0}, {half, half}, {0, 1}, {half, -half}};
   mju_copy4(quat, (const double[4]){1, 0, 0, 0});
   for (int i = 0; i < 3; ++i) {
-    const int k = pick(o, 4);
+    const int k = sn_oracle_pick(o, 4);
     double q[4] = {turn[k][0], 0, 0, 0}, r[4];
-    q[1 + pick(o, 3)] = turn[k][1];
+    q[1 + sn_oracle_pick(o, 3)] = turn[k][1];
     mju_mulQuat(r, quat, q);
     mju_copy4(quat, r);
   }
@@ -139,11 +137,11 @@ static void aligned_pose(SnOracle *o) {
   mju_zero(d->qpos, 14);
   aligned_quat(o, d->qpos + 3);
   aligned_quat(o, d->qpos + 10);
-  const int axis = pick(o, 3);
+  const int axis = sn_oracle_pick(o, 3);
   d->qpos[7 + axis] = 2;
-  if (pick(o, 2)) d->qpos[7 + (axis + 1) % 3] = 0.01 * (pick(o, 5) - 2);
+  if (sn_oracle_pick(o, 2)) d->qpos[7 + (axis + 1) % 3] = 0.01 * (sn_oracle_pick(o, 5) - 2);
   mj_forward(o->mj, d);
-  d->qpos[7 + axis] -= mj_geomDistance(o->mj, d, 0, 1, 10, fromto) + 0.001 * (pick(o, 9) - 2);
+  d->qpos[7 + axis] -= mj_geomDistance(o->mj, d, 0, 1, 10, fromto) + 0.001 * (sn_oracle_pick(o, 9) - 2);
   mj_forward(o->mj, d);
 }
 
@@ -153,7 +151,7 @@ static void deep_pose(SnOracle *o) {
   mju_zero(d->qpos, 14);
   random_quat(o, d->qpos + 3);
   random_quat(o, d->qpos + 10);
-  if (pick(o, 8))
+  if (sn_oracle_pick(o, 8))
     for (int i = 0; i < 3; ++i) d->qpos[7 + i] = 0.05 * sn_oracle_uniform(o);
   mj_forward(o->mj, d);
 }
@@ -266,18 +264,11 @@ static void real_models(void **state) {
       "envs/myo/assets/arm/myoarm_tabletennis.xml", "envs/myo/assets/arm/myoarm_bionic_bimanual.xml",
       "envs/myo/assets/leg/myolegs_chasetag.xml",   "simhive/furniture_sim/kettle.xml",
       "simhive/furniture_sim/kitchen/kitchen1.xml", "simhive/YCB_sim/ycb_objects.xml"};
-  const char *dir = sn_oracle_myosuite();
-  if (!dir) {
-    printf("MyoSuite is not in the cache folder: skipped\n");
-    skip();
-  }
   printf("%s", heading);
   for (size_t f = 0; f < sizeof file / sizeof file[0]; ++f) {
-    char path[5000];
     SnOracle o;
     Tally t = {0};
-    snprintf(path, sizeof path, "%s/%s", dir, file[f]);
-    sn_oracle_load_file(&o, path);
+    sn_oracle_load_myosuite(&o, file[f]);
     for (int step = 0; step < 400; ++step) {
       if (step % 20 == 0) {
         mj_resetData(o.mj, o.d);

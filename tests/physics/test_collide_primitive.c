@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "physics/collide.h"
-#include "tests/harness/oracle.h"
+#include "tests/harness/convex_scene.h"
 #include "tests/harness/tolerance.h"
 
 typedef struct Case {
@@ -56,8 +56,7 @@ static void load(SnOracle *o, const Case *c) {
   snprintf(
       xml, sizeof xml,
       "<mujoco><option/><default><geom margin='.02' gap='.01'/></default>"
-      "<asset><mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 "
-      ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 -.07'/>"
+      "<asset>" SN_CONVEX_HULL
       "<mesh name='cube' vertex='.1 .1 .1 -.1 .1 .1 .1 -.1 .1 -.1 -.1 .1 .1 .1 -.1 -.1 .1 -.1 .1 -.1 -.1 -.1 -.1 -.1'/>"
       "<mesh name='prism' vertex='%s'/><mesh name='round' vertex='%s'/>"
       "</asset><worldbody><body name='a' %s>%s<geom type='%s'/></body>"
@@ -67,8 +66,6 @@ static void load(SnOracle *o, const Case *c) {
   sn_oracle_load_string(o, xml);
 }
 
-static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
-
 // One of the 24 rotations that map axes to axes.
 static void aligned_quat(SnOracle *o, double quat[4]) {
   static const double quarter[4][2] = {{1, 0},
@@ -77,7 +74,7 @@ static void aligned_quat(SnOracle *o, double quat[4]) {
                                        {0.70710678118654752440, -0.70710678118654752440}};
   mju_copy4(quat, (double[4]){1, 0, 0, 0});
   for (int i = 0; i < 3; ++i) {
-    const int axis = pick(o, 3), turn = pick(o, 4);
+    const int axis = sn_oracle_pick(o, 3), turn = sn_oracle_pick(o, 4);
     double q[4] = {quarter[turn][0], 0, 0, 0}, r[4];
     q[1 + axis] = quarter[turn][1];
     mju_mulQuat(r, quat, q);
@@ -118,7 +115,7 @@ static void pose(SnOracle *o, const Case *c, Mode mode, double *pos1, double *qu
   const double far = c->near * (0.5 + 0.6 * (1 + sn_oracle_uniform(o)));
   for (int i = 0; i < 3; ++i) pos2[i] = pos1[i] + far * dir[i];
   if (mode == LATTICE)
-    for (int i = 0; i < 3; ++i) pos2[i] = pos1[i] + 0.5 * c->near * (pick(o, 5) - 2);
+    for (int i = 0; i < 3; ++i) pos2[i] = pos1[i] + 0.5 * c->near * (sn_oracle_pick(o, 5) - 2);
 }
 
 // Distances, points and frames agree; if not, text says what differs.

@@ -2,27 +2,19 @@
 #include "tests/harness/constraint_zoo.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { MAXCASE = 200 };
+static int count[8];  // rows by type
+
+static void check_and_count(SnOracle *o, const char *what) {
+  sn_zoo_make_rows(o);
+  sn_zoo_check_rows(o, what);
+  for (int r = 0; r < o->w.nefc[0]; ++r) count[o->w.efc_type[r]]++;
+}
 
 static void over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name) {
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
-  int count[8] = {0};
-  for (int i = 0; i < n; ++i) {
-    SnOracle o;
-    load(&o, cases + i);
-    char what[300];
-    snprintf(what, sizeof what, "%s: %s condim %d impratio %g solref %s solimp %s %s", name, cases[i].cone,
-             cases[i].condim, cases[i].impratio, cases[i].solref, cases[i].solimp, cases[i].flag);
-    for (int k = 0; k < samples; ++k) {
-      sn_zoo_sample(&o, k % 2 ? 3 : 0.1);
-      sn_zoo_make_rows(&o);
-      sn_zoo_check_rows(&o, what);
-      for (int r = 0; r < o.w.nefc[0]; ++r) count[o.w.efc_type[r]]++;
-    }
-    sn_oracle_free(&o);
-  }
+  memset(count, 0, sizeof count);
+  const int n = sn_zoo_over_cases(load, samples, name, check_and_count);
   printf("%s: %d models, rows by type:", name, n);
   for (int t = 0; t < 8; ++t) printf(" %d", count[t]);
   printf("\n");
@@ -58,21 +50,15 @@ static void disable_flags(void **state) {
     }
 }
 
+static void check_real(SnOracle *o, const char *name) {
+  sn_zoo_make_rows(o);
+  sn_zoo_check_rows(o, name);
+  printf("%s: %d rows of %d, %d contacts of %d\n", name, o->w.nefc[0], o->m->nefcmax, o->w.ncon[0], o->m->nconmax);
+}
+
 static void real_models(void **state) {
   (void)state;
-  SnOracle o;
-  const char *name;
-  bool missing;
-  for (int i = 0; sn_zoo_real(&o, i, 100, &name, &missing); ++i) {
-    if (missing) {
-      printf("%s: skipped, the file is not there\n", name);
-      continue;
-    }
-    sn_zoo_make_rows(&o);
-    sn_zoo_check_rows(&o, name);
-    printf("%s: %d rows of %d, %d contacts of %d\n", name, o.w.nefc[0], o.m->nefcmax, o.w.ncon[0], o.m->nconmax);
-    sn_oracle_free(&o);
-  }
+  sn_zoo_over_real(100, check_real);
 }
 
 // With too little room whole sources are dropped from the end, and the world says so.

@@ -3,45 +3,22 @@
 #include <ccd/ccd.h>
 #include <stdio.h>
 
-#include "physics/ccd.h"
 #include "physics/vec.h"
-#include "tests/harness/oracle.h"
+#include "tests/harness/convex_scene.h"
 #include "tests/harness/smooth.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 
 static void load(SnOracle *o) {
-  sn_oracle_load_string(
-      o,
-      "<mujoco><asset><mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 "
-      ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 "
-      "-.07'/></asset>"
-      "<worldbody><body><freejoint/><geom type='capsule' size='.1 .2'/></body>"
-      "<body><freejoint/><geom type='ellipsoid' size='.1 .15 .2'/></body>"
-      "<body><freejoint/><geom type='ellipsoid' size='.2 .15 .12'/></body>"
-      "<body><freejoint/><geom type='cylinder' size='.1 .2'/></body>"
-      "<body><freejoint/><geom type='box' size='.1 .2 .3'/></body>"
-      "<body><freejoint/><geom type='mesh' mesh='hull'/></body></worldbody></mujoco>");
+  sn_convex_scene(o,
+                  "<body><freejoint/><geom type='capsule' size='.1 .2'/></body>"
+                  "<body><freejoint/><geom type='ellipsoid' size='.1 .15 .2'/></body>"
+                  "<body><freejoint/><geom type='ellipsoid' size='.2 .15 .12'/></body>");
 }
 
-static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
+static void scatter(SnOracle *o) { sn_convex_scatter(o, 0.12); }
 
-// All geoms in random orientations near the origin.
-static void scatter(SnOracle *o) {
-  sn_oracle_randomize(o, 0);
-  for (int i = 0; i < o->m->njnt; ++i)
-    for (int k = 0; k < 3; ++k) o->d->qpos[7 * i + k] = 0.12 * sn_oracle_uniform(o);
-  mj_kinematics(o->mj, o->d);
-  sn_oracle_fill_stage(o, SN_STAGE_KINEMATICS);
-}
-
-static void pair(const SnOracle *o, SnCcd *c, int g1, int g2) {
-  sn_convex_init(&c->a, o->m, &o->w, g1, 0);
-  sn_convex_init(&c->b, o->m, &o->w, g2, 0);
-  c->tolerance = single ? SN_R(1e-6) : SN_R(1e-12);
-  c->iterations = 500;
-  c->cutoff = 0;
-}
+static void pair(const SnOracle *o, SnCcd *c, int g1, int g2) { sn_convex_pair(o, c, g1, g2, 0); }
 
 // Shift along the unit vector n that takes b out of a.
 static double shift(SnCcd *c, const sn_real *n) {
@@ -59,7 +36,7 @@ static void definition(void **state) {
   for (int k = 0; k < 1000; ++k) {
     SnCcd c;
     if (k % 5 == 0) scatter(&o);
-    const int g1 = pick(&o, o.m->ngeom), g2 = (g1 + 1 + pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
+    const int g1 = sn_oracle_pick(&o, o.m->ngeom), g2 = (g1 + 1 + sn_oracle_pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
     pair(&o, &c, g1, g2);
     const double depth = -(double)sn_ccd(&c, 1);
     if (!(depth > 1e-3) || c.nx == 0) continue;
@@ -97,7 +74,7 @@ static void ellipsoids(void **state) {
     SnCcd c;
     SmoothNearest exact;
     scatter(&o);
-    pair(&o, &c, pick(&o, 2), 2);
+    pair(&o, &c, sn_oracle_pick(&o, 2), 2);
     if (!smooth_nearest(&c.a, &c.b, &exact) || !(exact.dist < -1e-3)) continue;
     const double d = (double)sn_ccd(&c, 1);
     dist = fmax(dist, fabs(d - exact.dist));
@@ -138,7 +115,7 @@ static void libccd(void **state) {
     ccd_real_t depth;
     ccd_vec3_t dir, pos;
     if (k % 5 == 0) scatter(&o);
-    const int g1 = 3 + pick(&o, 3), g2 = 3 + (g1 - 3 + 1 + pick(&o, 2)) % 3;  // cylinder, box, mesh
+    const int g1 = 3 + sn_oracle_pick(&o, 3), g2 = 3 + (g1 - 3 + 1 + sn_oracle_pick(&o, 2)) % 3;  // cylinder, box, mesh
     pair(&o, &c, g1, g2);
     const double ours = -(double)sn_ccd(&c, 1);
     if (!(ours > 1e-3)) continue;

@@ -2,46 +2,25 @@
 // of the witness points, and the same distance whichever shape comes first and wherever the pair is in space.
 #include <stdio.h>
 
-#include "physics/ccd.h"
 #include "physics/vec.h"
-#include "tests/harness/oracle.h"
+#include "tests/harness/convex_scene.h"
 #include "tests/harness/smooth.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 
 // A scene of one geom of each type that moves freely.
 static void load(SnOracle *o) {
-  sn_oracle_load_string(
-      o,
-      "<mujoco><asset><mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 "
-      ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 "
-      "-.07'/></asset>"
-      "<worldbody><body><freejoint/><geom type='sphere' size='.1'/></body>"
-      "<body><freejoint/><geom type='capsule' size='.1 .2'/></body>"
-      "<body><freejoint/><geom type='ellipsoid' size='.1 .15 .25'/></body>"
-      "<body><freejoint/><geom type='ellipsoid' size='.2 .05 .1'/></body>"
-      "<body><freejoint/><geom type='cylinder' size='.1 .2'/></body>"
-      "<body><freejoint/><geom type='box' size='.1 .2 .3'/></body>"
-      "<body><freejoint/><geom type='mesh' mesh='hull'/></body></worldbody></mujoco>");
+  sn_convex_scene(o,
+                  "<body><freejoint/><geom type='sphere' size='.1'/></body>"
+                  "<body><freejoint/><geom type='capsule' size='.1 .2'/></body>"
+                  "<body><freejoint/><geom type='ellipsoid' size='.1 .15 .25'/></body>"
+                  "<body><freejoint/><geom type='ellipsoid' size='.2 .05 .1'/></body>");
 }
 
-static int pick(SnOracle *o, int n) { return (int)((sn_oracle_uniform(o) + 1) * 0.5 * n) % n; }
-
-// All geoms in random orientations within half a metre of the origin.
-static void scatter(SnOracle *o) {
-  sn_oracle_randomize(o, 0);
-  for (int i = 0; i < o->m->njnt; ++i)
-    for (int k = 0; k < 3; ++k) o->d->qpos[7 * i + k] = 0.4 * sn_oracle_uniform(o);
-  mj_kinematics(o->mj, o->d);
-  sn_oracle_fill_stage(o, SN_STAGE_KINEMATICS);
-}
+static void scatter(SnOracle *o) { sn_convex_scatter(o, 0.4); }
 
 static void pair(const SnOracle *o, SnCcd *c, int g1, int g2) {
-  sn_convex_init(&c->a, o->m, &o->w, g1, 0);
-  sn_convex_init(&c->b, o->m, &o->w, g2, 0);
-  c->tolerance = single ? SN_R(1e-6) : SN_R(1e-12);
-  c->iterations = 500;
-  c->cutoff = SN_CCD_FAR;
+  sn_convex_pair(o, c, g1, g2, SN_CCD_FAR);
   sn_copy3(c->x1, c->a.pos);
   sn_copy3(c->x2, c->b.pos);
 }
@@ -58,7 +37,7 @@ static void witnesses(void **state) {
     SnCcd c;
     sn_real n[3], s[3], back[3];
     if (k % 10 == 0) scatter(&o);
-    const int g1 = pick(&o, o.m->ngeom), g2 = (g1 + 1 + pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
+    const int g1 = sn_oracle_pick(&o, o.m->ngeom), g2 = (g1 + 1 + sn_oracle_pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
     pair(&o, &c, g1, g2);
     sn_gjk(&c);
     if (!(c.dist[0] > SN_R(1e-3))) continue;
@@ -92,7 +71,7 @@ static void smooth_pairs(void **state) {
     SnCcd c;
     SmoothNearest exact;
     scatter(&o);
-    const int g1 = pick(&o, 3), g2 = g1 == 2 ? 3 : 2 + pick(&o, 2);
+    const int g1 = sn_oracle_pick(&o, 3), g2 = g1 == 2 ? 3 : 2 + sn_oracle_pick(&o, 2);
     pair(&o, &c, g1, g2);
     if (!smooth_nearest(&c.a, &c.b, &exact) || exact.dist < 1e-3) continue;
     const double d = (double)sn_ccd(&c, 1);
@@ -119,7 +98,7 @@ static void invariance(void **state) {
   for (int k = 0; k < 1000; ++k) {
     SnCcd c;
     scatter(&o);
-    const int g1 = pick(&o, o.m->ngeom), g2 = (g1 + 1 + pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
+    const int g1 = sn_oracle_pick(&o, o.m->ngeom), g2 = (g1 + 1 + sn_oracle_pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
     pair(&o, &c, g1, g2);
     const double d = (double)sn_ccd(&c, 1);
     pair(&o, &c, g2, g1);
@@ -157,7 +136,7 @@ static void cutoff(void **state) {
   for (int k = 0; k < 1000; ++k) {
     SnCcd c;
     scatter(&o);
-    const int g1 = pick(&o, o.m->ngeom), g2 = (g1 + 1 + pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
+    const int g1 = sn_oracle_pick(&o, o.m->ngeom), g2 = (g1 + 1 + sn_oracle_pick(&o, o.m->ngeom - 1)) % o.m->ngeom;
     pair(&o, &c, g1, g2);
     const sn_real d = sn_ccd(&c, 1);
     pair(&o, &c, g1, g2);

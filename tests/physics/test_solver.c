@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAXCASE = 200 };
-
 static double worst_qacc, worst_force, worst_gradient;
 static int most_iterations;
 
@@ -96,20 +94,7 @@ static void report(const char *name) {
 }
 
 static void over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name) {
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
-  for (int i = 0; i < n; ++i) {
-    SnOracle o;
-    load(&o, cases + i);
-    for (int k = 0; k < samples; ++k) {
-      char what[300];
-      snprintf(what, sizeof what, "%s %d: %s condim %d impratio %g solref %s solimp %s %s", name, k, cases[i].cone,
-               cases[i].condim, cases[i].impratio, cases[i].solref, cases[i].solimp, cases[i].flag);
-      sn_zoo_sample(&o, k % 2 ? 3 : 0.1);
-      solve_and_check(&o, what);
-    }
-    sn_oracle_free(&o);
-  }
+  sn_zoo_over_cases(load, samples, name, solve_and_check);
   report(name);
 }
 
@@ -177,6 +162,7 @@ static double factor_error(SnOracle *o) {
 // The factor after a solve is that of H; so is one that was updated after rows had changed their state.
 static void hessian(void **state) {
   (void)state;
+  enum { MAXCASE = 200 };
   static SnZooCase cases[MAXCASE];
   const int n = sn_zoo_cases(cases, MAXCASE);
   double made = 0, updated = 0;
@@ -309,18 +295,7 @@ static void options(void **state) {
 
 static void real_models(void **state) {
   (void)state;
-  SnOracle o;
-  const char *name;
-  bool missing;
-  for (int steps = 100; steps <= 300; steps += 200)
-    for (int i = 0; sn_zoo_real(&o, i, steps, &name, &missing); ++i) {
-      if (missing) {
-        printf("%s: skipped, the file is not there\n", name);
-        continue;
-      }
-      solve_and_check(&o, name);
-      sn_oracle_free(&o);
-    }
+  for (int steps = 100; steps <= 300; steps += 200) sn_zoo_over_real(steps, solve_and_check);
   report("real models");
 }
 

@@ -123,33 +123,15 @@ static void degenerate(void **state) {
   print_message("%d configurations\n", cases);
 }
 
-// A model without its height fields, which this engine refuses.
-static void load_without_terrain(SnOracle *o, const char *path) {
-  SnError err;
-  mjModel *mj = sn_oracle_read_file(path, &err);
-  if (!mj) fail_msg("%s", err.text);
-  for (int i = 0; i < mj->ngeom; ++i)
-    if (mj->geom_type[i] == mjGEOM_HFIELD) mj->geom_contype[i] = mj->geom_conaffinity[i] = 0;
-  sn_oracle_tighten(mj);
-  if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
 // Models of people: random poses inside the joint ranges.
 static void real_models(void **state) {
   (void)state;
   static const char *const files[] = {"envs/myo/assets/hand/myohand_baoding.xml", "simhive/myo_sim/arm/myoarm.xml",
                                       "simhive/myo_sim/torso/myotorso.xml", "simhive/myo_sim/leg/myolegs.xml",
                                       "simhive/myo_sim/finger/myofinger_v0.xml"};
-  const char *root = sn_oracle_myosuite();
-  if (!root) {
-    print_message("MyoSuite is not there\n");
-    skip();
-  }
   for (size_t f = 0; f < sizeof files / sizeof *files; ++f) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%s", root, files[f]);
     SnOracle o;
-    load_without_terrain(&o, path);
+    sn_oracle_load_myosuite(&o, files[f]);
     sn_model_need_all(o.m);
     print_message("%s: %d tendons, %d path entries, %d straight segments, %d that may wrap, %d moment arms\n", files[f],
                   o.m->ntendon, o.m->nwrap, o.m->nseg, o.m->nwseg, o.m->narm);

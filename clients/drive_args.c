@@ -1,0 +1,17 @@
+#include "clients/drive_args.h"
+
+#include <stdlib.h>
+
+int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most) {
+  char *end = NULL;
+  const int count = (int)strtol(arg, &end, 10);
+  if (*end || count < 1 || count > most) argp_error(state, "--%s %s: a number from 1 to %d", name, arg, most);
+  return count;
+}
+
+long sn_arg_seed(const struct argp_state *state, const char *arg) {
+  char *end = NULL;
+  const long seed = strtol(arg, &end, 10);
+  if (*end || seed < 0) argp_error(state, "--seed %s: a number from 0", arg);
+  return seed;
+}

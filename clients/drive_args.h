@@ -1,0 +1,12 @@
+// Arguments that sinew-check and sinew-bench share. What is not allowed ends the program with argp's message.
+#ifndef SINEW_CLIENTS_DRIVE_ARGS_H_
+#define SINEW_CLIENTS_DRIVE_ARGS_H_
+
+#include <argp.h>
+
+// The value of option --name: a number from 1 to `most`.
+int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most);
+// The value of option --seed: a number from 0.
+long sn_arg_seed(const struct argp_state *state, const char *arg);
+
+#endif
