@@ -196,14 +196,14 @@ static void test_endless_evaluations(void **state) {
       assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__LIMIT);
       refused++;
     }
-    done(r);
+    sn_test_done(r);
   }
   print_message("%d of %d evaluations refused\n", refused, EVALUATIONS);
   if (JUDGE_TIME) assert_true(refused > 0);
   Sinew__V1__Reply *r = statistics(0);
   assert_int_equal(r->statistics->queue, 0);
-  done(r);
-  done(opened);
+  sn_test_done(r);
+  sn_test_done(opened);
   sn_test_disconnect(&slow);
 }
 
