@@ -141,7 +141,6 @@ enum {
 #define SN_JUDGED_OPTION(name) RULE_opt_##name,
 #define SN_IGNORED_STAT(name) RULE_stat_##name,
 #include "physics/import_rules.inc"
-  RULE_stat_meaninertia,
   RULE_COUNT
 };
 
@@ -345,7 +344,6 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #include "physics/model_fields.inc"
 #undef SN_FIELD
   copy_option(m, mj);
-  m->meaninertia = (sn_real)mj->stat.meaninertia;
   bool *touchable = sn_import_touchable(mj);
   if (touchable) hide_visual_geoms(m, touchable);
   if (touchable)

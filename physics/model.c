@@ -61,7 +61,6 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
   SnModel *copy = sn_model_create(m, err);
   if (!copy) return NULL;
   copy->opt = m->opt;
-  copy->meaninertia = m->meaninertia;
   copy->need_all = m->need_all;
 #define SN_SIZE(name)       \
   const int name = m->name; \

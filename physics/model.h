@@ -147,7 +147,6 @@ typedef struct SnModel {
 #undef SN_SIZE
 
   SnOption opt;
-  sn_real meaninertia;  // mean diagonal inertia in qpos0: scales the solver's tolerance
 
 #define SN_FIELD(type, name, rows, cols) type *name;
 #include "physics/model_fields.inc"

@@ -109,8 +109,6 @@ static SnCode check_option(const SnModel *m, SnError *err) {
     return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1) or implicitfast (3)");
   if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
     return bad_option(err, "cone", o->cone, "must be 0 or 1");
-  if (!(m->meaninertia > 0) || !isfinite(m->meaninertia))
-    return bad_option(err, "meaninertia", (double)m->meaninertia, "must be above 0");
   return SN_OK;
 }
 

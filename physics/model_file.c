@@ -87,7 +87,6 @@ static void visit_head(Cursor *c, SnModel *m) {
 #define IS_INT_sn_real false
 #include "physics/option_fields.inc"
 #undef SN_OPTION
-  visit_option(c, &m->meaninertia, 1, false);
 }
 
 // And the one for the arrays.
@@ -203,7 +202,6 @@ SnModel *sn_model_read(const void *image, size_t size, SnError *err) {
   SnModel *m = sn_model_create(&sizes, err);
   if (!m) return NULL;
   m->opt = sizes.opt;
-  m->meaninertia = sizes.meaninertia;
   visit_arrays(&c, m);
   if (sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
     sn_model_free(m);
