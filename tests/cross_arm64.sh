@@ -33,6 +33,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--allow-shlib-undefined")
 EOF
+# Private requirements matter to static linking alone, and are not unpacked.
+sed -i '/^Requires.private/d' "$root"/sysroot/usr/lib/aarch64-linux-gnu/pkgconfig/*.pc
 export PKG_CONFIG_LIBDIR="$root/sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$root/sysroot/usr/share/pkgconfig"
 export PKG_CONFIG_SYSROOT_DIR="$root/sysroot"
 cmake -G Ninja -B build/arm64 -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$root/toolchain.cmake" \
