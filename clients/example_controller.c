@@ -1,5 +1,5 @@
-// A controller in forty lines: ask for a plan, apply it, ask again. The body here is a placeholder that
-// does not move; put your robot's input and output where the comments say.
+// A controller in forty lines: ask for a plan, apply it, ask again. The body here does
+// not move; put your robot's input and output where the comments say.
 #include <sinew_client.h>
 #include <stdio.h>
 #include <stdlib.h>

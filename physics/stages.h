@@ -53,8 +53,9 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
 SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
 
-// solver.c: rows, qacc_smooth, qacc_warmstart -> qacc, efc_force, efc_state, qfrc_constraint. It does not write
-// qacc_warmstart: the integrator does, once a step, so that all stages of a Runge-Kutta step start alike.
+// solver.c: rows, qacc_smooth, qacc_warmstart -> qacc, efc_force, efc_state, qfrc_constraint; where qacc is
+// finite it becomes the next qacc_warmstart. (The integrator, which may be given a qacc of another origin, stores it
+// too.)
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // integrate.c: qacc, act_dot -> the next state, by opt.integrator.

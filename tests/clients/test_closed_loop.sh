@@ -20,10 +20,7 @@ models="${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.12.2"
 endpoint="ipc://$work/sinewd.sock"
 "$BIN/sinewd" --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" --models="$models" 2>"$work/log" &
 daemon=$!
-for _ in $(seq 200); do
-  "$BIN/sinewctl" --endpoint "$endpoint" --timeout 1 health >/dev/null 2>&1 && break
-  sleep 0.05
-done
+"$BIN/sinewctl" --endpoint "$endpoint" --timeout 20 health >/dev/null  # waits until the daemon listens
 
 # run NAME PLANT-OPTIONS...: the report of a run in $work/NAME.json
 run() {
