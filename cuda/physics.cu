@@ -2,6 +2,7 @@
 // The kernel below is the whole step of a world by one block; it keeps the compiler from dropping
 // the stages and is what a rollout kernel loops over.
 #include "physics/actuation.c"
+#include "physics/adjoint.c"
 #include "physics/bias.c"
 #include "physics/collide.c"
 #include "physics/collide_box.c"

@@ -9,7 +9,19 @@
 // bodies are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
 //
 // Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (derive_pose.c).
-#include "physics/stages.h"
+//
+// Adjoint. Stages leave, per link, a wrench W (the derivative for a small rigid displacement of the link), the
+// derivatives T_z of the twists of the motions z, and P of cacc. With S_k the axis of dof k (cdof), z_k its velocity in
+// motion z, and d_k the displacement that all dofs before k make,
+//   dtwist_z = sum_k (d_k x S_k) z_k + S_k dz_k,    dcacc = sum_k v_k [ dV_k x S_k + V_k x (d_k x S_k) ] + (V_k x S_k)
+//   dv_k
+// with V_k the velocity before the joint. So, dofs from the last to the first, with W, T, P summed over all behind k:
+//   qpos_bar_k += S_k . W,    qvel_bar_k += S_k . T_v + (V_k x S_k) . P
+//   W += S_k xx U,  U = sum_z z_k T_z + v_k V_k xt P;    T_v += v_k S_k xx P
+// where d . (S xx U) = U . (d x S) and S . (V xt P) = P . (V x S) for the cross product x of motions. The turns of a
+// ball or free joint have one V before all three, and their axes are displaced by the joint as a whole; a free joint's
+// translations are displaced by nothing. What a link has summed up, its base adds: one sweep from the leaves.
+#include "physics/adjoint.h"
 #include "physics/vec.h"
 
 // q <- q / |q| to second order in the deviation of |q| from 1.
@@ -220,4 +232,165 @@ SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real 
 
 SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]) {
   kin_frame(w, m->link_of_site[site], m->site_lpos + 3 * site, m->site_lmat + 9 * site, pos, mat);
+}
+
+// r += s * (S xx U): d . (S xx U) = U . (d x S) for motions d, S and a force-like U.
+SN_INLINE void kin_add_axis_wrench(sn_real *r, const sn_real *S, const sn_real *U, sn_real s) {
+  sn_real t[3];
+  sn_cross(t, S, U);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, S + 3, U + 3);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, S, U + 3);
+  sn_addtoscl3(r + 3, t, s);
+}
+
+// r += s * (V xt P): S . (V xt P) = P . (V x S).
+SN_INLINE void kin_add_velocity_wrench(sn_real *r, const sn_real *V, const sn_real *P, sn_real s) {
+  sn_real t[3];
+  sn_cross(t, P, V);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, P + 3, V + 3);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, P + 3, V);
+  sn_addtoscl3(r + 3, t, s);
+}
+
+// The sums of a link on its way from the last dof to the first.
+typedef struct KinSweep {
+  sn_real *W, *T, *P;  // of the link, in SnAdjoint
+  sn_real V[6];        // velocity before the dof at hand
+} KinSweep;
+
+// W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
+SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
+  sn_real U[6] = {0};
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    const sn_real rate = a->motion[z * m->nv + k];
+    for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
+  }
+  kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
+  kin_add_axis_wrench(s->W, w->cdof + 6 * k, U, 1);
+}
+
+SN_INLINE void kin_sweep_qpos(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
+  a->qpos_bar[k] += sn_dot(w->cdof + 6 * k, s->W, 6);
+}
+
+SN_INLINE void kin_sweep_qvel(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
+  a->qvel_bar[k] += sn_dot(w->cdof + 6 * k, s->T + 6 * SN_VEL, 6) + sn_dot(w->cdof_dot + 6 * k, s->P, 6);
+}
+
+// T_v += what the velocity before dof k receives from the acceleration of its axis.
+SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
+  kin_add_axis_wrench(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, w->qvel[k]);
+}
+
+// Three turns [k, k + 3) of a ball or free joint.
+SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
+  for (int i = k; i < k + 3; ++i) kin_sweep_axis(m, w, a, s, i);
+  for (int i = k; i < k + 3; ++i) {
+    kin_sweep_qpos(w, a, s, i);
+    kin_sweep_qvel(w, a, s, i);
+  }
+  for (int i = k; i < k + 3; ++i) kin_sweep_velocity(w, s, i);
+}
+
+// V <- V less the velocity of `n` dofs from k.
+SN_INLINE void kin_sweep_back(const SnWorld *w, KinSweep *s, int k, int n) {
+  for (int i = k; i < k + n; ++i)
+    for (int e = 0; e < 6; ++e) s->V[e] -= w->cdof[6 * i + e] * w->qvel[i];
+}
+
+// The dofs of a link from the last to the first; the links behind it are summed up.
+SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
+  KinSweep s = {a->wrench + 6 * link, a->twist_bar + 6 * SN_NMOTION * link, a->acc_bar + 6 * link, {0}};
+  for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
+    const int child = m->child_body[c];
+    for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
+    for (int e = 0; e < 6; ++e) s.P[e] += a->acc_bar[6 * child + e];
+    for (int e = 0; e < 6 * SN_NMOTION; ++e) s.T[e] += a->twist_bar[6 * SN_NMOTION * child + e];
+  }
+  sn_copy(s.V, w->cvel + 6 * link, 6);
+  const int first = m->body_dofadr[link];
+  for (int k = first + m->body_dofnum[link] - 1; k >= first;) {
+    const int type = m->jnt_type[m->dof_jntid[k]];
+    if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+      kin_sweep_back(w, &s, k, 1);
+      kin_sweep_qpos(w, a, &s, k);
+      kin_sweep_qvel(w, a, &s, k);
+      kin_sweep_axis(m, w, a, &s, k);
+      kin_sweep_velocity(w, &s, k);
+      k -= 1;
+      continue;
+    }
+    k -= 2;
+    kin_sweep_back(w, &s, k, 3);
+    kin_sweep_turns(m, w, a, &s, k);
+    k -= 1;
+    if (type == SN_JNT_BALL) continue;
+    for (int i = k - 2; i <= k; ++i) {
+      kin_sweep_qpos(w, a, &s, i);
+      kin_sweep_qvel(w, a, &s, i);
+    }
+    k -= 3;
+  }
+  const int mocap = m->body_mocapid[link];
+  if (mocap < 0) return;
+  // the torque at the body's origin instead of the tree's centre
+  sn_real *bar = a->mocap_bar + 6 * mocap, arm[3], t[3];
+  sn_sub3(arm, w->subtree_com + 3 * m->body_rootid[link], w->xpos + 3 * link);
+  sn_cross(t, arm, s.W + 3);
+  for (int e = 0; e < 3; ++e) {
+    bar[e] += s.W[e] + t[e];
+    bar[3 + e] += s.W[3 + e];
+  }
+}
+
+SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  for (int level = m->nlevel - 1; level >= 0; --level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
+    SN_SYNC(lane);
+  }
+}
+
+// Twists of link i; those of its base are done.
+SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
+  sn_real *twist = a->twist + 6 * SN_NMOTION * link;
+  sn_copy(twist, a->twist + 6 * SN_NMOTION * m->body_base[link], 6 * SN_NMOTION);
+  for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k) {
+    const sn_real *S = w->cdof + 6 * k;
+    for (int z = 0; z < SN_NMOTION; ++z) {
+      const sn_real rate = a->motion[z * m->nv + k];
+      for (int e = 0; e < 6; ++e) twist[6 * z + e] += S[e] * rate;
+    }
+  }
+}
+
+// rate[z] = J z for a sparse row J of n entries.
+SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real *J, const int *col, int n,
+                            sn_real *rate) {
+  sn_zero(rate, SN_NMOTION);
+  for (int k = 0; k < n; ++k)
+    for (int z = 0; z < SN_NMOTION; ++z) rate[z] += J[k] * a->motion[z * m->nv + col[k]];
+}
+
+SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  for (int level = 0; level < m->nlevel; ++level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_propagate_link(m, w, a, body[k]);
+    SN_SYNC(lane);
+  }
+  SN_FOR(t, m->ntendon) {
+    const int adr = m->ten_J_rowadr[t];
+    kin_row_rates(m, a, w->ten_J + adr, m->ten_J_colind + adr, m->ten_J_rownnz[t], a->ten_rate + SN_NMOTION * t);
+  }
+  SN_FOR(o, m->nout) {
+    const int adr = m->mom_rowadr[o];
+    kin_row_rates(m, a, w->actuator_moment + adr, m->mom_colind + adr, m->mom_rownnz[o], a->out_rate + SN_NMOTION * o);
+  }
+  SN_SYNC(lane);
 }

@@ -1,0 +1,50 @@
+// Memory of an adjoint, and what belongs to no stage.
+#include "physics/adjoint.h"
+
+#include "physics/vec.h"
+
+enum { ADJOINT_ALIGN = 64 };
+
+#if !defined(__CUDACC__)
+size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
+  size_t offset = 0;
+  char *p = base;
+#define SN_FIELD(group, type, name, rows, cols)             \
+  if (p) a->name = (type *)(void *)(p + offset);            \
+  offset += sizeof(type) * (size_t)(rows) * (size_t)(cols); \
+  offset = (offset + ADJOINT_ALIGN - 1) / ADJOINT_ALIGN * ADJOINT_ALIGN;
+#include "physics/adjoint_fields.inc"
+#undef SN_FIELD
+  return offset + ADJOINT_ALIGN;
+}
+
+size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NULL); }
+
+void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory) {
+  memset(memory, 0, sn_adjoint_size(m));
+  sn_adjoint_layout(m, a, memory);
+}
+#endif
+
+// Zeroes n numbers.
+SN_LOCAL void adjoint_zero(SnLane *lane, sn_real *x, int n) {
+  (void)lane;
+  SN_FOR(i, n) x[i] = 0;
+}
+
+SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
+  adjoint_zero(lane, a->qpos_bar, m->nv);
+  adjoint_zero(lane, a->qvel_bar, m->nv);
+  adjoint_zero(lane, a->act_bar, m->na);
+  adjoint_zero(lane, a->ctrl_bar, m->nu);
+  adjoint_zero(lane, a->mocap_bar, 6 * m->nmocap);
+  adjoint_zero(lane, a->wrench, 6 * m->nbody);
+  adjoint_zero(lane, a->twist_bar, 6 * SN_NMOTION * m->nbody);
+  adjoint_zero(lane, a->acc_bar, 6 * m->nbody);
+  adjoint_zero(lane, a->ten_length_bar, m->ntendon);
+  adjoint_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
+  adjoint_zero(lane, a->out_length_bar, m->nout);
+  adjoint_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
+  adjoint_zero(lane, a->force_bar, m->nout);
+  SN_SYNC(lane);
+}
