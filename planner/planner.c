@@ -216,6 +216,7 @@ SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
 
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
   p->pending = from->pending;
+  p->label = from->label;
   sn_cost_copy_live(p->wanted, from->wanted);
 }
 
@@ -238,14 +239,20 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err) {
   const int i = sn_cost_find(p->wanted, term);
   if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
-  return sn_cost_set_target(p->wanted, i, value, n, err);
+  const SnCode code = sn_cost_set_target(p->wanted, i, value, n, err);
+  p->retuned = p->retuned || code == SN_OK;
+  return code;
 }
 
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err) {
   const int i = sn_cost_find(p->wanted, term);
   if (i < 0 || i >= p->wanted->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
-  return sn_cost_set_weight(p->wanted, i, weight, terminal, err);
+  const SnCode code = sn_cost_set_weight(p->wanted, i, weight, terminal, err);
+  p->retuned = p->retuned || code == SN_OK;
+  return code;
 }
+
+void sn_planner_label(SnPlanner *p, uint64_t label) { p->label = label; }
 
 // ---- beginning a plan ----
 
@@ -290,9 +297,34 @@ static int knot_spacing(const SnPlanner *p) {
   return (p->horizon - 1 + p->settings.knots - 2) / (p->settings.knots - 1);
 }
 
+// Cost of the state that is answered, whose stages are run anew.
+static void judge_state(SnPlanner *p) {
+  sn_planner_prepare(p, &p->state);
+  sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
+  p->judged = sn_rollout_judge(p->judge, p->target, NULL, NULL);
+}
+
+// Weights and targets that were set live.
+static void take_cost(SnPlanner *p) {
+  sn_cost_copy_live(p->cost, p->wanted);
+  p->def.backend->update(p->def.backend, p->device);
+  p->retuned = false;
+}
+
+// What was tuned since the iteration before, all of it at once.
+static void take_changes(SnPlanner *p) {
+  if (candidate_room(p, p->pending.candidates)) p->settings = p->pending;
+  p->trying = p->label;
+  if (!p->retuned) return;
+  take_cost(p);
+  judge_state(p);
+  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+  p->measured = false;
+}
+
 // Settings and request of the iteration that comes next.
 static void begin_iteration(SnPlanner *p) {
-  if (candidate_room(p, p->pending.candidates)) p->settings = p->pending;
+  take_changes(p);
   const SnSettings *s = &p->settings;
   const int spacing = knot_spacing(p);
   p->phase %= spacing;
@@ -310,8 +342,8 @@ static void begin_iteration(SnPlanner *p) {
   if (last && p->request.max_candidates > 0 && p->request.max_candidates < p->count)
     p->count = p->request.max_candidates;
   memset(p->candidate_done, 0, (size_t)p->count);
-  // From the second iteration on, candidate 0 is the winner of the one before: its cost is known.
-  const int first = p->iteration > 0 ? 1 : 0;
+  // Candidate 0 is the winner of the iteration before: its cost is known, unless the weights have changed since.
+  const int first = p->measured ? 1 : 0;
   const size_t nterm = (size_t)p->cost->nterm;
   if (first) {
     p->candidate_cost[0] = p->best_cost;
@@ -362,19 +394,19 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->request = *request;
   p->began = now(p);
   p->settings = candidate_room(p, p->pending.candidates) ? p->pending : p->settings;
-  sn_cost_copy_live(p->cost, p->wanted);
-  p->def.backend->update(p->def.backend, p->device);
+  take_cost(p);
   ++p->number;
 
-  sn_planner_prepare(p, &p->state);
-  sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
-  p->cost_now = sn_rollout_judge(p->judge, p->target, NULL, NULL);
+  judge_state(p);
+  p->cost_now = p->judged;
   p->lead = lead_steps(p, request->latency);
   take_lead(p);
   shift_nominal(p);
   sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
 
   p->iteration = p->iterations = p->candidates = 0;
+  p->measured = false;
+  p->trying = p->used = p->label;
   p->cost_before = p->best_cost = NAN;
   for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
   p->active = true;
@@ -410,8 +442,13 @@ static void end_iteration(SnPlanner *p) {
   int used = 0;
   const int best = sn_best_candidate(p->candidate_cost, p->candidate_done, p->count, &used);
   drop_batch(p);
-  if (used == 0 || (p->iteration > 0 && used == 1 && p->count > 1)) return;
-  if (p->iteration == 0) p->cost_before = p->candidate_cost[0];
+  if (used == 0 || (p->measured && used == 1 && p->count > 1)) return;
+  if (!p->measured) {
+    p->cost_before = p->candidate_cost[0];
+    p->cost_now = p->judged;
+  }
+  p->measured = true;
+  p->used = p->trying;
   if (best > 0) {
     sn_noise_candidate(p->m, &p->noise, best, p->nominal, p->horizon, p->scratch, p->trial);
     sn_real *old = p->nominal;
@@ -497,25 +534,14 @@ static void put_in_force(SnPlanner *p, int rows) {
   p->force_rows = rows;
 }
 
-void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
+// The plan as it stands, the lead first. traced: with the predicted states. Between two slices the nominal is the best
+// so far.
+static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
   const SnModel *m = p->m;
-  memset(plan, 0, sizeof *plan);
-  if (!p->active) {
-    plan->status = SN_PLAN_DIVERGED;
-    return;
-  }
-  if (!p->sampled && !p->rolling) end_iteration(p);
-  drop_batch(p);
-  p->active = false;
   const SnPlanStatus status = plan_status(p);
   const int rows = status == SN_PLAN_DIVERGED ? 0 : p->lead + p->horizon;
-  if (rows > 0) {
-    copy(p->plan_ctrl + (size_t)p->lead * (size_t)m->nu, p->nominal, (size_t)p->horizon * (size_t)m->nu);
-    put_in_force(p, rows);
-  } else {
-    reset_nominal(p);
-  }
-  const bool states = rows > 0 && p->traced;
+  if (rows > 0) copy(p->plan_ctrl + (size_t)p->lead * (size_t)m->nu, p->nominal, (size_t)p->horizon * (size_t)m->nu);
+  const bool states = rows > 0 && traced;
   const double end = now(p);
   *plan = (SnPlan){.status = status,
                    .number = p->number,
@@ -533,6 +559,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
                    .qpos = states ? p->plan_qpos : NULL,
                    .qvel = states ? p->plan_qvel : NULL,
                    .act = states ? p->plan_act : NULL,
+                   .label = p->used,
                    .cost_before = p->cost_before,
                    .cost_after = p->best_cost,
                    .term = p->best_term,
@@ -543,6 +570,28 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
                    .deadline_met = end <= p->request.deadline,
                    .act_estimated = p->act_estimated,
                    .seconds = end - p->began};
+}
+
+void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
+  memset(plan, 0, sizeof *plan);
+  if (!p->active) {
+    plan->status = SN_PLAN_DIVERGED;
+    return;
+  }
+  if (!p->sampled && !p->rolling) end_iteration(p);
+  drop_batch(p);
+  p->active = false;
+  describe_plan(p, p->traced, plan);
+  if (plan->nstep > 0)
+    put_in_force(p, plan->nstep);
+  else
+    reset_nominal(p);
+}
+
+bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
+  if (!p->active || p->iterations == 0) return false;
+  describe_plan(p, false, plan);
+  return true;
 }
 
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err) {

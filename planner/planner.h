@@ -87,16 +87,24 @@ bool sn_planner_slice(SnPlanner *p, double until);
 // iterations, candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 
+// Describes the best so far of the plan in progress, without ending it: true when at least one iteration is complete.
+// Without predicted states. The warm start and the plan in force stay as they are. Valid until the next call.
+bool sn_planner_peek(SnPlanner *p, SnPlan *plan);
+
 // begin, slices until the deadline, finish.
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err);
 
-// Live tuning: takes effect from the next iteration on. SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds
-// or not live.
+// Live tuning: settings, weights and targets take effect together at the begin of the next iteration; the one under way
+// goes on with the old ones. The best so far is then measured anew under the new weights, and cost_before with it.
+// sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 const SnSettings *sn_planner_settings(const SnPlanner *p);
-// As sn_cost_set_target and sn_cost_set_weight; a plan in progress keeps the old ones, the next has the new ones.
+// As sn_cost_set_target and sn_cost_set_weight.
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);
+
+// A number for what has been set by now, which plans made with it carry (SnPlan.label). 0 at first.
+void sn_planner_label(SnPlanner *p, uint64_t label);
 
 // Settings, weights and targets in force at `from`, a planner of the same task and model: for a planner that takes
 // another one's place with a seed of its own. p must have no plan in progress.

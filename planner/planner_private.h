@@ -23,6 +23,8 @@ struct SnPlanner {
 
   SnSettings settings;  // in force
   SnSettings pending;   // from the next iteration on
+  bool retuned;         // weights or targets of `wanted` have changed since `cost` took them over
+  uint64_t label;       // of pending and wanted: sn_planner_label
 
   SnStateBuffer initial, state;  // of the task; of the latest request
   SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
@@ -55,11 +57,14 @@ struct SnPlanner {
   int iteration;               // that is under way
   int count;                   // its candidates
   int iterations, candidates;  // used so far: iterations, and candidates of the latest of them
+  bool measured;               // best_cost is that of the nominal under the weights and targets in force
+  uint64_t trying, used;       // labels: of the iteration under way; of the latest one that was used
   int room;                    // candidates that the arrays hold
   double *candidate_cost;      // (room)
   double *candidate_term;      // (room, nterm)
   unsigned char *candidate_done;
   double best_cost, cost_before, cost_now;
+  double judged;           // cost of the state under the weights of the iteration under way
   double *best_term;       // (nterm)
   sn_real *trial;          // (horizon, nu) scratch
   sn_real *scratch;        // of the noise

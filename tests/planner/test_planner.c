@@ -520,6 +520,42 @@ static void configured_in_flight(void **state) {
   free_rig(x);
 }
 
+// Weights, settings and label change together at the begin of an iteration, and the plan says which of them its costs
+// belong to: equal to what an evaluation under these weights says.
+static void retuned_in_flight(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, false, 3);
+  SnError err = {0};
+  SnPlan plan, peek;
+  SnPlanRequest r = initial_request(x, 0);
+  r.max_iterations = 4;
+  assert_false(sn_planner_peek(x->p, &peek));
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  assert_false(sn_planner_peek(x->p, &peek));
+  assert_false(sn_planner_slice(x->p, INFINITY));
+  assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
+  sn_planner_label(x->p, 7);
+  assert_true(sn_planner_peek(x->p, &peek));
+  assert_true(peek.label == 0 && peek.iterations == 1 && peek.nstep == 40 && !peek.qpos);
+  const double light = peek.cost_after, now = peek.cost_now;
+  assert_false(sn_planner_slice(x->p, INFINITY));  // begun before the change: old weights
+  assert_true(sn_planner_peek(x->p, &peek));
+  assert_true(peek.label == 0 && peek.iterations == 2 && peek.cost_after <= light && peek.cost_now == now);
+  assert_false(sn_planner_slice(x->p, INFINITY));
+  assert_true(sn_planner_peek(x->p, &peek));
+  assert_true(peek.label == 7 && peek.iterations == 3 && peek.cost_after <= peek.cost_before);
+  assert_true(peek.cost_after > 2 * light && peek.cost_now > 2 * now);
+  assert_true(sn_planner_slice(x->p, INFINITY));
+  sn_planner_finish(x->p, &plan);
+  assert_true(plan.label == 7 && plan.iterations == 4 && plan.cost_after <= peek.cost_after);
+  const SnEvaluateRequest q = {.qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = plan.nstep, .ctrl = plan.ctrl};
+  SnEvaluation e;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.cost == plan.cost_after);
+  assert_false(sn_planner_peek(x->p, &peek));
+  free_rig(x);
+}
+
 static void bad_requests(void **state) {
   (void)state;
   Rig *x = make_rig(1, false, 3);
@@ -623,6 +659,7 @@ int main(void) {
                                      cmocka_unit_test(reported_rows),
                                      cmocka_unit_test(live_tuning),
                                      cmocka_unit_test(configured_in_flight),
+                                     cmocka_unit_test(retuned_in_flight),
                                      cmocka_unit_test(bad_requests),
                                      cmocka_unit_test(no_allocation),
                                      cmocka_unit_test(closed_loop)};
