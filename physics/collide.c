@@ -6,6 +6,8 @@
 // counts places them in the list. Costly pairs are first tested for a separating axis among the faces of their bounding
 // boxes (Gottschalk, Lin, Manocha 1996): a gap along a unit axis is no more than the distance, so that nothing within
 // reach is lost. Nothing depends on the number of lanes.
+//
+// In a softened world (SnSoft) pairs that take part also have a contact when they do not touch: their nearest points.
 #include "physics/collide.h"
 #include "physics/stages.h"
 #include "physics/vec.h"
@@ -33,6 +35,28 @@ SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, i
   }
   for (int k = 0; plane && k < n; ++k)
     if (bound[k] < 0) bits |= collide_plane_is_near(m, w, start + k) << k;
+  return bits;
+}
+
+// True when a pair makes rows at a distance.
+SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
+  return w->soft->on && (!w->soft->pair || w->soft->pair[pair]);
+}
+
+// Near pairs of a softened world: those near, and those that take part and may be within its reach of touching.
+SN_LOCAL int collide_soft_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  const sn_real reach = w->soft->solimp[2];
+  int bits = 0;
+  for (int k = 0; k < n; ++k) {
+    const int pair = start + k;
+    bool near = collide_near_bits(m, w, pair, 1) != 0;
+    if (!near && collide_takes_part(w, pair)) {
+      const sn_real bound = m->cpair_bound[pair];
+      const int *g = m->cpair_geom + 2 * pair;
+      near = bound < 0 || sn_dist3(w->geom_xpos + 3 * g[0], w->geom_xpos + 3 * g[1]) <= sn_sqrt(bound) + reach;
+    }
+    bits |= near << k;
+  }
   return bits;
 }
 
@@ -90,13 +114,12 @@ SN_LOCAL bool collide_axes_apart(const SnModel *m, const SnWorld *w, int g1, int
   return sn_axes_square(&a, &b) > limit * limit;
 }
 
-// Writes the contacts of a pair, without parameters; returns their number.
-SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+// Writes the contacts of a pair within reach, without parameters; returns their number, at most `max`.
+SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
+                            SnContact *con) {
   const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
-  const sn_real reach = m->cpair_reach[pair];
-  const SnCollider collider = (SnCollider)m->cpair_collider[pair];
   // not for two boxes: what counts there is the gap along the best axis, which is less than the distance
   const bool costly = collider == SN_COLLIDER_CAPSULE_BOX || collider == SN_COLLIDER_CONVEX;
   if (costly && collide_boxes_apart(m, w, g1, g2, reach)) return 0;
@@ -115,7 +138,7 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnContact *c
     case SN_COLLIDER_PLANE_BOX:
       return sn_collide_plane_box(&a, &b, reach, con);
     case SN_COLLIDER_PLANE_CONVEX:
-      return sn_collide_plane_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
+      return sn_collide_plane_convex(m, w, g1, g2, reach, con, max);
     case SN_COLLIDER_SPHERE_SPHERE:
       return sn_collide_sphere_sphere(&a, &b, reach, con);
     case SN_COLLIDER_SPHERE_CAPSULE:
@@ -131,9 +154,36 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnContact *c
     case SN_COLLIDER_BOX_BOX:
       return sn_collide_box_box(&a, &b, reach, con);
     case SN_COLLIDER_CONVEX:
-      return sn_collide_convex(m, w, g1, g2, reach, con, m->cpair_max[pair]);
+      return sn_collide_convex(m, w, g1, g2, reach, con, max);
   }
   return 0;
+}
+
+// The contacts of a pair as MuJoCo makes them.
+SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+  return collide_narrow(m, w, pair, (SnCollider)m->cpair_collider[pair], m->cpair_reach[pair], m->cpair_max[pair], con);
+}
+
+// The same in a softened world: a pair that does not touch has one contact, at its nearest points. A pair that touches
+// drops those of its contacts that make no rows.
+SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+  const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
+  const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
+  if (!collide_takes_part(w, pair)) return near;
+  int touching = 0;
+  for (int i = 0; i < near; ++i)
+    if (con[i].dist < margin) con[touching++] = con[i];
+  if (touching) return touching;
+  // two boxes: the gap along the best axis is not the distance
+  const SnCollider own = (SnCollider)m->cpair_collider[pair];
+  const bool boxes = own == SN_COLLIDER_BOX_BOX;
+  const int n = collide_narrow(m, w, pair, boxes ? SN_COLLIDER_CONVEX : own, margin + w->soft->solimp[2],
+                               boxes || own == SN_COLLIDER_CONVEX ? 1 : m->cpair_max[pair], con);
+  int nearest = 0;
+  for (int i = 1; i < n; ++i)
+    if (con[i].dist < con[nearest].dist) nearest = i;
+  if (nearest > 0) con[0] = con[nearest];
+  return n > 0;
 }
 
 // Makes frame orthonormal from its normal and a wish for the first tangent (none: y, or z when the normal is near y).
@@ -150,7 +200,7 @@ SN_LOCAL void collide_complete_frame(sn_real *frame) {
 }
 
 // A contact of the list from what a collider wrote and the parameters of its pair.
-SN_LOCAL void collide_finish(const SnModel *m, int pair, const SnContact *raw, SnContact *con) {
+SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const SnContact *raw, SnContact *con) {
   const int k = m->cpair_param[pair];
   const sn_real *p = m->conparam + SN_NCONPARAM * k;
   con->dist = raw->dist;
@@ -167,7 +217,12 @@ SN_LOCAL void collide_finish(const SnModel *m, int pair, const SnContact *raw, S
   con->geom[0] = m->cpair_geom[2 * pair];
   con->geom[1] = m->cpair_geom[2 * pair + 1];
   con->exclude = con->dist >= con->includemargin;
+  con->soft = SN_CONTACT_HARD;
   con->efc_address = -1;
+  if (!collide_takes_part(w, pair)) return;
+  con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
+  con->exclude = 0;
+  if (con->soft == SN_CONTACT_FAR && !w->soft->friction) con->dim = 1;
 }
 
 // Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
@@ -176,8 +231,9 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(b, nblock) {
     const int start = b * SN_COLLIDE_BLOCK;
     // the whole block is a case of its own so that the compiler unrolls it
-    const int bits = start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
-                                                   : collide_near_bits(m, w, start, n - start);
+    const int bits = w->soft->on ? collide_soft_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
+                     : start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
+                                                     : collide_near_bits(m, w, start, n - start);
     int count = 0;
     for (int rest = bits; rest; rest &= rest - 1) ++count;
     w->col_bits[b] = bits;
@@ -199,13 +255,17 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
   const int *near = w->col_near + start;
   int *count = w->col_count;
-  SN_FOR(k, n) count[k] = collide_narrow(m, w, near[k], w->col_contact + SN_COLLIDE_SLOTS * k);
+  const bool soft = w->soft->on != 0;
+  SN_FOR(k, n) {
+    SnContact *con = w->col_contact + SN_COLLIDE_SLOTS * k;
+    count[k] = soft ? collide_pair_soft(m, w, near[k], con) : collide_pair(m, w, near[k], con);
+  }
   SN_SYNC(lane);
   const int total = sn_compact(lane, count, n);
   SN_FOR(k, n) {
     const int next = k + 1 < n ? count[k + 1] : total;
     for (int i = count[k]; i < next && base + i < m->nconmax; ++i)
-      collide_finish(m, near[k], w->col_contact + SN_COLLIDE_SLOTS * k + i - count[k], w->contact + base + i);
+      collide_finish(m, w, near[k], w->col_contact + SN_COLLIDE_SLOTS * k + i - count[k], w->contact + base + i);
   }
   SN_SYNC(lane);
   return base + total;

@@ -135,11 +135,24 @@ SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
+SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
+  const sn_real r = w->efc_pos[row] - w->efc_margin[row];
+  *slope = -1;
+  if (!w->soft->on || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS ||
+      w->contact[w->efc_id[row]].soft == SN_CONTACT_HARD)
+    return -r;
+  // log(1 + exp(-x)) and its slope, without overflow
+  const sn_real width = w->soft->width, x = r / width, e = sn_exp(-sn_abs(x));
+  *slope = x > 0 ? -e / (1 + e) : -1 / (1 + e);
+  return width * (sn_max(-x, 0) + sn_log1p(e));
+}
+
 SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_mul_J(m, w, lane, w->efc_vel, w->qvel);
   SN_FOR(i, w->nefc[0]) {
     const sn_real *kbip = w->efc_KBIP + 4 * i;
-    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] - kbip[0] * kbip[2] * (w->efc_pos[i] - w->efc_margin[i]);
+    sn_real slope;
+    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] + kbip[0] * kbip[2] * sn_reference_depth(w, i, &slope);
   }
   SN_SYNC(lane);
   if (w->ne[0] > 0) {

@@ -23,7 +23,7 @@
 
 // Capacity for the contacts of one world where the pairs could make more: rows and workspace grow with it. In random
 // states of all models of MyoSuite 2.12.2 there are at most 55. What does not fit is dropped (SN_WARN_CONTACT_FULL).
-enum { CONTACT_CAP = 256 };
+enum { CONTACT_CAP = 256, FAR_CAP = 2048 };
 
 // A model in which more pairs of geoms can collide is refused.
 enum { PAIR_CAP = 200000 };
@@ -298,7 +298,8 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->cpair_max[i];
   }
-  m->nconmax = total < CONTACT_CAP ? (int)total : CONTACT_CAP;
+  m->nfarmax = sn_mini(list->n, FAR_CAP);
+  m->nconmax = (total < CONTACT_CAP ? (int)total : CONTACT_CAP) + m->nfarmax;
   m->conparam = sn_model_alloc(m, sizeof(sn_real) * SN_NCONPARAM * (size_t)m->nconparam);
   m->conparam_dim = sn_model_alloc(m, sizeof(int) * (size_t)m->nconparam);
   if (!m->conparam || !m->conparam_dim) return false;

@@ -147,11 +147,11 @@ static void contact_bounds(const SnModel *m, int *rows, int *cols) {
   *cols = sn_mini(m->nv, 2 * longest);
 }
 
-// Capacities that can never be exceeded: every source and nconmax contacts at their largest.
+// Capacities: every source, the contacts that touch at their largest, and one row of every pair at a distance.
 static SnCode derive_capacity(SnModel *m, SnError *err) {
   int rows, cols;
   contact_bounds(m, &rows, &cols);
-  int64_t nefc = (int64_t)m->nconmax * rows, nJ = nefc * cols;
+  int64_t nefc = (int64_t)(m->nconmax - m->nfarmax) * rows + m->nfarmax, nJ = nefc * cols;
   for (int s = 0; s < m->nsrc; ++s) {
     nefc += m->src_size[s];
     nJ += (int64_t)m->src_size[s] * m->src_nnz[s];

@@ -13,6 +13,9 @@
 // rows of a pyramid share R = 2 mu^2 R0, which gives it the friction impedance of the elliptic cone. At the
 // end A is set to what R implies: A = R d / (1 - d).
 //
+// Contacts from distance (SnSoft): where bodies that take part do not touch, d follows a spline of its own; on both
+// sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
+//
 // Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1.
 #include "physics/constraint.h"
 
@@ -70,29 +73,48 @@ SN_LOCAL RowParams source_params(const SnModel *m, int s) {
 
 SN_LOCAL sn_real impedance_power(sn_real x, sn_real p) { return p == 1 ? x : (p == 2 ? x * x : sn_pow(x, p)); }
 
+// The spline of impedances: y(0) = 0, y(1) = 1, two powers that meet at mid; 0 < x < 1. dy: its slope.
+SN_LOCAL sn_real impedance_spline(sn_real x, sn_real mid, sn_real p, sn_real *dy) {
+  if (p == 1) {
+    *dy = 1;
+    return x;
+  }
+  if (x <= mid) {
+    const sn_real a = 1 / impedance_power(mid, p - 1), t = impedance_power(x, p - 1);
+    *dy = p * a * t;
+    return a * impedance_power(x, p);
+  }
+  const sn_real b = 1 / impedance_power(1 - mid, p - 1);
+  *dy = p * b * impedance_power(1 - x, p - 1);
+  return 1 - b * impedance_power(1 - x, p);
+}
+
 // Impedance at distance r = pos - margin, and its slope with respect to pos.
 SN_LOCAL sn_real impedance_at(const sn_real *solimp, sn_real r, sn_real *slope) {
-  const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2], mid = solimp[3], p = solimp[4];
+  const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2];
   *slope = 0;
   if (d0 == dwidth || width <= SN_MINVAL) return SN_R(0.5) * (d0 + dwidth);
   const sn_real x = sn_abs(r / width);
   if (x >= 1) return dwidth;
   if (x <= 0) return d0;
-  sn_real y, dy;
-  if (p == 1) {
-    y = x;
-    dy = 1;
-  } else if (x <= mid) {
-    const sn_real a = 1 / impedance_power(mid, p - 1), t = impedance_power(x, p - 1);
-    y = a * impedance_power(x, p);
-    dy = p * a * t;
-  } else {
-    const sn_real b = 1 / impedance_power(1 - mid, p - 1);
-    y = 1 - b * impedance_power(1 - x, p);
-    dy = p * b * impedance_power(1 - x, p - 1);
-  }
+  sn_real dy;
+  const sn_real y = impedance_spline(x, solimp[3], solimp[4], &dy);
   *slope = dy * (r < 0 ? SN_R(-1.0) : SN_R(1.0)) * (dwidth - d0) / width;
   return d0 + y * (dwidth - d0);
+}
+
+// The same of bodies that are r >= 0 from touching, by SnSoft.solimp: not bounded from below, so that nothing jumps
+// where a row begins.
+SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope) {
+  const sn_real far = sn_clip(solimp[0], 0, SN_MAXIMP), touch = sn_clip(solimp[1], 0, SN_MAXIMP), reach = solimp[2];
+  *slope = 0;
+  const sn_real x = 1 - r / reach;
+  if (!(x > 0)) return far;
+  if (x >= 1) return touch;
+  sn_real dy;
+  const sn_real y = impedance_spline(x, sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP), sn_max(1, solimp[4]), &dy);
+  *slope = -dy * (touch - far) / reach;
+  return far + y * (touch - far);
 }
 
 // Stiffness and damping of a row; friction: one that has no position.
@@ -116,7 +138,10 @@ SN_LOCAL void put_regularizer(SnWorld *w, int row, sn_real R) {
   w->efc_diagA[row] = R * imp / (1 - imp);
 }
 
-SN_LOCAL sn_real regularizer(sn_real imp, sn_real diagA) { return sn_max(SN_MINVAL, (1 - imp) * diagA / imp); }
+// R of a row; a row without impedance (contacts from distance, at their reach) has a D next to nothing.
+SN_LOCAL sn_real regularizer(sn_real imp, sn_real diagA) {
+  return sn_min(sn_max(SN_MINVAL, (1 - imp) * diagA / sn_max(imp, SN_R(1e-30))), SN_R(1e30));
+}
 
 // Approximate inverse inertia of row k of a source.
 SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
@@ -153,7 +178,8 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   const int type = w->efc_type[block.row];
   const RowParams p = admit_params(m, con->solref, con->solreffriction, con->solimp);
   sn_real kbip[4], slope;
-  kbip[2] = impedance_at(p.solimp, con->dist - con->includemargin, &slope);
+  const sn_real r = con->dist - con->includemargin;
+  kbip[2] = con->soft == SN_CONTACT_FAR ? impedance_far(w->soft->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
   kbip[3] = slope;
   row_spring(p.solref, p.solimp[1], false, kbip);
   for (int k = 0; k < block.num; ++k)
