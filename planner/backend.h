@@ -3,6 +3,7 @@
 #ifndef SINEW_PLANNER_BACKEND_H_
 #define SINEW_PLANNER_BACKEND_H_
 
+#include "planner/gradient.h"
 #include "planner/rollout.h"
 #include "planner/sampling.h"
 #include "planner/threads.h"
@@ -38,6 +39,12 @@ struct SnBackend {
   // reaches `until` (false). Called again with the same batch it goes on where it stopped; sn_abandon first
   // when the next call is for another batch.
   bool (*rollouts)(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock, double until);
+  // Makes room for batches of at most `count` gradients; without it there is none. Not while a batch is under way.
+  SnCode (*need_gradients)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
+  // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again
+  // with the same batch it goes on where it stopped.
+  bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
+  // Drops what is under way, of rollouts and of gradients.
   void (*abandon)(SnBackend *b, SnBackendModel *model);
   void (*destroy)(SnBackend *b);
 };

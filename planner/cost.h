@@ -11,7 +11,7 @@
 #ifndef SINEW_PLANNER_COST_H_
 #define SINEW_PLANNER_COST_H_
 
-#include "physics/stages.h"
+#include "physics/adjoint.h"
 #include "planner/task.h"
 
 // What an item compares: points (value and residual of 3 entries), rotations (4 and 3), scalars (1 and 1).
@@ -117,5 +117,13 @@ SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorl
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
 // One norm of r[n]: the scalar that sn_cost_norm writes.
 SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
+
+// Adds to the adjoint `a` of a state the derivative of sum_i weight[i] n_i(r_i), i < nterm, there: to wrench,
+// twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar, ctrl_bar; and to target_bar (ntarget) that
+// with respect to the row of targets. The world is as for sn_cost_residual; between sn_step_vjp (at the end of a
+// horizon sn_motion_rest) and sn_position_vjp. weight (nterm): running or terminal weights times the share of the state
+// in the cost; a term of weight 0 adds nothing, whatever its residual. res (nres): scratch. Ends with a sync.
+SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane,
+                         const sn_real *target, const sn_real *weight, sn_real *res, sn_real *target_bar);
 
 #endif

@@ -149,6 +149,7 @@ static void record(SnRollout *r, double cost) {
   if (r->out.qvel) copy(r->out.qvel + t * (size_t)m->nv, w->qvel, m->nv);
   if (r->out.act && m->na) copy(r->out.act + t * (size_t)m->na, w->act, m->na);
   if (r->out.cost) r->out.cost[t] = cost;
+  if (r->out.qacc) copy(r->out.qacc + t * (size_t)m->nv, w->qacc, m->nv);
 }
 
 static SnRolloutStatus fail(SnRollout *r) {

@@ -32,6 +32,7 @@ typedef struct SnTrajectory {
   sn_real *qvel;  // (nstep + 1, nv)
   sn_real *act;   // (nstep + 1, na)
   double *cost;   // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
+  sn_real *qacc;  // (nstep + 1, nv)
 } SnTrajectory;
 
 typedef enum SnRolloutStatus { SN_ROLLOUT_PAUSED, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
