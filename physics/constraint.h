@@ -37,8 +37,8 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
 SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
 
-// constraint.c: the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where contacts
-// act from a distance; slope: its derivative with respect to pos.
+// constraint.c: the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where
+// contacts act from a distance; slope: its derivative with respect to pos.
 SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
 
 // constraint.c: r = J x (nefc), x (nv); and r = J' f (nv). Need a sync before, have one at the end.
