@@ -28,6 +28,7 @@
 #include "physics/passive.c"
 #include "physics/polytope.c"
 #include "physics/sensor.c"
+#include "physics/smooth.c"
 #include "physics/solver.c"
 #include "physics/support.c"
 #include "physics/tendon.c"

@@ -9,6 +9,7 @@
 //
 // In a softened world (SnSoft) pairs that take part also have a contact when they do not touch: their nearest points.
 #include "physics/collide.h"
+#include "physics/smooth.h"
 #include "physics/stages.h"
 #include "physics/vec.h"
 
@@ -164,6 +165,37 @@ SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con
   return collide_narrow(m, w, pair, (SnCollider)m->cpair_collider[pair], m->cpair_reach[pair], m->cpair_max[pair], con);
 }
 
+// The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
+SN_LOCAL int collide_smooth(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
+  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  SnNearest near;
+  if (!sn_smooth_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
+  con->dist = near.dist;
+  sn_add3(con->pos, near.x1, near.x2);
+  sn_scale3(con->pos, con->pos, SN_R(0.5));
+  sn_copy3(con->frame, near.normal);
+  sn_zero(con->frame + 3, 3);
+  return 1;
+}
+
+// The nearest points of a pair that does not touch, if they are within reach; else returns 0.
+SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, SnContact *con) {
+  const SnCollider own = (SnCollider)m->cpair_collider[pair];
+  if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
+    return collide_smooth(m, w, pair, reach, con);
+  // two boxes: the gap along the best axis is not the distance
+  if (own == SN_COLLIDER_CONVEX || own == SN_COLLIDER_BOX_BOX)
+    return collide_narrow(m, w, pair, SN_COLLIDER_CONVEX, reach, 1, con);
+  const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
+  int nearest = 0;
+  for (int i = 1; i < n; ++i)
+    if (con[i].dist < con[nearest].dist) nearest = i;
+  if (nearest > 0) con[0] = con[nearest];
+  return n > 0;
+}
+
 // The same in a softened world: a pair that does not touch has one contact, at its nearest points. A pair that touches
 // drops those of its contacts that make no rows.
 SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
@@ -174,16 +206,7 @@ SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact
   for (int i = 0; i < near; ++i)
     if (con[i].dist < margin) con[touching++] = con[i];
   if (touching) return touching;
-  // two boxes: the gap along the best axis is not the distance
-  const SnCollider own = (SnCollider)m->cpair_collider[pair];
-  const bool boxes = own == SN_COLLIDER_BOX_BOX;
-  const int n = collide_narrow(m, w, pair, boxes ? SN_COLLIDER_CONVEX : own, margin + w->soft->solimp[2],
-                               boxes || own == SN_COLLIDER_CONVEX ? 1 : m->cpair_max[pair], con);
-  int nearest = 0;
-  for (int i = 1; i < n; ++i)
-    if (con[i].dist < con[nearest].dist) nearest = i;
-  if (nearest > 0) con[0] = con[nearest];
-  return n > 0;
+  return collide_far(m, w, pair, margin + w->soft->solimp[2], con);
 }
 
 // Makes frame orthonormal from its normal and a wish for the first tangent (none: y, or z when the normal is near y).

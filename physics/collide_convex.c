@@ -7,7 +7,7 @@
 //
 // Pairs of ellipsoids take this path too, not Newton's method: MuJoCo's distance is that of the optimum to 1e-9 m at
 // tight tolerances, but its normal is off by up to 3e-5 and at default tolerances its depth by up to 4e-4 m, so to
-// agree is to take the same steps. tests/harness/smooth.h has the exact answer, which a derivative should start from.
+// agree is to take the same steps. smooth.c has the exact answer, which a derivative should start from.
 #include "physics/ccd.h"
 #include "physics/collide.h"
 #include "physics/vec.h"

@@ -5,7 +5,7 @@
 
 #include "physics/vec.h"
 #include "tests/harness/convex_scene.h"
-#include "tests/harness/smooth.h"
+#include "physics/smooth.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 
@@ -64,6 +64,11 @@ static void definition(void **state) {
   sn_oracle_free(&o);
 }
 
+static bool nearest(const SnCcd *c, SnNearest *r) {
+  const SnShape a = {c->a.pos, c->a.mat, c->a.size}, b = {c->b.pos, c->b.mat, c->b.size};
+  return sn_smooth_nearest(c->a.type, &a, &b, r);
+}
+
 static void ellipsoids(void **state) {
   (void)state;
   SnOracle o;
@@ -72,16 +77,16 @@ static void ellipsoids(void **state) {
   double dist = 0, normal = 0;
   for (int k = 0; k < 3000; ++k) {
     SnCcd c;
-    SmoothNearest exact;
+    SnNearest exact;
     scatter(&o);
     pair(&o, &c, sn_oracle_pick(&o, 2), 2);
-    if (!smooth_nearest(&c.a, &c.b, &exact) || !(exact.dist < -1e-3)) continue;
+    if (!nearest(&c, &exact) || !((double)exact.dist < -1e-3)) continue;
     const double d = (double)sn_ccd(&c, 1);
-    dist = fmax(dist, fabs(d - exact.dist));
+    dist = fmax(dist, fabs(d - (double)exact.dist));
     sn_real n[3];
     sn_sub3(n, c.x1, c.x2);
     sn_normalize3(n);
-    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - exact.normal[i]));
+    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - (double)exact.normal[i]));
     compared++;
   }
   printf("%d overlapping ellipsoids: depth differs by at most %.1e m, normal by %.1e\n", compared, dist, normal);

@@ -1,10 +1,10 @@
-// Distance of convex shapes: closed forms, the exact signed distance of ellipsoids (tests/harness/smooth.h), optimality
+// Distance of convex shapes: closed forms, the exact signed distance of ellipsoids (physics/smooth.h), optimality
 // of the witness points, and the same distance whichever shape comes first and wherever the pair is in space.
 #include <stdio.h>
 
 #include "physics/vec.h"
 #include "tests/harness/convex_scene.h"
-#include "tests/harness/smooth.h"
+#include "physics/smooth.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 
@@ -60,6 +60,11 @@ static void witnesses(void **state) {
   sn_oracle_free(&o);
 }
 
+static bool nearest(const SnCcd *c, SnNearest *r) {
+  const SnShape a = {c->a.pos, c->a.mat, c->a.size}, b = {c->b.pos, c->b.mat, c->b.size};
+  return sn_smooth_nearest(c->a.type, &a, &b, r);
+}
+
 // Ellipsoids with spheres, capsules and ellipsoids.
 static void smooth_pairs(void **state) {
   (void)state;
@@ -69,17 +74,17 @@ static void smooth_pairs(void **state) {
   int compared = 0;
   for (int k = 0; k < 3000; ++k) {
     SnCcd c;
-    SmoothNearest exact;
+    SnNearest exact;
     scatter(&o);
     const int g1 = sn_oracle_pick(&o, 3), g2 = g1 == 2 ? 3 : 2 + sn_oracle_pick(&o, 2);
     pair(&o, &c, g1, g2);
-    if (!smooth_nearest(&c.a, &c.b, &exact) || exact.dist < 1e-3) continue;
+    if (!nearest(&c, &exact) || (double)exact.dist < 1e-3) continue;
     const double d = (double)sn_ccd(&c, 1);
-    dist = fmax(dist, fabs(d - exact.dist));
+    dist = fmax(dist, fabs(d - (double)exact.dist));
     sn_real n[3];
     sn_sub3(n, c.x2, c.x1);
     sn_normalize3(n);
-    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - exact.normal[i]));
+    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - (double)exact.normal[i]));
     compared++;
   }
   printf("%d ellipsoid pairs apart: distance differs by at most %.1e m, normal by %.1e\n", compared, dist, normal);
