@@ -52,10 +52,10 @@ SN_LOCAL bool smooth_secular(const sn_real *s, const sn_real *s2, const sn_real 
       hi = lambda;
     const sn_real step = w2 * (sn_sqrt(w2) - 1) / slope;
     sn_real next = lambda + step;
+    // a step of rounding ends it, before the bracket, one side of which may still be far away, is asked
+    if (sn_abs(step) <= SN_R(4.0) * SN_EPS * (sn_abs(lambda) + SN_R(1e-3) * scale)) break;
     if (!(next > lo && next < hi)) next = SN_R(0.5) * (lo + hi);
-    const sn_real change = sn_abs(next - lambda);
     lambda = next;
-    if (change <= SN_R(2.0) * SN_EPS * (sn_abs(lambda) + SN_R(1e-3) * scale)) break;
   }
   *root = lambda;
   return true;
