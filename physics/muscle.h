@@ -33,11 +33,28 @@ SN_FUNC sn_real sn_muscle_gain(const sn_real *table, sn_real length, sn_real vel
 // Derivative of that with respect to velocity [N s/m].
 SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_real velocity);
 
+// Adjoint of sn_muscle_gain: adds bar times its derivatives to those of length and velocity. The curves have continuous
+// slopes, so nothing has to be chosen at their joints.
+SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
+                                sn_real *length_bar, sn_real *velocity_bar);
+
+// The same of sn_muscle_gain_slope, whose derivative by velocity jumps at V = -1, 0 and fvmax - 1: there it is that of
+// the piece that the forward function takes, which at -1 is 0 and at the others the one below.
+SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
+                                      sn_real *length_bar, sn_real *velocity_bar);
+
 // Passive force [N] (negative), whatever the activation.
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length);
+SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_real bar, sn_real *length_bar);
 
 // Rate of the activation [1/s]; prm[3]: time constants of activation and deactivation [s], width of the
 // switch between them (0: a step).
 SN_FUNC sn_real sn_muscle_rate(sn_real ctrl, sn_real act, const sn_real *prm);
+
+// Its adjoint. Choices: controls and activations at 0 or 1 have the derivative of the inside, those beyond have none
+// through the clamp. At ctrl = act, where the time constant jumps, it is that of activation, but at ctrl = 1, from
+// where the control can only fall, that of deactivation.
+SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, sn_real bar, sn_real *ctrl_bar,
+                                sn_real *act_bar);
 
 #endif
