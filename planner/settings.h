@@ -10,6 +10,8 @@
 typedef enum SnPlannerKind { SN_PLANNER_SAMPLING } SnPlannerKind;
 typedef enum SnSplineKind { SN_SPLINE_ZERO, SN_SPLINE_LINEAR, SN_SPLINE_CUBIC } SnSplineKind;
 typedef enum SnNoiseColour { SN_NOISE_WHITE, SN_NOISE_PINK, SN_NOISE_BROWN } SnNoiseColour;
+// Contacts from distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.
+typedef enum SnCfd { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfd;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
 // One field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL.

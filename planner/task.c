@@ -521,6 +521,20 @@ static void read_model(SnReader *r, const SnNode *node, void *target) {
   t->model_place = node->place;
 }
 
+static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  const bool list = node->kind == SN_NODE_LIST;
+  const int n = list ? node->n : 1;
+  t->cfd_body = sn_arena_alloc(r->arena, sizeof *t->cfd_body * (size_t)(n + 1));
+  if (!t->cfd_body) return;
+  for (const SnNode *c = list ? node->first : node; c; c = list ? c->next : NULL) {
+    const char *text = sn_yaml_text(r, c, "cfd_bodies");
+    if (!text) continue;
+    t->cfd_body[t->ncfd_body].name = sn_arena_text(r->arena, text, strlen(text));
+    t->cfd_body[t->ncfd_body++].place = c->place;
+  }
+}
+
 static const SnField task_fields[] = {
     {.name = "description", .type = SN_FIELD_TEXT, .offset = offsetof(SnTask, description)},
     {.name = "model", .type = SN_FIELD_CUSTOM, .required = true, .read = read_model},
@@ -529,6 +543,7 @@ static const SnField task_fields[] = {
     {.name = "perturb", .type = SN_FIELD_CUSTOM, .read = read_perturb},
     {.name = "plan", .type = SN_FIELD_CUSTOM, .read = read_plan},
     {.name = "settings", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, settings), .read = read_settings},
+    {.name = "cfd_bodies", .type = SN_FIELD_CUSTOM, .read = read_cfd_bodies},
     {.name = "terms", .type = SN_FIELD_CUSTOM, .required = true, .read = read_cost_terms},
     {.name = "success", .type = SN_FIELD_CUSTOM, .read = read_measures},
 };

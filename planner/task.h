@@ -94,6 +94,12 @@ typedef struct SnNamedValue {
   double value;
 } SnNamedValue;
 
+// A name in the file.
+typedef struct SnNamedPlace {
+  char *name;
+  SnPlace place;
+} SnNamedPlace;
+
 // Values of SnModel.opt that a task overrides; a count of 0 leaves the model's own.
 typedef struct SnTaskOptions {
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
@@ -126,6 +132,9 @@ typedef struct SnTask {
   double plan_initial;    // initial plan: every control, clamped to its range
   int nplan;
   SnNamedValue *plan;  // (nplan) controls of named actuators, in place of plan_initial
+
+  int ncfd_body;
+  SnNamedPlace *cfd_body;  // (ncfd_body) bodies whose contacts act from a distance, with all that hangs on them; 0: all
 
   SnSettings settings;  // defaults with the task's own
   int nterm;
