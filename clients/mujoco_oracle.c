@@ -135,6 +135,8 @@ static void fill_contacts(SnOracle *o) {
     b->geom[1] = a->geom[1];
     b->exclude = a->exclude;
     b->efc_address = a->efc_address;
+    b->pair = -1;  // not known
+    b->feature = 0;
   }
 }
 

@@ -8,10 +8,9 @@
 // reach is lost. Nothing depends on the number of lanes.
 //
 // In a softened world (SnSoft) pairs that take part also have a contact when they do not touch: their nearest points.
+#include "physics/adjoint.h"
 #include "physics/collide.h"
 #include "physics/smooth.h"
-#include "physics/stages.h"
-#include "physics/vec.h"
 
 // True when geom g2 of a pair is within reach of the half space of its plane g1.
 SN_LOCAL bool collide_plane_is_near(const SnModel *m, const SnWorld *w, int pair) {
@@ -129,6 +128,7 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnCollider c
     return 0;
   switch (collider) {
     case SN_COLLIDER_NONE:
+    case SN_COLLIDER_SMOOTH:
       return 0;
     case SN_COLLIDER_PLANE_SPHERE:
       return sn_collide_plane_sphere(&a, &b, reach, con);
@@ -172,22 +172,27 @@ SN_LOCAL int collide_smooth(const SnModel *m, const SnWorld *w, int pair, sn_rea
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
   SnNearest near;
   if (!sn_smooth_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
-  con->dist = near.dist;
-  sn_add3(con->pos, near.x1, near.x2);
-  sn_scale3(con->pos, con->pos, SN_R(0.5));
-  sn_copy3(con->frame, near.normal);
-  sn_zero(con->frame + 3, 3);
+  sn_real mid[3];
+  sn_add3(mid, near.x1, near.x2);
+  sn_scale3(mid, mid, SN_R(0.5));
+  sn_contact_write(con, near.dist, mid, near.normal, 0);
   return 1;
+}
+
+// What finds the nearest points of a pair that does not touch.
+SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
+  const SnCollider own = (SnCollider)m->cpair_collider[pair];
+  if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
+    return SN_COLLIDER_SMOOTH;
+  // two boxes: the gap along the best axis is not the distance
+  return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
 }
 
 // The nearest points of a pair that does not touch, if they are within reach; else returns 0.
 SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, SnContact *con) {
-  const SnCollider own = (SnCollider)m->cpair_collider[pair];
-  if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
-    return collide_smooth(m, w, pair, reach, con);
-  // two boxes: the gap along the best axis is not the distance
-  if (own == SN_COLLIDER_CONVEX || own == SN_COLLIDER_BOX_BOX)
-    return collide_narrow(m, w, pair, SN_COLLIDER_CONVEX, reach, 1, con);
+  const SnCollider own = collide_far_collider(m, pair);
+  if (own == SN_COLLIDER_SMOOTH) return collide_smooth(m, w, pair, reach, con);
+  if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
   const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
   int nearest = 0;
   for (int i = 1; i < n; ++i)
@@ -222,6 +227,30 @@ SN_LOCAL void collide_complete_frame(sn_real *frame) {
   sn_cross(frame + 6, frame, t);
 }
 
+// Adjoint of the completion: bars of the unit normal and of the wish (NULL: there was none, the tangent followed a
+// fixed axis; where the choice of the axis switches, the one taken). With t = u / |u|, u = wish - n (n.wish), s = n x
+// t. A wish along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
+SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *wish, const sn_real *frame_bar,
+                                sn_real *normal_bar, sn_real *wish_bar) {
+  const sn_real *n = frame, *t = frame + 3;
+  const bool y = n[1] < SN_R(0.5) && n[1] > SN_R(-0.5);
+  const sn_real fixed[3] = {0, y ? SN_R(1.0) : SN_R(0.0), y ? SN_R(0.0) : SN_R(1.0)};
+  const sn_real *v = wish ? wish : fixed;
+  sn_real t_bar[3], u_bar[3], r[3];
+  sn_cross(r, t, frame_bar + 6);
+  sn_add3(normal_bar, frame_bar, r);
+  sn_cross(r, frame_bar + 6, n);
+  sn_add3(t_bar, frame_bar + 3, r);
+  sn_zero(wish_bar, 3);
+  const sn_real length = sn_dot3(v, t);  // of u
+  if (length < SN_STEADY_SINE) return;
+  sn_direction_vjp(u_bar, t, length, t_bar);
+  const sn_real along = sn_dot3(n, u_bar), level = sn_dot3(n, v);
+  for (int i = 0; i < 3; ++i) normal_bar[i] -= level * u_bar[i] + along * v[i];
+  if (wish)
+    for (int i = 0; i < 3; ++i) wish_bar[i] = u_bar[i] - along * n[i];
+}
+
 // A contact of the list from what a collider wrote and the parameters of its pair.
 SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const SnContact *raw, SnContact *con) {
   const int k = m->cpair_param[pair];
@@ -242,6 +271,8 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   con->exclude = con->dist >= con->includemargin;
   con->soft = SN_CONTACT_HARD;
   con->efc_address = -1;
+  con->pair = pair;
+  con->feature = raw->feature;
   if (!collide_takes_part(w, pair)) return;
   con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
   con->exclude = 0;
@@ -305,5 +336,103 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->ncon[0] = sn_mini(end, m->nconmax);
     if (end > m->nconmax) *w->warn |= SN_WARN_CONTACT_FULL;
   }
+  SN_SYNC(lane);
+}
+
+// Adds the torque and force (6) on each geom of a contact, about their own centres.
+SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench) {
+  const int g1 = con->geom[0], g2 = con->geom[1];
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  switch (con->soft == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair]) {
+    case SN_COLLIDER_NONE:
+      break;
+    case SN_COLLIDER_PLANE_SPHERE:
+      sn_collide_plane_sphere_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CAPSULE:
+      sn_collide_plane_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CYLINDER:
+      sn_collide_plane_cylinder_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_BOX:
+      sn_collide_plane_box_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CONVEX:
+      sn_collide_plane_convex_vjp(m, w, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_SPHERE:
+      sn_collide_sphere_sphere_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_CAPSULE:
+      sn_collide_sphere_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_CYLINDER:
+      sn_collide_sphere_cylinder_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_CAPSULE_CAPSULE:
+      sn_collide_capsule_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_BOX:
+    case SN_COLLIDER_CAPSULE_BOX:
+    case SN_COLLIDER_BOX_BOX:
+    case SN_COLLIDER_CONVEX:
+    case SN_COLLIDER_SMOOTH:
+      break;
+  }
+}
+
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
+                            const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench) {
+  SnContactBar bar = {.dist = dist_bar, .pos = {pos_bar[0], pos_bar[1], pos_bar[2]}};
+  const bool wishes = (SnCollider)m->cpair_collider[con->pair] == SN_COLLIDER_PLANE_CAPSULE;
+  sn_real wish[3];
+  if (wishes) sn_shape_axis(wish, w->geom_xmat + 9 * con->geom[1]);
+  collide_frame_vjp(con->frame, wishes ? wish : NULL, frame_bar, bar.normal, bar.wish);
+  sn_zero(wrench, 12);
+  collide_narrow_vjp(m, w, con, &bar, wrench);
+  for (int side = 0; side < 2; ++side) {  // torque about the origin of twists
+    const int g = con->geom[side];
+    sn_real arm[3], t[3];
+    sn_sub3(arm, w->geom_xpos + 3 * g, sn_twist_origin(m, w, m->geom_bodyid[g]));
+    sn_cross(t, arm, wrench + 6 * side + 3);
+    sn_addto3(wrench + 6 * side, t);
+  }
+}
+
+// True when something depends on contact i.
+SN_INLINE bool collide_is_wanted(const SnAdjoint *a, int i) {
+  bool wanted = a->con_dist_bar[i] != 0;
+  for (int k = 0; k < 3; ++k) wanted = wanted || a->con_pos_bar[3 * i + k] != 0;
+  for (int k = 0; k < 9; ++k) wanted = wanted || a->con_frame_bar[9 * i + k] != 0;
+  return wanted;
+}
+
+// One lane a contact; then one a link, which adds up its contacts in their order.
+SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int n = w->ncon[0];
+  SN_SYNC(lane);
+  SN_FOR(i, n)
+  if (collide_is_wanted(a, i))
+    sn_contact_vjp(m, w, w->contact + i, a->con_dist_bar[i], a->con_pos_bar + 3 * i, a->con_frame_bar + 9 * i,
+                   a->con_wrench + 12 * i);
+  SN_SYNC(lane);
+#if defined(SN_SERIAL)
+  for (int i = 0; i < n; ++i)
+    for (int side = 0; side < 2 && collide_is_wanted(a, i); ++side) {
+      sn_real *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
+      for (int e = 0; e < 6; ++e) wrench[e] += a->con_wrench[12 * i + 6 * side + e];
+    }
+#else
+  SN_FOR(b, m->nbody)
+  for (int i = 0; i < n; ++i)
+    for (int side = 0; side < 2; ++side) {
+      const int link = m->link_of_body[m->geom_bodyid[w->contact[i].geom[side]]];
+      if (link != b || !collide_is_wanted(a, i)) continue;
+      for (int e = 0; e < 6; ++e) a->wrench[6 * b + e] += a->con_wrench[12 * i + 6 * side + e];
+    }
+#endif
   SN_SYNC(lane);
 }

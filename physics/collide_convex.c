@@ -103,6 +103,7 @@ SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_r
   for (int i = 0; i < n; ++i) {
     const sn_real *x1 = c.x1 + 3 * i, *x2 = c.x2 + 3 * i;
     con[i].dist = margin + c.dist[i];
+    con[i].feature = 0;
     sn_add3(con[i].pos, x1, x2);
     sn_scale3(con[i].pos, con[i].pos, SN_R(0.5));
     sn_zero(con[i].frame, 9);

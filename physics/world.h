@@ -42,6 +42,8 @@ typedef struct SnContact {
   int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
   int soft;         // SnSoftContact
   int efc_address;  // first row, -1: none
+  int pair;         // candidate pair of the model that made it
+  int feature;      // what touches what: a code of its collider, for the adjoint
 } SnContact;
 
 // Values of efc_type (mjtConstraint) and efc_state (mjtConstraintState).
