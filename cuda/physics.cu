@@ -31,6 +31,7 @@
 #include "physics/polytope.c"
 #include "physics/sensor.c"
 #include "physics/smooth.c"
+#include "physics/sensor_frame.c"
 #include "physics/solver.c"
 #include "physics/support.c"
 #include "physics/tendon.c"

@@ -171,6 +171,19 @@ SN_INLINE void sn_quat2vel(sn_real *r, const sn_real *q) {
   if (angle > SN_PI) angle -= 2 * SN_PI;
   sn_scale3(r, axis, angle);
 }
+// Adjoint of the rotation vector r = log(q) for a small turn of q from the left, q <- exp(t / 2) q: dr = A t with
+// A = I - [r]x / 2 + c [r]x^2, c = (1 - |r|/2 cot(|r|/2)) / |r|^2 (the inverse of the left Jacobian of SO(3)); out =
+// A' bar. A turn from the right, q <- q exp(t / 2), has -r in place of r. At |r| = pi, where the shorter way round
+// changes, A is that of r. out must not alias bar.
+SN_INLINE void sn_rotvec_vjp(sn_real *out, const sn_real *r, const sn_real *bar) {
+  const sn_real angle2 = sn_dot3(r, r), half = SN_R(0.5) * sn_sqrt(angle2);
+  const sn_real c =
+      angle2 < SN_R(1e-4) ? SN_R(1.0) / 12 + angle2 / 720 : (1 - half * sn_cos(half) / sn_sin(half)) / angle2;
+  sn_real t[3], tt[3];
+  sn_cross(t, r, bar);
+  sn_cross(tt, r, t);
+  for (int k = 0; k < 3; ++k) out[k] = bar[k] + SN_R(0.5) * t[k] + c * tt[k];
+}
 // q <- q * exp(vel * dt / 2): angular velocity vel [rad/s] in the local frame.
 SN_INLINE void sn_quatintegrate(sn_real *q, const sn_real *vel, sn_real dt) {
   sn_real axis[3] = {vel[0], vel[1], vel[2]}, dq[4], r[4];
