@@ -69,12 +69,40 @@ SN_LOCAL void clear_parts(SnLane *lane, sn_real *part, int columns) {
   (void)lane;
 }
 
+// Adds the derivatives of rows [lo, hi) that push only where their residual is negative, each to partial sum
+// row % SN_VLANES in the order of the rows.
+SN_LOCAL void one_sided_slope(const SnWorld *w, SnLane *lane, int lo, int hi, sn_real alpha, sn_real *SN_RESTRICT d1,
+                              sn_real *SN_RESTRICT d2) {
+  const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
+#if defined(SN_SERIAL)
+  (void)lane;
+  for (int start = lo / SN_VLANES * SN_VLANES; start < hi; start += SN_VLANES) {
+    const int end = sn_mini(SN_VLANES, hi - start);
+    for (int k = sn_maxi(lo - start, 0); k < end; ++k) {
+      const sn_real v = Jv[start + k], x = jar[start + k] + alpha * v, Dv = x < 0 ? D[start + k] * v : 0;
+      d1[k] += Dv * x;
+      d2[k] += Dv * v;
+    }
+  }
+#else
+  SN_FOR(k, SN_VLANES) {
+    for (int i = lo + (k - lo % SN_VLANES + SN_VLANES) % SN_VLANES; i < hi; i += SN_VLANES) {
+      const sn_real v = Jv[i], x = jar[i] + alpha * v, Dv = x < 0 ? D[i] * v : 0;
+      d1[k] += Dv * x;
+      d2[k] += Dv * v;
+    }
+  }
+#endif
+}
+
 SN_LOCAL LinePoint line_eval(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
   const int ne = w->ne[0], nef = ne + w->nf[0];
   const bool elliptic = m->opt.cone == SN_CONE_ELLIPTIC;
   sn_real *part = w->solver_part;
   clear_parts(lane, part, 2);
-  SN_FOR_PARTS(k, i, w->nefc[0]) {
+  // in a pyramid all rows behind friction loss push one way
+  const int mixed = elliptic ? w->nefc[0] : nef;
+  SN_FOR_PARTS(k, i, mixed) {
     if (i >= ne && i < nef) {
       friction_slope(w, i, alpha, part + k, part + SN_VLANES + k);
     } else if (elliptic && w->efc_type[i] == SN_CNSTR_CONTACT_ELLIPTIC) {
@@ -86,6 +114,7 @@ SN_LOCAL LinePoint line_eval(const SnModel *m, SnWorld *w, SnLane *lane, const s
       part[SN_VLANES + k] += Dv * v;
     }
   }
+  one_sided_slope(w, lane, mixed, w->nefc[0], alpha, part, part + SN_VLANES);
   SN_SYNC(lane);
   const sn_real s1 = sn_sum_parts(lane, part), s2 = sn_sum_parts(lane, part + SN_VLANES);
   const LinePoint p = {alpha, gauss[0] + alpha * gauss[1] + s1, sn_max(SN_MINVAL, gauss[1] + s2)};
@@ -133,26 +162,57 @@ SN_LOCAL sn_real friction_gain(const SnWorld *w, int row, sn_real alpha) {
   return px == 0 ? SN_R(-0.5) * D * dx * (2 * x + dx) : (sn_real)(-px) * loss * dx;
 }
 
+// The same of a row that pushes where its residual x is negative.
+SN_INLINE sn_real one_sided_row_gain(sn_real x, sn_real dx, sn_real D) {
+  const sn_real y = x + dx, px = sn_min(x, 0), py = sn_min(y, 0), fall = x < 0 && y < 0 ? -dx : px - py;
+  return SN_R(0.5) * D * fall * (px + py);
+}
+
 // The same of any row.
 SN_INLINE sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
   const int ne = w->ne[0], nef = ne + w->nf[0];
   if (row >= ne && row < nef) return friction_gain(w, row, alpha);
   if (w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC) return sn_is_cone_tail(w, row) ? 0 : cone_gain(w, row, alpha);
-  const sn_real dx = alpha * w->efc_Jv[row], x = w->efc_jar[row], y = x + dx;
-  const bool both = row < ne || (x < 0 && y < 0);
-  const sn_real px = both ? x : sn_min(x, 0), py = both ? y : sn_min(y, 0), fall = both ? -dx : px - py;
-  return SN_R(0.5) * w->efc_D[row] * fall * (px + py);
+  const sn_real dx = alpha * w->efc_Jv[row], x = w->efc_jar[row], D = w->efc_D[row];
+  return row < ne ? SN_R(0.5) * D * -dx * (x + (x + dx)) : one_sided_row_gain(x, dx, D);
+}
+
+// Adds the gains of rows [lo, hi) that push one way, and their sizes, as one_sided_slope adds derivatives.
+SN_LOCAL void one_sided_gain(const SnWorld *w, SnLane *lane, int lo, int hi, sn_real alpha, sn_real *SN_RESTRICT sum,
+                             sn_real *SN_RESTRICT size) {
+  const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
+#if defined(SN_SERIAL)
+  (void)lane;
+  for (int start = lo / SN_VLANES * SN_VLANES; start < hi; start += SN_VLANES) {
+    const int end = sn_mini(SN_VLANES, hi - start);
+    for (int k = sn_maxi(lo - start, 0); k < end; ++k) {
+      const sn_real g = one_sided_row_gain(jar[start + k], alpha * Jv[start + k], D[start + k]);
+      sum[k] += g;
+      size[k] += sn_abs(g);
+    }
+  }
+#else
+  SN_FOR(k, SN_VLANES) {
+    for (int i = lo + (k - lo % SN_VLANES + SN_VLANES) % SN_VLANES; i < hi; i += SN_VLANES) {
+      const sn_real g = one_sided_row_gain(jar[i], alpha * Jv[i], D[i]);
+      sum[k] += g;
+      size[k] += sn_abs(g);
+    }
+  }
+#endif
 }
 
 // phi(0) - phi(alpha), 0 when that is not more than the rounding of its terms.
-SN_LOCAL sn_real line_gain(SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
+SN_LOCAL sn_real line_gain(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
   sn_real *part = w->solver_part;
   clear_parts(lane, part, 2);
-  SN_FOR_PARTS(k, i, w->nefc[0]) {
+  const int mixed = m->opt.cone == SN_CONE_ELLIPTIC ? w->nefc[0] : w->ne[0] + w->nf[0];
+  SN_FOR_PARTS(k, i, mixed) {
     const sn_real g = row_gain(w, i, alpha);
     part[k] += g;
     part[SN_VLANES + k] += sn_abs(g);
   }
+  one_sided_gain(w, lane, mixed, w->nefc[0], alpha, part, part + SN_VLANES);
   SN_SYNC(lane);
   const sn_real linear = alpha * gauss[0], square = SN_R(0.5) * alpha * alpha * gauss[1];
   const sn_real gain = sn_sum_parts(lane, part) - linear - square;
@@ -208,6 +268,6 @@ SN_FUNC sn_real sn_line_search(const SnModel *m, SnWorld *w, SnLane *lane, sn_re
   const LinePoint p = line_minimum(m, w, lane, gauss, slope, gtol);
   *gain = 0;
   if (p.alpha == 0) return 0;
-  *gain = line_gain(w, lane, gauss, p.alpha);
+  *gain = line_gain(m, w, lane, gauss, p.alpha);
   return *gain > 0 ? p.alpha : 0;
 }
