@@ -106,7 +106,7 @@ static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
   sn_close_expired(d);
-  if (now - loop->published >= 1) {
+  if (now - loop->published >= d->config.telemetry_period) {
     publish(loop);
     loop->published = now;
   }

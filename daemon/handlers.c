@@ -35,7 +35,11 @@ static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
     case SINEW__V1__REQUEST__BODY_GET_CONFIG:
     case SINEW__V1__REQUEST__BODY_SET_CONFIG:
     case SINEW__V1__REQUEST__BODY_RESET:
+    case SINEW__V1__REQUEST__BODY_REVERT:
+    case SINEW__V1__REQUEST__BODY_STREAM:
       return sn_handle_command;
+    case SINEW__V1__REQUEST__BODY_STREAM_STATE:
+      return sn_handle_state;
     default:
       return NULL;
   }

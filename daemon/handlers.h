@@ -8,8 +8,9 @@
 // On failure err becomes the reply, and the job is freed by the caller.
 typedef SnCode SnHandler(SnDaemon *daemon, SnJob *job, SnError *err);
 
-SnHandler sn_handle_hello, sn_handle_health, sn_handle_statistics;                                 // handlers_service.c
-SnHandler sn_handle_open, sn_handle_close, sn_handle_plan, sn_handle_evaluate, sn_handle_command;  // handlers_session.c
+SnHandler sn_handle_hello, sn_handle_health, sn_handle_statistics;  // handlers_service.c
+SnHandler sn_handle_open, sn_handle_close, sn_handle_plan, sn_handle_evaluate, sn_handle_command,
+    sn_handle_state;  // handlers_session.c
 
 // Sends a reply and frees the job.
 void sn_answer(SnDaemon *daemon, SnJob *job, Sinew__V1__Reply *reply);

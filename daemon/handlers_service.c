@@ -79,6 +79,12 @@ static void pack_session(SnSession *session, Sinew__V1__SessionStatistics *out) 
   out->cost = view.cost;
   out->idle = fmax(0, sn_clock_now() - session->heard);
   out->config_version = atomic_load(&session->config_version);
+  out->best_cost = view.best_cost;
+  out->gradient_norm = view.gradient_norm;
+  out->iterations = view.iterations;
+  out->sent = view.sent;
+  out->plan_age = view.planned > 0 ? sn_clock_now() - view.planned : NAN;
+  out->streaming = atomic_load(&session->streaming);
 }
 
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only) {

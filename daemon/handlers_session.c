@@ -93,6 +93,18 @@ SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
   return SN_OK;
 }
 
+SnCode sn_handle_state(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__StreamState *in = job->request->stream_state;
+  SnSession *session = find_session(d, in->session, err);
+  if (!session) return err->code;
+  SnCode code = check_state(session, in->state, err);
+  if (code == SN_OK) code = check_applied(session, in->applied, err);
+  if (code != SN_OK) return code;
+  job->session = session;
+  sn_scheduler_state(&d->scheduler, job);
+  return SN_OK;
+}
+
 // Hands a job to the planner thread.
 static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
   if (sn_scheduler_command(&d->scheduler, job)) return SN_OK;
@@ -123,15 +135,28 @@ static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 
-// Reset, get and set configuration.
+// The session of a request that goes to the planner thread as a command.
+static uint64_t session_of(const Sinew__V1__Request *r) {
+  switch (r->body_case) {
+    case SINEW__V1__REQUEST__BODY_RESET:
+      return r->reset->session;
+    case SINEW__V1__REQUEST__BODY_SET_CONFIG:
+      return r->set_config->session;
+    case SINEW__V1__REQUEST__BODY_REVERT:
+      return r->revert->session;
+    case SINEW__V1__REQUEST__BODY_STREAM:
+      return r->stream->session;
+    default:
+      return r->get_config->session;
+  }
+}
+
+// Reset; get, set and revert configuration; begin and end of continuous mode.
 SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__Request *r = job->request;
-  bool resets = r->body_case == SINEW__V1__REQUEST__BODY_RESET;
-  uint64_t id = resets                                                ? r->reset->session
-                : r->body_case == SINEW__V1__REQUEST__BODY_SET_CONFIG ? r->set_config->session
-                                                                      : r->get_config->session;
-  job->session = find_session(d, id, err);
+  job->session = find_session(d, session_of(r), err);
   if (!job->session) return err->code;
+  bool resets = r->body_case == SINEW__V1__REQUEST__BODY_RESET;
   return resets && r->reset->has_seed_case ? reset_by_loader(d, job, err) : command(d, job, err);
 }
 

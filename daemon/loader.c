@@ -169,6 +169,13 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
   }
   const SnModel *m = sn_planner_model(session->planner);
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
+  SnVersion *first = sn_version_capture(session->planner, &session->settings);
+  if (!first) {
+    sn_fail(err, SN_ERR_MEMORY, "out of memory");
+    sn_session_free(session, l->models);
+    return NULL;
+  }
+  sn_history_add(&session->history, first, session->planner);
   atomic_store(&session->lease, session->settings.lease);
   atomic_store(&session->config_version, 1);
   return session;
@@ -205,7 +212,7 @@ static void open_session(SnLoader *l, const SnJob *job) {
   Sinew__V1__OpenReply out = SINEW__V1__OPEN_REPLY__INIT;
   out.session = session->id;
   out.initial = sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
-  out.config = sn_pack_config(&scratch, session, false);
+  out.config = sn_pack_config(&scratch, session, sn_history_find(&session->history, 0), false);
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
   reply.open = &out;

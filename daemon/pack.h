@@ -23,9 +23,10 @@ Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnSt
 // Costs of the terms (nterm) with their names.
 Sinew__V1__TermCost **sn_pack_terms(SnScratch *scratch, const SnCost *cost, const double *term, size_t *count);
 
-// The configuration of a session. with_table: also the rows of all settings. Planner thread, or before the session is
-// handed over.
-Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, bool with_table);
+// A version of a session's configuration. with_table: also the rows of all settings. Planner thread, or before the
+// session is handed over.
+Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *version,
+                                  bool with_table);
 
 // Settings to their message, all fields present, and back, present fields only. err names what is wrong.
 Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSettings *settings);

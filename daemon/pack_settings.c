@@ -91,18 +91,18 @@ static Sinew__V1__SessionSettings *pack_session_settings(SnScratch *scratch, con
 }
 
 // The target set live, or that there is none.
-static void pack_target(SnScratch *scratch, const SnCost *cost, int i, Sinew__V1__TermSettings *out) {
-  size_t n = sn_cost_target_is_set(cost, i) ? (size_t)sn_cost_target_size(cost, i) : 0;
+static void pack_target(SnScratch *scratch, const SnVersion *v, const SnVersionTerm *t, Sinew__V1__TermSettings *out) {
+  const size_t n = t->target >= 0 ? (size_t)t->size : 0;
   out->has_own_target_case = SINEW__V1__TERM_SETTINGS__HAS_OWN_TARGET_OWN_TARGET;
   out->own_target = n == 0;
   if (n == 0 || !(out->target = sn_scratch(scratch, n * sizeof *out->target))) return;
-  sn_cost_target(cost, i, 0, out->target);
+  memcpy(out->target, v->target + t->target, n * sizeof *out->target);
   out->n_target = n;
 }
 
-// Weights and targets in force.
-static void pack_term_settings(SnScratch *scratch, const SnCost *cost, Sinew__V1__Config *config) {
-  size_t n = (size_t)cost->nterm;
+// Weights and targets.
+static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *v, Sinew__V1__Config *config) {
+  size_t n = (size_t)v->nterm;
   Sinew__V1__TermSettings **list = sn_scratch(scratch, n * sizeof *list),
                           *items = sn_scratch(scratch, n * sizeof *items);
   if (!list || !items) return;
@@ -110,10 +110,10 @@ static void pack_term_settings(SnScratch *scratch, const SnCost *cost, Sinew__V1
     sinew__v1__term_settings__init(&items[i]);
     items[i].name = (char *)sn_cost_name(cost, (int)i);
     items[i].has_weight_case = SINEW__V1__TERM_SETTINGS__HAS_WEIGHT_WEIGHT;
-    items[i].weight = (double)cost->weight[i];
+    items[i].weight = v->term[i].weight;
     items[i].has_terminal_weight_case = SINEW__V1__TERM_SETTINGS__HAS_TERMINAL_WEIGHT_TERMINAL_WEIGHT;
-    items[i].terminal_weight = (double)cost->terminal[i];
-    pack_target(scratch, cost, (int)i, &items[i]);
+    items[i].terminal_weight = v->term[i].terminal;
+    pack_target(scratch, v, &v->term[i], &items[i]);
     list[i] = &items[i];
   }
   config->terms = list;
@@ -151,14 +151,16 @@ static void pack_table(SnScratch *scratch, Sinew__V1__Config *config) {
   config->n_table = n;
 }
 
-Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, bool with_table) {
+Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *v, bool with_table) {
   Sinew__V1__Config *config = sn_scratch(scratch, sizeof *config);
   if (!config) return NULL;
   sinew__v1__config__init(config);
-  config->version = atomic_load(&session->config_version);
-  config->planner = sn_pack_settings(scratch, sn_planner_settings(session->planner));
-  config->session = pack_session_settings(scratch, &session->settings);
-  pack_term_settings(scratch, sn_planner_cost(session->planner), config);
+  config->version = v->number;
+  config->oldest = sn_history_oldest(&session->history);
+  config->reverted_to = v->reverted_to;
+  config->planner = sn_pack_settings(scratch, &v->planner);
+  config->session = pack_session_settings(scratch, &v->session);
+  pack_term_settings(scratch, sn_planner_cost(session->planner), v, config);
   if (with_table) pack_table(scratch, config);
   return config;
 }

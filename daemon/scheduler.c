@@ -50,8 +50,15 @@ static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, cons
 
 // Answers what is left of a session that goes.
 static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code code, const char *text) {
+  const bool stops = code == SINEW__V1__ERROR__CODE__SHUTTING_DOWN;
+  SnJob *newest = sn_mailbox_take(&session->states);
+  if (sn_job_streams(newest))
+    sn_job_free(newest);
+  else
+    refuse(s, newest, code, text);
+  sn_serve_stream_end(s, session,
+                      stops ? SINEW__V1__STREAM_REPLY__END__SHUTTING_DOWN : SINEW__V1__STREAM_REPLY__END__CLOSED);
   if (session->active) sn_serve_finish(s, session);
-  refuse(s, sn_mailbox_take(&session->states), code, text);
   refuse(s, session->waiting, code, text);
   session->waiting = NULL;
   sn_serve_drop_evaluation(session);
@@ -78,6 +85,10 @@ static void free_leaving(SnScheduler *s) {
 
 static void run_command(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_STREAM) {
+    sn_serve_stream(s, job);
+    return;
+  }
   if (job->request->body_case != SINEW__V1__REQUEST__BODY_EVALUATE) {
     sn_serve_command(s, job);
     return;
@@ -99,23 +110,43 @@ static void fetch_states(SnScheduler *s) {
     if (!newest) continue;
     if (p->waiting) sn_serve_replaced(s, p, p->waiting);
     p->waiting = newest;
-    if (p->active) {
+    if (p->active && !sn_job_streams(p->active)) {
       double allowed = newest->route.arrived + 0.5 * (newest->due - newest->route.arrived);
       if (allowed < p->active_due) p->active_due = allowed;
     }
   }
 }
 
-// When the plan under way or waiting must be answered; INFINITY also when there is none.
-static double plan_due(const SnSession *p) {
-  return p->active ? p->active_due : p->waiting ? p->waiting->due : INFINITY;
+// After the commands that came before them: states of streams renew their lease, without a stream they are refused;
+// and they take the place of older ones whose time is over.
+static void update_streams(SnScheduler *s) {
+  const double now = sn_clock_now();
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    if (sn_job_streams(p->waiting) && p->waiting->due == INFINITY) {
+      if (p->stream.running) {
+        sn_serve_stream_heard(p, p->waiting);
+      } else {
+        refuse(s, p->waiting, SINEW__V1__ERROR__CODE__STATE, "this session has no stream; a StreamRequest begins one");
+        p->waiting = NULL;
+      }
+    }
+    if (sn_serve_stream_over(p, now)) sn_serve_finish(s, p);
+    sn_serve_stream_expire(s, p, now);
+  }
+}
+
+// When the plan under way or waiting must be answered; INFINITY also when there is none. What a stream refines after
+// its plan was due is for idle time.
+static double plan_due(const SnScheduler *s, const SnSession *p) {
+  if (!p->active) return p->waiting ? p->waiting->due : INFINITY;
+  return sn_job_streams(p->active) && p->stream.made && s->now > p->active_due ? INFINITY : p->active_due;
 }
 
 // How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
 static double plan_urgency(const SnScheduler *s, const SnSession *p) {
   const SnJob *job = p->active ? p->active : p->waiting;
   if (!job) return INFINITY;
-  if (isfinite(plan_due(p))) return p->active ? p->active_due + p->served : job->due;
+  if (isfinite(plan_due(s, p))) return p->active ? p->active_due + p->served : job->due;
   double overdue = job->route.arrived + PATIENCE;
   return s->now < overdue ? INFINITY : fmax(overdue, s->background);
 }
@@ -137,23 +168,28 @@ static bool comes_before(const SnScheduler *s, const SnSession *a, const SnSessi
 static SnSession *choose(const SnScheduler *s) {
   SnSession *best = NULL;
   for (SnSession *p = s->sessions; p; p = p->next)
-    if ((p->active || p->waiting || p->evaluations) && (!best || comes_before(s, p, best))) best = p;
+    if ((sn_serve_has_plan(p) || p->evaluations) && (!best || comes_before(s, p, best))) best = p;
   return best;
 }
 
 static void plan_slice(SnScheduler *s, SnSession *p) {
   if (!p->active && !sn_serve_begin(s, p)) return;
+  const bool streams = sn_job_streams(p->active);
   double now = sn_clock_now();
-  bool ready = sn_planner_slice(p->planner, fmin(now + s->config->slice, p->active_due));
+  double until = streams ? now + s->config->slice : fmin(now + s->config->slice, p->active_due);
+  bool ready = sn_planner_slice(p->planner, until);
   double after = sn_clock_now();
   p->served += after - now;
-  if (ready || after >= p->active_due) sn_serve_finish(s, p);
+  if (streams)
+    sn_serve_stream_look(s, p, ready);
+  else if (ready || after >= p->active_due)
+    sn_serve_finish(s, p);
 }
 
 static void work(SnScheduler *s, SnSession *p) {
-  bool plans = p->active || p->waiting;
+  bool plans = sn_serve_has_plan(p);
   bool evaluates = p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p));
-  bool background = evaluates || isinf(plan_due(p));
+  bool background = evaluates || isinf(plan_due(s, p));
   if (evaluates)
     sn_serve_evaluation(s, p, s->now + s->config->slice);
   else
@@ -170,10 +206,12 @@ static void *scheduler_main(void *argument) {
     double now = sn_clock_now();
     atomic_store(&s->alive, now);
     update_sessions(s);
+    // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
     SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
+    fetch_states(s);
     for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
     free_leaving(s);
-    fetch_states(s);
+    update_streams(s);
     s->now = sn_clock_now();
     turn = choose(s);
     if (turn) work(s, turn);

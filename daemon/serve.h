@@ -14,6 +14,10 @@ bool sn_serve_begin(SnScheduler *scheduler, SnSession *session);
 // Ends the plan in the making and answers it.
 void sn_serve_finish(SnScheduler *scheduler, SnSession *session);
 
+// A plan on the wire, but for its age and what a deadline says; and its sending.
+void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out);
+void sn_serve_send_plan(SnScheduler *scheduler, const SnRoute *route, Sinew__V1__Plan *plan);
+
 // Answers a plan request whose place a newer one has taken, and frees it. Any thread.
 void sn_serve_replaced(SnScheduler *scheduler, SnSession *session, SnJob *job);
 
@@ -31,7 +35,31 @@ void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_
 Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,
                                            double start, double step, size_t rows);
 
-// Reset, get and set configuration: carries out, answers, frees the job.
+// Reset, get, set and revert configuration: carries out, answers, frees the job.
 void sn_serve_command(SnScheduler *scheduler, SnJob *job);
+
+// ---- continuous mode ----
+
+// Whether a job is a state of a stream. NULL is none.
+bool sn_job_streams(const SnJob *job);
+// Whether there is a plan to be made, or in the making.
+bool sn_serve_has_plan(const SnSession *session);
+
+// Starts, renews or stops a stream: carries out, answers, frees the job.
+void sn_serve_stream(SnScheduler *scheduler, SnJob *job);
+// Ends a stream, if it runs, and says so to its client. expire: when its lease has run out.
+void sn_serve_stream_end(SnScheduler *scheduler, SnSession *session, Sinew__V1__StreamReply__End end);
+void sn_serve_stream_expire(SnScheduler *scheduler, SnSession *session, double now);
+// A state of the stream has come: renews the lease, sets when its plan is due.
+void sn_serve_stream_heard(SnSession *session, SnJob *job);
+// Work on a state begins. Iterations that it may have.
+void sn_serve_stream_begin(SnSession *session);
+int sn_stream_iterations(const SnSession *session);
+// Is it the turn of a state that is newer than the one in work?
+bool sn_serve_stream_over(const SnSession *session, double now);
+// After a slice: sends the plan in the making if it is better than what was sent, or ends it. ready: it is complete.
+void sn_serve_stream_look(SnScheduler *scheduler, SnSession *session, bool ready);
+// Sends a plan that has ended, if it is better.
+void sn_serve_stream_offer(SnScheduler *scheduler, SnSession *session, const SnJob *job, const SnPlan *plan);
 
 #endif

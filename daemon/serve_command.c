@@ -15,6 +15,11 @@ static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
   return SN_OK;
 }
 
+static SnCode no_version(const SnSession *session, uint64_t number, SnError *err) {
+  return sn_fail(err, SN_ERR_NOT_FOUND, "no version %llu; versions %llu to %llu are kept", (unsigned long long)number,
+                 (unsigned long long)sn_history_oldest(&session->history), (unsigned long long)session->history.newest);
+}
+
 // A term's weights after the change: absent ones stay.
 static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSettings *t, double weights[2]) {
   weights[0] = t->has_weight_case ? t->weight : (double)cost->weight[k];
@@ -44,8 +49,17 @@ static SnCode apply_term(SnSession *session, const Sinew__V1__TermSettings *t, S
   return code;
 }
 
-// All is checked before any of it is changed.
-static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__V1__SetConfigRequest *in,
+// The configuration that is in force now becomes a version. One that the session had is named in reverted_to.
+static void add_version(SnSession *session, SnVersion *version, uint64_t reverted_to) {
+  version->reverted_to = reverted_to;
+  sn_history_add(&session->history, version, session->planner);
+  atomic_store(&session->lease, session->settings.lease);
+  atomic_store(&session->config_version, version->number);
+  sn_metrics_anew(&session->metrics);
+}
+
+// All is checked before any of it is changed. *changed: the planner is not as it was, whatever comes back.
+static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__V1__SetConfigRequest *in, bool *changed,
                          SnError *err) {
   SnSettings settings = *sn_planner_settings(session->planner);
   SnSessionSettings own = session->settings;
@@ -54,12 +68,51 @@ static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__
   for (size_t i = 0; code == SN_OK && i < in->n_terms; i++)
     code = check_term(sn_planner_cost(session->planner), in->terms[i], err);
   if (code == SN_OK) code = sn_planner_configure(session->planner, &settings, err);
+  *changed = code == SN_OK;
   for (size_t i = 0; code == SN_OK && i < in->n_terms; i++) code = apply_term(session, in->terms[i], err);
-  if (code != SN_OK) return code;
-  sn_serve_drop_evaluation(session);
-  session->settings = own;
-  atomic_store(&session->lease, session->settings.lease);
-  atomic_fetch_add(&session->config_version, 1);
+  if (code == SN_OK) session->settings = own;
+  return code;
+}
+
+// Puts the values of an earlier version in force.
+static SnCode revert(SnSession *session, uint64_t number, bool *changed, SnError *err) {
+  const SnVersion *version = sn_history_find(&session->history, number);
+  if (!version) return no_version(session, number, err);
+  *changed = true;
+  SnCode code = sn_version_restore(version, session->planner, err);
+  if (code == SN_OK) session->settings = version->session;
+  return code;
+}
+
+// Carries out a change as a whole, or leaves all as it was.
+static SnCode change_config(const SnScheduler *s, SnSession *session, const Sinew__V1__Request *in, SnError *err) {
+  const uint64_t reverted_to = in->body_case == SINEW__V1__REQUEST__BODY_REVERT ? in->revert->version : 0;
+  bool changed = false;
+  SnCode code =
+      reverted_to ? revert(session, reverted_to, &changed, err) : set_config(s, session, in->set_config, &changed, err);
+  SnVersion *version = code == SN_OK ? sn_version_capture(session->planner, &session->settings) : NULL;
+  if (version) {
+    sn_serve_drop_evaluation(session);
+    add_version(session, version, reverted_to);
+    return SN_OK;
+  }
+  if (code == SN_OK) code = sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (changed) {
+    const SnVersion *before = sn_history_find(&session->history, 0);
+    SnError ignored;
+    sn_serve_drop_evaluation(session);
+    sn_version_restore(before, session->planner, &ignored);
+    session->settings = before->session;
+  }
+  return code;
+}
+
+// Reads a version.
+static SnCode get_config(SnScratch *scratch, const SnSession *session, uint64_t number, bool with_table,
+                         Sinew__V1__Config **config, SnError *err) {
+  const SnVersion *version = sn_history_find(&session->history, number);
+  if (!version) return no_version(session, number, err);
+  *config = sn_pack_config(scratch, session, version, with_table);
   return SN_OK;
 }
 
@@ -74,19 +127,25 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
     case SINEW__V1__REQUEST__BODY_RESET:
       if (session->active) sn_serve_finish(s, session);
       code = reset(session, job, &err);
+      sn_metrics_anew(&session->metrics);
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
       reply.body_case = SINEW__V1__REPLY__BODY_RESET;
       reply.reset = &initial;
       break;
     case SINEW__V1__REQUEST__BODY_SET_CONFIG:
-      code = set_config(s, session, job->request->set_config, &err);
+      code = change_config(s, session, job->request, &err);
       reply.body_case = SINEW__V1__REPLY__BODY_SET_CONFIG;
-      reply.set_config = sn_pack_config(&scratch, session, false);
+      if (code == SN_OK) code = get_config(&scratch, session, 0, false, &reply.set_config, &err);
+      break;
+    case SINEW__V1__REQUEST__BODY_REVERT:
+      code = change_config(s, session, job->request, &err);
+      reply.body_case = SINEW__V1__REPLY__BODY_REVERT;
+      if (code == SN_OK) code = get_config(&scratch, session, 0, false, &reply.revert, &err);
       break;
     case SINEW__V1__REQUEST__BODY_GET_CONFIG:
       reply.body_case = SINEW__V1__REPLY__BODY_GET_CONFIG;
-      reply.get_config = sn_pack_config(&scratch, session, true);
+      code = get_config(&scratch, session, job->request->get_config->version, true, &reply.get_config, &err);
       break;
     default:
       code = sn_fail(&err, SN_ERR_STATE, "a request that the planner does not serve");

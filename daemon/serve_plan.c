@@ -33,29 +33,47 @@ static double planner_deadline(const SnJob *job) {
   return job->due - fmin(REPLY_TIME, REPLY_PART * (job->due - job->route.arrived));
 }
 
+// What plan requests and states of a stream have in common; arrays are the scratch's.
+static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const Sinew__V1__Controls *controls,
+                       SnApplied *applied, SnPlanRequest *request) {
+  request->time = state->time;
+  request->qpos = sn_serve_reals(scratch, state->qpos, state->n_qpos);
+  request->qvel = sn_serve_reals(scratch, state->qvel, state->n_qvel);
+  request->act = sn_serve_reals(scratch, state->act, state->n_act);
+  sn_serve_mocap(scratch, state, &request->mocap_pos, &request->mocap_quat);
+  if (!controls || controls->n_time == 0) return;
+  applied->n = (int)controls->n_time;
+  applied->time = controls->time;
+  applied->ctrl = sn_serve_reals(scratch, controls->ctrl, controls->n_ctrl);
+  request->applied = applied;
+}
+
+static void fill_request(SnScratch *scratch, const SnSession *session, const SnJob *job, SnApplied *applied,
+                         SnPlanRequest *request) {
+  *request = sn_default_plan_request();
+  request->latency = session->settings.latency;
+  if (sn_job_streams(job)) {
+    const Sinew__V1__StreamState *in = job->request->stream_state;
+    fill_state(scratch, in->state, in->applied, applied, request);
+    request->max_iterations = sn_stream_iterations(session);
+    return;
+  }
+  const Sinew__V1__PlanRequest *in = job->request->plan;
+  fill_state(scratch, in->state, in->applied, applied, request);
+  request->deadline = planner_deadline(job);
+  request->want_states = in->want_states;
+  if (in->has_iterations_case) request->max_iterations = (int)in->iterations;
+  if (in->has_candidates_case) request->max_candidates = (int)in->candidates;
+}
+
 bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnJob *job = session->waiting;
+  const bool streams = sn_job_streams(job);
   session->waiting = NULL;
-  const Sinew__V1__PlanRequest *in = job->request->plan;
   SnScratch scratch = {0};
   SnApplied applied = {0};
-  SnPlanRequest request = sn_default_plan_request();
-  request.time = in->state->time;
-  request.qpos = sn_serve_reals(&scratch, in->state->qpos, in->state->n_qpos);
-  request.qvel = sn_serve_reals(&scratch, in->state->qvel, in->state->n_qvel);
-  request.act = sn_serve_reals(&scratch, in->state->act, in->state->n_act);
-  sn_serve_mocap(&scratch, in->state, &request.mocap_pos, &request.mocap_quat);
-  if (in->applied && in->applied->n_time > 0) {
-    applied.n = (int)in->applied->n_time;
-    applied.time = in->applied->time;
-    applied.ctrl = sn_serve_reals(&scratch, in->applied->ctrl, in->applied->n_ctrl);
-    request.applied = &applied;
-  }
-  request.latency = session->settings.latency;
-  request.deadline = planner_deadline(job);
-  request.want_states = in->want_states;
-  if (in->has_iterations_case) request.max_iterations = (int)in->iterations;
-  if (in->has_candidates_case) request.max_candidates = (int)in->candidates;
+  SnPlanRequest request;
+  fill_request(&scratch, session, job, &applied, &request);
 
   SnError err = {0};
   SnCode code;
@@ -72,8 +90,10 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
     return false;
   }
   session->active = job;
-  session->active_due = planner_deadline(job);
+  session->active_due = streams ? job->due : planner_deadline(job);
+  session->began = sn_clock_now();
   session->served = 0;
+  if (streams) sn_serve_stream_begin(session);
   return true;
 }
 
@@ -104,12 +124,13 @@ Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *
   return out;
 }
 
-static void pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
+void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
+  const SnVersion *version = sn_history_find(&session->history, plan->label);
   out->session = session->id;
   out->sequence = plan->number;
   out->status = wire_status(plan->status);
   out->state_time = plan->stamp;
-  out->time_to_live = session->settings.time_to_live;
+  out->time_to_live = version ? version->session.time_to_live : session->settings.time_to_live;
   out->start = plan->start;
   out->step = plan->step;
   out->steps = (uint32_t)plan->nstep;
@@ -126,47 +147,59 @@ static void pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan
   out->iterations = (uint32_t)plan->iterations;
   out->candidates = (uint32_t)plan->candidates;
   out->act_estimated = plan->act_estimated;
-  out->config_version = atomic_load(&session->config_version);
+  out->config_version = plan->label;
   out->computing = plan->seconds;
   out->gradient_norm = plan->gradient_norm;
 }
 
-static void send_plan(SnScheduler *s, const SnJob *job, Sinew__V1__Plan *plan) {
+void sn_serve_send_plan(SnScheduler *s, const SnRoute *route, Sinew__V1__Plan *plan) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
   reply.plan = plan;
-  sn_outbox_reply(s->outbox, &job->route, &reply);
+  sn_outbox_reply(s->outbox, route, &reply);
+}
+
+// Answers a plan request.
+static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan) {
+  SnScratch scratch = {0};
+  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+  sn_serve_pack_plan(&scratch, session, plan, &out);
+  double now = sn_clock_now();
+  out.age = now - job->route.arrived;
+  out.deadline_met = now <= job->due;
+  sn_metrics_plan(&session->metrics, out.age, !out.deadline_met);
+  sn_metrics_plan(s->metrics, out.age, !out.deadline_met);
+  sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm);
+  sn_metrics_iterations(&session->metrics, plan->iterations);
+  if (scratch.failed)
+    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
+  else
+    sn_serve_send_plan(s, &job->route, &out);
+  sn_scratch_free(&scratch);
 }
 
 void sn_serve_finish(SnScheduler *s, SnSession *session) {
   SnJob *job = session->active;
-  session->active = NULL;
   SnPlan plan;
-  SnScratch scratch = {0};
-  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+  session->active = NULL;
   sn_planner_finish(session->planner, &plan);
-  pack_plan(&scratch, session, &plan, &out);
-  double now = sn_clock_now();
-  out.age = now - job->route.arrived;
-  out.deadline_met = now <= job->due;
-  sn_metrics_plan(&session->metrics, out.age, !out.deadline_met, plan.cost_after);
-  sn_metrics_plan(s->metrics, out.age, !out.deadline_met, plan.cost_after);
-  if (scratch.failed)
-    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
+  if (sn_job_streams(job))
+    sn_serve_stream_offer(s, session, job, &plan);
   else
-    send_plan(s, job, &out);
-  sn_scratch_free(&scratch);
+    answer(s, session, job, &plan);
   sn_job_free(job);
 }
 
 void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
-  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
-  out.session = session->id;
-  out.status = SINEW__V1__PLAN__STATUS__REPLACED;
-  out.state_time = job->request->plan->state->time;
-  out.age = sn_clock_now() - job->route.arrived;
   sn_metrics_replaced(&session->metrics);
   sn_metrics_replaced(s->metrics);
-  send_plan(s, job, &out);
+  if (!sn_job_streams(job)) {
+    Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+    out.session = session->id;
+    out.status = SINEW__V1__PLAN__STATUS__REPLACED;
+    out.state_time = job->request->plan->state->time;
+    out.age = sn_clock_now() - job->route.arrived;
+    sn_serve_send_plan(s, &job->route, &out);
+  }
   sn_job_free(job);
 }

@@ -18,6 +18,7 @@ void sn_session_free(SnSession *session, SnModels *models) {
     next = job->next;
     sn_job_free(job);
   }
+  sn_history_free(&session->history);
   sn_metrics_free(&session->metrics);
   free(session);
 }

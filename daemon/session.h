@@ -5,18 +5,35 @@
 
 #include <stdatomic.h>
 
+#include "daemon/history.h"
 #include "daemon/job.h"
 #include "daemon/mailbox.h"
 #include "daemon/metrics.h"
 #include "daemon/models.h"
 #include "planner/planner.h"
 
-// The daemon's own settings of a session.
-typedef struct SnSessionSettings {
-  double latency, lease, time_to_live;  // [s], see sinew.proto
-} SnSessionSettings;
-
 typedef struct SnEvaluationWork SnEvaluationWork;
+
+// Continuous mode: states come as a stream, every better plan goes out, while the lease holds.
+typedef struct SnStream {
+  bool running;
+  SnRoute route;                   // of the latest StreamRequest: plans go there
+  double heard;                    // when the latest state or StreamRequest was read
+  double lease, deadline, period;  // [s], see StreamRequest
+  int iterations;                  // of a state at most; 0: any number
+
+  uint64_t sent, states, misses;  // plans sent, states planned for, late ones, since it began
+  uint64_t seen;                  // plans that the client has read, where it says so
+  bool says_seen;
+
+  // Of the state in work.
+  bool made;      // there is a plan for it
+  bool in_time;   // it was there before its deadline
+  bool answered;  // one was sent
+  int looked_at;  // iterations that were complete when its plan was last looked at
+  double cost;    // of the best plan sent for it, under the configuration `label`
+  uint64_t label;
+} SnStream;
 
 struct SnSession {
   // Fixed from the opening on; any thread reads.
@@ -29,6 +46,7 @@ struct SnSession {
   SnSettings opened_with;  // of the planner at the opening: those that are not live stay so
   atomic_int holds;        // loader threads that read the part above; it is not freed before they let go
   atomic_bool closing;     // set by the event loop, which then forgets the session
+  atomic_bool streaming;   // in continuous mode: set by the event loop when it begins, cleared by who ends it
   _Atomic uint64_t config_version;
   _Atomic double lease;  // [s]
 
@@ -38,11 +56,14 @@ struct SnSession {
   // The planner thread's.
   SnPlanner *planner;
   SnSessionSettings settings;
+  SnHistory history;  // of the configuration
   uint64_t seed;
-  SnJob *waiting;                         // newest state, not begun
+  SnStream stream;
+  SnJob *waiting;                         // newest state, not begun: a plan request or a state of the stream
   SnJob *active;                          // being planned for
-  double active_due;                      // when it must be answered
-  double served;                          // planning time that active has had [s]
+  double active_due;                      // when it must be answered; of a stream, for the first time
+  double began;                           // when work on it began
+  double served;                          // planning time that it has had [s]
   SnJob *evaluations, **last_evaluation;  // to be made; the first one may be under way
   SnEvaluationWork *evaluating;           // that one, or NULL
   bool leaving;                           // to be freed at the end of this round

@@ -588,6 +588,8 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     reset_nominal(p);
 }
 
+int sn_planner_iterations(const SnPlanner *p) { return p->active ? p->iterations : 0; }
+
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
   if (!p->active || p->iterations == 0) return false;
   describe_plan(p, false, plan);

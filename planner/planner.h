@@ -87,6 +87,9 @@ bool sn_planner_slice(SnPlanner *p, double until);
 // iterations, candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 
+// Complete iterations of the plan in progress that were used; 0 when there is none.
+int sn_planner_iterations(const SnPlanner *p);
+
 // Describes the best so far of the plan in progress, without ending it: true when at least one iteration is complete.
 // Without predicted states. The warm start and the plan in force stay as they are. Valid until the next call.
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan);

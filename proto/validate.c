@@ -67,6 +67,17 @@ static const Rule rules[] = {
     {"EvaluateRequest", "ctrl", -REAL, REAL, NUMBERS},
     {"EvaluateRequest", "want_states", 0, 1, 0},
     {"GetConfigRequest", "session", 1, ID, 0},
+    {"GetConfigRequest", "version", 0, ID, 0},
+    {"RevertRequest", "session", 1, ID, 0},
+    {"RevertRequest", "version", 1, ID, 0},
+    {"StreamRequest", "session", 1, ID, 0},
+    {"StreamRequest", "stop", 0, 1, 0},
+    {"StreamRequest", "lease", 0, 3600, 0},
+    {"StreamRequest", "deadline", 0, 3600, 0},
+    {"StreamRequest", "period", 0, 3600, 0},
+    {"StreamRequest", "iterations", 0, 1000000, 0},
+    {"StreamState", "session", 1, ID, 0},
+    {"StreamState", "seen", 0, ID, 0},
     {"SetConfigRequest", "session", 1, ID, 0},
     {"TermSettings", "name", 1, SN_WIRE_NAME, 0},
     {"TermSettings", "weight", 0, REAL, 0},
@@ -83,7 +94,7 @@ static const Rule rules[] = {
 // Sub-messages without which their message means nothing.
 static const struct {
   const char *message, *field;
-} required[] = {{"PlanRequest", "state"}, {"EvaluateRequest", "state"}};
+} required[] = {{"PlanRequest", "state"}, {"EvaluateRequest", "state"}, {"StreamState", "state"}};
 
 static int refuse(SnWireError *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int refuse(SnWireError *err, const char *format, ...) {
