@@ -5,6 +5,9 @@
 // with its own divisor). Two sites of one rigid body (equal body_weldid) are a constant distance apart.
 // A line between rigid bodies A and B stretches with exactly those dofs that move one but not the
 // other: the ancestors of B's last dof that are not ancestors of A's (+), and the reverse (-).
+//
+// The adjoint does not go by dofs but by links: it sums what a tendon does to each link that it is fixed to, then what
+// each link gets from its tendons. Both lists are made here, too.
 #include <stdlib.h>
 
 #include "physics/model.h"
@@ -266,6 +269,87 @@ static SnCode derive_arms(SnModel *m, SnError *err) {
   return enter_lines(m, column, next, true, err);
 }
 
+static int site_link(const SnModel *m, int site) { return m->body_weldid[m->site_bodyid[site]]; }
+
+// Entry of a link in the list of tendon t, appended when it is new. entry[link] is the last one of any tendon, -1:
+// none.
+static int tendon_link(SnModel *m, int t, int link, int *entry) {
+  if (entry[link] >= m->tenlink_adr[t]) return entry[link];
+  m->tenlink_link[m->ntenlink] = link;
+  m->tenlink_tendon[m->ntenlink] = t;
+  return entry[link] = m->ntenlink++;
+}
+
+// The links of every tendon, and the tendons of every link. next has nbody + 1 entries.
+static void list_tendon_links(SnModel *m, int *next) {
+  m->ntenlink = 0;
+  for (int link = 0; link < m->nbody; ++link) next[link] = -1;
+  for (int t = 0; t < m->ntendon; ++t) {
+    m->tenlink_adr[t] = m->ntenlink;
+    for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1]; ++s)
+      for (int i = 0; i < 2; ++i)
+        m->seg_tenlink[2 * s + i] = tendon_link(m, t, site_link(m, m->seg_site[2 * s + i]), next);
+    for (int k = m->ten_wseg[t]; k < m->ten_wseg[t + 1]; ++k) {
+      for (int i = 0; i < 2; ++i)
+        m->wseg_tenlink[3 * k + i] = tendon_link(m, t, site_link(m, m->wseg_site[2 * k + i]), next);
+      m->wseg_tenlink[3 * k + 2] = tendon_link(m, t, m->body_weldid[m->geom_bodyid[m->wseg_geom[k]]], next);
+    }
+  }
+  m->tenlink_adr[m->ntendon] = m->ntenlink;
+  for (int k = 0; k < m->ntenlink; ++k) ++m->linkten_adr[m->tenlink_link[k] + 1];
+  for (int link = 0; link < m->nbody; ++link) {
+    m->linkten_adr[link + 1] += m->linkten_adr[link];
+    next[link] = m->linkten_adr[link];
+  }
+  for (int k = 0; k < m->ntenlink; ++k) m->linkten[next[m->tenlink_link[k]]++] = k;
+}
+
+// The fixed tendons of every dof. next has nv entries.
+static void list_fixed(SnModel *m, int *next) {
+  for (int fill = 0; fill < 2; ++fill) {
+    for (int t = 0; t < m->ntendon; ++t) {
+      if (m->tendon_type[t] != SN_TENDON_FIXED) continue;
+      for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k) {
+        const int dof = m->ten_J_colind[k];
+        if (!fill) {
+          ++m->fixed_adr[dof + 1];
+          continue;
+        }
+        m->fixed_entry[next[dof]] = k;
+        m->fixed_tendon[next[dof]++] = t;
+      }
+    }
+    for (int dof = 0; dof < m->nv && !fill; ++dof) {
+      m->fixed_adr[dof + 1] += m->fixed_adr[dof];
+      next[dof] = m->fixed_adr[dof];
+    }
+  }
+  m->nfixed = m->fixed_adr[m->nv];
+}
+
+// What the adjoint sums by tendon and link, and by dof.
+static SnCode derive_adjoint(SnModel *m, SnError *err) {
+  const size_t most = 2 * (size_t)m->nseg + 3 * (size_t)m->nwseg;
+  int *next = sn_model_alloc(m, sizeof(int) * (size_t)(m->nbody + m->nv + 1));
+  bool ok = next != NULL;
+#define ALLOC(field, n) ok = ok && (m->field = sn_model_alloc(m, sizeof *m->field * (n))) != NULL
+  ALLOC(tenlink_adr, (size_t)m->ntendon + 1);
+  ALLOC(tenlink_link, most);
+  ALLOC(tenlink_tendon, most);
+  ALLOC(seg_tenlink, 2 * (size_t)m->nseg);
+  ALLOC(wseg_tenlink, 3 * (size_t)m->nwseg);
+  ALLOC(linkten_adr, (size_t)m->nbody + 1);
+  ALLOC(linkten, most);
+  ALLOC(fixed_adr, (size_t)m->nv + 1);
+  ALLOC(fixed_entry, (size_t)m->nJten);
+  ALLOC(fixed_tendon, (size_t)m->nJten);
+#undef ALLOC
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  list_tendon_links(m, next);
+  list_fixed(m, next);
+  return SN_OK;
+}
+
 SnCode sn_derive_tendon(SnModel *m, SnError *err) {
   PathCursor c = {0, 0, false};
   SnCode code = walk_all(m, &c, err);
@@ -293,13 +377,16 @@ SnCode sn_derive_tendon(SnModel *m, SnError *err) {
   ALLOC(ten_point0, nten);
   ALLOC(ten_const, nten);
   ALLOC(ten_J_fixed, (size_t)m->nJten);
+  ALLOC(ten_root, nten);
 #undef ALLOC
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nwrap; ++i) m->wrap_seg[i] = -1;
+  for (int t = 0; t < m->ntendon; ++t) m->ten_root[t] = tendon_root(m, t);
   c = (PathCursor){0, 0, true};
   code = walk_all(m, &c, err);
   if (code != SN_OK) return code;
   m->ten_seg[m->ntendon] = m->nseg;
   m->ten_wseg[m->ntendon] = m->nwseg;
-  return derive_arms(m, err);
+  code = derive_arms(m, err);
+  return code == SN_OK ? derive_adjoint(m, err) : code;
 }

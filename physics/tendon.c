@@ -13,6 +13,19 @@
 //
 // Tendon paths over several kinematic trees: m refers to the centre of mass of the tendon's first tree
 // (seg_root) and is moved to that of the dof's own tree where that is another one (arm_root).
+//
+// Adjoint (own). The bars r_z of a tendon's rates J_t z multiply products that are linear in the motions, so that
+// sum_z r_z (J_t z) = J_t A, with one motion A = sum_z r_z z for each tendon: its twist on the links that the tendon is
+// fixed to (tenlink) replaces all motions. A link gets from its tendons, by z, r_z times the pull W of the tendon on
+// it, and the wrench of the derivative of (length_bar L + J_t A) when it is displaced with all twists, as fields, at
+// rest. Of a line u from p0 to p1, dv the difference of the fields at its ends,
+//   force on p1 = length_bar u + (dv - u (u . dv)) / L + u x w_1,  minus the same with w_0 on p0:
+// the line's tension, its turning, and the field's value at the displaced point. Of a path that wraps, with gradient g
+// and its change h for the velocities y of the ends relative to the geom (wrap.h), the force on end i is
+// length_bar g_i + h_i + g_i x (w_i - w_geom); the geom gets the reaction of the first two terms at p_i, and the torque
+// g_i x y_i, because y turns with it. A path that is free, by a hair, has the derivative of the straight line; the
+// curvature jumps where it touches.
+#include "physics/adjoint.h"
 #include "physics/stages.h"
 #include "physics/vec.h"
 #include "physics/wrap.h"
@@ -54,7 +67,7 @@ SN_LOCAL void sn_wrapped_segment(const SnModel *m, SnWorld *w, int k) {
     rule = sn_norm3(arm) < radius ? SN_SIDE_INSIDE : SN_SIDE_OUTSIDE;
     side = moving_side;
   }
-  const sn_real arc = sn_wrap(pnt, p0, p1, pos, mat, radius, m->wseg_type[k], rule, side);
+  const sn_real arc = sn_wrap(pnt, w->wseg_turn + k, p0, p1, pos, mat, radius, m->wseg_type[k], rule, side);
   w->wseg_on[k] = arc >= 0;
   if (arc < 0) {
     w->wseg_length[k] = scale * sn_line(W, p0, p1, c, scale);
@@ -145,5 +158,169 @@ SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(t, m->ntendon) sn_tendon_length(m, w, t);
   SN_FOR(a, m->narm) sn_moment_arm(m, w, a);
   if (m->need_all) sn_all_paths(m, w, lane);
+  SN_SYNC(lane);
+}
+
+// Of a tendon on a link, about ten_root's centre: parts of an entry of SnAdjoint.tenlink.
+enum { TEN_TWIST = 0, TEN_PULL = 6, TEN_WRENCH = 12, TEN_LINK = 18 };
+
+// From the centre of tendon t's tree to that of a link's own; false when it is the same tree.
+SN_LOCAL bool ten_shift(const SnModel *m, const SnWorld *w, int t, int link, sn_real *shift) {
+  const int root = m->body_rootid[link];
+  if (root == m->ten_root[t] || link == 0) return false;
+  sn_sub3(shift, w->subtree_com + 3 * root, w->subtree_com + 3 * m->ten_root[t]);
+  return true;
+}
+
+// Weighted twist of entry k, sums zero.
+SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k) {
+  const int link = m->tenlink_link[k];
+  const sn_real *rate = a->ten_rate_bar + SN_NMOTION * t, *twist = a->twist + 6 * SN_NMOTION * link;
+  sn_real *at = a->tenlink + TEN_LINK * k, shift[3], turn[3];
+  sn_zero(at, TEN_LINK);
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    if (rate[z] == 0) continue;
+    for (int e = 0; e < 6; ++e) at[e] += rate[z] * twist[6 * z + e];
+  }
+  if (!ten_shift(m, w, t, link, shift)) return;
+  sn_cross(turn, shift, at);
+  sn_addto3(at + 3, turn);
+}
+
+// Sums of entry k about the centre of the link's own tree.
+SN_LOCAL void ten_close_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k) {
+  sn_real *at = a->tenlink + TEN_LINK * k, shift[3], moment[3];
+  if (!ten_shift(m, w, t, m->tenlink_link[k], shift)) return;
+  for (int part = TEN_PULL; part <= TEN_WRENCH; part += 6) {
+    sn_cross(moment, shift, at + part + 3);
+    sn_subfrom3(at + part, moment);
+  }
+}
+
+// Value of the motion A (rotation, translation) at r.
+SN_INLINE void ten_field(sn_real *v, const sn_real *A, const sn_real *r) {
+  sn_cross(v, A, r);
+  sn_addto3(v, A + 3);
+}
+
+// W += sign times the wrench of the force f at r.
+SN_INLINE void ten_add_force(sn_real *W, const sn_real *r, const sn_real *f, sn_real sign) {
+  sn_real moment[3];
+  sn_cross(moment, r, f);
+  sn_addtoscl3(W, moment, sign);
+  sn_addtoscl3(W + 3, f, sign);
+}
+
+// A line of wrench W (its direction scaled) and scaled length from p0 on entry at0 to p1 on at1. A line of no length
+// pulls in MuJoCo's direction, which does not change.
+SN_LOCAL void ten_line_vjp(sn_real *at0, sn_real *at1, const sn_real *p0, const sn_real *p1, const sn_real *c,
+                           const sn_real *W, sn_real length, sn_real scale, sn_real length_bar) {
+  sn_real r0[3], r1[3], v0[3], v1[3], dv[3], f[3], f0[3], f1[3];
+  sn_sub3(r0, p0, c);
+  sn_sub3(r1, p1, c);
+  ten_field(v0, at0, r0);
+  ten_field(v1, at1, r1);
+  sn_sub3(dv, v1, v0);
+  const sn_real *u = W + 3, per = length > scale * SN_MINVAL ? 1 / length : 0;
+  sn_scale3(f, u, length_bar - per * sn_dot3(u, dv));
+  sn_addtoscl3(f, dv, per * scale * scale);
+  sn_cross(f0, u, at0);
+  sn_cross(f1, u, at1);
+  sn_addto3(f0, f);
+  sn_addto3(f1, f);
+  ten_add_force(at0 + TEN_WRENCH, r0, f0, -1);
+  ten_add_force(at1 + TEN_WRENCH, r1, f1, 1);
+  for (int e = 0; e < 6; ++e) {
+    at0[TEN_PULL + e] -= W[e];
+    at1[TEN_PULL + e] += W[e];
+  }
+}
+
+// Segment k, which touches its geom.
+SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real *c,
+                           sn_real length_bar) {
+  const int geom = m->wseg_geom[k], *entry = m->wseg_tenlink + 3 * k;
+  const sn_real *pos = w->geom_xpos + 3 * geom, scale = m->wseg_scale[k];
+  sn_real *around = a->tenlink + TEN_LINK * entry[2], x[6], r[6], y[6], g[6], h[6], touch[3], v[3];
+  for (int i = 0; i < 2; ++i) {
+    const sn_real *p = w->site_xpos + 3 * m->wseg_site[2 * k + i], *at = a->tenlink + TEN_LINK * entry[i];
+    sn_sub3(x + 3 * i, p, pos);
+    sn_sub3(r + 3 * i, p, c);
+    ten_field(y + 3 * i, at, r + 3 * i);
+    ten_field(v, around, r + 3 * i);
+    sn_subfrom3(y + 3 * i, v);
+  }
+  sn_sub3(touch, w->wseg_point + 6 * k, pos);
+  sn_wrap_bend(g, h, x, y, touch, w->geom_xmat + 9 * geom, w->wseg_length[k] / scale, m->geom_size[3 * geom],
+               m->wseg_type[k], w->wseg_turn[k]);
+  for (int i = 0; i < 2; ++i) {
+    sn_real *at = a->tenlink + TEN_LINK * entry[i], f[3], spin[3], t[3];
+    const sn_real *gi = g + 3 * i, *ri = r + 3 * i;
+    sn_addscl3(f, h + 3 * i, gi, length_bar);
+    ten_add_force(around + TEN_WRENCH, ri, f, -scale);
+    sn_cross(t, gi, y + 3 * i);
+    sn_addtoscl3(around + TEN_WRENCH, t, scale);
+    sn_sub3(spin, at, around);
+    sn_cross(t, gi, spin);
+    sn_addto3(f, t);
+    ten_add_force(at + TEN_WRENCH, ri, f, scale);
+    ten_add_force(at + TEN_PULL, ri, gi, scale);
+    ten_add_force(around + TEN_PULL, ri, gi, -scale);
+  }
+}
+
+// What tendon t does to its links: entries of tenlink.
+SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
+  const sn_real length_bar = a->ten_length_bar[t], *c = w->subtree_com + 3 * m->ten_root[t];
+  bool active = length_bar != 0;
+  for (int z = 0; z < SN_NMOTION; ++z) active = active || a->ten_rate_bar[SN_NMOTION * t + z] != 0;
+  a->ten_active[t] = active;
+  if (!active) return;
+  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_open_link(m, w, a, t, k);
+  for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1]; ++s) {
+    const int *entry = m->seg_tenlink + 2 * s, *site = m->seg_site + 2 * s;
+    ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], w->site_xpos + 3 * site[0],
+                 w->site_xpos + 3 * site[1], c, w->line_wrench + 6 * s, w->seg_length[s], m->seg_scale[s], length_bar);
+  }
+  for (int k = m->ten_wseg[t]; k < m->ten_wseg[t + 1]; ++k) {
+    const int *entry = m->wseg_tenlink + 3 * k, *site = m->wseg_site + 2 * k;
+    if (w->wseg_on[k])
+      ten_wrap_vjp(m, w, a, k, c, length_bar);
+    else
+      ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], w->site_xpos + 3 * site[0],
+                   w->site_xpos + 3 * site[1], c, w->line_wrench + 6 * (m->nseg + 2 * k), w->wseg_length[k],
+                   m->wseg_scale[k], length_bar);
+  }
+  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
+}
+
+// What a link gets from its tendons.
+SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
+  sn_real *wrench = a->wrench + 6 * link, *twist_bar = a->twist_bar + 6 * SN_NMOTION * link;
+  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
+    const int k = m->linkten[i], t = m->tenlink_tendon[k];
+    const sn_real *at = a->tenlink + TEN_LINK * k, *rate = a->ten_rate_bar + SN_NMOTION * t;
+    if (!a->ten_active[t]) continue;
+    for (int e = 0; e < 6; ++e) wrench[e] += at[TEN_WRENCH + e];
+    for (int z = 0; z < SN_NMOTION; ++z) {
+      if (rate[z] == 0) continue;
+      for (int e = 0; e < 6; ++e) twist_bar[6 * z + e] += rate[z] * at[TEN_PULL + e];
+    }
+  }
+}
+
+SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  SN_FOR(t, m->ntendon) ten_path_vjp(m, w, a, t);
+  SN_SYNC(lane);
+  SN_FOR(link, m->nbody) ten_gather(m, a, link);
+  SN_FOR(dof, m->nv) {
+    for (int i = m->fixed_adr[dof]; i < m->fixed_adr[dof + 1]; ++i) {
+      const sn_real coef = m->ten_J_fixed[m->fixed_entry[i]];
+      const int t = m->fixed_tendon[i];
+      a->qpos_bar[dof] += coef * a->ten_length_bar[t];
+      a->qvel_bar[dof] += coef * a->ten_rate_bar[SN_NMOTION * t + SN_VEL];
+    }
+  }
   SN_SYNC(lane);
 }

@@ -20,6 +20,17 @@
 // with G the angle between p0 and p1. MuJoCo solves it by Newton's method from pi/2 to a tolerance
 // of 1e-6 and falls back to the radial projection of the midpoint; we take the same iterations,
 // because that tolerance is visible in the result.
+//
+// Derivatives (own). The length is stationary in the touching points, so its gradient by an end is the direction of the
+// line to it. Outside, with e_i = x_i / l_i and b_i across it, along the winding seen from that end,
+//   g_i = (t_i / l_i) e_i - (r / l_i) b_i,
+// and when the ends move at y_i, e_i turns towards b_i by (b_i . y_i) / l_i and t_i grows by (l_i / t_i) (e_i . y_i).
+// About a sphere the plane also tilts: with n its normal, theta the angle of the ends and q_i = (n . y_i) / l_i, b_0
+// leaves it by (q_1 - cos(theta) q_0) / sin(theta). About a cylinder g is lifted from the planar length p to sqrt(p^2 +
+// dz^2). Inside, the touching point c moves so that u_0 + u_1, the directions from it to the ends, stays radial:
+//   T (sum P_i / |x_i - c| + mu) T c' = T sum P_i y_i / |x_i - c|,  P_i = 1 - u_i u_i',  mu = (u_0 + u_1) . c / r^2,
+// T the projection on the tangents at c, and h_i = P_i (y_i - c') / |x_i - c|. At the reflection T u_1 = -T u_0, so
+// that the matrix is a multiple of one less a multiple of (T u_0)(T u_0)'.
 #include "physics/wrap.h"
 
 #include "physics/vec.h"
@@ -33,8 +44,9 @@ SN_LOCAL int sn_turn_sign(const sn_real *a, const sn_real *b) {
 }
 
 // Outside wrap in the plane: d holds the endpoints. Returns the arc's length or -1, the touching
-// points in pnt[4] and the lengths of the two tangents in tangent[2].
-SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d, const sn_real *side, sn_real radius) {
+// points in pnt[4], the lengths of the two tangents in tangent[2], and the sign of the winding.
+SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, int *sign, const sn_real *d, const sn_real *side,
+                                sn_real radius) {
   const sn_real rr = radius * radius;
   const sn_real ll0 = d[0] * d[0] + d[1] * d[1], ll1 = d[2] * d[2] + d[3] * d[3];
   if (ll0 < rr || ll1 < rr || radius < SN_MINVAL) return -1;
@@ -65,6 +77,7 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, const sn_real *d
   pnt[3] = (rr * d[3] - c * t1 * d[2]) * s1;
   tangent[0] = t0;
   tangent[1] = t1;
+  *sign = turn < 0 ? -1 : 1;
 
   // The arc lies in [0, pi) or, for a reflex winding, in [0, 2 pi). Rounding can make an arc of zero
   // negative; far from the circle (t0 t1 > r^2) no arc comes close to a full turn.
@@ -206,7 +219,7 @@ SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real 
   d[3] = sn_dot3(p1, a1);
 }
 
-SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
                                 const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
   // with the way round left open the segment is free when the angle at the centre is too small
   if (rule == SN_SIDE_FREE && sn_dot3(p0, p1) >= radius * radius) return -1;
@@ -218,9 +231,9 @@ SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, const sn_real *p0, const sn_real *
   } else if (rule == SN_SIDE_OUTSIDE) {
     sn_mulmatvec3(s, mat, side);
     const sn_real across[2] = {sn_dot3(s, a0), sn_dot3(s, a1)};
-    arc = sn_wrap_circle(on, tangent, d, across, radius);
+    arc = sn_wrap_circle(on, tangent, turn, d, across, radius);
   } else {
-    arc = sn_wrap_circle(on, tangent, d, NULL, radius);
+    arc = sn_wrap_circle(on, tangent, turn, d, NULL, radius);
   }
   if (arc < 0) return -1;
   for (int i = 0; i < 3; ++i) {
@@ -236,7 +249,7 @@ SN_LOCAL void sn_wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
   r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
 }
 
-SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
                                   const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
   sn_real d[4], on[4], tangent[2], arc;
   sn_wrap_across(d, mat, p0);
@@ -248,7 +261,7 @@ SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real
     tangent[0] = sn_sqrt(dx0 * dx0 + dy0 * dy0);
     tangent[1] = sn_sqrt(dx1 * dx1 + dy1 * dy1);
   } else {
-    arc = sn_wrap_circle(on, tangent, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
+    arc = sn_wrap_circle(on, tangent, turn, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
     if (arc < 0) return -1;
   }
 
@@ -264,12 +277,142 @@ SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, const sn_real *p0, const sn_real
   return arc * sn_sqrt(1 + slope * slope);
 }
 
-SN_FUNC sn_real sn_wrap(sn_real *pnt, const sn_real *x0, const sn_real *x1, const sn_real *pos, const sn_real *mat,
-                        sn_real radius, int type, int rule, const sn_real *side) {
+SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const sn_real *pos,
+                        const sn_real *mat, sn_real radius, int type, int rule, const sn_real *side) {
   sn_real p0[3], p1[3];
   sn_sub3(p0, x0, pos);
   sn_sub3(p1, x1, pos);
+  *turn = 0;
   if (sn_dot3(p0, p0) < SN_MINVAL * SN_MINVAL || sn_dot3(p1, p1) < SN_MINVAL * SN_MINVAL) return -1;
-  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, p0, p1, pos, mat, radius, rule, side)
-                                : sn_wrap_cylinder(pnt, p0, p1, pos, mat, radius, rule, side);
+  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, turn, p0, p1, pos, mat, radius, rule, side)
+                                : sn_wrap_cylinder(pnt, turn, p0, p1, pos, mat, radius, rule, side);
+}
+
+// One end of an outside wrap.
+typedef struct WrapEnd {
+  sn_real e[3], b[3];          // outwards, and along the winding
+  sn_real along, across, per;  // t / l, r / l, 1 / l
+} WrapEnd;
+
+// Gradient and its change in the plane across the unit vector n, about which the path winds from x to x + 3.
+SN_LOCAL void sn_wrap_circle_bend(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
+                                  const sn_real *n, sn_real radius) {
+  for (int i = 0; i < 2; ++i) {
+    WrapEnd *s = end + i;
+    const sn_real *xi = x + 3 * i, *yi = y + 3 * i, ll = sn_dot3(xi, xi), tt = ll - radius * radius;
+    const sn_real t = tt > 0 ? sn_sqrt(tt) : 0;
+    s->per = 1 / sn_sqrt(ll);
+    s->along = t * s->per;
+    s->across = radius * s->per;
+    sn_scale3(s->e, xi, s->per);
+    if (i == 0)
+      sn_cross(s->b, n, s->e);
+    else
+      sn_cross(s->b, s->e, n);
+    const sn_real ye = sn_dot3(yi, s->e), yb = sn_dot3(yi, s->b) * s->per;
+    const sn_real he = s->across * (yb + (t > SN_MINVAL ? s->across * ye / t : 0));
+    const sn_real hb = s->along * yb + s->across * s->per * ye;
+    for (int k = 0; k < 3; ++k) {
+      g[3 * i + k] = s->along * s->e[k] - s->across * s->b[k];
+      h[3 * i + k] = he * s->e[k] + hb * s->b[k];
+    }
+  }
+}
+
+SN_LOCAL void sn_wrap_sphere_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
+                                  sn_real radius, int turn) {
+  const sn_real sign = turn < 0 ? SN_R(-1.0) : SN_R(1.0);
+  WrapEnd end[2];
+  sn_real n[3], tilt = 0;
+  sn_cross(n, x, x + 3);
+  const sn_real across = sn_norm3(n);
+  if (across < SN_MINVAL) {
+    sn_real a0[3], a1[3], d[4];
+    sn_wrap_plane(a0, a1, d, x, x + 3, mat);
+    sn_cross(n, a0, a1);
+    sn_scale3(n, n, sign);
+  } else {
+    sn_scale3(n, n, sign / across);
+  }
+  sn_wrap_circle_bend(end, g, h, x, y, n, radius);
+  const sn_real per = end[0].per * end[1].per, cosine = sn_dot3(x, x + 3) * per;
+  if (across >= SN_MINVAL) tilt = sign / (across * per);
+  const sn_real q0 = sn_dot3(y, n) * end[0].per, q1 = sn_dot3(y + 3, n) * end[1].per;
+  sn_addtoscl3(h, n, end[0].along * q0 - end[0].across * tilt * (q1 - cosine * q0));
+  sn_addtoscl3(h + 3, n, end[1].along * q1 - end[1].across * tilt * (q0 - cosine * q1));
+}
+
+// a less its part along the unit vector n.
+SN_LOCAL void sn_wrap_reject(sn_real *r, const sn_real *a, const sn_real *n) { sn_addscl3(r, a, n, -sn_dot3(a, n)); }
+
+// Inside wrap at c; about a cylinder all vectors lie in the plane across it. Returns the length.
+SN_LOCAL sn_real sn_wrap_inside_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
+                                     sn_real radius) {
+  sn_real per[2], length = 0, radial[3], both[3] = {0, 0, 0}, half[3], shift[3];
+  sn_scale3(radial, c, 1 / radius);
+  for (int i = 0; i < 2; ++i) {
+    sn_sub3(g + 3 * i, x + 3 * i, c);
+    const sn_real dist = sn_normalize3(g + 3 * i);
+    length += dist;
+    per[i] = 1 / sn_max(SN_MINVAL, dist);
+    sn_wrap_reject(h + 3 * i, y + 3 * i, g + 3 * i);
+    sn_addtoscl3(both, h + 3 * i, per[i]);
+  }
+  for (int k = 0; k < 3; ++k) half[k] = SN_R(0.5) * (g[k] - g[3 + k]);
+  sn_wrap_reject(both, both, radial);
+  sn_wrap_reject(half, half, radial);
+  const sn_real q = per[0] + per[1], stiff = q + (sn_dot3(g, radial) + sn_dot3(g + 3, radial)) / radius;
+  const sn_real det = stiff - q * sn_dot3(half, half);
+  sn_set3(shift, 0, 0, 0);
+  if (stiff > SN_MINVAL && det > SN_MINVAL) {
+    sn_addscl3(shift, both, half, q * sn_dot3(half, both) / det);
+    sn_scale3(shift, shift, 1 / stiff);
+  }
+  for (int i = 0; i < 2; ++i) {
+    sn_real across[3];
+    sn_wrap_reject(across, shift, g + 3 * i);
+    sn_subfrom3(h + 3 * i, across);
+    sn_scale3(h + 3 * i, h + 3 * i, per[i]);
+  }
+  return length;
+}
+
+SN_LOCAL void sn_wrap_cylinder_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                                    const sn_real *mat, sn_real length, sn_real radius, int turn) {
+  const sn_real axis[3] = {mat[2], mat[5], mat[8]};
+  sn_real px[6], py[6], c[3], n[3], planar;
+  for (int i = 0; i < 2; ++i) {
+    sn_wrap_reject(px + 3 * i, x + 3 * i, axis);
+    sn_wrap_reject(py + 3 * i, y + 3 * i, axis);
+  }
+  const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x), dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
+  if (turn == 0) {
+    sn_wrap_reject(c, touch, axis);
+    planar = sn_wrap_inside_bend(g, h, px, py, c, radius);
+  } else {
+    WrapEnd end[2];
+    sn_scale3(n, axis, turn < 0 ? SN_R(-1.0) : SN_R(1.0));
+    sn_wrap_circle_bend(end, g, h, px, py, n, radius);
+    planar = sn_sqrt(sn_max(0, (length - dz) * (length + dz)));
+  }
+  // lift: p / s, dz / s with s = sqrt(p^2 + dz^2)
+  const sn_real per = 1 / sn_max(SN_MINVAL, length), flat = planar * per, climb = dz * per;
+  const sn_real grow = sn_dot3(g, py) + sn_dot3(g + 3, py + 3), turned = (flat * dy - climb * grow) * per;
+  for (int i = 0; i < 2; ++i) {
+    const sn_real sign = i == 0 ? SN_R(-1.0) : SN_R(1.0);
+    for (int k = 3 * i; k < 3 * i + 3; ++k) {
+      h[k] = flat * h[k] - climb * turned * g[k] + sign * flat * turned * axis[k - 3 * i];
+      g[k] = flat * g[k] + sign * climb * axis[k - 3 * i];
+    }
+  }
+}
+
+SN_FUNC void sn_wrap_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                          const sn_real *mat, sn_real length, sn_real radius, int type, int turn) {
+  if (type == SN_WRAP_CYLINDER)
+    sn_wrap_cylinder_bend(g, h, x, y, touch, mat, length, radius, turn);
+  else if (turn == 0)
+    sn_wrap_inside_bend(g, h, x, y, touch, radius);
+  else
+    sn_wrap_sphere_bend(g, h, x, y, mat, radius, turn);
 }

@@ -1,45 +1,9 @@
 // Tendon paths, lengths and moment arms against MuJoCo, and their properties.
 #include <stdio.h>
 
+#include "tests/harness/actuator_zoo.h"
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
-
-// Every kind of path: sites on one body, several wraps, pulleys, world and mocap ends, two trees, ball, slide and free
-// joints, welded bodies, fixed tendons.
-static const char kZoo[] =
-    "<mujoco><worldbody><site name='w' pos='.3 0 1'/><site name='w2' pos='.35 .1 1'/>"
-    "<body name='m' mocap='true' pos='0 .5 1'><site name='m' pos='.01 .02 .03'/><site name='m2' pos='.02 .03 "
-    ".04'/></body>"
-    "<body name='a' pos='0 0 1'><joint name='a' axis='0 1 .2' range='-60 60' limited='true'/>"
-    "<joint name='a2' type='slide' axis='1 0 0'/>"
-    "<geom name='ga' type='cylinder' size='.03 .1' euler='90 0 0'/>"
-    "<site name='a' pos='.05 0 .02'/><site name='a2' pos='.08 .01 .03'/><site name='aside' pos='0 0 .05'/>"
-    "<body name='weld' pos='.1 0 0' euler='10 20 30'><geom size='.01'/><site name='weld' pos='.01 .02 .01'/>"
-    "<body name='b' pos='.1 0 0'><joint name='b' type='ball'/><geom name='gb' size='.025'/>"
-    "<site name='b' pos='.06 0 .02'/><site name='bside' pos='0 .01 .05'/><site name='bin' pos='.002 0 .001'/>"
-    "<body name='c' pos='.15 0 0'><joint name='c' axis='0 1 0'/><joint name='c2' axis='0 0 1'/>"
-    "<geom name='gc' type='cylinder' size='.02 .1' euler='80 0 10'/><site name='c' pos='.1 .01 "
-    ".01'/></body></body></body>"
-    "<body name='d' pos='0 .2 0'><joint name='d'/><geom size='.02' pos='.05 0 0'/><site name='d' pos='.1 0 "
-    "0'/></body></body>"
-    "<body name='f' pos='.2 .2 1.2'><freejoint/><geom name='gf' size='.03'/><site name='f' pos='.03 .02 .01'/></body>"
-    "</worldbody><tendon>"
-    "<spatial><site site='w'/><site site='w2'/><site site='a'/><site site='a2'/><site site='weld'/><site "
-    "site='b'/></spatial>"
-    "<spatial><site site='w'/><geom geom='ga' sidesite='aside'/><site site='weld'/><geom geom='gb' "
-    "sidesite='bside'/><site site='b'/>"
-    "<geom geom='gc'/><site site='c'/></spatial>"
-    "<spatial><site site='a'/><site site='b'/><pulley divisor='2'/><site site='b'/><geom geom='gc'/><site site='c'/>"
-    "<pulley divisor='3'/><site site='d'/><site site='weld'/><site site='a2'/></spatial>"
-    "<spatial><pulley divisor='.5'/><site site='d'/><geom geom='gb' sidesite='bin'/><site site='c'/></spatial>"
-    "<spatial><site site='m'/><site site='m2'/><site site='d'/></spatial>"
-    "<spatial><site site='c'/><geom geom='gf'/><site site='f'/><site site='d'/></spatial>"
-    "<spatial><site site='f'/><site site='c'/></spatial>"
-    "<spatial><site site='w'/><site site='m'/></spatial>"
-    "<fixed><joint joint='a' coef='.3'/><joint joint='c2' coef='-2'/></fixed>"
-    "<fixed><joint joint='d' coef='1.5'/></fixed>"
-    "<spatial><site site='a'/><geom geom='ga'/><site site='weld'/></spatial>"
-    "</tendon></mujoco>";
 
 // Runs the stage on MuJoCo's kinematics and compares.
 static void compare(SnOracle *o) {
@@ -67,7 +31,7 @@ static void compare(SnOracle *o) {
 static void every_branch(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, kZoo);
+  sn_oracle_load_string(&o, sn_tendon_zoo);
   sn_model_need_all(o.m);
   for (int k = 0; k < 500; ++k) {
     sn_oracle_randomize(&o, 1);
@@ -148,7 +112,7 @@ static void moment_arms_are_derivatives(void **state) {
   (void)state;
   if (sizeof(sn_real) == sizeof(float)) skip();
   SnOracle o;
-  sn_oracle_load_string(&o, kZoo);
+  sn_oracle_load_string(&o, sn_tendon_zoo);
   const double h = 1e-6;
   double J[64], dq[64], length[2][16];
   assert_true(o.m->nv <= 64 && o.m->ntendon <= 16);
@@ -184,7 +148,7 @@ static void moment_arms_are_derivatives(void **state) {
 static void rigid_motion(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, kZoo);
+  sn_oracle_load_string(&o, sn_tendon_zoo);
   sn_oracle_randomize(&o, 0);
   mj_forward(o.mj, o.d);
   sn_oracle_fill(&o);

@@ -2,36 +2,15 @@
 #include <stdio.h>
 
 #include "physics/wrap.h"
+#include "tests/harness/actuator_zoo.h"
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
-
-// A geom body and two bodies with an endpoint each; every kind of wrap between the same endpoints.
-static const char kFree[] =
-    "<mujoco><worldbody>"
-    "<body name='g' pos='0 0 1'><freejoint/><geom type='sphere' size='.01'/>"
-    "<geom name='sphere' type='sphere' size='.05' pos='.01 0 0' euler='20 30 40'/>"
-    "<geom name='cylinder' type='cylinder' size='.05 .1' pos='0 .01 0' euler='50 10 -40'/>"
-    "<site name='out' pos='.1 .05 .02'/><site name='in' pos='.01 .005 .002'/><site name='axis' pos='0 .01 .2'/></body>"
-    "<body name='a' pos='0.06 0 1'><freejoint/><geom size='.01'/><site name='a' pos='.01 .02 .03'/></body>"
-    "<body name='c' pos='.01 0 1'><freejoint/><geom size='.01'/><site name='far' pos='0 0 .02'/></body>"
-    "<body name='b' pos='-.06 0 1'><freejoint/><geom size='.01'/><site name='b' pos='-.01 .02 .03'/></body>"
-    "</worldbody><tendon>"
-    "<spatial><site site='a'/><geom geom='sphere'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='cylinder'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='sphere' sidesite='out'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='cylinder' sidesite='out'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='sphere' sidesite='in'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='cylinder' sidesite='in'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='cylinder' sidesite='axis'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='sphere' sidesite='far'/><site site='b'/></spatial>"
-    "<spatial><site site='a'/><geom geom='cylinder' sidesite='far'/><site site='b'/></spatial>"
-    "</tendon></mujoco>";
 
 // Lengths and path points of 2000 random states, wrapped or not as MuJoCo has it.
 static void random_states(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, kFree);
+  sn_oracle_load_string(&o, sn_wrap_zoo);
   sn_model_need_all(o.m);
   int on[9] = {0};
   for (int k = 0; k < 2000; ++k) {
@@ -68,27 +47,33 @@ static void known_values(void **state) {
   const sn_real a[3] = {-2, 0, 0}, b[3] = {2, 0, 0}, up[3] = {0, 2, 0}, down[3] = {0, -2, 0};
   const double arc = 3.14159265358979323846 / 3;  // pi - 2 acos(1/2)
   sn_real pnt[6];
-  assert_true(fabs((double)sn_wrap(pnt, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) - arc) < 1e-6);
+  int winding;
+  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) - arc) <
+              1e-6);
   assert_true(pnt[1] > 0);
-  assert_true(fabs((double)sn_wrap(pnt, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) - arc) < 1e-6);
+  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) - arc) <
+              1e-6);
   assert_true(pnt[1] < 0);
-  assert_true(fabs((double)sn_wrap(pnt, a, b, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) - arc) < 1e-6);
+  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) - arc) <
+              1e-6);
   // endpoints below the circle, side point above: more than half way round
   const sn_real c[3] = {-2, SN_R(-1.5), 0}, e[3] = {2, SN_R(-1.5), 0};
-  assert_true(sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_FREE, NULL) < 0);
-  assert_true(sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) < 0);
+  assert_true(sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_FREE, NULL) < 0);
+  assert_true(sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) < 0);
   const double alpha = acos(1 / 2.5), turn = 3.14159265358979323846 + 2 * atan2(1.5, 2);
-  assert_true(fabs((double)sn_wrap(pnt, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) -
+  assert_true(fabs((double)sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) -
                    (turn - 2 * alpha)) < 1e-6);
   // a point inside
   const sn_real inside[3] = {SN_R(0.1), 0, 0};
-  assert_true(sn_wrap(pnt, a, inside, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) < 0);
+  assert_true(sn_wrap(pnt, &winding, a, inside, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) < 0);
 }
 
 static sn_real path_length(const sn_real *a, const sn_real *b, int type, const sn_real *side) {
   const sn_real zero[3] = {0}, eye[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   sn_real pnt[6], sum = 0;
-  const sn_real arc = sn_wrap(pnt, a, b, zero, eye, SN_R(0.5), type, side ? SN_SIDE_OUTSIDE : SN_SIDE_FREE, side);
+  int turn;
+  const sn_real arc =
+      sn_wrap(pnt, &turn, a, b, zero, eye, SN_R(0.5), type, side ? SN_SIDE_OUTSIDE : SN_SIDE_FREE, side);
   const sn_real *from[2] = {a, arc < 0 ? b : pnt + 3}, *to[2] = {arc < 0 ? b : pnt, b};
   for (int k = 0; k < 2; ++k) {
     sn_real ss = 0;
@@ -130,13 +115,14 @@ static void rigid_motion(void **state) {
     for (int k = 0; k < 2; ++k) {
       const sn_real *x[2] = {a, b};
       sn_real y[2][3], pnt[6], moved[6];
+      int turn;
       for (int p = 0; p < 2; ++p)
         for (int i = 0; i < 3; ++i)
           y[p][i] = shift[i] + mat[3 * i] * x[p][0] + mat[3 * i + 1] * x[p][1] + mat[3 * i + 2] * x[p][2];
       const int rule = k == 0 ? SN_SIDE_OUTSIDE : SN_SIDE_INSIDE;
       const sn_real radius = k == 0 ? SN_R(0.5) : SN_R(0.02);
-      const sn_real before = sn_wrap(pnt, a, b, zero, eye, radius, type, rule, sides[k]);
-      const sn_real after = sn_wrap(moved, y[0], y[1], shift, mat, radius, type, rule, sides[k]);
+      const sn_real before = sn_wrap(pnt, &turn, a, b, zero, eye, radius, type, rule, sides[k]);
+      const sn_real after = sn_wrap(moved, &turn, y[0], y[1], shift, mat, radius, type, rule, sides[k]);
       assert_true(before >= 0);
       assert_true(fabs((double)(before - after)) < SN_TOL(1e-12, 1e-5));
     }
