@@ -1,6 +1,8 @@
-// Inside of a planner: shared by planner.c, planner_state.c and planner_evaluate.c.
+// Inside of a planner: shared by planner.c and planner_*.c.
 #ifndef SINEW_PLANNER_PLANNER_PRIVATE_H_
 #define SINEW_PLANNER_PLANNER_PRIVATE_H_
+
+#include <stdlib.h>
 
 #include "planner/planner.h"
 
@@ -9,6 +11,23 @@ typedef struct SnStateBuffer {
   double time;
   sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
 } SnStateBuffer;
+
+// A way to improve the best controls so far, p->nominal, iteration by iteration.
+typedef struct SnImprover {
+  // Makes room for iterations with these settings; false: there is no memory, all is as before.
+  bool (*room)(SnPlanner *p, const SnSettings *s);
+  // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
+  int (*iterations)(const SnSettings *s);
+  // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates.
+  void (*begin)(SnPlanner *p, int most);
+  // Works on it; false when the clock reached `stop`.
+  bool (*work)(SnPlanner *p, double stop);
+  // Takes what is complete of it: nominal, best_cost, best_term, gradient_norm, iterations, candidates; cost_before,
+  // measured and used, too, when it was the first under the weights in force.
+  void (*end)(SnPlanner *p);
+} SnImprover;
+
+extern const SnImprover sn_improve_sampling;
 
 struct SnPlanner {
   SnPlannerDef def;
@@ -53,6 +72,7 @@ struct SnPlanner {
   sn_real *target;  // (horizon + 1, ntarget) rows from the start of the optimised part
   SnNoise noise;
   SnBatch batch;
+  const SnImprover *improver;  // of this plan
   bool batch_active;
   int iteration;               // that is under way
   int count;                   // its candidates
@@ -64,6 +84,7 @@ struct SnPlanner {
   double *candidate_term;      // (room, nterm)
   unsigned char *candidate_done;
   double best_cost, cost_before, cost_now;
+  double gradient_norm;    // at the best controls; NaN where there is no gradient
   double judged;           // cost of the state under the weights of the iteration under way
   double *best_term;       // (nterm)
   sn_real *trial;          // (horizon, nu) scratch
@@ -74,8 +95,8 @@ struct SnPlanner {
   sn_real *plan_ctrl;                         // (2 * horizon, nu)
   sn_real *plan_qpos, *plan_qvel, *plan_act;  // (2 * horizon + 1, ...)
 
-  bool sampled, tracing, traced;  // candidates are done; states are being predicted, and are
-  double trace_seconds;           // spent on it so far
+  bool improved, tracing, traced;  // iterations are done; states are being predicted, and are
+  double trace_seconds;            // spent on it so far
 
   // Evaluation.
   SnEvaluation evaluation;  // in progress
@@ -86,6 +107,36 @@ struct SnPlanner {
   double *evaluate_value;  // (nall) norms of terms and measures
   bool *evaluate_met;      // (nall - nterm)
 };
+
+static inline double sn_planner_now(const SnPlanner *p) { return p->def.clock.now(p->def.clock.context); }
+
+static inline void sn_planner_copy(sn_real *to, const sn_real *from, size_t n) {
+  if (n > 0) memcpy(to, from, sizeof *to * n);
+}
+
+// calloc that never returns NULL for 0 bytes, and remembers a failure.
+static inline void *sn_planner_room(size_t n, size_t size, bool *ok) {
+  void *x = calloc(n + 1, size);
+  *ok = *ok && x != NULL;
+  return x;
+}
+
+// The improver that the settings name.
+static inline const SnImprover *sn_planner_improver(const SnSettings *s) {
+  (void)s;
+  return &sn_improve_sampling;
+}
+
+// The pending settings, and the improver that they name, are in force from now on; false, nothing changed, when there
+// is no memory for them.
+bool sn_planner_take_settings(SnPlanner *p);
+// Every row of the warm start becomes the initial plan.
+void sn_planner_reset_nominal(SnPlanner *p);
+void sn_planner_drop_batch(SnPlanner *p);
+// The state of a world into a buffer; not its time.
+void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s);
+// Noise of the iteration under way.
+SnNoise sn_planner_noise(SnPlanner *p);
 
 // Checks a state and copies it: quaternions normalised, mocap as before where not given, act estimated where not given
 // (from the controls since the state before). SN_ERR_ARGUMENT names what is wrong; nothing is changed then.

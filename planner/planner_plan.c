@@ -1,0 +1,307 @@
+// How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time; then iterations
+// improve it (SnImprover: sampling or Adam) until there are enough or the deadline comes; then states are predicted.
+//
+// The best controls so far are dense rows on the model's time step, kept from plan to plan.
+#include "planner/planner_private.h"
+
+#include <limits.h>
+
+// Steps that the latency takes.
+static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
+
+static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
+  const double longest = sn_planner_length(p);
+  if (!(r->latency >= 0 && r->latency <= longest))
+    return sn_fail(err, SN_ERR_ARGUMENT, "latency: %g s, allowed is 0 to the length of a plan, %g s", r->latency,
+                   longest);
+  if (r->max_iterations < 0 || r->max_candidates < 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
+  if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
+  if (sn_planner_improver(&p->pending)->iterations(&p->pending) == 0 && r->max_iterations == 0 &&
+      r->deadline == INFINITY)
+    return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
+  return SN_OK;
+}
+
+// The first rows of the result: those of the plan in force while this one is made.
+static void take_lead(SnPlanner *p) {
+  const size_t nu = (size_t)p->m->nu;
+  for (int k = 0; k < p->lead; ++k)
+    sn_planner_copy(p->plan_ctrl + (size_t)k * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
+  p->start.time = p->state.time + p->lead * p->h;
+}
+
+// Moves the warm start to the new plan's start.
+static void shift_nominal(SnPlanner *p) {
+  const double since = (p->start.time - p->nominal_time) / p->h;
+  int k = p->settings.shift;
+  if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
+  if (!p->has_nominal) k = 0;
+  sn_plan_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
+  p->phase += k;
+  p->nominal_time = p->start.time;
+  p->has_nominal = true;
+}
+
+// Cost of the state that is answered, whose stages are run anew.
+static void judge_state(SnPlanner *p) {
+  sn_planner_prepare(p, &p->state);
+  sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
+  p->judged = sn_rollout_judge(p->judge, p->target, NULL, NULL);
+}
+
+// Weights and targets that were set live.
+static void take_cost(SnPlanner *p) {
+  sn_cost_copy_live(p->cost, p->wanted);
+  p->def.backend->update(p->def.backend, p->device);
+  p->retuned = false;
+}
+
+bool sn_planner_take_settings(SnPlanner *p) {
+  const SnImprover *improver = sn_planner_improver(&p->pending);
+  if (!improver->room(p, &p->pending)) return false;
+  p->improver = improver;
+  p->settings = p->pending;
+  return true;
+}
+
+// What was tuned since the iteration before, all of it at once.
+static void take_changes(SnPlanner *p) {
+  if (p->improver->room(p, &p->pending)) p->settings = p->pending;
+  p->trying = p->label;
+  if (!p->retuned) return;
+  take_cost(p);
+  judge_state(p);
+  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+  p->measured = false;
+}
+
+// Settings and request of the iteration that comes next.
+static void begin_iteration(SnPlanner *p) {
+  take_changes(p);
+  const bool last = p->request.max_iterations > 0 && p->iteration + 1 == p->request.max_iterations;
+  p->improver->begin(p, last && p->request.max_candidates > 0 ? p->request.max_candidates : INT_MAX);
+  p->batch_active = true;
+}
+
+// Takes what counts of the iteration under way.
+static void end_iteration(SnPlanner *p) {
+  p->improver->end(p);
+  sn_planner_drop_batch(p);
+}
+
+// The state is rolled forward in the tracer's world, which is free until the iterations are done.
+static void begin_rolling(SnPlanner *p) {
+  const SnStart view = sn_state_view(&p->state);
+  sn_world_set_start(p->m, sn_rollout_world(p->tracer), &view);
+  p->rolled = 0;
+  p->rolling = true;
+}
+
+// The state rolled forward is where the optimised part starts.
+static void end_rolling(SnPlanner *p) {
+  sn_planner_store_world(p, sn_rollout_world(p->tracer), &p->start);
+  if (p->lead > 0)
+    sn_planner_prepare(p, &p->start);
+  else
+    sn_planner_copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
+  p->rolling = false;
+  begin_iteration(p);
+}
+
+SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
+  bool act_estimated = false;
+  SnCode code = check_request(p, request, err);
+  if (code == SN_OK) code = sn_planner_take_state(p, request, &p->state, &act_estimated, err);
+  if (code != SN_OK) return code;
+  sn_planner_drop_batch(p);
+  p->has_act = true;
+  p->act_estimated = act_estimated;
+  p->request = *request;
+  p->began = sn_planner_now(p);
+  sn_planner_take_settings(p);
+  take_cost(p);
+  ++p->number;
+
+  judge_state(p);
+  p->cost_now = p->judged;
+  p->lead = lead_steps(p, request->latency);
+  take_lead(p);
+  shift_nominal(p);
+  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+
+  p->iteration = p->iterations = p->candidates = 0;
+  p->measured = false;
+  p->trying = p->used = p->label;
+  p->cost_before = p->best_cost = p->gradient_norm = NAN;
+  for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
+  p->active = true;
+  p->finished = p->improved = p->tracing = p->traced = false;
+  begin_rolling(p);
+  if (p->lead == 0) end_rolling(p);
+  return SN_OK;
+}
+
+// ---- working on it ----
+
+// Steps of the lead until `until`; false when there are more.
+static bool roll_forward(SnPlanner *p, double until) {
+  const SnModel *m = p->m;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
+  SnWorld *w = sn_rollout_world(p->tracer);
+  const double stop = until < p->request.deadline ? until : p->request.deadline;
+  for (; p->rolled < p->lead; ++p->rolled) {
+    const size_t t = (size_t)p->rolled;
+    if (stop < INFINITY && sn_planner_now(p) >= stop) return false;
+    sn_planner_copy(p->plan_qpos + t * nq, w->qpos, nq);
+    sn_planner_copy(p->plan_qvel + t * nv, w->qvel, nv);
+    sn_planner_copy(p->plan_act + t * na, w->act, na);
+    sn_planner_copy(w->ctrl, p->plan_ctrl + t * nu, nu);
+    sn_step(m, w, sn_rollout_lane(p->tracer));
+  }
+  end_rolling(p);
+  return true;
+}
+
+// When iterations must stop so that the predicted states are still computed before the deadline.
+static double iteration_deadline(const SnPlanner *p) {
+  return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
+}
+
+// Iterates until `until`; p->improved when there is no more to be done.
+static void improve(SnPlanner *p, double until) {
+  const double deadline = iteration_deadline(p), stop = until < deadline ? until : deadline;
+  const bool complete = p->improver->work(p, stop);
+  if (!complete) {
+    p->improved = sn_planner_now(p) >= deadline;
+    if (p->improved) end_iteration(p);
+    return;
+  }
+  p->batch_active = false;
+  end_iteration(p);
+  ++p->iteration;
+  const int limit = p->request.max_iterations > 0 ? p->request.max_iterations : p->improver->iterations(&p->pending);
+  p->improved = (limit > 0 && p->iteration >= limit) || sn_planner_now(p) >= deadline;
+  if (!p->improved) begin_iteration(p);
+}
+
+static SnPlanStatus plan_status(const SnPlanner *p) {
+  if (p->iterations == 0) return SN_PLAN_WARM_START;
+  return isfinite(p->best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
+}
+
+// States along the optimised rows, behind those of the lead. True when there is no more to be done.
+static bool trace(SnPlanner *p, double until) {
+  const SnModel *m = p->m;
+  const size_t lead = (size_t)p->lead;
+  if (!p->tracing) {
+    const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
+                              .qvel = p->plan_qvel + lead * (size_t)m->nv,
+                              .act = p->plan_act + lead * (size_t)m->na};
+    const SnStart start = sn_state_view(&p->start);
+    sn_rollout_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
+    p->tracing = true;
+    p->trace_seconds = 0;
+  }
+  const double from = sn_planner_now(p), stop = until < p->request.deadline ? until : p->request.deadline;
+  const SnRolloutStatus status = sn_rollout_run(p->tracer, &p->def.clock, stop);
+  p->trace_seconds += sn_planner_now(p) - from;
+  p->traced = status == SN_ROLLOUT_DONE;
+  if (p->traced) p->rollout_seconds = p->trace_seconds;
+  return status != SN_ROLLOUT_PAUSED || sn_planner_now(p) >= p->request.deadline;
+}
+
+bool sn_planner_slice(SnPlanner *p, double until) {
+  if (!p->active || p->finished) return true;
+  if (p->rolling && !roll_forward(p, until)) {
+    p->finished = sn_planner_now(p) >= p->request.deadline;
+    return p->finished;
+  }
+  if (!p->improved) {
+    improve(p, until);
+    if (!p->improved) return false;
+  }
+  const bool wanted = p->request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
+  p->finished = !wanted || trace(p, until);
+  return p->finished;
+}
+
+// ---- ending it ----
+
+// The plan that was made is in force from now on.
+static void put_in_force(SnPlanner *p, int rows) {
+  sn_planner_copy(p->force, p->plan_ctrl, (size_t)rows * (size_t)p->m->nu);
+  p->force_time = p->state.time;
+  p->force_rows = rows;
+}
+
+// The plan as it stands, the lead first. traced: with the predicted states. Between two slices the nominal is the best
+// so far.
+static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
+  const SnModel *m = p->m;
+  const SnPlanStatus status = plan_status(p);
+  const int rows = status == SN_PLAN_DIVERGED ? 0 : p->lead + p->horizon;
+  if (rows > 0)
+    sn_planner_copy(p->plan_ctrl + (size_t)p->lead * (size_t)m->nu, p->nominal, (size_t)p->horizon * (size_t)m->nu);
+  const bool states = rows > 0 && traced;
+  const double end = sn_planner_now(p);
+  *plan = (SnPlan){.status = status,
+                   .number = p->number,
+                   .stamp = p->state.time,
+                   .start = p->state.time,
+                   .step = p->h,
+                   .lead = rows > 0 ? p->lead : 0,
+                   .nstep = rows,
+                   .nu = m->nu,
+                   .nq = m->nq,
+                   .nv = m->nv,
+                   .na = m->na,
+                   .nterm = p->cost->nterm,
+                   .ctrl = rows > 0 ? p->plan_ctrl : NULL,
+                   .qpos = states ? p->plan_qpos : NULL,
+                   .qvel = states ? p->plan_qvel : NULL,
+                   .act = states ? p->plan_act : NULL,
+                   .label = p->used,
+                   .cost_before = p->cost_before,
+                   .cost_after = p->best_cost,
+                   .term = p->best_term,
+                   .cost_now = p->cost_now,
+                   .iterations = p->iterations,
+                   .candidates = p->candidates,
+                   .gradient_norm = p->gradient_norm,
+                   .deadline_met = end <= p->request.deadline,
+                   .act_estimated = p->act_estimated,
+                   .seconds = end - p->began};
+}
+
+void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
+  memset(plan, 0, sizeof *plan);
+  if (!p->active) {
+    plan->status = SN_PLAN_DIVERGED;
+    return;
+  }
+  if (!p->improved && !p->rolling) end_iteration(p);
+  sn_planner_drop_batch(p);
+  p->active = false;
+  describe_plan(p, p->traced, plan);
+  if (plan->nstep > 0)
+    put_in_force(p, plan->nstep);
+  else
+    sn_planner_reset_nominal(p);
+}
+
+int sn_planner_iterations(const SnPlanner *p) { return p->active ? p->iterations : 0; }
+
+bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
+  if (!p->active || p->iterations == 0) return false;
+  describe_plan(p, false, plan);
+  return true;
+}
+
+SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err) {
+  const SnCode code = sn_planner_begin(p, request, err);
+  if (code != SN_OK) return code;
+  while (!sn_planner_slice(p, INFINITY)) continue;
+  sn_planner_finish(p, plan);
+  return SN_OK;
+}
