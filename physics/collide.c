@@ -376,7 +376,11 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
       sn_collide_capsule_capsule_vjp(&a, &b, con, bar, wrench);
       break;
     case SN_COLLIDER_SPHERE_BOX:
+      sn_collide_sphere_box_vjp(&a, &b, con, bar, wrench);
+      break;
     case SN_COLLIDER_CAPSULE_BOX:
+      sn_collide_capsule_box_vjp(&a, &b, con, bar, wrench);
+      break;
     case SN_COLLIDER_BOX_BOX:
     case SN_COLLIDER_CONVEX:
     case SN_COLLIDER_SMOOTH:

@@ -143,6 +143,10 @@ SN_FUNC void sn_collide_sphere_capsule_vjp(const SnShape *a, const SnShape *b, c
                                            const SnContactBar *bar, sn_real *wrench);
 SN_FUNC void sn_collide_sphere_cylinder_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                             const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_sphere_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                       const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_capsule_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                        const SnContactBar *bar, sn_real *wrench);
 SN_FUNC void sn_collide_capsule_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                             const SnContactBar *bar, sn_real *wrench);
 

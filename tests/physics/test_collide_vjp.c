@@ -25,6 +25,11 @@ static const Pair pairs[] = {
     {"sphere cylinder", "sphere' size='.1", "cylinder' size='.15 .2", .3},
     {"small sphere cylinder", "sphere' size='.02", "cylinder' size='.25 .2", .2},
     {"capsule capsule", "capsule' size='.1 .2", "capsule' size='.05 .3", .25},
+    {"sphere box", "sphere' size='.1", "box' size='.1 .15 .2", .25},
+    {"small sphere box", "sphere' size='.01", "box' size='.1 .15 .2", .1},
+    {"capsule box", "capsule' size='.05 .2", "box' size='.1 .15 .2", .25},
+    {"long capsule box", "capsule' size='.02 .5", "box' size='.1 .15 .2", .2},
+    {"short capsule box", "capsule' size='.02 .03", "box' size='.1 .1 .1", .12},
     {"long capsules", "capsule' size='.02 .5", "capsule' size='.03 .4", .1},
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs, MOST = SN_MAXCON_PAIR, OUT = 13 };
