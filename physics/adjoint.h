@@ -67,8 +67,10 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // actuation.c: act_next_bar -> act_bar, act_dot_bar, out_length_bar.
 SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h);
-// solver.c: qacc_bar -> motions SN_LAMBDA, SN_ACC, SN_VEL; row_lambda, row_c. Finishes a Newton solve that stopped
-// early.
+// solver.c: the solution to rounding, from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar,
+// qfrc_constraint; the factor of H is left behind. Little more than a solve with it where nothing was left to do.
+SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
+// solver.c: qacc_bar -> motions SN_LAMBDA, SN_ACC, SN_VEL; row_lambda, row_c. Calls sn_solve_finish.
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // kinematics.c: motion -> twist of links, ten_rate, out_rate. Reads ten_J, actuator_moment, cdof.
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);

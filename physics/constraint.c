@@ -10,6 +10,11 @@
 // contact says how many rows it has, prefix sums give every one its place, then each fills its own. The rows
 // of one source or contact have the same columns and form a dense block of the sparse J; products with J go
 // block by block.
+//
+// Adjoint: G of adjoint.h is a sum over rows, so each row has the bars of its three rates (f, -c, -b c), written to
+// row_z, and that of its position, row_pos:
+//   k d depth' c  +  d' [ k depth c + f (J lambda) / (d (1 - d)) ],
+// the second part being impedance.c's. Each kind of row then hands them on to what it was made from.
 #include "physics/constraint.h"
 
 // Rows of source s as the state and the disable flags have it.
@@ -227,6 +232,74 @@ SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real
       for (int row = 0; row < k.num; ++row) any = any || fk[row] != 0;
       if (!any) continue;
       add_block_Jt(w, lane, k, r, fk);
+    }
+    SN_SYNC(lane);
+  }
+}
+
+// Bars of the rates and of the position of a row. The rows of a connect or weld share their impedance: its part is
+// added by sn_equality_vjp.
+SN_LOCAL void row_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, c = a->row_c[row];
+  sn_real *z = a->row_z + 3 * row, slope;
+  z[0] = w->efc_force[row];
+  z[1] = -c;
+  z[2] = -kbip[1] * c;
+  sn_reference_depth(w, row, &slope);
+  a->row_pos[row] = kbip[0] * kbip[2] * slope * c;
+  if (w->efc_type[row] == SN_CNSTR_EQUALITY) {
+    const int type = m->eq_type[w->efc_id[row]];
+    if (type == SN_EQ_CONNECT || type == SN_EQ_WELD) return;
+  }
+  a->row_pos[row] += sn_impedance_bar(w, a, row);
+}
+
+// Adds con_twist_bar of the contacts to the links of their geoms, to each in the order of contacts.
+SN_LOCAL void gather_twist_bars(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  (void)lane;
+#if defined(SN_SERIAL)
+  for (int i = 0; i < w->ncon[0]; ++i) {
+    if (w->contact[i].efc_address < 0) continue;
+    for (int side = 0; side < 2; ++side) {
+      const sn_real *from = a->con_twist_bar + 36 * i + 18 * side;
+      sn_real *to = sn_twist_bar(m, a, m->geom_bodyid[w->contact[i].geom[side]], SN_LAMBDA);
+      for (int e = 0; e < 18; ++e) to[e] += from[e];
+    }
+  }
+#else
+  SN_FOR(k, m->nlink) {
+    const int link = m->level_body[k];
+    sn_real *to = sn_twist_bar(m, a, link, SN_LAMBDA);
+    for (int i = 0; i < w->ncon[0]; ++i) {
+      if (w->contact[i].efc_address < 0) continue;
+      for (int side = 0; side < 2; ++side) {
+        if (m->link_of_geom[w->contact[i].geom[side]] != link) continue;
+        for (int e = 0; e < 18; ++e) to[e] += a->con_twist_bar[36 * i + 18 * side + e];
+      }
+    }
+  }
+#endif
+}
+
+SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
+  SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
+  SN_SYNC(lane);
+  SN_FOR(i, w->ncon[0]) sn_contact_vjp(m, w, a, i);
+  SN_FOR(b, w->nblock[0]) {
+    const SnBlock block = sn_block(w, b);
+    if (block.row >= ne && block.row < nef) sn_friction_vjp(m, w, a, block);
+  }
+  SN_SYNC(lane);
+  SN_FOR(b, w->nblock[0]) {
+    const SnBlock block = sn_block(w, b);
+    if (block.row >= nef && block.row < nefl) sn_limit_vjp(m, w, a, block);
+  }
+  gather_twist_bars(m, w, a, lane);
+  SN_SYNC(lane);
+  if (ne > 0) {
+    SN_ONE(lane) {
+      for (int b = 0; w->block_row[b] < ne; ++b) sn_equality_vjp(m, w, a, sn_block(w, b));
     }
     SN_SYNC(lane);
   }

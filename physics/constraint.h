@@ -2,7 +2,7 @@
 #ifndef SINEW_PHYSICS_CONSTRAINT_H_
 #define SINEW_PHYSICS_CONSTRAINT_H_
 
-#include "physics/stages.h"
+#include "physics/adjoint.h"
 #include "physics/vec.h"
 
 enum { SN_MAXBLOCK = 10 };  // most rows of one block: a pyramid of condim 6
@@ -40,6 +40,17 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 // constraint.c: the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where
 // contacts act from a distance; slope: its derivative with respect to pos.
 SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
+
+// Adjoints of the rows of a block or contact from row_z and row_pos: what they leave is in adjoint.h. Sources of
+// friction loss write to their own dof or tendon, so do limits; equalities may share links.
+SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
+SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
+SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
+// Writes con_dist_bar, con_pos_bar, con_frame_bar and con_twist_bar of contact i.
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
+// impedance.c: derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at,
+// through that impedance alone.
+SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row);
 
 // constraint.c: r = J x (nefc), x (nv); and r = J' f (nv). Need a sync before, have one at the end.
 SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);

@@ -7,6 +7,12 @@
 // dim 1: n alone. Dofs that move both bodies drop out.
 // Column of dof i on a body: u = cdof_lin + cdof_ang x (p - c), w = cdof_ang, with c the point about which
 // the spatial vectors of the body's tree are taken (subtree_com of its root).
+//
+// Adjoint. The rows' bars reduce to coefficients F_z of the six contact velocities of each motion z. With g = sum of
+// F_z over n, t1, t2 (a force), h the same of the turns (a torque), and u, w of that motion,
+//   n_bar += F_z[0] u + F_z[3] w,  t1_bar, t2_bar alike;   pos_bar += g x w;
+//   twist of body 2: (h + (p - c2) x g, g), of body 1 the negative about c1.
+// dist acts on the positions of all rows, and on the D of those that have none. Friction coefficients are constants.
 #include "physics/constraint.h"
 
 typedef struct ContactChain {
@@ -102,4 +108,73 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
     put_column(con, pyramid, vel, J + k, block.nnz);
   }
   contact_position(w, con, block);
+}
+
+// Coefficients of the contact velocities of each motion, from the bars of the rows; returns the bar of dist. False in
+// *any: all of them are zero.
+SN_LOCAL sn_real contact_coefficients(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_real F[3][6],
+                                      bool *any) {
+  const int first = con->efc_address, dim = con->dim;
+  const bool pyramid = w->efc_type[first] == SN_CNSTR_CONTACT_PYRAMIDAL;
+  const int num = pyramid ? 2 * (dim - 1) : dim;
+  sn_real dist = 0;
+  for (int z = 0; z < 3; ++z) sn_zero(F[z], 6);
+  *any = false;
+  for (int r = 0; r < num; ++r) {
+    const sn_real *bar = a->row_z + 3 * (first + r), slide = pyramid ? con->friction[r / 2] : 0;
+    dist += a->row_pos[first + r];
+    *any = *any || bar[0] != 0 || bar[1] != 0;
+    for (int z = 0; z < 3; ++z) {
+      F[z][pyramid ? 0 : r] += bar[z];
+      if (pyramid) F[z][r / 2 + 1] += r % 2 ? -slide * bar[z] : slide * bar[z];
+    }
+  }
+  return dist;
+}
+
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const SnContact *con = w->contact + i;
+  sn_real *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i, *twist = a->con_twist_bar + 36 * i;
+  sn_real F[3][6], arm[2][3];
+  bool any;
+  a->con_dist_bar[i] = 0;
+  sn_zero(pos, 3);
+  sn_zero(frame, 9);
+  sn_zero(twist, 36);
+  if (con->efc_address < 0) return;
+  a->con_dist_bar[i] = contact_coefficients(w, a, con, F, &any);
+  if (!any) return;
+  const int body[2] = {m->geom_bodyid[con->geom[0]], m->geom_bodyid[con->geom[1]]};
+  for (int side = 0; side < 2; ++side) sn_sub3(arm[side], con->pos, sn_twist_origin(m, w, body[side]));
+  const int turns = con->dim > 3 ? con->dim - 3 : 0, slides = con->dim > 1 ? 3 : 1;
+  for (int z = 0; z < 3; ++z) {
+    const sn_real *T0 = sn_twist(m, a, body[0], (SnMotion)z), *T1 = sn_twist(m, a, body[1], (SnMotion)z);
+    sn_real u[3], turn[3], g[3] = {0, 0, 0}, h[3] = {0, 0, 0}, t[3];
+    sn_sub3(turn, T1, T0);
+    sn_sub3(u, T1 + 3, T0 + 3);
+    sn_cross(t, T1, arm[1]);
+    sn_addto3(u, t);
+    sn_cross(t, T0, arm[0]);
+    sn_subfrom3(u, t);
+    for (int r = 0; r < slides; ++r) {
+      sn_addtoscl3(frame + 3 * r, u, F[z][r]);
+      sn_addtoscl3(g, con->frame + 3 * r, F[z][r]);
+    }
+    for (int r = 0; r < turns; ++r) {
+      sn_addtoscl3(frame + 3 * r, turn, F[z][3 + r]);
+      sn_addtoscl3(h, con->frame + 3 * r, F[z][3 + r]);
+    }
+    sn_cross(t, g, turn);
+    sn_addto3(pos, t);
+    sn_cross(t, arm[0], g);
+    for (int e = 0; e < 3; ++e) {
+      twist[6 * z + e] = -(h[e] + t[e]);
+      twist[6 * z + 3 + e] = -g[e];
+    }
+    sn_cross(t, arm[1], g);
+    for (int e = 0; e < 3; ++e) {
+      twist[18 + 6 * z + e] = h[e] + t[e];
+      twist[18 + 6 * z + 3 + e] = g[e];
+    }
+  }
 }

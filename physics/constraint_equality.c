@@ -12,6 +12,14 @@
 // weld's rate with dq1 = w1 q1 / 2 and dq2* = -q2* w2 / 2 (w as pure quaternions) gives, with d = w1 - w2,
 //   s/2 * vec(q2* [b1_ang - b2_ang + d x (w1 + w2) / 2  - |d|^2 / 2] q1),
 // where the last term is the scalar part of the bracket.
+//
+// Adjoint. All rows of a connect or weld take their impedance at the norm of the residual: what the impedance receives
+// goes to the components in proportion to them (nothing at zero norm). An anchor p of a body with twist (w, l) moves at
+// l + w x (p - c): a force F on that velocity gives the twist ((p - c) x F, F) and the anchor the force F x w; the bias
+// is treated alike, its acceleration being acc_bar's. Every rotation row is F . s vec(q2* X q1) for a quaternion X (1,
+// w1 - w2, the bracket above); as multiplication by a quaternion is adjoint to that by its conjugate,
+//   X_bar = s q2 (0, F) q1*,   torques  vec(X* X_bar) / 2 on body 1,  -vec(X_bar X*) / 2 on body 2.
+// A joint's or tendon's polynomial has its second derivative in J. A mocap body receives wrenches, the world nothing.
 #include "physics/constraint.h"
 
 // One end of a connect or weld.
@@ -192,4 +200,168 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
                         ang[0][1] - ang[1][1] + half * t[1], ang[0][2] - ang[1][2] + half * t[2]};
   weld_rotate(r, e, v, half * m->eq_data[SN_NEQDATA * eq + 10]);
   for (int i = 0; i < 3; ++i) w->efc_aref[row + 3 + i] -= r[i];
+}
+
+// Adds a force at the anchor of an end and a torque to the wrench of its body.
+SN_LOCAL void add_end_wrench(const SnModel *m, SnAdjoint *a, const EqualityEnd *e, const sn_real *arm,
+                             const sn_real *force, const sn_real *torque) {
+  sn_real *wrench = sn_body_wrench(m, a, e->body), t[3];
+  sn_cross(t, arm, force);
+  sn_addto3(t, torque);
+  sn_addto3(wrench, t);
+  sn_addto3(wrench + 3, force);
+}
+
+// Adds the bar of the velocity of an end's anchor in one motion: to the twist's bar, and to the force on the anchor.
+SN_LOCAL void anchor_velocity_vjp(const sn_real *T, const sn_real *arm, const sn_real *F, sn_real *T_bar,
+                                  sn_real *force) {
+  sn_real t[3];
+  sn_cross(t, arm, F);
+  sn_addto3(T_bar, t);
+  sn_addto3(T_bar + 3, F);
+  sn_cross(t, F, T);
+  sn_addto3(force, t);
+}
+
+// The same of its acceleration at zero qacc, as in end_bias.
+SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *arm,
+                              const sn_real *F, sn_real *force) {
+  const sn_real *V = sn_twist(m, a, body, SN_VEL);
+  sn_real *V_bar = sn_twist_bar(m, a, body, SN_VEL), vel[3], g[3], t[3];
+  sn_cross(vel, V, arm);
+  sn_addto3(vel, V + 3);
+  sn_cross(t, vel, F);
+  sn_addto3(V_bar, t);
+  sn_cross(g, F, V);
+  anchor_velocity_vjp(V, arm, g, V_bar, force);
+  const int link = m->link_of_body[body];
+  anchor_velocity_vjp(w->cacc + 6 * link, arm, F, a->acc_bar + 6 * link, force);
+}
+
+// Translation rows of one end, which enters the residual with `sign`.
+SN_LOCAL void anchor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real sign,
+                         int row) {
+  const sn_real *pos = a->row_pos + row, *rate = a->row_z + 3 * row, *c = a->row_c + row;
+  const sn_real zero[3] = {0, 0, 0}, bias[3] = {-sign * c[0], -sign * c[1], -sign * c[2]};
+  sn_real arm[3], force[3];
+  sn_sub3(arm, e->pos, sn_twist_origin(m, w, e->body));
+  sn_scale3(force, pos, sign);
+  for (int z = 0; z < 3; ++z) {
+    const sn_real F[3] = {sign * rate[z], sign * rate[3 + z], sign * rate[6 + z]};
+    anchor_velocity_vjp(sn_twist(m, a, e->body, (SnMotion)z), arm, F, sn_twist_bar(m, a, e->body, (SnMotion)z), force);
+  }
+  anchor_bias_vjp(m, w, a, e->body, arm, bias, force);
+  add_end_wrench(m, a, e, arm, force, zero);
+}
+
+// X_bar of F . scale vec(q2* X q1), and the torques on the two bodies.
+SN_LOCAL void weld_rotate_vjp(const EqualityEnd *e, const sn_real *X, const sn_real *F, sn_real scale, sn_real *X_bar,
+                              sn_real torque[2][3]) {
+  const sn_real Y[4] = {0, scale * F[0], scale * F[1], scale * F[2]};
+  sn_real neg[4], t[4];
+  sn_mulquat(t, e[1].quat, Y);
+  sn_negquat(neg, e[0].quat);
+  sn_mulquat(X_bar, t, neg);
+  sn_negquat(neg, X);
+  sn_mulquat(t, neg, X_bar);
+  sn_addtoscl3(torque[0], t + 1, SN_R(0.5));
+  sn_mulquat(t, X_bar, neg);
+  sn_addtoscl3(torque[1], t + 1, SN_R(-0.5));
+}
+
+// The bias of the rotation rows: F . s/2 vec(q2* [..] q1).
+SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, const sn_real *F,
+                            sn_real scale, sn_real torque[2][3]) {
+  const sn_real half = SN_R(0.5), *V[2], *A[2];
+  for (int i = 0; i < 2; ++i) {
+    V[i] = sn_twist(m, a, e[i].body, SN_VEL);
+    A[i] = w->cacc + 6 * m->link_of_body[e[i].body];
+  }
+  sn_real diff[3], sum[3], t[3], diff_bar[3], sum_bar[3], X_bar[4];
+  sn_sub3(diff, V[0], V[1]);
+  sn_add3(sum, V[0], V[1]);
+  sn_cross(t, diff, sum);
+  const sn_real X[4] = {-half * sn_dot3(diff, diff), A[0][0] - A[1][0] + half * t[0], A[0][1] - A[1][1] + half * t[1],
+                        A[0][2] - A[1][2] + half * t[2]};
+  weld_rotate_vjp(e, X, F, half * scale, X_bar, torque);
+  sn_cross(diff_bar, sum, X_bar + 1);
+  sn_scale3(diff_bar, diff_bar, half);
+  sn_addtoscl3(diff_bar, diff, -X_bar[0]);
+  sn_cross(sum_bar, X_bar + 1, diff);
+  for (int i = 0; i < 2; ++i) {
+    const sn_real sign = i == 0 ? 1 : -1;
+    sn_addtoscl3(a->acc_bar + 6 * m->link_of_body[e[i].body], X_bar + 1, sign);
+    sn_real *V_bar = sn_twist_bar(m, a, e[i].body, SN_VEL);
+    sn_addtoscl3(V_bar, diff_bar, sign);
+    sn_addtoscl3(V_bar, sum_bar, half);
+  }
+}
+
+// Rotation rows [row, row + 3) of a weld.
+SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real scale, int row) {
+  const sn_real one[4] = {1, 0, 0, 0}, zero[3] = {0, 0, 0}, *rate = a->row_z + 3 * row, *c = a->row_c + row;
+  const sn_real bias[3] = {-c[0], -c[1], -c[2]};
+  sn_real torque[2][3] = {{0, 0, 0}, {0, 0, 0}}, X_bar[4], arm[3];
+  weld_rotate_vjp(e, one, a->row_pos + row, scale, X_bar, torque);
+  for (int z = 0; z < 3; ++z) {
+    const sn_real F[3] = {rate[z], rate[3 + z], rate[6 + z]};
+    sn_real X[4] = {0};
+    sn_sub3(X + 1, sn_twist(m, a, e[0].body, (SnMotion)z), sn_twist(m, a, e[1].body, (SnMotion)z));
+    weld_rotate_vjp(e, X, F, SN_R(0.5) * scale, X_bar, torque);
+    sn_addto3(sn_twist_bar(m, a, e[0].body, (SnMotion)z), X_bar + 1);
+    sn_subfrom3(sn_twist_bar(m, a, e[1].body, (SnMotion)z), X_bar + 1);
+  }
+  weld_bias_vjp(m, w, a, e, bias, scale, torque);
+  sn_set3(arm, 0, 0, 0);
+  for (int i = 0; i < 2; ++i) add_end_wrench(m, a, e + i, arm, zero, torque[i]);
+}
+
+// Adds to row_pos what the rows' common impedance receives.
+SN_LOCAL void common_impedance_vjp(const SnWorld *w, SnAdjoint *a, SnBlock block) {
+  const sn_real *pos = w->efc_pos + block.row, norm = sn_sqrt(sn_dot(pos, pos, block.num));
+  if (!(norm > 0)) return;
+  sn_real bar = 0;
+  for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(w, a, block.row + r);
+  for (int r = 0; r < block.num; ++r) a->row_pos[block.row + r] += bar * (pos[r] / norm);
+}
+
+// Adds scale times the bars of a scalar row to joint or tendon `id`; extra: what its position receives besides.
+SN_LOCAL void scalar_object_vjp(const SnModel *m, SnAdjoint *a, bool joint, int id, sn_real scale, sn_real extra,
+                                int row) {
+  const sn_real *z = a->row_z + 3 * row, pos = scale * a->row_pos[row] + extra;
+  if (joint) {
+    a->qpos_bar[m->jnt_dofadr[id]] += pos;
+    a->qvel_bar[m->jnt_dofadr[id]] += scale * z[2];
+    return;
+  }
+  a->ten_length_bar[id] += pos;
+  for (int k = 0; k < 3; ++k) a->ten_rate_bar[SN_NMOTION * id + k] += scale * z[k];
+}
+
+SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int eq, int row) {
+  const sn_real *p = m->eq_data + SN_NEQDATA * eq, *z = a->row_z + 3 * row;
+  const int id1 = m->eq_obj1id[eq], id2 = m->eq_obj2id[eq];
+  const bool joint = m->eq_type[eq] == SN_EQ_JOINT;
+  scalar_object_vjp(m, a, joint, id1, 1, 0, row);
+  if (id2 < 0) return;
+  const sn_real x = scalar_value(m, w, eq, id2);
+  const sn_real slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
+  const sn_real curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
+  sn_real rates = 0;
+  for (int k = 0; k < 3; ++k)
+    rates += z[k] * (joint ? a->motion[k * m->nv + m->jnt_dofadr[id2]] : a->ten_rate[SN_NMOTION * id2 + k]);
+  scalar_object_vjp(m, a, joint, id2, -slope, -curve * rates, row);
+}
+
+SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block) {
+  const int eq = w->efc_id[block.row], type = m->eq_type[eq];
+  if (type != SN_EQ_CONNECT && type != SN_EQ_WELD) {
+    scalar_vjp(m, w, a, eq, block.row);
+    return;
+  }
+  const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  common_impedance_vjp(w, a, block);
+  anchor_vjp(m, w, a, e, 1, block.row);
+  anchor_vjp(m, w, a, e + 1, -1, block.row);
+  if (type == SN_EQ_WELD) weld_vjp(m, w, a, e, m->eq_data[SN_NEQDATA * eq + 10], block.row + 3);
 }

@@ -58,6 +58,23 @@ SN_LOCAL void block_curve(const SnWorld *w, SnBlock block, BlockCurve *c) {
   }
 }
 
+SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
+  (void)m;
+  SN_FOR(b, w->nblock[0]) {
+    const SnBlock block = sn_block(w, b);
+    BlockCurve c;
+    block_curve(w, block, &c);
+    for (int i = 0; i < block.num; ++i) r[block.row + i] = 0;
+    for (int i = 0; i < c.num; ++i) {
+      if (c.cone)
+        r[block.row + i] = sn_dot(c.C + i * c.num, x + block.row, c.num);
+      else
+        r[block.row + c.row[i]] = c.weight[i] * x[block.row + c.row[i]];
+    }
+  }
+  SN_SYNC(lane);
+}
+
 // Adds J' C J of one block to H, C diagonal; lanes share its columns. Rows go four at a time, the last of them with
 // weight 0 where the block has fewer.
 SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {

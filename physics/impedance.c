@@ -16,7 +16,12 @@
 // Contacts from distance (SnSoft): where bodies that take part do not touch, d follows a spline of its own; on both
 // sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
 //
-// Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1.
+// Adjoint: d reaches G (adjoint.h) through aref = -b J v + k d depth and, as log D, through the force of a given
+// residual, which is proportional to D except on saturated friction loss (whose d is constant anyway). As D = d / ((1 -
+// d) A), d log D = d' / (d (1 - d)) on all rows of a contact, whichever share they have in the R of the first. One that
+// holds R at a bound has none.
+//
+// Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1 (0, too).
 #include "physics/constraint.h"
 
 // Bounds that MuJoCo puts on impedances (mjMINIMP, mjMAXIMP).
@@ -206,4 +211,26 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
     const sn_real mu = con->friction[k - 1];
     put_regularizer(w, block.row + k, k == 1 ? R1 : R1 * mu1 * mu1 / (mu * mu));
   }
+}
+
+// R of the row by which the bounds of regularizer() were checked: of an elliptic contact its first row, of a pyramid
+// what all its edges' R is made of.
+SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
+  const int type = w->efc_type[row];
+  if (type == SN_CNSTR_CONTACT_ELLIPTIC) return w->efc_R[w->contact[w->efc_id[row]].efc_address];
+  if (type != SN_CNSTR_CONTACT_PYRAMIDAL) return w->efc_R[row];
+  const sn_real mu = w->contact[w->efc_id[row]].mu;
+  return w->efc_R[row] / (2 * mu * mu);
+}
+
+SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
+  if (slope == 0) return 0;
+  sn_real unused;
+  const sn_real reference = a->row_c[row] * kbip[0] * slope * sn_reference_depth(w, row, &unused);
+  const sn_real force = a->row_lambda[row] * w->efc_force[row];
+  if (force == 0 || imp <= SN_R(1e-30)) return reference;
+  const sn_real R = bounded_R(w, row);
+  if (R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS)) return reference;
+  return reference + force * (slope / (imp * (1 - imp)));
 }

@@ -12,10 +12,20 @@
 // an exact line search finds the length. It ends when the scaled gain, gradient or predicted gain is below
 // `tolerance`; the scale is 1 / trace(M). It starts from the better of the last acceleration and a_s, and makes no
 // iteration at all where the gradient and the bound g' M^-1 g / 2 on the suboptimality are below tolerance already.
+//
+// Adjoint: the solution is differentiated, not the iteration. M (a - a_s) = J' F(J a - aref) holds for every value of
+// its parameters, so da = H^-1 (..) with the H of the solution, and a_bar becomes the multiplier lambda = H^-1 a_bar of
+// adjoint.h. That is meant for the exact solution: a Newton that stopped early is finished first. Where a row is about
+// to change its state (J a = aref of a limit, the boundary of a cone or of a friction loss) the derivative is that of
+// the state that the row is in.
 #include "physics/solver.h"
+
+#include "physics/adjoint.h"
 
 // Steps in a row on one and the same quadratic: the first finds its minimum, the others only take rounding away.
 enum { SN_REFINEMENTS = 3 };
+// Most steps with which sn_solve_finish ends an iteration that stopped early.
+enum { SN_FINISH = 50 };
 
 // Force and state of the elliptic contact at `row` for residual x (dim); returns its cost.
 SN_LOCAL sn_real cone_force(const SnWorld *w, int row, const sn_real *x, sn_real *force, int *state) {
@@ -279,4 +289,53 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv) bad += sn_is_bad(w->qacc[i]);
   if (sn_count(lane, bad) == 0) SN_FOR(i, m->nv) w->qacc_warmstart[i] = w->qacc[i];
   SN_SYNC(lane);
+}
+
+// |qacc| + |qacc_smooth|, what an error of qacc is compared with.
+SN_LOCAL sn_real acceleration_size(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_real *part = w->solver_part;
+  for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) {
+    part[k] += w->qacc[i] * w->qacc[i];
+    part[SN_VLANES + k] += w->qacc_smooth[i] * w->qacc_smooth[i];
+  }
+  SN_SYNC(lane);
+  const sn_real qacc = sn_sqrt(sn_sum_parts(lane, part));
+  return qacc + sn_sqrt(sn_sum_parts(lane, part + SN_VLANES));
+}
+
+SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (w->nefc[0] == 0) return;
+  const sn_real tol = sn_min(SN_R(1e5) * SN_EPS, SN_R(1e-4)) * acceleration_size(m, w, lane);
+  StateChange change = {0, 0};
+  for (int iter = 0; iter < SN_FINISH; ++iter) {
+    sn_real norm;
+    const sn_real slope = newton_direction(m, w, lane, change, &norm);
+    change.changed = change.cones = 0;
+    if (!(norm > tol)) return;
+    const sn_real gain = newton_step(m, w, lane, slope, SN_R(-0.01) * slope, &change);
+    update_gradient(m, w, lane);
+    // nothing curves and no state has changed: that was the minimum
+    if (gain == 0 || change.changed + change.cones == 0) break;
+  }
+  sn_hessian_refresh(m, w, lane, change.changed, change.cones);
+}
+
+SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int nv = m->nv;
+  sn_real *lambda = a->motion + SN_LAMBDA * nv;
+  sn_solve_finish(m, w, lane);
+  SN_FOR(i, nv) {
+    lambda[i] = a->qacc_bar[i];
+    a->motion[SN_ACC * nv + i] = w->qacc[i];
+    a->motion[SN_VEL * nv + i] = w->qvel[i];
+  }
+  SN_SYNC(lane);
+  if (w->nefc[0] == 0) {
+    sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
+    return;
+  }
+  sn_hessian_solve(m, w, lane, lambda);
+  sn_mul_J(m, w, lane, a->row_lambda, lambda);
+  sn_mul_curvature(m, w, lane, a->row_c, a->row_lambda);
 }

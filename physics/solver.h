@@ -28,6 +28,8 @@ SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane);
 // hessian.c. The same at less cost, when `changed` rows differ from hessian_state, `cones` of which are or were in a
 // cone.
 SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int changed, int cones);
+// hessian.c. r = C x (nefc) with the C of H at efc_state and efc_jar. Needs a sync before, has one at the end.
+SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
 // factor.c. x <- H^-1 x, x (nv), in place. Needs the factor, and a sync before.
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
 
