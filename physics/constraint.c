@@ -285,7 +285,7 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
   const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
   SN_SYNC(lane);
-  SN_FOR(i, w->ncon[0]) sn_contact_vjp(m, w, a, i);
+  SN_FOR(i, w->ncon[0]) sn_contact_rows_vjp(m, w, a, i);
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
     if (block.row >= ne && block.row < nef) sn_friction_vjp(m, w, a, block);

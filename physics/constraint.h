@@ -47,7 +47,7 @@ SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
 SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 // Writes con_dist_bar, con_pos_bar, con_frame_bar and con_twist_bar of contact i.
-SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
+SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
 // impedance.c: derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at,
 // through that impedance alone.
 SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row);

@@ -132,7 +132,7 @@ SN_LOCAL sn_real contact_coefficients(const SnWorld *w, const SnAdjoint *a, cons
   return dist;
 }
 
-SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const SnContact *con = w->contact + i;
   sn_real *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i, *twist = a->con_twist_bar + 36 * i;
   sn_real F[3][6], arm[2][3];
