@@ -382,6 +382,8 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
       sn_collide_capsule_box_vjp(&a, &b, con, bar, wrench);
       break;
     case SN_COLLIDER_BOX_BOX:
+      sn_collide_box_box_vjp(&a, &b, con, bar, wrench);
+      break;
     case SN_COLLIDER_CONVEX:
     case SN_COLLIDER_SMOOTH:
       break;

@@ -147,6 +147,8 @@ SN_FUNC void sn_collide_sphere_box_vjp(const SnShape *a, const SnShape *b, const
                                        const SnContactBar *bar, sn_real *wrench);
 SN_FUNC void sn_collide_capsule_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                         const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_box_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
+                                    sn_real *wrench);
 SN_FUNC void sn_collide_capsule_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                             const SnContactBar *bar, sn_real *wrench);
 

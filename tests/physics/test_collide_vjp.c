@@ -30,6 +30,9 @@ static const Pair pairs[] = {
     {"capsule box", "capsule' size='.05 .2", "box' size='.1 .15 .2", .25},
     {"long capsule box", "capsule' size='.02 .5", "box' size='.1 .15 .2", .2},
     {"short capsule box", "capsule' size='.02 .03", "box' size='.1 .1 .1", .12},
+    {"box box", "box' size='.1 .15 .2", "box' size='.1 .1 .1", .25},
+    {"plates", "box' size='.3 .2 .02", "box' size='.2 .3 .04", .06},
+    {"rods", "box' size='.01 .4 .01", "box' size='.3 .01 .01", .03},
     {"long capsules", "capsule' size='.02 .5", "capsule' size='.03 .4", .1},
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs, MOST = SN_MAXCON_PAIR, OUT = 13 };
