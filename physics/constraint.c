@@ -44,7 +44,7 @@ SN_LOCAL int place_rows(const SnModel *m, SnWorld *w, SnLane *lane, int n) {
     }
     w->src_row[s] = rows;
     w->src_adr[s] = rows * nnz;
-    w->src_block[s] = rows > 0;
+    w->src_block[s] = rows > 0 && !(s > m->nsrc && sn_contact_continues(m, w, s - m->nsrc));
   }
   SN_SYNC(lane);
   int nefc = sn_compact(lane, w->src_row, n);
@@ -129,7 +129,7 @@ SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
       continue;
     }
     block.nnz = (w->src_adr[s + 1] - block.adr) / block.num;
-    w->block_row[w->src_block[s]] = block.row;
+    if (w->src_block[s + 1] > w->src_block[s]) w->block_row[w->src_block[s]] = block.row;
     if (s < m->nsrc) {
       fill_source(m, w, s, block);
     } else {

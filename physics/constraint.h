@@ -5,9 +5,10 @@
 #include "physics/adjoint.h"
 #include "physics/vec.h"
 
-enum { SN_MAXBLOCK = 10 };  // most rows of one block: a pyramid of condim 6
+enum { SN_MAXBLOCK = 10 };  // most rows of one source or contact: a pyramid of condim 6
 
-// The rows of one source or contact: a dense block of efc_J whose rows have the same columns.
+// The rows of one source or contact, or of contacts at a distance that follow each other and move the same two links: a
+// dense block of efc_J whose rows have the same columns.
 typedef struct SnBlock {
   int row, num;  // rows [row, row + num)
   int adr, nnz;  // first address in efc_J, columns of a row
@@ -17,6 +18,13 @@ SN_INLINE SnBlock sn_block(const SnWorld *w, int b) {
   const int row = w->block_row[b];
   const SnBlock block = {row, w->block_row[b + 1] - row, w->efc_J_rowadr[row], w->efc_J_rownnz[row]};
   return block;
+}
+
+// At most SN_MAXBLOCK rows of a block, from row `start` of it on.
+SN_INLINE SnBlock sn_block_part(SnBlock block, int start) {
+  const SnBlock part = {block.row + start, sn_mini(SN_MAXBLOCK, block.num - start), block.adr + start * block.nnz,
+                        block.nnz};
+  return part;
 }
 
 // constraint_limit.c, constraint_equality.c: values of J, pos, margin, friction loss of a source's rows.
@@ -31,6 +39,8 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row);
 
 // constraint_contact.c: number of rows and columns of contact i, then their values.
 SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz);
+// True when contact i continues the block of the one before.
+SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i);
 SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);
 
 // impedance.c: diagA, KBIP, R, D of the rows of a source or contact, from pos and margin.

@@ -37,6 +37,19 @@ SN_LOCAL ContactChain contact_chain(const SnModel *m, const SnContact *con) {
   return c;
 }
 
+// A contact at a distance with one row.
+SN_INLINE bool contact_is_single(const SnContact *con) {
+  return con->soft == SN_CONTACT_FAR && con->dim == 1 && con->exclude == 0;
+}
+
+SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i) {
+  const SnContact *con = w->contact + i, *last = con - 1;
+  if (i == 0 || !contact_is_single(con) || !contact_is_single(last)) return false;
+  for (int side = 0; side < 2; ++side)
+    if (m->link_of_geom[con->geom[side]] != m->link_of_geom[last->geom[side]]) return false;
+  return true;
+}
+
 SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz) {
   const SnContact *con = w->contact + i;
   *nnz = 0;

@@ -58,19 +58,24 @@ SN_LOCAL void block_curve(const SnWorld *w, SnBlock block, BlockCurve *c) {
   }
 }
 
+// r = C x of the rows of a part of a block.
+SN_LOCAL void mul_part(const SnWorld *w, SnBlock part, sn_real *r, const sn_real *x) {
+  BlockCurve c;
+  block_curve(w, part, &c);
+  for (int i = 0; i < part.num; ++i) r[part.row + i] = 0;
+  for (int i = 0; i < c.num; ++i) {
+    if (c.cone)
+      r[part.row + i] = sn_dot(c.C + i * c.num, x + part.row, c.num);
+    else
+      r[part.row + c.row[i]] = c.weight[i] * x[part.row + c.row[i]];
+  }
+}
+
 SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
   (void)m;
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
-    BlockCurve c;
-    block_curve(w, block, &c);
-    for (int i = 0; i < block.num; ++i) r[block.row + i] = 0;
-    for (int i = 0; i < c.num; ++i) {
-      if (c.cone)
-        r[block.row + i] = sn_dot(c.C + i * c.num, x + block.row, c.num);
-      else
-        r[block.row + c.row[i]] = c.weight[i] * x[block.row + c.row[i]];
-    }
+    for (int start = 0; start < block.num; start += SN_MAXBLOCK) mul_part(w, sn_block_part(block, start), r, x);
   }
   SN_SYNC(lane);
 }
@@ -131,16 +136,20 @@ SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
     const SnBlock block = sn_block(w, b);
     if (block.nnz == 1 && w->efc_type[block.row] != SN_CNSTR_CONTACT_ELLIPTIC) {
       add_single(m, w, lane, block);
-    } else {
+      SN_SYNC(lane);
+      continue;
+    }
+    for (int start = 0; start < block.num; start += SN_MAXBLOCK) {
+      const SnBlock part = sn_block_part(block, start);
       BlockCurve c;
-      block_curve(w, block, &c);
+      block_curve(w, part, &c);
       if (c.num == 0) continue;
       if (c.cone)
-        add_cone(m, w, lane, block, &c);
+        add_cone(m, w, lane, part, &c);
       else
-        add_block(m, w, lane, block, &c);
+        add_block(m, w, lane, part, &c);
+      SN_SYNC(lane);
     }
-    SN_SYNC(lane);
   }
 }
 
