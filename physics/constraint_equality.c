@@ -223,7 +223,31 @@ SN_LOCAL void anchor_velocity_vjp(const sn_real *T, const sn_real *arm, const sn
   sn_addto3(force, t);
 }
 
-// The same of its acceleration at zero qacc, as in end_bias.
+// body_bias has one term that cacc has not: where a body slides behind its own ball joint, the velocity H of those
+// slides turns the ball's axes along, which adds H x B to the linear acceleration of all that is behind, B the ball's
+// angular velocity. F: bar of that acceleration for `body`.
+SN_LOCAL void ball_slide_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *F) {
+  for (int link = m->link_of_body[body]; link != 0; link = m->body_base[link]) {
+    const int first = m->body_jntadr[link], end = first + m->body_jntnum[link];
+    int ball = first;
+    while (ball < end && m->jnt_type[ball] != SN_JNT_BALL) ++ball;
+    if (ball + 1 >= end) continue;
+    const int turn = m->jnt_dofadr[ball], slide = turn + 3, last = m->body_dofadr[link] + m->body_dofnum[link];
+    sn_real H[3] = {0, 0, 0}, B[3] = {0, 0, 0}, H_bar[3], B_bar[3], t[3], *torque = a->wrench + 6 * link;
+    for (int k = turn; k < slide; ++k) sn_addtoscl3(B, w->cdof + 6 * k, w->qvel[k]);
+    for (int k = slide; k < last; ++k) sn_addtoscl3(H, w->cdof + 6 * k + 3, w->qvel[k]);
+    sn_cross(H_bar, B, F);
+    sn_cross(B_bar, F, H);
+    sn_cross(t, H, H_bar);
+    sn_addto3(torque, t);
+    sn_cross(t, B, B_bar);
+    sn_addto3(torque, t);
+    for (int k = turn; k < slide; ++k) a->qvel_bar[k] += sn_dot3(w->cdof + 6 * k, B_bar);
+    for (int k = slide; k < last; ++k) a->qvel_bar[k] += sn_dot3(w->cdof + 6 * k + 3, H_bar);
+  }
+}
+
+// The same as anchor_velocity_vjp of an anchor's acceleration at zero qacc, as in end_bias.
 SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *arm,
                               const sn_real *F, sn_real *force) {
   const sn_real *V = sn_twist(m, a, body, SN_VEL);
@@ -236,6 +260,7 @@ SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
   anchor_velocity_vjp(V, arm, g, V_bar, force);
   const int link = m->link_of_body[body];
   anchor_velocity_vjp(w->cacc + 6 * link, arm, F, a->acc_bar + 6 * link, force);
+  ball_slide_vjp(m, w, a, body, F);
 }
 
 // Translation rows of one end, which enters the residual with `sign`.

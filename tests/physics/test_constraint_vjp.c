@@ -8,21 +8,35 @@
 #include "tests/harness/constraint_zoo.h"
 #include "tests/harness/gradcheck.h"
 
-enum { ROWS = 160, CONTACTS = 10, CONTACT = 13 };  // most rows and contacts that take part, numbers of a contact
+// Most rows and contacts that take part; coordinates of a contact and of the first mocap body, which follow those of
+// the state.
+enum { ROWS = 160, CONTACTS = 10, CONTACT = 13, MOCAP = 6 };
 
 typedef struct Rows {
   SnGradWorld g;
-  SnZooCase zoo;
   double speed;
-  int ncon, nefc, sides;
+  const SnSoft *soft;  // NULL: MuJoCo's contacts
+  int ncon, nefc;
   SnContact contact[CONTACTS];
   int type[ROWS], id[ROWS];
-  int count[8];  // rows by type, over all samples
+  int count[8], far;  // rows by type and contacts at a distance, over all samples
 } Rows;
+
+static void move_mocap(SnWorld *w, const double *dx) {
+  sn_real turn[3], unit[4] = {1, 0, 0, 0}, q[4];
+  for (int e = 0; e < 3; ++e) {
+    turn[e] = (sn_real)dx[e];
+    w->mocap_pos[e] += (sn_real)dx[3 + e];
+  }
+  sn_quatintegrate(unit, turn, 1);
+  sn_mulquat(q, unit, w->mocap_quat);
+  sn_copy4(w->mocap_quat, q);
+}
 
 static void run(Rows *k, const double *dx) {
   SnGradWorld *g = &k->g;
   sn_grad_world_move(g, dx);
+  if (dx && g->m->nmocap > 0) move_mocap(&g->w, dx + sn_grad_world_nx(g) + CONTACT * CONTACTS);
   sn_kinematics(g->m, &g->w, &g->lane);
   sn_com_pos(g->m, &g->w, &g->lane);
   sn_tendon(g->m, &g->w, &g->lane);
@@ -46,6 +60,7 @@ static bool sample(void *context) {
   Rows *k = context;
   SnGradWorld *g = &k->g;
   sn_zoo_sample(g->o, k->speed);
+  if (k->soft) *g->w.soft = *k->soft;
   sn_grad_world_sample(g);
   sn_grad_world_move(g, NULL);
   sn_kinematics(g->m, &g->w, &g->lane);
@@ -53,6 +68,7 @@ static bool sample(void *context) {
   sn_collision(g->m, &g->w, &g->lane);
   k->ncon = g->w.ncon[0] < CONTACTS ? g->w.ncon[0] : CONTACTS;
   memcpy(k->contact, g->w.contact, sizeof *k->contact * (size_t)k->ncon);
+  for (int i = 0; i < k->ncon; ++i) k->far += k->contact[i].soft == SN_CONTACT_FAR;
   run(k, NULL);
   k->nefc = g->w.nefc[0];
   assert_true(k->nefc <= ROWS);
@@ -83,34 +99,6 @@ static bool forward(void *context, const double *dx, double *y) {
   return true;
 }
 
-// Sum over tendons of length_bar length + rate_bar rate of the motions at q, by which differences stand in for the
-// adjoint of tendon paths.
-static double tendon_sum(const SnGradWorld *g) {
-  double s = 0;
-  for (int t = 0; t < g->m->ntendon; ++t) {
-    s += (double)(g->a.ten_length_bar[t] * g->w.ten_length[t]);
-    for (int z = 0; z < SN_NMOTION; ++z)
-      s += (double)(g->a.ten_rate_bar[SN_NMOTION * t + z] * g->a.ten_rate[SN_NMOTION * t + z]);
-  }
-  return s;
-}
-
-static void tendons_vjp(Rows *k, double *xbar) {
-  SnGradWorld *g = &k->g;
-  double *dx = calloc((size_t)(sn_grad_world_nx(g) + CONTACT * CONTACTS), sizeof *dx);
-  for (int i = 0; g->m->ntendon > 0 && i < 2 * g->m->nv; ++i) {
-    const double h = 1e-6;
-    dx[i] = h;
-    run(k, dx);
-    const double up = tendon_sum(g);
-    dx[i] = -h;
-    run(k, dx);
-    xbar[i] += (up - tendon_sum(g)) / (2 * h);
-    dx[i] = 0;
-  }
-  free(dx);
-}
-
 static void adjoint(void *context, const double *ybar, double *xbar) {
   Rows *k = context;
   SnGradWorld *g = &k->g;
@@ -122,6 +110,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
     g->a.row_lambda[i] = (sn_real)(ybar[2 * ROWS + i] / ybar[i]);
   }
   sn_constraint_vjp(g->m, &g->w, &g->a, &g->lane);
+  sn_tendon_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, xbar);
   for (int i = 0; i < k->ncon; ++i) {
@@ -130,14 +119,15 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
     for (int e = 0; e < 3; ++e) out[1 + e] += (double)g->a.con_pos_bar[3 * i + e];
     for (int e = 0; e < 9; ++e) out[4 + e] += (double)g->a.con_frame_bar[9 * i + e];
   }
-  tendons_vjp(k, xbar);
+  for (int e = 0; e < MOCAP && g->m->nmocap > 0; ++e)
+    xbar[sn_grad_world_nx(g) + CONTACT * CONTACTS + e] += (double)g->a.mocap_bar[e];
 }
 
 static void check_rows(Rows *k, const char *name, SnOracle *o, int samples, double tolerance) {
   sn_model_need_all(o->m);
   sn_grad_world_init(&k->g, o);
   const SnGradCase c = {.name = name,
-                        .nx = sn_grad_world_nx(&k->g) + CONTACT * CONTACTS,
+                        .nx = sn_grad_world_nx(&k->g) + CONTACT * CONTACTS + MOCAP,
                         .ny = 3 * ROWS,
                         .context = k,
                         .sample = sample,
@@ -181,7 +171,70 @@ static void joints_tendons_equalities(void **state) {
   over_cases(sn_zoo_joints, "joints", 11);
 }
 
+// Weak springs, so that what moves with the velocities is as large as what moves with the positions.
+static void weak(void **state) {
+  (void)state;
+  static const SnZooCase c[2] = {{"elliptic", 4, 3, "-1 -0.5", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
+                                 {"pyramidal", 6, 3, "-1 -0.5", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  static Rows k;
+  memset(&k, 0, sizeof k);
+  k.speed = 2;
+  for (int i = 0; i < 2; ++i)
+    for (int kind = 0; kind < 2; ++kind) {
+      SnOracle o;
+      (kind ? sn_zoo_contacts : sn_zoo_joints)(&o, c + i);
+      check_rows(&k, kind ? "contacts, weak" : "joints, weak", &o, 10, 1e-7);
+      sn_oracle_free(&o);
+    }
+}
+
+// A ball joint behind which its own body slides: MuJoCo counts that slide's velocity into the turning of the ball's
+// axes.
+static void ball_and_slide(void **state) {
+  (void)state;
+  static Rows k;
+  SnOracle o;
+  memset(&k, 0, sizeof k);
+  k.speed = 2;
+  sn_oracle_load_string(&o,
+                        "<mujoco><default><geom size='.05' pos='.1 0 0'/><equality solref='-1 -.5' solimp='.4 .7 .3 .5 "
+                        "2'/></default><worldbody><body name='a'><joint axis='0 1 0'/><geom/><body name='b' pos='.2 0 "
+                        "0'><joint type='ball' pos='.02 0 .01'/><joint type='slide' axis='0 .6 .8'/><joint "
+                        "type='slide' axis='1 0 0'/><geom/><body name='c' pos='0 0 .2'><joint axis='1 0 0'/><geom/>"
+                        "</body></body></body></worldbody><equality><connect body1='c' anchor='0 .1 0'/><weld "
+                        "body1='b' body2='a'/></equality></mujoco>");
+  for (int i = 0; i < 10; ++i) {
+    sn_zoo_sample(&o, 2);
+    sn_zoo_make_rows(&o);
+    sn_zoo_check_rows(&o, "ball and slide");
+  }
+  check_rows(&k, "ball and slide", &o, 10, 1e-7);
+  sn_oracle_free(&o);
+}
+
+// Contacts from distance: rows of bodies that do not touch, softplus of those that do.
+static void softened(void **state) {
+  (void)state;
+  static const SnZooCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
+                                 {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.02)};
+  static Rows k;
+  memset(&k, 0, sizeof k);
+  k.soft = &soft;
+  for (int i = 0; i < 4; ++i) {
+    SnOracle o;
+    sn_zoo_contacts(&o, c + i % 2);
+    soft.friction = i / 2;
+    k.speed = i % 2 ? 0.1 : 2;
+    check_rows(&k, "contacts from distance", &o, 10, 1e-6);
+    sn_oracle_free(&o);
+  }
+  assert_true(k.far > 100 && k.count[SN_CNSTR_CONTACT_FRICTIONLESS] > 50);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(weak), cmocka_unit_test(ball_and_slide),
+                                     cmocka_unit_test(softened)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
