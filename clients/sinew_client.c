@@ -19,6 +19,7 @@ struct SinewSession {
   double *last;  // latest controls given, (nu)
   // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
   uint64_t sent, taken;
+  uint64_t read;  // stream_sequence of the latest plan of the stream that was read
   SinewFallback *fallback;
   void *fallback_user;
 };
@@ -191,9 +192,8 @@ SinewStatus sinew_close(SinewSession *session) {
 
 //--------------------------------------------------------------------------------------------- plan
 
-// A plan request that refers to the arrays of `state`.
-static SinewStatus fill_request(const SinewSession *session, const SinewState *state, double deadline,
-                                Sinew__V1__Request *request, Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
+// A state on the wire, which refers to the arrays of `state`.
+static SinewStatus fill_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s) {
   const SinewSessionInfo *info = &session->info;
   if ((!state->qpos && info->nq) || (!state->qvel && info->nv))
     return sinew_wire_fail(session->client, SINEW_ARGUMENT, "a state needs qpos and qvel");
@@ -207,8 +207,15 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
   s->act = (double *)(uintptr_t)state->act;
   s->n_mocap = state->mocap ? 7 * (size_t)info->nmocap : 0;
   s->mocap = (double *)(uintptr_t)state->mocap;
+  return SINEW_OK;
+}
+
+static SinewStatus fill_request(const SinewSession *session, const SinewState *state, double deadline,
+                                Sinew__V1__Request *request, Sinew__V1__PlanRequest *plan, Sinew__V1__State *s) {
+  const SinewStatus status = fill_state(session, state, s);
+  if (status != SINEW_OK) return status;
   *plan = (Sinew__V1__PlanRequest)SINEW__V1__PLAN_REQUEST__INIT;
-  plan->session = info->id;
+  plan->session = session->info.id;
   plan->state = s;
   plan->deadline = deadline;
   *request = (Sinew__V1__Request)SINEW__V1__REQUEST__INIT;
@@ -247,7 +254,11 @@ static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
                               .candidates = (int)p->candidates,
                               .refined = p->status == SINEW__V1__PLAN__STATUS__OK,
                               .deadline_met = p->deadline_met,
-                              .act_estimated = p->act_estimated};
+                              .act_estimated = p->act_estimated,
+                              .gradient_norm = p->gradient_norm,
+                              .config_version = p->config_version,
+                              .stream_sequence = p->stream_sequence,
+                              .stream_misses = p->stream_misses};
   return SINEW_OK;
 }
 
@@ -295,6 +306,93 @@ SinewStatus sinew_receive(SinewSession *session, double wait) {
     return take_plan(session, reply);
   }
 }
+
+//--------------------------------------------------------------------------------------------- continuous mode
+
+SinewStreamDef sinew_default_stream(void) {
+  return (SinewStreamDef){.lease = 0.5, .deadline = 0.04, .period = 0, .iterations = 0};
+}
+
+static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *def, bool stop) {
+  Sinew__V1__StreamRequest in = SINEW__V1__STREAM_REQUEST__INIT;
+  in.session = session->info.id;
+  in.stop = stop;
+  in.lease = def->lease;
+  in.deadline = def->deadline;
+  in.period = def->period;
+  in.iterations = (uint32_t)(def->iterations > 0 ? def->iterations : 0);
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
+  request.stream = &in;
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_request(session->client, &request, &reply);
+  if (status == SINEW_OK && reply->stream->states == 0) session->read = 0;  // it has just begun
+  sinew_free_reply(reply);
+  return status;
+}
+
+SinewStatus sinew_stream_start(SinewSession *session, const SinewStreamDef *def) {
+  return stream_request(session, def, false);
+}
+
+SinewStatus sinew_stream_stop(SinewSession *session) {
+  const SinewStreamDef def = sinew_default_stream();
+  const SinewStatus status = stream_request(session, &def, true);
+  session->read = 0;
+  return status;
+}
+
+SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state) {
+  Sinew__V1__State s;
+  const SinewStatus status = fill_state(session, state, &s);
+  if (status != SINEW_OK) return status;
+  Sinew__V1__StreamState in = SINEW__V1__STREAM_STATE__INIT;
+  in.session = session->info.id;
+  in.state = &s;
+  in.has_seen_case = SINEW__V1__STREAM_STATE__HAS_SEEN_SEEN;
+  in.seen = session->read;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
+  request.stream_state = &in;
+  return sinew_wire_send(session->client, &request, NULL);
+}
+
+// What a reply means for the stream; SINEW_TIMEOUT: nothing. The reply is taken over.
+static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply) {
+  SinewStatus status = SINEW_TIMEOUT;
+  if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->session == session->info.id &&
+      reply->plan->stream_sequence > session->read) {
+    session->read = reply->plan->stream_sequence;
+    return take_plan(session, reply);
+  }
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) status = sinew_wire_check(session->client, reply);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
+      reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
+    status = sinew_wire_fail(session->client, SINEW_ENDED, "%s",
+                             reply->stream->end == SINEW__V1__STREAM_REPLY__END__LEASE
+                                 ? "continuous mode has ended: no state came within its lease"
+                                 : "continuous mode has ended: the session was closed");
+  sinew_free_reply(reply);
+  return status;
+}
+
+SinewStatus sinew_stream_poll(SinewSession *session, double wait) {
+  const double until = sinew_wire_now() + wait;
+  SinewStatus found = SINEW_TIMEOUT;
+  for (;;) {
+    Sinew__V1__Reply *reply;
+    // Once something has come, only what lies there already is read too.
+    const double left = found == SINEW_TIMEOUT ? until - sinew_wire_now() : 0;
+    SinewStatus status = sinew_wire_receive(session->client, left, &reply);
+    if (status == SINEW_TIMEOUT) return found;
+    if (status == SINEW_OK) status = take_streamed(session, reply);
+    if (status == SINEW_TIMEOUT) continue;
+    if (status != SINEW_OK && status != SINEW_NO_PLAN) return status;
+    found = status;
+  }
+}
+
+//--------------------------------------------------------------------------------------------- control
 
 // Gives the fallback's controls and says why.
 static SinewStatus fall_back(SinewSession *session, SinewStatus status, double now, double *ctrl) {

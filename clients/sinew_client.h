@@ -25,6 +25,7 @@ typedef enum SinewStatus {
   SINEW_PROTOCOL,  // the answer could not be understood
   SINEW_NO_PLAN,   // the daemon has no plan for this state (replaced by a newer one, or diverged)
   SINEW_EXPIRED,   // the plan at hand is too old to be used: the fallback's controls were given
+  SINEW_ENDED,     // the daemon has ended continuous mode: its lease ran out, or the session was closed
 } SinewStatus;
 
 typedef struct SinewClient SinewClient;
@@ -105,6 +106,10 @@ typedef struct SinewPlan {
   int iterations, candidates;
   bool refined;  // false: the shifted plan in force, there was no time to refine
   bool deadline_met, act_estimated;
+  double gradient_norm;      // NaN: the planner makes no gradient
+  uint64_t config_version;   // of the settings, weights and targets that it was made with
+  uint64_t stream_sequence;  // in continuous mode: 1, 2, ... of the plans sent; else 0
+  uint64_t stream_misses;    // states so far whose first plan came late
 } SinewPlan;
 
 // Sends a state and waits for its plan; deadline [s] is the daemon's time to plan. The plan is then
@@ -118,6 +123,40 @@ SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double de
 // waiting, give each its client.
 SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, double deadline);
 SinewStatus sinew_receive(SinewSession *session, double wait);
+
+// Continuous mode: the daemon refines the newest state that it has and sends every better plan, while the lease holds.
+//
+//   sinew_stream_start(session, &def);
+//   for (;;) {                             // the control loop: nothing here waits
+//     sinew_stream_state(session, &state);        // as often as a state is measured
+//     sinew_stream_poll(session, 0);              // the newest plan, if one has come, is now in force
+//     sinew_control(session, now, ctrl);
+//   }
+//   sinew_stream_stop(session);
+
+// How to begin. Start from sinew_default_stream().
+typedef struct SinewStreamDef {
+  double lease;     // without a state for so long the daemon ends it [s] (0.5)
+  double deadline;  // from a state to its first plan; later is a miss [s] (0.04); it orders the daemon's work
+  double period;   // of refinement that a state gets at least before a newer one takes its place [s] (0: one iteration)
+  int iterations;  // of a state at most (0: until a newer one comes)
+} SinewStreamDef;
+SinewStreamDef sinew_default_stream(void);
+
+// Begins, or changes the terms of what runs; waits for the daemon's word.
+SinewStatus sinew_stream_start(SinewSession *session, const SinewStreamDef *def);
+
+// Sends a state, which renews the lease, and goes on. It says too which plan was read last: a client that does not poll
+// never has more than 32 plans on their way.
+SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state);
+
+// Reads all that has come, waiting at most `wait` seconds for a first plan (0: looks only). SINEW_OK: a newer plan is
+// in force. SINEW_TIMEOUT: none has come, SINEW_NO_PLAN: the latest word is that every candidate diverged; the plan
+// before stays in force. SINEW_REFUSED: a state was refused. SINEW_ENDED: there will be no more.
+SinewStatus sinew_stream_poll(SinewSession *session, double wait);
+
+// Ends it and waits for the daemon's word. The plan in force stays until it expires. Ended already: SINEW_OK.
+SinewStatus sinew_stream_stop(SinewSession *session);
 
 // The plan in force, or NULL when there is none yet.
 const SinewPlan *sinew_current_plan(const SinewSession *session);

@@ -50,6 +50,8 @@ const char *sinew_status_name(SinewStatus status) {
       return "no plan";
     case SINEW_EXPIRED:
       return "expired";
+    case SINEW_ENDED:
+      return "ended";
   }
   return "unknown status";
 }

@@ -4,6 +4,7 @@
 // when the configuration has changed since, so that costs do not compare. A client that says what it has read never
 // has more than a window of plans on its way: what is better meanwhile waits in the planner, where the newest wins.
 #include <math.h>
+#include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/serve.h"
@@ -94,6 +95,9 @@ void sn_serve_stream_heard(SnSession *session, SnJob *job) {
   SnStream *st = &session->stream;
   job->due = job->route.arrived + st->deadline;
   st->heard = fmax(st->heard, job->route.arrived);
+  // A client that has connected anew goes on where it was.
+  st->route.size = job->route.size;
+  memcpy(st->route.identity, job->route.identity, job->route.size);
   if (!in->has_seen_case) return;
   st->says_seen = true;
   if (in->seen > st->seen && in->seen <= st->sent) st->seen = in->seen;

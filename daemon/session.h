@@ -17,7 +17,7 @@ typedef struct SnEvaluationWork SnEvaluationWork;
 // Continuous mode: states come as a stream, every better plan goes out, while the lease holds.
 typedef struct SnStream {
   bool running;
-  SnRoute route;                   // of the latest StreamRequest: plans go there
+  SnRoute route;                   // who sent the latest StreamRequest or state, and the id of the former
   double heard;                    // when the latest state or StreamRequest was read
   double lease, deadline, period;  // [s], see StreamRequest
   int iterations;                  // of a state at most; 0: any number

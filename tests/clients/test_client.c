@@ -31,6 +31,10 @@ typedef struct FakeDaemon {
   bool no_plan;                 // diverged
   bool refuse;                  // an error
   double time_to_live;          // of plans
+  int better;                   // plans that a state of the stream gets
+  bool ends;                    // the stream, at the next state
+  uint64_t sequence, seen;      // of the latest plan of the stream; that the client says it has read
+  uint64_t stream_id;           // of the request that began it
   int requests, opens, closes;  // seen
 } FakeDaemon;
 
@@ -65,6 +69,7 @@ static void reply_plan(zmq_msg_t *sender, uint64_t id, double time, Sinew__V1__P
   plan.state_time = plan.start = time;
   plan.time_to_live = fake.time_to_live;
   plan.step = 0.1;
+  plan.stream_sequence = fake.sequence;
   if (status == SINEW__V1__PLAN__STATUS__OK) {
     plan.steps = ROWS;
     plan.n_ctrl = ROWS * NU;
@@ -125,6 +130,35 @@ static void answer_plan(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   reply_plan(sender, request->id, time, fake.no_plan ? SINEW__V1__PLAN__STATUS__DIVERGED : SINEW__V1__PLAN__STATUS__OK);
 }
 
+static void answer_stream(zmq_msg_t *sender, const Sinew__V1__Request *request, Sinew__V1__StreamReply__End end) {
+  Sinew__V1__StreamReply out = SINEW__V1__STREAM_REPLY__INIT;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  out.session = 42;
+  out.end = end;
+  reply.id = request->id;
+  reply.body_case = SINEW__V1__REPLY__BODY_STREAM;
+  reply.stream = &out;
+  reply_to(sender, &reply);
+}
+
+static void begin_stream(zmq_msg_t *sender, const Sinew__V1__Request *request) {
+  fake.stream_id = request->id;
+  fake.sequence = 0;
+  answer_stream(sender, request,
+                request->stream->stop ? SINEW__V1__STREAM_REPLY__END__STOPPED : SINEW__V1__STREAM_REPLY__END__RUNNING);
+}
+
+static void stream_plans(zmq_msg_t *sender, const Sinew__V1__Request *request) {
+  const Sinew__V1__StreamState *in = request->stream_state;
+  fake.seen = in->seen;
+  for (int i = 0; i < fake.better; ++i) {
+    ++fake.sequence;
+    reply_plan(sender, fake.stream_id, in->state->time,
+               fake.no_plan ? SINEW__V1__PLAN__STATUS__DIVERGED : SINEW__V1__PLAN__STATUS__OK);
+  }
+  if (fake.ends) answer_stream(sender, request, SINEW__V1__STREAM_REPLY__END__LEASE);
+}
+
 static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   Sinew__V1__HelloReply hello = SINEW__V1__HELLO_REPLY__INIT;
   Sinew__V1__CloseReply closed = SINEW__V1__CLOSE_REPLY__INIT;
@@ -144,6 +178,12 @@ static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
     reply.error = &error;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_PLAN) {
     answer_plan(sender, request);
+    return;
+  } else if (request->body_case == SINEW__V1__REQUEST__BODY_STREAM) {
+    begin_stream(sender, request);
+    return;
+  } else if (request->body_case == SINEW__V1__REQUEST__BODY_STREAM_STATE) {
+    stream_plans(sender, request);
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
     reply_open(sender, &reply);
@@ -393,6 +433,64 @@ static void test_late_answer(void **state) {
   sinew_disconnect(client);
 }
 
+// Continuous mode: all that has come is read, the newest plan is in force, and the daemon is told what was read.
+static void test_stream(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewStreamDef def = sinew_default_stream();
+  assert_int_equal(sinew_stream_start(session, &def), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 0), SINEW_TIMEOUT);
+  SinewState now = state_at(1);
+  fake.better = 3;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  for (int i = 0; i < 50 && (!sinew_current_plan(session) || sinew_current_plan(session)->stream_sequence < 3); ++i)
+    sinew_stream_poll(session, 0.1);
+  assert_true(sinew_current_plan(session)->stream_sequence == 3 && sinew_current_plan(session)->state_time == 1);
+  now = state_at(2);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  stop_thread();
+  assert_int_equal(fake.seen, 3);
+  start_thread();
+
+  // Diverged candidates leave the plan in force; so does a state that is refused.
+  while (sinew_stream_poll(session, 0.1) == SINEW_OK) continue;
+  fake.better = 1;
+  fake.no_plan = true;
+  now = state_at(3);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_NO_PLAN);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  fake.no_plan = false;
+  fake.refuse = true;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_REFUSED);
+  assert_string_equal(sinew_error(client), "qpos[1] is nan");
+  fake.refuse = false;
+  now.qvel = NULL;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_ARGUMENT);
+
+  // The daemon ends it; a new one counts from 1.
+  fake.better = 0;
+  fake.ends = true;
+  now = state_at(4);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_ENDED);
+  assert_non_null(strstr(sinew_error(client), "lease"));
+  fake.ends = false;
+  fake.better = 1;
+  assert_int_equal(sinew_stream_start(session, &def), SINEW_OK);
+  now = state_at(5);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
+  assert_true(sinew_current_plan(session)->stream_sequence == 1 && sinew_current_plan(session)->state_time == 5);
+  assert_int_equal(sinew_stream_stop(session), SINEW_OK);
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
 // Of states sent without waiting the newest plan wins, in whatever order the answers come.
 static void test_newest_wins(void **state) {
   (void)state;
@@ -422,7 +520,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(test_connect_refuses),      TEST(test_open),  TEST(test_open_fails_half_way), TEST(test_expiry_and_fallback),
-      TEST(test_refused_and_diverged), TEST(test_retry), TEST(test_late_answer),         TEST(test_newest_wins),
+      TEST(test_refused_and_diverged), TEST(test_retry), TEST(test_late_answer),         TEST(test_stream),
+      TEST(test_newest_wins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
