@@ -15,9 +15,13 @@ enum { KEY_MODE = 256, KEY_XML, KEY_DATA, KEY_EXECUTE, KEY_CONTROLLER, KEY_HIDE_
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of the daemon (default arm_reach)", 0},
     {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
-    {"mode", KEY_MODE, "MODE", 0, "lockstep: the body waits for each plan (default); realtime: it goes on", 0},
+    {"mode", KEY_MODE, "MODE", 0,
+     "lockstep: the body waits for each plan (default); realtime: it goes on; continuous: it also streams its states, "
+     "and applies the newest of the plans that the daemon makes all the time",
+     0},
     {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
-    {"deadline", 'd', "S", 0, "the daemon's time for a plan (default: lockstep 1, realtime 0.04)", 0},
+    {"deadline", 'd', "S", 0,
+     "the daemon's time for a plan, in continuous mode for the first of a state (default: lockstep 1, else 0.04)", 0},
     {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
     {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
@@ -67,9 +71,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->endpoint = arg;
       return 0;
     case KEY_MODE:
-      if (strcmp(arg, "lockstep") != 0 && strcmp(arg, "realtime") != 0)
-        argp_error(state, "mode '%s': expected lockstep or realtime", arg);
-      o->mode = strcmp(arg, "lockstep") == 0 ? PLANT_LOCKSTEP : PLANT_REALTIME;
+      for (o->mode = PLANT_LOCKSTEP; o->mode <= PLANT_CONTINUOUS; ++o->mode)
+        if (strcmp(arg, plant_mode_name(o->mode)) == 0) return 0;
+      argp_error(state, "mode '%s': expected lockstep, realtime or continuous", arg);
       return 0;
     case 's':
       o->seconds = number(state, arg, 1e-6, 1e5);
@@ -131,8 +135,8 @@ static SinewSessionDef session_def(const PlantOptions *opt) {
   def.task = opt->task;
   def.seed = opt->seed;
   def.settings = opt->settings;
-  // In real time the plan is in force one deadline after its state; in lockstep the body waits.
-  def.latency = opt->mode == PLANT_REALTIME ? opt->deadline + 0.005 : 0;
+  // The plan is in force one deadline after its state; in lockstep the body waits.
+  def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + 0.005 : 0;
   def.fallback = sinew_fallback_hold;
   return def;
 }
@@ -171,7 +175,7 @@ int main(int argc, char **argv) {
       NULL,
       NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
-  if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_REALTIME ? 0.04 : 1;
+  if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_LOCKSTEP ? 1 : 0.04;
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   char error[4096];

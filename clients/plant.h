@@ -1,6 +1,6 @@
 // sinew-plant: MuJoCo plays the robot. Shared types of its parts:
 //   plant_body.c    the body in MuJoCo: load, reset, step, read the state
-//   plant_loop.c    the closed loop over the daemon's socket, in lockstep or in real time
+//   plant_loop.c    the closed loop over the daemon's socket: in lockstep, in real time, or in continuous mode
 //   plant_record.c  what happened: samples over time, judged by the daemon; report, JSON and data for a plot
 //   plant.c         options and main
 #ifndef SINEW_CLIENTS_PLANT_H_
@@ -12,7 +12,8 @@
 #include "clients/sinew_client.h"
 #include "clients/wire.h"
 
-typedef enum PlantMode { PLANT_LOCKSTEP, PLANT_REALTIME } PlantMode;
+typedef enum PlantMode { PLANT_LOCKSTEP, PLANT_REALTIME, PLANT_CONTINUOUS } PlantMode;
+const char *plant_mode_name(PlantMode mode);  // as --mode takes it
 typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantController;
 
 typedef struct PlantOptions {
@@ -60,9 +61,10 @@ typedef struct PlantRecord {
   int nmeasure;
   char **measure_name;
   double *measure_below, *measure_during;
-  double *latency;  // of each plan: from sending the state to having the plan [s]
+  double *latency;  // of each plan, in continuous mode the first for its state: from sending that to having it [s]
   int nplan, plan_room;
   int misses;   // plans after the daemon's deadline
+  int better;   // further plans in continuous mode
   int expired;  // steps without a usable plan: the fallback acted
   double simulated, wall;
   bool diverged;  // MuJoCo's state became unusable

@@ -1,5 +1,6 @@
 // The closed loop. In lockstep the body waits for each plan, as in the paper; in real time it goes on and
-// uses what has arrived, indexed by now less the plan's start.
+// uses what has arrived, indexed by now less the plan's start; in continuous mode it also streams its states, whatever
+// has arrived.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,66 @@ static SinewStatus run_realtime(SinewClient *client, SinewSession *session, Plan
   return SINEW_OK;
 }
 
+// Takes the plans of the stream that have arrived.
+static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double wait) {
+  const SinewPlan *plan = sinew_current_plan(session);
+  const double before = plan ? plan->state_time : -INFINITY;
+  const uint64_t sequence = plan ? plan->stream_sequence : 0;
+  const SinewStatus status = sinew_stream_poll(session, wait);
+  if (status == SINEW_TIMEOUT || status == SINEW_NO_PLAN) return SINEW_OK;
+  if (status != SINEW_OK) return status;
+  plan = sinew_current_plan(session);
+  int better = (int)(plan->stream_sequence - sequence);
+  if (plan->state_time > before) {
+    note_plan(r, session, plan->age);
+    --better;
+  }
+  r->better += better;
+  r->misses = (int)plan->stream_misses;
+  return SINEW_OK;
+}
+
+// The body starts with its first plan in hand.
+static SinewStatus begin_stream(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                                PlantRecord *r) {
+  const double give_up = 1.0 + 10 * opt->deadline;
+  SinewStreamDef def = sinew_default_stream();
+  def.deadline = opt->deadline;
+  def.lease = 2 * give_up;
+  const SinewState state = plant_body_state(body, opt->hide_act);
+  SinewStatus status = sinew_stream_start(session, &def);
+  if (status == SINEW_OK) status = sinew_stream_state(session, &state);
+  for (const double until = wall_seconds() + give_up; status == SINEW_OK && !sinew_current_plan(session);) {
+    if (wall_seconds() > until) return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", give_up);
+    status = take_streamed(session, r, 0.01);
+  }
+  return status;
+}
+
+static SinewStatus run_continuous(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                                  PlantRecord *r, double *ctrl) {
+  const double h = body->m->opt.timestep;
+  const int nstep = (int)lround(opt->seconds / h);
+  SinewStatus status = begin_stream(client, session, body, opt, r);
+  const double start = wall_seconds();
+  for (int i = 0; i < nstep && status == SINEW_OK; ++i) {
+    sleep_until(start + i * h);
+    if ((status = take_streamed(session, r, 0)) != SINEW_OK) break;
+    if (i % opt->execute == 0 && i > 0) {
+      const SinewState state = plant_body_state(body, opt->hide_act);
+      if ((status = sinew_stream_state(session, &state)) != SINEW_OK) break;
+    }
+    if (sinew_control(session, body->d->time, ctrl) != SINEW_OK) ++r->expired;
+    plant_record_sample(r, body, ctrl);
+    if (!plant_body_step(body, ctrl)) {
+      r->diverged = true;
+      break;
+    }
+    show_progress(opt, r, session, body->d->time, false);
+  }
+  return status == SINEW_OK ? sinew_stream_stop(session) : status;
+}
+
 static SinewStatus run_zero(PlantBody *body, const PlantOptions *opt, PlantRecord *r, double *ctrl) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
   for (int i = 0; i < nstep; ++i) {
@@ -182,8 +243,9 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
       status = run_random(client, body, opt, info, r, ctrl);
       break;
     case PLANT_SINEW:
-      status = opt->mode == PLANT_LOCKSTEP ? run_lockstep(session, body, opt, r, ctrl)
-                                           : run_realtime(client, session, body, opt, r, ctrl);
+      status = opt->mode == PLANT_LOCKSTEP   ? run_lockstep(session, body, opt, r, ctrl)
+               : opt->mode == PLANT_REALTIME ? run_realtime(client, session, body, opt, r, ctrl)
+                                             : run_continuous(client, session, body, opt, r, ctrl);
       show_progress(opt, r, session, body->d->time, true);
       break;
   }

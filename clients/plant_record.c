@@ -170,6 +170,18 @@ static double latency_quantile(const PlantRecord *r, double q) {
 
 //------------------------------------------------------------------------------------ reports
 
+const char *plant_mode_name(PlantMode mode) {
+  switch (mode) {
+    case PLANT_REALTIME:
+      return "realtime";
+    case PLANT_CONTINUOUS:
+      return "continuous";
+    case PLANT_LOCKSTEP:
+      break;
+  }
+  return "lockstep";
+}
+
 static const char *controller_name(const PlantOptions *opt) {
   switch (opt->controller) {
     case PLANT_ZERO:
@@ -179,7 +191,9 @@ static const char *controller_name(const PlantOptions *opt) {
     case PLANT_SINEW:
       break;
   }
-  return opt->mode == PLANT_LOCKSTEP ? "sinewd, lockstep" : "sinewd, real time";
+  return opt->mode == PLANT_LOCKSTEP   ? "sinewd, lockstep"
+         : opt->mode == PLANT_REALTIME ? "sinewd, real time"
+                                       : "sinewd, continuous";
 }
 
 void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
@@ -194,6 +208,7 @@ void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out
           r->diverged ? ", the body diverged" : "");
   if (opt->controller == PLANT_SINEW) {
     fprintf(out, "plans               %d\n", r->nplan);
+    if (opt->mode == PLANT_CONTINUOUS) fprintf(out, "better ones         %d\n", r->better);
     fprintf(out, "plan latency        p50 %.1f ms, p99 %.1f ms\n", 1e3 * latency_quantile(r, 0.5),
             1e3 * latency_quantile(r, 0.99));
     fprintf(out, "deadline misses     %d\n", r->misses);
@@ -208,7 +223,7 @@ void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   cJSON *o = cJSON_CreateObject();
   cJSON_AddStringToObject(o, "task", opt->task);
   cJSON_AddNumberToObject(o, "seed", (double)opt->seed);
-  cJSON_AddStringToObject(o, "mode", opt->mode == PLANT_LOCKSTEP ? "lockstep" : "realtime");
+  cJSON_AddStringToObject(o, "mode", plant_mode_name(opt->mode));
   cJSON_AddStringToObject(o, "controller", controller_name(opt));
   cJSON_AddNumberToObject(o, "cost_start", first->cost);
   cJSON_AddNumberToObject(o, "cost_end", last->cost);
@@ -223,6 +238,7 @@ void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
   cJSON_AddNumberToObject(o, "plans", r->nplan);
+  cJSON_AddNumberToObject(o, "better_plans", r->better);
   cJSON_AddNumberToObject(o, "latency_p50", latency_quantile(r, 0.5));
   cJSON_AddNumberToObject(o, "latency_p99", latency_quantile(r, 0.99));
   cJSON_AddNumberToObject(o, "deadline_misses", r->misses);

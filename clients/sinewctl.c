@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "clients/reflect.h"
+#include "clients/watch.h"
 #include "clients/wire.h"
+
+enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };
 
 enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 
@@ -16,6 +19,8 @@ typedef struct Options {
   double timeout, deadline;
   uint64_t seed;
   bool json, states, has_seed;
+  uint64_t version;  // of config
+  WatchOptions watch;
   const char *word[64];  // command and its arguments
   int nword;
 } Options;
@@ -160,7 +165,21 @@ static bool do_tune(Call *call) {
 
 static bool do_config(Call *call) {
   Sinew__V1__GetConfigRequest *r = body(call, "get_config");
+  r->version = call->opt->version;
   return session_id(call, 1, &r->session);
+}
+
+static bool do_revert(Call *call) {
+  Sinew__V1__RevertRequest *r = body(call, "revert");
+  return session_id(call, 1, &r->session) &&
+         (whole_number(call->opt->word[2], &r->version) ||
+          complain(call, "'%s': expected the number of a version", call->opt->word[2]));
+}
+
+// Only the number of the session is read here: watching is no request.
+static bool do_watch(Call *call) {
+  uint64_t session;
+  return session_id(call, 1, &session);
 }
 
 static bool do_reset(Call *call) {
@@ -248,9 +267,12 @@ static const Command COMMANDS[] = {
     {"plan", "SESSION [FILE]",
      "plan from a state in JSON (a PlanRequest, or its state alone); - or none: standard input", 2, 3, do_plan},
     {"evaluate", "SESSION [FILE]", "cost of given controls (an EvaluateRequest in JSON)", 2, 3, do_evaluate},
-    {"config", "SESSION", "settings in force and the table of settings", 2, 2, do_config},
+    {"config", "SESSION", "settings in force and the table of settings; --version N: those of an earlier version", 2, 2,
+     do_config},
     {"tune", "SESSION name=value...",
      "change settings of a session; of a term of its cost: TERM.weight=2, TERM.target=[0.1,0.2]", 3, 64, do_tune},
+    {"revert", "SESSION VERSION", "put an earlier version of the configuration in force again", 3, 3, do_revert},
+    {"watch", "SESSION", "how it fares, live; see --seconds, --count, --interval", 2, 2, do_watch},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
 };
@@ -264,6 +286,10 @@ static const struct argp_option OPTIONS[] = {
     {"timeout", 't', "SECONDS", 0, "wait for a reply (default 60)", 0},
     {"seed", 's', "N", 0, "seed of open and reset", 0},
     {"deadline", 'd', "SECONDS", 0, "the daemon's time for a plan (default 0.1)", 0},
+    {"version", KEY_VERSION, "N", 0, "version of the configuration (default: in force)", 0},
+    {"seconds", KEY_SECONDS, "S", 0, "watch for so long (default: until the session ends)", 0},
+    {"count", KEY_COUNT, "N", 0, "watch: so many looks", 0},
+    {"interval", KEY_INTERVAL, "S", 0, "watch: ask every S seconds (default: wait for telemetry)", 0},
     {"states", 'x', NULL, 0, "ask for the predicted states too", 0},
     {0}};
 
@@ -303,6 +329,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     case 'd':
       o->deadline = strtod(arg, &end);
       break;
+    case KEY_SECONDS:
+      o->watch.seconds = strtod(arg, &end);
+      break;
+    case KEY_INTERVAL:
+      o->watch.interval = strtod(arg, &end);
+      break;
+    case KEY_VERSION:
+      if (!whole_number(arg, &o->version)) argp_error(state, "'%s' is not a whole number", arg);
+      return 0;
+    case KEY_COUNT:
+      if (!whole_number(arg, &o->watch.count)) argp_error(state, "'%s' is not a whole number", arg);
+      return 0;
     case 's':
       o->has_seed = whole_number(arg, &o->seed);
       if (!o->has_seed) argp_error(state, "'%s' is not a whole number", arg);
@@ -364,11 +402,22 @@ static int report_error(const Options *opt, const char *status, const char *text
   return 1;
 }
 
+static SinewStatus watch(SinewClient *client, const Options *opt) {
+  WatchOptions watch = opt->watch;
+  whole_number(opt->word[1], &watch.session);
+  watch.json = opt->json;
+  return sinew_watch(client, &watch);
+}
+
 int main(int argc, char **argv) {
   Options opt = {.timeout = 60, .deadline = 0.1};
-  const struct argp argp = {
-      OPTIONS,   parse_option, "COMMAND [ARGUMENT...]", "Sends one request to sinewd and prints the reply.\v", NULL,
-      help_text, NULL};
+  const struct argp argp = {OPTIONS,
+                            parse_option,
+                            "COMMAND [ARGUMENT...]",
+                            "Sends one request to sinewd and prints the reply, or watches a session.\v",
+                            NULL,
+                            help_text,
+                            NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   const Command *command = find_command(opt.word[0]);
   if (!command) return report_error(&opt, "bad command", opt.word[0]);
@@ -388,10 +437,11 @@ int main(int argc, char **argv) {
     report_error(&opt, "no connection", error);
   else {
     sinew_wire_set_timeout(client, opt.timeout);
-    const SinewStatus status = sinew_request(client, &call.request, &reply);
-    if (status == SINEW_OK)
+    const bool watches = command->run == do_watch;
+    const SinewStatus status = watches ? watch(client, &opt) : sinew_request(client, &call.request, &reply);
+    if (status == SINEW_OK && reply)
       print_reply(reply, opt.json);
-    else
+    else if (status != SINEW_OK)
       report_error(&opt, sinew_status_name(status), sinew_error(client));
     result = status != SINEW_OK;
   }

@@ -15,6 +15,7 @@ enum { PROTOCOL = 1 };
 
 struct SinewClient {
   void *context, *socket;
+  void *telemetry;  // or NULL
   char *endpoint;
   double timeout;
   int retries;
@@ -173,6 +174,31 @@ SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sine
   return status;
 }
 
+SinewStatus sinew_wire_subscribe(SinewClient *client, const char *endpoint) {
+  const int zero = 0, one = 1;
+  client->telemetry = zmq_socket(client->context, ZMQ_SUB);
+  if (!client->telemetry) return sinew_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
+  zmq_setsockopt(client->telemetry, ZMQ_LINGER, &zero, sizeof zero);
+  zmq_setsockopt(client->telemetry, ZMQ_CONFLATE, &one, sizeof one);
+  zmq_setsockopt(client->telemetry, ZMQ_SUBSCRIBE, "", 0);
+  if (zmq_connect(client->telemetry, endpoint) != 0)
+    return sinew_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
+  return SINEW_OK;
+}
+
+SinewStatus sinew_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry) {
+  *telemetry = NULL;
+  zmq_pollitem_t item = {.socket = client->telemetry, .events = ZMQ_POLLIN};
+  if (zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0) <= 0)
+    return sinew_wire_fail(client, SINEW_TIMEOUT, "no telemetry within %g s", wait);
+  zmq_msg_t message;
+  zmq_msg_init(&message);
+  if (zmq_msg_recv(&message, client->telemetry, ZMQ_DONTWAIT) >= 0)
+    *telemetry = sinew__v1__telemetry__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
+  zmq_msg_close(&message);
+  return *telemetry ? SINEW_OK : sinew_wire_fail(client, SINEW_PROTOCOL, "what came as telemetry is none");
+}
+
 // Greets the daemon and makes sure that both speak the same protocol.
 static SinewStatus greet(SinewClient *client) {
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
@@ -223,6 +249,7 @@ SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, ch
 void sinew_disconnect(SinewClient *client) {
   if (!client) return;
   if (client->socket) zmq_close(client->socket);
+  if (client->telemetry) zmq_close(client->telemetry);
   if (client->context) zmq_ctx_term(client->context);
   free(client->endpoint);
   free(client);

@@ -24,6 +24,11 @@ SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char 
 // Turns an error reply into SINEW_REFUSED with its text; SINEW_OK for any other reply.
 SinewStatus sinew_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
 
+// Subscribes to telemetry at an endpoint (HelloReply.telemetry); then the next message within `wait` seconds, freed by
+// the caller (SINEW_TIMEOUT: none). The newest one counts: older ones that wait are dropped.
+SinewStatus sinew_wire_subscribe(SinewClient *client, const char *endpoint);
+SinewStatus sinew_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry);
+
 // A monotonic clock [s].
 double sinew_wire_now(void);
 

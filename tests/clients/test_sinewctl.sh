@@ -44,6 +44,9 @@ check 'r["cost"] > 0 and len(r["states"]["time"]) == 3' --states evaluate "$sess
 check 'r["version"] == 2 and r["terms"][0]["weight"] == 2.5 and r["planner"]["candidates"] == 8' \
   tune "$session" candidates=8 time_to_live=0.5 reach.weight=2.5
 check 'r["session"]["time_to_live"] == 0.5 and r["table"]' config "$session"
+check 'r["version"] == 1 and r["terms"][0]["weight"] == 1 and r["oldest"] == 1' --version 1 config "$session"
+check 'r["version"] == 3 and r["reverted_to"] == 1 and r["terms"][0]["weight"] == 1 and r["planner"]["candidates"] == 16' revert "$session" 1
+check 'r["version"] == 4 and r["planner"]["candidates"] == 8' revert "$session" 2
 check 'r["plans"] == 2 and len(r["sessions"]) == 1' stats "$session"
 check 'r["initial"]["qpos"]' --seed 4 reset "$session"
 
@@ -51,12 +54,30 @@ refused 'candidates: expected a whole number' tune "$session" candidates=8x
 refused "unknown field 'candidats'" tune "$session" candidats=8
 refused "no term 'nosuch'" tune "$session" nosuch.weight=1
 refused 'in use' unload arm_reach
+refused 'no version 9; versions 1 to 4 are kept' revert "$session" 9
+refused 'no version 9' --version 9 config "$session"
+refused 'expected the number of a version' revert "$session" old
 refused 'is not JSON' plan "$session" "$BIN/../CMakeCache.txt"
 refused 'cannot read' plan "$session" "$work/nothing"
 refused 'expected the number of a session' config 7x
 refused 'SESSION' close
 refused 'dance' dance
 refused 'no answer from' --endpoint "ipc://$work/nobody" --timeout 0.2 health
+
+# A live view: JSON lines, lines for a dumb terminal, a picture for any other; by telemetry and by requests.
+ctl --json watch "$session" --count 3 >"$work/watch"
+python3 -c "
+import json; r = [json.loads(line) for line in open('$work/watch')]
+assert len(r) == 3 and r[0]['session'] == $session and r[2]['time'] > r[0]['time'], r
+assert r[2]['cost'] > 0 and r[2]['plans_per_second'] == 0 and r[2]['config_version'] == 4 and r[2]['best_cost'] is None, r"
+TERM=dumb ctl watch "$session" --seconds 0.3 --interval 0.1 >"$work/watch"
+grep -c '^ .* 4$' "$work/watch" >/dev/null && grep -q 'iter/s' "$work/watch" || { cat "$work/watch"; exit 1; }
+if command -v script >/dev/null; then
+  TERM=xterm script -qc "$BIN/sinewctl --endpoint $endpoint watch $session --count 2" /dev/null >"$work/watch"
+  grep -q 'gradient norm' "$work/watch" || { cat "$work/watch"; exit 1; }
+fi
+refused 'no session 123' watch 123
+refused 'expected the number of a session' watch x
 
 check 'r == {}' close "$session"
 refused "no session $session" config "$session"
