@@ -47,6 +47,11 @@ for seed in $arm_seeds; do
   expect "arm_reach, $arm_mode, seed $seed: $worst m at most over the last second, p99 $(value arm 'r["latency_p99"]') s" "$worst <= 0.02"
 done
 
+# Continuous mode is real time by nature: only what a slow machine does too is asked of it.
+run arm --task arm_reach --mode continuous --seconds 2 --deadline 0.25 --execute 8 --seed 1
+expect "arm_reach, continuous: $(value arm 'r["plans"]') states answered, $(value arm 'r["better_plans"]') better plans, $(value arm 'r["measures"]["hand_at_target"]["end"]') m at the end" \
+  "$(value arm 'r["plans"]') > 5 and $(value arm 'r["better_plans"]') > 5 and $(value arm 'r["cost_end"]') < 0.5 * $(value arm 'r["cost_start"]')"
+
 if [ ! -d "$models" ]; then
   echo "skipped: hand_pose and hand_balls, the MyoSuite models are not in the cache folder"
   exit "$failed"
