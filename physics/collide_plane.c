@@ -131,11 +131,9 @@ SN_FUNC void sn_collide_plane_cylinder_vjp(const SnShape *a, const SnShape *b, c
   sn_addscl3(point, con->pos, n, con->dist / 2);
   sn_plane_point_vjp(a, n, point, 0, con->dist, bar, wrench, force);
   sn_shape_axis(axis, b->mat);
-  sn_real slope = sn_dot3(n, axis);
-  if (slope > 0) {
-    sn_scale3(axis, axis, -1);
-    slope = -slope;
-  }
+  sn_sub3(arm, point, b->pos);
+  if (sn_dot3(arm, axis) * c < 0) sn_scale3(axis, axis, -1);  // as the forward chose where the cylinder lies flat
+  const sn_real slope = sn_dot3(n, axis);
   sn_scale3(q, axis, slope);
   sn_subfrom3(q, n);
   const sn_real sine = sn_norm3(q);

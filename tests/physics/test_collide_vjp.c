@@ -1,7 +1,7 @@
 // Adjoints of the colliders: distance, point and frame of every contact of two bodies, apart and overlapping, against
 // central differences; degenerate poses stay finite.
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "physics/vec.h"
 #include "tests/harness/convex_scene.h"
@@ -37,6 +37,11 @@ static const Pair pairs[] = {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs, MOST = SN_MAXCON_PAIR, OUT = 13 };
 
+// How the geoms are turned: independently; the second from the first by quarters, then a little; by quarters; the
+// first, too, and centres on a lattice, so that corners, edges, faces and axes meet exactly.
+typedef enum Mode { RANDOM, TILTED, ALIGNED, LATTICE, MODES } Mode;
+static const char *mode_name[MODES] = {"", ", tilted", ", aligned", ", lattice"};
+
 typedef enum Range { APART, TOUCHING, DEEP, RANGES } Range;
 static const char *range_name[RANGES] = {"apart", "touching", "deep"};
 static const double range_from[RANGES] = {1.5, 0.8, 0.05}, range_to[RANGES] = {2.5, 1.2, 0.7};
@@ -46,6 +51,7 @@ typedef struct Scene {
   SnGradWorld g;
   const Pair *pair;
   Range range;
+  Mode mode;
   int ncon, feature[MOST];  // at the base
 } Scene;
 
@@ -83,14 +89,20 @@ static void run(SnGradWorld *g) {
   sn_velocity(g->m, &g->w, &g->lane);
 }
 
-// Poses of the bodies a (free, or a mocap body that carries a plane) and b.
-static void pose(Scene *s, const double *pos1, const double *quat1, const double *pos2, const double *quat2) {
+// Places geom 0, of a free body or a plane of a mocap body, and geom 1, of a free body.
+static void pose(Scene *s, double pos[2][3], double quat[2][4]) {
+  const mjModel *mj = s->o.mj;
   mjData *d = s->o.d;
-  const bool plane = s->g.m->nmocap > 0;
-  mju_copy3(plane ? d->mocap_pos : d->qpos, pos1);
-  mju_copy4(plane ? d->mocap_quat : d->qpos + 3, quat1);
-  mju_copy3(d->qpos + (plane ? 0 : 7), pos2);
-  mju_copy4(d->qpos + (plane ? 3 : 10), quat2);
+  for (int g = 0, at = 0; g < 2; ++g) {
+    const bool mocap = g == 0 && mj->nmocap > 0;
+    double *to = mocap ? d->mocap_pos : d->qpos + at, *turn = mocap ? d->mocap_quat : d->qpos + at + 3, back[4], arm[3];
+    mju_negQuat(back, mj->geom_quat + 4 * g);
+    mju_mulQuat(turn, quat[g], back);
+    mju_normalize4(turn);
+    mju_rotVecQuat(arm, mj->geom_pos + 3 * g, turn);
+    mju_sub3(to, pos[g], arm);
+    at += mocap ? 0 : 7;
+  }
   sn_grad_world_sample(&s->g);
 }
 
@@ -101,20 +113,48 @@ static void note_base(Scene *s) {
   for (int i = 0; i < s->ncon; ++i) s->feature[i] = s->g.w.contact[i].feature;
 }
 
-static bool sample(void *context) {
-  Scene *s = context;
-  double pos1[3], quat1[4], pos2[3], quat2[4], dir[3];
-  random_quat(&s->o, quat1);
-  random_quat(&s->o, quat2);
+// One of the rotations that map axes to axes.
+static void quarters(SnOracle *o, double quat[4]) {
+  static const double turn[4][2] = {{1, 0}, {M_SQRT1_2, M_SQRT1_2}, {0, 1}, {M_SQRT1_2, -M_SQRT1_2}};
+  mju_copy4(quat, (double[4]){1, 0, 0, 0});
   for (int i = 0; i < 3; ++i) {
-    pos1[i] = 0.3 * sn_oracle_uniform(&s->o);
-    dir[i] = sn_oracle_uniform(&s->o);
+    const double *t = turn[sn_oracle_pick(o, 4)];
+    double q[4] = {t[0], 0, 0, 0}, r[4];
+    q[1 + sn_oracle_pick(o, 3)] = t[1];
+    mju_mulQuat(r, quat, q);
+    mju_copy4(quat, r);
+  }
+}
+
+static void draw_pose(Scene *s, double pos[2][3], double quat[2][4]) {
+  SnOracle *o = &s->o;
+  double q[4], r[4], tilt[3], dir[3];
+  random_quat(o, quat[0]);
+  if (s->mode == LATTICE) quarters(o, quat[0]);
+  quarters(o, q);
+  mju_mulQuat(quat[1], quat[0], q);
+  if (s->mode == RANDOM) random_quat(o, quat[1]);
+  for (int i = 0; i < 3; ++i) tilt[i] = sn_oracle_uniform(o);
+  mju_axisAngle2Quat(q, tilt, 0.05 + 0.05 * sn_oracle_uniform(o));
+  mju_mulQuat(r, quat[1], q);
+  mju_normalize4(r);
+  if (s->mode == TILTED) mju_copy4(quat[1], r);
+  for (int i = 0; i < 3; ++i) {
+    pos[0][i] = s->mode == LATTICE ? 0 : 0.3 * sn_oracle_uniform(o);
+    dir[i] = sn_oracle_uniform(o);
   }
   mju_normalize3(dir);
   const double from = range_from[s->range], to = range_to[s->range];
-  const double far = s->pair->size * (from + (to - from) * 0.5 * (1 + sn_oracle_uniform(&s->o)));
-  for (int i = 0; i < 3; ++i) pos2[i] = pos1[i] + far * dir[i];
-  pose(s, pos1, quat1, pos2, quat2);
+  const double far = s->pair->size * (from + (to - from) * 0.5 * (1 + sn_oracle_uniform(o)));
+  for (int i = 0; i < 3; ++i)
+    pos[1][i] = pos[0][i] + (s->mode == LATTICE ? 0.5 * s->pair->size * (sn_oracle_pick(o, 5) - 2) : far * dir[i]);
+}
+
+static bool sample(void *context) {
+  Scene *s = context;
+  double pos[2][3], quat[2][4];
+  draw_pose(s, pos, quat);
+  pose(s, pos, quat);
   note_base(s);
   return s->ncon > 0;
 }
@@ -183,25 +223,195 @@ static void smooth(void **state) {
   for (int i = 0; i < PAIRS; ++i) {
     Scene s;
     load(&s, pairs + i);
-    for (int range = 0; range < RANGES; ++range) {
-      char name[64];
-      snprintf(name, sizeof name, "%s, %s", pairs[i].name, range_name[range]);
-      s.range = (Range)range;
-      const SnGradCase c = {.name = name,
-                            .nx = dimension(&s.g),
-                            .ny = MOST * OUT,
-                            .context = &s,
-                            .sample = sample,
-                            .forward = forward,
-                            .adjoint = adjoint,
-                            .samples = 30};
-      sn_gradcheck(&c, 7);
+    for (int range = 0; range < RANGES; ++range)
+      for (int mode = RANDOM; mode <= TILTED; ++mode) {
+        char name[64];
+        snprintf(name, sizeof name, "%s, %s%s", pairs[i].name, range_name[range], mode_name[mode]);
+        s.range = (Range)range;
+        s.mode = (Mode)mode;
+        const SnGradCase c = {.name = name,
+                              .nx = dimension(&s.g),
+                              .ny = MOST * OUT,
+                              .context = &s,
+                              .sample = sample,
+                              .forward = forward,
+                              .adjoint = adjoint,
+                              .samples = 30};
+        sn_gradcheck(&c, 7);
+      }
+    unload(&s);
+  }
+}
+
+// Force and torque about the world's origin that the two bodies receive in all.
+static void resultant(const Scene *s, const double *xbar, double *force, double *torque) {
+  const SnGradWorld *g = &s->g;
+  const double *free_bar = xbar, *mocap_bar = xbar + g->m->nv;
+  double t[3], r[3];
+  mju_zero3(force);
+  mju_zero3(torque);
+  for (int k = 0; k < g->m->nv / 6; ++k, free_bar += 6) {
+    const double *pos = s->o.d->qpos + 7 * k;
+    mju_rotVecQuat(t, free_bar + 3, pos + 3);
+    mju_cross(r, pos, free_bar);
+    mju_addTo3(force, free_bar);
+    mju_addTo3(torque, t);
+    mju_addTo3(torque, r);
+  }
+  for (int k = 0; k < g->m->nmocap; ++k, mocap_bar += 6) {
+    mju_cross(r, s->o.d->mocap_pos + 3 * k, mocap_bar + 3);
+    mju_addTo3(force, mocap_bar + 3);
+    mju_addTo3(torque, mocap_bar);
+    mju_addTo3(torque, r);
+  }
+}
+
+// The scene as a whole moves and turns its contacts with it: the forces add up to pos_bar, and the torques to those of
+// pos and normal (the tangents, with zero bars here, follow the axes of the world). True for every choice at
+// degenerate poses but one: where centres coincide the normal is fixed, `turns` false.
+static void check_resultant(Scene *s, const double *ybar, const double *xbar, bool turns) {
+  double force[3], torque[3], f[3] = {0}, t[3] = {0}, r[3], size = 1;
+  resultant(s, xbar, force, torque);
+  for (int i = 0; i < s->ncon; ++i, ybar += OUT) {
+    const SnContact *con = s->g.w.contact + i;
+    double pos[3], normal[3];
+    for (int k = 0; k < 3; ++k) {
+      pos[k] = (double)con->pos[k];
+      normal[k] = (double)con->frame[k];
+    }
+    mju_addTo3(f, ybar + 1);
+    mju_cross(r, pos, ybar + 1);
+    mju_addTo3(t, r);
+    mju_cross(r, normal, ybar + 4);
+    mju_addTo3(t, r);
+  }
+  for (int i = 0; i < dimension(&s->g); ++i) size = fmax(size, fabs(xbar[i]));
+  for (int i = 0; i < 3; ++i)
+    if (!(fabs(force[i] - f[i]) <= 1e-10 * size) || (turns && !(fabs(torque[i] - t[i]) <= 1e-10 * size)))
+      fail_msg("%s%s: force[%d] %g, %g expected; torque %g, %g expected", s->pair->name, mode_name[s->mode], i,
+               force[i], f[i], torque[i], t[i]);
+}
+
+static bool centres_coincide(const Scene *s) {
+  const bool spheres = s->g.m->geom_type[0] == SN_GEOM_SPHERE || s->g.m->geom_type[0] == SN_GEOM_CAPSULE;
+  const bool box = s->g.m->geom_type[1] == SN_GEOM_BOX;
+  for (int i = 0; spheres && !box && i < s->ncon; ++i)
+    if (s->g.w.contact[i].dist < 1e-12 - s->g.m->geom_size[0] - s->g.m->geom_size[3]) return true;
+  return false;
+}
+
+// Finite where the shape of a contact is not defined, and right as far as symmetry tells.
+static void degenerate(void **state) {
+  (void)state;
+  for (int i = 0; i < PAIRS; ++i) {
+    Scene s;
+    load(&s, pairs + i);
+    for (int mode = ALIGNED; mode < MODES; ++mode) {
+      double largest = 0;
+      int contacts = 0, coincide = 0;
+      s.mode = (Mode)mode;
+      for (int k = 0; k < 200; ++k) {
+        double ybar[MOST * OUT], xbar[64] = {0};
+        s.range = (Range)(k % RANGES);
+        if (!sample(&s)) continue;
+        for (int e = 0; e < MOST * OUT; ++e) ybar[e] = e % OUT < 7 ? sn_oracle_uniform(&s.o) : 0;
+        adjoint(&s, ybar, xbar);
+        for (int e = 0; e < dimension(&s.g); ++e) {
+          if (!isfinite(xbar[e]))
+            fail_msg("%s%s, %d: gradient[%d] = %g", pairs[i].name, mode_name[mode], k, e, xbar[e]);
+          largest = fmax(largest, fabs(xbar[e]));
+        }
+        const bool same = centres_coincide(&s);
+        check_resultant(&s, ybar, xbar, !same);
+        contacts += s.ncon;
+        coincide += same;
+        for (int e = 0; e < MOST * OUT; ++e) ybar[e] = sn_oracle_uniform(&s.o);
+        adjoint(&s, ybar, xbar);
+        for (int e = 0; e < dimension(&s.g); ++e) assert_true(isfinite(xbar[e]));
+      }
+      printf("%s%s: %d contacts, centres coincide %d times, largest gradient %.3g\n", pairs[i].name, mode_name[mode],
+             contacts, coincide, largest);
+      assert_true(contacts > 50);
     }
     unload(&s);
   }
 }
 
+// The scene of a pair at given poses of its geoms; bars of the first contact.
+static void gradient_at(Scene *s, double pos[2][3], double quat[2][4], const double *ybar, double *xbar) {
+  double all[MOST * OUT] = {0};
+  pose(s, pos, quat);
+  note_base(s);
+  assert_true(s->ncon > 0);
+  memcpy(all, ybar, sizeof *ybar * OUT);
+  memset(xbar, 0, sizeof *xbar * 64);
+  adjoint(s, all, xbar);
+}
+
+static void close_to(double value, double expected, double tolerance) {
+  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g, %.17g expected", value, expected);
+}
+
+static const Pair *find(const char *name) {
+  for (int i = 0; i < PAIRS; ++i)
+    if (strcmp(pairs[i].name, name) == 0) return pairs + i;
+  fail_msg("no pair %s", name);
+  return NULL;
+}
+
+// The choices at non-smooth points, as the functions' headers state them.
+static void choices(void **state) {
+  (void)state;
+  Scene s;
+  double xbar[64], force[3];
+  double origin[2][3] = {{0}}, unit[2][4] = {{1, 0, 0, 0}, {1, 0, 0, 0}};
+  const double dist[OUT] = {1}, point[OUT] = {0, 1, 2, 3}, tangent[OUT] = {0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6};
+
+  load(&s, find("sphere sphere"));  // coinciding centres: the normal is fixed, the point midway
+  gradient_at(&s, origin, unit, dist, xbar);
+  for (int k = 0; k < 12; ++k) close_to(xbar[k], 0, 1e-15);
+  gradient_at(&s, origin, unit, point, xbar);
+  for (int k = 0; k < 3; ++k) {
+    close_to(xbar[k], 0.5 * point[1 + k], 1e-15);
+    close_to(xbar[6 + k], 0.5 * point[1 + k], 1e-15);
+  }
+  unload(&s);
+
+  load(&s, find("small sphere box"));  // the centre in the middle of the box: out by the face that made the contact
+  gradient_at(&s, origin, unit, dist, xbar);
+  for (int k = 0; k < 3; ++k) close_to(xbar[k], -(double)s.g.w.contact[0].frame[k], 1e-15);
+  close_to(mju_norm3(xbar), 1, 1e-15);
+  unload(&s);
+
+  load(&s, find("plane capsule"));  // upright: the tangents stay where they are
+  double above[2][3] = {{0, 0, 0}, {0.1, 0.2, 0.3}};
+  gradient_at(&s, above, unit, tangent, xbar);
+  const double *t2 = tangent + 10;
+  double normal_bar[3], torque[3], t1[3], n[3] = {0, 0, 1};
+  for (int k = 0; k < 3; ++k) t1[k] = (double)s.g.w.contact[0].frame[3 + k];
+  mju_cross(normal_bar, t1, t2);
+  mju_cross(torque, n, normal_bar);
+  for (int k = 0; k < 6; ++k) close_to(xbar[k], 0, 1e-15);
+  for (int k = 0; k < 3; ++k) close_to(xbar[6 + k], torque[k], 1e-12);
+  unload(&s);
+
+  load(&s, find("plane cylinder"));  // on its cap: the points are fixed to the cylinder
+  gradient_at(&s, above, unit, point, xbar);
+  resultant(&s, xbar, force, torque);
+  double arm[3], own[3], turn[3], at[3], push[3] = {point[1], point[2], point[3] / 2};  // half of the height counts
+  for (int k = 0; k < 3; ++k) at[k] = (double)s.g.w.contact[0].pos[k];
+  at[2] += (double)s.g.w.contact[0].dist / 2;
+  mju_sub3(arm, at, s.o.d->qpos);
+  mju_cross(own, arm, push);
+  mju_rotVecQuat(turn, xbar + 3, s.o.d->qpos + 3);
+  for (int k = 0; k < 3; ++k) {
+    close_to(xbar[k], push[k], 1e-12);
+    close_to(turn[k], own[k], 1e-12);
+  }
+  unload(&s);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth), cmocka_unit_test(degenerate), cmocka_unit_test(choices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
