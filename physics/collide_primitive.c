@@ -143,7 +143,7 @@ SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_re
 }
 
 // The rim's point is half up z + radius e from the centre, e the direction of d - z (z.d), d from the cylinder to the
-// sphere; on the axis e is taken as fixed to the cylinder (no such point is a rim's unless the radius is 0).
+// sphere, at least the radius away from the axis.
 SN_LOCAL void prim_rim_vjp(const SnShape *a, const SnShape *b, const SnContactBar *bar, sn_real *wrench) {
   sn_real axis[3], d[3], across[3], arm[3], point[3], p1_bar[3], p2_bar[3], e_bar[3], axis_bar[3];
   sn_shape_axis(axis, b->mat);
@@ -156,10 +156,6 @@ SN_LOCAL void prim_rim_vjp(const SnShape *a, const SnShape *b, const SnContactBa
   sn_add3(point, b->pos, arm);
   sn_two_spheres_vjp(a->pos, a->size[0], point, 0, bar, p1_bar, p2_bar);
   sn_addto3(wrench + 3, p1_bar);
-  if (length < SN_MINVAL) {
-    sn_push_arm(wrench + 6, arm, p2_bar);
-    return;
-  }
   sn_addto3(wrench + 9, p2_bar);
   sn_direction_vjp(e_bar, across, length / b->size[0], p2_bar);
   const sn_real along = sn_dot3(axis, e_bar);

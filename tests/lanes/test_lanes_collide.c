@@ -1,18 +1,27 @@
-// Collision on several lanes: the contacts have the bits of one lane.
+// Collision on several lanes, forwards and backwards: contacts and wrenches have the bits of one lane.
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/adjoint.h"
 #include "tests/harness/lanes.h"
 #include "tests/harness/oracle.h"
 
 typedef struct Job {
   const SnModel *m;
   SnWorld *w;
+  SnAdjoint *a;
 } Job;
 
 static void run_collision(SnLane *lane, void *arg) {
   Job *job = arg;
   sn_collision(job->m, job->w, lane);
+}
+
+static void run_adjoint(SnLane *lane, void *arg) {
+  Job *job = arg;
+  sn_adjoint_clear(job->m, job->a, lane);
+  sn_collision_vjp(job->m, job->w, job->a, lane);
 }
 
 // Collides the frames that MuJoCo computed on n lanes; returns the memory of the world, which the caller frees.
@@ -21,8 +30,24 @@ static void *collide_on(SnOracle *o, int n, SnWorld *w) {
   sn_world_init(o->m, w, memory);
   for (int i = 0; i < 3 * o->m->ngeom; ++i) w->geom_xpos[i] = (sn_real)o->d->geom_xpos[i];
   for (int i = 0; i < 9 * o->m->ngeom; ++i) w->geom_xmat[i] = (sn_real)o->d->geom_xmat[i];
-  Job job = {o->m, w};
+  for (int i = 0; i < 3 * o->m->nbody; ++i) w->subtree_com[i] = (sn_real)o->d->subtree_com[i];
+  Job job = {o->m, w, NULL};
   sn_lanes_run(n, run_collision, &job);
+  return memory;
+}
+
+// Wrenches of bars that are different at each contact, and zero at some; the caller frees the memory.
+static void *back_on(SnOracle *o, int n, SnWorld *w, SnAdjoint *a) {
+  void *memory = aligned_alloc(64, (sn_adjoint_size(o->m) + 63) / 64 * 64);
+  sn_adjoint_init(o->m, a, memory);
+  for (int i = 0; i < w->ncon[0]; ++i) {
+    if (i % 5 == 2) continue;
+    a->con_dist_bar[i] = (sn_real)sin(1 + i);
+    for (int k = 0; k < 3; ++k) a->con_pos_bar[3 * i + k] = (sn_real)sin(2 + 3 * i + k);
+    for (int k = 0; k < 9; ++k) a->con_frame_bar[9 * i + k] = (sn_real)sin(3 + 9 * i + k);
+  }
+  Job job = {o->m, w, a};
+  sn_lanes_run(n, run_adjoint, &job);
   return memory;
 }
 
@@ -50,17 +75,26 @@ static void same_bits(void **state) {
   for (int i = 0; i < 3; ++i) {
     sn_oracle_randomize(&o, 0);
     mj_kinematics(o.mj, o.d);
+    mj_comPos(o.mj, o.d);
     SnWorld one, many;
-    void *a = collide_on(&o, 1, &one);
+    SnAdjoint back_one, back_many;
+    void *a = collide_on(&o, 1, &one), *back_a = back_on(&o, 1, &one, &back_one);
+    sn_real largest = 0;
+    for (int k = 0; k < 6 * o.m->nbody; ++k) largest = sn_max(largest, sn_abs(back_one.wrench[k]));
+    assert_true(largest > 1);
     printf("%d pairs, %d contacts\n", o.m->ncpair, one.ncon[0]);
     assert_true(one.ncon[0] > SN_COLLIDE_CHUNK);
     for (int n = 2; n <= 7; n += 5) {
       void *b = collide_on(&o, n, &many);
       assert_int_equal(one.ncon[0], many.ncon[0]);
       assert_memory_equal(one.contact, many.contact, sizeof(SnContact) * (size_t)one.ncon[0]);
+      void *back_b = back_on(&o, n, &many, &back_many);
+      assert_memory_equal(back_one.wrench, back_many.wrench, sizeof(sn_real) * 6 * (size_t)o.m->nbody);
       free(b);
+      free(back_b);
     }
     free(a);
+    free(back_a);
   }
   sn_oracle_free(&o);
 }

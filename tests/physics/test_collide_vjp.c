@@ -24,7 +24,7 @@ static const Pair pairs[] = {
     {"sphere capsule", "sphere' size='.1", "capsule' size='.1 .2", .3},
     {"sphere cylinder", "sphere' size='.1", "cylinder' size='.15 .2", .3},
     {"small sphere cylinder", "sphere' size='.02", "cylinder' size='.25 .2", .2},
-    {"capsule capsule", "capsule' size='.1 .2", "capsule' size='.05 .3", .25},
+    {"capsules", "capsule' size='.1 .2", "capsule' size='.05 .3", .25},
     {"sphere box", "sphere' size='.1", "box' size='.1 .15 .2", .25},
     {"small sphere box", "sphere' size='.01", "box' size='.1 .15 .2", .1},
     {"capsule box", "capsule' size='.05 .2", "box' size='.1 .15 .2", .25},
@@ -224,8 +224,9 @@ static void smooth(void **state) {
     Scene s;
     load(&s, pairs + i);
     for (int range = 0; range < RANGES; ++range)
-      for (int mode = RANDOM; mode <= TILTED; ++mode) {
+      for (int mode = RANDOM; mode <= ALIGNED; ++mode) {
         char name[64];
+        if (mode == ALIGNED && !strstr(pairs[i].name, "capsules")) continue;  // the others are not smooth there
         snprintf(name, sizeof name, "%s, %s%s", pairs[i].name, range_name[range], mode_name[mode]);
         s.range = (Range)range;
         s.mode = (Mode)mode;
