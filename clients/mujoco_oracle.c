@@ -137,6 +137,7 @@ static void fill_contacts(SnOracle *o) {
     b->efc_address = a->efc_address;
     b->pair = -1;  // not known
     b->feature = 0;
+    for (int k = 0; k < 6; ++k) b->corner[k] = -1;
   }
 }
 

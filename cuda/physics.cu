@@ -35,6 +35,7 @@
 #include "physics/solver.c"
 #include "physics/support.c"
 #include "physics/tendon.c"
+#include "physics/touch.c"
 #include "physics/wrap.c"
 #include "physics/step.c"
 

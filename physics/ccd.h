@@ -14,7 +14,7 @@
 #ifndef SINEW_PHYSICS_CCD_H_
 #define SINEW_PHYSICS_CCD_H_
 
-#include "physics/world.h"
+#include "physics/collide.h"
 
 // Capacities. EPA's iterations are bounded by opt.ccd_iterations and by SN_EPA_ITER, whichever is less; a polytope of
 // V vertices has at most 2 V - 4 faces.
@@ -99,6 +99,27 @@ typedef struct SnCcdVertex {
   int i2;
 } SnCcdVertex;
 
+// What a contact of a convex pair remembers for its adjoint, in SnContact.feature and corner.
+typedef enum SnFeatureCode {
+  SN_FEATURE_NEAREST,  // nearest points. corner: three corners of the first geom, three of the second
+  SN_FEATURE_FACES,    // multi-contact of two faces, or of a face and an edge. corner: see SnPatchCode
+  SN_FEATURE_EDGE_B,   // the edge belongs to the second geom
+  SN_FEATURE_EDGE_A
+} SnFeatureCode;
+
+// corner of a multi-contact: the face that clips; the face that is cut (an edge: -1) or the corners of the edge (other
+// shapes than boxes and meshes: not set); the two sides between which the point lies: edges of what is cut, or
+// SN_PATCH_SIDE + sides of the face that clips.
+typedef enum SnPatchCode {
+  SN_PATCH_CLIP,
+  SN_PATCH_CUT,
+  SN_PATCH_START,
+  SN_PATCH_END,
+  SN_PATCH_IN,
+  SN_PATCH_OUT,
+  SN_PATCH_SIDE = 4096
+} SnPatchCode;
+
 // Two shapes, and what is known of their distance.
 typedef struct SnCcd {
   SnConvex a, b;
@@ -112,6 +133,8 @@ typedef struct SnCcd {
   sn_real dist[SN_CCD_MAXCON];
   sn_real x1[3 * SN_CCD_MAXCON];
   sn_real x2[3 * SN_CCD_MAXCON];
+  int feature;  // SnFeatureCode; of more than nearest points:
+  int corner[SN_CCD_MAXCON][6];
 } SnCcd;
 
 // support.c: the shape of a geom, inflated by margin / 2.
@@ -176,6 +199,9 @@ SN_FUNC bool sn_epa(SnCcd *c, SnEpa *p);
 // multicontact.c: replaces the one witness pair by those of the touching features, at most max, of a contact whose
 // features are the simplex; returns their number.
 SN_FUNC int sn_multicontact(SnCcd *c, int max);
+// multicontact.c: the adjoint of one of its contacts, as that of a collider (collide.h).
+SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench);
 
 // collide_convex.c: nearest points, or the depth; up to max witness pairs in c->dist, x1, x2. Returns the least
 // distance.

@@ -251,6 +251,11 @@ SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *wish, const
     for (int i = 0; i < 3; ++i) wish_bar[i] = u_bar[i] - along * n[i];
 }
 
+// The collider that made a contact.
+SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnContact *con) {
+  return con->soft == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
+}
+
 // A contact of the list from what a collider wrote and the parameters of its pair.
 SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const SnContact *raw, SnContact *con) {
   const int k = m->cpair_param[pair];
@@ -273,10 +278,13 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   con->efc_address = -1;
   con->pair = pair;
   con->feature = raw->feature;
-  if (!collide_takes_part(w, pair)) return;
-  con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
-  con->exclude = 0;
-  if (con->soft == SN_CONTACT_FAR && !w->soft->friction) con->dim = 1;
+  if (collide_takes_part(w, pair)) {
+    con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
+    con->exclude = 0;
+    if (con->soft == SN_CONTACT_FAR && !w->soft->friction) con->dim = 1;
+  }
+  const bool convex = collide_made_by(m, con) == SN_COLLIDER_CONVEX;
+  for (int i = 0; i < 6; ++i) con->corner[i] = convex ? raw->corner[i] : -1;
 }
 
 // Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
@@ -345,7 +353,7 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
   const int g1 = con->geom[0], g2 = con->geom[1];
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
-  switch (con->soft == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair]) {
+  switch (collide_made_by(m, con)) {
     case SN_COLLIDER_NONE:
       break;
     case SN_COLLIDER_PLANE_SPHERE:
@@ -386,6 +394,7 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
       break;
     case SN_COLLIDER_CONVEX:
     case SN_COLLIDER_SMOOTH:
+      sn_collide_convex_vjp(m, w, con, bar, wrench);
       break;
   }
 }

@@ -182,5 +182,13 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
 
 // Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max);
+// Its adjoint, also for nearest points found otherwise (sn_smooth_nearest).
+SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                   sn_real *wrench);
+
+// Adjoint of any contact by a crude rule, the surrogate gradients: the nearest points are carried rigidly by their
+// geoms and the normal turns with the mean of both. Right for dist, wrong by tens of percent for the rest.
+SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                      sn_real *wrench);
 
 #endif

@@ -10,6 +10,7 @@
 // agree is to take the same steps. smooth.c has the exact answer, which a derivative should start from.
 #include "physics/ccd.h"
 #include "physics/collide.h"
+#include "physics/touch.h"
 #include "physics/vec.h"
 
 // Takes margin and radius off a shape; returns by how much it shrank.
@@ -65,6 +66,7 @@ SN_LOCAL void convex_penetration(SnCcd *c, int max) {
 SN_LOCAL bool convex_is_round(const SnConvex *s) { return s->type == SN_GEOM_SPHERE || s->type == SN_GEOM_CAPSULE; }
 
 SN_FUNC sn_real sn_ccd(SnCcd *c, int max) {
+  c->feature = SN_FEATURE_NEAREST;
   convex_guess(c);
   if (convex_is_round(&c->a) || convex_is_round(&c->b) || c->a.margin > 0 || c->b.margin > 0) {
     const sn_real margin1 = c->a.margin, margin2 = c->b.margin, cutoff = c->cutoff;
@@ -91,6 +93,15 @@ SN_FUNC sn_real sn_ccd(SnCcd *c, int max) {
   return convex_least(c);
 }
 
+// Writes what contact i has to know for its adjoint.
+SN_LOCAL void convex_remember(const SnCcd *c, int i, SnContact *con) {
+  con->feature = c->feature;
+  for (int k = 0; k < 6; ++k) {
+    const SnCcdVertex *v = c->simplex + sn_mini(k % 3, sn_maxi(c->n, 1) - 1);
+    con->corner[k] = c->feature != SN_FEATURE_NEAREST ? c->corner[i][k] : (k < 3 ? v->i1 : v->i2);
+  }
+}
+
 SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max) {
   SnCcd c;
   sn_convex_init(&c.a, m, w, g1, margin);
@@ -103,12 +114,224 @@ SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_r
   for (int i = 0; i < n; ++i) {
     const sn_real *x1 = c.x1 + 3 * i, *x2 = c.x2 + 3 * i;
     con[i].dist = margin + c.dist[i];
-    con[i].feature = 0;
     sn_add3(con[i].pos, x1, x2);
     sn_scale3(con[i].pos, con[i].pos, SN_R(0.5));
     sn_zero(con[i].frame, 9);
     sn_sub3(con[i].frame, x1, x2);
     sn_normalize3(con[i].frame);
+    convex_remember(&c, i, con + i);
   }
   return n;
+}
+
+// The linear conditions at the nearest points, in the tangent plane.
+typedef struct SnKkt {
+  sn_real h[3];  // S_a + S_b + d I: h11, h12, h22
+  int nflat;     // straight directions in use, at most two
+  int from[2];   // which: 0, 1 of the first shape, 2, 3 of the second
+  sn_real e[4];  // (nflat, 2)
+} SnKkt;
+
+// Least radius of curvature that counts [m].
+#define CONVEX_LEAST SN_R(1e-6)
+
+// Takes a straight direction in, unless it is nearly along one that is there or two are there already.
+SN_LOCAL void convex_flat(SnKkt *k, int from, const sn_real *dir, const sn_real *tangent) {
+  const sn_real e1 = sn_dot3(dir, tangent), e2 = sn_dot3(dir, tangent + 3), length = sn_sqrt(e1 * e1 + e2 * e2);
+  if (k->nflat == 2 || !(length > SN_R(0.1))) return;
+  sn_real *e = k->e + 2 * k->nflat;
+  e[0] = e1 / length;
+  e[1] = e2 / length;
+  if (k->nflat == 1 && !(sn_abs(k->e[0] * e[1] - k->e[1] * e[0]) > SN_STEADY_SINE)) return;
+  k->from[k->nflat++] = from;
+}
+
+SN_LOCAL void convex_kkt(SnKkt *k, const SnTouch *t, const SnSurface *s, sn_real dist, const sn_real *tangent) {
+  for (int i = 0; i < 3; ++i) k->h[i] = s[0].s[i] + s[1].s[i];
+  k->h[0] += dist;
+  k->h[2] += dist;
+  // the least principal value is not below the limit
+  const sn_real mean = SN_R(0.5) * (k->h[0] + k->h[2]), half = SN_R(0.5) * (k->h[0] - k->h[2]);
+  const sn_real least = mean - sn_sqrt(half * half + k->h[1] * k->h[1]), lift = sn_max(CONVEX_LEAST - least, 0);
+  k->nflat = 0;
+  for (int i = 0; i < t[0].nflat; ++i) convex_flat(k, i, t[0].flat + 3 * i, tangent);
+  for (int i = 0; i < t[1].nflat; ++i) convex_flat(k, 2 + i, t[1].flat + 3 * i, tangent);
+  if (k->nflat == 0) {
+    k->h[0] += lift;
+    k->h[2] += lift;
+  }
+}
+
+// Solves H y + E z = r, E'y = g.
+SN_LOCAL void convex_solve(const SnKkt *k, const sn_real *r, const sn_real *g, sn_real *y, sn_real *z) {
+  const sn_real *h = k->h, *e = k->e;
+  if (k->nflat == 0) {
+    const sn_real inv = 1 / (h[0] * h[2] - h[1] * h[1]);
+    y[0] = (h[2] * r[0] - h[1] * r[1]) * inv;
+    y[1] = (h[0] * r[1] - h[1] * r[0]) * inv;
+    return;
+  }
+  if (k->nflat == 1) {
+    // along e given, across by the equation
+    const sn_real t[2] = {-e[1], e[0]};
+    const sn_real he[2] = {h[0] * e[0] + h[1] * e[1], h[1] * e[0] + h[2] * e[1]};
+    const sn_real ht[2] = {h[0] * t[0] + h[1] * t[1], h[1] * t[0] + h[2] * t[1]};
+    const sn_real tht = sn_max(t[0] * ht[0] + t[1] * ht[1], CONVEX_LEAST), the = t[0] * he[0] + t[1] * he[1];
+    const sn_real b = (t[0] * r[0] + t[1] * r[1] - the * g[0]) / tht;
+    y[0] = g[0] * e[0] + b * t[0];
+    y[1] = g[0] * e[1] + b * t[1];
+    z[0] = e[0] * r[0] + e[1] * r[1] - (e[0] * he[0] + e[1] * he[1]) * g[0] - the * b;
+    return;
+  }
+  const sn_real inv = 1 / (e[0] * e[3] - e[1] * e[2]);
+  y[0] = (e[3] * g[0] - e[1] * g[1]) * inv;
+  y[1] = (e[0] * g[1] - e[2] * g[0]) * inv;
+  const sn_real r1 = r[0] - h[0] * y[0] - h[1] * y[1], r2 = r[1] - h[1] * y[0] - h[2] * y[1];
+  z[0] = (e[3] * r1 - e[2] * r2) * inv;
+  z[1] = (e[0] * r2 - e[1] * r1) * inv;
+}
+
+// The nearest points and what surrounds them.
+typedef struct SnNearby {
+  SnTouch t[2];
+  SnSurface s[2];
+  SnKkt k;
+  sn_real n[3], tangent[6], dist;
+  sn_real x[6];  // nearest points
+} SnNearby;
+
+// Surfaces at the normal n, which becomes a unit vector, and the equations there.
+SN_LOCAL void convex_linearise(SnNearby *p) {
+  sn_real back[3], d[3];
+  sn_normalize3(p->n);
+  sn_addtoscl3(p->tangent, p->n, -sn_dot3(p->n, p->tangent));
+  sn_normalize3(p->tangent);
+  sn_cross(p->tangent + 3, p->n, p->tangent);
+  sn_scale3(back, p->n, -1);
+  sn_touch_surface(p->t, p->n, p->tangent, p->s);
+  sn_touch_surface(p->t + 1, back, p->tangent, p->s + 1);
+  sn_sub3(d, p->s[1].x, p->s[0].x);
+  p->dist = sn_dot3(d, p->n);
+  convex_kkt(&p->k, p->t, p->s, p->dist, p->tangent);
+}
+
+// One step of Newton's method; z: how far the points lie along the straight directions. Returns the change of n.
+SN_LOCAL sn_real convex_newton(SnNearby *p, sn_real *z) {
+  sn_real d[3], y[2], g[2] = {0, 0};
+  sn_sub3(d, p->s[1].x, p->s[0].x);
+  const sn_real r[2] = {sn_dot3(d, p->tangent), sn_dot3(d, p->tangent + 3)};
+  for (int i = 0; i < p->k.nflat; ++i) {
+    const int from = p->k.from[i];
+    g[i] = -sn_dot3(p->n, p->t[from / 2].flat + 3 * (from % 2));
+  }
+  convex_solve(&p->k, r, g, y, z);
+  sn_addtoscl3(p->n, p->tangent, y[0]);
+  sn_addtoscl3(p->n, p->tangent + 3, y[1]);
+  return sn_sqrt(y[0] * y[0] + y[1] * y[1]);
+}
+
+// The nearest points of a contact, sharpened by Newton's method from what GJK and EPA left. Where that leads away, or
+// where parallel lines and faces leave a point undetermined, they stay what they are.
+SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, const SnContact *con) {
+  const sn_real half = SN_R(0.5) * con->dist, settled = SN_R(1e3) * SN_R(1e3) * SN_EPS;
+  sn_real back[3], z[2] = {0, 0};
+  sn_copy3(p->n, con->frame);
+  sn_copy3(p->tangent, con->frame + 3);
+  sn_scale3(back, p->n, -1);
+  sn_addscl3(p->x, con->pos, p->n, -half);
+  sn_addscl3(p->x + 3, con->pos, p->n, half);
+  sn_touch_init(p->t, a, con->corner, p->x, p->n);
+  sn_touch_init(p->t + 1, b, con->corner + 3, p->x + 3, back);
+
+  convex_linearise(p);
+  bool good = false;
+  for (int i = 0; i < 4 && !good; ++i) {
+    const sn_real change = convex_newton(p, z);
+    good = change < SN_R(1e-4);
+    if (change > settled) convex_linearise(p);
+    if (!(change < SN_R(0.1))) break;
+  }
+  if (!good || !(sn_dot3(p->n, con->frame) > SN_R(0.99))) {
+    sn_copy3(p->n, con->frame);
+    convex_linearise(p);
+    return;
+  }
+  if (p->k.nflat < p->t[0].nflat + p->t[1].nflat) return;
+  sn_copy3(p->x, p->s[0].x);
+  sn_copy3(p->x + 3, p->s[1].x);
+  for (int i = 0; i < p->k.nflat; ++i) {
+    const int from = p->k.from[i], side = from / 2;
+    sn_addtoscl3(p->x + 3 * side, p->t[side].flat + 3 * (from % 2), side == 0 ? z[i] : -z[i]);
+  }
+}
+
+// r += the vector of the tangent plane with coordinates y.
+SN_LOCAL void convex_lift(sn_real *r, const sn_real *tangent, const sn_real *y, sn_real scale) {
+  sn_addtoscl3(r, tangent, scale * y[0]);
+  sn_addtoscl3(r, tangent + 3, scale * y[1]);
+}
+
+SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench) {
+  SnNearby p;
+  convex_nearby(&p, a, b, con);
+  const SnConvex *shape[2] = {a, b};
+  const sn_real *t = p.tangent, *s1 = p.s[0].s, *s2 = p.s[1].s;
+  const sn_real slip[2] = {SN_R(0.5) * sn_dot3(bar->pos, t), SN_R(0.5) * sn_dot3(bar->pos, t + 3)};
+  const sn_real d[3] = {s1[0] - s2[0], s1[1] - s2[1], s1[2] - s2[2]};
+  const sn_real r[2] = {sn_dot3(bar->normal, t) + d[0] * slip[0] + d[1] * slip[1],
+                        sn_dot3(bar->normal, t + 3) + d[1] * slip[0] + d[2] * slip[1]};
+  sn_real g[2] = {0, 0}, y[2], z[2];
+  for (int i = 0; i < p.k.nflat; ++i) {
+    const sn_real along = p.k.e[2 * i] * slip[0] + p.k.e[2 * i + 1] * slip[1];
+    g[i] = p.k.from[i] < 2 ? along : -along;
+  }
+  convex_solve(&p.k, r, g, y, z);
+  for (int side = 0; side < 2; ++side) {
+    const sn_real *s = p.s[side].s, sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
+    const sn_real u[2] = {y[0] + sign * slip[0], y[1] + sign * slip[1]};
+    sn_real turn[2] = {s[0] * u[0] + s[1] * u[1], s[1] * u[0] + s[2] * u[1]};
+    for (int i = 0; i < p.k.nflat; ++i) {
+      if (p.k.from[i] / 2 != side) continue;
+      turn[0] += p.k.e[2 * i] * z[i];
+      turn[1] += p.k.e[2 * i + 1] * z[i];
+    }
+    const SnShape body = {shape[side]->pos, shape[side]->mat, shape[side]->size};
+    sn_real force[3], turned[3] = {0, 0, 0};
+    sn_scale3(force, bar->pos, SN_R(0.5));
+    sn_addtoscl3(force, p.n, sign * bar->dist);
+    convex_lift(force, t, y, sign);
+    convex_lift(turned, t, turn, 1);
+    sn_push(wrench + 6 * side, &body, p.x + 3 * side, force);
+    sn_turn(wrench + 6 * side, p.n, turned);
+  }
+}
+
+SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                   sn_real *wrench) {
+  SnConvex a, b;
+  const sn_real margin = m->cpair_reach[con->pair];
+  sn_convex_init(&a, m, w, con->geom[0], margin);
+  sn_convex_init(&b, m, w, con->geom[1], margin);
+  if (con->feature == SN_FEATURE_NEAREST)
+    convex_nearest_vjp(&a, &b, con, bar, wrench);
+  else
+    sn_multicontact_vjp(&a, &b, con, bar, wrench);
+}
+
+SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                      sn_real *wrench) {
+  sn_real half[3];
+  sn_scale3(half, bar->normal, SN_R(0.5));
+  for (int side = 0; side < 2; ++side) {
+    const int g = con->geom[side];
+    const SnShape s = {w->geom_xpos + 3 * g, w->geom_xmat + 9 * g, m->geom_size + 3 * g};
+    const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
+    sn_real x[3], force[3];
+    sn_addscl3(x, con->pos, con->frame, sign * SN_R(0.5) * con->dist);
+    sn_scale3(force, bar->pos, SN_R(0.5));
+    sn_addtoscl3(force, con->frame, sign * bar->dist);
+    sn_push(wrench + 6 * side, &s, x, force);
+    sn_turn(wrench + 6 * side, con->frame, half);
+  }
 }

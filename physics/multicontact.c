@@ -37,7 +37,15 @@ typedef struct SnPatch {
   int face;
   int n;  // corners
   sn_real edge[6];
+  int end[2];  // corners of the shape that the edge joins
 } SnPatch;
+
+// A corner of a clipped polygon: its place, and the sides that end and start there, as in SnPatchCode.
+typedef struct SnClipCorner {
+  sn_real x[3];
+  int before;  // known after the last cut
+  int side;
+} SnClipCorner;
 
 // From the shape's frame to the world's.
 SN_LOCAL void multi_world(const SnConvex *s, const sn_real *local, sn_real *r) {
@@ -189,11 +197,13 @@ SN_LOCAL void multi_edge_start(SnFeature *f, const sn_real *x) {
   }
 }
 
-// Edge k from the feature's first corner: its far end, and its unit direction. False: there is no such edge.
-SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, sn_real *dir) {
+// Edge k from the feature's first corner: its far end (*id: which corner), and its unit direction. False: there is no
+// such edge.
+SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, int *id, sn_real *dir) {
   const SnConvex *s = f->s;
   sn_real local[3];
   const bool box = s->type == SN_GEOM_BOX, mesh = s->type == SN_GEOM_MESH;
+  *id = f->id[1];
   if (!box && !mesh) {
     const sn_real sign = s->type == SN_GEOM_CYLINDER && f->id[0] == 0 ? SN_R(-1.0) : SN_R(1.0);
     sn_copy3(end, f->v + 3);
@@ -203,7 +213,8 @@ SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, sn_real *dir) 
   if (f->dim == 2) {
     sn_copy3(end, f->v + 3);
   } else if (box) {
-    for (int i = 0; i < 3; ++i) local[i] = ((f->id[0] >> i) & 1) != (i == k) ? s->size[i] : -s->size[i];
+    *id = f->id[0] ^ (1 << k);
+    for (int i = 0; i < 3; ++i) local[i] = (*id >> i) & 1 ? s->size[i] : -s->size[i];
     multi_world(s, local, end);
   } else {
     // the corner before this one in polygon k
@@ -211,7 +222,8 @@ SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, sn_real *dir) 
     int at = 0;
     while (at < n && corner[at] != f->id[0]) ++at;
     if (at == n) return false;
-    sn_copy3(local, s->vert + 3 * corner[at == 0 ? n - 1 : at - 1]);
+    *id = corner[at == 0 ? n - 1 : at - 1];
+    sn_copy3(local, s->vert + 3 * *id);
     multi_world(s, local, end);
   }
   sn_sub3(dir, end, f->v);
@@ -255,57 +267,67 @@ SN_LOCAL void multi_corner(const SnPatch *p, int k, sn_real *r) {
 SN_LOCAL void multi_patch_face(SnPatch *p, const SnConvex *s, int face) {
   p->s = s;
   p->face = face;
+  p->end[0] = p->end[1] = -1;
   p->n = s->type == SN_GEOM_BOX ? 4 : (s->type == SN_GEOM_CYLINDER ? MULTI_CAP_SIDES : s->polynum[face]);
 }
 
-SN_LOCAL void multi_patch_edge(SnPatch *p, const sn_real *start, const sn_real *end) {
+SN_LOCAL void multi_patch_edge(SnPatch *p, const sn_real *start, const sn_real *end, int id1, int id2) {
   p->s = NULL;
+  p->face = -1;
   p->n = 2;
+  p->end[0] = id1;
+  p->end[1] = id2;
   sn_copy3(p->edge, start);
   sn_copy3(p->edge + 3, end);
 }
 
 // One cut of the clipping: what of the polygon in[n] lies on the inner side of the plane through `at` with normal
-// `side`.
-SN_LOCAL int multi_cut(const sn_real *in, int n, const sn_real *at, const sn_real *side, sn_real *out) {
+// `inner`; what is cut off makes room for the side `side`.
+SN_LOCAL int multi_cut(const SnClipCorner *in, int n, const sn_real *at, const sn_real *inner, int side,
+                       SnClipCorner *out) {
   int count = 0;
   for (int i = 0; i < n; ++i) {
-    const sn_real *a = in + 3 * i, *b = i + 1 < n ? a + 3 : in;
+    const SnClipCorner *a = in + i, *b = i + 1 < n ? a + 1 : in;
     sn_real ra[3], rb[3], ab[3];
-    sn_sub3(ra, a, at);
-    sn_sub3(rb, b, at);
-    const sn_real da = sn_dot3(ra, side), db = sn_dot3(rb, side);
+    sn_sub3(ra, a->x, at);
+    sn_sub3(rb, b->x, at);
+    const sn_real da = sn_dot3(ra, inner), db = sn_dot3(rb, inner);
     const bool in_a = da > -SN_CCD_MIN, in_b = db > -SN_CCD_MIN;
     if (count + 2 > MULTI_CLIP_MAX) return count;
     if (in_a != in_b && da - db != 0) {
       const sn_real t = da / (da - db);
       if (t >= 0 && t <= 1) {
-        sn_sub3(ab, b, a);
-        sn_addscl3(out + 3 * count++, a, ab, t);
+        sn_sub3(ab, b->x, a->x);
+        sn_addscl3(out[count].x, a->x, ab, t);
+        out[count++].side = in_a ? side : a->side;
       }
     }
-    if (in_b) {
-      sn_copy3(out + 3 * count, b);
-      count++;
-    }
+    if (in_b) out[count++] = *b;
   }
   return count;
 }
 
+// Inward normal of side k of a face with normal n, which starts at corner `here` and ends at `next`.
+SN_LOCAL void multi_side(const sn_real *here, const sn_real *next, const sn_real *n, sn_real *inner) {
+  sn_real above[3], along[3], up[3];
+  sn_add3(above, here, n);
+  sn_sub3(along, next, here);
+  sn_sub3(up, above, here);
+  sn_cross(inner, along, up);
+  sn_normalize3(inner);
+}
+
 // Clips the polygon in buffer[0] by the sides of a face with normal n; returns the buffer with the result, its size in
 // *count.
-SN_LOCAL sn_real *multi_clip(const SnPatch *clip, const sn_real *n, sn_real (*buffer)[3 * MULTI_CLIP_MAX], int *count) {
-  sn_real here[3], next[3], above[3], along[3], up[3], side[3];
+SN_LOCAL SnClipCorner *multi_clip(const SnPatch *clip, const sn_real *n, SnClipCorner (*buffer)[MULTI_CLIP_MAX],
+                                  int *count) {
+  sn_real here[3], next[3], inner[3];
   int from = 0;
   multi_corner(clip, 0, here);
   for (int e = 0; e < clip->n; ++e) {
     multi_corner(clip, e + 1 < clip->n ? e + 1 : 0, next);
-    sn_add3(above, here, n);
-    sn_sub3(along, next, here);
-    sn_sub3(up, above, here);
-    sn_cross(side, along, up);
-    sn_normalize3(side);
-    *count = multi_cut(buffer[from], *count, here, side, buffer[1 - from]);
+    multi_side(here, next, n, inner);
+    *count = multi_cut(buffer[from], *count, here, inner, SN_PATCH_SIDE + e, buffer[1 - from]);
     from = 1 - from;
     sn_copy3(here, next);
   }
@@ -322,22 +344,22 @@ SN_LOCAL sn_real multi_area(const sn_real *a, const sn_real *b, const sn_real *c
 
 // Corners of the quadrilateral of largest area in a convex polygon of n corners: for each first corner the others
 // advance while the area grows.
-SN_LOCAL void multi_largest(const sn_real *v, int n, int *best) {
+SN_LOCAL void multi_largest(const SnClipCorner *v, int n, int *best) {
   int b = 1, c = 2, d = 3;
-  sn_real most = multi_area(v, v + 3, v + 6, v + 9);
+  sn_real most = multi_area(v[0].x, v[1].x, v[2].x, v[3].x);
   for (int i = 0; i < 4; ++i) best[i] = i;
   for (int a = 0; a < n; ++a) {
-    const sn_real *va = v + 3 * a;
+    const sn_real *va = v[a].x;
     for (;;) {
-      sn_real area = multi_area(va, v + 3 * b, v + 3 * c, v + 3 * ((d + 1) % n));
+      sn_real area = multi_area(va, v[b].x, v[c].x, v[(d + 1) % n].x);
       if (!(area > most)) break;
       most = area;
       d = (d + 1) % n;
-      while ((area = multi_area(va, v + 3 * b, v + 3 * ((c + 1) % n), v + 3 * d)) > most) {
+      while ((area = multi_area(va, v[b].x, v[(c + 1) % n].x, v[d].x)) > most) {
         most = area;
         c = (c + 1) % n;
       }
-      while ((area = multi_area(va, v + 3 * ((b + 1) % n), v + 3 * c, v + 3 * d)) > most) {
+      while ((area = multi_area(va, v[(b + 1) % n].x, v[c].x, v[d].x)) > most) {
         most = area;
         b = (b + 1) % n;
       }
@@ -357,14 +379,14 @@ SN_LOCAL void multi_largest(const sn_real *v, int n, int *best) {
 }
 
 // The two corners of a polygon that are farthest apart.
-SN_LOCAL void multi_farthest(const sn_real *v, int n, int *best) {
+SN_LOCAL void multi_farthest(const SnClipCorner *v, int n, int *best) {
   sn_real most = 0;
   best[0] = 0;
   best[1] = 1;
   for (int i = 0; i < n; ++i)
     for (int j = i + 1; j < n; ++j) {
       sn_real d[3];
-      sn_sub3(d, v + 3 * j, v + 3 * i);
+      sn_sub3(d, v[j].x, v[i].x);
       if (sn_dot3(d, d) > most) {
         most = sn_dot3(d, d);
         best[0] = i;
@@ -383,22 +405,37 @@ typedef struct SnMatch {
   bool swapped;       // clip belongs to B
 } SnMatch;
 
+// What a contact has to know for its adjoint.
+SN_LOCAL void multi_remember(const SnMatch *t, const SnClipCorner *p, int *corner) {
+  corner[SN_PATCH_CLIP] = t->clip.face;
+  corner[SN_PATCH_CUT] = t->cut.face;
+  corner[SN_PATCH_START] = t->cut.end[0];
+  corner[SN_PATCH_END] = t->cut.end[1];
+  corner[SN_PATCH_IN] = p->before;
+  corner[SN_PATCH_OUT] = p->side;
+}
+
 // Clips and writes the contacts (witness points on `clip` in x1, on `cut` in x2, the other way round when swapped);
 // returns their number.
 SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max) {
-  sn_real buffer[2][3 * MULTI_CLIP_MAX], origin[3], r[3];
+  SnClipCorner buffer[2][MULTI_CLIP_MAX];
+  sn_real origin[3], r[3];
   int n = t->cut.n, best[4];
   if (t->clip.n < 3) return 0;
-  for (int i = 0; i < n; ++i) multi_corner(&t->cut, i, buffer[0] + 3 * i);
-  sn_real *v = multi_clip(&t->clip, t->n, buffer, &n);
+  for (int i = 0; i < n; ++i) {
+    multi_corner(&t->cut, i, buffer[0][i].x);
+    buffer[0][i].side = i;
+  }
+  SnClipCorner *v = multi_clip(&t->clip, t->n, buffer, &n);
 
   // not above the face
   multi_corner(&t->clip, 0, origin);
   int kept = 0;
   for (int i = 0; i < n; ++i) {
-    sn_sub3(r, v + 3 * i, origin);
+    sn_sub3(r, v[i].x, origin);
     if (sn_dot3(r, t->n) > margin) continue;
-    if (kept != i) sn_copy3(v + 3 * kept, v + 3 * i);
+    v[i].before = v[i > 0 ? i - 1 : n - 1].side;
+    if (kept != i) v[kept] = v[i];
     kept++;
   }
 
@@ -409,7 +446,9 @@ SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max)
     multi_farthest(v, kept, best);
   const int count = pick4 ? 4 : (pick2 ? 2 : sn_mini(kept, max));
   for (int i = 0; i < count; ++i) {
-    const sn_real *p = v + 3 * (pick4 || pick2 ? best[i] : i);
+    const SnClipCorner *corner = v + (pick4 || pick2 ? best[i] : i);
+    const sn_real *p = corner->x;
+    multi_remember(t, corner, c->corner[i]);
     sn_real *on = (t->swapped ? c->x2 : c->x1) + 3 * i, *other = (t->swapped ? c->x1 : c->x2) + 3 * i;
     sn_sub3(r, p, origin);
     sn_addscl3(on, p, t->n, -sn_dot3(r, t->n));
@@ -449,15 +488,16 @@ SN_LOCAL bool multi_match_faces(const SnFeature *a, const SnFeature *b, const sn
 SN_LOCAL bool multi_match_edge(const SnFeature *f, SnFeature *e, const sn_real *out, const sn_real *x, bool swapped,
                                SnMatch *t) {
   sn_real n[3], end[3], dir[3];
+  int id;
   const int count = multi_edge_count(e);
   multi_edge_start(e, x);
   for (int i = 0; i < f->nface; ++i) {
     multi_normal(f->s, f->face[i], n);
     if (!(sn_dot3(n, out) > SN_CCD_MIN)) continue;
     for (int k = 0; k < count; ++k) {
-      if (!multi_edge(e, k, end, dir) || !(sn_abs(sn_dot3(dir, n)) < SN_MULTI_EDGE)) continue;
+      if (!multi_edge(e, k, end, &id, dir) || !(sn_abs(sn_dot3(dir, n)) < SN_MULTI_EDGE)) continue;
       multi_patch_face(&t->clip, f->s, f->face[i]);
-      multi_patch_edge(&t->cut, e->v, end);
+      multi_patch_edge(&t->cut, e->v, end, e->id[0], id);
       sn_copy3(t->n, n);
       sn_scale3(t->along, n, -1);
       sn_scale3(t->normal, n, swapped ? SN_R(-1.0) : SN_R(1.0));
@@ -499,6 +539,7 @@ SN_FUNC int sn_multicontact(SnCcd *c, int max) {
   const sn_real margin2 = c->b.type == SN_GEOM_CAPSULE ? 0 : SN_R(0.5) * c->b.margin;
   const int n = multi_contacts(c, &t, margin1 + margin2, sn_mini(max, SN_CCD_MAXCON));
   if (n <= 0) return 1;
+  c->feature = t.cut.s ? SN_FEATURE_FACES : (t.swapped ? SN_FEATURE_EDGE_A : SN_FEATURE_EDGE_B);
   if (margin1 != 0 || margin2 != 0) {
     for (int i = 0; i < n; ++i) {
       sn_addtoscl3(c->x1 + 3 * i, t.normal, margin1);
@@ -507,4 +548,153 @@ SN_FUNC int sn_multicontact(SnCcd *c, int max) {
     }
   }
   return n;
+}
+
+// The adjoint. It holds still the shape whose face clips, with outward normal n, and asks what the point p that was cut
+// out does when the other one moves; what that takes from the common motion of both, which moves point and normal
+// rigidly, is left for the first shape. p is a corner of the other shape, carried by it; or a point of one of its
+// edges, which stays in a side of the clipping face: it slides along the edge; or a point of its face above a corner
+// of the clipping face: it stays on that line. With h = n'(p - o), o in the face, and `along` the other face's normal
+// (of an edge: -n), the contact has dist = -h n'along at pos = p - h n - along dist / 2, normal +- along.
+//
+// A capsule's line lies in its mantle (half the margin included) on the side of the face, r (N - a a'N) from the axis a
+// for N = -n, and does not turn with the capsule about a. The edge of a cylinder is where the last simplex had its
+// first corner, about on the side of the face, and is taken to stay there: r (N - a a'N) / |N - a a'N|. Where an edge
+// is parallel to the side that it meets, or a face square to the line in which it is met, the point is carried.
+typedef struct SnCut {
+  const SnConvex *clip, *cut;  // shapes
+  bool faces;                  // `cut` gives a face, else an edge
+  sn_real n[3], along[3];
+  sn_real p[3], h;
+  sn_real edge[3];  // unit vector along the edge of `cut` that has p
+  sn_real side[3];  // normal of the side of `clip` that has p
+  bool on_edge, on_side;
+} SnCut;
+
+SN_LOCAL void multi_cut_edge(SnCut *k, const int *corner, int side) {
+  sn_real a[3], b[3];
+  SnPatch patch;
+  if (k->faces) {
+    multi_patch_face(&patch, k->cut, corner[SN_PATCH_CUT]);
+    multi_corner(&patch, side, a);
+    multi_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
+    sn_sub3(k->edge, b, a);
+  } else if (k->cut->type == SN_GEOM_MESH) {
+    sn_sub3(a, k->cut->vert + 3 * corner[SN_PATCH_END], k->cut->vert + 3 * corner[SN_PATCH_START]);
+    sn_mulmatvec3(k->edge, k->cut->mat, a);
+  } else {
+    // of a box: the axis in which the two corners differ; capsule, cylinder: the third
+    int axis = 2;
+    if (k->cut->type == SN_GEOM_BOX) {
+      const int bits = corner[SN_PATCH_START] ^ corner[SN_PATCH_END];
+      axis = bits & 1 ? 0 : (bits & 2 ? 1 : 2);
+    }
+    for (int i = 0; i < 3; ++i) k->edge[i] = k->cut->mat[3 * i + axis];
+  }
+  sn_normalize3(k->edge);
+  k->on_edge = true;
+}
+
+SN_LOCAL void multi_clip_side(SnCut *k, const int *corner, int side) {
+  sn_real a[3], b[3];
+  SnPatch patch;
+  multi_patch_face(&patch, k->clip, corner[SN_PATCH_CLIP]);
+  multi_corner(&patch, side, a);
+  multi_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
+  multi_side(a, b, k->n, k->side);
+  k->on_side = true;
+}
+
+SN_LOCAL void multi_recall(SnCut *k, const SnConvex *a, const SnConvex *b, const SnContact *con) {
+  const bool swapped = con->feature == SN_FEATURE_EDGE_A;
+  const int *corner = con->corner;
+  k->clip = swapped ? b : a;
+  k->cut = swapped ? a : b;
+  k->faces = con->feature == SN_FEATURE_FACES;
+  multi_normal(k->clip, corner[SN_PATCH_CLIP], k->n);
+  if (k->faces)
+    multi_normal(k->cut, corner[SN_PATCH_CUT], k->along);
+  else
+    sn_scale3(k->along, k->n, -1);
+  k->h = -con->dist / sn_dot3(k->n, k->along);
+  sn_addscl3(k->p, con->pos, k->along, SN_R(0.5) * con->dist);
+  sn_addtoscl3(k->p, k->n, k->h);
+  // a capsule's line was cut with half the margin around it, which was then taken off along the normal
+  if (!k->faces && k->cut->type == SN_GEOM_CAPSULE) sn_addtoscl3(k->p, k->n, SN_R(-0.5) * k->cut->margin);
+  k->on_edge = k->on_side = false;
+  for (int i = 0; i < 2; ++i) {
+    const int side = corner[i == 0 ? SN_PATCH_IN : SN_PATCH_OUT];
+    if (side >= SN_PATCH_SIDE)
+      multi_clip_side(k, corner, side - SN_PATCH_SIDE);
+    else
+      multi_cut_edge(k, corner, side);
+  }
+}
+
+// force: bar of p; becomes that of the point of `cut` that lies there.
+SN_LOCAL void multi_slide_vjp(const SnCut *k, sn_real *force) {
+  if (!k->on_side) return;
+  if (k->on_edge) {
+    const sn_real sine = sn_dot3(k->edge, k->side);
+    if (sn_abs(sine) > SN_STEADY_SINE) sn_addtoscl3(force, k->side, -sn_dot3(k->edge, force) / sine);
+  } else {
+    const sn_real lean = sn_dot3(k->along, k->n);
+    if (sn_abs(lean) > SN_STEADY_SINE) sn_scale3(force, k->along, sn_dot3(k->n, force) / lean);
+  }
+}
+
+// Adds the wrench of a force on p to the shape that is cut.
+SN_LOCAL void multi_push(const SnCut *k, const sn_real *force, sn_real *wrench) {
+  const SnConvex *s = k->cut;
+  const SnShape body = {s->pos, s->mat, s->size};
+  sn_push(wrench, &body, k->p, force);
+  if (k->faces || (s->type != SN_GEOM_CAPSULE && s->type != SN_GEOM_CYLINDER)) return;
+  // the line's place follows only what is square to the axis
+  const sn_real axis[3] = {s->mat[2], s->mat[5], s->mat[8]};
+  sn_real r[3], t[3];
+  sn_sub3(r, k->p, s->pos);
+  sn_addtoscl3(r, axis, -sn_dot3(r, axis));
+  sn_cross(t, r, force);
+  sn_addtoscl3(wrench, axis, -sn_dot3(t, axis));
+  // and it leans with the face's normal N: of d (N - a a'N), for the capsule times r and for the cylinder times r over
+  // its length and square to it, also -da (a'N)
+  const sn_real lean = -sn_dot3(axis, k->n), square = sn_max(1 - lean * lean, SN_STEADY_SINE), along = sn_dot3(r, k->n);
+  sn_real moved[3], across = 0;
+  if (s->type == SN_GEOM_CYLINDER) across = sn_dot3(r, force) / sn_max(sn_dot3(r, r), SN_MINVAL);
+  sn_addscl3(moved, force, r, -across);
+  sn_cross(t, axis, moved);
+  sn_addtoscl3(wrench, t, along * lean / square);
+}
+
+SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench) {
+  SnCut k;
+  multi_recall(&k, a, b, con);
+  const bool swapped = k.clip == b;
+  sn_real force[3], own[6] = {0, 0, 0, 0, 0, 0}, along_bar[3];
+
+  // bars of h, along and the part of pos in the face
+  const sn_real lean = sn_dot3(k.n, k.along);
+  const sn_real dist_bar = bar->dist - SN_R(0.5) * sn_dot3(bar->pos, k.along);
+  const sn_real h_bar = -lean * dist_bar;
+  sn_addscl3(force, bar->pos, k.n, h_bar - sn_dot3(bar->pos, k.n));
+  if (k.faces) {
+    sn_scale3(along_bar, bar->normal, -1);
+    sn_addtoscl3(along_bar, bar->pos, SN_R(-0.5) * con->dist);
+    sn_addtoscl3(along_bar, k.n, -k.h * dist_bar);
+    sn_turn(own, k.along, along_bar);
+  }
+  multi_slide_vjp(&k, force);
+  multi_push(&k, force, own);
+
+  // the rest of the common motion's wrench
+  const SnShape body = {k.clip->pos, k.clip->mat, k.clip->size};
+  sn_real *on_clip = wrench + (swapped ? 6 : 0), *on_cut = wrench + (swapped ? 0 : 6);
+  sn_real back[3];
+  for (int i = 0; i < 6; ++i) on_cut[i] += own[i];
+  sn_scale3(back, own + 3, -1);
+  sn_push(on_clip, &body, con->pos, bar->pos);
+  sn_turn(on_clip, con->frame, bar->normal);
+  sn_push(on_clip, &body, k.cut->pos, back);
+  sn_subfrom3(on_clip, own);
 }

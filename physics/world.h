@@ -44,6 +44,7 @@ typedef struct SnContact {
   int efc_address;  // first row, -1: none
   int pair;         // candidate pair of the model that made it
   int feature;      // what touches what: a code of its collider, for the adjoint
+  int corner[6];    // of convex pairs: the corners, faces and edges of that feature (SnFeatureCode); else -1
 } SnContact;
 
 // Values of efc_type (mjtConstraint) and efc_state (mjtConstraintState).
