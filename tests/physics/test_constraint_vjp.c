@@ -232,9 +232,204 @@ static void softened(void **state) {
   assert_true(k.far > 100 && k.count[SN_CNSTR_CONTACT_FRICTIONLESS] > 50);
 }
 
+static void all_finite(const char *what, const sn_real *x, int n) {
+  for (int i = 0; i < n; ++i)
+    if (!isfinite(x[i])) fail_msg("%s[%d] = %g", what, i, (double)x[i]);
+}
+
+// Rows, solution and their adjoint at the oracle's state for qacc_bar = 1; everything finite.
+static void whole(SnGradWorld *g) {
+  const SnModel *m = g->m;
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  sn_forward(m, &g->w, &g->lane);
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  for (int i = 0; i < m->nv; ++i) g->a.qacc_bar[i] = 1;
+  sn_solve_vjp(m, &g->w, &g->a, &g->lane);
+  sn_motion_propagate(m, &g->w, &g->a, &g->lane);
+  sn_constraint_vjp(m, &g->w, &g->a, &g->lane);
+  const int ncon = g->w.ncon[0], nefc = g->w.nefc[0];
+  all_finite("row_z", g->a.row_z, 3 * nefc);
+  all_finite("row_pos", g->a.row_pos, nefc);
+  all_finite("con_dist_bar", g->a.con_dist_bar, ncon);
+  all_finite("con_pos_bar", g->a.con_pos_bar, 3 * ncon);
+  all_finite("con_frame_bar", g->a.con_frame_bar, 9 * ncon);
+  all_finite("qpos_bar", g->a.qpos_bar, m->nv);
+  all_finite("qvel_bar", g->a.qvel_bar, m->nv);
+  all_finite("wrench", g->a.wrench, 6 * m->nbody);
+  all_finite("twist_bar", g->a.twist_bar, 6 * SN_NMOTION * m->nbody);
+  all_finite("acc_bar", g->a.acc_bar, 6 * m->nbody);
+  all_finite("ten_length_bar", g->a.ten_length_bar, m->ntendon);
+  all_finite("ten_rate_bar", g->a.ten_rate_bar, SN_NMOTION * m->ntendon);
+}
+
+static void load_world(SnOracle *o, SnGradWorld *g, const char *xml) {
+  sn_oracle_load_string(o, xml);
+  sn_grad_world_init(g, o);
+  mj_resetData(o->mj, o->d);
+}
+
+static void free_world(SnOracle *o, SnGradWorld *g) {
+  sn_grad_world_free(g);
+  sn_oracle_free(o);
+}
+
+static void near(double ours, double expected) {
+  if (!(fabs(ours - expected) <= SN_TOL(1e-9, 1e-3) * fmax(1e-3, fabs(expected))))
+    fail_msg("%.12g, expected %.12g", ours, expected);
+}
+
+// A limit by the formulas of the manual, written down again; constant impedances, and both ends of the spline.
+static void impedance(void **state) {
+  (void)state;
+  static const double solimp[][5] = {{.9, .9, .01, .5, 2}, {.3, .8, 0, .5, 2}, {0, 0, .1, .5, 2},
+                                     {1, 1, .1, .5, 1},    {0, 1, .25, .5, 6}, {.2, .9, .25, .4, 3}};
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 3; ++j) {
+      const double *p = solimp[i], r = j == 0 ? -.25 : (j == 1 ? -1. : -.125);
+      char xml[1000];
+      SnOracle o;
+      SnGradWorld g;
+      snprintf(xml, sizeof xml,
+               "<mujoco><worldbody><body><joint type='slide' axis='1 0 0' range='0 9' limited='true' solreflimit='-50 "
+               "-3' solimplimit='%g %g %g %g %g'/><geom size='.1'/></body></worldbody></mujoco>",
+               p[0], p[1], p[2], p[3], p[4]);
+      load_world(&o, &g, xml);
+      o.d->qpos[0] = r;
+      o.d->qvel[0] = -1;
+      whole(&g);
+      assert_int_equal(*g.w.nefc, 1);
+      const double lambda = (double)g.a.row_lambda[0], c = (double)g.a.row_c[0], f = (double)g.w.efc_force[0];
+      const double d0 = fmax(1e-4, fmin(p[0], .9999)), d1 = fmax(1e-4, fmin(p[1], .9999)), x = fmin(1, -r / p[2]);
+      double d = d1, slope = 0, k = 50 / (d1 * d1);
+      if (d0 == d1 || p[2] == 0) d = (d0 + d1) / 2;
+      if (d0 != d1 && p[2] > 0 && x < 1) {
+        d = d0 + (d1 - d0) *
+                     (x <= p[3] ? pow(x, p[4]) / pow(p[3], p[4] - 1) : 1 - pow(1 - x, p[4]) / pow(1 - p[3], p[4] - 1));
+        slope = -(d1 - d0) / p[2] * p[4] * (x <= p[3] ? pow(x / p[3], p[4] - 1) : pow((1 - x) / (1 - p[3]), p[4] - 1));
+      }
+      near((double)g.a.row_pos[0], -k * (d + slope * r) * c + lambda * f * slope / (d * (1 - d)));
+      near((double)g.a.qpos_bar[0], (double)g.a.row_pos[0]);
+      near((double)g.a.qvel_bar[0], -3 / d1 * c);
+      free_world(&o, &g);
+    }
+}
+
+// Residuals of norm zero: nothing comes through the impedance.
+static void zero_residual(void **state) {
+  (void)state;
+  SnOracle o;
+  SnGradWorld g;
+  load_world(&o, &g,
+             "<mujoco><default><equality solref='-50 -3' solimp='.3 .9 .01 .5 1'/></default><worldbody><body "
+             "name='a'><freejoint/><geom size='.1'/></body><body name='b' pos='.5 0 0'><freejoint/><geom size='.1'/>"
+             "</body></worldbody><equality><weld body1='a' body2='b'/><connect body1='a' anchor='0 .1 0'/></equality>"
+             "</mujoco>");
+  o.d->qvel[0] = 1;
+  o.d->qvel[4] = 1;
+  whole(&g);
+  assert_int_equal(*g.w.nefc, 9);
+  for (int i = 0; i < 9; ++i) {
+    assert_true(fabs((double)g.w.efc_pos[i]) < 1e-12);
+    near((double)g.a.row_pos[i], -50 / .81 * .3 * (double)g.a.row_c[i]);
+  }
+  free_world(&o, &g);
+}
+
+// A ball joint at angle 0, where its axis has no direction, next to it, and at pi.
+static void ball_angles(void **state) {
+  (void)state;
+  static const double angle[] = {0, 1e-300, 1e-20, 1e-12, 1e-3, 3.14159265358979, 3.14159265358980, 6.283185307179586};
+  SnOracle o;
+  SnGradWorld g;
+  load_world(&o, &g,
+             "<mujoco><worldbody><body><joint type='ball' limited='true' range='0 .01' margin='.1'/><geom size='.1' "
+             "pos='.1 0 .1'/></body></worldbody></mujoco>");
+  for (int i = 0; i < 8; ++i) {
+    o.d->qpos[0] = cos(angle[i] / 2);
+    o.d->qpos[1] = 0.6 * sin(angle[i] / 2);
+    o.d->qpos[2] = 0.8 * sin(angle[i] / 2);
+    o.d->qpos[3] = 0;
+    for (int k = 0; k < 3; ++k) o.d->qvel[k] = 1 + k;
+    whole(&g);
+    assert_int_equal(*g.w.nefc, 1);
+    assert_true(g.a.qvel_bar[0] != 0 && g.a.qpos_bar[0] != 0);
+  }
+  free_world(&o, &g);
+}
+
+// A ball that falls straight: no slip, both cones; its contact resting, separated inside the margin, and just touching.
+static void no_slip(void **state) {
+  (void)state;
+  static const char *const cone[] = {"pyramidal", "elliptic"};
+  static const double height[] = {.09, .1, .105, .11};
+  for (int c = 0; c < 2; ++c)
+    for (int dim = 1; dim <= 6; dim += dim == 1 ? 2 : (dim == 3 ? 1 : 2)) {
+      char xml[1000];
+      SnOracle o;
+      SnGradWorld g;
+      snprintf(xml, sizeof xml,
+               "<mujoco><option cone='%s'/><worldbody><geom type='plane' size='1 1 1' margin='.01' condim='%d'/><body "
+               "pos='0 0 .09'><freejoint/><geom size='.1' condim='%d'/></body></worldbody></mujoco>",
+               cone[c], dim, dim);
+      load_world(&o, &g, xml);
+      for (int i = 0; i < 4; ++i)
+        for (int v = -1; v <= 1; ++v) {
+          o.d->qpos[2] = height[i];
+          o.d->qvel[2] = v;
+          whole(&g);
+          if (i == 0 && v == -1) assert_true(g.a.con_dist_bar[0] != 0);
+        }
+      free_world(&o, &g);
+    }
+}
+
+// A tendon that is stretched straight in the model's pose: its inverse inertia is 0 and D sits at its bound.
+static void bounded_weight(void **state) {
+  (void)state;
+  static Rows k;
+  SnOracle o;
+  memset(&k, 0, sizeof k);
+  k.speed = 2;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><site name='w' pos='0 0 1'/><body><joint axis='0 1 0'/><geom size='.1'/><site name='s' "
+      "pos='0 "
+      "0 .5'/></body></worldbody><tendon><spatial limited='true' range='0 .1' solreflimit='-5 -3' solimplimit='.1 .9 3 "
+      ".5 2'><site site='w'/><site site='s'/></spatial></tendon></mujoco>");
+  check_rows(&k, "bounded weight", &o, 10, 1e-6);
+  assert_true(o.m->tendon_invweight0[0] == 0);
+  sn_oracle_free(&o);
+}
+
+// Fast and far out: joints to three times their range, bodies pushed into each other.
+static void wild_states(void **state) {
+  (void)state;
+  static SnZooCase cases[200];
+  const int n = sn_zoo_cases(cases, 200);
+  for (int i = 0; i < n; i += 13)
+    for (int kind = 0; kind < 2; ++kind) {
+      SnOracle o;
+      SnGradWorld g;
+      (kind ? sn_zoo_contacts : sn_zoo_joints)(&o, cases + i);
+      sn_grad_world_init(&g, &o);
+      for (int s = 0; s < 20; ++s) {
+        sn_zoo_sample(&o, 100);
+        for (int j = 0; j < o.mj->njnt; ++j)
+          if (o.mj->jnt_type[j] <= mjJNT_SLIDE && o.mj->jnt_type[j] != mjJNT_BALL)
+            o.d->qpos[o.mj->jnt_qposadr[j]] *= o.mj->jnt_type[j] == mjJNT_FREE ? 1 : 3;
+        whole(&g);
+      }
+      free_world(&o, &g);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(weak), cmocka_unit_test(ball_and_slide),
-                                     cmocka_unit_test(softened)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts),      cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(weak),          cmocka_unit_test(ball_and_slide),
+                                     cmocka_unit_test(softened),      cmocka_unit_test(impedance),
+                                     cmocka_unit_test(zero_residual), cmocka_unit_test(ball_angles),
+                                     cmocka_unit_test(no_slip),       cmocka_unit_test(bounded_weight),
+                                     cmocka_unit_test(wild_states)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

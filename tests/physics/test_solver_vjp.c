@@ -13,6 +13,7 @@ enum { ROWS = 200, BLOCKS = 50 };
 typedef struct Solve {
   SnGradWorld g;
   double speed;
+  int steps;       // > 0: states are those of MuJoCo's simulation, so many steps apart; else random ones of the zoo
   int iterations;  // of the adjoint's own solve; 0: as many as it takes
   sn_real *smooth, *qacc;
   sn_real aref[ROWS], D[ROWS], R[ROWS];
@@ -52,7 +53,12 @@ static bool sample(void *context) {
   Solve *k = context;
   SnGradWorld *g = &k->g;
   SnWorld *w = &g->w;
-  sn_zoo_sample(g->o, k->speed);
+  if (k->steps == 0) sn_zoo_sample(g->o, k->speed);
+  for (int i = 0; i < k->steps; ++i) {
+    if (i % 20 == 0)
+      for (int u = 0; u < g->m->nu; ++u) g->o->d->ctrl[u] = 0.5 * (1 + sn_oracle_uniform(g->o));
+    mj_step(g->o->mj, g->o->d);
+  }
   sn_grad_world_sample(g);
   rows(k);
   k->nefc = w->nefc[0];
@@ -174,8 +180,47 @@ static void stopped_early(void **state) {
   }
 }
 
+// MyoHand with two balls, with the few iterations of a planner.
+static void hand(void **state) {
+  (void)state;
+  static Solve k;
+  SnOracle o;
+  memset(&k, 0, sizeof k);
+  k.steps = 60;
+  k.iterations = 4;
+  sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
+  check_solve(&k, "hand", &o, 10);
+  printf("hand: rows satisfied %d, quadratic %d\n", k.count[0], k.count[1]);
+  sn_oracle_free(&o);
+}
+
+// Without rows lambda = M^-1 qacc_bar.
+static void no_rows(void **state) {
+  (void)state;
+  SnOracle o;
+  SnGradWorld g;
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/><body pos='.4 0 "
+                        "0'><joint axis='0 0 1'/><joint axis='0 1 0'/><geom size='.1' pos='.1 0 0'/></body></body>"
+                        "</worldbody></mujoco>");
+  sn_grad_world_init(&g, &o);
+  sn_zoo_sample(&o, 1);
+  sn_grad_world_sample(&g);
+  sn_grad_world_move(&g, NULL);
+  sn_forward(g.m, &g.w, &g.lane);
+  assert_int_equal(*g.w.nefc, 0);
+  for (int i = 0; i < 3; ++i) g.a.qacc_bar[i] = (sn_real)(1 + i);
+  sn_solve_vjp(g.m, &g.w, &g.a, &g.lane);
+  sn_real back[3];
+  sn_mul_M(g.m, &g.w, &g.lane, back, g.a.motion + SN_LAMBDA * g.m->nv);
+  for (int i = 0; i < 3; ++i) assert_true(fabs((double)back[i] - (1 + i)) < SN_TOL(1e-12, 1e-4));
+  sn_grad_world_free(&g);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(stopped_early)};
+                                     cmocka_unit_test(stopped_early), cmocka_unit_test(hand),
+                                     cmocka_unit_test(no_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
