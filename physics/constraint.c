@@ -146,8 +146,13 @@ SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
   if (!w->soft->on || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS ||
       w->contact[w->efc_id[row]].soft == SN_CONTACT_HARD)
     return -r;
-  // log(1 + exp(-x)) and its slope, without overflow
-  const sn_real width = w->soft->width, x = r / width, e = sn_exp(-sn_abs(x));
+  // log(1 + exp(-x)) and its slope, without overflow; far away both are nothing
+  const sn_real width = w->soft->width, x = r / width;
+  if (x > SN_R(80.0)) {
+    *slope = 0;
+    return 0;
+  }
+  const sn_real e = sn_exp(-sn_abs(x));
   *slope = x > 0 ? -e / (1 + e) : -1 / (1 + e);
   return width * (sn_max(-x, 0) + sn_log1p(e));
 }

@@ -38,7 +38,7 @@ SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k);
 SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row);
 
 // constraint_contact.c: number of rows and columns of contact i, then their values.
-SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz);
+SN_FUNC int sn_contact_count(const SnModel *m, SnWorld *w, int i, int *nnz);
 // True when contact i continues the block of the one before.
 SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i);
 SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);

@@ -20,21 +20,24 @@ typedef struct ContactChain {
   int num[2];
 } ContactChain;
 
-SN_LOCAL ContactChain contact_chain(const SnModel *m, const SnContact *con) {
+// The chains behind their first `common` dofs.
+SN_LOCAL ContactChain contact_chain(const SnModel *m, const SnContact *con, int common) {
   ContactChain c;
   for (int side = 0; side < 2; ++side) {
     const int b = m->geom_bodyid[con->geom[side]];
-    c.dof[side] = m->chain_dof + m->chain_adr[b];
-    c.num[side] = m->chain_adr[b + 1] - m->chain_adr[b];
+    c.dof[side] = m->chain_dof + m->chain_adr[b] + common;
+    c.num[side] = m->chain_adr[b + 1] - m->chain_adr[b] - common;
   }
+  return c;
+}
+
+// Number of dofs at the start of both chains.
+SN_LOCAL int contact_common(const SnModel *m, const SnContact *con) {
+  const ContactChain c = contact_chain(m, con, 0);
   const int n = sn_mini(c.num[0], c.num[1]);
   int common = 0;
   while (common < n && c.dof[0][common] == c.dof[1][common]) ++common;
-  for (int side = 0; side < 2; ++side) {
-    c.dof[side] += common;
-    c.num[side] -= common;
-  }
-  return c;
+  return common;
 }
 
 // A contact at a distance with one row.
@@ -50,11 +53,12 @@ SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i) {
   return true;
 }
 
-SN_FUNC int sn_contact_count(const SnModel *m, const SnWorld *w, int i, int *nnz) {
-  const SnContact *con = w->contact + i;
+SN_FUNC int sn_contact_count(const SnModel *m, SnWorld *w, int i, int *nnz) {
+  SnContact *con = w->contact + i;
   *nnz = 0;
   if (m->opt.disableflags & SN_DSBL_CONTACT || con->exclude) return 0;
-  const ContactChain c = contact_chain(m, con);
+  con->common = contact_common(m, con);
+  const ContactChain c = contact_chain(m, con, con->common);
   *nnz = c.num[0] + c.num[1];
   if (*nnz == 0) return 0;
   if (con->dim == 1) return 1;
@@ -100,9 +104,39 @@ SN_LOCAL void contact_position(SnWorld *w, const SnContact *con, SnBlock block) 
   }
 }
 
+// Side of the next column: the chains are merged in the order of their dofs.
+SN_INLINE int next_side(const ContactChain *c, const int next[2]) {
+  return next[1] == c->num[1] || (next[0] < c->num[0] && c->dof[0][next[0]] < c->dof[1][next[1]]) ? 0 : 1;
+}
+
+// The row of a contact with one: what its force does to a dof is the product of the dof's axis and a wrench.
+SN_LOCAL void contact_single_row(const SnModel *m, SnWorld *w, const SnContact *con, SnBlock block) {
+  const ContactChain c = contact_chain(m, con, con->common);
+  sn_real wrench[2][6];
+  for (int side = 0; side < 2; ++side) {
+    sn_real arm[3];
+    sn_sub3(arm, con->pos, w->subtree_com + 3 * m->body_rootid[m->geom_bodyid[con->geom[side]]]);
+    sn_scale3(wrench[side] + 3, con->frame, side == 0 ? SN_R(-1.0) : SN_R(1.0));
+    sn_cross(wrench[side], arm, wrench[side] + 3);
+  }
+  int *col = w->efc_J_colind + block.adr, next[2] = {0, 0};
+  sn_real *J = w->efc_J + block.adr;
+  for (int k = 0; k < block.nnz; ++k) {
+    const int side = next_side(&c, next), d = c.dof[side][next[side]++];
+    const sn_real *S = w->cdof + 6 * d, *W = wrench[side];
+    col[k] = d;
+    J[k] = (S[0] * W[0] + S[1] * W[1] + S[2] * W[2]) + (S[3] * W[3] + S[4] * W[4] + S[5] * W[5]);
+  }
+  contact_position(w, con, block);
+}
+
 SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block) {
   const SnContact *con = w->contact + i;
-  const ContactChain c = contact_chain(m, con);
+  if (contact_is_single(con)) {
+    contact_single_row(m, w, con, block);
+    return;
+  }
+  const ContactChain c = contact_chain(m, con, con->common);
   const bool pyramid = m->opt.cone == SN_CONE_PYRAMIDAL;
   sn_real offset[2][3], frame[2][9];
   for (int side = 0; side < 2; ++side) {
@@ -113,8 +147,7 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
   sn_real *J = w->efc_J + block.adr;
   int next[2] = {0, 0};
   for (int k = 0; k < block.nnz; ++k) {
-    const int side = next[1] == c.num[1] || (next[0] < c.num[0] && c.dof[0][next[0]] < c.dof[1][next[1]]) ? 0 : 1;
-    const int d = c.dof[side][next[side]++];
+    const int side = next_side(&c, next), d = c.dof[side][next[side]++];
     sn_real vel[6];
     contact_velocity(con->dim, frame[side], w->cdof + 6 * d, offset[side], vel);
     col[k] = d;

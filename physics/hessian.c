@@ -85,6 +85,15 @@ SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, 
 SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {
   const int *col = w->efc_J_colind + block.adr, n = block.nnz;
   (void)lane;
+  if (c->num == 1) {
+    const sn_real *J = w->efc_J + block.adr + c->row[0] * n, weight = c->weight[0];
+    SN_FOR(p, n) {
+      sn_real *SN_RESTRICT out = w->hessian + col[p] * m->nv;
+      const sn_real t = weight * J[p];
+      for (int q = 0; q <= p; ++q) out[col[q]] += t * J[q];
+    }
+    return;
+  }
   for (int first = 0; first < c->num; first += 4) {
     const sn_real *row[4];
     sn_real weight[4];

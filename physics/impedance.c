@@ -108,6 +108,15 @@ SN_LOCAL sn_real impedance_at(const sn_real *solimp, sn_real r, sn_real *slope) 
   return d0 + y * (dwidth - d0);
 }
 
+// x^p for p >= 0; a small whole p by products.
+SN_LOCAL sn_real impedance_far_power(sn_real x, sn_real p) {
+  const int n = (int)p;
+  if ((sn_real)n != p || n > 16) return sn_pow(x, p);
+  sn_real y = 1;
+  for (int i = 0; i < n; ++i) y *= x;
+  return y;
+}
+
 // The same of bodies that are r >= 0 from touching, by SnSoft.solimp: not bounded from below, so that nothing jumps
 // where a row begins.
 SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope) {
@@ -116,10 +125,12 @@ SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope)
   const sn_real x = 1 - r / reach;
   if (!(x > 0)) return far;
   if (x >= 1) return touch;
-  sn_real dy;
-  const sn_real y = impedance_spline(x, sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP), sn_max(1, solimp[4]), &dy);
-  *slope = -dy * (touch - far) / reach;
-  return far + y * (touch - far);
+  // MuJoCo's spline: two powers that meet at mid
+  const sn_real mid = sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP), p = sn_max(1, solimp[4]);
+  const bool near = x > mid;
+  const sn_real t = near ? 1 - x : x, end = near ? 1 - mid : mid, s = impedance_far_power(t / end, p - 1);
+  *slope = -p * s * (touch - far) / reach;
+  return far + (near ? 1 - t * s : t * s) * (touch - far);
 }
 
 // Stiffness and damping of a row; friction: one that has no position.

@@ -39,6 +39,7 @@ typedef struct SnContact {
   sn_real mu;  // friction of the regularised cone, set by sn_make_constraint
   int dim;     // 1, 3, 4 or 6
   int geom[2];
+  int common;       // dofs that move both bodies: the first of their chains; set by sn_make_constraint
   int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
   int soft;         // SnSoftContact
   int efc_address;  // first row, -1: none
