@@ -18,7 +18,7 @@ typedef struct Options {
   const char *endpoint;
   double timeout, deadline;
   uint64_t seed;
-  bool json, states, has_seed;
+  bool json, states, gradient, has_seed;
   uint64_t version;  // of config
   WatchOptions watch;
   const char *word[64];  // command and its arguments
@@ -244,6 +244,7 @@ static bool do_evaluate(Call *call) {
   Sinew__V1__EvaluateRequest *r = body(call, "evaluate");
   if (!fill_from_json(call, &r->base) || !session_id(call, 1, &r->session)) return false;
   r->want_states = r->want_states || call->opt->states;
+  r->want_gradient = r->want_gradient || call->opt->gradient;
   return true;
 }
 
@@ -290,6 +291,7 @@ static const struct argp_option OPTIONS[] = {
     {"seconds", KEY_SECONDS, "S", 0, "watch for so long (default: until the session ends)", 0},
     {"count", KEY_COUNT, "N", 0, "watch: so many looks", 0},
     {"interval", KEY_INTERVAL, "S", 0, "watch: ask every S seconds (default: wait for telemetry)", 0},
+    {"gradient", 'g', NULL, 0, "evaluate: the derivative of the cost too", 0},
     {"states", 'x', NULL, 0, "ask for the predicted states too", 0},
     {0}};
 
@@ -319,6 +321,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case 'j':
       o->json = true;
+      return 0;
+    case 'g':
+      o->gradient = true;
       return 0;
     case 'x':
       o->states = true;

@@ -122,6 +122,8 @@ SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
   if (in->n_ctrl > most * nu || (nu > 0 && in->n_ctrl % nu))
     return sn_fail(err, SN_ERR_ARGUMENT, "ctrl has %zu numbers; this session needs rows of %zu, at most %zu rows",
                    in->n_ctrl, nu, most);
+  if (in->want_gradient && in->n_ctrl == 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "want_gradient: a gradient needs ctrl, at least one row of %zu", nu);
   job->session = session;
   job->due = job->route.arrived + EVALUATION_TIME;
   return command(d, job, err);

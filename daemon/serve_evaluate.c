@@ -28,6 +28,7 @@ static SnCode begin(SnSession *session, SnError *err) {
     r->states.qvel = sn_scratch(scratch, rows * (size_t)session->nv * sizeof(sn_real));
     r->states.act = sn_scratch(scratch, rows * (size_t)session->na * sizeof(sn_real));
   }
+  r->gradient = in->want_gradient;
   if (scratch->failed) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   return sn_planner_evaluate_begin(session->planner, r, err);
 }
@@ -55,6 +56,57 @@ static void pack_measures(SnScratch *scratch, const SnTask *task, const SnEvalua
   out->n_measures = n;
 }
 
+static Sinew__V1__Gradient__Status gradient_status(SnGradientStatus status) {
+  switch (status) {
+    case SN_GRADIENT_DONE:
+      return SINEW__V1__GRADIENT__STATUS__OK;
+    case SN_GRADIENT_DIVERGED:
+      return SINEW__V1__GRADIENT__STATUS__DIVERGED;
+    case SN_GRADIENT_UNBOUNDED:
+      return SINEW__V1__GRADIENT__STATUS__UNBOUNDED;
+    case SN_GRADIENT_PENDING:
+      break;
+  }
+  return SINEW__V1__GRADIENT__STATUS__UNSPECIFIED;
+}
+
+// Of the rows of targets, those of each term.
+static void pack_target_gradients(SnScratch *scratch, const SnCost *cost, const SnGradient *g,
+                                  Sinew__V1__Gradient *out) {
+  const size_t n = (size_t)cost->nterm, rows = (size_t)g->nstep + 1;
+  Sinew__V1__TermGradient **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  if (!list || !items) return;
+  for (size_t i = 0; i < n; i++) {
+    const size_t size = (size_t)sn_cost_target_size(cost, (int)i), at = (size_t)cost->term_target[i];
+    sinew__v1__term_gradient__init(&items[i]);
+    items[i].name = (char *)sn_cost_name(cost, (int)i);
+    items[i].size = (uint32_t)size;
+    if (!(items[i].target = sn_scratch(scratch, (rows * size + 1) * sizeof *items[i].target))) return;
+    items[i].n_target = rows * size;
+    for (size_t t = 0; t < rows; t++)
+      for (size_t k = 0; k < size; k++)
+        items[i].target[t * size + k] = (double)g->target_bar[t * (size_t)cost->ntarget + at + k];
+    list[i] = &items[i];
+  }
+  out->targets = list;
+  out->n_targets = n;
+}
+
+static Sinew__V1__Gradient *pack_gradient(SnScratch *scratch, const SnSession *session, const SnGradient *g) {
+  Sinew__V1__Gradient *out = sn_scratch(scratch, sizeof *out);
+  if (!out) return NULL;
+  sinew__v1__gradient__init(out);
+  out->status = gradient_status(g->status);
+  out->norm = g->norm;
+  out->ctrl = sn_pack_reals(scratch, g->ctrl_bar, (size_t)g->nstep * (size_t)session->nu, &out->n_ctrl);
+  out->qpos = sn_pack_reals(scratch, g->qpos_bar, (size_t)session->nv, &out->n_qpos);
+  out->qvel = sn_pack_reals(scratch, g->qvel_bar, (size_t)session->nv, &out->n_qvel);
+  out->act = sn_pack_reals(scratch, g->act_bar, (size_t)session->na, &out->n_act);
+  pack_target_gradients(scratch, sn_planner_cost(session->planner), g, out);
+  return out;
+}
+
 // Answers the evaluation that is done.
 static SnCode answer(SnScheduler *s, SnSession *session, SnError *err) {
   SnEvaluation result;
@@ -68,6 +120,7 @@ static SnCode answer(SnScheduler *s, SnSession *session, SnError *err) {
   out.act_estimated = result.act_estimated;
   out.terms = sn_pack_terms(scratch, sn_planner_cost(session->planner), result.term, &out.n_terms);
   pack_measures(scratch, session->task, &result, &out);
+  if (result.gradient) out.gradient = pack_gradient(scratch, session, result.gradient);
   if (request->states.qpos && !result.diverged)
     out.states =
         sn_serve_trajectory(scratch, session, &request->states, request->time,

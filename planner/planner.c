@@ -92,6 +92,7 @@ SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err) {
 
 void sn_planner_free(SnPlanner *p) {
   if (!p) return;
+  sn_planner_evaluate_free(p);
   if (p->device) p->def.backend->unload(p->def.backend, p->device);
   sn_rollout_free(p->judge);
   sn_rollout_free(p->tracer);

@@ -120,6 +120,7 @@ typedef struct SnEvaluateRequest {
   int nstep;
   const sn_real *ctrl;  // (nstep, nu)
   SnTrajectory states;  // filled where not NULL
+  bool gradient;        // of the cost too; nstep is at least 1 then
 } SnEvaluateRequest;
 
 typedef struct SnEvaluation {
@@ -129,10 +130,11 @@ typedef struct SnEvaluation {
   const bool *met;        // (nmeasure) measure <= below
   int nterm, nmeasure;
   bool diverged, act_estimated;
+  const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/gradient.h; else NULL
 } SnEvaluation;
 
-// Evaluates on the calling thread; arrays of the result stay until the next evaluation. Does not touch a plan
-// in progress, nor the warm start. Stops at `deadline` (on the clock) with SN_ERR_TIMEOUT.
+// Evaluates, a gradient on all threads of the backend; arrays of the result stay until the next evaluation. Does not
+// touch a plan in progress, nor the warm start. Stops at `deadline` (on the clock) with SN_ERR_TIMEOUT.
 SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *request, double deadline, SnEvaluation *result,
                            SnError *err);
 

@@ -1,4 +1,6 @@
-// Cost of controls that somebody else chose: a rollout of its own, which plans of the same planner do not touch.
+// Cost of controls that somebody else chose, and its gradient: a rollout of its own, then a gradient on a model of its
+// own at the backend, so that plans of the same planner do not touch either. The gradient rolls out once more; with its
+// share in the time that is little, and the measures need the states anyway.
 #include "planner/planner_private.h"
 
 #include <stdlib.h>
@@ -14,9 +16,81 @@ static SnCode evaluate_room(SnPlanner *p, int rows, SnError *err) {
   return SN_OK;
 }
 
+// Room for the gradient of an evaluation of at most `steps` steps.
+typedef struct SnEvaluateGradient {
+  SnBackendModel *device;
+  int steps;
+  SnGradient item;
+  SnGradientBatch batch;
+  bool asked;  // of the evaluation in progress
+} SnEvaluateGradient;
+
+void sn_planner_evaluate_free(SnPlanner *p) {
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  if (!g) return;
+  if (g->device) p->def.backend->unload(p->def.backend, g->device);
+  free(g->item.ctrl_bar);
+  free(g->item.qpos_bar);
+  free(g->item.qvel_bar);
+  free(g->item.act_bar);
+  free(g->item.target_bar);
+  free(g);
+  p->evaluate_gradient = NULL;
+}
+
+static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
+  SnBackend *b = p->def.backend;
+  const size_t rows = (size_t)steps, nv = (size_t)p->m->nv;
+  bool ok = true;
+  SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_room(1, sizeof *g, &ok);
+  if (!g) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
+  g->steps = steps;
+  g->item.ctrl_bar = sn_planner_room(rows * (size_t)p->m->nu, sizeof(sn_real), &ok);
+  g->item.qpos_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
+  g->item.qvel_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
+  g->item.act_bar = sn_planner_room((size_t)p->m->na, sizeof(sn_real), &ok);
+  g->item.target_bar = sn_planner_room((rows + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
+  if (!(g->device = b->load(b, p->m, p->wanted, steps, err))) return err ? err->code : SN_ERR_MEMORY;
+  return b->need_gradients(b, g->device, 1, err);
+}
+
+// Room for as many steps as were asked for at most so far.
+static SnCode gradient_room(SnPlanner *p, int steps, SnError *err) {
+  if (!p->def.backend->need_gradients)
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", p->def.backend->name);
+  if (p->evaluate_gradient && p->evaluate_gradient->steps >= steps) return SN_OK;
+  sn_planner_evaluate_free(p);
+  const SnCode code = make_gradient(p, steps, err);
+  if (code != SN_OK) sn_planner_evaluate_free(p);
+  return code;
+}
+
+static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnStart *start) {
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  g->asked = true;
+  g->item.start = *start;
+  g->item.ctrl = r->ctrl;
+  g->item.target = p->evaluate_target;
+  g->item.nstep = r->nstep;
+  g->item.max_velocity = p->settings.max_velocity;
+  g->item.status = SN_GRADIENT_PENDING;
+  g->batch = (SnGradientBatch){.settings = {SN_GRADIENT_SWEEP}, .item = &g->item, .count = 1};
+  p->def.backend->update(p->def.backend, g->device);
+}
+
+static void drop_gradient(SnPlanner *p) {
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  if (!g || !g->asked) return;
+  p->def.backend->abandon(p->def.backend, g->device);
+  g->asked = false;
+}
+
 static SnCode check_controls(const SnPlanner *p, const SnEvaluateRequest *r, SnError *err) {
   if (r->nstep < 0 || r->nstep > EVALUATE_MAX_STEPS)
     return sn_fail(err, SN_ERR_LIMIT, "evaluate: %d steps, allowed is 0 to %d", r->nstep, EVALUATE_MAX_STEPS);
+  if (r->gradient && r->nstep == 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "evaluate: a gradient needs controls of at least one step");
   for (size_t i = 0; i < (size_t)r->nstep * (size_t)p->m->nu; ++i)
     if (sn_is_bad(r->ctrl[i])) return sn_fail(err, SN_ERR_ARGUMENT, "ctrl[%zu]: not finite", i);
   return SN_OK;
@@ -42,6 +116,8 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   state.mocap_pos = r->mocap_pos;
   state.mocap_quat = r->mocap_quat;
   p->evaluate_steps = 0;
+  p->evaluate_rolled = false;
+  drop_gradient(p);
   p->evaluation = (SnEvaluation){.nterm = p->cost->nterm,
                                  .nmeasure = p->cost->nall - p->cost->nterm,
                                  .term = p->evaluate_term,
@@ -49,11 +125,13 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
                                  .met = p->evaluate_met};
   SnCode code = check_controls(p, r, err);
   if (code == SN_OK) code = evaluate_room(p, r->nstep + 1, err);
+  if (code == SN_OK && r->gradient) code = gradient_room(p, r->nstep, err);
   if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
   const SnStart start = sn_planner_prepare(p, &p->probe);
   p->evaluate_steps = r->nstep;
+  if (r->gradient) begin_gradient(p, r, &start);
   if (r->nstep == 0)
     evaluate_state(p, p->judge);
   else
@@ -62,11 +140,20 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
 }
 
 bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
-  return p->evaluate_steps == 0 || sn_rollout_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_PAUSED;
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  if (p->evaluate_steps == 0) return true;
+  if (!p->evaluate_rolled) p->evaluate_rolled = sn_rollout_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_PAUSED;
+  if (!p->evaluate_rolled || !g || !g->asked) return p->evaluate_rolled;
+  return p->def.backend->gradients(p->def.backend, g->device, &g->batch, &p->def.clock, until);
 }
 
 void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
   SnEvaluation *e = &p->evaluation;
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  if (g && g->asked) {
+    e->gradient = &g->item;
+    g->asked = false;  // it is done: there is nothing to drop
+  }
   if (p->evaluate_steps > 0) {
     e->cost = sn_rollout_cost(p->evaluator, p->evaluate_term);
     e->diverged = !isfinite(e->cost);

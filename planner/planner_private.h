@@ -103,9 +103,11 @@ struct SnPlanner {
   int evaluate_steps;
   int evaluate_room;  // rows of its target table
   sn_real *evaluate_target;
-  double *evaluate_term;   // (nterm)
-  double *evaluate_value;  // (nall) norms of terms and measures
-  bool *evaluate_met;      // (nall - nterm)
+  double *evaluate_term;                         // (nterm)
+  double *evaluate_value;                        // (nall) norms of terms and measures
+  bool *evaluate_met;                            // (nall - nterm)
+  bool evaluate_rolled;                          // its rollout is done
+  struct SnEvaluateGradient *evaluate_gradient;  // room for one, or NULL: none was asked for yet
 };
 
 static inline double sn_planner_now(const SnPlanner *p) { return p->def.clock.now(p->def.clock.context); }
@@ -153,6 +155,9 @@ const sn_real *sn_planner_force_row(const SnPlanner *p, double time);
 // The start of rollouts that belongs to a buffer: its arrays, with the acceleration there as the solver's warm start
 // (a function of the state alone, so that a plan and an evaluation of its controls agree bit for bit).
 SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
+
+// Frees the room for gradients of evaluations.
+void sn_planner_evaluate_free(SnPlanner *p);
 
 // A view of a buffer.
 SnStart sn_state_view(const SnStateBuffer *s);

@@ -66,6 +66,7 @@ static const Rule rules[] = {
     {"EvaluateRequest", "session", 1, ID, 0},
     {"EvaluateRequest", "ctrl", -REAL, REAL, NUMBERS},
     {"EvaluateRequest", "want_states", 0, 1, 0},
+    {"EvaluateRequest", "want_gradient", 0, 1, 0},
     {"GetConfigRequest", "session", 1, ID, 0},
     {"GetConfigRequest", "version", 0, ID, 0},
     {"RevertRequest", "session", 1, ID, 0},
