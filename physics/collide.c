@@ -45,18 +45,20 @@ SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
 
 // Near pairs of a softened world: those near, and those that take part and may be within its reach of touching.
 SN_LOCAL int collide_soft_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
+  const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
   const sn_real reach = w->soft->solimp[2];
   int bits = 0;
   for (int k = 0; k < n; ++k) {
-    const int pair = start + k;
-    bool near = collide_near_bits(m, w, pair, 1) != 0;
-    if (!near && collide_takes_part(w, pair)) {
-      const sn_real bound = m->cpair_bound[pair];
-      const int *g = m->cpair_geom + 2 * pair;
-      near = bound < 0 || sn_dist3(w->geom_xpos + 3 * g[0], w->geom_xpos + 3 * g[1]) <= sn_sqrt(bound) + reach;
-    }
-    bits |= near << k;
+    const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
+    const sn_real x = p2[0] - p1[0], y = p2[1] - p1[1], z = p2[2] - p1[2];
+    // distance <= sqrt(bound) + reach, without the root; a plane (negative bound) always passes
+    const sn_real over = x * x + y * y + z * z - bound[k] - reach * reach;
+    bits |= (over <= 0 || over * over <= 4 * reach * reach * bound[k] || bound[k] < 0) << k;
   }
+  for (int k = 0; k < n; ++k)
+    if ((bits >> k & 1) && !collide_takes_part(w, start + k) && !collide_near_bits(m, w, start + k, 1))
+      bits &= ~(1 << k);
   return bits;
 }
 
