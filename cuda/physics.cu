@@ -29,6 +29,7 @@
 #include "physics/muscle.c"
 #include "physics/passive.c"
 #include "physics/polytope.c"
+#include "physics/saturation.c"
 #include "physics/sensor.c"
 #include "physics/smooth.c"
 #include "physics/sensor_frame.c"
@@ -36,6 +37,7 @@
 #include "physics/support.c"
 #include "physics/tendon.c"
 #include "physics/touch.c"
+#include "physics/transmission.c"
 #include "physics/wrap.c"
 #include "physics/step.c"
 

@@ -46,5 +46,6 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->out_length_bar, m->nout);
   adjoint_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
   adjoint_zero(lane, a->force_bar, m->nout);
+  SN_ONE(lane) *a->sat_on = 0;
   SN_SYNC(lane);
 }

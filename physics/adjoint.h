@@ -76,6 +76,11 @@ SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 // actuation.c: lambda' qfrc_actuator: force_bar, out_rate_bar; act_dot_bar -> act_bar, ctrl_bar; calls the next.
 SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// saturation.c: joints whose actuator forces are at their limit -> sat_on, sat_motion, sat_twist, sat_out_bar,
+// force_bar; called by sn_actuation_vjp. The second adds what sat_twist_bar does to wrench and qpos_bar; called by
+// sn_tendon_vjp.
+SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+SN_FUNC void sn_saturation_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 // actuation.c: force_bar -> out_length_bar, out_rate_bar[SN_VEL], act_bar, ctrl_bar; force_bar becomes 0.
 SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // passive.c: lambda' qfrc_passive.
@@ -85,7 +90,7 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 // constraint.c: rows -> row_z, row_pos; then, by kind, qpos_bar, qvel_bar, tendon and contact bars, wrench, twist_bar,
 // acc_bar.
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// actuation.c: out_length_bar, out_rate_bar -> tendon bars, wrench, twist_bar, contact bars (adhesion), qpos_bar.
+// transmission.c: out_length_bar, out_rate_bar -> tendon bars, wrench, twist_bar, contact bars (adhesion), qpos_bar.
 SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // collide.c: con_dist_bar, con_pos_bar, con_frame_bar -> wrench.
 SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);

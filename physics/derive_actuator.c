@@ -1,5 +1,5 @@
-// What actuation.c would otherwise search for: the sparsity of actuator_moment by rows and by columns,
-// the actuators of each tendon, and which servos turn a rotation.
+// What actuation.c and transmission.c would otherwise search for: the sparsity of actuator_moment by rows and by
+// columns, the actuators of each tendon and joint, and which servos turn a rotation.
 //
 // Row pattern by transmission: a joint's dofs; a tendon's row of ten_J; for sites, the dofs that move
 // one site but not the other (slider-crank: crank site and slider site; site: the site and its reference
@@ -136,6 +136,39 @@ static SnCode derive_tendon_actuators(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Actuators of joints, by joint; actuators that are neither theirs nor tendons'; joints with limited forces.
+static SnCode derive_joint_actuators(SnModel *m, SnError *err) {
+  m->jnt_act_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->njnt + 1));
+  m->jnt_act = sn_model_alloc(m, sizeof(int) * (size_t)m->nactuator);
+  m->space_act = sn_model_alloc(m, sizeof(int) * (size_t)m->nactuator);
+  int *next = sn_model_alloc(m, sizeof(int) * (size_t)(m->njnt + 1));
+  m->saturable = sn_model_alloc(m, sizeof(int) * (size_t)m->njnt);
+  if (!m->jnt_act_adr || !m->jnt_act || !m->space_act || !next || !m->saturable)
+    return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  m->nsaturable = 0;
+  for (int j = 0; j < m->njnt; ++j)
+    if (m->jnt_actfrclimited[j]) m->saturable[m->nsaturable++] = j;
+  m->nspaceact = 0;
+  for (int fill = 0; fill < 2; ++fill) {
+    for (int i = 0; i < m->nactuator; ++i) {
+      const int type = m->actuator_trntype[i], joint = m->actuator_trnid[2 * i];
+      if (type == SN_TRN_JOINT || type == SN_TRN_JOINTINPARENT) {
+        if (fill)
+          m->jnt_act[next[joint]++] = i;
+        else
+          ++m->jnt_act_adr[joint + 1];
+      } else if (type != SN_TRN_TENDON && fill) {
+        m->space_act[m->nspaceact++] = i;
+      }
+    }
+    for (int j = 0; j < m->njnt && !fill; ++j) {
+      m->jnt_act_adr[j + 1] += m->jnt_act_adr[j];
+      next[j] = m->jnt_act_adr[j];
+    }
+  }
+  return SN_OK;
+}
+
 // Period of the setpoint of a position servo whose transmission is a rotation in space, else 0. A
 // servo has a fixed gain, an affine bias with the opposite stiffness, and its setpoint in ctrl or in
 // an integrator's act.
@@ -185,6 +218,7 @@ SnCode sn_derive_actuator(SnModel *m, SnError *err) {
   SnCode code = derive_rows(m, err);
   if (code == SN_OK) code = derive_columns(m, err);
   if (code == SN_OK) code = derive_tendon_actuators(m, err);
+  if (code == SN_OK) code = derive_joint_actuators(m, err);
   if (code == SN_OK) code = derive_muscles(m, err);
   if (code != SN_OK) return code;
   m->actuator_period = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->nactuator);

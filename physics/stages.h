@@ -32,7 +32,7 @@ SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b,
 
 // tendon.c: frames -> ten_length, ten_J; after sn_model_need_all also the lists of path points.
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);
-// actuation.c: tendons, frames -> actuator_length, actuator_moment.
+// transmission.c: tendons, frames -> actuator_length, actuator_moment.
 SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // collide.c: geom frames -> contact[ncon], in MuJoCo's order, parameters mixed.
@@ -46,6 +46,8 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
 // actuation.c: act, ctrl -> act_dot, actuator_force, qfrc_actuator.
 SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane);
+// actuation.c: force of all actuators on a dof, gravity compensation included, before its joint's limit.
+SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
 // actuation.c: activations after one time step h [s] from act_dot, clamped to actrange: out (na).
 SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out);
 

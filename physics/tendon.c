@@ -182,6 +182,8 @@ SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint 
     if (rate[z] == 0) continue;
     for (int e = 0; e < 6; ++e) at[e] += rate[z] * twist[6 * z + e];
   }
+  if (*a->sat_on)
+    for (int e = 0; e < 6; ++e) at[e] += a->sat_ten_bar[t] * a->sat_twist[6 * link + e];
   if (!ten_shift(m, w, t, link, shift)) return;
   sn_cross(turn, shift, at);
   sn_addto3(at + 3, turn);
@@ -272,7 +274,7 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
 // What tendon t does to its links: entries of tenlink.
 SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const sn_real length_bar = a->ten_length_bar[t], *c = w->subtree_com + 3 * m->ten_root[t];
-  bool active = length_bar != 0;
+  bool active = length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0);
   for (int z = 0; z < SN_NMOTION; ++z) active = active || a->ten_rate_bar[SN_NMOTION * t + z] != 0;
   a->ten_active[t] = active;
   if (!active) return;
@@ -306,6 +308,8 @@ SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
       if (rate[z] == 0) continue;
       for (int e = 0; e < 6; ++e) twist_bar[6 * z + e] += rate[z] * at[TEN_PULL + e];
     }
+    if (!*a->sat_on) continue;
+    for (int e = 0; e < 6; ++e) a->sat_twist_bar[6 * link + e] += a->sat_ten_bar[t] * at[TEN_PULL + e];
   }
 }
 
@@ -323,4 +327,5 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
     }
   }
   SN_SYNC(lane);
+  if (m->nsaturable > 0) sn_saturation_sweep(m, w, a, lane);
 }
