@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "physics/vec.h"
+#include "physics/collide.h"
 #include "tests/harness/convex_scene.h"
 #include "tests/harness/gradcheck.h"
 
@@ -35,7 +35,7 @@ static const Pair pairs[] = {
     {"rods", "box' size='.01 .4 .01", "box' size='.3 .01 .01", .03},
     {"long capsules", "capsule' size='.02 .5", "capsule' size='.03 .4", .1},
 };
-enum { PAIRS = sizeof pairs / sizeof *pairs, MOST = SN_MAXCON_PAIR, OUT = 13 };
+enum { PAIRS = sizeof pairs / sizeof *pairs, MOST = SN_MAXCON_PAIR, CROWD = 100, OUT = 13 };
 
 // How the geoms are turned: independently; the second from the first by quarters, then a little; by quarters; the
 // first, too, and centres on a lattice, so that corners, edges, faces and axes meet exactly.
@@ -52,7 +52,8 @@ typedef struct Scene {
   const Pair *pair;
   Range range;
   Mode mode;
-  int ncon, feature[MOST];  // at the base
+  int most;                                  // contacts that y has room for
+  int ncon, made_by[CROWD], feature[CROWD];  // at the base
 } Scene;
 
 // Geoms that touch at 1 m, off the centres of mass of their bodies.
@@ -66,6 +67,7 @@ static void load(Scene *s, const Pair *p) {
            plane ? "mocap='true'" : "", plane ? "" : "<freejoint/>", p->geom1, p->geom2);
   memset(s, 0, sizeof *s);
   s->pair = p;
+  s->most = MOST;
   sn_oracle_load_string(&s->o, xml);
   sn_grad_world_init(&s->g, &s->o);
 }
@@ -110,7 +112,11 @@ static void note_base(Scene *s) {
   sn_grad_world_move(&s->g, NULL);
   run(&s->g);
   s->ncon = s->g.w.ncon[0];
-  for (int i = 0; i < s->ncon; ++i) s->feature[i] = s->g.w.contact[i].feature;
+  assert_true(s->ncon <= s->most);
+  for (int i = 0; i < s->ncon; ++i) {
+    s->made_by[i] = s->g.w.contact[i].pair;
+    s->feature[i] = s->g.w.contact[i].feature;
+  }
 }
 
 // One of the rotations that map axes to axes.
@@ -164,7 +170,8 @@ static int dimension(const SnGradWorld *g) { return g->m->nv + 6 * g->m->nmocap;
 
 static void move(SnGradWorld *g, const double *dx) {
   const int nv = g->m->nv;
-  double full[64] = {0};
+  double full[256] = {0};
+  assert_true(sn_grad_world_nx(g) <= 256);
   memcpy(full, dx, sizeof *dx * (size_t)nv);
   sn_grad_world_move(g, full);
   for (int i = 0; i < g->m->nmocap; ++i) {
@@ -179,16 +186,23 @@ static void move(SnGradWorld *g, const double *dx) {
   }
 }
 
+// Whether a contact is of the pairs that this test is about.
+static bool is_closed(const Scene *s, const SnContact *con) {
+  const SnCollider c = (SnCollider)s->g.m->cpair_collider[con->pair];
+  return c != SN_COLLIDER_CONVEX && !(c == SN_COLLIDER_BOX_BOX && con->soft == SN_CONTACT_FAR);
+}
+
 static bool forward(void *context, const double *dx, double *y) {
   Scene *s = context;
   SnGradWorld *g = &s->g;
   move(g, dx);
   run(g);
   if (g->w.ncon[0] != s->ncon) return false;
-  memset(y, 0, sizeof *y * MOST * OUT);
+  memset(y, 0, sizeof *y * (size_t)(s->most * OUT));
   for (int i = 0; i < s->ncon; ++i, y += OUT) {
     const SnContact *con = g->w.contact + i;
-    if (con->feature != s->feature[i]) return false;
+    if (con->pair != s->made_by[i] || con->feature != s->feature[i]) return false;
+    if (!is_closed(s, con)) continue;
     y[0] = (double)con->dist;
     for (int k = 0; k < 3; ++k) y[1 + k] = (double)con->pos[k];
     for (int k = 0; k < 9; ++k) y[4 + k] = (double)con->frame[k];
@@ -199,9 +213,10 @@ static bool forward(void *context, const double *dx, double *y) {
 static void set_bars(const Scene *s, const double *ybar) {
   const SnAdjoint *a = &s->g.a;
   for (int i = 0; i < s->ncon; ++i, ybar += OUT) {
-    a->con_dist_bar[i] = (sn_real)ybar[0];
-    for (int k = 0; k < 3; ++k) a->con_pos_bar[3 * i + k] = (sn_real)ybar[1 + k];
-    for (int k = 0; k < 9; ++k) a->con_frame_bar[9 * i + k] = (sn_real)ybar[4 + k];
+    const bool closed = is_closed(s, s->g.w.contact + i);
+    a->con_dist_bar[i] = closed ? (sn_real)ybar[0] : 0;
+    for (int k = 0; k < 3; ++k) a->con_pos_bar[3 * i + k] = closed ? (sn_real)ybar[1 + k] : 0;
+    for (int k = 0; k < 9; ++k) a->con_frame_bar[9 * i + k] = closed ? (sn_real)ybar[4 + k] : 0;
   }
 }
 
@@ -412,7 +427,62 @@ static void choices(void **state) {
   unload(&s);
 }
 
+static bool sample_state(void *context) {
+  Scene *s = context;
+  sn_oracle_randomize(&s->o, 1);
+  sn_grad_world_sample(&s->g);
+  note_base(s);
+  return s->ncon > 0;
+}
+
+// Many contacts at random states of a whole model.
+static void check_model(Scene *s, const char *name, int samples) {
+  s->most = CROWD;
+  const SnGradCase c = {.name = name,
+                        .nx = dimension(&s->g),
+                        .ny = s->most * OUT,
+                        .context = s,
+                        .sample = sample_state,
+                        .forward = forward,
+                        .adjoint = adjoint,
+                        .samples = samples};
+  sn_gradcheck(&c, 3);
+  unload(s);
+}
+
+// Links in series, geoms of the world and of fixed bodies, a body that carries others; in a softened world, too, where
+// most contacts are at a distance.
+static void trees(void **state) {
+  (void)state;
+  for (int soft = 0; soft < 2; ++soft) {
+    Scene s = {0};
+    sn_oracle_load_string(
+        &s.o,
+        "<mujoco><default><geom margin='.03'/></default><worldbody><geom type='plane' size='5 5 .1' pos='0 0 -.1'/>"
+        "<geom type='capsule' size='.05 .4' pos='.3 .1 0' euler='80 10 0'/>"
+        "<body pos='0 0 .3'><joint axis='0 1 0'/><joint axis='1 0 .2'/><geom type='capsule' size='.03 .2'/>"
+        "<body pos='0 0 .2'><joint axis='0 1 .3'/><geom type='capsule' size='.03 .15' pos='0 .05 .1'/>"
+        "<body pos='.1 0 .2'><joint type='ball'/><geom type='sphere' size='.06' pos='.05 0 0'/>"
+        "<body pos='.1 .1 0'><geom type='sphere' size='.05'/></body></body></body></body>"
+        "<body pos='.2 .3 .2'><freejoint/><geom type='box' size='.1 .08 .06' pos='.02 .03 0'/></body>"
+        "<body pos='-.2 -.1 .3'><freejoint/><geom type='capsule' size='.04 .1' pos='.02 .03 0' euler='30 40 0'/></body>"
+        "</worldbody></mujoco>");
+    sn_grad_world_init(&s.g, &s.o);
+    if (soft) *s.g.w.soft = (SnSoft){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
+    check_model(&s, soft ? "trees, softened" : "trees", 20);
+  }
+}
+
+static void hand(void **state) {
+  (void)state;
+  Scene s = {0};
+  sn_oracle_load_myosuite(&s.o, "envs/myo/assets/hand/myohand_baoding.xml");
+  sn_grad_world_init(&s.g, &s.o);
+  check_model(&s, "MyoHand with two balls", 6);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth), cmocka_unit_test(degenerate), cmocka_unit_test(choices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth), cmocka_unit_test(degenerate), cmocka_unit_test(choices),
+                                     cmocka_unit_test(trees), cmocka_unit_test(hand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
