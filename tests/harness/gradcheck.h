@@ -4,6 +4,7 @@
 // For every sample: (1) for random weights, the adjoint equals the central differences along every coordinate;
 // (2) <w, J v> = <J' w, v> along random directions v; (3) it adds: a second call doubles; (4) it repeats bit for bit;
 // (5) everything is finite; over all samples the adjoint is not zero, and not bit-equal to the differences.
+// A float build does not compare with differences, which would show its forward function's rounding: (3) to (5) alone.
 #ifndef SINEW_TESTS_HARNESS_GRADCHECK_H_
 #define SINEW_TESTS_HARNESS_GRADCHECK_H_
 

@@ -15,7 +15,8 @@ typedef struct Solve {
   double speed;
   int steps;       // > 0: states are those of MuJoCo's simulation, so many steps apart; else random ones of the zoo
   int iterations;  // of the adjoint's own solve; 0: as many as it takes
-  sn_real *smooth, *qacc;
+  sn_real *smooth;
+  double *qacc;
   sn_real aref[ROWS], D[ROWS], R[ROWS];
   int state[ROWS], nefc;
   int count[5], early;  // rows by state, solves that stopped early
@@ -69,7 +70,7 @@ static bool sample(void *context) {
   memcpy(k->R, w->efc_R, sizeof(sn_real) * (size_t)k->nefc);
   solve(k, NULL, 0);
   sn_solve_finish(g->m, w, &g->lane);
-  memcpy(k->qacc, w->qacc, sizeof(sn_real) * (size_t)g->m->nv);
+  for (int i = 0; i < g->m->nv; ++i) k->qacc[i] = (double)w->qacc[i];
   for (int i = 0; i < k->nefc; ++i) ++k->count[k->state[i] = w->efc_state[i]];
   return true;
 }
@@ -96,7 +97,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   for (int i = 0; i < nv; ++i) g->a.qacc_bar[i] = (sn_real)ybar[i];
   sn_solve_vjp(g->m, w, &g->a, &g->lane);
   const double e = sn_oracle_error(w->qacc, k->qacc, nv);
-  if (!(e <= 1e-9)) fail_msg("the finished solution differs by %g", e);
+  if (!(e <= SN_TOL(1e-9, 1e-2))) fail_msg("the finished solution differs by %g", e);
   for (int i = 0; i < nv; ++i) {
     xbar[i] += (double)g->a.motion[SN_LAMBDA * nv + i];
     assert_true(g->a.motion[SN_ACC * nv + i] == w->qacc[i] && g->a.motion[SN_VEL * nv + i] == w->qvel[i]);
