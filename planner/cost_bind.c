@@ -294,6 +294,11 @@ static void check_names(Binder *b) {
     if (j >= 0 && m->jnt_type[j] != SN_JNT_HINGE && m->jnt_type[j] != SN_JNT_SLIDE)
       sn_issue(b->issues, v->place, "joint '%s' is no hinge or slide joint", v->name);
   }
+  for (int i = 0; i < t->nbody; ++i) {
+    const int body = find_name(b, t->body[i].place, SN_NAME_BODY, "body", t->body[i].name);
+    if (body >= 0 && (m->body_jntnum[body] != 1 || m->jnt_type[m->body_jntadr[body]] != SN_JNT_FREE))
+      sn_issue(b->issues, t->body[i].place, "body '%s' has no free joint", t->body[i].name);
+  }
   for (int i = 0; i < t->nplan; ++i) find_name(b, t->plan[i].place, SN_NAME_ACTUATOR, "actuator", t->plan[i].name);
 }
 

@@ -402,11 +402,55 @@ static void read_keyframe(SnReader *r, const SnNode *node, void *target) {
   t->keyframe_place = node->place;
 }
 
+static void check_count(SnReader *r, const SnNode *node, const char *what, int n, int wanted) {
+  if (n != 0 && n != wanted) sn_issue(r->issues, node->place, "%s: %d numbers, %d are wanted", what, n, wanted);
+}
+
+// bodies: {NAME: {position: [x, y, z], velocity: [x, y, z]}, ...}
+static void read_bodies(SnReader *r, const SnNode *node, void *target) {
+  static const SnField fields[] = {
+      {.name = "position",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnBodyStart, position),
+       .count = offsetof(SnBodyStart, nposition)},
+      {.name = "orientation",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnBodyStart, orientation),
+       .count = offsetof(SnBodyStart, norientation)},
+      {.name = "velocity",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnBodyStart, velocity),
+       .count = offsetof(SnBodyStart, nvelocity)},
+      {.name = "angular_velocity",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnBodyStart, angular),
+       .count = offsetof(SnBodyStart, nangular)},
+  };
+  SnTask *t = target;
+  if (node->kind != SN_NODE_MAP) {
+    sn_issue(r->issues, node->place, "bodies: a map from names to positions and velocities is wanted");
+    return;
+  }
+  t->body = sn_arena_alloc(r->arena, sizeof *t->body * (size_t)(node->n + 1));
+  if (!t->body) return;
+  for (const SnNode *c = node->first; c; c = c->next) {
+    SnBodyStart *b = &t->body[t->nbody++];
+    b->name = sn_arena_text(r->arena, c->key, strlen(c->key));
+    b->place = c->key_place;
+    sn_yaml_fill(r, c, c->key, fields, COUNT(fields), b);
+    check_count(r, c, "position", b->nposition, 3);
+    check_count(r, c, "orientation", b->norientation, 4);
+    check_count(r, c, "velocity", b->nvelocity, 3);
+    check_count(r, c, "angular_velocity", b->nangular, 3);
+  }
+}
+
 // initial: where the body starts.
 static void read_initial(SnReader *r, const SnNode *node, void *target) {
   static const SnField fields[] = {
       {.name = "keyframe", .type = SN_FIELD_CUSTOM, .read = read_keyframe},
       {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_joints},
+      {.name = "bodies", .type = SN_FIELD_CUSTOM, .read = read_bodies},
       {.name = "activation", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, activation), .lo = 0, .hi = 1},
       {.name = "settle", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, settle), .lo = 0, .hi = 60},
   };
@@ -428,6 +472,7 @@ static void read_perturb_joints(SnReader *r, const SnNode *node, void *target) {
 static void read_perturb(SnReader *r, const SnNode *node, void *target) {
   static const SnField fields[] = {
       {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_perturb_joints},
+      {.name = "bodies", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, perturb_bodies), .lo = 0, .hi = 100},
       {.name = "plan", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, perturb_plan), .lo = 0, .hi = 2},
   };
   sn_yaml_fill(r, node, "perturb", fields, COUNT(fields), target);

@@ -94,6 +94,17 @@ typedef struct SnNamedValue {
   double value;
 } SnNamedValue;
 
+// Where a body with a free joint starts; NULL: where the model puts it, at rest.
+typedef struct SnBodyStart {
+  char *name;
+  SnPlace place;
+  int nposition, norientation, nvelocity, nangular;
+  double *position;     // (3) [m]
+  double *orientation;  // (4) quaternion w x y z
+  double *velocity;     // (3) [m/s]
+  double *angular;      // (3) in the body's frame [rad/s]
+} SnBodyStart;
+
 // A name in the file.
 typedef struct SnNamedPlace {
   char *name;
@@ -122,10 +133,13 @@ typedef struct SnTask {
   char *keyframe;  // of the model to start from; NULL: qpos0
   SnPlace keyframe_place;
   int njoint;
-  SnNamedValue *joint;    // (njoint) initial positions of hinge and slide joints [rad, m]
+  SnNamedValue *joint;  // (njoint) initial positions of hinge and slide joints [rad, m]
+  int nbody;
+  SnBodyStart *body;      // (nbody) put there after the settling
   double activation;      // initial activation of every muscle
   double settle;          // time under zero control before the start [s]
   double perturb_joints;  // half width of the uniform change of each hinge and slide joint by the seed [rad, m]
+  double perturb_bodies;  // the same of each component of the velocity of the bodies above [m/s]
   double perturb_plan;    // the same of each control of the initial plan, in halves of its range
   int nperturb;
   SnNamedValue *perturb;  // (nperturb) half widths of named joints, in place of perturb_joints

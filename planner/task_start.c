@@ -73,6 +73,28 @@ static int keyframe_index(const SnTask *task, const SnModel *m) {
   return k >= 0 && k < m->nkey ? k : -1;
 }
 
+static void put(sn_real *to, const double *from, int n) {
+  for (int i = 0; i < n; ++i) to[i] = (sn_real)from[i];
+}
+
+// Puts the free bodies of the task where they start.
+static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint64_t seed) {
+  for (int k = 0; k < task->nbody; ++k) {
+    const SnBodyStart *start = &task->body[k];
+    const int body = sn_model_find(m, SN_NAME_BODY, start->name);
+    if (body < 0) continue;
+    const int j = m->body_jntadr[body];
+    sn_real *q = w->qpos + m->jnt_qposadr[j], *v = w->qvel + m->jnt_dofadr[j];
+    memset(v, 0, 6 * sizeof *v);
+    if (start->nposition == 3) put(q, start->position, 3);
+    if (start->norientation == 4) put(q + 3, start->orientation, 4);
+    if (start->nvelocity == 3) put(v, start->velocity, 3);
+    if (start->nangular == 3) put(v + 3, start->angular, 3);
+    for (int i = 0; seed != 0 && i < 3; ++i)
+      v[i] += (sn_real)task->perturb_bodies * spread(seed, SN_RANDOM_POSE, m->njnt + 3 * k + i);
+  }
+}
+
 SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err) {
   const int key = keyframe_index(task, m);
   if (key >= 0)
@@ -95,6 +117,7 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
       return sn_fail(err, SN_ERR_STATE, "task %s: the body diverges after %g s of settling", task->name,
                      (double)k * (double)m->opt.timestep);
   }
+  place_bodies(task, m, w, seed);
   w->time[0] = 0;
   return SN_OK;
 }
