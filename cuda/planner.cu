@@ -2,6 +2,7 @@
 // The kernels keep the compiler from dropping them; rollouts on the device are made of these parts.
 #include "cuda/physics.cu"
 
+#include "planner/adam.c"
 #include "planner/cost.c"
 #include "planner/noise.c"
 #include "planner/spline.c"

@@ -49,11 +49,14 @@ typedef struct SnCost {
   int *term_res;         // first entry of the residual (nall + 1)
   int *term_target;      // first entry in a row of targets (nall + 1)
   int *term_follows;     // 1: the target is another element as it moves, 0: the row of targets (nall); live
+  int *term_serial;      // 1: items of the term may add to the same bar; one lane does them all (nall)
+  int uses_force;        // 1: some term looks at a force of actuators
   int *item_type;        // SnItem (nitem)
   int *item_term;        // term that it belongs to (nitem)
   int *item_id;          // object, or address in qpos, qvel, act, ctrl (nitem)
   int *item_other_type;  // the same of the target, where it follows an element (nitem)
   int *item_other_id;
+  int *item_dof;              // QPOS, QPOS_QUAT: address in qvel; the same of the target (nitem, 2)
   int *item_end;              // DISTANCE: type and object of both ends; the same of the target (nitem, 8)
   int *item_frame;            // body in whose frame the target is given, -1: world (nitem)
   int *item_target;           // entry in a row of targets (nitem)
@@ -71,6 +74,9 @@ SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err);
 // sn_cost_capture.
 SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err);
 void sn_cost_free(SnCost *cost);
+
+// SN_ERR_UNSUPPORTED, naming every term of the cost that looks at a sensor without gradient; SN_OK when there is none.
+SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err);
 
 // Name of term or measure i, 0 <= i < nall; its place in the task is task->term[i] or task->measure[i - nterm].
 const char *sn_cost_name(const SnCost *cost, int i);
@@ -121,8 +127,10 @@ SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
 // Adds to the adjoint `a` of a state the derivative of sum_i weight[i] n_i(r_i), i < nterm, there: to wrench,
 // twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar, ctrl_bar; and to target_bar (ntarget) that
 // with respect to the row of targets. The world is as for sn_cost_residual; between sn_step_vjp (at the end of a
-// horizon sn_motion_rest) and sn_position_vjp. weight (nterm): running or terminal weights times the share of the state
-// in the cost; a term of weight 0 adds nothing, whatever its residual. res (nres): scratch. Ends with a sync.
+// horizon sn_motion_rest) and sn_position_vjp. Every sensor that is looked at must have a gradient
+// (sn_cost_check_gradient). weight (nterm): running or terminal weights times the share of the state
+// in the cost; a term of weight 0 adds nothing, whatever its residual. res (nres): scratch. target_bar may be NULL.
+// Ends with a sync. Where it is not smooth: cost.c.
 SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane,
                          const sn_real *target, const sn_real *weight, sn_real *res, sn_real *target_bar);
 

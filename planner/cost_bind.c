@@ -16,6 +16,7 @@ typedef struct Binder {
 // One item of an element.
 typedef struct BoundItem {
   int type, id;
+  int dof;     // QPOS, QPOS_QUAT: address in qvel
   int end[4];  // DISTANCE
 } BoundItem;
 
@@ -58,17 +59,19 @@ typedef struct ItemList {
   int n, room;
 } ItemList;
 
-static void add_item(ItemList *list, int type, int id) {
-  if (list->n < list->room) list->item[list->n] = (BoundItem){.type = type, .id = id};
+static void add_bound(ItemList *list, BoundItem item) {
+  if (list->n < list->room) list->item[list->n] = item;
   ++list->n;
 }
 
+static void add_item(ItemList *list, int type, int id) { add_bound(list, (BoundItem){.type = type, .id = id}); }
+
 static void add_joint_position(Binder *b, const SnElement *e, int j, ItemList *list) {
-  const int type = b->m->jnt_type[j], adr = b->m->jnt_qposadr[j];
+  const int type = b->m->jnt_type[j], adr = b->m->jnt_qposadr[j], dof = b->m->jnt_dofadr[j];
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE)
-    add_item(list, SN_ITEM_QPOS, adr);
+    add_bound(list, (BoundItem){.type = SN_ITEM_QPOS, .id = adr, .dof = dof});
   else if (type == SN_JNT_BALL)
-    add_item(list, SN_ITEM_QPOS_QUAT, adr);
+    add_bound(list, (BoundItem){.type = SN_ITEM_QPOS_QUAT, .id = adr, .dof = dof});
   else if (!e->all)
     sn_issue(b->issues, e->place, "joint_position: '%s' is a free joint; use position and orientation of its body",
              sn_model_name(b->m, SN_NAME_JNT, j));
@@ -127,8 +130,7 @@ static void add_distance(Binder *b, const SnElement *e, ItemList *list) {
     item.end[2 * k] = SN_ITEM_SITE_POS + (int)e->object[k];
     item.end[2 * k + 1] = find_object(b, e->place, e->object[k], e->name[k]);
   }
-  if (list->n < list->room) list->item[list->n] = item;
-  ++list->n;
+  add_bound(list, item);
 }
 
 // All items of an element, in the order of its names (of the model, for `all`).
@@ -168,11 +170,13 @@ static void check_entries(Binder *b, SnPlace place, const char *what, int n, int
            rotation ? " (unit quaternions w x y z)" : "");
 }
 
+static bool is_sensor(const BoundItem *item) {
+  return item->type == SN_ITEM_SENSOR || item->type == SN_ITEM_SENSOR_POINT || item->type == SN_ITEM_SENSOR_QUAT;
+}
+
 // Controls and sensors of forces are no function of the last state, in which no control acts.
 static bool depends_on_control(const SnModel *m, const BoundItem *item) {
-  return item->type == SN_ITEM_CTRL ||
-         ((item->type == SN_ITEM_SENSOR || item->type == SN_ITEM_SENSOR_POINT || item->type == SN_ITEM_SENSOR_QUAT) &&
-          sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
+  return item->type == SN_ITEM_CTRL || (is_sensor(item) && sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
 }
 
 static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
@@ -213,11 +217,13 @@ static void store_item(SnCost *c, const SnTerm *t, const TermItems *items, int k
   c->item_term[i] = term;
   c->item_type[i] = value->type;
   c->item_id[i] = value->id;
+  c->item_dof[2 * i] = value->dof;
   memcpy(c->item_end + 8 * i, value->end, sizeof value->end);
   if (follows && k < items->target.n) {
     const BoundItem *other = &items->target.item[k];
     c->item_other_type[i] = other->type;
     c->item_other_id[i] = other->id;
+    c->item_dof[2 * i + 1] = other->dof;
     memcpy(c->item_end + 8 * i + 4, other->end, sizeof other->end);
   }
   c->item_frame[i] = items->frame;
@@ -225,6 +231,22 @@ static void store_item(SnCost *c, const SnTerm *t, const TermItems *items, int k
   c->item_target[i] = *target;
   *res += sn_item_residual_size(value->type);
   *target += sn_item_value_size(value->type);
+}
+
+// Whether two items of a list may look at the same number: several sensors, or a name that stands twice.
+static bool may_coincide(const ItemList *list) {
+  for (int i = 0; i < list->n; ++i)
+    for (int j = 0; j < i; ++j) {
+      const BoundItem *x = &list->item[i], *y = &list->item[j];
+      if ((is_sensor(x) && is_sensor(y)) || (x->type == y->type && x->id == y->id)) return true;
+    }
+  return false;
+}
+
+static bool uses_force(const SnModel *m, const ItemList *list) {
+  for (int k = 0; k < list->n; ++k)
+    if (is_sensor(&list->item[k]) && sn_sensor_stage(m, list->item[k].id) == SN_STAGE_ACTUATION) return true;
+  return false;
 }
 
 // Sizes of the items of an element and of its target must agree one by one.
@@ -253,6 +275,8 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     c->term_item[i] = c->nitem;
     c->term_res[i] = c->nres;
     c->term_target[i] = c->ntarget;
+    c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
+    if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
     c->owner->running_only[i] = any_depends_on_control(b->m, items);
     c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
     for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
@@ -306,7 +330,8 @@ static void *take(SnArena *arena, size_t size, int n) { return sn_arena_alloc(ar
 
 static bool allocate(SnCost *c, SnArena *a) {
   SnCostOwner *o = c->owner;
-  int **const per_term[] = {&c->term_norm, &c->term_item, &c->term_res, &c->term_target, &c->term_follows};
+  int **const per_term[] = {&c->term_norm,   &c->term_item,    &c->term_res,
+                            &c->term_target, &c->term_follows, &c->term_serial};
   int **const per_item[] = {&c->item_type,     &c->item_term,  &c->item_id,     &c->item_other_type,
                             &c->item_other_id, &c->item_frame, &c->item_target, &c->item_res};
   bool ok = true;
@@ -314,6 +339,7 @@ static bool allocate(SnCost *c, SnArena *a) {
     ok &= (*per_term[k] = take(a, sizeof(int), c->nall)) != NULL;
   for (size_t k = 0; k < sizeof per_item / sizeof per_item[0]; ++k)
     ok &= (*per_item[k] = take(a, sizeof(int), c->nitem)) != NULL;
+  ok &= (c->item_dof = take(a, 2 * sizeof(int), c->nitem)) != NULL;
   ok &= (c->item_end = take(a, 8 * sizeof(int), c->nitem)) != NULL;
   ok &= (c->weight = take(a, sizeof(sn_real), c->nterm)) != NULL;
   ok &= (c->terminal = take(a, sizeof(sn_real), c->nterm)) != NULL;
@@ -380,6 +406,27 @@ void sn_cost_free(SnCost *cost) {
   sn_arena_free(&cost->owner->arena);
   free(cost->owner);
   free(cost);
+}
+
+// Whether an item (type, object) is a sensor without gradient.
+static bool lacks_gradient(const SnModel *m, int type, int id) {
+  const BoundItem item = {.type = type, .id = id};
+  return is_sensor(&item) && !sn_sensor_differentiable(m, id);
+}
+
+SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err) {
+  char text[600] = "";
+  for (int i = 0; i < cost->term_item[cost->nterm]; ++i) {
+    const int term = cost->item_term[i];
+    const bool other = cost->owner->task->term[term].target.kind == SN_TARGET_ELEMENT;
+    const bool own = lacks_gradient(m, cost->item_type[i], cost->item_id[i]);
+    if (!own && !(other && lacks_gradient(m, cost->item_other_type[i], cost->item_other_id[i]))) continue;
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%sterm '%s': sensor '%s' has no gradient", used ? "\n" : "",
+             sn_cost_name(cost, term),
+             sn_model_name(m, SN_NAME_SENSOR, own ? cost->item_id[i] : cost->item_other_id[i]));
+  }
+  return text[0] ? sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text) : SN_OK;
 }
 
 const char *sn_cost_name(const SnCost *cost, int i) { return term_of(cost->owner->task, i)->name; }

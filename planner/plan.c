@@ -16,7 +16,7 @@ static void control_scale(const SnModel *m, int i, sn_real *centre, sn_real *hal
   const sn_real lo = m->ctrl_range[2 * i], hi = m->ctrl_range[2 * i + 1];
   const bool as_it_is = !m->ctrl_limited[i] || (lo == 0 && hi == 1);
   *centre = as_it_is ? 0 : SN_R(0.5) * (lo + hi);
-  *half = as_it_is ? 1 : SN_R(0.5) * (hi - lo);
+  *half = sn_ctrl_unit(m, i);
 }
 
 void sn_ctrl_normalise(const SnModel *m, sn_real *out, const sn_real *ctrl, int n) {

@@ -53,6 +53,11 @@ typedef struct SnPlan {
 // that [0, 1] (muscles) stays as it is; unlimited controls stay as they are. n rows of nu.
 void sn_ctrl_normalise(const SnModel *m, sn_real *out, const sn_real *ctrl, int n);
 void sn_ctrl_denormalise(const SnModel *m, sn_real *out, const sn_real *unit, int n);
+// Physical units of control i in one normalised one: half its range; 1 for [0, 1] and for unlimited controls.
+SN_INLINE sn_real sn_ctrl_unit(const SnModel *m, int i) {
+  const sn_real lo = m->ctrl_range[2 * i], hi = m->ctrl_range[2 * i + 1];
+  return !m->ctrl_limited[i] || (lo == 0 && hi == 1) ? SN_R(1.0) : SN_R(0.5) * (hi - lo);
+}
 // Half the range of control i; 1 when it is unlimited.
 sn_real sn_ctrl_half_range(const SnModel *m, int i);
 // Clamps n rows of controls to their ranges, in place.

@@ -57,6 +57,11 @@ static bool make_buffers(SnPlanner *p) {
   return ok && sn_planner_take_settings(p);
 }
 
+// A planner by gradients needs terms that have one.
+static SnCode check_gradient(const SnPlanner *p, const SnSettings *s, SnError *err) {
+  return s->planner == SN_PLANNER_ADAM ? sn_cost_check_gradient(p->cost, p->m, err) : SN_OK;
+}
+
 static SnCode build(SnPlanner *p, SnError *err) {
   const SnPlannerDef *def = &p->def;
   SnCode code = sn_settings_validate(&def->settings, err);
@@ -73,6 +78,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   if (!(p->evaluator = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->device = def->backend->load(def->backend, p->m, p->cost, p->horizon, err)))
     return err ? err->code : SN_ERR_MEMORY;
+  if ((code = check_gradient(p, &def->settings, err)) != SN_OK) return code;
   if (!make_buffers(p)) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
   return sn_planner_reset(p, def->seed, err);
 }
@@ -93,6 +99,7 @@ SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err) {
 void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   sn_planner_evaluate_free(p);
+  sn_planner_adam_free(p);
   if (p->device) p->def.backend->unload(p->def.backend, p->device);
   sn_rollout_free(p->judge);
   sn_rollout_free(p->tracer);
@@ -116,6 +123,7 @@ void sn_planner_reset_nominal(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
   for (int t = 0; t < p->horizon; ++t) sn_planner_copy(p->nominal + (size_t)t * nu, p->initial_ctrl, nu);
   p->phase = 0;
+  sn_planner_adam_forget(p);
 }
 
 void sn_planner_drop_batch(SnPlanner *p) {
@@ -190,7 +198,8 @@ const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; 
 // ---- live tuning ----
 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
-  const SnCode code = sn_settings_may_change(&p->settings, settings, err);
+  SnCode code = sn_settings_may_change(&p->settings, settings, err);
+  if (code == SN_OK) code = check_gradient(p, settings, err);
   if (code != SN_OK) return code;
   p->pending = *settings;
   return SN_OK;

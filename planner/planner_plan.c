@@ -39,6 +39,7 @@ static void shift_nominal(SnPlanner *p) {
   if (!p->has_nominal) k = 0;
   sn_plan_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
   p->phase += k;
+  sn_planner_adam_shift(p, k);
   p->nominal_time = p->start.time;
   p->has_nominal = true;
 }

@@ -27,7 +27,10 @@ typedef struct SnImprover {
   void (*end)(SnPlanner *p);
 } SnImprover;
 
-extern const SnImprover sn_improve_sampling;
+extern const SnImprover sn_improve_sampling, sn_improve_adam;
+
+// What planner_adam.c keeps.
+typedef struct SnAdamState SnAdamState;
 
 struct SnPlanner {
   SnPlannerDef def;
@@ -83,6 +86,7 @@ struct SnPlanner {
   double *candidate_cost;      // (room)
   double *candidate_term;      // (room, nterm)
   unsigned char *candidate_done;
+  SnAdamState *adam;  // NULL until a plan is improved by Adam
   double best_cost, cost_before, cost_now;
   double gradient_norm;    // at the best controls; NaN where there is no gradient
   double judged;           // cost of the state under the weights of the iteration under way
@@ -125,8 +129,7 @@ static inline void *sn_planner_room(size_t n, size_t size, bool *ok) {
 
 // The improver that the settings name.
 static inline const SnImprover *sn_planner_improver(const SnSettings *s) {
-  (void)s;
-  return &sn_improve_sampling;
+  return s->planner == SN_PLANNER_ADAM ? &sn_improve_adam : &sn_improve_sampling;
 }
 
 // The pending settings, and the improver that they name, are in force from now on; false, nothing changed, when there
@@ -137,6 +140,10 @@ void sn_planner_reset_nominal(SnPlanner *p);
 void sn_planner_drop_batch(SnPlanner *p);
 // The state of a world into a buffer; not its time.
 void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s);
+// planner_adam.c: the plan moves by k steps; the plan before is forgotten; all memory is given back.
+void sn_planner_adam_shift(SnPlanner *p, int k);
+void sn_planner_adam_forget(SnPlanner *p);
+void sn_planner_adam_free(SnPlanner *p);
 // Noise of the iteration under way.
 SnNoise sn_planner_noise(SnPlanner *p);
 

@@ -123,13 +123,22 @@ SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *er
   return SN_OK;
 }
 
+int sn_settings_iterations(const SnSettings *s) {
+  return s->planner == SN_PLANNER_ADAM ? s->adam_iterations : s->iterations;
+}
+
 SnCode sn_settings_validate(const SnSettings *s, SnError *err) {
-  char text[3000] = "";
+  char text[6000] = "";
   for (int i = 0; i < SETTING_COUNT; ++i) complain(i, sn_settings_get(s, i), text, sizeof text);
   if (s->knots > s->horizon && s->horizon >= 2) {
     const size_t used = strlen(text);
     snprintf(text + used, sizeof text - used, "%sknots: %d is more than the %d steps of the horizon", used ? "\n" : "",
              s->knots, s->horizon);
+  }
+  if (s->adam_knots == 1 || (s->adam_knots > s->horizon && s->horizon >= 2)) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%sadam_knots: %d, allowed is 0, or 2 to the %d steps of the horizon",
+             used ? "\n" : "", s->adam_knots, s->horizon);
   }
   return text[0] ? sn_fail(err, SN_ERR_ARGUMENT, "%s", text) : SN_OK;
 }

@@ -7,11 +7,15 @@
 
 #include "physics/status.h"
 
-typedef enum SnPlannerKind { SN_PLANNER_SAMPLING } SnPlannerKind;
+typedef enum SnPlannerKind { SN_PLANNER_SAMPLING, SN_PLANNER_ADAM } SnPlannerKind;
 typedef enum SnSplineKind { SN_SPLINE_ZERO, SN_SPLINE_LINEAR, SN_SPLINE_CUBIC } SnSplineKind;
 typedef enum SnNoiseColour { SN_NOISE_WHITE, SN_NOISE_PINK, SN_NOISE_BROWN } SnNoiseColour;
 // Contacts from distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.
 typedef enum SnCfd { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfd;
+// What a gradient's norm is limited over: all of the plan, one time step (knot), or nothing.
+typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
+// Moments of Adam at the begin of a plan: zero, or those of the plan before, moved in time with it.
+typedef enum SnMoments { SN_MOMENTS_FRESH, SN_MOMENTS_KEPT } SnMoments;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
 // One field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL.
@@ -60,6 +64,9 @@ int sn_settings_choice_index(int i, const char *name);
 // setting, the value and what is allowed.
 SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err);
 SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err);
+
+// Iterations of a plan that the planner in force makes at most; 0: as many as the deadline allows.
+int sn_settings_iterations(const SnSettings *s);
 
 // Checks all values against their bounds; err lists every bad one.
 SnCode sn_settings_validate(const SnSettings *s, SnError *err);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "physics/sensor.h"
+#include "physics/vec.h"
+#include "tests/harness/gradcheck.h"
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
 
@@ -19,11 +21,14 @@ static const char kBodies[] =
     "<body name='f' pos='.2 .2 1.5' euler='1 2 3'><freejoint name='f'/><geom name='f' type='ellipsoid' size='.03 .04 "
     ".05' pos='.01 0 0' euler='3 2 1'/>"
     "<site name='f' pos='.02 .02 .01' euler='5 6 7'/></body>"
-    "<body name='m' mocap='true' pos='0 1 1' euler='20 40 60'><site name='m' pos='.1 .2 .3'/></body></worldbody>"
+    "<body name='m' mocap='true' pos='0 1 1' euler='20 40 60'><site name='m' pos='.1 .2 .3'/></body>"
+    "<body name='z' pos='3 0 0'><joint name='z' axis='1 0 0' actuatorfrcrange='-5 5'/><geom "
+    "size='.1'/></body></worldbody>"
     "<tendon><spatial name='t' range='.3 .35'><site site='w'/><site site='a'/><site site='b'/></spatial>"
     "<fixed name='x' range='-.1 .1'><joint joint='h' coef='1'/></fixed></tendon>"
     "<actuator><motor name='u' joint='h' gear='2'/><motor name='t' tendon='t'/><motor name='t2' tendon='t' "
-    "gear='3'/></actuator>";
+    "gear='3'/><motor name='z' joint='z' gear='3'/><position name='p' joint='z' kp='2' kv='.5'/>"
+    "<position name='x' tendon='x' kp='3' kv='.1'/></actuator>";
 
 static const char kScalars[] =
     "<clock/><jointpos joint='h'/><jointvel joint='s'/><jointpos joint='h' cutoff='.1'/><ballquat "
@@ -36,7 +41,8 @@ static const char kScalars[] =
     "cutoff='.01'/>"
     "<subtreecom body='a'/><subtreecom body='b'/><subtreecom body='m'/><subtreecom body='world'/><gyro "
     "site='b'/><velocimeter site='b'/><gyro "
-    "site='w'/><velocimeter site='f' cutoff='.3'/>";
+    "site='w'/><velocimeter site='f' cutoff='.3'/><actuatorfrc actuator='x'/><jointactuatorfrc joint='z'/>"
+    "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>";
 
 // Every frame sensor of every kind of object in every kind of frame.
 static size_t frame_sensors(char *xml, size_t room) {
@@ -81,13 +87,19 @@ static void compare(SnOracle *o, bool own) {
   }
 }
 
-static void every_sensor(void **state) {
-  (void)state;
+// The scene with all sensors; free it.
+static char *all_sensors(void) {
   const size_t room = 60000;
   char *xml = malloc(room);
   size_t n = (size_t)snprintf(xml, room, "<mujoco>%s<sensor>%s", kBodies, kScalars);
   n += frame_sensors(xml + n, room - n);
   snprintf(xml + n, room - n, "</sensor></mujoco>");
+  return xml;
+}
+
+static void every_sensor(void **state) {
+  (void)state;
+  char *xml = all_sensors();
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   print_message("%d sensors\n", o.m->nsensor);
@@ -135,9 +147,111 @@ static void stages(void **state) {
   sn_oracle_free(&o);
 }
 
+// ---- gradient ----
+
+enum { MAX_SENSORS = 400 };
+
+typedef struct Gradient {
+  SnGradWorld g;
+  sn_real base[MAX_SENSORS][4];
+} Gradient;
+
+static int residual_size(const SnModel *m, int i) { return m->sensor_dim[i] == 4 ? 3 : m->sensor_dim[i]; }
+
+static bool sample_state(void *context) {
+  Gradient *x = context;
+  SnGradWorld *g = &x->g;
+  sn_oracle_randomize(g->o, 1);
+  for (int j = 0; j < 2; ++j) g->o->d->qpos[j] *= 1.3;
+  for (int i = 0; i < 3; ++i) g->o->d->mocap_pos[i] += 0.1 * sn_oracle_uniform(g->o);
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  sn_forward(g->m, &g->w, &g->lane);
+  for (int i = 0; i < g->m->nsensor; ++i) sn_sensor_value(g->m, &g->w, i, x->base[i]);
+  return true;
+}
+
+// Whether a value is at its cutoff, or that of a limit without row.
+static bool held(const SnModel *m, int i, sn_real value) {
+  return (value == 0 && m->sensor_type[i] >= SN_SENS_JOINTLIMITPOS && m->sensor_type[i] <= SN_SENS_TENDONLIMITFRC) ||
+         (m->sensor_cutoff[i] > 0 && sn_abs(value) >= m->sensor_cutoff[i]);
+}
+
+// Values of all sensors with a gradient; of quaternions the turn from the base.
+static bool values(void *context, const double *dx, double *y) {
+  Gradient *x = context;
+  SnGradWorld *g = &x->g;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, dx);
+  sn_forward(m, &g->w, &g->lane);
+  for (int i = 0; i < m->nsensor; ++i) {
+    sn_real value[4], back[4], turn[4];
+    if (!sn_sensor_differentiable(m, i)) continue;
+    sn_sensor_value(m, &g->w, i, value);
+    for (int k = 0; k < m->sensor_dim[i] && m->sensor_dim[i] < 4; ++k)
+      if (held(m, i, value[k]) != held(m, i, x->base[i][k])) return false;
+    if (m->sensor_dim[i] == 4) {
+      sn_negquat(back, x->base[i]);
+      sn_mulquat(turn, value, back);
+      sn_quat2vel(value, turn);
+    }
+    for (int k = 0; k < residual_size(m, i); ++k) *y++ = (double)value[k];
+  }
+  return true;
+}
+
+static void values_vjp(void *context, const double *ybar, double *xbar) {
+  SnGradWorld *g = &((Gradient *)context)->g;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, NULL);
+  sn_forward(m, &g->w, &g->lane);
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  sn_motion_rest(m, &g->w, &g->a, &g->lane);
+  for (int i = 0; i < m->nsensor; ++i) {
+    sn_real bar[3];
+    if (!sn_sensor_differentiable(m, i)) continue;
+    for (int k = 0; k < residual_size(m, i); ++k) bar[k] = (sn_real)*ybar++;
+    sn_sensor_vjp(m, &g->w, &g->a, i, bar);
+  }
+  sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
+  sn_position_vjp(m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, xbar);
+}
+
+static void gradients(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  char *xml = all_sensors();
+  static Gradient x;
+  SnOracle o;
+  sn_oracle_load_string(&o, xml);
+  sn_grad_world_init(&x.g, &o);
+  int n = 0, without = 0;
+  assert_true(o.m->nsensor <= MAX_SENSORS);
+  for (int i = 0; i < o.m->nsensor; ++i) {
+    if (sn_sensor_differentiable(o.m, i))
+      n += residual_size(o.m, i);
+    else
+      ++without;
+  }
+  assert_int_equal(without, 4);  // three forces of limits, the force on a joint that a spatial tendon moves
+  const SnGradCase c = {.name = "sensors",
+                        .nx = sn_grad_world_nx(&x.g),
+                        .ny = n,
+                        .context = &x,
+                        .sample = sample_state,
+                        .forward = values,
+                        .adjoint = values_vjp,
+                        .samples = 30};
+  sn_gradcheck(&c, 1);
+  sn_grad_world_free(&x.g);
+  sn_oracle_free(&o);
+  free(xml);
+}
+
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_sensor), cmocka_unit_test(unsupported),
-                                     cmocka_unit_test(stages)};
+                                     cmocka_unit_test(stages), cmocka_unit_test(gradients)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

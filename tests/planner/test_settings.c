@@ -76,7 +76,7 @@ static void live(void **state) {
 
 static void help(void **state) {
   (void)state;
-  char text[4000];
+  char text[8000];
   const int n = sn_settings_help(text, sizeof text);
   assert_int_equal(n, (int)strlen(text));
   for (int i = 0; i < sn_settings_count(); ++i) assert_non_null(strstr(text, sn_settings_info(i)->name));

@@ -1,0 +1,291 @@
+// The adjoint of a cost: every quantity, target and norm against central differences, in the state and in the targets.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/cost.h"
+#include "tests/harness/gradcheck.h"
+
+static const char *const kBody =
+    "<mujoco><compiler angle='radian'/><option timestep='0.01'/><worldbody><site name='wall' pos='0 1 1'/>"
+    "<body name='goal' mocap='true' pos='.3 0 .2' quat='.6 .8 0 0'><site name='goal' pos='.1 0 0'/></body>"
+    "<body name='arm' pos='0 0 1'><joint name='hinge' axis='0 1 0' range='-.5 .5' limited='true'/>"
+    "  <geom name='bar' type='capsule' fromto='0 0 0 0 0 -.4' size='.03' contype='0' conaffinity='0'/>"
+    "  <site name='tip' pos='.1 .2 -.4' quat='.8 .6 0 0'/>"
+    "  <body name='wrist' pos='0 0 -.4'><joint name='ball' type='ball'/><geom size='.05' contype='0' conaffinity='0'/>"
+    "  <site name='palm' pos='0 .1 0'/><body name='plate' pos='.05 0 0' quat='.5 .5 .5 .5'>"
+    "    <geom name='plate' type='box' size='.02 .02 .02' pos='0 0 .1' quat='0 .6 .8 0' contype='0' "
+    "conaffinity='0'/></body>"
+    "  </body></body>"
+    "<body name='slider' pos='1 0 0'><joint name='slide' type='slide' axis='0 0 1'/><joint name='turn' axis='1 0 0'/>"
+    "  <geom size='.1' pos='.1 .1 0' contype='0' conaffinity='0'/><body pos='.2 0 0'><joint name='ball2' type='ball'/>"
+    "  <geom size='.05' pos='.05 0 0' contype='0' conaffinity='0'/></body></body>"
+    "<body name='cube' pos='.5 0 1'><joint name='free' type='free'/><geom name='cube' type='box' size='.1 .1 .1' "
+    "contype='0' conaffinity='0'/><site name='corner' pos='.1 .1 .1'/></body></worldbody>"
+    "<tendon><spatial name='cord'><site site='tip'/><site site='corner'/></spatial><fixed name='sum'><joint "
+    "joint='hinge' coef='2'/><joint joint='turn' coef='-1'/></fixed></tendon>"
+    "<actuator><muscle name='flexor' tendon='cord' lengthrange='.1 2' force='1'/><motor name='motor' joint='hinge' "
+    "ctrlrange='-3 3' gear='2'/><position name='servo' joint='turn' kp='3' kv='.2'/></actuator>"
+    "<sensor><framepos name='where' objtype='site' objname='palm' reftype='body' refname='cube'/>"
+    "<framequat name='turned' objtype='body' objname='plate' reftype='site' refname='corner'/>"
+    "<framequat name='upright' objtype='geom' objname='plate'/><velocimeter name='drift' site='palm'/>"
+    "<jointvel name='speed' joint='hinge'/><actuatorfrc name='push' actuator='servo'/><actuatorfrc name='pull' "
+    "actuator='flexor'/><jointlimitfrc name='stop' joint='hinge'/><tendonvel name='reel' tendon='cord'/>"
+    "<tendonpos name='span' tendon='cord'/><actuatorvel name='rate' actuator='flexor'/></sensor></mujoco>";
+
+static SnOracle o;
+static SnError err;
+
+static int setup(void **state) {
+  (void)state;
+  sn_oracle_load_string(&o, kBody);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_oracle_free(&o);
+  return 0;
+}
+
+// A cost of these terms (YAML, each with its name) on the body.
+typedef struct Rig {
+  SnGradWorld g;
+  SnTask *task;
+  SnCost *cost;
+  sn_real *target, *moved, *res, *value, *weight, *target_bar;
+} Rig;
+
+static void open_rig(Rig *x, const char *terms) {
+  char text[3000];
+  memset(x, 0, sizeof *x);
+  snprintf(text, sizeof text, "model: x\nterms:\n%s", terms);
+  x->task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!x->task) fail_msg("%s", err.text);
+  x->cost = sn_cost_create(x->task, o.m, &err);
+  if (!x->cost) fail_msg("%s", err.text);
+  sn_grad_world_init(&x->g, &o);
+  const size_t target = (size_t)x->cost->ntarget + 1, res = (size_t)x->cost->nres + 1, n = (size_t)x->cost->nall + 1;
+  x->target = calloc(target, sizeof(sn_real));
+  x->moved = calloc(target, sizeof(sn_real));
+  x->target_bar = calloc(target, sizeof(sn_real));
+  x->res = calloc(res, sizeof(sn_real));
+  x->value = calloc(n, sizeof(sn_real));
+  x->weight = calloc(n, sizeof(sn_real));
+  for (int i = 0; i < x->cost->nterm; ++i) x->weight[i] = SN_R(0.7) + SN_R(0.4) * (sn_real)i;
+}
+
+static void close_rig(Rig *x) {
+  sn_real *const all[] = {x->target, x->moved, x->target_bar, x->res, x->value, x->weight};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
+  sn_grad_world_free(&x->g);
+  sn_cost_free(x->cost);
+  sn_task_free(x->task);
+}
+
+static bool sample(void *context) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  sn_oracle_randomize(&o, 1);
+  for (int i = 0; i < 3 * o.mj->nmocap; ++i) o.d->mocap_pos[i] = sn_oracle_uniform(&o);
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  sn_cost_capture(x->cost, o.m, &g->w, &g->lane);
+  sn_cost_schedule(x->cost, 0.3, 0.01, 1, x->target);
+  // another pose than the captured one
+  sn_oracle_randomize(&o, 1);
+  sn_grad_world_sample(g);
+  return true;
+}
+
+// The weighted sum of norms; x: the state, then the row of targets.
+static bool forward(void *context, const double *dx, double *y) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  const SnCost *c = x->cost;
+  const double *dt = dx + sn_grad_world_nx(g);
+  for (int k = 0; k < c->ntarget; ++k) x->moved[k] = x->target[k] + (sn_real)dt[k];
+  sn_grad_world_move(g, dx);
+  sn_forward(o.m, &g->w, &g->lane);
+  sn_cost_residual(c, o.m, &g->w, &g->lane, x->moved, 0, c->nterm, x->res);
+  sn_cost_norm(c, &g->lane, x->res, 0, c->nterm, x->value);
+  y[0] = 0;
+  for (int i = 0; i < c->nterm; ++i) y[0] += (double)(x->weight[i] * x->value[i]);
+  return true;
+}
+
+static void adjoint(void *context, const double *ybar, double *xbar) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  const int nx = sn_grad_world_nx(g);
+  double *bar = calloc((size_t)nx, sizeof *bar);
+  memset(x->target_bar, 0, sizeof *x->target_bar * (size_t)x->cost->ntarget);
+  sn_grad_world_move(g, NULL);
+  sn_forward(o.m, &g->w, &g->lane);
+  sn_adjoint_clear(o.m, &g->a, &g->lane);
+  sn_motion_rest(o.m, &g->w, &g->a, &g->lane);
+  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, x->target, x->weight, x->res, x->target_bar);
+  sn_position_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, bar);
+  for (int i = 0; i < nx; ++i) xbar[i] += ybar[0] * bar[i];
+  for (int k = 0; k < x->cost->ntarget; ++k) xbar[nx + k] += ybar[0] * (double)x->target_bar[k];
+  free(bar);
+}
+
+static void check(const char *terms) {
+  Rig x;
+  open_rig(&x, terms);
+  const SnGradCase c = {.name = terms,
+                        .nx = sn_grad_world_nx(&x.g) + x.cost->ntarget,
+                        .ny = 1,
+                        .context = &x,
+                        .sample = sample,
+                        .forward = forward,
+                        .adjoint = adjoint,
+                        .samples = 8};
+  sn_gradcheck(&c, 1);
+  close_rig(&x);
+}
+
+static void every_quantity(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  static const char *const terms[] = {
+      "residual: {position: {site: palm}}, target: [.1, .2, .3]",
+      "residual: {position: {body: plate}}, target: {value: [.1, -.2, .3], frame: cube}",
+      "residual: {position: {geom: plate}}, target: {position: {site: corner}}",
+      "residual: {position: {body: cube}}, target: {position: {body: wrist}, at: start, frame: arm}",
+      "residual: {position: {site: tip}}, target: {value: [0, .1, .1], frame: goal}",
+      "residual: {orientation: {site: tip}}",
+      "residual: {orientation: {body: plate}}, target: {value: [.6, 0, .8, 0]}",
+      "residual: {orientation: {geom: plate}}, target: {orientation: {body: cube}}",
+      "residual: {orientation: {body: cube}}, target: {orientation: {site: palm}, at: start, frame: wrist}",
+      "residual: {distance: [{site: palm}, {body: cube}]}, target: .3",
+      "residual: {distance: [{site: palm}, {body: cube}]}, target: {distance: [{geom: plate}, {site: wall}]}",
+      "residual: {joint_position: all}, target: [.5, 1, 0, 0, 0, .2, .1, .8, .6, 0, 0]",
+      "residual: {joint_position: [ball]}, target: {joint_position: [ball2]}",
+      "residual: {joint_position: [hinge, turn, hinge]}, target: {joint_velocity: [turn, hinge, slide]}",
+      "residual: {joint_velocity: all}",
+      "residual: {activation: all}",
+      "residual: {control: all}, target: [.1, .2, .3]",
+      "residual: {tendon_length: [cord, sum]}",
+      "residual: {sensor: where}",
+      "residual: {sensor: turned}",
+      "residual: {sensor: upright}, target: {sensor: turned}",
+      "residual: {sensor: drift}",
+      "residual: {sensor: speed}",
+      "residual: {sensor: push}",
+      "residual: {sensor: pull}",
+      "residual: {sensor: reel}",
+      "residual: {sensor: span}",
+      "residual: {sensor: rate}",
+      "residual: {tendon_length: cord}, target: {sensor: pull}"};
+  for (size_t i = 0; i < sizeof terms / sizeof *terms; ++i) {
+    char text[600];
+    snprintf(text, sizeof text, "  - {name: a, %s}\n", terms[i]);
+    check(text);
+  }
+}
+
+static void norms(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  static const char *const norm[] = {"norm: squared", "norm: euclidean", "norm: euclidean, width: 0.3",
+                                     "norm: smooth_abs, width: 0.2"};
+  for (size_t i = 0; i < sizeof norm / sizeof *norm; ++i) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "  - {name: a, residual: {position: {site: palm}}, %s}\n  - {name: b, residual: {joint_position: [hinge, "
+             "ball]}, %s}\n",
+             norm[i], norm[i]);
+    check(text);
+  }
+}
+
+// Terms that act on the same numbers add up.
+static void terms_add(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  check(
+      "  - {name: a, residual: {position: {site: palm}}, norm: euclidean}\n"
+      "  - {name: b, residual: {distance: [{site: palm}, {site: tip}]}}\n"
+      "  - {name: c, residual: {joint_velocity: all}}\n"
+      "  - {name: d, residual: {sensor: push}, norm: smooth_abs, width: .1}\n"
+      "  - {name: e, residual: {orientation: {body: wrist}}, target: {orientation: {body: arm}}}\n");
+}
+
+// Zero residuals: finite, and 0, whatever the norm; a term of weight 0 adds nothing.
+static void zero_residual(void **state) {
+  (void)state;
+  static const char *const norm[] = {"squared", "euclidean", "smooth_abs, width: 0.2"};
+  for (size_t i = 0; i < 3; ++i) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "  - {name: a, residual: {position: {site: palm}}, target: {position: {site: palm}}, norm: %s}\n"
+             "  - {name: b, residual: {orientation: {body: cube}}, target: {orientation: {body: cube}}, norm: %s}\n"
+             "  - {name: c, residual: {distance: [{site: tip}, {site: tip}]}, norm: %s}\n"
+             "  - {name: d, residual: {joint_velocity: hinge}, target: {joint_velocity: hinge}, norm: %s}\n"
+             "  - {name: e, residual: {control: all}, target: 7, norm: %s}\n",
+             norm[i], norm[i], norm[i], norm[i], norm[i]);
+    Rig x;
+    open_rig(&x, text);
+    x.weight[4] = 0;
+    sample(&x);
+    const int nx = sn_grad_world_nx(&x.g), n = nx + x.cost->ntarget;
+    double *bar = calloc((size_t)n, sizeof *bar);
+    adjoint(&x, (const double[]){1}, bar);
+    for (int k = 0; k < n; ++k)
+      if (!(fabs(bar[k]) < 1e-12)) fail_msg("norm %s: gradient[%d] = %g", norm[i], k, bar[k]);
+    free(bar);
+    close_rig(&x);
+  }
+}
+
+// Half a turn off the target, where the shorter way round changes: finite.
+static void half_turn(void **state) {
+  (void)state;
+  Rig x;
+  open_rig(&x, "  - {name: a, residual: {joint_position: ball}, target: [0, 0, 1, 0]}\n");
+  sample(&x);
+  sn_real *q = x.g.qpos + o.m->jnt_qposadr[mj_name2id(o.mj, mjOBJ_JOINT, "ball")];
+  q[0] = 1;
+  q[1] = q[2] = q[3] = 0;
+  const int n = sn_grad_world_nx(&x.g) + x.cost->ntarget;
+  double *bar = calloc((size_t)n, sizeof *bar), length = 0;
+  adjoint(&x, (const double[]){1}, bar);
+  for (int k = 0; k < n; ++k) {
+    assert_true(isfinite(bar[k]));
+    length += bar[k] * bar[k];
+  }
+  // 2 pi along the axis of the turn, in the joint and in its target's tangent (twice, by |t_bar| = 2 |turn_bar|)
+  assert_true(fabs(sqrt(length) - 0.7 * 2 * 3.14159265 * sqrt(5)) < 1e-3);
+  free(bar);
+  close_rig(&x);
+}
+
+// Sensors without gradient are named, the measures are not looked at.
+static void refused(void **state) {
+  (void)state;
+  const char *text =
+      "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {joint_velocity: "
+      "hinge}, target: {sensor: stop}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
+  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!task) fail_msg("%s", err.text);
+  SnCost *c = sn_cost_create(task, o.m, &err);
+  if (!c) fail_msg("%s", err.text);
+  assert_int_equal(sn_cost_check_gradient(c, o.m, &err), SN_ERR_UNSUPPORTED);
+  assert_string_equal(err.text, "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient");
+  sn_cost_free(c);
+  sn_task_free(task);
+  Rig x;
+  open_rig(&x, "  - {name: a, residual: {sensor: pull}}\n");
+  assert_int_equal(sn_cost_check_gradient(x.cost, o.m, &err), SN_OK);
+  close_rig(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_quantity), cmocka_unit_test(norms),
+                                     cmocka_unit_test(terms_add),      cmocka_unit_test(zero_residual),
+                                     cmocka_unit_test(half_turn),      cmocka_unit_test(refused)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
