@@ -206,7 +206,9 @@ static void values_vjp(void *context, const double *ybar, double *xbar) {
   sn_grad_world_move(g, NULL);
   sn_forward(m, &g->w, &g->lane);
   sn_adjoint_clear(m, &g->a, &g->lane);
-  sn_motion_rest(m, &g->w, &g->a, &g->lane);
+  for (int k = 0; k < SN_NMOTION * m->nv; ++k) g->a.motion[k] = 0;
+  for (int k = 0; k < m->nv; ++k) g->a.motion[SN_VEL * m->nv + k] = g->w.qvel[k];
+  sn_motion_propagate(m, &g->w, &g->a, &g->lane);
   for (int i = 0; i < m->nsensor; ++i) {
     sn_real bar[3];
     if (!sn_sensor_differentiable(m, i)) continue;
@@ -214,7 +216,9 @@ static void values_vjp(void *context, const double *ybar, double *xbar) {
     sn_sensor_vjp(m, &g->w, &g->a, i, bar);
   }
   sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
-  sn_position_vjp(m, &g->w, &g->a, &g->lane);
+  sn_transmission_vjp(m, &g->w, &g->a, &g->lane);
+  sn_tendon_vjp(m, &g->w, &g->a, &g->lane);
+  sn_kinematics_vjp(m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, xbar);
 }
 

@@ -123,9 +123,13 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_grad_world_move(g, NULL);
   sn_forward(o.m, &g->w, &g->lane);
   sn_adjoint_clear(o.m, &g->a, &g->lane);
-  sn_motion_rest(o.m, &g->w, &g->a, &g->lane);
+  for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
+  for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
+  sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
   sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, x->target, x->weight, x->res, x->target_bar);
-  sn_position_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_tendon_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_kinematics_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, bar);
   for (int i = 0; i < nx; ++i) xbar[i] += ybar[0] * bar[i];
   for (int k = 0; k < x->cost->ntarget; ++k) xbar[nx + k] += ybar[0] * (double)x->target_bar[k];
