@@ -38,6 +38,10 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->act_bar, m->na);
   adjoint_zero(lane, a->ctrl_bar, m->nu);
   adjoint_zero(lane, a->mocap_bar, 6 * m->nmocap);
+  sn_adjoint_clear_bars(m, a, lane);
+}
+
+SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->wrench, 6 * m->nbody);
   adjoint_zero(lane, a->twist_bar, 6 * SN_NMOTION * m->nbody);
   adjoint_zero(lane, a->acc_bar, 6 * m->nbody);
@@ -47,5 +51,12 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
   adjoint_zero(lane, a->force_bar, m->nout);
   SN_ONE(lane) *a->sat_on = 0;
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  adjoint_zero(lane, a->con_dist_bar, w->ncon[0]);
+  adjoint_zero(lane, a->con_pos_bar, 3 * w->ncon[0]);
+  adjoint_zero(lane, a->con_frame_bar, 9 * w->ncon[0]);
   SN_SYNC(lane);
 }

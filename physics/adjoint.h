@@ -34,6 +34,13 @@ typedef enum SnMotion {
   SN_NMOTION
 } SnMotion;
 
+// True when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero.
+SN_INLINE bool sn_is_damped(const SnModel *m) {
+  if (m->opt.integrator == SN_INT_IMPLICITFAST) return true;
+  return m->opt.integrator == SN_INT_EULER && m->nimplicit > 0 &&
+         !(m->opt.disableflags & (SN_DSBL_EULERDAMP | SN_DSBL_DAMPER));
+}
+
 typedef struct SnAdjoint {
 #define SN_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/adjoint_fields.inc"
@@ -48,6 +55,9 @@ void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory);
 // adjoint.c: zeroes RESULT and the bars that several stages add to (those of rows and contacts are zeroed by
 // sn_constraint_vjp, which comes first to them). Ends with a sync.
 SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane);
+// adjoint.c: the bars alone, without RESULT; the bars of the contacts that the world has.
+SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane);
+SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // step.c. The adjoint of one step in two halves, so that a cost of the state before the step can be added between
 // them (wrench, twist_bar[SN_VEL], ten_length_bar, ten_rate_bar[SN_VEL], out_*_bar, and RESULT directly) and shares

@@ -1,5 +1,5 @@
 // The order of the stages: this file alone knows it.
-#include "physics/stages.h"
+#include "physics/branched.h"
 
 // Debug builds: before a stage its outputs are NaN.
 #if !defined(NDEBUG) && !defined(__CUDACC__)
@@ -54,6 +54,35 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_smooth(m, w, lane);
   SN_POISON(SOLVER);
   sn_solve(m, w, lane);
+}
+
+// sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
+SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_vjp(m, w, a, lane);
+  sn_motion_propagate(m, w, a, lane);
+  sn_constraint_vjp(m, w, a, lane);
+  sn_actuation_vjp(m, w, a, lane);
+  sn_bias_vjp(m, w, a, lane);
+  sn_passive_vjp(m, w, a, lane);
+}
+
+SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_transmission_vjp(m, w, a, lane);
+  sn_collision_vjp(m, w, a, lane);
+  sn_tendon_vjp(m, w, a, lane);
+  sn_kinematics_vjp(m, w, a, lane);
+  sn_branched_vjp(m, w, a, lane);
+}
+
+SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_integrate_vjp(m, w, a, lane);
+  sn_forward_vjp(m, w, a, lane);
+}
+
+SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = i / m->nv == SN_VEL ? w->qvel[i % m->nv] : 0;
+  sn_adjoint_clear_contacts(w, a, lane);
+  sn_motion_propagate(m, w, a, lane);
 }
 
 // True on all lanes when an entry of x is NaN or beyond SN_MAXVAL. Every lane scans all of x.

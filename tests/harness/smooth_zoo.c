@@ -116,14 +116,19 @@ static void run_states(SnOracle *o, const char *name, int nstate, double speed,
   sn_oracle_free(o);
 }
 
+bool sn_zoo_load_inline(SnOracle *o, const char *option, int i, const char **name) {
+  static char xml[20000];
+  if (i >= (int)(sizeof zoo / sizeof *zoo)) return false;
+  snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", option, zoo[i][1]);
+  sn_oracle_load_string(o, xml);
+  *name = zoo[i][0];
+  return true;
+}
+
 void sn_zoo_run_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
-  for (size_t i = 0; i < sizeof zoo / sizeof *zoo; ++i) {
-    static char xml[20000];
-    snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", option, zoo[i][1]);
-    SnOracle o;
-    sn_oracle_load_string(&o, xml);
-    run_states(&o, zoo[i][0], nstate, speed, check);
-  }
+  SnOracle o;
+  const char *name;
+  for (int i = 0; sn_zoo_load_inline(&o, option, i, &name); ++i) run_states(&o, name, nstate, speed, check);
 }
 
 // Height fields, which we refuse, are of no interest here: they collide with nothing.

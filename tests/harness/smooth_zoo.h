@@ -13,6 +13,9 @@ void sn_zoo_run(int nstate, double speed, void (*check)(SnOracle *o, const char 
 // The inline models alone, loaded with an option element of the caller, like "<option integrator='RK4'/>".
 void sn_zoo_run_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
+// Loads the i-th of them; false at the end of the list.
+bool sn_zoo_load_inline(SnOracle *o, const char *option, int i, const char **name);
+
 // Random state (mocap poses too), mj_forward, a world with that state and otherwise NaN.
 void sn_zoo_state(SnOracle *o, double speed);
 
