@@ -24,6 +24,7 @@ static void *step_on(SnOracle *o, int n, int nstep, SnWorld *w) {
   void *memory = aligned_alloc(64, sn_world_size(o->m));
   sn_world_init(o->m, w, memory);
   sn_world_copy_state(o->m, w, &o->w);
+  *w->soft = *o->w.soft;
   Steps steps = {o, w, nstep};
   sn_lanes_run(n, run_steps, &steps);
   return memory;
@@ -46,10 +47,12 @@ static void compare(SnOracle *o, int nstep) {
   free(a);
 }
 
-// Random states of a model, a few steps each.
-static void compare_model(const char *path, int nstate, int nstep) {
+// Random states of a model, a few steps each, where contacts act from a distance or not.
+static void compare_model(const char *path, int nstate, int nstep, bool soft) {
   SnOracle o;
   sn_oracle_load_file(&o, path);
+  const SnSoft settings = {.on = soft, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
+  *o.w.soft = settings;
   for (int i = 0; i < nstate; ++i) {
     sn_oracle_randomize(&o, 1.0);
     sn_oracle_copy_state(&o);
@@ -81,8 +84,7 @@ static void small_models(void **state) {
   }
 }
 
-static void myohand(void **state) {
-  (void)state;
+static void compare_hand(int nstate, int nstep, bool soft) {
   const char *dir = sn_oracle_myosuite();
   if (!dir) {
     print_message("skipped: the MyoSuite models are not in the cache folder\n");
@@ -90,11 +92,22 @@ static void myohand(void **state) {
   }
   char path[4096];
   snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", dir);
-  compare_model(path, 2, 2);
+  compare_model(path, nstate, nstep, soft);
+}
+
+static void myohand(void **state) {
+  (void)state;
+  compare_hand(2, 2, false);
+}
+
+static void myohand_from_distance(void **state) {
+  (void)state;
+  compare_hand(1, 1, true);
 }
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand),
+                                     cmocka_unit_test(myohand_from_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
