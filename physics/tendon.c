@@ -172,21 +172,34 @@ SN_LOCAL bool ten_shift(const SnModel *m, const SnWorld *w, int t, int link, sn_
   return true;
 }
 
-// Weighted twist of entry k, sums zero.
-SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k) {
+// The motions in which the rate of tendon t has a bar: their number, and which.
+SN_INLINE int ten_motions(const SnAdjoint *a, int t, int *list) {
+  int n = 0;
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    list[n] = z;
+    n += a->ten_rate_bar[SN_NMOTION * t + z] != 0;
+  }
+  return n;
+}
+
+// Weighted twist of entry k, from the n motions of a list; sums zero.
+SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k, const int *list,
+                            int n) {
   const int link = m->tenlink_link[k];
   const sn_real *rate = a->ten_rate_bar + SN_NMOTION * t, *twist = a->twist + 6 * SN_NMOTION * link;
-  sn_real *at = a->tenlink + TEN_LINK * k, shift[3], turn[3];
-  sn_zero(at, TEN_LINK);
-  for (int z = 0; z < SN_NMOTION; ++z) {
-    if (rate[z] == 0) continue;
-    for (int e = 0; e < 6; ++e) at[e] += rate[z] * twist[6 * z + e];
+  sn_real *at = a->tenlink + TEN_LINK * k, A[6] = {0}, shift[3], turn[3];
+  for (int i = 0; i < n; ++i) {
+    const sn_real r = rate[list[i]], *z = twist + 6 * list[i];
+    for (int e = 0; e < 6; ++e) A[e] += r * z[e];
   }
   if (*a->sat_on)
-    for (int e = 0; e < 6; ++e) at[e] += a->sat_ten_bar[t] * a->sat_twist[6 * link + e];
-  if (!ten_shift(m, w, t, link, shift)) return;
-  sn_cross(turn, shift, at);
-  sn_addto3(at + 3, turn);
+    for (int e = 0; e < 6; ++e) A[e] += a->sat_ten_bar[t] * a->sat_twist[6 * link + e];
+  if (ten_shift(m, w, t, link, shift)) {
+    sn_cross(turn, shift, A);
+    sn_addto3(A + 3, turn);
+  }
+  sn_copy(at, A, 6);
+  sn_zero(at + 6, TEN_LINK - 6);
 }
 
 // Sums of entry k about the centre of the link's own tree.
@@ -243,42 +256,46 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
                            sn_real length_bar) {
   const int geom = m->wseg_geom[k], *entry = m->wseg_tenlink + 3 * k;
   const sn_real *pos = w->geom_xpos + 3 * geom, scale = m->wseg_scale[k];
-  sn_real *around = a->tenlink + TEN_LINK * entry[2], x[6], r[6], y[6], g[6], h[6], touch[3], v[3];
+  sn_real *around = a->tenlink + TEN_LINK * entry[2], A[2][6], x[6], r[6], y[6], g[6], h[6], touch[3];
   for (int i = 0; i < 2; ++i) {
     const sn_real *p = w->site_xpos + 3 * m->wseg_site[2 * k + i], *at = a->tenlink + TEN_LINK * entry[i];
     sn_sub3(x + 3 * i, p, pos);
     sn_sub3(r + 3 * i, p, c);
-    ten_field(y + 3 * i, at, r + 3 * i);
-    ten_field(v, around, r + 3 * i);
-    sn_subfrom3(y + 3 * i, v);
+    for (int e = 0; e < 6; ++e) A[i][e] = at[e] - around[e];
+    ten_field(y + 3 * i, A[i], r + 3 * i);
   }
   sn_sub3(touch, w->wseg_point + 6 * k, pos);
   sn_wrap_bend(g, h, x, y, touch, w->geom_xmat + 9 * geom, w->wseg_length[k] / scale, m->geom_size[3 * geom],
                m->wseg_type[k], w->wseg_turn[k]);
   for (int i = 0; i < 2; ++i) {
-    sn_real *at = a->tenlink + TEN_LINK * entry[i], f[3], spin[3], t[3];
-    const sn_real *gi = g + 3 * i, *ri = r + 3 * i;
-    sn_addscl3(f, h + 3 * i, gi, length_bar);
-    ten_add_force(around + TEN_WRENCH, ri, f, -scale);
-    sn_cross(t, gi, y + 3 * i);
-    sn_addtoscl3(around + TEN_WRENCH, t, scale);
-    sn_sub3(spin, at, around);
-    sn_cross(t, gi, spin);
-    sn_addto3(f, t);
-    ten_add_force(at + TEN_WRENCH, ri, f, scale);
-    ten_add_force(at + TEN_PULL, ri, gi, scale);
-    ten_add_force(around + TEN_PULL, ri, gi, -scale);
+    sn_real *at = a->tenlink + TEN_LINK * entry[i], W[6], F[6], G[6], t[3], turn[3];
+    const sn_real *ri = r + 3 * i;
+    // pull; force on the geom, reversed; torque by which the velocity relative to the geom turns; force on the end
+    sn_scale3(W + 3, g + 3 * i, scale);
+    sn_cross(W, ri, W + 3);
+    for (int e = 0; e < 3; ++e) G[3 + e] = length_bar * W[3 + e] + scale * h[3 * i + e];
+    sn_cross(G, ri, G + 3);
+    sn_cross(turn, W + 3, y + 3 * i);
+    sn_cross(t, W + 3, A[i]);
+    sn_add3(F + 3, G + 3, t);
+    sn_cross(F, ri, F + 3);
+    for (int e = 0; e < 6; ++e) {
+      at[TEN_PULL + e] += W[e];
+      at[TEN_WRENCH + e] += F[e];
+      around[TEN_PULL + e] -= W[e];
+      around[TEN_WRENCH + e] -= G[e] - (e < 3 ? turn[e] : 0);
+    }
   }
 }
 
 // What tendon t does to its links: entries of tenlink.
 SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const sn_real length_bar = a->ten_length_bar[t], *c = w->subtree_com + 3 * m->ten_root[t];
-  bool active = length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0);
-  for (int z = 0; z < SN_NMOTION; ++z) active = active || a->ten_rate_bar[SN_NMOTION * t + z] != 0;
-  a->ten_active[t] = active;
-  if (!active) return;
-  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_open_link(m, w, a, t, k);
+  int list[SN_NMOTION];
+  const int n = ten_motions(a, t, list);
+  a->ten_active[t] = n > 0 || length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0);
+  if (!a->ten_active[t]) return;
+  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_open_link(m, w, a, t, k, list, n);
   for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1]; ++s) {
     const int *entry = m->seg_tenlink + 2 * s, *site = m->seg_site + 2 * s;
     ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], w->site_xpos + 3 * site[0],
@@ -296,20 +313,31 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }
 
-// What a link gets from its tendons.
-SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
-  sn_real *wrench = a->wrench + 6 * link, *twist_bar = a->twist_bar + 6 * SN_NMOTION * link;
+// sum[6] += what the tendons of a link put in `part` of its entries: times the bars of their rates in motion z, or once
+// for z < 0.
+SN_INLINE void ten_sum(const SnModel *m, const SnAdjoint *a, int link, int part, int z, sn_real *sum) {
+  sn_real s[6];
+  sn_copy(s, sum, 6);
   for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
     const int k = m->linkten[i], t = m->tenlink_tendon[k];
-    const sn_real *at = a->tenlink + TEN_LINK * k, *rate = a->ten_rate_bar + SN_NMOTION * t;
-    if (!a->ten_active[t]) continue;
-    for (int e = 0; e < 6; ++e) wrench[e] += at[TEN_WRENCH + e];
-    for (int z = 0; z < SN_NMOTION; ++z) {
-      if (rate[z] == 0) continue;
-      for (int e = 0; e < 6; ++e) twist_bar[6 * z + e] += rate[z] * at[TEN_PULL + e];
-    }
-    if (!*a->sat_on) continue;
-    for (int e = 0; e < 6; ++e) a->sat_twist_bar[6 * link + e] += a->sat_ten_bar[t] * at[TEN_PULL + e];
+    const sn_real *at = a->tenlink + TEN_LINK * k + part;
+    const sn_real rate = z < 0 ? (sn_real)a->ten_active[t] : a->ten_rate_bar[SN_NMOTION * t + z];
+    if (rate == 0) continue;
+    for (int e = 0; e < 6; ++e) s[e] += rate * at[e];
+  }
+  sn_copy(sum, s, 6);
+}
+
+// What a link gets from its tendons.
+SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
+  ten_sum(m, a, link, TEN_WRENCH, -1, a->wrench + 6 * link);
+  for (int z = 0; z < SN_NMOTION; ++z) ten_sum(m, a, link, TEN_PULL, z, a->twist_bar + 6 * (SN_NMOTION * link + z));
+  if (!*a->sat_on) return;
+  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
+    const int k = m->linkten[i];
+    const sn_real rate = a->sat_ten_bar[m->tenlink_tendon[k]];
+    if (rate == 0) continue;
+    for (int e = 0; e < 6; ++e) a->sat_twist_bar[6 * link + e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
   }
 }
 
@@ -317,7 +345,9 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) ten_path_vjp(m, w, a, t);
   SN_SYNC(lane);
-  SN_FOR(link, m->nbody) ten_gather(m, a, link);
+  SN_FOR(link, m->nbody) {
+    if (m->linkten_adr[link + 1] > m->linkten_adr[link]) ten_gather(m, a, link);
+  }
   SN_FOR(dof, m->nv) {
     for (int i = m->fixed_adr[dof]; i < m->fixed_adr[dof + 1]; ++i) {
       const sn_real coef = m->ten_J_fixed[m->fixed_entry[i]];
