@@ -79,7 +79,8 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnCode code;
   if (scratch.failed)
     code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
-  else if (isinf(job->due) && request.max_iterations == 0 && sn_planner_settings(session->planner)->iterations == 0)
+  else if (isinf(job->due) && request.max_iterations == 0 &&
+           sn_settings_iterations(sn_planner_settings(session->planner)) == 0)
     code = sn_fail(&err, SN_ERR_ARGUMENT, "a plan needs a deadline, or a number of iterations, or both");
   else
     code = sn_planner_begin(session->planner, &request, &err);

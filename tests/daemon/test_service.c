@@ -51,8 +51,9 @@ static void test_hello(void **state) {
   Sinew__V1__Reply *r = REQUEST(hello, HELLO, &hello);
   assert_int_equal(r->hello->protocol, 1);
   assert_string_equal(r->hello->version, "0.1.0");
-  assert_int_equal(r->hello->n_planners, 1);
+  assert_int_equal(r->hello->n_planners, 2);
   assert_string_equal(r->hello->planners[0], "sampling");
+  assert_string_equal(r->hello->planners[1], "adam");
   assert_string_equal(r->hello->backends[0], "cpu");
   assert_true(r->hello->limits->message_bytes > 0 && r->hello->limits->sessions > 0);
   assert_non_null(strstr(r->hello->telemetry, "ipc://"));
