@@ -250,33 +250,38 @@ SN_LOCAL void row_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row)
   z[0] = w->efc_force[row];
   z[1] = -c;
   z[2] = -kbip[1] * c;
-  sn_reference_depth(w, row, &slope);
+  a->row_pos[row] = 0;
+  if (z[0] == 0 && c == 0) return;
+  const sn_real depth = sn_reference_depth(w, row, &slope);
   a->row_pos[row] = kbip[0] * kbip[2] * slope * c;
   if (w->efc_type[row] == SN_CNSTR_EQUALITY) {
     const int type = m->eq_type[w->efc_id[row]];
     if (type == SN_EQ_CONNECT || type == SN_EQ_WELD) return;
   }
-  a->row_pos[row] += sn_impedance_bar(w, a, row);
+  a->row_pos[row] += sn_impedance_bar(w, a, row, depth);
 }
 
-// Adds con_twist_bar of the contacts to the links of their geoms, to each in the order of contacts.
-SN_LOCAL void gather_twist_bars(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+// Contacts; what they leave on the links of their geoms is added to each in the order of contacts.
+SN_LOCAL void contacts_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int ncon = w->ncon[0];
   (void)lane;
 #if defined(SN_SERIAL)
-  for (int i = 0; i < w->ncon[0]; ++i) {
-    if (w->contact[i].efc_address < 0) continue;
+  for (int i = 0; i < ncon; ++i) {
+    sn_real twist[36];
+    if (!sn_contact_rows_vjp(m, w, a, i, twist)) continue;
     for (int side = 0; side < 2; ++side) {
-      const sn_real *from = a->con_twist_bar + 36 * i + 18 * side;
       sn_real *to = sn_twist_bar(m, a, m->geom_bodyid[w->contact[i].geom[side]], SN_LAMBDA);
-      for (int e = 0; e < 18; ++e) to[e] += from[e];
+      for (int e = 0; e < 18; ++e) to[e] += twist[18 * side + e];
     }
   }
 #else
+  SN_FOR(i, ncon)
+  if (!sn_contact_rows_vjp(m, w, a, i, a->con_twist_bar + 36 * i)) sn_zero(a->con_twist_bar + 36 * i, 36);
+  SN_SYNC(lane);
   SN_FOR(k, m->nlink) {
     const int link = m->level_body[k];
     sn_real *to = sn_twist_bar(m, a, link, SN_LAMBDA);
-    for (int i = 0; i < w->ncon[0]; ++i) {
-      if (w->contact[i].efc_address < 0) continue;
+    for (int i = 0; i < ncon; ++i) {
       for (int side = 0; side < 2; ++side) {
         if (m->link_of_geom[w->contact[i].geom[side]] != link) continue;
         for (int e = 0; e < 18; ++e) to[e] += a->con_twist_bar[36 * i + 18 * side + e];
@@ -290,7 +295,7 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
   const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
   SN_SYNC(lane);
-  SN_FOR(i, w->ncon[0]) sn_contact_rows_vjp(m, w, a, i);
+  contacts_vjp(m, w, a, lane);
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
     if (block.row >= ne && block.row < nef) sn_friction_vjp(m, w, a, block);
@@ -300,7 +305,6 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
     const SnBlock block = sn_block(w, b);
     if (block.row >= nef && block.row < nefl) sn_limit_vjp(m, w, a, block);
   }
-  gather_twist_bars(m, w, a, lane);
   SN_SYNC(lane);
   if (ne > 0) {
     SN_ONE(lane) {

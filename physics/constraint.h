@@ -56,11 +56,12 @@ SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
 SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
-// Writes con_dist_bar, con_pos_bar, con_frame_bar and con_twist_bar of contact i.
-SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
+// Writes con_dist_bar, con_pos_bar, con_frame_bar of contact i and the bars of the twists of its two bodies,
+// [side][lambda, a, v][6]; false: those are zero and not written.
+SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real *twist);
 // impedance.c: derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at,
-// through that impedance alone.
-SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row);
+// through that impedance alone; depth: sn_reference_depth.
+SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
 
 // constraint.c: r = J x (nefc), x (nv); and r = J' f (nv). Need a sync before, have one at the end.
 SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);

@@ -178,21 +178,36 @@ SN_LOCAL sn_real contact_coefficients(const SnWorld *w, const SnAdjoint *a, cons
   return dist;
 }
 
-SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+// A contact with one row: all motions at once, as the row's velocity is the product of a wrench and the twists.
+SN_LOCAL void contact_single_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *F,
+                                 sn_real *twist) {
   const SnContact *con = w->contact + i;
-  sn_real *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i, *twist = a->con_twist_bar + 36 * i;
-  sn_real F[3][6], arm[2][3];
-  bool any;
-  a->con_dist_bar[i] = 0;
-  sn_zero(pos, 3);
-  sn_zero(frame, 9);
-  sn_zero(twist, 36);
-  if (con->efc_address < 0) return;
-  a->con_dist_bar[i] = contact_coefficients(w, a, con, F, &any);
-  if (!any) return;
-  const int body[2] = {m->geom_bodyid[con->geom[0]], m->geom_bodyid[con->geom[1]]};
+  sn_real sum[2][6], *pos = a->con_pos_bar + 3 * i, *normal = a->con_frame_bar + 9 * i, t[3];
+  for (int side = 0; side < 2; ++side) {
+    const int body = m->geom_bodyid[con->geom[side]];
+    const sn_real *T = sn_twist(m, a, body, SN_LAMBDA), sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
+    sn_real arm[3], wrench[6];
+    sn_sub3(arm, con->pos, sn_twist_origin(m, w, body));
+    sn_cross(wrench, arm, con->frame);
+    sn_copy3(wrench + 3, con->frame);
+    for (int z = 0; z < 3; ++z)
+      for (int e = 0; e < 6; ++e) twist[18 * side + 6 * z + e] = sign * F[z] * wrench[e];
+    for (int e = 0; e < 6; ++e) sum[side][e] = F[0] * T[e] + F[1] * T[6 + e] + F[2] * T[12 + e];
+    sn_cross(t, sum[side], arm);
+    sn_addto3(t, sum[side] + 3);
+    sn_addtoscl3(normal, t, sign);
+  }
+  sn_sub3(t, sum[1], sum[0]);
+  sn_cross(pos, con->frame, t);
+}
+
+// The same of any contact, motion by motion.
+SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real F[3][6],
+                                 sn_real *twist) {
+  const SnContact *con = w->contact + i;
+  const int body[2] = {m->geom_bodyid[con->geom[0]], m->geom_bodyid[con->geom[1]]}, turns = con->dim - 3;
+  sn_real arm[2][3], *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i;
   for (int side = 0; side < 2; ++side) sn_sub3(arm[side], con->pos, sn_twist_origin(m, w, body[side]));
-  const int turns = con->dim > 3 ? con->dim - 3 : 0, slides = con->dim > 1 ? 3 : 1;
   for (int z = 0; z < 3; ++z) {
     const sn_real *T0 = sn_twist(m, a, body[0], (SnMotion)z), *T1 = sn_twist(m, a, body[1], (SnMotion)z);
     sn_real u[3], turn[3], g[3] = {0, 0, 0}, h[3] = {0, 0, 0}, t[3];
@@ -202,7 +217,7 @@ SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     sn_addto3(u, t);
     sn_cross(t, T0, arm[0]);
     sn_subfrom3(u, t);
-    for (int r = 0; r < slides; ++r) {
+    for (int r = 0; r < 3; ++r) {
       sn_addtoscl3(frame + 3 * r, u, F[z][r]);
       sn_addtoscl3(g, con->frame + 3 * r, F[z][r]);
     }
@@ -212,15 +227,34 @@ SN_FUNC void sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     }
     sn_cross(t, g, turn);
     sn_addto3(pos, t);
-    sn_cross(t, arm[0], g);
-    for (int e = 0; e < 3; ++e) {
-      twist[6 * z + e] = -(h[e] + t[e]);
-      twist[6 * z + 3 + e] = -g[e];
-    }
-    sn_cross(t, arm[1], g);
-    for (int e = 0; e < 3; ++e) {
-      twist[18 + 6 * z + e] = h[e] + t[e];
-      twist[18 + 6 * z + 3 + e] = g[e];
+    for (int side = 0; side < 2; ++side) {
+      const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
+      sn_cross(t, arm[side], g);
+      for (int e = 0; e < 3; ++e) {
+        twist[18 * side + 6 * z + e] = sign * (h[e] + t[e]);
+        twist[18 * side + 6 * z + 3 + e] = sign * g[e];
+      }
     }
   }
+}
+
+SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real *twist) {
+  const SnContact *con = w->contact + i;
+  const int row = con->efc_address;
+  sn_real F[3][6];
+  bool any;
+  a->con_dist_bar[i] = 0;
+  sn_zero(a->con_pos_bar + 3 * i, 3);
+  sn_zero(a->con_frame_bar + 9 * i, 9);
+  if (row < 0) return false;
+  if (con->dim == 1) {
+    const sn_real *z = a->row_z + 3 * row;
+    a->con_dist_bar[i] = a->row_pos[row];
+    if (z[0] == 0 && z[1] == 0) return false;
+    contact_single_vjp(m, w, a, i, z, twist);
+    return true;
+  }
+  a->con_dist_bar[i] = contact_coefficients(w, a, con, F, &any);
+  if (any) contact_motion_vjp(m, w, a, i, F, twist);
+  return any;
 }

@@ -346,7 +346,7 @@ SN_LOCAL void common_impedance_vjp(const SnWorld *w, SnAdjoint *a, SnBlock block
   const sn_real *pos = w->efc_pos + block.row, norm = sn_sqrt(sn_dot(pos, pos, block.num));
   if (!(norm > 0)) return;
   sn_real bar = 0;
-  for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(w, a, block.row + r);
+  for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(w, a, block.row + r, -pos[r]);
   for (int r = 0; r < block.num; ++r) a->row_pos[block.row + r] += bar * (pos[r] / norm);
 }
 

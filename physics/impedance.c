@@ -234,11 +234,10 @@ SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
   return w->efc_R[row] / (2 * mu * mu);
 }
 
-SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row) {
+SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
   if (slope == 0) return 0;
-  sn_real unused;
-  const sn_real reference = a->row_c[row] * kbip[0] * slope * sn_reference_depth(w, row, &unused);
+  const sn_real reference = a->row_c[row] * kbip[0] * slope * depth;
   const sn_real force = a->row_lambda[row] * w->efc_force[row];
   if (force == 0 || imp <= SN_R(1e-30)) return reference;
   const sn_real R = bounded_R(w, row);
