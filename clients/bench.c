@@ -13,6 +13,7 @@ static const struct {
   int (*run)(int argc, char **argv);
 } modes[] = {
     {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
+    {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

@@ -5,6 +5,7 @@
 // Runs a mode: argv[0] is "sinew-bench MODE". Returns the exit status: 0 measured, 2 the model uses what is not
 // supported, 3 it cannot be loaded.
 int sn_bench_step(int argc, char **argv);
+int sn_bench_mpc(int argc, char **argv);
 
 // Median of x[0..n), n > 0; sorts x.
 double sn_bench_median(double *x, int n);

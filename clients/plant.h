@@ -38,8 +38,10 @@ typedef struct PlantBody {
   double *mocap;  // (nmocap, 7)
 } PlantBody;
 
-// Finds the model's file among opt->models as sinewd does (or takes opt->xml), loads it, checks its sizes against the
-// session's and takes over the session's time step. False and a text on failure.
+// Finds the model's file among opt->models as sinewd does (or takes opt->xml), and loads it. False and a text on
+// failure.
+bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *model, char *error, size_t size);
+// The same with a session's model; checks its sizes and takes over the session's time step.
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size);
 // Puts the body at the session's initial state, time 0.
 void plant_body_reset(PlantBody *body, const SinewSessionInfo *info);
@@ -77,6 +79,8 @@ void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
 SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info);
 // Were all measures met for as long as the task wants, at the end?
 bool plant_record_success(const PlantRecord *r);
+// Largest value of measure k in the time that counts.
+double plant_record_worst(const PlantRecord *r, int k);
 void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);
 void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out);
 // Columns time, cost, measures, controls, with a header line. False when the file cannot be written.

@@ -45,13 +45,13 @@ static bool find_xml(const PlantOptions *opt, const char *model, char *path, siz
   return opt->nmodels == 0 && find_by_default(model, path, size);
 }
 
-bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
+bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *model, char *error, size_t size) {
   char path[4096], text[1000] = "";
   memset(body, 0, sizeof *body);
   if (opt->xml) {
     snprintf(path, sizeof path, "%s", opt->xml);
-  } else if (!find_xml(opt, info->model, path, sizeof path)) {
-    snprintf(error, size, "model '%s' is in none of the %s; give its file with --xml or more --models", info->model,
+  } else if (!find_xml(opt, model, path, sizeof path)) {
+    snprintf(error, size, "model '%s' is in none of the %s; name its folder with --models", model,
              opt->nmodels ? "folders given with --models" : "default model folders");
     return false;
   }
@@ -60,19 +60,24 @@ bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessio
     snprintf(error, size, "%s: %s", path, text);
     return false;
   }
+  body->d = mj_makeData(body->m);
+  body->mocap = calloc(7 * (size_t)body->m->nmocap + 1, sizeof(double));
+  if (!body->d || !body->mocap) snprintf(error, size, "out of memory");
+  return body->d && body->mocap;
+}
+
+bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
+  if (!plant_body_open(body, opt, info->model, error, size)) return false;
   const mjModel *m = body->m;
   if (m->nq != info->nq || m->nv != info->nv || m->na != info->na || m->nu != info->nu || m->nmocap != info->nmocap) {
     snprintf(error, size,
-             "%s is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d", path,
-             (int)m->nq, (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap, info->nq, info->nv, info->na, info->nu,
-             info->nmocap);
+             "'%s' is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d",
+             opt->xml ? opt->xml : info->model, (int)m->nq, (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap,
+             info->nq, info->nv, info->na, info->nu, info->nmocap);
     return false;
   }
   body->m->opt.timestep = info->timestep;
-  body->d = mj_makeData(m);
-  body->mocap = calloc(7 * (size_t)m->nmocap + 1, sizeof(double));
-  if (!body->d || !body->mocap) snprintf(error, size, "out of memory");
-  return body->d && body->mocap;
+  return true;
 }
 
 void plant_body_reset(PlantBody *body, const SinewSessionInfo *info) {

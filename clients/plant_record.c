@@ -145,8 +145,7 @@ bool plant_record_success(const PlantRecord *r) {
   return true;
 }
 
-// Largest value of a measure in the time that counts.
-static double worst_measure(const PlantRecord *r, int k) {
+double plant_record_worst(const PlantRecord *r, int k) {
   const double end = r->sample[r->nsample - 1].time;
   double worst = 0;
   for (int i = 0; i < r->nsample; ++i)
@@ -203,7 +202,7 @@ void plant_record_print(const PlantRecord *r, const PlantOptions *opt, FILE *out
   fprintf(out, "cost                %.5g at the start, %.5g at the end\n", first->cost, last->cost);
   for (int k = 0; k < r->nmeasure; ++k)
     fprintf(out, "%-19s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
-            last->measure[k], worst_measure(r, k), r->measure_during[k], r->measure_below[k]);
+            last->measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
   fprintf(out, "success             %s%s\n", plant_record_success(r) ? "yes" : "no",
           r->diverged ? ", the body diverged" : "");
   if (opt->controller == PLANT_SINEW) {
@@ -231,7 +230,7 @@ void plant_record_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   for (int k = 0; k < r->nmeasure; ++k) {
     cJSON *one = cJSON_AddObjectToObject(measures, r->measure_name[k]);
     cJSON_AddNumberToObject(one, "end", last->measure[k]);
-    cJSON_AddNumberToObject(one, "worst", worst_measure(r, k));
+    cJSON_AddNumberToObject(one, "worst", plant_record_worst(r, k));
     cJSON_AddNumberToObject(one, "below", r->measure_below[k]);
     cJSON_AddNumberToObject(one, "during", r->measure_during[k]);
   }
