@@ -14,6 +14,7 @@ static const struct {
 } modes[] = {
     {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
+    {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

@@ -6,6 +6,7 @@
 // supported, 3 it cannot be loaded.
 int sn_bench_step(int argc, char **argv);
 int sn_bench_mpc(int argc, char **argv);
+int sn_bench_compare(int argc, char **argv);
 
 // Median of x[0..n), n > 0; sorts x.
 double sn_bench_median(double *x, int n);

@@ -7,7 +7,7 @@
 
 #include "clients/bench.h"
 #include "clients/drive_args.h"
-#include "clients/mpc.h"
+#include "clients/bench_loop.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_TASKS, KEY_CFD, KEY_SAMPLES, KEY_THREADS };

@@ -18,10 +18,37 @@ assert out["steps"] == 16 and out["sinew_us"] > 0 and out["mujoco_us"] > 0, out
 assert abs(out["ratio"] / (out["sinew_us"] / out["mujoco_us"]) - 1) < 0.5, out
 assert out["sinew_stages_us"]["kinematics"] > 0 and "mujoco_timers_us" in out, out
 PY
+# A closed loop on a task of this repository: the seed alone decides, whatever the threads.
+for threads in 1 2; do
+  "$BIN/sinew-bench" mpc --task arm_reach --planner sampling --samples 16 --set iterations=2 --cfd off --seconds 0.3 \
+    --seed 3 --threads $threads --quiet --json >mpc$threads.json
+done
+python3 - <<'PY'
+import json
+a, b = (json.load(open(f"mpc{n}.json")) for n in (1, 2))
+assert a["cost"] == b["cost"] and len(a["cost"]) == len(a["time"]) == a["plans"] + 1, a
+assert a["plans"] == 4 and a["iterations"] == 2 and a["candidates"] == 16 and a["ms_per_plan"] > 0, a
+assert a["cost_end"] < a["cost"][0] and not a["success"] and "hand_at_target" in a["measures"], a
+assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none", a
+PY
+# A comparison that was broken off goes on: cells that the file has are not run again, a torn line counts for nothing.
+compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
+compare >table
+[ "$(wc -l <c.jsonl)" = 8 ] && [ "$(grep -c '^\(steps\|time\) ' table)" = 4 ]
+sed -i 2d c.jsonl
+head -c 100 c.jsonl >>c.jsonl
+cp c.jsonl before
+compare >table
+[ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl
+! command -v gnuplot >/dev/null || [ -s c.png ]
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
 status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
+[ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
+[ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
 [ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err
 echo '<mujoco><option density="1"/></mujoco>' >fluid.xml
 [ "$(status "$BIN/sinew-bench" step --model fluid.xml)" = 2 ] && grep -q density err

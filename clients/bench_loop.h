@@ -1,9 +1,9 @@
 // One closed loop in one process: our planner, and MuJoCo as the body, in lockstep. The benchmark's.
-//   mpc.c             the loop and its report
+//   bench_loop.c      the loop and its report
 //   bench_mpc.c       one run
 //   bench_compare.c   many of them: planners side by side
-#ifndef SINEW_CLIENTS_MPC_H_
-#define SINEW_CLIENTS_MPC_H_
+#ifndef SINEW_CLIENTS_BENCH_LOOP_H_
+#define SINEW_CLIENTS_BENCH_LOOP_H_
 
 #include <cjson/cJSON.h>
 

@@ -1,4 +1,4 @@
-#include "clients/mpc.h"
+#include "clients/bench_loop.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/bench.h"
 #include "physics/import_mjcf.h"
 
 MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
@@ -284,18 +285,12 @@ void mpc_result_free(MpcResult *result) {
 
 //------------------------------------------------------------------------------------ reporting
 
-static int compare_doubles(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static double median(const double *x, int n) {
-  double *sorted = malloc(sizeof *sorted * (size_t)(n + 1));
-  if (!sorted) abort();
-  memcpy(sorted, x, sizeof *sorted * (size_t)n);
-  qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
-  const double m = n == 0 ? NAN : n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-  free(sorted);
+  double *copy = malloc(sizeof *copy * (size_t)(n + 1));
+  if (!copy) abort();
+  memcpy(copy, x, sizeof *copy * (size_t)n);
+  const double m = n > 0 ? sn_bench_median(copy, n) : NAN;
+  free(copy);
   return m;
 }
 
