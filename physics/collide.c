@@ -427,22 +427,29 @@ SN_INLINE bool collide_is_wanted(const SnAdjoint *a, int i) {
   return wanted;
 }
 
+// The wrench of contact i on the links of its geoms.
+SN_LOCAL void collide_contact_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
+  sn_contact_vjp(m, w, w->contact + i, a->con_dist_bar[i], a->con_pos_bar + 3 * i, a->con_frame_bar + 9 * i,
+                 a->con_wrench + 12 * i);
+}
+
 // One lane a contact; then one a link, which adds up its contacts in their order.
 SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int n = w->ncon[0];
   SN_SYNC(lane);
-  SN_FOR(i, n)
-  if (collide_is_wanted(a, i))
-    sn_contact_vjp(m, w, w->contact + i, a->con_dist_bar[i], a->con_pos_bar + 3 * i, a->con_frame_bar + 9 * i,
-                   a->con_wrench + 12 * i);
-  SN_SYNC(lane);
 #if defined(SN_SERIAL)
-  for (int i = 0; i < n; ++i)
-    for (int side = 0; side < 2 && collide_is_wanted(a, i); ++side) {
+  for (int i = 0; i < n; ++i) {
+    if (!collide_is_wanted(a, i)) continue;
+    collide_contact_vjp(m, w, a, i);
+    for (int side = 0; side < 2; ++side) {
       sn_real *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
       for (int e = 0; e < 6; ++e) wrench[e] += a->con_wrench[12 * i + 6 * side + e];
     }
+  }
 #else
+  SN_FOR(i, n)
+  if (collide_is_wanted(a, i)) collide_contact_vjp(m, w, a, i);
+  SN_SYNC(lane);
   SN_FOR(b, m->nbody)
   for (int i = 0; i < n; ++i)
     for (int side = 0; side < 2; ++side) {

@@ -165,9 +165,9 @@ SN_FUNC int sn_plane_point(const sn_real *origin, const sn_real *normal, const s
 SN_FUNC void sn_plane_point_vjp(const SnShape *plane, const sn_real *normal, const sn_real *point, sn_real radius,
                                 sn_real dist, const SnContactBar *bar, sn_real *wrench, sn_real *point_bar);
 
-// Adjoint of the contact of two spheres (collide_primitive.c): sets the bars of their centres.
-SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const SnContactBar *bar,
-                                sn_real *p1_bar, sn_real *p2_bar);
+// Adjoint of the contact of two spheres of normal n (collide_primitive.c): sets the bars of their centres.
+SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
+                                const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar);
 
 // Plane against an ellipsoid or a mesh (collide_plane.c).
 SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,

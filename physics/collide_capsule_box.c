@@ -58,7 +58,7 @@ SN_LOCAL void box_sphere_vjp(const SnShape *box, const sn_real *centre, sn_real 
   for (int i = 0; i < 3; ++i) d[i] = sn_clip(local[i], -box->size[i], box->size[i]);
   sn_mulmatvec3(point, box->mat, d);
   sn_addto3(point, box->pos);
-  sn_two_spheres_vjp(centre, radius, point, 0, bar, centre_bar, near_bar);
+  sn_two_spheres_vjp(centre, radius, point, 0, con->frame, bar, centre_bar, near_bar);
   sn_push(wrench, box, point, near_bar);
   sn_mulmattvec3(d, box->mat, near_bar);
   for (int i = 0; i < 3; ++i)

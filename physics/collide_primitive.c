@@ -40,17 +40,16 @@ SN_FUNC int sn_collide_sphere_sphere(const SnShape *a, const SnShape *b, sn_real
 
 // With L = |p2 - p1|: dist = L - r1 - r2, pos = p1 + n (L + r1 - r2) / 2. Where the centres coincide the normal is
 // taken as fixed.
-SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const SnContactBar *bar,
-                                sn_real *p1_bar, sn_real *p2_bar) {
-  sn_real d[3], n[3], n_bar[3];
+SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
+                                const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar) {
+  sn_real d[3], n_bar[3];
   sn_sub3(d, p2, p1);
-  const sn_real length = sn_norm3(d);
+  const sn_real length = sn_dot3(n, d);
   if (length < SN_MINVAL) {
     sn_scale3(p2_bar, bar->pos, SN_R(0.5));
     sn_scale3(p1_bar, bar->pos, SN_R(0.5));
     return;
   }
-  sn_scale3(n, d, 1 / length);
   sn_addscl3(n_bar, bar->normal, bar->pos, (length + r1 - r2) / 2);
   sn_direction_vjp(p2_bar, n, length, n_bar);
   sn_addtoscl3(p2_bar, n, bar->dist + SN_R(0.5) * sn_dot3(n, bar->pos));
@@ -59,9 +58,8 @@ SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2
 
 SN_FUNC void sn_collide_sphere_sphere_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                           const SnContactBar *bar, sn_real *wrench) {
-  (void)con;
   sn_real p1_bar[3], p2_bar[3];
-  sn_two_spheres_vjp(a->pos, a->size[0], b->pos, b->size[0], bar, p1_bar, p2_bar);
+  sn_two_spheres_vjp(a->pos, a->size[0], b->pos, b->size[0], con->frame, bar, p1_bar, p2_bar);
   sn_addto3(wrench + 3, p1_bar);
   sn_addto3(wrench + 9, p2_bar);
 }
@@ -90,13 +88,12 @@ SN_LOCAL void prim_foot_vjp(const SnShape *a, const SnShape *b, const sn_real *a
 // At the seam of side and end: the end.
 SN_FUNC void sn_collide_sphere_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                            const SnContactBar *bar, sn_real *wrench) {
-  (void)con;
   sn_real axis[3], d[3], near[3], p1_bar[3], p2_bar[3];
   sn_shape_axis(axis, b->mat);
   sn_sub3(d, a->pos, b->pos);
   const sn_real x = sn_clip(sn_dot3(axis, d), -b->size[1], b->size[1]);
   sn_addscl3(near, b->pos, axis, x);
-  sn_two_spheres_vjp(a->pos, a->size[0], near, b->size[0], bar, p1_bar, p2_bar);
+  sn_two_spheres_vjp(a->pos, a->size[0], near, b->size[0], con->frame, bar, p1_bar, p2_bar);
   sn_addto3(wrench + 3, p1_bar);
   if (sn_abs(x) < b->size[1])
     prim_foot_vjp(a, b, axis, x, p2_bar, wrench);
@@ -144,7 +141,8 @@ SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_re
 
 // The rim's point is half up z + radius e from the centre, e the direction of d - z (z.d), d from the cylinder to the
 // sphere, at least the radius away from the axis.
-SN_LOCAL void prim_rim_vjp(const SnShape *a, const SnShape *b, const SnContactBar *bar, sn_real *wrench) {
+SN_LOCAL void prim_rim_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
+                           sn_real *wrench) {
   sn_real axis[3], d[3], across[3], arm[3], point[3], p1_bar[3], p2_bar[3], e_bar[3], axis_bar[3];
   sn_shape_axis(axis, b->mat);
   sn_sub3(d, a->pos, b->pos);
@@ -154,7 +152,7 @@ SN_LOCAL void prim_rim_vjp(const SnShape *a, const SnShape *b, const SnContactBa
   sn_scale3(arm, axis, half);
   sn_addtoscl3(arm, across, b->size[0]);
   sn_add3(point, b->pos, arm);
-  sn_two_spheres_vjp(a->pos, a->size[0], point, 0, bar, p1_bar, p2_bar);
+  sn_two_spheres_vjp(a->pos, a->size[0], point, 0, con->frame, bar, p1_bar, p2_bar);
   sn_addto3(wrench + 3, p1_bar);
   sn_addto3(wrench + 9, p2_bar);
   sn_direction_vjp(e_bar, across, length / b->size[0], p2_bar);
@@ -171,7 +169,7 @@ SN_FUNC void sn_collide_sphere_cylinder_vjp(const SnShape *a, const SnShape *b, 
                                             const SnContactBar *bar, sn_real *wrench) {
   sn_real axis[3], d[3], p1_bar[3], p2_bar[3], point[3];
   if (con->feature == PRIM_RIM) {
-    prim_rim_vjp(a, b, bar, wrench);
+    prim_rim_vjp(a, b, con, bar, wrench);
     return;
   }
   if (con->feature == PRIM_CAP) {  // a plane whose normal is against the contact's
@@ -186,7 +184,7 @@ SN_FUNC void sn_collide_sphere_cylinder_vjp(const SnShape *a, const SnShape *b, 
   sn_sub3(d, a->pos, b->pos);
   const sn_real x = sn_dot3(axis, d);
   sn_addscl3(point, b->pos, axis, x);
-  sn_two_spheres_vjp(a->pos, a->size[0], point, b->size[0], bar, p1_bar, p2_bar);
+  sn_two_spheres_vjp(a->pos, a->size[0], point, b->size[0], con->frame, bar, p1_bar, p2_bar);
   sn_addto3(wrench + 3, p1_bar);
   prim_foot_vjp(a, b, axis, x, p2_bar, wrench);
 }
@@ -221,12 +219,12 @@ SN_LOCAL int prim_segment_contact(const PrimSegments *s, sn_real x1, sn_real x2,
 
 // Adjoint of a contact at x1 and x2. A coordinate at an end of its segment is fixed. One that is not: x1 = u + c x2
 // next to a fixed x2, and likewise x2; both inside: as prim_crossing says.
-SN_LOCAL void prim_segment_vjp(const PrimSegments *s, sn_real x1, sn_real x2, const SnContactBar *bar,
-                               sn_real *wrench) {
+SN_LOCAL void prim_segment_vjp(const PrimSegments *s, sn_real x1, sn_real x2, const sn_real *normal,
+                               const SnContactBar *bar, sn_real *wrench) {
   sn_real p1[3], p2[3], z1_bar[3], z2_bar[3], p1_bar[3], p2_bar[3];
   sn_addscl3(p1, s->a->pos, s->z1, x1);
   sn_addscl3(p2, s->b->pos, s->z2, x2);
-  sn_two_spheres_vjp(p1, s->a->size[0], p2, s->b->size[0], bar, p1_bar, p2_bar);
+  sn_two_spheres_vjp(p1, s->a->size[0], p2, s->b->size[0], normal, bar, p1_bar, p2_bar);
   const bool free1 = sn_abs(x1) < s->half1, free2 = sn_abs(x2) < s->half2;
   const sn_real x1_bar = free1 ? sn_dot3(s->z1, p1_bar) : 0, x2_bar = free2 ? sn_dot3(s->z2, p2_bar) : 0;
   const sn_real c = s->cosine;
@@ -309,7 +307,7 @@ SN_FUNC void sn_collide_capsule_capsule_vjp(const SnShape *a, const SnShape *b, 
     prim_crossing(&s, &x1, &x2);
   else
     prim_stretch_end(&s, con->feature == PRIM_LOWER ? -1 : 1, &x1, &x2);
-  prim_segment_vjp(&s, x1, x2, bar, wrench);
+  prim_segment_vjp(&s, x1, x2, con->frame, bar, wrench);
 }
 
 SN_FUNC sn_real sn_axes_square(const SnShape *a, const SnShape *b) {
