@@ -254,7 +254,7 @@ SN_LOCAL sn_real convex_newton(SnNearby *p, sn_real *z) {
 // The nearest points of a contact, sharpened by Newton's method from what GJK and EPA left. Where that leads away, or
 // where parallel lines and faces leave a point undetermined, they stay what they are.
 SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, const SnContact *con) {
-  const sn_real half = SN_R(0.5) * con->dist, settled = SN_R(1e3) * SN_R(1e3) * SN_EPS;
+  const sn_real half = SN_R(0.5) * con->dist, settled = sn_max(SN_R(1e-9), SN_R(100.0) * SN_EPS);
   sn_real back[3], z[2] = {0, 0};
   sn_copy3(p->n, con->frame);
   sn_copy3(p->tangent, con->frame + 3);

@@ -280,7 +280,8 @@ bool sn_pair_forward(void *context, const double *dx, double *y) {
     shape_of(p, 0, &a);
     shape_of(p, 1, &b);
     if (!sn_smooth_nearest(p->o.m->geom_type[p->geom[0]], &a, &b, &r)) return false;
-    write_y(y, r.dist, r.x1, r.x2, r.normal);
+    const double x1[3] = {r.x1[0], r.x1[1], r.x1[2]}, x2[3] = {r.x2[0], r.x2[1], r.x2[2]};
+    write_y(y, r.dist, x1, x2, (const double[3]){r.normal[0], r.normal[1], r.normal[2]});
     return true;
   }
   if (p->exact) return nearest_parts(p, core_sign(p), y);
@@ -324,6 +325,7 @@ void sn_pair_adjoint(void *context, const double *ybar, double *xbar) {
 
 // Differences with two steps agree: the function is smooth here on the scale of the step.
 bool sn_pair_is_smooth(SnPair *p) {
+  if (sizeof(sn_real) == sizeof(float)) return true;  // nothing is differentiated
   double largest = 1e-3, worst = 0;
   for (int i = 0; i < SN_PAIR_NX; ++i) {
     double d[2][SN_PAIR_NY], up[SN_PAIR_NY], down[SN_PAIR_NY], dx[SN_PAIR_NX] = {0};
@@ -373,7 +375,7 @@ void sn_pair_approach(SnPair *p, const double *dir) {
 
 // What is differentiated in the place of the contact is the contact: finds its parts.
 bool sn_pair_is_believed(SnPair *p) {
-  if (!p->smooth && !p->exact) return true;
+  if ((!p->smooth && !p->exact) || sizeof(sn_real) == sizeof(float)) return true;
   const SnContact *con = p->base + p->which;
   double y[SN_PAIR_NY], normal = 0, pos = 0;
   take_part(p, 0, con);
