@@ -25,6 +25,7 @@
 #include "physics/integrate.c"
 #include "physics/integrate_implicit.c"
 #include "physics/integrate_rk4.c"
+#include "physics/jacobian.c"
 #include "physics/kinematics.c"
 #include "physics/lane.c"
 #include "physics/linesearch.c"
