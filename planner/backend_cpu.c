@@ -24,8 +24,10 @@ struct SnBackendModel {
   const SnBatch *batch;
   const SnClock *clock;
   double until;
-  bool active;      // a batch is under way
-  atomic_int next;  // first candidate that nobody has taken
+  bool active;               // a batch is under way
+  atomic_int next;           // first candidate that nobody has taken
+  SnGradientWork *gradient;  // NULL: none needed yet
+  int max_step, gradients;   // that it has room for
 };
 
 typedef struct CpuBackend {
@@ -48,6 +50,7 @@ static void cpu_unload(SnBackend *b, SnBackendModel *x) {
     free(x->slot[i].scratch);
   }
   free(x->slot);
+  sn_gradient_free(x->gradient);
   free(x);
 }
 
@@ -62,6 +65,7 @@ static SnBackendModel *cpu_load(SnBackend *b, const SnModel *m, const SnCost *co
     x->cost = cost;
     x->pool = cpu->pool;
     x->nslot = n;
+    x->max_step = max_step;
   }
   for (int i = 0; ok && i < n; ++i) {
     CpuSlot *s = &x->slot[i];
@@ -112,6 +116,23 @@ static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
   (void)b;
   for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
   x->active = false;
+  if (x->gradient) sn_gradient_abandon(x->gradient);
+}
+
+static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  (void)b;
+  if (count <= x->gradients) return SN_OK;
+  SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, x->pool, err);
+  if (!more) return SN_ERR_MEMORY;
+  sn_gradient_free(x->gradient);
+  x->gradient = more;
+  x->gradients = count;
+  return SN_OK;
+}
+
+static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
+  (void)b;
+  return sn_gradient_run(x->gradient, batch, clock, until);
 }
 
 static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
@@ -151,6 +172,8 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .unload = cpu_unload,
                            .update = cpu_update,
                            .rollouts = cpu_rollouts,
+                           .need_gradients = cpu_need_gradients,
+                           .gradients = cpu_gradients,
                            .abandon = cpu_abandon,
                            .destroy = cpu_destroy};
   return &cpu->table;

@@ -24,9 +24,12 @@ typedef enum SnGradientMethod {
 // What a gradient is taken of, beside its inputs.
 typedef struct SnGradientSettings {
   SnGradientMethod method;
+  // Contacts from distance: the steps are differentiated as those of such worlds at the same states, while the rollout
+  // itself is that of the world as it is. Off: no difference.
+  SnSoft soft;
 } SnGradientSettings;
 
-// The faster method.
+// The faster method; contacts as they are.
 SnGradientSettings sn_default_gradient_settings(void);
 
 typedef enum SnGradientStatus {

@@ -182,6 +182,8 @@ SnRolloutStatus sn_rollout_run(SnRollout *r, const SnClock *clock, double until)
   return r->status;
 }
 
+SnRolloutStatus sn_rollout_status(const SnRollout *r) { return r->status; }
+
 double sn_rollout_cost(const SnRollout *r, double *term) {
   for (int i = 0; term && i < r->cost->nterm; ++i) term[i] = r->status == SN_ROLLOUT_DIVERGED ? INFINITY : r->sum[i];
   return r->total;

@@ -51,6 +51,7 @@ void sn_rollout_begin(SnRollout *r, const SnStart *start, const sn_real *ctrl, c
 // Steps until the end, until divergence or until the clock reaches `until` (tested before every step;
 // INFINITY: never).
 SnRolloutStatus sn_rollout_run(SnRollout *r, const SnClock *clock, double until);
+SnRolloutStatus sn_rollout_status(const SnRollout *r);
 // Cost of a rollout that is done; infinity when it diverged. term (nterm): its weighted parts, or NULL.
 double sn_rollout_cost(const SnRollout *r, double *term);
 // Judges the state of the rollout's world, whose stages have run (sn_forward), with one row of targets: sum of

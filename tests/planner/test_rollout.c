@@ -57,7 +57,7 @@ static void as_steps(void **state) {
   const SnModel *m = run.m;
   sn_real qpos[(STEPS + 1) * 2], qvel[(STEPS + 1) * 2], act[(STEPS + 1) * 2];
   double cost[STEPS + 1];
-  const SnTrajectory out = {qpos, qvel, act, cost};
+  const SnTrajectory out = {.qpos = qpos, .qvel = qvel, .act = act, .cost = cost};
   const SnClock clock = sn_clock_monotonic();
   sn_rollout_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, &out);
   assert_int_equal(sn_rollout_run(run.r, &clock, INFINITY), SN_ROLLOUT_DONE);

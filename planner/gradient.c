@@ -1,0 +1,305 @@
+// Gradients: memory, and which thread does what next.
+//
+// A thread takes the first of these that it finds, over the items in their order: go back through a state whose world
+// is ready; make the world of the next state, where a slot is idle; run an item forward. Worlds are made in the order
+// in which they are needed and few are kept, so memory is bounded and one thread alone works on one world that stays in
+// its cache. The order of the work never touches a result: it depends on the item and the state alone.
+#include "planner/gradient.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "planner/gradient_private.h"
+
+SnGradientSettings sn_default_gradient_settings(void) { return (SnGradientSettings){.method = SN_GRADIENT_SWEEP}; }
+
+static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+
+// A zeroed array of n numbers; never NULL for want of length.
+static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
+
+static bool create_slot(SnGradientSlot *s, const SnModel *m) {
+  const size_t n = sn_state_size(m), nu = (size_t)m->nu;
+  s->memory = aligned(sn_world_size(m));
+  s->A = numbers(n * n);
+  s->B = numbers(n * nu);
+  s->state_bar = numbers(n);
+  s->ctrl_bar = numbers(nu);
+  if (!s->memory || !s->A || !s->B || !s->state_bar || !s->ctrl_bar) return false;
+  sn_world_init(m, &s->world, s->memory);
+  return true;
+}
+
+static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost) {
+  t->memory = aligned(sn_adjoint_size(m));
+  t->res = numbers((size_t)cost->nres);
+  t->target = numbers((size_t)cost->ntarget);
+  t->lane = (SnLane){0, 1, &t->shared, NULL};
+  if (!t->memory || !t->res || !t->target) return false;
+  sn_adjoint_init(m, &t->adjoint, t->memory);
+  return true;
+}
+
+static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = sn_state_size(m);
+  x->rollout = sn_rollout_create(m, cost, err);
+  x->states = (SnTrajectory){.qpos = numbers(rows * (size_t)m->nq),
+                             .qvel = numbers(rows * nv),
+                             .act = numbers(rows * (size_t)m->na),
+                             .qacc = numbers(rows * nv)};
+  x->time = numbers(rows);
+  x->running = numbers((size_t)cost->nterm);
+  x->terminal = numbers((size_t)cost->nterm);
+  x->state_bar = numbers(n);
+  x->scratch = numbers(n);
+  x->slot = calloc(rows, sizeof *x->slot);
+  return x->rollout && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc && x->time && x->running &&
+         x->terminal && x->state_bar && x->scratch && x->slot;
+}
+
+SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
+                                   SnError *err) {
+  SnGradientWork *g = calloc(1, sizeof *g);
+  if (g) {
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->changed, NULL);
+    g->m = m;
+    g->cost = cost;
+    g->pool = pool;
+    g->nthread = sn_pool_size(pool);
+    g->nslot = g->nthread == 1 ? 1 : 2 * g->nthread;
+    g->room = count;
+    g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
+    g->slot = calloc((size_t)g->nslot, sizeof *g->slot);
+    g->item = calloc((size_t)count + 1, sizeof *g->item);
+    g->idle = calloc((size_t)g->nslot, sizeof *g->idle);
+  }
+  bool ok = g && g->thread && g->slot && g->item && g->idle;
+  for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost);
+  for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m);
+  for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step, err);
+  if (ok) return g;
+  sn_gradient_free(g);
+  sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
+  return NULL;
+}
+
+static void free_item(SnGradientItem *x) {
+  sn_rollout_free(x->rollout);
+  free(x->states.qpos);
+  free(x->states.qvel);
+  free(x->states.act);
+  free(x->states.qacc);
+  free(x->time);
+  free(x->running);
+  free(x->terminal);
+  free(x->state_bar);
+  free(x->scratch);
+  free(x->slot);
+}
+
+void sn_gradient_free(SnGradientWork *g) {
+  if (!g) return;
+  for (int i = 0; g->thread && i < g->nthread; ++i) {
+    free(g->thread[i].memory);
+    free(g->thread[i].res);
+    free(g->thread[i].target);
+  }
+  for (int i = 0; g->slot && i < g->nslot; ++i) {
+    free(g->slot[i].memory);
+    free(g->slot[i].A);
+    free(g->slot[i].B);
+    free(g->slot[i].state_bar);
+    free(g->slot[i].ctrl_bar);
+  }
+  for (int i = 0; g->item && i < g->room; ++i) free_item(&g->item[i]);
+  free(g->thread);
+  free(g->slot);
+  free(g->item);
+  free(g->idle);
+  pthread_cond_destroy(&g->changed);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
+// Begins an item of the batch.
+static void begin_item(const SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
+  const SnCost *c = g->cost;
+  const double share = 1.0 / out->nstep;
+  x->out = out;
+  x->busy = false;
+  x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
+  if (x->phase == SN_PHASE_DONE) return;
+  x->make = x->sweep = out->nstep;
+  memset(x->state_bar, 0, sizeof *x->state_bar * sn_state_size(g->m));
+  for (int i = 0; i < c->nterm; ++i) {
+    x->running[i] = (sn_real)(share * (double)c->weight[i]);
+    x->terminal[i] = c->terminal[i];
+  }
+  x->time[0] = (sn_real)out->start.time;
+  for (int t = 0; t < out->nstep; ++t) x->time[t + 1] = x->time[t] + g->m->opt.timestep;
+  for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
+  sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+}
+
+// Without a gradient: all of it is 0.
+static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
+  const size_t nv = (size_t)g->m->nv, rows = (size_t)out->nstep;
+  memset(out->ctrl_bar, 0, sizeof(sn_real) * rows * (size_t)g->m->nu);
+  if (out->qpos_bar) memset(out->qpos_bar, 0, sizeof(sn_real) * nv);
+  if (out->qvel_bar) memset(out->qvel_bar, 0, sizeof(sn_real) * nv);
+  if (out->act_bar) memset(out->act_bar, 0, sizeof(sn_real) * (size_t)g->m->na);
+  if (out->target_bar) memset(out->target_bar, 0, sizeof(sn_real) * (rows + 1) * (size_t)g->cost->ntarget);
+  out->norm = 0;
+}
+
+// All states have been gone through: the derivative with respect to the first one goes to the outputs.
+static void finish_item(const SnGradientWork *g, SnGradientItem *x) {
+  const SnModel *m = g->m;
+  const size_t nv = (size_t)m->nv, na = (size_t)m->na;
+  SnGradient *out = x->out;
+  if (out->qpos_bar) memcpy(out->qpos_bar, x->state_bar, sizeof(sn_real) * nv);
+  if (out->qvel_bar) memcpy(out->qvel_bar, x->state_bar + nv, sizeof(sn_real) * nv);
+  if (out->act_bar) memcpy(out->act_bar, x->state_bar + 2 * nv, sizeof(sn_real) * na);
+  double sum = 0;
+  for (size_t i = 0; i < (size_t)out->nstep * (size_t)m->nu; ++i)
+    sum += (double)out->ctrl_bar[i] * (double)out->ctrl_bar[i];
+  out->norm = sqrt(sum);
+  out->status = SN_GRADIENT_DONE;
+  x->phase = SN_PHASE_DONE;
+}
+
+static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStatus status) {
+  clear_outputs(g, x->out);
+  x->out->status = status;
+  x->phase = SN_PHASE_DONE;
+}
+
+typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_MAKE, JOB_BACK } JobKind;
+typedef struct Job {
+  JobKind kind;
+  SnGradientItem *item;
+  int t, slot;
+} Job;
+
+// The next job, under lock. JOB_WAIT: others must end theirs first. JOB_NONE: there will be none.
+static Job take_job(SnGradientWork *g) {
+  bool open = false;
+  for (int i = 0; i < g->count; ++i) {
+    SnGradientItem *x = &g->item[i];
+    if (x->phase != SN_PHASE_BACK || x->busy || x->slot[x->sweep] < 0) continue;
+    x->busy = true;
+    return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep]};
+  }
+  for (int i = 0; i < g->count; ++i) {
+    SnGradientItem *x = &g->item[i];
+    open |= x->phase != SN_PHASE_DONE;
+    if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
+      return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
+    if (x->phase == SN_PHASE_FORWARD && !x->busy) {
+      x->busy = true;
+      return (Job){JOB_FORWARD, x, 0, -1};
+    }
+  }
+  return (Job){open ? JOB_WAIT : JOB_NONE, NULL, 0, -1};
+}
+
+// Does a job; for JOB_BACK, whether the derivative is still finite.
+static bool do_job(SnGradientWork *g, int thread, const Job *job) {
+  switch (job->kind) {
+    case JOB_FORWARD:
+      sn_rollout_run(job->item->rollout, g->clock, g->until);
+      return true;
+    case JOB_MAKE:
+      sn_gradient_make(g, &g->thread[thread], job->item, job->t, &g->slot[job->slot]);
+      return true;
+    default:
+      return sn_gradient_back(g, &g->thread[thread], job->item, job->t, &g->slot[job->slot]);
+  }
+}
+
+static void end_forward(SnGradientWork *g, SnGradientItem *x) {
+  x->busy = false;
+  const SnRolloutStatus status = sn_rollout_status(x->rollout);
+  if (status == SN_ROLLOUT_PAUSED) return;
+  x->out->cost = sn_rollout_cost(x->rollout, x->out->term);
+  if (status == SN_ROLLOUT_DONE)
+    x->phase = SN_PHASE_BACK;
+  else
+    fail_item(g, x, SN_GRADIENT_DIVERGED);
+}
+
+static void end_back(SnGradientWork *g, const Job *job, bool finite) {
+  SnGradientItem *x = job->item;
+  x->busy = false;
+  x->slot[job->t] = -1;
+  g->idle[g->nidle++] = job->slot;
+  x->sweep = job->t - 1;
+  if (finite && x->sweep < 0) finish_item(g, x);
+  if (finite) return;
+  fail_item(g, x, SN_GRADIENT_UNBOUNDED);
+  for (int t = 0; t < job->t; ++t)
+    if (x->slot[t] >= 0) g->idle[g->nidle++] = x->slot[t];
+}
+
+// Books the end of a job, under lock.
+static void end_job(SnGradientWork *g, const Job *job, bool finite) {
+  switch (job->kind) {
+    case JOB_FORWARD:
+      end_forward(g, job->item);
+      return;
+    case JOB_MAKE:
+      if (job->item->phase == SN_PHASE_BACK)
+        job->item->slot[job->t] = job->slot;
+      else
+        g->idle[g->nidle++] = job->slot;  // the item has failed meanwhile
+      return;
+    default:
+      end_back(g, job, finite);
+      return;
+  }
+}
+
+static void gradient_work(void *argument, int thread) {
+  SnGradientWork *g = argument;
+  const bool timed = g->until < INFINITY;
+  pthread_mutex_lock(&g->lock);
+  for (;;) {
+    if (timed && !g->stop) g->stop = g->clock->now(g->clock->context) >= g->until;
+    if (g->stop) break;
+    const Job job = take_job(g);
+    if (job.kind == JOB_NONE) break;
+    if (job.kind == JOB_WAIT) {
+      pthread_cond_wait(&g->changed, &g->lock);
+      continue;
+    }
+    pthread_mutex_unlock(&g->lock);
+    const bool finite = do_job(g, thread, &job);
+    pthread_mutex_lock(&g->lock);
+    end_job(g, &job, finite);
+    pthread_cond_broadcast(&g->changed);
+  }
+  pthread_cond_broadcast(&g->changed);
+  pthread_mutex_unlock(&g->lock);
+}
+
+void sn_gradient_abandon(SnGradientWork *g) { g->active = false; }
+
+bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *clock, double until) {
+  if (!g->active) {
+    g->settings = batch->settings;
+    g->count = batch->count;
+    g->nidle = g->nslot;
+    for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
+    for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
+    g->active = true;
+  }
+  g->clock = clock;
+  g->until = until;
+  g->stop = false;
+  sn_pool_run(g->pool, gradient_work, g);
+  for (int i = 0; i < batch->count; ++i)
+    if (batch->item[i].status == SN_GRADIENT_PENDING) return false;
+  g->active = false;
+  return true;
+}
