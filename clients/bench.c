@@ -15,6 +15,7 @@ static const struct {
     {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
     {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
+    {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", sn_bench_gradient},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

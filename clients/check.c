@@ -1,5 +1,5 @@
 // sinew-check: one step of ours against one of MuJoCo's, from the same state, at every state that MuJoCo passes
-// through when it runs the model under seeded smooth controls.
+// through when it runs the model under seeded smooth controls. With --gradient also its derivatives, and a rollout's.
 #include <argp.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clients/check_compare.h"
+#include "clients/check_gradient.h"
 #include "clients/drive_args.h"
 #include "clients/mujoco_drive.h"
 #include "clients/mujoco_log.h"
@@ -18,7 +19,7 @@ typedef struct Settings {
   const char *model;
   int steps;
   long seed;
-  bool json, isolate, strict;
+  bool json, isolate, strict, gradient;
 } Settings;
 
 typedef struct Report {
@@ -29,6 +30,7 @@ typedef struct Report {
   char *unsupported;  // lines, all of them; NULL: none
   SnError err;
   SnCompare compare;
+  SnGradientReport gradient;
 } Report;
 
 static int parse(int key, char *arg, struct argp_state *state) {
@@ -48,6 +50,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case 'x':
       s->strict = true;
+      return 0;
+    case 'g':
+      s->gradient = true;
       return 0;
     case ARGP_KEY_ARG:
       if (s->model) argp_error(state, "more than one MODEL: %s", arg);
@@ -242,10 +247,14 @@ static int run(const Settings *s, Report *r) {
   free(unsupported);
   sn_oracle_tighten(mj);
   Check k = {.lean = NULL};
-  if (open_check(&k, mj, &r->err) == SN_OK) compare_steps(&k, s, r);
+  SnCode code = open_check(&k, mj, &r->err);
+  if (code == SN_OK) compare_steps(&k, s, r);
+  if (code == SN_OK && s->gradient)
+    code = sn_check_gradient(&k.o, k.lean, &k.lean_w, s->steps, (uint64_t)s->seed, &r->gradient, &r->err);
   close_check(&k);
   if (r->err.code != SN_OK) return EXIT_ERROR;
-  return sn_compare_agrees(&r->compare) ? EXIT_AGREES : EXIT_DIFFERS;
+  const bool agrees = sn_compare_agrees(&r->compare) && (!s->gradient || sn_gradient_agrees(&r->gradient));
+  return agrees ? EXIT_AGREES : EXIT_DIFFERS;
 }
 
 // The lines of the error text, as a list.
@@ -259,6 +268,30 @@ static cJSON *lines(const char *text) {
     p += n + (p[n] == '\n');
   }
   return list;
+}
+
+static void add_figures(cJSON *to, const char *name, const SnJacobianFigures *f) {
+  cJSON *figures = cJSON_AddObjectToObject(to, name);
+  cJSON_AddNumberToObject(figures, "median", f->median);
+  cJSON_AddNumberToObject(figures, "max", f->max);
+  if (f->step < 0) return;
+  cJSON_AddNumberToObject(figures, "step", f->step);
+  cJSON_AddNumberToObject(figures, "row", f->row);
+  cJSON_AddNumberToObject(figures, "column", f->column);
+}
+
+static void add_gradient(cJSON *root, const SnGradientReport *g) {
+  cJSON *gradient = cJSON_AddObjectToObject(root, "gradient");
+  add_figures(gradient, "A", &g->A);
+  add_figures(gradient, "B", &g->B);
+  cJSON_AddNumberToObject(gradient, "steps_compared", g->steps_compared);
+  cJSON_AddNumberToObject(gradient, "steps_skipped", g->steps_skipped);
+  cJSON_AddNumberToObject(gradient, "steps_curved", g->steps_curved);
+  cJSON *rollout = cJSON_AddObjectToObject(gradient, "rollout");
+  cJSON_AddNumberToObject(rollout, "max", g->rollout_max);
+  cJSON_AddNumberToObject(rollout, "compared", g->rollout_compared);
+  cJSON_AddNumberToObject(rollout, "skipped", g->rollout_skipped);
+  cJSON_AddNumberToObject(rollout, "curved", g->rollout_curved);
 }
 
 static void print_json(const Settings *s, const Report *r) {
@@ -284,10 +317,22 @@ static void print_json(const Settings *s, const Report *r) {
     cJSON_AddBoolToObject(field, "agrees", !f->differs);
   }
   cJSON_AddItemToObject(root, "fields", fields);
+  if (s->gradient) add_gradient(root, &r->gradient);
   char *text = cJSON_Print(root);
   puts(text ? text : "{}");
   cJSON_free(text);
   cJSON_Delete(root);
+}
+
+static void print_gradient(const SnGradientReport *g) {
+  printf("\n%-22s %12s %12s %10s %8s\n", "gradient", "median", "largest", "compared", "skipped");
+  printf("%-22s %12.3e %12.3e %10d %8d\n", "A", g->A.median, g->A.max, g->steps_compared, g->steps_skipped);
+  printf("%-22s %12.3e %12.3e\n", "B", g->B.median, g->B.max);
+  printf("%-22s %12s %12.3e %10d %8d\n", "rollout", "", g->rollout_max, g->rollout_compared, g->rollout_skipped);
+  if (g->A.step >= 0) printf("largest of A: step %d, row %d, column %d", g->A.step, g->A.row, g->A.column);
+  if (g->B.step >= 0) printf("; of B: step %d, row %d, column %d", g->B.step, g->B.row, g->B.column);
+  if (g->A.step >= 0) printf("\n");
+  if (!sn_gradient_agrees(g)) printf("gradient differs\n");
 }
 
 static void print_table(const Settings *s, const Report *r) {
@@ -308,6 +353,7 @@ static void print_table(const Settings *s, const Report *r) {
            f->element, f->differs ? "  differs" : "");
   }
   if (r->compare.note[0]) printf("\n%s\n", r->compare.note);
+  if (s->gradient) print_gradient(&r->gradient);
 }
 
 const char *argp_program_bug_address = NULL;
@@ -319,13 +365,20 @@ int main(int argc, char **argv) {
       {"json", 'j', NULL, 0, "print JSON instead of a table", 0},
       {"isolate", 'i', NULL, 0, "give every stage MuJoCo's values of the stages before it, so that its own error shows",
        0},
+      {"gradient", 'g', NULL, 0, "compare derivatives too: of steps with MuJoCo's differences, of a rollout with ours",
+       0},
       {"strict", 'x', NULL, 0, "no allowance for what is uncertain in MuJoCo's own values", 0},
       {0}};
   static const char doc[] =
       "Compares every stage of a step with MuJoCo's, at every step of a run that MuJoCo drives with seeded smooth "
       "controls.\vExample: sinew-check --steps 64 arm.xml\n\n"
       "A field that exceeds its tolerance is also compared with MuJoCo's own change when its state moves by rounding "
-      "(1e-14); within ten times that it agrees, and the step counts as noisy.\n\nExit status: 0 agrees, 1 differs, 2 "
+      "(1e-14); within ten times that it agrees, and the step counts as noisy.\n\n"
+      "--gradient: the Jacobians A, B of each step against MuJoCo's central differences, and the derivative of a cost "
+      "of "
+      "a whole rollout along 8 random directions against central differences of our rollout. What differs between "
+      "differences with 1e-6 and 1e-5 by more than 1e-6 is skipped. Agrees with A and B within 1e-5 (median) and 1e-4 "
+      "(largest), rollouts within 1e-4, and at most a quarter skipped.\n\nExit status: 0 agrees, 1 differs, 2 "
       "the model uses what is not supported (all of it is listed), 3 it cannot be "
       "loaded.";
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL.xml", .doc = doc};

@@ -1,0 +1,449 @@
+#include "clients/check_gradient.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clients/check_task.h"
+#include "clients/mujoco_drive.h"
+#include "planner/gradient.h"
+
+enum { DIRECTIONS = 8 };
+static const double fine = 1e-6, coarse = 1e-5, between = 3e-6;  // steps of the differences
+static const double certain = 1e-6;                              // most that they may disagree
+
+// What a check of steps works with. n = 2 nv + na.
+typedef struct StepCheck {
+  SnOracle *o;
+  const SnModel *m;
+  SnWorld *w;
+  SnAdjoint adjoint;
+  void *memory;
+  sn_real *A, *B;                         // ours (n, n), (n, nu)
+  double *A_ref[3], *B_ref[3];            // MuJoCo's with the fine, the coarse and the step between
+  double *A_error, *B_error;              // of the compared steps (steps)
+  mjtNum *state, *before, *after, *move;  // scratch
+  int n, nu;
+} StepCheck;
+
+static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
+
+static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w, int steps, SnError *err) {
+  const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
+  *c = (StepCheck){.o = o, .m = m, .w = w, .n = (int)n, .nu = m->nu};
+  c->memory = aligned_alloc(64, (sn_adjoint_size(m) + 63) / 64 * 64);
+  c->A = calloc(n * n + 1, sizeof *c->A);
+  c->B = calloc(n * nu + 1, sizeof *c->B);
+  bool ok = c->memory && c->A && c->B;
+  for (int i = 0; i < 3; ++i) {
+    c->A_ref[i] = numbers(n * n);
+    c->B_ref[i] = numbers(n * nu);
+    ok = ok && c->A_ref[i] && c->B_ref[i];
+  }
+  c->A_error = numbers((size_t)steps);
+  c->B_error = numbers((size_t)steps);
+  c->state = numbers((size_t)mj_stateSize(o->mj, mjSTATE_INTEGRATION));
+  c->before = numbers((size_t)(m->nq + m->nv + m->na));
+  c->after = numbers((size_t)(m->nq + m->nv + m->na));
+  c->move = numbers((size_t)m->nv);
+  ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move;
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  sn_adjoint_init(m, &c->adjoint, c->memory);
+  return SN_OK;
+}
+
+static void close_steps(StepCheck *c) {
+  free(c->memory);
+  free(c->A);
+  free(c->B);
+  for (int i = 0; i < 3; ++i) {
+    free(c->A_ref[i]);
+    free(c->B_ref[i]);
+  }
+  free(c->A_error);
+  free(c->B_error);
+  free(c->state);
+  free(c->before);
+  free(c->after);
+  free(c->move);
+}
+
+// MuJoCo's step from the kept state, with coordinate k of (qpos, qvel, act, ctrl) moved by eps; qpos, qvel, act after
+// it.
+static void moved_step(StepCheck *c, int k, double eps, double *after) {
+  const mjModel *mj = c->o->mj;
+  mjData *d = c->o->d;
+  const int nv = c->m->nv, na = c->m->na;
+  mj_setState(mj, d, c->state, mjSTATE_INTEGRATION);
+  if (k < nv) {
+    memset(c->move, 0, sizeof *c->move * (size_t)nv);
+    c->move[k] = 1;
+    mj_integratePos(mj, d->qpos, c->move, eps);
+  } else if (k < 2 * nv) {
+    d->qvel[k - nv] += eps;
+  } else if (k < 2 * nv + na) {
+    d->act[k - 2 * nv] += eps;
+  } else {
+    d->ctrl[k - 2 * nv - na] += eps;
+  }
+  mj_step(mj, d);
+  memcpy(after, d->qpos, sizeof *after * (size_t)c->m->nq);
+  memcpy(after + c->m->nq, d->qvel, sizeof *after * (size_t)nv);
+  memcpy(after + c->m->nq + nv, d->act, sizeof *after * (size_t)na);
+}
+
+// The same as mjd_transitionFD, which takes every integrator but Runge-Kutta.
+static void step_differences(StepCheck *c, double eps, double *A, double *B) {
+  const int nq = c->m->nq, nv = c->m->nv, na = c->m->na;
+  for (int k = 0; k < c->n + c->nu; ++k) {
+    double *J = k < c->n ? A + k : B + (k - c->n);
+    const int cols = k < c->n ? c->n : c->nu;
+    moved_step(c, k, -eps, c->before);
+    moved_step(c, k, eps, c->after);
+    mj_differentiatePos(c->o->mj, c->move, 2 * eps, c->before, c->after);
+    for (int i = 0; i < nv; ++i) J[i * cols] = c->move[i];
+    for (int i = 0; i < nv + na; ++i) J[(nv + i) * cols] = (c->after[nq + i] - c->before[nq + i]) / (2 * eps);
+  }
+}
+
+// MuJoCo's A and B at its state, which stays.
+static void reference(StepCheck *c, double eps, double *A, double *B) {
+  SnOracle *o = c->o;
+  if (o->mj->opt.integrator == mjINT_RK4)
+    step_differences(c, eps, A, B);
+  else
+    mjd_transitionFD(o->mj, o->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);
+  mj_setState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+}
+
+// max|a - b| / (max|b| + 1e-6), and where. NaN in either gives NaN.
+static double error_of(const double *a, const double *b, int n, int *where) {
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    const double e = fabs(a[i] - b[i]);
+    if (!(e <= worst) && !isnan(worst)) {
+      worst = e;
+      if (where) *where = i;
+    }
+    scale = fmax(scale, fabs(b[i]));
+  }
+  return worst / (scale + 1e-6);
+}
+
+static void add_figure(SnJacobianFigures *f, double *list, int count, double error, int where, int cols, int step) {
+  list[count] = error;
+  if (f->step >= 0 && !(error > f->max) && !isnan(error)) return;
+  *f = (SnJacobianFigures){0, error, step, cols ? where / cols : -1, cols ? where % cols : -1};
+}
+
+// Where the differences disagree because the step is curved, they do so by the square of their step: then the one
+// between tells, and f becomes their limit. False where they disagree otherwise. n numbers each.
+static bool extrapolate(double *f, const double *c, const double *b, int n) {
+  const double share = (between * between - fine * fine) / (coarse * coarse - fine * fine);
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    const double e = fabs(b[i] - f[i] - share * (c[i] - f[i]));
+    if (!(e <= worst)) worst = e;
+    scale = fmax(scale, fabs(f[i]));
+  }
+  if (!(worst <= certain * (scale + 1e-6))) return false;
+  for (int i = 0; i < n; ++i) f[i] -= (c[i] - f[i]) * fine * fine / (coarse * coarse - fine * fine);
+  return true;
+}
+
+typedef enum Smoothness { SMOOTH, CURVED, NOT_SMOOTH } Smoothness;
+
+// MuJoCo's derivatives at its state into the first of the references.
+static Smoothness reference_step(StepCheck *c) {
+  const int nA = c->n * c->n, nB = c->n * c->nu;
+  reference(c, fine, c->A_ref[0], c->B_ref[0]);
+  reference(c, coarse, c->A_ref[1], c->B_ref[1]);
+  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= certain &&
+      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= certain)
+    return SMOOTH;
+  reference(c, between, c->A_ref[2], c->B_ref[2]);
+  return extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
+                 extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
+             ? CURVED
+             : NOT_SMOOTH;
+}
+
+// Compares the step that MuJoCo is about to make.
+static void compare_step(StepCheck *c, SnGradientReport *r, int step) {
+  SnOracle *o = c->o;
+  const int nA = c->n * c->n, nB = c->n * c->nu;
+  mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+  const Smoothness smoothness = reference_step(c);
+  if (smoothness == NOT_SMOOTH) {
+    ++r->steps_skipped;
+    return;
+  }
+  r->steps_curved += smoothness == CURVED;
+  sn_oracle_copy_state(o);
+  sn_world_copy_state(c->m, c->w, &o->w);
+  sn_forward(c->m, c->w, &o->lane);
+  sn_step_jacobian(c->m, c->w, &c->adjoint, &o->lane, c->A, c->B);
+  int where = 0;
+  const double A = sn_oracle_error_at(c->A, c->A_ref[0], nA, &where);
+  add_figure(&r->A, c->A_error, r->steps_compared, A, where, c->n, step);
+  const double B = sn_oracle_error_at(c->B, c->B_ref[0], nB, &where);
+  add_figure(&r->B, c->B_error, r->steps_compared, B, where, c->nu, step);
+  ++r->steps_compared;
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *x, int n) {
+  if (n == 0) return 0;
+  qsort(x, (size_t)n, sizeof *x, by_size);
+  return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+static bool diverged(const mjData *d) {
+  return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
+}
+
+// The state of a rollout's start, and its controls (steps, nu).
+typedef struct RolloutStart {
+  double time;
+  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *warm, *ctrl;
+} RolloutStart;
+
+static sn_real *reals(const sn_real *from, size_t n) {
+  sn_real *x = calloc(n + 1, sizeof *x);
+  if (x && from) memcpy(x, from, sizeof *x * n);
+  return x;
+}
+
+// Copies the state that MuJoCo is in.
+static bool keep_start(RolloutStart *s, SnOracle *o, int steps) {
+  const SnModel *m = o->m;
+  sn_oracle_copy_state(o);
+  const SnWorld *w = &o->w;
+  s->time = (double)w->time[0];
+  s->qpos = reals(w->qpos, (size_t)m->nq);
+  s->qvel = reals(w->qvel, (size_t)m->nv);
+  s->act = reals(w->act, (size_t)m->na);
+  s->mocap_pos = reals(w->mocap_pos, 3 * (size_t)m->nmocap);
+  s->mocap_quat = reals(w->mocap_quat, 4 * (size_t)m->nmocap);
+  s->warm = reals(w->qacc_warmstart, (size_t)m->nv);
+  s->ctrl = reals(NULL, (size_t)steps * (size_t)m->nu);
+  return s->qpos && s->qvel && s->act && s->mocap_pos && s->mocap_quat && s->warm && s->ctrl;
+}
+
+static void free_start(RolloutStart *s) {
+  free(s->qpos);
+  free(s->qvel);
+  free(s->act);
+  free(s->mocap_pos);
+  free(s->mocap_quat);
+  free(s->warm);
+  free(s->ctrl);
+}
+
+// The start of a drive, where a step is smooth: many models rest where it is not, a joint at the very end of its range,
+// an object that just touches a table, an equality that just holds, a muscle without activation, and without controls
+// they would stay there. So all has some velocity, muscles are active, and joints near an end of their range start
+// inside, by a tenth to three tenths of it.
+static void start_moving(SnOracle *o, uint64_t seed) {
+  const mjModel *mj = o->mj;
+  sn_drive_start(o);
+  o->rng = seed + 1;
+  for (int i = 0; i < mj->nv; ++i) o->d->qvel[i] += 0.1 * sn_oracle_uniform(o);
+  for (int j = 0; j < mj->njnt; ++j) {
+    if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
+    const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];
+    const double inside = (0.2 + 0.1 * sn_oracle_uniform(o)) * width;
+    double *q = o->d->qpos + mj->jnt_qposadr[j];
+    *q = fmin(fmax(*q, range[0] + inside), range[1] - inside);
+    o->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
+  }
+  for (int i = 0; i < mj->nu; ++i)
+    if (mj->actuator_dyntype[i] == mjDYN_MUSCLE) o->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_oracle_uniform(o);
+}
+
+// Runs MuJoCo and compares its steps; keeps the start of the rollout on the way.
+static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
+                            RolloutStart *start, SnError *err) {
+  StepCheck c;
+  SnCode code = open_steps(&c, o, m, w, steps, err);
+  const double h = o->mj->opt.timestep;
+  if (code == SN_OK) start_moving(o, seed);
+  for (int step = 0; code == SN_OK && step < steps; ++step) {
+    sn_drive_controls(o, seed, step * h);
+    if (step == steps / 2) {
+      if (!keep_start(start, o, steps)) code = sn_fail(err, SN_ERR_MEMORY, "out of memory");
+      for (int k = 0; code == SN_OK && k < steps; ++k) {
+        sn_drive_controls(o, seed, (step + k) * h);
+        for (int i = 0; i < m->nu; ++i) start->ctrl[k * m->nu + i] = (sn_real)o->d->ctrl[i];
+      }
+      sn_drive_controls(o, seed, step * h);
+    }
+    compare_step(&c, r, step);
+    mj_step(o->mj, o->d);
+    if (diverged(o->d)) start_moving(o, seed);
+  }
+  r->A.median = median(c.A_error, r->steps_compared);
+  r->B.median = median(c.B_error, r->steps_compared);
+  close_steps(&c);
+  return code;
+}
+
+// What a check of rollouts works with. Directions are in (ctrl, qpos, qvel, act).
+typedef struct RolloutCheck {
+  const SnModel *m;
+  SnTask *task;
+  SnCost *cost;
+  SnPool *pool;
+  SnGradientWork *work;
+  SnRollout *rollout;
+  SnGradient g;
+  RolloutStart moved;  // the start, moved
+  sn_real *direction;
+  size_t size;  // of a direction
+  SnLaneShared shared;
+  SnLane lane;
+} RolloutCheck;
+
+static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const RolloutStart *start, int steps, const char *text,
+                           SnError *err) {
+  const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
+  c->m = m;
+  c->lane = (SnLane){0, 1, &c->shared, NULL};
+  c->size = nu + 2 * nv + na;
+  if (!(c->task = sn_task_parse(text, strlen(text), "check.yaml", err))) return err->code;
+  if (!(c->cost = sn_cost_create(c->task, m, err))) return err->code;
+  if (!(c->pool = sn_pool_create(1, err))) return err->code;
+  if (!(c->work = sn_gradient_create(m, c->cost, steps, 1, c->pool, err))) return err->code;
+  if (!(c->rollout = sn_rollout_create(m, c->cost, err))) return err->code;
+  sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
+  c->direction = reals(NULL, c->size);
+  c->moved = (RolloutStart){.qpos = reals(start->qpos, (size_t)m->nq),
+                            .qvel = reals(start->qvel, nv),
+                            .act = reals(start->act, na),
+                            .ctrl = reals(start->ctrl, nu)};
+  c->g = (SnGradient){
+      .start = {start->time, start->qpos, start->qvel, start->act, start->mocap_pos, start->mocap_quat, start->warm},
+      .ctrl = start->ctrl,
+      .target = target,
+      .nstep = steps,
+      .max_velocity = 1e6,
+      .ctrl_bar = reals(NULL, nu),
+      .qpos_bar = reals(NULL, nv),
+      .qvel_bar = reals(NULL, nv),
+      .act_bar = reals(NULL, na)};
+  if (!target || !c->direction || !c->moved.qpos || !c->moved.qvel || !c->moved.act || !c->moved.ctrl ||
+      !c->g.ctrl_bar || !c->g.qpos_bar || !c->g.qvel_bar || !c->g.act_bar)
+    return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  sn_cost_schedule(c->cost, start->time, (double)m->opt.timestep, steps + 1, target);
+  return SN_OK;
+}
+
+static void close_rollout(RolloutCheck *c) {
+  sn_rollout_free(c->rollout);
+  sn_gradient_free(c->work);
+  sn_pool_free(c->pool);
+  sn_cost_free(c->cost);
+  sn_task_free(c->task);
+  free_start(&c->moved);
+  free(c->direction);
+  free((void *)c->g.target);
+  free(c->g.ctrl_bar);
+  free(c->g.qpos_bar);
+  free(c->g.qvel_bar);
+  free(c->g.act_bar);
+}
+
+// A random direction: every coordinate in [-1, 1).
+static void pick_direction(RolloutCheck *c, SnOracle *o) {
+  for (size_t i = 0; i < c->size; ++i) c->direction[i] = (sn_real)sn_oracle_uniform(o);
+}
+
+// The cost of the rollout with controls and start moved by eps along the direction; infinity when it diverges.
+static double moved_cost(RolloutCheck *c, const RolloutStart *from, double eps) {
+  const SnModel *m = c->m;
+  const sn_real e = (sn_real)eps, *d = c->direction;
+  const int nu = c->g.nstep * m->nu;
+  for (int i = 0; i < nu; ++i) c->moved.ctrl[i] = from->ctrl[i] + e * d[i];
+  d += nu;
+  memcpy(c->moved.qpos, from->qpos, sizeof *d * (size_t)m->nq);
+  sn_integrate_pos(m, &c->lane, c->moved.qpos, d, e);
+  d += m->nv;
+  for (int i = 0; i < m->nv; ++i) c->moved.qvel[i] = from->qvel[i] + e * d[i];
+  d += m->nv;
+  for (int i = 0; i < m->na; ++i) c->moved.act[i] = from->act[i] + e * d[i];
+  SnStart start = c->g.start;
+  start.qpos = c->moved.qpos;
+  start.qvel = c->moved.qvel;
+  start.act = c->moved.act;
+  const SnClock clock = sn_clock_monotonic();
+  sn_rollout_begin(c->rollout, &start, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
+  sn_rollout_run(c->rollout, &clock, INFINITY);
+  return sn_rollout_cost(c->rollout, NULL);
+}
+
+// The derivative along the direction that the gradient gives.
+static double along_direction(const RolloutCheck *c) {
+  const SnModel *m = c->m;
+  const sn_real *d = c->direction;
+  const struct {
+    const sn_real *bar;
+    int n;
+  } part[] = {
+      {c->g.ctrl_bar, c->g.nstep * m->nu}, {c->g.qpos_bar, m->nv}, {c->g.qvel_bar, m->nv}, {c->g.act_bar, m->na}};
+  double sum = 0;
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < part[k].n; ++i) sum += (double)part[k].bar[i] * (double)*d++;
+  return sum;
+}
+
+static void compare_rollouts(RolloutCheck *c, SnOracle *o, const RolloutStart *start, SnGradientReport *r) {
+  const double eps[3] = {fine, coarse, between};
+  double ours[DIRECTIONS], ref[3][DIRECTIONS], scale = 1e-6;
+  SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &c->g, .count = 1};
+  const SnClock clock = sn_clock_monotonic();
+  sn_gradient_run(c->work, &batch, &clock, INFINITY);
+  for (int k = 0; k < DIRECTIONS; ++k) {
+    pick_direction(c, o);
+    ours[k] = c->g.status == SN_GRADIENT_DONE ? along_direction(c) : (double)NAN;
+    for (int i = 0; i < 3; ++i)
+      ref[i][k] = (moved_cost(c, start, eps[i]) - moved_cost(c, start, -eps[i])) / (2 * eps[i]);
+    if (isfinite(ref[0][k])) scale = fmax(scale, 1e-6 + fabs(ref[0][k]));
+  }
+  for (int k = 0; k < DIRECTIONS; ++k) {
+    if (!(fabs(ref[0][k] - ref[1][k]) <= certain * scale)) {
+      if (!extrapolate(&ref[0][k], &ref[1][k], &ref[2][k], 1)) {
+        ++r->rollout_skipped;
+        continue;
+      }
+      ++r->rollout_curved;
+    }
+    ++r->rollout_compared;
+    const double error = fabs(ours[k] - ref[0][k]) / scale;
+    if (!(error <= r->rollout_max)) r->rollout_max = error;
+  }
+}
+
+SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
+                         SnError *err) {
+  *r = (SnGradientReport){.A.step = -1, .B.step = -1};
+  RolloutStart start = {0};
+  RolloutCheck c = {0};
+  char text[1000];
+  SnCode code = compare_steps(o, m, w, steps, seed, r, &start, err);
+  if (code == SN_OK && sn_check_task(m, text, sizeof text)) {
+    code = open_rollout(&c, m, &start, steps, text, err);
+    if (code == SN_OK) compare_rollouts(&c, o, &start, r);
+    close_rollout(&c);
+  }
+  free_start(&start);
+  return code;
+}
+
+bool sn_gradient_agrees(const SnGradientReport *r) {
+  const int steps = r->steps_compared + r->steps_skipped, rollouts = r->rollout_compared + r->rollout_skipped;
+  return r->A.median <= 1e-5 && r->B.median <= 1e-5 && r->A.max <= 1e-4 && r->B.max <= 1e-4 && r->rollout_max <= 1e-4 &&
+         4 * r->steps_skipped <= steps && 4 * r->rollout_skipped <= rollouts;
+}
