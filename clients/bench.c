@@ -16,6 +16,8 @@ static const struct {
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
     {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
     {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", sn_bench_gradient},
+    {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without",
+     sn_bench_sweep},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

@@ -52,7 +52,7 @@ SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
 //------------------------------------------------------------------------------------ opening
 
 // A task by its path, or by its name in the folder of tasks.
-static SnTask *load_task(const MpcCase *c, SnError *err) {
+SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
   char path[2200], self[1024];
   if (strchr(c->task, '/')) return sn_task_load(c->task, err);
   const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -67,14 +67,13 @@ static SnTask *load_task(const MpcCase *c, SnError *err) {
 }
 
 // The model's file is found before MuJoCo knows its sizes: sizes of 0 are taken as they come.
-static SnCode load_body(Loop *l, SnError *err) {
+SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
   char text[4096];
-  PlantOptions opt = {.nmodels = l->c->nmodels};
-  memcpy(opt.models, l->c->models, sizeof opt.models);
-  if (!plant_body_open(&l->body, &opt, l->task->model, text, sizeof text))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
-  l->model = sn_import_mjmodel(l->body.m, err);
-  return l->model ? SN_OK : err->code;
+  PlantOptions opt = {.nmodels = c->nmodels};
+  memcpy(opt.models, c->models, sizeof opt.models);
+  if (!plant_body_open(body, &opt, task->model, text, sizeof text)) return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
+  *model = sn_import_mjmodel(body->m, err);
+  return *model ? SN_OK : err->code;
 }
 
 static SnCode make_settings(const MpcCase *c, SnSettings *s, SnError *err) {
@@ -91,8 +90,8 @@ static SnCode make_settings(const MpcCase *c, SnSettings *s, SnError *err) {
 }
 
 static SnCode open_loop(Loop *l, MpcResult *result, SnError *err) {
-  if (!(l->task = load_task(l->c, err))) return err->code;
-  SnCode code = load_body(l, err);
+  if (!(l->task = mpc_load_task(l->c, err))) return err->code;
+  SnCode code = mpc_load_model(l->c, l->task, &l->body, &l->model, err);
   result->settings = l->task->settings;
   if (code == SN_OK) code = make_settings(l->c, &result->settings, err);
   if (code != SN_OK) return code;

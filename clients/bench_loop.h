@@ -46,6 +46,10 @@ void mpc_result_free(MpcResult *result);
 // The report of a run; the caller deletes it.
 cJSON *mpc_report(const MpcCase *c, const MpcResult *result);
 
+// Its task, and the model of the task's body, ours and MuJoCo's. Also for other modes of the benchmark.
+SnTask *mpc_load_task(const MpcCase *c, SnError *err);
+SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
+
 // Sets the settings "name=value" of s. err names what is wrong.
 SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err);
 
