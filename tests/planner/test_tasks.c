@@ -121,8 +121,12 @@ static void balls(void **state) {
   assert_true(fabs(e.term[0] - apart) < 1e-5 && fabs(e.measure[1] - apart) < 1e-5);
   assert_true(apart > 0.04 && apart < 0.1);
   assert_true(s->time == 0 && fabs((double)m->opt.timestep - 0.0025) < 1e-9);
-  // The same by MuJoCo: 40 steps under zero control, palm up.
+  // The same by MuJoCo with the task's contacts: 40 steps under zero control, palm up.
   mj_resetData(x.o.mj, x.o.d);
+  for (int g = 0; g < x.o.mj->ngeom; ++g) {
+    memcpy(x.o.mj->geom_solref + mjNREF * g, x.task->options.solref, mjNREF * sizeof(mjtNum));
+    memcpy(x.o.mj->geom_solimp + mjNIMP * g, x.task->options.solimp, mjNIMP * sizeof(mjtNum));
+  }
   x.o.d->qpos[x.o.mj->jnt_qposadr[mj_name2id(x.o.mj, mjOBJ_JOINT, "pro_sup")]] = -1.57;
   for (int k = 0; k < 40; ++k) mj_step(x.o.mj, x.o.d);
   const double *their[2];
