@@ -112,7 +112,14 @@ SN_INLINE void sn_direction_vjp(sn_real *r, const sn_real *unit, sn_real length,
 }
 
 // Below this sine two directions are taken for parallel where a derivative would grow with its inverse.
+// And below this distance [m] two points for one.
+#ifdef SN_SINGLE
+#define SN_STEADY_SINE SN_R(1e-3)
+#define SN_STEADY_LENGTH SN_R(1e-6)
+#else
 #define SN_STEADY_SINE SN_R(1e-6)
+#define SN_STEADY_LENGTH SN_R(1e-10)
+#endif
 
 // Closed-form pairs (collide_plane.c, collide_primitive.c, collide_capsule_box.c, collide_box.c). a, b: the shapes,
 // types as the name says; con: room for SN_MAXCON_PAIR contacts; returns their number.

@@ -203,7 +203,8 @@ SN_LOCAL int box_edge_contact(const BoxPair *p, int code, SnContact *con) {
 }
 
 // Adjoint of box_edge_points, along the edges: s and t, with their bars, belong to the bars of the unit directions e1,
-// e2 and of E = c2 - c1 (world). A coordinate at an end of its edge is fixed.
+// e2 and of E = c2 - c1 (world). A coordinate at an end of its edge is fixed, and where the edges are parallel (sine
+// below SN_STEADY_SINE) the first guess of s.
 SN_LOCAL void box_edge_points_vjp(const sn_real *e1, const sn_real *e2, const sn_real *E, sn_real half1, sn_real half2,
                                   const sn_real *w1_bar, const sn_real *w2_bar, sn_real *e1_bar, sn_real *e2_bar,
                                   sn_real *E_bar) {
@@ -213,7 +214,8 @@ SN_LOCAL void box_edge_points_vjp(const sn_real *e1, const sn_real *e2, const sn
   const sn_real s = sn_clip(x1 + b * t, -half1, half1);
   const sn_real s_bar = sn_abs(s) < half1 ? sn_dot3(e1, w1_bar) : 0;
   const sn_real t_bar = sn_abs(t) < half2 ? sn_dot3(e2, w2_bar) + b * s_bar : 0;
-  const sn_real first_bar = sn_abs(s0) < half1 && denom >= SN_MINVAL ? b * t_bar / denom : 0;
+  const bool crossing = denom >= SN_STEADY_SINE * SN_STEADY_SINE;
+  const sn_real first_bar = sn_abs(s0) < half1 && crossing ? b * t_bar / denom : 0;
   const sn_real b_bar = t * s_bar + s0 * t_bar + first_bar * (2 * b * s0 - x2);
   const sn_real x1_bar = s_bar + first_bar, x2_bar = -t_bar - b * first_bar;
   for (int i = 0; i < 3; ++i) {
@@ -224,7 +226,7 @@ SN_LOCAL void box_edge_points_vjp(const sn_real *e1, const sn_real *e2, const sn
 }
 
 // Feature: the code of the axis and, times BOX_CHOICE, which corners. With w1, w2 the points of the edges and n their
-// cross product: dist = n.(w2 - w1), pos = (w1 + w2) / 2.
+// cross product: dist = n.(w2 - w1), pos = (w1 + w2) / 2. The normal of parallel edges is fixed to the first box.
 SN_LOCAL void box_edge_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                            sn_real *wrench) {
   const BoxPair p = box_pair(a, b, 0);
@@ -255,13 +257,17 @@ SN_LOCAL void box_edge_vjp(const SnShape *a, const SnShape *b, const SnContact *
   sn_push(wrench + 6, b, p2, w2_bar);
   // n = +- e1 x e2 / |e1 x e2|
   sn_cross(r, e1, e2);
-  sn_real y_bar[3];
   const sn_real size = sn_norm3(r);
-  sn_direction_vjp(y_bar, n, sn_dot3(n, r) < 0 ? -size : size, n_bar);
-  sn_cross(r, e2, y_bar);
-  sn_addto3(e1_bar, r);
-  sn_cross(r, y_bar, e1);
-  sn_addto3(e2_bar, r);
+  if (size < SN_STEADY_SINE) {
+    sn_turn(wrench, n, n_bar);
+  } else {
+    sn_real y_bar[3];
+    sn_direction_vjp(y_bar, n, sn_dot3(n, r) < 0 ? -size : size, n_bar);
+    sn_cross(r, e2, y_bar);
+    sn_addto3(e1_bar, r);
+    sn_cross(r, y_bar, e1);
+    sn_addto3(e2_bar, r);
+  }
   sn_turn(wrench, e1, e1_bar);
   sn_turn(wrench + 6, e2, e2_bar);
 }

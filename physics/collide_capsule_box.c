@@ -42,11 +42,12 @@ SN_LOCAL int box_sphere(const SnShape *box, const sn_real *centre, sn_real radiu
 
 // Adjoint of the contact of a sphere at `centre` (in the world): adds to the wrench (6) on the box, sets the bar of the
 // centre. Outside, a coordinate of the box's point follows the centre where it is not clamped (on the seam: clamped).
-// Inside, the nearest face is a plane whose normal is against the contact's; of equally near ones the face taken.
+// Inside, the nearest face is a plane whose normal is against the contact's; of equally near ones the face taken. On
+// the surface (SN_STEADY_LENGTH), too, the normal is taken as fixed to the box.
 SN_LOCAL void box_sphere_vjp(const SnShape *box, const sn_real *centre, sn_real radius, bool inside,
                              const SnContact *con, const SnContactBar *bar, sn_real *wrench, sn_real *centre_bar) {
   sn_real d[3], local[3], point[3], near_bar[3], follow[3];
-  if (inside) {
+  if (inside || con->dist + radius < SN_STEADY_LENGTH) {
     SnContactBar face = *bar;
     sn_scale3(face.normal, bar->normal, -1);
     sn_scale3(d, con->frame, -1);
@@ -170,7 +171,7 @@ SN_LOCAL BoxNearest box_nearest(const BoxCapsule *c, sn_real reach) {
 }
 
 // Adjoint of x and along of the nearest points: adds to the bars of p and h, in the frame of the box. A coordinate that
-// is clamped is fixed; the nearest points of two lines that are all but parallel are no feature (box_edge_nearest).
+// is clamped is fixed; so are both where axis and edge are parallel (sine below SN_STEADY_SINE).
 SN_LOCAL void box_nearest_vjp(const BoxCapsule *c, const BoxNearest *near, sn_real x_bar, sn_real along_bar,
                               sn_real *p_bar, sn_real *h_bar) {
   if (near->feature == BOX_FACE) return;
@@ -182,7 +183,9 @@ SN_LOCAL void box_nearest_vjp(const BoxCapsule *c, const BoxNearest *near, sn_re
   const bool free1 = sn_abs(near->along) < 1, free2 = sn_abs(near->x) < 1;
   sn_real u_bar = 0, v_bar = 0, mb_bar;  // of ma x1 + mb x2 = u, mb x1 + mc x2 = v
   if (free1 && free2) {
-    const sn_real inv = 1 / (ma * mc - mb * mb);
+    const sn_real det = ma * mc - mb * mb;
+    if (!(det > SN_STEADY_SINE * SN_STEADY_SINE * ma * mc)) return;
+    const sn_real inv = 1 / det;
     u_bar = (mc * along_bar - mb * x_bar) * inv;
     v_bar = (ma * x_bar - mb * along_bar) * inv;
   } else if (free1) {

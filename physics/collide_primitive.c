@@ -38,20 +38,19 @@ SN_FUNC int sn_collide_sphere_sphere(const SnShape *a, const SnShape *b, sn_real
   return prim_two_spheres(a->pos, a->mat, a->size[0], b->pos, b->mat, b->size[0], reach, con);
 }
 
-// With L = |p2 - p1|: dist = L - r1 - r2, pos = p1 + n (L + r1 - r2) / 2. Where the centres coincide the normal is
-// taken as fixed.
+// With L = |p2 - p1|: dist = L - r1 - r2, pos = p1 + n (L + r1 - r2) / 2. Where the centres coincide
+// (SN_STEADY_LENGTH) the normal is taken as fixed, L as n.(p2 - p1).
 SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
                                 const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar) {
   sn_real d[3], n_bar[3];
   sn_sub3(d, p2, p1);
   const sn_real length = sn_dot3(n, d);
-  if (length < SN_MINVAL) {
-    sn_scale3(p2_bar, bar->pos, SN_R(0.5));
-    sn_scale3(p1_bar, bar->pos, SN_R(0.5));
-    return;
+  if (length < SN_STEADY_LENGTH) {
+    sn_zero(p2_bar, 3);
+  } else {
+    sn_addscl3(n_bar, bar->normal, bar->pos, (length + r1 - r2) / 2);
+    sn_direction_vjp(p2_bar, n, length, n_bar);
   }
-  sn_addscl3(n_bar, bar->normal, bar->pos, (length + r1 - r2) / 2);
-  sn_direction_vjp(p2_bar, n, length, n_bar);
   sn_addtoscl3(p2_bar, n, bar->dist + SN_R(0.5) * sn_dot3(n, bar->pos));
   sn_sub3(p1_bar, bar->pos, p2_bar);
 }
