@@ -1,31 +1,34 @@
 #!/usr/bin/env bash
 # One command from nothing to a body that moves: installs what is missing, builds, starts sinewd, runs a
-# MuJoCo body against it over its socket, closed loop, prints a report and draws it.
+# MuJoCo body against it over its socket, closed loop, once with each planner, prints reports and draws both side by side.
 #
 #   clients/demo.sh                       the built-in arm follows a target, in real time
 #   clients/demo.sh --task hand_pose      the real MyoHand takes a pose, in lockstep
 #
 #   --task NAME      a task of planner/tasks
-#   --mode MODE      realtime or lockstep (default: realtime for arm_reach, lockstep else)
+#   --planner NAME   adam (default) or sampling
+#   --cfd MODE       contacts from distance in its gradients: cfd (default) or none
+#   --against NAME   the planner beside it, without contacts from distance (default sampling); none: no other
+#   --mode MODE      realtime, continuous or lockstep (default: realtime for arm_reach, lockstep else)
 #   --seconds S      how long the body moves
 #   --seed N         initial pose, initial plan, planner (default 1)
 #   --picture FILE   where to draw (default sinew-report.png)
-#   --json           the report as one line of JSON
+#   --json           each report as one line of JSON
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh
 
-task=arm_reach mode= seconds= seed=1 picture=sinew-report.png json=
+task=arm_reach planner=adam cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json=
 while [ $# -gt 0 ]; do
   case $1 in
-    --task | --mode | --seconds | --seed | --picture)
+    --task | --planner | --cfd | --against | --mode | --seconds | --seed | --picture)
       [ $# -ge 2 ] || { echo "$1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
       shift 2 ;;
     --json) json=--json; shift ;;
-    *) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
+    *) sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
   esac
 done
 case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
@@ -59,16 +62,31 @@ for _ in $(seq 100); do
 done
 echo "sinewd runs as process $daemon; task $task, $mode, $seconds s, seed $seed" >&2
 
-if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
-    --models physics/models --models "$models" --data "$work/data" $json; then
-  echo "the daemon's log:" >&2
-  tail -20 "$work/log" >&2
-  exit 1
-fi
+# drive NAME SETTING...: one run with these settings of the planner; its data in $work/NAME.
+drive() {
+  local name=$1 set=()
+  shift
+  for setting in "$@"; do set+=(--set "$setting"); done
+  [ -n "$json" ] || echo "--- $name ---"
+  if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
+      --models physics/models --models "$models" "${set[@]}" --data "$work/$name" $json; then
+    echo "the daemon's log:" >&2
+    tail -20 "$work/log" >&2
+    exit 1
+  fi
+}
 
-read -ra columns <"$work/data"
+first=$planner
+[ "$cfd" = none ] || first="$planner, $cfd"
+[ "$first" != "$against" ] || first="$planner, again"
+drive "$first" "planner=$planner" "cfd=$cfd"
+[ "$against" = none ] || drive "$against" "planner=$against" cfd=none
+
+read -ra columns <"$work/$first"
 ncontrol=0
 for column in "${columns[@]}"; do [[ $column == ctrl* ]] && ncontrol=$((ncontrol + 1)); done
-nmeasure=$(($(head -1 "$work/data" | grep -o '"[^"]*"' | wc -l)))
-gnuplot -c clients/report.gp "$work/data" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
+nmeasure=$(($(head -1 "$work/$first" | grep -o '"[^"]*"' | wc -l)))
+other=$against
+[ "$against" != none ] || other=
+gnuplot -c clients/report.gp "$work" "$first" "$other" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
 echo "picture: $picture" >&2

@@ -307,6 +307,36 @@ SinewStatus sinew_receive(SinewSession *session, double wait) {
   }
 }
 
+SinewStatus sinew_evaluate(SinewSession *session, const SinewState *state, const double *ctrl, int steps, double *cost,
+                           double *gradient) {
+  Sinew__V1__State s;
+  SinewStatus status = fill_state(session, state, &s);
+  if (status != SINEW_OK) return status;
+  if (steps < 1 || !ctrl || !cost)
+    return sinew_wire_fail(session->client, SINEW_ARGUMENT, "evaluate needs controls of a step and room for the cost");
+  const size_t n = (size_t)steps * (size_t)session->info.nu;
+  Sinew__V1__EvaluateRequest in = SINEW__V1__EVALUATE_REQUEST__INIT;
+  in.session = session->info.id;
+  in.state = &s;
+  in.n_ctrl = n;
+  in.ctrl = (double *)(uintptr_t)ctrl;
+  in.want_gradient = gradient != NULL;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
+  request.evaluate = &in;
+  Sinew__V1__Reply *reply;
+  status = sinew_request(session->client, &request, &reply);
+  if (status != SINEW_OK) return status;
+  const Sinew__V1__Gradient *g = reply->evaluate->gradient;
+  *cost = reply->evaluate->cost;
+  if (gradient && (!g || g->n_ctrl != n))
+    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the gradient has the wrong size");
+  else if (gradient && n > 0)
+    memcpy(gradient, g->ctrl, n * sizeof *gradient);
+  sinew_free_reply(reply);
+  return status;
+}
+
 //--------------------------------------------------------------------------------------------- continuous mode
 
 SinewStreamDef sinew_default_stream(void) {

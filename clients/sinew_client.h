@@ -124,6 +124,12 @@ SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double de
 SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, double deadline);
 SinewStatus sinew_receive(SinewSession *session, double wait);
 
+// Cost of controls (steps, nu) applied from a state, under the session's weights and targets, and its derivative with
+// respect to them, gradient (steps, nu); NULL: not wanted. Infinite when the motion diverges; the derivative is then 0.
+// Plans are not touched.
+SinewStatus sinew_evaluate(SinewSession *session, const SinewState *state, const double *ctrl, int steps, double *cost,
+                           double *gradient);
+
 // Continuous mode: the daemon refines the newest state that it has and sends every better plan, while the lease holds.
 //
 //   sinew_stream_start(session, &def);

@@ -75,7 +75,8 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.nstep = r->nstep;
   g->item.max_velocity = p->settings.max_velocity;
   g->item.status = SN_GRADIENT_PENDING;
-  g->batch = (SnGradientBatch){.settings = {SN_GRADIENT_SWEEP}, .item = &g->item, .count = 1};
+  g->batch =
+      (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient}, .item = &g->item, .count = 1};
   p->def.backend->update(p->def.backend, g->device);
 }
 

@@ -159,6 +159,24 @@ static void stream_plans(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   if (fake.ends) answer_stream(sender, request, SINEW__V1__STREAM_REPLY__END__LEASE);
 }
 
+// Cost: the sum of the controls; gradient: their number, everywhere.
+static void answer_evaluate(zmq_msg_t *sender, const Sinew__V1__Request *request) {
+  const Sinew__V1__EvaluateRequest *in = request->evaluate;
+  Sinew__V1__Evaluation out = SINEW__V1__EVALUATION__INIT;
+  Sinew__V1__Gradient gradient = SINEW__V1__GRADIENT__INIT;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  double ones[8];
+  for (size_t i = 0; i < in->n_ctrl; ++i) out.cost += in->ctrl[i];
+  for (size_t i = 0; i < in->n_ctrl && i < 8; ++i) ones[i] = (double)in->n_ctrl;
+  gradient.ctrl = ones;
+  gradient.n_ctrl = in->n_ctrl - (fake.no_plan ? 1 : 0);
+  if (in->want_gradient) out.gradient = &gradient;
+  reply.id = request->id;
+  reply.body_case = SINEW__V1__REPLY__BODY_EVALUATE;
+  reply.evaluate = &out;
+  reply_to(sender, &reply);
+}
+
 static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   Sinew__V1__HelloReply hello = SINEW__V1__HELLO_REPLY__INIT;
   Sinew__V1__CloseReply closed = SINEW__V1__CLOSE_REPLY__INIT;
@@ -178,6 +196,9 @@ static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
     reply.error = &error;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_PLAN) {
     answer_plan(sender, request);
+    return;
+  } else if (request->body_case == SINEW__V1__REQUEST__BODY_EVALUATE) {
+    answer_evaluate(sender, request);
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_STREAM) {
     begin_stream(sender, request);
@@ -491,6 +512,25 @@ static void test_stream(void **state) {
   sinew_disconnect(client);
 }
 
+static void test_evaluate(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  SinewState now = state_at(1);
+  const double ctrl[2 * NU] = {1, 2, 3, 4};
+  double cost = 0, gradient[2 * NU] = {0};
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, NULL), SINEW_OK);
+  assert_true(cost == 10 && gradient[0] == 0);
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_OK);
+  assert_true(gradient[0] == 4 && gradient[3] == 4);
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 0, &cost, gradient), SINEW_ARGUMENT);
+  fake.no_plan = true;
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_PROTOCOL);
+  fake.no_plan = false;
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
 // Of states sent without waiting the newest plan wins, in whatever order the answers come.
 static void test_newest_wins(void **state) {
   (void)state;
@@ -519,8 +559,15 @@ static void test_newest_wins(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-      TEST(test_connect_refuses),      TEST(test_open),  TEST(test_open_fails_half_way), TEST(test_expiry_and_fallback),
-      TEST(test_refused_and_diverged), TEST(test_retry), TEST(test_late_answer),         TEST(test_stream),
+      TEST(test_connect_refuses),
+      TEST(test_open),
+      TEST(test_open_fails_half_way),
+      TEST(test_expiry_and_fallback),
+      TEST(test_refused_and_diverged),
+      TEST(test_retry),
+      TEST(test_late_answer),
+      TEST(test_stream),
+      TEST(test_evaluate),
       TEST(test_newest_wins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,129 @@ static void test_latency_and_applied_controls(void **state) {
   sn_test_done(opened);
 }
 
+// What a gradient is asked of.
+typedef struct Probe {
+  Sinew__V1__EvaluateRequest evaluate;
+  Sinew__V1__State state;
+  double ctrl[8 * 6], qpos[16], qvel[16], act[16];
+} Probe;
+
+static void fill_probe(uint64_t session, const Sinew__V1__State *at, Probe *p) {
+  *p = (Probe){.evaluate = SINEW__V1__EVALUATE_REQUEST__INIT, .state = *at};
+  memcpy(p->qpos, at->qpos, at->n_qpos * sizeof(double));
+  for (size_t i = 0; i < at->n_qvel; i++) p->qvel[i] = 0.1 + 0.2 * (double)i;
+  for (size_t i = 0; i < at->n_act; i++) p->act[i] = 0.1 + 0.05 * (double)i;
+  for (int i = 0; i < 8 * 6; i++) p->ctrl[i] = 0.2 + 0.6 * (i * 7 % 48) / 48.0;
+  p->state.qpos = p->qpos;
+  p->state.qvel = p->qvel;
+  p->state.act = p->act;
+  p->evaluate.session = session;
+  p->evaluate.state = &p->state;
+  p->evaluate.ctrl = p->ctrl;
+  p->evaluate.n_ctrl = 8 * 6;
+}
+
+static double cost_of(Probe *p) {
+  Sinew__V1__Reply *r = REQUEST(evaluate, EVALUATE, &p->evaluate);
+  const double cost = r->evaluate->cost;
+  assert_null(r->evaluate->gradient);
+  sn_test_done(r);
+  return cost;
+}
+
+// Central difference of the cost by one number of the probe.
+static double difference(Probe *p, double *x) {
+  const double h = 1e-5, at = *x;
+  *x = at + h;
+  const double up = cost_of(p);
+  *x = at - h;
+  const double down = cost_of(p);
+  *x = at;
+  return (up - down) / (2 * h);
+}
+
+static void expect_close(const char *what, size_t i, double given, double wanted, double scale) {
+  if (!(fabs(given - wanted) <= 1e-5 * scale)) fail_msg("%s[%zu]: %.9g, differences say %.9g", what, i, given, wanted);
+}
+
+static void set_reach(uint64_t session, double *target) {
+  Sinew__V1__SetConfigRequest set = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  Sinew__V1__TermSettings term = SINEW__V1__TERM_SETTINGS__INIT, *terms[] = {&term};
+  term.name = "reach";
+  term.target = target;
+  term.n_target = 3;
+  set.session = session;
+  set.terms = terms;
+  set.n_terms = 1;
+  sn_test_done(REQUEST(set_config, SET_CONFIG, &set));
+}
+
+static double largest(const double *x, size_t n) {
+  double most = 0;
+  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+  return most;
+}
+
+// Cost and gradient of controls that the client chose, against differences of the cost that the daemon gives.
+static void test_gradient(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened;
+  Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
+  hello.protocol = 1;
+  Sinew__V1__Reply *answer = REQUEST(hello, HELLO, &hello);
+  const bool exact = !strcmp(answer->hello->number, "double");  // differences of a float say little
+  sn_test_done(answer);
+  Probe p;
+  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  fill_probe(id, opened->open->initial, &p);
+  double target[] = {0.4, 0.1, 1.3};
+  set_reach(id, target);
+  p.evaluate.want_gradient = true;
+  Sinew__V1__Reply *r = REQUEST(evaluate, EVALUATE, &p.evaluate);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_EVALUATE);
+  const Sinew__V1__Gradient *g = r->evaluate->gradient;
+  assert_non_null(g);
+  assert_int_equal(g->status, SINEW__V1__GRADIENT__STATUS__OK);
+  assert_true(g->n_ctrl == 48 && g->n_qpos == p.state.n_qvel && g->n_act == p.state.n_act);
+  p.evaluate.want_gradient = false;
+  assert_true(cost_of(&p) == r->evaluate->cost);
+  double scale = largest(g->ctrl, 48), norm = 0;
+  assert_true(scale > 0);
+  for (size_t i = 0; i < 48; i++) norm += g->ctrl[i] * g->ctrl[i];
+  assert_true(fabs(sqrt(norm) - g->norm) < 1e-6 * g->norm);
+  if (exact) {
+    for (size_t i = 0; i < 48; i += 5) expect_close("ctrl", i, g->ctrl[i], difference(&p, p.ctrl + i), scale);
+    for (size_t i = 0; i < g->n_qpos; i++)
+      expect_close("qpos", i, g->qpos[i], difference(&p, p.qpos + i), largest(g->qpos, g->n_qpos));
+    for (size_t i = 0; i < g->n_qvel; i++)
+      expect_close("qvel", i, g->qvel[i], difference(&p, p.qvel + i), largest(g->qvel, g->n_qvel));
+    for (size_t i = 0; i < g->n_act; i++)
+      expect_close("act", i, g->act[i], difference(&p, p.act + i), largest(g->act, g->n_act));
+  }
+  // A constant target: the sum over the steps.
+  assert_string_equal(g->targets[0]->name, "reach");
+  assert_true(g->targets[0]->size == 3 && g->targets[0]->n_target == 3 * 9);
+  for (size_t k = 0; k < 3 && exact; k++) {
+    double sum = 0, cost[2];
+    for (size_t t = 0; t < 9; t++) sum += g->targets[0]->target[3 * t + k];
+    for (int i = 0; i < 2; i++) {
+      double moved[] = {target[0], target[1], target[2]};
+      moved[k] += i ? -1e-5 : 1e-5;
+      set_reach(id, moved);
+      cost[i] = cost_of(&p);
+    }
+    expect_close("target", k, sum, (cost[0] - cost[1]) / 2e-5, 1);
+  }
+  sn_test_done(r);
+  p.evaluate.want_gradient = true;
+  p.evaluate.n_ctrl = 0;
+  Sinew__V1__Request bad = SINEW__V1__REQUEST__INIT;
+  bad.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
+  bad.evaluate = &p.evaluate;
+  sn_test_expect_error(sn_test_request(&client, &bad), SINEW__V1__ERROR__CODE__INVALID, "needs ctrl");
+  sn_test_done(opened);
+}
+
 // The same seed, state and number of iterations give the same plan.
 static void test_reproducible(void **state) {
   (void)state;
@@ -430,6 +553,7 @@ int main(void) {
       cmocka_unit_test(test_tasks),
       cmocka_unit_test(test_plan_and_evaluate),
       cmocka_unit_test(test_latency_and_applied_controls),
+      cmocka_unit_test(test_gradient),
       cmocka_unit_test(test_reproducible),
       cmocka_unit_test(test_config),
       cmocka_unit_test(test_reset_and_close),

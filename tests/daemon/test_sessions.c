@@ -69,7 +69,8 @@ static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age
   return rollouts;
 }
 
-// A plan of half a second, long evaluations and resets with new seeds: returns the number of answers to come.
+// A plan of half a second, long evaluations, one with a gradient, and resets with new seeds: returns the number of
+// answers to come.
 static int send_long_work(SnTestClient *c, const uint64_t id[2], Sinew__V1__State *initial) {
   enum { EVALUATIONS = 3, RESETS = 2, STEPS = 2000 };
   static double ctrl[6 * STEPS];
@@ -84,7 +85,10 @@ static int send_long_work(SnTestClient *c, const uint64_t id[2], Sinew__V1__Stat
   evaluate.want_states = true;
   request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
   request.evaluate = &evaluate;
-  for (int i = 0; i < EVALUATIONS; i++) sn_test_send(c, &request);
+  for (int i = 0; i < EVALUATIONS; i++) {
+    evaluate.want_gradient = i == 0;
+    sn_test_send(c, &request);
+  }
   request.body_case = SINEW__V1__REQUEST__BODY_RESET;
   request.reset = &reset;
   reset.has_seed_case = SINEW__V1__RESET_REQUEST__HAS_SEED_SEED;

@@ -564,6 +564,47 @@ static void test_tuning_storm(void **state) {
   sn_test_done(opened);
 }
 
+static void choose_planner(Stream *s, char *planner) {
+  Change c;
+  begin_change(&c, s->session);
+  c.planner.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  c.planner.planner = planner;
+  Sinew__V1__Request request = change_request(&c);
+  Sinew__V1__Reply *r = ask(s, &request);
+  if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) fail_msg("%s", r->error->text);
+  assert_string_equal(r->set_config->planner->planner, planner);
+  sn_test_done(r);
+}
+
+static double latest_norm;
+static void note_norm(const Sinew__V1__Plan *plan) { latest_norm = plan->gradient_norm; }
+
+// The planner changes while the stream goes on: from sampling to gradients, and back.
+static void test_planner_changes_live(void **state) {
+  (void)state;
+  static char *const planner[] = {"adam", "sampling", "adam"};
+  Sinew__V1__Reply *opened;
+  Stream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  s = start(&client, s.session, 30, 0.2);
+  s.check = note_norm;
+  Sinew__V1__State x = *opened->open->initial;
+  for (int i = 0; i < 3; i++) {
+    choose_planner(&s, planner[i]);
+    const bool gradients = !strcmp(planner[i], "adam");
+    latest_norm = gradients ? NAN : 1;
+    for (double until = sn_test_now() + 30; isfinite(latest_norm) != gradients;) {
+      assert_true(sn_test_now() < until);
+      x.time += 0.01;
+      send_state(&s, &x, (int64_t)s.sequence);
+      assert_null(read_stream(&s, 0.02));
+    }
+  }
+  assert_true(latest_norm > 0);
+  send_stream(&s, true, 0, 0);
+  expect_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+}
+
 static Sinew__V1__Reply *revert(Stream *s, uint64_t version) {
   Sinew__V1__RevertRequest in = SINEW__V1__REVERT_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -642,6 +683,7 @@ int main(void) {
       cmocka_unit_test(test_plans_wait_for_a_slow_client),
       cmocka_unit_test(test_stream_beside_deadlines),
       cmocka_unit_test(test_tuning_storm),
+      cmocka_unit_test(test_planner_changes_live),
       cmocka_unit_test(test_revert),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
