@@ -270,7 +270,10 @@ SN_LOCAL void solve_free(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_NONE;
+  SN_ONE(lane) {
+    w->hessian_status[0] = SN_HESSIAN_NONE;
+    w->solver_exact[0] = 0;
+  }
   if (w->nefc[0] == 0) {
     solve_free(m, w, lane);
   } else {
@@ -304,8 +307,8 @@ SN_LOCAL sn_real acceleration_size(const SnModel *m, SnWorld *w, SnLane *lane) {
   return qacc + sn_sqrt(sn_sum_parts(lane, part + SN_VLANES));
 }
 
-SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
-  if (w->nefc[0] == 0) return;
+// Newton steps until they are as small as rounding; leaves the factor of H at the solution.
+SN_LOCAL void newton_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
   const sn_real tol = sn_min(SN_R(1e5) * SN_EPS, SN_R(1e-4)) * acceleration_size(m, w, lane);
   StateChange change = {0, 0};
   for (int iter = 0; iter < SN_FINISH; ++iter) {
@@ -319,6 +322,14 @@ SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
     if (gain == 0 || change.changed + change.cones == 0) break;
   }
   sn_hessian_refresh(m, w, lane, change.changed, change.cones);
+}
+
+SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (w->solver_exact[0] == 1) return;
+  if (w->nefc[0] > 0) newton_finish(m, w, lane);
+  SN_SYNC(lane);
+  SN_ONE(lane) w->solver_exact[0] = 1;
+  SN_SYNC(lane);
 }
 
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {

@@ -75,6 +75,7 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
 }
 
 SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_finish(m, w, lane);  // both halves are meant for the same acceleration
   sn_integrate_vjp(m, w, a, lane);
   sn_forward_vjp(m, w, a, lane);
 }
