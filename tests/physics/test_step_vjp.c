@@ -1,0 +1,657 @@
+// The adjoint of whole steps, all integrators: against central differences of our own step, and against MuJoCo's
+// transition differences.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/vec.h"
+#include "tests/harness/constraint_zoo.h"
+#include "tests/harness/gradcheck.h"
+#include "tests/harness/model_zoo.h"
+
+static const int kIntegrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
+static const char *const kIntegratorName[] = {"Euler", "implicitfast", "RK4"};
+
+// What must be the same at both ends of a difference: a step is smooth only between its switches.
+enum { BRANCH = 2000 };
+typedef struct Branch {
+  int n, value[BRANCH];
+} Branch;
+
+static void branch_add(Branch *b, const int *x, int n) {
+  for (int i = 0; i < n && b->n < BRANCH; ++i) b->value[b->n++] = x[i];
+}
+
+static Branch branch_of(const SnModel *m, const SnWorld *w) {
+  Branch b = {0};
+  branch_add(&b, w->nefc, 1);
+  branch_add(&b, w->ncon, 1);
+  branch_add(&b, w->efc_type, w->nefc[0]);
+  branch_add(&b, w->efc_id, w->nefc[0]);
+  branch_add(&b, w->efc_state, w->nefc[0]);
+  branch_add(&b, w->wseg_on, m->nwseg);
+  for (int i = 0; i < w->ncon[0]; ++i) branch_add(&b, w->contact[i].geom, 2);
+  return b;
+}
+
+static bool branch_same(const Branch *a, const Branch *b) {
+  return a->n == b->n && memcmp(a->value, b->value, sizeof(int) * (size_t)a->n) == 0;
+}
+
+typedef struct Step {
+  SnGradWorld g;
+  double speed;
+  double *next;                  // qpos after the step from the base state
+  Branch branch;                 // there
+  void (*draw)(struct Step *s);  // MuJoCo's data at a random state
+} Step;
+
+// A step whose solver leaves nothing undone: the adjoint is that of the solution. (Stages of Runge-Kutta: as they are.)
+static void finished_step(SnGradWorld *g) {
+  sn_forward(g->m, &g->w, &g->lane);
+  sn_solve_finish(g->m, &g->w, &g->lane);
+  sn_integrate(g->m, &g->w, &g->lane);
+}
+
+static bool sample(void *context) {
+  Step *s = context;
+  SnGradWorld *g = &s->g;
+  s->draw(s);
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  finished_step(g);
+  for (int i = 0; i < g->m->nq; ++i) s->next[i] = (double)g->w.qpos[i];
+  s->branch = branch_of(g->m, &g->w);
+  return true;
+}
+
+static bool forward(void *context, const double *dx, double *y) {
+  Step *s = context;
+  SnGradWorld *g = &s->g;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, dx);
+  finished_step(g);
+  double *qpos = malloc(sizeof *qpos * (size_t)(m->nq + 1));
+  for (int i = 0; i < m->nq; ++i) qpos[i] = (double)g->w.qpos[i];
+  mj_differentiatePos(g->o->mj, y, 1, s->next, qpos);
+  free(qpos);
+  for (int i = 0; i < m->nv; ++i) y[m->nv + i] = (double)g->w.qvel[i];
+  for (int i = 0; i < m->na; ++i) y[2 * m->nv + i] = (double)g->w.act[i];
+  const Branch branch = branch_of(g->m, &g->w);
+  return branch_same(&branch, &s->branch);
+}
+
+// sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run.
+static void step_back(SnGradWorld *g, const double *ybar) {
+  const SnModel *m = g->m;
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  for (int i = 0; i < m->nv; ++i) {
+    g->a.qpos_next_bar[i] = (sn_real)ybar[i];
+    g->a.qvel_next_bar[i] = (sn_real)ybar[m->nv + i];
+  }
+  for (int i = 0; i < m->na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[2 * m->nv + i];
+  sn_step_vjp(m, &g->w, &g->a, &g->lane);
+  sn_position_vjp(m, &g->w, &g->a, &g->lane);
+}
+
+static void adjoint(void *context, const double *ybar, double *xbar) {
+  Step *s = context;
+  sn_grad_world_move(&s->g, NULL);
+  sn_forward(s->g.m, &s->g.w, &s->g.lane);
+  step_back(&s->g, ybar);
+  sn_grad_world_result(&s->g, xbar);
+}
+
+static void draw_random(Step *s) { sn_oracle_randomize(s->g.o, s->speed); }
+static void draw_zoo(Step *s) { sn_zoo_sample(s->g.o, s->speed); }
+
+static void step_init(Step *s, SnOracle *o) {
+  sn_grad_world_init(&s->g, o);
+  s->next = calloc((size_t)o->m->nq + 1, sizeof *s->next);
+  if (!s->next) fail_msg("out of memory");
+}
+
+static void step_free(Step *s) {
+  free(s->next);
+  sn_grad_world_free(&s->g);
+}
+
+static void set_integrator(SnOracle *o, int i) { o->m->opt.integrator = o->mj->opt.integrator = kIntegrators[i]; }
+
+// Our own differences.
+static void check(SnOracle *o, const char *name, int integrator, double speed, void (*draw)(Step *), int samples,
+                  double step, double tolerance) {
+  static Step s;
+  char text[200];
+  snprintf(text, sizeof text, "%s, %s", name, kIntegratorName[integrator]);
+  set_integrator(o, integrator);
+  step_init(&s, o);
+  s.speed = speed;
+  s.draw = draw;
+  const SnGradCase c = {.name = text,
+                        .nx = sn_grad_world_nx(&s.g),
+                        .ny = 2 * o->m->nv + o->m->na,
+                        .context = &s,
+                        .sample = sample,
+                        .forward = forward,
+                        .adjoint = adjoint,
+                        .samples = samples,
+                        .step = step,
+                        .tolerance = tolerance};
+  sn_gradcheck(&c, 1);
+  step_free(&s);
+}
+
+// Model i of the zoo, with a site that lies exactly on a sphere that its tendon wraps around moved off it: there the
+// touching point is rounding.
+static void load_model(SnOracle *o, int i) {
+  static char xml[20000];
+  snprintf(xml, sizeof xml, "%s", sn_zoo_model(i));
+  char *site = strstr(xml, "name='u0' pos='.04 0 -.1'");
+  if (site) site[strlen("name='u0' pos='.0")] = '6';
+  assert_true(i > 0 || site);
+  sn_oracle_load_string(o, xml);
+}
+
+static void models(void **state) {
+  (void)state;
+  for (int i = 0; i < SN_ZOO_MODELS; ++i)
+    for (int k = 0; k < 3; ++k) {
+      SnOracle o;
+      char name[32];
+      snprintf(name, sizeof name, "zoo %d", i);
+      load_model(&o, i);
+      // convex contacts move by 1e-9 and more by rounding: a wider step
+      const bool convex = i == 1;
+      check(&o, name, k, 1, draw_random, 8, convex ? 1e-5 : 1e-6, convex ? 3e-4 : 1e-5);
+      sn_oracle_free(&o);
+    }
+}
+
+// Rows of every kind, both cones: every 13th case, near and far states, each integrator in turn.
+static void over_rows(void (*load)(SnOracle *, const SnZooCase *), const char *name) {
+  enum { MAXCASE = 200 };
+  static SnZooCase cases[MAXCASE];
+  const int n = sn_zoo_cases(cases, MAXCASE);
+  for (int i = 0, k = 0; i < n; i += 13, ++k) {
+    SnOracle o;
+    char text[100];
+    load(&o, cases + i);
+    snprintf(text, sizeof text, "%s %d (%s)", name, i, cases[i].cone);
+    check(&o, text, k % 3, k % 2 ? 2 : 0.1, draw_zoo, 6, 1e-6, 1e-5);
+    sn_oracle_free(&o);
+  }
+}
+
+static void joint_rows(void **state) {
+  (void)state;
+  over_rows(sn_zoo_joints, "joints");
+}
+
+static void contact_rows(void **state) {
+  (void)state;
+  over_rows(sn_zoo_contacts, "contacts");
+}
+
+// Our Jacobians of a step, one row of A (n, n) and B (n, nu) for each number of the next state: bars of unit vectors.
+static void our_jacobians(SnGradWorld *g, double *A, double *B) {
+  const SnModel *m = g->m;
+  const int n = 2 * m->nv + m->na;
+  double *row = malloc(sizeof *row * (size_t)(n + m->nu + 1)), *unit = calloc((size_t)n + 1, sizeof *unit);
+  sn_grad_world_move(g, NULL);
+  sn_forward(m, &g->w, &g->lane);
+  for (int i = 0; i < n; ++i) {
+    unit[i] = 1;
+    step_back(g, unit);
+    unit[i] = 0;
+    for (int k = 0; k < n + m->nu; ++k) row[k] = 0;
+    sn_grad_world_result(g, row);
+    memcpy(A + i * n, row, sizeof *row * (size_t)n);
+    memcpy(B + i * m->nu, row + n, sizeof *row * (size_t)m->nu);
+  }
+  free(row);
+  free(unit);
+}
+
+// The state after MuJoCo's step from that of `from`, coordinate k of (q, v, act, ctrl) moved by h; to: scratch.
+static void mujoco_step(const mjModel *mj, const mjData *from, mjData *to, int k, double h) {
+  mj_copyData(to, mj, from);
+  double *dq = calloc((size_t)mj->nv + 1, sizeof *dq);
+  if (k < mj->nv) {
+    dq[k] = h;
+    mj_integratePos(mj, to->qpos, dq, 1);
+  } else if (k < 2 * mj->nv) {
+    to->qvel[k - mj->nv] += h;
+  } else if (k < 2 * mj->nv + mj->na) {
+    to->act[k - 2 * mj->nv] += h;
+  } else {
+    to->ctrl[k - 2 * mj->nv - mj->na] += h;
+  }
+  free(dq);
+  mj_step(mj, to);
+}
+
+// mjd_transitionFD, which refuses Runge-Kutta: there the same differences of its steps.
+static void mujoco_jacobians(SnOracle *o, double h, double *A, double *B) {
+  const mjModel *mj = o->mj;
+  if (mj->opt.integrator != mjINT_RK4) {
+    mjd_transitionFD(mj, o->d, h, 1, A, B, NULL, NULL);
+    return;
+  }
+  const int nv = mj->nv, n = 2 * nv + mj->na;
+  mjData *up = mj_makeData(mj), *down = mj_makeData(mj);
+  double *dq = calloc((size_t)nv + 1, sizeof *dq);
+  for (int k = 0; k < n + mj->nu; ++k) {
+    mujoco_step(mj, o->d, up, k, h);
+    mujoco_step(mj, o->d, down, k, -h);
+    mj_differentiatePos(mj, dq, 2 * h, down->qpos, up->qpos);
+    for (int i = 0; i < n; ++i) {
+      const double d =
+          i < nv ? dq[i]
+                 : (i < 2 * nv ? up->qvel[i - nv] - down->qvel[i - nv] : up->act[i - 2 * nv] - down->act[i - 2 * nv]) /
+                       (2 * h);
+      if (k < n)
+        A[i * n + k] = d;
+      else
+        B[i * mj->nu + k - n] = d;
+    }
+  }
+  free(dq);
+  mj_deleteData(up);
+  mj_deleteData(down);
+}
+
+typedef struct Score {
+  int compared, skipped, loose;  // columns of A and B; of those compared: beyond 1e-5
+  int same;                      // states in which both engines make the same step
+  double worst;
+} Score;
+
+// Both engines make the same step. (Runge-Kutta with turns of 2 pi and more between its stages does not: the rate of a
+// rotation vector has a pole there.)
+static bool same_step(SnOracle *o, SnGradWorld *g) {
+  mjData *d = mj_copyData(NULL, o->mj, o->d);
+  mj_step(o->mj, d);
+  sn_grad_world_move(g, NULL);
+  sn_step(g->m, &g->w, &g->lane);
+  const double error =
+      fmax(sn_oracle_error(g->w.qpos, d->qpos, g->m->nq), sn_oracle_error(g->w.qvel, d->qvel, g->m->nv));
+  mj_deleteData(d);
+  return error < 1e-6;
+}
+
+// Largest difference of column k of an (n, width) matrix, relative to its largest entry and to 1.
+static double column_distance(const double *x, const double *ref, int n, int width, int k) {
+  double error = 0, scale = 1;
+  for (int i = 0; i < n; ++i) {
+    const double a = x[i * width + k], b = ref[i * width + k];
+    error = isfinite(a) ? fmax(error, fabs(a - b)) : INFINITY;
+    scale = fmax(scale, fabs(b));
+  }
+  return error / scale;
+}
+
+static void compare_columns(double *const *J, int n, int width, const char *name, Score *score) {
+  for (int k = 0; k < width; ++k) {
+    if (column_distance(J[1], J[0], n, width, k) > 1e-6) {
+      ++score->skipped;
+      continue;
+    }
+    const double error = column_distance(J[2], J[0], n, width, k);
+    ++score->compared;
+    score->worst = fmax(score->worst, error);
+    score->loose += !(error < 1e-5);
+    if (!(error < 1e-4)) fail_msg("%s: column %d differs by %g from MuJoCo's differences", name, k, error);
+  }
+}
+
+// At MuJoCo's state. Columns in which its differences with 1e-6 and 1e-5 disagree are left out: a switch is nearby.
+// What is beyond 1e-5 is what its solver leaves undone, and rounding in its search of convex contacts.
+static void compare_mujoco(SnOracle *o, SnGradWorld *g, const char *name, Score *score) {
+  const SnModel *m = o->m;
+  const int n = 2 * m->nv + m->na, nA = n * n, nB = n * m->nu;
+  const mjOption option = o->mj->opt;
+  sn_grad_world_sample(g);
+  if (!same_step(o, g)) return;
+  ++score->same;
+  o->mj->opt.tolerance = 0;  // differences show what a solver leaves undone
+  o->mj->opt.iterations = 30;
+  double *memory = calloc((size_t)(3 * (nA + nB) + 1), sizeof *memory), *A[3], *B[3];
+  for (int k = 0; k < 3; ++k) {
+    A[k] = memory + k * (nA + nB);
+    B[k] = A[k] + nA;
+  }
+  mujoco_jacobians(o, 1e-6, A[0], B[0]);
+  mujoco_jacobians(o, 1e-5, A[1], B[1]);
+  o->mj->opt = option;
+  our_jacobians(g, A[2], B[2]);
+  compare_columns(A, n, n, name, score);
+  compare_columns(B, n, m->nu, name, score);
+  free(memory);
+}
+
+static void report(const char *name, const Score *score) {
+  printf("%s: %d states, %d columns compared, %d left out, %d beyond 1e-5, largest difference %.2g\n", name,
+         score->same, score->compared, score->skipped, score->loose, score->worst);
+  assert_true(score->compared > 3 * score->skipped && score->loose <= score->compared / 100);
+}
+
+static void rows_against_mujoco(void **state) {
+  (void)state;
+  enum { MAXCASE = 200 };
+  static SnZooCase cases[MAXCASE];
+  const int n = sn_zoo_cases(cases, MAXCASE);
+  for (int k = 0; k < 3; ++k) {
+    Score score = {0};
+    for (int i = k; i < n; i += 17)
+      for (int kind = 0; kind < 2; ++kind) {
+        SnOracle o;
+        SnGradWorld g;
+        (kind ? sn_zoo_joints : sn_zoo_contacts)(&o, cases + i);
+        set_integrator(&o, k);
+        sn_grad_world_init(&g, &o);
+        for (int j = 0; j < 4; ++j) {
+          sn_zoo_sample(&o, j % 2 ? 2 : 0.1);
+          compare_mujoco(&o, &g, kind ? "joints" : "contacts", &score);
+        }
+        sn_grad_world_free(&g);
+        sn_oracle_free(&o);
+      }
+    report(kIntegratorName[k], &score);
+  }
+}
+
+static void models_against_mujoco(void **state) {
+  (void)state;
+  for (int k = 0; k < 3; ++k) {
+    Score score = {0};
+    for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+      SnOracle o;
+      SnGradWorld g;
+      load_model(&o, i);
+      set_integrator(&o, k);
+      sn_grad_world_init(&g, &o);
+      for (int j = 0; j < 6; ++j) {
+        sn_oracle_randomize(&o, 1);
+        mj_forward(o.mj, o.d);
+        compare_mujoco(&o, &g, "zoo", &score);
+      }
+      sn_grad_world_free(&g);
+      sn_oracle_free(&o);
+    }
+    report(kIntegratorName[k], &score);
+  }
+}
+
+// Random controls: constant ones would be what activations have settled at, where the time constants of muscles jump.
+static void random_controls(SnOracle *o) {
+  for (int i = 0; i < o->mj->nu; ++i) o->d->ctrl[i] = 0.5 * (1 + sn_oracle_uniform(o));
+}
+
+// Some steps further.
+static void draw_motion(Step *s) {
+  SnOracle *o = s->g.o;
+  const int integrator = o->mj->opt.integrator;
+  o->mj->opt.integrator = mjINT_EULER;
+  random_controls(o);
+  for (int i = 0; i < 40; ++i) mj_step(o->mj, o->d);
+  random_controls(o);
+  o->mj->opt.integrator = integrator;
+  mj_forward(o->mj, o->d);
+}
+
+// The MyoHand with two balls, touching itself and them, every integrator and cone. Contacts of its one ellipsoid move
+// by 1e-10 by rounding: a wider step.
+static void hand(void **state) {
+  (void)state;
+  SnOracle o;
+  const char *name;
+  bool missing;
+  sn_zoo_real(&o, 0, 300, &name, &missing);
+  if (missing) skip();
+  static Step s;
+  step_init(&s, &o);
+  for (int cone = 0; cone < 2; ++cone)
+    for (int k = 0; k < 3; ++k) {
+      Score score = {0};
+      o.m->opt.cone = o.mj->opt.cone = cone;
+      set_integrator(&o, k);
+      // (between the stages of Runge-Kutta there are switches that Branch does not see)
+      if (k < 2)
+        check(&o, cone ? "myohand_baoding, elliptic" : "myohand_baoding, pyramidal", k, 0, draw_motion, 4, 5e-6, 1e-4);
+      for (int j = 0; j < 2; ++j) {
+        draw_motion(&s);
+        compare_mujoco(&o, &s.g, name, &score);
+      }
+      printf("%d contacts, %s cone; ", o.d->ncon, cone ? "elliptic" : "pyramidal");
+      report(kIntegratorName[k], &score);
+    }
+  step_free(&s);
+  sn_oracle_free(&o);
+}
+
+enum { MOCAP_NV = 7 };
+
+// ybar times the next state, relative to `next`, when the mocap body is turned (e < 3) or displaced by h.
+static double mocap_step(SnGradWorld *g, int e, double h, const sn_real *next, const double *ybar) {
+  const int nv = g->m->nv, nq = g->m->nq;
+  const sn_real turn[3] = {e == 0, e == 1, e == 2};
+  sn_real dq[4], quat[4];
+  sn_grad_world_move(g, NULL);
+  if (e >= 3) g->w.mocap_pos[e - 3] += (sn_real)h;
+  sn_axisangle2quat(dq, turn, (sn_real)h);
+  sn_mulquat(quat, dq, g->w.mocap_quat);
+  if (e < 3) sn_copy4(g->w.mocap_quat, quat);
+  sn_step(g->m, &g->w, &g->lane);
+  if (!next) return 0;
+  double from[MOCAP_NV + 1], to[MOCAP_NV + 1], tangent[MOCAP_NV], s = 0;
+  for (int i = 0; i < nq; ++i) {
+    from[i] = (double)next[i];
+    to[i] = (double)g->w.qpos[i];
+  }
+  mj_differentiatePos(g->o->mj, tangent, 1, from, to);
+  for (int i = 0; i < nv; ++i) s += ybar[i] * tangent[i] + ybar[nv + i] * (double)g->w.qvel[i];
+  return s;
+}
+
+// The derivative by the poses of mocap bodies: displacement and turn in world axes.
+static void mocap(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><body mocap='true' pos='.1 .2 .3' euler='10 20 30'><geom type='box' size='.1 .2 .05'/><site "
+      "name='s' pos='.1 .1 0'/><body pos='.3 0 0'><joint axis='0 1 1' damping='.1'/><geom name='g' size='.05' "
+      "pos='.1 0 0'/></body></body><body pos='.1 .2 .42'><freejoint/><geom size='.1'/><site name='t' pos='.1 0 0'/>"
+      "</body></worldbody><tendon><spatial stiffness='10' damping='1'><site site='s'/><site site='t'/></spatial>"
+      "</tendon></mujoco>");
+  for (int k = 0; k < 3; ++k) {
+    set_integrator(&o, k);
+    SnGradWorld g;
+    sn_grad_world_init(&g, &o);
+    for (int j = 0; j < 5; ++j) {
+      mj_resetData(o.mj, o.d);
+      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = sn_oracle_uniform(&o);
+      sn_grad_world_sample(&g);
+      double ybar[2 * MOCAP_NV], difference[6], largest = 0;
+      sn_real next[MOCAP_NV + 1];
+      for (int i = 0; i < 2 * o.m->nv; ++i) ybar[i] = sn_oracle_uniform(&o);
+      mocap_step(&g, 0, 0, NULL, NULL);
+      sn_copy(next, g.w.qpos, o.m->nq);
+      for (int e = 0; e < 6; ++e) {
+        difference[e] = (mocap_step(&g, e, 1e-6, next, ybar) - mocap_step(&g, e, -1e-6, next, ybar)) / 2e-6;
+        largest = fmax(largest, fabs(difference[e]));
+      }
+      sn_grad_world_move(&g, NULL);
+      sn_forward(o.m, &g.w, &g.lane);
+      step_back(&g, ybar);
+      assert_true(largest > 1e-3);
+      for (int e = 0; e < 6; ++e)
+        if (!(fabs((double)g.a.mocap_bar[e] - difference[e]) < 1e-5 * largest))
+          fail_msg("%s: mocap_bar[%d] = %g, difference %g", kIntegratorName[k], e, (double)g.a.mocap_bar[e],
+                   difference[e]);
+    }
+    sn_grad_world_free(&g);
+  }
+  sn_oracle_free(&o);
+}
+
+// The state of the world, warm start too, is what it was; the first half adds to what is there.
+static void leaves_the_world(void **state) {
+  (void)state;
+  for (int k = 0; k < 3; ++k) {
+    SnOracle o;
+    SnGradWorld g;
+    sn_oracle_load_string(&o, sn_zoo_model(0));
+    set_integrator(&o, k);
+    sn_grad_world_init(&g, &o);
+    sn_oracle_randomize(&o, 1);
+    sn_grad_world_sample(&g);
+    sn_grad_world_move(&g, NULL);
+    g.w.time[0] = SN_R(0.25);
+    sn_forward(o.m, &g.w, &g.lane);
+    void *memory = aligned_alloc(64, sn_world_size(o.m));
+    SnWorld before;
+    sn_world_init(o.m, &before, memory);
+    sn_world_copy_state(o.m, &before, &g.w);
+    double ybar[200];
+    for (int i = 0; i < 200; ++i) ybar[i] = 1;
+    step_back(&g, ybar);
+#define SAME(field, n) assert_memory_equal(before.field, g.w.field, sizeof(sn_real) * (size_t)(n))
+    SAME(time, 1);
+    SAME(qpos, o.m->nq);
+    SAME(qvel, o.m->nv);
+    SAME(act, o.m->na);
+    SAME(ctrl, o.m->nu);
+    SAME(qacc_warmstart, o.m->nv);
+#undef SAME
+    free(memory);
+    sn_grad_world_free(&g);
+    sn_oracle_free(&o);
+  }
+}
+
+// A cost of the state alone, without a step: the height of every link's frame and its velocity there.
+static void rest(void **state) {
+  (void)state;
+  SnOracle o;
+  SnGradWorld g;
+  sn_oracle_load_string(&o, sn_zoo_model(0));
+  sn_grad_world_init(&g, &o);
+  sn_oracle_randomize(&o, 1);
+  sn_grad_world_sample(&g);
+  const int nv = o.m->nv;
+  double up = 0, down = 0;
+  for (int i = -1; i < 2 * nv; ++i) {
+    double *value[] = {&up, &down};
+    for (int side = 0; side < (i < 0 ? 1 : 2); ++side) {
+      double dx[200] = {0};
+      if (i >= 0) dx[i] = side ? -1e-6 : 1e-6;
+      sn_grad_world_move(&g, dx);
+      sn_kinematics(o.m, &g.w, &g.lane);
+      sn_com_pos(o.m, &g.w, &g.lane);
+      sn_tendon(o.m, &g.w, &g.lane);
+      sn_transmission(o.m, &g.w, &g.lane);
+      sn_velocity(o.m, &g.w, &g.lane);
+      *value[side] = 0;
+      for (int b = 1; b < o.m->nbody; ++b) {
+        sn_real arm[3], v[3];
+        sn_sub3(arm, g.w.xpos + 3 * b, sn_twist_origin(o.m, &g.w, b));
+        sn_cross(v, g.w.cvel + 6 * b, arm);
+        *value[side] += (double)(g.w.xpos[3 * b + 2] + g.w.cvel[6 * b + 5] + v[2]);
+      }
+    }
+    if (i >= 0) {
+      const double got = (double)(i < nv ? g.a.qpos_bar[i] : g.a.qvel_bar[i - nv]), difference = (up - down) / 2e-6;
+      if (!(fabs(got - difference) < 1e-6)) fail_msg("rest: gradient[%d] = %g, difference %g", i, got, difference);
+      continue;
+    }
+    sn_adjoint_clear(o.m, &g.a, &g.lane);
+    sn_motion_rest(o.m, &g.w, &g.a, &g.lane);
+    for (int b = 1; b < o.m->nbody; ++b) {
+      const sn_real z[3] = {0, 0, 1}, *twist = sn_twist(o.m, &g.a, b, SN_VEL);
+      sn_real arm[3], t[3], force[3], *bar = sn_twist_bar(o.m, &g.a, b, SN_VEL), *wrench = sn_body_wrench(o.m, &g.a, b);
+      sn_sub3(arm, g.w.xpos + 3 * b, sn_twist_origin(o.m, &g.w, b));
+      sn_cross(t, arm, z);
+      sn_addto3(bar, t);
+      sn_addto3(bar + 3, z);
+      sn_cross(force, z, twist);
+      sn_addto3(force, z);
+      sn_cross(t, arm, force);
+      sn_addto3(wrench, t);
+      sn_addto3(wrench + 3, force);
+    }
+    sn_position_vjp(o.m, &g.w, &g.a, &g.lane);
+  }
+  sn_grad_world_free(&g);
+  sn_oracle_free(&o);
+}
+
+// Joints to three times their range, velocities to 100, and none at all: finite, as far as the step itself is.
+static void always_finite(void **state) {
+  (void)state;
+  int steps = 0;
+  for (int model = 0; model <= SN_ZOO_MODELS; ++model) {
+    SnOracle o;
+    const char *name = "zoo";
+    bool missing = false;
+    if (model < SN_ZOO_MODELS)
+      sn_oracle_load_string(&o, sn_zoo_model(model));
+    else
+      sn_zoo_real(&o, 0, 0, &name, &missing);
+    if (missing) continue;
+    const SnModel *m = o.m;
+    for (int k = 0; k < 3; ++k) {
+      SnGradWorld g;
+      set_integrator(&o, k);
+      sn_grad_world_init(&g, &o);
+      double *ybar = malloc(sizeof *ybar * (size_t)(2 * m->nv + m->na + 1));
+      double *xbar = malloc(sizeof *xbar * (size_t)(sn_grad_world_nx(&g) + 1));
+      for (int j = 0; j < 30; ++j) {
+        sn_oracle_randomize(&o, j % 3 == 0 ? 0 : 100);
+        for (int i = 0; i < m->njnt && j % 3; ++i) {
+          double *q = o.d->qpos + m->jnt_qposadr[i];
+          if (m->jnt_type[i] >= SN_JNT_SLIDE) q[0] *= 3;
+        }
+        if (j == 0) mj_resetData(o.mj, o.d);
+        sn_grad_world_sample(&g);
+        for (int i = 0; i < 2 * m->nv + m->na; ++i) ybar[i] = sn_oracle_uniform(&o);
+        sn_grad_world_move(&g, NULL);
+        sn_forward(m, &g.w, &g.lane);
+        step_back(&g, ybar);
+        memset(xbar, 0, sizeof *xbar * (size_t)sn_grad_world_nx(&g));
+        sn_grad_world_result(&g, xbar);
+        sn_step(m, &g.w, &g.lane);
+        if (*g.w.warn & SN_WARN_BAD_STATE) {
+          *g.w.warn = 0;
+          continue;
+        }
+        ++steps;
+        for (int i = 0; i < sn_grad_world_nx(&g); ++i)
+          if (!isfinite(xbar[i]))
+            fail_msg("%s %d, %s, state %d: [%d] = %g", name, model, kIntegratorName[k], j, i, xbar[i]);
+      }
+      free(ybar);
+      free(xbar);
+      sn_grad_world_free(&g);
+    }
+    sn_oracle_free(&o);
+  }
+  printf("%d steps\n", steps);
+  assert_true(steps > 200);
+}
+
+int main(void) {
+  printf("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(models),
+                                     cmocka_unit_test(joint_rows),
+                                     cmocka_unit_test(contact_rows),
+                                     cmocka_unit_test(rows_against_mujoco),
+                                     cmocka_unit_test(models_against_mujoco),
+                                     cmocka_unit_test(hand),
+                                     cmocka_unit_test(mocap),
+                                     cmocka_unit_test(leaves_the_world),
+                                     cmocka_unit_test(rest),
+                                     cmocka_unit_test(always_finite)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
