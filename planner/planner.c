@@ -73,6 +73,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->cost = sn_cost_create(def->task, p->m, err);
   p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
+  if (!(p->cfd_pair = sn_soft_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->judge = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->tracer = sn_rollout_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
   if (!(p->evaluator = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
@@ -101,6 +102,7 @@ void sn_planner_free(SnPlanner *p) {
   sn_planner_evaluate_free(p);
   sn_planner_adam_free(p);
   if (p->device) p->def.backend->unload(p->def.backend, p->device);
+  free(p->cfd_pair);
   sn_rollout_free(p->judge);
   sn_rollout_free(p->tracer);
   sn_rollout_free(p->evaluator);

@@ -235,7 +235,7 @@ static void adam_begin(SnPlanner *p, int most) {
     Start *s = &a->start[i];
     if (!anew) move(p, i);
     sn_adam_controls(p->m, &a->grid, &a->lane, s->base, s->offset, s->ctrl);
-    a->item[i] = (SnGradient){.start = sn_state_view(&p->start),
+    a->item[i] = (SnGradient){.start = sn_planner_start(p, &p->start),
                               .ctrl = s->ctrl,
                               .target = p->target,
                               .nstep = p->horizon,
@@ -244,7 +244,7 @@ static void adam_begin(SnPlanner *p, int most) {
                               .term = s->term,
                               .ctrl_bar = s->ctrl_bar};
   }
-  a->batch = (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->settings.gradient},
+  a->batch = (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->settings.gradient, .soft = p->backward},
                                .item = a->item,
                                .count = most < a->used ? most : a->used};
 }

@@ -76,7 +76,10 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.max_velocity = p->settings.max_velocity;
   g->item.status = SN_GRADIENT_PENDING;
   g->batch =
-      (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient}, .item = &g->item, .count = 1};
+      (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient,
+                                     .soft = sn_soft_settings(&p->pending, p->cfd_pair, sn_soft_backward(&p->pending))},
+                        .item = &g->item,
+                        .count = 1};
   p->def.backend->update(p->def.backend, g->device);
 }
 
@@ -130,7 +133,9 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
-  const SnStart start = sn_planner_prepare(p, &p->probe);
+  SnStart start = sn_planner_prepare(p, &p->probe);
+  p->evaluate_soft = sn_soft_settings(&p->pending, p->cfd_pair, sn_soft_forward(&p->pending));
+  if (p->evaluate_soft.on) start.soft = &p->evaluate_soft;
   p->evaluate_steps = r->nstep;
   if (r->gradient) begin_gradient(p, r, &start);
   if (r->nstep == 0)

@@ -58,17 +58,27 @@ static void take_cost(SnPlanner *p) {
   p->retuned = false;
 }
 
+// The settings come into force. Costs that were measured in rollouts of another kind no longer count.
+static void take_pending(SnPlanner *p) {
+  const SnSoft before = p->forward;
+  p->settings = p->pending;
+  p->forward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_forward(&p->settings));
+  p->backward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_backward(&p->settings));
+  if (before.on != p->forward.on || (before.on && memcmp(&before, &p->forward, sizeof before) != 0))
+    p->measured = false;
+}
+
 bool sn_planner_take_settings(SnPlanner *p) {
   const SnImprover *improver = sn_planner_improver(&p->pending);
   if (!improver->room(p, &p->pending)) return false;
   p->improver = improver;
-  p->settings = p->pending;
+  take_pending(p);
   return true;
 }
 
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
-  if (p->improver->room(p, &p->pending)) p->settings = p->pending;
+  if (p->improver->room(p, &p->pending)) take_pending(p);
   p->trying = p->label;
   if (!p->retuned) return;
   take_cost(p);
@@ -93,7 +103,7 @@ static void end_iteration(SnPlanner *p) {
 
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.
 static void begin_rolling(SnPlanner *p) {
-  const SnStart view = sn_state_view(&p->state);
+  const SnStart view = sn_planner_start(p, &p->state);
   sn_world_set_start(p->m, sn_rollout_world(p->tracer), &view);
   p->rolled = 0;
   p->rolling = true;
@@ -199,7 +209,7 @@ static bool trace(SnPlanner *p, double until) {
     const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
                               .qvel = p->plan_qvel + lead * (size_t)m->nv,
                               .act = p->plan_act + lead * (size_t)m->na};
-    const SnStart start = sn_state_view(&p->start);
+    const SnStart start = sn_planner_start(p, &p->start);
     sn_rollout_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
     p->tracing = true;
     p->trace_seconds = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "planner/planner.h"
+#include "planner/soft.h"
 
 // Copies of the arrays of an SnStart.
 typedef struct SnStateBuffer {
@@ -43,10 +44,12 @@ struct SnPlanner {
   double h;                       // time step [s]
   int horizon;
 
-  SnSettings settings;  // in force
-  SnSettings pending;   // from the next iteration on
-  bool retuned;         // weights or targets of `wanted` have changed since `cost` took them over
-  uint64_t label;       // of pending and wanted: sn_planner_label
+  SnSettings settings;       // in force
+  SnSettings pending;        // from the next iteration on
+  bool retuned;              // weights or targets of `wanted` have changed since `cost` took them over
+  unsigned char *cfd_pair;   // (ncpair) pairs whose contacts act from a distance, where the settings want that
+  SnSoft forward, backward;  // how, in rollouts and in derivatives, by the settings in force
+  uint64_t label;            // of pending and wanted: sn_planner_label
 
   SnStateBuffer initial, state;  // of the task; of the latest request
   SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
@@ -104,6 +107,7 @@ struct SnPlanner {
 
   // Evaluation.
   SnEvaluation evaluation;  // in progress
+  SnSoft evaluate_soft;     // its rollout's
   int evaluate_steps;
   int evaluate_room;  // rows of its target table
   sn_real *evaluate_target;
@@ -165,6 +169,9 @@ SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
 
 // Frees the room for gradients of evaluations.
 void sn_planner_evaluate_free(SnPlanner *p);
+
+// The same for rollouts and gradients of the plan in progress: softened as the settings in force say.
+SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s);
 
 // A view of a buffer.
 SnStart sn_state_view(const SnStateBuffer *s);

@@ -62,7 +62,7 @@ static void sampling_begin(SnPlanner *p, int most) {
     memcpy(p->candidate_term, p->best_term, sizeof(double) * nterm);
     p->candidate_done[0] = 1;
   }
-  p->batch = (SnBatch){.start = sn_state_view(&p->start),
+  p->batch = (SnBatch){.start = sn_planner_start(p, &p->start),
                        .ctrl = p->nominal,
                        .target = p->target,
                        .noise = &p->noise,

@@ -7,7 +7,7 @@
 static const double longest_memory = 2.0;
 
 SnStart sn_state_view(const SnStateBuffer *s) {
-  return (SnStart){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart};
+  return (SnStart){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL};
 }
 
 static SnCode check_finite(const char *what, const sn_real *x, int n, SnError *err) {
@@ -127,6 +127,12 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
     if (joint_quat(m, j) >= 0) sn_normalize4(into->qpos + joint_quat(m, j));
   for (int i = 0; i < m->nmocap; ++i) sn_normalize4(into->mocap_quat + 4 * i);
   return SN_OK;
+}
+
+SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s) {
+  SnStart start = sn_state_view(s);
+  if (p->forward.on) start.soft = &p->forward;
+  return start;
 }
 
 SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {

@@ -76,6 +76,7 @@ void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start) {
   if (start->mocap_pos && m->nmocap) copy(w->mocap_pos, start->mocap_pos, 3 * m->nmocap);
   if (start->mocap_quat && m->nmocap) copy(w->mocap_quat, start->mocap_quat, 4 * m->nmocap);
   if (start->qacc_warmstart) copy(w->qacc_warmstart, start->qacc_warmstart, m->nv);
+  w->soft[0] = start->soft ? *start->soft : (SnSoft){0};
 }
 
 void sn_rollout_begin(SnRollout *r, const SnStart *start, const sn_real *ctrl, const sn_real *target, int nstep,
