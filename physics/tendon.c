@@ -198,8 +198,10 @@ SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint 
     sn_cross(turn, shift, A);
     sn_addto3(A + 3, turn);
   }
-  sn_copy(at, A, 6);
-  sn_zero(at + 6, TEN_LINK - 6);
+  for (int e = 0; e < 6; ++e) {
+    at[TEN_TWIST + e] = A[e];
+    at[TEN_PULL + e] = at[TEN_WRENCH + e] = 0;
+  }
 }
 
 // Sums of entry k about the centre of the link's own tree.
@@ -293,8 +295,10 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   const sn_real length_bar = a->ten_length_bar[t], *c = w->subtree_com + 3 * m->ten_root[t];
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
-  a->ten_active[t] = n > 0 || length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0);
-  if (!a->ten_active[t]) return;
+  int used = length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0) ? 1 << SN_NMOTION : 0;
+  for (int i = 0; i < n; ++i) used |= 1 << list[i];
+  a->ten_used[t] = used;
+  if (!used) return;
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_open_link(m, w, a, t, k, list, n);
   for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1]; ++s) {
     const int *entry = m->seg_tenlink + 2 * s, *site = m->seg_site + 2 * s;
@@ -313,31 +317,32 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }
 
-// sum[6] += what the tendons of a link put in `part` of its entries: times the bars of their rates in motion z, or once
-// for z < 0.
-SN_INLINE void ten_sum(const SnModel *m, const SnAdjoint *a, int link, int part, int z, sn_real *sum) {
-  sn_real s[6];
-  sn_copy(s, sum, 6);
-  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
-    const int k = m->linkten[i], t = m->tenlink_tendon[k];
-    const sn_real *at = a->tenlink + TEN_LINK * k + part;
-    const sn_real rate = z < 0 ? (sn_real)a->ten_active[t] : a->ten_rate_bar[SN_NMOTION * t + z];
-    if (rate == 0) continue;
-    for (int e = 0; e < 6; ++e) s[e] += rate * at[e];
-  }
-  sn_copy(sum, s, 6);
-}
-
-// What a link gets from its tendons.
+// What a link gets from its tendons: wrench, and bars of its twist in the motions that some tendon of it uses.
 SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
-  ten_sum(m, a, link, TEN_WRENCH, -1, a->wrench + 6 * link);
-  for (int z = 0; z < SN_NMOTION; ++z) ten_sum(m, a, link, TEN_PULL, z, a->twist_bar + 6 * (SN_NMOTION * link + z));
-  if (!*a->sat_on) return;
-  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
-    const int k = m->linkten[i];
-    const sn_real rate = a->sat_ten_bar[m->tenlink_tendon[k]];
-    if (rate == 0) continue;
-    for (int e = 0; e < 6; ++e) a->sat_twist_bar[6 * link + e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
+  const int begin = m->linkten_adr[link], end = m->linkten_adr[link + 1];
+  sn_real sum[6];
+  int used = 0;
+  sn_copy(sum, a->wrench + 6 * link, 6);
+  for (int i = begin; i < end; ++i) {
+    const int k = m->linkten[i], bits = a->ten_used[m->tenlink_tendon[k]];
+    if (!bits) continue;
+    used |= bits;
+    for (int e = 0; e < 6; ++e) sum[e] += a->tenlink[TEN_LINK * k + TEN_WRENCH + e];
+  }
+  sn_copy(a->wrench + 6 * link, sum, 6);
+  for (int z = 0; z <= SN_NMOTION; ++z) {
+    // behind the motions that of saturated joints
+    const bool saturation = z == SN_NMOTION;
+    if (saturation ? !*a->sat_on : !(used & 1 << z)) continue;
+    sn_real *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
+    sn_copy(sum, bar, 6);
+    for (int i = begin; i < end; ++i) {
+      const int k = m->linkten[i], t = m->tenlink_tendon[k];
+      const sn_real rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
+      if (rate == 0) continue;
+      for (int e = 0; e < 6; ++e) sum[e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
+    }
+    sn_copy(bar, sum, 6);
   }
 }
 
