@@ -188,7 +188,8 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
                             const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench);
 
 // Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
-SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max);
+SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                              int max);
 // Its adjoint, also for nearest points found otherwise (sn_smooth_nearest).
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                    sn_real *wrench);

@@ -102,7 +102,8 @@ SN_LOCAL void convex_remember(const SnCcd *c, int i, SnContact *con) {
   }
 }
 
-SN_FUNC int sn_collide_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con, int max) {
+SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                              int max) {
   SnCcd c;
   sn_convex_init(&c.a, m, w, g1, margin);
   sn_convex_init(&c.b, m, w, g2, margin);
@@ -257,7 +258,8 @@ SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, c
   const sn_real half = SN_R(0.5) * con->dist, settled = sn_max(SN_R(1e-9), SN_R(100.0) * SN_EPS);
   sn_real back[3], z[2] = {0, 0};
   sn_copy3(p->n, con->frame);
-  sn_copy3(p->tangent, con->frame + 3);
+  sn_zero(p->tangent, 6);
+  p->tangent[sn_abs(p->n[0]) < SN_R(0.6) ? 0 : 1] = 1;
   sn_scale3(back, p->n, -1);
   sn_addscl3(p->x, con->pos, p->n, -half);
   sn_addscl3(p->x + 3, con->pos, p->n, half);
@@ -330,14 +332,21 @@ SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnC
 
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                    sn_real *wrench) {
-  SnConvex a, b;
   const sn_real margin = m->cpair_reach[con->pair];
+  SnConvex a, b;
   sn_convex_init(&a, m, w, con->geom[0], margin);
   sn_convex_init(&b, m, w, con->geom[1], margin);
-  if (con->feature == SN_FEATURE_NEAREST)
+  if (con->feature == SN_FEATURE_NEAREST) {
     convex_nearest_vjp(&a, &b, con, bar, wrench);
-  else
-    sn_multicontact_vjp(&a, &b, con, bar, wrench);
+    return;
+  }
+  // a line that lies where the nearest points say: find them again
+  SnContact near;
+  SnContactBar near_bar = {0};
+  const bool line = sn_multicontact_has_line(&a, &b, con) &&
+                    sn_collide_convex(m, w, con->geom[0], con->geom[1], margin, &near, 1) == 1;
+  sn_multicontact_vjp(&a, &b, con, bar, line ? near.frame : NULL, near_bar.normal, wrench);
+  if (line) convex_nearest_vjp(&a, &b, &near, &near_bar, wrench);
 }
 
 SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,

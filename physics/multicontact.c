@@ -557,10 +557,13 @@ SN_FUNC int sn_multicontact(SnCcd *c, int max) {
 // of the clipping face: it stays on that line. With h = n'(p - o), o in the face, and `along` the other face's normal
 // (of an edge: -n), the contact has dist = -h n'along at pos = p - h n - along dist / 2, normal +- along.
 //
-// A capsule's line lies in its mantle (half the margin included) on the side of the face, r (N - a a'N) from the axis a
-// for N = -n, and does not turn with the capsule about a. The edge of a cylinder is where the last simplex had its
-// first corner, about on the side of the face, and is taken to stay there: r (N - a a'N) / |N - a a'N|. Where an edge
-// is parallel to the side that it meets, or a face square to the line in which it is met, the point is carried.
+// The line of a capsule's mantle that lies on a face, and that of a cylinder, which stands for an edge, lies where the
+// nearest points of the two shapes have their normal n, in a capsule r (n - a a'n) from its axis a (r: half the margin
+// included), in a cylinder that at length r. It does not turn with the shape about its axis. So n has a bar, too, which
+// is left to the caller. (The cylinder's line is that of the corner which the last simplex had first, only about this.)
+//
+// Where an edge is parallel to the side that it meets, or a face square to the line in which it is met, the point is
+// carried.
 typedef struct SnCut {
   const SnConvex *clip, *cut;  // shapes
   bool faces;                  // `cut` gives a face, else an edge
@@ -643,35 +646,46 @@ SN_LOCAL void multi_slide_vjp(const SnCut *k, sn_real *force) {
   }
 }
 
-// Adds the wrench of a force on p to the shape that is cut.
-SN_LOCAL void multi_push(const SnCut *k, const sn_real *force, sn_real *wrench) {
+// Adds the wrench of a force on p, a point of a line of the mantle of a capsule or a cylinder, to that shape; n: the
+// normal towards which the line lies, in n_bar what the line's place owes to it.
+SN_LOCAL void multi_push_line(const SnCut *k, const sn_real *n, const sn_real *force, sn_real *wrench, sn_real *n_bar) {
   const SnConvex *s = k->cut;
-  const SnShape body = {s->pos, s->mat, s->size};
-  sn_push(wrench, &body, k->p, force);
-  if (k->faces || (s->type != SN_GEOM_CAPSULE && s->type != SN_GEOM_CYLINDER)) return;
-  // the line's place follows only what is square to the axis
   const sn_real axis[3] = {s->mat[2], s->mat[5], s->mat[8]};
-  sn_real r[3], t[3];
-  sn_sub3(r, k->p, s->pos);
-  sn_addtoscl3(r, axis, -sn_dot3(r, axis));
-  sn_cross(t, r, force);
-  sn_addtoscl3(wrench, axis, -sn_dot3(t, axis));
-  // and it leans with the face's normal N: of d (N - a a'N), for the capsule times r and for the cylinder times r over
-  // its length and square to it, also -da (a'N)
-  const sn_real lean = -sn_dot3(axis, k->n), square = sn_max(1 - lean * lean, SN_STEADY_SINE), along = sn_dot3(r, k->n);
-  sn_real moved[3], across = 0;
-  if (s->type == SN_GEOM_CYLINDER) across = sn_dot3(r, force) / sn_max(sn_dot3(r, r), SN_MINVAL);
-  sn_addscl3(moved, force, r, -across);
-  sn_cross(t, axis, moved);
-  sn_addtoscl3(wrench, t, along * lean / square);
+  const bool capsule = s->type == SN_GEOM_CAPSULE;
+  const sn_real lean = sn_dot3(axis, n), square = sn_max(1 - lean * lean, SN_STEADY_SINE);
+  const sn_real radius = capsule ? s->size[0] + SN_R(0.5) * s->margin : s->size[0] / sn_sqrt(square);
+  sn_real out[3], arm[3], axis_bar[3], moved[3], t[3];
+  // from the axis to the line: out = radius (n - lean axis)
+  sn_sub3(arm, k->p, s->pos);
+  sn_scale3(out, n, radius);
+  sn_addtoscl3(out, axis, -radius * lean);
+  sn_subfrom3(arm, out);
+  sn_cross(t, arm, force);
+  sn_addto3(wrench, t);
+  sn_addto3(wrench + 3, force);
+  // its derivative; of a cylinder, whose line stays on the mantle, without the part along itself
+  sn_copy3(moved, force);
+  if (!capsule) sn_addtoscl3(moved, out, -sn_dot3(out, force) / sn_max(sn_dot3(out, out), SN_MINVAL));
+  const sn_real along = sn_dot3(axis, moved);
+  sn_scale3(axis_bar, moved, -radius * lean);
+  sn_addtoscl3(axis_bar, n, -radius * along);
+  sn_turn(wrench, axis, axis_bar);
+  sn_scale3(n_bar, moved, radius);
+  sn_addtoscl3(n_bar, axis, -radius * along);
+}
+
+SN_FUNC bool sn_multicontact_has_line(const SnConvex *a, const SnConvex *b, const SnContact *con) {
+  const int cut = con->feature == SN_FEATURE_EDGE_A ? a->type : b->type;
+  return con->feature != SN_FEATURE_FACES && (cut == SN_GEOM_CAPSULE || cut == SN_GEOM_CYLINDER);
 }
 
 SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
-                                 sn_real *wrench) {
+                                 const sn_real *normal, sn_real *normal_bar, sn_real *wrench) {
   SnCut k;
   multi_recall(&k, a, b, con);
   const bool swapped = k.clip == b;
-  sn_real force[3], own[6] = {0, 0, 0, 0, 0, 0}, along_bar[3];
+  sn_real *on_clip = wrench + (swapped ? 6 : 0), *on_cut = wrench + (swapped ? 0 : 6);
+  sn_real force[3], own[6] = {0, 0, 0, 0, 0, 0}, along_bar[3], back[3];
 
   // bars of h, along and the part of pos in the face
   const sn_real lean = sn_dot3(k.n, k.along);
@@ -685,12 +699,21 @@ SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnC
     sn_turn(own, k.along, along_bar);
   }
   multi_slide_vjp(&k, force);
-  multi_push(&k, force, own);
+  const SnShape cut = {k.cut->pos, k.cut->mat, k.cut->size};
+  sn_zero(normal_bar, 3);
+  if (!normal) {
+    sn_push(own, &cut, k.p, force);
+  } else {
+    sn_real out[3];
+    sn_scale3(out, normal, swapped ? SN_R(1.0) : SN_R(-1.0));
+    multi_push_line(&k, out, force, own, normal_bar);
+    if (!swapped) sn_scale3(normal_bar, normal_bar, -1);
+    sn_cross(back, normal, normal_bar);
+    sn_subfrom3(on_clip, back);
+  }
 
   // the rest of the common motion's wrench
   const SnShape body = {k.clip->pos, k.clip->mat, k.clip->size};
-  sn_real *on_clip = wrench + (swapped ? 6 : 0), *on_cut = wrench + (swapped ? 0 : 6);
-  sn_real back[3];
   for (int i = 0; i < 6; ++i) on_cut[i] += own[i];
   sn_scale3(back, own + 3, -1);
   sn_push(on_clip, &body, con->pos, bar->pos);

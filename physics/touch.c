@@ -112,6 +112,18 @@ SN_LOCAL bool touch_triangle(const SnConvex *s, int *corner, const sn_real *x, c
   return false;
 }
 
+// The face that has the line of two corners inside it, a diagonal; -1: the line is an edge, of two faces.
+SN_LOCAL int touch_diagonal(const SnConvex *s, int v1, int v2) {
+  int face = -1;
+  for (int i = 0; s->npoly && i < s->mapnum[v1]; ++i)
+    for (int j = 0; j < s->mapnum[v2]; ++j)
+      if (s->map[s->mapadr[v1] + i] == s->map[s->mapadr[v2] + j]) {
+        if (face >= 0) return -1;
+        face = s->map[s->mapadr[v1] + i];
+      }
+  return face;
+}
+
 SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const sn_real *n) {
   const SnConvex *s = t->s;
   int id[3] = {corner[0], corner[1], corner[2]}, count = 1;
@@ -138,6 +150,12 @@ SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const 
     if (!(sn_min(along, 1 - along) * sn_sqrt(length2) > lean)) {
       if (along > SN_R(0.5)) id[0] = id[1];
       count = 1;
+    } else {
+      const int face = touch_diagonal(s, id[0], id[1]);
+      if (face >= 0) {
+        sn_cross(edge + 3, s->polynormal + 3 * face, edge);
+        count = 3;
+      }
     }
   }
   for (int k = 0; k + 1 < count; ++k) {

@@ -314,11 +314,6 @@ void sn_pair_adjoint(void *context, const double *ybar, double *xbar) {
   con.geom[1] = p->geom[1];
   con.pair = p->pair;
   p->o.m->cpair_reach[p->pair] = (sn_real)p->reach;
-  sn_real *t = con.frame + 3;  // any tangent
-  sn_set3(t, 0, 0, 0);
-  t[sn_abs(con.frame[0]) < SN_R(0.6) ? 0 : 1] = 1;
-  sn_addtoscl3(t, con.frame, -sn_dot3(t, con.frame));
-  sn_normalize3(t);
   sn_collide_convex_vjp(p->o.m, &p->o.w, &con, &bar, wrench);
   for (int i = 0; i < SN_PAIR_NX; ++i) xbar[i] += wrench[i];
 }

@@ -222,6 +222,112 @@ static void degenerate(void **state) {
     }
 }
 
+// What the surrogate gradients are the gradients of: nearest points fixed to their geoms, the normal turned by the mean
+// of both rotations; dist along the normal.
+static bool carried(void *context, const double *dx, double *y) {
+  SnPair *p = context;
+  const SnContact *con = p->base;
+  double x[6], mean[3], q[4], d[3];
+  for (int g = 0; g < 2; ++g) {
+    double arm[3], axis[3], turned[3];
+    for (int i = 0; i < 3; ++i)
+      arm[i] = (double)con->pos[i] + (g - 0.5) * (double)con->dist * (double)con->frame[i] - p->pos[3 * g + i];
+    mju_copy3(axis, dx + 6 * g);
+    const double angle = mju_normalize3(axis);
+    mju_axisAngle2Quat(q, axis, angle);
+    mju_rotVecQuat(turned, arm, q);
+    for (int i = 0; i < 3; ++i) x[3 * g + i] = p->pos[3 * g + i] + dx[6 * g + 3 + i] + turned[i];
+  }
+  for (int i = 0; i < 3; ++i) mean[i] = 0.5 * (dx[i] + dx[6 + i]);
+  const double angle = mju_normalize3(mean), n[3] = {con->frame[0], con->frame[1], con->frame[2]};
+  mju_axisAngle2Quat(q, mean, angle);
+  mju_rotVecQuat(y + 4, n, q);
+  mju_sub3(d, x + 3, x);
+  y[0] = mju_dot3(d, n);
+  for (int i = 0; i < 3; ++i) y[1 + i] = 0.5 * (x[i] + x[3 + i]);
+  return true;
+}
+
+static void carried_adjoint(void *context, const double *ybar, double *xbar) {
+  SnPair *p = context;
+  SnContactBar bar = {0};
+  sn_real wrench[SN_PAIR_NX] = {0};
+  sn_pair_place(p, NULL);
+  bar.dist = (sn_real)ybar[0];
+  for (int i = 0; i < 3; ++i) {
+    bar.pos[i] = (sn_real)ybar[1 + i];
+    bar.normal[i] = (sn_real)ybar[4 + i];
+  }
+  p->base[0].geom[0] = p->geom[0];
+  p->base[0].geom[1] = p->geom[1];
+  sn_collide_surrogate_vjp(p->o.m, &p->o.w, p->base, &bar, wrench);
+  for (int i = 0; i < SN_PAIR_NX; ++i) xbar[i] += (double)wrench[i];
+}
+
+static void surrogate(void **state) {
+  (void)state;
+  SnPair p = {0};
+  sn_pair_load(&p.o, "ellipsoid", "cylinder");
+  p.geom[1] = 1;
+  p.nearest = -0.01;
+  p.farthest = 0.01;
+  p.reach = 0.02;
+  p.max = 1;
+  p.smoothness = 1;
+  const SnGradCase c = {.name = "surrogate",
+                        .nx = SN_PAIR_NX,
+                        .ny = SN_PAIR_NY,
+                        .context = &p,
+                        .sample = sample,
+                        .forward = carried,
+                        .adjoint = carried_adjoint};
+  sn_gradcheck(&c, 1);
+  sn_oracle_free(&p.o);
+}
+
+// Pairs up to 1 m apart: the distance against MuJoCo's.
+static void ranges_of_distance(void **state) {
+  (void)state;
+  static const char *const geom[] = {"sphere", "capsule",          "ellipsoid",       "cylinder",
+                                     "box",    "mesh' mesh='cube", "mesh' mesh='hull"};
+  for (int a = 0; a < 7; ++a)
+    for (int b = a; b < 7; ++b) {
+      SnPair p = {0};
+      double worst = 0, normal = 0;
+      int n = 0;
+      sn_pair_load(&p.o, geom[a], geom[b]);
+      SnOracle *o = &p.o;
+      p.geom[1] = 1;
+      p.nearest = 0.001;
+      p.farthest = 0.999;
+      p.reach = 1;
+      p.max = 1;
+      p.smoothness = 1;
+      for (int k = 0; k < 300; ++k) {
+        double fromto[6], quat[4], d[3];
+        o->m->opt.ccd_tolerance = SN_R(1e-6);
+        o->m->opt.ccd_iterations = 35;
+        if (!sample(&p)) continue;
+        for (int g = 0; g < 2; ++g) {
+          mju_copy3(o->d->geom_xpos + 3 * g, p.pos + 3 * g);
+          mju_copy(o->d->geom_xmat + 9 * g, p.mat + 9 * g, 9);
+          mju_mat2Quat(quat, p.mat + 9 * g);
+          for (int i = 0; i < 3; ++i) o->mj->geom_size[3 * g + i] = (double)o->m->geom_size[3 * g + i];
+        }
+        const double dist = mj_geomDistance(o->mj, o->d, 0, 1, 2, fromto);
+        worst = fmax(worst, fabs(dist - (double)p.base[0].dist));
+        mju_sub3(d, fromto + 3, fromto);
+        mju_normalize3(d);
+        for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs(d[i] - (double)p.base[0].frame[i]) * dist);
+        ++n;
+      }
+      printf("%-18s %-18s %3d poses: dist off by %.1e m, normal by %.1e / dist\n", geom[a], geom[b], n, worst, normal);
+      const bool single = sizeof(sn_real) == sizeof(float);
+      assert_true(n > 250 && worst < (single ? 1e-4 : 1e-9) && normal < (single ? 1e-3 : 1e-6));
+      sn_oracle_free(&p.o);
+    }
+}
+
 // A contact of a convex pair in a model in motion.
 typedef struct Met {
   int geom[2], pair;
@@ -327,8 +433,9 @@ static void real_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth_pairs), cmocka_unit_test(curved_pairs),
-                                     cmocka_unit_test(polyhedra),    cmocka_unit_test(loose),
-                                     cmocka_unit_test(degenerate),   cmocka_unit_test(real_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(smooth_pairs),       cmocka_unit_test(curved_pairs),
+                                     cmocka_unit_test(polyhedra),          cmocka_unit_test(loose),
+                                     cmocka_unit_test(degenerate),         cmocka_unit_test(surrogate),
+                                     cmocka_unit_test(ranges_of_distance), cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

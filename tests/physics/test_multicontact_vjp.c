@@ -76,7 +76,14 @@ static bool sample_flat(void *context) {
       double y[SN_PAIR_NY], off = 0;
       if (!sn_pair_forward(p, NULL, y)) continue;
       for (int k = 0; k < 3; ++k) off = fmax(off, fabs(y[1 + k] - (double)p->base[p->which].pos[k]));
-      if (off < 1e-3) return sn_pair_is_smooth(p);
+      // a cylinder's line: nearest points on the same face, and the line there
+      const int max = p->max;
+      SnContact near;
+      p->max = 1;
+      const bool found = sn_pair_collide(p, &near) == 1;
+      p->max = max;
+      if (p->line && (!found || sn_dist3(near.frame, p->base[p->which].frame) > SN_R(1e-3))) continue;
+      if (off < 1e-3 && sn_pair_is_smooth(p)) return true;
     }
   }
   return false;
@@ -126,6 +133,9 @@ static void multi(void **state) {
   check_flat("cylinder", "box");
   check_flat("cylinder", "cylinder");
   check_flat("cylinder", "mesh' mesh='cube");
+  check_flat("capsule", "mesh' mesh='cube");
+  check_flat("capsule", "mesh' mesh='hull");
+  check_flat("capsule", "cylinder");
 }
 
 int main(void) {
