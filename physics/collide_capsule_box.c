@@ -287,8 +287,9 @@ SN_LOCAL bool box_second(const BoxCapsule *c, const BoxNearest *near, BoxStep *s
 }
 
 // Adjoint of a step: adds to the bars of x, along, p and h. Up to the end of the axis x + step is fixed; across the box
-// step = +-2 size / |h|; to the end of an edge +-size (1 + towards along) / |h|, left out where the axis is across the
-// edge (sine below SN_STEADY_SINE); from an end over a face it is (+-size - p) / h + dir.
+// step = +-2 size / |h|; to the end of an edge +-size (1 + towards along) / |h|; from an end over a face
+// (+-size - p) / h + dir. Where the axis is at a right angle to that direction (sine below SN_STEADY_SINE) the step is
+// fixed.
 SN_LOCAL void box_step_vjp(const BoxCapsule *c, const BoxNearest *near, BoxStep step, sn_real bar, sn_real *x_bar,
                            sn_real *along_bar, sn_real *p_bar, sn_real *h_bar) {
   const int k = step.by;
@@ -296,6 +297,7 @@ SN_LOCAL void box_step_vjp(const BoxCapsule *c, const BoxNearest *near, BoxStep 
     *x_bar -= bar;
     return;
   }
+  if (sn_abs(c->axis[k]) < SN_STEADY_SINE) return;
   const sn_real h = c->h[k];
   if (near->feature == BOX_FACE) {
     const sn_real dir = near->x < 0 ? SN_R(1.0) : SN_R(-1.0);
@@ -304,7 +306,6 @@ SN_LOCAL void box_step_vjp(const BoxCapsule *c, const BoxNearest *near, BoxStep 
     return;
   }
   if (near->feature == BOX_EDGE && k == near->axis) {
-    if (sn_abs(c->axis[k]) < SN_STEADY_SINE) return;
     BoxOver o;
     if (!box_over(c, near, &o)) return;
     *along_bar += (o.up ? bar : -bar) * o.towards * c->size[k] / sn_abs(h);
