@@ -15,6 +15,7 @@
 // d/dt d_v and h_a as in wrap.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point goes to
 // that point and that normal.
 #include "physics/adjoint.h"
+#include "physics/rotation.h"
 #include "physics/stages.h"
 #include "physics/vec.h"
 
@@ -197,20 +198,6 @@ SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
   return idle;
 }
 
-// r += (1 + side [phi] / 2 + k [phi]^2) g: transposed inverse of the left (1) or right (-1) Jacobian of rotations at
-// the rotation vector phi, |phi| <= pi.
-SN_LOCAL void trn_rotation_vjp(sn_real *r, const sn_real *phi, const sn_real *g, sn_real side, sn_real scale) {
-  const sn_real tt = sn_dot3(phi, phi), t = sn_sqrt(tt);
-  sn_real once[3], twice[3], k = SN_R(1.0) / 12 + tt / 720;
-  if (t > SN_R(1e-2)) {
-    const sn_real half = SN_R(0.5) * t;
-    k = (1 - half * sn_cos(half) / sn_sin(half)) / tt;
-  }
-  sn_cross(once, phi, g);
-  sn_cross(twice, phi, once);
-  for (int e = 0; e < 3; ++e) r[e] += scale * (g[e] + SN_R(0.5) * side * once[e] + k * twice[e]);
-}
-
 // Actuator i on the ball or free joint j.
 SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int j) {
   const int o = m->actuator_outadr[i], ball = m->jnt_type[j] == SN_JNT_BALL;
@@ -225,11 +212,13 @@ SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     sn_subfrom3(a->qpos_bar + turn, t);
   }
   if (!ball) return;  // no length
-  sn_real quat[4], phi[3];
+  sn_real quat[4], phi[3], bar[3];
   sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
   sn_normalize4(quat);
   sn_quat2vel(phi, quat);
-  trn_rotation_vjp(a->qpos_bar + turn, phi, m->actuator_gear + 6 * o, -1, a->out_length_bar[o]);
+  sn_scale3(bar, m->actuator_gear + 6 * o, a->out_length_bar[o]);
+  sn_right_jacobian_inverse_transpose(bar, phi);
+  sn_addto3(a->qpos_bar + turn, bar);
 }
 
 SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
@@ -378,7 +367,7 @@ SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
                                      const TrnEnd *ref, const sn_real *force) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
   const sn_real *gear = m->actuator_gear + 6 * o, length_bar = a->out_length_bar[o];
-  sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3] = {0, 0, 0};
+  sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3];
   if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
     sn_real quat[4], inverse[4], relative[4];
     sn_site_quat(m, w, id, quat);
@@ -386,7 +375,10 @@ SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
     sn_negquat(inverse, relative);
     sn_mulquat(relative, inverse, quat);
     sn_quat2vel(v, relative);
-    trn_rotation_vjp(local, v, gear + 3, 1, length_bar);
+    // the site's turn in the reference's frame is one before the rotation: the right Jacobian of its inverse
+    sn_scale3(v, v, -1);
+    sn_scale3(local, gear + 3, length_bar);
+    sn_right_jacobian_inverse_transpose(local, v);
     sn_mulmatvec3(turn, w->site_xmat + 9 * ref_id, local);
   }
   sn_scale3(f, force, length_bar);
