@@ -358,7 +358,7 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 
 // Twists of link i; those of its base are done.
 SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  sn_real *twist = a->twist + 6 * SN_NMOTION * link;
+  sn_real twist[6 * SN_NMOTION];
   sn_copy(twist, a->twist + 6 * SN_NMOTION * m->body_base[link], 6 * SN_NMOTION);
   for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k) {
     const sn_real *S = w->cdof + 6 * k;
@@ -367,14 +367,33 @@ SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *
       for (int e = 0; e < 6; ++e) twist[6 * z + e] += S[e] * rate;
     }
   }
+  sn_copy(a->twist + 6 * SN_NMOTION * link, twist, 6 * SN_NMOTION);
 }
 
-// rate[z] = J z for a sparse row J of n entries.
+// rate[z] = J z for a sparse row J of n entries. The sums are local, so that they stay in registers.
 SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real *J, const int *col, int n,
                             sn_real *rate) {
-  sn_zero(rate, SN_NMOTION);
-  for (int k = 0; k < n; ++k)
-    for (int z = 0; z < SN_NMOTION; ++z) rate[z] += J[k] * a->motion[z * m->nv + col[k]];
+  sn_real sum[SN_NMOTION] = {0};
+  for (int k = 0; k < n; ++k) {
+    const sn_real *motion = a->motion + col[k], j = J[k];
+    for (int z = 0; z < SN_NMOTION; ++z) sum[z] += j * motion[z * m->nv];
+  }
+  sn_copy(rate, sum, SN_NMOTION);
+}
+
+// out_rate of the outputs of actuator i: that of its tendon times the gear, or moment times motion.
+SN_LOCAL void kin_output_rates(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int first = m->actuator_outadr[i];
+  if (m->actuator_trntype[i] == SN_TRN_TENDON) {
+    const sn_real gear = m->actuator_gear[6 * first], *rate = a->ten_rate + SN_NMOTION * m->actuator_trnid[2 * i];
+    for (int z = 0; z < SN_NMOTION; ++z) a->out_rate[SN_NMOTION * first + z] = gear * rate[z];
+    return;
+  }
+  for (int out = first; out < first + m->actuator_outnum[i]; ++out) {
+    const int adr = m->mom_rowadr[out];
+    kin_row_rates(m, a, w->actuator_moment + adr, m->mom_colind + adr, m->mom_rownnz[out],
+                  a->out_rate + SN_NMOTION * out);
+  }
 }
 
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
@@ -388,9 +407,7 @@ SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *
     const int adr = m->ten_J_rowadr[t];
     kin_row_rates(m, a, w->ten_J + adr, m->ten_J_colind + adr, m->ten_J_rownnz[t], a->ten_rate + SN_NMOTION * t);
   }
-  SN_FOR(o, m->nout) {
-    const int adr = m->mom_rowadr[o];
-    kin_row_rates(m, a, w->actuator_moment + adr, m->mom_colind + adr, m->mom_rownnz[o], a->out_rate + SN_NMOTION * o);
-  }
+  SN_SYNC(lane);
+  SN_FOR(i, m->nactuator) kin_output_rates(m, w, a, i);
   SN_SYNC(lane);
 }
