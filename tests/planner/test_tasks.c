@@ -163,6 +163,30 @@ static void pose(void **state) {
   close_rig(&x);
 }
 
+// A hand that does nothing does not touch the ball, and misses it by 5 cm at least.
+static void catch_misses(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed <= 5; ++seed) {
+    Rig x;
+    if (!open_rig(&x, "ball_catch", seed)) return;
+    SnError err = {0};
+    enum { STEPS = 256 };
+    const SnModel *m = sn_planner_model(x.p);
+    const SnStart *s = sn_planner_initial(x.p);
+    sn_real *ctrl = calloc((size_t)(STEPS * m->nu), sizeof *ctrl);
+    double cost[STEPS + 1], nearest = INFINITY;
+    const SnEvaluateRequest q = {
+        .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = STEPS, .ctrl = ctrl, .states = {.cost = cost}};
+    SnEvaluation e;
+    assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
+    for (int t = 0; t < STEPS; ++t) nearest = fmin(nearest, cost[t]);
+    printf("ball_catch, seed %d: zero control misses by %.3f m\n", (int)seed, nearest);
+    assert_true(nearest > 0.05 && cost[STEPS - 1] > 0.3);
+    free(ctrl);
+    close_rig(&x);
+  }
+}
+
 // The built-in arm: two joints, six muscles, moment arms of the sign that a muscle's name says.
 static void arm(void **state) {
   (void)state;
@@ -238,7 +262,8 @@ static void arm_follows(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load), cmocka_unit_test(balls), cmocka_unit_test(pose),
-                                     cmocka_unit_test(arm), cmocka_unit_test(arm_follows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load), cmocka_unit_test(balls),
+                                     cmocka_unit_test(pose),     cmocka_unit_test(catch_misses),
+                                     cmocka_unit_test(arm),      cmocka_unit_test(arm_follows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
