@@ -130,6 +130,40 @@ static void adhesion(void **state) {
   }
 }
 
+// Contacts that a softened world has at a distance pull on nothing.
+static void adhesion_softened(void **state) {
+  (void)state;
+  char xml[2000];
+  snprintf(xml, sizeof xml, sn_adhesion_zoo, "pyramidal");
+  SnOracle o;
+  sn_oracle_load_string(&o, xml);
+  sn_real *plain = malloc(sizeof *plain * (size_t)o.m->nmom + 1);
+  assert_non_null(plain);
+  int added = 0, pulls = 0;
+  for (int k = 0; k < 50; ++k) {
+    sn_oracle_randomize(&o, 1);
+    o.d->qpos[2] += 0.1;
+    sn_oracle_copy_state(&o);
+    for (int soft = 0; soft < 2; ++soft) {
+      *o.w.soft = (SnSoft){.on = soft, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.002)};
+      sn_kinematics(o.m, &o.w, &o.lane);
+      sn_com_pos(o.m, &o.w, &o.lane);
+      const int before = *o.w.ncon;
+      sn_collision(o.m, &o.w, &o.lane);
+      added += soft && *o.w.ncon > before;
+      sn_transmission(o.m, &o.w, &o.lane);
+      if (!soft) memcpy(plain, o.w.actuator_moment, sizeof *plain * (size_t)o.m->nmom);
+    }
+    for (int i = 0; i < o.m->nmom; ++i) {
+      assert_true(fabs((double)(plain[i] - o.w.actuator_moment[i])) < SN_TOL(1e-12, 1e-5));
+      pulls += plain[i] != 0;
+    }
+  }
+  assert_true(added > 10 && pulls > 10);
+  free(plain);
+  sn_oracle_free(&o);
+}
+
 static void no_actuators(void **state) {
   (void)state;
   SnOracle o;
@@ -186,7 +220,8 @@ static void passive_only(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch), cmocka_unit_test(switches),
-                                     cmocka_unit_test(adhesion),     cmocka_unit_test(no_actuators),
-                                     cmocka_unit_test(passive_only), cmocka_unit_test(real_models)};
+                                     cmocka_unit_test(adhesion),     cmocka_unit_test(adhesion_softened),
+                                     cmocka_unit_test(no_actuators), cmocka_unit_test(passive_only),
+                                     cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
