@@ -1,0 +1,112 @@
+// The adjoint of a step on several lanes: every result has the bits of one lane.
+#include <stdlib.h>
+
+#include "tests/harness/lanes.h"
+#include "tests/harness/model_zoo.h"
+#include "tests/harness/oracle.h"
+
+#include "physics/adjoint.h"
+
+typedef struct Gradient {
+  const SnModel *m;
+  SnWorld w;
+  SnAdjoint a;
+  void *memory[2];
+} Gradient;
+
+static void run(SnLane *lane, void *arg) {
+  Gradient *g = arg;
+  sn_forward(g->m, &g->w, lane);
+  SN_SYNC(lane);
+  sn_adjoint_clear(g->m, &g->a, lane);
+  sn_step_vjp(g->m, &g->w, &g->a, lane);
+  sn_position_vjp(g->m, &g->w, &g->a, lane);
+}
+
+static void gradient_on(Gradient *g, SnOracle *o, int lanes) {
+  g->m = o->m;
+  g->memory[0] = aligned_alloc(64, sn_world_size(o->m));
+  g->memory[1] = aligned_alloc(64, (sn_adjoint_size(o->m) + 63) / 64 * 64);
+  sn_world_init(o->m, &g->w, g->memory[0]);
+  sn_world_copy_state(o->m, &g->w, &o->w);
+  sn_adjoint_init(o->m, &g->a, g->memory[1]);
+  for (int i = 0; i < o->m->nv; ++i) {
+    g->a.qpos_next_bar[i] = (sn_real)(1 + i % 3);
+    g->a.qvel_next_bar[i] = (sn_real)(2 - i % 5);
+  }
+  for (int i = 0; i < o->m->na; ++i) g->a.act_next_bar[i] = 1;
+  sn_lanes_run(lanes, run, g);
+}
+
+static void gradient_free(Gradient *g) {
+  free(g->memory[0]);
+  free(g->memory[1]);
+}
+
+static void same(const sn_real *a, const sn_real *b, int n) {
+  if (n) assert_memory_equal(a, b, sizeof(sn_real) * (size_t)n);
+}
+
+static void compare(SnOracle *o) {
+  const SnModel *m = o->m;
+  Gradient one, many;
+  gradient_on(&one, o, 1);
+  for (int n = 2; n <= 5; n += 3) {
+    gradient_on(&many, o, n);
+    same(one.a.qpos_bar, many.a.qpos_bar, m->nv);
+    same(one.a.qvel_bar, many.a.qvel_bar, m->nv);
+    same(one.a.act_bar, many.a.act_bar, m->na);
+    same(one.a.ctrl_bar, many.a.ctrl_bar, m->nu);
+    same(one.a.mocap_bar, many.a.mocap_bar, 6 * m->nmocap);
+    gradient_free(&many);
+  }
+  gradient_free(&one);
+}
+
+// Tendons that branch with armature, damping and muscles, gravity compensation of joints at their limits, a free body.
+static const char *const branches =
+    "<mujoco><compiler autolimits='true'/><worldbody><site name='w' pos='-.3 .1 .2'/><body gravcomp='.5'><joint "
+    "name='a' axis='0 1 0' damping='1' actuatorgravcomp='true' actuatorfrcrange='-.1 .1'/><geom size='.1' pos='.1 0 "
+    "0'/><body pos='.5 0 0' gravcomp='.7'><joint axis='0 1 .2' actuatorgravcomp='true' actuatorfrcrange='-.1 "
+    ".1'/><geom "
+    "size='.1'/><site name='b' pos='.2 .1 .1'/></body><body pos='0 .3 0'><joint type='ball' stiffness='1'/><geom "
+    "size='.1' pos='0 0 .2'/><site name='c' pos='.1 0 .2'/></body></body><body pos='0 0 1'><freejoint/><geom "
+    "type='box' "
+    "size='.1 .1 .2' pos='.1 0 0'/><site name='d' pos='.1 .1 .1'/></body></worldbody>"
+    "<tendon><spatial armature='.2' damping='3'><site site='w'/><site site='b'/><site site='c'/></spatial>"
+    "<spatial name='m' armature='.4' damping='1'><site site='c'/><site site='d'/></spatial></tendon>"
+    "<actuator><muscle tendon='m' lengthrange='.1 2' force='20'/><velocity joint='a' kv='1'/></actuator></mujoco>";
+
+static void zoo(void **state) {
+  (void)state;
+  static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
+  for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+    SnOracle o;
+    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : branches);
+    for (int k = 0; k < 3; ++k) {
+      o.m->opt.integrator = integrators[k];
+      sn_oracle_randomize(&o, 1);
+      sn_oracle_copy_state(&o);
+      compare(&o);
+    }
+    sn_oracle_free(&o);
+  }
+}
+
+static void myohand(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
+  for (int k = 0; k < 2; ++k) {
+    sn_oracle_randomize(&o, 1);
+    sn_oracle_copy_state(&o);
+    compare(&o);
+  }
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(myohand)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
