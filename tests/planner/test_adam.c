@@ -170,7 +170,8 @@ static SnSettings adam_settings(void) {
   return s;
 }
 
-static Rig *make_rig(int threads, bool counting, const SnSettings *settings) {
+// exact: with the CPU backend's own gradients.
+static Rig *open_rig(int threads, bool counting, const SnSettings *settings, bool exact) {
   SnError err = {0};
   Rig *x = calloc(1, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
@@ -178,13 +179,17 @@ static Rig *make_rig(int threads, bool counting, const SnSettings *settings) {
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;
   def.task = task;
-  def.backend = difference_backend(&x->differences, x->cpu);
+  def.backend = exact ? x->cpu : difference_backend(&x->differences, x->cpu);
   def.settings = *settings;
   def.seed = 3;
   if (counting) def.clock = counting_clock(&x->count);
   x->p = sn_planner_create(&def, &err);
   if (!x->p) fail_msg("%s", err.text);
   return x;
+}
+
+static Rig *make_rig(int threads, bool counting, const SnSettings *settings) {
+  return open_rig(threads, counting, settings, false);
 }
 
 static void free_rig(Rig *x) {
@@ -295,6 +300,33 @@ static void repeats(void **state) {
     assert_true(a.cost_after == b.cost_after && a.gradient_norm == b.gradient_norm);
     assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
   }
+  free_rig(x);
+  free_rig(y);
+}
+
+// The same with the engine's gradients, which lead where differences do.
+static void exact_gradients(void **state) {
+  (void)state;
+  SnSettings s = adam_settings();
+  s.adam_starts = 2;
+  Rig *differences = make_rig(1, false, &s), *x = open_rig(1, false, &s, true), *y = open_rig(4, true, &s, true);
+  SnError err = {0};
+  for (int k = 0; k < 3; ++k) {
+    const SnPlan about = plan_at(differences, 0.05 * k), a = plan_at(x, 0.05 * k);
+    assert_true(a.cost_after < a.cost_before && a.candidates == 2 && a.gradient_norm > 0);
+    if (k == 0) assert_true(fabs(a.cost_after - about.cost_after) < 0.02 * about.cost_after);
+    if (k == 0) assert_true(evaluate(x, &a) == a.cost_after);
+    SnPlanRequest r = initial_request(y, 0.05 * k);
+    assert_int_equal(sn_planner_begin(y->p, &r, &err), SN_OK);
+    int n = 0;
+    while (!sn_planner_slice(y->p, (double)atomic_load(&y->count.reads) + 40)) ++n;
+    SnPlan b;
+    sn_planner_finish(y->p, &b);
+    assert_true(n > 20 && b.candidates == 2);
+    assert_true(a.cost_after == b.cost_after && a.gradient_norm == b.gradient_norm);
+    assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
+  }
+  free_rig(differences);
   free_rig(x);
   free_rig(y);
 }
@@ -545,14 +577,23 @@ static void closed_loop(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(chain_rule),      cmocka_unit_test(knots_at_their_bounds),
-                                     cmocka_unit_test(steps),           cmocka_unit_test(clipping),
-                                     cmocka_unit_test(improves),        cmocka_unit_test(never_worse),
-                                     cmocka_unit_test(repeats),         cmocka_unit_test(deadline),
-                                     cmocka_unit_test(diverging),       cmocka_unit_test(diverging_warm_start),
-                                     cmocka_unit_test(starts),          cmocka_unit_test(few_knots),
-                                     cmocka_unit_test(moments_kept),    cmocka_unit_test(live),
-                                     cmocka_unit_test(tuned_in_flight), cmocka_unit_test(refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chain_rule),
+                                     cmocka_unit_test(knots_at_their_bounds),
+                                     cmocka_unit_test(steps),
+                                     cmocka_unit_test(clipping),
+                                     cmocka_unit_test(improves),
+                                     cmocka_unit_test(never_worse),
+                                     cmocka_unit_test(repeats),
+                                     cmocka_unit_test(exact_gradients),
+                                     cmocka_unit_test(deadline),
+                                     cmocka_unit_test(diverging),
+                                     cmocka_unit_test(diverging_warm_start),
+                                     cmocka_unit_test(starts),
+                                     cmocka_unit_test(few_knots),
+                                     cmocka_unit_test(moments_kept),
+                                     cmocka_unit_test(live),
+                                     cmocka_unit_test(tuned_in_flight),
+                                     cmocka_unit_test(refused),
                                      cmocka_unit_test(closed_loop)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -1,0 +1,58 @@
+// A planner of the bench body and its task on the CPU backend.
+#ifndef SINEW_TESTS_PLANNER_PLANNER_RIG_H_
+#define SINEW_TESTS_PLANNER_PLANNER_RIG_H_
+
+#include "tests/planner/bench_body.h"
+
+typedef struct Rig {
+  SnPool *pool;
+  SnBackend *backend;
+  SnPlanner *p;
+  CountingClock count;
+} Rig;
+
+static inline Rig *make_rig(int threads, bool counting, uint64_t seed) {
+  SnError err = {0};
+  Rig *x = calloc(1, sizeof *x);
+  x->pool = sn_pool_create(threads, &err);
+  x->backend = sn_backend_cpu(x->pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = x->backend;
+  def.settings = task->settings;
+  def.seed = seed;
+  if (counting) def.clock = counting_clock(&x->count);
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+  return x;
+}
+
+static inline void free_rig(Rig *x) {
+  sn_planner_free(x->p);
+  sn_backend_free(x->backend);
+  sn_pool_free(x->pool);
+  free(x);
+}
+
+// A request from the initial state, at a time.
+static inline SnPlanRequest initial_request(const Rig *x, double time) {
+  const SnStart *s = sn_planner_initial(x->p);
+  SnPlanRequest r = sn_default_plan_request();
+  r.time = time;
+  r.qpos = s->qpos;
+  r.qvel = s->qvel;
+  r.act = s->act;
+  return r;
+}
+
+static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
+  SnError err = {0};
+  SnPlan plan;
+  if (sn_planner_plan(x->p, r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+  return plan;
+}
+
+static inline size_t ctrl_bytes(const SnPlan *plan) { return sizeof(sn_real) * (size_t)plan->nstep * (size_t)plan->nu; }
+
+#endif

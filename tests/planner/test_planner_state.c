@@ -1,0 +1,217 @@
+// States that a planner is asked about: evaluations, predicted states, latency, activations that nobody measured.
+#include "tests/planner/planner_rig.h"
+
+// An evaluation of a plan's controls gives the plan's cost, bit for bit, and its states.
+static void evaluated(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, false, 3);
+  SnError err = {0};
+  SnPlanRequest r = initial_request(x, 0.3);
+  r.want_states = true;
+  const SnPlan plan = plan_now(x, &r);
+  assert_non_null(plan.qpos);
+  sn_real qpos[41 * 2], qvel[41 * 2], act[41 * 2];
+  double cost[41];
+  SnEvaluation e;
+  SnEvaluateRequest q = {.time = 0.3,
+                         .qpos = r.qpos,
+                         .qvel = r.qvel,
+                         .act = r.act,
+                         .nstep = plan.nstep,
+                         .ctrl = plan.ctrl,
+                         .states = {qpos, qvel, act, cost}};
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.cost == plan.cost_after && !e.diverged && e.nmeasure == 1);
+  assert_memory_equal(e.term, plan.term, sizeof(double) * (size_t)plan.nterm);
+  assert_memory_equal(qpos, plan.qpos, sizeof qpos);
+  assert_memory_equal(qvel, plan.qvel, sizeof qvel);
+  assert_memory_equal(act, plan.act, sizeof act);
+  assert_true(e.measure[0] > 0 && e.met[0] == (e.measure[0] <= 0.05));
+  q.nstep = 0;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.cost == plan.cost_now);
+  q.nstep = plan.nstep;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, 0, &e, &err), SN_ERR_TIMEOUT);
+  free_rig(x);
+}
+
+// Evaluations and predicted states in slices have the bits of those in one go, with a plan made in between.
+static void evaluated_in_slices(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, true, 5);
+  SnError err = {0};
+  SnPlanRequest r = initial_request(x, 0);
+  r.want_states = true;
+  r.max_iterations = 1;
+  SnPlan whole, sliced;
+  assert_int_equal(sn_planner_plan(x->p, &r, &whole, &err), SN_OK);
+  assert_non_null(whole.qpos);
+  const size_t nq = (size_t)(whole.nstep + 1) * (size_t)whole.nq, nu = (size_t)whole.nstep * (size_t)whole.nu;
+  sn_real *ctrl = malloc(nu * sizeof *ctrl), *qpos = malloc(nq * sizeof *qpos), *again = malloc(nq * sizeof *again);
+  memcpy(ctrl, whole.ctrl, nu * sizeof *ctrl);
+  memcpy(qpos, whole.qpos, nq * sizeof *qpos);
+  SnEvaluateRequest q = {.time = 0, .qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = whole.nstep, .ctrl = ctrl};
+  q.states.qpos = again;
+  SnEvaluation a, b;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &a, &err), SN_OK);
+  const double cost = a.cost, term = a.term[0];
+  assert_memory_equal(again, qpos, nq * sizeof *qpos);
+
+  assert_int_equal(sn_planner_reset(x->p, 5, &err), SN_OK);
+  memset(again, 0, nq * sizeof *again);
+  assert_int_equal(sn_planner_evaluate_begin(x->p, &q, &err), SN_OK);
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  int n = 0;
+  bool evaluated = false, planned = false;
+  for (; !evaluated || !planned; ++n) {
+    if (!evaluated) evaluated = sn_planner_evaluate_slice(x->p, (double)atomic_load(&x->count.reads) + 10);
+    if (!planned) planned = sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 10);
+  }
+  sn_planner_evaluate_finish(x->p, &b);
+  sn_planner_finish(x->p, &sliced);
+  assert_true(n > 2);
+  assert_true(b.cost == cost && b.term[0] == term);
+  assert_memory_equal(again, qpos, nq * sizeof *qpos);
+  assert_non_null(sliced.qpos);
+  assert_memory_equal(sliced.ctrl, ctrl, nu * sizeof *ctrl);
+  assert_memory_equal(sliced.qpos, qpos, nq * sizeof *qpos);
+  free(ctrl);
+  free(qpos);
+  free(again);
+  free_rig(x);
+}
+
+// The state is rolled forward under the plan in force, whose rows come first.
+static void latency(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, false, 3);
+  SnError err = {0};
+  SnPlanRequest r = initial_request(x, 0);
+  SnPlan plan = plan_now(x, &r);
+  sn_real force[40 * 3];
+  memcpy(force, plan.ctrl, sizeof force);
+  r.time = 0.04;
+  r.latency = 0.05;
+  r.want_states = true;
+  plan = plan_now(x, &r);
+  assert_true(plan.lead == 5 && plan.nstep == 45 && plan.start == 0.04 && plan.stamp == 0.04);
+  assert_memory_equal(plan.ctrl, force + 4 * 3, 5 * 3 * sizeof *force);
+  sn_real qpos[46 * 2];
+  const SnEvaluateRequest q = {.time = 0.04,
+                               .qpos = r.qpos,
+                               .qvel = r.qvel,
+                               .act = r.act,
+                               .nstep = 45,
+                               .ctrl = plan.ctrl,
+                               .states = {.qpos = qpos}};
+  SnEvaluation e;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  for (int i = 0; i < 46 * 2; ++i) assert_true(fabs((double)(qpos[i] - plan.qpos[i])) < 1e-4);
+  r.latency = 1;
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "latency: 1 s, allowed is 0 to the length of a plan, 0.4 s"));
+  free_rig(x);
+}
+
+// Rolling forward heeds the clock as rollouts do: slices do not change the plan, and a deadline within the lead leaves
+// the warm start.
+static void latency_in_slices(void **state) {
+  (void)state;
+  Rig *whole = make_rig(1, false, 3), *sliced = make_rig(1, true, 3);
+  SnError err = {0};
+  SnPlanRequest a = initial_request(whole, 0), b = initial_request(sliced, 0);
+  plan_now(whole, &a);
+  plan_now(sliced, &b);
+  a.time = b.time = 0.04;
+  a.latency = b.latency = 0.3;
+  a.want_states = b.want_states = true;
+  const SnPlan one = plan_now(whole, &a);
+  SnPlan many;
+  assert_int_equal(sn_planner_begin(sliced->p, &b, &err), SN_OK);
+  const long began = atomic_load(&sliced->count.reads);
+  assert_false(sn_planner_slice(sliced->p, (double)began + 5));
+  assert_true(atomic_load(&sliced->count.reads) - began < 10);
+  // An evaluation in between has worlds of its own.
+  const SnEvaluateRequest q = {.time = 0, .qpos = b.qpos, .qvel = b.qvel, .act = b.act, .nstep = 40, .ctrl = one.ctrl};
+  SnEvaluation e;
+  assert_int_equal(sn_planner_evaluate(sliced->p, &q, INFINITY, &e, &err), SN_OK);
+  while (!sn_planner_slice(sliced->p, (double)atomic_load(&sliced->count.reads) + 7)) continue;
+  sn_planner_finish(sliced->p, &many);
+  assert_true(many.lead == 30 && many.status == SN_PLAN_OK);
+  assert_memory_equal(many.ctrl, one.ctrl, sizeof(sn_real) * 70 * 3);
+  assert_memory_equal(many.qpos, one.qpos, sizeof(sn_real) * 71 * 2);
+
+  b.time = 0.08;
+  b.deadline = (double)atomic_load(&sliced->count.reads) + 15;
+  const SnPlan late = plan_now(sliced, &b);
+  assert_true(late.status == SN_PLAN_WARM_START && late.lead == 30 && late.nstep == 70 && !late.qpos);
+  assert_true(late.iterations == 0 && late.candidates == 0 && isnan(late.cost_after));
+  free_rig(whole);
+  free_rig(sliced);
+}
+
+// Activations that nobody measured follow the controls of the plan in force, or those reported.
+static void estimated_act(void **state) {
+  (void)state;
+  Rig *x = make_rig(2, false, 3);
+  SnError err = {0};
+  SnPlanRequest r = initial_request(x, 0);
+  r.want_states = true;
+  SnPlan plan = plan_now(x, &r);
+  assert_false(plan.act_estimated);
+  sn_real wanted[2], qpos[2], qvel[2];
+  memcpy(wanted, plan.act + 6 * 2, sizeof wanted);
+  memcpy(qpos, plan.qpos + 6 * 2, sizeof qpos);
+  memcpy(qvel, plan.qvel + 6 * 2, sizeof qvel);
+  r.time = 0.06;
+  r.qpos = qpos;
+  r.qvel = qvel;
+  r.act = NULL;
+  plan = plan_now(x, &r);
+  assert_true(plan.act_estimated);
+  for (int i = 0; i < 2; ++i) assert_true(fabs((double)(plan.act[i] - wanted[i])) < 1e-6);
+  // Full excitation reported since then.
+  const double times[1] = {0.06};
+  const sn_real full[3] = {0, 1, 1};
+  const SnApplied applied = {1, times, full};
+  r.time = 0.16;
+  r.applied = &applied;
+  plan = plan_now(x, &r);
+  assert_true(plan.act[0] > SN_R(0.8) && plan.act[1] > SN_R(0.8));
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  free_rig(x);
+}
+
+// Reported controls of several rows count each in its time: one report is the same as two after one another.
+static void reported_rows(void **state) {
+  (void)state;
+  const double times[3] = {-1, 0, 0.05};
+  const sn_real rows[9] = {0, 0, 0, 0, 1, 1, 0, 0, SN_R(0.5)};
+  sn_real once[2], twice[2];
+  for (int k = 0; k < 2; ++k) {
+    Rig *x = make_rig(1, false, 3);
+    SnPlanRequest r = initial_request(x, 0);
+    plan_now(x, &r);
+    r.act = NULL;
+    r.want_states = true;
+    const SnApplied all = {3, times, rows}, first = {1, times + 1, rows + 3}, last = {1, times + 2, rows + 6};
+    if (k == 0) {
+      r.time = 0.05;
+      r.applied = &first;
+      plan_now(x, &r);
+    }
+    r.time = 0.1;
+    r.applied = k == 0 ? &last : &all;
+    memcpy(k == 0 ? twice : once, plan_now(x, &r).act, sizeof once);
+    free_rig(x);
+  }
+  for (int i = 0; i < 2; ++i) assert_true(fabs((double)(once[i] - twice[i])) < 1e-6);
+  assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),
+                                     cmocka_unit_test(latency),       cmocka_unit_test(latency_in_slices),
+                                     cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}
