@@ -142,16 +142,16 @@ SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2
 // surfaces.
 //
 // Written choices: where S1 + S2 + d I is not definite (two corners that touch, the centre of curvature of a shape at
-// the depth of the contact) its least principal value is raised to CONVEX_LEAST: a normal turns by at most 1 rad in
-// that length. Of straight directions that are parallel, the first shape's turns the normal, and the point does not
-// slip along the second's.
+// the depth of the contact) both surfaces are rounded until its least principal value is CONVEX_LEAST: a normal
+// turns by at most 1 rad in that length. Of straight directions that are parallel, the first shape's turns the normal,
+// and the point does not slip along the second's.
 
 // The linear conditions at the nearest points, in the tangent plane.
 typedef struct SnKkt {
   sn_real h[3];  // S_a + S_b + d I: h11, h12, h22
   int nflat;     // straight directions in use, at most two
   int from[2];   // which: 0, 1 of the first shape, 2, 3 of the second
-  sn_real e[4];  // (nflat, 2)
+  sn_real e[4];  // (2, 2), nflat of them
 } SnKkt;
 
 // Least radius of curvature that counts [m].
@@ -168,27 +168,43 @@ SN_LOCAL void convex_flat(SnKkt *k, int from, const sn_real *dir, const sn_real 
   k->from[k->nflat++] = from;
 }
 
-SN_LOCAL void convex_kkt(SnKkt *k, const SnTouch *t, const SnSurface *s, sn_real dist, const sn_real *tangent) {
+// Rounds both surfaces by equal parts where the principal radius along t (NULL: the least of all) is below the limit.
+SN_LOCAL void convex_round(SnKkt *k, SnSurface *s, const sn_real *t) {
+  sn_real *h = k->h, least, add[3] = {0, 0, 0};
+  if (t) {
+    least = t[0] * t[0] * h[0] + 2 * t[0] * t[1] * h[1] + t[1] * t[1] * h[2];
+    sn_set3(add, t[0] * t[0], t[0] * t[1], t[1] * t[1]);
+  } else {
+    const sn_real half = SN_R(0.5) * (h[0] - h[2]);
+    least = SN_R(0.5) * (h[0] + h[2]) - sn_sqrt(half * half + h[1] * h[1]);
+    add[0] = add[2] = 1;
+  }
+  if (least >= CONVEX_LEAST) return;
+  const sn_real lift = CONVEX_LEAST - least;
+  for (int i = 0; i < 3; ++i) {
+    h[i] += lift * add[i];
+    s[0].s[i] += SN_R(0.5) * lift * add[i];
+    s[1].s[i] += SN_R(0.5) * lift * add[i];
+  }
+}
+
+SN_LOCAL void convex_kkt(SnKkt *k, const SnTouch *t, SnSurface *s, sn_real dist, const sn_real *tangent) {
   for (int i = 0; i < 3; ++i) k->h[i] = s[0].s[i] + s[1].s[i];
   k->h[0] += dist;
   k->h[2] += dist;
-  // the least principal value is not below the limit
-  const sn_real mean = SN_R(0.5) * (k->h[0] + k->h[2]), half = SN_R(0.5) * (k->h[0] - k->h[2]);
-  const sn_real least = mean - sn_sqrt(half * half + k->h[1] * k->h[1]), lift = sn_max(CONVEX_LEAST - least, 0);
   k->nflat = 0;
+  k->e[0] = k->e[1] = 0;
   for (int i = 0; i < t[0].nflat; ++i) convex_flat(k, i, t[0].flat + 3 * i, tangent);
   for (int i = 0; i < t[1].nflat; ++i) convex_flat(k, 2 + i, t[1].flat + 3 * i, tangent);
-  if (k->nflat == 0) {
-    k->h[0] += lift;
-    k->h[2] += lift;
-  }
+  const sn_real across[2] = {-k->e[1], k->e[0]};
+  if (k->nflat < 2) convex_round(k, s, k->nflat == 1 ? across : NULL);
 }
 
 // Solves H y + E z = r, E'y = g.
 SN_LOCAL void convex_solve(const SnKkt *k, const sn_real *r, const sn_real *g, sn_real *y, sn_real *z) {
   const sn_real *h = k->h, *e = k->e;
   if (k->nflat == 0) {
-    const sn_real inv = 1 / sn_max(h[0] * h[2] - h[1] * h[1], CONVEX_LEAST * CONVEX_LEAST);
+    const sn_real inv = 1 / sn_max(h[0] * h[2] - h[1] * h[1], SN_R(0.1) * CONVEX_LEAST * CONVEX_LEAST);
     y[0] = (h[2] * r[0] - h[1] * r[1]) * inv;
     y[1] = (h[0] * r[1] - h[1] * r[0]) * inv;
     return;
@@ -198,8 +214,8 @@ SN_LOCAL void convex_solve(const SnKkt *k, const sn_real *r, const sn_real *g, s
     const sn_real t[2] = {-e[1], e[0]};
     const sn_real he[2] = {h[0] * e[0] + h[1] * e[1], h[1] * e[0] + h[2] * e[1]};
     const sn_real ht[2] = {h[0] * t[0] + h[1] * t[1], h[1] * t[0] + h[2] * t[1]};
-    const sn_real tht = sn_max(t[0] * ht[0] + t[1] * ht[1], CONVEX_LEAST), the = t[0] * he[0] + t[1] * he[1];
-    const sn_real b = (t[0] * r[0] + t[1] * r[1] - the * g[0]) / tht;
+    const sn_real tht = sn_max(t[0] * ht[0] + t[1] * ht[1], SN_R(0.1) * CONVEX_LEAST);
+    const sn_real the = t[0] * he[0] + t[1] * he[1], b = (t[0] * r[0] + t[1] * r[1] - the * g[0]) / tht;
     y[0] = g[0] * e[0] + b * t[0];
     y[1] = g[0] * e[1] + b * t[1];
     z[0] = e[0] * r[0] + e[1] * r[1] - (e[0] * he[0] + e[1] * he[1]) * g[0] - the * b;
@@ -222,8 +238,9 @@ typedef struct SnNearby {
   sn_real x[6];  // nearest points
 } SnNearby;
 
-// Surfaces at the normal n, which becomes a unit vector, and the equations there.
-SN_LOCAL void convex_linearise(SnNearby *p) {
+// Surfaces at the normal n, which becomes a unit vector, and the equations there. con: NULL, or the contact whose
+// distance is to be taken for that of the surfaces.
+SN_LOCAL void convex_linearise(SnNearby *p, const SnContact *con) {
   sn_real back[3], d[3];
   sn_normalize3(p->n);
   sn_addtoscl3(p->tangent, p->n, -sn_dot3(p->n, p->tangent));
@@ -233,7 +250,7 @@ SN_LOCAL void convex_linearise(SnNearby *p) {
   sn_touch_surface(p->t, p->n, p->tangent, p->s);
   sn_touch_surface(p->t + 1, back, p->tangent, p->s + 1);
   sn_sub3(d, p->s[1].x, p->s[0].x);
-  p->dist = sn_dot3(d, p->n);
+  p->dist = con ? con->dist : sn_dot3(d, p->n);
   convex_kkt(&p->k, p->t, p->s, p->dist, p->tangent);
 }
 
@@ -252,40 +269,55 @@ SN_LOCAL sn_real convex_newton(SnNearby *p, sn_real *z) {
   return sn_sqrt(y[0] * y[0] + y[1] * y[1]);
 }
 
-// The nearest points of a contact, sharpened by Newton's method from what GJK and EPA left. Where that leads away, or
-// where parallel lines and faces leave a point undetermined, they stay what they are.
-SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, const SnContact *con) {
-  const sn_real half = SN_R(0.5) * con->dist, settled = sn_max(SN_R(1e-9), SN_R(100.0) * SN_EPS);
-  sn_real back[3], z[2] = {0, 0};
-  sn_copy3(p->n, con->frame);
-  sn_zero(p->tangent, 6);
-  p->tangent[sn_abs(p->n[0]) < SN_R(0.6) ? 0 : 1] = 1;
-  sn_scale3(back, p->n, -1);
-  sn_addscl3(p->x, con->pos, p->n, -half);
-  sn_addscl3(p->x + 3, con->pos, p->n, half);
-  sn_touch_init(p->t, a, con->corner, p->x, p->n);
-  sn_touch_init(p->t + 1, b, con->corner + 3, p->x + 3, back);
-
-  convex_linearise(p);
+// Newton's method for normal and nearest points from what was found, p->x included. False: it leads away from there.
+SN_LOCAL bool convex_sharpen(SnNearby *p, const SnContact *con) {
+  const sn_real settled = sn_max(SN_R(1e-9), SN_R(100.0) * SN_EPS);
+  sn_real z[2] = {0, 0}, x[6], gap[3];
   bool good = false;
   for (int i = 0; i < 4 && !good; ++i) {
     const sn_real change = convex_newton(p, z);
     good = change < SN_R(1e-4);
-    if (change > settled) convex_linearise(p);
-    if (!(change < SN_R(0.1))) break;
+    if (change > settled) convex_linearise(p, NULL);
+    if (!(change < SN_R(0.1))) return false;
   }
-  if (!good || !(sn_dot3(p->n, con->frame) > SN_R(0.99))) {
-    sn_copy3(p->n, con->frame);
-    convex_linearise(p);
-    return;
+  if (!good || !(sn_dot3(p->n, con->frame) > SN_R(0.9998)) || !(sn_abs(p->dist - con->dist) < SN_R(1e-3))) return false;
+  if (p->k.nflat < p->t[0].nflat + p->t[1].nflat) {
+    // parallel lines or faces leave the point undetermined: it stays where it is
+    sn_addscl3(p->x, con->pos, p->n, SN_R(-0.5) * p->dist);
+    sn_addscl3(p->x + 3, con->pos, p->n, SN_R(0.5) * p->dist);
+    return true;
   }
-  if (p->k.nflat < p->t[0].nflat + p->t[1].nflat) return;
-  sn_copy3(p->x, p->s[0].x);
-  sn_copy3(p->x + 3, p->s[1].x);
+  sn_copy3(x, p->s[0].x);
+  sn_copy3(x + 3, p->s[1].x);
   for (int i = 0; i < p->k.nflat; ++i) {
     const int from = p->k.from[i], side = from / 2;
-    sn_addtoscl3(p->x + 3 * side, p->t[side].flat + 3 * (from % 2), side == 0 ? z[i] : -z[i]);
+    sn_addtoscl3(x + 3 * side, p->t[side].flat + 3 * (from % 2), side == 0 ? z[i] : -z[i]);
   }
+  sn_sub3(gap, x + 3, x);
+  sn_addtoscl3(gap, p->n, -p->dist);
+  if (!(sn_norm3(gap) < SN_R(1e-5))) return false;
+  sn_copy(p->x, x, 6);
+  return true;
+}
+
+// The nearest points of a contact and what surrounds them.
+SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, const SnContact *con) {
+  const sn_real half = SN_R(0.5) * con->dist;
+  sn_real back[3], found[6];
+  sn_copy3(p->n, con->frame);
+  sn_zero(p->tangent, 6);
+  p->tangent[sn_abs(p->n[0]) < SN_R(0.6) ? 0 : 1] = 1;
+  sn_scale3(back, p->n, -1);
+  sn_addscl3(found, con->pos, p->n, -half);
+  sn_addscl3(found + 3, con->pos, p->n, half);
+  sn_copy(p->x, found, 6);
+  sn_touch_init(p->t, a, con->corner, found, p->n);
+  sn_touch_init(p->t + 1, b, con->corner + 3, found + 3, back);
+  convex_linearise(p, NULL);
+  if (convex_sharpen(p, con)) return;
+  sn_copy3(p->n, con->frame);
+  sn_copy(p->x, found, 6);
+  convex_linearise(p, con);
 }
 
 // r += the vector of the tangent plane with coordinates y.

@@ -183,6 +183,8 @@ static void degenerate(void **state) {
   for (int a = 0; a < 7; ++a)
     for (int b = a; b < 7; ++b) {
       SnPair p = {0};
+      // curved: balanced about the sharpened normal, which is not quite that of the contact
+      const bool curved = a == 2 || a == 3 || b == 2 || b == 3;
       int contacts = 0, balanced = 0;
       double largest = 0;
       sn_pair_load(&p.o, geom[a], geom[b]);
@@ -213,11 +215,13 @@ static void degenerate(void **state) {
           }
           largest = fmax(largest, size);
           ++contacts;
-          balanced += off < 1e-6 * size;
+          balanced += off < (curved ? 0.05 : 1e-6) * size;
         }
       }
       printf("%-18s %-18s %4d contacts, %4d balanced, largest %.2g\n", geom[a], geom[b], contacts, balanced, largest);
       assert_true(contacts > 0 && largest < 1e8);
+      const int lost = contacts - balanced;  // where the normal of a contact is arbitrary
+      assert_true(sizeof(sn_real) == sizeof(float) || lost <= contacts / 100 + 1);
       sn_oracle_free(&p.o);
     }
 }
