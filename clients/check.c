@@ -292,6 +292,7 @@ static void add_gradient(cJSON *root, const SnGradientReport *g) {
   cJSON_AddNumberToObject(rollout, "compared", g->rollout_compared);
   cJSON_AddNumberToObject(rollout, "skipped", g->rollout_skipped);
   cJSON_AddNumberToObject(rollout, "curved", g->rollout_curved);
+  cJSON_AddNumberToObject(rollout, "steps", g->rollout_steps);
 }
 
 static void print_json(const Settings *s, const Report *r) {

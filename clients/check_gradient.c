@@ -167,15 +167,15 @@ static Smoothness reference_step(StepCheck *c) {
              : NOT_SMOOTH;
 }
 
-// Compares the step that MuJoCo is about to make.
-static void compare_step(StepCheck *c, SnGradientReport *r, int step) {
+// Compares the step that MuJoCo is about to make; false where it is left out.
+static bool compare_step(StepCheck *c, SnGradientReport *r, int step) {
   SnOracle *o = c->o;
   const int nA = c->n * c->n, nB = c->n * c->nu;
   mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
   const Smoothness smoothness = reference_step(c);
   if (smoothness == NOT_SMOOTH) {
     ++r->steps_skipped;
-    return;
+    return false;
   }
   r->steps_curved += smoothness == CURVED;
   sn_oracle_copy_state(o);
@@ -188,6 +188,7 @@ static void compare_step(StepCheck *c, SnGradientReport *r, int step) {
   const double B = sn_oracle_error_at(c->B, c->B_ref[0], nB, &where);
   add_figure(&r->B, c->B_error, r->steps_compared, B, where, c->nu, step);
   ++r->steps_compared;
+  return true;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -205,10 +206,11 @@ static bool diverged(const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
-// The state of a rollout's start, and its controls (steps, nu).
+// The state that a rollout starts from, its controls (room for all steps, nu) and its length.
 typedef struct RolloutStart {
   double time;
   sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *warm, *ctrl;
+  int steps;
 } RolloutStart;
 
 static sn_real *reals(const sn_real *from, size_t n) {
@@ -217,18 +219,13 @@ static sn_real *reals(const sn_real *from, size_t n) {
   return x;
 }
 
-// Copies the state that MuJoCo is in.
-static bool keep_start(RolloutStart *s, SnOracle *o, int steps) {
-  const SnModel *m = o->m;
-  sn_oracle_copy_state(o);
-  const SnWorld *w = &o->w;
-  s->time = (double)w->time[0];
-  s->qpos = reals(w->qpos, (size_t)m->nq);
-  s->qvel = reals(w->qvel, (size_t)m->nv);
-  s->act = reals(w->act, (size_t)m->na);
-  s->mocap_pos = reals(w->mocap_pos, 3 * (size_t)m->nmocap);
-  s->mocap_quat = reals(w->mocap_quat, 4 * (size_t)m->nmocap);
-  s->warm = reals(w->qacc_warmstart, (size_t)m->nv);
+static bool make_start(RolloutStart *s, const SnModel *m, int steps) {
+  s->qpos = reals(NULL, (size_t)m->nq);
+  s->qvel = reals(NULL, (size_t)m->nv);
+  s->act = reals(NULL, (size_t)m->na);
+  s->mocap_pos = reals(NULL, 3 * (size_t)m->nmocap);
+  s->mocap_quat = reals(NULL, 4 * (size_t)m->nmocap);
+  s->warm = reals(NULL, (size_t)m->nv);
   s->ctrl = reals(NULL, (size_t)steps * (size_t)m->nu);
   return s->qpos && s->qvel && s->act && s->mocap_pos && s->mocap_quat && s->warm && s->ctrl;
 }
@@ -243,10 +240,26 @@ static void free_start(RolloutStart *s) {
   free(s->ctrl);
 }
 
+// One more step at MuJoCo's state, with its controls; the first one makes the state the start.
+static void add_step(RolloutStart *s, SnOracle *o) {
+  const SnModel *m = o->m;
+  const SnWorld *w = &o->w;
+  sn_oracle_copy_state(o);
+  memcpy(s->ctrl + s->steps * m->nu, w->ctrl, sizeof(sn_real) * (size_t)m->nu);
+  if (s->steps++ > 0) return;
+  s->time = (double)w->time[0];
+  memcpy(s->qpos, w->qpos, sizeof(sn_real) * (size_t)m->nq);
+  memcpy(s->qvel, w->qvel, sizeof(sn_real) * (size_t)m->nv);
+  memcpy(s->act, w->act, sizeof(sn_real) * (size_t)m->na);
+  memcpy(s->mocap_pos, w->mocap_pos, 3 * sizeof(sn_real) * (size_t)m->nmocap);
+  memcpy(s->mocap_quat, w->mocap_quat, 4 * sizeof(sn_real) * (size_t)m->nmocap);
+  memcpy(s->warm, w->qacc_warmstart, sizeof(sn_real) * (size_t)m->nv);
+}
+
 // The start of a drive, where a step is smooth: many models rest where it is not, a joint at the very end of its range,
 // an object that just touches a table, an equality that just holds, a muscle without activation, and without controls
 // they would stay there. So all has some velocity, muscles are active, and joints near an end of their range start
-// inside, by a tenth to three tenths of it.
+// inside, by up to a third of it.
 static void start_moving(SnOracle *o, uint64_t seed) {
   const mjModel *mj = o->mj;
   sn_drive_start(o);
@@ -255,7 +268,7 @@ static void start_moving(SnOracle *o, uint64_t seed) {
   for (int j = 0; j < mj->njnt; ++j) {
     if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
     const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];
-    const double inside = (0.2 + 0.1 * sn_oracle_uniform(o)) * width;
+    const double inside = (0.18 + 0.15 * sn_oracle_uniform(o)) * width;
     double *q = o->d->qpos + mj->jnt_qposadr[j];
     *q = fmin(fmax(*q, range[0] + inside), range[1] - inside);
     o->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
@@ -264,27 +277,49 @@ static void start_moving(SnOracle *o, uint64_t seed) {
     if (mj->actuator_dyntype[i] == mjDYN_MUSCLE) o->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_oracle_uniform(o);
 }
 
-// Runs MuJoCo and compares its steps; keeps the start of the rollout on the way.
+// The same somewhere else: after some steps of another drive, at the first such place where the differences agree, if
+// one is found soon.
+static void start_elsewhere(StepCheck *c, uint64_t seed) {
+  enum { PLACES = 8 };
+  SnOracle *o = c->o;
+  for (uint64_t place = 0; place < PLACES; ++place) {
+    start_moving(o, seed + place);
+    const int lead = (int)(25 * (1 + sn_oracle_uniform(o)));
+    for (int k = 0; k < lead; ++k) {
+      sn_drive_controls(o, seed, k * o->mj->opt.timestep);
+      mj_step(o->mj, o->d);
+    }
+    if (diverged(o->d)) start_moving(o, seed + place);
+    mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+    if (reference_step(c) != NOT_SMOOTH) return;
+  }
+}
+
+static void swap_starts(RolloutStart *a, RolloutStart *b) {
+  const RolloutStart t = *a;
+  *a = *b;
+  *b = t;
+}
+
+// Runs MuJoCo and compares its steps. What makes derivatives uncertain, like a contact of smooth shapes, lasts: after a
+// step without any the run starts again elsewhere. The longest stretch of compared steps is the rollout's, `best`;
+// `now` is the present one.
 static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
-                            RolloutStart *start, SnError *err) {
+                            RolloutStart *best, RolloutStart *now, SnError *err) {
   StepCheck c;
   SnCode code = open_steps(&c, o, m, w, steps, err);
-  const double h = o->mj->opt.timestep;
   if (code == SN_OK) start_moving(o, seed);
   for (int step = 0; code == SN_OK && step < steps; ++step) {
-    sn_drive_controls(o, seed, step * h);
-    if (step == steps / 2) {
-      if (!keep_start(start, o, steps)) code = sn_fail(err, SN_ERR_MEMORY, "out of memory");
-      for (int k = 0; code == SN_OK && k < steps; ++k) {
-        sn_drive_controls(o, seed, (step + k) * h);
-        for (int i = 0; i < m->nu; ++i) start->ctrl[k * m->nu + i] = (sn_real)o->d->ctrl[i];
-      }
-      sn_drive_controls(o, seed, step * h);
-    }
-    compare_step(&c, r, step);
+    sn_drive_controls(o, seed, step * o->mj->opt.timestep);
+    const bool certain_step = compare_step(&c, r, step);
+    if (certain_step) add_step(now, o);
     mj_step(o->mj, o->d);
-    if (diverged(o->d)) start_moving(o, seed);
+    if (certain_step && !diverged(o->d)) continue;
+    if (now->steps > best->steps) swap_starts(now, best);
+    now->steps = 0;
+    start_elsewhere(&c, seed + 1000 * (uint64_t)(step + 1));
   }
+  if (now->steps > best->steps) swap_starts(now, best);
   r->A.median = median(c.A_error, r->steps_compared);
   r->B.median = median(c.B_error, r->steps_compared);
   close_steps(&c);
@@ -307,8 +342,9 @@ typedef struct RolloutCheck {
   SnLane lane;
 } RolloutCheck;
 
-static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const RolloutStart *start, int steps, const char *text,
+static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const RolloutStart *start, const char *text,
                            SnError *err) {
+  const int steps = start->steps;
   const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
   c->m = m;
   c->lane = (SnLane){0, 1, &c->shared, NULL};
@@ -429,16 +465,20 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const RolloutStart *s
 SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
                          SnError *err) {
   *r = (SnGradientReport){.A.step = -1, .B.step = -1};
-  RolloutStart start = {0};
+  RolloutStart start = {0}, scratch = {0};
   RolloutCheck c = {0};
   char text[1000];
-  SnCode code = compare_steps(o, m, w, steps, seed, r, &start, err);
-  if (code == SN_OK && sn_check_task(m, text, sizeof text)) {
-    code = open_rollout(&c, m, &start, steps, text, err);
+  SnCode code = make_start(&start, m, steps) && make_start(&scratch, m, steps)
+                    ? compare_steps(o, m, w, steps, seed, r, &start, &scratch, err)
+                    : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (code == SN_OK && start.steps > 0 && sn_check_task(m, text, sizeof text)) {
+    r->rollout_steps = start.steps;
+    code = open_rollout(&c, m, &start, text, err);
     if (code == SN_OK) compare_rollouts(&c, o, &start, r);
     close_rollout(&c);
   }
   free_start(&start);
+  free_start(&scratch);
   return code;
 }
 

@@ -5,9 +5,15 @@
 // step is left out where the differences with 1e-6 and with 1e-5 disagree by more than 1e-6 by the same measure: it is
 // not smooth there, or MuJoCo's own values are not certain enough.
 //
-// Rollout: from the state in the middle of that run, under the same controls, the derivative of a cost of all
-// positions, velocities, activations, controls and tendon lengths along random directions in controls and initial
-// state, against central differences of our own rollout; directions are left out by the same rule.
+// It is compared all the same, and counted as curved, where a third difference shows that the two disagree by the
+// square of their step alone, as those of a smooth function do (impedances change within a millimetre): the reference
+// is then their limit. What makes a step uncertain tends to last, so after two such steps in a row the run starts again
+// at a state where the differences agree.
+//
+// Rollout: over the longest stretch of compared steps of that run, from the same state, under the same controls, the
+// derivative of a cost of all positions, velocities, activations, controls and tendon lengths along random directions
+// in controls and initial state, against central differences of our own rollout; directions are left out by the same
+// rule.
 #ifndef SINEW_CLIENTS_CHECK_GRADIENT_H_
 #define SINEW_CLIENTS_CHECK_GRADIENT_H_
 
@@ -23,6 +29,7 @@ typedef struct SnGradientReport {
   int steps_compared, steps_skipped;
   int steps_curved;  // of the compared ones
   double rollout_max;
+  int rollout_steps;
   int rollout_compared, rollout_skipped;
   int rollout_curved;  // of the compared ones
 } SnGradientReport;
