@@ -1,15 +1,24 @@
+// Derivatives of steps against MuJoCo's differences.
 #include "clients/check_gradient.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/check_task.h"
+#include "clients/check_gradient_private.h"
 #include "clients/mujoco_drive.h"
-#include "planner/gradient.h"
+#include "physics/adjoint.h"
 
-enum { DIRECTIONS = 8 };
-static const double fine = 1e-6, coarse = 1e-5, between = 3e-6;  // steps of the differences
-static const double certain = 1e-6;                              // most that they may disagree
+bool sn_extrapolate(double *f, const double *c, const double *b, int n) {
+  const double share = (SN_BETWEEN * SN_BETWEEN - SN_FINE * SN_FINE) / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    const double e = fabs(b[i] - f[i] - share * (c[i] - f[i]));
+    if (!(e <= worst)) worst = e;
+    scale = fmax(scale, fabs(f[i]));
+  }
+  if (!(worst <= SN_CERTAIN * (scale + 1e-6))) return false;
+  for (int i = 0; i < n; ++i) f[i] -= (c[i] - f[i]) * SN_FINE * SN_FINE / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+  return true;
+}
 
 // What a check of steps works with. n = 2 nv + na.
 typedef struct StepCheck {
@@ -135,34 +144,19 @@ static void add_figure(SnJacobianFigures *f, double *list, int count, double err
   *f = (SnJacobianFigures){0, error, step, cols ? where / cols : -1, cols ? where % cols : -1};
 }
 
-// Where the differences disagree because the step is curved, they do so by the square of their step: then the one
-// between tells, and f becomes their limit. False where they disagree otherwise. n numbers each.
-static bool extrapolate(double *f, const double *c, const double *b, int n) {
-  const double share = (between * between - fine * fine) / (coarse * coarse - fine * fine);
-  double worst = 0, scale = 0;
-  for (int i = 0; i < n; ++i) {
-    const double e = fabs(b[i] - f[i] - share * (c[i] - f[i]));
-    if (!(e <= worst)) worst = e;
-    scale = fmax(scale, fabs(f[i]));
-  }
-  if (!(worst <= certain * (scale + 1e-6))) return false;
-  for (int i = 0; i < n; ++i) f[i] -= (c[i] - f[i]) * fine * fine / (coarse * coarse - fine * fine);
-  return true;
-}
-
 typedef enum Smoothness { SMOOTH, CURVED, NOT_SMOOTH } Smoothness;
 
 // MuJoCo's derivatives at its state into the first of the references.
 static Smoothness reference_step(StepCheck *c) {
   const int nA = c->n * c->n, nB = c->n * c->nu;
-  reference(c, fine, c->A_ref[0], c->B_ref[0]);
-  reference(c, coarse, c->A_ref[1], c->B_ref[1]);
-  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= certain &&
-      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= certain)
+  reference(c, SN_FINE, c->A_ref[0], c->B_ref[0]);
+  reference(c, SN_COARSE, c->A_ref[1], c->B_ref[1]);
+  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= SN_CERTAIN &&
+      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= SN_CERTAIN)
     return SMOOTH;
-  reference(c, between, c->A_ref[2], c->B_ref[2]);
-  return extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
-                 extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
+  reference(c, SN_BETWEEN, c->A_ref[2], c->B_ref[2]);
+  return sn_extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
+                 sn_extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
              ? CURVED
              : NOT_SMOOTH;
 }
@@ -206,56 +200,6 @@ static bool diverged(const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
-// The state that a rollout starts from, its controls (room for all steps, nu) and its length.
-typedef struct RolloutStart {
-  double time;
-  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *warm, *ctrl;
-  int steps;
-} RolloutStart;
-
-static sn_real *reals(const sn_real *from, size_t n) {
-  sn_real *x = calloc(n + 1, sizeof *x);
-  if (x && from) memcpy(x, from, sizeof *x * n);
-  return x;
-}
-
-static bool make_start(RolloutStart *s, const SnModel *m, int steps) {
-  s->qpos = reals(NULL, (size_t)m->nq);
-  s->qvel = reals(NULL, (size_t)m->nv);
-  s->act = reals(NULL, (size_t)m->na);
-  s->mocap_pos = reals(NULL, 3 * (size_t)m->nmocap);
-  s->mocap_quat = reals(NULL, 4 * (size_t)m->nmocap);
-  s->warm = reals(NULL, (size_t)m->nv);
-  s->ctrl = reals(NULL, (size_t)steps * (size_t)m->nu);
-  return s->qpos && s->qvel && s->act && s->mocap_pos && s->mocap_quat && s->warm && s->ctrl;
-}
-
-static void free_start(RolloutStart *s) {
-  free(s->qpos);
-  free(s->qvel);
-  free(s->act);
-  free(s->mocap_pos);
-  free(s->mocap_quat);
-  free(s->warm);
-  free(s->ctrl);
-}
-
-// One more step at MuJoCo's state, with its controls; the first one makes the state the start.
-static void add_step(RolloutStart *s, SnOracle *o) {
-  const SnModel *m = o->m;
-  const SnWorld *w = &o->w;
-  sn_oracle_copy_state(o);
-  memcpy(s->ctrl + s->steps * m->nu, w->ctrl, sizeof(sn_real) * (size_t)m->nu);
-  if (s->steps++ > 0) return;
-  s->time = (double)w->time[0];
-  memcpy(s->qpos, w->qpos, sizeof(sn_real) * (size_t)m->nq);
-  memcpy(s->qvel, w->qvel, sizeof(sn_real) * (size_t)m->nv);
-  memcpy(s->act, w->act, sizeof(sn_real) * (size_t)m->na);
-  memcpy(s->mocap_pos, w->mocap_pos, 3 * sizeof(sn_real) * (size_t)m->nmocap);
-  memcpy(s->mocap_quat, w->mocap_quat, 4 * sizeof(sn_real) * (size_t)m->nmocap);
-  memcpy(s->warm, w->qacc_warmstart, sizeof(sn_real) * (size_t)m->nv);
-}
-
 // The start of a drive, where a step is smooth: many models rest where it is not, a joint at the very end of its range,
 // an object that just touches a table, an equality that just holds, a muscle without activation, and without controls
 // they would stay there. So all has some velocity, muscles are active, and joints near an end of their range start
@@ -295,8 +239,8 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   }
 }
 
-static void swap_starts(RolloutStart *a, RolloutStart *b) {
-  const RolloutStart t = *a;
+static void swap_starts(SnCheckStart *a, SnCheckStart *b) {
+  const SnCheckStart t = *a;
   *a = *b;
   *b = t;
 }
@@ -305,14 +249,14 @@ static void swap_starts(RolloutStart *a, RolloutStart *b) {
 // step without any the run starts again elsewhere. The longest stretch of compared steps is the rollout's, `best`;
 // `now` is the present one.
 static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
-                            RolloutStart *best, RolloutStart *now, SnError *err) {
+                            SnCheckStart *best, SnCheckStart *now, SnError *err) {
   StepCheck c;
   SnCode code = open_steps(&c, o, m, w, steps, err);
   if (code == SN_OK) start_moving(o, seed);
   for (int step = 0; code == SN_OK && step < steps; ++step) {
     sn_drive_controls(o, seed, step * o->mj->opt.timestep);
     const bool certain_step = compare_step(&c, r, step);
-    if (certain_step) add_step(now, o);
+    if (certain_step) sn_check_start_add(now, o);
     mj_step(o->mj, o->d);
     if (certain_step && !diverged(o->d)) continue;
     if (now->steps > best->steps) swap_starts(now, best);
@@ -326,159 +270,16 @@ static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps
   return code;
 }
 
-// What a check of rollouts works with. Directions are in (ctrl, qpos, qvel, act).
-typedef struct RolloutCheck {
-  const SnModel *m;
-  SnTask *task;
-  SnCost *cost;
-  SnPool *pool;
-  SnGradientWork *work;
-  SnRollout *rollout;
-  SnGradient g;
-  RolloutStart moved;  // the start, moved
-  sn_real *direction;
-  size_t size;  // of a direction
-  SnLaneShared shared;
-  SnLane lane;
-} RolloutCheck;
-
-static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const RolloutStart *start, const char *text,
-                           SnError *err) {
-  const int steps = start->steps;
-  const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
-  c->m = m;
-  c->lane = (SnLane){0, 1, &c->shared, NULL};
-  c->size = nu + 2 * nv + na;
-  if (!(c->task = sn_task_parse(text, strlen(text), "check.yaml", err))) return err->code;
-  if (!(c->cost = sn_cost_create(c->task, m, err))) return err->code;
-  if (!(c->pool = sn_pool_create(1, err))) return err->code;
-  if (!(c->work = sn_gradient_create(m, c->cost, steps, 1, c->pool, err))) return err->code;
-  if (!(c->rollout = sn_rollout_create(m, c->cost, err))) return err->code;
-  sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
-  c->direction = reals(NULL, c->size);
-  c->moved = (RolloutStart){.qpos = reals(start->qpos, (size_t)m->nq),
-                            .qvel = reals(start->qvel, nv),
-                            .act = reals(start->act, na),
-                            .ctrl = reals(start->ctrl, nu)};
-  c->g = (SnGradient){
-      .start = {start->time, start->qpos, start->qvel, start->act, start->mocap_pos, start->mocap_quat, start->warm},
-      .ctrl = start->ctrl,
-      .target = target,
-      .nstep = steps,
-      .max_velocity = 1e6,
-      .ctrl_bar = reals(NULL, nu),
-      .qpos_bar = reals(NULL, nv),
-      .qvel_bar = reals(NULL, nv),
-      .act_bar = reals(NULL, na)};
-  if (!target || !c->direction || !c->moved.qpos || !c->moved.qvel || !c->moved.act || !c->moved.ctrl ||
-      !c->g.ctrl_bar || !c->g.qpos_bar || !c->g.qvel_bar || !c->g.act_bar)
-    return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  sn_cost_schedule(c->cost, start->time, (double)m->opt.timestep, steps + 1, target);
-  return SN_OK;
-}
-
-static void close_rollout(RolloutCheck *c) {
-  sn_rollout_free(c->rollout);
-  sn_gradient_free(c->work);
-  sn_pool_free(c->pool);
-  sn_cost_free(c->cost);
-  sn_task_free(c->task);
-  free_start(&c->moved);
-  free(c->direction);
-  free((void *)c->g.target);
-  free(c->g.ctrl_bar);
-  free(c->g.qpos_bar);
-  free(c->g.qvel_bar);
-  free(c->g.act_bar);
-}
-
-// A random direction: every coordinate in [-1, 1).
-static void pick_direction(RolloutCheck *c, SnOracle *o) {
-  for (size_t i = 0; i < c->size; ++i) c->direction[i] = (sn_real)sn_oracle_uniform(o);
-}
-
-// The cost of the rollout with controls and start moved by eps along the direction; infinity when it diverges.
-static double moved_cost(RolloutCheck *c, const RolloutStart *from, double eps) {
-  const SnModel *m = c->m;
-  const sn_real e = (sn_real)eps, *d = c->direction;
-  const int nu = c->g.nstep * m->nu;
-  for (int i = 0; i < nu; ++i) c->moved.ctrl[i] = from->ctrl[i] + e * d[i];
-  d += nu;
-  memcpy(c->moved.qpos, from->qpos, sizeof *d * (size_t)m->nq);
-  sn_integrate_pos(m, &c->lane, c->moved.qpos, d, e);
-  d += m->nv;
-  for (int i = 0; i < m->nv; ++i) c->moved.qvel[i] = from->qvel[i] + e * d[i];
-  d += m->nv;
-  for (int i = 0; i < m->na; ++i) c->moved.act[i] = from->act[i] + e * d[i];
-  SnStart start = c->g.start;
-  start.qpos = c->moved.qpos;
-  start.qvel = c->moved.qvel;
-  start.act = c->moved.act;
-  const SnClock clock = sn_clock_monotonic();
-  sn_rollout_begin(c->rollout, &start, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
-  sn_rollout_run(c->rollout, &clock, INFINITY);
-  return sn_rollout_cost(c->rollout, NULL);
-}
-
-// The derivative along the direction that the gradient gives.
-static double along_direction(const RolloutCheck *c) {
-  const SnModel *m = c->m;
-  const sn_real *d = c->direction;
-  const struct {
-    const sn_real *bar;
-    int n;
-  } part[] = {
-      {c->g.ctrl_bar, c->g.nstep * m->nu}, {c->g.qpos_bar, m->nv}, {c->g.qvel_bar, m->nv}, {c->g.act_bar, m->na}};
-  double sum = 0;
-  for (int k = 0; k < 4; ++k)
-    for (int i = 0; i < part[k].n; ++i) sum += (double)part[k].bar[i] * (double)*d++;
-  return sum;
-}
-
-static void compare_rollouts(RolloutCheck *c, SnOracle *o, const RolloutStart *start, SnGradientReport *r) {
-  const double eps[3] = {fine, coarse, between};
-  double ours[DIRECTIONS], ref[3][DIRECTIONS], scale = 1e-6;
-  SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &c->g, .count = 1};
-  const SnClock clock = sn_clock_monotonic();
-  sn_gradient_run(c->work, &batch, &clock, INFINITY);
-  for (int k = 0; k < DIRECTIONS; ++k) {
-    pick_direction(c, o);
-    ours[k] = c->g.status == SN_GRADIENT_DONE ? along_direction(c) : (double)NAN;
-    for (int i = 0; i < 3; ++i)
-      ref[i][k] = (moved_cost(c, start, eps[i]) - moved_cost(c, start, -eps[i])) / (2 * eps[i]);
-    if (isfinite(ref[0][k])) scale = fmax(scale, 1e-6 + fabs(ref[0][k]));
-  }
-  for (int k = 0; k < DIRECTIONS; ++k) {
-    if (!(fabs(ref[0][k] - ref[1][k]) <= certain * scale)) {
-      if (!extrapolate(&ref[0][k], &ref[1][k], &ref[2][k], 1)) {
-        ++r->rollout_skipped;
-        continue;
-      }
-      ++r->rollout_curved;
-    }
-    ++r->rollout_compared;
-    const double error = fabs(ours[k] - ref[0][k]) / scale;
-    if (!(error <= r->rollout_max)) r->rollout_max = error;
-  }
-}
-
 SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
                          SnError *err) {
   *r = (SnGradientReport){.A.step = -1, .B.step = -1};
-  RolloutStart start = {0}, scratch = {0};
-  RolloutCheck c = {0};
-  char text[1000];
-  SnCode code = make_start(&start, m, steps) && make_start(&scratch, m, steps)
+  SnCheckStart start = {0}, scratch = {0};
+  SnCode code = sn_check_start_make(&start, m, steps) && sn_check_start_make(&scratch, m, steps)
                     ? compare_steps(o, m, w, steps, seed, r, &start, &scratch, err)
                     : sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  if (code == SN_OK && start.steps > 0 && sn_check_task(m, text, sizeof text)) {
-    r->rollout_steps = start.steps;
-    code = open_rollout(&c, m, &start, text, err);
-    if (code == SN_OK) compare_rollouts(&c, o, &start, r);
-    close_rollout(&c);
-  }
-  free_start(&start);
-  free_start(&scratch);
+  if (code == SN_OK) code = sn_check_rollout(o, m, &start, r, err);
+  sn_check_start_free(&start);
+  sn_check_start_free(&scratch);
   return code;
 }
 

@@ -7,13 +7,13 @@
 //
 // It is compared all the same, and counted as curved, where a third difference shows that the two disagree by the
 // square of their step alone, as those of a smooth function do (impedances change within a millimetre): the reference
-// is then their limit. What makes a step uncertain tends to last, so after two such steps in a row the run starts again
-// at a state where the differences agree.
+// is then their limit. What makes a step uncertain tends to last, so after such a step the run starts again at a state
+// where the differences agree.
 //
 // Rollout: over the longest stretch of compared steps of that run, from the same state, under the same controls, the
 // derivative of a cost of all positions, velocities, activations, controls and tendon lengths along random directions
-// in controls and initial state, against central differences of our own rollout; directions are left out by the same
-// rule.
+// in controls and initial state, against central differences of our own rollout. Directions are left out by the same
+// rule, and as long as more than a quarter of them is, the rollout is halved; its largest error counts at any length.
 #ifndef SINEW_CLIENTS_CHECK_GRADIENT_H_
 #define SINEW_CLIENTS_CHECK_GRADIENT_H_
 

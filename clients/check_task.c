@@ -9,7 +9,7 @@ bool sn_check_task(const SnModel *m, char *text, size_t size) {
     bool has;
     const char *line;
   } terms[] = {
-      {joints > 0, "  - {name: position, residual: {joint_position: all}, target: 0.3, terminal: 1}\n"},
+      {joints > 0, "  - {name: position, residual: {joint_position: all}, terminal: 1}\n"},
       {m->nv > 0, "  - {name: velocity, residual: {joint_velocity: all}, weight: 0.01, terminal: 0.01}\n"},
       {m->na > 0, "  - {name: activation, residual: {activation: all}, target: 0.2, weight: 0.1, terminal: 0.1}\n"},
       {m->nu > 0, "  - {name: control, residual: {control: all}, target: 0.1, weight: 0.01}\n"},

@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "planner/gradient_private.h"
-#include "physics/solver.h"
 
 static void copy(sn_real *to, const sn_real *from, int n) { memcpy(to, from, sizeof *to * (size_t)n); }
 static void clear(sn_real *x, int n) { memset(x, 0, sizeof *x * (size_t)n); }
@@ -32,7 +31,7 @@ static void set_state(const SnModel *m, SnWorld *w, const SnGradientItem *item, 
 static void run_stages(const SnGradientWork *g, SnWorld *w, SnLane *lane) {
   w->soft[0] = g->settings.soft;
   sn_forward(g->m, w, lane);
-  if (w->nefc[0] > 0) sn_hessian_factor(g->m, w, lane);
+  sn_solve_finish(g->m, w, lane);
 }
 
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint.

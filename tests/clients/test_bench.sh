@@ -41,8 +41,23 @@ cp c.jsonl before
 compare >table
 [ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl
 ! command -v gnuplot >/dev/null || [ -s c.png ]
+
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json
+python3 - <<'PY'
+import json
+out, other = json.load(open("gradient.json")), json.load(open("other.json"))
+for x in out, other:
+    assert x["steps"] == 16 and x["status"] == "done" and x["norm"] > 0, x
+    for key in "rollout_ms", "gradient_ms", "gradient_over_rollout", "mujoco_rollout_ms", "mujoco_fd_ms", "fd_over_gradient":
+        assert x[key] > 0, (key, x)
+assert (out["threads"], out["cfd"], out["method"]) == (1, "off", "sweep"), out
+assert (other["threads"], other["cfd"], other["method"]) == (2, "on", "products"), other
+assert abs(out["norm"] / other["norm"] - 1) < 1e-6, (out, other)  # nothing to touch: distance changes nothing
+PY
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
+"$BIN/sinew-bench" gradient --help | grep -q Example
 status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
 [ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clients/check_compare.h"
+#include "clients/check_gradient.h"
 #include "tests/harness/model_zoo.h"
 #include "tests/harness/oracle.h"
 
@@ -159,6 +160,26 @@ static void the_report_is_as_documented(void **state) {
   assert_non_null(cJSON_GetObjectItem(field, "step"));
   cJSON_Delete(root);
 
+  assert_int_equal(run(SN_CHECK " check_zoo.xml --gradient --steps 8 --json", out, sizeof out), 0);
+  root = cJSON_Parse(out);
+  assert_non_null(root);
+  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "agrees");
+  const cJSON *gradient = cJSON_GetObjectItem(root, "gradient");
+  for (int i = 0; i < 2; ++i) {
+    const cJSON *J = cJSON_GetObjectItem(gradient, i ? "B" : "A");
+    const double middle = cJSON_GetObjectItem(J, "median")->valuedouble,
+                 most = cJSON_GetObjectItem(J, "max")->valuedouble;
+    assert_true(middle > 0 && middle <= most && most < 1e-4);
+  }
+  const int compared = cJSON_GetObjectItem(gradient, "steps_compared")->valueint;
+  assert_int_equal(compared + cJSON_GetObjectItem(gradient, "steps_skipped")->valueint, 8);
+  const cJSON *rollout = cJSON_GetObjectItem(gradient, "rollout");
+  assert_true(cJSON_GetObjectItem(rollout, "max")->valuedouble < 1e-4);
+  assert_true(cJSON_GetObjectItem(rollout, "compared")->valueint >= 6);
+  assert_int_equal(
+      cJSON_GetObjectItem(rollout, "compared")->valueint + cJSON_GetObjectItem(rollout, "skipped")->valueint, 8);
+  cJSON_Delete(root);
+
   assert_int_equal(run(SN_CHECK " check_fluid.xml --json", out, sizeof out), 2);
   root = cJSON_Parse(out);
   assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "unsupported");
@@ -181,8 +202,34 @@ static void the_report_is_as_documented(void **state) {
   assert_int_equal(rmdir(folder), 0);  // no MUJOCO_LOG.TXT is left
 }
 
+// The limits of a verdict on derivatives, one at a time; NaN is beyond every limit.
+static void gradients_have_limits(void **state) {
+  (void)state;
+  const SnGradientReport good = {.A = {1e-5, 1e-4, 0, 0, 0},
+                                 .B = {1e-5, 1e-4, 0, 0, 0},
+                                 .steps_compared = 48,
+                                 .steps_skipped = 16,
+                                 .rollout_max = 1e-4,
+                                 .rollout_compared = 6,
+                                 .rollout_skipped = 2};
+  assert_true(sn_gradient_agrees(&good));
+  SnGradientReport bad[9];
+  for (int i = 0; i < 9; ++i) bad[i] = good;
+  bad[0].A.median = 1.1e-5;
+  bad[1].A.max = 1.1e-4;
+  bad[2].B.median = (double)NAN;
+  bad[3].B.max = 1.1e-4;
+  bad[4].rollout_max = 1.1e-4;
+  bad[5].rollout_max = (double)NAN;
+  bad[6].steps_compared = 47;
+  bad[7].rollout_skipped = 3;
+  bad[8].A.max = (double)NAN;
+  for (int i = 0; i < 9; ++i) assert_false(sn_gradient_agrees(&bad[i]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradients_have_limits),
       cmocka_unit_test(small_differences_are_noticed),
       cmocka_unit_test(other_contacts_and_rows_are_noticed),
       cmocka_unit_test(contacts_have_their_class),
