@@ -47,14 +47,15 @@ static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost,
                              .qvel = numbers(rows * nv),
                              .act = numbers(rows * (size_t)m->na),
                              .qacc = numbers(rows * nv)};
+  x->soft_qacc = numbers(rows * nv);
   x->time = numbers(rows);
   x->running = numbers((size_t)cost->nterm);
   x->terminal = numbers((size_t)cost->nterm);
   x->state_bar = numbers(n);
   x->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
-  return x->rollout && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc && x->time && x->running &&
-         x->terminal && x->state_bar && x->scratch && x->slot;
+  return x->rollout && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc && x->soft_qacc && x->time &&
+         x->running && x->terminal && x->state_bar && x->scratch && x->slot;
 }
 
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
@@ -90,6 +91,7 @@ static void free_item(SnGradientItem *x) {
   free(x->states.qvel);
   free(x->states.act);
   free(x->states.qacc);
+  free(x->soft_qacc);
   free(x->time);
   free(x->running);
   free(x->terminal);
@@ -131,6 +133,8 @@ static void begin_item(const SnGradientWork *g, SnGradientItem *x, SnGradient *o
   x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
+  x->soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
+  x->soft_steps = 0;
   memset(x->state_bar, 0, sizeof *x->state_bar * sn_state_size(g->m));
   for (int i = 0; i < c->nterm; ++i) {
     x->running[i] = (sn_real)(share * (double)c->weight[i]);
@@ -166,6 +170,7 @@ static void finish_item(const SnGradientWork *g, SnGradientItem *x) {
     sum += (double)out->ctrl_bar[i] * (double)out->ctrl_bar[i];
   out->norm = sqrt(sum);
   out->status = SN_GRADIENT_DONE;
+  if (g->settings.soft.on) x->soft_steps = out->nstep;
   x->phase = SN_PHASE_DONE;
 }
 

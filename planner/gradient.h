@@ -47,6 +47,8 @@ typedef struct SnGradient {
   const sn_real *target;  // (nstep + 1, ntarget)
   int nstep;              // at least 1
   double max_velocity;    // a faster dof means divergence
+  bool continues;  // the item that was last computed in this place of a batch had nearly the same inputs: softened
+                   // worlds start their solver from its accelerations, and the last bits depend on it, too
 
   SnGradientStatus status;  // set SN_GRADIENT_PENDING to begin
   double cost;              // infinity when diverged

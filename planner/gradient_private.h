@@ -34,6 +34,9 @@ typedef struct SnGradientItem {
   SnGradient *out;
   SnRollout *rollout;
   SnTrajectory states;           // rows 0 ... nstep
+  sn_real *soft_qacc;            // (max_step + 1, nv) accelerations of the softened worlds
+  int soft_steps;                // of the last item whose soft_qacc is complete; 0: none
+  bool soft_start;               // the solvers of softened worlds start from there
   sn_real *time;                 // of these states
   sn_real *running, *terminal;   // weights of the terms times the share of a state (nterm)
   sn_real *state_bar, *scratch;  // derivative of the cost of the states after the step at `sweep` (n)
@@ -69,8 +72,9 @@ struct SnGradientWork {
 // Number of tangent coordinates of a state.
 static inline size_t sn_state_size(const SnModel *m) { return 2 * (size_t)m->nv + (size_t)m->na; }
 
-// The world of state t into a slot, with all that does not depend on what comes after: reads the item's states only.
-void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, const SnGradientItem *item, int t,
+// The world of state t into a slot, with all that does not depend on what comes after: reads the item's states, writes
+// its row of soft_qacc.
+void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, SnGradientItem *item, int t,
                       SnGradientSlot *slot);
 // From the derivative with respect to state t + 1 to that with respect to state t and the controls there. False when it
 // is not finite.

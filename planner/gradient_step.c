@@ -13,7 +13,8 @@
 static void copy(sn_real *to, const sn_real *from, int n) { memcpy(to, from, sizeof *to * (size_t)n); }
 static void clear(sn_real *x, int n) { memset(x, 0, sizeof *x * (size_t)n); }
 
-// Puts the world into state t of the rollout. The solver starts at the acceleration that the rollout found.
+// Puts the world into state t of the rollout. The solver starts at the acceleration that the rollout found, or that of
+// the same softened world in the item before.
 static void set_state(const SnModel *m, SnWorld *w, const SnGradientItem *item, int t) {
   const SnGradient *out = item->out;
   const size_t k = (size_t)t, last = (size_t)(t < out->nstep ? t : t - 1);
@@ -21,7 +22,7 @@ static void set_state(const SnModel *m, SnWorld *w, const SnGradientItem *item, 
   start.qpos = item->states.qpos + k * (size_t)m->nq;
   start.qvel = item->states.qvel + k * (size_t)m->nv;
   start.act = item->states.act + k * (size_t)m->na;
-  start.qacc_warmstart = item->states.qacc + k * (size_t)m->nv;
+  start.qacc_warmstart = (item->soft_start ? item->soft_qacc : item->states.qacc) + k * (size_t)m->nv;
   sn_world_set_start(m, w, &start);
   w->time[0] = item->time[k];
   copy(w->ctrl, out->ctrl + last * (size_t)m->nu, m->nu);
@@ -44,13 +45,14 @@ static void add_cost(const SnGradientWork *g, SnGradientThread *thread, const Sn
               t < out->nstep ? item->running : item->terminal, thread->res, target_bar);
 }
 
-void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, const SnGradientItem *item, int t,
+void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, SnGradientItem *item, int t,
                       SnGradientSlot *slot) {
   const SnModel *m = g->m;
   SnWorld *w = &slot->world;
   SnAdjoint *a = &thread->adjoint;
   set_state(m, w, item, t);
   run_stages(g, w, &thread->lane);
+  if (g->settings.soft.on) copy(item->soft_qacc + (size_t)t * (size_t)m->nv, w->qacc, m->nv);
   if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
   if (t < item->out->nstep) sn_step_jacobian(m, w, a, &thread->lane, slot->A, slot->B);
   sn_adjoint_clear(m, a, &thread->lane);

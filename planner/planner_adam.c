@@ -240,6 +240,7 @@ static void adam_begin(SnPlanner *p, int most) {
                               .target = p->target,
                               .nstep = p->horizon,
                               .max_velocity = p->settings.max_velocity,
+                              .continues = !anew,
                               .status = SN_GRADIENT_PENDING,
                               .term = s->term,
                               .ctrl_bar = s->ctrl_bar};
