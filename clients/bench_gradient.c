@@ -132,13 +132,18 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   b->target = calloc((size_t)(s->steps + 1) * (size_t)b->cost->ntarget + 1, sizeof *b->target);
   if (!b->target) return out_of_memory(err);
   const SnWorld *w = &b->o.w;
-  b->g = (SnGradient){
-      .start = {(double)w->time[0], w->qpos, w->qvel, w->act, w->mocap_pos, w->mocap_quat, w->qacc_warmstart},
-      .ctrl = b->ctrl,
-      .target = b->target,
-      .nstep = s->steps,
-      .max_velocity = 1e6,
-      .ctrl_bar = b->ctrl_bar};
+  b->g = (SnGradient){.start = {.time = (double)w->time[0],
+                                .qpos = w->qpos,
+                                .qvel = w->qvel,
+                                .act = w->act,
+                                .mocap_pos = w->mocap_pos,
+                                .mocap_quat = w->mocap_quat,
+                                .qacc_warmstart = w->qacc_warmstart},
+                      .ctrl = b->ctrl,
+                      .target = b->target,
+                      .nstep = s->steps,
+                      .max_velocity = 1e6,
+                      .ctrl_bar = b->ctrl_bar};
   sn_cost_schedule(b->cost, b->g.start.time, (double)m->opt.timestep, s->steps + 1, b->target);
   return SN_OK;
 }

@@ -83,16 +83,21 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const SnCheckStart
                             .qvel = reals(start->qvel, nv),
                             .act = reals(start->act, na),
                             .ctrl = reals(start->ctrl, nu)};
-  c->g = (SnGradient){
-      .start = {start->time, start->qpos, start->qvel, start->act, start->mocap_pos, start->mocap_quat, start->warm},
-      .ctrl = start->ctrl,
-      .target = target,
-      .nstep = steps,
-      .max_velocity = 1e6,
-      .ctrl_bar = reals(NULL, nu),
-      .qpos_bar = reals(NULL, nv),
-      .qvel_bar = reals(NULL, nv),
-      .act_bar = reals(NULL, na)};
+  c->g = (SnGradient){.start = {.time = start->time,
+                                .qpos = start->qpos,
+                                .qvel = start->qvel,
+                                .act = start->act,
+                                .mocap_pos = start->mocap_pos,
+                                .mocap_quat = start->mocap_quat,
+                                .qacc_warmstart = start->warm},
+                      .ctrl = start->ctrl,
+                      .target = target,
+                      .nstep = steps,
+                      .max_velocity = 1e6,
+                      .ctrl_bar = reals(NULL, nu),
+                      .qpos_bar = reals(NULL, nv),
+                      .qvel_bar = reals(NULL, nv),
+                      .act_bar = reals(NULL, na)};
   if (!target || !c->direction || !c->moved.qpos || !c->moved.qvel || !c->moved.act || !c->moved.ctrl ||
       !c->g.ctrl_bar || !c->g.qpos_bar || !c->g.qvel_bar || !c->g.act_bar)
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");

@@ -118,7 +118,8 @@ static bool rollout_is_finite(Finite *f) {
   const SnWorld *w = &f->o.w;
   SnGradient *g = &f->g;
   for (int t = 0; t < STEPS; ++t) memcpy(f->ctrl + t * m->nu, w->ctrl, sizeof *f->ctrl * (size_t)m->nu);
-  g->start = (SnStart){0, w->qpos, w->qvel, w->act, w->mocap_pos, w->mocap_quat, NULL};
+  g->start = (SnStart){
+      .qpos = w->qpos, .qvel = w->qvel, .act = w->act, .mocap_pos = w->mocap_pos, .mocap_quat = w->mocap_quat};
   g->status = SN_GRADIENT_PENDING;
   SnGradientBatch batch = {.settings = f->settings, .item = g, .count = 1};
   const SnClock clock = sn_clock_monotonic();
