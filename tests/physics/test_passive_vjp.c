@@ -149,7 +149,7 @@ static void kinks(void **state) {
       "pos='.2 0 0'><joint name='j' axis='0 1 0' stiffness='3 1 2' damping='1 1 1'/><geom size='.1'/></body></body>"
       "</worldbody><tendon><fixed stiffness='3 1 2' damping='1 1 1' springlength='0 .1'><joint joint='j' "
       "coef='1'/></fixed></tendon></mujoco>");
-  static const double turns[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, -.6, .8, 0}, {1e-9, 0, 1, 0}, {-1e-200, 0, 0, 1}};
+  static const double turns[][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, -.6, .8, 0}, {1e-9, 0, 1, 0}, {-1e-30, 0, 0, 1}};
   for (int k = 0; k < 5; ++k) {
     SnGradWorld g;
     sn_grad_world_init(&g, &o);
