@@ -139,22 +139,25 @@ SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, s
                                 sn_real *act_bar) {
   const bool ctrl_inside = ctrl >= 0 && ctrl <= 1, act_inside = act >= 0 && act <= 1;
   const sn_real excess = sn_clip(ctrl, 0, 1) - act, stretch = SN_R(0.5) + SN_R(1.5) * sn_clip(act, 0, 1);
-  const sn_real rise = prm[0] * stretch, fall = prm[1] / stretch, width = prm[2];
+  const sn_real width = prm[2];
   // time constant, its derivatives with respect to the excess and to the stretch
-  sn_real tau, by_excess = 0, by_stretch;
+  sn_real tau, by_excess = 0, by_stretch = prm[0];
   if (width >= SN_MINVAL) {
+    const sn_real rise = prm[0] * stretch, fall = prm[1] / stretch;
     const sn_real x = sn_clip(excess / width + SN_R(0.5), 0, 1), step = x * x * x * (x * (6 * x - 15) + 10);
     tau = fall + (rise - fall) * step;
     by_excess = (rise - fall) * 30 * x * x * (1 - x) * (1 - x) / width;
     by_stretch = prm[0] * step - fall / stretch * (1 - step);
+  } else if (excess > 0 || (excess == 0 && ctrl < 1)) {
+    tau = prm[0] * stretch;
   } else {
-    const bool up = excess > 0 || (excess == 0 && ctrl < 1);
-    tau = up ? rise : fall;
-    by_stretch = up ? prm[0] : -fall / stretch;
+    tau = prm[1] / stretch;
+    by_stretch = -tau / stretch;
   }
-  sn_real excess_bar = bar / sn_max(SN_MINVAL, tau);
+  const sn_real per = 1 / sn_max(SN_MINVAL, tau);
+  sn_real excess_bar = bar * per;
   if (tau >= SN_MINVAL) {
-    const sn_real tau_bar = -excess_bar * excess / tau;
+    const sn_real tau_bar = -excess_bar * excess * per;
     excess_bar += tau_bar * by_excess;
     if (act_inside) *act_bar += SN_R(1.5) * tau_bar * by_stretch;
   }
