@@ -5,6 +5,8 @@
 
 #include "daemon/pack.h"
 
+enum { REMARK = 256 };  // bytes of a warning
+
 typedef const ProtobufCFieldDescriptor Field;
 
 static Field *field_of(const SnSettingInfo *info) {
@@ -158,6 +160,8 @@ Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, 
   config->version = v->number;
   config->oldest = sn_history_oldest(&session->history);
   config->reverted_to = v->reverted_to;
+  if (!(config->warning = sn_scratch(scratch, REMARK))) return NULL;
+  sn_planner_remark(session->planner, &v->planner, config->warning, REMARK);
   config->planner = sn_pack_settings(scratch, &v->planner);
   config->session = pack_session_settings(scratch, &v->session);
   pack_term_settings(scratch, sn_planner_cost(session->planner), v, config);

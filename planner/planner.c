@@ -1,6 +1,7 @@
 // A planner's life: creation, reset, what can be read and tuned. How a plan is made stands in planner_plan.c.
 #include "planner/planner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "planner/planner_private.h"
@@ -221,6 +222,18 @@ SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, doub
   const SnCode code = sn_cost_set_weight(p->wanted, i, weight, terminal, err);
   p->retuned = p->retuned || code == SN_OK;
   return code;
+}
+
+void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size) {
+  static const double noticeable = 1e-3;
+  const SnSoft soft = sn_soft_settings(settings, p->cfd_pair, true);
+  const double jump = sn_soft_backward(settings) ? sn_soft_jump(p->m, &soft) : 0;
+  text[0] = '\0';
+  if (jump > noticeable)
+    snprintf(text, size,
+             "contacts from distance: where bodies begin to touch, the impedance jumps by %g, from cfd_touch %g to "
+             "solimp[0] of the contact",
+             jump, settings->cfd_touch);
 }
 
 void sn_planner_label(SnPlanner *p, uint64_t label) { p->label = label; }

@@ -102,6 +102,9 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 // sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 const SnSettings *sn_planner_settings(const SnPlanner *p);
+// What a user should know of such settings of this planner, into text[size]; "" for nothing. Contacts from distance
+// may make an impedance that jumps where bodies begin to touch: allowed, but gradients do not see the jump.
+void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size);
 // As sn_cost_set_target and sn_cost_set_weight.
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);

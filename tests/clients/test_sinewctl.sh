@@ -50,6 +50,10 @@ check 'r["version"] == 4 and r["planner"]["candidates"] == 8' revert "$session" 
 check 'r["plans"] == 2 and len(r["sessions"]) == 1' stats "$session"
 check 'r["initial"]["qpos"]' --seed 4 reset "$session"
 
+check 'r["warning"] == ""' config "$session"
+check 'r["session"] > 0' open billiard
+other=$(python3 -c "import json; print(json.load(open('$work/out'))['session'])")
+check '"the impedance jumps by 0.49" in r["warning"]' tune "$other" cfd=cfd cfd_touch=0.5
 refused 'candidates: expected a whole number' tune "$session" candidates=8x
 refused "unknown field 'candidats'" tune "$session" candidats=8
 refused "no term 'nosuch'" tune "$session" nosuch.weight=1

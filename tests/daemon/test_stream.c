@@ -80,6 +80,14 @@ static Sinew__V1__Reply *read_stream(Stream *s, double seconds) {
   return NULL;
 }
 
+// Reads until a plan answers that stamp, whatever the speed of the machine.
+static void await_stamp(Stream *s, double stamp) {
+  for (double until = sn_test_now() + 60; s->stamp != stamp;) {
+    assert_true(sn_test_now() < until);
+    assert_null(read_stream(s, 0.01));
+  }
+}
+
 // Sends a request on the stream's connection and returns its answer.
 static Sinew__V1__Reply *ask(Stream *s, Sinew__V1__Request *request) {
   sn_test_send(s->c, request);
@@ -174,9 +182,10 @@ static void test_stream(void **state) {
     assert_null(read_stream(&s, 0.02));
   }
   // The last state is refined on and on, long after its plan was due.
+  await_stamp(&s, 0.02 * (STATES - 1));
+  for (double until = sn_test_now() + 60; s.improved == 0 && sn_test_now() < until;) assert_null(read_stream(&s, 0.1));
   assert_null(read_stream(&s, 0.5));
   print_message("%d states, %d plans, %d of them better ones for the same state\n", STATES, s.plans, s.improved);
-  assert_true(s.stamp == 0.02 * (STATES - 1));
   assert_true(s.improved > 0 && s.plans > s.improved);
   send_stream(&s, true, 0, 0);
   expect_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
@@ -194,11 +203,12 @@ static void test_lease_ends(void **state) {
   (void)state;
   Sinew__V1__Reply *opened;
   Stream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
-  s = start(&client, s.session, 0.3, 0.1);
+  const double lease = JUDGE_TIME ? 0.3 : 3;
+  s = start(&client, s.session, lease, 0.1);
   send_state(&s, opened->open->initial, -1);
   for (int i = 0; i < 4; i++) {
     assert_null(read_stream(&s, 0.15));
-    send_stream(&s, false, 0.3, 0.1);
+    send_stream(&s, false, lease, 0.1);
     Sinew__V1__Reply *r = read_stream(&s, 10);
     assert_int_equal(r->stream->end, SINEW__V1__STREAM_REPLY__END__RUNNING);
     sn_test_done(r);
@@ -255,8 +265,7 @@ static void test_stream_goes_on(void **state) {
   sn_test_expect_error(read_stream(&s, 10), SINEW__V1__ERROR__CODE__INVALID, "state.qpos");
   x.n_qpos++;
   send_state(&s, &x, -1);
-  assert_null(read_stream(&s, 0.1));
-  assert_true(s.plans > 0);
+  await_stamp(&s, x.time);
   sn_test_send_plan(&client, s.session, &x, 0.05);
   r = read_stream(&s, 10);
   assert_true(r->body_case == SINEW__V1__REPLY__BODY_PLAN && r->id == client.id && r->plan->stream_sequence == 0);
@@ -265,8 +274,7 @@ static void test_stream_goes_on(void **state) {
   s.version = 0;  // what the answer found makes the next state's plans no improvement on the last
   x.time = 1;
   send_state(&s, &x, -1);
-  assert_null(read_stream(&s, 0.2));
-  assert_true(s.stamp == 1);
+  await_stamp(&s, 1);
   send_stream(&s, true, 0, 0);
   expect_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
   sn_test_done(opened);
@@ -291,8 +299,8 @@ static void test_plans_wait_for_a_slow_client(void **state) {
   const uint64_t held = s.sequence;
   x.time = 1;
   send_state(&s, &x, (int64_t)held);
-  assert_null(read_stream(&s, 0.5));
-  assert_true(s.sequence > held && s.stamp == 1);
+  await_stamp(&s, 1);
+  assert_true(s.sequence > held);
   send_stream(&s, true, 0, 0);
   expect_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
   sn_test_done(opened);
@@ -335,7 +343,8 @@ static void test_stream_beside_deadlines(void **state) {
                 1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], s[0].plans, s[1].plans);
   if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.025);
   for (int i = 0; i < STREAMS; i++) {
-    assert_true(s[i].plans > before[i] && before[i] > 0);
+    if (JUDGE_TIME) assert_true(s[i].plans > before[i] && before[i] > 0);
+    await_stamp(&s[i], x.time);
     send_stream(&s[i], true, 0, 0);
     expect_end(&s[i], SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
     sn_test_disconnect(&other[i]);
