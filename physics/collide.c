@@ -352,6 +352,10 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
 // Adds the torque and force (6) on each geom of a contact, about their own centres.
 SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                  sn_real *wrench) {
+  if (w->soft->surrogate) {
+    sn_collide_surrogate_vjp(m, w, con, bar, wrench);
+    return;
+  }
   const int g1 = con->geom[0], g2 = con->geom[1];
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};

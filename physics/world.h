@@ -12,7 +12,8 @@
 // power solimp[4]; the position part of the reference acceleration of all their rows, in contact too, is a softplus of
 // the depth instead of the depth itself.
 typedef struct SnSoft {
-  int on;                     // 0: MuJoCo's contacts, and nothing below is read
+  int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
+  int surrogate;              // 1: adjoints carry contact points rigidly (sn_collide_surrogate_vjp)
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
   sn_real solimp[SN_NIMP];    // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
   sn_real width;              // of the softplus [m], > 0

@@ -32,6 +32,7 @@ unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err)
 
 SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on) {
   const SnSoft soft = {.on = on,
+                       .surrogate = s->contact_gradient,
                        .friction = s->cfd_friction,
                        .solimp = {(sn_real)s->cfd_far, (sn_real)s->cfd_touch, (sn_real)s->cfd_reach,
                                   (sn_real)s->cfd_midpoint, (sn_real)s->cfd_power},

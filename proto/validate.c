@@ -52,6 +52,7 @@ static const Rule rules[] = {
     {"PlannerSettings", "adam_interpolation", 1, 32, 0},
     {"PlannerSettings", "adam_starts", 1, 1000000, 0},
     {"PlannerSettings", "gradient", 1, 32, 0},
+    {"PlannerSettings", "contact_gradient", 1, 32, 0},
     {"PlannerSettings", "cfd", 1, 32, 0},
     {"PlannerSettings", "cfd_far", 0, 1, 0},
     {"PlannerSettings", "cfd_touch", 0, 1, 0},
