@@ -48,7 +48,7 @@ for seed in $arm_seeds; do
 done
 
 # Continuous mode is real time by nature: only what a slow machine does too is asked of it.
-run arm --task arm_reach --mode continuous --seconds 2 --deadline 0.25 --execute 8 --seed 1
+run arm --task arm_reach --mode continuous --seconds 2 --deadline 0.1 --execute 8 --seed 1
 expect "arm_reach, continuous: $(value arm 'r["plans"]') states answered, $(value arm 'r["better_plans"]') better plans, $(value arm 'r["measures"]["hand_at_target"]["end"]') m at the end" \
   "$(value arm 'r["plans"]') > 5 and $(value arm 'r["better_plans"]') > 5 and $(value arm 'r["cost_end"]') < 0.5 * $(value arm 'r["cost_start"]')"
 
