@@ -156,10 +156,17 @@ void sn_serve_stream_offer(SnScheduler *s, SnSession *session, const SnJob *job,
   sn_metrics_iterations(&session->metrics, plan->iterations - session->stream.looked_at);
 }
 
+// Iterations after which a plan has tried something new: Adam's first one measures the warm start.
+static int least_iterations(const SnSession *session) {
+  const bool measures = sn_planner_settings(session->planner)->planner == SN_PLANNER_ADAM;
+  const int most = sn_stream_iterations(session);
+  return measures && most > 1 ? 2 : 1;
+}
+
 bool sn_serve_stream_over(const SnSession *session, double now) {
   const SnJob *next = session->waiting;
   if (!sn_job_streams(session->active) || !next) return false;
-  const bool refined = sn_planner_iterations(session->planner) > 0;
+  const bool refined = sn_planner_iterations(session->planner) >= least_iterations(session);
   if (sn_job_streams(next)) return refined && now - session->began >= session->stream.period;
   return refined || now >= next->route.arrived + 0.5 * (next->due - next->route.arrived);
 }
