@@ -180,8 +180,8 @@ SN_LOCAL bool passive_is_cut(const SnModel *m, const SnWorld *w, int i) {
   if (!m->jnt_actgravcomp[j]) return false;
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return true;
   if (!m->jnt_actfrclimited[j] || m->jnt_dofadr[j] != i) return false;
-  const sn_real force = w->qfrc_actuator[i], *range = m->jnt_actfrcrange + 2 * j;
-  return force <= range[0] || force >= range[1];
+  const sn_real force = sn_dof_actuation(m, w, i), *range = m->jnt_actfrcrange + 2 * j;
+  return force < range[0] || force > range[1];
 }
 
 // Gravity compensation of link i alone: rates of lambda, and its displacement with what mu moves it.

@@ -86,6 +86,22 @@ static const char chains[] =
     "<actuator><velocity joint='j1' kv='1'/><cylinder joint='j3' timeconst='.1' bias='0 0 0' "
     "area='1'/></actuator></mujoco>";
 
+// Tendons that branch with armature, damping and muscles, gravity compensation of joints at their limits, a free body.
+static const char branches[] =
+    "<mujoco><compiler autolimits='true'/><worldbody><site name='w' pos='-.3 .1 .2'/><body gravcomp='.5'><joint "
+    "name='a' axis='0 1 0' damping='1' actuatorgravcomp='true' actuatorfrcrange='-.1 .1'/><geom size='.1' pos='.1 0 "
+    "0'/><body pos='.5 0 0' gravcomp='.7'><joint axis='0 1 .2' actuatorgravcomp='true' actuatorfrcrange='-.1 "
+    ".1'/><geom "
+    "size='.1'/><site name='b' pos='.2 .1 .1'/></body><body pos='0 .3 0'><joint type='ball' stiffness='1'/><geom "
+    "size='.1' pos='0 0 .2'/><site name='c' pos='.1 0 .2'/></body></body><body pos='0 0 1'><freejoint/><geom "
+    "type='box' "
+    "size='.1 .1 .2' pos='.1 0 0'/><site name='d' pos='.1 .1 .1'/></body></worldbody>"
+    "<tendon><spatial armature='.2' damping='3'><site site='w'/><site site='b'/><site site='c'/></spatial>"
+    "<spatial name='m' armature='.4' damping='1'><site site='c'/><site site='d'/></spatial></tendon>"
+    "<actuator><muscle tendon='m' lengthrange='.1 2' force='20'/><velocity joint='a' kv='1'/></actuator></mujoco>";
+
+const char *sn_zoo_branches(void) { return branches; }
+
 const char *sn_zoo_model(int i) {
   static const char *const zoo[SN_ZOO_MODELS] = {arm, pile, chains};
   return zoo[i];

@@ -6,5 +6,8 @@ enum { SN_ZOO_MODELS = 3 };
 
 // Model i, 0 <= i < SN_ZOO_MODELS.
 const char *sn_zoo_model(int i);
+// One more, for the adjoint: tendons that branch, with armature, damping and a muscle, gravity compensation and
+// actuators of joints at their limits.
+const char *sn_zoo_branches(void);
 
 #endif

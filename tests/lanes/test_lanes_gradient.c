@@ -63,26 +63,12 @@ static void compare(SnOracle *o) {
   gradient_free(&one);
 }
 
-// Tendons that branch with armature, damping and muscles, gravity compensation of joints at their limits, a free body.
-static const char *const branches =
-    "<mujoco><compiler autolimits='true'/><worldbody><site name='w' pos='-.3 .1 .2'/><body gravcomp='.5'><joint "
-    "name='a' axis='0 1 0' damping='1' actuatorgravcomp='true' actuatorfrcrange='-.1 .1'/><geom size='.1' pos='.1 0 "
-    "0'/><body pos='.5 0 0' gravcomp='.7'><joint axis='0 1 .2' actuatorgravcomp='true' actuatorfrcrange='-.1 "
-    ".1'/><geom "
-    "size='.1'/><site name='b' pos='.2 .1 .1'/></body><body pos='0 .3 0'><joint type='ball' stiffness='1'/><geom "
-    "size='.1' pos='0 0 .2'/><site name='c' pos='.1 0 .2'/></body></body><body pos='0 0 1'><freejoint/><geom "
-    "type='box' "
-    "size='.1 .1 .2' pos='.1 0 0'/><site name='d' pos='.1 .1 .1'/></body></worldbody>"
-    "<tendon><spatial armature='.2' damping='3'><site site='w'/><site site='b'/><site site='c'/></spatial>"
-    "<spatial name='m' armature='.4' damping='1'><site site='c'/><site site='d'/></spatial></tendon>"
-    "<actuator><muscle tendon='m' lengthrange='.1 2' force='20'/><velocity joint='a' kv='1'/></actuator></mujoco>";
-
 static void zoo(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
   for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : branches);
+    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : sn_zoo_branches());
     for (int k = 0; k < 3; ++k) {
       o.m->opt.integrator = integrators[k];
       sn_oracle_randomize(&o, 1);

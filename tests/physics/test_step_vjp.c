@@ -176,6 +176,17 @@ static void models(void **state) {
     }
 }
 
+// Rows of tendons that branch, joints whose actuators are at their limits.
+static void branches(void **state) {
+  (void)state;
+  for (int k = 0; k < 3; ++k) {
+    SnOracle o;
+    sn_oracle_load_string(&o, sn_zoo_branches());
+    check(&o, "branches", k, 1, draw_random, 10, 1e-6, 1e-5);
+    sn_oracle_free(&o);
+  }
+}
+
 // Rows of every kind, both cones: every 13th case, near and far states, each integrator in turn.
 static void over_rows(void (*load)(SnOracle *, const SnZooCase *), const char *name) {
   enum { MAXCASE = 200 };
@@ -375,10 +386,13 @@ static void models_against_mujoco(void **state) {
   needs_doubles();
   for (int k = 0; k < 3; ++k) {
     Score score = {0};
-    for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+    for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
       SnOracle o;
       SnGradWorld g;
-      load_model(&o, i);
+      if (i < SN_ZOO_MODELS)
+        load_model(&o, i);
+      else
+        sn_oracle_load_string(&o, sn_zoo_branches());
       set_integrator(&o, k);
       sn_grad_world_init(&g, &o);
       for (int j = 0; j < 6; ++j) {
@@ -654,6 +668,7 @@ static void always_finite(void **state) {
 int main(void) {
   printf("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(models),
+                                     cmocka_unit_test(branches),
                                      cmocka_unit_test(joint_rows),
                                      cmocka_unit_test(contact_rows),
                                      cmocka_unit_test(rows_against_mujoco),
