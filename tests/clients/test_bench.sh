@@ -31,6 +31,17 @@ assert a["plans"] == 4 and a["iterations"] == 2 and a["candidates"] == 16 and a[
 assert a["cost_end"] < a["cost"][0] and not a["success"] and "hand_at_target" in a["measures"], a
 assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none", a
 PY
+# By gradients, with contacts from distance.
+for threads in 1 2; do
+  "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
+    --threads $threads --quiet --json >adam$threads.json
+done
+python3 - <<'PY'
+import json
+a, b, sampled = (json.load(open(f)) for f in ("adam1.json", "adam2.json", "mpc1.json"))
+assert a["cost"] == b["cost"] and a["iterations"] == 16 and a["settings"]["cfd"] == "cfd", a
+assert a["cost_end"] < sampled["cost_end"], (a["cost_end"], sampled["cost_end"])
+PY
 # A comparison that was broken off goes on: cells that the file has are not run again, a torn line counts for nothing.
 compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
 compare >table

@@ -213,6 +213,47 @@ static void test_bad_evaluation(void **state) {
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "EvaluateRequest.ctrl[2]");
 }
 
+static void expect_stream_error(const Sinew__V1__StreamRequest *in, Sinew__V1__Error__Code code, const char *word) {
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
+  request.stream = (Sinew__V1__StreamRequest *)(uintptr_t)in;
+  sn_test_expect_error(sn_test_request(&client, &request), code, word);
+}
+
+static void test_bad_streams(void **state) {
+  (void)state;
+  Sinew__V1__StreamRequest in = SINEW__V1__STREAM_REQUEST__INIT;
+  in.session = session;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "lease is 0 s");
+  in.lease = 1e9;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "StreamRequest.lease");
+  in.lease = (double)NAN;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "StreamRequest.lease");
+  in.lease = 1;
+  in.deadline = -1;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "StreamRequest.deadline");
+  in.deadline = 0;
+  in.iterations = 1u << 30;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "StreamRequest.iterations");
+  in.iterations = 0;
+  in.session = session + 1;
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
+
+  Sinew__V1__StreamState fed = SINEW__V1__STREAM_STATE__INIT;
+  Sinew__V1__State s = *opened->open->initial;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
+  request.stream_state = &fed;
+  fed.session = session;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "state is missing");
+  fed.state = &s;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "no stream");
+  s.n_qvel = 0;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "state.qvel");
+  fed.session = session + 1;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
+}
+
 static void test_truncated_and_random_bytes(void **state) {
   (void)state;
   unsigned char good[1024], bytes[1024];
@@ -345,6 +386,7 @@ int main(void) {
       BAD_INPUT_TEST(test_unknown_and_broken_tasks),
       BAD_INPUT_TEST(test_bad_models),
       BAD_INPUT_TEST(test_bad_evaluation),
+      BAD_INPUT_TEST(test_bad_streams),
       BAD_INPUT_TEST(test_truncated_and_random_bytes),
       BAD_INPUT_TEST(test_several_frames),
       BAD_INPUT_TEST(test_oversized_message),
