@@ -341,7 +341,7 @@ static void test_stream_beside_deadlines(void **state) {
   qsort(age, PLANS, sizeof *age, compare_doubles);
   print_message("20 ms beside two streams: age p50 %.2f ms, worst %.2f ms; %d and %d plans streamed\n",
                 1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], s[0].plans, s[1].plans);
-  if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.025);
+  if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.03);
   for (int i = 0; i < STREAMS; i++) {
     if (JUDGE_TIME) assert_true(s[i].plans > before[i] && before[i] > 0);
     await_stamp(&s[i], x.time);
