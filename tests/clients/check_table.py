@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs sinew-check on every model of the MyoSuite wheel that MuJoCo loads and prints the result as a Markdown table.
 
-    check_table.py SINEW_CHECK MYOSUITE [--steps N] [--jobs N] [--write README.md] [--extra MODEL.xml ...]
+    check_table.py SINEW_CHECK MYOSUITE [--gradient] [--steps N] [--jobs N] [--write README.md] [--extra MODEL.xml ...]
 
-MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --write the table replaces what stands
-between the two marker lines of that file. Exit status: 0 every model agrees, also stage by stage, or is refused by name; 1 one differs,
+MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --gradient the table is that of the
+derivatives, of the models that agree without it. With --write the table replaces what stands between the two marker
+lines of that file. Exit status: 0 every model agrees, also stage by stage, or is refused by name; 1 one differs,
 crashes, or the number of models that load is not the known one; 77 the folder is missing.
 """
 
@@ -16,14 +17,15 @@ import subprocess
 import sys
 
 LOADABLE = 63  # models of MyoSuite 2.12.2 that MuJoCo 4.0.0 loads
-BEGIN, END = "<!-- table of models: begin -->", "<!-- table of models: end -->"
+MARKERS = "<!-- table of models: begin -->", "<!-- table of models: end -->"
+GRADIENT_MARKERS = "<!-- table of gradients: begin -->", "<!-- table of gradients: end -->"
 
 
 def check(program, model, steps, *flags):
     """The report of sinew-check on one model; verdict "crash" when there is none."""
     try:
         done = subprocess.run(
-            [program, str(model), "--json", "--steps", str(steps), *flags], capture_output=True, text=True, timeout=600, check=False
+            [program, str(model), "--json", "--steps", str(steps), *flags], capture_output=True, text=True, timeout=1800, check=False
         )
         report = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
@@ -75,9 +77,46 @@ def table(rows, steps):
     return "\n".join(lines)
 
 
-def write(path, text):
+def check_gradient(program, model, steps):
+    """The report with derivatives; as "alone" whether all but them agrees."""
+    report = check(program, model, steps, "--gradient")
+    if "gradient" in report:
+        report["alone"] = "agrees" if all(f["agrees"] for f in report["fields"].values()) else "differs"
+        report["fields"] = {name: f for name, f in report["fields"].items() if not f["agrees"]}
+    return report
+
+
+def gradient_table(rows, steps):
+    rows = [(name, r) for name, r in rows if r["verdict"] != "unsupported"]
+    lines = [
+        f"{sum(r['verdict'] == 'agrees' for _, r in rows)} of {len(rows)} supported models agree, in {steps} steps each "
+        "(A, B: Jacobians of a step against MuJoCo's central differences, median and largest error of the steps; rollout: "
+        "largest error along 8 directions against central differences of our rollout; skipped: steps and directions at "
+        "which differences with 1e-6 and 1e-5 disagree by more than 1e-6, but for the curved ones, which do so as those of "
+        "a smooth function and are compared).",
+        "",
+        "| model | verdict | A median | A largest | B median | B largest | skipped | rollout | skipped |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, r in rows:
+        if "gradient" not in r:
+            lines.append(f"| {name} | {r['verdict']} |  |  |  |  |  |  | {r.get('error', '')} |")
+            continue
+        g = r["gradient"]
+        figures = [g[x][y] for x in "AB" for y in ("median", "max")]
+        cells = [r["verdict"]] + [f"{x:.1e}" if x is not None else "NaN" for x in figures]
+        curved = f", {g['steps_curved']} curved" if g["steps_curved"] else ""
+        cells += [f"{g['steps_skipped']} of {g['steps_compared'] + g['steps_skipped']}{curved}"]
+        worst = g["rollout"]["max"]
+        cells += [f"{worst:.1e}" if worst is not None else "NaN"]
+        cells += [f"{g['rollout']['skipped']} of {g['rollout']['compared'] + g['rollout']['skipped']}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write(path, markers, text):
     page = pathlib.Path(path).read_text(encoding="utf-8")
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    begin, end = page.index(markers[0]) + len(markers[0]), page.index(markers[1])
     pathlib.Path(path).write_text(page[:begin] + "\n" + text + "\n" + page[end:], encoding="utf-8")
 
 
@@ -85,27 +124,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument("--gradient", action="store_true")
+    parser.add_argument("--steps", type=int, help="default 256, with --gradient 64")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", metavar="README.md")
     parser.add_argument("--extra", nargs="*", type=pathlib.Path, default=[])
     args = parser.parse_args()
+    steps = args.steps or (64 if args.gradient else 256)
+    run = check_gradient if args.gradient else check_both
 
     if not args.folder.is_dir():
         print(f"{args.folder} is missing: clients/fetch_models.sh fetches it", file=sys.stderr)
         return 77
     models = sorted(args.folder.rglob("*.xml"))
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        reports = list(pool.map(lambda m: check_both(args.program, m, args.steps), models + args.extra))
+        reports = list(pool.map(lambda m: run(args.program, m, steps), models + args.extra))
     rows = [
         (str(m.relative_to(args.folder) if m.is_relative_to(args.folder) else pathlib.Path(*m.parts[-2:])), r)
         for m, r in zip(models + args.extra, reports)
         if r["verdict"] != "error" or m in args.extra
     ]
-    text = table(rows, args.steps)
+    text = (gradient_table if args.gradient else table)(rows, steps)
     print(text)
     if args.write:
-        write(args.write, text)
+        write(args.write, GRADIENT_MARKERS if args.gradient else MARKERS, text)
 
     loaded = len(rows) - len(args.extra)
     if loaded != LOADABLE:
