@@ -30,6 +30,14 @@ SN_LOCAL sn_real sn_adam_control(const SnModel *m, const SnAdamGrid *g, const sn
   return base[t * m->nu + k] + sn_ctrl_unit(m, k) * sn_spline(g->interpolation, offset + k, g->knots, m->nu, x);
 }
 
+// Whether the clamp holds a control at u: beyond its range by more than rounding, which may put one there whose offset
+// was cut at the bound.
+SN_LOCAL bool sn_adam_beyond(const SnModel *m, int k, sn_real u) {
+  const sn_real lo = m->ctrl_range[2 * k], hi = m->ctrl_range[2 * k + 1];
+  const sn_real slack = 8 * SN_EPS * (sn_abs(lo) + sn_abs(hi));
+  return u < lo - slack || u > hi + slack;
+}
+
 SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
                               const sn_real *offset, sn_real *ctrl) {
   SN_FOR(i, g->nstep * m->nu) {
@@ -50,9 +58,8 @@ SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lan
     for (int t = from; t < to; ++t) {
       const sn_real weight = sn_adam_weight(g, t, j);
       if (weight == 0) continue;
-      const sn_real u = m->ctrl_limited[k] ? sn_adam_control(m, g, base, offset, t, k) : 0;
-      const bool beyond = m->ctrl_limited[k] && (u < m->ctrl_range[2 * k] || u > m->ctrl_range[2 * k + 1]);
-      if (!beyond) sum += weight * ctrl_bar[t * m->nu + k];
+      const bool held = m->ctrl_limited[k] && sn_adam_beyond(m, k, sn_adam_control(m, g, base, offset, t, k));
+      if (!held) sum += weight * ctrl_bar[t * m->nu + k];
     }
     gradient[i] = sn_ctrl_unit(m, k) * sum;
   }

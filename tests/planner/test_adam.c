@@ -88,6 +88,11 @@ static void knots_at_their_bounds(void **state) {
       const sn_real u = base[r] + (r % NU ? 1 : 3) * offset[r];
       assert_true(fabs((double)(after[r] - before[r])) < 1e-6 && fabs((double)(u - after[r])) < 1e-6);
     }
+    // and a control that was cut there, rounding or not, has the derivative inside: else it would stay
+    sn_real bar[ROWS * NU], gradient[MOST];
+    for (int r = 0; r < ROWS * NU; ++r) bar[r] = 1;
+    sn_adam_gradient(body.m, &g, &lane, base, offset, bar, gradient);
+    for (int r = 0; g.spacing == 1 && r < ROWS * NU; ++r) assert_true(gradient[r] == (r % NU ? 1 : 3));
   }
 }
 
