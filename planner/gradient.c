@@ -18,14 +18,15 @@ static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 
 // A zeroed array of n numbers; never NULL for want of length.
 static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
 
-static bool create_slot(SnGradientSlot *s, const SnModel *m) {
+static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost) {
   const size_t n = sn_state_size(m), nu = (size_t)m->nu;
   s->memory = aligned(sn_world_size(m));
   s->A = numbers(n * n);
   s->B = numbers(n * nu);
   s->state_bar = numbers(n);
   s->ctrl_bar = numbers(nu);
-  if (!s->memory || !s->A || !s->B || !s->state_bar || !s->ctrl_bar) return false;
+  s->target_bar = numbers((size_t)cost->ntarget);
+  if (!s->memory || !s->A || !s->B || !s->state_bar || !s->ctrl_bar || !s->target_bar) return false;
   sn_world_init(m, &s->world, s->memory);
   return true;
 }
@@ -33,9 +34,8 @@ static bool create_slot(SnGradientSlot *s, const SnModel *m) {
 static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost) {
   t->memory = aligned(sn_adjoint_size(m));
   t->res = numbers((size_t)cost->nres);
-  t->target = numbers((size_t)cost->ntarget);
   t->lane = (SnLane){0, 1, &t->shared, NULL};
-  if (!t->memory || !t->res || !t->target) return false;
+  if (!t->memory || !t->res) return false;
   sn_adjoint_init(m, &t->adjoint, t->memory);
   return true;
 }
@@ -77,7 +77,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
   }
   bool ok = g && g->thread && g->slot && g->item && g->idle;
   for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost);
-  for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m);
+  for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m, cost);
   for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step, err);
   if (ok) return g;
   sn_gradient_free(g);
@@ -105,7 +105,6 @@ void sn_gradient_free(SnGradientWork *g) {
   for (int i = 0; g->thread && i < g->nthread; ++i) {
     free(g->thread[i].memory);
     free(g->thread[i].res);
-    free(g->thread[i].target);
   }
   for (int i = 0; g->slot && i < g->nslot; ++i) {
     free(g->slot[i].memory);
@@ -113,6 +112,7 @@ void sn_gradient_free(SnGradientWork *g) {
     free(g->slot[i].B);
     free(g->slot[i].state_bar);
     free(g->slot[i].ctrl_bar);
+    free(g->slot[i].target_bar);
   }
   for (int i = 0; g->item && i < g->room; ++i) free_item(&g->item[i]);
   free(g->thread);

@@ -12,9 +12,10 @@
 typedef struct SnGradientSlot {
   SnWorld world;
   void *memory;
-  sn_real *A, *B;      // SN_GRADIENT_PRODUCTS: Jacobians of the step (n, n), (n, nu)
-  sn_real *state_bar;  // of the cost of this state alone (n)
-  sn_real *ctrl_bar;   // the same with respect to the controls (nu)
+  sn_real *A, *B;       // SN_GRADIENT_PRODUCTS: Jacobians of the step (n, n), (n, nu)
+  sn_real *state_bar;   // of the cost of this state alone (n)
+  sn_real *ctrl_bar;    // the same with respect to the controls (nu)
+  sn_real *target_bar;  // and to its targets (ntarget)
 } SnGradientSlot;
 
 // What one thread works with.
@@ -23,8 +24,7 @@ typedef struct SnGradientThread {
   void *memory;
   SnLaneShared shared;
   SnLane lane;
-  sn_real *res;     // residuals (nres)
-  sn_real *target;  // derivative that nobody asked for (ntarget)
+  sn_real *res;  // residuals (nres)
 } SnGradientThread;
 
 typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;

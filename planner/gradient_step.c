@@ -35,14 +35,15 @@ static void run_stages(const SnGradientWork *g, SnWorld *w, SnLane *lane) {
   sn_solve_finish(g->m, w, lane);
 }
 
-// Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint.
-static void add_cost(const SnGradientWork *g, SnGradientThread *thread, const SnGradientItem *item, int t, SnWorld *w) {
+// Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint. That with respect
+// to the targets stays in the slot: outputs are written in order, going back, so that none is after a failure.
+static void add_cost(const SnGradientWork *g, SnGradientThread *thread, const SnGradientItem *item, int t,
+                     SnGradientSlot *slot) {
   const SnGradient *out = item->out;
-  const size_t row = (size_t)t * (size_t)g->cost->ntarget;
-  sn_real *target_bar = out->target_bar ? out->target_bar + row : thread->target;
-  clear(target_bar, g->cost->ntarget);
-  sn_cost_vjp(g->cost, g->m, w, &thread->adjoint, &thread->lane, out->target + row,
-              t < out->nstep ? item->running : item->terminal, thread->res, target_bar);
+  clear(slot->target_bar, g->cost->ntarget);
+  sn_cost_vjp(g->cost, g->m, &slot->world, &thread->adjoint, &thread->lane,
+              out->target + (size_t)t * (size_t)g->cost->ntarget, t < out->nstep ? item->running : item->terminal,
+              thread->res, slot->target_bar);
 }
 
 void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, SnGradientItem *item, int t,
@@ -57,7 +58,7 @@ void sn_gradient_make(const SnGradientWork *g, SnGradientThread *thread, SnGradi
   if (t < item->out->nstep) sn_step_jacobian(m, w, a, &thread->lane, slot->A, slot->B);
   sn_adjoint_clear(m, a, &thread->lane);
   sn_motion_rest(m, w, a, &thread->lane);
-  add_cost(g, thread, item, t, w);
+  add_cost(g, thread, item, t, slot);
   sn_position_vjp(m, w, a, &thread->lane);
   copy(slot->state_bar, a->qpos_bar, m->nv);
   copy(slot->state_bar + m->nv, a->qvel_bar, m->nv);
@@ -104,7 +105,7 @@ static void go_back_by_sweep(const SnGradientWork *g, SnGradientThread *thread, 
   } else {
     sn_motion_rest(m, &slot->world, a, &thread->lane);
   }
-  add_cost(g, thread, item, t, &slot->world);
+  add_cost(g, thread, item, t, slot);
   sn_position_vjp(m, &slot->world, a, &thread->lane);
   copy(item->state_bar, a->qpos_bar, m->nv);
   copy(item->state_bar + m->nv, a->qvel_bar, m->nv);
@@ -119,6 +120,8 @@ bool sn_gradient_back(const SnGradientWork *g, SnGradientThread *thread, SnGradi
     go_back_by_products(g, item, t, slot);
   else
     go_back_by_sweep(g, thread, item, t, slot);
+  const int ntarget = g->cost->ntarget;
+  if (item->out->target_bar) copy(item->out->target_bar + (size_t)t * (size_t)ntarget, slot->target_bar, ntarget);
   const int nu = t < item->out->nstep ? m->nu : 0;
   return is_finite(item->state_bar, (int)sn_state_size(m)) &&
          (nu == 0 || is_finite(item->out->ctrl_bar + (size_t)t * (size_t)nu, nu));

@@ -300,26 +300,29 @@ static void unbounded(void **state) {
   sn_oracle_load_string(&o, xml);
   SnTask *hill = sn_task_parse(text, strlen(text), "hill.yaml", &err);
   SnCost *cost = sn_cost_create(hill, o.m, &err);
-  sn_real zero = 0, ctrl[LONG] = {0}, target[LONG + 1], ctrl_bar[LONG];
+  sn_real zero = 0, ctrl[LONG] = {0}, target[LONG + 1], ctrl_bar[LONG], target_bar[LONG + 1];
   sn_cost_schedule(cost, 0, 0.01, LONG + 1, target);
   SnGradient g = {.start = {.qpos = &zero, .qvel = &zero, .act = &zero},
                   .ctrl = ctrl,
                   .target = target,
                   .nstep = LONG,
                   .max_velocity = 1e3,
-                  .ctrl_bar = ctrl_bar};
+                  .ctrl_bar = ctrl_bar,
+                  .target_bar = target_bar};
   SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &g, .count = 1};
   const SnClock clock = sn_clock_monotonic();
   for (int threads = 1; threads <= 3; ++threads) {
     SnPool *pool = sn_pool_create(threads, &err);
     SnGradientWork *work = sn_gradient_create(o.m, cost, LONG, 1, pool, &err);
-    for (int again = 0; again < 2; ++again) {
+    for (int again = 0; again < 4; ++again) {
+      batch.settings.method = again < 2 ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
+      for (int t = 0; t <= LONG; ++t) target_bar[t] = 1;
       g.status = SN_GRADIENT_PENDING;
       g.nstep = LONG;
       ctrl_bar[0] = 1;
       assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
       assert_int_equal(g.status, SN_GRADIENT_UNBOUNDED);
-      assert_true(fabs(g.cost - 1) < 1e-6 && g.norm == 0 && all_zero(ctrl_bar, LONG));
+      assert_true(fabs(g.cost - 1) < 1e-6 && g.norm == 0 && all_zero(ctrl_bar, LONG) && all_zero(target_bar, LONG + 1));
       g.status = SN_GRADIENT_PENDING;
       g.nstep = 4;
       assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
