@@ -59,9 +59,11 @@ static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
 static SnCode gradient_room(SnPlanner *p, int steps, SnError *err) {
   if (!p->def.backend->need_gradients)
     return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", p->def.backend->name);
+  SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
+  if (code != SN_OK) return code;
   if (p->evaluate_gradient && p->evaluate_gradient->steps >= steps) return SN_OK;
   sn_planner_evaluate_free(p);
-  const SnCode code = make_gradient(p, steps, err);
+  code = make_gradient(p, steps, err);
   if (code != SN_OK) sn_planner_evaluate_free(p);
   return code;
 }

@@ -209,9 +209,45 @@ static void reported_rows(void **state) {
   assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
 }
 
+// A gradient of a cost with a term that has none is refused; the cost alone is not.
+static void refused_gradient(void **state) {
+  (void)state;
+  static const char xml[] =
+      "<mujoco><worldbody><body><joint name='x' type='slide' range='-1 1' limited='true'/><geom size='.1'/></body>"
+      "</worldbody><actuator><motor joint='x'/></actuator><sensor><jointlimitfrc name='stop' joint='x'/></sensor>"
+      "</mujoco>";
+  static const char text[] =
+      "model: x\nsettings: {horizon: 8, knots: 2}\nterms: [{name: a, residual: {sensor: stop}}]\n";
+  SnError err = {0};
+  SnOracle o;
+  SnEvaluation e;
+  sn_oracle_load_string(&o, xml);
+  SnPlannerDef def = sn_default_planner_def();
+  SnPool *pool = sn_pool_create(1, &err);
+  SnTask *stop = sn_task_parse(text, strlen(text), "stop.yaml", &err);
+  def.model = o.m;
+  def.task = stop;
+  def.settings = stop->settings;
+  def.backend = sn_backend_cpu(pool, &err);
+  SnPlanner *p = sn_planner_create(&def, &err);
+  assert_non_null(p);
+  const sn_real zero = 0;
+  SnEvaluateRequest q = {.qpos = &zero, .qvel = &zero, .nstep = 1, .ctrl = &zero};
+  assert_int_equal(sn_planner_evaluate(p, &q, INFINITY, &e, &err), SN_OK);
+  q.gradient = true;
+  assert_int_equal(sn_planner_evaluate(p, &q, INFINITY, &e, &err), SN_ERR_UNSUPPORTED);
+  assert_string_equal(err.text, "term 'a': sensor 'stop' has no gradient");
+  sn_planner_free(p);
+  sn_backend_free(def.backend);
+  sn_task_free(stop);
+  sn_pool_free(pool);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),
-                                     cmocka_unit_test(latency),       cmocka_unit_test(latency_in_slices),
-                                     cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),       cmocka_unit_test(evaluated_in_slices),
+                                     cmocka_unit_test(latency),         cmocka_unit_test(latency_in_slices),
+                                     cmocka_unit_test(estimated_act),   cmocka_unit_test(reported_rows),
+                                     cmocka_unit_test(refused_gradient)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
