@@ -186,7 +186,7 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const SnCheckStart *s
     }
     ++r->rollout_compared;
     const double error = fabs(ours[k] - ref[0][k]) / scale;
-    if (!(error <= r->rollout_max)) r->rollout_max = error;
+    if (!isnan(r->rollout_max) && !(error <= r->rollout_max)) r->rollout_max = error;
   }
 }
 

@@ -106,7 +106,10 @@ void sn_planner_adam_free(SnPlanner *p) {
 }
 
 void sn_planner_adam_shift(SnPlanner *p, int k) {
-  if (p->adam) p->adam->moved += k;
+  enum {
+    FAR = 1 << 20
+  };  // other planners' plans count too, for months: beyond this nothing of the plan before is left
+  if (p->adam) p->adam->moved = (p->adam->moved < FAR ? p->adam->moved : FAR) + k;
 }
 
 void sn_planner_adam_forget(SnPlanner *p) {
