@@ -192,7 +192,8 @@ static void improve(SnPlanner *p, double until) {
   end_iteration(p);
   ++p->iteration;
   const int limit = p->request.max_iterations > 0 ? p->request.max_iterations : p->improver->iterations(&p->pending);
-  p->improved = (limit > 0 && p->iteration >= limit) || sn_planner_now(p) >= deadline;
+  const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
+  p->improved = (limit > 0 && p->iteration >= limit) || endless || sn_planner_now(p) >= deadline;
   if (!p->improved) begin_iteration(p);
 }
 

@@ -244,10 +244,29 @@ static void refused_gradient(void **state) {
   sn_oracle_free(&o);
 }
 
+// A plan without a deadline ends though "as many iterations as the deadline allows" is what is wanted meanwhile.
+static void endless(void **state) {
+  (void)state;
+  Rig *x = make_rig(1, false, 1);
+  SnError err = {0};
+  SnSettings s = *sn_planner_settings(x->p);
+  const SnPlanRequest r = initial_request(x, 0);
+  SnPlan plan;
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  assert_false(sn_planner_slice(x->p, INFINITY));
+  s.iterations = 0;
+  assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
+  int slices = 0;
+  while (!sn_planner_slice(x->p, INFINITY)) assert_true(++slices < 100);
+  sn_planner_finish(x->p, &plan);
+  assert_int_equal(plan.status, SN_PLAN_OK);
+  free_rig(x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),       cmocka_unit_test(evaluated_in_slices),
-                                     cmocka_unit_test(latency),         cmocka_unit_test(latency_in_slices),
-                                     cmocka_unit_test(estimated_act),   cmocka_unit_test(reported_rows),
-                                     cmocka_unit_test(refused_gradient)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),        cmocka_unit_test(evaluated_in_slices),
+                                     cmocka_unit_test(latency),          cmocka_unit_test(latency_in_slices),
+                                     cmocka_unit_test(estimated_act),    cmocka_unit_test(reported_rows),
+                                     cmocka_unit_test(refused_gradient), cmocka_unit_test(endless)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
