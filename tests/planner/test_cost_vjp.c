@@ -153,7 +153,6 @@ static void check(const char *terms) {
 
 static void every_quantity(void **state) {
   (void)state;
-  if (sizeof(sn_real) == 4) skip();
   static const char *const terms[] = {
       "residual: {position: {site: palm}}, target: [.1, .2, .3]",
       "residual: {position: {body: plate}}, target: {value: [.1, -.2, .3], frame: cube}",
@@ -193,7 +192,6 @@ static void every_quantity(void **state) {
 
 static void norms(void **state) {
   (void)state;
-  if (sizeof(sn_real) == 4) skip();
   static const char *const norm[] = {"norm: squared", "norm: euclidean", "norm: euclidean, width: 0.3",
                                      "norm: smooth_abs, width: 0.2"};
   for (size_t i = 0; i < sizeof norm / sizeof *norm; ++i) {
@@ -209,7 +207,6 @@ static void norms(void **state) {
 // Terms that act on the same numbers add up.
 static void terms_add(void **state) {
   (void)state;
-  if (sizeof(sn_real) == 4) skip();
   check(
       "  - {name: a, residual: {position: {site: palm}}, norm: euclidean}\n"
       "  - {name: b, residual: {distance: [{site: palm}, {site: tip}]}}\n"
