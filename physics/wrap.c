@@ -37,7 +37,7 @@
 
 // Sign of the angle atan2(cross, dot) from a to b: 0 when they point the same way; half a turn counts
 // as the sign of the zero says, as atan2 has it.
-SN_LOCAL int sn_turn_sign(const sn_real *a, const sn_real *b) {
+SN_LOCAL int wrap_turn_sign(const sn_real *a, const sn_real *b) {
   const sn_real cross = a[0] * b[1] - a[1] * b[0];
   if (cross == 0 && a[0] * b[0] + a[1] * b[1] >= 0) return 0;
   return signbit(cross) ? -1 : 1;
@@ -54,14 +54,14 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, int *sign, const
   if (dx * dx + dy * dy < SN_MINVAL) return -1;
 
   // direction of the winding, and whether it exceeds half a turn
-  const int direct = sn_turn_sign(d, d + 2);
+  const int direct = wrap_turn_sign(d, d + 2);
   const sn_real dot = d[0] * d[2] + d[1] * d[3];
   int turn = direct;
   if (side) {
     // a side point on the axis has no direction: MuJoCo takes x
     const bool on_axis = side[0] * side[0] + side[1] * side[1] < SN_MINVAL * SN_MINVAL;
     const sn_real s[2] = {on_axis ? 1 : side[0], on_axis ? 0 : side[1]};
-    const int first = sn_turn_sign(d, s), second = sn_turn_sign(s, d + 2);
+    const int first = wrap_turn_sign(d, s), second = wrap_turn_sign(s, d + 2);
     if (first == second && first != 0) turn = first;
   }
   const bool reflex = turn != direct;
@@ -96,7 +96,7 @@ SN_LOCAL sn_real sn_unit_angle(sn_real c, sn_real s) {
 }
 
 // Turns the vector z by an angle.
-SN_LOCAL void sn_turn(sn_real *z, sn_real angle) {
+SN_LOCAL void wrap_turn(sn_real *z, sn_real angle) {
   sn_real c, s;
   if (sn_abs(angle) > SN_R(0.1)) {
     c = sn_cos(angle);
@@ -153,7 +153,7 @@ SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real co
     if (df > -SN_MINVAL) return false;
     const sn_real h = -f / df;
     done = h * h * (ra * cb * cb + rb * ca * ca) < SN_R(1e-3) * tolerance * (ca * ca * cb * cb);
-    sn_turn(z, h);
+    wrap_turn(z, h);
   }
 }
 
