@@ -10,13 +10,12 @@
 #include "physics/stages.h"
 #include "physics/vec.h"
 
-SN_LOCAL bool sn_actuator_disabled(const SnModel *m, int i) {
+SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {
   const int group = m->actuator_group[i];
   return group >= 0 && group <= 30 && (m->opt.disableactuator & (1 << group)) != 0;
 }
 
-// Control k as the actuators see it.
-SN_LOCAL sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
+SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
   const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
   if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
   return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN

@@ -27,9 +27,9 @@
 // its force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its
 // joint.
 SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
-  const int group = m->actuator_group[i], trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
+  const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
   const sn_real force = w->actuator_force[m->actuator_outadr[i]], *range = m->actuator_forcerange + 2 * i;
-  if (group >= 0 && group <= 30 && (m->opt.disableactuator & (1 << group))) return true;
+  if (sn_actuator_disabled(m, i)) return true;
   if (m->actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) return true;
   if ((trn == SN_TRN_JOINT || trn == SN_TRN_JOINTINPARENT) && m->jnt_actfrclimited[id]) {
     const sn_real total = w->qfrc_actuator[m->jnt_dofadr[id]];
@@ -56,12 +56,7 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
     gain = sn_muscle_gain_slope(m->muscle_gain + SN_NMUSCLE * i, w->actuator_length[out], w->actuator_velocity[out]);
   if (gain == 0) return bias;
-  if (adr < 0) {
-    const int k = m->actuator_ctrladr[i];
-    const bool clamp = m->actuator_ctrllimited[k] && !(m->opt.disableflags & SN_DSBL_CLAMPCTRL);
-    const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
-    return bias + gain * (clamp ? sn_clip(u, range[0], range[1]) : u);
-  }
+  if (adr < 0) return bias + gain * sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
   const sn_real *act = m->actuator_actearly[i] ? w->int_act : w->act;
   return bias + gain * act[adr + m->actuator_actnum[i] - 1];
 }
@@ -287,10 +282,8 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   if (muscle) gain = sn_muscle_gain_slope(table, length, w->actuator_velocity[out]);
   if (adr < 0) {
     const int k = m->actuator_ctrladr[i];
-    const bool clamp = m->actuator_ctrllimited[k] && !(m->opt.disableflags & SN_DSBL_CLAMPCTRL);
-    const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
-    input = clamp ? sn_clip(u, range[0], range[1]) : u;
-    if (input == u) a->ctrl_bar[k] += slope_bar * gain;
+    input = sn_clamped_ctrl(m, w, k);
+    if (input == w->ctrl[k]) a->ctrl_bar[k] += slope_bar * gain;
   } else if (m->actuator_actearly[i]) {
     input = w->int_act[last];
     a->act_next_bar[last] += slope_bar * gain;

@@ -234,17 +234,6 @@ SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real 
   kin_frame(w, m->link_of_site[site], m->site_lpos + 3 * site, m->site_lmat + 9 * site, pos, mat);
 }
 
-// r += s * (S xx U): d . (S xx U) = U . (d x S) for motions d, S and a force-like U.
-SN_INLINE void kin_add_axis_wrench(sn_real *r, const sn_real *S, const sn_real *U, sn_real s) {
-  sn_real t[3];
-  sn_cross(t, S, U);
-  sn_addtoscl3(r, t, s);
-  sn_cross(t, S + 3, U + 3);
-  sn_addtoscl3(r, t, s);
-  sn_cross(t, S, U + 3);
-  sn_addtoscl3(r + 3, t, s);
-}
-
 // r += s * (V xt P): S . (V xt P) = P . (V x S).
 SN_INLINE void kin_add_velocity_wrench(sn_real *r, const sn_real *V, const sn_real *P, sn_real s) {
   sn_real t[3];
@@ -270,7 +259,7 @@ SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint
     for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
   }
   kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
-  kin_add_axis_wrench(s->W, w->cdof + 6 * k, U, 1);
+  sn_addcrossforce(s->W, w->cdof + 6 * k, U, 1);
 }
 
 SN_INLINE void kin_sweep_qpos(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
@@ -283,7 +272,7 @@ SN_INLINE void kin_sweep_qvel(const SnWorld *w, SnAdjoint *a, const KinSweep *s,
 
 // T_v += what the velocity before dof k receives from the acceleration of its axis.
 SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
-  kin_add_axis_wrench(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, w->qvel[k]);
+  sn_addcrossforce(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, w->qvel[k]);
 }
 
 // Three turns [k, k + 3) of a ball or free joint.

@@ -213,13 +213,10 @@ SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 SN_LOCAL void passive_cut_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k) {
   const int body = m->dof_bodyid[k], j = m->dof_jntid[k], type = m->jnt_type[j], first = m->jnt_dofadr[j];
   const sn_real *S = w->cdof + 6 * k, *lift = w->lift + 6 * body, lambda = a->motion[SN_LAMBDA * m->nv + k];
-  sn_real *base = a->wrench + 6 * m->body_base[body], back[6], t[3];
+  sn_real *base = a->wrench + 6 * m->body_base[body], back[6];
   if (type == SN_JNT_FREE && k < first + 3) return;  // such an axis is moved by nothing
   const int end = type == SN_JNT_BALL ? first + 3 : (type == SN_JNT_FREE ? first + 6 : k);
-  sn_cross(back, S, lift);
-  sn_cross(t, S + 3, lift + 3);
-  sn_addto3(back, t);
-  sn_cross(back + 3, S, lift + 3);
+  sn_crossforce(back, S, lift);
   for (int e = 0; e < 6; ++e) back[e] *= -lambda;
   for (int d = m->body_dofadr[body]; d < end; ++d) a->qpos_bar[d] += sn_dot(w->cdof + 6 * d, back, 6);
   for (int e = 0; e < 6; ++e) base[e] += back[e];

@@ -53,17 +53,6 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   SN_SYNC(lane);
 }
 
-// r += s * (S xx U), the wrench on the axis S of a dof whose motion is multiplied by U.
-SN_LOCAL void sat_axis_wrench(sn_real *r, const sn_real *S, const sn_real *U, sn_real s) {
-  sn_real t[3];
-  sn_cross(t, S, U);
-  sn_addtoscl3(r, t, s);
-  sn_cross(t, S + 3, U + 3);
-  sn_addtoscl3(r, t, s);
-  sn_cross(t, S, U + 3);
-  sn_addtoscl3(r + 3, t, s);
-}
-
 // The saturated dofs of a link; links behind it are done. Their axes move with the dofs before them, those of a ball
 // with its own three. From here on sat_twist of a link is the wrench of its axes on what carries the link.
 SN_LOCAL void sat_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
@@ -79,7 +68,7 @@ SN_LOCAL void sat_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     const int type = m->jnt_type[m->dof_jntid[k]];
     if (a->sat_motion[k] == 0 || type == SN_JNT_FREE) continue;
     sn_real W[6] = {0};
-    sat_axis_wrench(W, w->cdof + 6 * k, T, a->sat_motion[k]);
+    sn_addcrossforce(W, w->cdof + 6 * k, T, a->sat_motion[k]);
     for (int i = first; i < (type == SN_JNT_BALL ? k + 3 : k); ++i) a->qpos_bar[i] += sn_dot(w->cdof + 6 * i, W, 6);
     for (int e = 0; e < 6; ++e) carrier[e] += W[e];
   }

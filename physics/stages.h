@@ -46,6 +46,9 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
 // actuation.c: act, ctrl -> act_dot, actuator_force, qfrc_actuator.
 SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane);
+// actuation.c: control k as the actuators see it; whether actuator i is in a group that is switched off.
+SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
+SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i);
 // actuation.c: force of all actuators on a dof, gravity compensation included, before its joint's limit.
 SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
 // actuation.c: activations after one time step h [s] from act_dot, clamped to actrange: out (na).

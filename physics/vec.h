@@ -209,6 +209,16 @@ SN_INLINE void sn_crossforce(sn_real *r, const sn_real *vel, const sn_real *f) {
   sn_addto3(r, t);
   sn_cross(r + 3, vel, f + 3);
 }
+// r += s * (vel x f), as sn_crossforce. Its dual: d . (vel x f) = f . (d x vel) for a motion d.
+SN_INLINE void sn_addcrossforce(sn_real *r, const sn_real *vel, const sn_real *f, sn_real s) {
+  sn_real t[3];
+  sn_cross(t, vel, f);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, vel + 3, f + 3);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, vel, f + 3);
+  sn_addtoscl3(r + 3, t, s);
+}
 // r = I v for MuJoCo's 10-number inertia (Ixx Iyy Izz Ixy Ixz Iyz, m*c, m).
 SN_INLINE void sn_mulinert(sn_real *r, const sn_real *i, const sn_real *v) {
   r[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2] - i[8] * v[4] + i[7] * v[5];
