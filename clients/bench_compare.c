@@ -16,8 +16,6 @@
 #include "clients/drive_args.h"
 #include "clients/bench_loop.h"
 
-extern char **environ;
-
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_TASKS, KEY_THREADS, KEY_ONLY };
 

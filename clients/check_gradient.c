@@ -51,8 +51,9 @@ static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w
   c->A_error = numbers((size_t)steps);
   c->B_error = numbers((size_t)steps);
   c->state = numbers((size_t)mj_stateSize(o->mj, mjSTATE_INTEGRATION));
-  c->before = numbers((size_t)(m->nq + m->nv + m->na));
-  c->after = numbers((size_t)(m->nq + m->nv + m->na));
+  const size_t coordinates = (size_t)m->nq + (size_t)m->nv + (size_t)m->na;
+  c->before = numbers(coordinates);
+  c->after = numbers(coordinates);
   c->move = numbers((size_t)m->nv);
   ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move;
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
