@@ -129,12 +129,25 @@ static void put(double *to, const sn_real *from, int n) {
   for (int i = 0; i < n; ++i) to[i] = (double)from[i];
 }
 
+// The task's contacts for the simulated robot: of every geom, and every pair that the model names.
+static void set_contacts(mjModel *m, const SnTaskPlant *plant) {
+  for (int k = 0; k < plant->nsolref; ++k) {
+    for (int g = 0; g < m->ngeom; ++g) m->geom_solref[mjNREF * g + k] = plant->solref[k];
+    for (int p = 0; p < m->npair; ++p) m->pair_solref[mjNREF * p + k] = plant->solref[k];
+  }
+  for (int k = 0; k < plant->nsolimp; ++k) {
+    for (int g = 0; g < m->ngeom; ++g) m->geom_solimp[mjNIMP * g + k] = plant->solimp[k];
+    for (int p = 0; p < m->npair; ++p) m->pair_solimp[mjNIMP * p + k] = plant->solimp[k];
+  }
+}
+
 // The body at the planner's initial state, with the planner's time step.
 static void start_body(Loop *l) {
   const SnModel *m = sn_planner_model(l->planner);
   const SnStart *s = sn_planner_initial(l->planner);
   mjData *d = l->body.d;
   l->body.m->opt.timestep = (double)m->opt.timestep;
+  set_contacts(l->body.m, &l->task->plant);
   mj_resetData(l->body.m, d);
   put(d->qpos, s->qpos, m->nq);
   put(d->qvel, s->qvel, m->nv);

@@ -490,6 +490,13 @@ static void read_plan(SnReader *r, const SnNode *node, void *target) {
   t->nplan = list.n;
 }
 
+static void check_contacts(SnReader *r, const SnNode *node, int nsolref, int nsolimp) {
+  if (nsolref != 0 && nsolref != 2)
+    sn_issue(r->issues, sn_yaml_member(node, "solref")->place, "solref: 2 numbers are wanted");
+  if (nsolimp != 0 && nsolimp != 5)
+    sn_issue(r->issues, sn_yaml_member(node, "solimp")->place, "solimp: 5 numbers are wanted");
+}
+
 static void read_options(SnReader *r, const SnNode *node, void *target) {
 #define OPTION_NUMBER(field, low, high)                                                \
   {                                                                                    \
@@ -521,10 +528,24 @@ static void read_options(SnReader *r, const SnNode *node, void *target) {
   };
   SnTaskOptions *o = target;
   sn_yaml_fill(r, node, "options", fields, COUNT(fields), o);
-  if (o->nsolref != 0 && o->nsolref != 2)
-    sn_issue(r->issues, sn_yaml_member(node, "solref")->place, "solref: 2 numbers are wanted");
-  if (o->nsolimp != 0 && o->nsolimp != 5)
-    sn_issue(r->issues, sn_yaml_member(node, "solimp")->place, "solimp: 5 numbers are wanted");
+  check_contacts(r, node, o->nsolref, o->nsolimp);
+}
+
+// plant: contacts of the simulated robot.
+static void read_plant(SnReader *r, const SnNode *node, void *target) {
+  static const SnField fields[] = {
+      {.name = "solref",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTaskPlant, solref),
+       .count = offsetof(SnTaskPlant, nsolref)},
+      {.name = "solimp",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTaskPlant, solimp),
+       .count = offsetof(SnTaskPlant, nsolimp)},
+  };
+  SnTaskPlant *p = target;
+  sn_yaml_fill(r, node, "plant", fields, COUNT(fields), p);
+  check_contacts(r, node, p->nsolref, p->nsolimp);
 }
 
 // settings: rows of the planner's own table.
@@ -584,6 +605,7 @@ static const SnField task_fields[] = {
     {.name = "description", .type = SN_FIELD_TEXT, .offset = offsetof(SnTask, description)},
     {.name = "model", .type = SN_FIELD_CUSTOM, .required = true, .read = read_model},
     {.name = "options", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
+    {.name = "plant", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, plant), .read = read_plant},
     {.name = "initial", .type = SN_FIELD_CUSTOM, .read = read_initial},
     {.name = "perturb", .type = SN_FIELD_CUSTOM, .read = read_perturb},
     {.name = "plan", .type = SN_FIELD_CUSTOM, .read = read_plan},

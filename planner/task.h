@@ -121,6 +121,13 @@ typedef struct SnTaskOptions {
   double *solref, *solimp;  // of every contact
 } SnTaskOptions;
 
+// Contacts of the body that plays the robot in a simulation, as solref and solimp of every contact; none: the model's
+// own.
+typedef struct SnTaskPlant {
+  int nsolref, nsolimp;  // 0, or 2 and 5
+  double *solref, *solimp;
+} SnTaskPlant;
+
 typedef struct SnTask {
   char *name;         // of the task: stem of its file
   char *description;  // one line for people, "" when absent
@@ -129,6 +136,7 @@ typedef struct SnTask {
   char *file;  // for messages
 
   SnTaskOptions options;
+  SnTaskPlant plant;
 
   char *keyframe;  // of the model to start from; NULL: qpos0
   SnPlace keyframe_place;
