@@ -155,13 +155,14 @@ static void expect_silence(SnTestClient *c) {
   if (r) fail_msg("an answer of kind %d that nobody asked for", (int)r->body_case);
 }
 
-static Sinew__V1__SessionStatistics session_statistics(SnTestClient *c, uint64_t session) {
+// Of the stream's session; plans that come meanwhile are taken.
+static Sinew__V1__SessionStatistics session_statistics(Stream *s) {
   Sinew__V1__StatisticsRequest in = SINEW__V1__STATISTICS_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  in.session = session;
+  in.session = s->session;
   request.body_case = SINEW__V1__REQUEST__BODY_STATISTICS;
   request.statistics = &in;
-  Sinew__V1__Reply *r = sn_test_request(c, &request);
+  Sinew__V1__Reply *r = ask(s, &request);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_STATISTICS);
   Sinew__V1__SessionStatistics out = *r->statistics->sessions[0];
   sn_test_done(r);
@@ -190,7 +191,7 @@ static void test_stream(void **state) {
   send_stream(&s, true, 0, 0);
   expect_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
   expect_silence(&client);
-  const Sinew__V1__SessionStatistics t = session_statistics(&client, s.session);
+  const Sinew__V1__SessionStatistics t = session_statistics(&s);
   assert_true(!t.streaming && (int)t.sent == s.plans && t.iterations > 0 && t.best_cost <= s.cost && t.plan_age > 0);
   Sinew__V1__Reply *r = sn_test_plan(&client, s.session, &x, 0.05);
   assert_true(r->plan->stream_sequence == 0 && r->plan->sequence > s.number);
@@ -213,12 +214,12 @@ static void test_lease_ends(void **state) {
     assert_int_equal(r->stream->end, SINEW__V1__STREAM_REPLY__END__RUNNING);
     sn_test_done(r);
   }
-  assert_true(session_statistics(&client, s.session).streaming || !JUDGE_TIME);
+  assert_true(session_statistics(&s).streaming || !JUDGE_TIME);
   const double silent = sn_test_now();
   expect_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 10);
   if (JUDGE_TIME) assert_true(sn_test_now() - silent > lease - 0.2 && sn_test_now() - silent < lease + 1);
   assert_true(sn_test_daemon_logged(&sinewd, "stream-expired"));
-  assert_false(session_statistics(&client, s.session).streaming);
+  assert_false(session_statistics(&s).streaming);
   send_state(&s, opened->open->initial, -1);
   sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__STATE, "no stream");
   expect_silence(&client);
