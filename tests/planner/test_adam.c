@@ -343,7 +343,7 @@ static void deadline(void **state) {
   s.adam_iterations = 0;
   s.adam_starts = 2;
   int partial = 0, none = 0;
-  for (int budget = 10; budget < 2000; budget += 97) {
+  for (int budget = 10; budget < 1000; budget += 97) {
     Rig *x = make_rig(1, true, &s), *y = make_rig(1, false, &s);
     SnPlanRequest r = initial_request(x, 0);
     r.deadline = (double)atomic_load(&x->count.reads) + budget;
