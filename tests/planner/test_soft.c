@@ -87,8 +87,8 @@ static void gradient_at_a_distance(void **state) {
   double mean = 0;
   for (int t = 0; t < 20; ++t) mean += (double)b.ctrl[t];
   assert_true(mean > 0);
-  // softened rollouts are others
-  assert_true(c.cost_before == a.cost_before);
+  // softened rollouts are others, if only a little while nothing moves
+  assert_true(fabs(c.cost_before - a.cost_before) < 1e-6);
   assert_true(c.cost_after < c.cost_before && c.cost_after != b.cost_after);
   printf("cost %.4f; from a distance %.4f; hovering %.4f\n", a.cost_after, b.cost_after, c.cost_after);
   close_rig(&plain);
