@@ -64,8 +64,7 @@ static void take_pending(SnPlanner *p) {
   p->settings = p->pending;
   p->forward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_forward(&p->settings));
   p->backward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_backward(&p->settings));
-  if (before.on != p->forward.on || (before.on && memcmp(&before, &p->forward, sizeof before) != 0))
-    p->measured = false;
+  if (!sn_soft_equal(&before, &p->forward)) p->measured = false;
 }
 
 bool sn_planner_take_settings(SnPlanner *p) {

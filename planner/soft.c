@@ -41,6 +41,14 @@ SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on)
   return soft;
 }
 
+bool sn_soft_equal(const SnSoft *a, const SnSoft *b) {
+  if (a->on != b->on) return false;
+  if (!a->on) return true;
+  bool same = a->friction == b->friction && a->width == b->width && a->pair == b->pair;
+  for (int i = 0; i < SN_NIMP; ++i) same = same && a->solimp[i] == b->solimp[i];
+  return same;
+}
+
 bool sn_soft_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
 bool sn_soft_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
 

@@ -14,6 +14,9 @@ unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err)
 // The softening that the settings ask for, `on` or not; pair: from sn_soft_pairs, kept as a pointer.
 SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on);
 
+// Whether two softenings make the same worlds.
+bool sn_soft_equal(const SnSoft *a, const SnSoft *b);
+
 // Whether rollouts, and whether derivatives, are taken in the softened world.
 bool sn_soft_forward(const SnSettings *s);
 bool sn_soft_backward(const SnSettings *s);
