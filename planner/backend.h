@@ -4,6 +4,7 @@
 #define SINEW_PLANNER_BACKEND_H_
 
 #include "planner/gradient.h"
+#include "planner/refine.h"
 #include "planner/rollout.h"
 #include "planner/sampling.h"
 #include "planner/threads.h"
@@ -22,6 +23,41 @@ typedef struct SnBatch {
   double *term;         // out (count, nterm)
   unsigned char *done;  // out (count): 1 when computed; zeroed by the caller before the first call
 } SnBatch;
+
+// Iterations of Adam on one plan (planner/refine.h). What it remembers stays with the backend from job to job.
+typedef struct SnRefineJob {
+  // What is asked for. Arrays must stay until the job is ended.
+  SnStart start;
+  const sn_real *target;  // (nstep + 1, ntarget)
+  int nstep;
+  double max_velocity;
+  SnGradientSettings settings;
+  SnAdamGrid grid;
+  SnAdamRule rule;
+  SnNoise noise;                // of starts after the first
+  const sn_real *initial_ctrl;  // (nu)
+  int starts;                   // at most as many as there is room for
+  int count;                    // starts that take part, 1 ... starts
+  bool open;                    // begin anew, from `ctrl`; else go on from where the job before ended
+  bool keep;                    // opening: start 0 keeps its moments
+  int left;                     // whose first `left` knots are gone
+  bool measured;                // best_cost is that of ctrl under the weights in force
+  int iterations;               // at least 1
+
+  // What there is so far; in force after refine_end.
+  int done;              // whole iterations
+  int used;              // starts of the latest iteration that count
+  sn_real *ctrl;         // (nstep, nu) in: where it begins, out: the best that was measured
+  double cost_before;    // of the first controls measured; only where `measured` was false
+  double best_cost;      // in and out
+  double gradient_norm;  // at ctrl; NaN where there is none. In and out
+  double *best_term;     // (nterm) in and out
+} SnRefineJob;
+
+// What a backend takes of its device's memory [bytes]; budget 0: no limit of its own.
+typedef struct SnBackendMemory {
+  size_t used, budget, total;
+} SnBackendMemory;
 
 typedef struct SnBackend SnBackend;
 typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device, with room to roll out
@@ -44,7 +80,24 @@ struct SnBackend {
   // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again
   // with the same batch it goes on where it stopped.
   bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
-  // Drops what is under way, of rollouts and of gradients.
+  // Makes room for refinements of at most `starts` starts. Not while a job is under way.
+  SnCode (*need_refine)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
+  // Works on the job until its iterations are done (true) or the clock reaches `until` (false); called again with the
+  // same job it goes on where it stopped. A device works in whole iterations, and begins none that it expects to end
+  // after `until`.
+  bool (*refine)(SnBackend *b, SnBackendModel *model, SnRefineJob *job, const SnClock *clock, double until);
+  // Ends a job, done or not: what counts of it is in the job's results from now on, the rest is dropped. After this the
+  // next job may come.
+  void (*refine_end)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
+  // Optional (NULL): the job will be asked for soon; a device takes it along with the next launch for the same model,
+  // which another planner waits for. The caller then calls refine, or refine_end.
+  void (*refine_submit)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
+  // Optional (NULL: never): true when the device is lost for this process; the reason into text[size]. All operations
+  // return at once then: rollouts, gradients and refine false, with nothing done.
+  bool (*lost)(const SnBackend *b, char *text, int size);
+  // Optional (NULL): what models and sessions take.
+  void (*memory)(const SnBackend *b, SnBackendMemory *memory);
+  // Drops what is under way, of rollouts, gradients and refinements.
   void (*abandon)(SnBackend *b, SnBackendModel *model);
   void (*destroy)(SnBackend *b);
 };
@@ -52,7 +105,20 @@ struct SnBackend {
 // The CPU: candidates in parallel on the threads of a pool. The pool must outlive it.
 SnBackend *sn_backend_cpu(SnPool *pool, SnError *err);
 void sn_backend_free(SnBackend *b);
-// Names of the backends that this build can open, NULL at the end. Static memory.
+
+// Where a backend that lies in a library of its own is, and what it may take.
+typedef struct SnBackendOptions {
+  const char *folder;  // of libsinew_NAME.so; NULL or "": where the dynamic linker looks
+  int device;          // index among the devices of its kind
+  double memory;       // budget [bytes]; 0: what the device has
+  const char *fault;   // emulator: when it shall fail, see cuda/device.h; NULL or "": never
+} SnBackendOptions;
+SnBackendOptions sn_default_backend_options(void);
+
+// Opens a backend by its name: "cpu", "cuda" (float), "cuda_double", for tests "emulator" and "emulator_double"; the
+// pool must outlive it. SN_ERR_NOT_FOUND when there is no such library, or no device answers: err says which.
+SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err);
+// Names of the backends that this program can open, NULL at the end. Static memory.
 const char *const *sn_backend_names(void);
 
 #endif

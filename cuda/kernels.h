@@ -1,0 +1,22 @@
+// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `fast` is the block's fast memory
+// (work->block.world.fast + work->block.adjoint.fast bytes, 64-byte aligned). kernels.cu makes kernels of them, the
+// emulator calls them as they are.
+#ifndef SINEW_CUDA_KERNELS_H_
+#define SINEW_CUDA_KERNELS_H_
+
+#include "cuda/work.h"
+
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+
+// One for each kernel: sn_kernel_rollout, ...
+SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+
+#endif

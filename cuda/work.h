@@ -1,0 +1,91 @@
+// What kernels work on: plain data in the device's memory. One kernel launch has one SnWork, given by value, so that
+// model and cost lie in constant memory; trials and refinements are arrays in device memory that one copy fills.
+#ifndef SINEW_CUDA_WORK_H_
+#define SINEW_CUDA_WORK_H_
+
+#include "physics/layout.h"
+#include "planner/backward.h"
+#include "planner/refine.h"
+
+// Memory of worlds (and adjoints): layouts, and slots of slow memory. Fast memory is the block's own, worlds first.
+typedef struct SnSlots {
+  SnLayout world, adjoint;  // adjoint.slow 0: none
+  unsigned char *slow;      // (slots, stride): the world's slow part, then the adjoint's
+  size_t stride;
+} SnSlots;
+
+// Candidates of a batch of rollouts: they differ in their noise alone.
+typedef struct SnSample {
+  SnPath path;          // what they share: start, soft, target, weights, nstep, max_velocity; no outputs
+  const sn_real *base;  // (nstep, nu) controls without noise
+  int noisy;            // 1: candidate c has noise c
+  SnNoise noise;
+  int first, count;
+  // each candidate's own (count, ...), kept from launch to launch
+  sn_real *ctrl;           // (count, nstep, nu) written by the launch that begins; not used where noisy is 0
+  sn_real *sum;            // (count, nterm)
+  sn_real *total;          // (count)
+  sn_real *kept;           // (count, sn_path_kept_size)
+  int *t, *status, *warn;  // (count)
+} SnSample;
+
+// One gradient: a path, the way back, and whose it is.
+typedef struct SnTrial {
+  SnPath path;
+  SnBackward back;         // back.path is set by the kernel
+  int method;              // SnGradientMethod
+  int active;              // 0: takes no part in this launch
+  int status;              // SnGradientStatus
+  sn_real norm;            // of ctrl_bar
+  sn_real *res;            // (nres) scratch of the way back
+  SnBackwardState *state;  // (nstep + 1) for SN_GRADIENT_PRODUCTS; for the sweep one, target_bar alone
+  int refine;              // index of its refinement, -1: none
+  int index;               // of its start there
+  SnRefineStart *start;    // NULL without a refinement
+  int open;                // 1: the refinement opens in this iteration
+  sn_real *scratch;        // of the noise
+} SnTrial;
+
+// One refinement of a launch: its starts are trials [first, first + count).
+typedef struct SnRefinement {
+  SnRefine *refine;
+  int first, count, active;
+} SnRefinement;
+
+// The arguments of every kernel. Not every kernel reads everything.
+typedef struct SnWork {
+  SnModel model;     // arrays in device memory
+  SnCost cost;       // the same; weights and targets are those of the paths
+  SnSample *sample;  // ROLLOUT
+  SnTrial *trial;    // (ntrial) the others
+  int ntrial;
+  SnRefinement *refinement;  // SELECT (nrefinement)
+  int nrefinement;
+  int from, to;      // ROLLOUT: at most to - from steps of each path; MAKE, JACOBIAN, SWEEP, CHAIN: states [from, to)
+  SnSlots block;     // one slot a block: worlds and adjoints that end with the kernel
+  SnSlots state;     // worlds of states: slot trial * (to - from) + t - from; no fast memory
+  sn_real *scratch;  // of a block: (blocks, scratch_size) residuals, norms of costs, noise
+  int scratch_size;
+  unsigned long long *marks;  // (SN_NMARK) time of each stage [ticks], summed over blocks; NULL: not measured
+} SnWork;
+
+// The kernels: SN_KERNEL(name, what one block does).
+#define SN_KERNELS(X)                                                                                    \
+  X(ROLLOUT, "candidates block, block + blocks ...: controls where a path begins, then to - from steps") \
+  X(ITERATE, "a trial: its start opens or moves, then controls")                                         \
+  X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                \
+  X(MAKE, "a state t of a trial: its world into slots `state`")                                          \
+  X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians")                             \
+  X(SWEEP, "a trial: back through states [from, to) by their worlds")                                    \
+  X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                 \
+  X(JUDGE, "a trial: the end of its gradient; its start is judged")                                      \
+  X(SELECT, "a refinement: the best of its starts")
+
+typedef enum SnKernel {
+#define SN_KERNEL_ENUM(name, text) SN_KERNEL_##name,
+  SN_KERNELS(SN_KERNEL_ENUM)
+#undef SN_KERNEL_ENUM
+      SN_NKERNEL
+} SnKernel;
+
+#endif
