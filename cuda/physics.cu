@@ -29,6 +29,7 @@
 #include "physics/kinematics.c"
 #include "physics/lane.c"
 #include "physics/linesearch.c"
+#include "physics/feature.c"
 #include "physics/multicontact.c"
 #include "physics/muscle.c"
 #include "physics/passive.c"

@@ -8,37 +8,14 @@
 // face are dropped, and of more than four the quadrilateral of largest area is kept. Each point that is left is a
 // contact, with its projection on the other feature as partner.
 //
-// Faces and edges are those of boxes, mesh hulls (polygons of coplanar triangles), cylinders (a cap is a polygon of 16
-// sides; the edge is a line of the mantle) and capsules (one edge). Which corner comes first, and so the order of the
-// contacts, follows MuJoCo 4.0.0's single-shot pipeline.
-#include "physics/ccd.h"
+// Which corner comes first, and so the order of the contacts, follows MuJoCo 4.0.0's single-shot pipeline.
+#include "physics/feature.h"
 #include "physics/vec.h"
 
-// Cosine and sine of the angles that count as parallel and as perpendicular.
-#define SN_MULTI_FACE SN_R(0.996)
+// Sine of the angle up to which directions count as perpendicular.
 #define SN_MULTI_EDGE SN_R(0.0888)
 
-enum { MULTI_CAP_SIDES = 16, MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
-
-// What the simplex says about one shape.
-typedef struct SnFeature {
-  const SnConvex *s;
-  int dim;          // 1 corner, 2 edge, 3 face
-  int id[3];        // corners
-  sn_real v[9];     // their places
-  int nface;        // faces that meet here
-  const int *face;  // their numbers
-  int own[3];       // room for up to three of them
-} SnFeature;
-
-// A polygon to clip, or to clip with: a face of a shape, or an edge.
-typedef struct SnPatch {
-  const SnConvex *s;  // NULL: an edge
-  int face;
-  int n;  // corners
-  sn_real edge[6];
-  int end[2];  // corners of the shape that the edge joins
-} SnPatch;
+enum { MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
 
 // A corner of a clipped polygon: its place, and the sides that end and start there, as in SnPatchCode.
 typedef struct SnClipCorner {
@@ -46,240 +23,6 @@ typedef struct SnClipCorner {
   int before;  // known after the last cut
   int side;
 } SnClipCorner;
-
-// From the shape's frame to the world's.
-SN_LOCAL void multi_world(const SnConvex *s, const sn_real *local, sn_real *r) {
-  sn_mulmatvec3(r, s->mat, local);
-  sn_addto3(r, s->pos);
-}
-
-SN_LOCAL void multi_feature(SnFeature *f, const SnConvex *s, const SnCcd *c, bool first) {
-  const int pick[3] = {0, c->n >= 2 ? 1 : 0, c->n > 2 ? 2 : 0};
-  f->s = s;
-  for (int i = 0; i < 3; ++i) {
-    const SnCcdVertex *v = c->simplex + pick[i];
-    f->id[i] = first ? v->i1 : v->i2;
-    sn_copy3(f->v + 3 * i, first ? v->v1 : v->v2);
-  }
-  if (f->id[0] == f->id[1]) {
-    f->dim = f->id[0] == f->id[2] ? 1 : 2;
-    f->id[1] = f->id[2];
-    sn_copy3(f->v + 3, f->v + 6);
-  } else {
-    f->dim = f->id[2] == f->id[0] || f->id[2] == f->id[1] ? 2 : 3;
-  }
-}
-
-// Face of a box whose outward normal is within 5 degrees of dir, -1: none. Faces: +x -x +y -y +z -z.
-SN_LOCAL int multi_box_face_along(const SnConvex *s, const sn_real *dir) {
-  sn_real d[3];
-  sn_mulmattvec3(d, s->mat, dir);
-  sn_scale3(d, d, 1 / sn_norm3(d));
-  for (int i = 0; i < 6; ++i)
-    if ((i & 1 ? -d[i / 2] : d[i / 2]) > SN_MULTI_FACE) return i;
-  return -1;
-}
-
-// Faces of a box that its corners have in common; where that is none, or (three corners) ambiguous, the one along dir.
-SN_LOCAL void multi_box_faces(SnFeature *f, const sn_real *dir) {
-  f->face = f->own;
-  f->nface = 0;
-  for (int k = 0; k < 3; ++k) {
-    int up = 0;
-    for (int i = 0; i < f->dim; ++i) up += (f->id[i] >> k) & 1;
-    if (up == f->dim)
-      f->own[f->nface++] = 2 * k;
-    else if (up == 0)
-      f->own[f->nface++] = 2 * k + 1;
-  }
-  if (f->dim == 1 || f->nface == 1 || (f->dim == 2 && f->nface > 0)) return;
-  f->own[0] = multi_box_face_along(f->s, dir);
-  f->nface = f->own[0] >= 0;
-}
-
-// Polygons of a mesh that its corners have in common: all of one corner, up to two of an edge, one of three corners.
-SN_LOCAL void multi_mesh_faces(SnFeature *f) {
-  const SnConvex *s = f->s;
-  const int *map1 = s->map + s->mapadr[f->id[0]], n1 = s->mapnum[f->id[0]];
-  f->face = map1;
-  f->nface = n1;
-  if (f->dim == 1) return;
-  f->face = f->own;
-  f->nface = 0;
-  const int *map2 = s->map + s->mapadr[f->id[1]], n2 = s->mapnum[f->id[1]];
-  for (int i = 0; i < n1 && f->nface < 2; ++i)
-    for (int j = 0; j < n2 && f->nface < 2; ++j)
-      if (map1[i] == map2[j]) f->own[f->nface++] = map1[i];
-  if (f->dim == 2) return;
-  const int *map3 = s->map + s->mapadr[f->id[2]], n3 = s->mapnum[f->id[2]], n12 = f->nface;
-  f->nface = 0;
-  for (int i = 0; i < n12; ++i)
-    for (int j = 0; j < n3; ++j)
-      if (f->own[i] == map3[j]) {
-        f->own[0] = f->own[i];
-        f->nface = 1;
-        return;
-      }
-}
-
-// Faces that meet in the feature. dir: along the contact, out of the shape.
-SN_LOCAL void multi_faces(SnFeature *f, const sn_real *dir) {
-  f->nface = 0;
-  f->face = f->own;
-  if (f->s->type == SN_GEOM_BOX) {
-    multi_box_faces(f, dir);
-  } else if (f->s->type == SN_GEOM_MESH) {
-    multi_mesh_faces(f);
-  } else if (f->s->type == SN_GEOM_CYLINDER && f->dim == 1) {
-    f->own[0] = f->id[0];
-    f->nface = 1;
-  }
-}
-
-// Outward unit normal of a face.
-SN_LOCAL void multi_normal(const SnConvex *s, int face, sn_real *n) {
-  const sn_real *mat = s->mat;
-  if (s->type == SN_GEOM_MESH) {
-    sn_mulmatvec3(n, mat, s->polynormal + 3 * face);
-    return;
-  }
-  const int axis = s->type == SN_GEOM_BOX ? face / 2 : 2;
-  const sn_real sign = face & 1 ? SN_R(-1.0) : SN_R(1.0);
-  for (int i = 0; i < 3; ++i) n[i] = sign * mat[3 * i + axis];
-}
-
-// Number of edges that start at the feature's first corner (of an edge: 1).
-SN_LOCAL int multi_edge_count(const SnFeature *f) {
-  switch (f->s->type) {
-    case SN_GEOM_CAPSULE:
-    case SN_GEOM_CYLINDER:
-      return 1;
-    case SN_GEOM_BOX:
-      return f->dim == 2 ? 1 : 3;
-    case SN_GEOM_MESH:
-      return f->dim == 2 ? 1 : f->s->mapnum[f->id[0]];
-    default:
-      return 0;
-  }
-}
-
-// Puts the corners where they are without margin. x: the shape's witness point.
-SN_LOCAL void multi_edge_start(SnFeature *f, const sn_real *x) {
-  const SnConvex *s = f->s;
-  const sn_real *mat = s->mat, *size = s->size;
-  sn_real r[3], local[3];
-  if (s->type == SN_GEOM_CAPSULE) {
-    // the line of the mantle through x, from end to end
-    const sn_real axis[3] = {mat[2], mat[5], mat[8]};
-    sn_sub3(r, x, s->pos);
-    const sn_real at = sn_dot3(r, axis);
-    sn_addscl3(f->v, x, axis, -at - size[1]);
-    sn_addscl3(f->v + 3, x, axis, size[1] - at);
-  } else if (s->type == SN_GEOM_CYLINDER) {
-    const sn_real down = f->id[0] == 0 ? SN_R(-1.0) : SN_R(1.0);
-    if (s->margin > 0) {
-      sn_sub3(r, f->v, s->pos);
-      sn_mulmattvec3(local, mat, r);
-      const sn_real n2 = local[0] * local[0] + local[1] * local[1];
-      const sn_real scale = n2 >= SN_CCD_MIN2 ? size[0] / sn_sqrt(n2) : 0;
-      sn_set3(local, scale * local[0], scale * local[1], -down * size[1]);
-      multi_world(s, local, f->v);
-    }
-    for (int i = 0; i < 3; ++i) f->v[3 + i] = f->v[i] + 2 * size[1] * (down * mat[3 * i + 2]);
-  } else {
-    for (int k = 0; k < (f->dim == 2 ? 2 : 1); ++k) {
-      if (s->type == SN_GEOM_MESH)
-        sn_copy3(local, s->vert + 3 * f->id[k]);
-      else
-        for (int i = 0; i < 3; ++i) local[i] = (f->id[k] >> i) & 1 ? size[i] : -size[i];
-      multi_world(s, local, f->v + 3 * k);
-    }
-  }
-}
-
-// Edge k from the feature's first corner: its far end (*id: which corner), and its unit direction. False: there is no
-// such edge.
-SN_LOCAL bool multi_edge(const SnFeature *f, int k, sn_real *end, int *id, sn_real *dir) {
-  const SnConvex *s = f->s;
-  sn_real local[3];
-  const bool box = s->type == SN_GEOM_BOX, mesh = s->type == SN_GEOM_MESH;
-  *id = f->id[1];
-  if (!box && !mesh) {
-    const sn_real sign = s->type == SN_GEOM_CYLINDER && f->id[0] == 0 ? SN_R(-1.0) : SN_R(1.0);
-    sn_copy3(end, f->v + 3);
-    for (int i = 0; i < 3; ++i) dir[i] = sign * s->mat[3 * i + 2];
-    return true;
-  }
-  if (f->dim == 2) {
-    sn_copy3(end, f->v + 3);
-  } else if (box) {
-    *id = f->id[0] ^ (1 << k);
-    for (int i = 0; i < 3; ++i) local[i] = (*id >> i) & 1 ? s->size[i] : -s->size[i];
-    multi_world(s, local, end);
-  } else {
-    // the corner before this one in polygon k
-    const int face = s->map[s->mapadr[f->id[0]] + k], n = s->polynum[face], *corner = s->polyvert + s->polyadr[face];
-    int at = 0;
-    while (at < n && corner[at] != f->id[0]) ++at;
-    if (at == n) return false;
-    *id = corner[at == 0 ? n - 1 : at - 1];
-    sn_copy3(local, s->vert + 3 * *id);
-    multi_world(s, local, end);
-  }
-  sn_sub3(dir, end, f->v);
-  sn_normalize3(dir);
-  return true;
-}
-
-// Corner k of a polygon, counter-clockwise seen from outside in the order that MuJoCo uses.
-SN_LOCAL void multi_corner(const SnPatch *p, int k, sn_real *r) {
-  static const signed char box[6][4][3] = {
-      {{1, 1, 1}, {1, 1, -1}, {1, -1, -1}, {1, -1, 1}}, {{-1, 1, -1}, {-1, 1, 1}, {-1, -1, 1}, {-1, -1, -1}},
-      {{-1, 1, -1}, {1, 1, -1}, {1, 1, 1}, {-1, 1, 1}}, {{-1, -1, 1}, {1, -1, 1}, {1, -1, -1}, {-1, -1, -1}},
-      {{-1, 1, 1}, {1, 1, 1}, {1, -1, 1}, {-1, -1, 1}}, {{1, 1, -1}, {-1, 1, -1}, {-1, -1, -1}, {1, -1, -1}}};
-  static const sn_real cosine[MULTI_CAP_SIDES] = {
-      SN_R(1.0),  SN_R(0.923879532511287),  SN_R(0.707106781186548),  SN_R(0.38268343236509),
-      SN_R(0.0),  SN_R(-0.38268343236509),  SN_R(-0.707106781186547), SN_R(-0.923879532511287),
-      SN_R(-1.0), SN_R(-0.923879532511287), SN_R(-0.707106781186548), SN_R(-0.38268343236509),
-      SN_R(0.0),  SN_R(0.38268343236509),   SN_R(0.707106781186547),  SN_R(0.923879532511287)};
-  static const sn_real sine[MULTI_CAP_SIDES] = {
-      SN_R(0.0),  SN_R(0.38268343236509),   SN_R(0.707106781186547),  SN_R(0.923879532511287),
-      SN_R(1.0),  SN_R(0.923879532511287),  SN_R(0.707106781186548),  SN_R(0.38268343236509),
-      SN_R(0.0),  SN_R(-0.38268343236509),  SN_R(-0.707106781186547), SN_R(-0.923879532511287),
-      SN_R(-1.0), SN_R(-0.923879532511287), SN_R(-0.707106781186548), SN_R(-0.38268343236509)};
-  const SnConvex *s = p->s;
-  sn_real local[3];
-  if (!s) {
-    sn_copy3(r, p->edge + 3 * k);
-    return;
-  }
-  if (s->type == SN_GEOM_BOX) {
-    for (int i = 0; i < 3; ++i) local[i] = box[p->face][k][i] > 0 ? s->size[i] : -s->size[i];
-  } else if (s->type == SN_GEOM_CYLINDER) {
-    const sn_real sign = p->face == 0 ? SN_R(1.0) : SN_R(-1.0);
-    sn_set3(local, s->size[0] * cosine[k], sign * (s->size[0] * -sine[k]), sign * s->size[1]);
-  } else {
-    sn_copy3(local, s->vert + 3 * s->polyvert[s->polyadr[p->face] + p->n - 1 - k]);
-  }
-  multi_world(s, local, r);
-}
-
-SN_LOCAL void multi_patch_face(SnPatch *p, const SnConvex *s, int face) {
-  p->s = s;
-  p->face = face;
-  p->end[0] = p->end[1] = -1;
-  p->n = s->type == SN_GEOM_BOX ? 4 : (s->type == SN_GEOM_CYLINDER ? MULTI_CAP_SIDES : s->polynum[face]);
-}
-
-SN_LOCAL void multi_patch_edge(SnPatch *p, const sn_real *start, const sn_real *end, int id1, int id2) {
-  p->s = NULL;
-  p->face = -1;
-  p->n = 2;
-  p->end[0] = id1;
-  p->end[1] = id2;
-  sn_copy3(p->edge, start);
-  sn_copy3(p->edge + 3, end);
-}
 
 // One cut of the clipping: what of the polygon in[n] lies on the inner side of the plane through `at` with normal
 // `inner`; what is cut off makes room for the side `side`.
@@ -323,9 +66,9 @@ SN_LOCAL SnClipCorner *multi_clip(const SnPatch *clip, const sn_real *n, SnClipC
                                   int *count) {
   sn_real here[3], next[3], inner[3];
   int from = 0;
-  multi_corner(clip, 0, here);
+  sn_patch_corner(clip, 0, here);
   for (int e = 0; e < clip->n; ++e) {
-    multi_corner(clip, e + 1 < clip->n ? e + 1 : 0, next);
+    sn_patch_corner(clip, e + 1 < clip->n ? e + 1 : 0, next);
     multi_side(here, next, n, inner);
     *count = multi_cut(buffer[from], *count, here, inner, SN_PATCH_SIDE + e, buffer[1 - from]);
     from = 1 - from;
@@ -423,13 +166,13 @@ SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max)
   int n = t->cut.n, best[4];
   if (t->clip.n < 3) return 0;
   for (int i = 0; i < n; ++i) {
-    multi_corner(&t->cut, i, buffer[0][i].x);
+    sn_patch_corner(&t->cut, i, buffer[0][i].x);
     buffer[0][i].side = i;
   }
   SnClipCorner *v = multi_clip(&t->clip, t->n, buffer, &n);
 
   // not above the face
-  multi_corner(&t->clip, 0, origin);
+  sn_patch_corner(&t->clip, 0, origin);
   int kept = 0;
   for (int i = 0; i < n; ++i) {
     sn_sub3(r, v[i].x, origin);
@@ -466,15 +209,15 @@ SN_LOCAL bool multi_match_faces(const SnFeature *a, const SnFeature *b, const sn
   sn_real most = -SN_MULTI_FACE, n1[3], n2[3];
   bool found = false;
   for (int i = 0; i < a->nface; ++i) {
-    multi_normal(a->s, a->face[i], n1);
+    sn_face_normal(a->s, a->face[i], n1);
     if (!(sn_dot3(n1, dir) < -bound)) continue;
     for (int j = 0; j < b->nface; ++j) {
-      multi_normal(b->s, b->face[j], n2);
+      sn_face_normal(b->s, b->face[j], n2);
       if (!(sn_dot3(n2, dir) > bound) || !(sn_dot3(n1, n2) < most)) continue;
       most = sn_dot3(n1, n2);
       found = true;
-      multi_patch_face(&t->clip, a->s, a->face[i]);
-      multi_patch_face(&t->cut, b->s, b->face[j]);
+      sn_patch_face(&t->clip, a->s, a->face[i]);
+      sn_patch_face(&t->cut, b->s, b->face[j]);
       sn_copy3(t->n, n1);
       sn_copy3(t->along, n2);
       sn_scale3(t->normal, n2, -1);
@@ -489,15 +232,15 @@ SN_LOCAL bool multi_match_edge(const SnFeature *f, SnFeature *e, const sn_real *
                                SnMatch *t) {
   sn_real n[3], end[3], dir[3];
   int id;
-  const int count = multi_edge_count(e);
-  multi_edge_start(e, x);
+  const int count = sn_feature_edge_count(e);
+  sn_feature_edge_start(e, x);
   for (int i = 0; i < f->nface; ++i) {
-    multi_normal(f->s, f->face[i], n);
+    sn_face_normal(f->s, f->face[i], n);
     if (!(sn_dot3(n, out) > SN_CCD_MIN)) continue;
     for (int k = 0; k < count; ++k) {
-      if (!multi_edge(e, k, end, &id, dir) || !(sn_abs(sn_dot3(dir, n)) < SN_MULTI_EDGE)) continue;
-      multi_patch_face(&t->clip, f->s, f->face[i]);
-      multi_patch_edge(&t->cut, e->v, end, e->id[0], id);
+      if (!sn_feature_edge(e, k, end, &id, dir) || !(sn_abs(sn_dot3(dir, n)) < SN_MULTI_EDGE)) continue;
+      sn_patch_face(&t->clip, f->s, f->face[i]);
+      sn_patch_edge(&t->cut, e->v, end, e->id[0], id);
       sn_copy3(t->n, n);
       sn_scale3(t->along, n, -1);
       sn_scale3(t->normal, n, swapped ? SN_R(-1.0) : SN_R(1.0));
@@ -512,8 +255,8 @@ SN_LOCAL bool multi_match(SnFeature *a, SnFeature *b, const SnCcd *c, SnMatch *t
   sn_real dir[3], back[3];
   sn_sub3(dir, c->x2, c->x1);
   sn_sub3(back, c->x1, c->x2);
-  multi_faces(a, back);
-  multi_faces(b, dir);
+  sn_feature_faces(a, back);
+  sn_feature_faces(b, dir);
   if (multi_match_faces(a, b, dir, t)) return true;
 
   // an edge of one and a face of the other: first the edge of the smaller feature
@@ -530,8 +273,8 @@ SN_FUNC int sn_multicontact(SnCcd *c, int max) {
   SnMatch t;
   if (c->n <= 0) return 1;
   if ((c->a.type == SN_GEOM_MESH && !c->a.npoly) || (c->b.type == SN_GEOM_MESH && !c->b.npoly)) return 1;
-  multi_feature(&a, &c->a, c, true);
-  multi_feature(&b, &c->b, c, false);
+  sn_feature_init(&a, &c->a, c, true);
+  sn_feature_init(&b, &c->b, c, false);
   if (!multi_match(&a, &b, c, &t)) return 1;
 
   // a capsule's line is at its radius already, margin included: it is made from the witness point
@@ -578,9 +321,9 @@ SN_LOCAL void multi_cut_edge(SnCut *k, const int *corner, int side) {
   sn_real a[3], b[3];
   SnPatch patch;
   if (k->faces) {
-    multi_patch_face(&patch, k->cut, corner[SN_PATCH_CUT]);
-    multi_corner(&patch, side, a);
-    multi_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
+    sn_patch_face(&patch, k->cut, corner[SN_PATCH_CUT]);
+    sn_patch_corner(&patch, side, a);
+    sn_patch_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
     sn_sub3(k->edge, b, a);
   } else if (k->cut->type == SN_GEOM_MESH) {
     sn_sub3(a, k->cut->vert + 3 * corner[SN_PATCH_END], k->cut->vert + 3 * corner[SN_PATCH_START]);
@@ -601,9 +344,9 @@ SN_LOCAL void multi_cut_edge(SnCut *k, const int *corner, int side) {
 SN_LOCAL void multi_clip_side(SnCut *k, const int *corner, int side) {
   sn_real a[3], b[3];
   SnPatch patch;
-  multi_patch_face(&patch, k->clip, corner[SN_PATCH_CLIP]);
-  multi_corner(&patch, side, a);
-  multi_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
+  sn_patch_face(&patch, k->clip, corner[SN_PATCH_CLIP]);
+  sn_patch_corner(&patch, side, a);
+  sn_patch_corner(&patch, side + 1 < patch.n ? side + 1 : 0, b);
   multi_side(a, b, k->n, k->side);
   k->on_side = true;
 }
@@ -614,9 +357,9 @@ SN_LOCAL void multi_recall(SnCut *k, const SnConvex *a, const SnConvex *b, const
   k->clip = swapped ? b : a;
   k->cut = swapped ? a : b;
   k->faces = con->feature == SN_FEATURE_FACES;
-  multi_normal(k->clip, corner[SN_PATCH_CLIP], k->n);
+  sn_face_normal(k->clip, corner[SN_PATCH_CLIP], k->n);
   if (k->faces)
-    multi_normal(k->cut, corner[SN_PATCH_CUT], k->along);
+    sn_face_normal(k->cut, corner[SN_PATCH_CUT], k->along);
   else
     sn_scale3(k->along, k->n, -1);
   k->h = -con->dist / sn_dot3(k->n, k->along);
