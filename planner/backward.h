@@ -8,6 +8,19 @@
 #include "physics/adjoint.h"
 #include "planner/path.h"
 
+// How the derivative runs back through the steps. Both give the same gradient up to rounding, each its own bits.
+typedef enum SnGradientMethod {
+  SN_GRADIENT_SWEEP,    // one adjoint of a step for each step, one after the other, on worlds made in parallel
+  SN_GRADIENT_PRODUCTS  // Jacobians of all steps in parallel, then their products with the derivative
+} SnGradientMethod;
+
+typedef enum SnGradientStatus {
+  SN_GRADIENT_PENDING,   // not yet done
+  SN_GRADIENT_DONE,      // value and gradient
+  SN_GRADIENT_DIVERGED,  // the rollout diverged: the cost is infinity, the gradient 0
+  SN_GRADIENT_UNBOUNDED  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
+} SnGradientStatus;
+
 typedef struct SnBackward {
   const SnPath *path;   // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
   SnSoft soft;          // how contacts act in what is differentiated; soft.on 0: as they are

@@ -11,15 +11,9 @@
 #ifndef SINEW_PLANNER_GRADIENT_H_
 #define SINEW_PLANNER_GRADIENT_H_
 
-#include "physics/adjoint.h"
+#include "planner/backward.h"
 #include "planner/rollout.h"
 #include "planner/threads.h"
-
-// How the derivative runs back through the steps. Both give the same gradient up to rounding, each its own bits.
-typedef enum SnGradientMethod {
-  SN_GRADIENT_SWEEP,    // one adjoint of a step for each step, one after the other, on worlds made in parallel
-  SN_GRADIENT_PRODUCTS  // Jacobians of all steps in parallel, then their products with the derivative
-} SnGradientMethod;
 
 // What a gradient is taken of, beside its inputs.
 typedef struct SnGradientSettings {
@@ -31,13 +25,6 @@ typedef struct SnGradientSettings {
 
 // The faster method; contacts as they are.
 SnGradientSettings sn_default_gradient_settings(void);
-
-typedef enum SnGradientStatus {
-  SN_GRADIENT_PENDING,   // not yet done
-  SN_GRADIENT_DONE,      // value and gradient
-  SN_GRADIENT_DIVERGED,  // the rollout diverged: the cost is infinity, the gradient 0
-  SN_GRADIENT_UNBOUNDED  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
-} SnGradientStatus;
 
 // One gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half done until
 // the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.

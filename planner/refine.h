@@ -14,11 +14,11 @@
 #define SINEW_PLANNER_REFINE_H_
 
 #include "planner/adam.h"
-#include "planner/path.h"
+#include "planner/backward.h"
 
 // One start.
 typedef struct SnRefineStart {
-  sn_real *base;           // (nstep, nu) controls that offsets are added to
+  sn_real *base;           // (nstep, nu) controls that offsets are added to; without a finite iterate they move, too
   sn_real *offset, *best;  // (knots, nu) of the iterate; of the best one
   sn_real *gradient;       // (knots, nu) at the iterate, normalised, not limited
   SnAdamMoments moments;
@@ -51,7 +51,8 @@ typedef struct SnRefine {
 // Rows of knots that any grid over nstep steps can have: room of offset, best, gradient and moments.
 SN_INLINE int sn_refine_knots(int nstep) { return nstep + 2; }
 
-// All of these run on all lanes and end with a sync.
+// All of these run on all lanes and end with a sync. Numbers of a start and of the refinement that are no arrays are
+// written by one lane.
 
 // Start i from the nominal (0) or a noisy copy of it. scratch: sn_candidate_scratch(noise.knots, lanes).
 SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, int i, SnRefineStart *s,
