@@ -2,9 +2,7 @@
 #include "clients/bench.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clients/mujoco_log.h"
 
@@ -20,22 +18,6 @@ static const struct {
      sn_bench_sweep},
 };
 enum { MODES = sizeof modes / sizeof *modes };
-
-double sn_bench_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double sn_bench_median(double *x, int n) {
-  qsort(x, (size_t)n, sizeof *x, compare);
-  return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
-}
 
 static void print_help(FILE *out) {
   fprintf(out, "Usage: sinew-bench MODE [OPTION...]\n\nModes (sinew-bench MODE --help says more):\n");

@@ -10,9 +10,4 @@ int sn_bench_compare(int argc, char **argv);
 int sn_bench_gradient(int argc, char **argv);
 int sn_bench_sweep(int argc, char **argv);
 
-// Median of x[0..n), n > 0; sorts x.
-double sn_bench_median(double *x, int n);
-// Monotonic time [us].
-double sn_bench_now(void);
-
 #endif

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "clients/bench.h"
-#include "clients/drive_args.h"
 #include "clients/bench_loop.h"
+#include "clients/drive_args.h"
+#include "clients/figures.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_TASKS, KEY_THREADS, KEY_ONLY };
@@ -49,8 +50,6 @@ typedef struct Compare {
   int done, total;
   FILE *lines;
 } Compare;
-
-static double seconds_now(void) { return 1e-6 * sn_bench_now(); }
 
 static bool takes_part(const Compare *x, int planner) {
   if (!x->only) return true;
@@ -166,7 +165,7 @@ static void show_progress(void *user, double part) {
   Compare *x = at->x;
   static double shown;
   const bool terminal = isatty(STDERR_FILENO);
-  const double now = seconds_now();
+  const double now = 1e-6 * sn_now_us();
   if (x->quiet || now - shown < (terminal ? 0.3 : 10)) return;
   shown = now;
   const double left = time_left(x) - part * expected(x, at->mode, at->planner);
@@ -187,7 +186,7 @@ static double median_of(Compare *x, int mode, int planner, const char *name) {
     const cJSON *o = *cell_of(x, mode, planner, s);
     if (o && isfinite(number_of(o, name))) value[n++] = number_of(o, name);
   }
-  return n > 0 ? sn_bench_median(value, n) : NAN;
+  return sn_median(value, n);
 }
 
 // Time for a plan in mode "time": as asked for, that of cells of this mode which the file has, or what the first
@@ -282,7 +281,7 @@ static bool write_curves(Compare *x, const char *path) {
           if (cJSON_IsNumber(c)) value[k++] = c->valuedouble;
         }
         const double time = cJSON_GetArrayItem(cJSON_GetObjectItem(first, "time"), i)->valuedouble;
-        if (k > 0) fprintf(out, "%.6g %.9g\n", time, sn_bench_median(value, k));
+        if (k > 0) fprintf(out, "%.6g %.9g\n", time, sn_median(value, k));
       }
       fprintf(out, "\n\n");
     }
@@ -338,13 +337,6 @@ static bool draw(Compare *x) {
 
 //------------------------------------------------------------------------------------ arguments
 
-static double seconds(const struct argp_state *state, const char *name, const char *arg) {
-  char *end;
-  const double x = strtod(arg, &end);
-  if (end == arg || *end || !(x > 0 && x <= 1e4)) argp_error(state, "--%s %s: seconds, above 0", name, arg);
-  return x;
-}
-
 static int parse(int key, char *arg, struct argp_state *state) {
   Compare *x = state->input;
   switch (key) {
@@ -352,13 +344,13 @@ static int parse(int key, char *arg, struct argp_state *state) {
       x->c.task = arg;
       return 0;
     case 's':
-      x->c.seconds = seconds(state, "seconds", arg);
+      x->c.seconds = sn_arg_seconds(state, "seconds", arg);
       return 0;
     case KEY_SEEDS:
       x->seeds = sn_arg_count(state, "seeds", arg, SEEDS_MAX);
       return 0;
     case KEY_PLAN_SECONDS:
-      x->plan_seconds = seconds(state, "plan-seconds", arg);
+      x->plan_seconds = sn_arg_seconds(state, "plan-seconds", arg);
       return 0;
     case KEY_THREADS:
       x->c.threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);

@@ -12,6 +12,7 @@
 #include "clients/bench.h"
 #include "clients/check_task.h"
 #include "clients/drive_args.h"
+#include "clients/figures.h"
 #include "clients/mujoco_drive.h"
 #include "planner/backend.h"
 
@@ -48,8 +49,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->seed = sn_arg_seed(state, arg);
       return 0;
     case 'c':
-      if (strcmp(arg, "on") != 0 && strcmp(arg, "off") != 0) argp_error(state, "--cfd %s: on or off", arg);
-      s->soft = strcmp(arg, "on") == 0;
+      s->soft = sn_arg_switch(state, "cfd", arg);
       return 0;
     case 'M':
       if (strcmp(arg, "sweep") != 0 && strcmp(arg, "products") != 0)
@@ -168,19 +168,19 @@ static void close_bench(Bench *b) {
 // Each pass returns what it took [ms].
 static double pass_rollout(Bench *b) {
   const SnClock clock = sn_clock_monotonic();
-  const double t = sn_bench_now();
+  const double t = sn_now_us();
   sn_rollout_begin(b->rollout, &b->g.start, b->ctrl, b->target, b->g.nstep, b->g.max_velocity, NULL);
   sn_rollout_run(b->rollout, &clock, INFINITY);
-  return 1e-3 * (sn_bench_now() - t);
+  return 1e-3 * (sn_now_us() - t);
 }
 
 static double pass_gradient(Bench *b, const SnGradientSettings *settings) {
   const SnClock clock = sn_clock_monotonic();
   SnGradientBatch batch = {.settings = *settings, .item = &b->g, .count = 1};
   b->g.status = SN_GRADIENT_PENDING;
-  const double t = sn_bench_now();
+  const double t = sn_now_us();
   b->backend->gradients(b->backend, b->device, &batch, &clock, INFINITY);
-  return 1e-3 * (sn_bench_now() - t);
+  return 1e-3 * (sn_now_us() - t);
 }
 
 // MuJoCo's rollout; on the way, untimed by it, the differences at `samples` of its states, scaled to all.
@@ -194,15 +194,15 @@ static void pass_mujoco(Bench *b, int samples, double *rollout, double *differen
     for (int i = 0; i < nu; ++i) o->d->ctrl[i] = (double)b->ctrl[k * nu + i];
     if (b->differences && k >= taken * steps / samples && taken < samples) {
       mj_getState(o->mj, o->d, b->now, KEPT);
-      const double t = sn_bench_now();
+      const double t = sn_now_us();
       mjd_transitionFD(o->mj, o->d, 1e-6, 0, b->A, nu ? b->B : NULL, NULL, NULL);
-      *differences += 1e-3 * (sn_bench_now() - t);
+      *differences += 1e-3 * (sn_now_us() - t);
       mj_setState(o->mj, o->d, b->now, KEPT);
       ++taken;
     }
-    const double t = sn_bench_now();
+    const double t = sn_now_us();
     mj_step(o->mj, o->d);
-    *rollout += 1e-3 * (sn_bench_now() - t);
+    *rollout += 1e-3 * (sn_now_us() - t);
   }
   *differences *= taken ? (double)steps / taken : 0;
 }
@@ -235,9 +235,9 @@ static const char *status_name(SnGradientStatus status) {
 }
 
 static void print(const Settings *s, Bench *b) {
-  const double rollout = sn_bench_median(b->spent[0], s->rounds), gradient = sn_bench_median(b->spent[1], s->rounds);
-  const double theirs = sn_bench_median(b->spent[2], s->rounds), fd = sn_bench_median(b->spent[3], s->rounds);
-  const double over = sn_bench_median(b->ratio[0], s->rounds), times = sn_bench_median(b->ratio[1], s->rounds);
+  const double rollout = sn_median(b->spent[0], s->rounds), gradient = sn_median(b->spent[1], s->rounds);
+  const double theirs = sn_median(b->spent[2], s->rounds), fd = sn_median(b->spent[3], s->rounds);
+  const double over = sn_median(b->ratio[0], s->rounds), times = sn_median(b->ratio[1], s->rounds);
   if (!s->json) {
     printf("%s: %d steps, %d rounds, %d threads, gradient %s, norm %.3g\n", s->model, s->steps, s->rounds, s->threads,
            status_name(b->g.status), b->g.norm);

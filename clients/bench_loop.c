@@ -3,10 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "clients/bench.h"
+#include "clients/figures.h"
 #include "physics/import_mjcf.h"
 
 MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
@@ -26,12 +25,6 @@ typedef struct Loop {
   int rows;
   double start, step;
 } Loop;
-
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
   char name[64];
@@ -207,11 +200,11 @@ static SnCode plan(Loop *l, MpcResult *result, SnError *err) {
   r.act = s.act;
   r.mocap_pos = s.mocap_pos;
   r.mocap_quat = s.mocap_quat;
-  const double began = seconds_now();
+  const double began = 1e-6 * sn_now_us();  // as the planner's clock
   if (l->c->plan_seconds > 0) r.deadline = began + l->c->plan_seconds;
   const SnCode code = sn_planner_plan(l->planner, &r, &p, err);
   if (code != SN_OK) return code;
-  plant_record_plan(&result->record, seconds_now() - began, true);
+  plant_record_plan(&result->record, 1e-6 * sn_now_us() - began, true);
   result->iterations += p.iterations;
   result->candidates = p.candidates;
   if (p.nstep == 0) return SN_OK;  // diverged: the plan before goes on
@@ -280,9 +273,9 @@ SnCode mpc_run(const MpcCase *c, MpcResult *result, void (*progress)(void *, dou
   if (code == SN_OK) {
     start_body(&l);
     start_record(&l, &result->record);
-    const double began = seconds_now();
+    const double began = 1e-6 * sn_now_us();
     code = run(&l, result, progress, user, err);
-    result->wall = result->record.wall = seconds_now() - began;
+    result->wall = result->record.wall = 1e-6 * sn_now_us() - began;
     if (result->record.nplan > 0) result->iterations /= result->record.nplan;
   }
   close_loop(&l);
@@ -297,11 +290,12 @@ void mpc_result_free(MpcResult *result) {
 
 //------------------------------------------------------------------------------------ reporting
 
-static double median(const double *x, int n) {
+// Of a list that keeps its order.
+static double median_of(const double *x, int n) {
   double *copy = malloc(sizeof *copy * (size_t)(n + 1));
   if (!copy) abort();
   memcpy(copy, x, sizeof *copy * (size_t)n);
-  const double m = n > 0 ? sn_bench_median(copy, n) : NAN;
+  const double m = sn_median(copy, n);
   free(copy);
   return m;
 }
@@ -359,7 +353,7 @@ cJSON *mpc_report(const MpcCase *c, const MpcResult *result) {
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
   add_measures(o, r);
   cJSON_AddNumberToObject(o, "plans", r->nplan);
-  cJSON_AddNumberToObject(o, "ms_per_plan", 1e3 * median(r->latency, r->nplan));
+  cJSON_AddNumberToObject(o, "ms_per_plan", 1e3 * median_of(r->latency, r->nplan));
   cJSON_AddNumberToObject(o, "ms_per_plan_mean", 1e3 * total / r->nplan);
   cJSON_AddNumberToObject(o, "iterations", result->iterations);
   cJSON_AddNumberToObject(o, "candidates", result->candidates);

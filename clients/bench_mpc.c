@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "clients/bench.h"
-#include "clients/drive_args.h"
 #include "clients/bench_loop.h"
+#include "clients/drive_args.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_TASKS, KEY_CFD, KEY_SAMPLES, KEY_THREADS };
@@ -28,13 +28,6 @@ static void add(struct argp_state *state, Settings *s, const char *text) {
   s->c.settings[s->c.nsettings++] = text;
 }
 
-static double seconds(const struct argp_state *state, const char *name, const char *arg) {
-  char *end;
-  const double x = strtod(arg, &end);
-  if (end == arg || *end || !(x > 0 && x <= 1e4)) argp_error(state, "--%s %s: seconds, above 0", name, arg);
-  return x;
-}
-
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
@@ -48,17 +41,16 @@ static int parse(int key, char *arg, struct argp_state *state) {
       add(state, s, setting(s, 1, "candidates", arg));
       return 0;
     case KEY_CFD:
-      if (strcmp(arg, "on") != 0 && strcmp(arg, "off") != 0) argp_error(state, "--cfd %s: on or off", arg);
-      add(state, s, setting(s, 2, "cfd", strcmp(arg, "on") == 0 ? "cfd" : "none"));
+      add(state, s, setting(s, 2, "cfd", sn_arg_switch(state, "cfd", arg) ? "cfd" : "none"));
       return 0;
     case 'x':
       add(state, s, arg);
       return 0;
     case 's':
-      s->c.seconds = seconds(state, "seconds", arg);
+      s->c.seconds = sn_arg_seconds(state, "seconds", arg);
       return 0;
     case KEY_PLAN_SECONDS:
-      s->c.plan_seconds = seconds(state, "plan-seconds", arg);
+      s->c.plan_seconds = sn_arg_seconds(state, "plan-seconds", arg);
       return 0;
     case KEY_EXECUTE:
       s->c.execute = sn_arg_count(state, "execute", arg, 100000);

@@ -8,6 +8,7 @@
 
 #include "clients/bench.h"
 #include "clients/drive_args.h"
+#include "clients/figures.h"
 #include "clients/mujoco_drive.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -81,9 +82,9 @@ static double pass_ours(Run *r) {
   for (int k = 0; k < r->count; ++k) {
     restore(r, k);
     sn_oracle_copy_state(&r->o);
-    const double t = sn_bench_now();
+    const double t = sn_now_us();
     sn_step(r->o.m, &r->o.w, &r->o.lane);
-    total += sn_bench_now() - t;
+    total += sn_now_us() - t;
   }
   return total / r->count;
 }
@@ -92,9 +93,9 @@ static double pass_mujoco(Run *r) {
   double total = 0;
   for (int k = 0; k < r->count; ++k) {
     restore(r, k);
-    const double t = sn_bench_now();
+    const double t = sn_now_us();
     mj_step(r->o.mj, r->o.d);
-    total += sn_bench_now() - t;
+    total += sn_now_us() - t;
   }
   return total / r->count;
 }
@@ -112,7 +113,7 @@ static Figures measure(Run *r, int rounds) {
     theirs[i] = pass_mujoco(r);
     ratio[i] = ours[i] / theirs[i];
   }
-  Figures f = {sn_bench_median(ours, rounds), sn_bench_median(theirs, rounds), sn_bench_median(ratio, rounds), 0, 0};
+  Figures f = {sn_median(ours, rounds), sn_median(theirs, rounds), sn_median(ratio, rounds), 0, 0};
   f.ratio_low = ratio[0];
   f.ratio_high = ratio[rounds - 1];
   return f;
@@ -149,7 +150,7 @@ typedef struct Profile {
   double contacts, rows, iterations, mujoco_iterations;
 } Profile;
 
-static mjtNum timer_clock(void) { return sn_bench_now(); }
+static mjtNum timer_clock(void) { return sn_now_us(); }
 
 static void profile(Run *r, Profile *p) {
   memset(p, 0, sizeof *p);
@@ -164,9 +165,9 @@ static void profile(Run *r, Profile *p) {
     p->iterations += o->w.solver_niter[0];
     for (int i = 0; i < STAGES; ++i) {
       sn_oracle_copy_state(o);
-      const double t = sn_bench_now();
+      const double t = sn_now_us();
       stages[i].run(o->m, &o->w, &o->lane);
-      p->ours[i] += sn_bench_now() - t;
+      p->ours[i] += sn_now_us() - t;
     }
     for (int i = 0; i < mjNTIMER; ++i) o->d->timer[i].duration = 0;
     mj_step(o->mj, o->d);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clients/check_gradient_private.h"
+#include "clients/figures.h"
 #include "clients/mujoco_drive.h"
 #include "physics/adjoint.h"
 
@@ -186,17 +187,6 @@ static bool compare_step(StepCheck *c, SnGradientReport *r, int step) {
   return true;
 }
 
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *x, int n) {
-  if (n == 0) return 0;
-  qsort(x, (size_t)n, sizeof *x, by_size);
-  return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
-}
-
 static bool diverged(const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
@@ -265,8 +255,10 @@ static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps
     start_elsewhere(&c, seed + 1000 * (uint64_t)(step + 1));
   }
   if (now->steps > best->steps) swap_starts(now, best);
-  r->A.median = median(c.A_error, r->steps_compared);
-  r->B.median = median(c.B_error, r->steps_compared);
+  if (r->steps_compared > 0) {
+    r->A.median = sn_median(c.A_error, r->steps_compared);
+    r->B.median = sn_median(c.B_error, r->steps_compared);
+  }
   close_steps(&c);
   return code;
 }

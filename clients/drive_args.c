@@ -1,6 +1,7 @@
 #include "clients/drive_args.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most) {
   char *end = NULL;
@@ -14,4 +15,16 @@ long sn_arg_seed(const struct argp_state *state, const char *arg) {
   const long seed = strtol(arg, &end, 10);
   if (*end || seed < 0) argp_error(state, "--seed %s: a number from 0", arg);
   return seed;
+}
+
+double sn_arg_seconds(const struct argp_state *state, const char *name, const char *arg) {
+  char *end;
+  const double x = strtod(arg, &end);
+  if (end == arg || *end || !(x > 0 && x <= 1e4)) argp_error(state, "--%s %s: seconds, above 0", name, arg);
+  return x;
+}
+
+bool sn_arg_switch(const struct argp_state *state, const char *name, const char *arg) {
+  if (strcmp(arg, "on") != 0 && strcmp(arg, "off") != 0) argp_error(state, "--%s %s: on or off", name, arg);
+  return strcmp(arg, "on") == 0;
 }

@@ -3,10 +3,15 @@
 #define SINEW_CLIENTS_DRIVE_ARGS_H_
 
 #include <argp.h>
+#include <stdbool.h>
 
 // The value of option --name: a number from 1 to `most`.
 int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most);
 // The value of option --seed: a number from 0.
 long sn_arg_seed(const struct argp_state *state, const char *arg);
+// The value of option --name: seconds above 0, at most 10,000.
+double sn_arg_seconds(const struct argp_state *state, const char *name, const char *arg);
+// The value of option --name: on or off.
+bool sn_arg_switch(const struct argp_state *state, const char *name, const char *arg);
 
 #endif
