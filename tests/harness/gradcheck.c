@@ -205,6 +205,15 @@ void sn_grad_world_move(SnGradWorld *g, const double *dx) {
   put(g->w.qacc_warmstart, g->warm, NULL, m->nv);
 }
 
+void sn_grad_world_velocities(SnGradWorld *g) {
+  sn_kinematics(g->m, &g->w, &g->lane);
+  sn_com_pos(g->m, &g->w, &g->lane);
+  sn_tendon(g->m, &g->w, &g->lane);
+  sn_collision(g->m, &g->w, &g->lane);
+  sn_transmission(g->m, &g->w, &g->lane);
+  sn_velocity(g->m, &g->w, &g->lane);
+}
+
 void sn_grad_world_motions(SnGradWorld *g) {
   const int nv = g->m->nv;
   for (int z = 0; z < SN_NMOTION; ++z)

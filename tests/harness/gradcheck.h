@@ -56,6 +56,8 @@ int sn_grad_world_nx(const SnGradWorld *g);
 void sn_grad_world_sample(SnGradWorld *g);
 // w's STATE becomes base (+) dx; NULL: the base.
 void sn_grad_world_move(SnGradWorld *g, const double *dx);
+// Runs the stages up to velocities: kinematics, tendons, collision, transmissions, velocities.
+void sn_grad_world_velocities(SnGradWorld *g);
 // Sets the motions of the adjoint: qvel of w for SN_VEL, the random ones for the others. Then sn_motion_propagate.
 void sn_grad_world_motions(SnGradWorld *g);
 // xbar += RESULT of the adjoint in the order of x.

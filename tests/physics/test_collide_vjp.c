@@ -83,14 +83,7 @@ static void random_quat(SnOracle *o, double *quat) {
   mju_normalize4(quat);
 }
 
-static void run(SnGradWorld *g) {
-  sn_kinematics(g->m, &g->w, &g->lane);
-  sn_com_pos(g->m, &g->w, &g->lane);
-  sn_tendon(g->m, &g->w, &g->lane);
-  sn_collision(g->m, &g->w, &g->lane);
-  sn_transmission(g->m, &g->w, &g->lane);
-  sn_velocity(g->m, &g->w, &g->lane);
-}
+static void run(SnGradWorld *g) { sn_grad_world_velocities(g); }
 
 // Places geom 0, of a free body or a plane of a mocap body, and geom 1, of a free body.
 static void pose(Scene *s, double pos[2][3], double quat[2][4]) {

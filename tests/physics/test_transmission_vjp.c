@@ -10,12 +10,7 @@
 enum { OUT = 1 + SN_NMOTION };  // of an output: length, rates
 
 static void run(SnGradWorld *g) {
-  sn_kinematics(g->m, &g->w, &g->lane);
-  sn_com_pos(g->m, &g->w, &g->lane);
-  sn_tendon(g->m, &g->w, &g->lane);
-  sn_collision(g->m, &g->w, &g->lane);
-  sn_transmission(g->m, &g->w, &g->lane);
-  sn_velocity(g->m, &g->w, &g->lane);
+  sn_grad_world_velocities(g);
   sn_grad_world_motions(g);
 }
 
