@@ -28,6 +28,7 @@
 #include "physics/jacobian.c"
 #include "physics/kinematics.c"
 #include "physics/lane.c"
+#include "physics/layout.c"
 #include "physics/linesearch.c"
 #include "physics/feature.c"
 #include "physics/multicontact.c"

@@ -1,21 +1,13 @@
 // Memory of an adjoint, and what belongs to no stage.
-#include "physics/adjoint.h"
-
+#include "physics/layout.h"
 #include "physics/vec.h"
-
-enum { ADJOINT_ALIGN = 64 };
 
 #if !defined(__CUDACC__)
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
-  size_t offset = 0;
-  char *p = base;
-#define SN_FIELD(group, type, name, rows, cols)             \
-  if (p) a->name = (type *)(void *)(p + offset);            \
-  offset += sizeof(type) * (size_t)(rows) * (size_t)(cols); \
-  offset = (offset + ADJOINT_ALIGN - 1) / ADJOINT_ALIGN * ADJOINT_ALIGN;
-#include "physics/adjoint_fields.inc"
-#undef SN_FIELD
-  return offset + ADJOINT_ALIGN;
+  SnLayout layout;
+  if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
+  if (base) sn_adjoint_bind(&layout, a, NULL, base);
+  return layout.slow;
 }
 
 size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NULL); }

@@ -196,8 +196,9 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 // Frames of the world and of all that is welded to it.
-SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w) {
-  for (int i = 0; i < m->nbody; ++i) {
+SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w, SnLane *lane) {
+  (void)lane;
+  SN_FOR(i, m->nbody) {
     if (m->link_of_body[i] != 0) continue;
     sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
     sn_copy4(w->xquat + 4 * i, m->base_quat + 4 * i);
@@ -205,21 +206,21 @@ SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w) {
     sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
     sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
   }
-  for (int i = 0; i < m->ngeom; ++i) {
+  SN_FOR(i, m->ngeom) {
     if (m->link_of_geom[i] != 0) continue;
     sn_copy3(w->geom_xpos + 3 * i, m->geom_lpos + 3 * i);
     sn_copy(w->geom_xmat + 9 * i, m->geom_lmat + 9 * i, 9);
   }
-  for (int i = 0; i < m->nsite; ++i) {
+  SN_FOR(i, m->nsite) {
     if (m->link_of_site[i] != 0) continue;
     sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
     sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
   }
 }
 
-SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnStage stage) {
-  if (stage == SN_STAGE_KINEMATICS) kin_static_frames(m, w);
-  for (int i = 0; i < m->nbody; ++i) {
+SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnLane *lane, SnStage stage) {
+  if (stage == SN_STAGE_KINEMATICS) kin_static_frames(m, w, lane);
+  SN_FOR(i, m->nbody) {
     if (m->link_of_body[i] != 0) continue;
     if (stage == SN_STAGE_INERTIA) sn_zero(w->subtree_com + 3 * i, 3);
     if (stage == SN_STAGE_VELOCITY) sn_zero(w->cvel + 6 * i, 6);

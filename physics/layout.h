@@ -14,17 +14,23 @@ typedef struct SnLayout {
 } SnLayout;
 
 // Lays out a world with at most `fast` bytes of fast memory: smaller fields first, so that as many as possible are
-// there. With fast 0 the layout is that of sn_world_layout. SN_ERR_LIMIT when it takes more than 4 GiB.
+// there. With fast 0 the layout is that of sn_world_layout. SN_ERR_LIMIT when it takes 4 GiB or more.
 SnCode sn_world_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err);
 SnCode sn_adjoint_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err);
 
-// Points the fields into memory (both 64-byte aligned; fast may be NULL where the layout needs none).
+// Name and size [bytes] of field i of the list that a layout is in the order of, for people and tests; NULL behind the
+// last one.
+const char *sn_world_field(const SnModel *m, int i, size_t *bytes);
+const char *sn_adjoint_field(const SnModel *m, int i, size_t *bytes);
+
+// Points the fields into memory (both 64-byte aligned; fast may be NULL where the layout needs none). By one lane.
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *fast, void *slow);
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, void *slow);
 
-// After binding, on all lanes: what sn_world_init and sn_adjoint_init do but for the state: zero where a step reads
-// before it writes, static fields, no softening. Ends with a sync.
-SN_FUNC void sn_world_begin(const SnModel *m, const SnLayout *layout, SnWorld *w, SnLane *lane);
-SN_FUNC void sn_adjoint_begin(const SnModel *m, const SnLayout *layout, SnAdjoint *a, SnLane *lane);
+// After binding (and a sync), on all lanes, in memory that holds anything: what sn_world_init and sn_adjoint_init do
+// but for the state, which is zero: static fields, no softening, zero where a step reads before it writes. Ends with a
+// sync.
+SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
+SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane);
 
 #endif

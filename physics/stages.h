@@ -10,8 +10,9 @@
 // qpos are normalised on use, not in place.
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane);
 // kinematics.c: what `stage` leaves alone because it stays the same: frames of all that hangs on the world, its cvel
-// (0), its subtree_com (0 where sn_com_pos does not compute it). One lane; sn_world_init and sn_world_poison call it.
-SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnStage stage);
+// (0), its subtree_com (0 where sn_com_pos does not compute it). Needs a sync after it. sn_world_init, sn_world_begin
+// and sn_world_poison call it.
+SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnLane *lane, SnStage stage);
 
 // inertia.c: frames -> subtree_com, cdof, cinert.
 SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane);

@@ -1,28 +1,22 @@
-#include "physics/stages.h"
+#include "physics/layout.h"
 
-#include <stdint.h>
-
-enum { WORLD_ALIGN = 64 };
+// One lane that needs no other.
+static SnLane one_lane(void) { return (SnLane){0, 1, NULL, NULL}; }
 
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base) {
-  size_t offset = 0;
-  char *p = base;
-#define SN_FIELD(stage, type, name, rows, cols)             \
-  if (p) w->name = (type *)(void *)(p + offset);            \
-  offset += sizeof(type) * (size_t)(rows) * (size_t)(cols); \
-  offset = (offset + WORLD_ALIGN - 1) / WORLD_ALIGN * WORLD_ALIGN;
-#include "physics/world_fields.inc"
-#undef SN_FIELD
-  if (p) w->warn = (int *)(void *)(p + offset);
-  return offset + WORLD_ALIGN;
+  SnLayout layout;
+  if (sn_world_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
+  if (base) sn_world_bind(&layout, w, NULL, base);
+  return layout.slow;
 }
 
 size_t sn_world_size(const SnModel *m) { return sn_world_layout(m, NULL, NULL); }
 
 void sn_world_init(const SnModel *m, SnWorld *w, void *memory) {
+  SnLane lane = one_lane();
   memset(memory, 0, sn_world_size(m));
   sn_world_layout(m, w, memory);
-  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage) sn_static_fields(m, w, (SnStage)stage);
+  sn_world_begin(m, w, &lane);
   sn_world_reset(m, w);
 }
 
@@ -73,5 +67,6 @@ void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
   if (SN_STAGE_##stage == wanted) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world_fields.inc"
 #undef SN_FIELD
-  sn_static_fields(m, w, wanted);
+  SnLane lane = one_lane();
+  sn_static_fields(m, w, &lane, wanted);
 }

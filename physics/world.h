@@ -94,7 +94,9 @@ typedef struct SnWorld {
 } SnWorld;
 
 // Points the fields of w into memory at `base` (64-byte aligned), or, when base is NULL, only
-// counts. Returns the bytes needed. The one routine that knows the layout, on host and device.
+// counts. Returns the bytes needed; SN_TOO_LARGE, which no allocation gives, when there can be no such world. Worlds in
+// two memories, and on a device: layout.h.
+#define SN_TOO_LARGE ((size_t)1 << 60)
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base);
 
 // Bytes of a world of this model.
