@@ -16,6 +16,7 @@ SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *l
 SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 

@@ -38,18 +38,27 @@ typedef struct SnTrial {
   int status;              // SnGradientStatus
   sn_real norm;            // of ctrl_bar
   sn_real *res;            // (nres) scratch of the way back
-  SnBackwardState *state;  // (nstep + 1) for SN_GRADIENT_PRODUCTS; for the sweep one, target_bar alone
-  int refine;              // index of its refinement, -1: none
-  int index;               // of its start there
-  SnRefineStart *start;    // NULL without a refinement
-  int open;                // 1: the refinement opens in this iteration
-  sn_real *scratch;        // of the noise
+  SnBackwardState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for the
+                           // sweep one, target_bar alone
+  // Steps of the last gradient in this place whose back.soft_qacc is complete; 0: none. FORWARD sets back.soft_start
+  // where it is path.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it path.nstep where
+  // the gradient is done and softened.
+  int *soft_steps;
+  int continues;         // 1: the gradient before in this place had nearly the same inputs
+  int refine;            // index of its refinement, -1: none
+  int index;             // of its start there
+  SnRefineStart *start;  // NULL without a refinement
+  int open;              // 1: the refinement opens in this iteration
+  sn_real *scratch;      // of the noise
 } SnTrial;
 
-// One refinement of a launch: its starts are trials [first, first + count).
+// One refinement of a launch: its starts are trials [first, first + count), and SnTrial.start of the first is an array
+// of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `open` of its trials 0,
+// counts `todo` down, and at 0 makes the refinement and its trials inactive.
 typedef struct SnRefinement {
   SnRefine *refine;
   int first, count, active;
+  int todo;  // iterations that it still takes part in
 } SnRefinement;
 
 // The arguments of every kernel. Not every kernel reads everything.
@@ -61,7 +70,10 @@ typedef struct SnWork {
   int ntrial;
   SnRefinement *refinement;  // SELECT (nrefinement)
   int nrefinement;
-  int from, to;      // ROLLOUT: at most to - from steps of each path; MAKE, JACOBIAN, SWEEP, CHAIN: states [from, to)
+  // ROLLOUT: at most to - from steps of each path. MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those
+  // beyond the end of a shorter path are left out, but JACOBIAN makes A and B of states without a step zero, and the
+  // bars of states beyond the end.
+  int from, to;
   SnSlots block;     // one slot a block: worlds and adjoints that end with the kernel
   SnSlots state;     // worlds of states: slot trial * (to - from) + t - from; no fast memory
   sn_real *scratch;  // of a block: (blocks, scratch_size) residuals, norms of costs, noise
@@ -70,15 +82,16 @@ typedef struct SnWork {
 } SnWork;
 
 // The kernels: SN_KERNEL(name, what one block does).
-#define SN_KERNELS(X)                                                                                    \
-  X(ROLLOUT, "candidates block, block + blocks ...: controls where a path begins, then to - from steps") \
-  X(ITERATE, "a trial: its start opens or moves, then controls")                                         \
-  X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                \
-  X(MAKE, "a state t of a trial: its world into slots `state`")                                          \
-  X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians")                             \
-  X(SWEEP, "a trial: back through states [from, to) by their worlds")                                    \
-  X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                 \
-  X(JUDGE, "a trial: the end of its gradient; its start is judged")                                      \
+#define SN_KERNELS(X)                                                                                      \
+  X(ROLLOUT, "candidates block, block + blocks ...: controls where a path begins, then to - from steps")   \
+  X(ITERATE, "a trial: its start opens or moves, then controls")                                           \
+  X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                  \
+  X(MAKE, "a state t of a trial: its world into slots `state`")                                            \
+  X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians; zeros where there is no step") \
+  X(SWEEP, "a trial: back through states [from, to) by their worlds")                                      \
+  X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                   \
+  X(COLLECT, "a trial: its derivatives from those of its states, which a scan has made")                   \
+  X(JUDGE, "a trial: the end of its gradient; its start is judged")                                        \
   X(SELECT, "a refinement: the best of its starts")
 
 typedef enum SnKernel {
