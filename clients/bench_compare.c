@@ -18,7 +18,7 @@
 #include "clients/figures.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
-enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_TASKS, KEY_THREADS, KEY_ONLY };
+enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_ONLY };
 
 // The planners, with what sets them apart from the task's settings.
 static const struct {
@@ -77,8 +77,10 @@ static const char *text_of(const cJSON *o, const char *name) {
 
 // Does a line of the file belong to this comparison? Then its place.
 static cJSON **place_of(Compare *x, const cJSON *o) {
-  if (strcmp(text_of(o, "task"), x->c.task) != 0 || number_of(o, "seconds") != x->c.seconds ||
-      number_of(o, "execute") != x->c.execute || strcmp(text_of(o, "set"), x->set) != 0)
+  const char *backend = cJSON_HasObjectItem(o, "backend") ? text_of(o, "backend") : "cpu";
+  if (strcmp(text_of(o, "task"), x->c.task) != 0 || strcmp(backend, bench_backend_name(&x->c.backend)) != 0 ||
+      number_of(o, "seconds") != x->c.seconds || number_of(o, "execute") != x->c.execute ||
+      strcmp(text_of(o, "set"), x->set) != 0)
     return NULL;
   const int seed = (int)number_of(o, "seed") - 1;
   for (int m = 0; m < MODES; ++m)
@@ -203,8 +205,7 @@ static double plan_seconds(Compare *x) {
 static SnCode run_cell(Compare *x, int mode, int planner, int seed, SnError *err) {
   MpcCase c = x->c;
   for (int i = 0; i < 3 && planners[planner].settings[i]; ++i) {
-    if (c.nsettings == (int)(sizeof c.settings / sizeof *c.settings))
-      return sn_fail(err, SN_ERR_LIMIT, "too many settings");
+    if (c.nsettings == MPC_SETTINGS) return sn_fail(err, SN_ERR_LIMIT, "too many settings");
     c.settings[c.nsettings++] = planners[planner].settings[i];
   }
   c.seed = (uint64_t)seed + 1;
@@ -340,8 +341,9 @@ static bool draw(Compare *x) {
 static int parse(int key, char *arg, struct argp_state *state) {
   Compare *x = state->input;
   switch (key) {
-    case 't':
-      x->c.task = arg;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &x->c;
+      state->child_inputs[1] = &x->c.backend;
       return 0;
     case 's':
       x->c.seconds = sn_arg_seconds(state, "seconds", arg);
@@ -351,9 +353,6 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_PLAN_SECONDS:
       x->plan_seconds = sn_arg_seconds(state, "plan-seconds", arg);
-      return 0;
-    case KEY_THREADS:
-      x->c.threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
       return 0;
     case KEY_QUICK:
       x->quick = true;
@@ -367,24 +366,8 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_ONLY:
       x->only = arg;
       return 0;
-    case KEY_TASKS:
-      x->c.tasks = arg;
-      return 0;
-    case 'm':
-      if (x->c.nmodels == (int)(sizeof x->c.models / sizeof *x->c.models)) argp_error(state, "too many --models");
-      x->c.models[x->c.nmodels++] = arg;
-      return 0;
-    case 'x':
-      if (x->c.nsettings == (int)(sizeof x->c.settings / sizeof *x->c.settings) - 3)
-        argp_error(state, "too many --set");
-      x->c.settings[x->c.nsettings++] = arg;
-      snprintf(x->set + strlen(x->set), sizeof x->set - strlen(x->set), "%s ", arg);
-      return 0;
     case 'q':
       x->quiet = true;
-      return 0;
-    case ARGP_KEY_END:
-      if (!x->c.task) argp_error(state, "--task is needed");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -395,6 +378,8 @@ static int parse(int key, char *arg, struct argp_state *state) {
 static SnCode settle(Compare *x, SnError *err) {
   if (x->seeds == 0) x->seeds = x->quick ? 1 : 5;
   if (x->c.seconds == 0) x->c.seconds = x->quick ? 0.2 : 1;
+  for (int i = 0; i < x->c.nsettings; ++i)
+    snprintf(x->set + strlen(x->set), sizeof x->set - strlen(x->set), "%s ", x->c.settings[i]);
   int n = 0;
   for (int p = 0; p < PLANNERS; ++p) n += takes_part(x, p);
   x->total = MODES * n * x->seeds;
@@ -405,27 +390,23 @@ static SnCode settle(Compare *x, SnError *err) {
 
 int sn_bench_compare(int argc, char **argv) {
   static const struct argp_option options[] = {
-      {"task", 't', "TASK", 0, "name of a task, or path of a task file", 0},
       {"quick", KEY_QUICK, NULL, 0, "one seed and 0.2 s, where --seeds and --seconds do not say otherwise", 0},
       {"seeds", KEY_SEEDS, "N", 0, "seeds 1 to N (default 5)", 0},
       {"seconds", 's', "S", 0, "of motion (default 1)", 0},
       {"plan-seconds", KEY_PLAN_SECONDS, "S", 0,
        "time for each plan at equal planning time (default: what the first planner took at equal steps)", 0},
       {"only", KEY_ONLY, "LIST", 0, "planners that take part, e.g. adam,sampling-1024 (default: all)", 0},
-      {"set", 'x', "NAME=VALUE", 0, "a setting of all planners; may be repeated", 0},
       {"out", KEY_OUT, "FILE", 0, "lines of JSON; a file that is there is gone on with (default sinew-compare.jsonl)",
        0},
       {"picture", KEY_PICTURE, "FILE", 0, "where to draw (default sinew-compare.png); needs gnuplot", 0},
-      {"threads", KEY_THREADS, "N", 0, "that plan (default: one a core)", 0},
-      {"tasks", KEY_TASKS, "FOLDER", 0, "of task files (default: the installed ones)", 0},
-      {"models", 'm', "[NAME=]FOLDER", 0, "where MJCF is found by its name; may be repeated (default: as sinewd)", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
+  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Compares planners on a task: adam, adam with contacts from distance, sampling with 64, 256 and 1024 candidates "
       "(brown noise), at equal plan steps and at equal planning time.\vExample: sinew-bench compare --task hand_pose "
       "--quick --out pose.jsonl\n\nExit status: 0 all cells are measured, 3 not.";
-  const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
   static Compare x;  // too large for the stack
   x = (Compare){.c = mpc_default_case(), .out = "sinew-compare.jsonl", .picture = "sinew-compare.png"};

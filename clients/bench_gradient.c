@@ -17,36 +17,26 @@
 #include "planner/backend.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
-enum { KEPT = mjSTATE_INTEGRATION, LEAD = 50, MAX_ROUNDS = 1000 };
+enum { KEPT = mjSTATE_INTEGRATION, LEAD = 50 };
 
 typedef struct Settings {
-  const char *model;
-  int steps, rounds, threads, samples;
-  long seed;
-  bool json, soft;
+  SnDriveArgs drive;
+  int threads, samples;
+  bool soft;
   SnGradientMethod method;
 } Settings;
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
-    case 'm':
-      s->model = arg;
-      return 0;
-    case 'n':
-      s->steps = sn_arg_count(state, "steps", arg, 100000);
-      return 0;
-    case 'r':
-      s->rounds = sn_arg_count(state, "rounds", arg, MAX_ROUNDS);
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &s->drive;
       return 0;
     case 't':
       s->threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
       return 0;
     case 'f':
       s->samples = sn_arg_count(state, "fd-samples", arg, 100000);
-      return 0;
-    case 's':
-      s->seed = sn_arg_seed(state, arg);
       return 0;
     case 'c':
       s->soft = sn_arg_switch(state, "cfd", arg);
@@ -55,12 +45,6 @@ static int parse(int key, char *arg, struct argp_state *state) {
       if (strcmp(arg, "sweep") != 0 && strcmp(arg, "products") != 0)
         argp_error(state, "--method %s: sweep or products", arg);
       s->method = strcmp(arg, "sweep") == 0 ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
-      return 0;
-    case 'j':
-      s->json = true;
-      return 0;
-    case ARGP_KEY_END:
-      if (!s->model) argp_error(state, "--model is needed");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -77,11 +61,11 @@ typedef struct Bench {
   SnRollout *rollout;
   SnGradient g;
   sn_real *ctrl, *target, *ctrl_bar;
-  mjtNum *first, *now;          // MuJoCo's state at the start, and at a sample
-  mjtNum *A, *B;                // of mjd_transitionFD
-  bool differences;             // whether it takes the model's integrator
-  double spent[4][MAX_ROUNDS];  // [ms]: rollout, gradient, MuJoCo's rollout, MuJoCo's differences
-  double ratio[2][MAX_ROUNDS];
+  mjtNum *first, *now;               // MuJoCo's state at the start, and at a sample
+  mjtNum *A, *B;                     // of mjd_transitionFD
+  bool differences;                  // whether it takes the model's integrator
+  double spent[4][SN_DRIVE_ROUNDS];  // [ms]: rollout, gradient, MuJoCo's rollout, MuJoCo's differences
+  double ratio[2][SN_DRIVE_ROUNDS];
 } Bench;
 
 static SnCode out_of_memory(SnError *err) { return sn_fail(err, SN_ERR_MEMORY, "out of memory"); }
@@ -91,8 +75,8 @@ static SnCode start(Bench *b, const Settings *s, SnError *err) {
   SnOracle *o = &b->o;
   const SnModel *m = o->m;
   const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu, size = (size_t)mj_stateSize(o->mj, KEPT);
-  b->ctrl = calloc((size_t)s->steps * nu + 1, sizeof *b->ctrl);
-  b->ctrl_bar = calloc((size_t)s->steps * nu + 1, sizeof *b->ctrl_bar);
+  b->ctrl = calloc((size_t)s->drive.steps * nu + 1, sizeof *b->ctrl);
+  b->ctrl_bar = calloc((size_t)s->drive.steps * nu + 1, sizeof *b->ctrl_bar);
   b->first = calloc(size, sizeof *b->first);
   b->now = calloc(size, sizeof *b->now);
   b->A = calloc(n * n + 1, sizeof *b->A);
@@ -101,13 +85,13 @@ static SnCode start(Bench *b, const Settings *s, SnError *err) {
   const double h = o->mj->opt.timestep;
   sn_drive_start(o);
   for (int k = 0; k < LEAD; ++k) {
-    sn_drive_controls(o, (uint64_t)s->seed, k * h);
+    sn_drive_controls(o, (uint64_t)s->drive.seed, k * h);
     mj_step(o->mj, o->d);
   }
   mj_getState(o->mj, o->d, b->first, KEPT);
   sn_oracle_copy_state(o);
-  for (int k = 0; k < s->steps; ++k) {
-    sn_drive_controls(o, (uint64_t)s->seed, (LEAD + k) * h);
+  for (int k = 0; k < s->drive.steps; ++k) {
+    sn_drive_controls(o, (uint64_t)s->drive.seed, (LEAD + k) * h);
     for (int i = 0; i < m->nu; ++i) b->ctrl[k * m->nu + i] = (sn_real)o->d->ctrl[i];
   }
   b->differences = o->mj->opt.integrator != mjINT_RK4;
@@ -115,7 +99,7 @@ static SnCode start(Bench *b, const Settings *s, SnError *err) {
 }
 
 static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
-  mjModel *mj = sn_oracle_read_file(s->model, err);
+  mjModel *mj = sn_oracle_read_file(s->drive.model, err);
   SnCode code = mj ? sn_oracle_open(&b->o, mj, err) : SN_ERR_FORMAT;
   if (code != SN_OK) return code;
   const SnModel *m = b->o.m;
@@ -126,10 +110,10 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   if (!(b->cost = sn_cost_create(b->task, m, err))) return err->code;
   if (!(b->pool = sn_pool_create(s->threads, err))) return err->code;
   if (!(b->backend = sn_backend_cpu(b->pool, err))) return err->code;
-  if (!(b->device = b->backend->load(b->backend, m, b->cost, s->steps, err))) return err->code;
+  if (!(b->device = b->backend->load(b->backend, m, b->cost, s->drive.steps, err))) return err->code;
   if ((code = b->backend->need_gradients(b->backend, b->device, 1, err)) != SN_OK) return code;
   if (!(b->rollout = sn_rollout_create(m, b->cost, err))) return err->code;
-  b->target = calloc((size_t)(s->steps + 1) * (size_t)b->cost->ntarget + 1, sizeof *b->target);
+  b->target = calloc((size_t)(s->drive.steps + 1) * (size_t)b->cost->ntarget + 1, sizeof *b->target);
   if (!b->target) return out_of_memory(err);
   const SnWorld *w = &b->o.w;
   b->g = (SnGradient){.start = {.time = (double)w->time[0],
@@ -141,10 +125,10 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
                                 .qacc_warmstart = w->qacc_warmstart},
                       .ctrl = b->ctrl,
                       .target = b->target,
-                      .nstep = s->steps,
+                      .nstep = s->drive.steps,
                       .max_velocity = 1e6,
                       .ctrl_bar = b->ctrl_bar};
-  sn_cost_schedule(b->cost, b->g.start.time, (double)m->opt.timestep, s->steps + 1, b->target);
+  sn_cost_schedule(b->cost, b->g.start.time, (double)m->opt.timestep, s->drive.steps + 1, b->target);
   return SN_OK;
 }
 
@@ -221,10 +205,10 @@ static void measure(Bench *b, const Settings *s) {
   const SnGradientSettings settings = gradient_settings(s);
   pass_rollout(b);
   pass_gradient(b, &settings);
-  for (int i = 0; i < s->rounds; ++i) {
+  for (int i = 0; i < s->drive.rounds; ++i) {
     b->spent[0][i] = pass_rollout(b);
     b->spent[1][i] = pass_gradient(b, &settings);
-    pass_mujoco(b, s->samples < s->steps ? s->samples : s->steps, &b->spent[2][i], &b->spent[3][i]);
+    pass_mujoco(b, s->samples < s->drive.steps ? s->samples : s->drive.steps, &b->spent[2][i], &b->spent[3][i]);
     b->ratio[0][i] = b->spent[1][i] / b->spent[0][i];
     b->ratio[1][i] = b->spent[3][i] / b->spent[1][i];
   }
@@ -235,30 +219,30 @@ static const char *status_name(SnGradientStatus status) {
 }
 
 static void print(const Settings *s, Bench *b) {
-  const double rollout = sn_median(b->spent[0], s->rounds), gradient = sn_median(b->spent[1], s->rounds);
-  const double theirs = sn_median(b->spent[2], s->rounds), fd = sn_median(b->spent[3], s->rounds);
-  const double over = sn_median(b->ratio[0], s->rounds), times = sn_median(b->ratio[1], s->rounds);
-  if (!s->json) {
-    printf("%s: %d steps, %d rounds, %d threads, gradient %s, norm %.3g\n", s->model, s->steps, s->rounds, s->threads,
-           status_name(b->g.status), b->g.norm);
+  const double rollout = sn_median(b->spent[0], s->drive.rounds), gradient = sn_median(b->spent[1], s->drive.rounds);
+  const double theirs = sn_median(b->spent[2], s->drive.rounds), fd = sn_median(b->spent[3], s->drive.rounds);
+  const double over = sn_median(b->ratio[0], s->drive.rounds), times = sn_median(b->ratio[1], s->drive.rounds);
+  if (!s->drive.json) {
+    printf("%s: %d steps, %d rounds, %d threads, gradient %s, norm %.3g\n", s->drive.model, s->drive.steps,
+           s->drive.rounds, s->threads, status_name(b->g.status), b->g.norm);
     printf("rollout %.2f ms, value and gradient %.2f ms: %.2f times (%.2f to %.2f)\n", rollout, gradient, over,
-           b->ratio[0][0], b->ratio[0][s->rounds - 1]);
+           b->ratio[0][0], b->ratio[0][s->drive.rounds - 1]);
     printf("MuJoCo's rollout %.2f ms", theirs);
     if (b->differences) printf(", its differences %.1f ms: %.1f times the gradient", fd, times);
     printf("\n");
     return;
   }
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "model", s->model);
-  cJSON_AddNumberToObject(root, "steps", s->steps);
-  cJSON_AddNumberToObject(root, "rounds", s->rounds);
+  cJSON_AddStringToObject(root, "model", s->drive.model);
+  cJSON_AddNumberToObject(root, "steps", s->drive.steps);
+  cJSON_AddNumberToObject(root, "rounds", s->drive.rounds);
   cJSON_AddStringToObject(root, "cfd", s->soft ? "on" : "off");
   cJSON_AddStringToObject(root, "method", s->method == SN_GRADIENT_SWEEP ? "sweep" : "products");
   cJSON_AddNumberToObject(root, "rollout_ms", rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", gradient);
   cJSON_AddNumberToObject(root, "gradient_over_rollout", over);
   cJSON_AddNumberToObject(root, "gradient_over_rollout_low", b->ratio[0][0]);
-  cJSON_AddNumberToObject(root, "gradient_over_rollout_high", b->ratio[0][s->rounds - 1]);
+  cJSON_AddNumberToObject(root, "gradient_over_rollout_high", b->ratio[0][s->drive.rounds - 1]);
   cJSON_AddNumberToObject(root, "mujoco_rollout_ms", theirs);
   if (b->differences) {
     cJSON_AddNumberToObject(root, "mujoco_fd_ms", fd);
@@ -278,23 +262,19 @@ static void print(const Settings *s, Bench *b) {
 
 int sn_bench_gradient(int argc, char **argv) {
   static const struct argp_option options[] = {
-      {"model", 'm', "MODEL.xml", 0, "the model", 0},
-      {"steps", 'n', "N", 0, "steps of the rollout (default 256)", 0},
       {"cfd", 'c', "off|on", 0, "contacts from distance: all pairs, within 1 m (default off)", 0},
       {"method", 'M', "sweep|products", 0, "how the derivative goes back (default sweep)", 0},
       {"threads", 't', "N", 0, "threads of the gradient; all else has one (default 1)", 0},
-      {"rounds", 'r', "N", 0, "passes of all measurements (default 9)", 0},
       {"fd-samples", 'f', "N", 0, "states of each round at which MuJoCo's differences are taken (default 8)", 0},
-      {"seed", 's', "N", 0, "seed of the controls (default 0)", 0},
-      {"json", 'j', NULL, 0, "print JSON", 0},
       {0}};
+  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {0}};
   static const char doc[] =
       "Times value and gradient of a rollout against the rollout alone, MuJoCo's rollout and its differences "
       "(mjd_transitionFD, one-sided) in turn.\vExample: sinew-bench gradient --model hand.xml --steps 256\n\nExit "
       "status: 0 measured, 2 the model uses what is not supported, 3 it cannot be loaded or nothing in it moves.";
-  const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.steps = 256, .rounds = 9, .threads = 1, .samples = 8};
+  Settings s = {.drive = {.steps = 256, .rounds = 9}, .threads = 1, .samples = 8};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
   SnError err = {0};
@@ -304,7 +284,7 @@ int sn_bench_gradient(int argc, char **argv) {
     measure(b, &s);
     print(&s, b);
   } else {
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.model, err.text);
+    fprintf(stderr, "sinew-bench: %s: %s\n", s.drive.model, err.text);
   }
   if (b) close_bench(b);
   free(b);

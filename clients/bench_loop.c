@@ -3,20 +3,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clients/figures.h"
-#include "physics/import_mjcf.h"
-
-MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
 
 // All that a run holds, freed together.
 typedef struct Loop {
   const MpcCase *c;
   SnTask *task;
   SnModel *model;
-  SnPool *pool;
-  SnBackend *backend;
+  BenchBackend backend;
   SnPlanner *planner;
   PlantBody body;
   sn_real *state;  // qpos, qvel, act, mocap positions, mocap quaternions
@@ -26,52 +21,10 @@ typedef struct Loop {
   double start, step;
 } Loop;
 
-SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
-  char name[64];
-  const size_t n = strcspn(assignment, "=");
-  if (assignment[n] != '=' || n >= sizeof name)
-    return sn_fail(err, SN_ERR_ARGUMENT, "setting '%s': expected name=value", assignment);
-  snprintf(name, sizeof name, "%.*s", (int)n, assignment);
-  const int i = sn_settings_find(name);
-  if (i < 0) return sn_fail(err, SN_ERR_ARGUMENT, "there is no setting '%s'", name);
-  const char *text = assignment + n + 1;
-  if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) return sn_settings_set_name(s, i, text, err);
-  char *end;
-  const double value = strtod(text, &end);
-  if (end == text || *end) return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is not a number", name, text);
-  return sn_settings_set(s, i, value, err);
-}
-
 //------------------------------------------------------------------------------------ opening
 
-// A task by its path, or by its name in the folder of tasks.
-SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
-  char path[2200], self[1024];
-  if (strchr(c->task, '/')) return sn_task_load(c->task, err);
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  self[n > 0 ? n : 0] = '\0';
-  char *slash = strrchr(self, '/');
-  if (slash) *slash = '\0';
-  if (c->tasks)
-    snprintf(path, sizeof path, "%s/%s.yaml", c->tasks, c->task);
-  else
-    snprintf(path, sizeof path, "%s/../share/sinew/tasks/%s.yaml", self, c->task);
-  return sn_task_load(path, err);
-}
-
-// The model's file is found before MuJoCo knows its sizes: sizes of 0 are taken as they come.
-SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
-  char text[4096];
-  PlantOptions opt = {.nmodels = c->nmodels};
-  memcpy(opt.models, c->models, sizeof opt.models);
-  if (!plant_body_open(body, &opt, task->model, text, sizeof text)) return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
-  *model = sn_import_mjmodel(body->m, err);
-  return *model ? SN_OK : err->code;
-}
-
 static SnCode make_settings(const MpcCase *c, SnSettings *s, SnError *err) {
-  SnCode code = SN_OK;
-  for (int i = 0; code == SN_OK && i < c->nsettings; ++i) code = mpc_set(s, c->settings[i], err);
+  SnCode code = mpc_set_all(c, s, err);
   // Without a limit on time something else must bound a plan.
   const int adam = sn_settings_find("adam_iterations");
   if (c->plan_seconds <= 0 && s->iterations == 0) s->iterations = 1;
@@ -88,14 +41,12 @@ static SnCode open_loop(Loop *l, MpcResult *result, SnError *err) {
   result->settings = l->task->settings;
   if (code == SN_OK) code = make_settings(l->c, &result->settings, err);
   if (code != SN_OK) return code;
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  result->threads = l->c->threads > 0 ? l->c->threads : cores > 0 ? (int)cores : 1;
-  if (!(l->pool = sn_pool_create(result->threads, err))) return err->code;
-  if (!(l->backend = sn_backend_cpu(l->pool, err))) return err->code;
+  if ((code = bench_backend_open(&l->backend, &l->c->backend, err)) != SN_OK) return code;
+  result->threads = sn_pool_size(l->backend.pool);
   SnPlannerDef def = sn_default_planner_def();
   def.model = l->model;
   def.task = l->task;
-  def.backend = l->backend;
+  def.backend = l->backend.backend;
   def.settings = result->settings;
   def.seed = l->c->seed;
   if (!(l->planner = sn_planner_create(&def, err))) return err->code;
@@ -111,8 +62,7 @@ static void close_loop(Loop *l) {
   free(l->ctrl);
   free(l->plan);
   sn_planner_free(l->planner);
-  sn_backend_free(l->backend);
-  sn_pool_free(l->pool);
+  bench_backend_close(&l->backend);
   sn_model_free(l->model);
   sn_task_free(l->task);
   plant_body_free(&l->body);
@@ -345,6 +295,7 @@ cJSON *mpc_report(const MpcCase *c, const MpcResult *result) {
   double total = 0;
   for (int i = 0; i < r->nplan; ++i) total += r->latency[i];
   cJSON_AddStringToObject(o, "task", c->task);
+  cJSON_AddStringToObject(o, "backend", bench_backend_name(&c->backend));
   cJSON_AddNumberToObject(o, "seed", (double)c->seed);
   cJSON_AddNumberToObject(o, "seconds", c->seconds);
   cJSON_AddNumberToObject(o, "execute", c->execute);

@@ -7,26 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "clients/plant.h"
-#include "planner/planner.h"
-
-// What is run.
-typedef struct MpcCase {
-  const char *task;        // name, or path of a task file
-  const char *tasks;       // folder of task files; NULL: next to the program
-  const char *models[16];  // "FOLDER" or "NAME=FOLDER"; none: the default folders of sinewd
-  int nmodels;
-  const char *settings[40];  // of the planner, "name=value", on top of the task's
-  int nsettings;
-  double seconds;       // of motion
-  double plan_seconds;  // of computing a plan; 0: as many iterations as the settings say, at least one
-  int execute;          // steps between two plans
-  int threads;          // 0: one a core
-  uint64_t seed;
-} MpcCase;
-
-// Zeros, 16 steps executed, seed 1, 1 s.
-MpcCase mpc_default_case(void);
+#include "clients/bench_case.h"
 
 typedef struct MpcResult {
   PlantRecord record;  // samples with cost and measures; plans and what they took in seconds as `latency`
@@ -45,12 +26,5 @@ void mpc_result_free(MpcResult *result);
 
 // The report of a run; the caller deletes it.
 cJSON *mpc_report(const MpcCase *c, const MpcResult *result);
-
-// Its task, and the model of the task's body, ours and MuJoCo's. Also for other modes of the benchmark.
-SnTask *mpc_load_task(const MpcCase *c, SnError *err);
-SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
-
-// Sets the settings "name=value" of s. err names what is wrong.
-SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "clients/drive_args.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
-enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_TASKS, KEY_CFD, KEY_SAMPLES, KEY_THREADS };
+enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_CFD, KEY_SAMPLES };
 
 typedef struct Settings {
   MpcCase c;
@@ -24,15 +24,16 @@ static const char *setting(Settings *s, int slot, const char *name, const char *
 }
 
 static void add(struct argp_state *state, Settings *s, const char *text) {
-  if (s->c.nsettings == (int)(sizeof s->c.settings / sizeof *s->c.settings)) argp_error(state, "too many settings");
+  if (s->c.nsettings == MPC_SETTINGS) argp_error(state, "too many settings");
   s->c.settings[s->c.nsettings++] = text;
 }
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
-    case 't':
-      s->c.task = arg;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &s->c;
+      state->child_inputs[1] = &s->c.backend;
       return 0;
     case 'p':
       add(state, s, setting(s, 0, "planner", arg));
@@ -43,9 +44,6 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_CFD:
       add(state, s, setting(s, 2, "cfd", sn_arg_switch(state, "cfd", arg) ? "cfd" : "none"));
       return 0;
-    case 'x':
-      add(state, s, arg);
-      return 0;
     case 's':
       s->c.seconds = sn_arg_seconds(state, "seconds", arg);
       return 0;
@@ -55,27 +53,14 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_EXECUTE:
       s->c.execute = sn_arg_count(state, "execute", arg, 100000);
       return 0;
-    case KEY_THREADS:
-      s->c.threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
-      return 0;
     case 'k':
       s->c.seed = (uint64_t)sn_arg_seed(state, arg);
-      return 0;
-    case KEY_TASKS:
-      s->c.tasks = arg;
-      return 0;
-    case 'm':
-      if (s->c.nmodels == (int)(sizeof s->c.models / sizeof *s->c.models)) argp_error(state, "too many --models");
-      s->c.models[s->c.nmodels++] = arg;
       return 0;
     case 'j':
       s->json = true;
       return 0;
     case 'q':
       s->quiet = true;
-      return 0;
-    case ARGP_KEY_END:
-      if (!s->c.task) argp_error(state, "--task is needed");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -104,22 +89,18 @@ static void show_progress(void *user, double part) {
 
 int sn_bench_mpc(int argc, char **argv) {
   static const struct argp_option options[] = {
-      {"task", 't', "TASK", 0, "name of a task, or path of a task file", 0},
       {"planner", 'p', "PLANNER", 0, "adam or sampling (default: the task's)", 0},
       {"samples", KEY_SAMPLES, "N", 0, "candidates of an iteration of sampling (default: the task's)", 0},
       {"cfd", KEY_CFD, "on|off", 0, "contacts from distance in the gradient (default: the task's)", 0},
-      {"set", 'x', "NAME=VALUE", 0, "any setting of the planner; may be repeated", 0},
       {"seconds", 's', "S", 0, "of motion (default 1)", 0},
       {"plan-seconds", KEY_PLAN_SECONDS, "S", 0,
        "time for each plan (default: as many iterations as the settings say, at least one)", 0},
       {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two plans (default 16)", 0},
       {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
-      {"threads", KEY_THREADS, "N", 0, "that plan (default: one a core)", 0},
-      {"tasks", KEY_TASKS, "FOLDER", 0, "of task files (default: the installed ones)", 0},
-      {"models", 'm', "[NAME=]FOLDER", 0, "where MJCF is found by its name; may be repeated (default: as sinewd)", 0},
       {"json", 'j', NULL, 0, "print one line of JSON", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
+  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Lets MuJoCo move a body under our plans, in lockstep and in one process, and reports cost over time, success "
       "and "
@@ -127,7 +108,7 @@ int sn_bench_mpc(int argc, char **argv) {
       "--seed "
       "1 --json\n\nWith iterations as the bound a run depends on its seed alone, not on the speed of the machine.\n\n"
       "Exit status: 0 measured, solved or not; 2 the model uses what is not supported; 3 anything else.";
-  const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
   Settings s = {.c = mpc_default_case()};
   argp_parse(&argp, argc, argv, 0, NULL, &s);

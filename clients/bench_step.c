@@ -14,35 +14,19 @@
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
-  const char *model;
-  int steps, rounds;
-  long seed;
-  bool json, profile;
+  SnDriveArgs drive;
+  bool profile;
 } Settings;
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
+  (void)arg;
   switch (key) {
-    case 'm':
-      s->model = arg;
-      return 0;
-    case 'n':
-      s->steps = sn_arg_count(state, "steps", arg, 100000);
-      return 0;
-    case 'r':
-      s->rounds = sn_arg_count(state, "rounds", arg, 1000);
-      return 0;
-    case 's':
-      s->seed = sn_arg_seed(state, arg);
-      return 0;
-    case 'j':
-      s->json = true;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &s->drive;
       return 0;
     case 'p':
       s->profile = true;
-      return 0;
-    case ARGP_KEY_END:
-      if (!s->model) argp_error(state, "--model is needed");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -64,12 +48,12 @@ static void restore(Run *r, int k) { mj_setState(r->o.mj, r->o.d, r->state + (si
 static SnCode record(Run *r, const Settings *s, SnError *err) {
   SnOracle *o = &r->o;
   r->size = (int)mj_stateSize(o->mj, KEPT);
-  r->count = s->steps;
+  r->count = s->drive.steps;
   r->state = malloc(sizeof *r->state * (size_t)r->size * (size_t)r->count);
   if (!r->state) return sn_fail(err, SN_ERR_MEMORY, "no memory for %d states", r->count);
   sn_drive_start(o);
   for (int k = 0; k < r->count; ++k) {
-    sn_drive_controls(o, (uint64_t)s->seed, k * o->mj->opt.timestep);
+    sn_drive_controls(o, (uint64_t)s->drive.seed, k * o->mj->opt.timestep);
     mj_getState(o->mj, o->d, r->state + (size_t)k * (size_t)r->size, KEPT);
     mj_step(o->mj, o->d);
   }
@@ -105,7 +89,7 @@ typedef struct Figures {
 } Figures;
 
 static Figures measure(Run *r, int rounds) {
-  double ours[1000], theirs[1000], ratio[1000];
+  double ours[SN_DRIVE_ROUNDS], theirs[SN_DRIVE_ROUNDS], ratio[SN_DRIVE_ROUNDS];
   pass_ours(r);
   pass_mujoco(r);
   for (int i = 0; i < rounds; ++i) {
@@ -185,9 +169,9 @@ static void profile(Run *r, Profile *p) {
 
 static void print_json(const Settings *s, const Figures *f, const Profile *p) {
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "model", s->model);
-  cJSON_AddNumberToObject(root, "steps", s->steps);
-  cJSON_AddNumberToObject(root, "rounds", s->rounds);
+  cJSON_AddStringToObject(root, "model", s->drive.model);
+  cJSON_AddNumberToObject(root, "steps", s->drive.steps);
+  cJSON_AddNumberToObject(root, "rounds", s->drive.rounds);
   cJSON_AddNumberToObject(root, "sinew_us", f->sinew_us);
   cJSON_AddNumberToObject(root, "mujoco_us", f->mujoco_us);
   cJSON_AddNumberToObject(root, "ratio", f->ratio);
@@ -210,7 +194,7 @@ static void print_json(const Settings *s, const Figures *f, const Profile *p) {
 }
 
 static void print_text(const Settings *s, const Figures *f, const Profile *p) {
-  printf("%s: %d states, %d rounds, one thread\n", s->model, s->steps, s->rounds);
+  printf("%s: %d states, %d rounds, one thread\n", s->drive.model, s->drive.steps, s->drive.rounds);
   printf("sinew %.1f us, MuJoCo %.1f us, ratio %.3f (%.3f to %.3f)\n", f->sinew_us, f->mujoco_us, f->ratio,
          f->ratio_low, f->ratio_high);
   if (!p) return;
@@ -225,39 +209,33 @@ static void print_text(const Settings *s, const Figures *f, const Profile *p) {
 }
 
 int sn_bench_step(int argc, char **argv) {
-  static const struct argp_option options[] = {
-      {"model", 'm', "MODEL.xml", 0, "the model", 0},
-      {"steps", 'n', "N", 0, "states to step from (default 256)", 0},
-      {"rounds", 'r', "N", 0, "passes of each engine over all states (default 9)", 0},
-      {"seed", 's', "N", 0, "seed of the controls (default 0)", 0},
-      {"profile", 'p', NULL, 0, "time every stage too", 0},
-      {"json", 'j', NULL, 0, "print JSON", 0},
-      {0}};
+  static const struct argp_option options[] = {{"profile", 'p', NULL, 0, "time every stage too", 0}, {0}};
+  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {0}};
   static const char doc[] =
       "Times one step of the world, ours and mj_step in turn, from the same states with the same controls, on one "
       "thread.\vExample: sinew-bench step --model hand.xml --steps 256 --profile\n\nExit status: 0 measured, 2 the "
       "model "
       "uses what is not supported, 3 it cannot be loaded.";
-  const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.steps = 256, .rounds = 9};
+  Settings s = {.drive = {.steps = 256, .rounds = 9}};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
   SnError err = {0};
   Run r = {.state = NULL};
-  mjModel *mj = sn_oracle_read_file(s.model, &err);
+  mjModel *mj = sn_oracle_read_file(s.drive.model, &err);
   SnCode code = mj ? sn_oracle_open(&r.o, mj, &err) : SN_ERR_FORMAT;
   if (code == SN_OK) code = record(&r, &s, &err);
   if (code == SN_OK) {
-    const Figures f = measure(&r, s.rounds);
+    const Figures f = measure(&r, s.drive.rounds);
     Profile p;
     if (s.profile) profile(&r, &p);
-    if (s.json)
+    if (s.drive.json)
       print_json(&s, &f, s.profile ? &p : NULL);
     else
       print_text(&s, &f, s.profile ? &p : NULL);
   } else {
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.model, err.text);
+    fprintf(stderr, "sinew-bench: %s: %s\n", s.drive.model, err.text);
   }
   free(r.state);
   sn_oracle_free(&r.o);

@@ -14,4 +14,14 @@ double sn_arg_seconds(const struct argp_state *state, const char *name, const ch
 // The value of option --name: on or off.
 bool sn_arg_switch(const struct argp_state *state, const char *name, const char *arg);
 
+// What the benchmarks on a driven model have in common: input of the argp sn_drive_argp, a child of theirs.
+typedef struct SnDriveArgs {
+  const char *model;
+  int steps, rounds;  // rounds at most SN_DRIVE_ROUNDS
+  long seed;
+  bool json;
+} SnDriveArgs;
+enum { SN_DRIVE_ROUNDS = 1000 };
+extern const struct argp sn_drive_argp;
+
 #endif

@@ -1,0 +1,61 @@
+#include "clients/bench_backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients/drive_args.h"
+
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS };
+
+static int parse(int key, char *arg, struct argp_state *state) {
+  BenchBackendArgs *a = state->input;
+  char *end;
+  switch (key) {
+    case 'b':
+      a->name = arg;
+      return 0;
+    case KEY_FOLDER:
+      a->options.folder = arg;
+      return 0;
+    case KEY_DEVICE:
+      a->options.device = (int)strtol(arg, &end, 10);
+      if (end == arg || *end || a->options.device < 0 || a->options.device > 999)
+        argp_error(state, "--device %s: a number from 0 to 999", arg);
+      return 0;
+    case KEY_THREADS:
+      a->threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_option options[] = {
+    {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
+    {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
+    {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
+    {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
+    {0}};
+
+const struct argp bench_backend_argp = {.options = options, .parser = parse};
+
+const char *bench_backend_name(const BenchBackendArgs *args) { return args->name ? args->name : "cpu"; }
+
+SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err) {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  const char *name = bench_backend_name(args);
+  b->pool = sn_pool_create(args->threads > 0 ? args->threads : cores > 0 ? (int)cores : 1, err);
+  if (!b->pool) return err->code;
+  if (strcmp(name, "cpu") != 0) return sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'", name);
+  b->backend = sn_backend_cpu(b->pool, err);
+  if (!b->backend) return err->code;
+  b->backend->describe(b->backend, b->text, sizeof b->text);
+  return SN_OK;
+}
+
+void bench_backend_close(BenchBackend *b) {
+  sn_backend_free(b->backend);
+  sn_pool_free(b->pool);
+  *b = (BenchBackend){0};
+}

@@ -1,0 +1,31 @@
+// The backend that a benchmark runs on, and the arguments that choose it.
+#ifndef SINEW_CLIENTS_BENCH_BACKEND_H_
+#define SINEW_CLIENTS_BENCH_BACKEND_H_
+
+#include <argp.h>
+
+#include "planner/backend.h"
+
+typedef struct BenchBackendArgs {
+  const char *name;  // NULL: "cpu"
+  SnBackendOptions options;
+  int threads;  // of the cpu; 0: one a core
+} BenchBackendArgs;
+
+// The arguments --backend, --backend-folder, --device and --threads, a child of a mode's own; its input is
+// BenchBackendArgs.
+extern const struct argp bench_backend_argp;
+
+const char *bench_backend_name(const BenchBackendArgs *args);
+
+typedef struct BenchBackend {
+  SnPool *pool;
+  SnBackend *backend;
+  char text[300];  // the backend about itself
+} BenchBackend;
+
+SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err);
+// Zeroed is allowed.
+void bench_backend_close(BenchBackend *b);
+
+#endif

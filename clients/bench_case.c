@@ -1,0 +1,93 @@
+#include "clients/bench_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "physics/import_mjcf.h"
+
+MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
+
+static void add(struct argp_state *state, const char *name, const char **list, int room, int *n, const char *text) {
+  if (*n == room) argp_error(state, "too many --%s: at most %d", name, room);
+  list[(*n)++] = text;
+}
+
+static int parse(int key, char *arg, struct argp_state *state) {
+  MpcCase *c = state->input;
+  switch (key) {
+    case 't':
+      c->task = arg;
+      return 0;
+    case 'x':
+      add(state, "set", c->settings, MPC_SETTINGS, &c->nsettings, arg);
+      return 0;
+    case 'T':
+      c->tasks = arg;
+      return 0;
+    case 'm':
+      add(state, "models", c->models, MPC_MODELS, &c->nmodels, arg);
+      return 0;
+    case ARGP_KEY_END:
+      if (!c->task) argp_error(state, "--task is needed");
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_option options[] = {
+    {"task", 't', "TASK", 0, "name of a task, or path of a task file", 0},
+    {"set", 'x', "NAME=VALUE", 0, "a setting of the planner; may be repeated", 0},
+    {"tasks", 'T', "FOLDER", 0, "of task files (default: the installed ones)", 0},
+    {"models", 'm', "[NAME=]FOLDER", 0, "where MJCF is found by its name; may be repeated (default: as sinewd)", 0},
+    {0}};
+
+const struct argp mpc_case_argp = {.options = options, .parser = parse};
+
+SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
+  char name[64];
+  const size_t n = strcspn(assignment, "=");
+  if (assignment[n] != '=' || n >= sizeof name)
+    return sn_fail(err, SN_ERR_ARGUMENT, "setting '%s': expected name=value", assignment);
+  snprintf(name, sizeof name, "%.*s", (int)n, assignment);
+  const int i = sn_settings_find(name);
+  if (i < 0) return sn_fail(err, SN_ERR_ARGUMENT, "there is no setting '%s'", name);
+  const char *text = assignment + n + 1;
+  if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) return sn_settings_set_name(s, i, text, err);
+  char *end;
+  const double value = strtod(text, &end);
+  if (end == text || *end) return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is not a number", name, text);
+  return sn_settings_set(s, i, value, err);
+}
+
+SnCode mpc_set_all(const MpcCase *c, SnSettings *s, SnError *err) {
+  SnCode code = SN_OK;
+  for (int i = 0; code == SN_OK && i < c->nsettings; ++i) code = mpc_set(s, c->settings[i], err);
+  return code;
+}
+
+// A task by its path, or by its name in the folder of tasks.
+SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
+  char path[2200], self[1024];
+  if (strchr(c->task, '/')) return sn_task_load(c->task, err);
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  self[n > 0 ? n : 0] = '\0';
+  char *slash = strrchr(self, '/');
+  if (slash) *slash = '\0';
+  if (c->tasks)
+    snprintf(path, sizeof path, "%s/%s.yaml", c->tasks, c->task);
+  else
+    snprintf(path, sizeof path, "%s/../share/sinew/tasks/%s.yaml", self, c->task);
+  return sn_task_load(path, err);
+}
+
+// The model's file is found before MuJoCo knows its sizes: sizes of 0 are taken as they come.
+SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
+  char text[4096];
+  PlantOptions opt = {.nmodels = c->nmodels};
+  memcpy(opt.models, c->models, sizeof opt.models);
+  if (!plant_body_open(body, &opt, task->model, text, sizeof text)) return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
+  *model = sn_import_mjmodel(body->m, err);
+  return *model ? SN_OK : err->code;
+}
