@@ -22,6 +22,7 @@ typedef struct SnBatch {
   double *cost;         // out (count): infinity when diverged
   double *term;         // out (count, nterm)
   unsigned char *done;  // out (count): 1 when computed; zeroed by the caller before the first call
+  int *warn;            // out (count): SN_WARN_* bits of its steps (overflow of contacts or rows); or NULL
 } SnBatch;
 
 // Iterations of Adam on one plan (planner/refine.h). What it remembers stays with the backend from job to job.
@@ -52,6 +53,7 @@ typedef struct SnRefineJob {
   double best_cost;      // in and out
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
+  int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on opening
 } SnRefineJob;
 
 // What a backend takes of its device's memory [bytes]; budget 0: no limit of its own.

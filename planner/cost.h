@@ -12,6 +12,7 @@
 #define SINEW_PLANNER_COST_H_
 
 #include "physics/adjoint.h"
+#include "physics/flat.h"
 #include "planner/task.h"
 
 // What an item compares: points (value and residual of 3 entries), rotations (4 and 3), scalars (1 and 1).
@@ -37,32 +38,31 @@ typedef enum SnItem {
 // A task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success.
 // Items are the scalars, points or rotations that a term compares with its target.
 typedef struct SnCost {
-  int nterm, nall;
-  int nitem;
-  int nres;              // entries of all residuals
-  int ntarget;           // entries of a row of targets
-  sn_real *weight;       // running weights (nterm); live
-  sn_real *terminal;     // terminal weights (nterm); live
-  int *term_norm;        // SnNorm (nall)
-  sn_real *term_width;   // width of the norm (nall)
-  int *term_item;        // first item (nall + 1)
-  int *term_res;         // first entry of the residual (nall + 1)
-  int *term_target;      // first entry in a row of targets (nall + 1)
-  int *term_follows;     // 1: the target is another element as it moves, 0: the row of targets (nall); live
-  int *term_serial;      // 1: items of the term may add to the same bar; one lane does them all (nall)
-  int uses_force;        // 1: some term looks at a force of actuators
-  int *item_type;        // SnItem (nitem)
-  int *item_term;        // term that it belongs to (nitem)
-  int *item_id;          // object, or address in qpos, qvel, act, ctrl (nitem)
-  int *item_other_type;  // the same of the target, where it follows an element (nitem)
-  int *item_other_id;
-  int *item_dof;              // QPOS, QPOS_QUAT: address in qvel; the same of the target (nitem, 2)
-  int *item_end;              // DISTANCE: type and object of both ends; the same of the target (nitem, 8)
-  int *item_frame;            // body in whose frame the target is given, -1: world (nitem)
-  int *item_target;           // entry in a row of targets (nitem)
-  int *item_res;              // entry of the residual (nitem)
+#define SN_COST_SIZE(name) int name;
+#define SN_COST_FIELD(type, name, rows, cols) type *name;
+#include "planner/cost_fields.inc"
   struct SnCostOwner *owner;  // names and schedules: host only
 } SnCost;
+
+enum {
+  SN_COST_NSIZE = 0
+#define SN_COST_SIZE(name) +1
+#include "planner/cost_fields.inc"
+  ,
+  SN_COST_NFIELD = 0
+#define SN_COST_FIELD(type, name, rows, cols) +1
+#include "planner/cost_fields.inc"
+};
+
+// Memory of a flat cost (physics/flat.h), which has no options; its arrays are the cost's own.
+typedef struct SnCostFlat {
+  SnFlat flat;
+  int size[SN_COST_NSIZE];
+  const void *field[SN_COST_NFIELD];
+} SnCostFlat;
+
+// As sn_model_flatten.
+SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err);
 
 // Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
 // contacts. NULL and err on failure. The caller frees with

@@ -330,20 +330,9 @@ static void *take(SnArena *arena, size_t size, int n) { return sn_arena_alloc(ar
 
 static bool allocate(SnCost *c, SnArena *a) {
   SnCostOwner *o = c->owner;
-  int **const per_term[] = {&c->term_norm,   &c->term_item,    &c->term_res,
-                            &c->term_target, &c->term_follows, &c->term_serial};
-  int **const per_item[] = {&c->item_type,     &c->item_term,  &c->item_id,     &c->item_other_type,
-                            &c->item_other_id, &c->item_frame, &c->item_target, &c->item_res};
   bool ok = true;
-  for (size_t k = 0; k < sizeof per_term / sizeof per_term[0]; ++k)
-    ok &= (*per_term[k] = take(a, sizeof(int), c->nall)) != NULL;
-  for (size_t k = 0; k < sizeof per_item / sizeof per_item[0]; ++k)
-    ok &= (*per_item[k] = take(a, sizeof(int), c->nitem)) != NULL;
-  ok &= (c->item_dof = take(a, 2 * sizeof(int), c->nitem)) != NULL;
-  ok &= (c->item_end = take(a, 8 * sizeof(int), c->nitem)) != NULL;
-  ok &= (c->weight = take(a, sizeof(sn_real), c->nterm)) != NULL;
-  ok &= (c->terminal = take(a, sizeof(sn_real), c->nterm)) != NULL;
-  ok &= (c->term_width = take(a, sizeof(sn_real), c->nall)) != NULL;
+#define SN_COST_FIELD(type, name, rows, cols) ok &= (c->name = take(a, sizeof(type), (int)((rows) * (cols)))) != NULL;
+#include "planner/cost_fields.inc"
   ok &= (o->captured = take(a, sizeof(double), c->ntarget)) != NULL;
   ok &= (o->given = take(a, sizeof(double), c->ntarget)) != NULL;
   ok &= (o->overridden = take(a, sizeof(bool), c->nall)) != NULL;
@@ -399,6 +388,19 @@ SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
   free(owner);
   free(c);
   return NULL;
+}
+
+SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err) {
+  if (sizeof(sn_real) != sizeof(double))
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "a program whose numbers are floats hands no cost to a backend's library");
+  int n = 0;
+#define SN_COST_SIZE(name) view->size[n++] = cost->name;
+#include "planner/cost_fields.inc"
+  n = 0;
+#define SN_COST_FIELD(type, name, rows, cols) view->field[n++] = cost->name;
+#include "planner/cost_fields.inc"
+  view->flat = (SnFlat){SN_COST_NSIZE, 0, SN_COST_NFIELD, view->size, NULL, view->field};
+  return SN_OK;
 }
 
 void sn_cost_free(SnCost *cost) {

@@ -46,6 +46,7 @@ typedef struct SnGradient {
   sn_real *act_bar;         // (na) of start.act; or NULL
   sn_real *target_bar;      // (nstep + 1, ntarget); or NULL
   double norm;              // Euclidean norm of ctrl_bar
+  int warn;                 // SN_WARN_* bits of the rollout's steps
 } SnGradient;
 
 // Gradients that are computed together, e.g. of several starts of an optimiser.

@@ -9,19 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "physics/status.h"
+#include "physics/flat.h"
 
+// Of this interface and of the lists of physics/flat.h and planner/cost_fields.inc; the numbers of their entries must
+// agree, too.
 enum { SN_PLUGIN_VERSION = 1 };
-
-// A structure of the engine as its parts, in the order of its field lists (model_sizes.inc, derived_sizes.inc,
-// option_fields.inc, model_fields.inc, derived_fields.inc; planner/cost_fields.inc). Real numbers are doubles. Both
-// sides compile the same lists; version and `nsize`, `noption`, `nfield` must agree.
-typedef struct SnFlat {
-  int nsize, noption, nfield;
-  const int *size;           // (nsize)
-  const double *option;      // (noption) entries of all options
-  const void *const *field;  // (nfield) arrays
-} SnFlat;
 
 typedef struct SnPluginClock {
   double (*now)(void *context);
@@ -62,6 +54,7 @@ typedef struct SnPluginBatch {
   double max_velocity;
   double *cost, *term;
   unsigned char *done;
+  int *warn;
 } SnPluginBatch;
 
 typedef struct SnPluginGradient {
@@ -74,6 +67,7 @@ typedef struct SnPluginGradient {
   double cost;
   double *term, *ctrl_bar, *qpos_bar, *qvel_bar, *act_bar, *target_bar;
   double norm;
+  int warn;
 } SnPluginGradient;
 
 typedef struct SnPluginGradientBatch {
@@ -108,6 +102,7 @@ typedef struct SnPluginRefine {
   double *ctrl;
   double cost_before, best_cost, gradient_norm;
   double *best_term;
+  int warn;
 } SnPluginRefine;
 
 typedef struct SnPluginMemory {
@@ -132,6 +127,9 @@ struct SnPlugin {
   void (*describe)(const SnPlugin *p, char *text, int size);
   SnPluginSession *(*load)(SnPlugin *p, const SnFlat *model, const SnFlat *cost, int max_step, SnError *err);
   void (*unload)(SnPlugin *p, SnPluginSession *x);
+  // The cost's arrays other than weights have changed (term_follows). Not while something is under way. On failure all
+  // operations of the session fail until it succeeds.
+  SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnFlat *cost, SnError *err);
   // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of refinements; 0: as it is. SN_ERR_LIMIT
   // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
   SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
