@@ -61,6 +61,13 @@ typedef struct SnBackendMemory {
   size_t used, budget, total;
 } SnBackendMemory;
 
+// What a stage of the step or of its adjoint took, summed over worlds and steps, in a unit of the backend's own: only
+// shares of the whole mean something.
+typedef struct SnBackendStage {
+  const char *name;  // static memory
+  double time;
+} SnBackendStage;
+
 typedef struct SnBackend SnBackend;
 typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device, with room to roll out
 
@@ -99,6 +106,10 @@ struct SnBackend {
   bool (*lost)(const SnBackend *b, char *text, int size);
   // Optional (NULL): what models and sessions take.
   void (*memory)(const SnBackend *b, SnBackendMemory *memory);
+  // Optional (NULL): what each stage took since the last call, at most `room` of them into stage; returns how many
+  // there are, 0 when the library was built without. The first call for a model begins to measure, which makes it
+  // slower.
+  int (*profile)(SnBackend *b, SnBackendModel *model, SnBackendStage *stage, int room);
   // Drops what is under way, of rollouts, gradients and refinements.
   void (*abandon)(SnBackend *b, SnBackendModel *model);
   void (*destroy)(SnBackend *b);

@@ -109,6 +109,11 @@ typedef struct SnPluginMemory {
   size_t used, budget, total;
 } SnPluginMemory;
 
+typedef struct SnPluginStage {
+  const char *name;
+  double time;
+} SnPluginStage;
+
 typedef struct SnPluginOptions {
   int version;  // SN_PLUGIN_VERSION
   int device;
@@ -143,6 +148,7 @@ struct SnPlugin {
   void (*abandon)(SnPlugin *p, SnPluginSession *x);
   bool (*lost)(const SnPlugin *p, char *text, int size);
   void (*memory)(const SnPlugin *p, SnPluginMemory *memory);
+  int (*profile)(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int room);
   void (*close)(SnPlugin *p);
 };
 
