@@ -43,11 +43,12 @@ typedef struct SnRefineJob {
   bool keep;                    // opening: start 0 keeps its moments
   int left;                     // whose first `left` knots are gone
   bool measured;                // best_cost is that of ctrl under the weights in force
-  int iterations;               // at least 1
+  int iterations;               // 1 ... job_iterations of the backend
+  double deadline;              // on the clock: where the whole plan ends; INFINITY: nowhere
 
   // What there is so far; in force after refine_end.
-  int done;              // whole iterations
-  int used;              // starts of the latest iteration that count
+  int done;              // iterations that count; in the last one of a job that was ended early maybe not all starts
+  int used;              // starts of the latest of them that count
   sn_real *ctrl;         // (nstep, nu) in: where it begins, out: the best that was measured
   double cost_before;    // of the first controls measured; only where `measured` was false
   double best_cost;      // in and out
@@ -72,7 +73,8 @@ typedef struct SnBackend SnBackend;
 typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device, with room to roll out
 
 struct SnBackend {
-  const char *name;  // "cpu"
+  const char *name;    // "cpu"
+  int job_iterations;  // most iterations that are worth asking for in one job of refine
   // One line for people: device, number type, threads. Into text[size].
   void (*describe)(const SnBackend *b, char *text, int size);
   // Room for rollouts of at most max_step steps. Model and cost must outlive it. NULL and err on failure.
@@ -91,9 +93,11 @@ struct SnBackend {
   bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
   // Makes room for refinements of at most `starts` starts. Not while a job is under way.
   SnCode (*need_refine)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
-  // Works on the job until its iterations are done (true) or the clock reaches `until` (false); called again with the
-  // same job it goes on where it stopped. A device works in whole iterations, and begins none that it expects to end
-  // after `until`.
+  // Works on the job until its iterations are done (true) or the clock reaches `until` (false), which is not after
+  // job->deadline; called again with the same job it goes on where it stopped. A backend whose job_iterations is 1
+  // stops anywhere. Others work in whole iterations: the first of a call unless it is expected to end after
+  // job->deadline, further ones as long as they are expected to end before `until`. Where no iteration was done they
+  // return false: then none fits.
   bool (*refine)(SnBackend *b, SnBackendModel *model, SnRefineJob *job, const SnClock *clock, double until);
   // Ends a job, done or not: what counts of it is in the job's results from now on, the rest is dropped. After this the
   // next job may come.
@@ -102,7 +106,8 @@ struct SnBackend {
   // which another planner waits for. The caller then calls refine, or refine_end.
   void (*refine_submit)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
   // Optional (NULL: never): true when the device is lost for this process; the reason into text[size]. All operations
-  // return at once then: rollouts, gradients and refine false, with nothing done.
+  // return at once then: rollouts, gradients and refine false, with nothing done. refine_end leaves a job as it was
+  // given, `done` 0; unload gives back what is not the device's.
   bool (*lost)(const SnBackend *b, char *text, int size);
   // Optional (NULL): what models and sessions take.
   void (*memory)(const SnBackend *b, SnBackendMemory *memory);

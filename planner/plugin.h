@@ -98,6 +98,7 @@ typedef struct SnPluginRefine {
   int starts, count;
   bool open, keep, measured;
   int left, iterations;
+  double deadline;
   int done, used;
   double *ctrl;
   double cost_before, best_cost, gradient_norm;
@@ -128,6 +129,7 @@ typedef struct SnPlugin SnPlugin;
 struct SnPlugin {
   int version;
   const char *name;
+  int job_iterations;
   int real_bytes;  // of the numbers that it computes with
   void (*describe)(const SnPlugin *p, char *text, int size);
   SnPluginSession *(*load)(SnPlugin *p, const SnFlat *model, const SnFlat *cost, int max_step, SnError *err);
