@@ -46,6 +46,9 @@ typedef struct SnPlan {
   double gradient_norm;  // NaN where the planner has no gradient
   bool deadline_met;     // finished before the deadline
   bool act_estimated;    // act was not given: integrated from the controls
+  const char *backend;   // that made it: SnBackend.name, static memory
+  bool device_lost;      // the planner's backend is lost: made by the fallback, or what there was of it
+  int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
   double seconds;        // computing time from begin to finish, pauses between slices included
 } SnPlan;
 

@@ -18,6 +18,8 @@ typedef struct SnPlannerDef {
   const SnModel *model;  // as loaded; the planner makes its own copy with the task's overrides
   const SnTask *task;    // must outlive the planner
   SnBackend *backend;    // must outlive the planner
+  SnBackend *fallback;   // where plans are made when the backend is lost, e.g. the CPU; NULL: then they are the shifted
+                         // warm start. Must outlive the planner
   SnSettings settings;   // e.g. task->settings
   uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
   SnClock clock;         // deadlines are read on it
@@ -78,6 +80,10 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 // Rolls the state forward by the latency, then works for at most one iteration, or until the clock reads `until`, or
 // the deadline. True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
+
+// The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner of
+// the same model that is sliced first. Nothing where there is no plan, or no device.
+void sn_planner_submit(SnPlanner *p);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the
 // warm start of the next.
