@@ -90,7 +90,7 @@ static double slope(Sweep *s, bool cfd, double *cost) {
 // Whether a contact makes rows on the way.
 static bool touches(Sweep *s) {
   SnLaneShared shared;
-  SnLane lane = {0, 1, &shared, NULL};
+  SnLane lane = {.n = 1, .shared = &shared};
   const SnStart start = bench_task_start(&s->t);
   const int nu = s->t.m->nu;
   SnWorld *w = &s->world;

@@ -25,7 +25,7 @@ static SnCode make_room(BenchTask *t, SnError *err) {
 static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
   const SnModel *m = t->m;
   SnLaneShared shared;
-  SnLane lane = {0, 1, &shared, NULL};
+  SnLane lane = {.n = 1, .shared = &shared};
   SnWorld w;
   SnCode code = make_room(t, err);
   if (code != SN_OK) return code;

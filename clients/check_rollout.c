@@ -70,7 +70,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const SnCheckStart
   const int steps = start->steps;
   const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
   c->m = m;
-  c->lane = (SnLane){0, 1, &c->shared, NULL};
+  c->lane = (SnLane){.n = 1, .shared = &c->shared};
   c->size = nu + 2 * nv + na;
   if (!(c->task = sn_task_parse(text, strlen(text), "check.yaml", err))) return err->code;
   if (!(c->cost = sn_cost_create(c->task, m, err))) return err->code;

@@ -50,6 +50,6 @@
 // Steps world blockIdx.x once. model and worlds lie in device memory, the lanes are the threads of the block.
 extern "C" __global__ void sn_step_kernel(const SnModel *model, SnWorld *worlds) {
   __shared__ SnLaneShared shared;
-  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr};
+  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr, nullptr};
   sn_step(model, worlds + blockIdx.x, &lane);
 }

@@ -11,7 +11,7 @@
 extern "C" __global__ void sn_cost_kernel(const SnCost *cost, const SnModel *model, const SnWorld *worlds,
                                           const sn_real *target, sn_real *res, sn_real *value) {
   __shared__ SnLaneShared shared;
-  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr};
+  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr, nullptr};
   sn_real *r = res + (size_t)blockIdx.x * cost->nres;
   sn_cost_residual(cost, model, worlds + blockIdx.x, &lane, target, 0, cost->nall, r);
   sn_cost_norm(cost, &lane, r, 0, cost->nall, value + (size_t)blockIdx.x * cost->nall);

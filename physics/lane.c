@@ -2,6 +2,10 @@
 // the SN_VLANES partial results are combined by one fixed binary tree.
 #include "physics/lane.h"
 
+#if !defined(__CUDACC__)
+#include <time.h>
+#endif
+
 #if defined(SN_LANES) && !defined(__CUDACC__)
 // Programs of the lanes build that step with one lane need no barrier; the test harness that starts
 // several has the real one, which takes the place of this.
@@ -11,6 +15,44 @@ __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int l
   (void)lane;
 }
 #endif
+
+#if defined(__CUDACC__)
+SN_LOCAL unsigned long long lane_clock(void) { return (unsigned long long)clock64(); }
+#else
+static unsigned long long lane_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1000000000ull * (unsigned long long)t.tv_sec + (unsigned long long)t.tv_nsec;
+}
+
+const char *sn_mark_name(SnMark mark) {
+  switch (mark) {
+#define SN_MARK_TEXT(name) \
+  case SN_MARK_##name:     \
+    return #name;
+    SN_MARKS(SN_MARK_TEXT)
+#undef SN_MARK_TEXT
+    default:
+      return "";
+  }
+}
+#endif
+
+SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks) {
+  lane->marks = marks;
+  SN_ONE(lane) {
+    for (int k = 0; k < SN_NMARK; ++k) marks->ticks[k] = 0;
+    marks->last = lane_clock();
+  }
+}
+
+SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark) {
+  SN_ONE(lane) {
+    const unsigned long long now = lane_clock();
+    lane->marks->ticks[mark] += now - lane->marks->last;
+    lane->marks->last = now;
+  }
+}
 
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part) {
   for (int width = SN_VLANES / 2; width > 0; width /= 2) {

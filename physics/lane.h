@@ -20,12 +20,42 @@ typedef struct SnLaneShared {
   int ipart[SN_VLANES + 1];
 } SnLaneShared;
 
+// Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/path.c, backward.c).
+#define SN_MARKS(X)                                                                                                 \
+  X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) \
+  X(SMOOTH) X(SOLVER) X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP)             \
+  X(PASSIVE_VJP) X(INTEGRATE_VJP) X(COST_VJP) X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP)  \
+  X(OTHER)
+typedef enum SnMark {
+#define SN_MARK_ENUM(name) SN_MARK_##name,
+  SN_MARKS(SN_MARK_ENUM)
+#undef SN_MARK_ENUM
+      SN_NMARK
+} SnMark;
+
+// Clock of a world whose stages are measured. Lane 0 alone uses it.
+typedef struct SnMarks {
+  unsigned long long last;             // when the last mark was set [ticks]
+  unsigned long long ticks[SN_NMARK];  // between each mark and the one before it
+} SnMarks;
+
 typedef struct SnLane {
   int id;                // index of this lane, 0 <= id < n
   int n;                 // number of lanes of this world
   SnLaneShared *shared;  // one per world
   void *team;            // barrier of the lanes build, else NULL
+  SnMarks *marks;        // NULL: stages are not measured
 } SnLane;
+
+// Begins to measure, and sets a mark: the time since the last one counts for it. Ticks of the device's clock, or ns.
+SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
+SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
+#define SN_MARK(lane, name)                                        \
+  do {                                                             \
+    if ((lane)->marks != NULL) sn_mark_set(lane, SN_MARK_##name); \
+  } while (0)
+// Name of a mark, for people. Host only.
+const char *sn_mark_name(SnMark mark);
 
 #if defined(__CUDACC__)
 #define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)

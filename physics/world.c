@@ -1,7 +1,7 @@
 #include "physics/layout.h"
 
 // One lane that needs no other.
-static SnLane one_lane(void) { return (SnLane){0, 1, NULL, NULL}; }
+static SnLane one_lane(void) { return (SnLane){.n = 1}; }
 
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base) {
   SnLayout layout;

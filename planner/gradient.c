@@ -34,7 +34,7 @@ static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost)
 static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost) {
   t->memory = aligned(sn_adjoint_size(m));
   t->res = numbers((size_t)cost->nres);
-  t->lane = (SnLane){0, 1, &t->shared, NULL};
+  t->lane = (SnLane){.n = 1, .shared = &t->shared};
   if (!t->memory || !t->res) return false;
   sn_adjoint_init(m, &t->adjoint, t->memory);
   return true;

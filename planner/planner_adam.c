@@ -91,7 +91,7 @@ static bool adam_room(SnPlanner *p, const SnSettings *s) {
   if (!p->adam) {
     p->adam = sn_planner_room(1, sizeof *p->adam, &ok);
     if (!ok) return false;
-    p->adam->lane = (SnLane){0, 1, &p->adam->shared, NULL};
+    p->adam->lane = (SnLane){.n = 1, .shared = &p->adam->shared};
   }
   return s->adam_starts <= p->adam->room || grow(p, p->adam, s->adam_starts);
 }

@@ -50,7 +50,7 @@ SnRollout *sn_rollout_create(const SnModel *m, const SnCost *cost, SnError *err)
   }
   r->m = m;
   r->cost = cost;
-  r->lane = (SnLane){0, 1, &r->shared, NULL};
+  r->lane = (SnLane){.n = 1, .shared = &r->shared};
   r->status = SN_ROLLOUT_DONE;
   sn_world_init(m, &r->world, r->memory);
   return r;

@@ -147,7 +147,7 @@ void sn_grad_world_init(SnGradWorld *g, SnOracle *o) {
   sn_world_init(m, &g->w, g->memory);
   g->adjoint_memory = block(sn_adjoint_size(m));
   sn_adjoint_init(m, &g->a, g->adjoint_memory);
-  g->lane = (SnLane){0, 1, &g->shared, NULL};
+  g->lane = (SnLane){.n = 1, .shared = &g->shared};
   g->qpos = reals(m->nq);
   g->qvel = reals(m->nv);
   g->act = reals(m->na);

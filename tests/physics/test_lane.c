@@ -4,7 +4,7 @@
 static void sums_and_scans(void **state) {
   (void)state;
   SnLaneShared shared;
-  SnLane lane = {0, 1, &shared, NULL};
+  SnLane lane = {.n = 1, .shared = &shared};
   sn_real x[100];
   int count[100];
   for (int i = 0; i < 100; ++i) {

@@ -35,7 +35,7 @@ static void place(Placed *p, const SnModel *m, size_t fast) {
   assert_true(p->world.fast + p->adjoint.fast <= fast);
   p->fast = nans(p->world.fast + p->adjoint.fast);
   p->slow = nans(p->world.slow + p->adjoint.slow);
-  p->lane = (SnLane){0, 1, &p->shared, NULL};
+  p->lane = (SnLane){.n = 1, .shared = &p->shared};
   sn_world_bind(&p->world, &p->w, p->fast, p->slow);
   sn_adjoint_bind(&p->adjoint, &p->a, p->fast + p->world.fast, p->slow + p->world.slow);
   sn_world_begin(m, &p->w, &p->lane);
@@ -161,7 +161,7 @@ static void compare(SnOracle *o, size_t fast, const SnSoft *soft) {
   SnWorld w;
   SnAdjoint a;
   SnLaneShared shared;
-  SnLane lane = {0, 1, &shared, NULL};
+  SnLane lane = {.n = 1, .shared = &shared};
   void *memory[] = {nans(sn_world_size(m)), nans(sn_adjoint_size(m))};
   sn_world_init(m, &w, memory[0]);
   sn_adjoint_init(m, &a, memory[1]);

@@ -11,7 +11,7 @@
 enum { NU = 3, ROWS = 30, MOST = (ROWS + 2) * NU };
 
 static SnLaneShared shared;
-static SnLane lane = {0, 1, &shared, NULL};
+static SnLane lane = {.n = 1, .shared = &shared};
 static uint64_t draws;
 
 static sn_real draw(void) {
