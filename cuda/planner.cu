@@ -3,8 +3,10 @@
 #include "cuda/physics.cu"
 
 #include "planner/adam.c"
+#include "planner/backward.c"
 #include "planner/cost.c"
 #include "planner/noise.c"
+#include "planner/path.c"
 #include "planner/spline.c"
 
 // Norms of all terms in world blockIdx.x, into value (worlds, nall); res is scratch (worlds, nres).

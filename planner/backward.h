@@ -39,7 +39,7 @@ typedef struct SnBackwardState {
   sn_real *A, *B;       // Jacobians of the step (n, n), (n, nu)
   sn_real *state_bar;   // of the cost of this state alone (n)
   sn_real *ctrl_bar;    // (nu)
-  sn_real *target_bar;  // (ntarget)
+  sn_real *target_bar;  // (ntarget); NULL where SnBackward has none
 } SnBackwardState;
 
 // Number of tangent coordinates of a state.
@@ -47,11 +47,10 @@ SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
 
 // All of these run on all lanes and end with a sync.
 
-// Weights, zero bars.
+// Weights; the bar of what comes after the last state: 0.
 SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b);
 // The world of state t, 0 <= t <= nstep: its stages, the solver finished.
-SN_FUNC void sn_backward_make(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                              SnWorld *w);
+SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *b, int t, SnWorld *w);
 // Jacobians of the step from state t (none at the last state) and the derivative of the cost of state t, from its
 // world.
 SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,

@@ -1,4 +1,4 @@
-// Gradients: memory, and which thread does what next.
+// Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in backward.c.
 //
 // A thread takes the first of these that it finds, over the items in their order: go back through a state whose world
 // is ready; make the world of the next state, where a slot is idle; run an item forward. Worlds are made in the order
@@ -7,9 +7,62 @@
 #include "planner/gradient.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
-#include "planner/gradient_private.h"
+// A world at one state of a rollout, and what of the way back does not depend on later states.
+typedef struct SnGradientSlot {
+  SnWorld world;
+  void *memory;
+  SnBackwardState state;
+} SnGradientSlot;
+
+// What one thread works with.
+typedef struct SnGradientThread {
+  SnAdjoint adjoint;
+  void *memory;
+  SnLaneShared shared;
+  SnLane lane;
+  sn_real *res;  // residuals (nres)
+} SnGradientThread;
+
+typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
+
+// One gradient under way.
+typedef struct SnGradientItem {
+  SnGradient *out;
+  SnRollout *rollout;
+  SnTrajectory states;  // rows 0 ... nstep
+  SnBackward back;      // its soft_qacc: of the last item that was done, soft_steps of them; 0: none
+  int soft_steps;
+  SnGradientPhase phase;
+  bool busy;  // a thread runs it forward or goes back a step
+  int make;   // next state to make a world of, going down; -1: none
+  int sweep;  // next state to go back through
+  int *slot;  // where the world of each state is, -1: nowhere (max_step + 1)
+} SnGradientItem;
+
+struct SnGradientWork {
+  const SnModel *m;
+  const SnCost *cost;
+  SnPool *pool;
+  int nthread, nslot, room;  // room: items
+  SnGradientThread *thread;
+  SnGradientSlot *slot;
+  SnGradientItem *item;
+  int *idle;  // slots that hold nothing, the one used last on top (nslot)
+  // the batch
+  SnGradientSettings settings;
+  int count;
+  const SnClock *clock;
+  double until;
+  bool active;
+  // under lock:
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  int nidle;
+  bool stop;  // the clock has reached `until`
+};
 
 SnGradientSettings sn_default_gradient_settings(void) { return (SnGradientSettings){.method = SN_GRADIENT_SWEEP}; }
 
@@ -19,14 +72,15 @@ static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 
 static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
 
 static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost) {
-  const size_t n = sn_state_size(m), nu = (size_t)m->nu;
+  const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu;
   s->memory = aligned(sn_world_size(m));
-  s->A = numbers(n * n);
-  s->B = numbers(n * nu);
-  s->state_bar = numbers(n);
-  s->ctrl_bar = numbers(nu);
-  s->target_bar = numbers((size_t)cost->ntarget);
-  if (!s->memory || !s->A || !s->B || !s->state_bar || !s->ctrl_bar || !s->target_bar) return false;
+  s->state = (SnBackwardState){.A = numbers(n * n),
+                               .B = numbers(n * nu),
+                               .state_bar = numbers(n),
+                               .ctrl_bar = numbers(nu),
+                               .target_bar = numbers((size_t)cost->ntarget)};
+  if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.target_bar)
+    return false;
   sn_world_init(m, &s->world, s->memory);
   return true;
 }
@@ -41,21 +95,22 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
 }
 
 static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
-  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = sn_state_size(m);
+  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
+  SnBackward *b = &x->back;
   x->rollout = sn_rollout_create(m, cost, err);
-  x->states = (SnTrajectory){.qpos = numbers(rows * (size_t)m->nq),
+  x->states = (SnTrajectory){.time = numbers(rows),
+                             .qpos = numbers(rows * (size_t)m->nq),
                              .qvel = numbers(rows * nv),
                              .act = numbers(rows * (size_t)m->na),
                              .qacc = numbers(rows * nv)};
-  x->soft_qacc = numbers(rows * nv);
-  x->time = numbers(rows);
-  x->running = numbers((size_t)cost->nterm);
-  x->terminal = numbers((size_t)cost->nterm);
-  x->state_bar = numbers(n);
-  x->scratch = numbers(n);
+  b->soft_qacc = numbers(rows * nv);
+  b->running = numbers((size_t)cost->nterm);
+  b->terminal = numbers((size_t)cost->nterm);
+  b->state_bar = numbers(n);
+  b->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
-  return x->rollout && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc && x->soft_qacc && x->time &&
-         x->running && x->terminal && x->state_bar && x->scratch && x->slot;
+  return x->rollout && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
+         b->soft_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
@@ -87,16 +142,16 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
 
 static void free_item(SnGradientItem *x) {
   sn_rollout_free(x->rollout);
+  free(x->states.time);
   free(x->states.qpos);
   free(x->states.qvel);
   free(x->states.act);
   free(x->states.qacc);
-  free(x->soft_qacc);
-  free(x->time);
-  free(x->running);
-  free(x->terminal);
-  free(x->state_bar);
-  free(x->scratch);
+  free(x->back.soft_qacc);
+  free(x->back.running);
+  free(x->back.terminal);
+  free(x->back.state_bar);
+  free(x->back.scratch);
   free(x->slot);
 }
 
@@ -108,11 +163,11 @@ void sn_gradient_free(SnGradientWork *g) {
   }
   for (int i = 0; g->slot && i < g->nslot; ++i) {
     free(g->slot[i].memory);
-    free(g->slot[i].A);
-    free(g->slot[i].B);
-    free(g->slot[i].state_bar);
-    free(g->slot[i].ctrl_bar);
-    free(g->slot[i].target_bar);
+    free(g->slot[i].state.A);
+    free(g->slot[i].state.B);
+    free(g->slot[i].state.state_bar);
+    free(g->slot[i].state.ctrl_bar);
+    free(g->slot[i].state.target_bar);
   }
   for (int i = 0; g->item && i < g->room; ++i) free_item(&g->item[i]);
   free(g->thread);
@@ -125,25 +180,21 @@ void sn_gradient_free(SnGradientWork *g) {
 }
 
 // Begins an item of the batch.
-static void begin_item(const SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
-  const SnCost *c = g->cost;
-  const double share = 1.0 / out->nstep;
+static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
   x->out = out;
   x->busy = false;
   x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
-  x->soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
-  x->soft_steps = 0;
-  memset(x->state_bar, 0, sizeof *x->state_bar * sn_state_size(g->m));
-  for (int i = 0; i < c->nterm; ++i) {
-    x->running[i] = (sn_real)(share * (double)c->weight[i]);
-    x->terminal[i] = c->terminal[i];
-  }
-  x->time[0] = (sn_real)out->start.time;
-  for (int t = 0; t < out->nstep; ++t) x->time[t + 1] = x->time[t] + g->m->opt.timestep;
   for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
   sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+  x->back.path = sn_rollout_path(x->rollout);
+  x->back.soft = g->settings.soft;
+  x->back.soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
+  x->back.ctrl_bar = out->ctrl_bar;
+  x->back.target_bar = out->target_bar;
+  x->soft_steps = 0;
+  sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
 }
 
 // Without a gradient: all of it is 0.
@@ -158,17 +209,15 @@ static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
 }
 
 // All states have been gone through: the derivative with respect to the first one goes to the outputs.
-static void finish_item(const SnGradientWork *g, SnGradientItem *x) {
+static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
   const SnModel *m = g->m;
   const size_t nv = (size_t)m->nv, na = (size_t)m->na;
+  const sn_real *bar = x->back.state_bar;
   SnGradient *out = x->out;
-  if (out->qpos_bar) memcpy(out->qpos_bar, x->state_bar, sizeof(sn_real) * nv);
-  if (out->qvel_bar) memcpy(out->qvel_bar, x->state_bar + nv, sizeof(sn_real) * nv);
-  if (out->act_bar) memcpy(out->act_bar, x->state_bar + 2 * nv, sizeof(sn_real) * na);
-  double sum = 0;
-  for (size_t i = 0; i < (size_t)out->nstep * (size_t)m->nu; ++i)
-    sum += (double)out->ctrl_bar[i] * (double)out->ctrl_bar[i];
-  out->norm = sqrt(sum);
+  if (out->qpos_bar) memcpy(out->qpos_bar, bar, sizeof(sn_real) * nv);
+  if (out->qvel_bar) memcpy(out->qvel_bar, bar + nv, sizeof(sn_real) * nv);
+  if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
+  out->norm = (double)sn_backward_norm(m, &g->thread[thread].lane, &x->back);
   out->status = SN_GRADIENT_DONE;
   if (g->settings.soft.on) x->soft_steps = out->nstep;
   x->phase = SN_PHASE_DONE;
@@ -209,6 +258,24 @@ static Job take_job(SnGradientWork *g) {
   return (Job){open ? JOB_WAIT : JOB_NONE, NULL, 0, -1};
 }
 
+// The world of a state, and by products all that can be done there ahead.
+static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
+  SnGradientSlot *slot = &g->slot[job->slot];
+  sn_backward_make(g->m, &thread->lane, &job->item->back, job->t, &slot->world);
+  if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
+  sn_backward_jacobian(g->m, g->cost, &thread->lane, &job->item->back, job->t, &slot->world, &thread->adjoint,
+                       thread->res, &slot->state);
+}
+
+static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
+  SnGradientSlot *slot = &g->slot[job->slot];
+  const SnBackward *back = &job->item->back;
+  if (g->settings.method == SN_GRADIENT_PRODUCTS)
+    return sn_backward_product(g->m, g->cost, &thread->lane, back, job->t, &slot->state);
+  return sn_backward_sweep(g->m, g->cost, &thread->lane, back, job->t, &slot->world, &thread->adjoint, thread->res,
+                           &slot->state);
+}
+
 // Does a job; for JOB_BACK, whether the derivative is still finite.
 static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
@@ -216,10 +283,10 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
       sn_rollout_run(job->item->rollout, g->clock, g->until);
       return true;
     case JOB_MAKE:
-      sn_gradient_make(g, &g->thread[thread], job->item, job->t, &g->slot[job->slot]);
+      make_state(g, &g->thread[thread], job);
       return true;
     default:
-      return sn_gradient_back(g, &g->thread[thread], job->item, job->t, &g->slot[job->slot]);
+      return go_back(g, &g->thread[thread], job);
   }
 }
 
@@ -234,13 +301,13 @@ static void end_forward(SnGradientWork *g, SnGradientItem *x) {
     fail_item(g, x, SN_GRADIENT_DIVERGED);
 }
 
-static void end_back(SnGradientWork *g, const Job *job, bool finite) {
+static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {
   SnGradientItem *x = job->item;
   x->busy = false;
   x->slot[job->t] = -1;
   g->idle[g->nidle++] = job->slot;
   x->sweep = job->t - 1;
-  if (finite && x->sweep < 0) finish_item(g, x);
+  if (finite && x->sweep < 0) finish_item(g, thread, x);
   if (finite) return;
   fail_item(g, x, SN_GRADIENT_UNBOUNDED);
   for (int t = 0; t < job->t; ++t)
@@ -248,7 +315,7 @@ static void end_back(SnGradientWork *g, const Job *job, bool finite) {
 }
 
 // Books the end of a job, under lock.
-static void end_job(SnGradientWork *g, const Job *job, bool finite) {
+static void end_job(SnGradientWork *g, int thread, const Job *job, bool finite) {
   switch (job->kind) {
     case JOB_FORWARD:
       end_forward(g, job->item);
@@ -260,7 +327,7 @@ static void end_job(SnGradientWork *g, const Job *job, bool finite) {
         g->idle[g->nidle++] = job->slot;  // the item has failed meanwhile
       return;
     default:
-      end_back(g, job, finite);
+      end_back(g, thread, job, finite);
       return;
   }
 }
@@ -281,7 +348,7 @@ static void gradient_work(void *argument, int thread) {
     pthread_mutex_unlock(&g->lock);
     const bool finite = do_job(g, thread, &job);
     pthread_mutex_lock(&g->lock);
-    end_job(g, &job, finite);
+    end_job(g, thread, &job, finite);
     pthread_cond_broadcast(&g->changed);
   }
   pthread_cond_broadcast(&g->changed);

@@ -12,6 +12,7 @@
 #include "planner/noise.h"
 
 #include "planner/random.h"
+#include "planner/spline.h"
 
 // Coefficients h_k of the integration, over their root mean square, into h (knots).
 SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h) {
@@ -36,4 +37,27 @@ SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, c
     for (int k = 0; k <= j; ++k) z += h[k] * white[j - k];
     out[j] = noise->scale * z;
   }
+}
+
+SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int candidate, SnLane *lane,
+                                   const sn_real *base, int nstep, sn_real *scratch, sn_real *ctrl) {
+  const int nu = m->nu, knots = noise->knots;
+  sn_real *h = scratch, *white = h + knots * (1 + 2 * lane->id), *knot = white + knots;
+  if (candidate == 0) {
+    SN_FOR(i, nstep * nu) ctrl[i] = base[i];
+    SN_SYNC(lane);
+    return;
+  }
+  SN_ONE(lane) sn_noise_filter(noise->colour, knots, h);
+  SN_SYNC(lane);
+  SN_FOR(k, nu) {
+    const sn_real half = sn_ctrl_half_range(m, k);
+    sn_noise_column(noise, candidate, k, h, white, knot);
+    for (int t = 0; t < nstep; ++t) {
+      const sn_real x = (sn_real)(t + noise->phase) / (sn_real)noise->spacing;
+      const sn_real u = base[t * nu + k] + half * sn_spline(noise->interpolation, knot, knots, 1, x);
+      ctrl[t * nu + k] = sn_ctrl_clip(m, k, u);
+    }
+  }
+  SN_SYNC(lane);
 }

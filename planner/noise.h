@@ -2,8 +2,8 @@
 #ifndef SINEW_PLANNER_NOISE_H_
 #define SINEW_PLANNER_NOISE_H_
 
-#include "physics/real.h"
-#include "planner/settings.h"
+#include "physics/lane.h"
+#include "planner/plan.h"
 
 // What the noise of a candidate depends on, besides its number.
 typedef struct SnNoise {
@@ -21,9 +21,15 @@ typedef struct SnNoise {
 // Coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean square.
 SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h);
 
-// Noise of one control at the knots, in halves of its range, into out (knots). white: scratch (knots). The whole of
-// the noise's arithmetic: a device runs one control a lane.
+// Noise of one control at the knots, in halves of its range, into out (knots). white: scratch (knots).
 SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, const sn_real *h, sn_real *white,
                              sn_real *out);
+
+// Numbers of scratch that the controls of a candidate take, for all lanes of a world.
+SN_INLINE int sn_candidate_scratch(int knots, int lanes) { return knots * (1 + 2 * lanes); }
+// Controls of candidate `candidate` (0: the base, as it is) into ctrl (nstep, nu): base plus noise, clamped to the
+// ranges. Columns are shared among the lanes; ends with a sync.
+SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int candidate, SnLane *lane,
+                                   const sn_real *base, int nstep, sn_real *scratch, sn_real *ctrl);
 
 #endif

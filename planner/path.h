@@ -4,7 +4,6 @@
 #define SINEW_PLANNER_PATH_H_
 
 #include "planner/cost.h"
-#include "planner/noise.h"
 
 typedef enum SnPathStatus { SN_PATH_UNDER_WAY, SN_PATH_DONE, SN_PATH_DIVERGED } SnPathStatus;
 
@@ -40,25 +39,38 @@ typedef struct SnPathScratch {
   sn_real *value;  // (nall)
 } SnPathScratch;
 
-// Numbers that sn_path_leave keeps.
-SN_FUNC int sn_path_kept_size(const SnModel *m);
+// One state of a path, wherever it is kept.
+typedef struct SnPathState {
+  sn_real time;
+  const sn_real *qpos, *qvel, *act;
+  const sn_real *ctrl;            // (nu); NULL: zero
+  const sn_real *qacc_warmstart;  // (nv); NULL: zero
+} SnPathState;
+
+// Numbers that sn_path_leave keeps: time, qpos, qvel, act, start of the solver.
+SN_INLINE int sn_path_kept_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
+
+// Part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not finite.
+SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0 ? weight * value : 0; }
 
 // All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the path
 // that they write are written by one lane.
 
-// Puts the world into the path's start: state, zero controls, softening. t = 0.
+// Puts the world into a state of the path, with its mocap poses and the softening `soft`. No warnings.
+SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
+                         const SnSoft *soft);
+// Puts the world into the path's start: state, zero controls, softening.
+SN_FUNC void sn_path_put_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
+// The same, and the path is under way: t = 0, sums 0.
 SN_FUNC void sn_path_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path);
 // One step, or the end of the path with its terminal cost. The same status on all lanes.
 SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path,
                                   const SnPathScratch *scratch);
+// Norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
+SN_FUNC void sn_path_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
+                             const sn_real *target, int n, const SnPathScratch *scratch);
 // Before the world is given to another path, and after it is this path's again.
 SN_FUNC void sn_path_leave(const SnModel *m, const SnWorld *w, SnLane *lane, SnPath *path);
 SN_FUNC void sn_path_return(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
-
-// Numbers of scratch that the controls of a candidate take, for all lanes of a world.
-SN_FUNC int sn_candidate_scratch(int knots, int lanes);
-// Controls of candidate `candidate` (0: the base) into ctrl (nstep, nu): base plus noise, clamped to the ranges.
-SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int candidate, SnLane *lane,
-                                   const sn_real *base, int nstep, sn_real *scratch, sn_real *ctrl);
 
 #endif

@@ -35,15 +35,9 @@ void sn_ctrl_denormalise(const SnModel *m, sn_real *out, const sn_real *unit, in
   }
 }
 
-sn_real sn_ctrl_half_range(const SnModel *m, int i) {
-  return m->ctrl_limited[i] ? SN_R(0.5) * (m->ctrl_range[2 * i + 1] - m->ctrl_range[2 * i]) : SN_R(1.0);
-}
-
 void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n) {
   for (int t = 0; t < n; ++t)
-    for (int i = 0; i < m->nu; ++i)
-      if (m->ctrl_limited[i])
-        ctrl[t * m->nu + i] = sn_clip(ctrl[t * m->nu + i], m->ctrl_range[2 * i], m->ctrl_range[2 * i + 1]);
+    for (int i = 0; i < m->nu; ++i) ctrl[t * m->nu + i] = sn_ctrl_clip(m, i, ctrl[t * m->nu + i]);
 }
 
 void sn_plan_shift(sn_real *ctrl, int nstep, int nu, int k, SnTail tail, const sn_real *initial) {

@@ -62,7 +62,13 @@ SN_INLINE sn_real sn_ctrl_unit(const SnModel *m, int i) {
   return !m->ctrl_limited[i] || (lo == 0 && hi == 1) ? SN_R(1.0) : SN_R(0.5) * (hi - lo);
 }
 // Half the range of control i; 1 when it is unlimited.
-sn_real sn_ctrl_half_range(const SnModel *m, int i);
+SN_INLINE sn_real sn_ctrl_half_range(const SnModel *m, int i) {
+  return m->ctrl_limited[i] ? SN_R(0.5) * (m->ctrl_range[2 * i + 1] - m->ctrl_range[2 * i]) : SN_R(1.0);
+}
+// Control i in its range.
+SN_INLINE sn_real sn_ctrl_clip(const SnModel *m, int i, sn_real u) {
+  return m->ctrl_limited[i] ? sn_clip(u, m->ctrl_range[2 * i], m->ctrl_range[2 * i + 1]) : u;
+}
 // Clamps n rows of controls to their ranges, in place.
 void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n);
 

@@ -15,6 +15,7 @@
 
 #include "planner/adam.h"
 #include "planner/backward.h"
+#include "planner/noise.h"
 
 // One start.
 typedef struct SnRefineStart {

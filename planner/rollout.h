@@ -3,7 +3,7 @@
 #ifndef SINEW_PLANNER_ROLLOUT_H_
 #define SINEW_PLANNER_ROLLOUT_H_
 
-#include "planner/cost.h"
+#include "planner/path.h"
 
 // Monotonic seconds. Injected so that tests can own the time.
 typedef struct SnClock {
@@ -12,7 +12,7 @@ typedef struct SnClock {
 } SnClock;
 SnClock sn_clock_monotonic(void);
 
-// The state that a rollout starts from. Arrays are read only; NULL warm starts the solver at zero.
+// The state that a rollout starts from. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
 typedef struct SnStart {
   double time;                    // [s]
   const sn_real *qpos;            // (nq)
@@ -32,11 +32,16 @@ typedef struct SnTrajectory {
   sn_real *qpos;  // (nstep + 1, nq)
   sn_real *qvel;  // (nstep + 1, nv)
   sn_real *act;   // (nstep + 1, na)
-  double *cost;   // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
+  sn_real *cost;  // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
   sn_real *qacc;  // (nstep + 1, nv)
+  sn_real *time;  // (nstep + 1) [s]
 } SnTrajectory;
 
-typedef enum SnRolloutStatus { SN_ROLLOUT_PAUSED, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
+typedef enum SnRolloutStatus {
+  SN_ROLLOUT_PAUSED = SN_PATH_UNDER_WAY,
+  SN_ROLLOUT_DONE = SN_PATH_DONE,
+  SN_ROLLOUT_DIVERGED = SN_PATH_DIVERGED
+} SnRolloutStatus;
 
 // A rollout on one thread, in memory of its own. Fields are private.
 typedef struct SnRollout SnRollout;
@@ -58,6 +63,8 @@ double sn_rollout_cost(const SnRollout *r, double *term);
 // Judges the state of the rollout's world, whose stages have run (sn_forward), with one row of targets: sum of
 // weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be NULL.
 double sn_rollout_judge(SnRollout *r, const sn_real *target, double *term, double *value);
+// The path that it follows.
+const SnPath *sn_rollout_path(const SnRollout *r);
 // The world of the rollout, at the state that it has reached (all stages have run when it is done), and its lane.
 SnWorld *sn_rollout_world(SnRollout *r);
 SnLane *sn_rollout_lane(SnRollout *r);

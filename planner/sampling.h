@@ -3,13 +3,11 @@
 #define SINEW_PLANNER_SAMPLING_H_
 
 #include "planner/noise.h"
-#include "planner/plan.h"
 
 // Knots that nstep rows need: one after the last row included.
 int sn_noise_knots(int nstep, int spacing, int phase);
 
-// Adds noise `candidate` to base (nstep, nu), clamps to the ranges of the controls, writes ctrl (nstep, nu).
-// scratch: (3 * knots). Candidate 0 is the base, as it is. Any number of threads.
+// sn_candidate_controls by one thread. scratch: (3 * knots). Any number of threads.
 void sn_noise_candidate(const SnModel *m, const SnNoise *noise, int candidate, const sn_real *base, int nstep,
                         sn_real *scratch, sn_real *ctrl);
 
