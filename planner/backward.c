@@ -41,8 +41,10 @@ SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *
                              path->ctrl + step * (size_t)m->nu,
                              (b->soft_start ? b->soft_qacc : path->out_qacc) + row * nv};
   sn_path_put(m, w, lane, path, &state, &b->soft);
+  SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
   sn_solve_finish(m, w, lane);
+  SN_MARK(lane, SOLVER);
   if (!b->soft.on) return;
   sn_backward_copy(lane, b->soft_qacc + row * nv, w->qacc, m->nv);
   SN_SYNC(lane);
@@ -57,6 +59,7 @@ SN_LOCAL void sn_backward_cost(const SnModel *m, const SnCost *cost, SnLane *lan
   SN_SYNC(lane);
   sn_cost_vjp(cost, m, w, a, lane, path->target + (size_t)t * (size_t)cost->ntarget,
               t < path->nstep ? b->running : b->terminal, res, target_bar);
+  SN_MARK(lane, COST_VJP);
   sn_position_vjp(m, w, a, lane);
 }
 
@@ -105,6 +108,7 @@ SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lan
     sn_backward_copy(lane, a->qvel_next_bar, b->state_bar + m->nv, m->nv);
     sn_backward_copy(lane, a->act_next_bar, b->state_bar + 2 * m->nv, m->na);
     SN_SYNC(lane);
+    SN_MARK(lane, OTHER);
     sn_step_vjp(m, w, a, lane);
   } else {
     sn_motion_rest(m, w, a, lane);

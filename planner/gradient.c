@@ -295,6 +295,7 @@ static void end_forward(SnGradientWork *g, SnGradientItem *x) {
   const SnRolloutStatus status = sn_rollout_status(x->rollout);
   if (status == SN_ROLLOUT_PAUSED) return;
   x->out->cost = sn_rollout_cost(x->rollout, x->out->term);
+  x->out->warn = sn_rollout_path(x->rollout)->warn;
   if (status == SN_ROLLOUT_DONE)
     x->phase = SN_PHASE_BACK;
   else

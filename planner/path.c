@@ -142,12 +142,15 @@ SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld 
   if (sn_path_diverged(m, w, lane, path->max_velocity)) return sn_path_fail(w, lane, path, t);
   if (!end) sn_path_copy(lane, w->ctrl, path->ctrl + (size_t)t * (size_t)m->nu, m->nu);
   SN_SYNC(lane);
+  SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
   sn_path_add_cost(m, cost, w, lane, path, t, scratch);
   sn_path_record(m, w, lane, path, t);
+  SN_MARK(lane, COST);
   if (end) return sn_path_end(cost, w, lane, path, t);
   if (sn_path_explodes(m, w, lane)) return sn_path_fail(w, lane, path, t);
   sn_integrate(m, w, lane);
+  SN_MARK(lane, INTEGRATE);
   return sn_path_book(w, lane, path, t + 1, SN_PATH_UNDER_WAY, 0);
 }
 
