@@ -79,6 +79,13 @@ SnNoise sn_engine_noise(const SnPluginNoise *noise);
 
 // ---- models: device_model.c ----
 
+// How a kernel of a model runs: threads of a block, blocks that run at once on the whole device (0: it takes none of
+// the memory below), and what a block has: the world and adjoint that end with the kernel.
+typedef struct SnKernelShape {
+  int threads, resident;
+  SnLayout world, adjoint;  // fast and slow 0: none
+} SnKernelShape;
+
 // What one model's sessions share.
 struct SnDeviceModel {
   SnDeviceModel *next;
@@ -88,13 +95,14 @@ struct SnDeviceModel {
   SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
   SnCost cost;  // the same; no weights, which are a path's, and no owner
   char *image;  // what was uploaded, to find it by content
+  size_t image_bytes;
   SnRoom memory;
   SnStream *stream;
-  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model; grows by sn_device_block_room.
-  SnSlots block;
-  SnRoom block_memory;
-  sn_real *scratch;
-  int scratch_size, blocks;
+  SnKernelShape shape[SN_NKERNEL];
+  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
+  SnRoom slots, scratch;
+  int scratch_blocks, scratch_size;     // of scratch: (blocks, numbers)
+  int generation;                       // counts how often it was moved: graphs made before are stale
   struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet
 };
 
@@ -105,26 +113,30 @@ void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
 void sn_device_model_leave(SnPluginSession *x);
 // Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
 // refinement remembers from job to job is gone. On failure the session has no model.
-SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *cost, SnError *err);
+SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err);
 
-// The launch of a kernel of a model over `items` (candidates, trials, states of trials): at most as many blocks as
-// there is block memory for.
+// The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
+// many as run at once where blocks take memory.
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// Bytes that memory of blocks has to grow by so that kernels over `items` can run; 0: it is large enough. And the
-// growth itself; false: no memory, all is as before. scratch_size: numbers of scratch that the caller's kernel needs.
+// Numbers of scratch that a block takes: residuals and norms of costs, and noise on at most `knots` knots (0: none).
+int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
+// Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
+// What was there goes: nothing may be under way on the device. False: no memory, all is as before.
 size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
-// Work with the model's part filled in: model, cost, block memory.
-SnWork sn_device_work(const SnDeviceModel *d);
+// Work of a kernel with the model's part filled in: model, cost, memory of blocks.
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel);
 
 // ---- sessions ----
+
+enum { SN_ROOM_ROLLOUTS, SN_ROOM_GRADIENTS, SN_ROOM_STARTS, SN_NROOM };
 
 struct SnPluginSession {
   SnPluginSession *next;  // of the same model
   SnEngine *engine;
   SnDeviceModel *model;  // NULL: an update failed
   int max_step;
-  int room[3];                        // that there is: rollouts, gradients, starts of refinements
+  int room[SN_NROOM];                 // that there is
   struct SnRollouts *rollouts;        // rollouts.c; NULL: no room yet
   struct SnGradients *gradients;      // gradients.c
   struct SnRefinements *refinements;  // refinements.c

@@ -50,9 +50,9 @@ static void plugin_abandon(SnPlugin *p, SnPluginSession *x) {
   sn_refinements_abandon(x);
 }
 
-static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnFlat *cost, SnError *err) {
+static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err) {
   (void)p;
-  return sn_device_model_change(x, cost, err);
+  return sn_device_model_change(x, model, cost, err);
 }
 
 static bool usable(const SnPluginSession *x) { return x->model && !x->engine->device->lost; }

@@ -82,6 +82,8 @@ struct SnBackend {
   void (*unload)(SnBackend *b, SnBackendModel *model);
   // The weights or targets of the cost have changed.
   void (*update)(SnBackend *b, SnBackendModel *model);
+  // Optional (NULL): makes room for batches of `count` candidates; without it there is room for a few at a time.
+  SnCode (*need_rollouts)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
   // Computes candidates in the order of their index until all are done (returns true) or the clock
   // reaches `until` (false). Called again with the same batch it goes on where it stopped; sn_abandon first
   // when the next call is for another batch.
