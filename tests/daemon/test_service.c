@@ -12,21 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_process.h"
-
-static SnTestDaemon sinewd;
-static SnTestClient client;
-
-static int setup(void **state) {
-  (void)state;
-  sn_test_begin(&sinewd, &client);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  return sn_test_end(&sinewd, &client);
-}
+#include "tests/harness/daemon_group.h"
 
 // One request with that body; the reply must have the body expected.
 #define REQUEST(kind, KIND, message)                                                                   \
@@ -560,5 +546,5 @@ int main(void) {
       cmocka_unit_test(test_statistics_and_health),
       cmocka_unit_test(test_telemetry),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

@@ -16,42 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_process.h"
-
-// Set by the build where sanitizers slow everything down; then deadlines are not judged.
-#ifdef SN_TEST_SLOW
-enum { JUDGE_TIME = 0 };
-#else
-enum { JUDGE_TIME = 1 };
-#endif
-
-static SnTestDaemon sinewd;
-static SnTestClient client;
-
-static int setup(void **state) {
-  (void)state;
-  sn_test_begin(&sinewd, &client);
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  return sn_test_end(&sinewd, &client);
-}
-
-static Sinew__V1__Reply *statistics(uint64_t session) {
-  Sinew__V1__StatisticsRequest in = SINEW__V1__STATISTICS_REQUEST__INIT;
-  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  in.session = session;
-  request.body_case = SINEW__V1__REQUEST__BODY_STATISTICS;
-  request.statistics = &in;
-  return sn_test_request(&client, &request);
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
+#include "tests/harness/daemon_group.h"
 
 // Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts made.
 static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {
@@ -126,8 +91,8 @@ static void test_short_deadline_beside_long_ones(void **state) {
     rollouts[1] += plan_in_time(fast_id, opened->open->initial, beside + i * PLANS, PLANS);
     receive_long_work(&slow, answers);
   }
-  qsort(alone, ALL, sizeof *alone, compare_doubles);
-  qsort(beside, ALL, sizeof *beside, compare_doubles);
+  qsort(alone, ALL, sizeof *alone, sn_test_compare_doubles);
+  qsort(beside, ALL, sizeof *beside, sn_test_compare_doubles);
   print_message("20 ms alone:        age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * alone[ALL / 2],
                 1e3 * alone[ALL * 9 / 10], rollouts[0]);
   print_message("20 ms beside 0.5 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[ALL / 2],
@@ -161,7 +126,7 @@ static void test_short_deadline_beside_overdue_evaluations(void **state) {
   request.evaluate = &evaluate;
   for (int i = 0; i < EVALUATIONS; i++) sn_test_send(&slow, &request);
   plan_in_time(id, opened->open->initial, age, PLANS);
-  qsort(age, PLANS, sizeof *age, compare_doubles);
+  qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
   print_message("20 ms beside overdue evaluations: age p50 %.2f ms, worst %.2f ms\n", 1e3 * age[PLANS / 2],
                 1e3 * age[PLANS - 1]);
   if (JUDGE_TIME) assert_true(age[PLANS - 1] < 0.15);
@@ -204,7 +169,7 @@ static void test_endless_evaluations(void **state) {
   }
   print_message("%d of %d evaluations refused\n", refused, EVALUATIONS);
   if (JUDGE_TIME) assert_true(refused > 0);
-  Sinew__V1__Reply *r = statistics(0);
+  Sinew__V1__Reply *r = sn_test_statistics(&client, 0);
   assert_int_equal(r->statistics->queue, 0);
   sn_test_done(r);
   sn_test_done(opened);
@@ -304,7 +269,7 @@ static void test_newest_state_wins(void **state) {
   }
   assert_true(newest == 0.001 * (STATES - 1));
   assert_true(planned >= 1 && planned <= 5 && replaced == STATES - planned);
-  Sinew__V1__Reply *r = statistics(id);
+  Sinew__V1__Reply *r = sn_test_statistics(&client, id);
   assert_int_equal(r->statistics->sessions[0]->replaced, replaced);
   sn_test_done(r);
   sn_test_done(opened);
@@ -333,7 +298,7 @@ static void test_client_vanishes(void **state) {
 
   bool gone = false;
   for (double until = sn_test_now() + 10; !gone && sn_test_now() < until; usleep(50000)) {
-    r = statistics(id);
+    r = sn_test_statistics(&client, id);
     gone = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
     sn_test_done(r);
   }
@@ -581,5 +546,5 @@ int main(void) {
       cmocka_unit_test(test_hanging_import),
       cmocka_unit_test(test_notifications),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

@@ -1,0 +1,139 @@
+// Live tuning of sinewd, as a black box.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/harness/daemon_group.h"
+#include "tests/harness/daemon_tuning.h"
+
+static void test_tuning_storm(void **state) {
+  (void)state;
+  sn_test_tuning_storm(&client, 1000);
+}
+
+static void choose_planner(SnTestStream *s, char *planner) {
+  SnTestChange c;
+  sn_test_change_begin(&c, s->session);
+  c.planner.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  c.planner.planner = planner;
+  Sinew__V1__Request request = sn_test_change_request(&c);
+  Sinew__V1__Reply *r = sn_test_stream_ask(s, &request);
+  if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) fail_msg("%s", r->error->text);
+  assert_string_equal(r->set_config->planner->planner, planner);
+  sn_test_done(r);
+}
+
+static double latest_norm;
+static void note_norm(const Sinew__V1__Plan *plan) { latest_norm = plan->gradient_norm; }
+
+// The planner changes while the stream goes on: from sampling to gradients, and back.
+static void test_planner_changes_live(void **state) {
+  (void)state;
+  static char *const planner[] = {"adam", "sampling", "adam"};
+  Sinew__V1__Reply *opened;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  s = sn_test_stream_start(&client, s.session, 30, 0.2);
+  s.check = note_norm;
+  Sinew__V1__State x = *opened->open->initial;
+  for (int i = 0; i < 3; i++) {
+    choose_planner(&s, planner[i]);
+    const bool gradients = !strcmp(planner[i], "adam");
+    latest_norm = gradients ? NAN : 1;
+    for (double until = sn_test_now() + 30; isfinite(latest_norm) != gradients;) {
+      assert_true(sn_test_now() < until);
+      x.time += 0.01;
+      sn_test_stream_state(&s, &x, (int64_t)s.sequence);
+      assert_null(sn_test_stream_read(&s, 0.02));
+    }
+  }
+  assert_true(latest_norm > 0);
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+}
+
+static Sinew__V1__Reply *revert(SnTestStream *s, uint64_t version) {
+  Sinew__V1__RevertRequest in = SINEW__V1__REVERT_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  in.session = s->session;
+  in.version = version;
+  request.body_case = SINEW__V1__REQUEST__BODY_REVERT;
+  request.revert = &in;
+  return sn_test_stream_ask(s, &request);
+}
+
+static void test_revert(void **state) {
+  (void)state;
+  enum { KEPT = 1024 };
+  SnTestChange c;
+  Sinew__V1__Reply *opened, *r;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  for (uint64_t v = 2; v <= 5; v++) {
+    sn_test_change_fill(&c, s.session, sn_test_number(v));
+    if (v == 3) sn_test_change_target(&c, 0, 3, 0.25);
+    if (v == 5) {
+      c.term[0].has_own_target_case = SINEW__V1__TERM_SETTINGS__HAS_OWN_TARGET_OWN_TARGET;
+      c.term[0].own_target = true;
+    }
+    Sinew__V1__Request request = sn_test_change_request(&c);
+    sn_test_done(sn_test_stream_ask(&s, &request));
+  }
+  r = sn_test_stream_config(&s, 3);
+  sn_test_change_expect(r->get_config, 3, sn_test_number(3));
+  assert_true(r->get_config->terms[0]->n_target == 3 && r->get_config->terms[0]->target[1] == 0.25);
+  sn_test_done(r);
+  r = sn_test_stream_config(&s, 5);
+  assert_true(r->get_config->terms[0]->own_target && r->get_config->terms[0]->n_target == 0);
+  sn_test_done(r);
+
+  // Back to version 3: a new version, with its target too; and from there to the very first one.
+  r = revert(&s, 3);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_REVERT);
+  sn_test_change_expect(r->revert, 6, sn_test_number(3));
+  assert_int_equal(r->revert->reverted_to, 3);
+  assert_true(r->revert->terms[0]->n_target == 3 && r->revert->terms[0]->target[2] == 0.25);
+  sn_test_done(r);
+  r = sn_test_plan(&client, s.session, opened->open->initial, 0.05);
+  assert_true(r->plan->config_version == 6 && r->plan->time_to_live == sn_test_life(sn_test_number(3)));
+  sn_test_done(r);
+  r = revert(&s, 1);
+  const Sinew__V1__Config *first = opened->open->config;
+  assert_true(r->revert->version == 7 && r->revert->reverted_to == 1 && r->revert->terms[0]->own_target);
+  assert_int_equal(r->revert->planner->candidates, first->planner->candidates);
+  assert_true(r->revert->terms[0]->weight == first->terms[0]->weight);
+  assert_true(r->revert->session->time_to_live == first->session->time_to_live);
+  sn_test_done(r);
+  sn_test_expect_error(revert(&s, 8), SINEW__V1__ERROR__CODE__NOT_FOUND, "versions 1 to 7 are kept");
+  sn_test_expect_error(sn_test_stream_config(&s, 999), SINEW__V1__ERROR__CODE__NOT_FOUND, "no version 999");
+  sn_test_expect_error(revert(&s, 0), SINEW__V1__ERROR__CODE__INVALID, "version");
+
+  // The history is bounded.
+  for (uint64_t v = 8; v <= KEPT + 3; v++) {
+    sn_test_change_fill(&c, s.session, sn_test_number(v));
+    Sinew__V1__Request request = sn_test_change_request(&c);
+    sn_test_done(sn_test_stream_ask(&s, &request));
+  }
+  sn_test_expect_error(revert(&s, 3), SINEW__V1__ERROR__CODE__NOT_FOUND, "versions 4 to 1027 are kept");
+  r = revert(&s, 5);
+  sn_test_change_expect(r->revert, KEPT + 4, sn_test_number(5));
+  assert_int_equal(r->revert->oldest, 5);
+  sn_test_done(r);
+  sn_test_done(opened);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_tuning_storm),
+      cmocka_unit_test(test_planner_changes_live),
+      cmocka_unit_test(test_revert),
+  };
+  return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
+}
