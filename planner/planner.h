@@ -81,8 +81,8 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 // the deadline. True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
-// The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner of
-// the same model that is sliced first. Nothing where there is no plan, or no device.
+// The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner
+// of the same model that is sliced first. Nothing where there is no plan, or no device.
 void sn_planner_submit(SnPlanner *p);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the
