@@ -1,10 +1,24 @@
 // The body of each kernel, for block `block` of `blocks`, on all of its lanes; `fast` is the block's fast memory
-// (work->block.world.fast + work->block.adjoint.fast bytes, 64-byte aligned). kernels.cu makes kernels of them, the
-// emulator calls them as they are.
+// (sn_kernel_fast bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
 #ifndef SINEW_CUDA_KERNELS_H_
 #define SINEW_CUDA_KERNELS_H_
 
 #include "cuda/work.h"
+
+// What stands first in the fast memory of a block: structures that all lanes look at.
+typedef struct SnKernelHead {
+  SnWorld world;
+  SnAdjoint adjoint;
+  SnPath path;
+  SnMarks marks;
+} SnKernelHead;
+
+enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
+
+// Bytes of fast memory that a block of a launch takes: SnShape.fast.
+SN_INLINE size_t sn_kernel_fast(const SnWork *work) {
+  return SN_KERNEL_HEAD + work->block.world.fast + work->block.adjoint.fast;
+}
 
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 
