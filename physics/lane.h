@@ -21,11 +21,11 @@ typedef struct SnLaneShared {
 } SnLaneShared;
 
 // Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/path.c, backward.c).
-#define SN_MARKS(X)                                                                                                 \
-  X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) \
-  X(SMOOTH) X(SOLVER) X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP)             \
-  X(PASSIVE_VJP) X(INTEGRATE_VJP) X(COST_VJP) X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP)  \
-  X(OTHER)
+#define SN_MARKS(X)                                                                                              \
+  X(KINEMATICS)                                                                                                  \
+  X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) X(SMOOTH)  \
+      X(SOLVER) X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP) \
+          X(INTEGRATE_VJP) X(COST_VJP) X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP) X(OTHER)
 typedef enum SnMark {
 #define SN_MARK_ENUM(name) SN_MARK_##name,
   SN_MARKS(SN_MARK_ENUM)
@@ -50,8 +50,8 @@ typedef struct SnLane {
 // Begins to measure, and sets a mark: the time since the last one counts for it. Ticks of the device's clock, or ns.
 SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
-#define SN_MARK(lane, name)                                        \
-  do {                                                             \
+#define SN_MARK(lane, name)                                       \
+  do {                                                            \
     if ((lane)->marks != NULL) sn_mark_set(lane, SN_MARK_##name); \
   } while (0)
 // Name of a mark, for people. Host only.
