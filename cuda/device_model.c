@@ -153,6 +153,7 @@ static void model_free(SnDeviceModel *d) {
   sn_room_drop(e, &d->slots);
   sn_room_drop(e, &d->scratch);
   sn_room_drop(e, &d->memory);
+  sn_parcel_free(e, &d->marks);
   free(d->image);
   free(d);
 }
@@ -297,7 +298,10 @@ bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scra
     sn_room_drop(e, &slots);
     return false;
   }
-  if (slots.p || scratch.p) ++d->generation;
+  if (slots.p || scratch.p) {
+    e->device->wait(e->device, d->stream);
+    ++d->generation;
+  }
   if (slots.p) sn_room_drop(e, &d->slots);
   if (slots.p) d->slots = slots;
   if (scratch.p) sn_room_drop(e, &d->scratch);
@@ -313,5 +317,25 @@ SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel) {
                   .cost = d->cost,
                   .block = {s->world, s->adjoint, (unsigned char *)d->slots.p, slot_bytes(s)},
                   .scratch = (sn_real *)(void *)d->scratch.p,
-                  .scratch_size = d->scratch_size};
+                  .scratch_size = d->scratch_size,
+                  .marks = (unsigned long long *)(void *)d->marks.device.p};
+}
+
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
+  SnEngine *e = d->engine;
+  SnParcel *p = &d->marks;
+  e->device->wait(e->device, d->stream);
+  if (!p->host) {
+    if (!sn_parcel_create(e, p, SN_NMARK * sizeof(unsigned long long))) return 0;
+    ++d->generation;
+  }
+  sn_parcel_begin(p);
+  unsigned long long *ticks = sn_parcel_put(p, SN_NMARK * sizeof *ticks, NULL);
+  sn_parcel_fetch(e, p, d->stream);
+  e->device->wait(e->device, d->stream);
+  for (int k = 0; k < SN_NMARK && k < room; ++k) stage[k] = (SnPluginStage){sn_mark_name((SnMark)k), (double)ticks[k]};
+  memset(ticks, 0, SN_NMARK * sizeof *ticks);
+  sn_parcel_send(e, p, d->stream);
+  e->device->wait(e->device, d->stream);
+  return e->device->lost ? 0 : SN_NMARK;
 }

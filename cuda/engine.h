@@ -124,6 +124,8 @@ int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
 // What was there goes: nothing may be under way on the device. False: no memory, all is as before.
 size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
+// What stages took since the last call, as the table's profile.
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room);
 // Work of a kernel with the model's part filled in: model, cost, memory of blocks.
 SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel);
 
@@ -141,6 +143,9 @@ struct SnPluginSession {
   struct SnGradients *gradients;      // gradients.c
   struct SnRefinements *refinements;  // refinements.c
 };
+
+// Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
+enum { SN_JOB_ITERATIONS = 32 };
 
 // As the table's need.
 SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);

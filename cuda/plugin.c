@@ -96,6 +96,11 @@ static void plugin_memory(const SnPlugin *p, SnPluginMemory *memory) {
   *memory = (SnPluginMemory){e->used, e->budget, e->device->memory};
 }
 
+static int plugin_profile(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int room) {
+  (void)p;
+  return usable(x) ? sn_device_profile(x->model, stage, room) : 0;
+}
+
 static void plugin_close(SnPlugin *p) {
   SnEngine *e = (SnEngine *)p;
   if (!e) return;
@@ -106,6 +111,7 @@ static void plugin_close(SnPlugin *p) {
 }
 
 static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
+                                      .job_iterations = SN_JOB_ITERATIONS,
                                       .real_bytes = (int)sizeof(sn_real),
                                       .describe = plugin_describe,
                                       .load = plugin_load,
@@ -120,6 +126,7 @@ static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
                                       .abandon = plugin_abandon,
                                       .lost = plugin_lost,
                                       .memory = plugin_memory,
+                                      .profile = plugin_profile,
                                       .close = plugin_close};
 
 __attribute__((visibility("default"))) SnPluginOpen sn_plugin_open;

@@ -1,0 +1,227 @@
+// Rollouts of candidates on the device, in groups as large as there is room for, in the order of their index. Without a
+// deadline a group is one launch. With one it is a launch a slice of steps; what a step takes is measured, each slice
+// gets half of the time that is left, and the clock is read in between. A path that is interrupted stays on the device,
+// so slices touch no result.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/engine.h"
+
+typedef struct SnRollouts {
+  int group;        // candidates at once
+  SnParcel parcel;  // inputs, then results
+  SnRoom kept;      // controls and states between launches
+  // A group of the batch.
+  SnSample *sample;              // in the parcel
+  const SnSample *sample_there;  // on the device
+  sn_real *total, *sum;          // in the parcel
+  int *status, *warn;
+  // The batch under way.
+  bool active;
+  int first, count;     // its group: candidates [first, first + count) of the batch
+  int done;             // calls of sn_path_step that every path of the group has had
+  double step_seconds;  // that one takes, measured; < 0: not yet
+} SnRollouts;
+
+// ---- room ----
+
+// Candidates' controls and states for a group, cut from room->p or counted. Returns the bytes.
+static size_t cut_kept(const SnPluginSession *x, char *room, int group, SnSample *sample) {
+  const SnModel *m = &x->model->m;
+  const size_t n = (size_t)group, steps = (size_t)x->max_step;
+  size_t used = 0;
+  sample->ctrl = sn_cut(room, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
+  sample->kept = sn_cut(room, &used, n * (size_t)sn_path_kept_size(m) * sizeof(sn_real));
+  return used;
+}
+
+// A group of a batch into the parcel; with batch NULL it only counts, for as many steps as there may be.
+static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *batch) {
+  // What is counted has all arrays; an address stands for each.
+  static const double there[1];
+  static const unsigned char pairs[1];
+  const SnPluginBatch full = {.start = {0, there, there, there, there, there, there, {.pair = pairs}},
+                              .weights = {there, there},
+                              .ctrl = there,
+                              .target = there,
+                              .nstep = x->max_step};
+  const SnPluginBatch *b = batch ? batch : &full;
+  const SnDeviceModel *d = x->model;
+  const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep, n = (size_t)r->group;
+  SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
+  SnParcel *p = &r->parcel;
+  sn_parcel_begin(p);
+  r->sample = sn_parcel_put(p, sizeof s, (void *)&r->sample_there);
+  sn_parcel_start(p, d, &b->start, &s.path);
+  s.path.running = sn_parcel_reals(p, b->weights.running, nterm);
+  s.path.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
+  s.path.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  s.path.nstep = b->nstep;
+  s.path.max_velocity = (sn_real)b->max_velocity;
+  s.base = sn_parcel_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
+  if (b->noise) s.noise = sn_engine_noise(b->noise);
+  sn_parcel_results(p);
+  r->total = sn_parcel_put(p, n * sizeof(sn_real), (void *)&s.total);
+  r->sum = sn_parcel_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
+  r->status = sn_parcel_put(p, n * sizeof(int), (void *)&s.status);
+  r->warn = sn_parcel_put(p, n * sizeof(int), (void *)&s.warn);
+  sn_parcel_put(p, n * sizeof(int), (void *)&s.t);
+  cut_kept(x, r->kept.p, r->group, &s);
+  if (r->sample) *r->sample = s;
+}
+
+static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
+  if (!r) return;
+  sn_parcel_free(x->engine, &r->parcel);
+  sn_room_drop(x->engine, &r->kept);
+  free(r);
+}
+
+void sn_rollouts_free(SnPluginSession *x) {
+  rollouts_drop(x, x->rollouts);
+  x->rollouts = NULL;
+}
+
+static int scratch_size(const SnPluginSession *x) {
+  return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_refine_knots(x->max_step));
+}
+
+// Bytes of a session's room for a group: parcel, and what is kept.
+static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
+  SnRollouts r = {.group = group, .count = group};
+  SnSample sample;
+  pack(&r, x, NULL);
+  *parcel = r.parcel.used;
+  return cut_kept(x, NULL, group, &sample);
+}
+
+// Room for a group, or NULL where the device has none.
+static SnRollouts *take_room(SnPluginSession *x, int group, SnError *err) {
+  size_t parcel = 0;
+  const size_t kept = room_bytes(x, group, &parcel);
+  SnRollouts *r = calloc(1, sizeof *r);
+  if (!r) {
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+    return NULL;
+  }
+  *r = (SnRollouts){.group = group, .step_seconds = -1};
+  r->kept = sn_room_take(x->engine, kept);
+  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) &&
+      sn_device_block_room(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x)))
+    return r;
+  rollouts_drop(x, r);
+  char what[40];
+  snprintf(what, sizeof what, "%d rollouts at once", group);
+  sn_engine_refuse(x, kept + parcel, what, err);
+  return NULL;
+}
+
+// The whole batch at once where the budget allows it, else groups of a half, a quarter ... of it, down to what keeps
+// the device busy.
+SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
+  SnRollouts *old = x->rollouts;
+  const size_t freed = old ? old->kept.bytes + old->parcel.device.bytes : 0;
+  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].resident);
+  for (int group = n;; group = sn_maxi((group + 1) / 2, least)) {
+    if (old && group <= old->group) return SN_OK;  // no larger groups than there are
+    char what[40];
+    snprintf(what, sizeof what, "%d rollouts at once", group);
+    size_t parcel = 0;
+    const size_t kept = room_bytes(x, group, &parcel);
+    const size_t more =
+        kept + parcel + 4 * 64 + sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x));
+    SnCode code = sn_engine_admit(x, more, freed, what, err);
+    SnRollouts *r = code == SN_OK ? take_room(x, group, err) : NULL;
+    if (r) {
+      rollouts_drop(x, old);
+      x->rollouts = r;
+      return SN_OK;
+    }
+    if (group == least) return code != SN_OK ? code : SN_ERR_LIMIT;
+  }
+}
+
+// ---- work ----
+
+void sn_rollouts_abandon(SnPluginSession *x) {
+  if (x->rollouts) x->rollouts->active = false;
+}
+
+static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first) {
+  SnRollouts *r = x->rollouts;
+  r->first = first;
+  r->count = sn_mini(batch->count - first, r->group);
+  r->done = 0;
+  pack(r, x, batch);
+  sn_parcel_send(x->engine, &r->parcel, x->model->stream);
+}
+
+// Steps of the next slice, or 0 when there is no time for one.
+static int slice_steps(const SnRollouts *r, int left, const SnPluginClock *clock, double until) {
+  if (!(until < (double)INFINITY)) return left;
+  const double time = until - clock->now(clock->context);
+  if (!(time > 0)) return 0;
+  if (r->step_seconds < 0) return 1;
+  const double steps = 0.5 * time / r->step_seconds;
+  return steps >= left ? left : sn_maxi((int)steps, 1);
+}
+
+// All steps of the group, or as many as there is time for (false).
+static bool run_group(SnPluginSession *x, int nstep, const SnPluginClock *clock, double until) {
+  SnRollouts *r = x->rollouts;
+  SnDevice *device = x->engine->device;
+  SnDeviceModel *d = x->model;
+  const int all = nstep + 1;  // the last one ends the path
+  while (r->done < all) {
+    const int steps = slice_steps(r, all - r->done, clock, until);
+    if (steps == 0) return false;
+    SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT);
+    work.sample = (SnSample *)(uintptr_t)r->sample_there;
+    work.from = r->done;
+    work.to = r->done + steps;
+    const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, r->count);
+    const double began = clock->now(clock->context);
+    device->launch(device, d->stream, SN_KERNEL_ROLLOUT, &shape, &work);
+    device->wait(device, d->stream);
+    if (device->lost) return false;
+    r->step_seconds = (clock->now(clock->context) - began) / steps;
+    r->done += steps;
+  }
+  sn_parcel_fetch(x->engine, &r->parcel, d->stream);
+  device->wait(device, d->stream);
+  return !device->lost;
+}
+
+static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
+  const SnRollouts *r = x->rollouts;
+  const int nterm = x->model->cost.nterm;
+  for (int c = 0; c < r->count; ++c) {
+    const size_t i = (size_t)(r->first + c);
+    const bool diverged = r->status[c] != SN_PATH_DONE;
+    const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
+    double *term = batch->term + i * (size_t)nterm;
+    for (int k = 0; k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];
+    batch->cost[i] = diverged ? (double)INFINITY : (double)r->total[c];
+    if (batch->warn) batch->warn[i] = r->warn[c];
+    batch->done[i] = 1;
+  }
+}
+
+bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until) {
+  SnRollouts *r = x->rollouts;
+  if (!r) return false;
+  if (!r->active) {
+    r->active = true;
+    begin_group(x, batch, 0);
+  }
+  while (run_group(x, batch->nstep, clock, until)) {
+    give_results(x, batch);
+    if (r->first + r->count == batch->count) {
+      r->active = false;
+      return true;
+    }
+    begin_group(x, batch, r->first + r->count);
+  }
+  return false;
+}
