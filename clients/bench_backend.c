@@ -54,6 +54,12 @@ SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError
   return SN_OK;
 }
 
+SnCode bench_backend_stopped(const BenchBackend *b, SnError *err) {
+  char text[300] = "it has no room";
+  if (b->backend->lost) b->backend->lost(b->backend, text, sizeof text);
+  return sn_fail(err, SN_ERR_LIMIT, "%s stopped: %s", b->text, text);
+}
+
 void bench_backend_close(BenchBackend *b) {
   sn_backend_free(b->backend);
   sn_pool_free(b->pool);

@@ -25,6 +25,8 @@ typedef struct BenchBackend {
 } BenchBackend;
 
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err);
+// The error of a backend that stopped though it had all the time: it is lost, or has no room.
+SnCode bench_backend_stopped(const BenchBackend *b, SnError *err);
 // Zeroed is allowed.
 void bench_backend_close(BenchBackend *b);
 

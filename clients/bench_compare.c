@@ -14,6 +14,7 @@
 
 #include "clients/bench.h"
 #include "clients/bench_loop.h"
+#include "clients/bench_report.h"
 #include "clients/drive_args.h"
 #include "clients/figures.h"
 
@@ -165,17 +166,12 @@ typedef struct Progress {
 static void show_progress(void *user, double part) {
   const Progress *at = user;
   Compare *x = at->x;
-  static double shown;
-  const bool terminal = isatty(STDERR_FILENO);
-  const double now = 1e-6 * sn_now_us();
-  if (x->quiet || now - shown < (terminal ? 0.3 : 10)) return;
-  shown = now;
+  if (x->quiet) return;
   const double left = time_left(x) - part * expected(x, at->mode, at->planner);
   char text[32] = "unknown";
   if (isfinite(left)) snprintf(text, sizeof text, "%.0f s", left > 0 ? left : 0);
-  fprintf(stderr, "%s%d of %d cells; %s, equal %s, seed %d: %.0f %%; left: %s%s", terminal ? "\r" : "", x->done,
-          x->total, planners[at->planner].name, modes[at->mode], at->seed + 1, 100 * part, text,
-          terminal ? "\033[K" : "\n");
+  bench_progress("%d of %d cells; %s, equal %s, seed %d: %.0f %%; left: %s", x->done, x->total,
+                 planners[at->planner].name, modes[at->mode], at->seed + 1, 100 * part, text);
 }
 
 //------------------------------------------------------------------------------------ running
@@ -233,7 +229,7 @@ static SnCode run_all(Compare *x, SnError *err) {
         const SnCode code = run_cell(x, m, p, s, err);
         if (code != SN_OK) return code;
       }
-  if (!x->quiet && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+  if (!x->quiet) bench_progress_end();
   return SN_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "clients/bench.h"
 #include "clients/bench_loop.h"
+#include "clients/bench_report.h"
 #include "clients/drive_args.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -84,7 +85,7 @@ static void print_text(const MpcCase *c, const MpcResult *result) {
 
 static void show_progress(void *user, double part) {
   (void)user;
-  fprintf(stderr, "\r%3.0f %%", 100 * part);
+  bench_progress("%3.0f %%", 100 * part);
 }
 
 int sn_bench_mpc(int argc, char **argv) {
@@ -116,17 +117,13 @@ int sn_bench_mpc(int argc, char **argv) {
   SnError err = {0};
   MpcResult result;
   const SnCode code = mpc_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
-  if (!s.quiet) fputs("\r     \r", stderr);
+  if (!s.quiet) bench_progress_end();
   if (code != SN_OK) {
     fprintf(stderr, "sinew-bench: %s\n", err.text);
     return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
   }
   if (s.json) {
-    cJSON *o = mpc_report(&s.c, &result);
-    char *text = cJSON_PrintUnformatted(o);
-    puts(text);
-    cJSON_free(text);
-    cJSON_Delete(o);
+    bench_print_json(mpc_report(&s.c, &result), true);
   } else {
     print_text(&s.c, &result);
   }

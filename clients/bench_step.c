@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "clients/bench.h"
+#include "clients/bench_report.h"
+#include "clients/bench_worlds.h"
 #include "clients/drive_args.h"
 #include "clients/figures.h"
 #include "clients/mujoco_drive.h"
@@ -15,15 +17,23 @@ enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
   SnDriveArgs drive;
+  BenchWorlds worlds;  // n 0: one world beside MuJoCo's
   bool profile;
 } Settings;
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
-  (void)arg;
   switch (key) {
     case ARGP_KEY_INIT:
       state->child_inputs[0] = &s->drive;
+      state->child_inputs[1] = &s->worlds.backend;
+      return 0;
+    case 'w':
+      s->worlds.n = sn_arg_list(state, "worlds", arg, 1000000, s->worlds.list, SN_ARG_LIST);
+      return 0;
+    case ARGP_KEY_END:
+      if (s->worlds.backend.name && s->worlds.n == 0) argp_error(state, "--backend needs --worlds");
+      if (s->drive.rounds == 0) s->drive.rounds = s->worlds.n > 0 ? 3 : 9;
       return 0;
     case 'p':
       s->profile = true;
@@ -187,10 +197,7 @@ static void print_json(const Settings *s, const Figures *f, const Profile *p) {
     cJSON_AddNumberToObject(root, "sinew_iterations", p->iterations);
     cJSON_AddNumberToObject(root, "mujoco_iterations", p->mujoco_iterations);
   }
-  char *text = cJSON_Print(root);
-  if (text) puts(text);
-  cJSON_free(text);
-  cJSON_Delete(root);
+  bench_print_json(root, false);
 }
 
 static void print_text(const Settings *s, const Figures *f, const Profile *p) {
@@ -209,18 +216,28 @@ static void print_text(const Settings *s, const Figures *f, const Profile *p) {
 }
 
 int sn_bench_step(int argc, char **argv) {
-  static const struct argp_option options[] = {{"profile", 'p', NULL, 0, "time every stage too", 0}, {0}};
-  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {0}};
+  static const struct argp_option options[] = {
+      {"worlds", 'w', "LIST", 0, "rollouts of N worlds at once on a backend, e.g. 1,16,256,1024,8192,16384", 0},
+      {"profile", 'p', NULL, 0, "time every stage too", 0},
+      {0}};
+  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Times one step of the world, ours and mj_step in turn, from the same states with the same controls, on one "
-      "thread.\vExample: sinew-bench step --model hand.xml --steps 256 --profile\n\nExit status: 0 measured, 2 the "
-      "model "
-      "uses what is not supported, 3 it cannot be loaded.";
+      "thread; or, with --worlds, rollouts of many worlds at once on a backend.\vExamples:\n"
+      "  sinew-bench step --model hand.xml --steps 256 --profile\n"
+      "  sinew-bench step --model hand.xml --backend cuda --worlds 1,16,256,1024,8192,16384\n\n"
+      "Exit status: 0 measured, 2 the model uses what is not supported, 3 it cannot be loaded, or there is no such "
+      "backend.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.drive = {.steps = 256, .rounds = 9}};
+  Settings s = {.drive = {.steps = 256}};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
+  if (s.worlds.n > 0) {
+    s.worlds.drive = s.drive;
+    s.worlds.profile = s.profile;
+    return bench_worlds(&s.worlds);
+  }
   SnError err = {0};
   Run r = {.state = NULL};
   mjModel *mj = sn_oracle_read_file(s.drive.model, &err);

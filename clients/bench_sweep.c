@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clients/bench.h"
+#include "clients/bench_report.h"
 #include "clients/bench_task.h"
 #include "clients/drive_args.h"
 #include "planner/gradient.h"
@@ -125,10 +126,7 @@ static void print_point(const Sweep *s, const Point *p) {
   cJSON_AddNumberToObject(o, "slope", p->slope);
   cJSON_AddNumberToObject(o, "slope_cfd", p->slope_cfd);
   cJSON_AddBoolToObject(o, "touched", p->touched);
-  char *text = cJSON_PrintUnformatted(o);
-  puts(text ? text : "{}");
-  free(text);
-  cJSON_Delete(o);
+  bench_print_json(o, true);
 }
 
 static double number(const struct argp_state *state, const char *name, const char *arg) {

@@ -11,6 +11,9 @@ int sn_arg_count(const struct argp_state *state, const char *name, const char *a
 long sn_arg_seed(const struct argp_state *state, const char *arg);
 // The value of option --name: seconds above 0, at most 10,000.
 double sn_arg_seconds(const struct argp_state *state, const char *name, const char *arg);
+// The value of option --name: numbers from 1 to `most`, apart by commas, into list[room]. Returns how many.
+int sn_arg_list(const struct argp_state *state, const char *name, const char *arg, int most, int *list, int room);
+enum { SN_ARG_LIST = 16 };  // room that is enough
 // The value of option --name: on or off.
 bool sn_arg_switch(const struct argp_state *state, const char *name, const char *arg);
 

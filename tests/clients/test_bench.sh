@@ -66,6 +66,24 @@ assert (out["threads"], out["cfd"], out["method"]) == (1, "off", "sweep"), out
 assert (other["threads"], other["cfd"], other["method"]) == (2, "on", "products"), other
 assert abs(out["norm"] / other["norm"] - 1) < 1e-6, (out, other)  # nothing to touch: distance changes nothing
 PY
+# Many gradients at once by every method, and many worlds, on a backend.
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 1,3 --json >items.json
+"$BIN/sinew-bench" step --model arm.xml --steps 16 --rounds 2 --backend cpu --worlds 1,8 --json >worlds.json
+python3 - <<'PY'
+import json
+out = json.load(open("items.json"))
+methods = [x["method"] for x in out["items"]]
+assert methods[:4] == ["sweep", "sweep", "products", "products"], methods
+for x in out["items"]:
+    assert x["done"] == x["items"] in (1, 3) and x["ms"] > 0, x
+    assert abs(x["ms_an_item"] * x["items"] / x["ms"] - 1) < 1e-9 and (x["over_one"] == 1) == (x["items"] == 1), x
+out = json.load(open("worlds.json"))
+assert out["backend"] == "cpu" and out["device"].startswith("cpu, ") and out["steps"] == 16, out
+assert [x["worlds"] for x in out["rows"]] == [1, 8], out
+for x in out["rows"]:
+    assert x["diverged"] == 0 and x["mujoco_steps_per_s"] > 0, x
+    assert abs(x["steps_per_s"] * x["seconds"] / (16 * x["worlds"]) - 1) < 0.5, x
+PY
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
 "$BIN/sinew-bench" gradient --help | grep -q Example
@@ -75,6 +93,10 @@ status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err
+[ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err
 [ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err
 echo '<mujoco><option density="1"/></mujoco>' >fluid.xml
 [ "$(status "$BIN/sinew-bench" step --model fluid.xml)" = 2 ] && grep -q density err
