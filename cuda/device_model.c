@@ -321,20 +321,31 @@ SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel) {
                   .marks = (unsigned long long *)(void *)d->marks.device.p};
 }
 
+// Blocks that any launch of the model has at most.
+static size_t most_blocks(const SnDeviceModel *d) {
+  int most = 0;
+  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].resident);
+  return (size_t)most;
+}
+
 int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
   SnEngine *e = d->engine;
   SnParcel *p = &d->marks;
+  const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
   e->device->wait(e->device, d->stream);
   if (!p->host) {
-    if (!sn_parcel_create(e, p, SN_NMARK * sizeof(unsigned long long))) return 0;
+    if (!sn_parcel_create(e, p, bytes)) return 0;
     ++d->generation;
   }
   sn_parcel_begin(p);
-  unsigned long long *ticks = sn_parcel_put(p, SN_NMARK * sizeof *ticks, NULL);
+  unsigned long long *ticks = sn_parcel_put(p, bytes, NULL);
   sn_parcel_fetch(e, p, d->stream);
   e->device->wait(e->device, d->stream);
-  for (int k = 0; k < SN_NMARK && k < room; ++k) stage[k] = (SnPluginStage){sn_mark_name((SnMark)k), (double)ticks[k]};
-  memset(ticks, 0, SN_NMARK * sizeof *ticks);
+  for (int k = 0; k < SN_NMARK && k < room; ++k) {
+    stage[k] = (SnPluginStage){.name = sn_mark_name((SnMark)k)};
+    for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
+  }
+  memset(ticks, 0, bytes);
   sn_parcel_send(e, p, d->stream);
   e->device->wait(e->device, d->stream);
   return e->device->lost ? 0 : SN_NMARK;

@@ -102,7 +102,8 @@ struct SnDeviceModel {
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
   int scratch_blocks, scratch_size;     // of scratch: (blocks, numbers)
-  int generation;                       // counts how often it was moved: graphs made before are stale
+  int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
+  SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
   struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet
 };
 
