@@ -180,6 +180,7 @@ struct SnEngine {
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]
+  bool scan;            // Jacobians are multiplied by a scan over time, where it fits
 };
 
 #endif

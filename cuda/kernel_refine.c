@@ -51,6 +51,7 @@ SN_LOCAL void select_refinement(const SnBlock *b, SnRefinement *r) {
     const int left = --r->todo > 0;
     r->active = left;
     for (int i = 0; i < r->count; ++i) {
+      r->warn |= trial[i].path.warn;
       trial[i].open = 0;
       trial[i].active = left;
     }

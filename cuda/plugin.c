@@ -137,6 +137,11 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
             SN_PLUGIN_VERSION, options->version);
     return NULL;
   }
+  const char *chain = options->chain && options->chain[0] ? options->chain : "kernel";
+  if (strcmp(chain, "kernel") && strcmp(chain, "scan")) {
+    sn_fail(err, SN_ERR_ARGUMENT, "chain: '%s', allowed are kernel and scan", chain);
+    return NULL;
+  }
   SnDevice *device = sn_device_open(options->device, options->fault, err);
   if (!device) return NULL;
   SnEngine *e = calloc(1, sizeof *e);
@@ -148,6 +153,7 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
   e->table = plugin_table;
   e->table.name = device->name;
   e->device = device;
+  e->scan = !strcmp(chain, "scan");
   const double free_bytes = (double)device->memory_free(device);
   e->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
   return &e->table;

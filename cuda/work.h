@@ -59,6 +59,7 @@ typedef struct SnRefinement {
   SnRefine *refine;
   int first, count, active;
   int todo;  // iterations that it still takes part in
+  int warn;  // SN_WARN_* bits of its paths so far: SELECT adds them
 } SnRefinement;
 
 // The arguments of every kernel. Not every kernel reads everything.

@@ -132,6 +132,8 @@ typedef struct SnBackendOptions {
   int device;          // index among the devices of its kind
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device.h; NULL or "": never
+  const char *chain;   // how a device multiplies Jacobians for gradient: products: "kernel", one block a gradient, or
+                       // "scan", batched products in a scan over time; NULL or "": kernel
 } SnBackendOptions;
 SnBackendOptions sn_default_backend_options(void);
 

@@ -120,6 +120,7 @@ typedef struct SnPluginOptions {
   int device;
   double memory;
   const char *fault;
+  const char *chain;
 } SnPluginOptions;
 
 // A body and a task of one planner.
