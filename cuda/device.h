@@ -1,10 +1,15 @@
 // A device: memory, streams, launches, graphs. The engine (engine.h) is written against this table; device_cuda.cu is
 // an NVIDIA GPU, device_emulator.c the host in its place, which checks what a GPU would not: copies within what was
-// allocated, frees, the order of calls.
+// allocated, frees, the order of calls, pointers of the host where a kernel would follow them.
 //
 // Nothing here returns an error. The first failure makes the device lost: `lost` is set, `reason` says what and where,
 // and from then on every call does nothing and returns NULL, false or 0. On a GPU such errors stick to the process.
-// Memory that does not fit is not a failure: alloc returns NULL.
+// Memory that does not fit is not a failure: alloc returns NULL. After a loss, close alone remains; it frees
+// everything.
+//
+// While a stream records, calls into that stream are all that is allowed: no memory, streams, graphs, waits. Memory,
+// graphs and streams are freed only after the work that needs them was waited for. The host never touches the device's
+// memory; copies have host memory of alloc_host at their other end.
 #ifndef SINEW_CUDA_DEVICE_H_
 #define SINEW_CUDA_DEVICE_H_
 
@@ -51,11 +56,11 @@ struct SnDevice {
   void (*copy_out)(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes);
   void (*launch)(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work);
   void (*multiply)(SnDevice *d, SnStream *s, const SnProducts *products);
-  void (*record)(SnDevice *d, SnStream *s);        // begins a graph
-  SnGraph *(*recorded)(SnDevice *d, SnStream *s);  // ends it
-  void (*run)(SnDevice *d, SnStream *s, SnGraph *g);
+  void (*record)(SnDevice *d, SnStream *s);           // begins a graph
+  SnGraph *(*recorded)(SnDevice *d, SnStream *s);     // ends it
+  void (*run)(SnDevice *d, SnStream *s, SnGraph *g);  // in the stream that recorded it
   void (*free_graph)(SnDevice *d, SnGraph *g);
-  // True when all that was put into the stream is done.
+  // True when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
   bool (*idle)(SnDevice *d, SnStream *s);
   void (*wait)(SnDevice *d, SnStream *s);
   // Blocks of a kernel that a multiprocessor runs at once; 0: it cannot.
@@ -63,9 +68,11 @@ struct SnDevice {
   void (*close)(SnDevice *d);
 };
 
-// Device `index` of its kind. NULL and err (SN_ERR_NOT_FOUND) when there is none. fault (emulator): "alloc:N" makes the
-// N-th allocation fail, "launch:N" loses the device at the N-th launch or run of a graph, "memory:BYTES" is how much it
-// has; several joined by commas; NULL or "": none.
+// Device `index` of its kind. NULL and err (SN_ERR_NOT_FOUND) when there is none. fault is for the emulator; NULL or
+// "": none. Several are joined by commas: "alloc:N" makes the N-th allocation fail, "launch:N" loses the device at the
+// N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has, "fast:BYTES"
+// the fast memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run blocks at once,
+// "lanes:N" are the lanes of each (lanes build, in a program with its harness).
 SnDevice *sn_device_open(int index, const char *fault, SnError *err);
 
 #endif
