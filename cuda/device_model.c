@@ -111,10 +111,10 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
     SnKernelShape *s = &d->shape[k];
     const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
     const bool adjoint = k == SN_KERNEL_JACOBIAN || k == SN_KERNEL_SWEEP;
-    const SnCode code = place(d, s, world, adjoint, device->fast, err);
+    const SnCode code = place(d, s, world, adjoint, device->fast - SN_KERNEL_HEAD, err);
     if (code != SN_OK) return code;
     s->threads = 128;
-    const int blocks = device->resident(device, (SnKernel)k, s->threads, s->world.fast + s->adjoint.fast);
+    const int blocks = device->resident(device, (SnKernel)k, s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast);
     s->resident = device->multiprocessors * sn_maxi(blocks, 1);
   }
   return SN_OK;
@@ -260,7 +260,7 @@ static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.sl
 
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
   const SnKernelShape *s = &d->shape[kernel];
-  return (SnShape){sn_mini(items, s->resident), s->threads, s->world.fast + s->adjoint.fast};
+  return (SnShape){sn_mini(items, s->resident), s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast};
 }
 
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
