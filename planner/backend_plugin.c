@@ -406,7 +406,8 @@ SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, 
   const SnPluginOptions asked = {.version = SN_PLUGIN_VERSION,
                                  .device = options->device,
                                  .memory = options->memory,
-                                 .fault = options->fault ? options->fault : ""};
+                                 .fault = options->fault ? options->fault : "",
+                                 .chain = options->chain ? options->chain : ""};
   b->plugin = open(&asked, &said);
   if (!b->plugin) {
     blame(name, err, &said);
