@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cuda/engine.h"
+#include "cuda/kernels.h"
 
 // ---- the image: everything of a model and a cost, as the device will have it ----
 
