@@ -1,7 +1,6 @@
 #include "clients/bench_backend.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "clients/drive_args.h"
@@ -47,8 +46,7 @@ SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError
   const char *name = bench_backend_name(args);
   b->pool = sn_pool_create(args->threads > 0 ? args->threads : cores > 0 ? (int)cores : 1, err);
   if (!b->pool) return err->code;
-  if (strcmp(name, "cpu") != 0) return sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'", name);
-  b->backend = sn_backend_cpu(b->pool, err);
+  b->backend = sn_backend_open(name, b->pool, &args->options, err);
   if (!b->backend) return err->code;
   b->backend->describe(b->backend, b->text, sizeof b->text);
   return SN_OK;

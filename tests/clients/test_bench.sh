@@ -82,7 +82,7 @@ assert out["backend"] == "cpu" and out["device"].startswith("cpu, ") and out["st
 assert [x["worlds"] for x in out["rows"]] == [1, 8], out
 for x in out["rows"]:
     assert x["diverged"] == 0 and x["mujoco_steps_per_s"] > 0, x
-    assert abs(x["steps_per_s"] * x["seconds"] / (16 * x["worlds"]) - 1) < 0.5, x
+    assert 0 < x["steps_per_s_low"] <= x["steps_per_s"] <= x["steps_per_s_high"] and x["seconds"] > 0, x
 PY
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
