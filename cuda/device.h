@@ -1,4 +1,4 @@
-// A device: memory, streams, launches, graphs. The engine (engine.h) is written against this table; device_cuda.cu is
+// A device: memory, streams, launches, graphs. The engine (engine.h) is written against this table; device_cuda.c is
 // an NVIDIA GPU, device_emulator.c the host in its place, which checks what a GPU would not: copies within what was
 // allocated, frees, the order of calls, pointers of the host where a kernel would follow them.
 //

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cuda/emulator.h"
+#include "cuda/kernels.h"
 
 enum { MULTIPROCESSORS = 4, MAX_THREADS = 1024, RESIDENT_THREADS = 2048 };
 
@@ -137,7 +138,7 @@ static bool next_launch_fails(SnEmulator *e) {
 static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
-  const size_t needed = work->block.world.fast + work->block.adjoint.fast;
+  const size_t needed = sn_kernel_fast(work);
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
   if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %d: %d blocks", (int)kernel, shape->blocks);
   if (shape->threads < 1 || shape->threads > MAX_THREADS)

@@ -103,7 +103,7 @@ static bool check_trial(const Check *c, const SnWork *w, int index) {
   const SnTrial *x = &w->trial[index];
   if (!x->active) return true;
   if (!check_path(c, owner, index, w, &x->path) || !check_backward(c, index, w, &x->path, &x->back)) return false;
-  if (!ARRAY(res, w->cost.nres) || !ARRAY(soft_steps, 1) || !ARRAY(start, 1) || !ARRAY(scratch, 1)) return false;
+  if (!ARRAY(soft_steps, 1) || !ARRAY(start, 1)) return false;
   if (!ARRAY(state, x->method == SN_GRADIENT_SWEEP ? 1 : sn_mini(w->to, x->path.nstep + 1))) return false;
   if (x->start && !check_start(c, index, w, x->path.nstep, x->start)) return false;
   return check_states(c, index, w, x);
@@ -137,7 +137,8 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
   if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
   if (!ARRAY(sample, 1) || !ARRAY(trial, x->ntrial) || !ARRAY(refinement, x->nrefinement)) return false;
-  if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, 1)) return false;
+  if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
+    return false;
   if (!check_slots(c, "block", &x->block, (size_t)blocks)) return false;
   if (made && !check_slots(c, "state", &x->state, states)) return false;
   if (kernel == SN_KERNEL_ROLLOUT) return !x->sample || check_sample(c, x, x->sample);

@@ -20,6 +20,15 @@ SN_INLINE size_t sn_kernel_fast(const SnWork *work) {
   return SN_KERNEL_HEAD + work->block.world.fast + work->block.adjoint.fast;
 }
 
+// Of kernels.cu, which device_cuda.c launches by: the kernel, with C linkage. Its one parameter is the work, by value
+// (const __grid_constant__ SnWork), its dynamic shared memory the fast memory. A work whose model has no bodies returns
+// at once: by that the device loads a kernel when it is opened, not in the middle of a plan.
+#if defined(__cplusplus)
+extern "C" const void *sn_kernel_function(SnKernel kernel);
+#else
+const void *sn_kernel_function(SnKernel kernel);
+#endif
+
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 
 // One for each kernel: sn_kernel_rollout, ...

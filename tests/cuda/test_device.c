@@ -16,7 +16,7 @@
 #include "tests/harness/lanes.h"
 #endif
 
-enum { N = 64 };
+enum { N = 64, FAST = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
 
 // The kernels write into work->scratch (blocks, N); fast memory has room for N numbers.
 //   ROLLOUT   each number of a block's row: its place plus the block times 1000, through fast memory
@@ -26,7 +26,8 @@ enum { N = 64 };
 static int order;
 
 void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size, *room = fast;
+  sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size;
+  sn_real *room = (sn_real *)((unsigned char *)fast + SN_KERNEL_HEAD);
   assert_true(block >= 0 && block < blocks);
   switch ((int)kernel) {
     case SN_KERNEL_ROLLOUT:
@@ -76,7 +77,7 @@ static Rig rig_open(const char *fault) {
 static void rig_close(Rig *r) { r->d->close(r->d); }
 
 static void launch(Rig *r, SnKernel kernel, int blocks) {
-  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, N * sizeof(sn_real)}, &r->work);
+  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, FAST}, &r->work);
 }
 
 static void fetch(Rig *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
@@ -253,17 +254,17 @@ static void wrong_calls_lose_the_device(void **state) {
 
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
-  const size_t fast = 8192;
-  const SnShape wrong[] = {{0, 32, 0}, {1, 0, 0}, {1, 1025, 0}, {1, 32, fast + 64}};
-  const char *text[] = {"0 blocks", "0 threads", "1025 threads", "8256 bytes of fast memory"};
+  const size_t fast = 32768;
+  const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, 1025, FAST}, {1, 32, fast + 64}};
+  const char *text[] = {"0 blocks", "0 threads", "1025 threads", "32832 bytes of fast memory"};
   for (int i = 0; i < 4; ++i) {
-    Rig r = rig_open("fast:8192");
+    Rig r = rig_open("fast:32768");
     assert_int_equal(r.d->fast, fast);
     r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
     expect_lost(&r, text[i]);
   }
   Rig r = rig_open("");
-  r.work.block.world.fast = 2 * N * sizeof(sn_real);  // more than the launch has
+  r.work.block.world.fast = FAST;  // more than the launch has
   launch(&r, SN_KERNEL_MAKE, 1);
   expect_lost(&r, "the layouts need");
   r = rig_open("");
@@ -302,17 +303,16 @@ static void pointers_of_the_host_lose_the_device(void **state) {
 static void pointers_inside_trials(void **state) {
   (void)state;
   static sn_real mine[N];
-  static const char *const name[] = {"ctrl", "ctrl_bar", "res", "start of trial 1: offset", "qpos"};
+  static const char *const name[] = {"ctrl", "ctrl_bar", "soft_steps", "start of trial 1: offset", "qpos"};
   for (int k = 0; k < 5; ++k) {
     Rig r = rig_open("");
     SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
     SnRefineStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
     draft[1] = (SnTrial){.active = 1, .start = start, .path.nstep = 1};
     r.work.model.nu = r.work.model.nq = 1;
-    r.work.cost.nres = 1;
     draft[1].path.ctrl = k == 0 ? mine : NULL;
     draft[1].back.ctrl_bar = k == 1 ? mine : NULL;
-    draft[1].res = k == 2 ? mine : NULL;
+    draft[1].soft_steps = k == 2 ? &order : NULL;
     draft_start->offset = k == 3 ? mine : NULL;
     draft[1].path.qpos = k == 4 ? mine : NULL;
     draft[0] = draft[1];
