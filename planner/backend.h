@@ -105,7 +105,8 @@ struct SnBackend {
   // next job may come.
   void (*refine_end)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
   // Optional (NULL): the job will be asked for soon; a device takes it along with the next launch for the same model,
-  // which another planner waits for. The caller then calls refine, or refine_end.
+  // which another planner waits for. Any number of times for the same job. The caller then calls refine, refine_end or
+  // abandon.
   void (*refine_submit)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
   // Optional (NULL: never): true when the device is lost for this process; the reason into text[size]. All operations
   // return at once then: rollouts, gradients and refine false, with nothing done. refine_end leaves a job as it was

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "planner/host_refine.h"
+
+// Memory that the refinements of one planner may take [bytes]: refused beyond, before the machine runs out.
+static const double most_refine_memory = 1 << 30;
+
 // What one thread works with.
 typedef struct CpuSlot {
   SnRollout *rollout;
@@ -27,6 +32,7 @@ struct SnBackendModel {
   bool active;               // a batch is under way
   atomic_int next;           // first candidate that nobody has taken
   SnGradientWork *gradient;  // NULL: none needed yet
+  SnHostRefine *refine;      // the same
   int max_step, gradients;   // that it has room for
 };
 
@@ -51,6 +57,7 @@ static void cpu_unload(SnBackend *b, SnBackendModel *x) {
   }
   free(x->slot);
   sn_gradient_free(x->gradient);
+  sn_host_refine_free(x->refine);
   free(x);
 }
 
@@ -107,6 +114,7 @@ static void cpu_work(void *argument, int thread) {
     if (sn_rollout_run(s->rollout, x->clock, x->until) == SN_ROLLOUT_PAUSED) return;
     const int i = s->candidate;
     batch->cost[i] = sn_rollout_cost(s->rollout, batch->term + (size_t)i * (size_t)x->cost->nterm);
+    if (batch->warn) batch->warn[i] = sn_rollout_path(s->rollout)->warn;
     batch->done[i] = 1;
     s->candidate = -1;
   }
@@ -117,6 +125,7 @@ static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
   for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
   x->active = false;
   if (x->gradient) sn_gradient_abandon(x->gradient);
+  if (x->refine) sn_host_refine_abandon(x->refine);
 }
 
 static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
@@ -133,6 +142,42 @@ static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnE
 static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
   (void)b;
   return sn_gradient_run(x->gradient, batch, clock, until);
+}
+
+// About what the room for one start and its gradient takes.
+static double start_bytes(const SnBackendModel *x) {
+  const SnModel *m = x->m;
+  const double row = m->nq + 3.0 * m->nv + m->na + 1;  // of a trajectory that is kept
+  return (double)sn_host_refine_bytes(m, x->cost, x->max_step) + (double)sn_world_size(m) +
+         (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
+}
+
+static SnCode cpu_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  const double bytes = starts * start_bytes(x), mib = 1 << 20;
+  if (bytes > most_refine_memory)
+    return sn_fail(err, SN_ERR_LIMIT,
+                   "refinement of %d starts over %d steps takes %.0f MiB, allowed on the CPU is %.0f", starts,
+                   x->max_step, bytes / mib, most_refine_memory / mib);
+  if (!x->refine) x->refine = sn_host_refine_create(x->m, x->cost, x->max_step, err);
+  if (!x->refine) return SN_ERR_MEMORY;
+  const SnCode code = cpu_need_gradients(b, x, starts, err);
+  return code == SN_OK ? sn_host_refine_room(x->refine, starts, err) : code;
+}
+
+static bool run_gradients(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
+  const SnBackendModel *x = context;
+  return sn_gradient_run(x->gradient, batch, clock, until);
+}
+
+static bool cpu_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+  (void)b;
+  return sn_host_refine_run(x->refine, job, run_gradients, x, clock, until);
+}
+
+static void cpu_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+  (void)b;
+  sn_host_refine_end(x->refine, job);
+  sn_gradient_abandon(x->gradient);
 }
 
 static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
@@ -167,6 +212,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
   }
   cpu->pool = pool;
   cpu->table = (SnBackend){.name = "cpu",
+                           .job_iterations = 1,
                            .describe = cpu_describe,
                            .load = cpu_load,
                            .unload = cpu_unload,
@@ -174,6 +220,9 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .rollouts = cpu_rollouts,
                            .need_gradients = cpu_need_gradients,
                            .gradients = cpu_gradients,
+                           .need_refine = cpu_need_refine,
+                           .refine = cpu_refine,
+                           .refine_end = cpu_refine_end,
                            .abandon = cpu_abandon,
                            .destroy = cpu_destroy};
   return &cpu->table;

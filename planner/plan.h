@@ -49,6 +49,7 @@ typedef struct SnPlan {
   const char *backend;   // that made it: SnBackend.name, static memory
   bool device_lost;      // the planner's backend is lost: made by the fallback, or what there was of it
   int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
+  const char *remark;    // what a user should know of how it was made, e.g. that settings were refused; "": nothing
   double seconds;        // computing time from begin to finish, pauses between slices included
 } SnPlan;
 

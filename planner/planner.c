@@ -33,7 +33,7 @@ static void free_state(SnStateBuffer *s) {
   free(s->qacc_warmstart);
 }
 
-static bool make_buffers(SnPlanner *p) {
+static SnCode make_buffers(SnPlanner *p, SnError *err) {
   const SnModel *m = p->m;
   const size_t horizon = (size_t)p->horizon, nu = (size_t)m->nu, rows = 2 * horizon;
   bool ok = true;
@@ -55,12 +55,14 @@ static bool make_buffers(SnPlanner *p) {
   p->evaluate_term = sn_planner_room((size_t)p->cost->nterm, sizeof(double), &ok);
   p->evaluate_value = sn_planner_room((size_t)p->cost->nall, sizeof(double), &ok);
   p->evaluate_met = sn_planner_room((size_t)(p->cost->nall - p->cost->nterm), sizeof(bool), &ok);
-  return ok && sn_planner_take_settings(p);
+  return ok ? sn_planner_take_settings(p, err) : sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
-// A planner by gradients needs terms that have one.
+// A planner by gradients needs terms that have one, and a backend that makes them.
 static SnCode check_gradient(const SnPlanner *p, const SnSettings *s, SnError *err) {
-  return s->planner == SN_PLANNER_ADAM ? sn_cost_check_gradient(p->cost, p->m, err) : SN_OK;
+  if (s->planner != SN_PLANNER_ADAM) return SN_OK;
+  const SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
+  return code == SN_OK ? sn_planner_adam_check(p, err) : code;
 }
 
 static SnCode build(SnPlanner *p, SnError *err) {
@@ -78,10 +80,9 @@ static SnCode build(SnPlanner *p, SnError *err) {
   if (!(p->judge = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->tracer = sn_rollout_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
   if (!(p->evaluator = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
-  if (!(p->device = def->backend->load(def->backend, p->m, p->cost, p->horizon, err)))
-    return err ? err->code : SN_ERR_MEMORY;
+  if ((code = sn_planner_load(p, err)) != SN_OK) return code;
   if ((code = check_gradient(p, &def->settings, err)) != SN_OK) return code;
-  if (!make_buffers(p)) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
+  if ((code = make_buffers(p, err)) != SN_OK) return code;
   return sn_planner_reset(p, def->seed, err);
 }
 
@@ -102,7 +103,7 @@ void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   sn_planner_evaluate_free(p);
   sn_planner_adam_free(p);
-  if (p->device) p->def.backend->unload(p->def.backend, p->device);
+  if (p->device) p->backend->unload(p->backend, p->device);
   free(p->cfd_pair);
   sn_rollout_free(p->judge);
   sn_rollout_free(p->tracer);
@@ -113,10 +114,11 @@ void sn_planner_free(SnPlanner *p) {
   free_state(&p->state);
   free_state(&p->start);
   free_state(&p->probe);
-  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->trial,          p->force,        p->target,
-                           p->scratch,        p->best_term,      p->plan_ctrl,      p->plan_qpos,    p->plan_qvel,
-                           p->plan_act,       p->evaluate_term,  p->evaluate_value, p->evaluate_met, p->evaluate_target,
-                           p->candidate_cost, p->candidate_term, p->candidate_done};
+  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->trial,           p->force,
+                           p->target,         p->scratch,        p->best_term,       p->plan_ctrl,
+                           p->plan_qpos,      p->plan_qvel,      p->plan_act,        p->evaluate_term,
+                           p->evaluate_value, p->evaluate_met,   p->evaluate_target, p->candidate_cost,
+                           p->candidate_term, p->candidate_done, p->candidate_warn};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);
@@ -130,7 +132,7 @@ void sn_planner_reset_nominal(SnPlanner *p) {
 }
 
 void sn_planner_drop_batch(SnPlanner *p) {
-  if (p->batch_active) p->def.backend->abandon(p->def.backend, p->device);
+  if (p->batch_active) p->backend->abandon(p->backend, p->device);
   p->batch_active = false;
 }
 
@@ -154,7 +156,7 @@ static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   sn_planner_store_world(p, w, &p->initial);
   sn_cost_capture(p->cost, p->m, w, lane);
   sn_cost_capture(p->wanted, p->m, w, lane);
-  p->def.backend->update(p->def.backend, p->device);
+  p->backend->update(p->backend, p->device);
   sn_task_initial_plan(p->def.task, p->m, seed, p->initial_ctrl);
   p->initial_view = sn_planner_prepare(p, &p->initial);
   p->settled = true;
@@ -203,8 +205,11 @@ const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
   SnCode code = sn_settings_may_change(&p->settings, settings, err);
   if (code == SN_OK) code = check_gradient(p, settings, err);
+  // The room of iterations under way stays as it is: theirs is looked at when the next ones begin.
+  if (code == SN_OK && !p->batch_active) code = sn_planner_improver(settings)->room(p, settings, err);
   if (code != SN_OK) return code;
   p->pending = *settings;
+  p->refused = false;
   return SN_OK;
 }
 
@@ -213,6 +218,7 @@ SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value
   if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
   const SnCode code = sn_cost_set_target(p->wanted, i, value, n, err);
   p->retuned = p->retuned || code == SN_OK;
+  p->refused = p->refused && code != SN_OK;
   return code;
 }
 
@@ -221,6 +227,7 @@ SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, doub
   if (i < 0 || i >= p->wanted->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
   const SnCode code = sn_cost_set_weight(p->wanted, i, weight, terminal, err);
   p->retuned = p->retuned || code == SN_OK;
+  p->refused = p->refused && code != SN_OK;
   return code;
 }
 

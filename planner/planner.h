@@ -82,7 +82,8 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 bool sn_planner_slice(SnPlanner *p, double until);
 
 // The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner
-// of the same model that is sliced first. Nothing where there is no plan, or no device.
+// of the same model that is sliced first. Does not wait for the device; rolls the state forward where that comes first.
+// Any number of times. Nothing where there is no plan, or no device.
 void sn_planner_submit(SnPlanner *p);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the
@@ -105,7 +106,10 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 
 // Live tuning: settings, weights and targets take effect together at the begin of the next iteration; the one under way
 // goes on with the old ones. The best so far is then measured anew under the new weights, and cost_before with it.
-// sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live.
+// sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live; SN_ERR_UNSUPPORTED
+// when the backend or a term of the cost has no gradient that Adam needs; SN_ERR_LIMIT or SN_ERR_MEMORY when there is
+// no room. While iterations are under way the latter shows when the next ones begin: all stays as it was then, weights,
+// targets and label too, and the plan's remark says so.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 const SnSettings *sn_planner_settings(const SnPlanner *p);
 // What a user should know of such settings of this planner, into text[size]; "" for nothing. Contacts from distance
@@ -139,6 +143,7 @@ typedef struct SnEvaluation {
   const bool *met;        // (nmeasure) measure <= below
   int nterm, nmeasure;
   bool diverged, act_estimated;
+  bool device_lost;            // and without a fallback: there are no gradients
   const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/gradient.h; else NULL
 } SnEvaluation;
 

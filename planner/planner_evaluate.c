@@ -18,7 +18,8 @@ static SnCode evaluate_room(SnPlanner *p, int rows, SnError *err) {
 
 // Room for the gradient of an evaluation of at most `steps` steps.
 typedef struct SnEvaluateGradient {
-  SnBackendModel *device;
+  SnBackend *backend;
+  SnBackendModel *device;  // there
   int steps;
   SnGradient item;
   SnGradientBatch batch;
@@ -28,7 +29,7 @@ typedef struct SnEvaluateGradient {
 void sn_planner_evaluate_free(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   if (!g) return;
-  if (g->device) p->def.backend->unload(p->def.backend, g->device);
+  if (g->device) g->backend->unload(g->backend, g->device);
   free(g->item.ctrl_bar);
   free(g->item.qpos_bar);
   free(g->item.qvel_bar);
@@ -38,8 +39,26 @@ void sn_planner_evaluate_free(SnPlanner *p) {
   p->evaluate_gradient = NULL;
 }
 
+static SnCode load_gradient(SnPlanner *p, SnError *err) {
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnBackend *b = g->backend = p->backend;
+  if (!b->need_gradients || !b->gradients)
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", b->name);
+  if (!(g->device = b->load(b, p->m, p->wanted, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
+  return b->need_gradients(b, g->device, 1, err);
+}
+
+void sn_planner_evaluate_move(SnPlanner *p) {
+  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnError err = {0};
+  if (!g) return;
+  g->backend->unload(g->backend, g->device);
+  g->device = NULL;
+  g->item.status = SN_GRADIENT_PENDING;
+  if (load_gradient(p, &err) != SN_OK) sn_planner_evaluate_free(p);
+}
+
 static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
-  SnBackend *b = p->def.backend;
   const size_t rows = (size_t)steps, nv = (size_t)p->m->nv;
   bool ok = true;
   SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_room(1, sizeof *g, &ok);
@@ -51,14 +70,12 @@ static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
   g->item.act_bar = sn_planner_room((size_t)p->m->na, sizeof(sn_real), &ok);
   g->item.target_bar = sn_planner_room((rows + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
-  if (!(g->device = b->load(b, p->m, p->wanted, steps, err))) return err ? err->code : SN_ERR_MEMORY;
-  return b->need_gradients(b, g->device, 1, err);
+  return load_gradient(p, err);
 }
 
 // Room for as many steps as were asked for at most so far.
 static SnCode gradient_room(SnPlanner *p, int steps, SnError *err) {
-  if (!p->def.backend->need_gradients)
-    return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", p->def.backend->name);
+  if (p->stranded) return sn_fail(err, SN_ERR_STATE, "no gradient: %s", p->remark);
   SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
   if (code != SN_OK) return code;
   if (p->evaluate_gradient && p->evaluate_gradient->steps >= steps) return SN_OK;
@@ -82,13 +99,13 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
                                      .soft = sn_soft_settings(&p->pending, p->cfd_pair, sn_soft_backward(&p->pending))},
                         .item = &g->item,
                         .count = 1};
-  p->def.backend->update(p->def.backend, g->device);
+  g->backend->update(g->backend, g->device);
 }
 
 static void drop_gradient(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   if (!g || !g->asked) return;
-  p->def.backend->abandon(p->def.backend, g->device);
+  g->backend->abandon(g->backend, g->device);
   g->asked = false;
 }
 
@@ -124,6 +141,7 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   p->evaluate_steps = 0;
   p->evaluate_rolled = false;
   drop_gradient(p);
+  sn_planner_watch(p);
   p->evaluation = (SnEvaluation){.nterm = p->cost->nterm,
                                  .nmeasure = p->cost->nall - p->cost->nterm,
                                  .term = p->evaluate_term,
@@ -148,20 +166,22 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
 }
 
 bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
   if (p->evaluate_steps == 0) return true;
+  const bool stranded = !sn_planner_watch(p);
+  SnEvaluateGradient *g = p->evaluate_gradient;
   if (!p->evaluate_rolled) p->evaluate_rolled = sn_rollout_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_PAUSED;
-  if (!p->evaluate_rolled || !g || !g->asked) return p->evaluate_rolled;
-  return p->def.backend->gradients(p->def.backend, g->device, &g->batch, &p->def.clock, until);
+  if (!p->evaluate_rolled || !g || !g->asked || stranded) return p->evaluate_rolled;
+  return g->backend->gradients(g->backend, g->device, &g->batch, &p->def.clock, until);
 }
 
 void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
   SnEvaluation *e = &p->evaluation;
   SnEvaluateGradient *g = p->evaluate_gradient;
-  if (g && g->asked) {
+  if (g && g->asked && g->item.status != SN_GRADIENT_PENDING) {
     e->gradient = &g->item;
     g->asked = false;  // it is done: there is nothing to drop
   }
+  e->device_lost = p->stranded;
   if (p->evaluate_steps > 0) {
     e->cost = sn_rollout_cost(p->evaluator, p->evaluate_term);
     e->diverged = !isfinite(e->cost);

@@ -5,6 +5,7 @@
 #include "planner/planner_private.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 // Steps that the latency takes.
 static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
@@ -54,7 +55,7 @@ static void judge_state(SnPlanner *p) {
 // Weights and targets that were set live.
 static void take_cost(SnPlanner *p) {
   sn_cost_copy_live(p->cost, p->wanted);
-  p->def.backend->update(p->def.backend, p->device);
+  p->backend->update(p->backend, p->device);
   p->retuned = false;
 }
 
@@ -67,35 +68,72 @@ static void take_pending(SnPlanner *p) {
   if (!sn_soft_equal(&before, &p->forward)) p->measured = false;
 }
 
-bool sn_planner_take_settings(SnPlanner *p) {
+SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
   const SnImprover *improver = sn_planner_improver(&p->pending);
-  if (!improver->room(p, &p->pending)) return false;
+  const SnCode code = improver->room(p, &p->pending, err);
+  if (code != SN_OK) return code;
   p->improver = improver;
   take_pending(p);
+  p->taken = p->label;
+  return SN_OK;
+}
+
+// Settings that there is no room for are refused together with the weights and targets that were set with them: the
+// label says so.
+static bool refuse(SnPlanner *p, const SnError *err) {
+  p->refused = true;
+  snprintf(p->remark, sizeof p->remark, "settings are not in force: %.200s", err->text);
+  return false;
+}
+
+// What was tuned since the plan before.
+static bool take_tuned(SnPlanner *p) {
+  SnError err = {0};
+  if (p->refused || sn_planner_take_settings(p, &err) != SN_OK) return p->refused ? false : refuse(p, &err);
+  take_cost(p);
   return true;
 }
 
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
-  if (p->improver->room(p, &p->pending)) take_pending(p);
-  p->trying = p->label;
-  if (!p->retuned) return;
+  SnError err = {0};
+  if (!p->refused && p->improver->room(p, &p->pending, &err) != SN_OK) refuse(p, &err);
+  if (!p->refused) {
+    take_pending(p);
+    p->taken = p->label;
+  }
+  p->trying = p->taken;
+  if (!p->retuned || p->refused) return;
   take_cost(p);
   judge_state(p);
   sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
   p->measured = false;
 }
 
-// Settings and request of the iteration that comes next.
+double sn_planner_iteration_deadline(const SnPlanner *p) {
+  return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
+}
+
+// Iterations that the plan shall have; 0: as many as the deadline allows.
+static int iteration_limit(const SnPlanner *p) {
+  if (p->request.max_iterations > 0) return p->request.max_iterations;
+  return p->improver->iterations(p->refused ? &p->settings : &p->pending);
+}
+
+// Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
 static void begin_iteration(SnPlanner *p) {
   take_changes(p);
-  const bool last = p->request.max_iterations > 0 && p->iteration + 1 == p->request.max_iterations;
-  p->improver->begin(p, last && p->request.max_candidates > 0 ? p->request.max_candidates : INT_MAX);
+  const int limit = iteration_limit(p), few = p->request.max_iterations > 0 ? p->request.max_candidates : 0;
+  int left = limit > 0 ? limit - p->iteration : (p->request.deadline < INFINITY ? INT_MAX : 1);
+  const bool last = left <= 1 && limit > 0;
+  if (few > 0 && left > 1) --left;
+  p->improver->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
   p->batch_active = true;
 }
 
-// Takes what counts of the iteration under way.
+// Takes what counts of the iterations under way.
 static void end_iteration(SnPlanner *p) {
+  if (!p->batch_active) return;
   p->improver->end(p);
   sn_planner_drop_batch(p);
 }
@@ -116,7 +154,6 @@ static void end_rolling(SnPlanner *p) {
   else
     sn_planner_copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
   p->rolling = false;
-  begin_iteration(p);
 }
 
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
@@ -129,8 +166,10 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->act_estimated = act_estimated;
   p->request = *request;
   p->began = sn_planner_now(p);
-  sn_planner_take_settings(p);
-  take_cost(p);
+  p->refused = false;
+  p->remark[0] = '\0';
+  sn_planner_watch(p);
+  take_tuned(p);
   ++p->number;
 
   judge_state(p);
@@ -142,7 +181,8 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 
   p->iteration = p->iterations = p->candidates = 0;
   p->measured = false;
-  p->trying = p->used = p->label;
+  p->trying = p->used = p->taken;
+  p->warn = 0;
   p->cost_before = p->best_cost = p->gradient_norm = NAN;
   for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
   p->active = true;
@@ -173,27 +213,28 @@ static bool roll_forward(SnPlanner *p, double until) {
   return true;
 }
 
-// When iterations must stop so that the predicted states are still computed before the deadline.
-static double iteration_deadline(const SnPlanner *p) {
-  return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
-}
-
 // Iterates until `until`; p->improved when there is no more to be done.
 static void improve(SnPlanner *p, double until) {
-  const double deadline = iteration_deadline(p), stop = until < deadline ? until : deadline;
-  const bool complete = p->improver->work(p, stop);
-  if (!complete) {
-    p->improved = sn_planner_now(p) >= deadline;
+  const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
+  if (!p->batch_active) begin_iteration(p);
+  const int before = p->iteration;
+  const SnWorked worked = p->improver->work(p, stop);
+  if (worked != SN_WORKED_ALL && (!sn_planner_watch(p) || !p->batch_active)) {
+    p->improved =
+        p->stranded || sn_planner_now(p) >= deadline;  // the device is lost: at the fallback, with what is left
+    return;
+  }
+  const bool late = sn_planner_now(p) >= deadline;
+  if (worked == SN_WORKED_PAUSED) {
+    p->improved = late || stop == INFINITY;  // the latter: a backend that cannot go on
     if (p->improved) end_iteration(p);
     return;
   }
-  p->batch_active = false;
   end_iteration(p);
-  ++p->iteration;
-  const int limit = p->request.max_iterations > 0 ? p->request.max_iterations : p->improver->iterations(&p->pending);
+  const int limit = iteration_limit(p);
   const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
-  p->improved = (limit > 0 && p->iteration >= limit) || endless || sn_planner_now(p) >= deadline;
-  if (!p->improved) begin_iteration(p);
+  const bool full = worked == SN_WORKED_PART && (p->iteration == before || stop >= deadline);  // no more fit
+  p->improved = (limit > 0 && p->iteration >= limit) || endless || full || late;
 }
 
 static SnPlanStatus plan_status(const SnPlanner *p) {
@@ -224,10 +265,12 @@ static bool trace(SnPlanner *p, double until) {
 
 bool sn_planner_slice(SnPlanner *p, double until) {
   if (!p->active || p->finished) return true;
+  if (!p->improved) sn_planner_watch(p);
   if (p->rolling && !roll_forward(p, until)) {
     p->finished = sn_planner_now(p) >= p->request.deadline;
     return p->finished;
   }
+  p->improved = p->improved || p->stranded;
   if (!p->improved) {
     improve(p, until);
     if (!p->improved) return false;
@@ -235,6 +278,13 @@ bool sn_planner_slice(SnPlanner *p, double until) {
   const bool wanted = p->request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
   p->finished = !wanted || trace(p, until);
   return p->finished;
+}
+
+void sn_planner_submit(SnPlanner *p) {
+  if (!p->active || p->finished || p->improved || !p->improver->submit || !p->backend->refine_submit) return;
+  if (!sn_planner_watch(p) || (p->rolling && !roll_forward(p, INFINITY))) return;
+  if (!p->batch_active) begin_iteration(p);
+  p->improver->submit(p);
 }
 
 // ---- ending it ----
@@ -282,6 +332,10 @@ static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
                    .gradient_norm = p->gradient_norm,
                    .deadline_met = end <= p->request.deadline,
                    .act_estimated = p->act_estimated,
+                   .backend = p->backend->name,
+                   .device_lost = p->device_lost,
+                   .warn = p->warn,
+                   .remark = p->remark,
                    .seconds = end - p->began};
 }
 
@@ -291,8 +345,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
-  if (!p->improved && !p->rolling) end_iteration(p);
-  sn_planner_drop_batch(p);
+  end_iteration(p);
   p->active = false;
   describe_plan(p, p->traced, plan);
   if (plan->nstep > 0)

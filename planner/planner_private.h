@@ -13,18 +13,28 @@ typedef struct SnStateBuffer {
   sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
 } SnStateBuffer;
 
+// What became of iterations that were worked on.
+typedef enum SnWorked {
+  SN_WORKED_PAUSED,  // within one: the work goes on there
+  SN_WORKED_PART,    // between two: those done count, the rest has to be begun anew
+  SN_WORKED_ALL
+} SnWorked;
+
 // A way to improve the best controls so far, p->nominal, iteration by iteration.
 typedef struct SnImprover {
-  // Makes room for iterations with these settings; false: there is no memory, all is as before.
-  bool (*room)(SnPlanner *p, const SnSettings *s);
+  // Makes room for iterations with these settings; on failure all is as before. Not while iterations are under way.
+  SnCode (*room)(SnPlanner *p, const SnSettings *s, SnError *err);
   // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
   int (*iterations)(const SnSettings *s);
-  // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates.
-  void (*begin)(SnPlanner *p, int most);
-  // Works on it; false when the clock reached `stop`.
-  bool (*work)(SnPlanner *p, double stop);
-  // Takes what is complete of it: nominal, best_cost, best_term, gradient_norm, iterations, candidates; cost_before,
-  // measured and used, too, when it was the first under the weights in force.
+  // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates, and those after it that
+  // need no look from here: `iterations` at most.
+  void (*begin)(SnPlanner *p, int most, int iterations);
+  // They will be worked on soon; any number of times. NULL: nobody wants to know.
+  void (*submit)(SnPlanner *p);
+  // Works on them until the clock reaches `stop`.
+  SnWorked (*work)(SnPlanner *p, double stop);
+  // Takes what is complete of them: nominal, best_cost, best_term, gradient_norm, iteration (the next one), iterations,
+  // candidates, warn; cost_before, measured and used, too, when it was the first under the weights in force.
   void (*end)(SnPlanner *p);
 } SnImprover;
 
@@ -35,10 +45,13 @@ typedef struct SnAdamState SnAdamState;
 
 struct SnPlanner {
   SnPlannerDef def;
-  SnModel *m;      // with the task's overrides
-  SnCost *cost;    // of the plan in progress
-  SnCost *wanted;  // with live changes: the next plan's, and that of evaluations
-  SnBackendModel *device;
+  SnModel *m;                     // with the task's overrides
+  SnCost *cost;                   // of the plan in progress
+  SnCost *wanted;                 // with live changes: the next plan's, and that of evaluations
+  SnBackend *backend;             // that of the definition, or its fallback
+  SnBackendModel *device;         // there
+  bool device_lost;               // the backend of the definition is lost
+  bool stranded;                  // and there is nothing to go on with
   SnRollout *judge;               // a world for all that is done at once
   SnRollout *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
   double h;                       // time step [s]
@@ -50,6 +63,8 @@ struct SnPlanner {
   unsigned char *cfd_pair;   // (ncpair) pairs whose contacts act from a distance, where the settings want that
   SnSoft forward, backward;  // how, in rollouts and in derivatives, by the settings in force
   uint64_t label;            // of pending and wanted: sn_planner_label
+  uint64_t taken;            // of settings and cost
+  bool refused;              // there is no room for pending: it is not tried again until something is set
 
   SnStateBuffer initial, state;  // of the task; of the latest request
   SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
@@ -79,8 +94,8 @@ struct SnPlanner {
   SnNoise noise;
   SnBatch batch;
   const SnImprover *improver;  // of this plan
-  bool batch_active;
-  int iteration;               // that is under way
+  bool batch_active;           // iterations are begun
+  int iteration;               // that is under way or comes next: the first of those begun
   int count;                   // its candidates
   int iterations, candidates;  // used so far: iterations, and candidates of the latest of them
   bool measured;               // best_cost is that of the nominal under the weights and targets in force
@@ -89,11 +104,14 @@ struct SnPlanner {
   double *candidate_cost;      // (room)
   double *candidate_term;      // (room, nterm)
   unsigned char *candidate_done;
+  int *candidate_warn;
   SnAdamState *adam;  // NULL until a plan is improved by Adam
   double best_cost, cost_before, cost_now;
   double gradient_norm;    // at the best controls; NaN where there is no gradient
   double judged;           // cost of the state under the weights of the iteration under way
   double *best_term;       // (nterm)
+  int warn;                // SN_WARN_* bits of the rollouts that count
+  char remark[256];        // SnPlan.remark
   sn_real *trial;          // (horizon, nu) scratch
   sn_real *scratch;        // of the noise
   double rollout_seconds;  // what one rollout takes, measured
@@ -136,15 +154,24 @@ static inline const SnImprover *sn_planner_improver(const SnSettings *s) {
   return s->planner == SN_PLANNER_ADAM ? &sn_improve_adam : &sn_improve_sampling;
 }
 
-// The pending settings, and the improver that they name, are in force from now on; false, nothing changed, when there
-// is no memory for them.
-bool sn_planner_take_settings(SnPlanner *p);
+// The pending settings, and the improver that they name, are in force from now on. On failure nothing is changed.
+SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
+// When iterations must stop so that the predicted states are still computed before the deadline.
+double sn_planner_iteration_deadline(const SnPlanner *p);
+
+// planner_device.c. Loads the planner on its backend, or the fallback where that is lost.
+SnCode sn_planner_load(SnPlanner *p, SnError *err);
+// Looks whether the device is lost; then plan and evaluation in progress go on at the fallback: iterations under way
+// are dropped, the best controls so far are measured anew. False when there is nothing to go on with.
+bool sn_planner_watch(SnPlanner *p);
 // Every row of the warm start becomes the initial plan.
 void sn_planner_reset_nominal(SnPlanner *p);
 void sn_planner_drop_batch(SnPlanner *p);
 // The state of a world into a buffer; not its time.
 void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s);
-// planner_adam.c: the plan moves by k steps; the plan before is forgotten; all memory is given back.
+// planner_adam.c: whether the backend has what Adam needs; the plan moves by k steps; the plan before is forgotten; its
+// memory is given back.
+SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err);
 void sn_planner_adam_shift(SnPlanner *p, int k);
 void sn_planner_adam_forget(SnPlanner *p);
 void sn_planner_adam_free(SnPlanner *p);
@@ -169,6 +196,8 @@ SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
 
 // Frees the room for gradients of evaluations.
 void sn_planner_evaluate_free(SnPlanner *p);
+// The gradient of the evaluation in progress begins anew at p->backend, without one where there is no room.
+void sn_planner_evaluate_move(SnPlanner *p);
 
 // The same for rollouts and gradients of the plan in progress: softened as the settings in force say.
 SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s);

@@ -6,26 +6,30 @@
 #include "planner/planner_private.h"
 
 // Arrays whose length is the number of candidates.
-static bool candidate_room(SnPlanner *p, int n) {
-  if (n <= p->room) return true;
+static SnCode candidate_room(SnPlanner *p, int n, SnError *err) {
+  if (n <= p->room) return SN_OK;
   bool ok = true;
   double *cost = sn_planner_room((size_t)n, sizeof *cost, &ok);
   double *term = sn_planner_room((size_t)n * (size_t)p->cost->nterm, sizeof *term, &ok);
   unsigned char *done = sn_planner_room((size_t)n, sizeof *done, &ok);
+  int *warn = sn_planner_room((size_t)n, sizeof *warn, &ok);
   if (!ok) {
     free(cost);
     free(term);
     free(done);
-    return false;
+    free(warn);
+    return sn_fail(err, SN_ERR_MEMORY, "planner: no memory for %d candidates", n);
   }
   free(p->candidate_cost);
   free(p->candidate_term);
   free(p->candidate_done);
+  free(p->candidate_warn);
   p->candidate_cost = cost;
   p->candidate_term = term;
   p->candidate_done = done;
+  p->candidate_warn = warn;
   p->room = n;
-  return true;
+  return SN_OK;
 }
 
 // Steps between knots of the noise: `knots` of them span the horizon.
@@ -48,12 +52,14 @@ SnNoise sn_planner_noise(SnPlanner *p) {
                    .scale = (sn_real)s->noise_scale};
 }
 
-static void sampling_begin(SnPlanner *p, int most) {
+static void sampling_begin(SnPlanner *p, int most, int iterations) {
+  (void)iterations;  // one after the other: the next one needs this one's winner
   const SnSettings *s = &p->settings;
   p->noise = sn_planner_noise(p);
   p->count = s->candidates < p->room ? s->candidates : p->room;
   if (most < p->count) p->count = most;
   memset(p->candidate_done, 0, (size_t)p->count);
+  memset(p->candidate_warn, 0, sizeof *p->candidate_warn * (size_t)p->count);
   // Candidate 0 is the winner of the iteration before: its cost is known, unless the weights have changed since.
   const int first = p->measured ? 1 : 0;
   const size_t nterm = (size_t)p->cost->nterm;
@@ -72,11 +78,12 @@ static void sampling_begin(SnPlanner *p, int most) {
                        .max_velocity = s->max_velocity,
                        .cost = p->candidate_cost + first,
                        .term = p->candidate_term + (size_t)first * nterm,
-                       .done = p->candidate_done + first};
+                       .done = p->candidate_done + first,
+                       .warn = p->candidate_warn + first};
 }
 
-static bool sampling_work(SnPlanner *p, double stop) {
-  return p->def.backend->rollouts(p->def.backend, p->device, &p->batch, &p->def.clock, stop);
+static SnWorked sampling_work(SnPlanner *p, double stop) {
+  return p->backend->rollouts(p->backend, p->device, &p->batch, &p->def.clock, stop) ? SN_WORKED_ALL : SN_WORKED_PAUSED;
 }
 
 // Takes the best of the iteration's candidates that count.
@@ -99,12 +106,15 @@ static void sampling_end(SnPlanner *p) {
   p->best_cost = p->candidate_cost[best];
   memcpy(p->best_term, p->candidate_term + (size_t)best * (size_t)p->cost->nterm,
          sizeof(double) * (size_t)p->cost->nterm);
-  p->iterations = p->iteration + 1;
+  for (int i = 0; i < used; ++i) p->warn |= p->candidate_warn[i];
+  p->iterations = ++p->iteration;
   p->candidates = used;
 }
 
-static bool sampling_room(SnPlanner *p, const SnSettings *s) { return candidate_room(p, s->candidates); }
+static SnCode sampling_room(SnPlanner *p, const SnSettings *s, SnError *err) {
+  return candidate_room(p, s->candidates, err);
+}
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
-const SnImprover sn_improve_sampling = {sampling_room, sampling_iterations, sampling_begin, sampling_work,
-                                        sampling_end};
+const SnImprover sn_improve_sampling = {sampling_room, sampling_iterations, sampling_begin,
+                                        NULL,          sampling_work,       sampling_end};

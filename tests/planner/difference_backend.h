@@ -6,13 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "planner/backend.h"
+#include "planner/host_refine.h"
 
 typedef struct DifferenceBackend {
   SnBackend table;  // first
   SnBackend *cpu;
   const SnModel *m;
   SnRollout *rollout;
+  SnHostRefine *refine;
   sn_real *ctrl;  // (max_step, nu)
   int max_step;
   int item, entry;  // where an interrupted batch goes on; entry -1: the value
@@ -37,14 +38,16 @@ static SnBackendModel *difference_load(SnBackend *b, const SnModel *m, const SnC
   d->m = m;
   d->max_step = max_step;
   d->rollout = sn_rollout_create(m, cost, err);
+  d->refine = sn_host_refine_create(m, cost, max_step, err);
   d->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *d->ctrl);
   d->entry = -1;
-  return d->rollout && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
+  return d->rollout && d->refine && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
 }
 
 static void difference_unload(SnBackend *b, SnBackendModel *x) {
   DifferenceBackend *d = (DifferenceBackend *)b;
   sn_rollout_free(d->rollout);
+  sn_host_refine_free(d->refine);
   free(d->ctrl);
   d->cpu->unload(d->cpu, x);
 }
@@ -99,8 +102,31 @@ static bool difference_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatc
   return true;
 }
 
+static SnCode difference_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  difference_need(b, x, starts, err);
+  return sn_host_refine_room(((DifferenceBackend *)b)->refine, starts, err);
+}
+
+static bool difference_run(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
+  return difference_gradients(context, NULL, batch, clock, until);
+}
+
+static bool difference_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+  (void)x;
+  return sn_host_refine_run(((DifferenceBackend *)b)->refine, job, difference_run, b, clock, until);
+}
+
+static void difference_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+  DifferenceBackend *d = (DifferenceBackend *)b;
+  (void)x;
+  sn_host_refine_end(d->refine, job);
+  d->item = 0;
+  d->entry = -1;
+}
+
 static void difference_abandon(SnBackend *b, SnBackendModel *x) {
   DifferenceBackend *d = (DifferenceBackend *)b;
+  sn_host_refine_abandon(d->refine);
   d->item = 0;
   d->entry = -1;
   d->cpu->abandon(d->cpu, x);
@@ -111,12 +137,16 @@ static inline SnBackend *difference_backend(DifferenceBackend *d, SnBackend *cpu
   memset(d, 0, sizeof *d);
   d->cpu = cpu;
   d->table = (SnBackend){.name = "differences",
+                         .job_iterations = 1,
                          .load = difference_load,
                          .unload = difference_unload,
                          .update = difference_update,
                          .rollouts = difference_rollouts,
                          .need_gradients = difference_need,
                          .gradients = difference_gradients,
+                         .need_refine = difference_need_refine,
+                         .refine = difference_refine,
+                         .refine_end = difference_refine_end,
                          .abandon = difference_abandon};
   return &d->table;
 }

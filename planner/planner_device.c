@@ -1,0 +1,66 @@
+// Where a planner's rollouts are computed, and what happens when that device is lost: the planner loads itself on the
+// fallback and goes on. What it keeps, controls, state, settings, lies with the planner; what is lost is the work under
+// way and what Adam remembers.
+#include <stdio.h>
+
+#include "planner/planner_private.h"
+
+static bool lost(const SnBackend *b, char *text, int size) {
+  text[0] = '\0';
+  return b->lost && b->lost(b, text, size);
+}
+
+static SnCode load(SnPlanner *p, SnBackend *b, SnError *err) {
+  SnBackendModel *device = b->load(b, p->m, p->cost, p->horizon, err);
+  if (!device) return err->code;
+  p->backend = b;
+  p->device = device;
+  return SN_OK;
+}
+
+SnCode sn_planner_load(SnPlanner *p, SnError *err) {
+  SnBackend *b = p->def.backend, *fallback = p->def.fallback;
+  char text[200];
+  if (!fallback || !lost(b, text, sizeof text)) {
+    const SnCode code = load(p, b, err);
+    if (code == SN_OK || !fallback || !lost(b, text, sizeof text)) return code;
+  }
+  p->device_lost = true;
+  return load(p, fallback, err);
+}
+
+// Moves to the fallback; on failure everything stays where it is.
+static SnCode move(SnPlanner *p, SnError *err) {
+  SnBackend *from = p->backend;
+  SnBackendModel *left = p->device;
+  if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no other to go on with");
+  SnCode code = load(p, p->def.fallback, err);
+  if (code != SN_OK) return code;
+  if (p->improver) code = p->improver->room(p, &p->settings, err);
+  if (code != SN_OK) {
+    p->backend->unload(p->backend, p->device);
+    p->backend = from;
+    p->device = left;
+    return code;
+  }
+  sn_planner_evaluate_move(p);
+  from->unload(from, left);
+  return SN_OK;
+}
+
+bool sn_planner_watch(SnPlanner *p) {
+  char reason[120];
+  SnError err = {0};
+  if (p->stranded || !lost(p->backend, reason, sizeof reason)) return !p->stranded;
+  sn_planner_drop_batch(p);
+  sn_planner_adam_forget(p);
+  p->device_lost = true;
+  p->measured = false;
+  const char *name = p->backend->name;
+  p->stranded = move(p, &err) != SN_OK;
+  if (p->stranded)
+    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %.80s", name, reason, err.text);
+  else
+    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %s goes on", name, reason, p->backend->name);
+  return !p->stranded;
+}
