@@ -35,7 +35,6 @@ struct SnIterations {
   const SnRefine *refine;
   Graph graph[GRAPHS];
   long used;
-  int recorded;
 };
 
 bool sn_iterations_create(SnDeviceModel *d) {
@@ -57,10 +56,6 @@ void sn_iterations_free(SnDeviceModel *d) {
   sn_iterations_forget(d);
   free(d->gradients->iterations);
   d->gradients->iterations = NULL;
-}
-
-int sn_iterations_recorded(const SnDeviceModel *d) {
-  return d->gradients && d->gradients->iterations ? d->gradients->iterations->recorded : 0;
 }
 
 // ---- packing ----
@@ -244,7 +239,6 @@ static void record(SnDeviceModel *d, Graph *g) {
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
   sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);
   g->graph = device->recorded(device, d->stream);
-  ++it->recorded;
 }
 
 // The graph of what is packed: one that there is, or in the place of the one that was not used for longest. NULL: the

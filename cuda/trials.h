@@ -124,7 +124,5 @@ void sn_iterations_change(SnDeviceModel *d);
 void sn_iterations_forget(SnDeviceModel *d);
 // Iterations of all jobs of the model until that of x is done (true) or the clock says no.
 bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double until);
-// Graphs that were recorded so far, for tests.
-int sn_iterations_recorded(const SnDeviceModel *d);
 
 #endif
