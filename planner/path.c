@@ -154,6 +154,7 @@ SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld 
   return sn_path_book(w, lane, path, t + 1, SN_PATH_UNDER_WAY, 0);
 }
 
+// Warnings are the path's already.
 SN_FUNC void sn_path_leave(const SnModel *m, const SnWorld *w, SnLane *lane, SnPath *path) {
   sn_real *kept = path->kept;
   SN_ONE(lane) kept[0] = w->time[0];
@@ -169,6 +170,4 @@ SN_FUNC void sn_path_return(const SnModel *m, SnWorld *w, SnLane *lane, const Sn
   const sn_real *ctrl = path->t > 0 ? path->ctrl + (size_t)(path->t - 1) * (size_t)m->nu : NULL;
   const SnPathState state = {path->kept[0], qpos, qvel, act, ctrl, warm};
   sn_path_put(m, w, lane, path, &state, &path->soft);
-  SN_ONE(lane) *w->warn = path->warn;
-  SN_SYNC(lane);
 }

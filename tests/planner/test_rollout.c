@@ -56,7 +56,7 @@ static void as_steps(void **state) {
   link_start(&run);
   const SnModel *m = run.m;
   sn_real qpos[(STEPS + 1) * 2], qvel[(STEPS + 1) * 2], act[(STEPS + 1) * 2];
-  double cost[STEPS + 1];
+  sn_real cost[STEPS + 1];
   const SnTrajectory out = {.qpos = qpos, .qvel = qvel, .act = act, .cost = cost};
   const SnClock clock = sn_clock_monotonic();
   sn_rollout_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, &out);
