@@ -7,6 +7,7 @@
 #include "planner/cost.c"
 #include "planner/noise.c"
 #include "planner/path.c"
+#include "planner/refine.c"
 #include "planner/spline.c"
 
 // Norms of all terms in world blockIdx.x, into value (worlds, nall); res is scratch (worlds, nres).

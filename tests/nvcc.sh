@@ -17,7 +17,8 @@ for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do
   grep -q "\"$file\"" cuda/physics.cu || { echo "cuda/physics.cu does not include $file" >&2; exit 1; }
 done
 
-for file in planner/cost.c planner/noise.c planner/spline.c; do
+# So must every file of the planner with text for the device.
+for file in $(git grep -l '^SN_FUNC' -- 'planner/*.c'); do
   grep -q "\"$file\"" cuda/planner.cu || { echo "cuda/planner.cu does not include $file" >&2; exit 1; }
 done
 

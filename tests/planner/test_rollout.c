@@ -132,6 +132,25 @@ static void pauses(void **state) {
   free_run(&run);
 }
 
+// A weight of 0 takes a term out of the cost, also where its norm is not a number.
+static void weight_zero(void **state) {
+  (void)state;
+  Run run = make_run();
+  link_start(&run);
+  const SnClock clock = sn_clock_monotonic();
+  const int reach = sn_cost_find(run.cost, "reach"), elbow = sn_cost_find(run.cost, "elbow");
+  double term[8];
+  for (int t = 0; t <= STEPS; ++t) run.target[t * run.cost->ntarget + run.cost->term_target[elbow]] = (sn_real)NAN;
+  for (int k = 0; k < 2; ++k) {
+    sn_rollout_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+    assert_int_equal(sn_rollout_run(run.r, &clock, INFINITY), k == 0 ? SN_ROLLOUT_DIVERGED : SN_ROLLOUT_DONE);
+    run.cost->weight[elbow] = 0;
+  }
+  assert_true(isfinite(sn_rollout_cost(run.r, term)) && term[elbow] == 0 && term[reach] > 0);
+  assert_true(isfinite(sn_rollout_judge(run.r, run.target, term, NULL)) && term[elbow] == 0 && term[reach] > 0);
+  free_run(&run);
+}
+
 static void divergence(void **state) {
   (void)state;
   Run run = make_run();
@@ -152,6 +171,6 @@ static void divergence(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_steps), cmocka_unit_test(formula), cmocka_unit_test(pauses),
-                                     cmocka_unit_test(divergence)};
+                                     cmocka_unit_test(weight_zero), cmocka_unit_test(divergence)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
