@@ -14,6 +14,7 @@ static const struct {
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
     {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
     {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", sn_bench_gradient},
+    {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", sn_bench_refine},
     {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without",
      sn_bench_sweep},
 };

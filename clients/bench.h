@@ -8,6 +8,7 @@ int sn_bench_step(int argc, char **argv);
 int sn_bench_mpc(int argc, char **argv);
 int sn_bench_compare(int argc, char **argv);
 int sn_bench_gradient(int argc, char **argv);
+int sn_bench_refine(int argc, char **argv);
 int sn_bench_sweep(int argc, char **argv);
 
 #endif

@@ -84,9 +84,21 @@ for x in out["rows"]:
     assert x["diverged"] == 0 and x["mujoco_steps_per_s"] > 0, x
     assert 0 < x["steps_per_s_low"] <= x["steps_per_s"] <= x["steps_per_s_high"] and x["seconds"] > 0, x
 PY
+# Refinements: of sessions, of starts, and the same within a planner.
+"$BIN/sinew-bench" refine --task arm_reach --steps 16 --iterations 3 --rounds 2 --sessions 1,2 --starts 1,2 --json >refine.json
+python3 - <<'PY'
+import json
+out = json.load(open("refine.json"))
+assert [(x["sessions"], x["starts"]) for x in out["rows"]] == [(1, 1), (2, 1), (1, 2)], out
+for x in out["rows"]:
+    assert 0 < x["ms_low"] <= x["ms_an_iteration"] <= x["ms_high"], x
+    assert (x["over_one"] == 1) == (x["sessions"] * x["starts"] == 1), x
+assert out["plan_ms"] > 0 and out["cost"] == out["plan_cost"] < out["cost_before"], out
+PY
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
 "$BIN/sinew-bench" gradient --help | grep -q Example
+"$BIN/sinew-bench" refine --help | grep -q Example
 status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
 [ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
