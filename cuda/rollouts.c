@@ -96,25 +96,19 @@ static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
   return cut_kept(x, NULL, group, &sample);
 }
 
-// Room for a group, or NULL where the device has none.
-static SnRollouts *take_room(SnPluginSession *x, int group, SnError *err) {
+// Room for a group in *out, or the reason why the device has none.
+static SnCode take_room(SnPluginSession *x, int group, const char *what, SnRollouts **out, SnError *err) {
   size_t parcel = 0;
   const size_t kept = room_bytes(x, group, &parcel);
-  SnRollouts *r = calloc(1, sizeof *r);
-  if (!r) {
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
-    return NULL;
-  }
+  SnRollouts *r = *out = calloc(1, sizeof *r);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
   r->kept = sn_room_take(x->engine, kept);
   if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) &&
       sn_device_block_room(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x)))
-    return r;
+    return SN_OK;
   rollouts_drop(x, r);
-  char what[40];
-  snprintf(what, sizeof what, "%d rollouts at once", group);
-  sn_engine_refuse(x, kept + parcel, what, err);
-  return NULL;
+  return sn_engine_refuse(x, kept + parcel, what, err);
 }
 
 // The whole batch at once where the budget allows it, else groups of a half, a quarter ... of it, down to what keeps
@@ -132,13 +126,13 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
     const size_t more =
         kept + parcel + 4 * 64 + sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x));
     SnCode code = sn_engine_admit(x, more, freed, what, err);
-    SnRollouts *r = code == SN_OK ? take_room(x, group, err) : NULL;
-    if (r) {
+    SnRollouts *r = NULL;
+    if (code == SN_OK) code = take_room(x, group, what, &r, err);
+    if (code == SN_OK) {
       rollouts_drop(x, old);
       x->rollouts = r;
-      return SN_OK;
     }
-    if (group == least) return code != SN_OK ? code : SN_ERR_LIMIT;
+    if (code == SN_OK || group == least) return code;
   }
 }
 
