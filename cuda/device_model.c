@@ -115,7 +115,8 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
     const SnCode code = place(d, s, world, adjoint, device->fast - SN_KERNEL_HEAD, err);
     if (code != SN_OK) return code;
     s->threads = 128;
-    const int blocks = device->resident(device, (SnKernel)k, s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast);
+    const int blocks =
+        device->resident(device, (SnKernel)k, s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast);
     s->resident = device->multiprocessors * sn_maxi(blocks, 1);
   }
   return SN_OK;
@@ -125,8 +126,8 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
 static SnCode upload(SnDeviceModel *d, const SnFlat *model, const SnFlat *cost, SnError *err) {
   SnEngine *e = d->engine;
   SnDevice *device = e->device;
-  const SnPluginSession session = {.engine = e, .model = d};
-  SnCode code = sn_engine_admit(&session, d->image_bytes, 0, "the model itself", err);
+  const SnPluginSession session = {.engine = e, .model = d};  // no horizon: it is about the model itself
+  SnCode code = sn_engine_admit(&session, d->image_bytes, 0, "", err);
   if (code != SN_OK) return code;
   d->memory = sn_room_take(e, d->image_bytes);
   char *host = device->alloc_host(device, d->image_bytes);
@@ -140,8 +141,7 @@ static SnCode upload(SnDeviceModel *d, const SnFlat *model, const SnFlat *cost, 
     device->wait(device, d->stream);
   }
   if (host) device->release_host(device, host);
-  return ok && !device->lost ? choose_shapes(d, err)
-                             : sn_engine_refuse(&session, d->image_bytes, "the model itself", err);
+  return ok && !device->lost ? choose_shapes(d, err) : sn_engine_refuse(&session, d->image_bytes, "", err);
 }
 
 static void model_free(SnDeviceModel *d) {
@@ -245,6 +245,7 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
   const int n[SN_NROOM] = {rollouts, gradients, starts};
   if (!x->model)
     return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->engine->table.name);
+  if (x->engine->device->lost) return sn_engine_refuse(x, 0, "", err);
   for (int k = 0; k < SN_NROOM; ++k) {
     if (n[k] <= x->room[k]) continue;
     const SnCode code = need[k](x, n[k], err);

@@ -38,6 +38,9 @@ SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, cons
   const size_t others = e->used - freed;
   if (more <= e->budget && others <= e->budget - more) return SN_OK;
   char a[32], b[32], c[32];
+  if (x->max_step == 0)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, the budget is %s of which %s are taken", e->table.name,
+                   x->model->name, bytes_text(more, a), bytes_text(e->budget, b), bytes_text(others, c));
   return sn_fail(
       err, SN_ERR_LIMIT,
       "%s: model '%s' with horizon %d needs %s for %s, the budget is %s of which %s are taken; fewer of them "
@@ -51,6 +54,10 @@ SnCode sn_engine_refuse(const SnPluginSession *x, size_t bytes, const char *what
   if (e->device->lost)
     return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->table.name, e->device->reason);
   char a[32], b[32];
+  if (x->max_step == 0)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, and the device has no memory for it (%s free)",
+                   e->table.name, x->model->name, bytes_text(bytes, a),
+                   bytes_text(e->device->memory_free(e->device), b));
   return sn_fail(err, SN_ERR_LIMIT,
                  "%s: model '%s' with horizon %d needs %s for %s, and the device has no memory for it (%s free); fewer "
                  "of them or a shorter horizon need less",
