@@ -113,12 +113,13 @@ typedef struct BlockNeed {
   SnKernel kernel;
   int items, knots;
 } BlockNeed;
-enum { BLOCK_NEEDS = 4 };
+enum { BLOCK_NEEDS = 5 };
 
 static void block_needs(int trials, int max_step, BlockNeed need[BLOCK_NEEDS]) {
   const int states = trials * sn_scan_rows(max_step + 1);
   const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, max_step + 2},
                                       {SN_KERNEL_FORWARD, trials, 0},
+                                      {SN_KERNEL_MAKE, states, 0},
                                       {SN_KERNEL_JACOBIAN, states, 0},
                                       {SN_KERNEL_SWEEP, trials, 0}};
   memcpy(need, all, sizeof all);
