@@ -33,7 +33,7 @@ SnCode sn_planner_load(SnPlanner *p, SnError *err) {
 static SnCode move(SnPlanner *p, SnError *err) {
   SnBackend *from = p->backend;
   SnBackendModel *left = p->device;
-  if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no other to go on with");
+  if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no fallback");
   SnCode code = load(p, p->def.fallback, err);
   if (code != SN_OK) return code;
   if (p->improver) code = p->improver->room(p, &p->settings, err);

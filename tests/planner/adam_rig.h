@@ -1,0 +1,92 @@
+// A planner of the bench body that follows gradients: by differences, or the CPU backend's own.
+#ifndef SINEW_TESTS_PLANNER_ADAM_RIG_H_
+#define SINEW_TESTS_PLANNER_ADAM_RIG_H_
+
+#include "tests/planner/bench_body.h"
+#include "tests/planner/difference_backend.h"
+
+typedef struct Rig {
+  SnPool *pool;
+  SnBackend *cpu;
+  DifferenceBackend differences;
+  SnPlanner *p;
+  CountingClock count;
+} Rig;
+
+static inline SnSettings adam_settings(void) {
+  SnSettings s = task->settings;
+  s.planner = SN_PLANNER_ADAM;
+  s.adam_iterations = 8;
+  s.adam_rate = 0.05;
+  return s;
+}
+
+// exact: with the CPU backend's own gradients.
+static inline Rig *open_rig(int threads, bool counting, const SnSettings *settings, bool exact) {
+  SnError err = {0};
+  Rig *x = calloc(1, sizeof *x);
+  x->pool = sn_pool_create(threads, &err);
+  x->cpu = sn_backend_cpu(x->pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = exact ? x->cpu : difference_backend(&x->differences, x->cpu);
+  def.settings = *settings;
+  def.seed = 3;
+  if (counting) def.clock = counting_clock(&x->count);
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+  return x;
+}
+
+static inline Rig *make_rig(int threads, bool counting, const SnSettings *settings) {
+  return open_rig(threads, counting, settings, false);
+}
+
+static inline void free_rig(Rig *x) {
+  sn_planner_free(x->p);
+  sn_backend_free(x->cpu);
+  sn_pool_free(x->pool);
+  free(x);
+}
+
+static inline SnPlanRequest initial_request(const Rig *x, double time) {
+  const SnStart *s = sn_planner_initial(x->p);
+  SnPlanRequest r = sn_default_plan_request();
+  r.time = time;
+  r.qpos = s->qpos;
+  r.qvel = s->qvel;
+  r.act = s->act;
+  return r;
+}
+
+static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
+  SnError err = {0};
+  SnPlan plan;
+  if (sn_planner_plan(x->p, r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+  return plan;
+}
+
+static inline SnPlan plan_at(Rig *x, double time) {
+  const SnPlanRequest r = initial_request(x, time);
+  return plan_now(x, &r);
+}
+
+static inline void configure(Rig *x, const SnSettings *s) {
+  SnError err = {0};
+  if (sn_planner_configure(x->p, s, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static inline size_t ctrl_bytes(const SnPlan *plan) { return sizeof(sn_real) * (size_t)plan->nstep * (size_t)plan->nu; }
+
+static inline double evaluate(Rig *x, const SnPlan *plan) {
+  SnError err = {0};
+  const SnStart *s = sn_planner_initial(x->p);
+  const SnEvaluateRequest q = {
+      .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
+  SnEvaluation e;
+  if (sn_planner_evaluate(x->p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
+  return e.cost;
+}
+
+#endif
