@@ -57,7 +57,8 @@ static bool checked_blas(SnCuda *c, cublasStatus_t e, const char *call, int line
 
 // True when the call succeeded; else the device is lost.
 #define CUDA(c, call) checked((c), (call), #call, __LINE__)
-#define BLAS(c, call) checked_blas((c), (call), #call, __LINE__)
+#define BLAS(c, call) checked_blas((c), (call), TEXT(call), __LINE__)
+#define TEXT(call) #call
 
 // The device of a call that may be made, current in this thread; NULL: it is lost.
 static SnCuda *alive(SnDevice *d) {

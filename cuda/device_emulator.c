@@ -301,8 +301,8 @@ static SnCode prepare(SnEmulator *e, SnError *err) {
   d->fast = e->fault.fast > 0 ? (size_t)e->fault.fast / 256 * 256 : (size_t)64 << 10;
   d->fast_total = d->fast;
   d->memory = e->fault.memory > 0 ? (size_t)e->fault.memory : (size_t)8 << 30;
-  snprintf(d->text, sizeof d->text, "emulator: the host in place of a device, %d blocks of %d lanes at once",
-           e->workers, e->lanes);
+  snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
+           e->lanes);
   for (int i = 0; i < e->workers; ++i) {
     e->fast[i] = sn_regions_alloc(&e->regions, d->fast, false);
     if (!e->fast[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
