@@ -12,7 +12,7 @@ fi
 "$nvcc" --version | sed -n 4p
 
 # Every stage file must be part of the device unit; the rest is named here as host code.
-host_only='^physics/(derive_[a-z_]+|import_[a-z_]+|model[a-z_]*|status|world)\.c$'
+host_only='^physics/(derive_[a-z_]+|flat|import_[a-z_]+|model[a-z_]*|status|world)\.c$'
 for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do
   grep -q "\"$file\"" cuda/physics.cu || { echo "cuda/physics.cu does not include $file" >&2; exit 1; }
 done

@@ -67,7 +67,7 @@ static double difference_cost(DifferenceBackend *d, const SnGradient *g, const s
 
 // One entry of the gradient of an item.
 static void difference_entry(DifferenceBackend *d, SnGradient *g, int k) {
-  const sn_real h = SN_R(1e-6);
+  const sn_real h = sizeof h == sizeof(float) ? SN_R(2e-3) : SN_R(1e-6);  // costs are sums in sn_real
   memcpy(d->ctrl, g->ctrl, sizeof *d->ctrl * (size_t)(g->nstep * d->m->nu));
   d->ctrl[k] = g->ctrl[k] + h;
   const double up = difference_cost(d, g, d->ctrl, NULL);
