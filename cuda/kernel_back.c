@@ -9,7 +9,7 @@ SN_LOCAL SnTrial *back_item(const SnWork *work, int k, int *t) {
 }
 
 SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
     int t;
     const SnTrial *x = back_item(work, k, &t);
@@ -26,7 +26,7 @@ SN_LOCAL void back_zero(SnLane *lane, sn_real *x, int n) {
 }
 
 // What a batched product over states reads where there is no step, or no state.
-SN_LOCAL void back_empty(const SnBlock *b, const SnBackwardState *state, bool bars) {
+SN_LOCAL void back_empty(const SnKernelBlock *b, const SnBackwardState *state, bool bars) {
   const int n = sn_tangent_size(b->m), nu = b->m->nu;
   back_zero(b->lane, state->A, n * n);
   back_zero(b->lane, state->B, n * nu);
@@ -38,7 +38,7 @@ SN_LOCAL void back_empty(const SnBlock *b, const SnBackwardState *state, bool ba
   SN_SYNC(b->lane);
 }
 
-SN_LOCAL void back_jacobian(const SnBlock *b, const SnTrial *x, int t) {
+SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnTrial *x, int t) {
   SnWorld *w = &b->head->world;
   const SnBackwardState *state = x->state + t;
   if (t >= x->path.nstep) back_empty(b, state, t > x->path.nstep);
@@ -48,7 +48,7 @@ SN_LOCAL void back_jacobian(const SnBlock *b, const SnTrial *x, int t) {
 }
 
 SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
   sn_block_adjoint(&b);
   for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
@@ -60,7 +60,7 @@ SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLan
 }
 
 // States of a trial from the last to the first, by their worlds.
-SN_LOCAL void back_sweep(const SnBlock *b, int i) {
+SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   const SnWork *work = b->work;
   SnTrial *x = work->trial + i;
   const int states = work->to - work->from;
@@ -75,7 +75,7 @@ SN_LOCAL void back_sweep(const SnBlock *b, int i) {
 }
 
 SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_adjoint(&b);
   for (int i = block; i < work->ntrial; i += blocks)
     if (sn_trial_pending(work->trial + i)) back_sweep(&b, i);
@@ -83,7 +83,7 @@ SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *
 }
 
 // The same by Jacobians.
-SN_LOCAL void back_chain(const SnBlock *b, SnTrial *x) {
+SN_LOCAL void back_chain(const SnKernelBlock *b, SnTrial *x) {
   for (int t = sn_mini(b->work->to, x->path.nstep + 1) - 1; t >= b->work->from; --t) {
     if (sn_backward_product(b->m, b->cost, b->lane, &x->back, t, x->state + t)) continue;
     sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
@@ -92,7 +92,7 @@ SN_LOCAL void back_chain(const SnBlock *b, SnTrial *x) {
 }
 
 SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks)
     if (sn_trial_pending(work->trial + i)) back_chain(&b, work->trial + i);
   sn_block_leave(&b);
@@ -111,7 +111,7 @@ SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n)
 }
 
 // A scan has left in the states of [from, to) the derivatives of the cost of all states from each on.
-SN_LOCAL void back_collect(const SnBlock *b, SnTrial *x) {
+SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
   SnLane *lane = b->lane;
   const int nu = b->m->nu, ntarget = b->cost->ntarget, from = b->work->from;
   int bad = 0;
@@ -126,7 +126,7 @@ SN_LOCAL void back_collect(const SnBlock *b, SnTrial *x) {
 }
 
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks)
     if (sn_trial_pending(work->trial + i)) back_collect(&b, work->trial + i);
   sn_block_leave(&b);

@@ -1,7 +1,7 @@
 #include "cuda/kernel_block.h"
 
-SN_FUNC SnBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  SnBlock b;
+SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  SnKernelBlock b;
   sn_real *scratch = work->scratch + (size_t)block * (size_t)work->scratch_size;
   b.work = work;
   b.m = &work->model;
@@ -19,7 +19,7 @@ SN_FUNC SnBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane
   return b;
 }
 
-SN_FUNC void sn_block_leave(const SnBlock *b) {
+SN_FUNC void sn_block_leave(const SnKernelBlock *b) {
   unsigned long long *sum = b->work->marks;
   SN_MARK(b->lane, OTHER);
   b->lane->marks = NULL;
@@ -34,21 +34,21 @@ SN_LOCAL unsigned char *block_slot(const SnSlots *slots, size_t slot) {
   return slots->slow ? slots->slow + slot * slots->stride : NULL;
 }
 
-SN_FUNC void sn_block_world(const SnBlock *b) {
+SN_FUNC void sn_block_world(const SnKernelBlock *b) {
   const SnSlots *slots = &b->work->block;
   SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, b->fast, block_slot(slots, (size_t)b->block));
   SN_SYNC(b->lane);
   sn_world_begin(b->m, &b->head->world, b->lane);
 }
 
-SN_FUNC void sn_block_state(const SnBlock *b, size_t slot, bool begin) {
+SN_FUNC void sn_block_state(const SnKernelBlock *b, size_t slot, bool begin) {
   const SnSlots *slots = &b->work->state;
   SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, NULL, block_slot(slots, slot));
   SN_SYNC(b->lane);
   if (begin) sn_world_begin(b->m, &b->head->world, b->lane);
 }
 
-SN_FUNC void sn_block_adjoint(const SnBlock *b) {
+SN_FUNC void sn_block_adjoint(const SnKernelBlock *b) {
   const SnSlots *slots = &b->work->block;
   unsigned char *slow = block_slot(slots, (size_t)b->block);
   SN_ONE(b->lane)
@@ -60,13 +60,13 @@ SN_FUNC void sn_block_adjoint(const SnBlock *b) {
 
 SN_FUNC bool sn_trial_pending(const SnTrial *x) { return x->active && x->status == SN_GRADIENT_PENDING; }
 
-SN_LOCAL void trial_zero(const SnBlock *b, sn_real *x, int n) {
+SN_LOCAL void trial_zero(const SnKernelBlock *b, sn_real *x, int n) {
   SnLane *lane = b->lane;
   (void)lane;
   SN_FOR(i, n) x[i] = 0;
 }
 
-SN_FUNC void sn_trial_fail(const SnBlock *b, SnTrial *x, int status) {
+SN_FUNC void sn_trial_fail(const SnKernelBlock *b, SnTrial *x, int status) {
   const int nstep = x->path.nstep;
   trial_zero(b, x->back.state_bar, sn_tangent_size(b->m));
   trial_zero(b, x->back.ctrl_bar, nstep * b->m->nu);

@@ -2,7 +2,7 @@
 #include "cuda/kernel_block.h"
 
 // Puts candidate c of the sample into the head's path.
-SN_LOCAL void rollout_load(const SnBlock *b, const SnSample *s, int c) {
+SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSample *s, int c) {
   SnPath *path = &b->head->path;
   const size_t k = (size_t)c;
   *path = s->path;
@@ -16,7 +16,7 @@ SN_LOCAL void rollout_load(const SnBlock *b, const SnSample *s, int c) {
   path->warn = s->warn[c];
 }
 
-SN_LOCAL void rollout_store(const SnBlock *b, const SnSample *s, int c) {
+SN_LOCAL void rollout_store(const SnKernelBlock *b, const SnSample *s, int c) {
   const SnPath *path = &b->head->path;
   s->total[c] = path->total;
   s->t[c] = path->t;
@@ -24,7 +24,7 @@ SN_LOCAL void rollout_store(const SnBlock *b, const SnSample *s, int c) {
   s->warn[c] = path->warn;
 }
 
-SN_LOCAL void rollout_candidate(const SnBlock *b, const SnSample *s, int c) {
+SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSample *s, int c) {
   const SnModel *m = b->m;
   SnLane *lane = b->lane;
   SnPath *path = &b->head->path;
@@ -50,7 +50,7 @@ SN_LOCAL void rollout_candidate(const SnBlock *b, const SnSample *s, int c) {
 }
 
 SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
   for (int c = block; c < work->sample->count; c += blocks) rollout_candidate(&b, work->sample, c);
   sn_block_leave(&b);
@@ -68,7 +68,7 @@ SN_LOCAL void forward_open(SnTrial *x) {
   *x->soft_steps = 0;
 }
 
-SN_LOCAL void forward_trial(const SnBlock *b, SnTrial *x) {
+SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {
   SnLane *lane = b->lane;
   SnWorld *w = &b->head->world;
   SN_ONE(lane) forward_open(x);
@@ -81,7 +81,7 @@ SN_LOCAL void forward_trial(const SnBlock *b, SnTrial *x) {
 }
 
 SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
   for (int i = block; i < work->ntrial; i += blocks)
     if (work->trial[i].active) forward_trial(&b, work->trial + i);

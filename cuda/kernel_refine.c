@@ -1,7 +1,7 @@
 // Kernels of a refinement around its gradients, and the table of all kernels.
 #include "cuda/kernel_block.h"
 
-SN_LOCAL void iterate_trial(const SnBlock *b, const SnTrial *x) {
+SN_LOCAL void iterate_trial(const SnKernelBlock *b, const SnTrial *x) {
   const SnRefine *r = b->work->refinement[x->refine].refine;
   if (x->open)
     sn_refine_open(b->m, b->lane, r, x->index, x->start, b->noise);
@@ -11,7 +11,7 @@ SN_LOCAL void iterate_trial(const SnBlock *b, const SnTrial *x) {
 }
 
 SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks) {
     const SnTrial *x = work->trial + i;
     if (x->active && x->start) iterate_trial(&b, x);
@@ -20,7 +20,7 @@ SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane
 }
 
 // The end of a gradient: its norm and status.
-SN_LOCAL int judge_gradient(const SnBlock *b, SnTrial *x) {
+SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
   const sn_real norm = sn_backward_norm(b->m, b->lane, &x->back);
@@ -34,7 +34,7 @@ SN_LOCAL int judge_gradient(const SnBlock *b, SnTrial *x) {
 }
 
 SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks) {
     SnTrial *x = work->trial + i;
     if (!x->active) continue;
@@ -44,7 +44,7 @@ SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *
   sn_block_leave(&b);
 }
 
-SN_LOCAL void select_refinement(const SnBlock *b, SnRefinement *r) {
+SN_LOCAL void select_refinement(const SnKernelBlock *b, SnRefinement *r) {
   SnTrial *trial = b->work->trial + r->first;
   sn_refine_select(b->m, b->cost, b->lane, r->refine, trial->start, r->count);
   SN_ONE(b->lane) {
@@ -60,7 +60,7 @@ SN_LOCAL void select_refinement(const SnBlock *b, SnRefinement *r) {
 }
 
 SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->nrefinement; i += blocks)
     if (work->refinement[i].active) select_refinement(&b, work->refinement + i);
   sn_block_leave(&b);

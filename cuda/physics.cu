@@ -1,6 +1,4 @@
-// The engine as device code: one unit that includes the text of every stage.
-// The kernel below is the whole step of a world by one block; it keeps the compiler from dropping
-// the stages and is what a rollout kernel loops over.
+// The engine as device code: the text of every stage. Part of kernels.cu.
 #include "physics/actuation.c"
 #include "physics/adjoint.c"
 #include "physics/bias.c"
@@ -46,10 +44,3 @@
 #include "physics/transmission.c"
 #include "physics/wrap.c"
 #include "physics/step.c"
-
-// Steps world blockIdx.x once. model and worlds lie in device memory, the lanes are the threads of the block.
-extern "C" __global__ void sn_step_kernel(const SnModel *model, SnWorld *worlds) {
-  __shared__ SnLaneShared shared;
-  SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr, nullptr};
-  sn_step(model, worlds + blockIdx.x, &lane);
-}

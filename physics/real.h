@@ -18,7 +18,7 @@
 // SN_INLINE: a helper in a header. SN_LOCAL: a helper private to one .c file; its
 // name must still be unique across physics/ because cuda/ compiles all in one unit.
 #if defined(__CUDACC__)
-#define SN_FUNC __device__
+#define SN_FUNC __device__ __noinline__
 #define SN_INLINE static __device__ inline
 #define SN_LOCAL static __device__
 #define SN_RESTRICT __restrict__
