@@ -21,10 +21,11 @@ typedef struct SnLaneShared {
 } SnLaneShared;
 
 // Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/path.c, backward.c).
-#define SN_MARKS(X)                                                                                              \
-  X(KINEMATICS)                                                                                                  \
-  X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) X(SMOOTH)  \
-      X(SOLVER) X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP) \
+#define SN_MARKS(X)                                                                                            \
+  X(KINEMATICS)                                                                                                \
+  X(INERTIA)                                                                                                   \
+  X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) X(SMOOTH) X(SOLVER) \
+      X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP)         \
           X(INTEGRATE_VJP) X(COST_VJP) X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP) X(OTHER)
 typedef enum SnMark {
 #define SN_MARK_ENUM(name) SN_MARK_##name,
