@@ -62,9 +62,9 @@ void sn_world_copy_state(const SnModel *m, SnWorld *dst, const SnWorld *src) {
 }
 
 void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
-  // All bytes 0xff make a NaN of either precision and -1 of an int.
+  // All bytes 0xff make a NaN of either precision and -1 of an int. An empty field may have no address (layout.h).
 #define SN_FIELD(stage, type, name, rows, cols) \
-  if (SN_STAGE_##stage == wanted) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
+  if (SN_STAGE_##stage == wanted && w->name) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world_fields.inc"
 #undef SN_FIELD
   SnLane lane = one_lane();

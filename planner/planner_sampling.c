@@ -112,7 +112,9 @@ static void sampling_end(SnPlanner *p) {
 }
 
 static SnCode sampling_room(SnPlanner *p, const SnSettings *s, SnError *err) {
-  return candidate_room(p, s->candidates, err);
+  SnBackend *b = p->backend;
+  const SnCode code = b->need_rollouts ? b->need_rollouts(b, p->device, s->candidates, err) : SN_OK;
+  return code == SN_OK ? candidate_room(p, s->candidates, err) : code;
 }
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
