@@ -148,7 +148,7 @@ static size_t make_plans(const Scene *x, SnBackend *b, int planner, sn_real *ctr
     const size_t n = (size_t)plan.nstep * (size_t)plan.nu;
     memcpy(ctrl + rows, plan.ctrl, sizeof *ctrl * n);
     rows += n;
-    cost[k] = plan.cost;
+    cost[k] = plan.cost_after;
     assert_string_equal(plan.backend, b->name);
     assert_false(plan.device_lost);
   }
