@@ -258,7 +258,9 @@ static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
                               .gradient_norm = p->gradient_norm,
                               .config_version = p->config_version,
                               .stream_sequence = p->stream_sequence,
-                              .stream_misses = p->stream_misses};
+                              .stream_misses = p->stream_misses,
+                              .backend = p->backend,
+                              .device_lost = p->device_lost};
   return SINEW_OK;
 }
 

@@ -110,6 +110,8 @@ typedef struct SinewPlan {
   uint64_t config_version;   // of the settings, weights and targets that it was made with
   uint64_t stream_sequence;  // in continuous mode: 1, 2, ... of the plans sent; else 0
   uint64_t stream_misses;    // states so far whose first plan came late
+  const char *backend;       // that made it: "cpu", "cuda"; as long as ctrl
+  bool device_lost;          // the daemon's device has failed: plans come from its CPU until it is started again
 } SinewPlan;
 
 // Sends a state and waits for its plan; deadline [s] is the daemon's time to plan. The plan is then

@@ -256,7 +256,7 @@ typedef struct Command {
 
 static const Command COMMANDS[] = {
     {"hello", "", "version, capabilities and limits of the daemon", 1, 1, do_hello},
-    {"health", "", "is it ready", 1, 1, do_health},
+    {"health", "", "is it ready: status 0; 2: it serves, but its device is lost; else 1", 1, 1, do_health},
     {"stats", "[SESSION]", "plans, latencies, misses", 1, 2, do_stats},
     {"models", "", "models of the repository", 1, 1, do_models},
     {"model", "NAME", "names, order, units and ranges of a model's vectors", 2, 2, do_model},
@@ -391,6 +391,13 @@ static void print_reply(const Sinew__V1__Reply *reply, bool json) {
   cJSON_Delete(object);
 }
 
+// Exit status after a reply: what a supervisor's check reads.
+static int reply_status(const Sinew__V1__Reply *reply) {
+  if (reply->body_case != SINEW__V1__REPLY__BODY_HEALTH) return 0;
+  if (reply->health->state == SINEW__V1__HEALTH__STATE__DEGRADED) return 2;
+  return reply->health->state == SINEW__V1__HEALTH__STATE__READY ? 0 : 1;
+}
+
 // An error for people on stderr, or as JSON on stdout.
 static int report_error(const Options *opt, const char *status, const char *text) {
   if (opt->json) {
@@ -448,7 +455,7 @@ int main(int argc, char **argv) {
       print_reply(reply, opt.json);
     else if (status != SINEW_OK)
       report_error(&opt, sinew_status_name(status), sinew_error(client));
-    result = status != SINEW_OK;
+    result = status != SINEW_OK ? 1 : reply ? reply_status(reply) : 0;
   }
   sinew_free_reply(reply);
   sinew_disconnect(client);

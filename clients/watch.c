@@ -27,7 +27,8 @@ typedef struct Watch {
   SinewClient *client;
   const WatchOptions *options;
   bool telemetry, terminal, wide;  // wide: UTF-8
-  char task[100];
+  char task[100], backend[32];     // and where its plans are made
+  bool device_lost;
   double cost[HISTORY];  // of the latest looks
   int looks;
   Look last;
@@ -40,7 +41,9 @@ static bool take(Watch *w, double time, const Sinew__V1__Statistics *all, Look *
     if (s->session != w->options->session) continue;
     snprintf(w->task, sizeof w->task, "%s", s->task);
     *look = (Look){.time = time, .now = *s, .iterations = NAN, .plans = NAN};
-    look->now.task = NULL;  // belongs to the message
+    snprintf(w->backend, sizeof w->backend, "%s", s->backend);
+    w->device_lost = all->device && all->device->lost;
+    look->now.task = look->now.backend = NULL;  // belong to the message
     const double dt = time - w->last.time;
     if (w->looks > 0 && dt > 0) {
       look->iterations = (double)(s->iterations - w->last.now.iterations) / dt;
@@ -108,6 +111,8 @@ static void print_json(const Watch *w, const Look *look) {
   add_number(o, "latency_p99", s->latency_p99);
   add_number(o, "config_version", (double)s->config_version);
   cJSON_AddBoolToObject(o, "streaming", s->streaming);
+  cJSON_AddStringToObject(o, "backend", w->backend);
+  cJSON_AddBoolToObject(o, "device_lost", w->device_lost);
   char *text = cJSON_PrintUnformatted(o);
   puts(text);
   cJSON_free(text);
@@ -131,12 +136,12 @@ static const char *text_of(double x, const char *format) {
 static void print_line(const Watch *w, const Look *look) {
   const Sinew__V1__SessionStatistics *s = &look->now;
   if (w->looks % HEADER_EVERY == 0)
-    printf("%9s %11s %11s %11s %8s %8s %9s %7s %7s\n", "time s", "cost", "best", "gradient", "iter/s", "plans/s",
-           "age ms", "misses", "config");
-  printf("%9.2f %11s %11s %11s %8s %8s %9s %7llu %7llu\n", look->time, text_of(s->cost, "%.5g"),
+    printf("%9s %11s %11s %11s %8s %8s %9s %7s %7s  %s\n", "time s", "cost", "best", "gradient", "iter/s", "plans/s",
+           "age ms", "misses", "config", "backend");
+  printf("%9.2f %11s %11s %11s %8s %8s %9s %7llu %7llu  %s%s\n", look->time, text_of(s->cost, "%.5g"),
          text_of(s->best_cost, "%.5g"), text_of(s->gradient_norm, "%.4g"), text_of(look->iterations, "%.0f"),
          text_of(look->plans, "%.1f"), text_of(1e3 * s->plan_age, "%.1f"), (unsigned long long)s->misses,
-         (unsigned long long)s->config_version);
+         (unsigned long long)s->config_version, w->backend, w->device_lost ? " (device lost)" : "");
 }
 
 // The costs of the latest looks as a row of bars, on a logarithmic scale.
@@ -161,8 +166,9 @@ static void print_bars(const Watch *w) {
 static void print_view(const Watch *w, const Look *look) {
   const Sinew__V1__SessionStatistics *s = &look->now;
   if (w->looks > 1) printf("\033[%dA", VIEW_LINES);
-  printf("session        %llu, %s, %s, configuration %llu\033[K\n", (unsigned long long)s->session, w->task,
-         s->streaming ? "continuous" : "answers requests", (unsigned long long)s->config_version);
+  printf("session        %llu, %s, %s, configuration %llu, on %s%s\033[K\n", (unsigned long long)s->session, w->task,
+         s->streaming ? "continuous" : "answers requests", (unsigned long long)s->config_version, w->backend,
+         w->device_lost ? ": the device is lost" : "");
   printf("cost           %s, best %s\033[K\n", text_of(s->cost, "%.6g"), text_of(s->best_cost, "%.6g"));
   printf("               ");
   print_bars(w);

@@ -24,7 +24,10 @@ typedef struct Loop {
   SnSockets sockets;
   int signals;  // signalfd
   double published, notified, reopened;
+  bool lost;  // the device is lost, and that has been dealt with
 } Loop;
+
+enum { LOSS_STAY, LOSS_EXIT };  // as config.device_loss
 
 // Reads and drops the rest of a message of several frames.
 static bool drop_rest(void *socket, zmq_msg_t *frame) {
@@ -101,11 +104,21 @@ static SnCode guard_memory(Loop *loop, double now, SnError *err) {
   return code;
 }
 
+// A lost device comes back only with a new process: the supervisor is told, and asked for one where that is wanted.
+static void look_at_device(Loop *loop) {
+  SnDaemon *d = loop->d;
+  if (loop->lost || !sn_backends_view(&d->scheduler.backends).lost) return;
+  loop->lost = true;
+  sn_notify_send(&d->notify, "STATUS=the device is lost, plans are made on the CPU");
+  if (d->config.device_loss == LOSS_EXIT) d->stopping = true;
+}
+
 // What time brings: leases, telemetry, the watchdog, which is fed only while the planner lives.
 static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
   sn_close_expired(d);
+  look_at_device(loop);
   if (now - loop->published >= d->config.telemetry_period) {
     publish(loop);
     loop->published = now;
@@ -178,6 +191,8 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
     code = serve(&loop, err);
     drain(&loop);
     sn_log_event(&d->log, SN_LOG_INFO, "stopped");
+    if (code == SN_OK && loop.lost && d->config.device_loss == LOSS_EXIT)
+      code = sn_fail(err, SN_ERR_STATE, "the device is lost, and device_loss is 'exit': start sinewd again");
   }
   sn_sockets_close(&loop.sockets, 0.5);
   if (loop.signals >= 0) close(loop.signals);

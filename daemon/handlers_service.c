@@ -20,8 +20,10 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   out.protocol = SN_PROTOCOL;
   out.version = SN_VERSION;
   out.planners = sn_pack_choices(&scratch, sn_settings_info(sn_settings_find("planner"))->choices, &out.n_planners);
-  out.backends = (char **)(uintptr_t)sn_backend_names();
-  while (out.backends[out.n_backends]) out.n_backends++;
+  SnDeviceView device = sn_backends_view(&d->scheduler.backends);
+  char *backends[] = {device.name, "cpu"};
+  out.backends = backends + !device.present;
+  out.n_backends = device.present ? 2 : 1;
   out.number = sizeof(sn_real) == sizeof(double) ? "double" : "float";
   out.limits = &limits;
   out.telemetry = d->config.telemetry;
@@ -44,16 +46,42 @@ uint64_t sn_resident_memory(void) {
   return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+// The device on the wire; NULL where there is none. Texts are those of the view.
+static Sinew__V1__Device *pack_device(SnScratch *scratch, SnDeviceView *view) {
+  Sinew__V1__Device *out = view->present ? sn_scratch(scratch, sizeof *out) : NULL;
+  if (!out) return NULL;
+  sinew__v1__device__init(out);
+  out->backend = view->name;
+  out->text = view->text;
+  out->memory_used = view->memory.used;
+  out->memory_budget = view->memory.budget;
+  out->memory_total = view->memory.total;
+  out->lost = view->lost;
+  out->reason = view->reason;
+  if (view->lost) out->lost_for = sn_clock_now() - view->lost_at;
+  return out;
+}
+
 SnCode sn_handle_health(SnDaemon *d, SnJob *job, SnError *err) {
-  (void)err;
-  char text[128];
+  char text[512];
+  SnScratch scratch = {0};
+  SnDeviceView view = sn_backends_view(&d->scheduler.backends);
   Sinew__V1__Health out = SINEW__V1__HEALTH__INIT;
   double now = sn_clock_now();
   out.planner_age = now - atomic_load(&d->scheduler.alive);
   bool stalled = out.planner_age > d->config.stall;
-  out.state = stalled ? SINEW__V1__HEALTH__STATE__STALLED : SINEW__V1__HEALTH__STATE__READY;
-  snprintf(text, sizeof text, stalled ? "the planner has been busy with one slice for %.1f s" : "ready",
-           out.planner_age);
+  out.device = pack_device(&scratch, &view);
+  out.state = SINEW__V1__HEALTH__STATE__READY;
+  snprintf(text, sizeof text, "ready");
+  if (view.lost) {
+    out.state = SINEW__V1__HEALTH__STATE__DEGRADED;
+    snprintf(text, sizeof text, "plans are made on the CPU: the device of %s was lost %.1f s ago: %s", view.name,
+             now - view.lost_at, view.reason);
+  }
+  if (stalled) {
+    out.state = SINEW__V1__HEALTH__STATE__STALLED;
+    snprintf(text, sizeof text, "the planner has been busy with one slice for %.1f s", out.planner_age);
+  }
   out.text = text;
   out.uptime = now - d->started;
   out.sessions = (uint32_t)sn_sessions_count(&d->sessions);
@@ -62,11 +90,17 @@ SnCode sn_handle_health(SnDaemon *d, SnJob *job, SnError *err) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_HEALTH;
   reply.health = &out;
-  sn_answer(d, job, &reply);
-  return SN_OK;
+  SnCode code = scratch.failed ? sn_fail(err, SN_ERR_MEMORY, "out of memory") : SN_OK;
+  if (code == SN_OK) sn_answer(d, job, &reply);
+  sn_scratch_free(&scratch);
+  return code;
 }
 
-static void pack_session(SnSession *session, Sinew__V1__SessionStatistics *out) {
+static bool plans_on_device(const SnSession *session, const SnDeviceView *view) {
+  return session->on_device && !view->lost;
+}
+
+static void pack_session(SnSession *session, SnDeviceView *device, Sinew__V1__SessionStatistics *out) {
   SnMetricsView view = sn_metrics_view(&session->metrics);
   sinew__v1__session_statistics__init(out);
   out->session = session->id;
@@ -85,6 +119,17 @@ static void pack_session(SnSession *session, Sinew__V1__SessionStatistics *out) 
   out->sent = view.sent;
   out->plan_age = view.planned > 0 ? sn_clock_now() - view.planned : NAN;
   out->streaming = atomic_load(&session->streaming);
+  out->backend = plans_on_device(session, device) ? device->name : "cpu";
+  out->overflows = view.overflows;
+}
+
+// Where the sessions of the whole daemon plan.
+static void count_sessions(SnDaemon *d, const SnDeviceView *view, Sinew__V1__Statistics *out) {
+  const int n = sn_sessions_count(&d->sessions);
+  for (int i = 0; i < n; i++) {
+    const SnSession *session = sn_sessions_at(&d->sessions, i);
+    if (session) plans_on_device(session, view) ? out->sessions_on_device++ : out->sessions_on_cpu++;
+  }
 }
 
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only) {
@@ -92,7 +137,9 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
   Sinew__V1__Statistics *out = sn_scratch(scratch, sizeof *out);
   Sinew__V1__SessionStatistics **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
   items = sn_scratch(scratch, (n + 1) * sizeof *items);
-  if (!out || !list || !items) return NULL;
+  SnDeviceView *device = sn_scratch(scratch, sizeof *device);
+  if (!out || !list || !items || !device) return NULL;
+  *device = sn_backends_view(&d->scheduler.backends);
   SnMetricsView view = sn_metrics_view(&d->metrics);
   sinew__v1__statistics__init(out);
   out->uptime = sn_clock_now() - d->started;
@@ -107,12 +154,14 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
   out->queue = (uint32_t)(sn_queue_count(&d->loader.jobs) + sn_queue_count(&d->scheduler.commands) +
                           atomic_load(&d->scheduler.evaluations));
   for (size_t i = 0; i < n; i++) {
-    pack_session(only ? only : sn_sessions_at(&d->sessions, (int)i), &items[i]);
+    pack_session(only ? only : sn_sessions_at(&d->sessions, (int)i), device, &items[i]);
     list[i] = &items[i];
   }
   out->sessions = list;
   out->n_sessions = n;
-  return out;
+  out->device = pack_device(scratch, device);
+  count_sessions(d, device, out);
+  return scratch->failed ? NULL : out;
 }
 
 SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {

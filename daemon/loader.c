@@ -130,11 +130,12 @@ static uint64_t random_id(SnSessions *sessions) {
   return id;
 }
 
+// The planner thread makes the room on the device that a new planner needs (owner.h).
 static SnPlannerDef planner_def(const SnLoader *l, const SnSession *session, uint64_t seed) {
   SnPlannerDef def = sn_default_planner_def();
   def.model = session->loaded->model;
   def.task = session->task;
-  def.backend = l->scheduler->backend;
+  sn_backends_choose(&l->scheduler->backends, &def.backend, &def.fallback);
   def.clock = sn_scheduler_clock();
   def.settings = session->opened_with;
   def.seed = seed;
@@ -156,6 +157,12 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
   if (session->task) session->loaded = sn_models_acquire(l->models, session->task->model, err);
   if (session->loaded) {
     SnPlannerDef def = planner_def(l, session, in ? in->seed : 0);
+    if (!in) {
+      // What is only described needs no room on the device.
+      def.backend = l->scheduler->backends.cpu;
+      def.fallback = NULL;
+    }
+    session->on_device = def.backend != l->scheduler->backends.cpu;
     def.settings = session->task->settings;
     session->seed = def.seed;
     if (sn_read_settings(in ? in->planner : NULL, l->config, &def.settings, err) == SN_OK)

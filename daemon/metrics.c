@@ -13,12 +13,13 @@ void sn_metrics_init(SnMetrics *metrics) {
 
 void sn_metrics_free(SnMetrics *metrics) { pthread_mutex_destroy(&metrics->mutex); }
 
-void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm) {
+void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm, bool overflow) {
   pthread_mutex_lock(&metrics->mutex);
   metrics->cost = cost;
   metrics->gradient_norm = gradient_norm;
   metrics->best_cost = fmin(metrics->best_cost, cost);  // a plan that was not evaluated has none: NaN
   metrics->planned = now;
+  metrics->overflows += overflow;
   pthread_mutex_unlock(&metrics->mutex);
 }
 
@@ -66,6 +67,7 @@ SnMetricsView sn_metrics_view(SnMetrics *metrics) {
                         .replaced = metrics->replaced,
                         .iterations = metrics->iterations,
                         .sent = metrics->sent,
+                        .overflows = metrics->overflows,
                         .cost = metrics->cost,
                         .gradient_norm = metrics->gradient_norm,
                         .best_cost = metrics->best_cost,

@@ -3,6 +3,7 @@
 #define SINEW_DAEMON_METRICS_H_
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SN_METRICS_WINDOW = 1024 };
@@ -12,6 +13,7 @@ typedef struct SnMetrics {
   uint64_t plans, misses, replaced;
   uint64_t iterations;                // of all plans
   uint64_t sent;                      // plans sent in continuous mode
+  uint64_t overflows;                 // plans whose rollouts had no room for all contacts or rows
   double cost, gradient_norm;         // of the latest plan
   double best_cost;                   // lowest of a plan since the latest sn_metrics_anew; INFINITY: none
   double planned;                     // when the latest plan was sent, on sn_clock_now(); 0: none yet
@@ -20,7 +22,7 @@ typedef struct SnMetrics {
 
 // The same at one instant.
 typedef struct SnMetricsView {
-  uint64_t plans, misses, replaced, iterations, sent;
+  uint64_t plans, misses, replaced, iterations, sent, overflows;
   double cost, gradient_norm, best_cost;
   double p50, p99;  // 0 before the first plan
   double planned;
@@ -29,8 +31,8 @@ typedef struct SnMetricsView {
 void sn_metrics_init(SnMetrics *metrics);
 void sn_metrics_free(SnMetrics *metrics);
 
-// A plan was sent: at `now`, its cost and gradient norm.
-void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm);
+// A plan was sent: at `now`, its cost and gradient norm, whether contacts or rows were dropped in it.
+void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm, bool overflow);
 
 // So many iterations were made.
 void sn_metrics_iterations(SnMetrics *metrics, int iterations);

@@ -172,8 +172,20 @@ static SnSession *choose(const SnScheduler *s) {
   return best;
 }
 
+// A device takes plans of sessions on one model along in the launch that one of them waits for. So plans that have a
+// deadline are begun although their turn has not come, and those under way are shown to it.
+static void submit_others(SnScheduler *s, const SnSession *turn) {
+  if (!sn_backends_device_works(&s->backends)) return;
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    if (p == turn || !sn_serve_has_plan(p)) continue;
+    if (!p->active && (isinf(plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
+    sn_planner_submit(p->planner);
+  }
+}
+
 static void plan_slice(SnScheduler *s, SnSession *p) {
   if (!p->active && !sn_serve_begin(s, p)) return;
+  submit_others(s, p);
   const bool streams = sn_job_streams(p->active);
   double now = sn_clock_now();
   double until = streams ? now + s->config->slice : fmin(now + s->config->slice, p->active_due);
@@ -199,12 +211,18 @@ static void work(SnScheduler *s, SnSession *p) {
     s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);
 }
 
-static void *scheduler_main(void *argument) {
-  SnScheduler *s = argument;
+// Other threads wait for the device.
+static void wake(void *context) {
+  SnScheduler *s = context;
+  sn_queue_poke(&s->commands);
+}
+
+static void serve(SnScheduler *s) {
   SnSession *turn = NULL;
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
     atomic_store(&s->alive, now);
+    sn_backends_look(&s->backends);
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
     SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
@@ -216,7 +234,10 @@ static void *scheduler_main(void *argument) {
     turn = choose(s);
     if (turn) work(s, turn);
   }
+}
 
+// Answers what waits and frees the sessions.
+static void end(SnScheduler *s) {
   update_sessions(s);
   for (SnJob *job; (job = sn_queue_take(&s->commands, 0));)
     refuse(s, job, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
@@ -225,6 +246,19 @@ static void *scheduler_main(void *argument) {
     s->sessions = session->next;
     leave(s, session, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
   }
+}
+
+static void *scheduler_main(void *argument) {
+  SnScheduler *s = argument;
+  SnError err = {0};
+  const SnCode code = sn_backends_open(&s->backends, s->config, s->log, wake, s, &err);
+  if (code != SN_OK) s->failed = err;
+  sem_post(&s->opened);
+  if (code == SN_OK) {
+    serve(s);
+    end(s);
+  }
+  sn_backends_close(&s->backends);
   return NULL;
 }
 
@@ -243,16 +277,13 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *l
   pthread_mutex_init(&s->mutex, NULL);
   if (!sn_queue_init(&s->commands, config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
 
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  int threads = config->threads > 0 ? config->threads : cores > 0 ? (int)cores : 1;
-  s->pool = sn_pool_create(threads < SN_MAX_THREADS ? threads : SN_MAX_THREADS, err);
-  if (!s->pool) return err->code;
-  s->backend = sn_backend_cpu(s->pool, err);
-  if (!s->backend) return err->code;
+  sem_init(&s->opened, 0, 0);
   if (pthread_create(&s->thread, NULL, scheduler_main, s) != 0)
     return sn_fail(err, SN_ERR_LIMIT, "cannot start the planner thread");
   s->running = true;
-  return SN_OK;
+  while (sem_wait(&s->opened) != 0) continue;
+  if (s->failed.code != SN_OK) *err = s->failed;
+  return s->failed.code;
 }
 
 void sn_scheduler_add(SnScheduler *s, SnSession *session) {
@@ -287,12 +318,9 @@ void sn_scheduler_stop(SnScheduler *s) {
     atomic_store(&s->stopping, true);
     sn_queue_close(&s->commands);
     pthread_join(s->thread, NULL);
+    sem_destroy(&s->opened);
     pthread_mutex_destroy(&s->mutex);
     sn_queue_free(&s->commands);
   }
   s->running = false;
-  sn_backend_free(s->backend);
-  sn_pool_free(s->pool);
-  s->backend = NULL;
-  s->pool = NULL;
 }

@@ -7,7 +7,9 @@
 #ifndef SINEW_DAEMON_SCHEDULER_H_
 #define SINEW_DAEMON_SCHEDULER_H_
 
-#include "daemon/log.h"
+#include <semaphore.h>
+
+#include "daemon/backends.h"
 #include "daemon/queue.h"
 #include "daemon/session.h"
 
@@ -16,9 +18,8 @@ typedef struct SnScheduler {
   const SnLog *log;
   SnOutbox *outbox;
   SnModels *models;
-  SnMetrics *metrics;  // of the whole daemon
-  SnBackend *backend;
-  SnPool *pool;
+  SnMetrics *metrics;   // of the whole daemon
+  SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_choose
 
   SnQueue commands;        // SnJob of anything but plans; a poke announces a state, a session or the end
   _Atomic double alive;    // when the thread last came round, on sn_clock_now()
@@ -32,9 +33,11 @@ typedef struct SnScheduler {
 
   pthread_t thread;
   bool running;
+  sem_t opened;    // posted when the thread has opened the backends, or could not:
+  SnError failed;  // why
 } SnScheduler;
 
-// Starts the pool and the thread. err on failure.
+// Starts the thread, which opens the backends; returns when they are open. err on failure.
 SnCode sn_scheduler_start(SnScheduler *scheduler, const SnConfig *config, const SnLog *log, SnOutbox *outbox,
                           SnModels *models, SnMetrics *metrics, SnError *err);
 

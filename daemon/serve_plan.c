@@ -151,6 +151,19 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->config_version = plan->label;
   out->computing = plan->seconds;
   out->gradient_norm = plan->gradient_norm;
+  out->backend = (char *)(uintptr_t)plan->backend;
+  out->device_lost = plan->device_lost;
+  out->remark = (char *)(uintptr_t)plan->remark;
+  out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;
+}
+
+void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
+  sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
+  if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
+    sn_log_event(s->log, SN_LOG_WARNING,
+                 "overflow: session %llu, plan %llu: model %s has no room for all its contacts or constraint rows, the "
+                 "last ones were dropped; statistics count such plans from now on",
+                 (unsigned long long)session->id, (unsigned long long)plan->sequence, session->loaded->name);
 }
 
 void sn_serve_send_plan(SnScheduler *s, const SnRoute *route, Sinew__V1__Plan *plan) {
@@ -170,7 +183,7 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
   out.deadline_met = now <= job->due;
   sn_metrics_plan(&session->metrics, out.age, !out.deadline_met);
   sn_metrics_plan(s->metrics, out.age, !out.deadline_met);
-  sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm);
+  sn_serve_count_plan(s, session, &out, now);
   sn_metrics_iterations(&session->metrics, plan->iterations);
   if (scratch.failed)
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");

@@ -145,7 +145,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
     sn_serve_send_plan(s, &st->route, &out);
     sn_metrics_streamed(&session->metrics);
     sn_metrics_streamed(s->metrics);
-    sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm);
+    sn_serve_count_plan(s, session, &out, now);
   }
   sn_scratch_free(&scratch);
   return true;

@@ -41,6 +41,7 @@ struct SnSession {
   SnTask *task;
   SnLoadedModel *loaded;
   int nq, nv, na, nu, nmocap, horizon;
+  bool on_device;    // it plans on the device, as long as that is not lost
   SnMailbox states;  // SnJob with a plan request
   SnMetrics metrics;
   SnSettings opened_with;  // of the planner at the opening: those that are not live stay so

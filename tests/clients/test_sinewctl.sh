@@ -5,7 +5,7 @@ set -euo pipefail
 BIN=$1 SOURCE=$2
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-ctl.XXXXXX")
 endpoint=ipc://$work/sinewd.sock
-"$BIN/sinewd" --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" 2>"$work/log" &
+"$BIN/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" 2>"$work/log" &
 daemon=$!
 trap 'kill -TERM "$daemon" 2>/dev/null || true; wait "$daemon" || true; rm -rf "$work"' EXIT
 ctl() { "$BIN/sinewctl" --endpoint "$endpoint" "$@"; }
@@ -25,7 +25,7 @@ refused() {
   TEXT=$text python3 -c "import json, os; r = json.load(open('$work/out')); assert os.environ['TEXT'] in r['error'], r"
 }
 
-check 'r["protocol"] == 1 and "sampling" in r["planners"]' hello
+check 'r["protocol"] == 1 and "sampling" in r["planners"] and r["backends"] == ["cpu"]' hello
 check 'r["state"] == "READY"' health
 check '"arm_reach" in [m["name"] for m in r["models"]]' models
 check 'r["seconds"] >= 0' load arm_reach
@@ -47,7 +47,7 @@ check 'r["session"]["time_to_live"] == 0.5 and r["table"]' config "$session"
 check 'r["version"] == 1 and r["terms"][0]["weight"] == 1 and r["oldest"] == 1' --version 1 config "$session"
 check 'r["version"] == 3 and r["reverted_to"] == 1 and r["terms"][0]["weight"] == 1 and r["planner"]["candidates"] == 16' revert "$session" 1
 check 'r["version"] == 4 and r["planner"]["candidates"] == 8' revert "$session" 2
-check 'r["plans"] == 2 and len(r["sessions"]) == 1' stats "$session"
+check 'r["plans"] == 2 and len(r["sessions"]) == 1 and r["sessions"][0]["backend"] == "cpu" and "device" not in r' stats "$session"
 check 'r["initial"]["qpos"]' --seed 4 reset "$session"
 
 check 'r["warning"] == ""' config "$session"
@@ -73,9 +73,10 @@ ctl --json watch "$session" --count 3 >"$work/watch"
 python3 -c "
 import json; r = [json.loads(line) for line in open('$work/watch')]
 assert len(r) == 3 and r[0]['session'] == $session and r[2]['time'] > r[0]['time'], r
-assert r[2]['cost'] > 0 and r[2]['plans_per_second'] == 0 and r[2]['config_version'] == 4 and r[2]['best_cost'] is None, r"
+assert r[2]['cost'] > 0 and r[2]['plans_per_second'] == 0 and r[2]['config_version'] == 4 and r[2]['best_cost'] is None, r
+assert r[2]['backend'] == 'cpu' and not r[2]['device_lost'], r"
 TERM=dumb ctl watch "$session" --seconds 0.3 --interval 0.1 >"$work/watch"
-grep -c '^ .* 4$' "$work/watch" >/dev/null && grep -q 'iter/s' "$work/watch" || { cat "$work/watch"; exit 1; }
+grep -c '^ .* 4  cpu$' "$work/watch" >/dev/null && grep -q 'iter/s' "$work/watch" || { cat "$work/watch"; exit 1; }
 if command -v script >/dev/null; then
   TERM=xterm script -qc "$BIN/sinewctl --endpoint $endpoint watch $session --count 2" /dev/null >"$work/watch"
   grep -q 'gradient norm' "$work/watch" || { cat "$work/watch"; exit 1; }

@@ -43,6 +43,8 @@ static void test_defaults(void **state) {
   assert_true(config.slice == 0.001);
   assert_string_equal(config.endpoint, "");
   assert_int_equal(config.models.n, 0);
+  assert_string_equal(config.backend, "auto");
+  assert_true(config.device == 0 && config.device_megabytes == 0 && config.device_loss == 0);
 }
 
 static void test_file(void **state) {
@@ -70,6 +72,9 @@ static void test_mistakes_name_the_place(void **state) {
   expect_mistake("sessions: many\n", ":1:11:", "'many'");
   expect_mistake("slice: nan\n", ":1:8:", "from 0.0001 to 1 s");
   expect_mistake("slice: 1e400\n", ":1:8:", "1e400");
+  expect_mistake("device: -1\n", ":1:9:", "a whole number from 0 to 63");
+  expect_mistake("device_megabytes: lots\n", ":1:19:", "'lots'");
+  expect_mistake("device_loss: weep\n", ":1:14:", "stay|exit");
   expect_mistake("log: loud\n", ":1:6:", "error|warning|info|debug");
   expect_mistake("sessions: [1, 2]\n", ":1:11:", "only for models and tasks");
   expect_mistake("models: [{a: b}]\n", ":1:10:", "must be a folder");

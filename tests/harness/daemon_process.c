@@ -49,12 +49,12 @@ void sn_test_daemon_spawn(SnTestDaemon *d, const char *const *args) {
   if (!*d->folder) sn_test_daemon_prepare(d);
   char text[5][256],
       *argv[ARGS_MAX + 10] = {SN_TEST_BINARY_DIR "/sinewd", "--models=" SN_TEST_SOURCE_DIR "/../physics/models",
-                              "--tasks=" SN_TEST_SOURCE_DIR "/../planner/tasks"};
+                              "--tasks=" SN_TEST_SOURCE_DIR "/../planner/tasks", "--backend=cpu"};
   snprintf(text[0], sizeof text[0], "--endpoint=%s", d->endpoint);
   snprintf(text[1], sizeof text[1], "--models=%s/models", d->folder);
   snprintf(text[2], sizeof text[2], "--tasks=%s/tasks", d->folder);
   snprintf(text[3], sizeof text[3], "--cache=%s/cache", d->folder);
-  int n = 3;
+  int n = 4;
   for (int i = 0; i < 4; i++) argv[n++] = text[i];
   for (int i = 0; args && args[i] && i < ARGS_MAX; i++) argv[n++] = (char *)(uintptr_t)args[i];
   d->pid = fork();

@@ -15,7 +15,8 @@ typedef struct SnTestDaemon {
 } SnTestDaemon;
 
 // Starts sinewd and waits until it answers. args: more options, NULL at the end; or NULL. Its models and tasks are
-// those of the source tree and those of folder/models, folder/tasks. Fails the test when it does not come up.
+// those of the source tree and those of folder/models, folder/tasks; it plans on the CPU unless args say otherwise.
+// Fails the test when it does not come up.
 void sn_test_daemon_start(SnTestDaemon *daemon, const char *const *args);
 
 // Starts it without waiting.
