@@ -73,6 +73,7 @@ static SnPasses passes_of(const SnDeviceModel *d) {
     if (!goes_on(x)) continue;
     const SnPluginRefine *job = x->refinements->job;
     x->refinements->place = p.nrefinement++;
+    x->refinements->first = p.ntrial;
     p.ntrial += job->count;
     p.states = sn_maxi(p.states, job->nstep + 1);
     if (job->method == SN_GRADIENT_SWEEP)
