@@ -356,7 +356,7 @@ static void test_loss_while_adam_refines(void **state) {
 
 static void test_loss_while_sampling(void **state) {
   (void)state;
-  lose_device("sampling", "launch:20");
+  lose_device("sampling", "launch:400");
 }
 
 // A daemon that shall end with its device does so after the plans under way are answered, and its successor has it
@@ -366,7 +366,7 @@ static void test_loss_ends_the_daemon(void **state) {
   Server s;
   Sinew__V1__Reply *opened, *r;
   begin(&s,
-        (const char *const[]){"--backend=" DEVICE, FOLDER, "--backend-fault=launch:20", "--device-loss=exit", NULL});
+        (const char *const[]){"--backend=" DEVICE, FOLDER, "--backend-fault=launch:100", "--device-loss=exit", NULL});
   const uint64_t id = open_arm(&s.client, "sampling", 1, &opened);
   bool lost = false;
   for (int k = 0; k < 100 && !lost; k++) {

@@ -84,11 +84,16 @@ void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {
   request.body_case = SINEW__V1__REQUEST__BODY_HEALTH;
   request.health = &health;
   sn_test_send(&client, &request);
-  Sinew__V1__Reply *reply = sn_test_receive(&client, 20);
+  Sinew__V1__Reply *reply = NULL;
+  bool ended = false;
+  for (double until = sn_test_now() + 20; !reply && !ended && sn_test_now() < until;) {
+    reply = sn_test_receive(&client, 0.1);
+    ended = !reply && waitpid(d->pid, NULL, WNOHANG) == d->pid;
+  }
   sn_test_disconnect(&client);
   if (!reply) {
     show_log(d);
-    kill(d->pid, SIGKILL);
+    if (!ended) kill(d->pid, SIGKILL);
     fail_msg("sinewd did not come up");
   }
   sn_test_done(reply);
