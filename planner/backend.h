@@ -138,8 +138,9 @@ typedef struct SnBackendOptions {
 } SnBackendOptions;
 SnBackendOptions sn_default_backend_options(void);
 
-// Opens a backend by its name: "cpu", "cuda" (float), "cuda_double", for tests "emulator" and "emulator_double"; the
-// pool must outlive it. SN_ERR_NOT_FOUND when there is no such library, or no device answers: err says which.
+// Opens a backend by its name: "cpu", "cuda" (float), "cuda_double", for tests "emulator", "emulator_double" and
+// "fake_cuda"; the pool must outlive it. SN_ERR_NOT_FOUND when there is no such library, or no device answers: err says
+// which.
 SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err);
 // Names of the backends that this program can open, NULL at the end. Static memory.
 const char *const *sn_backend_names(void);

@@ -1,5 +1,6 @@
 // A CUDA runtime and cuBLAS of the test's own: as much of them as device_cuda.c calls. Calls are done at once. It
-// counts calls and what is left over, and fails where it is told.
+// counts calls and what is left over, and fails where it is told. With SN_FAKE_BODIES (libsinew_fake_cuda.so) launches
+// run the kernels' bodies, on one lane.
 #ifndef SINEW_TESTS_CUDA_FAKE_CUDA_H_
 #define SINEW_TESTS_CUDA_FAKE_CUDA_H_
 
