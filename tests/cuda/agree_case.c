@@ -1,0 +1,294 @@
+#include "tests/cuda/agree_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clients/mujoco_drive.h"
+#include "tests/harness/actuator_zoo.h"
+#include "tests/harness/constraint_zoo.h"
+#include "tests/harness/convex_scene.h"
+#include "tests/harness/model_zoo.h"
+#include "tests/harness/smooth_zoo.h"
+
+const char *const agree_kind_name[AGREE_NKIND] = {
+#define AGREE_TEXT(name, text) text,
+    AGREE_KINDS(AGREE_TEXT)
+#undef AGREE_TEXT
+};
+
+// ---- models ----
+
+// Contacts and joints under some of the options that change their rows: every STRIDE-th combination.
+enum { STRIDE = 23, CASES = 200 };
+
+static const char *const options[] = {"<option integrator='implicitfast' timestep='.004'/>",
+                                      "<option integrator='RK4' timestep='.004'/>"};
+
+static bool load_text(AgreeCase *c, int *i) {
+  const struct {
+    const char *name, *xml;
+  } list[] = {{"zoo 0", sn_zoo_model(0)},      {"zoo 1", sn_zoo_model(1)}, {"zoo 2", sn_zoo_model(2)},
+              {"branches", sn_zoo_branches()}, {"tendons", sn_tendon_zoo}, {"wraps", sn_wrap_zoo},
+              {"actuators", sn_actuator_zoo},  {"passive", sn_passive_zoo}};
+  const int n = sizeof list / sizeof *list;
+  if (*i >= n) {
+    *i -= n;
+    return false;
+  }
+  snprintf(c->name, sizeof c->name, "%s", list[*i].name);
+  sn_oracle_load_string(&c->o, list[*i].xml);
+  return true;
+}
+
+static bool load_rows(AgreeCase *c, int *i) {
+  static SnZooCase cases[CASES];
+  const int n = sn_zoo_cases(cases, CASES), picked = (n + STRIDE - 1) / STRIDE;
+  if (*i >= 2 * picked) {
+    *i -= 2 * picked;
+    return false;
+  }
+  const SnZooCase *z = cases + STRIDE * (*i / 2);
+  const bool contacts = *i % 2 == 0;
+  snprintf(c->name, sizeof c->name, "%s: %s condim %d impratio %g solref %s solimp %s %s",
+           contacts ? "contacts" : "joints", z->cone, z->condim, z->impratio, z->solref, z->solimp, z->flag);
+  if (contacts)
+    sn_zoo_contacts(&c->o, z);
+  else
+    sn_zoo_joints(&c->o, z);
+  return true;
+}
+
+static bool load_integrators(AgreeCase *c, int *i) {
+  const char *name;
+  for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
+    for (int j = 0; sn_zoo_load_inline(&c->o, options[k], j, &name); ++j) {
+      if ((*i)-- == 0) {
+        snprintf(c->name, sizeof c->name, "%s, %s", name, k ? "RK4" : "implicitfast");
+        return true;
+      }
+      sn_oracle_free(&c->o);
+    }
+  return false;
+}
+
+static bool load_convex(AgreeCase *c, int *i) {
+  if ((*i)-- != 0) return false;
+  snprintf(c->name, sizeof c->name, "convex shapes");
+  sn_convex_scene(&c->o,
+                  "<body><freejoint/><geom type='ellipsoid' size='.1 .2 .15'/></body>"
+                  "<body><freejoint/><geom type='capsule' size='.1 .2'/></body>"
+                  "<body><freejoint/><geom type='sphere' size='.1'/></body>");
+  return true;
+}
+
+// ---- states ----
+
+// The state of MuJoCo, and its controls, as state number c->count of the case.
+static void keep_state(AgreeCase *c) {
+  const SnModel *m = c->o.m;
+  const SnWorld *w = &c->o.w;
+  const struct {
+    const sn_real *from;
+    int n;
+  } part[] = {{w->qpos, m->nq},
+              {w->qvel, m->nv},
+              {w->act, m->na},
+              {w->mocap_pos, 3 * m->nmocap},
+              {w->mocap_quat, 4 * m->nmocap},
+              {w->qacc_warmstart, m->nv},
+              {w->ctrl, m->nu}};
+  enum { PARTS = sizeof part / sizeof *part };
+  size_t size = 0;
+  sn_real *to[PARTS];
+  for (int k = 0; k < PARTS; ++k) size += (size_t)part[k].n;
+  if (!c->memory && !(c->memory = calloc(AGREE_STATES * size + 1, sizeof *c->memory))) abort();
+  sn_oracle_copy_state(&c->o);
+  sn_real *at = c->memory + (size_t)c->count * size;
+  for (int k = 0; k < PARTS; ++k) {
+    to[k] = at;
+    if (part[k].n > 0) memcpy(at, part[k].from, sizeof *at * (size_t)part[k].n);
+    at += part[k].n;
+  }
+  c->start[c->count] = (SnStart){.time = c->o.d->time,
+                                 .qpos = to[0],
+                                 .qvel = to[1],
+                                 .act = to[2],
+                                 .mocap_pos = to[3],
+                                 .mocap_quat = to[4],
+                                 .qacc_warmstart = to[5]};
+  c->ctrl[c->count++] = to[6];
+}
+
+// States near the reference pose and far from it, by turns.
+static void sample_states(AgreeCase *c) {
+  while (c->count < AGREE_STATES) {
+    sn_zoo_sample(&c->o, c->count % 2 ? 3 : 0.1);
+    keep_state(c);
+  }
+}
+
+// States of a body under smooth controls.
+static void drive_states(AgreeCase *c) {
+  sn_drive_start(&c->o);
+  for (int k = 0; c->count < AGREE_STATES; ++k) {
+    sn_drive_controls(&c->o, 1, k * c->o.mj->opt.timestep);
+    if (k >= 50 && k % 10 == 0) keep_state(c);
+    mj_step(c->o.mj, c->o.d);
+  }
+}
+
+// ---- costs ----
+
+typedef struct Text {
+  char *text;
+  size_t used, room;
+  AgreeCost *cost;
+  int count;
+} Text;
+
+static void add(Text *t, AgreeKind kind, const char *residual, const char *rest) {
+  if (t->count == AGREE_TERMS || t->used + 1000 > t->room) return;
+  t->used += (size_t)snprintf(t->text + t->used, t->room - t->used, "  - {name: t%d, residual: {%s}%s}\n", t->count,
+                              residual, rest);
+  t->cost->kind[t->count++] = kind;
+}
+
+static void named(Text *t, AgreeKind kind, const char *quantity, const char *name, const char *rest) {
+  char residual[500];
+  snprintf(residual, sizeof residual, quantity, name);
+  add(t, kind, residual, rest);
+}
+
+static bool all_named(const SnModel *m, SnNameKind kind) {
+  for (int i = 0; i < sn_model_count(m, kind); ++i)
+    if (!sn_model_name(m, kind, i)[0]) return false;
+  return sn_model_count(m, kind) > 0;
+}
+
+// A term an element where elements have names, else one for all of them.
+static void add_coordinates(Text *t, const SnModel *m) {
+  static const char rest[] = ", target: 0.3, terminal: 1";
+  int turning = 0, bound = 0;
+  for (int j = 0; j < m->njnt; ++j) {
+    turning += m->jnt_type[j] == SN_JNT_BALL;
+    bound += m->jnt_type[j] != SN_JNT_FREE;
+  }
+  if (all_named(m, SN_NAME_JNT)) {
+    for (int j = 0; j < m->njnt; ++j) {
+      const char *name = sn_model_name(m, SN_NAME_JNT, j);
+      const bool ball = m->jnt_type[j] == SN_JNT_BALL;
+      if (m->jnt_type[j] != SN_JNT_FREE)
+        named(t, AGREE_POSITION, "joint_position: \"%s\"", name, ball ? ", terminal: 1" : rest);
+      named(t, AGREE_VELOCITY, "joint_velocity: \"%s\"", name, rest);
+    }
+  } else {
+    if (bound) add(t, AGREE_POSITION, "joint_position: all", turning ? ", terminal: 1" : rest);
+    if (m->nv > 0) add(t, AGREE_VELOCITY, "joint_velocity: all", rest);
+  }
+  if (all_named(m, SN_NAME_TENDON))
+    for (int i = 0; i < m->ntendon; ++i)
+      named(t, AGREE_TENDON, "tendon_length: \"%s\"", sn_model_name(m, SN_NAME_TENDON, i), rest);
+  else if (m->ntendon > 0)
+    add(t, AGREE_TENDON, "tendon_length: all", rest);
+  if (all_named(m, SN_NAME_ACTUATOR) && m->na == m->nu)
+    for (int i = 0; i < m->nu; ++i)
+      named(t, AGREE_ACTIVATION, "activation: \"%s\"", sn_model_name(m, SN_NAME_ACTUATOR, i), rest);
+  else if (m->na > 0)
+    add(t, AGREE_ACTIVATION, "activation: all", rest);
+  if (m->nu > 0) add(t, AGREE_CONTROL, "control: all", ", target: 0.1");
+}
+
+static void add_frames(Text *t, const SnModel *m) {
+  static const char rest[] = ", target: [0.3, -0.2, 0.1], terminal: 1";
+  for (int i = 1; i < m->nbody && t->count < AGREE_TERMS - 40; ++i) {
+    const char *name = sn_model_name(m, SN_NAME_BODY, i);
+    if (!name[0]) continue;
+    named(t, AGREE_POINT, "position: {body: \"%s\"}", name, rest);
+    named(t, AGREE_TURN, "orientation: {body: \"%s\"}", name, ", terminal: 1");
+  }
+  for (int i = 0; i < sn_model_count(m, SN_NAME_SITE) && t->count < AGREE_TERMS - 20; ++i) {
+    const char *name = sn_model_name(m, SN_NAME_SITE, i);
+    if (name[0]) named(t, AGREE_POINT, "position: {site: \"%s\"}", name, rest);
+  }
+}
+
+static bool bind(AgreeCost *c, const char *text, const SnModel *m, SnError *err) {
+  c->task = sn_task_parse(text, strlen(text), "agree.yaml", err);
+  c->cost = c->task ? sn_cost_create(c->task, m, err) : NULL;
+  return c->cost != NULL;
+}
+
+static void drop(AgreeCost *c) {
+  sn_cost_free(c->cost);
+  sn_task_free(c->task);
+  c->cost = NULL;
+  c->task = NULL;
+}
+
+// Sensors that a term can look at: with a terminal weight, or, where they depend on the control, without; with a
+// gradient, or not (then in the cost of all terms alone).
+static void add_sensors(Text *t, const SnModel *m, bool smooth) {
+  static const char *const rest[] = {", terminal: 1", ""};
+  for (int i = 0; i < m->nsensor; ++i) {
+    const char *name = sn_model_name(m, SN_NAME_SENSOR, i);
+    for (int k = 0; k < 2 && name[0]; ++k) {
+      SnError err = {0};
+      AgreeCost one = {0};
+      char text[500];
+      snprintf(text, sizeof text, "model: agree\nterms:\n  - {name: t, residual: {sensor: \"%s\"}%s}\n", name, rest[k]);
+      const bool ok = bind(&one, text, m, &err);
+      const bool takes = ok && (!smooth || sn_cost_check_gradient(one.cost, m, &err) == SN_OK);
+      drop(&one);
+      if (takes) named(t, AGREE_SENSOR, "sensor: \"%s\"", name, rest[k]);
+      if (ok) break;
+    }
+  }
+}
+
+static void make_cost(AgreeCost *c, const SnModel *m, const char *name, bool smooth) {
+  SnError err = {0};
+  Text t = {.room = 1 << 17, .cost = c};
+  if (!(t.text = malloc(t.room))) abort();
+  t.used = (size_t)snprintf(t.text, t.room, "model: agree\nterms:\n");
+  add_coordinates(&t, m);
+  add_frames(&t, m);
+  add_sensors(&t, m, smooth);
+  if (!bind(c, t.text, m, &err)) fail_msg("%s: %s", name, err.text);
+  free(t.text);
+}
+
+// ---- cases ----
+
+static bool load(AgreeCase *c, int i, int real, bool *missing) {
+  const char *name = NULL;
+  *missing = false;
+  const bool inlined = load_text(c, &i) || load_rows(c, &i) || load_convex(c, &i) || load_integrators(c, &i);
+  if (inlined) {
+    sample_states(c);
+    return true;
+  }
+  if (i >= real || !sn_zoo_real(&c->o, i, 0, &name, missing)) return false;
+  snprintf(c->name, sizeof c->name, "%s", name);
+  if (*missing)
+    printf("%s: skipped, the file is not there\n", name);
+  else
+    drive_states(c);
+  return true;
+}
+
+bool agree_case_open(AgreeCase *c, int i, int real) {
+  bool missing;
+  memset(c, 0, sizeof *c);
+  if (!load(c, i, real, &missing)) return false;
+  if (missing) return true;
+  make_cost(&c->all, c->o.m, c->name, false);
+  make_cost(&c->smooth, c->o.m, c->name, true);
+  return true;
+}
+
+void agree_case_close(AgreeCase *c) {
+  drop(&c->all);
+  drop(&c->smooth);
+  free(c->memory);
+  sn_oracle_free(&c->o);
+}

@@ -1,0 +1,89 @@
+#include "tests/cuda/agree_table.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clients/figures.h"
+
+static const struct {
+  const char *name, *text;
+  double in_double, in_float, seldom;
+} table[AGREE_NROW] = {
+#define AGREE_VALUES(name, text, in_double, in_float, seldom) {#name, text, in_double, in_float, seldom},
+    AGREE_ROWS(AGREE_VALUES)
+#undef AGREE_VALUES
+};
+
+static struct {
+  double *error;
+  int count, room;
+  double worst;
+  char where[300];
+} noted[AGREE_NROW];
+
+double agree_error(const double *a, const double *b, int n) {
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    if (isfinite(a[i]) != isfinite(b[i])) return INFINITY;
+    if (!isfinite(b[i])) continue;
+    worst = fmax(worst, fabs(a[i] - b[i]));
+    scale = fmax(scale, fabs(b[i]));
+  }
+  return worst / (scale + 1e-6);
+}
+
+void agree_note(AgreeRow row, double error, const char *where, ...) {
+  if (noted[row].count == noted[row].room) {
+    noted[row].room = 2 * noted[row].room + 64;
+    noted[row].error = realloc(noted[row].error, sizeof(double) * (size_t)noted[row].room);
+    if (!noted[row].error) abort();
+  }
+  noted[row].error[noted[row].count++] = error;
+  if (noted[row].count > 1 && !(error > noted[row].worst)) return;
+  va_list args;
+  va_start(args, where);
+  vsnprintf(noted[row].where, sizeof noted[row].where, where, args);
+  va_end(args);
+  noted[row].worst = error;
+}
+
+static void write_line(AgreeRow row, const char *backend, double median, double most, double worst, bool holds,
+                       const char *out) {
+  FILE *file = out ? fopen(out, "a") : NULL;
+  if (!file) return;
+  cJSON *o = cJSON_CreateObject();
+  cJSON_AddStringToObject(o, "check", "agree");
+  cJSON_AddStringToObject(o, "backend", backend);
+  cJSON_AddStringToObject(o, "what", table[row].text);
+  cJSON_AddNumberToObject(o, "compared", noted[row].count);
+  cJSON_AddNumberToObject(o, "median", median);
+  cJSON_AddNumberToObject(o, "nineteen_in_twenty", most);
+  cJSON_AddNumberToObject(o, "worst", worst);
+  cJSON_AddStringToObject(o, "worst_at", noted[row].where);
+  cJSON_AddBoolToObject(o, "holds", holds);
+  char *text = cJSON_PrintUnformatted(o);
+  fprintf(file, "%s\n", text);
+  cJSON_free(text);
+  cJSON_Delete(o);
+  fclose(file);
+}
+
+bool agree_row_holds(AgreeRow row, const char *backend, AgreeTolerance tolerance, const char *out) {
+  const int n = noted[row].count;
+  if (n == 0) return false;
+  const double median = sn_median(noted[row].error, n);  // sorts
+  const double most = noted[row].error[(n - 1) * 19 / 20], worst = noted[row].error[n - 1];
+  const bool holds = tolerance == AGREE_BITS    ? worst == 0
+                     : tolerance == AGREE_FLOAT ? median <= table[row].in_float && most <= table[row].seldom
+                                                : worst <= table[row].in_double;
+  printf("%s: %s: %d compared, error %.2g in the median, %.2g of 19 in 20, %.2g at most (%s)\n", backend,
+         table[row].text, n, median, most, worst, noted[row].where);
+  write_line(row, backend, median, most, worst, holds, out);
+  free(noted[row].error);
+  noted[row].error = NULL;
+  noted[row].count = noted[row].room = 0;
+  return holds;
+}

@@ -1,0 +1,36 @@
+// What agrees how well: one row a kind of comparison. The tolerances are those that cuda/README.md documents.
+#ifndef SINEW_TESTS_CUDA_AGREE_TABLE_H_
+#define SINEW_TESTS_CUDA_AGREE_TABLE_H_
+
+#include <stdbool.h>
+
+// AGREE(name, text, double, float, float of one in twenty). Errors are max|a - b| / max|b| over a vector. In double
+// none may be larger. In float the median of all, and all but one in twenty: a state in which a contact or a limit is
+// active for one and not for the other, by rounding, is another state.
+#define AGREE_ROWS(X)                                                                \
+  X(STEP, "state after a step, by kind of quantity", 1e-9, 2e-6, 2e-4)               \
+  X(ADJOINT, "adjoint of a step: state, control and target bars", 1e-9, 1e-5, 2e-3)  \
+  X(SOFT, "adjoint of a step with contacts from distance", 1e-9, 1e-5, 2e-3)         \
+  X(ROLLOUT, "costs and terms of rollouts of 32 steps with noise", 1e-6, 2e-6, 1e-4) \
+  X(GRADIENT, "gradients of 32 steps", 1e-6, 1e-4, 1e-2)                             \
+  X(REFINE, "cost and controls after four iterations of Adam with two starts", 1e-6, 1e-5, 1e-2)
+typedef enum AgreeRow {
+#define AGREE_ENUM_ROW(name, text, in_double, in_float, seldom) AGREE_ROW_##name,
+  AGREE_ROWS(AGREE_ENUM_ROW)
+#undef AGREE_ENUM_ROW
+      AGREE_NROW
+} AgreeRow;
+
+// Which column holds; the host in place of a device, in double, gives the cpu's bits.
+typedef enum AgreeTolerance { AGREE_BITS, AGREE_DOUBLE, AGREE_FLOAT } AgreeTolerance;
+
+// Notes an error; where: what it is of, for the report of the largest.
+void agree_note(AgreeRow row, double error, const char *where, ...) __attribute__((format(printf, 3, 4)));
+// max|a - b| / (max|b| + 1e-6); infinity when only one of two numbers is finite. n may be 0.
+double agree_error(const double *a, const double *b, int n);
+
+// Prints the row, appends it as a line of JSON to the file `out` (NULL: nowhere), and says whether the backend is
+// within its tolerances. Forgets the errors.
+bool agree_row_holds(AgreeRow row, const char *backend, AgreeTolerance tolerance, const char *out);
+
+#endif
