@@ -42,15 +42,15 @@ typedef struct SnRefineJob {
   bool open;                    // begin anew, from `ctrl`; else go on from where the job before ended
   bool keep;                    // opening: start 0 keeps its moments
   int left;                     // whose first `left` knots are gone
-  bool measured;                // best_cost is that of ctrl under the weights in force
-  int iterations;               // 1 ... job_iterations of the backend
-  double deadline;              // on the clock: where the whole plan ends; INFINITY: nowhere
+  bool measured;    // best_cost is that of ctrl under the weights in force; out: true where an iteration counts
+  int iterations;   // 1 ... job_iterations of the backend
+  double deadline;  // on the clock: where the whole plan ends; INFINITY: nowhere
 
   // What there is so far; in force after refine_end.
   int done;              // iterations that count; in the last one of a job that was ended early maybe not all starts
   int used;              // starts of the latest of them that count
   sn_real *ctrl;         // (nstep, nu) in: where it begins, out: the best that was measured
-  double cost_before;    // of the first controls measured; only where `measured` was false
+  double cost_before;    // of the first controls measured; only where `measured` was false before
   double best_cost;      // in and out
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out

@@ -155,6 +155,7 @@ static void end_iteration(SnHostRefine *h, SnRefineJob *job, int used) {
   job->best_cost = (double)h->refine.best_cost;
   job->gradient_norm = (double)h->refine.gradient_norm;
   for (int k = 0; k < nterm; ++k) job->best_term[k] = (double)h->best_term[k];
+  job->measured = true;
   job->used = used;
   ++job->done;
   h->under_way = false;
