@@ -131,10 +131,9 @@ static SnWorked adam_work(SnPlanner *p, double stop) {
 static void adam_end(SnPlanner *p) {
   SnAdamState *a = p->adam;
   const SnRefineJob *job = &a->job;
-  const bool first = !job->measured;
   p->backend->refine_end(p->backend, p->device, &a->job);
   if (job->done == 0) return;
-  if (first) {
+  if (!p->measured) {
     p->cost_before = job->cost_before;
     p->cost_now = p->judged;
     p->measured = true;
