@@ -1,6 +1,11 @@
 // Kernels of the way back: what is parallel over states (MAKE, JACOBIAN), and the costate's way through them.
 #include "cuda/kernel_block.h"
 
+// Whether a trial goes back by a method in this launch, which others of another method may share.
+SN_LOCAL bool back_by(const SnTrial *x, SnGradientMethod method) {
+  return sn_trial_pending(x) && x->method == (int)method;
+}
+
 // Item k of a launch over states: its trial, and its state in *t.
 SN_LOCAL SnTrial *back_item(const SnWork *work, int k, int *t) {
   const int states = work->to - work->from;
@@ -13,7 +18,7 @@ SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *l
   for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
     int t;
     const SnTrial *x = back_item(work, k, &t);
-    if (!sn_trial_pending(x) || t > x->path.nstep) continue;
+    if (!back_by(x, SN_GRADIENT_SWEEP) || t > x->path.nstep) continue;
     sn_block_state(&b, (size_t)k, true);
     sn_backward_make(b.m, lane, &x->back, t, &b.head->world);
   }
@@ -54,7 +59,7 @@ SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLan
   for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
     int t;
     const SnTrial *x = back_item(work, k, &t);
-    if (sn_trial_pending(x)) back_jacobian(&b, x, t);
+    if (back_by(x, SN_GRADIENT_PRODUCTS)) back_jacobian(&b, x, t);
   }
   sn_block_leave(&b);
 }
@@ -78,7 +83,7 @@ SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_adjoint(&b);
   for (int i = block; i < work->ntrial; i += blocks)
-    if (sn_trial_pending(work->trial + i)) back_sweep(&b, i);
+    if (back_by(work->trial + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
   sn_block_leave(&b);
 }
 
@@ -94,7 +99,7 @@ SN_LOCAL void back_chain(const SnKernelBlock *b, SnTrial *x) {
 SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks)
-    if (sn_trial_pending(work->trial + i)) back_chain(&b, work->trial + i);
+    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->trial + i);
   sn_block_leave(&b);
 }
 
@@ -128,6 +133,6 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks)
-    if (sn_trial_pending(work->trial + i)) back_collect(&b, work->trial + i);
+    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->trial + i);
   sn_block_leave(&b);
 }

@@ -1,4 +1,6 @@
 // Kernels that run paths forward. The loop over steps is inside: a world stays in its block's memory.
+#include <math.h>
+
 #include "cuda/kernel_block.h"
 
 // Puts candidate c of the sample into the head's path.
@@ -77,7 +79,9 @@ SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {
   SnPathStatus status = SN_PATH_UNDER_WAY;
   while (status == SN_PATH_UNDER_WAY) status = sn_path_step(b->m, b->cost, w, lane, &x->path, &b->scratch);
   sn_backward_begin(b->m, b->cost, lane, &x->back);
-  if (status == SN_PATH_DIVERGED) sn_trial_fail(b, x, SN_GRADIENT_DIVERGED);
+  if (status != SN_PATH_DIVERGED) return;
+  SN_FOR(i, b->cost->nterm) x->path.sum[i] = (sn_real)INFINITY;
+  sn_trial_fail(b, x, SN_GRADIENT_DIVERGED);
 }
 
 SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
