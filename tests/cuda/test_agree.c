@@ -13,13 +13,13 @@
 #include "clients/bench_job.h"
 #include "tests/cuda/agree_case.h"
 #include "tests/cuda/agree_table.h"
+#include "tests/cuda/check_task.h"
 
-enum { SKIPPED = 77, STEPS = 32, CANDIDATES = 8 };
+enum { STEPS = 32, CANDIDATES = 8 };
 
 static const char *name = "", *out;
 static int real = 1;
 static AgreeTolerance tolerance;
-static SnPool *pool;
 static SnBackend *cpu, *other;
 
 static void must(bool ok, const char *what, const SnError *err) {
@@ -290,23 +290,10 @@ enum { TASKS = sizeof tasks / sizeof *tasks };
 
 // Task i at its start; false where its model is not there.
 static bool open_task(BenchTask *t, int i) {
-  static char myosuite[5000];
   SnError err = {0};
-  MpcCase c = mpc_default_case();
-  c.task = tasks[i];
-  c.tasks = SN_TEST_SOURCE_DIR "/../planner/tasks";
-  c.models[c.nmodels++] = SN_TEST_SOURCE_DIR "/../physics/models";
-  if (sn_oracle_myosuite()) {
-    snprintf(myosuite, sizeof myosuite, "myosuite=%s", sn_oracle_myosuite());
-    c.models[c.nmodels++] = myosuite;
-  }
-  const SnCode code = bench_task_open(t, &c, STEPS, &err);
-  if (code == SN_ERR_NOT_FOUND && i >= 2) {
-    printf("%s: skipped: %s\n", tasks[i], err.text);
-    return false;
-  }
-  must(code == SN_OK, tasks[i], &err);
-  return true;
+  if (check_task_open(t, tasks[i], STEPS, &err)) return true;
+  printf("%s: skipped: %s\n", tasks[i], err.text);
+  return false;
 }
 
 static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double *term) {
@@ -455,27 +442,6 @@ static void refinements(void **state) {
 
 // ---- the program ----
 
-// Opens both; SKIPPED where a device is wanted and none answers.
-static int open_backends(const char *folder) {
-  SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
-  char text[300];
-  options.folder = folder;
-  if (!(pool = sn_pool_create(2, &err)) || !(cpu = sn_backend_cpu(pool, &err))) {
-    fprintf(stderr, "%s\n", err.text);
-    return 1;
-  }
-  if (!(other = sn_backend_open(name, pool, &options, &err))) {
-    const bool cuda = strncmp(name, "cuda", 4) == 0 && err.code == SN_ERR_NOT_FOUND;
-    printf(cuda ? "skipped: no CUDA device: %s\n" : "%s\n", err.text);
-    return cuda ? SKIPPED : 1;
-  }
-  other->describe(other, text, sizeof text);
-  tolerance = strstr(text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;
-  printf("%s\n", text);
-  return 0;
-}
-
 int main(int argc, char **argv) {
   if (argc < 3) {
     fprintf(stderr, "usage: %s BACKEND FOLDER [REAL [OUT]]\n", argv[0]);
@@ -484,13 +450,15 @@ int main(int argc, char **argv) {
   name = argv[1];
   if (argc > 3) real = atoi(argv[3]);
   if (argc > 4) out = argv[4];
-  const int status = open_backends(argv[2]);
+  CheckBackends b;
+  const int status = check_backends_open(&b, name, argv[2]);
+  cpu = b.cpu;
+  other = b.other;
+  tolerance = strstr(b.text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;
   const struct CMUnitTest list[] = {cmocka_unit_test(steps),         cmocka_unit_test(adjoints),
                                     cmocka_unit_test(soft_adjoints), cmocka_unit_test(rollouts),
                                     cmocka_unit_test(gradients),     cmocka_unit_test(refinements)};
   const int failed = status ? status : cmocka_run_group_tests(list, NULL, NULL);
-  sn_backend_free(other);
-  sn_backend_free(cpu);
-  sn_pool_free(pool);
+  check_backends_close(&b);
   return failed;
 }
