@@ -42,9 +42,9 @@ typedef struct SnRefineJob {
   bool open;                    // begin anew, from `ctrl`; else go on from where the job before ended
   bool keep;                    // opening: start 0 keeps its moments
   int left;                     // whose first `left` knots are gone
-  bool measured;    // best_cost is that of ctrl under the weights in force; out: true where an iteration counts
-  int iterations;   // 1 ... job_iterations of the backend
-  double deadline;  // on the clock: where the whole plan ends; INFINITY: nowhere
+  bool measured;                // best_cost is that of ctrl under the weights in force; in and out
+  int iterations;               // 1 ... job_iterations of the backend
+  double deadline;              // on the clock: where the whole plan ends; INFINITY: nowhere
 
   // What there is so far; in force after refine_end.
   int done;              // iterations that count; in the last one of a job that was ended early maybe not all starts
@@ -93,7 +93,8 @@ struct SnBackend {
   // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again
   // with the same batch it goes on where it stopped.
   bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
-  // Makes room for refinements of at most `starts` starts. Not while a job is under way.
+  // Makes room for refinements of at most `starts` starts. Not while a job is under way. Where room grows, what starts
+  // remember may be gone: the next job opens.
   SnCode (*need_refine)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
   // Works on the job until its iterations are done (true) or the clock reaches `until` (false), which is not after
   // job->deadline; called again with the same job it goes on where it stopped. A backend whose job_iterations is 1

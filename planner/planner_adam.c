@@ -11,6 +11,8 @@ struct SnAdamState {
   int interpolation, starts;
   int moved;   // steps that the plan was shifted by since
   bool known;  // moments and grid are those of the plan before
+  int room;    // starts that the backend has room for
+  bool fresh;  // it is new: nothing is remembered there
 };
 
 SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
@@ -22,11 +24,16 @@ SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
 static SnCode adam_room(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnBackend *b = p->backend;
   bool ok = true;
-  const SnCode code = sn_planner_adam_check(p, err);
+  SnCode code = sn_planner_adam_check(p, err);
   if (code != SN_OK) return code;
   if (!p->adam) p->adam = sn_planner_room(1, sizeof *p->adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
-  return b->need_refine(b, p->device, s->adam_starts, err);
+  code = b->need_refine(b, p->device, s->adam_starts, err);
+  if (code != SN_OK || s->adam_starts <= p->adam->room) return code;
+  p->adam->room = s->adam_starts;
+  p->adam->fresh = true;
+  p->adam->known = false;
+  return SN_OK;
 }
 
 void sn_planner_adam_free(SnPlanner *p) {
@@ -44,6 +51,7 @@ void sn_planner_adam_shift(SnPlanner *p, int k) {
 void sn_planner_adam_forget(SnPlanner *p) {
   if (!p->adam) return;
   p->adam->known = false;
+  p->adam->room = 0;
   p->adam->moved = 0;
   p->adam->grid.phase = 0;
 }
@@ -91,7 +99,7 @@ static SnAdamRule rule_of(const SnSettings *s) {
 // of the plan before only once a job of this plan has come to something.
 static void adam_begin(SnPlanner *p, int most, int iterations) {
   SnAdamState *a = p->adam;
-  const bool open = p->iteration == 0 || !p->measured || !same_structure(p);
+  const bool open = p->iteration == 0 || !p->measured || !same_structure(p) || a->fresh;
   const bool keep = p->settings.adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iteration == 0;
   const int left = open ? make_grid(p) : 0, worth = p->backend->job_iterations > 1 ? p->backend->job_iterations : 1;
   a->known = a->known && !open;
@@ -146,6 +154,7 @@ static void adam_end(SnPlanner *p) {
   p->iterations = p->iteration;
   p->candidates = job->used;
   a->known = true;
+  a->fresh = false;
 }
 
 const SnImprover sn_improve_adam = {adam_room, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};

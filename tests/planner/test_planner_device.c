@@ -282,6 +282,33 @@ static void dropped(void **state) {
   free_rig(x);
 }
 
+// More room is new room, where nothing is remembered: the next job opens, also when as many starts as before are
+// wanted.
+static void new_room(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnSettings s = adam_settings(9);
+  Rig *x = make_rig(100, &s, false);
+  const SnPlanRequest r = initial_request(x, 0);
+  SnPlan plan;
+  x->d.seconds = 1;
+  begin(x, &r);
+  assert_false(sn_planner_slice(x->p, x->d.now + 3));
+  sn_planner_submit(x->p);
+  assert_false(x->d.job->open);
+  assert_false(sn_planner_slice(x->p, x->d.now + 3));
+  for (int starts = 5; starts >= 2; starts -= 3) {
+    s.adam_starts = starts;
+    assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
+  }
+  sn_planner_submit(x->p);
+  assert_true(x->d.job->open && x->d.job->measured && x->d.job->starts == 2);
+  while (!sn_planner_slice(x->p, INFINITY)) continue;
+  sn_planner_finish(x->p, &plan);
+  assert_true(plan.iterations == 9 && plan.cost_after < plan.cost_before);
+  free_rig(x);
+}
+
 // ---- the loss ----
 
 // In the third job: the plan goes on at the CPU with the iterations that are left, from the best so far.
@@ -500,11 +527,19 @@ static void without_room(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(jobs),        cmocka_unit_test(slices),          cmocka_unit_test(deadline),
-      cmocka_unit_test(tuned),       cmocka_unit_test(submitted),       cmocka_unit_test(dropped),
-      cmocka_unit_test(lost),        cmocka_unit_test(lost_anywhere),   cmocka_unit_test(lost_alone),
-      cmocka_unit_test(lost_before), cmocka_unit_test(lost_evaluating), cmocka_unit_test(without_gradients),
-      cmocka_unit_test(without_room)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(jobs),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(deadline),
+                                     cmocka_unit_test(tuned),
+                                     cmocka_unit_test(submitted),
+                                     cmocka_unit_test(dropped),
+                                     cmocka_unit_test(new_room),
+                                     cmocka_unit_test(lost),
+                                     cmocka_unit_test(lost_anywhere),
+                                     cmocka_unit_test(lost_alone),
+                                     cmocka_unit_test(lost_before),
+                                     cmocka_unit_test(lost_evaluating),
+                                     cmocka_unit_test(without_gradients),
+                                     cmocka_unit_test(without_room)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
