@@ -40,6 +40,7 @@ static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *use
   s->gradient = reals(p, used, knots);
   s->moments.first = reals(p, used, knots);
   s->moments.second = reals(p, used, knots);
+  s->moments.power1 = s->moments.power2 = 1;  // nothing is remembered yet
   s->ctrl = reals(p, used, rows);
   s->ctrl_bar = reals(p, used, rows);
   s->term = memory->sum;
