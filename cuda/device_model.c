@@ -230,12 +230,14 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnF
   if (to && to == x->model) return SN_OK;
   sn_device_model_leave(x);
   if (!to) return e->code;
-  const int rollouts = x->room[SN_ROOM_ROLLOUTS], gradients = x->room[SN_ROOM_GRADIENTS];
-  const int starts = x->room[SN_ROOM_STARTS];
+  int room[SN_NROOM];
+  memcpy(room, x->room, sizeof room);
   memset(x->room, 0, sizeof x->room);
   sn_device_model_enter(to, x);
-  const SnCode code = sn_session_need(x, rollouts, gradients, starts, e);
-  if (code != SN_OK) sn_device_model_leave(x);
+  const SnCode code = sn_session_need(x, room[SN_ROOM_ROLLOUTS], room[SN_ROOM_GRADIENTS], room[SN_ROOM_STARTS], e);
+  if (code == SN_OK) return code;
+  sn_device_model_leave(x);
+  memcpy(x->room, room, sizeof room);  // for the next try
   return code;
 }
 

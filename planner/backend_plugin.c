@@ -126,7 +126,7 @@ static void plugin_update(SnBackend *b, SnBackendModel *x) {
   SnCostFlat flat;
   if (memcmp(x->follows, x->cost->term_follows, sizeof *x->follows * (size_t)x->cost->nall) == 0) return;
   if (sn_model_flatten(x->m, &model, NULL) != SN_OK || sn_cost_flatten(x->cost, &flat, NULL) != SN_OK) return;
-  // What fails here fails again, with its text, where room is needed next; until then nothing is computed.
+  // Where it fails nothing is computed until it succeeds: what begins tries again, and what asks for room gets a text.
   if (p->update(p, x->session, &model.flat, &flat.flat, NULL) == SN_OK) remember_follows(x);
 }
 
@@ -157,8 +157,11 @@ static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batc
                             .term = batch->term,
                             .done = batch->done,
                             .warn = batch->warn};
-  // Where nobody has asked for room, the first batch of its size makes it; without memory there are more groups.
-  if (!x->rolling) plugin_need_rollouts(b, x, batch->count, NULL);
+  if (!x->rolling) {
+    plugin_update(b, x);
+    // Where nobody has asked for room, the first batch of its size makes it; without memory there are more groups.
+    plugin_need_rollouts(b, x, batch->count, NULL);
+  }
   const bool all = p->rollouts(p, x->session, &to, &time, until);
   x->rolling = !all;
   return all;
@@ -207,6 +210,7 @@ static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
   SnPluginGradientBatch *to = &x->gradients;
   const SnPluginClock time = plugin_clock(clock);
   if (!x->deriving) {
+    plugin_update(b, x);
     to->weights = plugin_weights(x);
     to->method = (int)batch->settings.method;
     to->soft = plugin_soft(&batch->settings.soft);
@@ -247,8 +251,9 @@ static void fill_rule(SnPluginRefine *to, const SnRefineJob *job) {
 }
 
 // A new job.
-static void begin_job(SnBackendModel *x, const SnRefineJob *job) {
+static void begin_job(SnBackend *b, SnBackendModel *x, const SnRefineJob *job) {
   if (x->job == job) return;
+  plugin_update(b, x);
   x->job = job;
   x->refine = (SnPluginRefine){.start = plugin_start(&job->start),
                                .weights = plugin_weights(x),
@@ -278,20 +283,20 @@ static void begin_job(SnBackendModel *x, const SnRefineJob *job) {
 
 static void plugin_refine_submit(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
   SnPlugin *p = plugin_of(b);
-  begin_job(x, job);
+  begin_job(b, x, job);
   p->refine_submit(p, x->session, &x->refine);
 }
 
 static bool plugin_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
   SnPlugin *p = plugin_of(b);
   const SnPluginClock time = plugin_clock(clock);
-  begin_job(x, job);
+  begin_job(b, x, job);
   return p->refine(p, x->session, &x->refine, &time, until);
 }
 
 static void plugin_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
   SnPlugin *p = plugin_of(b);
-  begin_job(x, job);
+  begin_job(b, x, job);
   p->refine_end(p, x->session, &x->refine);
   const SnPluginRefine *from = &x->refine;
   job->done = from->done;
