@@ -1,0 +1,269 @@
+// Planners on a device (the emulator, in double): their plans are the CPU's, bit for bit, also where several share it
+// and where settings change meanwhile; and the device is lost at any launch.
+#include "tests/planner/bench_body.h"
+
+static SnPool *pool;
+static SnBackend *cpu;
+
+static int setup(void **state) {
+  SnError err = {0};
+  pool = sn_pool_create(1, &err);
+  cpu = sn_backend_cpu(pool, &err);
+  return body_setup(state);
+}
+
+static int teardown(void **state) {
+  sn_backend_free(cpu);
+  sn_pool_free(pool);
+  return body_teardown(state);
+}
+
+static SnBackend *open_device(const char *fault) {
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.fault = fault;
+  SnBackend *b = sn_backend_open("emulator_double", pool, &options, &err);
+  if (!b) fail_msg("%s", err.text);
+  return b;
+}
+
+static SnSettings adam_settings(int iterations) {
+  SnSettings s = task->settings;
+  s.planner = SN_PLANNER_ADAM;
+  s.adam_iterations = iterations;
+  s.adam_rate = 0.05;
+  s.adam_starts = 2;
+  return s;
+}
+
+static SnPlanner *make_planner(SnBackend *b, SnBackend *fallback, const SnSettings *s, uint64_t seed,
+                               CountingClock *clock) {
+  SnError err = {0};
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = b;
+  def.fallback = fallback;
+  def.settings = *s;
+  def.seed = seed;
+  if (clock) def.clock = counting_clock(clock);
+  SnPlanner *p = sn_planner_create(&def, &err);
+  if (!p) fail_msg("%s", err.text);
+  return p;
+}
+
+static SnPlanRequest initial_request(const SnPlanner *p, double time) {
+  const SnStart *s = sn_planner_initial(p);
+  SnPlanRequest r = sn_default_plan_request();
+  r.time = time;
+  r.qpos = s->qpos;
+  r.qvel = s->qvel;
+  r.act = s->act;
+  return r;
+}
+
+static void begin(SnPlanner *p, const SnPlanRequest *r) {
+  SnError err = {0};
+  if (sn_planner_begin(p, r, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static SnPlan finish(SnPlanner *p) {
+  SnPlan plan;
+  while (!sn_planner_slice(p, INFINITY)) continue;
+  sn_planner_finish(p, &plan);
+  return plan;
+}
+
+static SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
+  begin(p, r);
+  return finish(p);
+}
+
+static double evaluate(SnPlanner *p, const SnPlan *plan) {
+  SnError err = {0};
+  const SnStart *s = sn_planner_initial(p);
+  const SnEvaluateRequest q = {
+      .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
+  SnEvaluation e;
+  if (sn_planner_evaluate(p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
+  return e.cost;
+}
+
+static void same_plan(const SnPlan *a, const SnPlan *b) {
+  assert_true(a->status == b->status && a->iterations == b->iterations && a->candidates == b->candidates);
+  assert_true(a->cost_before == b->cost_before && a->cost_after == b->cost_after && a->nstep == b->nstep);
+  assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof a->gradient_norm);
+  assert_memory_equal(a->ctrl, b->ctrl, sizeof(sn_real) * (size_t)a->nstep * (size_t)a->nu);
+  for (int i = 0; i < a->nterm; ++i) assert_true(a->term[i] == b->term[i]);
+}
+
+// Four plans, one from the other, with a lead and predicted states.
+static void same_plans(SnBackend *device, const SnSettings *s) {
+  SnPlanner *x = make_planner(device, NULL, s, 3, NULL), *y = make_planner(cpu, NULL, s, 3, NULL);
+  for (int k = 0; k < 4; ++k) {
+    SnPlanRequest r = initial_request(x, 0.05 * k);
+    r.latency = k == 2 ? 0.04 : 0;
+    r.want_states = true;
+    const SnPlan a = plan_now(x, &r), b = plan_now(y, &r);
+    same_plan(&a, &b);
+    assert_string_equal(a.backend, "emulator_double");
+    assert_true(a.cost_after <= a.cost_before && !a.device_lost && a.qpos && b.qpos);
+    assert_memory_equal(a.qpos, b.qpos, sizeof(sn_real) * (size_t)(a.nstep + 1) * (size_t)a.nq);
+  }
+  sn_planner_free(x);
+  sn_planner_free(y);
+}
+
+static void plans(void **state) {
+  (void)state;
+  SnBackend *device = open_device(NULL);
+  SnSettings s = adam_settings(7);
+  same_plans(device, &s);
+  s.adam_moments = SN_MOMENTS_KEPT;
+  same_plans(device, &s);
+  s.adam_knots = 6;
+  s.adam_interpolation = SN_SPLINE_CUBIC;
+  s.adam_clip = SN_CLIP_STEP;
+  s.adam_starts = 3;
+  same_plans(device, &s);
+  s.cfd = SN_CFD_BACKWARD;
+  s.gradient = SN_GRADIENT_PRODUCTS;
+  same_plans(device, &s);
+  s.max_velocity = 7;  // iterates diverge
+  s.adam_rate = 1.5;
+  s.adam_knots = 0;
+  same_plans(device, &s);
+  s = task->settings;
+  same_plans(device, &s);
+  sn_backend_free(device);
+}
+
+// Several planners of a model that are shown to the device before one of them is sliced: each has its own plan.
+static void together(void **state) {
+  (void)state;
+  enum { PLANNERS = 3 };
+  SnBackend *device = open_device(NULL);
+  SnPlanner *x[PLANNERS], *y[PLANNERS];
+  for (int i = 0; i < PLANNERS; ++i) {
+    SnSettings s = adam_settings(5 + 2 * i);
+    s.adam_starts = 1 + i;
+    s.adam_rate = 0.02 * (1 + i);
+    x[i] = make_planner(device, NULL, &s, (uint64_t)i, NULL);
+    y[i] = make_planner(cpu, NULL, &s, (uint64_t)i, NULL);
+  }
+  for (int k = 0; k < 3; ++k) {
+    for (int i = 0; i < PLANNERS; ++i) {
+      SnPlanRequest r = initial_request(x[i], 0.05 * k);
+      begin(x[i], &r);
+      begin(y[i], &r);
+    }
+    for (int i = 0; i < PLANNERS; ++i) sn_planner_submit(x[i]);
+    for (int i = 0; i < PLANNERS; ++i) {
+      const int at = (i + k) % PLANNERS;
+      const SnPlan a = finish(x[at]), b = finish(y[at]);
+      same_plan(&a, &b);
+    }
+  }
+  for (int i = 0; i < PLANNERS; ++i) {
+    sn_planner_free(x[i]);
+    sn_planner_free(y[i]);
+  }
+  sn_backend_free(device);
+}
+
+// In slices of a few iterations, with what changes between them: as on the CPU at the same iteration.
+static void tuned(void **state) {
+  (void)state;
+  SnError err = {0};
+  CountingClock clock = {0};
+  SnBackend *device = open_device(NULL);
+  SnSettings s = adam_settings(14);
+  SnPlanner *x = make_planner(device, NULL, &s, 3, &clock), *y = make_planner(cpu, NULL, &s, 3, NULL);
+  const SnPlanRequest r = initial_request(x, 0);
+  begin(x, &r);
+  begin(y, &r);
+  int changes = 0;
+  while (!sn_planner_slice(x, (double)atomic_load(&clock.reads) + 12)) {
+    const int done = sn_planner_iterations(x);
+    while (sn_planner_iterations(y) < done) assert_false(sn_planner_slice(y, INFINITY));
+    SnPlan a, b;
+    assert_true(sn_planner_peek(x, &a) && sn_planner_peek(y, &b));
+    same_plan(&a, &b);
+    if (++changes > 4) continue;
+    s.adam_rate *= 0.8;
+    if (changes == 2) s.adam_starts = 4;
+    if (changes == 3) s.adam_knots = 8;
+    SnPlanner *const both[] = {x, y};
+    for (int i = 0; i < 2; ++i) {
+      const double goal[3] = {0.1 * changes, 0, 0.1};
+      assert_int_equal(sn_planner_configure(both[i], &s, &err), SN_OK);
+      assert_int_equal(sn_planner_set_weight(both[i], "speed", 0.01 * changes, 0, &err), SN_OK);
+      // the target follows a body until then, and again later
+      assert_int_equal(sn_planner_set_target(both[i], "reach", goal, changes % 2 ? 3 : 0, &err), SN_OK);
+    }
+  }
+  assert_true(changes >= 3);
+  SnPlan a;
+  sn_planner_finish(x, &a);
+  const SnPlan b = finish(y);
+  same_plan(&a, &b);
+  assert_int_equal(a.iterations, 14);
+  sn_planner_free(x);
+  sn_planner_free(y);
+  sn_backend_free(device);
+}
+
+// The device is lost at launch n, for all n until plans come through: with a fallback every plan has all its
+// iterations.
+static void lost(int planner, bool fallback) {
+  SnSettings s = adam_settings(6);
+  s.planner = planner;
+  bool through = false;
+  int n = 0, on_cpu = 0, alone = 0;
+  for (n = 1; !through; n += n < 6 ? 1 : 4) {
+    char fault[40];
+    snprintf(fault, sizeof fault, "launch:%d", n);
+    SnBackend *device = open_device(fault);
+    SnPlanner *p = make_planner(device, fallback ? cpu : NULL, &s, 3, NULL);
+    through = true;
+    for (int k = 0; k < 2; ++k) {
+      SnPlanRequest r = initial_request(p, 0.05 * k);
+      const SnPlan plan = plan_now(p, &r);
+      if (plan.device_lost) through = false;
+      if (fallback || !plan.device_lost) {
+        assert_int_equal(plan.status, SN_PLAN_OK);
+        assert_int_equal(plan.iterations, planner == SN_PLANNER_ADAM ? 6 : 2);
+        assert_true(plan.cost_after <= plan.cost_before && evaluate(p, &plan) == plan.cost_after);
+        on_cpu += strcmp(plan.backend, "cpu") == 0;
+        assert_true(plan.device_lost == (strcmp(plan.backend, "cpu") == 0));
+      } else {
+        alone += plan.status == SN_PLAN_WARM_START;
+        assert_true(plan.nstep == 40 && (plan.status == SN_PLAN_WARM_START) == (plan.iterations == 0));
+      }
+    }
+    sn_planner_free(p);
+    sn_backend_free(device);
+    assert_true(n < 400);
+  }
+  printf("planner %d: lost at launches 1 ... %d; %d plans on the CPU, %d warm starts\n", planner, n, on_cpu, alone);
+  assert_true(fallback ? on_cpu > 5 : alone > 2);
+}
+
+static void lost_with_fallback(void **state) {
+  (void)state;
+  lost(SN_PLANNER_ADAM, true);
+  lost(SN_PLANNER_SAMPLING, true);
+}
+
+static void lost_alone(void **state) {
+  (void)state;
+  lost(SN_PLANNER_ADAM, false);
+  lost(SN_PLANNER_SAMPLING, false);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(plans), cmocka_unit_test(together), cmocka_unit_test(tuned),
+                                     cmocka_unit_test(lost_with_fallback), cmocka_unit_test(lost_alone)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
