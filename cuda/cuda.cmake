@@ -4,6 +4,7 @@ set(SN_CUDA AUTO CACHE STRING "Libraries for NVIDIA devices: AUTO (where nvcc is
 set_property(CACHE SN_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SN_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities to build for, as in 75;90; empty: this machine's, or 75;80;90")
 set(SN_CUDA_FLAGS "" CACHE STRING "More flags for nvcc")
+option(SN_CUDA_KEEP "Keep PTX and what else nvcc makes on its way, in cuda/keep_NAME of the build folder" OFF)
 
 # The compute capabilities of the devices here, into `out`; empty: no device answers.
 function(sinew_devices_here out)
@@ -63,16 +64,24 @@ foreach(a IN LISTS _architectures)
   list(APPEND SINEW_NVCC_CODE -gencode arch=compute_${a},code=sm_${a})
 endforeach()
 
-# sinew_cuda_plugin(NAME PHYSICS [-DSN_SINGLE]): the library of a number type. Its kernels are one unit.
+# sinew_cuda_plugin(NAME PHYSICS [-DSN_SINGLE]): the library of a number type. Its kernels are one unit; what they take
+# (registers, stack, shared memory) is in kernels_NAME.log.
 function(sinew_cuda_plugin name physics)
   separate_arguments(more NATIVE_COMMAND "${SN_CUDA_FLAGS}")
   set(object ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.o)
+  if(SN_CUDA_KEEP)
+    set(keep ${CMAKE_CURRENT_BINARY_DIR}/keep_${name})
+    file(MAKE_DIRECTORY ${keep})
+    list(APPEND more --keep --keep-dir ${keep})
+  endif()
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -c -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE} --threads 0 -std=c++17
-      -lineinfo -Xcompiler -fPIC,-fvisibility=hidden --Werror cross-execution-space-call,all-warnings -diag-suppress 177
-      -I${CMAKE_SOURCE_DIR} -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.log
+      ${CUDAToolkit_NVCC_EXECUTABLE} -c -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE} --threads 0 -std=c++17
+      -lineinfo -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden --Werror cross-execution-space-call,all-warnings
+      -diag-suppress 177 -I${CMAKE_SOURCE_DIR} -I${RANDOM123_INCLUDE} ${ARGN} ${more}
+      ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu DEPFILE ${object}.d VERBATIM
-    COMMENT "Device code of libsinew_${name}.so")
+    COMMENT "Device code of libsinew_${name}.so: minutes")
   sinew_plugin(${name} ${physics} device_cuda.c ${object})
   target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static CUDA::cublas)
   # Its own libraries are found where they were when it was built, also after installation.

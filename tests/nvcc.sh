@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Compiles the engine (and the planner's shared code) with nvcc for one architecture, in double and in
-# float, and looks for double arithmetic in the float PTX. Says so and succeeds when nvcc is missing.
+# Compiles and links the libraries for NVIDIA devices, in float and in double, for one architecture; looks for double
+# arithmetic in the float PTX, prints what each kernel takes, runs the tests that need no device. Says so and succeeds
+# when nvcc is missing.
+#
+#   tests/nvcc.sh [COMPUTE_CAPABILITY]    90 unless told
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,27 +16,50 @@ fi
 
 # Every stage file must be part of the device unit; the rest is named here as host code.
 host_only='^physics/(derive_[a-z_]+|flat|import_[a-z_]+|model[a-z_]*|status|world)\.c$'
-for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do
-  grep -q "\"$file\"" cuda/physics.cu || { echo "cuda/physics.cu does not include $file" >&2; exit 1; }
-done
+included() { grep -q "\"$2\"" "$1" || { echo "$1 does not include $2" >&2; exit 1; }; }
+for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do included cuda/physics.cu "$file"; done
+# So must every file of the planner with text for the device, and every body of a kernel.
+for file in $(git grep -l '^SN_FUNC' -- 'planner/*.c'); do included cuda/planner.cu "$file"; done
+for file in $(git ls-files 'cuda/kernel_*.c'); do included cuda/kernels.cu "$file"; done
 
-# So must every file of the planner with text for the device.
-for file in $(git grep -l '^SN_FUNC' -- 'planner/*.c'); do
-  grep -q "\"$file\"" cuda/planner.cu || { echo "cuda/planner.cu does not include $file" >&2; exit 1; }
-done
-
-out=build/nvcc
-cmake --preset nvcc >/dev/null
-cmake --build "$out" --target double_ptx float_ptx -- --quiet
-wc -l "$out"/double.ptx "$out"/float.ptx | sed "/total$/d"  # (not head, whose early end would fail the pipe)
+out=build/cuda
+cmake --preset cuda -DSN_CUDA_ARCHITECTURES="${1:-90}" -DSN_CUDA_KEEP=ON >/dev/null
+cmake --build "$out" --target sinew_cuda sinew_cuda_double open_device cuda_test_device_cuda_float \
+  cuda_test_device_cuda_double -j "$(nproc)" -- --quiet
 
 # Constants and conversions written without SN_R() would show as .f64 here. CUDA's own sinf and cosf use one
 # double product (the constant pi/2 2^-64 below) to reduce arguments beyond 10^5: these three lines are its own.
-doubles=$(grep -E '\.f64' "$out/float.ptx" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
+ptx=$(ls "$out"/cuda/keep_cuda/*.ptx)
+doubles=$(grep -E '\.f64' "$ptx" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
 back=$(echo "$doubles" | grep -cE 'cvt\.rn\.f32\.f64' || true)
-reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' "$out/float.ptx" || true)
+reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' "$ptx" || true)
 if echo "$doubles" | grep -vE 'cvt\.rn\.f32\.f64' | grep . || [ "$back" != "$reductions" ]; then
   echo "double arithmetic in the float build" >&2
   exit 1
 fi
-echo "no .f64 in the float PTX but for $reductions argument reductions of sinf and cosf"
+echo "no .f64 in the float PTX ($(wc -l <"$ptx") lines) but for $reductions argument reductions of sinf and cosf"
+
+# What a thread and a block of each kernel take. A stack that the compiler cannot bound would overflow at run time.
+for name in cuda cuda_double; do
+  log=$out/cuda/kernels_$name.log
+  echo "libsinew_$name.so, $(stat -c %s "$out/lib/sinew/libsinew_$name.so") bytes"
+  if grep "cannot be statically determined" "$log"; then exit 1; fi
+  awk 'BEGIN { printf "  %-10s %9s %11s %12s\n", "kernel", "registers", "stack [B]", "shared [B]" }
+    /Compiling entry function/ { match($0, /sn_kernel_[a-z]+/); kernel = substr($0, RSTART + 10, RLENGTH - 10); stack = 0 }
+    /bytes stack frame/ && kernel != "" && stack == 0 { stack = $1 }
+    /: Used [0-9]+ registers/ && kernel != "" {
+      registers = shared = 0
+      n = split($0, part, ",")
+      for (i = 1; i <= n; ++i) {
+        if (part[i] ~ /registers/) { match(part[i], /[0-9]+ registers/); registers = substr(part[i], RSTART) + 0 }
+        if (part[i] ~ /cumulative stack/) stack = part[i] + 0
+        if (part[i] ~ /smem/) shared = part[i] + 0
+      }
+      printf "  %-10s %9d %11d %12d\n", kernel, registers, stack, shared
+      kernel = ""; ++kernels
+    }
+    END { if (kernels == 0) { print "no kernels in the log of nvcc" > "/dev/stderr"; exit 1 } }' "$log"
+done
+
+ctest --test-dir "$out" --output-on-failure -R "^cuda/test_(device_cuda|library_cuda)" | grep -vE "^ *Start|^Internal|^Test project|^$"
+"$out/bin/open_device" cuda "$out/lib/sinew" || [ $? = 77 ]
