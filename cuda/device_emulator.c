@@ -12,7 +12,7 @@
 #include "cuda/emulator.h"
 #include "cuda/kernels.h"
 
-enum { MULTIPROCESSORS = 4, MAX_THREADS = 1024, RESIDENT_THREADS = 2048 };
+enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048 };
 
 // The emulator of a call that may be done; NULL: it is lost.
 static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
@@ -141,9 +141,9 @@ static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *sha
   const size_t needed = sn_kernel_fast(work);
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
   if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %d: %d blocks", (int)kernel, shape->blocks);
-  if (shape->threads < 1 || shape->threads > MAX_THREADS)
+  if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
     sn_emulator_lose(e, "launch of kernel %d: %d threads a block, 1 to %d are possible", (int)kernel, shape->threads,
-                     MAX_THREADS);
+                     SN_KERNEL_THREADS);
   if (shape->fast > d->fast || shape->fast < needed)
     sn_emulator_lose(e, "launch of kernel %d: %zu bytes of fast memory, the layouts need %zu, there are %zu",
                      (int)kernel, shape->fast, needed, d->fast);
@@ -237,7 +237,7 @@ static void free_graph(SnDevice *d, SnGraph *g) {
 
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t fast) {
   (void)kernel;
-  if (d->lost || threads < 1 || threads > MAX_THREADS || fast > d->fast) return 0;
+  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || fast > d->fast) return 0;
   const int by_threads = RESIDENT_THREADS / threads, by_memory = fast ? (int)(d->fast_total / fast) : by_threads;
   return sn_mini(sn_mini(by_threads, by_memory), 32);
 }

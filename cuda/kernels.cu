@@ -8,8 +8,6 @@
 #include "cuda/kernel_path.c"
 #include "cuda/kernel_refine.c"
 
-enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
-
 // A kernel around a body. The arguments lie in constant memory. Without a model there is nothing to do (kernels.h).
 #define SN_KERNEL_AROUND(body)                                                                                        \
   static __global__ void __launch_bounds__(SN_KERNEL_THREADS) body##_on_device(const __grid_constant__ SnWork work) { \

@@ -15,6 +15,8 @@ typedef struct SnKernelHead {
 
 enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
 
+enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
+
 // Bytes of fast memory that a block of a launch takes: SnShape.fast.
 SN_INLINE size_t sn_kernel_fast(const SnWork *work) {
   return SN_KERNEL_HEAD + work->block.world.fast + work->block.adjoint.fast;

@@ -31,16 +31,16 @@ part_tidy() {
 part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones"
 part_asan() { build asan && run_tests asan -LE long; }
 
-part_tsan_text="thread sanitizer over physics, planner, mailboxes, the owner of a device and sinewd on one (not what has no threads of its own: adjoints against differences, Adam on gradients that test_gradient has)"
-part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^(physics|planner)/|mailbox|daemon/test_(owner|device)" -E "_vjp(_mujoco)?$|test_planner_adam$"; }
+part_tsan_text="thread sanitizer over physics, planner, mailboxes, the emulated device, its owner and sinewd on it (not what has no threads of its own: adjoints against differences, Adam on gradients that test_gradient has)"
+part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^(physics|planner)/|mailbox|cuda/test_device|daemon/test_(owner|device)" -E "_vjp(_mujoco)?$|test_planner_adam$"; }
 
 part_float_text="float build of the engine and the planner"
-part_float() { build float && run_tests float -R "^(physics|planner)/"; }
+part_float() { build float && run_tests float -R "^(physics|planner|cuda)/"; }
 
 part_lanes_text="several host threads as the lanes of one world, under the thread sanitizer"
 part_lanes() { build lanes && TSAN_OPTIONS="halt_on_error=1" run_tests lanes -R "^lanes/"; }
 
-part_nvcc_text="physics and the planner's shared code through nvcc; no doubles in the float PTX"
+part_nvcc_text="libraries for NVIDIA devices compiled and linked by nvcc; no doubles in the float PTX; what they do without a device"
 part_nvcc() { tests/nvcc.sh; }
 
 part_arm64_text="cross-compile for arm64 (nothing runs)"

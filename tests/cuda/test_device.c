@@ -255,8 +255,8 @@ static void wrong_calls_lose_the_device(void **state) {
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
   const size_t fast = 32768;
-  const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, 1025, FAST}, {1, 32, fast + 64}};
-  const char *text[] = {"0 blocks", "0 threads", "1025 threads", "32832 bytes of fast memory"};
+  const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, SN_KERNEL_THREADS + 1, FAST}, {1, 32, fast + 64}};
+  const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of fast memory"};
   for (int i = 0; i < 4; ++i) {
     Rig r = rig_open("fast:32768");
     assert_int_equal(r.d->fast, fast);
@@ -469,7 +469,7 @@ static void resident_blocks(void **state) {
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 4096), 2);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8192), 1);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8256), 0);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 2048, 0), 0);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512, 0), 0);
   rig_close(&r);
 }
 
