@@ -205,6 +205,9 @@ SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnC
                                  const sn_real *normal, sn_real *normal_bar, sn_real *wrench);
 SN_FUNC bool sn_multicontact_has_line(const SnConvex *a, const SnConvex *b, const SnContact *con);
 
+// collide_convex.c: the depth of overlapping shapes, from GJK's simplex, as sn_epa. A function of its own because of
+// its stack, which a device keeps for every thread: it is free again when the contacts are multiplied.
+SN_FUNC bool sn_ccd_depth(SnCcd *c);
 // collide_convex.c: nearest points, or the depth; up to max witness pairs in c->dist, x1, x2. Returns the least
 // distance.
 SN_FUNC sn_real sn_ccd(SnCcd *c, int max);

@@ -55,12 +55,10 @@ SN_LOCAL void convex_guess(SnCcd *c) {
   sn_copy3(c->x2, c->b.pos);
 }
 
-// Depth of overlapping shapes.
-SN_LOCAL void convex_penetration(SnCcd *c, int max) {
+SN_FUNC bool sn_ccd_depth(SnCcd *c) {
   SnEpa polytope;
   c->dist[0] = 0;
-  if (!sn_epa_start(c, &polytope)) return;
-  if (sn_epa(c, &polytope) && max > 1) c->nx = sn_multicontact(c, max);
+  return sn_epa_start(c, &polytope) && sn_epa(c, &polytope);
 }
 
 SN_LOCAL bool convex_is_round(const SnConvex *s) { return s->type == SN_GEOM_SPHERE || s->type == SN_GEOM_CAPSULE; }
@@ -89,7 +87,9 @@ SN_FUNC sn_real sn_ccd(SnCcd *c, int max) {
     convex_guess(c);
   }
   sn_gjk(c);
-  if (c->dist[0] <= sn_max(c->tolerance, SN_CCD_SHALLOW) && c->n > 1 && !c->separated) convex_penetration(c, max);
+  if (c->dist[0] <= sn_max(c->tolerance, SN_CCD_SHALLOW) && c->n > 1 && !c->separated) {
+    if (sn_ccd_depth(c) && max > 1) c->nx = sn_multicontact(c, max);
+  }
   return convex_least(c);
 }
 

@@ -1,0 +1,116 @@
+// Every kernel on several lanes: the bits of one lane, in all that kernels write. Sampling with noise in slices,
+// gradients by worlds in chunks, by Jacobians and by a scan, softened too, refinements by Adam, marks.
+#include <stdlib.h>
+
+#include "clients/check_task.h"
+#include "planner/sampling.h"
+#include "tests/cuda/kernel_rig.h"
+#include "tests/harness/model_zoo.h"
+
+// What is done with a rig, and by how many blocks.
+typedef struct Work {
+  void (*run)(SnKernelRig *x);
+  int steps, blocks, states;
+  bool products, refine, soft;
+  size_t fast;
+} Work;
+
+static void sample(SnKernelRig *x) { sn_rig_sample(x, 2); }
+static void sweep(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_SWEEP); }
+static void chain(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_CHAIN); }
+static void scan(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_SCAN); }
+static void refine(SnKernelRig *x) { sn_rig_refine(x, 3); }
+// One trial diverges, one takes no part.
+static void lose_one(SnKernelRig *x) {
+  x->trial[0].path.max_velocity = SN_R(1e-9);
+  x->trial[1].active = 0;
+  sn_rig_gradient(x, SN_RIG_SWEEP);
+}
+static void measure(SnKernelRig *x) {
+  x->work.marks = x->marks = calloc((size_t)x->s.blocks * SN_NMARK, sizeof *x->marks);
+  sn_rig_sample(x, 1);
+  assert_true(x->marks[SN_MARK_SOLVER] > 0);
+}
+
+static const SnSoft far_contacts = {
+    .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
+
+static void compare(SnOracle *o, const SnCost *cost, const Work *work) {
+  SnKernelRig one, many;
+  SnRigSettings settings = {.m = o->m,
+                            .cost = cost,
+                            .at = &o->w,
+                            .steps = work->steps,
+                            .candidates = 3,
+                            .states = work->states,
+                            .blocks = work->blocks,
+                            .lanes = 1,
+                            .fast = work->fast,
+                            .products = work->products,
+                            .refine = work->refine,
+                            .max_velocity = 1000};
+  if (work->soft) settings.soft = far_contacts;
+  sn_rig_make(&one, &settings);
+  work->run(&one);
+  for (settings.lanes = 2; settings.lanes <= SN_RIG_LANES; settings.lanes += 3) {
+    sn_rig_make(&many, &settings);
+    work->run(&many);
+    sn_rig_same(&one, &many);
+    sn_rig_free(&many);
+  }
+  sn_rig_free(&one);
+}
+
+// All works on a model, with a task that looks at all that moves in it.
+static void compare_model(SnOracle *o, const Work *work, int n) {
+  char text[2000];
+  SnError err = {0};
+  SnCost *cost = NULL;
+  assert_true(sn_check_task(o->m, text, sizeof text));
+  SnTask *task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
+  if (task) cost = sn_cost_create(task, o->m, &err);
+  if (!cost) fail_msg("%s", err.text);
+  for (int k = 0; k < n; ++k) {
+    if (work[k].refine && o->m->nu == 0) continue;
+    compare(o, cost, &work[k]);
+  }
+  sn_cost_free(cost);
+  sn_task_free(task);
+}
+
+static void zoo(void **state) {
+  (void)state;
+  static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
+                               {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .fast = 40 * 1024},
+                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .soft = true},
+                               {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
+                               {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
+                               {.run = refine, .steps = 3, .blocks = 2, .states = 4, .refine = true},
+                               {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
+                               {.run = measure, .steps = 2, .blocks = 1, .states = 1}};
+  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+    SnOracle o;
+    sn_oracle_load_string(&o, sn_zoo_model(i));
+    sn_oracle_randomize(&o, 1);
+    sn_oracle_copy_state(&o);
+    compare_model(&o, works, sizeof works / sizeof *works);
+    sn_oracle_free(&o);
+  }
+}
+
+static void myohand(void **state) {
+  (void)state;
+  static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1, .fast = 200 * 1024},
+                               {.run = refine, .steps = 2, .blocks = 1, .states = 2, .refine = true}};
+  SnOracle o;
+  sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
+  sn_oracle_copy_state(&o);
+  compare_model(&o, works, sizeof works / sizeof *works);
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(myohand)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
