@@ -1,5 +1,6 @@
 #include "clients/bench_backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -56,6 +57,25 @@ SnCode bench_backend_stopped(const BenchBackend *b, SnError *err) {
   char text[300] = "it has no room";
   if (b->backend->lost) b->backend->lost(b->backend, text, sizeof text);
   return sn_fail(err, SN_ERR_LIMIT, "%s stopped: %s", b->text, text);
+}
+
+cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model) {
+  enum { STAGES = 100 };
+  SnBackendStage stage[STAGES];
+  const int n = b->backend->profile ? b->backend->profile(b->backend, model, stage, STAGES) : 0;
+  if (n == 0) return NULL;
+  cJSON *shares = cJSON_CreateObject();
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += stage[i].time;
+  for (int i = 0; i < n; ++i)
+    if (stage[i].time > 0) cJSON_AddNumberToObject(shares, stage[i].name, stage[i].time / sum);
+  return shares;
+}
+
+void bench_stage_print(const cJSON *shares) {
+  const cJSON *x;
+  printf("\n");
+  cJSON_ArrayForEach(x, shares) printf("  %-22s %5.1f %%\n", x->string, 100 * x->valuedouble);
 }
 
 void bench_backend_close(BenchBackend *b) {

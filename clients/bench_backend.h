@@ -3,6 +3,7 @@
 #define SINEW_CLIENTS_BENCH_BACKEND_H_
 
 #include <argp.h>
+#include <cjson/cJSON.h>
 
 #include "planner/backend.h"
 
@@ -27,6 +28,11 @@ typedef struct BenchBackend {
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err);
 // The error of a backend that stopped though it had all the time: it is lost, or has no room.
 SnCode bench_backend_stopped(const BenchBackend *b, SnError *err);
+// What each stage took since the last call, as shares of all of them; those that took nothing are left out. NULL where
+// the backend does not say. The first call for a model begins to measure: its result means nothing.
+cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model);
+// As a table.
+void bench_stage_print(const cJSON *shares);
 // Zeroed is allowed.
 void bench_backend_close(BenchBackend *b);
 

@@ -23,7 +23,7 @@ typedef struct Settings {
   SnDriveArgs drive;
   BenchBackendArgs backend;
   int samples, nitems, items[SN_ARG_LIST];
-  bool soft;
+  bool soft, profile;
   SnGradientMethod method;
 } Settings;
 
@@ -33,6 +33,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_INIT:
       state->child_inputs[0] = &s->drive;
       state->child_inputs[1] = &s->backend;
+      return 0;
+    case 'p':
+      s->profile = true;
       return 0;
     case 'i':
       s->nitems = sn_arg_list(state, "items", arg, 65536, s->items, SN_ARG_LIST);
@@ -174,6 +177,17 @@ static const char *status_name(SnGradientStatus status) {
   return status == SN_GRADIENT_DONE ? "done" : status == SN_GRADIENT_DIVERGED ? "diverged" : "unbounded";
 }
 
+// What the stages of one gradient take; NULL: nobody asked, or the backend does not say.
+static SnCode profile(Bench *b, const Settings *s, cJSON **shares, SnError *err) {
+  const SnGradientSettings settings = gradient_settings(s);
+  double ms;
+  if (!s->profile) return SN_OK;
+  cJSON_Delete(bench_stage_shares(&b->on, b->device));
+  if (!pass_gradient(b, &settings, &ms)) return bench_backend_stopped(&b->on, err);
+  *shares = bench_stage_shares(&b->on, b->device);
+  return SN_OK;
+}
+
 typedef struct Figures {
   double rollout, gradient, theirs, fd;  // [ms]
   BenchRatio over, times;                // gradient over rollout, differences over gradient
@@ -189,7 +203,7 @@ static Figures figures(const Settings *s, Bench *b) {
   return f;
 }
 
-static void print_text(const Settings *s, const Bench *b, const Figures *f, const cJSON *items) {
+static void print_text(const Settings *s, const Bench *b, const Figures *f, const cJSON *items, const cJSON *shares) {
   printf("%s: %d steps, %d rounds, gradient %s, norm %.3g\n%s\n", s->drive.model, s->drive.steps, s->drive.rounds,
          status_name(b->g.status), b->g.norm, b->on.text);
   printf("rollout %.2f ms, value and gradient %.2f ms: %.2f times (%.2f to %.2f)\n", f->rollout, f->gradient,
@@ -198,10 +212,11 @@ static void print_text(const Settings *s, const Bench *b, const Figures *f, cons
   if (b->differences) printf(", its differences %.1f ms: %.1f times the gradient", f->fd, f->times.median);
   printf("\n");
   bench_items_print(items);
+  if (shares) bench_stage_print(shares);
 }
 
-// Takes items over.
-static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSON *items) {
+// Takes items and shares over.
+static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSON *items, cJSON *shares) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "model", s->drive.model);
   cJSON_AddStringToObject(root, "backend", bench_backend_name(&s->backend));
@@ -223,6 +238,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddStringToObject(root, "status", status_name(b->g.status));
   cJSON_AddNumberToObject(root, "norm", b->g.norm);
   if (items) cJSON_AddItemToObject(root, "items", items);
+  if (shares) cJSON_AddItemToObject(root, "stage_shares", shares);
   bench_print_json(root, false);
 }
 
@@ -231,6 +247,7 @@ int sn_bench_gradient(int argc, char **argv) {
       {"cfd", 'c', "off|on", 0, "contacts from distance: all pairs, within 1 m (default off)", 0},
       {"method", 'M', "METHOD", 0, "how the derivative goes back: sweep (default), products, as the setting `gradient`",
        0},
+      {"profile", 'p', NULL, 0, "what the stages of one gradient take, where the backend says it", 0},
       {"items", 'i', "LIST", 0, "also N gradients at once by each method, e.g. 1,4,16,64", 0},
       {"fd-samples", 'f', "N", 0, "states of each round at which MuJoCo's differences are taken (default 8)", 0},
       {0}};
@@ -250,7 +267,8 @@ int sn_bench_gradient(int argc, char **argv) {
   SnCode code = b ? open_bench(b, &s, &err) : out_of_memory(&err);
   if (code == SN_OK) {
     code = measure(b, &s, &err);
-    cJSON *items = NULL;
+    cJSON *items = NULL, *shares = NULL;
+    if (code == SN_OK) code = profile(b, &s, &shares, &err);
     if (code == SN_OK && s.nitems > 0) {
       const BenchItems list = {.item = s.items, .n = s.nitems, .rounds = s.drive.rounds};
       const SnGradientSettings settings = gradient_settings(&s);
@@ -261,10 +279,13 @@ int sn_bench_gradient(int argc, char **argv) {
     if (code == SN_OK) {
       const Figures f = figures(&s, b);
       if (s.drive.json)
-        print_json(&s, b, &f, items);
+        print_json(&s, b, &f, items, shares);
       else
-        print_text(&s, b, &f, items);
-      if (!s.drive.json) cJSON_Delete(items);
+        print_text(&s, b, &f, items, shares);
+    }
+    if (code != SN_OK || !s.drive.json) {
+      cJSON_Delete(items);
+      cJSON_Delete(shares);
     }
   }
   if (code != SN_OK) {

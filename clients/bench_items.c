@@ -129,7 +129,8 @@ void bench_items_print(const cJSON *rows) {
   if (!rows) return;
   printf("\n%-10s %6s %10s %12s %14s\n", "method", "items", "ms", "ms an item", "times that of 1");
   const cJSON *row;
+  char over[24];
   cJSON_ArrayForEach(row, rows)
-      printf("%-10s %6.0f %10.2f %12.3f %14.2f\n", cJSON_GetObjectItem(row, "method")->valuestring,
-             number(row, "items"), number(row, "ms"), number(row, "ms_an_item"), number(row, "over_one"));
+      printf("%-10s %6.0f %10.2f %12.3f %14s\n", cJSON_GetObjectItem(row, "method")->valuestring, number(row, "items"),
+             number(row, "ms"), number(row, "ms_an_item"), bench_number(number(row, "over_one"), 2, over));
 }

@@ -161,9 +161,11 @@ static void print_text(const Bench *b) {
          s->iterations, s->rounds, b->on.text, "sessions", "starts", "ms an iteration", "ms a gradient",
          "times that of 1");
   const cJSON *row;
+  char over[24];
   cJSON_ArrayForEach(row, b->rows) {
-    printf("%9.0f %7.0f %16.3f %14.3f %14.2f\n", number(row, "sessions"), number(row, "starts"),
-           number(row, "ms_an_iteration"), number(row, "ms_a_gradient"), number(row, "over_one"));
+    printf("%9.0f %7.0f %16.3f %14.3f %14s\n", number(row, "sessions"), number(row, "starts"),
+           number(row, "ms_an_iteration"), number(row, "ms_a_gradient"),
+           bench_number(number(row, "over_one"), 2, over));
   }
   printf("\na planner's plan: %.2f ms, %.3f ms an iteration; cost %.6g, then %.6g\n", b->plan, b->plan / s->iterations,
          b->cost[0], b->plan_cost);

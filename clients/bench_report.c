@@ -1,5 +1,6 @@
 #include "clients/bench_report.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,11 @@ void bench_print_json(cJSON *o, bool one_line) {
   if (text) puts(text);
   cJSON_free(text);
   cJSON_Delete(o);
+}
+
+const char *bench_number(double x, int decimals, char text[24]) {
+  snprintf(text, 24, isnan(x) ? "-" : "%.*f", decimals, x);
+  return text;
 }
 
 BenchRatio bench_ratio(const double *a, const double *b, int n) {

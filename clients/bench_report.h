@@ -14,6 +14,9 @@ void bench_progress_end(void);
 // Prints o on standard output and deletes it; on one line or on several.
 void bench_print_json(cJSON *o, bool one_line);
 
+// A number for a table, "-" for NaN, into text[24].
+const char *bench_number(double x, int decimals, char text[24]);
+
 // Ratios a[i] / b[i] of n rounds: their median, least and largest.
 typedef struct BenchRatio {
   double median, low, high;

@@ -10,7 +10,6 @@
 #include "clients/figures.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
-enum { STAGES = 100 };
 
 typedef struct Worlds {
   const BenchWorlds *args;
@@ -106,18 +105,14 @@ static SnCode measure(Worlds *x, int n, Row *row, SnError *err) {
   return SN_OK;
 }
 
-// Shares of the stages in rollouts of as many worlds as were asked for at most; none where the backend does not say.
-static SnCode profile(Worlds *x, SnBackendStage *stage, int *count, SnError *err) {
-  SnBackend *b = x->on.backend;
-  *count = 0;
-  if (!x->args->profile || !b->profile) return SN_OK;
-  b->profile(b, x->device, stage, STAGES);
+// Shares of the stages in rollouts of as many worlds as were asked for at most; NULL: nobody asked, or the backend does
+// not say.
+static SnCode profile(Worlds *x, cJSON **shares, SnError *err) {
+  if (!x->args->profile) return SN_OK;
+  cJSON_Delete(bench_stage_shares(&x->on, x->device));
   bench_progress("%d worlds, what the stages take", x->most);
   if (pass(x, x->most) < 0) return bench_backend_stopped(&x->on, err);
-  *count = b->profile(b, x->device, stage, STAGES);
-  double sum = 0;
-  for (int i = 0; i < *count; ++i) sum += stage[i].time;
-  for (int i = 0; i < *count; ++i) stage[i].time /= sum;
+  *shares = bench_stage_shares(&x->on, x->device);
   return SN_OK;
 }
 
@@ -137,7 +132,8 @@ static cJSON *row_json(const Row *r, int steps) {
   return o;
 }
 
-static void print_json(const Worlds *x, const Row *row, const SnBackendStage *stage, int nstage) {
+// Takes the shares over.
+static void print_json(const Worlds *x, const Row *row, cJSON *shares) {
   cJSON *root = cJSON_CreateObject(), *rows = NULL;
   cJSON_AddStringToObject(root, "model", x->args->drive.model);
   cJSON_AddStringToObject(root, "backend", bench_backend_name(&x->args->backend));
@@ -146,12 +142,11 @@ static void print_json(const Worlds *x, const Row *row, const SnBackendStage *st
   cJSON_AddNumberToObject(root, "rounds", x->args->drive.rounds);
   rows = cJSON_AddArrayToObject(root, "rows");
   for (int i = 0; i < x->args->n; ++i) cJSON_AddItemToArray(rows, row_json(row + i, x->drive.steps));
-  cJSON *shares = x->args->profile ? cJSON_AddObjectToObject(root, "stage_shares") : NULL;
-  for (int i = 0; i < nstage; ++i) cJSON_AddNumberToObject(shares, stage[i].name, stage[i].time);
+  if (shares) cJSON_AddItemToObject(root, "stage_shares", shares);
   bench_print_json(root, false);
 }
 
-static void print_text(const Worlds *x, const Row *row, const SnBackendStage *stage, int nstage) {
+static void print_text(const Worlds *x, const Row *row, const cJSON *shares) {
   printf("%s: rollouts of %d steps, %d rounds\n%s\n\n", x->args->drive.model, x->drive.steps, x->args->drive.rounds,
          x->on.text);
   printf("%8s %12s %14s %20s %9s\n", "worlds", "us a step", "steps/s", "MuJoCo, one thread", "ratio");
@@ -162,8 +157,8 @@ static void print_text(const Worlds *x, const Row *row, const SnBackendStage *st
     if (r->diverged) printf("  (%d diverged)", r->diverged);
     printf("\n");
   }
-  for (int i = 0; i < nstage; ++i) printf("%s  %-22s %5.1f %%\n", i ? "" : "\n", stage[i].name, 100 * stage[i].time);
-  if (x->args->profile && nstage == 0)
+  if (shares) bench_stage_print(shares);
+  if (x->args->profile && !shares)
     printf("\nthis backend does not say what its stages take; without --worlds, those of the cpu\n");
 }
 
@@ -171,18 +166,18 @@ int bench_worlds(const BenchWorlds *args) {
   SnError err = {0};
   Worlds x = {.args = args};
   Row row[SN_ARG_LIST];
-  SnBackendStage stage[STAGES];
-  int nstage = 0;
+  cJSON *shares = NULL;
   SnCode code = open_worlds(&x, &err);
   for (int i = 0; i < args->n && code == SN_OK; ++i) code = measure(&x, args->list[i], row + i, &err);
-  if (code == SN_OK) code = profile(&x, stage, &nstage, &err);
+  if (code == SN_OK) code = profile(&x, &shares, &err);
   bench_progress_end();
   if (code != SN_OK)
     fprintf(stderr, "sinew-bench: %s: %s\n", args->drive.model, err.text);
   else if (args->drive.json)
-    print_json(&x, row, stage, nstage);
+    print_json(&x, row, shares);
   else
-    print_text(&x, row, stage, nstage);
+    print_text(&x, row, shares);
+  if (code != SN_OK || !args->drive.json) cJSON_Delete(shares);
   close_worlds(&x);
   return code == SN_OK ? EXIT_MEASURED : code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
 }

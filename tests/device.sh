@@ -1,0 +1,276 @@
+#!/usr/bin/env bash
+# Checks and measurements that need an NVIDIA GPU, in parts of under ten minutes each. Builds what they need first. Says
+# "skipped: no CUDA device", with exit status 77, where there is none.
+#
+#   tests/device.sh                        every part
+#   tests/device.sh --list                 the parts and what each one does
+#   tests/device.sh agree bench            only these ("bench": step, gradient and refine; "sanitize": both halves)
+#   tests/device.sh --out FOLDER PART...   where lines of JSON go (default build/device)
+#   tests/device.sh --rehearse PART...     on the emulator, the host in place of a device, and short
+#   tests/device.sh --build FOLDER PART... from a build that is there (default: build/release, built first)
+#   tests/device.sh --pack FOLDER          copies all that the parts need; FOLDER/device.sh runs them on another machine
+#
+# Each part prints its duration; the last line counts the parts.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PARTS="agree memory races soak tasks step gradient refine trace"
+MYOSUITE=${SINEW_MYOSUITE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.12.2/myosuite}
+[ -n "${PART_ONLY:-}" ] || OUT='' REHEARSE='' PACK='' BUILD=''
+
+# Where things are: in a pack beside this script, else in the tree that it belongs to.
+find_places() {
+  if [ -d "$here/bin" ]; then
+    SOURCE=$here BIN=$here/bin LIB=$here/lib/sinew MYOSUITE=$here/myosuite
+    export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} SINEW_MYOSUITE_DIR=$MYOSUITE
+    OUT=${OUT:-results}
+  else
+    SOURCE=$(dirname "$here")
+    BIN=${BUILD:-$SOURCE/build/release}/bin LIB=${BUILD:-$SOURCE/build/release}/lib/sinew
+    OUT=${OUT:-$SOURCE/build/device}
+  fi
+  export SINEW_SOURCE_DIR=$SOURCE
+  HAND=$MYOSUITE/envs/myo/assets/hand/myohand_baoding.xml
+  ARM=$MYOSUITE/envs/myo/assets/arm/myoarm_relocate.xml
+  WHERE=(--backend-folder "$LIB")
+  TASK=(--tasks "$SOURCE/planner/tasks" --models "$SOURCE/physics/models" --models "myosuite=$MYOSUITE")
+}
+
+# What a rehearsal and the device differ in.
+choose() {
+  if [ -n "$REHEARSE" ]; then
+    FLOAT=emulator DOUBLE=emulator_double REAL=0 SOAK_ARM=100 SOAK_HAND=10
+    WORLDS=1,4 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2 SECONDS_ARM=0.1 SECONDS_HAND=0.05 ITERATIONS=2
+  else
+    FLOAT=cuda DOUBLE=cuda_double REAL=9 SOAK_ARM=10000 SOAK_HAND=1000
+    WORLDS=1,16,256,1024,8192,16384 ITEMS=1,4,16,64 SESSIONS=1,4,16,64 STARTS=4,16,64 STEPS=256 ROUNDS=5
+    SECONDS_ARM=4 SECONDS_HAND=1 ITERATIONS=8
+  fi
+}
+
+build() {
+  if [ -d "$here/bin" ] || [ -n "$BUILD" ]; then return; fi
+  local libraries="sinew_cuda sinew_cuda_double" cuda=ON
+  [ -z "$REHEARSE" ] || { libraries="sinew_emulator sinew_emulator_double"; cuda=OFF; }
+  # shellcheck disable=SC2086  # the list is split on purpose
+  (cd "$SOURCE" && cmake --preset release -DSN_CUDA=$cuda >/dev/null &&
+    cmake --build build/release --target sinew-bench cuda_test_agree cuda_test_soak $libraries -- --quiet)
+}
+
+# One document of JSON on standard input becomes a line of a file, and is shown.
+keep() { tr -d '\n\t' | grep . | tee -a "$OUT/$1.jsonl"; }
+bench() { "$BIN/sinew-bench" "$@"; }
+have_myosuite() { [ -r "$HAND" ] || { echo "left out: no models of MyoSuite in $MYOSUITE"; return 1; }; }
+
+part_agree_text="every kind of element, rollouts, gradients and refinements against the cpu, in double and in float"
+part_agree() {
+  local backend
+  for backend in $DOUBLE $FLOAT; do
+    "$BIN/cuda_test_agree" "$backend" "$LIB" "$REAL" "$OUT/agree.jsonl"
+  done
+}
+
+# Short runs that launch every kernel once or twice: of the arm, and of one step and one gradient of the hand.
+short_runs() {
+  local arm=$SOURCE/physics/models/arm_reach.xml
+  "$@" "$BIN/sinew-bench" step --model "$arm" --steps 4 --rounds 1 --worlds 2 --backend "$FLOAT" "${WHERE[@]}"
+  "$@" "$BIN/sinew-bench" gradient --model "$arm" --steps 4 --rounds 1 --fd-samples 1 --items 2 --backend "$FLOAT" "${WHERE[@]}"
+  "$@" "$BIN/sinew-bench" refine --task arm_reach --steps 8 --iterations 2 --rounds 1 --sessions 1,2 --starts 2 \
+    --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}"
+  have_myosuite || return 0
+  "$@" "$BIN/sinew-bench" step --model "$HAND" --steps 1 --rounds 1 --worlds 1 --backend "$FLOAT" "${WHERE[@]}"
+  "$@" "$BIN/sinew-bench" gradient --model "$HAND" --steps 1 --rounds 1 --fd-samples 1 --items 1 --backend "$FLOAT" "${WHERE[@]}"
+}
+# sanitize TOOL...: the short runs under tools of compute-sanitizer.
+sanitize() {
+  local tool program
+  if [ -n "$REHEARSE" ]; then short_runs env; return; fi
+  program=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) ||
+    { echo "compute-sanitizer is not installed" >&2; return 1; }
+  for tool in "$@"; do
+    echo "--- $tool"
+    short_runs "$program" --tool "$tool" --error-exitcode 9
+    printf '{"check":"sanitize","tool":"%s","holds":true}\n' "$tool" >>"$OUT/sanitize.jsonl"
+  done
+}
+part_memory_text="compute-sanitizer's memcheck and initcheck: arm_reach, one step and one gradient of MyoHand"
+part_memory() { sanitize memcheck initcheck; }
+part_races_text="compute-sanitizer's racecheck and synccheck on the same"
+part_races() { sanitize racecheck synccheck; }
+
+part_soak_text="10,000 refinements of arm_reach and 1,000 of MyoHand: memory stays, costs are the same to the bit"
+part_soak() {
+  "$BIN/cuda_test_soak" "$FLOAT" "$LIB" arm_reach "$SOAK_ARM" "$OUT/soak.jsonl"
+  have_myosuite || return 0
+  "$BIN/cuda_test_soak" "$FLOAT" "$LIB" hand_pose "$SOAK_HAND" "$OUT/soak.jsonl"
+}
+
+part_tasks_text="closed loops with Adam on the device and on the cpu: the same tasks are solved"
+part_tasks() {
+  local backend tasks="arm_reach:$SECONDS_ARM"
+  have_myosuite && tasks="$tasks hand_pose:$SECONDS_HAND"
+  rm -f "$OUT/tasks.jsonl"
+  for task in $tasks; do
+    for backend in cpu $FLOAT; do
+      bench mpc --task "${task%:*}" --planner adam --set adam_iterations=$ITERATIONS --seconds "${task#*:}" --seed 1 --json \
+        --backend "$backend" "${WHERE[@]}" "${TASK[@]}" >>"$OUT/tasks.jsonl"
+    done
+  done
+  python3 - "$OUT/tasks.jsonl" <<'PY'
+import json, sys
+runs = [json.loads(line) for line in open(sys.argv[1])]
+for cpu, device in zip(runs[::2], runs[1::2]):
+    assert cpu["task"] == device["task"] and cpu["backend"] == "cpu" != device["backend"], (cpu["task"], device["task"])
+    for x in cpu, device:
+        print("%s on %s: %s, cost %.4g at the end, %.2f ms a plan" % (
+            x["task"], x["backend"], "solved" if x["success"] else "not solved", x["cost_end"], x["ms_per_plan"]))
+    assert cpu["success"] == device["success"] and not device["diverged"], "not the same on both"
+PY
+}
+
+part_step_text="steps per second of 1 to 16384 worlds, MuJoCo's on one thread beside them, and what the stages take"
+part_step() {
+  local model
+  for model in "$SOURCE/physics/models/arm_reach.xml" "$HAND" "$ARM"; do
+    [ -r "$model" ] || { have_myosuite || continue; }
+    bench step --model "$model" --steps $((STEPS / 4)) --rounds 3 --worlds "$WORLDS" --profile --json \
+      --backend "$FLOAT" "${WHERE[@]}" | keep step
+  done
+}
+
+part_gradient_text="value and gradient of 256 steps of MyoHand, 1 to 64 at once, by every method"
+part_gradient() {
+  local model=$HAND
+  have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
+  bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --profile --json --backend "$FLOAT" "${WHERE[@]}" |
+    keep gradient
+  bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items 1 --threads "$(nproc)" --json | keep gradient
+}
+
+part_refine_text="an iteration of 256 steps for 1 to 64 sessions and starts, on the device and on the cpu; a planner's plan"
+part_refine() {
+  local task
+  for task in arm_reach hand_pose; do
+    [ $task = arm_reach ] || have_myosuite || continue
+    bench refine --task $task --steps "$STEPS" --rounds "$ROUNDS" --sessions "$SESSIONS" --starts "$STARTS" --json \
+      --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}" | keep refine
+    bench refine --task $task --steps "$STEPS" --rounds 2 --sessions 1,4 --starts 4 --json "${TASK[@]}" | keep refine
+  done
+}
+
+part_trace_text="a timeline by nsys, where it is installed"
+part_trace() {
+  local nsys
+  nsys=$(command -v nsys) || { echo "left out: nsys is not installed"; return 0; }
+  (cd "$OUT" && "$nsys" profile --force-overwrite true --output refine --stats true "$BIN/sinew-bench" refine --task arm_reach \
+    --steps "$STEPS" --rounds 1 --sessions 1 --starts 4 --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}")
+}
+
+# Files that a model needs: what it includes, meshes and textures. Paths on standard output.
+model_files() {
+  python3 - "$@" <<'PY'
+import os, re, sys
+def read(path):
+    try:
+        return open(path, errors="ignore").read()
+    except OSError:
+        return ""
+found = set()
+for main in sys.argv[1:]:
+    folder, pending, text, seen = os.path.dirname(main), [main], "", set()
+    while pending:
+        path = os.path.normpath(pending.pop())
+        if path in seen or not os.path.isfile(path):
+            continue
+        seen.add(path)
+        here = read(path)
+        text += here
+        for name in re.findall(r'<include[^>]*file="([^"]+)"', here):
+            pending += [os.path.join(folder, name), os.path.join(os.path.dirname(path), name)]
+    dirs = [folder] + [os.path.join(folder, d) for d in re.findall(r'(?:mesh|texture|asset)dir="([^"]+)"', text)]
+    for name in re.findall(r'file="([^"]+)"', text):
+        seen.update(os.path.normpath(p) for p in (os.path.join(d, name) for d in dirs) if os.path.isfile(p))
+    found |= seen
+print("\n".join(sorted(found)))
+PY
+}
+
+# Everything into one folder: programs, libraries that a bare machine lacks (not CUDA's), tasks and models.
+pack() {
+  mkdir -p "$PACK"/{bin,lib/sinew,planner,physics} && cp "$here/device.sh" "$PACK/"
+  cp "$BIN"/{sinew-bench,cuda_test_agree,cuda_test_soak} "$PACK/bin/"
+  cp "$LIB"/*.so "$PACK/lib/sinew/"
+  ldd "$BIN"/{sinew-bench,cuda_test_agree,cuda_test_soak} | awk '$3 ~ /^\// {print $3}' | sort -u |
+    grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$PACK/lib/"
+  strip --strip-unneeded "$PACK"/bin/* "$PACK"/lib/*.so* "$PACK"/lib/sinew/*.so
+  cp -r "$SOURCE/planner/tasks" "$PACK/planner/" && cp -r "$SOURCE/physics/models" "$PACK/physics/"
+  if have_myosuite; then
+    model_files "$HAND" "$ARM" "${HAND%/*}/myohand_pose.xml" | while read -r file; do
+      mkdir -p "$PACK/myosuite/$(dirname "${file#"$MYOSUITE"/}")" && cp "$file" "$PACK/myosuite/${file#"$MYOSUITE"/}"
+    done
+  fi
+  du -sh "$PACK"
+}
+
+need_device() {
+  [ -z "$REHEARSE" ] || return 0
+  if ! { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; }; then
+    echo "skipped: no CUDA device"
+    exit 77
+  fi
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv | tee "$OUT/machine.csv"
+}
+
+list_parts() {
+  local part text
+  for part in $PARTS; do
+    text=part_${part}_text
+    printf '  %-9s %s\n' "$part" "${!text}"
+  done
+}
+
+main() {
+  local part passed=0 failed=0 started wanted=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --list) list_parts; return ;;
+      --help | -h) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; list_parts; return ;;
+      --out) OUT=$(mkdir -p "$2" && cd "$2" && pwd); shift ;;
+      --build) BUILD=$(cd "$2" && pwd); shift ;;
+      --pack) PACK=$2; shift ;;
+      --rehearse) REHEARSE=1 ;;
+      -*) echo "tests/device.sh: unknown option $1; see --help" >&2; return 2 ;;
+      bench) wanted+=(step gradient refine) ;;
+      sanitize) wanted+=(memory races) ;;
+      *) declare -F "part_$1" >/dev/null || { echo "tests/device.sh: no part '$1'; see --list" >&2; return 2; }
+        wanted+=("$1") ;;
+    esac
+    shift
+  done
+  find_places
+  choose
+  mkdir -p "$OUT"
+  OUT=$(cd "$OUT" && pwd)
+  [ -n "$PACK" ] || need_device
+  build
+  if [ -n "$PACK" ]; then pack; return; fi
+  # shellcheck disable=SC2206  # the list is split on purpose
+  [ ${#wanted[@]} -gt 0 ] || wanted=($PARTS)
+  export OUT REHEARSE BUILD
+  for part in "${wanted[@]}"; do
+    local text=part_${part}_text
+    printf '\n=== %s: %s\n' "$part" "${!text}"
+    started=$SECONDS
+    # A shell of its own keeps `set -e` in force inside the part, and can be timed out.
+    if timeout 590 bash -c "set -euo pipefail; PART_ONLY=1; . '${BASH_SOURCE[0]}'; find_places; choose; part_$part"; then
+      passed=$((passed + 1))
+      printf '=== %s passed in %d s\n' "$part" $((SECONDS - started))
+    else
+      failed=$((failed + 1))
+      printf '=== %s FAILED after %d s\n' "$part" $((SECONDS - started))
+    fi
+  done
+  printf '\n%d passed, %d failed; results in %s\n' "$passed" "$failed" "$OUT"
+  [ "$failed" = 0 ]
+}
+
+[ -n "${PART_ONLY:-}" ] || main "$@"
