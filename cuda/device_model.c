@@ -250,6 +250,7 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
   if (x->engine->device->lost) return sn_engine_refuse(x, 0, "", err);
   for (int k = 0; k < SN_NROOM; ++k) {
     if (n[k] <= x->room[k]) continue;
+    x->engine->device->wait(x->engine->device, x->model->stream);  // memory of blocks may move
     const SnCode code = need[k](x, n[k], err);
     if (code != SN_OK) return code;
     x->room[k] = n[k];

@@ -222,6 +222,13 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
   item->status = x->status;
 }
 
+void sn_gradients_abandon(SnPluginSession *x) {
+  SnDevice *device = x->engine->device;
+  if (!x->gradients || !x->gradients->active) return;
+  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  x->gradients->active = false;
+}
+
 bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until) {
   SnGradients *g = x->gradients;
   SnDeviceModel *d = x->model;
@@ -229,7 +236,8 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
   const bool timed = until < (double)INFINITY;
   if (!g || batch->count > g->count) return false;
   // A pool that has moved took what was half done with it.
-  if (!g->active || g->generation != d->gradients->generation) begin(x, batch);
+  if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
+  if (!g->active) begin(x, batch);
   const int groups = g->passes.ntrial > 0 ? sn_passes_count(&g->passes) : 0;
   while (g->next < groups) {
     if (timed && clock->now(clock->context) >= until) return false;
@@ -244,8 +252,4 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
     if (g->out[i].trial && takes_part(&batch->item[i])) give_item(d, &g->out[i], &batch->item[i]);
   g->active = false;
   return true;
-}
-
-void sn_gradients_abandon(SnPluginSession *x) {
-  if (x->gradients) x->gradients->active = false;
 }

@@ -28,8 +28,9 @@ typedef struct Graph {
 } Graph;
 
 struct SnIterations {
-  bool packed;
-  int flying;  // iterations that were begun and not taken yet
+  bool packed, stale;  // stale: a job came since
+  bool sent;           // the parcel may still be on its way
+  int flying;          // iterations that were begun and not taken yet
   SnPasses passes;
   const SnRefinement *refinement;  // results of what is packed, on the host
   const SnRefine *refine;
@@ -190,7 +191,7 @@ static bool pack(SnDeviceModel *d) {
   it->passes = p;
   it->refine = refine;
   it->refinement = refinement;
-  it->packed = true;
+  it->packed = it->sent = true;
   device->copy_in(device, d->stream, parcel->device.p, parcel->host, parcel->used);
   return true;
 }
@@ -231,11 +232,24 @@ static bool same_launch(const Graph *g, const SnDeviceModel *d) {
          a->refinement == b->refinement;
 }
 
+// What a new graph is expected to take: as long as the latest one over as many states, however many trials there are.
+static double expected(const SnIterations *it) {
+  const Graph *latest = NULL;
+  for (int i = 0; i < GRAPHS; ++i) {
+    const Graph *g = &it->graph[i];
+    const bool alike = g->graph && g->passes.states == it->passes.states && g->passes.sweep == it->passes.sweep &&
+                       g->passes.products == it->passes.products;
+    if (alike && (!latest || g->last > latest->last)) latest = g;
+  }
+  return latest ? latest->seconds : 0;
+}
+
 static void record(SnDeviceModel *d, Graph *g) {
   SnDevice *device = d->engine->device;
   SnIterations *it = d->gradients->iterations;
+  const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
-  *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation};
+  *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
   device->record(device, d->stream);
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
   sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);
@@ -281,10 +295,12 @@ static void take_job(const SnIterations *it, const SnDeviceModel *d, SnRefinemen
 static void settle(SnDeviceModel *d) {
   SnDevice *device = d->engine->device;
   SnIterations *it = d->gradients->iterations;
-  if (it->flying == 0) return;
+  const bool results = it->flying > 0;
+  if (!results && !it->sent) return;
   device->wait(device, d->stream);
   it->flying = 0;
-  if (device->lost) return;
+  it->sent = false;
+  if (device->lost || !results) return;
   for (SnPluginSession *x = d->session; x; x = x->next)
     if (x->refinements && x->refinements->job && x->refinements->place >= 0) take_job(it, d, x->refinements);
 }
@@ -292,14 +308,23 @@ static void settle(SnDeviceModel *d) {
 void sn_iterations_change(SnDeviceModel *d) {
   if (!d->gradients || !d->gradients->iterations) return;
   settle(d);
-  d->gradients->iterations->packed = false;
+  d->gradients->iterations->packed = d->gradients->iterations->stale = false;
+}
+
+void sn_iterations_add(SnDeviceModel *d) { d->gradients->iterations->stale = true; }
+
+// Whether there is something to be done, packed and sent.
+static bool ready(SnDeviceModel *d) {
+  SnIterations *it = d->gradients->iterations;
+  if (it->stale) sn_iterations_change(d);
+  return it->packed || pack(d);
 }
 
 // Puts one iteration into the stream. False: there is none to be done, or the device is lost.
 static bool begin(SnDeviceModel *d, Graph **used) {
   SnDevice *device = d->engine->device;
   SnIterations *it = d->gradients->iterations;
-  if (!it->packed && !pack(d)) return false;
+  if (!ready(d)) return false;
   Graph *g = graph_of(d);
   if (!g) return false;
   device->run(device, d->stream, g->graph);
@@ -342,8 +367,7 @@ static bool run_all(SnPluginSession *x) {
 // One iteration, if it is expected to end before `until`.
 static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until) {
   SnDeviceModel *d = x->model;
-  SnIterations *it = d->gradients->iterations;
-  if (!it->packed && !pack(d)) return false;
+  if (!ready(d)) return false;
   Graph *g = graph_of(d);
   if (!g) return false;
   const double now = clock->now(clock->context);

@@ -43,6 +43,7 @@ static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *use
   s->moments.power1 = s->moments.power2 = 1;  // nothing is remembered yet
   s->ctrl = reals(p, used, rows);
   s->ctrl_bar = reals(p, used, rows);
+  s->moments.power1 = s->moments.power2 = 1;
   s->term = memory->sum;
 }
 
@@ -53,7 +54,8 @@ static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnRefineme
   return used;
 }
 
-// The starts' structures go to the device once; from then on only the device writes them.
+// The starts' structures, with moments that remember nothing, go to the device once; from then on only the device
+// writes them.
 static bool send_starts(SnDeviceModel *d, SnRefinements *r) {
   SnDevice *device = d->engine->device;
   const size_t bytes = (size_t)r->starts * sizeof *r->start;
@@ -128,8 +130,10 @@ static void copy(double *to, const double *from, size_t n) {
 void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job) {
   SnRefinements *r = x->refinements;
   if (!r || r->job == job || job->starts > r->starts || job->nstep > x->max_step) return;
-  sn_iterations_change(x->model);
+  if (r->job) sn_refinements_abandon(x);
+  sn_iterations_add(x->model);
   r->job = job;
+  r->place = -1;
   r->done = r->warn = 0;
   r->measured = job->measured;
   r->cost_before = (double)NAN;

@@ -118,7 +118,9 @@ bool sn_iterations_create(SnDeviceModel *d);
 void sn_iterations_free(SnDeviceModel *d);
 // Most bytes of a parcel that a job of a session takes; 0: out of memory.
 size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r);
-// The jobs of the model have changed: what runs is waited for and taken, and the next iteration packs anew.
+// A job came: the next iteration takes it along. Does not wait.
+void sn_iterations_add(SnDeviceModel *d);
+// Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.
 void sn_iterations_change(SnDeviceModel *d);
 // Graphs hold addresses of shared memory, which has moved: none is valid any more.
 void sn_iterations_forget(SnDeviceModel *d);

@@ -1,126 +1,9 @@
 // Refinements on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
 // precision, alone and with other sessions, whole and in slices, while settings, weights and targets change; graphs are
-// counted, deadlines tested, memory watched, devices lost.
-#include "cuda/engine.h"
-#include "tests/cuda/plugin_rig.h"
+// counted.
+#include "tests/cuda/refine_rig.h"
 
 enum { MOST = 8 };
-
-// A backend of a library as planner/backend_plugin.c makes it: the engine behind it is in reach.
-typedef struct Opened {
-  SnBackend table;
-  SnEngine *engine;
-} Opened;
-
-// What a device was asked for, counted on the way.
-static struct {
-  int records, runs, copies_in, copies_out;
-  void (*record)(SnDevice *, SnStream *);
-  void (*run)(SnDevice *, SnStream *, SnGraph *);
-  void (*copy_in)(SnDevice *, SnStream *, void *, const void *, size_t);
-  SnStream *stream[16];  // of the runs
-} count;
-
-static void count_record(SnDevice *d, SnStream *s) {
-  ++count.records;
-  count.record(d, s);
-}
-
-static void count_run(SnDevice *d, SnStream *s, SnGraph *g) {
-  if (count.runs < 16) count.stream[count.runs] = s;
-  ++count.runs;
-  count.run(d, s, g);
-}
-
-static void count_copy_in(SnDevice *d, SnStream *s, void *to, const void *from, size_t bytes) {
-  ++count.copies_in;
-  count.copy_in(d, s, to, from, bytes);
-}
-
-static void start_counting(SnBackend *b) {
-  SnDevice *d = ((Opened *)b)->engine->device;
-  memset(&count, 0, sizeof count);
-  count.record = d->record;
-  count.run = d->run;
-  count.copy_in = d->copy_in;
-  d->record = count_record;
-  d->run = count_run;
-  d->copy_in = count_copy_in;
-}
-
-static void stop_counting(SnBackend *b) {
-  SnDevice *d = ((Opened *)b)->engine->device;
-  d->record = count.record;
-  d->run = count.run;
-  d->copy_in = count.copy_in;
-}
-
-// ---- planners ----
-
-static SnSettings settings_of(const Scene *x, int horizon, int iterations) {
-  SnSettings s = x->task->settings;
-  s.planner = SN_PLANNER_ADAM;
-  s.horizon = horizon;
-  s.knots = s.knots < horizon ? s.knots : horizon;
-  s.adam_iterations = iterations;
-  s.adam_rate = 0.03;
-  return s;
-}
-
-static SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed, const SnClock *clock) {
-  SnError err = {0};
-  SnPlannerDef def = sn_default_planner_def();
-  def.model = x->o.m;
-  def.task = x->task;
-  def.backend = b;
-  def.settings = *s;
-  def.seed = seed;
-  if (clock) def.clock = *clock;
-  SnPlanner *p = sn_planner_create(&def, &err);
-  if (!p) fail_msg("%s", err.text);
-  return p;
-}
-
-// From the initial state, whose time is another one.
-static SnPlanRequest request_at(SnPlanner *p, double time) {
-  const SnStart *s = sn_planner_initial(p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
-
-static void begin_at(SnPlanner *p, double time) {
-  SnError err = {0};
-  const SnPlanRequest r = request_at(p, time);
-  if (sn_planner_begin(p, &r, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
-static SnPlan finish(SnPlanner *p) {
-  SnPlan plan;
-  while (!sn_planner_slice(p, INFINITY)) continue;
-  sn_planner_finish(p, &plan);
-  return plan;
-}
-
-static SnPlan plan_at(SnPlanner *p, double time) {
-  begin_at(p, time);
-  return finish(p);
-}
-
-static void expect_equal(const SnPlan *a, const SnPlan *b) {
-  assert_int_equal(a->status, b->status);
-  assert_int_equal(a->iterations, b->iterations);
-  assert_int_equal(a->candidates, b->candidates);
-  assert_int_equal(a->nstep, b->nstep);
-  assert_memory_equal(&a->cost_before, &b->cost_before, sizeof(double));
-  assert_memory_equal(&a->cost_after, &b->cost_after, sizeof(double));
-  assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof(double));
-  assert_memory_equal(a->term, b->term, sizeof(double) * (size_t)a->nterm);
-  assert_memory_equal(a->ctrl, b->ctrl, sizeof(sn_real) * (size_t)a->nstep * (size_t)a->nu);
-}
 
 // Several plans in a row, each shifted against the one before.
 static void compare_plans(const Scene *x, SnBackend *dev, const SnSettings *s, int plans) {
@@ -261,6 +144,78 @@ static void copies_and_graphs(void **state) {
   scene_close(&x);
 }
 
+// A graph for each number of trials, and few of them are kept.
+static void few_graphs(void **state) {
+  (void)state;
+  enum { STARTS = 12, KEPT = 8 };
+  Scene x;
+  SnError err = {0};
+  SnPlan plan;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 12, 1);
+  s.adam_starts = STARTS;
+  SnPlanner *p = planner(&x, dev, &s, 3, NULL);
+  start_counting(dev);
+  for (int k = 0; k < 3 * STARTS; ++k) {
+    SnPlanRequest r = request_at(p, 0);
+    r.max_iterations = 1;
+    r.max_candidates = 1 + k % STARTS;
+    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
+    assert_int_equal(plan.candidates, r.max_candidates);
+    assert_true(count.records - count.frees <= KEPT);
+  }
+  assert_true(count.records >= STARTS && count.records <= 3 * STARTS);
+  assert_int_equal(count.frees, count.records - KEPT);
+  // Those that were used last are still there.
+  const int before = count.records;
+  for (int k = 0; k < KEPT; ++k) {
+    SnPlanRequest r = request_at(p, 0);
+    r.max_iterations = 1;
+    r.max_candidates = STARTS - k;
+    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
+  }
+  assert_int_equal(count.records, before);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// A gradient of the same session between the slices of a plan.
+static void evaluated_between(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 16, 5);
+  SnPlanner *p[2] = {planner(&x, x.cpu, &s, 3, NULL), planner(&x, dev, &s, 3, NULL)};
+  const int nu = x.m->nu;
+  sn_real *ctrl = calloc((size_t)(9 * nu), sizeof *ctrl);
+  double cost[2], norm[2];
+  SnPlan plan[2];
+  for (int i = 0; i < 9 * nu; ++i) ctrl[i] = SN_R(0.01) * (sn_real)(i % 17);
+  for (int k = 0; k < 2; ++k) {
+    const SnStart *from = sn_planner_initial(p[k]);
+    const SnEvaluateRequest r = {
+        .qpos = from->qpos, .qvel = from->qvel, .act = from->act, .nstep = 9, .ctrl = ctrl, .gradient = true};
+    SnEvaluation e;
+    begin_at(p[k], 0);
+    for (int i = 0; i < 3; ++i) sn_planner_slice(p[k], k == 0 ? INFINITY : -1);
+    assert_int_equal(sn_planner_evaluate(p[k], &r, INFINITY, &e, NULL), SN_OK);
+    cost[k] = e.cost;
+    norm[k] = e.gradient->norm;
+    plan[k] = finish(p[k]);
+  }
+  expect_equal(&plan[0], &plan[1]);
+  assert_true(cost[0] == cost[1] && norm[0] == norm[1] && norm[0] > 0);
+  free(ctrl);
+  sn_planner_free(p[0]);
+  sn_planner_free(p[1]);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
 // Sessions with their own seeds, weights, numbers of starts and iterations share launches; each plan is that which its
 // session makes alone.
 static void check_batched(const Scene *x, int n) {
@@ -380,212 +335,6 @@ static void two_models(void **state) {
   for (int k = 0; k < 2; ++k) scene_close(&x[k]);
 }
 
-// ---- deadlines ----
-
-// A clock on which an iteration takes `step` seconds, whatever else is asked for.
-typedef struct StepClock {
-  double now, step;
-} StepClock;
-
-static double step_now(void *context) { return ((StepClock *)context)->now; }
-
-static StepClock *stepped;
-static void step_run(SnDevice *d, SnStream *s, SnGraph *g) {
-  stepped->now += stepped->step;
-  count.run(d, s, g);
-}
-
-static SnPlan plan_until(SnPlanner *p, double time, double deadline) {
-  SnError err = {0};
-  SnPlan plan;
-  SnPlanRequest r = request_at(p, time);
-  r.deadline = deadline;
-  if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
-  return plan;
-}
-
-static void deadlines(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  StepClock time = {0, 1};
-  const SnClock clock = {step_now, &time};
-  SnSettings s = settings_of(&x, 16, 0);
-  SnPlanner *p = planner(&x, dev, &s, 1, &clock);
-  start_counting(dev);
-  stepped = &time;
-  ((Opened *)dev)->engine->device->run = step_run;
-  // The first iteration is tried whatever it takes; from then on it is known.
-  SnPlan plan = plan_until(p, 0, 0.5);
-  assert_int_equal(plan.iterations, 1);
-  assert_false(plan.deadline_met);
-  for (int n = 1; n < 6; ++n) {
-    const double from = time.now;
-    plan = plan_until(p, 0, from + n + 0.5);
-    assert_int_equal(plan.iterations, n);
-    assert_true(plan.deadline_met);
-    assert_true(time.now == from + n);
-  }
-  // No time: nothing is begun.
-  plan = plan_until(p, 0, time.now);
-  assert_int_equal(plan.iterations, 0);
-  assert_int_equal(plan.status, SN_PLAN_WARM_START);
-  // An iteration that took long once does not stop plans for ever.
-  time.step = 100;
-  plan = plan_until(p, 0, time.now + 10);
-  assert_int_equal(plan.iterations, 10 / 100 + 1);
-  time.step = 1;
-  int plans = 0;
-  do plan = plan_until(p, 0, time.now + 10);
-  while (plan.iterations == 0 && ++plans < 100);
-  assert_true(plans > 5 && plans < 40);
-  assert_int_equal(plan.iterations, 10);
-  stop_counting(dev);
-  sn_planner_free(p);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// What a plan with a deadline came to is what that number of iterations gives.
-static void deadline_repeats(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  CountingClock counting = {0};
-  const SnClock clock = counting_clock(&counting);
-  SnSettings s = settings_of(&x, 16, 0);
-  s.adam_starts = 2;
-  for (int until = 8; until < 60; until += 13) {
-    SnPlanner *a = planner(&x, dev, &s, 1, &clock), *b = planner(&x, x.cpu, &s, 1, NULL);
-    const SnPlan got = plan_until(a, 0, (double)atomic_load(&counting.reads) + until);
-    SnError err = {0};
-    SnPlan want;
-    SnPlanRequest r = request_at(b, 0);
-    r.max_iterations = got.iterations;
-    assert_true(got.iterations > 0);
-    assert_int_equal(sn_planner_plan(b, &r, &want, &err), SN_OK);
-    expect_equal(&want, &got);
-    sn_planner_free(a);
-    sn_planner_free(b);
-  }
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// ---- loss ----
-
-// The device is lost at every launch and run in turn: whatever came of a plan, the next one is made by the CPU.
-static void lost(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  const SnSettings s = settings_of(&x, 10, 4);
-  bool done = false;
-  int n = 0;
-  while (!done) {
-    char fault[32], text[300] = "";
-    snprintf(fault, sizeof fault, "launch:%d", ++n);
-    SnBackend *dev = open_library("emulator_double", 0, fault);
-    SnError err = {0};
-    SnPlannerDef def = sn_default_planner_def();
-    def.model = x.o.m;
-    def.task = x.task;
-    def.backend = dev;
-    def.fallback = x.cpu;
-    def.settings = s;
-    SnPlanner *p[2] = {sn_planner_create(&def, &err), sn_planner_create(&def, &err)};
-    SnPlanner *q = planner(&x, x.cpu, &s, 0, NULL);
-    for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
-    sn_planner_submit(p[1]);
-    for (int k = 0; k < 2; ++k) {
-      const SnPlan got = finish(p[k]);
-      assert_int_equal(got.status, SN_PLAN_OK);
-      assert_int_equal(got.iterations, 4);
-    }
-    done = !dev->lost(dev, text, sizeof text);
-    assert_true(done || text[0] != 0);
-    const SnPlan want = plan_at(q, 0), got = plan_at(p[1], 0);
-    assert_int_equal(got.iterations, want.iterations);
-    assert_true(isfinite(got.cost_after));
-    for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
-    sn_planner_free(q);
-    sn_backend_free(dev);
-    assert_true(n < 1000);
-  }
-  printf("%d launches and runs\n", n - 1);
-  assert_true(n > 4);
-  scene_close(&x);
-}
-
-// ---- memory ----
-
-// Plans in thousands take no memory: neither the budget's, nor the device's, nor graphs.
-static void no_growth(void **state) {
-  (void)state;
-  enum { PLANS = 10000 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnDevice *device = ((Opened *)dev)->engine->device;
-  const SnSettings s = settings_of(&x, 2, 1);
-  SnPlanner *p = planner(&x, dev, &s, 1, NULL);
-  plan_at(p, 0);
-  SnBackendMemory before, after;
-  dev->memory(dev, &before);
-  const size_t free_before = device->memory_free(device);
-  start_counting(dev);
-  for (int k = 0; k < PLANS; ++k) assert_int_equal(plan_at(p, 0).iterations, 1);
-  dev->memory(dev, &after);
-  assert_int_equal(count.runs, PLANS);
-  assert_int_equal(count.records, 0);
-  stop_counting(dev);
-  assert_true(before.used == after.used && before.used > 0);
-  assert_true(device->memory_free(device) == free_before);
-  sn_planner_free(p);
-  dev->memory(dev, &after);
-  assert_true(after.used == 0);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// Sessions come, grow and go while others stay; at the end all is given back. What does not fit is refused, and the
-// planner goes on as it was.
-static void rooms(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 16, 3);
-  SnPlanner *q = planner(&x, x.cpu, &s, 1, NULL), *p = planner(&x, dev, &s, 1, NULL);
-  for (int k = 0; k < 6; ++k) {
-    s.adam_starts = 1 + k;
-    SnPlanner *other = planner(&x, dev, &s, 5, NULL);
-    begin_at(p, 0.02 * k);
-    begin_at(other, 0);
-    sn_planner_submit(p);
-    sn_planner_submit(other);
-    if (k % 2) {
-      finish(other);
-      sn_planner_free(other);
-    }
-    const SnPlan want = plan_at(q, 0.02 * k), got = finish(p);
-    expect_equal(&want, &got);
-    if (k % 2 == 0) sn_planner_free(other);
-    s.adam_starts = 2 + k;
-    assert_int_equal(sn_planner_configure(p, &s, NULL), SN_OK);
-    assert_int_equal(sn_planner_configure(q, &s, NULL), SN_OK);
-  }
-  sn_planner_free(p);
-  SnBackendMemory memory;
-  dev->memory(dev, &memory);
-  assert_true(memory.used == 0);
-  sn_planner_free(q);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
 // Floats: what a refinement comes to, against the CPU in double. Adam moves a control by its rate also where its
 // derivative is small, and rounding then says in which direction: iterates part, what they gain does less.
 static void floats(void **state) {
@@ -646,16 +395,13 @@ int main(void) {
       cmocka_unit_test(diverging),
       cmocka_unit_test(tuned_live),
       cmocka_unit_test(copies_and_graphs),
+      cmocka_unit_test(few_graphs),
+      cmocka_unit_test(evaluated_between),
       cmocka_unit_test(batched),
       cmocka_unit_test(come_and_go),
       cmocka_unit_test(two_models),
-      cmocka_unit_test(deadlines),
-      cmocka_unit_test(deadline_repeats),
-      cmocka_unit_test(lost),
-      cmocka_unit_test(rooms),
       cmocka_unit_test(floats),
       cmocka_unit_test(scanned),
-      cmocka_unit_test(no_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
