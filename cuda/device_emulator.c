@@ -130,9 +130,7 @@ static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, s
 
 // Counts launches and runs for the fault.
 static bool next_launch_fails(SnEmulator *e) {
-  if (e->fault.launch <= 0) return false;
-  e->fault.launch -= 1;
-  return e->fault.launch == 0;
+  return ++e->counted == e->fault.launch;
 }
 
 static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cuda/engine.h"
-#include "cuda/kernels.h"
 
 // ---- the image: everything of a model and a cost, as the device will have it ----
 
@@ -99,27 +98,11 @@ static SnCode check_lists(const SnEngine *e, const SnFlat *model, const SnFlat *
 
 // ---- upload ----
 
-// Layouts of what a block of a kernel has, as much of it in fast memory as `fast` allows.
-static SnCode place(SnDeviceModel *d, SnKernelShape *s, bool world, bool adjoint, size_t fast, SnError *err) {
-  SnCode code = world ? sn_world_place(&d->m, fast, &s->world, err) : SN_OK;
-  if (code == SN_OK && adjoint) code = sn_adjoint_place(&d->m, fast - s->world.fast, &s->adjoint, err);
-  return code;
-}
-
 static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
-  SnDevice *device = d->engine->device;
-  for (int k = 0; k < SN_NKERNEL; ++k) {
-    SnKernelShape *s = &d->shape[k];
-    const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
-    const bool adjoint = k == SN_KERNEL_JACOBIAN || k == SN_KERNEL_SWEEP;
-    const SnCode code = place(d, s, world, adjoint, device->fast - SN_KERNEL_HEAD, err);
-    if (code != SN_OK) return code;
-    s->threads = 128;
-    const int blocks =
-        device->resident(device, (SnKernel)k, s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast);
-    s->resident = device->multiprocessors * sn_maxi(blocks, 1);
-  }
-  return SN_OK;
+  SnCode code = SN_OK;
+  for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
+    code = sn_shapes_choose(d->engine->device, &d->m, (SnKernel)k, &d->shape[k], err);
+  return code;
 }
 
 // The arrays of a new model go to the device; image holds them.
@@ -264,12 +247,12 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
 static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.slow) + sn_aligned(s->adjoint.slow); }
 
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
-  const SnKernelShape *s = &d->shape[kernel];
-  return (SnShape){sn_mini(items, s->resident), s->threads, SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast};
+  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
+  return (SnShape){sn_mini(items, s->resident), s->threads, sn_shape_fast(s)};
 }
 
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
-  return d->cost.nres + d->cost.nall + (knots ? sn_candidate_scratch(knots, d->shape[kernel].threads) : 0);
+  return sn_kernel_scratch(&d->cost, knots, d->shape[kernel].shape[0].threads);
 }
 
 // What memory of blocks must be.
@@ -280,7 +263,7 @@ typedef struct BlockSizes {
 
 static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
   BlockSizes b = {.blocks = sn_device_shape(d, kernel, items).blocks};
-  const size_t slots = (size_t)b.blocks * slot_bytes(&d->shape[kernel]);
+  const size_t slots = (size_t)b.blocks * slot_bytes(sn_shapes_pick(&d->shape[kernel], items));
   b.slots = slots > d->slots.bytes ? sn_aligned(slots + 1) : d->slots.bytes;
   b.blocks = sn_maxi(b.blocks, d->scratch_blocks);
   b.size = sn_maxi(scratch_size, d->scratch_size);
@@ -316,8 +299,8 @@ bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scra
   return true;
 }
 
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel) {
-  const SnKernelShape *s = &d->shape[kernel];
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items) {
+  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
   return (SnWork){.model = d->m,
                   .cost = d->cost,
                   .block = {s->world, s->adjoint, (unsigned char *)d->slots.p, slot_bytes(s)},
@@ -329,7 +312,7 @@ SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel) {
 // Blocks that any launch of the model has at most.
 static size_t most_blocks(const SnDeviceModel *d) {
   int most = 0;
-  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].resident);
+  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].shape[d->shape[k].count - 1].resident);
   return (size_t)most;
 }
 

@@ -88,6 +88,7 @@ struct SnEmulator {
   SnGraph *graph;
   SnFault fault;
   double allocs, launches;     // so far
+  double counted;              // launches and runs put into streams
   void *fast[SN_MAX_WORKERS];  // a block's fast memory, of each thread that runs blocks
   int workers, lanes;
 };

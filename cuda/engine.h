@@ -13,7 +13,7 @@
 #ifndef SINEW_CUDA_ENGINE_H_
 #define SINEW_CUDA_ENGINE_H_
 
-#include "cuda/device.h"
+#include "cuda/shape.h"
 #include "planner/plugin.h"
 
 typedef struct SnEngine SnEngine;
@@ -79,13 +79,6 @@ SnNoise sn_engine_noise(const SnPluginNoise *noise);
 
 // ---- models: device_model.c ----
 
-// How a kernel of a model runs: threads of a block, blocks that run at once on the whole device (0: it takes none of
-// the memory below), and what a block has: the world and adjoint that end with the kernel.
-typedef struct SnKernelShape {
-  int threads, resident;
-  SnLayout world, adjoint;  // fast and slow 0: none
-} SnKernelShape;
-
 // What one model's sessions share.
 struct SnDeviceModel {
   SnDeviceModel *next;
@@ -98,7 +91,7 @@ struct SnDeviceModel {
   size_t image_bytes;
   SnRoom memory;
   SnStream *stream;
-  SnKernelShape shape[SN_NKERNEL];
+  SnKernelShapes shape[SN_NKERNEL];
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
   int scratch_blocks, scratch_size;     // of scratch: (blocks, numbers)
@@ -119,7 +112,7 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnF
 // The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
 // many as run at once where blocks take memory.
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// Numbers of scratch that a block takes: residuals and norms of costs, and noise on at most `knots` knots (0: none).
+// As sn_kernel_scratch.
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
 // Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
 // What was there goes: nothing may be under way on the device. False: no memory, all is as before.
@@ -127,8 +120,8 @@ size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items
 bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 // What stages took since the last call, as the table's profile.
 int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room);
-// Work of a kernel with the model's part filled in: model, cost, memory of blocks.
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel);
+// Work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- sessions ----
 

@@ -75,7 +75,7 @@ static bool has_scratch(SnKernel kernel) {
 static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int items, int from, int to) {
   SnDevice *device = d->engine->device;
   const SnShape shape = sn_device_shape(d, kernel, items);
-  SnWork work = sn_device_work(d, kernel);
+  SnWork work = sn_device_work(d, kernel, items);
   if (!has_scratch(kernel)) work.scratch_size = 0;
   work.trial = p->trial;
   work.ntrial = p->ntrial;

@@ -116,7 +116,7 @@ static SnCode take_room(SnPluginSession *x, int group, const char *what, SnRollo
 SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
   SnRollouts *old = x->rollouts;
   const size_t freed = old ? old->kept.bytes + old->parcel.device.bytes : 0;
-  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].resident);
+  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
   for (int group = n;; group = sn_maxi((group + 1) / 2, least)) {
     if (old && group <= old->group) return SN_OK;  // no larger groups than there are
     char what[40];
@@ -170,7 +170,7 @@ static bool run_group(SnPluginSession *x, int nstep, const SnPluginClock *clock,
   while (r->done < all) {
     const int steps = slice_steps(r, all - r->done, clock, until);
     if (steps == 0) return false;
-    SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT);
+    SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, r->count);
     work.sample = (SnSample *)(uintptr_t)r->sample_there;
     work.from = r->done;
     work.to = r->done + steps;
