@@ -6,7 +6,7 @@
 
 #include "clients/drive_args.h"
 
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
@@ -17,6 +17,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_FOLDER:
       a->options.folder = arg;
+      return 0;
+    case KEY_CHAIN:
+      a->options.chain = arg;
       return 0;
     case KEY_DEVICE:
       a->options.device = (int)strtol(arg, &end, 10);
@@ -35,6 +38,10 @@ static const struct argp_option options[] = {
     {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
+    {"chain", KEY_CHAIN, "kernel|scan", 0,
+     "how the backend multiplies Jacobians by the method products: in one block, or by a scan over time (default "
+     "kernel)",
+     0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
     {0}};
 

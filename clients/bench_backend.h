@@ -13,7 +13,7 @@ typedef struct BenchBackendArgs {
   int threads;  // of the cpu; 0: one a core
 } BenchBackendArgs;
 
-// The arguments --backend, --backend-folder, --device and --threads, a child of a mode's own; its input is
+// The arguments --backend, --backend-folder, --device, --chain and --threads, a child of a mode's own; its input is
 // BenchBackendArgs.
 extern const struct argp bench_backend_argp;
 

@@ -183,7 +183,8 @@ static SnCode profile(Bench *b, const Settings *s, cJSON **shares, SnError *err)
   double ms;
   if (!s->profile) return SN_OK;
   cJSON_Delete(bench_stage_shares(&b->on, b->device));
-  if (!pass_gradient(b, &settings, &ms)) return bench_backend_stopped(&b->on, err);
+  for (int i = 0; i < s->drive.rounds; ++i)
+    if (!pass_gradient(b, &settings, &ms)) return bench_backend_stopped(&b->on, err);
   *shares = bench_stage_shares(&b->on, b->device);
   return SN_OK;
 }
@@ -224,6 +225,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddNumberToObject(root, "steps", s->drive.steps);
   cJSON_AddNumberToObject(root, "rounds", s->drive.rounds);
   cJSON_AddStringToObject(root, "cfd", s->soft ? "on" : "off");
+  cJSON_AddStringToObject(root, "chain", s->backend.options.chain ? s->backend.options.chain : "kernel");
   cJSON_AddStringToObject(root, "method", bench_method_name((int)s->method));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", f->gradient);

@@ -7,7 +7,7 @@
 #   tests/device.sh agree bench            only these ("bench": step, gradient and refine; "sanitize": both halves)
 #   tests/device.sh --out FOLDER PART...   where lines of JSON go (default build/device)
 #   tests/device.sh --rehearse PART...     on the emulator, the host in place of a device, and short
-#   tests/device.sh --build FOLDER PART... from a build that is there (default: build/release, built first)
+#   tests/device.sh --build FOLDER PART... from a build that is there (default: build/cuda, built first)
 #   tests/device.sh --pack FOLDER          copies all that the parts need; FOLDER/device.sh runs them on another machine
 #
 # Each part prints its duration; the last line counts the parts.
@@ -25,7 +25,9 @@ find_places() {
     OUT=${OUT:-results}
   else
     SOURCE=$(dirname "$here")
-    BIN=${BUILD:-$SOURCE/build/release}/bin LIB=${BUILD:-$SOURCE/build/release}/lib/sinew
+    local preset=cuda
+    [ -z "$REHEARSE" ] || preset=release
+    BIN=${BUILD:-$SOURCE/build/$preset}/bin LIB=${BUILD:-$SOURCE/build/$preset}/lib/sinew
     OUT=${OUT:-$SOURCE/build/device}
   fi
   export SINEW_SOURCE_DIR=$SOURCE
@@ -49,11 +51,11 @@ choose() {
 
 build() {
   if [ -d "$here/bin" ] || [ -n "$BUILD" ]; then return; fi
-  local libraries="sinew_cuda sinew_cuda_double" cuda=ON
-  [ -z "$REHEARSE" ] || { libraries="sinew_emulator sinew_emulator_double"; cuda=OFF; }
+  local libraries="sinew_cuda sinew_cuda_double" preset=cuda
+  [ -z "$REHEARSE" ] || { libraries="sinew_emulator sinew_emulator_double"; preset=release; }
   # shellcheck disable=SC2086  # the list is split on purpose
-  (cd "$SOURCE" && cmake --preset release -DSN_CUDA=$cuda >/dev/null &&
-    cmake --build build/release --target sinew-bench cuda_test_agree cuda_test_soak $libraries -- --quiet)
+  (cd "$SOURCE" && cmake --preset $preset >/dev/null &&
+    cmake --build build/$preset --target sinew-bench cuda_test_agree cuda_test_soak $libraries -- --quiet)
 }
 
 # One document of JSON on standard input becomes a line of a file, and is shown.
@@ -64,7 +66,7 @@ have_myosuite() { [ -r "$HAND" ] || { echo "left out: no models of MyoSuite in $
 part_agree_text="every kind of element, rollouts, gradients and refinements against the cpu, in double and in float"
 part_agree() {
   local backend
-  for backend in $DOUBLE $FLOAT; do
+  for backend in $DOUBLE $FLOAT $DOUBLE+scan $FLOAT+scan; do
     "$BIN/cuda_test_agree" "$backend" "$LIB" "$REAL" "$OUT/agree.jsonl"
   done
 }
@@ -143,6 +145,8 @@ part_gradient() {
   have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
   bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --profile --json --backend "$FLOAT" "${WHERE[@]}" |
     keep gradient
+  bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --method products --chain scan --json \
+    --backend "$FLOAT" "${WHERE[@]}" | keep gradient
   bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items 1 --threads "$(nproc)" --json | keep gradient
 }
 

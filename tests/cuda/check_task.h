@@ -12,8 +12,8 @@ typedef struct CheckBackends {
   char text[300];  // the other about itself
 } CheckBackends;
 
-// 0, or the exit status of the program, which has said why: CHECK_SKIPPED where `name` is of CUDA and no device
-// answers.
+// name: of a backend, or NAME+scan: with products of Jacobians by a scan over time. 0, or the exit status of the
+// program, which has said why: CHECK_SKIPPED where `name` is of CUDA and no device answers.
 int check_backends_open(CheckBackends *b, const char *name, const char *folder);
 void check_backends_close(CheckBackends *b);
 

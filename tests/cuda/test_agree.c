@@ -1,7 +1,7 @@
 // A backend against the cpu, through the table alone: steps and their adjoints on every kind of element, rollouts,
 // gradients and refinements of the tasks that come with sinew; and that a repetition gives the same bits.
 //
-//   cuda_test_agree BACKEND FOLDER [REAL [OUT]]
+//   cuda_test_agree BACKEND[+scan] FOLDER [REAL [OUT]]
 //
 // FOLDER: of libsinew_BACKEND.so. REAL: how many models of MyoSuite, in the order of the harness (default 1). OUT: file
 // that gets a line of JSON a comparison. Exit status 77, with the reason, where BACKEND is of CUDA and there is no
