@@ -129,9 +129,7 @@ static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, s
 }
 
 // Counts launches and runs for the fault.
-static bool next_launch_fails(SnEmulator *e) {
-  return ++e->counted == e->fault.launch;
-}
+static bool next_launch_fails(SnEmulator *e) { return ++e->counted == e->fault.launch; }
 
 static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);

@@ -110,7 +110,31 @@ static void abandoned(void **state) {
   free_rig(&x);
 }
 
+// Backends by name. A program of floats has no libraries, and says so.
+static void by_name(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnPool *pool = sn_pool_create(1, &err);
+  SnBackend *b = sn_backend_open("cpu", pool, NULL, &err);
+  assert_non_null(b);
+  assert_string_equal(b->name, "cpu");
+  sn_backend_free(b);
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = "/nowhere";
+  assert_null(sn_backend_open("emulator", pool, &options, &err));
+  if (sizeof(sn_real) == 8) {
+    assert_int_equal(err.code, SN_ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/nowhere/libsinew_emulator.so"));
+  } else {
+    assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "backend 'emulator': a program whose numbers are floats has the backend 'cpu' alone");
+    assert_null(sn_backend_names()[1]);
+  }
+  sn_pool_free(pool);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_pauses), cmocka_unit_test(abandoned)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_pauses), cmocka_unit_test(abandoned),
+                                     cmocka_unit_test(by_name)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
