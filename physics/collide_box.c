@@ -425,7 +425,7 @@ SN_LOCAL void box_face_vjp(const SnShape *a, const SnShape *b, const SnContact *
 
 SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
   const BoxPair p = box_pair(a, b, reach);
-  BoxAxis face, best;
+  BoxAxis face = {0, 0}, best;  // GCC, with sanitizers, does not see that it is set
   if (!box_best_face(&p, &face) || !box_best_edge(&p, &face, &best)) return 0;
   if (best.code >= 6 && box_prefer_face(&p, &face, &best)) best = face;
   return best.code >= 6 ? box_edge_contact(&p, best.code, con) : box_face_contacts(&p, best.code, reach, con);
