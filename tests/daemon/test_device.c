@@ -206,20 +206,34 @@ static void test_health_while_a_launch_runs(void **state) {
 
 // ---- memory ----
 
+// Megabytes that a session of the arm takes.
+static int megabytes_of_arm(void) {
+  SnTestServer s;
+  sn_test_server_device(&s, "");
+  sn_test_open_arm(&s.client, "adam", 1, NULL);
+  Sinew__V1__Reply *r = sn_test_health(&s.client);
+  const int megabytes = (int)((r->health->device->memory_used + (1 << 20) - 1) >> 20);
+  sn_test_done(r);
+  sn_test_server_end(&s);
+  return megabytes;
+}
+
 // What does not fit is refused with the figures, and the session that is there goes on as if nothing had been.
 static void test_budget(void **state) {
   (void)state;
   SnTestServer s, cpu;
   Sinew__V1__Reply *opened, *r;
-  sn_test_server_begin(
-      &s, (const char *const[]){"--backend=" SN_TEST_DEVICE, SN_TEST_DEVICE_FOLDER, "--device-megabytes=24", NULL});
+  char budget[40];
+  const int megabytes = megabytes_of_arm() + 1;
+  snprintf(budget, sizeof budget, "--device-megabytes=%d", megabytes);
+  sn_test_server_begin(&s, (const char *const[]){"--backend=" SN_TEST_DEVICE, SN_TEST_DEVICE_FOLDER, budget, NULL});
   sn_test_server_begin(&cpu, (const char *const[]){"--backend=cpu", NULL});
   const uint64_t id = sn_test_open_arm(&s.client, "adam", 1, &opened),
                  same = sn_test_open_arm(&cpu.client, "adam", 1, NULL);
   r = sn_test_health(&s.client);
-  assert_int_equal(r->health->device->memory_budget, 24 << 20);
+  assert_int_equal(r->health->device->memory_budget, megabytes << 20);
   const uint64_t used = r->health->device->memory_used;
-  assert_true(used > 0 && used <= 24 << 20);
+  assert_true(used > 0 && used <= r->health->device->memory_budget);
   sn_test_done(r);
 
   Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
@@ -240,8 +254,22 @@ static void test_budget(void **state) {
   print_message("refused: %s\n", r->error->text);
   sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
 
+  // Nor does a session that is there grow beyond it.
+  Sinew__V1__PlannerSettings more = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__SetConfigRequest change = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  more.has_adam_starts_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_STARTS_ADAM_STARTS;
+  more.adam_starts = 64;
+  change.session = id;
+  change.planner = &more;
+  request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
+  request.set_config = &change;
+  r = sn_test_request(&s.client, &request);
+  if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) print_message("refused: %s\n", r->error->text);
+  sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
+
   r = sn_test_statistics(&s.client, 0);
   assert_int_equal(r->statistics->sessions_on_device, 1);
+  assert_int_equal(r->statistics->sessions[0]->config_version, 1);
   assert_true(r->statistics->device->memory_used == used);
   sn_test_done(r);
   for (int i = 0; i < 3; i++) {
@@ -262,7 +290,8 @@ static void test_tuning_storm(void **state) {
   (void)state;
   SnTestServer s;
   sn_test_server_device(&s, "");
-  sn_test_tuning_storm(&s.client, 100);
+  sn_test_tuning_storm(&s.client, "sampling", 100);
+  sn_test_tuning_storm(&s.client, "adam", 100);
   sn_test_server_end(&s);
 }
 

@@ -16,7 +16,7 @@
 
 static void test_tuning_storm(void **state) {
   (void)state;
-  sn_test_tuning_storm(&client, 1000);
+  sn_test_tuning_storm(&client, "sampling", 1000);
 }
 
 static void choose_planner(SnTestStream *s, char *planner) {

@@ -31,8 +31,8 @@ void sn_test_change_expect(const Sinew__V1__Config *config, uint64_t version, in
 // The configuration of the stream's session, by a request.
 Sinew__V1__Reply *sn_test_stream_config(SnTestStream *s, uint64_t version);
 
-// So many valid and as many invalid changes of an arm_reach, while its plans are streamed: invalid ones change nothing,
-// valid ones all or nothing, and every plan is of one version.
-void sn_test_tuning_storm(SnTestClient *client, int messages);
+// So many valid and as many invalid changes of an arm_reach with that planner, while its plans are streamed: invalid
+// ones change nothing, valid ones all or nothing, and every plan is of one version.
+void sn_test_tuning_storm(SnTestClient *client, char *planner, int messages);
 
 #endif
