@@ -135,6 +135,36 @@ static void budget(void **state) {
   scene_close(&x);
 }
 
+// What stages take is measured from the first question on, and touches no result.
+static void stages(void **state) {
+  (void)state;
+  enum { STEPS = 10, COUNT = 3, ROOM = 40 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
+  rollouts_run(&x, b, &want);
+  SnBackendModel *d = scene_load(b, &x, STEPS);
+  SnBackendStage stage[ROOM];
+  const int n = b->profile(b, d, stage, ROOM);
+  assert_int_equal(n, SN_NMARK);
+  for (int k = 0; k < n; ++k) assert_true(stage[k].time == 0);
+  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+  rollouts_equal(&want, &got);
+  assert_int_equal(b->profile(b, d, stage, ROOM), n);
+  assert_string_equal(stage[SN_MARK_TENDON].name, sn_mark_name(SN_MARK_TENDON));
+  assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
+  assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
+  // Each question begins anew; a smaller room gets the first of them.
+  assert_int_equal(b->profile(b, d, stage, 3), n);
+  for (int k = 0; k < 3; ++k) assert_true(stage[k].time == 0);
+  b->unload(b, d);
+  rollouts_free(&want);
+  rollouts_free(&got);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
 // ---- faults ----
 
 // Every allocation fails once: a text or less at once, nothing leaks, and what could be loaded works.
@@ -301,8 +331,8 @@ static void change_does_not_fit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refusals),     cmocka_unit_test(description),        cmocka_unit_test(sessions_share_a_model),
-      cmocka_unit_test(budget),       cmocka_unit_test(allocations_fail),   cmocka_unit_test(launches_fail),
-      cmocka_unit_test(live_changes), cmocka_unit_test(change_does_not_fit)};
+      cmocka_unit_test(refusals),      cmocka_unit_test(description),  cmocka_unit_test(sessions_share_a_model),
+      cmocka_unit_test(budget),        cmocka_unit_test(stages),       cmocka_unit_test(allocations_fail),
+      cmocka_unit_test(launches_fail), cmocka_unit_test(live_changes), cmocka_unit_test(change_does_not_fit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
