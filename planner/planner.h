@@ -78,7 +78,8 @@ SnPlanRequest sn_default_plan_request(void);
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
 
 // Rolls the state forward by the latency, then works for at most one iteration, or until the clock reads `until`, or
-// the deadline. True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
+// the deadline; on a device for as many iterations as end before `until`, at least one that ends before the deadline.
+// True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
 // The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner

@@ -135,7 +135,7 @@ static void begin_iteration(SnPlanner *p) {
 static void end_iteration(SnPlanner *p) {
   if (!p->batch_active) return;
   p->improver->end(p);
-  sn_planner_drop_batch(p);
+  p->batch_active = false;
 }
 
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.

@@ -33,8 +33,9 @@ typedef struct SnImprover {
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop`.
   SnWorked (*work)(SnPlanner *p, double stop);
-  // Takes what is complete of them: nominal, best_cost, best_term, gradient_norm, iteration (the next one), iterations,
-  // candidates, warn; cost_before, measured and used, too, when it was the first under the weights in force.
+  // Takes what is complete of them and drops the rest: nominal, best_cost, best_term, gradient_norm, iteration (the
+  // next one), iterations, candidates, warn; cost_before, measured and used, too, when it was the first under the
+  // weights in force.
   void (*end)(SnPlanner *p);
 } SnImprover;
 

@@ -89,6 +89,7 @@ static SnWorked sampling_work(SnPlanner *p, double stop) {
 // Takes the best of the iteration's candidates that count.
 static void sampling_end(SnPlanner *p) {
   int used = 0;
+  if (memchr(p->candidate_done, 0, (size_t)p->count)) p->backend->abandon(p->backend, p->device);
   const int best = sn_best_candidate(p->candidate_cost, p->candidate_done, p->count, &used);
   if (used == 0 || (p->measured && used == 1 && p->count > 1)) return;
   if (!p->measured) {
