@@ -21,12 +21,14 @@ typedef struct SnLaneShared {
 } SnLaneShared;
 
 // Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/path.c, backward.c).
-#define SN_MARKS(X)                                                                                            \
-  X(KINEMATICS)                                                                                                \
-  X(INERTIA)                                                                                                   \
-  X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE) X(ACTUATION) X(SMOOTH) X(SOLVER) \
-      X(INTEGRATE) X(COST) X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP)         \
-          X(INTEGRATE_VJP) X(COST_VJP) X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP) X(OTHER)
+// (By hand: clang-format 14 changes this list each time.)
+// clang-format off
+#define SN_MARKS(X)                                                                                        \
+  X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE)     \
+  X(ACTUATION) X(SMOOTH) X(SOLVER) X(INTEGRATE) X(COST)                                                    \
+  X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP) X(INTEGRATE_VJP) X(COST_VJP) \
+  X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP) X(OTHER)
+// clang-format on
 typedef enum SnMark {
 #define SN_MARK_ENUM(name) SN_MARK_##name,
   SN_MARKS(SN_MARK_ENUM)
