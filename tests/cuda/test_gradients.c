@@ -189,6 +189,39 @@ static void diverging(void **state) {
   scene_close(&x);
 }
 
+// A derivative that leaves the range of numbers is 0, its cost stays; by either method, and by a scan.
+static void unbounded(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  const int term = sn_cost_find(x.cost, "speed");
+  x.cost->weight[term] = 0;
+  x.cost->terminal[term] = 5e307;  // far beyond what may be set
+  SnBackend *dev[2] = {open_chain("emulator_double", "kernel"), open_chain("emulator_double", "scan")};
+  SnBackendModel *a = load(&x, x.cpu);
+  for (int k = 0; k < 2; ++k) {
+    SnBackendModel *d = load(&x, dev[k]);
+    for (int method = k ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
+      Batch *want = make_batch(&x, (SnGradientMethod)method, false);
+      Batch *got = make_batch(&x, (SnGradientMethod)method, false);
+      run(x.cpu, a, want);
+      run(dev[k], d, got);
+      assert_int_equal(want->item[1].status, SN_GRADIENT_UNBOUNDED);
+      assert_true(isfinite(want->item[1].cost) && want->item[1].norm == 0);
+      if (k == 0)
+        expect_equal(want, got);
+      else
+        assert_int_equal(got->item[1].status, SN_GRADIENT_UNBOUNDED);
+      free_batch(want);
+      free_batch(got);
+    }
+    dev[k]->unload(dev[k], d);
+    sn_backend_free(dev[k]);
+  }
+  x.cpu->unload(x.cpu, a);
+  scene_close(&x);
+}
+
 // Two sessions on one model, each stopped by its clock between any two groups of launches, the other's between.
 static void slices(void **state) {
   (void)state;
@@ -427,9 +460,10 @@ static void floats(void **state) {
 int main(void) {
   printf("seed %d\n", SEED);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(diverging), cmocka_unit_test(slices),
-      cmocka_unit_test(abandoned),        cmocka_unit_test(chunks),    cmocka_unit_test(scan_over_time),
-      cmocka_unit_test(chain_option),     cmocka_unit_test(lost),      cmocka_unit_test(floats),
+      cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(diverging),    cmocka_unit_test(unbounded),
+      cmocka_unit_test(slices),           cmocka_unit_test(abandoned),    cmocka_unit_test(chunks),
+      cmocka_unit_test(scan_over_time),   cmocka_unit_test(chain_option), cmocka_unit_test(lost),
+      cmocka_unit_test(floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
