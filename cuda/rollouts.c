@@ -1,7 +1,8 @@
-// Rollouts of candidates on the device, in groups as large as there is room for, in the order of their index. Without a
-// deadline a group is one launch. With one it is a launch a slice of steps; what a step takes is measured, each slice
-// gets half of the time that is left, and the clock is read in between. A path that is interrupted stays on the device,
-// so slices touch no result.
+// Rollouts of candidates on the device, in groups, in the order of their index. Without a deadline a group is what
+// there is room for, and one launch. With one it is what the device runs at once, so that some candidates are complete
+// when time is up, and a launch is a slice of steps: what a step takes is measured, each slice gets half of the time
+// that is left, and the clock is read in between. A path that is interrupted stays on the device, so slices touch no
+// result.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,10 +143,11 @@ void sn_rollouts_abandon(SnPluginSession *x) {
   if (x->rollouts) x->rollouts->active = false;
 }
 
-static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first) {
+static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first, double until) {
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, r->group);
+  if (until < (double)INFINITY) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
   r->done = 0;
   pack(r, x, batch);
   sn_parcel_send(x->engine, &r->parcel, x->model->stream);
@@ -167,6 +169,7 @@ static bool run_group(SnPluginSession *x, int nstep, const SnPluginClock *clock,
   SnDevice *device = x->engine->device;
   SnDeviceModel *d = x->model;
   const int all = nstep + 1;  // the last one ends the path
+  const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, r->count);
   while (r->done < all) {
     const int steps = slice_steps(r, all - r->done, clock, until);
     if (steps == 0) return false;
@@ -174,7 +177,6 @@ static bool run_group(SnPluginSession *x, int nstep, const SnPluginClock *clock,
     work.sample = (SnSample *)(uintptr_t)r->sample_there;
     work.from = r->done;
     work.to = r->done + steps;
-    const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, r->count);
     const double began = clock->now(clock->context);
     device->launch(device, d->stream, SN_KERNEL_ROLLOUT, &shape, &work);
     device->wait(device, d->stream);
@@ -207,7 +209,7 @@ bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPlu
   if (!r) return false;
   if (!r->active) {
     r->active = true;
-    begin_group(x, batch, 0);
+    begin_group(x, batch, 0, until);
   }
   while (run_group(x, batch->nstep, clock, until)) {
     give_results(x, batch);
@@ -215,7 +217,7 @@ bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPlu
       r->active = false;
       return true;
     }
-    begin_group(x, batch, r->first + r->count);
+    begin_group(x, batch, r->first + r->count, until);
   }
   return false;
 }

@@ -217,6 +217,37 @@ static void slices(void **state) {
   scene_close(&x);
 }
 
+// More candidates than the device runs at once: when time is up, the first of them are complete.
+static void some_are_complete(void **state) {
+  (void)state;
+  enum { STEPS = 20, COUNT = 600 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts want = rollouts_make(&x, STEPS, COUNT), r = rollouts_make(&x, STEPS, COUNT);
+  rollouts_noisy(&want);
+  rollouts_noisy(&r);
+  rollouts_run(&x, b, &want);
+  SnBackendModel *d = scene_load(b, &x, STEPS);
+  CountingClock count = {0};
+  int before = 0, halts = 0;
+  for (bool all = false; !all;) {
+    all = rollouts_until(b, d, &r, &count, 5);
+    int done = 0;
+    while (done < COUNT && r.batch.done[done]) ++done;
+    for (int i = done; i < COUNT; ++i) assert_int_equal(r.batch.done[i], 0);
+    if (done > before && done < COUNT) ++halts;
+    before = done;
+  }
+  assert_true(halts >= 2);
+  rollouts_equal(&want, &r);
+  b->unload(b, d);
+  rollouts_free(&want);
+  rollouts_free(&r);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
 // Contacts that do not fit are a status on both sides.
 static void overflow_is_told(void **state) {
   (void)state;
@@ -249,6 +280,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(arm_same_as_cpu),      cmocka_unit_test(hand_same_as_cpu),
                                      cmocka_unit_test(shapes_do_not_matter), cmocka_unit_test(plans_are_the_same),
                                      cmocka_unit_test(floats_are_near),      cmocka_unit_test(slices),
-                                     cmocka_unit_test(overflow_is_told)};
+                                     cmocka_unit_test(some_are_complete),    cmocka_unit_test(overflow_is_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
