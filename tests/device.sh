@@ -188,10 +188,10 @@ for main in sys.argv[1:]:
         seen.add(path)
         here = read(path)
         text += here
-        for name in re.findall(r'<include[^>]*file="([^"]+)"', here):
+        for name in re.findall(r"<include[^>]*file=[\"']([^\"']+)", here):
             pending += [os.path.join(folder, name), os.path.join(os.path.dirname(path), name)]
-    dirs = [folder] + [os.path.join(folder, d) for d in re.findall(r'(?:mesh|texture|asset)dir="([^"]+)"', text)]
-    for name in re.findall(r'file="([^"]+)"', text):
+    dirs = [folder] + [os.path.join(folder, d) for d in re.findall(r"(?:mesh|texture|asset)dir=[\"']([^\"']+)", text)]
+    for name in re.findall(r"file=[\"']([^\"']+)", text):
         seen.update(os.path.normpath(p) for p in (os.path.join(d, name) for d in dirs) if os.path.isfile(p))
     found |= seen
 print("\n".join(sorted(found)))
