@@ -74,26 +74,33 @@ foreach(a IN LISTS _architectures)
   list(APPEND SINEW_NVCC_CODE -gencode arch=compute_${a},code=sm_${a})
 endforeach()
 
-# sinew_cuda_plugin(NAME PHYSICS [-DSN_SINGLE]): the library of a number type. Its kernels are one unit; what they take
-# (registers, stack, shared memory) is in kernels_NAME.log.
+# sinew_cuda_plugin(NAME PHYSICS [-DSN_SINGLE]): the library of a number type. Its kernels are one unit of relocatable
+# code, linked by itself: functions are then compiled once and called, where a whole program has them in each kernel that
+# reaches them, at ten times the time. They do not know how many threads a block has: the limit of registers is for all.
+# What kernels take (registers, stack, shared memory) is in kernels_NAME.log.
 function(sinew_cuda_plugin name physics)
   separate_arguments(more NATIVE_COMMAND "${SN_CUDA_FLAGS}")
   set(object ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.o)
+  set(linked ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}_linked.o)
   if(SN_CUDA_KEEP)
     set(keep ${CMAKE_CURRENT_BINARY_DIR}/keep_${name})
     file(MAKE_DIRECTORY ${keep})
     list(APPEND more --keep --keep-dir ${keep})
   endif()
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.log
-      ${CUDAToolkit_NVCC_EXECUTABLE} -c -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE} --threads 0 -std=c++17
-      -lineinfo -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden --Werror cross-execution-space-call,all-warnings
-      -diag-suppress 177 -I${CMAKE_SOURCE_DIR} -I${RANDOM123_INCLUDE} ${ARGN} ${more}
-      ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=128 -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
+      --threads 0 -std=c++17 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
+      --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR}
+      -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu DEPFILE ${object}.d VERBATIM
-    COMMENT "Device code of libsinew_${name}.so: minutes")
-  sinew_plugin(${name} ${physics} device_cuda.c ${object})
-  target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static CUDA::cublas)
+    COMMENT "Device code of libsinew_${name}.so")
+  add_custom_command(OUTPUT ${linked}
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.log
+      ${CUDAToolkit_NVCC_EXECUTABLE} -dlink -o ${linked} ${SINEW_NVCC_CODE} -Xnvlink -v -Xcompiler -fPIC ${object}
+    DEPENDS ${object} VERBATIM)
+  sinew_plugin(${name} ${physics} device_cuda.c ${object} ${linked})
+  # stdc++: Random123's header brings the iostreams into any unit of C++.
+  target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static CUDA::cublas stdc++)
   # Its own libraries are found where they were when it was built, also after installation.
   set_target_properties(sinew_${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS sinew_${name} LIBRARY DESTINATION ${SINEW_PLUGIN_DIR} OPTIONAL)

@@ -45,14 +45,14 @@ for name in cuda cuda_double; do
   echo "libsinew_$name.so, $(stat -c %s "$out/lib/sinew/libsinew_$name.so") bytes"
   if grep "cannot be statically determined" "$log"; then exit 1; fi
   awk 'BEGIN { printf "  %-10s %9s %11s %12s\n", "kernel", "registers", "stack [B]", "shared [B]" }
-    /Compiling entry function/ { match($0, /sn_kernel_[a-z]+/); kernel = substr($0, RSTART + 10, RLENGTH - 10); stack = 0 }
-    /bytes stack frame/ && kernel != "" && stack == 0 { stack = $1 }
-    /: Used [0-9]+ registers/ && kernel != "" {
-      registers = shared = 0
+    /Function properties for/ { match($0, /sn_kernel_[a-z]+/); kernel = substr($0, RSTART + 10, RLENGTH - 10) }
+    /: used [0-9]+ registers/ && kernel != "" {
+      registers = stack = shared = 0
+      sub(/.*: used/, "")
       n = split($0, part, ",")
       for (i = 1; i <= n; ++i) {
-        if (part[i] ~ /registers/) { match(part[i], /[0-9]+ registers/); registers = substr(part[i], RSTART) + 0 }
-        if (part[i] ~ /cumulative stack/) stack = part[i] + 0
+        if (part[i] ~ /registers/) registers = part[i] + 0
+        if (part[i] ~ /stack/) stack = part[i] + 0
         if (part[i] ~ /smem/) shared = part[i] + 0
       }
       printf "  %-10s %9d %11d %12d\n", kernel, registers, stack, shared

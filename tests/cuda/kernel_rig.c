@@ -256,6 +256,8 @@ static void scan(const SnKernelRig *x, int i) {
 
 void sn_rig_gradient(SnKernelRig *x, SnRigWay way) {
   const int rows = x->s.steps + 1, chunk = x->s.states;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i)
+    x->trial[i].method = way == SN_RIG_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
   sn_rig_launch(x, SN_KERNEL_FORWARD, 0, 0);
   for (int to = rows; to > 0; to -= chunk) {
     const int from = to > chunk ? to - chunk : 0;
