@@ -152,11 +152,48 @@ static void test_loss_ends_the_daemon(void **state) {
   sn_test_server_end(&s);
 }
 
+// Memory that is not there when a session is opened, whichever piece it is: the session is refused, the next one is
+// not.
+static void test_every_allocation_fails_once(void **state) {
+  (void)state;
+  enum { MOST = 100 };
+  int failed = 0;
+  for (bool refused = true; refused && failed < MOST;) {
+    SnTestServer s;
+    char fault[32];
+    snprintf(fault, sizeof fault, "alloc:%d", failed + 1);
+    sn_test_server_device(&s, fault);
+    Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+    Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+    open.task = "arm_reach";
+    request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+    request.open = &open;
+    Sinew__V1__Reply *r = sn_test_request(&s.client, &request);
+    refused = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
+    if (failed == 0) print_message("%s\n", refused ? r->error->text : "not refused");
+    Sinew__V1__Reply *opened = r;
+    if (refused) {
+      failed++;
+      sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "model 'arm_reach'");
+      sn_test_open_arm(&s.client, "sampling", 1, &opened);
+    }
+    const uint64_t id = opened->open->session;
+    r = sn_test_plan_iterations(&s.client, id, opened->open->initial, 2);
+    assert_string_equal(r->plan->backend, SN_TEST_DEVICE);
+    sn_test_done(r);
+    sn_test_done(opened);
+    sn_test_server_end(&s);
+  }
+  print_message("%d allocations failed once each\n", failed);
+  assert_true(failed > 2 && failed < MOST);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_loss_while_adam_refines),
       cmocka_unit_test(test_loss_while_sampling),
       cmocka_unit_test(test_loss_ends_the_daemon),
+      cmocka_unit_test(test_every_allocation_fails_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
