@@ -55,7 +55,8 @@ static void lose_device(char *planner, const char *fault, bool at_once) {
   uint64_t id[SESSIONS];
   Sinew__V1__Reply *opened[SESSIONS], *r;
   sn_test_server_device(&s, fault);
-  for (int i = 0; i < SESSIONS; i++) id[i] = sn_test_open_arm(&s.client, planner, 1 + (uint64_t)i, &opened[i]);
+  for (int i = 0; i < SESSIONS; i++)
+    id[i] = sn_test_open_with(&s.client, "arm_reach", planner, 1 + (uint64_t)i, &opened[i]);
   assert_int_equal(check_health(&s), 0);
   int before = 0, after = 0;
   for (int k = 0; k < PLANS && after < AFTER; k++) {
@@ -82,7 +83,7 @@ static void lose_device(char *planner, const char *fault, bool at_once) {
 
   // Opened, and reset to another seed, after the loss.
   Sinew__V1__Reply *late;
-  const uint64_t other = sn_test_open_arm(&s.client, planner, 9, &late);
+  const uint64_t other = sn_test_open_with(&s.client, "arm_reach", planner, 9, &late);
   r = sn_test_plan_iterations(&s.client, other, late->open->initial, 2);
   assert_string_equal(r->plan->backend, "cpu");
   assert_true(r->plan->device_lost);
@@ -126,7 +127,7 @@ static void test_loss_ends_the_daemon(void **state) {
   Sinew__V1__Reply *opened, *r;
   sn_test_server_begin(&s, (const char *const[]){"--backend=" SN_TEST_DEVICE, SN_TEST_DEVICE_FOLDER,
                                                  "--backend-fault=launch:100", "--device-loss=exit", NULL});
-  const uint64_t id = sn_test_open_arm(&s.client, "sampling", 1, &opened);
+  const uint64_t id = sn_test_open_with(&s.client, "arm_reach", "sampling", 1, &opened);
   bool lost = false;
   for (int k = 0; k < 100 && !lost; k++) {
     sn_test_send_iterations(&s.client, id, opened->open->initial, 3);
@@ -175,7 +176,7 @@ static void test_every_allocation_fails_once(void **state) {
     if (refused) {
       failed++;
       sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "model 'arm_reach'");
-      sn_test_open_arm(&s.client, "sampling", 1, &opened);
+      sn_test_open_with(&s.client, "arm_reach", "sampling", 1, &opened);
     }
     const uint64_t id = opened->open->session;
     r = sn_test_plan_iterations(&s.client, id, opened->open->initial, 2);

@@ -28,13 +28,13 @@ void sn_test_server_end(SnTestServer *s) {
   sn_test_daemon_remove(&s->daemon);
 }
 
-uint64_t sn_test_open_arm(SnTestClient *c, char *planner, uint64_t seed, Sinew__V1__Reply **opened) {
+uint64_t sn_test_open_with(SnTestClient *c, char *task, char *planner, uint64_t seed, Sinew__V1__Reply **opened) {
   Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
   Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
   settings.planner = planner;
-  open.task = "arm_reach";
+  open.task = task;
   open.seed = seed;
   open.planner = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;

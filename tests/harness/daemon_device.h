@@ -19,8 +19,8 @@ void sn_test_server_begin(SnTestServer *s, const char *const *args);
 void sn_test_server_device(SnTestServer *s, const char *fault);
 void sn_test_server_end(SnTestServer *s);
 
-// A session of arm_reach with that planner; *opened, if not NULL, gets the whole reply, to be freed.
-uint64_t sn_test_open_arm(SnTestClient *c, char *planner, uint64_t seed, Sinew__V1__Reply **opened);
+// A session with that planner; *opened, if not NULL, gets the whole reply, to be freed.
+uint64_t sn_test_open_with(SnTestClient *c, char *task, char *planner, uint64_t seed, Sinew__V1__Reply **opened);
 
 // A plan of so many iterations, with its states; taking it fails the test unless it is refined.
 void sn_test_send_iterations(SnTestClient *c, uint64_t session, Sinew__V1__State *x, uint32_t iterations);
