@@ -235,6 +235,8 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
   SnDevice *device = x->engine->device;
   const bool timed = until < (double)INFINITY;
   if (!g || batch->count > g->count) return false;
+  for (int i = 0; i < batch->count; ++i)
+    if (batch->item[i].nstep > x->max_step) return false;
   // A pool that has moved took what was half done with it.
   if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
   if (!g->active) begin(x, batch);

@@ -197,7 +197,7 @@ static bool pack(SnDeviceModel *d) {
 }
 
 // That of a job with everything that may be left out. Nothing is read.
-size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r) {
+size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
   const SnPluginSoft soft = {.pair = pair};
@@ -210,7 +210,7 @@ size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r) {
                               .initial_ctrl = some,
                               .starts = r->starts,
                               .count = r->starts};
-  const SnPasses p = {.ntrial = r->starts, .scan = 1, .product_chunk = sn_scan_rows(x->max_step + 1)};
+  const SnPasses p = {.ntrial = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
   SnParcel parcel = {0};
   sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnTrial), NULL);
   put_job(x->model, &parcel, &p, r, &job, NULL);

@@ -68,19 +68,26 @@ static bool send_starts(SnDeviceModel *d, SnRefinements *r) {
   return !device->lost;
 }
 
-// Bytes of the parcel for all sessions of the model, this one with another room.
-static size_t parcel_of_all(const SnPluginSession *x, const SnRefinements *r) {
-  size_t bytes = r->parcel;
-  for (const SnPluginSession *y = x->model->session; y; y = y->next)
-    if (y != x && y->refinements) bytes += y->refinements->parcel;
-  return bytes;
-}
+// What a launch of all sessions of the model takes, this one with another room.
+typedef struct Together {
+  int starts;
+  size_t parcel;
+} Together;
 
-static int starts_of_all(const SnPluginSession *x, const SnRefinements *r) {
-  int starts = r->starts;
-  for (const SnPluginSession *y = x->model->session; y; y = y->next)
-    if (y != x && y->refinements) starts += y->refinements->starts;
-  return starts;
+// A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its trials.
+static Together together(SnPluginSession *x, SnRefinements *r) {
+  SnPluginSession *const all = x->model->session;
+  Together t = {.starts = r->starts};
+  int longest = x->max_step;
+  for (SnPluginSession *y = all; y; y = y->next)
+    if (y->refinements) longest = sn_maxi(longest, y->max_step);
+  t.parcel = sn_iterations_parcel(x, r, longest);
+  for (SnPluginSession *y = all; y; y = y->next) {
+    if (y == x || !y->refinements) continue;
+    t.starts += y->refinements->starts;
+    t.parcel += sn_iterations_parcel(y, y->refinements, longest);
+  }
+  return t;
 }
 
 static SnCode refinements_create(SnPluginSession *x, SnRefinements *r, SnError *err) {
@@ -93,11 +100,11 @@ static SnCode refinements_create(SnPluginSession *x, SnRefinements *r, SnError *
   r->view = calloc(n, sizeof *r->view);
   r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
   r->best_term = calloc((size_t)d->cost.nterm + 1, sizeof *r->best_term);
-  const bool ok = r->memory && r->view && r->ctrl && r->best_term;
-  r->parcel = ok ? sn_iterations_parcel(x, r) : 0;
-  if (!r->parcel) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  if (!r->memory || !r->view || !r->ctrl || !r->best_term)
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  const Together t = together(x, r);
   const size_t room = cut_room(d, x->max_step, NULL, r);
-  const SnCode code = sn_shared_need(x, starts_of_all(x, r), parcel_of_all(x, r), room, old, what, err);
+  const SnCode code = sn_shared_need(x, t.starts, t.parcel, room, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_iterations_create(d)) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   r->room = sn_room_take(e, room);
@@ -111,6 +118,7 @@ SnCode sn_refinements_need(SnPluginSession *x, int n, SnError *err) {
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   r->starts = n;
   r->place = -1;
+  sn_iterations_change(x->model);
   const SnCode code = refinements_create(x, r, err);
   if (code != SN_OK) {
     refinements_free(x->engine, r);

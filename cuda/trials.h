@@ -92,7 +92,6 @@ void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemor
 typedef struct SnRefinements {
   SnRoom room;
   int starts;
-  size_t parcel;          // most bytes that its job takes of a parcel
   SnTrialMemory *memory;  // (starts)
   SnRefineStart *view;    // (starts) the pointers of those on the device
   SnRefineStart *start;   // (starts) on the device
@@ -116,8 +115,9 @@ typedef struct SnIterations SnIterations;
 // Where there are none yet; false: no memory.
 bool sn_iterations_create(SnDeviceModel *d);
 void sn_iterations_free(SnDeviceModel *d);
-// Most bytes of a parcel that a job of a session takes; 0: out of memory.
-size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r);
+// Most bytes of a parcel that a job of a session takes beside jobs of at most `longest` steps. Not while anything is
+// packed.
+size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest);
 // A job came: the next iteration takes it along. Does not wait.
 void sn_iterations_add(SnDeviceModel *d);
 // Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.

@@ -261,6 +261,35 @@ static void batched(void **state) {
   scene_close(&x);
 }
 
+// A short plan of many starts beside a long one of one: what the launch needs for each follows the longest.
+static void uneven(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  for (int order = 0; order < 2; ++order) {
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    SnPlanner *p[2], *q[2];
+    for (int i = 0; i < 2; ++i) {
+      const int k = order ? 1 - i : i;
+      SnSettings s = settings_of(&x, k ? 150 : 7, 2);
+      s.adam_starts = k ? 1 : 16;
+      s.gradient = SN_GRADIENT_PRODUCTS;
+      p[k] = planner(&x, dev, &s, 2, NULL);
+      q[k] = planner(&x, x.cpu, &s, 2, NULL);
+    }
+    for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
+    sn_planner_submit(p[1]);
+    for (int k = 0; k < 2; ++k) {
+      const SnPlan want = plan_at(q[k], 0), got = finish(p[k]);
+      expect_equal(&want, &got);
+      sn_planner_free(q[k]);
+    }
+    for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
+    sn_backend_free(dev);
+  }
+  scene_close(&x);
+}
+
 // Jobs that come and go while another goes on, one iteration a slice.
 static void come_and_go(void **state) {
   (void)state;
@@ -398,6 +427,7 @@ int main(void) {
       cmocka_unit_test(few_graphs),
       cmocka_unit_test(evaluated_between),
       cmocka_unit_test(batched),
+      cmocka_unit_test(uneven),
       cmocka_unit_test(come_and_go),
       cmocka_unit_test(two_models),
       cmocka_unit_test(floats),
