@@ -175,6 +175,45 @@ static void no_growth(void **state) {
   scene_close(&x);
 }
 
+// Every allocation fails in turn: the room that needed it is refused in words, what there was works, and asked for
+// again it is there.
+static void no_memory(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  const SnSettings s = settings_of(&x, 12, 2);
+  int refused = 0;
+  for (int n = 1; n <= 30; ++n) {
+    char fault[32];
+    snprintf(fault, sizeof fault, "alloc:%d", n);
+    SnBackend *dev = open_library("emulator_double", 0, fault);
+    SnError err = {0};
+    SnBackendMemory memory;
+    SnBackendModel *d = dev->load(dev, x.m, x.cost, 12, &err);
+    if (d && (dev->need_gradients(dev, d, 2, &err) != SN_OK || dev->need_refine(dev, d, 2, &err) != SN_OK ||
+              dev->need_refine(dev, d, 5, &err) != SN_OK)) {
+      ++refused;
+      assert_non_null(strstr(err.text, "memory"));
+      assert_int_equal(dev->need_gradients(dev, d, 2, NULL), SN_OK);
+      assert_int_equal(dev->need_refine(dev, d, 5, NULL), SN_OK);
+    }
+    dev->unload(dev, d);
+    dev->memory(dev, &memory);
+    assert_true(memory.used == 0);
+    if (err.code != SN_OK) {  // it has failed, and fails no more
+      SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
+      const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
+      expect_equal(&want, &got);
+      sn_planner_free(a);
+      sn_planner_free(b);
+    }
+    sn_backend_free(dev);
+  }
+  printf("%d refused\n", refused);
+  assert_true(refused > 6);
+  scene_close(&x);
+}
+
 // Sessions come, grow and go while others stay; at the end all is given back. What does not fit is refused, and the
 // planner goes on as it was.
 static void rooms(void **state) {
@@ -213,7 +252,8 @@ static void rooms(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(deadlines), cmocka_unit_test(deadline_repeats), cmocka_unit_test(lost),
+      cmocka_unit_test(deadlines), cmocka_unit_test(deadline_repeats),
+      cmocka_unit_test(lost),      cmocka_unit_test(no_memory),
       cmocka_unit_test(rooms),     cmocka_unit_test(no_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
