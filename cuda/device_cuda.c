@@ -311,8 +311,8 @@ static SnCode check_stacks(SnCuda *c, SnError *err) {
     if (c->kernel[k].localSizeBytes * threads > left)
       return sn_fail(
           err, SN_ERR_LIMIT,
-          "cuda: device %d, %s: kernel %d has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
-          c->index, c->device.text, k, c->kernel[k].localSizeBytes,
+          "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
+          c->index, c->device.text, sn_kernel_name((SnKernel)k), c->kernel[k].localSizeBytes,
           (double)c->kernel[k].localSizeBytes * (double)threads / (1 << 30), threads, (double)left / (1 << 30));
   return SN_OK;
 }

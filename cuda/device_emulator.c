@@ -136,13 +136,13 @@ static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *sha
   if (!e) return;
   const size_t needed = sn_kernel_fast(work);
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
-  if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %d: %d blocks", (int)kernel, shape->blocks);
+  if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %s: %d blocks", sn_kernel_name(kernel), shape->blocks);
   if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
-    sn_emulator_lose(e, "launch of kernel %d: %d threads a block, 1 to %d are possible", (int)kernel, shape->threads,
-                     SN_KERNEL_THREADS);
+    sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
+                     shape->threads, SN_KERNEL_THREADS);
   if (shape->fast > d->fast || shape->fast < needed)
-    sn_emulator_lose(e, "launch of kernel %d: %zu bytes of fast memory, the layouts need %zu, there are %zu",
-                     (int)kernel, shape->fast, needed, d->fast);
+    sn_emulator_lose(e, "launch of kernel %s: %zu bytes of fast memory, the layouts need %zu, there are %zu",
+                     sn_kernel_name(kernel), shape->fast, needed, d->fast);
   if (d->lost) return;
   put(e, s,
       &(SnCall){.kind = SN_CALL_LAUNCH,

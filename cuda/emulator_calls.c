@@ -83,7 +83,7 @@ static void *run_blocks(void *arg) {
 static void do_launch(SnEmulator *e, const SnCall *c) {
   char text[200];
   if (!sn_work_check(&e->regions, c->kernel, &c->work, c->shape.blocks, text, sizeof text)) {
-    sn_emulator_lose(e, "launch of kernel %d: %s", (int)c->kernel, text);
+    sn_emulator_lose(e, "launch of kernel %s: %s", sn_kernel_name(c->kernel), text);
     return;
   }
   e->launches += 1;

@@ -15,6 +15,20 @@ typedef struct SnKernelHead {
 
 enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
 
+#if !defined(__CUDACC__)
+// Its name in SN_KERNELS, for texts.
+static inline const char *sn_kernel_name(SnKernel kernel) {
+  switch ((int)kernel) {
+#define SN_KERNEL_NAME(name, text) \
+  case SN_KERNEL_##name:           \
+    return #name;
+    SN_KERNELS(SN_KERNEL_NAME)
+#undef SN_KERNEL_NAME
+  }
+  return "?";
+}
+#endif
+
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
 
 // Bytes of fast memory that a block of a launch takes: SnShape.fast.

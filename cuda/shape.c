@@ -49,8 +49,8 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, SnK
     if (blocks * device->multiprocessors > 4 * sn_maxi(next.resident, device->multiprocessors)) break;
   }
   if (shapes->count) return SN_OK;
-  return sn_fail(err, SN_ERR_LIMIT, "%s: kernel %d does not run on this device with %d threads and %zu bytes of memory",
-                 device->name, (int)kernel, next.threads, sn_shape_fast(&next));
+  return sn_fail(err, SN_ERR_LIMIT, "%s: kernel %s does not run on this device with %d threads and %zu bytes of memory",
+                 device->name, sn_kernel_name(kernel), next.threads, sn_shape_fast(&next));
 }
 
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items) {

@@ -76,7 +76,7 @@ static void cannot_run(void **state) {
   Rule none = make_rule((size_t)64 << 10, 0);
   sn_oracle_load_file(&o, SN_TEST_SOURCE_DIR "/../physics/models/arm_reach.xml");
   assert_int_equal(sn_shapes_choose(&none.device, o.m, SN_KERNEL_ROLLOUT, &s, &err), SN_ERR_LIMIT);
-  assert_non_null(strstr(err.text, "rule: kernel 0 does not run on this device with 32 threads"));
+  assert_non_null(strstr(err.text, "rule: kernel ROLLOUT does not run on this device with 32 threads"));
   sn_oracle_free(&o);
 }
 
