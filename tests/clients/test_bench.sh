@@ -42,6 +42,16 @@ a, b, sampled = (json.load(open(f)) for f in ("adam1.json", "adam2.json", "mpc1.
 assert a["cost"] == b["cost"] and a["iterations"] == 16 and a["settings"]["cfd"] == "cfd", a
 assert a["cost_end"] < sampled["cost_end"], (a["cost_end"], sampled["cost_end"])
 PY
+# A backend of its own, where this build has one: the host in place of a device, in double, makes the same plans.
+if [ -e "$BIN/../lib/sinew/libsinew_emulator_double.so" ]; then
+  "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
+    --backend emulator_double --quiet --json >device.json
+  python3 - <<'PY'
+import json
+cpu, device = json.load(open("adam1.json")), json.load(open("device.json"))
+assert (cpu["backend"], device["backend"]) == ("cpu", "emulator_double") and cpu["cost"] == device["cost"], device
+PY
+fi
 # A comparison that was broken off goes on: cells that the file has are not run again, a torn line counts for nothing.
 compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
 compare >table
