@@ -265,8 +265,8 @@ static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items
   BlockSizes b = {.blocks = sn_device_shape(d, kernel, items).blocks};
   const size_t slots = (size_t)b.blocks * slot_bytes(sn_shapes_pick(&d->shape[kernel], items));
   b.slots = slots > d->slots.bytes ? sn_aligned(slots + 1) : d->slots.bytes;
-  b.blocks = sn_maxi(b.blocks, d->scratch_blocks);
-  b.size = sn_maxi(scratch_size, d->scratch_size);
+  b.blocks = sn_maxi(b.blocks, d->scratch_blocks[kernel]);
+  b.size = sn_maxi(scratch_size, d->scratch_size[kernel]);
   const size_t scratch = (size_t)b.blocks * (size_t)b.size * sizeof(sn_real);
   b.scratch = scratch > d->scratch.bytes ? sn_aligned(scratch + 1) : d->scratch.bytes;
   return b;
@@ -294,8 +294,8 @@ bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scra
   if (slots.p) d->slots = slots;
   if (scratch.p) sn_room_drop(e, &d->scratch);
   if (scratch.p) d->scratch = scratch;
-  d->scratch_blocks = b.blocks;
-  d->scratch_size = b.size;
+  d->scratch_blocks[kernel] = b.blocks;
+  d->scratch_size[kernel] = b.size;
   return true;
 }
 
@@ -305,7 +305,7 @@ SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items) {
                   .cost = d->cost,
                   .block = {s->world, s->adjoint, (unsigned char *)d->slots.p, slot_bytes(s)},
                   .scratch = (sn_real *)(void *)d->scratch.p,
-                  .scratch_size = d->scratch_size,
+                  .scratch_size = d->scratch_size[kernel],
                   .marks = (unsigned long long *)(void *)d->marks.device.p};
 }
 

@@ -94,7 +94,7 @@ struct SnDeviceModel {
   SnKernelShapes shape[SN_NKERNEL];
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
-  int scratch_blocks, scratch_size;     // of scratch: (blocks, numbers)
+  int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
   int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
   SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
   struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet

@@ -66,17 +66,10 @@ SnBackwardState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int
   return there;
 }
 
-// Kernels whose blocks have scratch of their own: memory is there for as many of them as sn_shared_need asked for.
-static bool has_scratch(SnKernel kernel) {
-  return kernel == SN_KERNEL_ITERATE || kernel == SN_KERNEL_FORWARD || kernel == SN_KERNEL_JACOBIAN ||
-         kernel == SN_KERNEL_SWEEP;
-}
-
 static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int items, int from, int to) {
   SnDevice *device = d->engine->device;
   const SnShape shape = sn_device_shape(d, kernel, items);
   SnWork work = sn_device_work(d, kernel, items);
-  if (!has_scratch(kernel)) work.scratch_size = 0;
   work.trial = p->trial;
   work.ntrial = p->ntrial;
   work.refinement = p->refinement;
