@@ -27,10 +27,12 @@ typedef struct LayoutFields {
   int n;
   const char *name[SN_LAYOUT_FIELDS];
   uint64_t bytes[SN_LAYOUT_FIELDS];
+  int rank[SN_LAYOUT_FIELDS];  // of layout_ranks.inc; -1: none
 } LayoutFields;
 
 static void layout_add(LayoutFields *f, const char *name, size_t element, int rows, int cols) {
   f->name[f->n] = name;
+  f->rank[f->n] = -1;
   f->bytes[f->n++] = (uint64_t)element * (uint64_t)rows * (uint64_t)cols;
 }
 
@@ -40,6 +42,9 @@ static void layout_world(const SnModel *m, LayoutFields *f) {
 #include "physics/world_fields.inc"
 #undef SN_FIELD
   layout_add(f, "warn", sizeof(int), 1, 1);
+#define SN_WORLD_RANK(value, name) f->rank[WORLD_FIELD_##name] = value;
+#include "physics/layout_ranks.inc"
+#undef SN_WORLD_RANK
 }
 
 static void layout_adjoint(const SnModel *m, LayoutFields *f) {
@@ -47,39 +52,51 @@ static void layout_adjoint(const SnModel *m, LayoutFields *f) {
 #define SN_FIELD(group, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
 #include "physics/adjoint_fields.inc"
 #undef SN_FIELD
+#define SN_ADJOINT_RANK(value, name) f->rank[ADJOINT_FIELD_##name] = value;
+#include "physics/layout_ranks.inc"
+#undef SN_ADJOINT_RANK
 }
 
-static const char *layout_field(const LayoutFields *f, int i, size_t *bytes) {
-  if (i < 0 || i >= f->n) return NULL;
-  if (bytes) *bytes = (size_t)f->bytes[i];
-  return f->name[i];
+static bool layout_field(const LayoutFields *f, int i, SnLayoutField *field) {
+  if (i < 0 || i >= f->n) return false;
+  *field = (SnLayoutField){f->name[i], (size_t)f->bytes[i], f->rank[i]};
+  return true;
 }
 
-const char *sn_world_field(const SnModel *m, int i, size_t *bytes) {
+bool sn_world_field(const SnModel *m, int i, SnLayoutField *field) {
   LayoutFields f;
   layout_world(m, &f);
-  return layout_field(&f, i, bytes);
+  return layout_field(&f, i, field);
 }
 
-const char *sn_adjoint_field(const SnModel *m, int i, size_t *bytes) {
+bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field) {
   LayoutFields f;
   layout_adjoint(m, &f);
-  return layout_field(&f, i, bytes);
+  return layout_field(&f, i, field);
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Which fields go into `room` bytes of fast memory: the smaller ones; of equal ones the earlier.
+// Whether field a comes before field b where there is little room; of equal ones the earlier.
+static bool layout_before(const LayoutFields *f, int a, int b) {
+  if (f->rank[a] != f->rank[b]) return f->rank[a] > f->rank[b];
+  return f->bytes[a] < f->bytes[b];
+}
+
+// Which fields go into `room` bytes of fast memory: in their order, those that are too large left out.
 static void layout_choose(const LayoutFields *f, uint64_t room, bool *fast) {
+  bool seen[SN_LAYOUT_FIELDS] = {false};
   uint64_t used = 0;
   for (int k = 0; k < f->n; ++k) fast[k] = false;
   for (;;) {
     int best = -1;
     for (int k = 0; k < f->n; ++k)
-      if (!fast[k] && f->bytes[k] && (best < 0 || f->bytes[k] < f->bytes[best])) best = k;
-    if (best < 0 || used + round_up(f->bytes[best], FAST_ALIGN) > room) return;
-    used += round_up(f->bytes[best], FAST_ALIGN);
-    fast[best] = true;
+      if (!seen[k] && f->bytes[k] && (best < 0 || layout_before(f, k, best))) best = k;
+    if (best < 0) return;
+    seen[best] = true;
+    const uint64_t bytes = round_up(f->bytes[best], FAST_ALIGN);
+    fast[best] = used + bytes <= room;
+    if (fast[best]) used += bytes;
   }
 }
 

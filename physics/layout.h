@@ -13,15 +13,19 @@ typedef struct SnLayout {
   uint32_t place[SN_LAYOUT_FIELDS];  // offset of each field, in the order of its list; bit 0: in the fast memory
 } SnLayout;
 
-// Lays out a world with at most `fast` bytes of fast memory: smaller fields first, so that as many as possible are
-// there. With fast 0 the layout is that of sn_world_layout. SN_ERR_LIMIT when it takes 4 GiB or more.
+// Lays out a world with at most `fast` bytes of fast memory: the fields that are touched most often for their size
+// (layout_ranks.inc). With fast 0 the layout is that of sn_world_layout. SN_ERR_LIMIT when it takes 4 GiB or more.
 SnCode sn_world_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err);
 SnCode sn_adjoint_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err);
 
-// Name and size [bytes] of field i of the list that a layout is in the order of, for people and tests; NULL behind the
-// last one.
-const char *sn_world_field(const SnModel *m, int i, size_t *bytes);
-const char *sn_adjoint_field(const SnModel *m, int i, size_t *bytes);
+// Field i of the list that a layout is in the order of, for people and tests; false behind the last one.
+typedef struct SnLayoutField {
+  const char *name;
+  size_t bytes;
+  int rank;  // of layout_ranks.inc: the higher, the sooner in fast memory
+} SnLayoutField;
+bool sn_world_field(const SnModel *m, int i, SnLayoutField *field);
+bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field);
 
 // Points the fields into memory (both 64-byte aligned; fast may be NULL where the layout needs none). By one lane.
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *fast, void *slow);
