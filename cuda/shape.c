@@ -19,14 +19,15 @@ static int choose_threads(const SnModel *m) {
   return threads;
 }
 
-// A shape whose block takes at most `fast` bytes of fast memory: the adjoint's share is what the world leaves.
+// A shape whose block takes at most `fast` bytes of fast memory. Where there is a world, too, the adjoint has a third
+// at most: it is that much smaller, and a Jacobian goes through it many times.
 static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, size_t fast, SnKernelShape *s,
                          SnError *err) {
   SnCode code = SN_OK;
   *s = (SnKernelShape){.threads = choose_threads(m)};
   const size_t room = fast > SN_KERNEL_HEAD ? (fast - SN_KERNEL_HEAD) / 64 * 64 : 0;
-  if (has_world(kernel)) code = sn_world_place(m, room, &s->world, err);
-  if (code == SN_OK && has_adjoint(kernel)) code = sn_adjoint_place(m, room - s->world.fast, &s->adjoint, err);
+  if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? room / 3 : room, &s->adjoint, err);
+  if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, room - s->adjoint.fast, &s->world, err);
   if (code == SN_OK)
     s->resident = device->multiprocessors * device->resident(device, kernel, s->threads, sn_shape_fast(s));
   return code;
