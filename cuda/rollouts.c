@@ -193,7 +193,7 @@ static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
   const SnRollouts *r = x->rollouts;
   const int nterm = x->model->cost.nterm;
   for (int c = 0; c < r->count; ++c) {
-    const size_t i = (size_t)(r->first + c);
+    const size_t i = (size_t)r->first + (size_t)c;
     const bool diverged = r->status[c] != SN_PATH_DONE;
     const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
     double *term = batch->term + i * (size_t)nterm;

@@ -24,7 +24,7 @@ part_release() { build release && run_tests release; }
 part_tidy_text="clang-tidy, a short list, on the release build's commands"
 part_tidy() {
   build release
-  git ls-files 'physics/*.c' 'planner/*.c' 'daemon/*.c' 'proto/*.c' 'clients/*.c' | grep -v example_controller |
+  git ls-files 'physics/*.c' 'planner/*.c' 'daemon/*.c' 'proto/*.c' 'clients/*.c' 'cuda/*.c' | grep -vE 'example_controller|device_cuda' |
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 
