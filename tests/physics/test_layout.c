@@ -130,7 +130,7 @@ static void too_large(void **state) {
   SnLayout layout;
   sn_oracle_load_string(&o, sn_zoo_model(0));
   SnModel big = *o.m;
-  big.nefcmax = 100 * 1000 * 1000;
+  big.nefcmax = 500 * 1000 * 1000;
   assert_int_equal(sn_world_place(&big, 48 * KIB, &layout, &err), SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "4 GiB"));
   assert_int_equal(sn_adjoint_place(&big, 0, &layout, &err), SN_ERR_LIMIT);
