@@ -43,6 +43,24 @@ static void same_plans_as_cpu(void **state) {
   scene_close(&x);
 }
 
+// Blocks side by side, and blocks with little or much fast memory.
+static void same_plans_on_any_device(void **state) {
+  (void)state;
+  const char *const faults[] = {"blocks:3", "fast:8192", "fast:200000,blocks:2"};
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {
+    SnBackend *dev = open_library("emulator_double", 0, faults[i]);
+    SnSettings s = settings_of(&x, 16, 3);
+    s.adam_starts = 3;
+    compare_plans(&x, dev, &s, 2);
+    s.gradient = SN_GRADIENT_PRODUCTS;
+    compare_plans(&x, dev, &s, 1);
+    sn_backend_free(dev);
+  }
+  scene_close(&x);
+}
+
 // A hand with contacts, some at a distance, too.
 static void same_plans_of_a_hand(void **state) {
   (void)state;
@@ -420,6 +438,7 @@ static void scanned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_plans_as_cpu),
+      cmocka_unit_test(same_plans_on_any_device),
       cmocka_unit_test(same_plans_of_a_hand),
       cmocka_unit_test(diverging),
       cmocka_unit_test(tuned_live),
