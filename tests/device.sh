@@ -41,11 +41,14 @@ find_places() {
 choose() {
   if [ -n "$REHEARSE" ]; then
     FLOAT=emulator DOUBLE=emulator_double REAL=0 SOAK_ARM=100 SOAK_HAND=10
-    WORLDS=1,4 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2 SECONDS_ARM=0.1 SECONDS_HAND=0.05 ITERATIONS=2
+    WORLDS=1,4 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2
+    TASK_ARM=arm_reach:0.1:1:off:2 TASKS_HAND=hand_pose:0.05:1:off:2
   else
     FLOAT=cuda DOUBLE=cuda_double REAL=13 SOAK_ARM=10000 SOAK_HAND=1000
     WORLDS=1,16,256,1024,8192,16384 ITEMS=1,4,16,64 SESSIONS=1,4,16,64 STARTS=4,16,64 STEPS=256 ROUNDS=5
-    SECONDS_ARM=4 SECONDS_HAND=1 ITERATIONS=8
+    # task:seconds:seed:cfd:iterations
+    TASK_ARM=arm_reach:3:1:off:16
+    TASKS_HAND="hand_pose:1:1:off:16 hand_balls:1.5:3:off:32 ball_catch:1:1:on:32"
   fi
 }
 
@@ -108,12 +111,13 @@ part_soak() {
 
 part_tasks_text="closed loops with Adam on the device and on the cpu: the same tasks are solved"
 part_tasks() {
-  local backend tasks="arm_reach:$SECONDS_ARM"
-  have_myosuite && tasks="$tasks hand_pose:$SECONDS_HAND"
+  local backend name seconds seed cfd iterations tasks=$TASK_ARM
+  have_myosuite && tasks="$tasks $TASKS_HAND"
   rm -f "$OUT/tasks.jsonl"
   for task in $tasks; do
+    IFS=: read -r name seconds seed cfd iterations <<<"$task"
     for backend in cpu $FLOAT; do
-      bench mpc --task "${task%:*}" --planner adam --set adam_iterations=$ITERATIONS --seconds "${task#*:}" --seed 1 --json \
+      bench mpc --task "$name" --planner adam --set "adam_iterations=$iterations" --cfd "$cfd" --seconds "$seconds" --seed "$seed" --json \
         --backend "$backend" "${WHERE[@]}" "${TASK[@]}" >>"$OUT/tasks.jsonl"
     done
   done
