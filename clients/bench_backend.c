@@ -6,7 +6,7 @@
 
 #include "clients/drive_args.h"
 
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_FAST };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
@@ -26,6 +26,12 @@ static int parse(int key, char *arg, struct argp_state *state) {
       if (end == arg || *end || a->options.device < 0 || a->options.device > 999)
         argp_error(state, "--device %s: a number from 0 to 999", arg);
       return 0;
+    case KEY_BLOCK_THREADS:
+      a->options.block_threads = sn_arg_count(state, "block-threads", arg, 256);
+      return 0;
+    case KEY_BLOCK_FAST:
+      a->options.block_fast = sn_arg_count(state, "block-fast", arg, 1 << 30);
+      return 0;
     case KEY_THREADS:
       a->threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
       return 0;
@@ -42,6 +48,9 @@ static const struct argp_option options[] = {
      "how the backend multiplies Jacobians by the method products: in one block, or by a scan over time (default "
      "kernel)",
      0},
+    {"block-threads", KEY_BLOCK_THREADS, "N", 0, "threads of a block of a device: 32 to 256 (default: by the body)", 0},
+    {"block-fast", KEY_BLOCK_FAST, "BYTES", 0,
+     "most fast memory of a block of a device for worlds (default: by how many run at once)", 0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
     {0}};
 

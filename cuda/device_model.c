@@ -101,7 +101,7 @@ static SnCode check_lists(const SnEngine *e, const SnFlat *model, const SnFlat *
 static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
   SnCode code = SN_OK;
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
-    code = sn_shapes_choose(d->engine->device, &d->m, (SnKernel)k, &d->shape[k], err);
+    code = sn_shapes_choose(d->engine->device, &d->m, (SnKernel)k, &d->engine->rule, &d->shape[k], err);
   return code;
 }
 

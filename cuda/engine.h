@@ -173,6 +173,7 @@ struct SnEngine {
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]
+  SnShapeRule rule;     // of launches
   bool scan;            // Jacobians are multiplied by a scan over time, where it fits
 };
 

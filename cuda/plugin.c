@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cuda/engine.h"
+#include "cuda/kernels.h"
 
 // Of a budget that nobody set: what is left to others of the device's free memory.
 static const double kept_free = 0.1;
@@ -142,6 +143,15 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
     sn_fail(err, SN_ERR_ARGUMENT, "chain: '%s', allowed are kernel and scan", chain);
     return NULL;
   }
+  if (options->block_threads % 32 || options->block_threads < 0 || options->block_threads > SN_KERNEL_THREADS) {
+    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are multiples of 32 up to %d", options->block_threads,
+            SN_KERNEL_THREADS);
+    return NULL;
+  }
+  if (!(options->block_fast >= 0 && options->block_fast <= 1e9)) {
+    sn_fail(err, SN_ERR_ARGUMENT, "fast memory of a block: %g bytes, allowed are 0 to 1e9", options->block_fast);
+    return NULL;
+  }
   SnDevice *device = sn_device_open(options->device, options->fault, err);
   if (!device) return NULL;
   SnEngine *e = calloc(1, sizeof *e);
@@ -154,6 +164,7 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
   e->table.name = device->name;
   e->device = device;
   e->scan = !strcmp(chain, "scan");
+  e->rule = (SnShapeRule){options->block_threads, (size_t)options->block_fast};
   const double free_bytes = (double)device->memory_free(device);
   e->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
   return &e->table;

@@ -21,11 +21,12 @@ static int choose_threads(const SnModel *m) {
 
 // A shape whose block takes at most `fast` bytes of fast memory. Where there is a world, too, the adjoint has a third
 // at most: it is that much smaller, and a Jacobian goes through it many times.
-static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, size_t fast, SnKernelShape *s,
-                         SnError *err) {
+static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule, size_t fast,
+                         SnKernelShape *s, SnError *err) {
   SnCode code = SN_OK;
-  *s = (SnKernelShape){.threads = choose_threads(m)};
-  const size_t room = fast > SN_KERNEL_HEAD ? (fast - SN_KERNEL_HEAD) / 64 * 64 : 0;
+  *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : choose_threads(m)};
+  size_t room = fast > SN_KERNEL_HEAD ? (fast - SN_KERNEL_HEAD) / 64 * 64 : 0;
+  if (rule && rule->fast && room > rule->fast) room = rule->fast;
   if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? room / 3 : room, &s->adjoint, err);
   if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, room - s->adjoint.fast, &s->world, err);
   if (code == SN_OK)
@@ -33,7 +34,8 @@ static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, si
   return code;
 }
 
-SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, SnKernelShapes *shapes, SnError *err) {
+SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule,
+                        SnKernelShapes *shapes, SnError *err) {
   SnKernelShape next;
   shapes->count = 0;
   // Each time twice as many blocks share the memory of a multiprocessor, until that brings no more of them.
@@ -43,7 +45,7 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, SnK
     const size_t share = device->fast_total / (size_t)blocks;
     if (shapes->count && share < overhead + SN_KERNEL_HEAD) break;
     if (share < overhead + fast) fast = share - overhead;
-    const SnCode code = make_shape(device, m, kernel, fast, &next, err);
+    const SnCode code = make_shape(device, m, kernel, rule, fast, &next, err);
     if (code != SN_OK) return code;
     const int most = shapes->count ? shapes->shape[shapes->count - 1].resident : 0;
     if (next.resident > most) shapes->shape[shapes->count++] = next;

@@ -19,8 +19,16 @@ typedef struct SnKernelShapes {
   SnKernelShape shape[SN_KERNEL_SHAPES];
 } SnKernelShapes;
 
-// The shapes of a kernel for a model, by what the device says it can run at once. SN_ERR_LIMIT when it cannot run it.
-SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, SnKernelShapes *shapes, SnError *err);
+// What somebody who measures asks for instead.
+typedef struct SnShapeRule {
+  int threads;  // of every block; 0: as the body asks for
+  size_t fast;  // most bytes of fast memory for a block's world and adjoint; 0: as much as there is
+} SnShapeRule;
+
+// The shapes of a kernel for a model, by what the device says it can run at once. rule NULL: none. SN_ERR_LIMIT when it
+// cannot run it.
+SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule,
+                        SnKernelShapes *shapes, SnError *err);
 // The one for a launch over that many worlds: the first that runs all of them at once, else the last.
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items);
 // Bytes of fast memory that a launch with it takes.

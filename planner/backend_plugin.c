@@ -412,7 +412,9 @@ SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, 
                                  .device = options->device,
                                  .memory = options->memory,
                                  .fault = options->fault ? options->fault : "",
-                                 .chain = options->chain ? options->chain : ""};
+                                 .chain = options->chain ? options->chain : "",
+                                 .block_threads = options->block_threads,
+                                 .block_fast = options->block_fast};
   b->plugin = open(&asked, &said);
   if (!b->plugin) {
     blame(name, err, &said);

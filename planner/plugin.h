@@ -121,6 +121,8 @@ typedef struct SnPluginOptions {
   double memory;
   const char *fault;
   const char *chain;
+  int block_threads;
+  double block_fast;
 } SnPluginOptions;
 
 // A body and a task of one planner.

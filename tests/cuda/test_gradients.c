@@ -395,6 +395,21 @@ static void chain_option(void **state) {
   assert_non_null(strstr(err.text, "sideways"));
 }
 
+// Blocks have whole warps, and memory of at least no bytes.
+static void block_options(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.block_threads = 33;
+  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
+  assert_non_null(strstr(err.text, "33"));
+  options.block_threads = 64;
+  options.block_fast = -1;
+  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
+  assert_int_equal(err.code, SN_ERR_ARGUMENT);
+}
+
 // The device is lost at every launch in turn: no result, the reason, and all memory is given back.
 static void lost(void **state) {
   (void)state;
@@ -460,9 +475,11 @@ static void floats(void **state) {
 int main(void) {
   printf("seed %d\n", SEED);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(diverging),    cmocka_unit_test(unbounded),
-      cmocka_unit_test(slices),           cmocka_unit_test(abandoned),    cmocka_unit_test(chunks),
-      cmocka_unit_test(scan_over_time),   cmocka_unit_test(chain_option), cmocka_unit_test(lost),
+      cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(diverging),
+      cmocka_unit_test(unbounded),        cmocka_unit_test(slices),
+      cmocka_unit_test(abandoned),        cmocka_unit_test(chunks),
+      cmocka_unit_test(scan_over_time),   cmocka_unit_test(chain_option),
+      cmocka_unit_test(block_options),    cmocka_unit_test(lost),
       cmocka_unit_test(floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void few_and_many(void **state) {
         Rule r = make_rule(kilobytes << 10, most);
         SnKernelShapes s;
         SnError err = {0};
-        if (sn_shapes_choose(&r.device, o.m, (SnKernel)k, &s, &err) != SN_OK) fail_msg("%s", err.text);
+        if (sn_shapes_choose(&r.device, o.m, (SnKernel)k, NULL, &s, &err) != SN_OK) fail_msg("%s", err.text);
         assert_true(s.count >= 1 && s.count <= SN_KERNEL_SHAPES);
         for (int i = 0; i < s.count; ++i) {
           const SnKernelShape *x = &s.shape[i];
@@ -59,7 +59,7 @@ static void few_and_many(void **state) {
   // A multiprocessor with room for all of a world in fast memory uses it, and gives as many as it can less of it.
   Rule large = make_rule((size_t)1 << 20, 16);
   SnKernelShapes s;
-  assert_int_equal(sn_shapes_choose(&large.device, o.m, SN_KERNEL_ROLLOUT, &s, NULL), SN_OK);
+  assert_int_equal(sn_shapes_choose(&large.device, o.m, SN_KERNEL_ROLLOUT, NULL, &s, NULL), SN_OK);
   assert_true(s.shape[0].world.slow == 0 && s.shape[0].adjoint.fast == 0);
   assert_true(s.count > 1 && s.shape[s.count - 1].world.slow > 0);
   // 32 threads a block: four times the blocks of 128.
@@ -75,12 +75,32 @@ static void cannot_run(void **state) {
   SnKernelShapes s;
   Rule none = make_rule((size_t)64 << 10, 0);
   sn_oracle_load_file(&o, SN_TEST_SOURCE_DIR "/../physics/models/arm_reach.xml");
-  assert_int_equal(sn_shapes_choose(&none.device, o.m, SN_KERNEL_ROLLOUT, &s, &err), SN_ERR_LIMIT);
+  assert_int_equal(sn_shapes_choose(&none.device, o.m, SN_KERNEL_ROLLOUT, NULL, &s, &err), SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "rule: kernel ROLLOUT does not run on this device with 32 threads"));
   sn_oracle_free(&o);
 }
 
+// What somebody who measures asks for holds in every shape.
+static void by_order(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_file(&o, SN_TEST_SOURCE_DIR "/../physics/models/arm_reach.xml");
+  Rule r = make_rule(200 << 10, 16);
+  for (int threads = 32; threads <= 256; threads *= 2)
+    for (size_t fast = 64; fast <= 4096; fast *= 4) {
+      const SnShapeRule rule = {threads, fast};
+      SnKernelShapes s;
+      assert_int_equal(sn_shapes_choose(&r.device, o.m, SN_KERNEL_JACOBIAN, &rule, &s, NULL), SN_OK);
+      for (int i = 0; i < s.count; ++i) {
+        assert_int_equal(s.shape[i].threads, threads);
+        assert_true(sn_shape_fast(&s.shape[i]) <= SN_KERNEL_HEAD + fast);
+      }
+    }
+  sn_oracle_free(&o);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(few_and_many), cmocka_unit_test(cannot_run)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(few_and_many), cmocka_unit_test(by_order),
+                                     cmocka_unit_test(cannot_run)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
