@@ -88,6 +88,13 @@ static void owner_update(SnBackend *b, SnBackendModel *model) {
   call(b, &c);
 }
 
+static void run_need_rollouts(SnBackend *b, Call *c) { c->code = b->need_rollouts(b, c->model, c->count, c->err); }
+static SnCode owner_need_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+  Call c = {.run = run_need_rollouts, .model = model, .count = count, .err = err};
+  call(b, &c);
+  return c.code;
+}
+
 static void run_need_gradients(SnBackend *b, Call *c) { c->code = b->need_gradients(b, c->model, c->count, c->err); }
 static SnCode owner_need_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
   Call c = {.run = run_need_gradients, .model = model, .count = count, .err = err};
@@ -166,6 +173,7 @@ SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *
                          .load = owner_load,
                          .unload = owner_unload,
                          .update = owner_update,
+                         .need_rollouts = inner->need_rollouts ? owner_need_rollouts : NULL,
                          .rollouts = owner_rollouts,
                          .need_gradients = owner_need_gradients,
                          .gradients = owner_gradients,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -208,6 +209,15 @@ static void test_health_while_a_launch_runs(void **state) {
 
 // ---- memory ----
 
+static uint64_t memory_used(SnTestServer *s) {
+  const struct timespec look = {.tv_nsec = 300000000};  // the daemon asks its device a few times a second
+  nanosleep(&look, NULL);
+  Sinew__V1__Reply *r = sn_test_health(&s->client);
+  const uint64_t used = r->health->device->memory_used;
+  sn_test_done(r);
+  return used;
+}
+
 // Megabytes that a session of the arm takes.
 static int megabytes_of_arm(void) {
   SnTestServer s;
@@ -234,7 +244,7 @@ static void test_budget(void **state) {
                  same = sn_test_open_with(&cpu.client, "arm_reach", "adam", 1, NULL);
   r = sn_test_health(&s.client);
   assert_int_equal(r->health->device->memory_budget, megabytes << 20);
-  const uint64_t used = r->health->device->memory_used;
+  uint64_t used = r->health->device->memory_used;
   assert_true(used > 0 && used <= r->health->device->memory_budget);
   sn_test_done(r);
 
@@ -251,10 +261,16 @@ static void test_budget(void **state) {
   open.planner = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
-  r = sn_test_request(&s.client, &request);
-  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_ERROR);
-  print_message("refused: %s\n", r->error->text);
-  sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
+  // Blocks of the model have scratch for the longest horizon that anybody asked for, also where the rest was refused.
+  for (int i = 0; i < 3; i++) {
+    r = sn_test_request(&s.client, &request);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_ERROR);
+    if (i == 0) print_message("refused: %s\n", r->error->text);
+    sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
+    const uint64_t now = memory_used(&s);
+    assert_true(i == 0 ? now - used < 2u << 20 : now == used);
+    used = now;
+  }
 
   // Nor does a session that is there grow beyond it.
   Sinew__V1__PlannerSettings more = SINEW__V1__PLANNER_SETTINGS__INIT;
@@ -286,6 +302,23 @@ static void test_budget(void **state) {
   sn_test_done(opened);
   sn_test_server_end(&s);
   sn_test_server_end(&cpu);
+}
+
+// Room is made when a session is opened, by both planners.
+static void test_plans_take_no_memory(void **state) {
+  (void)state;
+  char *const planners[] = {"sampling", "adam"};
+  SnTestServer s;
+  sn_test_server_device(&s, "");
+  for (int k = 0; k < 2; k++) {
+    Sinew__V1__Reply *opened;
+    const uint64_t id = sn_test_open_with(&s.client, "arm_reach", planners[k], 3, &opened), used = memory_used(&s);
+    assert_true(used > 0);
+    sn_test_done(sn_test_plan_iterations(&s.client, id, opened->open->initial, 2));
+    assert_true(memory_used(&s) == used);
+    sn_test_done(opened);
+  }
+  sn_test_server_end(&s);
 }
 
 static void test_tuning_storm(void **state) {
@@ -329,13 +362,10 @@ static void test_backend_that_is_not_there(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_backend_that_is_not_there),
-      cmocka_unit_test(test_hello_and_health),
-      cmocka_unit_test(test_plans_are_those_of_the_cpu),
-      cmocka_unit_test(test_sessions_at_once),
-      cmocka_unit_test(test_health_while_a_launch_runs),
-      cmocka_unit_test(test_budget),
-      cmocka_unit_test(test_tuning_storm),
+      cmocka_unit_test(test_backend_that_is_not_there),  cmocka_unit_test(test_hello_and_health),
+      cmocka_unit_test(test_plans_are_those_of_the_cpu), cmocka_unit_test(test_sessions_at_once),
+      cmocka_unit_test(test_health_while_a_launch_runs), cmocka_unit_test(test_budget),
+      cmocka_unit_test(test_plans_take_no_memory),       cmocka_unit_test(test_tuning_storm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 enum { THREADS = 6, ROUNDS = 200, ROOM = 1000 };
 
 struct SnBackendModel {
-  int max_step, gradients, starts;
+  int max_step, rollouts, gradients, starts;
 };
 
 // A device that two threads would break: nothing of it is guarded.
@@ -50,6 +50,12 @@ static void fake_unload(SnBackend *b, SnBackendModel *x) {
   free(x);
 }
 static void fake_update(SnBackend *b, SnBackendModel *x) { note(b), x->max_step++; }
+static SnCode fake_need_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  note(b);
+  if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts", count);
+  x->rollouts = count;
+  return SN_OK;
+}
 static SnCode fake_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   note(b);
   if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d gradients", count);
@@ -81,6 +87,7 @@ static SnBackend *make(SnError *err) {
                           .load = fake_load,
                           .unload = fake_unload,
                           .update = fake_update,
+                          .need_rollouts = fake_need_rollouts,
                           .need_gradients = fake_need_gradients,
                           .need_refine = fake_need_refine,
                           .abandon = fake_abandon,
@@ -101,10 +108,12 @@ static void *load_and_unload(void *argument) {
     wrong += err.code != SN_ERR_LIMIT;
     SnBackendModel *x = owned->load(owned, NULL, NULL, size, &err);
     owned->update(owned, x);
+    wrong += owned->need_rollouts(owned, x, size, &err) != SN_OK;
+    wrong += owned->need_rollouts(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
     wrong += owned->need_gradients(owned, x, size, &err) != SN_OK;
     wrong += owned->need_gradients(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
     wrong += owned->need_refine(owned, x, size, &err) != SN_OK;
-    wrong += x->max_step != size + 1 || x->gradients != size || x->starts != size;
+    wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
     owned->abandon(owned, x);
     char text[32] = "";
     wrong += !owned->lost(owned, text, sizeof text) || strcmp(text, "as it was told") != 0;
@@ -131,7 +140,7 @@ static void test_calls_of_many_threads(void **state) {
     pthread_join(thread[i], &wrong);
     assert_int_equal((intptr_t)wrong, 0);
   }
-  const int each = 9;
+  const int each = 11;
   print_message("%d calls of %d threads in %d rounds of the owner\n", fake.calls, THREADS, rounds);
   assert_int_equal(fake.calls, THREADS * ROUNDS * each);
   assert_int_equal(atomic_load(&woken), fake.calls);
