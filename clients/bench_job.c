@@ -6,15 +6,6 @@
 
 #include "planner/soft.h"
 
-static SnAdamRule rule_of(const SnSettings *s) {
-  return (SnAdamRule){.rate = (sn_real)s->adam_rate,
-                      .beta1 = (sn_real)s->adam_beta1,
-                      .beta2 = (sn_real)s->adam_beta2,
-                      .epsilon = (sn_real)s->adam_epsilon,
-                      .clip = s->adam_clip,
-                      .clip_norm = (sn_real)s->adam_clip_norm};
-}
-
 // A knot a step.
 static SnAdamGrid grid_of(int steps) {
   return (SnAdamGrid){
@@ -67,7 +58,7 @@ SnCode bench_job_open(BenchJob *x, const BenchTask *task, SnBackend *backend, in
       .max_velocity = s->max_velocity,
       .settings = {.method = (SnGradientMethod)s->gradient, .soft = sn_soft_settings(s, x->pair, sn_soft_backward(s))},
       .grid = grid_of(task->steps),
-      .rule = rule_of(s),
+      .rule = sn_adam_rule(s),
       .noise = noise_of(s, 2 + (uint64_t)number, task->steps),
       .initial_ctrl = x->initial,
       .starts = starts,

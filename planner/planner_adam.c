@@ -86,15 +86,6 @@ static int make_grid(SnPlanner *p) {
 
 // ---- iterations ----
 
-static SnAdamRule rule_of(const SnSettings *s) {
-  return (SnAdamRule){.rate = (sn_real)s->adam_rate,
-                      .beta1 = (sn_real)s->adam_beta1,
-                      .beta2 = (sn_real)s->adam_beta2,
-                      .epsilon = (sn_real)s->adam_epsilon,
-                      .clip = s->adam_clip,
-                      .clip_norm = (sn_real)s->adam_clip_norm};
-}
-
 // Within a plan (what is sought or how it is judged has changed) moments are fresh. What the backend remembers is that
 // of the plan before only once a job of this plan has come to something.
 static void adam_begin(SnPlanner *p, int most, int iterations) {
@@ -109,7 +100,7 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                          .max_velocity = p->settings.max_velocity,
                          .settings = {.method = (SnGradientMethod)p->settings.gradient, .soft = p->backward},
                          .grid = a->grid,
-                         .rule = rule_of(&p->settings),
+                         .rule = sn_adam_rule(&p->settings),
                          .noise = sn_planner_noise(p),
                          .initial_ctrl = p->initial_ctrl,
                          .starts = a->starts,
