@@ -250,6 +250,8 @@ static void record(SnDeviceModel *d, Graph *g) {
   const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
   *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
+  // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
+  if (it->passes.scan) sn_scan_launch(d, it->passes.ntrial, it->passes.product_chunk, &it->passes.memory);
   device->record(device, d->stream);
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
   sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);
