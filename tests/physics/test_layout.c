@@ -122,7 +122,7 @@ static void one_memory(void **state) {
   sn_oracle_free(&o);
 }
 
-// A world of more than 4 GiB is refused, and nobody can allocate what the one in one memory says that it takes.
+// A world of more than 4 GiB is refused, and no address space has what the one in one memory says that it takes.
 static void too_large(void **state) {
   (void)state;
   SnOracle o;
@@ -135,8 +135,7 @@ static void too_large(void **state) {
   assert_non_null(strstr(err.text, "4 GiB"));
   assert_int_equal(sn_adjoint_place(&big, 0, &layout, &err), SN_ERR_LIMIT);
   assert_true(sn_world_size(&big) == SN_TOO_LARGE && sn_adjoint_size(&big) == SN_TOO_LARGE);
-  void *volatile p = malloc(sn_world_size(&big));
-  assert_null(p);
+  assert_true(SN_TOO_LARGE > (size_t)1 << 57);
   sn_oracle_free(&o);
 }
 
