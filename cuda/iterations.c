@@ -341,25 +341,34 @@ static bool any_goes_on(const SnDeviceModel *d) {
   return false;
 }
 
-// One iteration for every other model that has ended its last one and has more to do.
-static void begin_others(const SnDeviceModel *d) {
+// Whether what ends at `end` is in time for every plan that an iteration of the model works on.
+static bool in_time(const SnDeviceModel *d, double end) {
+  for (const SnPluginSession *x = d->session; x; x = x->next)
+    if (goes_on(x) && x->refinements->job->deadline < end) return false;
+  return true;
+}
+
+// One iteration for every other model that has ended its last one and has more to do, where it is expected to end in
+// time: nobody stops it then.
+static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
   SnDevice *device = d->engine->device;
   for (SnDeviceModel *o = d->engine->models; o; o = o->next) {
-    Graph *g;
     if (o == d || !o->gradients || !o->gradients->iterations) continue;
     if (o->gradients->iterations->flying > 0 && !device->idle(device, o->stream)) continue;
     settle(o);
-    if (any_goes_on(o)) begin(o, &g);
+    if (!any_goes_on(o) || !ready(o)) continue;
+    Graph *g = graph_of(o);
+    if (g && in_time(o, clock->now(clock->context) + g->seconds)) begin(o, &g);
   }
 }
 
-// All that is left of the job, without a look at the clock.
-static bool run_all(SnPluginSession *x) {
+// All that is left of the job: it has no deadline.
+static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
   SnDeviceModel *d = x->model;
   const SnRefinements *r = x->refinements;
   Graph *g;
   for (int left = r->job->iterations - r->done; left > 0; --left) {
-    begin_others(d);
+    begin_others(d, clock);
     if (!begin(d, &g)) return false;
   }
   settle(d);
@@ -378,7 +387,7 @@ static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until
     if (x->refinements->job->open && x->refinements->done == 0 && now < until) g->seconds *= 0.9;
     return false;
   }
-  begin_others(d);
+  begin_others(d, clock);
   const double from = clock->now(clock->context);
   if (!begin(d, &g)) return false;
   settle(d);
@@ -390,7 +399,7 @@ bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double un
   const SnPluginRefine *job = x->refinements->job;
   const double never = (double)INFINITY;
   settle(x->model);
-  if (!(until < never) && !(job->deadline < never)) return run_all(x);
+  if (!(until < never) && !(job->deadline < never)) return run_all(x, clock);
   for (bool first = true; goes_on(x); first = false)
     if (!run_one(x, clock, first ? job->deadline : until)) return false;
   return true;

@@ -97,6 +97,42 @@ static void deadline_repeats(void **state) {
   scene_close(&x);
 }
 
+// A plan of another model is taken along where it gains by that, not where it would be late.
+static void deadline_of_another(void **state) {
+  (void)state;
+  Scene x, y;
+  assert_true(scene_open(&x, "arm_reach") && scene_open(&y, "billiard"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  StepClock time = {0, 1};
+  const SnClock clock = {step_now, &time};
+  const SnSettings s = settings_of(&x, 16, 0), t = settings_of(&y, 16, 0);
+  SnPlanner *p = planner(&x, dev, &s, 1, &clock), *q = planner(&y, dev, &t, 1, &clock);
+  start_counting(dev);
+  stepped = &time;
+  ((Opened *)dev)->engine->device->run = step_run;
+  plan_until(p, 0, time.now + 2.5);
+  plan_until(q, 0, time.now + 2.5);
+  for (int enough = 0; enough < 2; ++enough) {
+    SnError err = {0};
+    SnPlan plan;
+    SnPlanRequest r = request_at(q, 0);
+    r.deadline = time.now + (enough ? 2.5 : 0.5);
+    if (sn_planner_begin(q, &r, &err) != SN_OK) fail_msg("%s", err.text);
+    sn_planner_submit(q);
+    const double from = time.now;
+    plan_until(p, 0, from + 1.5);
+    assert_true(time.now == from + 1 + enough);  // an iteration each
+    sn_planner_finish(q, &plan);
+    assert_int_equal(plan.iterations, enough);
+  }
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_planner_free(q);
+  sn_backend_free(dev);
+  scene_close(&x);
+  scene_close(&y);
+}
+
 // ---- loss ----
 
 // The device is lost at every launch and run in turn: whatever came of a plan, the next one is made by the CPU.
@@ -252,9 +288,9 @@ static void rooms(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(deadlines), cmocka_unit_test(deadline_repeats),
-      cmocka_unit_test(lost),      cmocka_unit_test(no_memory),
-      cmocka_unit_test(rooms),     cmocka_unit_test(no_growth),
+      cmocka_unit_test(deadlines), cmocka_unit_test(deadline_repeats), cmocka_unit_test(deadline_of_another),
+      cmocka_unit_test(lost),      cmocka_unit_test(no_memory),        cmocka_unit_test(rooms),
+      cmocka_unit_test(no_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
