@@ -173,10 +173,13 @@ static SnSession *choose(const SnScheduler *s) {
 }
 
 // A device takes plans of sessions on one model along in the launch that one of them waits for. So plans that have a
-// deadline are begun although their turn has not come, and those under way are shown to it.
+// deadline are begun although their turn has not come, and those under way are shown to it. Rolling their states
+// forward is the host's work: it may take half of what is left to the plan whose turn it is, the rest of them come
+// later.
 static void submit_others(SnScheduler *s, const SnSession *turn) {
   if (!sn_backends_device_works(&s->backends)) return;
-  for (SnSession *p = s->sessions; p; p = p->next) {
+  const double now = sn_clock_now(), until = now + 0.5 * (plan_due(s, turn) - now);
+  for (SnSession *p = s->sessions; p && sn_clock_now() < until; p = p->next) {
     if (p == turn || !sn_serve_has_plan(p)) continue;
     if (!p->active && (isinf(plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
     sn_planner_submit(p->planner);

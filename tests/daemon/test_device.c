@@ -230,6 +230,34 @@ static int megabytes_of_arm(void) {
   return megabytes;
 }
 
+// A session with a long horizon and many starts does not fit. Returns what is used afterwards: blocks of the model have
+// scratch for the longest horizon that anybody asked for, also where the rest was refused.
+static uint64_t refuse_long(SnTestServer *s, uint64_t used) {
+  Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  settings.planner = "adam";
+  settings.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
+  settings.horizon = 2048;
+  settings.has_adam_starts_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_STARTS_ADAM_STARTS;
+  settings.adam_starts = 64;
+  open.task = "arm_reach";
+  open.planner = &settings;
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
+  for (int i = 0; i < 3; i++) {
+    Sinew__V1__Reply *r = sn_test_request(&s->client, &request);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_ERROR);
+    if (i == 0) print_message("refused: %s\n", r->error->text);
+    sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
+    const uint64_t now = memory_used(s);
+    assert_true(i == 0 ? now - used < 2u << 20 : now == used);
+    used = now;
+  }
+  return used;
+}
+
 // What does not fit is refused with the figures, and the session that is there goes on as if nothing had been.
 static void test_budget(void **state) {
   (void)state;
@@ -248,35 +276,14 @@ static void test_budget(void **state) {
   assert_true(used > 0 && used <= r->health->device->memory_budget);
   sn_test_done(r);
 
-  Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
-  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
-  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
-  settings.planner = "adam";
-  settings.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
-  settings.horizon = 2048;
-  settings.has_adam_starts_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_STARTS_ADAM_STARTS;
-  settings.adam_starts = 64;
-  open.task = "arm_reach";
-  open.planner = &settings;
-  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
-  request.open = &open;
-  // Blocks of the model have scratch for the longest horizon that anybody asked for, also where the rest was refused.
-  for (int i = 0; i < 3; i++) {
-    r = sn_test_request(&s.client, &request);
-    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_ERROR);
-    if (i == 0) print_message("refused: %s\n", r->error->text);
-    sn_test_expect_error(r, SINEW__V1__ERROR__CODE__LIMIT, "MB");
-    const uint64_t now = memory_used(&s);
-    assert_true(i == 0 ? now - used < 2u << 20 : now == used);
-    used = now;
-  }
+  used = refuse_long(&s, used);
 
   // Nor does a session that is there grow beyond it.
   Sinew__V1__PlannerSettings more = SINEW__V1__PLANNER_SETTINGS__INIT;
   Sinew__V1__SetConfigRequest change = SINEW__V1__SET_CONFIG_REQUEST__INIT;
   more.has_adam_starts_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_STARTS_ADAM_STARTS;
   more.adam_starts = 64;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   change.session = id;
   change.planner = &more;
   request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
