@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@ typedef struct Team {
   pthread_cond_t cond;
   int n, waiting;
   unsigned generation;
+  const char *file;  // of the barrier that the first lane waits at
+  int line;
   SnLaneShared shared;
 } Team;
 
@@ -30,6 +33,18 @@ static void report_stuck(const SnLane *lane, const char *file, int line) {
   _exit(1);
 }
 
+// On a GPU all threads of a block must come to the same barrier, not to any.
+static void check_same(Team *team, const SnLane *lane, const char *file, int line) {
+  if (team->waiting == 0) {
+    team->file = file;
+    team->line = line;
+  }
+  if (team->line == line && strcmp(team->file, file) == 0) return;
+  fprintf(stderr, "lane %d of %d is at the barrier %s:%d, another at %s:%d\n", lane->id, lane->n, file, line,
+          team->file, team->line);
+  _exit(1);
+}
+
 void sn_lane_barrier(SnLane *lane, const char *file, int line) {
   Team *team = lane->team;
   if (lane->n == 1) return;
@@ -37,6 +52,7 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line) {
   clock_gettime(CLOCK_REALTIME, &limit);
   limit.tv_sec += TIMEOUT_SECONDS;
   pthread_mutex_lock(&team->mutex);
+  check_same(team, lane, file, line);
   const unsigned generation = team->generation;
   if (++team->waiting == team->n) {
     team->waiting = 0;
