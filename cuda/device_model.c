@@ -262,10 +262,15 @@ typedef struct BlockSizes {
 } BlockSizes;
 
 static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  BlockSizes b = {.blocks = sn_device_shape(d, kernel, items).blocks};
-  const size_t slots = (size_t)b.blocks * slot_bytes(sn_shapes_pick(&d->shape[kernel], items));
-  b.slots = slots > d->slots.bytes ? sn_aligned(slots + 1) : d->slots.bytes;
-  b.blocks = sn_maxi(b.blocks, d->scratch_blocks[kernel]);
+  BlockSizes b = {.slots = d->slots.bytes};
+  const SnKernelShape *last = sn_shapes_pick(&d->shape[kernel], items);
+  // A launch over fewer items picks a shape before that one, of fewer blocks, but each may have a larger slot: what
+  // lies in fast memory is chosen anew for every size of it.
+  for (const SnKernelShape *s = d->shape[kernel].shape; s <= last; ++s) {
+    const size_t slots = (size_t)sn_mini(items, s->resident) * slot_bytes(s);
+    if (slots > b.slots) b.slots = sn_aligned(slots + 1);
+  }
+  b.blocks = sn_maxi(sn_mini(items, last->resident), d->scratch_blocks[kernel]);
   b.size = sn_maxi(scratch_size, d->scratch_size[kernel]);
   const size_t scratch = (size_t)b.blocks * (size_t)b.size * sizeof(sn_real);
   b.scratch = scratch > d->scratch.bytes ? sn_aligned(scratch + 1) : d->scratch.bytes;
