@@ -6,7 +6,7 @@
 #include "cuda/kernels.h"
 #include "tests/harness/oracle.h"
 
-enum { SN_RIG_TRIALS = 3, SN_RIG_LANES = 5 };
+enum { SN_RIG_TRIALS = 3, SN_RIG_LANES = 40 };
 
 typedef struct SnRigSettings {
   const SnModel *m;
