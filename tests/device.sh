@@ -219,6 +219,22 @@ pack() {
   du -sh "$PACK"
 }
 
+# Where the linker does not find the libraries of CUDA that ours needs: those of a Toolkit, or of a Python package.
+find_cuda() {
+  local missing folder
+  missing=$(ldd "$LIB/libsinew_$FLOAT.so" | awk '/=> not found/ {print $1; exit}')
+  [ -n "$missing" ] || return 0
+  for folder in /usr/local/cuda/lib64 /usr/local/cuda/targets/*/lib \
+    $(python3 -c 'import glob, sys; print(*(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")))'); do
+    [ -e "$folder/$missing" ] || continue
+    export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    echo "$missing is that of $folder"
+    break
+  done
+  missing=$(ldd "$LIB/libsinew_$FLOAT.so" | awk '/=> not found/ {print $1}')
+  [ -z "$missing" ] || { echo "$LIB/libsinew_$FLOAT.so needs $missing, which is not found" >&2; return 1; }
+}
+
 need_device() {
   [ -z "$REHEARSE" ] || return 0
   if ! { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; }; then
@@ -261,6 +277,7 @@ main() {
   [ -n "$PACK" ] || need_device
   build
   if [ -n "$PACK" ]; then pack; return; fi
+  [ -n "$REHEARSE" ] || find_cuda
   # shellcheck disable=SC2206  # the list is split on purpose
   [ ${#wanted[@]} -gt 0 ] || wanted=($PARTS)
   export OUT REHEARSE BUILD
