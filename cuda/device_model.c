@@ -252,7 +252,8 @@ SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
 }
 
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
-  return sn_kernel_scratch(&d->cost, knots, d->shape[kernel].shape[0].threads);
+  // Lanes share the controls: further ones have no noise to make.
+  return sn_kernel_scratch(&d->cost, knots, sn_mini(d->shape[kernel].shape[0].threads, d->m.nu));
 }
 
 // What memory of blocks must be.

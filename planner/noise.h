@@ -25,7 +25,8 @@ SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h);
 SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, const sn_real *h, sn_real *white,
                              sn_real *out);
 
-// Numbers of scratch that the controls of a candidate take, for all lanes of a world.
+// Numbers of scratch that the controls of a candidate take, for all lanes of a world; lanes beyond the controls use
+// none.
 SN_INLINE int sn_candidate_scratch(int knots, int lanes) { return knots * (1 + 2 * lanes); }
 // Controls of candidate `candidate` (0: the base, as it is) into ctrl (nstep, nu): base plus noise, clamped to the
 // ranges. Columns are shared among the lanes; ends with a sync.
