@@ -251,6 +251,7 @@ int sn_bench_gradient(int argc, char **argv) {
        0},
       {"profile", 'p', NULL, 0, "what the stages of one gradient take, where the backend says it", 0},
       {"items", 'i', "LIST", 0, "also N gradients at once by each method, e.g. 1,4,16,64", 0},
+      {"worlds", 0, NULL, OPTION_ALIAS, NULL, 0},
       {"fd-samples", 'f', "N", 0, "states of each round at which MuJoCo's differences are taken (default 8)", 0},
       {0}};
   static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {.argp = &bench_backend_argp}, {0}};

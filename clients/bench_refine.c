@@ -195,6 +195,7 @@ static void print_json(Bench *b) {
 int sn_bench_refine(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"sessions", 'S', "LIST", 0, "sessions of one model at once (default 1,4,16,64)", 0},
+      {"worlds", 0, NULL, OPTION_ALIAS, NULL, 0},
       {"starts", 'P', "LIST", 0, "starts of one session (default 4,16,64)", 0},
       {"iterations", 'i', "N", 0, "of each refinement (default 8)", 0},
       {"steps", 'n', "N", 0, "of a plan (default: the task's horizon)", 0},

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -60,6 +61,7 @@ void sn_test_daemon_spawn(SnTestDaemon *d, const char *const *args) {
   d->pid = fork();
   assert_true(d->pid >= 0);
   if (d->pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails stops what it started
     int fd = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(fd, STDERR_FILENO);
     dup2(fd, STDOUT_FILENO);
