@@ -11,7 +11,7 @@ static void evaluated(void **state) {
   const SnPlan plan = plan_now(x, &r);
   assert_non_null(plan.qpos);
   sn_real qpos[41 * 2], qvel[41 * 2], act[41 * 2];
-  double cost[41];
+  sn_real cost[41];
   SnEvaluation e;
   SnEvaluateRequest q = {.time = 0.3,
                          .qpos = r.qpos,

@@ -174,12 +174,13 @@ static void catch_misses(void **state) {
     const SnModel *m = sn_planner_model(x.p);
     const SnStart *s = sn_planner_initial(x.p);
     sn_real *ctrl = calloc((size_t)(STEPS * m->nu), sizeof *ctrl);
-    double cost[STEPS + 1], nearest = INFINITY;
+    sn_real cost[STEPS + 1];
+    double nearest = INFINITY;
     const SnEvaluateRequest q = {
         .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = STEPS, .ctrl = ctrl, .states = {.cost = cost}};
     SnEvaluation e;
     assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
-    for (int t = 0; t < STEPS; ++t) nearest = fmin(nearest, cost[t]);
+    for (int t = 0; t < STEPS; ++t) nearest = fmin(nearest, (double)cost[t]);
     printf("ball_catch, seed %d: zero control misses by %.3f m\n", (int)seed, nearest);
     assert_true(nearest > 0.05 && cost[STEPS - 1] > 0.3);
     free(ctrl);
