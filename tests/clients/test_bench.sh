@@ -45,7 +45,7 @@ PY
 # A backend of its own, where this build has one: the host in place of a device, in double, makes the same plans.
 if [ -e "$BIN/../lib/sinew/libsinew_emulator_double.so" ]; then
   "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
-    --backend emulator_double --quiet --json >device.json
+    --backend emulator_double --backend-folder "$BIN/../lib/sinew" --quiet --json >device.json
   python3 - <<'PY'
 import json
 cpu, device = json.load(open("adam1.json")), json.load(open("device.json"))
