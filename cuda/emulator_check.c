@@ -57,9 +57,14 @@ static bool check_path(const Check *c, const char *owner, int index, const SnWor
          ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, 1) && ARRAY(sum, nterm) && ARRAY(kept, 1);
 }
 
-static bool check_sample(const Check *c, const SnWork *w, const SnSample *x) {
+static bool check_sample(const Check *c, const SnWork *w, int index) {
   const char *owner = "sample";
-  const int index = 0;
+  const SnSample *x = w->turn[index].sample;
+  if (!x) {
+    snprintf(c->text, c->size, "%s %d: none", owner, index);
+    return false;
+  }
+  if (!array(c, owner, index, "itself", x, sizeof *x)) return false;
   const size_t n = (size_t)x->count, rows = (size_t)x->path.nstep, nu = (size_t)w->model.nu;
   return check_path(c, owner, index, w, &x->path) && ARRAY(base, rows * nu) && ARRAY(ctrl, n * rows * nu) &&
          ARRAY(sum, n * (size_t)w->cost.nterm) && ARRAY(total, n) && ARRAY(kept, n) && ARRAY(t, n) &&
@@ -136,12 +141,13 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   const size_t states = (size_t)sn_maxi(x->ntrial, 0) * (size_t)sn_maxi(x->to - x->from, 0);
   const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
   if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
-  if (!ARRAY(sample, 1) || !ARRAY(trial, x->ntrial) || !ARRAY(refinement, x->nrefinement)) return false;
+  if (!ARRAY(trial, x->ntrial) || !ARRAY(refinement, x->nrefinement)) return false;
   if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
     return false;
   if (!check_slots(c, "block", &x->block, (size_t)blocks)) return false;
   if (made && !check_slots(c, "state", &x->state, states)) return false;
-  if (kernel == SN_KERNEL_ROLLOUT) return !x->sample || check_sample(c, x, x->sample);
+  for (int i = 0; i < x->nturn; ++i)
+    if (!check_sample(c, x, i)) return false;
   for (int i = 0; x->trial && i < x->ntrial; ++i)
     if (!check_trial(c, x, i)) return false;
   for (int i = 0; x->refinement && i < x->nrefinement; ++i)

@@ -95,6 +95,7 @@ struct SnDeviceModel {
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
   int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
+  int rollouts;                         // candidates that a launch of ROLLOUT has memory of blocks for
   int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
   SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
   struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet
@@ -148,6 +149,7 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err);
 SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err);
 SnCode sn_refinements_need(SnPluginSession *x, int n, SnError *err);
 
+void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch);
 bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until);
 bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until);
 void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job);

@@ -4,14 +4,15 @@
 #include "cuda/kernel_block.h"
 
 // Puts candidate c of the sample into the head's path.
-SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSample *s, int c) {
+SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
+  const SnSample *s = turn->sample;
   SnPath *path = &b->head->path;
   const size_t k = (size_t)c;
   *path = s->path;
   path->ctrl = s->noisy ? s->ctrl + k * (size_t)s->path.nstep * (size_t)b->m->nu : s->base;
   path->sum = s->sum + k * (size_t)b->cost->nterm;
   path->kept = s->kept ? s->kept + k * (size_t)sn_path_kept_size(b->m) : NULL;
-  if (b->work->from == 0) return;
+  if (turn->from == 0) return;
   path->total = s->total[c];
   path->t = s->t[c];
   path->status = s->status[c];
@@ -26,14 +27,15 @@ SN_LOCAL void rollout_store(const SnKernelBlock *b, const SnSample *s, int c) {
   s->warn[c] = path->warn;
 }
 
-SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSample *s, int c) {
+SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
+  const SnSample *s = turn->sample;
   const SnModel *m = b->m;
   SnLane *lane = b->lane;
   SnPath *path = &b->head->path;
   SnWorld *w = &b->head->world;
-  const int from = b->work->from, to = b->work->to;
+  const int from = turn->from, to = turn->to;
   if (from > 0 && s->status[c] != SN_PATH_UNDER_WAY) return;
-  SN_ONE(lane) rollout_load(b, s, c);
+  SN_ONE(lane) rollout_load(b, turn, c);
   SN_SYNC(lane);
   if (from > 0) {
     sn_path_return(m, w, lane, path);
@@ -54,7 +56,13 @@ SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSample *s, int c
 SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
-  for (int c = block; c < work->sample->count; c += blocks) rollout_candidate(&b, work->sample, c);
+  int c = block;  // of the sample that has its turn
+  for (int k = 0; k < work->nturn; ++k) {
+    const SnSampleTurn *turn = &work->turn[k];
+    const int count = turn->sample->count;
+    for (; c < count; c += blocks) rollout_candidate(&b, turn, c);
+    c -= count;
+  }
   sn_block_leave(&b);
 }
 

@@ -58,6 +58,11 @@ static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnFlat *model
 
 static bool usable(const SnPluginSession *x) { return x->model && !x->engine->device->lost; }
 
+static void plugin_rollouts_submit(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch) {
+  (void)p;
+  if (usable(x)) sn_rollouts_submit(x, batch);
+}
+
 static bool plugin_rollouts(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock,
                             double until) {
   (void)p;
@@ -119,6 +124,7 @@ static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
                                       .unload = plugin_unload,
                                       .update = plugin_update,
                                       .need = plugin_need,
+                                      .rollouts_submit = plugin_rollouts_submit,
                                       .rollouts = plugin_rollouts,
                                       .gradients = plugin_gradients,
                                       .refine_submit = plugin_refine_submit,

@@ -3,6 +3,10 @@
 // when time is up, and a launch is a slice of steps: what a step takes is measured, each slice gets half of the time
 // that is left, and the clock is read in between. A path that is interrupted stays on the device, so slices touch no
 // result.
+//
+// A launch that one session waits for takes the groups of others of the model along, of batches that were submitted or
+// are under way, as far as the device runs all of them at once. Its steps are those that the waiting batch has time
+// for. A session whose group is complete by then has nothing left to do but to fetch its results.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +25,7 @@ typedef struct SnRollouts {
   // The batch under way.
   bool active;
   int first, count;     // its group: candidates [first, first + count) of the batch
-  int done;             // calls of sn_path_step that every path of the group has had
+  int done, all;        // calls of sn_path_step that every path of the group has had, of all: the last one ends it
   double step_seconds;  // that one takes, measured; < 0: not yet
 } SnRollouts;
 
@@ -97,23 +101,40 @@ static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
   return cut_kept(x, NULL, group, &sample);
 }
 
-// Room for a group in *out, or the reason why the device has none.
-static SnCode take_room(SnPluginSession *x, int group, const char *what, SnRollouts **out, SnError *err) {
+// Candidates of the model's other sessions that may be in one launch with its own.
+static int others(const SnPluginSession *x) {
+  int n = 0;
+  for (const SnPluginSession *y = x->model->session; y; y = y->next)
+    if (y != x && y->rollouts) n += y->rollouts->group;
+  return n;
+}
+
+static size_t block_growth(const SnPluginSession *x, int items) {
+  return sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, items, scratch_size(x));
+}
+
+static bool take_blocks(SnPluginSession *x, int items) {
+  SnDeviceModel *d = x->model;
+  if (!sn_device_block_room(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
+  d->rollouts = sn_maxi(d->rollouts, items);
+  return true;
+}
+
+// Room for a group in *out, and for `items` in one launch; or the reason why the device has none.
+static SnCode take_room(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
   size_t parcel = 0;
   const size_t kept = room_bytes(x, group, &parcel);
   SnRollouts *r = *out = calloc(1, sizeof *r);
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
   r->kept = sn_room_take(x->engine, kept);
-  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) &&
-      sn_device_block_room(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x)))
-    return SN_OK;
+  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) && take_blocks(x, items)) return SN_OK;
   rollouts_drop(x, r);
   return sn_engine_refuse(x, kept + parcel, what, err);
 }
 
-// The whole batch at once where the budget allows it, else groups of a half, a quarter ... of it, down to what keeps
-// the device busy.
+// The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
+// else groups of a half, a quarter ... of it, down to what keeps the device busy.
 SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
   SnRollouts *old = x->rollouts;
   const size_t freed = old ? old->kept.bytes + old->parcel.device.bytes : 0;
@@ -124,11 +145,12 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
     snprintf(what, sizeof what, "%d rollouts at once", group);
     size_t parcel = 0;
     const size_t kept = room_bytes(x, group, &parcel);
-    const size_t more =
-        kept + parcel + 4 * 64 + sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, group, scratch_size(x));
-    SnCode code = sn_engine_admit(x, more, freed, what, err);
+    const size_t own = kept + parcel + 4 * 64;
+    int items = group + others(x);
+    if (sn_engine_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
+    SnCode code = sn_engine_admit(x, own + block_growth(x, items), freed, what, err);
     SnRollouts *r = NULL;
-    if (code == SN_OK) code = take_room(x, group, what, &r, err);
+    if (code == SN_OK) code = take_room(x, group, items, what, &r, err);
     if (code == SN_OK) {
       rollouts_drop(x, old);
       x->rollouts = r;
@@ -143,12 +165,14 @@ void sn_rollouts_abandon(SnPluginSession *x) {
   if (x->rollouts) x->rollouts->active = false;
 }
 
-static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first, double until) {
+// slices: a group is what the device runs at once.
+static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first, bool slices) {
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, r->group);
-  if (until < (double)INFINITY) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
+  if (slices) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
   r->done = 0;
+  r->all = batch->nstep + 1;
   pack(r, x, batch);
   sn_parcel_send(x->engine, &r->parcel, x->model->stream);
 }
@@ -163,26 +187,58 @@ static int slice_steps(const SnRollouts *r, int left, const SnPluginClock *clock
   return steps >= left ? left : sn_maxi((int)steps, 1);
 }
 
+// Sessions whose groups go on in one launch.
+typedef struct Together {
+  SnRollouts *r[SN_SAMPLES];
+  int count, candidates;
+} Together;
+
+static void join(Together *t, SnRollouts *r) {
+  t->r[t->count++] = r;
+  t->candidates += r->count;
+}
+
+// The session that waits, and others as long as a block of its own is there for each of their candidates.
+static Together together(const SnPluginSession *x) {
+  const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
+  const int most = sn_mini(x->model->rollouts, shapes->shape[shapes->count - 1].resident);
+  Together t = {.count = 0};
+  join(&t, x->rollouts);
+  for (SnPluginSession *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
+    SnRollouts *r = y->rollouts;
+    if (y != x && r && r->active && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
+  }
+  return t;
+}
+
+// The next `steps` of all of them. False: the device is lost.
+static bool launch(SnDeviceModel *d, const Together *t, int steps) {
+  SnDevice *device = d->engine->device;
+  const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
+  SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
+  for (int k = 0; k < t->count; ++k) {
+    const SnRollouts *r = t->r[k];
+    work.turn[work.nturn++] = (SnSampleTurn){(SnSample *)(uintptr_t)r->sample_there, r->done, r->done + steps};
+  }
+  device->launch(device, d->stream, SN_KERNEL_ROLLOUT, &shape, &work);
+  device->wait(device, d->stream);
+  if (device->lost) return false;
+  for (int k = 0; k < t->count; ++k) t->r[k]->done = sn_mini(t->r[k]->done + steps, t->r[k]->all);
+  return true;
+}
+
 // All steps of the group, or as many as there is time for (false).
-static bool run_group(SnPluginSession *x, int nstep, const SnPluginClock *clock, double until) {
+static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double until) {
   SnRollouts *r = x->rollouts;
   SnDevice *device = x->engine->device;
   SnDeviceModel *d = x->model;
-  const int all = nstep + 1;  // the last one ends the path
-  const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, r->count);
-  while (r->done < all) {
-    const int steps = slice_steps(r, all - r->done, clock, until);
+  while (r->done < r->all) {
+    const int steps = slice_steps(r, r->all - r->done, clock, until);
     if (steps == 0) return false;
-    SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, r->count);
-    work.sample = (SnSample *)(uintptr_t)r->sample_there;
-    work.from = r->done;
-    work.to = r->done + steps;
+    const Together t = together(x);
     const double began = clock->now(clock->context);
-    device->launch(device, d->stream, SN_KERNEL_ROLLOUT, &shape, &work);
-    device->wait(device, d->stream);
-    if (device->lost) return false;
+    if (!launch(d, &t, steps)) return false;
     r->step_seconds = (clock->now(clock->context) - began) / steps;
-    r->done += steps;
   }
   sn_parcel_fetch(x->engine, &r->parcel, d->stream);
   device->wait(device, d->stream);
@@ -204,20 +260,29 @@ static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
   }
 }
 
+// Its first group is what runs at once, for nobody knows yet whether there is a deadline.
+void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch) {
+  SnRollouts *r = x->rollouts;
+  if (!r || r->active) return;
+  r->active = true;
+  begin_group(x, batch, 0, true);
+}
+
 bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until) {
   SnRollouts *r = x->rollouts;
+  const bool slices = until < (double)INFINITY;
   if (!r) return false;
   if (!r->active) {
     r->active = true;
-    begin_group(x, batch, 0, until);
+    begin_group(x, batch, 0, slices);
   }
-  while (run_group(x, batch->nstep, clock, until)) {
+  while (run_group(x, clock, until)) {
     give_results(x, batch);
     if (r->first + r->count == batch->count) {
       r->active = false;
       return true;
     }
-    begin_group(x, batch, r->first + r->count, until);
+    begin_group(x, batch, r->first + r->count, slices);
   }
   return false;
 }

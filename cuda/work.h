@@ -15,8 +15,8 @@ typedef struct SnSlots {
   size_t stride;
 } SnSlots;
 
-// Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnWork.from 0 begins them all;
-// later ones go on where they stopped.
+// Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnSampleTurn.from 0 begins them
+// all; later ones go on where they stopped.
 typedef struct SnSample {
   SnPath path;          // what they share: start, soft, target, weights, nstep, max_velocity; no outputs
   const sn_real *base;  // (nstep, nu) controls without noise
@@ -30,6 +30,15 @@ typedef struct SnSample {
   sn_real *kept;           // (count, sn_path_kept_size); NULL where one launch does all steps
   int *t, *status, *warn;  // (count)
 } SnSample;
+
+// What a launch does of a sample: steps [from, to) of each path, of nstep + 1: the last one is its end.
+typedef struct SnSampleTurn {
+  SnSample *sample;
+  int from, to;
+} SnSampleTurn;
+
+// Samples of different sessions in one launch, at most.
+enum { SN_SAMPLES = 32 };
 
 // One gradient: a path, the way back, and whose it is.
 typedef struct SnTrial {
@@ -64,16 +73,16 @@ typedef struct SnRefinement {
 
 // The arguments of every kernel. Not every kernel reads everything.
 typedef struct SnWork {
-  SnModel model;     // arrays in device memory
-  SnCost cost;       // the same; weights and targets are those of the paths
-  SnSample *sample;  // ROLLOUT
-  SnTrial *trial;    // (ntrial) the others
+  SnModel model;                  // arrays in device memory
+  SnCost cost;                    // the same; weights and targets are those of the paths
+  SnSampleTurn turn[SN_SAMPLES];  // ROLLOUT (nturn): candidates of the first sample, then of the next, are items
+  int nturn;
+  SnTrial *trial;  // (ntrial) the others
   int ntrial;
   SnRefinement *refinement;  // SELECT (nrefinement)
   int nrefinement;
-  // ROLLOUT: steps [from, to) of each path, of nstep + 1: the last one is its end. MAKE, JACOBIAN, SWEEP, CHAIN,
-  // COLLECT: states [from, to); those beyond the end of a shorter path are left out, but JACOBIAN makes A and B of
-  // states without a step zero, and the bars of states beyond the end.
+  // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter path are left out, but
+  // JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
   SnSlots state;              // worlds of states: slot trial * (to - from) + t - from; no fast memory
@@ -85,7 +94,7 @@ typedef struct SnWork {
 // The kernels: SN_KERNEL(name, what one block does for an item). A launch of any number of blocks does all items:
 // block b does b, b + blocks, ...
 #define SN_KERNELS(X)                                                                                      \
-  X(ROLLOUT, "a candidate: its controls where it begins, then steps [from, to)")                           \
+  X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
   X(ITERATE, "a trial: its start opens or moves, then controls")                                           \
   X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                  \
   X(MAKE, "a state t of a trial: its world into slots `state`")                                            \

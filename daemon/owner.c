@@ -133,6 +133,10 @@ static bool owner_rollouts(SnBackend *b, SnBackendModel *model, const SnBatch *b
   return inner_of(b)->rollouts(inner_of(b), model, batch, clock, until);
 }
 
+static void owner_rollouts_submit(SnBackend *b, SnBackendModel *model, const SnBatch *batch) {
+  inner_of(b)->rollouts_submit(inner_of(b), model, batch);
+}
+
 static bool owner_gradients(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock,
                             double until) {
   return inner_of(b)->gradients(inner_of(b), model, batch, clock, until);
@@ -175,6 +179,7 @@ SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *
                          .update = owner_update,
                          .need_rollouts = inner->need_rollouts ? owner_need_rollouts : NULL,
                          .rollouts = owner_rollouts,
+                         .rollouts_submit = inner->rollouts_submit ? owner_rollouts_submit : NULL,
                          .need_gradients = owner_need_gradients,
                          .gradients = owner_gradients,
                          .need_refine = owner_need_refine,

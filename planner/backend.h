@@ -91,6 +91,10 @@ struct SnBackend {
   // reaches `until` (false). Called again with the same batch it goes on where it stopped; sn_abandon first
   // when the next call is for another batch.
   bool (*rollouts)(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock, double until);
+  // Optional (NULL): the batch will be asked for soon; a device takes it along with the next launch of rollouts for the
+  // same model, which another planner waits for. Any number of times for the same batch. The caller then calls rollouts
+  // or abandon.
+  void (*rollouts_submit)(SnBackend *b, SnBackendModel *model, const SnBatch *batch);
   // Makes room for batches of at most `count` gradients; without it there is none. Not while a batch is under way.
   SnCode (*need_gradients)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
   // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again

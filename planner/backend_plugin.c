@@ -140,28 +140,49 @@ static SnCode plugin_need_rollouts(SnBackend *b, SnBackendModel *x, int count, S
   return code;
 }
 
+// noise: room for that of the batch.
+static SnPluginBatch plugin_batch(const SnBackendModel *x, const SnBatch *batch, SnPluginNoise *noise) {
+  if (batch->noise) *noise = plugin_noise(batch->noise);
+  return (SnPluginBatch){.start = plugin_start(&batch->start),
+                         .weights = plugin_weights(x),
+                         .ctrl = doubles(batch->ctrl),
+                         .target = doubles(batch->target),
+                         .noise = batch->noise ? noise : NULL,
+                         .nstep = batch->nstep,
+                         .first = batch->first,
+                         .count = batch->count,
+                         .max_velocity = batch->max_velocity,
+                         .cost = batch->cost,
+                         .term = batch->term,
+                         .done = batch->done,
+                         .warn = batch->warn};
+}
+
+// A new batch.
+static void begin_batch(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
+  if (x->rolling) return;
+  plugin_update(b, x);
+  // Where nobody has asked for room, the first batch of its size makes it; without memory there are more groups.
+  plugin_need_rollouts(b, x, batch->count, NULL);
+  x->rolling = true;
+}
+
+static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
+  SnPlugin *p = plugin_of(b);
+  if (batch->count == 0) return;
+  begin_batch(b, x, batch);
+  SnPluginNoise noise;
+  const SnPluginBatch to = plugin_batch(x, batch, &noise);
+  p->rollouts_submit(p, x->session, &to);
+}
+
 static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   SnPlugin *p = plugin_of(b);
+  if (batch->count == 0) return true;
   const SnPluginClock time = plugin_clock(clock);
-  const SnPluginNoise noise = batch->noise ? plugin_noise(batch->noise) : (SnPluginNoise){0};
-  const SnPluginBatch to = {.start = plugin_start(&batch->start),
-                            .weights = plugin_weights(x),
-                            .ctrl = doubles(batch->ctrl),
-                            .target = doubles(batch->target),
-                            .noise = batch->noise ? &noise : NULL,
-                            .nstep = batch->nstep,
-                            .first = batch->first,
-                            .count = batch->count,
-                            .max_velocity = batch->max_velocity,
-                            .cost = batch->cost,
-                            .term = batch->term,
-                            .done = batch->done,
-                            .warn = batch->warn};
-  if (!x->rolling) {
-    plugin_update(b, x);
-    // Where nobody has asked for room, the first batch of its size makes it; without memory there are more groups.
-    plugin_need_rollouts(b, x, batch->count, NULL);
-  }
+  begin_batch(b, x, batch);
+  SnPluginNoise noise;
+  const SnPluginBatch to = plugin_batch(x, batch, &noise);
   const bool all = p->rollouts(p, x->session, &to, &time, until);
   x->rolling = !all;
   return all;
@@ -349,6 +370,7 @@ static const SnBackend plugin_table = {.describe = plugin_describe,
                                        .unload = plugin_unload,
                                        .update = plugin_update,
                                        .need_rollouts = plugin_need_rollouts,
+                                       .rollouts_submit = plugin_rollouts_submit,
                                        .rollouts = plugin_rollouts,
                                        .need_gradients = plugin_need_gradients,
                                        .gradients = plugin_gradients,

@@ -118,9 +118,7 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                          .best_term = p->best_term};
 }
 
-static void adam_submit(SnPlanner *p) {
-  if (p->backend->refine_submit) p->backend->refine_submit(p->backend, p->device, &p->adam->job);
-}
+static void adam_submit(SnPlanner *p) { p->backend->refine_submit(p->backend, p->device, &p->adam->job); }
 
 static SnWorked adam_work(SnPlanner *p, double stop) {
   if (p->backend->refine(p->backend, p->device, &p->adam->job, &p->def.clock, stop)) return SN_WORKED_ALL;

@@ -280,9 +280,14 @@ bool sn_planner_slice(SnPlanner *p, double until) {
   return p->finished;
 }
 
+// Whether the backend wants to know what comes next.
+static bool takes_along(const SnPlanner *p) {
+  return p->improver == &sn_improve_adam ? p->backend->refine_submit != NULL : p->backend->rollouts_submit != NULL;
+}
+
 void sn_planner_submit(SnPlanner *p) {
-  if (!p->active || p->finished || p->improved || !p->improver->submit || !p->backend->refine_submit) return;
-  if (!sn_planner_watch(p) || (p->rolling && !roll_forward(p, INFINITY))) return;
+  if (!p->active || p->finished || p->improved || !sn_planner_watch(p) || !takes_along(p)) return;
+  if (p->rolling && !roll_forward(p, INFINITY)) return;
   if (!p->batch_active) begin_iteration(p);
   p->improver->submit(p);
 }

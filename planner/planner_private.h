@@ -29,7 +29,7 @@ typedef struct SnImprover {
   // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates, and those after it that
   // need no look from here: `iterations` at most.
   void (*begin)(SnPlanner *p, int most, int iterations);
-  // They will be worked on soon; any number of times. NULL: nobody wants to know.
+  // They will be worked on soon; any number of times. Where the backend has the operation.
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop`.
   SnWorked (*work)(SnPlanner *p, double stop);

@@ -82,6 +82,8 @@ static void sampling_begin(SnPlanner *p, int most, int iterations) {
                        .warn = p->candidate_warn + first};
 }
 
+static void sampling_submit(SnPlanner *p) { p->backend->rollouts_submit(p->backend, p->device, &p->batch); }
+
 static SnWorked sampling_work(SnPlanner *p, double stop) {
   return p->backend->rollouts(p->backend, p->device, &p->batch, &p->def.clock, stop) ? SN_WORKED_ALL : SN_WORKED_PAUSED;
 }
@@ -119,5 +121,5 @@ static SnCode sampling_room(SnPlanner *p, const SnSettings *s, SnError *err) {
 }
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
-const SnImprover sn_improve_sampling = {sampling_room, sampling_iterations, sampling_begin,
-                                        NULL,          sampling_work,       sampling_end};
+const SnImprover sn_improve_sampling = {sampling_room,   sampling_iterations, sampling_begin,
+                                        sampling_submit, sampling_work,       sampling_end};

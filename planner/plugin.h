@@ -13,7 +13,7 @@
 
 // Of this interface and of the lists of physics/flat.h and planner/cost_fields.inc; the numbers of their entries must
 // agree, too.
-enum { SN_PLUGIN_VERSION = 1 };
+enum { SN_PLUGIN_VERSION = 2 };
 
 typedef struct SnPluginClock {
   double (*now)(void *context);
@@ -143,6 +143,8 @@ struct SnPlugin {
   // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of refinements; 0: as it is. SN_ERR_LIMIT
   // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
   SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+  // Reads the batch, which may go then, but not its arrays of results.
+  void (*rollouts_submit)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch);
   bool (*rollouts)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock,
                    double until);
   bool (*gradients)(SnPlugin *p, SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock,

@@ -140,6 +140,23 @@ static SnNoise some_noise(const SnRigSettings *s) {
                    .scale = SN_R(0.3)};
 }
 
+// Candidates [first, first + count) of the sample, as a sample of their own.
+static SnSample part_of(const SnKernelRig *x, int first, int count) {
+  const SnModel *m = x->s.m;
+  const size_t k = (size_t)first;
+  SnSample s = x->sample;
+  s.first += first;
+  s.count = count;
+  s.ctrl += k * (size_t)(x->s.steps * m->nu);
+  s.sum += k * (size_t)x->s.cost->nterm;
+  s.total += k;
+  s.kept += k * (size_t)sn_path_kept_size(m);
+  s.t += k;
+  s.status += k;
+  s.warn += k;
+  return s;
+}
+
 static void fill_shared(SnKernelRig *x) {
   const SnRigSettings *s = &x->s;
   const SnNoise noise = some_noise(s);
@@ -156,6 +173,8 @@ static void fill_shared(SnKernelRig *x) {
   x->sample.t = x->books;
   x->sample.status = x->books + s->candidates;
   x->sample.warn = x->books + 2 * s->candidates;
+  x->part[0] = part_of(x, 0, 1);
+  x->part[1] = part_of(x, 1, s->candidates - 1);
   r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR};
   r->rule = (SnAdamRule){SN_R(0.05), SN_R(0.9), SN_R(0.99), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)};
   r->noise = noise;
@@ -171,7 +190,7 @@ static void fill_work(SnKernelRig *x) {
   SnError err;
   w->model = *s->m;
   w->cost = *s->cost;
-  w->sample = &x->sample;
+  for (int k = 0; k < 2; ++k) w->turn[w->nturn++].sample = &x->part[k];
   w->trial = x->trial;
   w->ntrial = SN_RIG_TRIALS;
   w->refinement = &x->refinement;
@@ -272,8 +291,18 @@ void sn_rig_gradient(SnKernelRig *x, SnRigWay way) {
   sn_rig_launch(x, SN_KERNEL_JUDGE, 0, 0);
 }
 
+// The second part is half a slice late, where a slice has halves.
 void sn_rig_sample(SnKernelRig *x, int slice) {
-  for (int from = 0; from <= x->s.steps; from += slice) sn_rig_launch(x, SN_KERNEL_ROLLOUT, from, from + slice);
+  SnSampleTurn *turn = x->work.turn;
+  const int late = slice / 2;
+  turn[0].to = turn[1].to = 0;
+  for (int k = 0; turn[1].to <= x->s.steps; ++k) {
+    for (int i = 0; i < 2; ++i) {
+      turn[i].from = turn[i].to;
+      turn[i].to = (k + 1) * slice - (i ? late : 0);
+    }
+    sn_rig_launch(x, SN_KERNEL_ROLLOUT, 0, 0);
+  }
 }
 
 void sn_rig_refine(SnKernelRig *x, int iterations) {

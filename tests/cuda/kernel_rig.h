@@ -26,7 +26,7 @@ typedef struct SnRigSettings {
 typedef struct SnKernelRig {
   SnRigSettings s;
   SnWork work;
-  SnSample sample;
+  SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
   SnTrial trial[SN_RIG_TRIALS];
   SnBackwardState *state[SN_RIG_TRIALS];
   int soft_steps[SN_RIG_TRIALS];

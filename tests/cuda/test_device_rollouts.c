@@ -1,5 +1,5 @@
 // Rollouts and plans of a backend in a library, on the emulator, against those of the CPU: the same bits in double, by
-// a table in float; slices of time; what overflows.
+// a table in float; slices of time; what overflows; several sessions in one launch.
 #include "tests/cuda/plugin_rig.h"
 
 // The same bits as the CPU: the same text in the same number type. Noise is of a seed, contacts as they are or from a
@@ -276,10 +276,211 @@ static void overflow_is_told(void **state) {
   scene_close(&x);
 }
 
+// ---- several sessions of a model ----
+
+enum { MOST_SESSIONS = 34, TOGETHER_STEPS = 40 };
+
+// Sessions on a device, each with a batch of its own noise, size and horizon (the first has the longest), and what the
+// CPU makes of it.
+typedef struct Sessions {
+  int n;
+  SnBackend *b;
+  SnBackendModel *d[MOST_SESSIONS];
+  Rollouts r[MOST_SESSIONS], want[MOST_SESSIONS];
+} Sessions;
+
+static void sessions_load(Sessions *s, const Scene *x, int i) {
+  SnError err = {0};
+  s->d[i] = scene_load(s->b, x, s->r[i].batch.nstep);
+  if (s->b->need_rollouts(s->b, s->d[i], s->r[i].batch.count, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
+  Sessions *s = calloc(1, sizeof *s);
+  s->n = n;
+  s->b = b;
+  for (int i = 0; i < n; ++i) {
+    const int nstep = TOGETHER_STEPS - 7 * i % TOGETHER_STEPS;
+    Rollouts *const both[] = {&s->r[i], &s->want[i]};
+    for (int k = 0; k < 2; ++k) {
+      *both[k] = rollouts_make(x, nstep, count + i % 3);
+      rollouts_noisy(both[k]);
+      both[k]->noise.seed = (uint64_t)(11 + i);
+    }
+    rollouts_run(x, x->cpu, &s->want[i]);
+    sessions_load(s, x, i);
+  }
+  return s;
+}
+
+static void sessions_submit(Sessions *s) {
+  for (int i = 0; i < s->n; ++i) s->b->rollouts_submit(s->b, s->d[i], &s->r[i].batch);
+}
+
+static bool sessions_run(Sessions *s, int i) {
+  return s->b->rollouts(s->b, s->d[i], &s->r[i].batch, steady_clock(), INFINITY);
+}
+
+static bool sessions_lost(const Sessions *s) {
+  char text[300];
+  return s->b->lost(s->b, text, sizeof text);
+}
+
+static void sessions_close(Sessions *s) {
+  for (int i = 0; i < s->n; ++i) {
+    s->b->unload(s->b, s->d[i]);
+    rollouts_free(&s->r[i]);
+    rollouts_free(&s->want[i]);
+  }
+  sn_backend_free(s->b);
+  free(s);
+}
+
+// Batches of n sessions take that many launches and not one more: the device is lost at the next one, of a session that
+// was not submitted. `from`: the session that waits first.
+static void take_launches(const Scene *x, int n, int count, int from, int launches) {
+  char fault[40];
+  snprintf(fault, sizeof fault, "launch:%d", launches + 1);
+  Sessions *s = sessions_open(x, open_library("emulator_double", 0, fault), n, count);
+  sessions_submit(s);
+  sessions_submit(s);  // any number of times
+  for (int k = 0; k < n; ++k) {
+    const int i = (from + k) % n;
+    assert_true(sessions_run(s, i));
+    rollouts_equal(&s->want[i], &s->r[i]);
+    assert_memory_equal(s->want[i].batch.warn, s->r[i].batch.warn, sizeof(int) * (size_t)s->r[i].batch.count);
+  }
+  assert_false(sessions_lost(s));
+  assert_false(sessions_run(s, 0));
+  assert_true(sessions_lost(s));
+  sessions_close(s);
+}
+
+static void sessions_share_launches(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  take_launches(&x, 1, 6, 0, 1);
+  take_launches(&x, 2, 6, 0, 1);
+  take_launches(&x, 8, 6, 0, 1);
+  take_launches(&x, 2, 6, 1, 2);    // the short one waits first: the long one goes on alone
+  take_launches(&x, 34, 1, 0, 2);   // more than one launch takes
+  take_launches(&x, 2, 100, 0, 2);  // more than the device runs at once
+  take_launches(&x, 3, 60, 0, 2);   // of three such two
+  scene_close(&x);
+  if (!scene_open(&x, "hand_pose")) return;
+  take_launches(&x, 3, 2, 0, 1);
+  scene_close(&x);
+}
+
+// Slices of time, turn by turn: those that do not wait go on, too, and each has what it has alone. One batch is
+// abandoned on the way and begun anew, one session goes.
+static void sessions_in_slices(void **state) {
+  (void)state;
+  enum { N = 4 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  Sessions *s = sessions_open(&x, open_library("emulator_double", 0, NULL), N, 6);
+  CountingClock count = {0};
+  bool done[N] = {false};
+  sessions_submit(s);
+  int calls = 0;
+  for (; !(done[0] && done[1] && done[2] && done[3]); ++calls) {
+    assert_true(calls < 200);
+    const int i = calls % N;
+    if (!done[i]) done[i] = rollouts_until(s->b, s->d[i], &s->r[i], &count, 4);
+    if (calls == 2) {
+      s->b->abandon(s->b, s->d[1]);
+      rollouts_clear(&s->r[1]);
+      s->b->rollouts_submit(s->b, s->d[1], &s->r[1].batch);
+    }
+    if (calls == 3) {
+      assert_false(done[3]);
+      s->b->unload(s->b, s->d[3]);
+      sessions_load(s, &x, 3);
+    }
+  }
+  printf("%d sessions of up to %d steps in %d slices\n", N, TOGETHER_STEPS, calls);
+  for (int i = 0; i < N; ++i) rollouts_equal(&s->want[i], &s->r[i]);
+  // Submitted and never asked for: the next batch is another.
+  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  assert_true(sessions_run(s, 1));
+  s->b->abandon(s->b, s->d[0]);
+  rollouts_clear(&s->r[0]);
+  s->r[0].batch.first = 3;
+  s->r[0].batch.count = 2;
+  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  assert_true(sessions_run(s, 1));
+  assert_true(sessions_run(s, 0));
+  assert_memory_equal(s->want[0].batch.cost + 3, s->r[0].batch.cost, 2 * sizeof(double));
+  // Nothing to be done is no launch.
+  s->r[0].batch.count = 0;
+  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  assert_true(sessions_run(s, 0));
+  sessions_close(s);
+  scene_close(&x);
+}
+
+// The device is lost at launch n, for all n until there is none left: who was not complete gets nothing.
+static void sessions_lose_the_device(void **state) {
+  (void)state;
+  enum { N = 3 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  int n = 0, losses = 0;
+  for (bool through = false; !through;) {
+    char fault[40];
+    snprintf(fault, sizeof fault, "launch:%d", ++n);
+    assert_true(n < 100);
+    Sessions *s = sessions_open(&x, open_library("emulator_double", 0, fault), N, 6);
+    CountingClock count = {0};
+    bool done[N] = {false};
+    sessions_submit(s);
+    for (int k = 0; k < 100 * N && !sessions_lost(s); ++k)
+      if (!done[k % N]) done[k % N] = rollouts_until(s->b, s->d[k % N], &s->r[k % N], &count, 6);
+    through = done[0] && done[1] && done[2];
+    assert_true(through != sessions_lost(s));
+    for (int i = 0; i < N; ++i) {
+      if (done[i]) rollouts_equal(&s->want[i], &s->r[i]);
+      for (int c = 0; c < s->r[i].batch.count; ++c) assert_int_equal(s->r[i].batch.done[c], done[i]);
+      if (!done[i]) s->b->rollouts_submit(s->b, s->d[i], &s->r[i].batch);
+      assert_true(done[i] || !sessions_run(s, i));
+      losses += !done[i];
+    }
+    sessions_close(s);
+  }
+  assert_true(n > 5 && losses > 5);
+  scene_close(&x);
+}
+
+// Where the budget has no room for blocks of two sessions at once, they follow one another.
+static void sessions_without_room(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  Sessions *s = sessions_open(&x, open_library("emulator_double", 0, NULL), 2, 30);
+  const size_t used = memory_used(s->b);
+  sessions_close(s);
+  s = sessions_open(&x, open_library("emulator_double", (double)used - 64, "launch:3"), 2, 30);
+  assert_true(memory_used(s->b) < used);
+  sessions_submit(s);
+  for (int i = 0; i < 2; ++i) {
+    assert_true(sessions_run(s, i));
+    rollouts_equal(&s->want[i], &s->r[i]);
+  }
+  assert_false(sessions_run(s, 0));
+  assert_true(sessions_lost(s));
+  sessions_close(s);
+  scene_close(&x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(arm_same_as_cpu),      cmocka_unit_test(hand_same_as_cpu),
-                                     cmocka_unit_test(shapes_do_not_matter), cmocka_unit_test(plans_are_the_same),
-                                     cmocka_unit_test(floats_are_near),      cmocka_unit_test(slices),
-                                     cmocka_unit_test(some_are_complete),    cmocka_unit_test(overflow_is_told)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(arm_same_as_cpu),          cmocka_unit_test(hand_same_as_cpu),
+      cmocka_unit_test(shapes_do_not_matter),     cmocka_unit_test(plans_are_the_same),
+      cmocka_unit_test(floats_are_near),          cmocka_unit_test(slices),
+      cmocka_unit_test(some_are_complete),        cmocka_unit_test(overflow_is_told),
+      cmocka_unit_test(sessions_share_launches),  cmocka_unit_test(sessions_in_slices),
+      cmocka_unit_test(sessions_lose_the_device), cmocka_unit_test(sessions_without_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

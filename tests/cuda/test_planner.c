@@ -172,6 +172,57 @@ static void together(void **state) {
   sn_backend_free(device);
 }
 
+// The same by sampling, turn by turn: an iteration of all of them is one launch. The device is lost at the first launch
+// that is too many.
+static void sampled_together(void **state) {
+  (void)state;
+  enum { PLANNERS = 3, PLANS = 2, ITERATIONS = 3 };
+  char fault[40];
+  snprintf(fault, sizeof fault, "launch:%d", PLANS * ITERATIONS + 1);
+  SnBackend *device = open_device(fault);
+  SnPlanner *x[PLANNERS], *y[PLANNERS];
+  for (int i = 0; i < PLANNERS; ++i) {
+    SnSettings s = task->settings;
+    s.planner = SN_PLANNER_SAMPLING;
+    s.iterations = ITERATIONS;
+    s.candidates = 8 + i;
+    s.noise_scale *= 1 + 0.5 * i;
+    x[i] = make_planner(device, NULL, &s, (uint64_t)i, NULL);
+    y[i] = make_planner(cpu, NULL, &s, (uint64_t)i, NULL);
+  }
+  for (int k = 0; k < PLANS; ++k) {
+    SnPlanRequest r = initial_request(x[0], 0.05 * k);
+    r.latency = k ? 0.04 : 0;
+    for (int i = 0; i < PLANNERS; ++i) begin(x[i], &r);
+    for (int n = 0; n < ITERATIONS; ++n) {
+      for (int i = 0; i < PLANNERS; ++i) sn_planner_submit(x[i]);
+      for (int i = 0; i < PLANNERS; ++i) assert_true(sn_planner_slice(x[i], INFINITY) == (n + 1 == ITERATIONS));
+    }
+    for (int i = 0; i < PLANNERS; ++i) {
+      const SnPlan a = finish(x[i]), b = plan_now(y[i], &r);
+      assert_false(a.device_lost);
+      assert_int_equal(a.iterations, ITERATIONS);
+      same_plan(&a, &b);
+    }
+  }
+  // Submitted, and not sliced before the plan ends, or the next one begins.
+  SnPlan plan;
+  const SnPlanRequest r = initial_request(x[0], 0.05 * PLANS);
+  begin(x[0], &r);
+  sn_planner_submit(x[0]);
+  sn_planner_finish(x[0], &plan);
+  assert_int_equal(plan.status, SN_PLAN_WARM_START);
+  begin(x[0], &r);
+  sn_planner_submit(x[0]);
+  begin(x[0], &r);
+  assert_false(finish(x[0]).status == SN_PLAN_OK);  // one launch too many
+  for (int i = 0; i < PLANNERS; ++i) {
+    sn_planner_free(x[i]);
+    sn_planner_free(y[i]);
+  }
+  sn_backend_free(device);
+}
+
 // In slices of a few iterations, with what changes between them: as on the CPU at the same iteration.
 static void tuned(void **state) {
   (void)state;
@@ -263,7 +314,8 @@ static void lost_alone(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(plans), cmocka_unit_test(together), cmocka_unit_test(tuned),
-                                     cmocka_unit_test(lost_with_fallback), cmocka_unit_test(lost_alone)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(plans), cmocka_unit_test(together),           cmocka_unit_test(sampled_together),
+      cmocka_unit_test(tuned), cmocka_unit_test(lost_with_fallback), cmocka_unit_test(lost_alone)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -130,7 +130,8 @@ static void test_calls_of_many_threads(void **state) {
   owned = make(&err);
   assert_non_null(owned);
   assert_string_equal(owned->name, "fake");
-  assert_true(owned->memory == NULL && owned->refine_submit == NULL);  // what the backend has not, it has not either
+  // what the backend has not, it has not either
+  assert_true(owned->memory == NULL && owned->refine_submit == NULL && owned->rollouts_submit == NULL);
   for (intptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, load_and_unload, (void *)i), 0);
   int rounds = 0;
