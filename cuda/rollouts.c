@@ -101,11 +101,12 @@ static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
   return cut_kept(x, NULL, group, &sample);
 }
 
-// Candidates of the model's other sessions that may be in one launch with its own.
-static int others(const SnPluginSession *x) {
-  int n = 0;
-  for (const SnPluginSession *y = x->model->session; y; y = y->next)
-    if (y != x && y->rollouts) n += y->rollouts->group;
+// Candidates that may be in one launch: a group of the session and those of the model's others. A group of one is what
+// every session has from the start, for evaluations: who plans by sampling has more.
+static int launch_items(const SnPluginSession *x, int group) {
+  int n = group;
+  for (const SnPluginSession *y = x->model->session; y && group > 1; y = y->next)
+    if (y != x && y->rollouts && y->rollouts->group > 1) n += y->rollouts->group;
   return n;
 }
 
@@ -146,7 +147,7 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
     size_t parcel = 0;
     const size_t kept = room_bytes(x, group, &parcel);
     const size_t own = kept + parcel + 4 * 64;
-    int items = group + others(x);
+    int items = launch_items(x, group);
     if (sn_engine_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
     SnCode code = sn_engine_admit(x, own + block_growth(x, items), freed, what, err);
     SnRollouts *r = NULL;

@@ -327,6 +327,30 @@ static void pointers_inside_trials(void **state) {
   }
 }
 
+// The same in the second sample of a launch, and a sample that is none.
+static void pointers_inside_samples(void **state) {
+  (void)state;
+  static sn_real mine[N];
+  static const char *const name[] = {"sample 1: ctrl", "sample 1: status", "sample 1: base", "sample 1: itself",
+                                     "sample 1: none"};
+  for (int k = 0; k < 5; ++k) {
+    Rig r = rig_open("");
+    SnSample *sample = r.d->alloc(r.d, 2 * sizeof *sample), *draft = r.d->alloc_host(r.d, 2 * sizeof *sample);
+    draft[0] = draft[1] = (SnSample){.count = 1, .path.nstep = 1};
+    r.work.model.nu = 1;
+    draft[1].ctrl = k == 0 ? mine : NULL;
+    draft[1].status = k == 1 ? &order : NULL;
+    draft[1].base = k == 2 ? mine : NULL;
+    r.work.turn[0].sample = sample;
+    r.work.turn[1].sample = k == 3 ? draft : k == 4 ? NULL : sample + 1;
+    r.work.nturn = 2;
+    r.d->copy_in(r.d, r.s, sample, draft, 2 * sizeof *sample);
+    launch(&r, SN_KERNEL_ROLLOUT, 1);
+    r.d->wait(r.d, r.s);
+    expect_lost(&r, name[k]);
+  }
+}
+
 static void wrong_graphs_lose_the_device(void **state) {
   (void)state;
   Rig r = rig_open("");
@@ -512,6 +536,7 @@ int main(void) {
       cmocka_unit_test(wrong_calls_lose_the_device),
       cmocka_unit_test(wrong_launches_lose_the_device),
       cmocka_unit_test(pointers_of_the_host_lose_the_device),
+      cmocka_unit_test(pointers_inside_samples),
       cmocka_unit_test(pointers_inside_trials),
       cmocka_unit_test(wrong_graphs_lose_the_device),
       cmocka_unit_test(faults_that_are_asked_for),

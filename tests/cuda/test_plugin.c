@@ -21,7 +21,7 @@ static void refusals(void **state) {
   expect_refusal("../evil", "", 0, SN_ERR_NOT_FOUND, "there is no backend");
   expect_refusal("cuda", "/nowhere", 0, SN_ERR_NOT_FOUND,
                  "'cuda': its library cannot be opened: /nowhere/libsinew_cuda.so");
-  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1001 of the interface");
+  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1002 of the interface");
   expect_refusal("cuda_double", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_FORMAT, "it has no sn_plugin_open");
   expect_refusal("emulator_double", SN_TEST_LIBRARIES, 7, SN_ERR_NOT_FOUND, "'emulator_double': ");
   const char *const *names = sn_backend_names();
