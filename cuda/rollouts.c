@@ -121,7 +121,7 @@ static bool take_blocks(SnPluginSession *x, int items) {
   return true;
 }
 
-// Room for a group in *out, and for `items` in one launch; or the reason why the device has none.
+// Room for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
 static SnCode take_room(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
   size_t parcel = 0;
   const size_t kept = room_bytes(x, group, &parcel);
@@ -129,7 +129,8 @@ static SnCode take_room(SnPluginSession *x, int group, int items, const char *wh
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
   r->kept = sn_room_take(x->engine, kept);
-  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) && take_blocks(x, items)) return SN_OK;
+  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) && (take_blocks(x, items) || take_blocks(x, group)))
+    return SN_OK;
   rollouts_drop(x, r);
   return sn_engine_refuse(x, kept + parcel, what, err);
 }
