@@ -93,5 +93,5 @@ void sn_test_follow(Sinew__V1__State *x, const Sinew__V1__Plan *plan, size_t row
   x->time = t->time[row];
   memcpy(x->qpos, t->qpos + row * x->n_qpos, x->n_qpos * sizeof *x->qpos);
   memcpy(x->qvel, t->qvel + row * x->n_qvel, x->n_qvel * sizeof *x->qvel);
-  memcpy(x->act, t->act + row * x->n_act, x->n_act * sizeof *x->act);
+  if (x->n_act) memcpy(x->act, t->act + row * x->n_act, x->n_act * sizeof *x->act);
 }
