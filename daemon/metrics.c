@@ -7,7 +7,7 @@
 void sn_metrics_init(SnMetrics *metrics) {
   memset(metrics, 0, sizeof *metrics);
   metrics->best_cost = INFINITY;
-  metrics->gradient_norm = NAN;
+  metrics->cost = metrics->gradient_norm = NAN;
   pthread_mutex_init(&metrics->mutex, NULL);
 }
 

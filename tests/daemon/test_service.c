@@ -496,12 +496,16 @@ static void test_statistics_and_health(void **state) {
   Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
   Sinew__V1__Reply *opened;
   statistics.session = sn_test_open(&client, "arm_reach", 0, &opened);
-  for (int i = 0; i < 5; i++) sn_test_done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
   Sinew__V1__Reply *r = REQUEST(statistics, STATISTICS, &statistics);
+  assert_true(isnan(r->statistics->sessions[0]->cost));
+  sn_test_done(r);
+  for (int i = 0; i < 5; i++) sn_test_done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
+  r = REQUEST(statistics, STATISTICS, &statistics);
   assert_int_equal(r->statistics->n_sessions, 1);
   const Sinew__V1__SessionStatistics *s = r->statistics->sessions[0];
   assert_int_equal(s->plans, 5);
   assert_string_equal(s->task, "arm_reach");
+  assert_true(s->cost > 0);
   assert_true(s->latency_p50 > 0 && s->latency_p50 <= s->latency_p99);
   assert_true(r->statistics->plans >= 5 && r->statistics->requests > 5);
   sn_test_done(r);
