@@ -25,20 +25,15 @@ SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *l
   sn_block_leave(&b);
 }
 
-SN_LOCAL void back_zero(SnLane *lane, sn_real *x, int n) {
-  (void)lane;
-  SN_FOR(i, n) x[i] = 0;
-}
-
 // What a batched product over states reads where there is no step, or no state.
 SN_LOCAL void back_empty(const SnKernelBlock *b, const SnBackwardState *state, bool bars) {
   const int n = sn_tangent_size(b->m), nu = b->m->nu;
-  back_zero(b->lane, state->A, n * n);
-  back_zero(b->lane, state->B, n * nu);
+  sn_lane_zero(b->lane, state->A, n * n);
+  sn_lane_zero(b->lane, state->B, n * nu);
   if (bars) {
-    back_zero(b->lane, state->state_bar, n);
-    back_zero(b->lane, state->ctrl_bar, nu);
-    back_zero(b->lane, state->target_bar, b->cost->ntarget);
+    sn_lane_zero(b->lane, state->state_bar, n);
+    sn_lane_zero(b->lane, state->ctrl_bar, nu);
+    sn_lane_zero(b->lane, state->target_bar, b->cost->ntarget);
   }
   SN_SYNC(b->lane);
 }

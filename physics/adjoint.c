@@ -18,37 +18,31 @@ void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory) {
 }
 #endif
 
-// Zeroes n numbers.
-SN_LOCAL void adjoint_zero(SnLane *lane, sn_real *x, int n) {
-  (void)lane;
-  SN_FOR(i, n) x[i] = 0;
-}
-
 SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
-  adjoint_zero(lane, a->qpos_bar, m->nv);
-  adjoint_zero(lane, a->qvel_bar, m->nv);
-  adjoint_zero(lane, a->act_bar, m->na);
-  adjoint_zero(lane, a->ctrl_bar, m->nu);
-  adjoint_zero(lane, a->mocap_bar, 6 * m->nmocap);
+  sn_lane_zero(lane, a->qpos_bar, m->nv);
+  sn_lane_zero(lane, a->qvel_bar, m->nv);
+  sn_lane_zero(lane, a->act_bar, m->na);
+  sn_lane_zero(lane, a->ctrl_bar, m->nu);
+  sn_lane_zero(lane, a->mocap_bar, 6 * m->nmocap);
   sn_adjoint_clear_bars(m, a, lane);
 }
 
 SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane) {
-  adjoint_zero(lane, a->wrench, 6 * m->nbody);
-  adjoint_zero(lane, a->twist_bar, 6 * SN_NMOTION * m->nbody);
-  adjoint_zero(lane, a->acc_bar, 6 * m->nbody);
-  adjoint_zero(lane, a->ten_length_bar, m->ntendon);
-  adjoint_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
-  adjoint_zero(lane, a->out_length_bar, m->nout);
-  adjoint_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
-  adjoint_zero(lane, a->force_bar, m->nout);
+  sn_lane_zero(lane, a->wrench, 6 * m->nbody);
+  sn_lane_zero(lane, a->twist_bar, 6 * SN_NMOTION * m->nbody);
+  sn_lane_zero(lane, a->acc_bar, 6 * m->nbody);
+  sn_lane_zero(lane, a->ten_length_bar, m->ntendon);
+  sn_lane_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
+  sn_lane_zero(lane, a->out_length_bar, m->nout);
+  sn_lane_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
+  sn_lane_zero(lane, a->force_bar, m->nout);
   SN_ONE(lane) *a->sat_on = 0;
   SN_SYNC(lane);
 }
 
 SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  adjoint_zero(lane, a->con_dist_bar, w->ncon[0]);
-  adjoint_zero(lane, a->con_pos_bar, 3 * w->ncon[0]);
-  adjoint_zero(lane, a->con_frame_bar, 9 * w->ncon[0]);
+  sn_lane_zero(lane, a->con_dist_bar, w->ncon[0]);
+  sn_lane_zero(lane, a->con_pos_bar, 3 * w->ncon[0]);
+  sn_lane_zero(lane, a->con_frame_bar, 9 * w->ncon[0]);
   SN_SYNC(lane);
 }

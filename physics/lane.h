@@ -87,6 +87,16 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 // The statement that follows runs on one lane only. No sync is implied.
 #define SN_ONE(lane) if ((lane)->id == 0)
 
+// Zeroes, or copies, n numbers. Ends with no sync.
+SN_INLINE void sn_lane_zero(const SnLane *lane, sn_real *x, int n) {
+  (void)lane;
+  SN_FOR(i, n) x[i] = 0;
+}
+SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
+  (void)lane;
+  SN_FOR(i, n) to[i] = from[i];
+}
+
 // Sum of x[0..n). All lanes get the same value. x must be complete (SN_SYNC before).
 SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
 // Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.

@@ -152,25 +152,19 @@ SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, v
 #undef SN_FIELD
 }
 
-// Zeroes n numbers.
-SN_LOCAL void layout_zero(SnLane *lane, sn_real *x, int n) {
-  (void)lane;
-  SN_FOR(i, n) x[i] = 0;
-}
-
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) {
     memset(w->soft, 0, sizeof *w->soft);
     *w->warn = 0;
   }
-  layout_zero(lane, w->time, 1);
-  layout_zero(lane, w->qpos, m->nq);
-  layout_zero(lane, w->qvel, m->nv);
-  layout_zero(lane, w->act, m->na);
-  layout_zero(lane, w->ctrl, m->nu);
-  layout_zero(lane, w->mocap_pos, 3 * m->nmocap);
-  layout_zero(lane, w->mocap_quat, 4 * m->nmocap);
-  layout_zero(lane, w->qacc_warmstart, m->nv);
+  sn_lane_zero(lane, w->time, 1);
+  sn_lane_zero(lane, w->qpos, m->nq);
+  sn_lane_zero(lane, w->qvel, m->nv);
+  sn_lane_zero(lane, w->act, m->na);
+  sn_lane_zero(lane, w->ctrl, m->nu);
+  sn_lane_zero(lane, w->mocap_pos, 3 * m->nmocap);
+  sn_lane_zero(lane, w->mocap_quat, 4 * m->nmocap);
+  sn_lane_zero(lane, w->qacc_warmstart, m->nv);
   for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage)
     sn_static_fields(m, w, lane, (SnStage)stage);
   SN_SYNC(lane);
@@ -178,6 +172,6 @@ SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   (void)m;
-  layout_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
+  sn_lane_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
   SN_SYNC(lane);
 }

@@ -8,24 +8,13 @@
 // shares its sweep over the links; sn_backward_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
 #include "planner/backward.h"
 
-// Ends with no sync.
-SN_LOCAL void sn_backward_copy(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
-  (void)lane;
-  SN_FOR(i, n) to[i] = from[i];
-}
-
-SN_LOCAL void sn_backward_clear(SnLane *lane, sn_real *x, int n) {
-  (void)lane;
-  SN_FOR(i, n) x[i] = 0;
-}
-
 SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b) {
   const sn_real share = SN_R(1.0) / (sn_real)b->path->nstep;
   SN_FOR(i, cost->nterm) {
     b->running[i] = share * b->path->running[i];
     b->terminal[i] = b->path->terminal[i];
   }
-  sn_backward_clear(lane, b->state_bar, sn_tangent_size(m));
+  sn_lane_zero(lane, b->state_bar, sn_tangent_size(m));
   SN_SYNC(lane);
 }
 
@@ -46,7 +35,7 @@ SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *
   sn_solve_finish(m, w, lane);
   SN_MARK(lane, SOLVER);
   if (!b->soft.on) return;
-  sn_backward_copy(lane, b->soft_qacc + row * nv, w->qacc, m->nv);
+  sn_lane_copy(lane, b->soft_qacc + row * nv, w->qacc, m->nv);
   SN_SYNC(lane);
 }
 
@@ -55,7 +44,7 @@ SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *
 SN_LOCAL void sn_backward_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
                                SnWorld *w, SnAdjoint *a, sn_real *res, sn_real *target_bar) {
   const SnPath *path = b->path;
-  if (target_bar) sn_backward_clear(lane, target_bar, cost->ntarget);
+  if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
   SN_SYNC(lane);
   sn_cost_vjp(cost, m, w, a, lane, path->target + (size_t)t * (size_t)cost->ntarget,
               t < path->nstep ? b->running : b->terminal, res, target_bar);
@@ -65,9 +54,9 @@ SN_LOCAL void sn_backward_cost(const SnModel *m, const SnCost *cost, SnLane *lan
 
 // What the adjoint has come to, with respect to the state.
 SN_LOCAL void sn_backward_take(const SnModel *m, SnLane *lane, const SnAdjoint *a, sn_real *state_bar) {
-  sn_backward_copy(lane, state_bar, a->qpos_bar, m->nv);
-  sn_backward_copy(lane, state_bar + m->nv, a->qvel_bar, m->nv);
-  sn_backward_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
+  sn_lane_copy(lane, state_bar, a->qpos_bar, m->nv);
+  sn_lane_copy(lane, state_bar + m->nv, a->qvel_bar, m->nv);
+  sn_lane_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
 }
 
 SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
@@ -77,7 +66,7 @@ SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *
   sn_motion_rest(m, w, a, lane);
   sn_backward_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
   sn_backward_take(m, lane, a, state->state_bar);
-  sn_backward_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
+  sn_lane_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
 }
 
@@ -92,8 +81,7 @@ SN_LOCAL int sn_backward_lost(SnLane *lane, const sn_real *x, int n) {
 // The end of going back through state t: its targets, which are written in order, so that none is after a failure.
 SN_LOCAL bool sn_backward_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
                                 const sn_real *target_bar) {
-  if (b->target_bar)
-    sn_backward_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, target_bar, cost->ntarget);
+  if (b->target_bar) sn_lane_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, target_bar, cost->ntarget);
   int lost = sn_backward_lost(lane, b->state_bar, sn_tangent_size(m));
   if (t < b->path->nstep) lost += sn_backward_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
   return sn_count(lane, lost) == 0;
@@ -104,9 +92,9 @@ SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lan
   const bool step = t < b->path->nstep;
   sn_adjoint_clear(m, a, lane);
   if (step) {
-    sn_backward_copy(lane, a->qpos_next_bar, b->state_bar, m->nv);
-    sn_backward_copy(lane, a->qvel_next_bar, b->state_bar + m->nv, m->nv);
-    sn_backward_copy(lane, a->act_next_bar, b->state_bar + 2 * m->nv, m->na);
+    sn_lane_copy(lane, a->qpos_next_bar, b->state_bar, m->nv);
+    sn_lane_copy(lane, a->qvel_next_bar, b->state_bar + m->nv, m->nv);
+    sn_lane_copy(lane, a->act_next_bar, b->state_bar + 2 * m->nv, m->na);
     SN_SYNC(lane);
     SN_MARK(lane, OTHER);
     sn_step_vjp(m, w, a, lane);
@@ -115,7 +103,7 @@ SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lan
   }
   sn_backward_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
   sn_backward_take(m, lane, a, b->state_bar);
-  if (step) sn_backward_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
+  if (step) sn_lane_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
   return sn_backward_close(m, cost, lane, b, t, state->target_bar);
 }
@@ -139,7 +127,7 @@ SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *l
     sn_backward_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n,
                          m->nu);
   SN_SYNC(lane);
-  sn_backward_copy(lane, b->state_bar, b->scratch, n);
+  sn_lane_copy(lane, b->state_bar, b->scratch, n);
   SN_SYNC(lane);
   return sn_backward_close(m, cost, lane, b, t, state->target_bar);
 }

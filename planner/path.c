@@ -2,13 +2,7 @@
 // integration, so that every term sees one consistent state. At x[H] the stages run once more for the terminal cost.
 #include "planner/path.h"
 
-// Ends with no sync.
-SN_LOCAL void sn_path_copy(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
-  (void)lane;
-  SN_FOR(i, n) to[i] = from[i];
-}
-
-// The same; `from` NULL: zero.
+// Copies n numbers; `from` NULL: zero. Ends with no sync.
 SN_LOCAL void sn_path_fill(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
   (void)lane;
   SN_FOR(i, n) to[i] = from ? from[i] : 0;
@@ -29,9 +23,9 @@ SN_LOCAL void sn_path_mocap(const SnModel *m, SnWorld *w, SnLane *lane, const Sn
 
 SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
                          const SnSoft *soft) {
-  sn_path_copy(lane, w->qpos, state->qpos, m->nq);
-  sn_path_copy(lane, w->qvel, state->qvel, m->nv);
-  sn_path_copy(lane, w->act, state->act, m->na);
+  sn_lane_copy(lane, w->qpos, state->qpos, m->nq);
+  sn_lane_copy(lane, w->qvel, state->qvel, m->nv);
+  sn_lane_copy(lane, w->act, state->act, m->na);
   sn_path_fill(lane, w->ctrl, state->ctrl, m->nu);
   sn_path_fill(lane, w->qacc_warmstart, state->qacc_warmstart, m->nv);
   sn_path_mocap(m, w, lane, path);
@@ -102,10 +96,10 @@ SN_LOCAL void sn_path_add_cost(const SnModel *m, const SnCost *cost, const SnWor
 // Row t of what is kept on the way. Its sync also ends sn_path_add_cost.
 SN_LOCAL void sn_path_record(const SnModel *m, const SnWorld *w, SnLane *lane, const SnPath *path, int t) {
   const size_t row = (size_t)t;
-  if (path->out_qpos) sn_path_copy(lane, path->out_qpos + row * (size_t)m->nq, w->qpos, m->nq);
-  if (path->out_qvel) sn_path_copy(lane, path->out_qvel + row * (size_t)m->nv, w->qvel, m->nv);
-  if (path->out_act) sn_path_copy(lane, path->out_act + row * (size_t)m->na, w->act, m->na);
-  if (path->out_qacc) sn_path_copy(lane, path->out_qacc + row * (size_t)m->nv, w->qacc, m->nv);
+  if (path->out_qpos) sn_lane_copy(lane, path->out_qpos + row * (size_t)m->nq, w->qpos, m->nq);
+  if (path->out_qvel) sn_lane_copy(lane, path->out_qvel + row * (size_t)m->nv, w->qvel, m->nv);
+  if (path->out_act) sn_lane_copy(lane, path->out_act + row * (size_t)m->na, w->act, m->na);
+  if (path->out_qacc) sn_lane_copy(lane, path->out_qacc + row * (size_t)m->nv, w->qacc, m->nv);
   if (path->out_time) SN_ONE(lane) path->out_time[row] = w->time[0];
   SN_SYNC(lane);
 }
@@ -140,7 +134,7 @@ SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld 
   const bool end = t == path->nstep;
   if (path->status != SN_PATH_UNDER_WAY) return (SnPathStatus)path->status;
   if (sn_path_diverged(m, w, lane, path->max_velocity)) return sn_path_fail(w, lane, path, t);
-  if (!end) sn_path_copy(lane, w->ctrl, path->ctrl + (size_t)t * (size_t)m->nu, m->nu);
+  if (!end) sn_lane_copy(lane, w->ctrl, path->ctrl + (size_t)t * (size_t)m->nu, m->nu);
   SN_SYNC(lane);
   SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
@@ -158,10 +152,10 @@ SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld 
 SN_FUNC void sn_path_leave(const SnModel *m, const SnWorld *w, SnLane *lane, SnPath *path) {
   sn_real *kept = path->kept;
   SN_ONE(lane) kept[0] = w->time[0];
-  sn_path_copy(lane, kept + 1, w->qpos, m->nq);
-  sn_path_copy(lane, kept + 1 + m->nq, w->qvel, m->nv);
-  sn_path_copy(lane, kept + 1 + m->nq + m->nv, w->qacc_warmstart, m->nv);
-  sn_path_copy(lane, kept + 1 + m->nq + 2 * m->nv, w->act, m->na);
+  sn_lane_copy(lane, kept + 1, w->qpos, m->nq);
+  sn_lane_copy(lane, kept + 1 + m->nq, w->qvel, m->nv);
+  sn_lane_copy(lane, kept + 1 + m->nq + m->nv, w->qacc_warmstart, m->nv);
+  sn_lane_copy(lane, kept + 1 + m->nq + 2 * m->nv, w->act, m->na);
   SN_SYNC(lane);
 }
 

@@ -4,16 +4,6 @@
 
 SN_LOCAL bool sn_refine_finite(sn_real x) { return x - x == 0; }
 
-SN_LOCAL void sn_refine_clear(const SnLane *lane, sn_real *x, int n) {
-  (void)lane;
-  SN_FOR(i, n) x[i] = 0;
-}
-
-SN_LOCAL void sn_refine_copy(const SnLane *lane, sn_real *to, const sn_real *from, int n) {
-  (void)lane;
-  SN_FOR(i, n) to[i] = from[i];
-}
-
 // Drops the first `left` knots of one moment (knots, nu) in place; new ones are 0. A lane has columns of its own.
 SN_LOCAL void sn_refine_shift(const SnLane *lane, sn_real *moment, int knots, int nu, int left) {
   (void)lane;
@@ -28,15 +18,15 @@ SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, i
                             sn_real *scratch) {
   const int knots = sn_refine_knots(r->grid.nstep), n = knots * m->nu;
   sn_candidate_controls(m, &r->noise, i, lane, r->nominal, r->grid.nstep, scratch, s->base);
-  sn_refine_clear(lane, s->offset, n);
-  sn_refine_clear(lane, s->best, n);
-  sn_refine_clear(lane, s->gradient, n);
+  sn_lane_zero(lane, s->offset, n);
+  sn_lane_zero(lane, s->best, n);
+  sn_lane_zero(lane, s->gradient, n);
   if (i == 0 && r->keep) {
     sn_refine_shift(lane, s->moments.first, knots, m->nu, r->left);
     sn_refine_shift(lane, s->moments.second, knots, m->nu, r->left);
   } else {
-    sn_refine_clear(lane, s->moments.first, n);
-    sn_refine_clear(lane, s->moments.second, n);
+    sn_lane_zero(lane, s->moments.first, n);
+    sn_lane_zero(lane, s->moments.second, n);
     SN_ONE(lane) s->moments.power1 = s->moments.power2 = 1;
   }
   SN_ONE(lane) {
@@ -50,7 +40,7 @@ SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, i
 // Half the way back from controls that diverged.
 SN_LOCAL void sn_refine_step_back(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s) {
   const int n = r->grid.knots * m->nu;
-  sn_refine_clear(lane, s->moments.first, n);
+  sn_lane_zero(lane, s->moments.first, n);
   if (sn_refine_finite(s->best_cost)) {
     SN_FOR(i, n) s->offset[i] = s->best[i] + SN_R(0.5) * (s->offset[i] - s->best[i]);
   } else {
@@ -84,9 +74,9 @@ SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, 
   }
   if (!sn_refine_finite(norm)) {
     norm = (sn_real)NAN;
-    sn_refine_clear(lane, s->gradient, n);
+    sn_lane_zero(lane, s->gradient, n);
   }
-  if (better) sn_refine_copy(lane, s->best, s->offset, n);
+  if (better) sn_lane_copy(lane, s->best, s->offset, n);
   SN_SYNC(lane);
   SN_ONE(lane) {
     if (better) s->best_cost = cost;
@@ -115,7 +105,7 @@ SN_FUNC void sn_refine_select(const SnModel *m, const SnCost *cost, SnLane *lane
     r->best_cost = least;
     if (best >= 0) r->gradient_norm = start[best].norm;
   }
-  if (best >= 0) sn_refine_copy(lane, r->best_term, start[best].term, cost->nterm);
-  if (best >= first) sn_refine_copy(lane, r->nominal, start[best].ctrl, r->grid.nstep * m->nu);
+  if (best >= 0) sn_lane_copy(lane, r->best_term, start[best].term, cost->nterm);
+  if (best >= first) sn_lane_copy(lane, r->nominal, start[best].ctrl, r->grid.nstep * m->nu);
   SN_SYNC(lane);
 }
