@@ -107,8 +107,7 @@ static SnCode shared_create(SnPluginSession *x, SnError *err) {
   return SN_OK;
 }
 
-// Kernels that use memory of blocks, with as many items as they may have. Noise of starts has a knot a step at most,
-// and two at the ends.
+// Kernels that use memory of blocks, with as many items as they may have, and knots of their starts' noise.
 typedef struct BlockNeed {
   SnKernel kernel;
   int items, knots;
@@ -117,7 +116,7 @@ enum { BLOCK_NEEDS = 5 };
 
 static void block_needs(int trials, int max_step, BlockNeed need[BLOCK_NEEDS]) {
   const int states = trials * sn_scan_rows(max_step + 1);
-  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, max_step + 2},
+  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, sn_refine_knots(max_step)},
                                       {SN_KERNEL_FORWARD, trials, 0},
                                       {SN_KERNEL_MAKE, states, 0},
                                       {SN_KERNEL_JACOBIAN, states, 0},

@@ -4,6 +4,7 @@
 
 #include "cuda/engine.h"
 #include "tests/cuda/plugin_rig.h"
+#include "tests/planner/plans.h"
 
 // A backend of a library as planner/backend_plugin.c makes it: the engine behind it is in reach.
 typedef struct Opened {
@@ -90,33 +91,14 @@ static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings 
   return p;
 }
 
-// From the initial state, whose time is another one.
-static inline SnPlanRequest request_at(SnPlanner *p, double time) {
-  const SnStart *s = sn_planner_initial(p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
-
 static inline void begin_at(SnPlanner *p, double time) {
-  SnError err = {0};
-  const SnPlanRequest r = request_at(p, time);
-  if (sn_planner_begin(p, &r, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
-static inline SnPlan finish(SnPlanner *p) {
-  SnPlan plan;
-  while (!sn_planner_slice(p, INFINITY)) continue;
-  sn_planner_finish(p, &plan);
-  return plan;
+  const SnPlanRequest r = request_of(p, time);
+  begin_plan(p, &r);
 }
 
 static inline SnPlan plan_at(SnPlanner *p, double time) {
   begin_at(p, time);
-  return finish(p);
+  return finish_plan(p);
 }
 
 static inline void expect_equal(const SnPlan *a, const SnPlan *b) {

@@ -1,6 +1,7 @@
 // Planners on a device (the emulator, in double): their plans are the CPU's, bit for bit, also where several share it
 // and where settings change meanwhile; and the device is lost at any launch.
 #include "tests/planner/bench_body.h"
+#include "tests/planner/plans.h"
 
 static SnPool *pool;
 static SnBackend *cpu;
@@ -53,31 +54,9 @@ static SnPlanner *make_planner(SnBackend *b, SnBackend *fallback, const SnSettin
   return p;
 }
 
-static SnPlanRequest initial_request(const SnPlanner *p, double time) {
-  const SnStart *s = sn_planner_initial(p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
-
-static void begin(SnPlanner *p, const SnPlanRequest *r) {
-  SnError err = {0};
-  if (sn_planner_begin(p, r, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
-static SnPlan finish(SnPlanner *p) {
-  SnPlan plan;
-  while (!sn_planner_slice(p, INFINITY)) continue;
-  sn_planner_finish(p, &plan);
-  return plan;
-}
-
 static SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
-  begin(p, r);
-  return finish(p);
+  begin_plan(p, r);
+  return finish_plan(p);
 }
 
 static double evaluate(SnPlanner *p, const SnPlan *plan) {
@@ -102,7 +81,7 @@ static void same_plan(const SnPlan *a, const SnPlan *b) {
 static void same_plans(SnBackend *device, const SnSettings *s) {
   SnPlanner *x = make_planner(device, NULL, s, 3, NULL), *y = make_planner(cpu, NULL, s, 3, NULL);
   for (int k = 0; k < 4; ++k) {
-    SnPlanRequest r = initial_request(x, 0.05 * k);
+    SnPlanRequest r = request_of(x, 0.05 * k);
     r.latency = k == 2 ? 0.04 : 0;
     r.want_states = true;
     const SnPlan a = plan_now(x, &r), b = plan_now(y, &r);
@@ -154,14 +133,14 @@ static void together(void **state) {
   }
   for (int k = 0; k < 3; ++k) {
     for (int i = 0; i < PLANNERS; ++i) {
-      SnPlanRequest r = initial_request(x[i], 0.05 * k);
-      begin(x[i], &r);
-      begin(y[i], &r);
+      SnPlanRequest r = request_of(x[i], 0.05 * k);
+      begin_plan(x[i], &r);
+      begin_plan(y[i], &r);
     }
     for (int i = 0; i < PLANNERS; ++i) sn_planner_submit(x[i]);
     for (int i = 0; i < PLANNERS; ++i) {
       const int at = (i + k) % PLANNERS;
-      const SnPlan a = finish(x[at]), b = finish(y[at]);
+      const SnPlan a = finish_plan(x[at]), b = finish_plan(y[at]);
       same_plan(&a, &b);
     }
   }
@@ -191,15 +170,15 @@ static void sampled_together(void **state) {
     y[i] = make_planner(cpu, NULL, &s, (uint64_t)i, NULL);
   }
   for (int k = 0; k < PLANS; ++k) {
-    SnPlanRequest r = initial_request(x[0], 0.05 * k);
+    SnPlanRequest r = request_of(x[0], 0.05 * k);
     r.latency = k ? 0.04 : 0;
-    for (int i = 0; i < PLANNERS; ++i) begin(x[i], &r);
+    for (int i = 0; i < PLANNERS; ++i) begin_plan(x[i], &r);
     for (int n = 0; n < ITERATIONS; ++n) {
       for (int i = 0; i < PLANNERS; ++i) sn_planner_submit(x[i]);
       for (int i = 0; i < PLANNERS; ++i) assert_true(sn_planner_slice(x[i], INFINITY) == (n + 1 == ITERATIONS));
     }
     for (int i = 0; i < PLANNERS; ++i) {
-      const SnPlan a = finish(x[i]), b = plan_now(y[i], &r);
+      const SnPlan a = finish_plan(x[i]), b = plan_now(y[i], &r);
       assert_false(a.device_lost);
       assert_int_equal(a.iterations, ITERATIONS);
       same_plan(&a, &b);
@@ -207,15 +186,15 @@ static void sampled_together(void **state) {
   }
   // Submitted, and not sliced before the plan ends, or the next one begins.
   SnPlan plan;
-  const SnPlanRequest r = initial_request(x[0], 0.05 * PLANS);
-  begin(x[0], &r);
+  const SnPlanRequest r = request_of(x[0], 0.05 * PLANS);
+  begin_plan(x[0], &r);
   sn_planner_submit(x[0]);
   sn_planner_finish(x[0], &plan);
   assert_int_equal(plan.status, SN_PLAN_WARM_START);
-  begin(x[0], &r);
+  begin_plan(x[0], &r);
   sn_planner_submit(x[0]);
-  begin(x[0], &r);
-  assert_false(finish(x[0]).status == SN_PLAN_OK);  // one launch too many
+  begin_plan(x[0], &r);
+  assert_false(finish_plan(x[0]).status == SN_PLAN_OK);  // one launch too many
   for (int i = 0; i < PLANNERS; ++i) {
     sn_planner_free(x[i]);
     sn_planner_free(y[i]);
@@ -231,9 +210,9 @@ static void tuned(void **state) {
   SnBackend *device = open_device(NULL);
   SnSettings s = adam_settings(14);
   SnPlanner *x = make_planner(device, NULL, &s, 3, &clock), *y = make_planner(cpu, NULL, &s, 3, NULL);
-  const SnPlanRequest r = initial_request(x, 0);
-  begin(x, &r);
-  begin(y, &r);
+  const SnPlanRequest r = request_of(x, 0);
+  begin_plan(x, &r);
+  begin_plan(y, &r);
   int changes = 0;
   while (!sn_planner_slice(x, (double)atomic_load(&clock.reads) + 12)) {
     const int done = sn_planner_iterations(x);
@@ -257,7 +236,7 @@ static void tuned(void **state) {
   assert_true(changes >= 3);
   SnPlan a;
   sn_planner_finish(x, &a);
-  const SnPlan b = finish(y);
+  const SnPlan b = finish_plan(y);
   same_plan(&a, &b);
   assert_int_equal(a.iterations, 14);
   sn_planner_free(x);
@@ -279,7 +258,7 @@ static void lost(int planner, bool fallback) {
     SnPlanner *p = make_planner(device, fallback ? cpu : NULL, &s, 3, NULL);
     through = true;
     for (int k = 0; k < 2; ++k) {
-      SnPlanRequest r = initial_request(p, 0.05 * k);
+      SnPlanRequest r = request_of(p, 0.05 * k);
       const SnPlan plan = plan_now(p, &r);
       if (plan.device_lost) through = false;
       if (fallback || !plan.device_lost) {

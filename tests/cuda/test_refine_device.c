@@ -129,7 +129,7 @@ static void tuned_live(void **state) {
       assert_false(sn_planner_slice(p[k], k == 0 ? INFINITY : -1));
       assert_int_equal(sn_planner_iterations(p[k]), i + 1);
     }
-    plan[k] = finish(p[k]);
+    plan[k] = finish_plan(p[k]);
   }
   expect_equal(&plan[0], &plan[1]);
   assert_int_equal(count.records, 1);
@@ -176,7 +176,7 @@ static void few_graphs(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 3, NULL);
   start_counting(dev);
   for (int k = 0; k < 3 * STARTS; ++k) {
-    SnPlanRequest r = request_at(p, 0);
+    SnPlanRequest r = request_of(p, 0);
     r.max_iterations = 1;
     r.max_candidates = 1 + k % STARTS;
     assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
@@ -188,7 +188,7 @@ static void few_graphs(void **state) {
   // Those that were used last are still there.
   const int before = count.records;
   for (int k = 0; k < KEPT; ++k) {
-    SnPlanRequest r = request_at(p, 0);
+    SnPlanRequest r = request_of(p, 0);
     r.max_iterations = 1;
     r.max_candidates = STARTS - k;
     assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
@@ -223,7 +223,7 @@ static void evaluated_between(void **state) {
     assert_int_equal(sn_planner_evaluate(p[k], &r, INFINITY, &e, NULL), SN_OK);
     cost[k] = e.cost;
     norm[k] = e.gradient->norm;
-    plan[k] = finish(p[k]);
+    plan[k] = finish_plan(p[k]);
   }
   expect_equal(&plan[0], &plan[1]);
   assert_true(cost[0] == cost[1] && norm[0] == norm[1] && norm[0] > 0);
@@ -255,7 +255,7 @@ static void check_batched(const Scene *x, int n) {
     for (int k = 0; k < n; ++k) begin_at(p[k], 0.02 * round);
     for (int k = 0; k < n; ++k) sn_planner_submit(p[k]);
     for (int k = 0; k < n; ++k) {
-      const SnPlan got = finish(p[k]);
+      const SnPlan got = finish_plan(p[k]);
       expect_equal(&want[k], &got);
     }
     // As many as the longest plan has iterations, not as all of them together.
@@ -298,7 +298,7 @@ static void uneven(void **state) {
     for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
     sn_planner_submit(p[1]);
     for (int k = 0; k < 2; ++k) {
-      const SnPlan want = plan_at(q[k], 0), got = finish(p[k]);
+      const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
       expect_equal(&want, &got);
       sn_planner_free(q[k]);
     }
@@ -330,12 +330,12 @@ static void come_and_go(void **state) {
   sn_planner_finish(p[2], &dropped);  // what the others' launches did for it counts
   assert_true(dropped.iterations >= 1 && dropped.iterations < 8);
   for (int k = 0; k < 2; ++k) {
-    const SnPlan want = plan_at(q[k], 0), got = finish(p[k]);
+    const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
     expect_equal(&want, &got);
   }
   SnError err = {0};
   SnPlan want;
-  SnPlanRequest r = request_at(q[2], 0);
+  SnPlanRequest r = request_of(q[2], 0);
   r.max_iterations = dropped.iterations;
   assert_int_equal(sn_planner_plan(q[2], &r, &want, &err), SN_OK);
   expect_equal(&want, &dropped);
@@ -365,7 +365,7 @@ static void two_models(void **state) {
   start_counting(dev);
   sn_planner_submit(p[1]);
   for (int k = 0; k < 2; ++k) {
-    const SnPlan want = plan_at(q[k], 0), got = finish(p[k]);
+    const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
     expect_equal(&want, &got);
   }
   assert_int_equal(count.runs, 8);

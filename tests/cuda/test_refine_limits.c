@@ -21,7 +21,7 @@ static void step_run(SnDevice *d, SnStream *s, SnGraph *g) {
 static SnPlan plan_until(SnPlanner *p, double time, double deadline) {
   SnError err = {0};
   SnPlan plan;
-  SnPlanRequest r = request_at(p, time);
+  SnPlanRequest r = request_of(p, time);
   r.deadline = deadline;
   if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
   return plan;
@@ -85,7 +85,7 @@ static void deadline_repeats(void **state) {
     const SnPlan got = plan_until(a, 0, (double)atomic_load(&counting.reads) + until);
     SnError err = {0};
     SnPlan want;
-    SnPlanRequest r = request_at(b, 0);
+    SnPlanRequest r = request_of(b, 0);
     r.max_iterations = got.iterations;
     assert_true(got.iterations > 0);
     assert_int_equal(sn_planner_plan(b, &r, &want, &err), SN_OK);
@@ -115,7 +115,7 @@ static void deadline_of_another(void **state) {
   for (int enough = 0; enough < 2; ++enough) {
     SnError err = {0};
     SnPlan plan;
-    SnPlanRequest r = request_at(q, 0);
+    SnPlanRequest r = request_of(q, 0);
     r.deadline = time.now + (enough ? 2.5 : 0.5);
     if (sn_planner_begin(q, &r, &err) != SN_OK) fail_msg("%s", err.text);
     sn_planner_submit(q);
@@ -159,7 +159,7 @@ static void lost(void **state) {
     for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
     sn_planner_submit(p[1]);
     for (int k = 0; k < 2; ++k) {
-      const SnPlan got = finish(p[k]);
+      const SnPlan got = finish_plan(p[k]);
       assert_int_equal(got.status, SN_PLAN_OK);
       assert_int_equal(got.iterations, 4);
     }
@@ -267,10 +267,10 @@ static void rooms(void **state) {
     sn_planner_submit(p);
     sn_planner_submit(other);
     if (k % 2) {
-      finish(other);
+      finish_plan(other);
       sn_planner_free(other);
     }
-    const SnPlan want = plan_at(q, 0.02 * k), got = finish(p);
+    const SnPlan want = plan_at(q, 0.02 * k), got = finish_plan(p);
     expect_equal(&want, &got);
     if (k % 2 == 0) sn_planner_free(other);
     s.adam_starts = 2 + k;

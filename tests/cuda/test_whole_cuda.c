@@ -1,6 +1,7 @@
 // Plans through everything that an NVIDIA device has, but for the machine code of its kernels: device_cuda.c on the
 // tests' CUDA runtime, which runs the kernels' bodies on one lane. So they are the CPU's, bit for bit.
 #include "tests/cuda/plugin_rig.h"
+#include "tests/planner/plans.h"
 
 // Two plans of a few steps, the second from a shifted warm start; what they are, into ctrl and cost.
 static void plan(const Scene *x, SnBackend *b, int planner, int method, sn_real *ctrl, double *cost) {
@@ -19,16 +20,10 @@ static void plan(const Scene *x, SnBackend *b, int planner, int method, sn_real 
   def.seed = 7;
   SnPlanner *p = sn_planner_create(&def, &err);
   if (!p) fail_msg("%s", err.text);
-  const SnStart *start = sn_planner_initial(p);
   for (int i = 0; i < 2; ++i) {
-    SnPlanRequest r = sn_default_plan_request();
-    SnPlan plan;
-    r.time = start->time + 3 * i * (double)sn_planner_model(p)->opt.timestep;
-    r.qpos = start->qpos;
-    r.qvel = start->qvel;
-    r.act = start->act;
+    SnPlanRequest r = request_of(p, sn_planner_initial(p)->time + 3 * i * (double)sn_planner_model(p)->opt.timestep);
     r.max_iterations = 6;
-    if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+    const SnPlan plan = plan_of(p, &r);
     assert_int_equal(plan.status, SN_PLAN_OK);
     assert_int_equal(plan.iterations, 6);
     assert_true(plan.cost_after < plan.cost_before);

@@ -30,23 +30,9 @@ void sn_test_server_end(SnTestServer *s) {
 
 uint64_t sn_test_open_with(SnTestClient *c, char *task, char *planner, uint64_t seed, Sinew__V1__Reply **opened) {
   Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
-  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
-  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
   settings.planner = planner;
-  open.task = task;
-  open.seed = seed;
-  open.planner = &settings;
-  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
-  request.open = &open;
-  Sinew__V1__Reply *r = sn_test_request(c, &request);
-  if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) fail_msg("%s", r->error->text);
-  const uint64_t id = r->open->session;
-  if (opened)
-    *opened = r;
-  else
-    sn_test_done(r);
-  return id;
+  return sn_test_open_by(c, task, seed, &settings, opened);
 }
 
 void sn_test_send_iterations(SnTestClient *c, uint64_t session, Sinew__V1__State *x, uint32_t iterations) {

@@ -211,11 +211,13 @@ void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, 
   sn_test_done(reply);
 }
 
-uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V1__Reply **initial) {
+uint64_t sn_test_open_by(SnTestClient *c, const char *task, uint64_t seed, Sinew__V1__PlannerSettings *planner,
+                         Sinew__V1__Reply **initial) {
   Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   open.task = (char *)(uintptr_t)task;
   open.seed = seed;
+  open.planner = planner;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
   Sinew__V1__Reply *reply = sn_test_request(c, &request);
@@ -227,6 +229,10 @@ uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V
   else
     sn_test_done(reply);
   return session;
+}
+
+uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V1__Reply **initial) {
+  return sn_test_open_by(c, task, seed, NULL, initial);
 }
 
 void sn_test_send_plan(SnTestClient *c, uint64_t session, Sinew__V1__State *state, double deadline) {

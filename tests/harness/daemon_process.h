@@ -66,6 +66,9 @@ void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, 
 
 // Opens a session and returns its id; *initial, if not NULL, gets the whole reply, to be freed.
 uint64_t sn_test_open(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__Reply **initial);
+// The same with settings of the planner; NULL: the task's.
+uint64_t sn_test_open_by(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__PlannerSettings *planner,
+                         Sinew__V1__Reply **initial);
 
 // A plan from that state, which may be NULL for a REPLACED one; the caller frees the reply.
 Sinew__V1__Reply *sn_test_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);

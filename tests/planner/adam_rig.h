@@ -4,6 +4,7 @@
 
 #include "tests/planner/bench_body.h"
 #include "tests/planner/difference_backend.h"
+#include "tests/planner/plans.h"
 
 typedef struct Rig {
   SnPool *pool;
@@ -50,22 +51,9 @@ static inline void free_rig(Rig *x) {
   free(x);
 }
 
-static inline SnPlanRequest initial_request(const Rig *x, double time) {
-  const SnStart *s = sn_planner_initial(x->p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
+static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
 
-static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
-  SnError err = {0};
-  SnPlan plan;
-  if (sn_planner_plan(x->p, r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
-  return plan;
-}
+static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
 
 static inline SnPlan plan_at(Rig *x, double time) {
   const SnPlanRequest r = initial_request(x, time);
@@ -77,16 +65,6 @@ static inline void configure(Rig *x, const SnSettings *s) {
   if (sn_planner_configure(x->p, s, &err) != SN_OK) fail_msg("%s", err.text);
 }
 
-static inline size_t ctrl_bytes(const SnPlan *plan) { return sizeof(sn_real) * (size_t)plan->nstep * (size_t)plan->nu; }
-
-static inline double evaluate(Rig *x, const SnPlan *plan) {
-  SnError err = {0};
-  const SnStart *s = sn_planner_initial(x->p);
-  const SnEvaluateRequest q = {
-      .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
-  SnEvaluation e;
-  if (sn_planner_evaluate(x->p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
-  return e.cost;
-}
+static inline double evaluate(Rig *x, const SnPlan *plan) { return cost_of(x->p, plan); }
 
 #endif

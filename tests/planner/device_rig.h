@@ -3,6 +3,7 @@
 #define SINEW_TESTS_PLANNER_DEVICE_RIG_H_
 
 #include "tests/planner/device_backend.h"
+#include "tests/planner/plans.h"
 
 typedef struct Rig {
   SnPool *pool;
@@ -48,38 +49,16 @@ static inline void free_rig(Rig *x) {
   free(x);
 }
 
-static inline SnPlanRequest initial_request(const Rig *x, double time) {
-  const SnStart *s = sn_planner_initial(x->p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
+static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
 
-static inline void begin(Rig *x, const SnPlanRequest *r) {
-  SnError err = {0};
-  if (sn_planner_begin(x->p, r, &err) != SN_OK) fail_msg("%s", err.text);
-}
+static inline void begin(Rig *x, const SnPlanRequest *r) { begin_plan(x->p, r); }
 
 static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
-  SnPlan plan;
-  begin(x, r);
-  while (!sn_planner_slice(x->p, INFINITY)) continue;
-  sn_planner_finish(x->p, &plan);
-  return plan;
+  begin_plan(x->p, r);
+  return finish_plan(x->p);
 }
 
-static inline double evaluate(Rig *x, const SnPlan *plan) {
-  SnError err = {0};
-  const SnStart *s = sn_planner_initial(x->p);
-  const SnEvaluateRequest q = {
-      .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
-  SnEvaluation e;
-  if (sn_planner_evaluate(x->p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
-  return e.cost;
-}
+static inline double evaluate(Rig *x, const SnPlan *plan) { return cost_of(x->p, plan); }
 
 static inline void same_plan(const SnPlan *a, const SnPlan *b) {
   assert_true(a->status == b->status && a->iterations == b->iterations && a->candidates == b->candidates);

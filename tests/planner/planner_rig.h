@@ -3,6 +3,7 @@
 #define SINEW_TESTS_PLANNER_PLANNER_RIG_H_
 
 #include "tests/planner/bench_body.h"
+#include "tests/planner/plans.h"
 
 typedef struct Rig {
   SnPool *pool;
@@ -36,23 +37,8 @@ static inline void free_rig(Rig *x) {
 }
 
 // A request from the initial state, at a time.
-static inline SnPlanRequest initial_request(const Rig *x, double time) {
-  const SnStart *s = sn_planner_initial(x->p);
-  SnPlanRequest r = sn_default_plan_request();
-  r.time = time;
-  r.qpos = s->qpos;
-  r.qvel = s->qvel;
-  r.act = s->act;
-  return r;
-}
+static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
 
-static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
-  SnError err = {0};
-  SnPlan plan;
-  if (sn_planner_plan(x->p, r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
-  return plan;
-}
-
-static inline size_t ctrl_bytes(const SnPlan *plan) { return sizeof(sn_real) * (size_t)plan->nstep * (size_t)plan->nu; }
+static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
 
 #endif
