@@ -179,24 +179,6 @@ void sn_gradient_free(SnGradientWork *g) {
   free(g);
 }
 
-// Begins an item of the batch.
-static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
-  x->out = out;
-  x->busy = false;
-  x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
-  if (x->phase == SN_PHASE_DONE) return;
-  x->make = x->sweep = out->nstep;
-  for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
-  sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
-  x->back.path = sn_rollout_path(x->rollout);
-  x->back.soft = g->settings.soft;
-  x->back.soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
-  x->back.ctrl_bar = out->ctrl_bar;
-  x->back.target_bar = out->target_bar;
-  x->soft_steps = 0;
-  sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
-}
-
 // Without a gradient: all of it is 0.
 static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
   const size_t nv = (size_t)g->m->nv, rows = (size_t)out->nstep;
@@ -206,6 +188,42 @@ static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
   if (out->act_bar) memset(out->act_bar, 0, sizeof(sn_real) * (size_t)g->m->na);
   if (out->target_bar) memset(out->target_bar, 0, sizeof(sn_real) * (rows + 1) * (size_t)g->cost->ntarget);
   out->norm = 0;
+}
+
+static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStatus status) {
+  clear_outputs(g, x->out);
+  x->out->status = status;
+  x->phase = SN_PHASE_DONE;
+}
+
+// The rollout is done: its value, and whether there is a way back.
+static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRollout *r) {
+  x->out->cost = sn_rollout_cost(r, x->out->term);
+  x->out->warn = sn_rollout_path(r)->warn;
+  if (sn_rollout_status(r) == SN_ROLLOUT_DONE)
+    x->phase = SN_PHASE_BACK;
+  else
+    fail_item(g, x, SN_GRADIENT_DIVERGED);
+}
+
+// Begins an item of the batch.
+static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
+  x->out = out;
+  x->busy = false;
+  x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
+  if (x->phase == SN_PHASE_DONE) return;
+  x->make = x->sweep = out->nstep;
+  for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
+  if (!out->rolled)
+    sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+  x->back.path = sn_rollout_path(out->rolled ? out->rolled : x->rollout);
+  x->back.soft = g->settings.soft;
+  x->back.soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
+  x->back.ctrl_bar = out->ctrl_bar;
+  x->back.target_bar = out->target_bar;
+  x->soft_steps = 0;
+  sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
+  if (out->rolled) take_rollout(g, x, out->rolled);
 }
 
 // All states have been gone through: the derivative with respect to the first one goes to the outputs.
@@ -220,12 +238,6 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
   out->norm = (double)sn_backward_norm(m, &g->thread[thread].lane, &x->back);
   out->status = SN_GRADIENT_DONE;
   if (g->settings.soft.on) x->soft_steps = out->nstep;
-  x->phase = SN_PHASE_DONE;
-}
-
-static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStatus status) {
-  clear_outputs(g, x->out);
-  x->out->status = status;
   x->phase = SN_PHASE_DONE;
 }
 
@@ -292,14 +304,7 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
 
 static void end_forward(SnGradientWork *g, SnGradientItem *x) {
   x->busy = false;
-  const SnRolloutStatus status = sn_rollout_status(x->rollout);
-  if (status == SN_ROLLOUT_PAUSED) return;
-  x->out->cost = sn_rollout_cost(x->rollout, x->out->term);
-  x->out->warn = sn_rollout_path(x->rollout)->warn;
-  if (status == SN_ROLLOUT_DONE)
-    x->phase = SN_PHASE_BACK;
-  else
-    fail_item(g, x, SN_GRADIENT_DIVERGED);
+  if (sn_rollout_status(x->rollout) != SN_ROLLOUT_PAUSED) take_rollout(g, x, x->rollout);
 }
 
 static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {

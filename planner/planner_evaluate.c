@@ -1,6 +1,6 @@
-// Cost of controls that somebody else chose, and its gradient: a rollout of its own, then a gradient on a model of its
-// own at the backend, so that plans of the same planner do not touch either. The gradient rolls out once more; with its
-// share in the time that is little, and the measures need the states anyway.
+// Cost of controls that somebody else chose, and its gradient: a rollout of its own, then the way back along it on a
+// model of its own at the backend, so that plans of the same planner do not touch either. A device rolls out once more
+// for its gradient, in its own numbers; cost, terms, states and measures are the CPU's.
 #include "planner/planner_private.h"
 
 #include <stdlib.h>
@@ -21,6 +21,7 @@ typedef struct SnEvaluateGradient {
   SnBackend *backend;
   SnBackendModel *device;  // there
   int steps;
+  SnTrajectory states;  // of the rollout, where the request has no room for them (steps + 1 rows)
   SnGradient item;
   SnGradientBatch batch;
   bool asked;  // of the evaluation in progress
@@ -30,6 +31,11 @@ void sn_planner_evaluate_free(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   if (!g) return;
   if (g->device) g->backend->unload(g->backend, g->device);
+  free(g->states.time);
+  free(g->states.qpos);
+  free(g->states.qvel);
+  free(g->states.act);
+  free(g->states.qacc);
   free(g->item.ctrl_bar);
   free(g->item.qpos_bar);
   free(g->item.qvel_bar);
@@ -59,16 +65,21 @@ void sn_planner_evaluate_move(SnPlanner *p) {
 }
 
 static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
-  const size_t rows = (size_t)steps, nv = (size_t)p->m->nv;
+  const size_t rows = (size_t)steps + 1, nq = (size_t)p->m->nq, nv = (size_t)p->m->nv, na = (size_t)p->m->na;
   bool ok = true;
   SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_room(1, sizeof *g, &ok);
   if (!g) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   g->steps = steps;
-  g->item.ctrl_bar = sn_planner_room(rows * (size_t)p->m->nu, sizeof(sn_real), &ok);
+  g->states = (SnTrajectory){.time = sn_planner_room(rows, sizeof(sn_real), &ok),
+                             .qpos = sn_planner_room(rows * nq, sizeof(sn_real), &ok),
+                             .qvel = sn_planner_room(rows * nv, sizeof(sn_real), &ok),
+                             .act = sn_planner_room(rows * na, sizeof(sn_real), &ok),
+                             .qacc = sn_planner_room(rows * nv, sizeof(sn_real), &ok)};
+  g->item.ctrl_bar = sn_planner_room((size_t)steps * (size_t)p->m->nu, sizeof(sn_real), &ok);
   g->item.qpos_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
   g->item.qvel_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
-  g->item.act_bar = sn_planner_room((size_t)p->m->na, sizeof(sn_real), &ok);
-  g->item.target_bar = sn_planner_room((rows + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  g->item.act_bar = sn_planner_room(na, sizeof(sn_real), &ok);
+  g->item.target_bar = sn_planner_room(rows * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   return load_gradient(p, err);
 }
@@ -85,6 +96,19 @@ static SnCode gradient_room(SnPlanner *p, int steps, SnError *err) {
   return code;
 }
 
+// Where the rollout puts its states: all that the way back needs, in the request's arrays where it has them.
+static SnTrajectory kept_states(const SnPlanner *p, const SnEvaluateRequest *r) {
+  SnTrajectory out = r->states;
+  if (!r->gradient) return out;
+  const SnTrajectory *own = &p->evaluate_gradient->states;
+  if (!out.time) out.time = own->time;
+  if (!out.qpos) out.qpos = own->qpos;
+  if (!out.qvel) out.qvel = own->qvel;
+  if (!out.act) out.act = own->act;
+  if (!out.qacc) out.qacc = own->qacc;
+  return out;
+}
+
 static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnStart *start) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   g->asked = true;
@@ -93,6 +117,7 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.target = p->evaluate_target;
   g->item.nstep = r->nstep;
   g->item.max_velocity = p->settings.max_velocity;
+  g->item.rolled = p->evaluator;
   g->item.status = SN_GRADIENT_PENDING;
   g->batch =
       (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient,
@@ -158,10 +183,11 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (p->evaluate_soft.on) start.soft = &p->evaluate_soft;
   p->evaluate_steps = r->nstep;
   if (r->gradient) begin_gradient(p, r, &start);
+  const SnTrajectory kept = kept_states(p, r);
   if (r->nstep == 0)
     evaluate_state(p, p->judge);
   else
-    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &r->states);
+    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &kept);
   return SN_OK;
 }
 

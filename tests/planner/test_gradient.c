@@ -271,6 +271,44 @@ static void divergence(void **state) {
   }
 }
 
+// A rollout made before, with all of its states, is taken instead of one more: the same bits, diverged or not, and the
+// clock is not read for its steps.
+static void rolled_already(void **state) {
+  (void)state;
+  for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
+    Rig x;
+    make_rig(&x, 1);
+    x.batch.settings.method = (SnGradientMethod)method;
+    x.item[1].max_velocity = 1e-3;
+    compute(&x);
+    Result *whole = calloc(ITEMS, sizeof *whole);
+    memcpy(whole, x.result, sizeof x.result);
+    enum { ROWS = STEPS + 1 };
+    static sn_real time[ROWS], qpos[ROWS * NQ], qvel[ROWS * NV], act[ROWS * NA], qacc[ROWS * NV];
+    const SnTrajectory states = {.time = time, .qpos = qpos, .qvel = qvel, .act = act, .qacc = qacc};
+    for (int k = 0; k < ITEMS; ++k) {
+      SnGradient *g = &x.item[k];
+      Result *r = &x.result[k];
+      CountingClock count = {0};
+      const SnClock clock = counting_clock(&count);
+      sn_rollout_begin(x.rollout, &g->start, g->ctrl, g->target, STEPS, g->max_velocity, &states);
+      sn_rollout_run(x.rollout, &clock, INFINITY);
+      memset(r, 0xff, sizeof *r);
+      g->status = SN_GRADIENT_PENDING;
+      g->rolled = x.rollout;
+      x.batch = (SnGradientBatch){.settings = x.batch.settings, .item = g, .count = 1};
+      assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &clock, 1e9));
+      r->cost = g->cost;
+      r->norm = g->norm;
+      assert_int_equal(g->status, k == 1 ? SN_GRADIENT_DIVERGED : SN_GRADIENT_DONE);
+      assert_memory_equal(r, &whole[k], sizeof *r);
+      assert_true(atomic_load(&count.reads) <= 3 * ROWS + 2);  // of steps, of worlds and steps on the way back
+    }
+    free(whole);
+    free_rig(&x);
+  }
+}
+
 // Outputs that nobody asks for change nothing.
 static void few_outputs(void **state) {
   (void)state;
@@ -338,12 +376,9 @@ static void unbounded(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(against_differences),
-                                     cmocka_unit_test(methods_agree),
-                                     cmocka_unit_test(threads_and_pauses),
-                                     cmocka_unit_test(abandoned),
-                                     cmocka_unit_test(divergence),
-                                     cmocka_unit_test(few_outputs),
-                                     cmocka_unit_test(unbounded)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(against_differences), cmocka_unit_test(methods_agree),
+                                     cmocka_unit_test(threads_and_pauses),  cmocka_unit_test(abandoned),
+                                     cmocka_unit_test(divergence),          cmocka_unit_test(rolled_already),
+                                     cmocka_unit_test(few_outputs),         cmocka_unit_test(unbounded)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

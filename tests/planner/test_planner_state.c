@@ -81,6 +81,47 @@ static void evaluated_in_slices(void **state) {
   free_rig(x);
 }
 
+// An evaluation with a gradient steps along the controls once, as one without: the clock is read once a step, then once
+// for each world on the way back and each step back. Cost, terms, states and measures are the same bits, and so is the
+// gradient whether the request has room for states or not.
+static void evaluated_once(void **state) {
+  (void)state;
+  Rig *x = make_rig(1, true, 3);
+  SnError err = {0};
+  const SnPlanRequest r = initial_request(x, 0.3);
+  enum { STEPS = 40, NU = 3 };
+  sn_real ctrl[STEPS * NU], bar[STEPS * NU], qpos[2][(STEPS + 1) * 2];
+  for (int i = 0; i < STEPS * NU; ++i) ctrl[i] = SN_R(0.3) + SN_R(0.1) * sn_sin((sn_real)i);
+  SnEvaluateRequest q = {
+      .time = 0.3, .qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = STEPS, .ctrl = ctrl, .states.qpos = qpos[0]};
+  SnEvaluation e;
+  long reads = atomic_load(&x->count.reads);
+  assert_int_equal(sn_planner_evaluate(x->p, &q, 1e9, &e, &err), SN_OK);
+  const long plain = atomic_load(&x->count.reads) - reads;
+  const double cost = e.cost, measure = e.measure[0];
+  double term[4];
+  assert_int_equal(e.nterm, 4);
+  memcpy(term, e.term, sizeof term);
+  assert_null(e.gradient);
+  q.gradient = true;
+  for (int room = 1; room >= 0; --room) {
+    q.states.qpos = room ? qpos[1] : NULL;
+    reads = atomic_load(&x->count.reads);
+    assert_int_equal(sn_planner_evaluate(x->p, &q, 1e9, &e, &err), SN_OK);
+    const long both = atomic_load(&x->count.reads) - reads;
+    printf("clock read %ld times without a gradient, %ld with\n", plain, both);
+    assert_true(plain == STEPS + 1 && both >= plain + 2 * (STEPS + 1) && both <= plain + 2 * (STEPS + 1) + 2);
+    assert_true(e.cost == cost && e.measure[0] == measure && e.gradient->cost == cost);
+    assert_memory_equal(e.term, term, sizeof term);
+    assert_memory_equal(qpos[0], qpos[1], sizeof qpos[0]);
+    assert_int_equal(e.gradient->status, SN_GRADIENT_DONE);
+    assert_true(e.gradient->norm > 0);
+    if (room) memcpy(bar, e.gradient->ctrl_bar, sizeof bar);
+  }
+  assert_memory_equal(bar, e.gradient->ctrl_bar, sizeof bar);
+  free_rig(x);
+}
+
 // The state is rolled forward under the plan in force, whose rows come first.
 static void latency(void **state) {
   (void)state;
@@ -264,9 +305,9 @@ static void endless(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(evaluated),        cmocka_unit_test(evaluated_in_slices),
-                                     cmocka_unit_test(latency),          cmocka_unit_test(latency_in_slices),
-                                     cmocka_unit_test(estimated_act),    cmocka_unit_test(reported_rows),
-                                     cmocka_unit_test(refused_gradient), cmocka_unit_test(endless)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices), cmocka_unit_test(evaluated_once),
+      cmocka_unit_test(latency),       cmocka_unit_test(latency_in_slices),   cmocka_unit_test(estimated_act),
+      cmocka_unit_test(reported_rows), cmocka_unit_test(refused_gradient),    cmocka_unit_test(endless)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
