@@ -12,8 +12,7 @@ bool sn_extrapolate(double *f, const double *c, const double *b, int n) {
   const double share = (SN_BETWEEN * SN_BETWEEN - SN_FINE * SN_FINE) / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
   double worst = 0, scale = 0;
   for (int i = 0; i < n; ++i) {
-    const double e = fabs(b[i] - f[i] - share * (c[i] - f[i]));
-    if (!(e <= worst)) worst = e;
+    worst = sn_larger(worst, fabs(b[i] - f[i] - share * (c[i] - f[i])));
     scale = fmax(scale, fabs(f[i]));
   }
   if (!(worst <= SN_CERTAIN * (scale + 1e-6))) return false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/figures.h"
 #include "clients/plant.h"
 
 //------------------------------------------------------------------------------------ what happened
@@ -149,7 +150,7 @@ double plant_record_worst(const PlantRecord *r, int k) {
   const double end = r->sample[r->nsample - 1].time;
   double worst = 0;
   for (int i = 0; i < r->nsample; ++i)
-    if (r->sample[i].time >= end - r->measure_during[k] - 1e-9) worst = fmax(worst, r->sample[i].measure[k]);
+    if (r->sample[i].time >= end - r->measure_during[k] - 1e-9) worst = sn_larger(worst, r->sample[i].measure[k]);
   return worst;
 }
 

@@ -49,6 +49,10 @@ grep -HnE '\b(printf|puts|exit|_exit|abort|longjmp)\(|fprintf\((stderr|stdout)' 
   grep -vE '^physics/import_main\.c:|^planner/[a-z_]*main\.c:|//.*(printf|exit|abort)' |
   grep . | complain "a library prints or exits" || true
 
+# Among tests: the largest of errors of which one is NaN is NaN; fmax() would forget it.
+grep -HnE '([^ ]+) = fmaxf?\(\1, ' $(echo "$sources" | grep -E '^tests/') /dev/null |
+  grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/figures.h)" || true
+
 # Top level as the design fixes it.
 git ls-files | cut -d/ -f1 | sort -u |
   grep -vE '^(CMakeLists\.txt|daemon|planner|physics|cuda|proto|clients|tests|README\.md|LICENSE|CMakePresets\.json|\..*)$' |

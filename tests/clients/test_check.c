@@ -66,7 +66,7 @@ static void small_differences_are_noticed(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
       double scale = 1e-6;
-      for (int k = 0; k < cases[i].n; ++k) scale = fmax(scale, fabs((double)cases[i].x[k]));
+      for (int k = 0; k < cases[i].n; ++k) scale = sn_larger(scale, fabs((double)cases[i].x[k]));
       for (int k = 0; k < cases[i].n; k += 1 + cases[i].n / 3) {
         const sn_real before = cases[i].x[k];
         // qacc and what follows from it may be off by 1e-4 where edges touch

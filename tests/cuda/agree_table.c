@@ -29,8 +29,8 @@ double agree_error(const double *a, const double *b, int n) {
   for (int i = 0; i < n; ++i) {
     if (isfinite(a[i]) != isfinite(b[i])) return INFINITY;
     if (!isfinite(b[i])) continue;
-    worst = fmax(worst, fabs(a[i] - b[i]));
-    scale = fmax(scale, fabs(b[i]));
+    worst = sn_larger(worst, fabs(a[i] - b[i]));
+    scale = sn_larger(scale, fabs(b[i]));
   }
   return worst / (scale + 1e-6);
 }

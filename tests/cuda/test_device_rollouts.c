@@ -1,5 +1,6 @@
 // Rollouts and plans of a backend in a library, on the emulator, against those of the CPU: the same bits in double, by
 // a table in float; slices of time; what overflows; several sessions in one launch.
+#include "clients/figures.h"
 #include "tests/cuda/plugin_rig.h"
 
 // The same bits as the CPU: the same text in the same number type. Noise is of a seed, contacts as they are or from a
@@ -151,7 +152,7 @@ static void floats_are_near(void **state) {
     rollouts_run(&x, b, &device);
     double worst = 0;
     for (int i = 0; i < 4; ++i)
-      worst = fmax(worst, fabs(device.batch.cost[i] - cpu.batch.cost[i]) / fabs(cpu.batch.cost[i]));
+      worst = sn_larger(worst, fabs(device.batch.cost[i] - cpu.batch.cost[i]) / fabs(cpu.batch.cost[i]));
     printf("%s, %d steps: costs in float differ by %.2e, allowed are %.0e\n", table[k].task, table[k].nstep, worst,
            table[k].limit);
     assert_true(worst > 0 && worst < table[k].limit);

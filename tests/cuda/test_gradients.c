@@ -1,6 +1,9 @@
 // Gradients on a device, the host in its place: bit for bit those of the CPU's backend in double precision, whatever
 // the chunks, the slices and what runs between; what is left of them when the device is lost; a scan over time, and
 // floats, to the precision that is written here.
+#include <float.h>
+
+#include "clients/figures.h"
 #include "tests/cuda/plugin_rig.h"
 
 enum { ITEMS = 4, SEED = 5 };
@@ -341,10 +344,10 @@ static double difference(const Batch *a, const Batch *b) {
     double most = 0, off = 0;
     assert_int_equal(a->item[k].status, b->item[k].status);
     for (size_t i = 0; i < n; ++i) {
-      most = fmax(most, fabs(a->memory[k][i]));
-      off = fmax(off, fabs(a->memory[k][i] - b->memory[k][i]));
+      most = sn_larger(most, fabs(a->memory[k][i]));
+      off = sn_larger(off, fabs(a->memory[k][i] - b->memory[k][i]));
     }
-    if (most > 0) worst = fmax(worst, off / most);
+    worst = sn_larger(worst, off / (most + DBL_MIN));
   }
   return worst;
 }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "clients/figures.h"
 #include "tests/harness/daemon_device.h"
 #include "tests/harness/daemon_group.h"
 #include "tests/harness/daemon_tuning.h"
@@ -182,8 +183,8 @@ static void test_health_while_a_launch_runs(void **state) {
   for (r = NULL; !r; r = sn_test_receive(&s.client, 0.05)) {
     const double asked = sn_test_now();
     Sinew__V1__Reply *h = sn_test_health(&other);
-    slowest = fmax(slowest, sn_test_now() - asked);
-    oldest = fmax(oldest, h->health->planner_age);
+    slowest = sn_larger(slowest, sn_test_now() - asked);
+    oldest = sn_larger(oldest, h->health->planner_age);
     assert_int_equal(h->health->state, h->health->planner_age > 0.5 ? SINEW__V1__HEALTH__STATE__STALLED
                                                                     : SINEW__V1__HEALTH__STATE__READY);
     stalled += h->health->state == SINEW__V1__HEALTH__STATE__STALLED;

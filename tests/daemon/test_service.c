@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "clients/figures.h"
 #include "tests/harness/daemon_group.h"
 
 // One request with that body; the reply must have the body expected.
@@ -297,7 +298,7 @@ static void set_reach(uint64_t session, double *target) {
 
 static double largest(const double *x, size_t n) {
   double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+  for (size_t i = 0; i < n; i++) most = sn_larger(most, fabs(x[i]));
   return most;
 }
 

@@ -131,7 +131,7 @@ static bool nearest_parts(const SnPair *p, double sign, double *y) {
     if (n > 0 && !solve4(jac, g, n)) return false;
     double change = 0;
     for (int k = 0; k < n; ++k) {
-      change = fmax(change, fabs(g[k]));
+      change = sn_larger(change, fabs(g[k]));
       u[k] -= g[k];
     }
     if (!(change < 10)) return false;
@@ -333,11 +333,11 @@ bool sn_pair_is_smooth(SnPair *p) {
       for (int j = 0; j < SN_PAIR_NY; ++j) d[k][j] = (up[j] - down[j]) / (2 * h);
     }
     for (int j = 0; j < SN_PAIR_NY; ++j) {
-      largest = fmax(largest, fabs(d[0][j]));
-      worst = fmax(worst, fabs(d[0][j] - d[1][j]));
+      largest = sn_larger(largest, fabs(d[0][j]));
+      worst = sn_larger(worst, fabs(d[0][j] - d[1][j]));
     }
   }
-  return worst < p->smoothness * largest;
+  return !(worst >= p->smoothness * largest);  // NaN is the comparison's to refuse
 }
 
 static double gap(SnPair *p) {
@@ -377,8 +377,9 @@ bool sn_pair_is_believed(SnPair *p) {
   take_part(p, 1, con);
   if (!sn_pair_forward(p, NULL, y)) return false;
   for (int i = 0; i < 3; ++i) {
-    normal = fmax(normal, fabs(y[4 + i] - (double)con->frame[i]));
-    pos = fmax(pos, fabs(y[1 + i] - (double)con->pos[i]));
+    assert_true(isfinite((double)con->frame[i]) && isfinite((double)con->pos[i]));
+    normal = sn_larger(normal, fabs(y[4 + i] - (double)con->frame[i]));
+    pos = sn_larger(pos, fabs(y[1 + i] - (double)con->pos[i]));
   }
   if (fabs(y[0] - (double)con->dist) < 1e-6 && normal < 1e-2 && pos < 1e-3) return true;
   printf("%s: parts %d %d: dist %g normal %g pos %g\n", p->name, p->part[0].kind, p->part[1].kind,

@@ -52,9 +52,9 @@ static void compare(Check *k, int sample) {
   const SnGradCase *c = k->c;
   const double tolerance = c->tolerance > 0 ? c->tolerance : 1e-6;
   double scale = 1e-3;
-  for (int i = 0; i < c->nx; ++i) scale = fmax(scale, fmax(fabs(k->xbar[i]), fabs(k->difference[i])));
+  for (int i = 0; i < c->nx; ++i) scale = sn_larger(scale, sn_larger(fabs(k->xbar[i]), fabs(k->difference[i])));
   for (int i = 0; i < c->nx; ++i) {
-    k->largest = fmax(k->largest, fabs(k->xbar[i]));
+    k->largest = sn_larger(k->largest, fabs(k->xbar[i]));
     k->rounded |= k->xbar[i] != k->difference[i];
     if (!(fabs(k->xbar[i] - k->difference[i]) <= tolerance * scale))
       fail_msg("%s, sample %d: gradient[%d] = %.10g, difference %.10g (scale %.3g)", c->name, sample, i, k->xbar[i],
@@ -84,7 +84,7 @@ static bool check_sample(Check *k, Draw *d, int sample) {
     if (!(fabs(k->again[i] - 2 * k->xbar[i]) <= 1e-12 * fmax(1, fabs(k->xbar[i]))))
       fail_msg("%s, sample %d: gradient[%d] is %g, twice added %g", c->name, sample, i, k->xbar[i], k->again[i]);
 #ifdef SN_SINGLE
-  for (int i = 0; i < c->nx; ++i) k->largest = fmax(k->largest, fabs(k->xbar[i]));
+  for (int i = 0; i < c->nx; ++i) k->largest = sn_larger(k->largest, fabs(k->xbar[i]));
   return k->rounded = true;
 #endif
   double *unit = numbers(c->nx);

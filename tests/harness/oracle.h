@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "clients/figures.h"
 #include "clients/mujoco_oracle.h"
 
 // Loads an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and

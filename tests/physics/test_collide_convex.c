@@ -158,7 +158,7 @@ static void deep_pose(SnOracle *o) {
 
 static double difference(const sn_real *ours, const double *ref) {
   double e = 0;
-  for (int i = 0; i < 3; ++i) e = fmax(e, fabs((double)ours[i] - ref[i]));
+  for (int i = 0; i < 3; ++i) e = sn_larger(e, fabs((double)ours[i] - ref[i]));
   return e;
 }
 
@@ -187,10 +187,11 @@ static void compare(SnOracle *o, int g1, int g2, double margin, double tolerance
   for (int i = 0; i < n; ++i) {
     const double dist = fabs((double)ours[i].dist - ref[i].dist), pos = difference(ours[i].pos, ref[i].pos);
     const double normal = difference(ours[i].frame, ref[i].normal);
+    assert_true(isfinite(dist) && isfinite(pos) && isfinite(normal));
     t->separated += ref[i].dist > 0;
-    t->dist = fmax(t->dist, dist);
-    t->pos = fmax(t->pos, pos);
-    t->normal = fmax(t->normal, normal);
+    t->dist = sn_larger(t->dist, dist);
+    t->pos = sn_larger(t->pos, pos);
+    t->normal = sn_larger(t->normal, normal);
     if (!(dist <= tolerance && pos <= tolerance && normal <= tolerance)) t->loose++;
   }
 }

@@ -135,13 +135,13 @@ static void loose(void **state) {
       if (sn_pair_collide(&p, p.base) != 1) continue;
       sn_pair_adjoint(&p, ybar, at);
       for (int j = 0; j < SN_PAIR_NX; ++j) {
-        worst = fmax(worst, fabs(at[j] - tight[j]));
-        largest = fmax(largest, fabs(tight[j]));
+        worst = sn_larger(worst, fabs(at[j] - tight[j]));
+        largest = sn_larger(largest, fabs(tight[j]));
       }
       before[n] = 0;
-      for (int j = 0; j < 3; ++j) before[n] = fmax(before[n], fabs((double)(sharp.frame[j] - p.base[0].frame[j])));
+      for (int j = 0; j < 3; ++j) before[n] = sn_larger(before[n], fabs((double)(sharp.frame[j] - p.base[0].frame[j])));
       error[n++] = worst / largest;
-      parts += worst / largest > 1e-6;
+      parts += !(worst / largest <= 1e-6);
     }
     qsort(error, (size_t)n, sizeof *error, compare_doubles);
     qsort(before, (size_t)n, sizeof *before, compare_doubles);
@@ -208,12 +208,13 @@ static void degenerate(void **state) {
           }
           for (int i = 0; i < 3; ++i) n[i] = (double)con->frame[i];
           mju_cross(t, n, ybar + 4);
-          for (int i = 0; i < 3; ++i) off = fmax(off, fmax(fabs(total[i] - t[i]), fabs(total[3 + i] - ybar[1 + i])));
+          for (int i = 0; i < 3; ++i)
+            off = sn_larger(off, sn_larger(fabs(total[i] - t[i]), fabs(total[3 + i] - ybar[1 + i])));
           for (int j = 0; j < SN_PAIR_NX; ++j) {
             if (!isfinite(x[j])) fail_msg("%s %s: wrench[%d] = %g", geom[a], geom[b], j, x[j]);
-            size = fmax(size, fabs(x[j]));
+            size = sn_larger(size, fabs(x[j]));
           }
-          largest = fmax(largest, size);
+          largest = sn_larger(largest, size);
           ++contacts;
           balanced += off < (curved ? 0.05 : 1e-6) * size;
         }
@@ -319,10 +320,10 @@ static void ranges_of_distance(void **state) {
           for (int i = 0; i < 3; ++i) o->mj->geom_size[3 * g + i] = (double)o->m->geom_size[3 * g + i];
         }
         const double dist = mj_geomDistance(o->mj, o->d, 0, 1, 2, fromto);
-        worst = fmax(worst, fabs(dist - (double)p.base[0].dist));
+        worst = sn_larger(worst, fabs(dist - (double)p.base[0].dist));
         mju_sub3(d, fromto + 3, fromto);
         mju_normalize3(d);
-        for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs(d[i] - (double)p.base[0].frame[i]) * dist);
+        for (int i = 0; i < 3; ++i) normal = sn_larger(normal, fabs(d[i] - (double)p.base[0].frame[i]) * dist);
         ++n;
       }
       printf("%-18s %-18s %3d poses: dist off by %.1e m, normal by %.1e / dist\n", geom[a], geom[b], n, worst, normal);

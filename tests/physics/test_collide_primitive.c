@@ -121,8 +121,8 @@ static void pose(SnOracle *o, const Case *c, Mode mode, double *pos1, double *qu
 // Distances, points and frames agree; if not, text says what differs.
 static bool agree(const mjContact *a, const SnContact *b, char *text, size_t size) {
   double worst = fabs(a->dist - (double)b->dist);
-  for (int i = 0; i < 3; ++i) worst = fmax(worst, fabs(a->pos[i] - (double)b->pos[i]));
-  for (int i = 0; i < 9; ++i) worst = fmax(worst, fabs(a->frame[i] - (double)b->frame[i]));
+  for (int i = 0; i < 3; ++i) worst = sn_larger(worst, fabs(a->pos[i] - (double)b->pos[i]));
+  for (int i = 0; i < 9; ++i) worst = sn_larger(worst, fabs(a->frame[i] - (double)b->frame[i]));
   snprintf(text, size,
            "dist %.12g/%.12g pos %.9g %.9g %.9g/%.9g %.9g %.9g normal %.6g %.6g %.6g/%.6g %.6g %.6g worst %g",
            (double)b->dist, a->dist, (double)b->pos[0], (double)b->pos[1], (double)b->pos[2], a->pos[0], a->pos[1],

@@ -295,7 +295,7 @@ static void check_resultant(Scene *s, const double *ybar, const double *xbar, bo
     mju_cross(r, normal, ybar + 4);
     mju_addTo3(t, r);
   }
-  for (int i = 0; i < dimension(&s->g); ++i) size = fmax(size, fabs(xbar[i]));
+  for (int i = 0; i < dimension(&s->g); ++i) size = sn_larger(size, fabs(xbar[i]));
   for (int i = 0; i < 3; ++i)
     if (!(fabs(force[i] - f[i]) <= SN_TOL(1e-10, 2e-3) * size) ||
         (turns && !(fabs(torque[i] - t[i]) <= SN_TOL(1e-10, 2e-3) * size)))
@@ -330,7 +330,7 @@ static void degenerate(void **state) {
         for (int e = 0; e < dimension(&s.g); ++e) {
           if (!isfinite(xbar[e]))
             fail_msg("%s%s, %d: gradient[%d] = %g", pairs[i].name, mode_name[mode], k, e, xbar[e]);
-          largest = fmax(largest, fabs(xbar[e]));
+          largest = sn_larger(largest, fabs(xbar[e]));
         }
         const bool same = centres_coincide(&s);
         check_resultant(&s, ybar, xbar, !same);

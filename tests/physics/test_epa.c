@@ -45,13 +45,13 @@ static void definition(void **state) {
     sn_real n[3];
     sn_sub3(n, c.x1, c.x2);
     sn_normalize3(n);
-    differs = fmax(differs, fabs(shift(&c, n) - depth));
+    differs = sn_larger(differs, fabs(shift(&c, n) - depth));
     for (int i = 0; i < 300; ++i) {
       double d[3];
       for (int j = 0; j < 3; ++j) d[j] = sn_oracle_uniform(&o) + (i % 2 ? 3 * (double)n[j] : 0);
       mju_normalize3(d);
       const sn_real dir[3] = {(sn_real)d[0], (sn_real)d[1], (sn_real)d[2]};
-      short_by = fmax(short_by, depth - shift(&c, dir));
+      short_by = sn_larger(short_by, depth - shift(&c, dir));
     }
   }
   printf(
@@ -82,11 +82,11 @@ static void ellipsoids(void **state) {
     pair(&o, &c, sn_oracle_pick(&o, 2), 2);
     if (!nearest(&c, &exact) || !((double)exact.dist < -1e-3)) continue;
     const double d = (double)sn_ccd(&c, 1);
-    dist = fmax(dist, fabs(d - (double)exact.dist));
+    dist = sn_larger(dist, fabs(d - (double)exact.dist));
     sn_real n[3];
     sn_sub3(n, c.x1, c.x2);
     sn_normalize3(n);
-    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - (double)exact.normal[i]));
+    for (int i = 0; i < 3; ++i) normal = sn_larger(normal, fabs((double)n[i] - (double)exact.normal[i]));
     compared++;
   }
   printf("%d overlapping ellipsoids: depth differs by at most %.1e m, normal by %.1e\n", compared, dist, normal);
@@ -136,7 +136,7 @@ static void libccd(void **state) {
     const sn_real n[3] = {(sn_real)dir.v[0], (sn_real)dir.v[1], (sn_real)dir.v[2]};
     const sn_real back[3] = {-n[0], -n[1], -n[2]};
     const double needs = fmin(shift(&c, n), shift(&c, back));
-    less = fmax(less, ours - needs);
+    less = sn_larger(less, ours - needs);
     same += needs - ours < 1e-4;
   }
   printf(

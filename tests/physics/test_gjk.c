@@ -49,10 +49,10 @@ static void witnesses(void **state) {
     sn_scale3(back, n, -1);
     sn_support(&c.a, n, s);
     sn_subfrom3(s, c.x1);
-    worst = fmax(worst, fabs((double)sn_dot3(s, n)));
+    worst = sn_larger(worst, fabs((double)sn_dot3(s, n)));
     sn_support(&c.b, back, s);
     sn_subfrom3(s, c.x2);
-    worst = fmax(worst, fabs((double)sn_dot3(s, n)));
+    worst = sn_larger(worst, fabs((double)sn_dot3(s, n)));
   }
   printf("%d pairs apart: points beyond the planes through the witness points by at most %.1e m\n", apart, worst);
   assert_true(apart > 1000);
@@ -80,11 +80,11 @@ static void smooth_pairs(void **state) {
     pair(&o, &c, g1, g2);
     if (!nearest(&c, &exact) || (double)exact.dist < 1e-3) continue;
     const double d = (double)sn_ccd(&c, 1);
-    dist = fmax(dist, fabs(d - (double)exact.dist));
+    dist = sn_larger(dist, fabs(d - (double)exact.dist));
     sn_real n[3];
     sn_sub3(n, c.x2, c.x1);
     sn_normalize3(n);
-    for (int i = 0; i < 3; ++i) normal = fmax(normal, fabs((double)n[i] - (double)exact.normal[i]));
+    for (int i = 0; i < 3; ++i) normal = sn_larger(normal, fabs((double)n[i] - (double)exact.normal[i]));
     compared++;
   }
   printf("%d ellipsoid pairs apart: distance differs by at most %.1e m, normal by %.1e\n", compared, dist, normal);
@@ -107,7 +107,7 @@ static void invariance(void **state) {
     pair(&o, &c, g1, g2);
     const double d = (double)sn_ccd(&c, 1);
     pair(&o, &c, g2, g1);
-    order = fmax(order, fabs((double)sn_ccd(&c, 1) - d));
+    order = sn_larger(order, fabs((double)sn_ccd(&c, 1) - d));
 
     // a rotation and a shift of everything
     double q[4], r[4], x[3], shift[3];
@@ -124,7 +124,7 @@ static void invariance(void **state) {
     mj_kinematics(o.mj, o.d);
     sn_oracle_fill_stage(&o, SN_STAGE_KINEMATICS);
     pair(&o, &c, g1, g2);
-    motion = fmax(motion, fabs((double)sn_ccd(&c, 1) - d));
+    motion = sn_larger(motion, fabs((double)sn_ccd(&c, 1) - d));
   }
   printf("order changes a distance or depth by at most %.1e m, a motion of both by %.1e m\n", order, motion);
   assert_true(order <= (single ? 1e-3 : 1e-9));

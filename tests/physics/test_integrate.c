@@ -11,9 +11,8 @@ static double worst;
 static double change_error(const sn_real *ours, const double *ref, const double *before, int n) {
   double error = 0, change = 0;
   for (int i = 0; i < n; ++i) {
-    error = fmax(error, fabs((double)ours[i] - ref[i]));
-    if (isnan(ours[i])) error = INFINITY;
-    change = fmax(change, fabs(ref[i] - before[i]));
+    error = sn_larger(error, fabs((double)ours[i] - ref[i]));
+    change = sn_larger(change, fabs(ref[i] - before[i]));
   }
   return error / (change + 1e-6);
 }
@@ -29,7 +28,7 @@ static void compare_step(SnOracle *o, const char *name, double tol) {
   mj_deleteData(before);
   if (!(eq <= tol && ev <= tol && ea <= tol)) fail_msg("%s: errors of qpos %g, qvel %g, act %g", name, eq, ev, ea);
   assert_true(fabs((double)o->w.time[0] - o->d->time) < SN_TOL(1e-12, 1e-5));
-  worst = fmax(worst, fmax(eq, fmax(ev, ea)));
+  worst = sn_larger(worst, sn_larger(eq, sn_larger(ev, ea)));
 }
 
 // sn_integrate alone, from MuJoCo's fields of the stages before it.

@@ -40,7 +40,7 @@ static void by_rows(SnGradWorld *g, sn_real *A, sn_real *B) {
 
 static double largest(const sn_real *x, int n) {
   double most = 1e-9;
-  for (int i = 0; i < n; ++i) most = fmax(most, fabs((double)x[i]));
+  for (int i = 0; i < n; ++i) most = sn_larger(most, fabs((double)x[i]));
   return most;
 }
 
@@ -64,7 +64,7 @@ static void check(const char *xml, const char *name) {
     sn_step_jacobian(m, &g.w, &g.a, &g.lane, A, B);
     by_rows(&g, A + nA, B + nB);
     const double tight = sizeof(sn_real) == 4 ? 1e-4 : 1e-11;
-    const double scale = tight * fmax(largest(A + nA, (int)nA), largest(B + nB, (int)nB));
+    const double scale = tight * sn_larger(largest(A + nA, (int)nA), largest(B + nB, (int)nB));
     for (size_t i = 0; i < nA; ++i)
       if (!(fabs((double)(A[i] - A[nA + i])) <= scale))
         fail_msg("%s, sample %d: A[%d][%d] is %g, its row says %g", name, k, (int)i / n, (int)i % n, (double)A[i],

@@ -37,7 +37,7 @@ static void collide(Scene *s, const char *geom, double x, double z, const char *
 static bool has(const Scene *s, double x, double y, double dist, double tolerance) {
   for (int i = 0; i < s->n; ++i) {
     const SnContact *c = s->con + i;
-    if (fabs((double)c->pos[0] - x) > tolerance || fabs((double)c->pos[1] - y) > tolerance) continue;
+    if (!(fabs((double)c->pos[0] - x) <= tolerance && fabs((double)c->pos[1] - y) <= tolerance)) continue;
     return fabs((double)c->pos[2] - dist / 2) < tolerance && fabs((double)c->dist - dist) < tolerance &&
            fabs((double)c->frame[2] + 1) < eps;
   }

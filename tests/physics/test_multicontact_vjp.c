@@ -75,7 +75,8 @@ static bool sample_flat(void *context) {
     if ((p->wanted == 1) == (feature == SN_FEATURE_FACES) && feature != SN_FEATURE_NEAREST) {
       double y[SN_PAIR_NY], off = 0;
       if (!sn_pair_forward(p, NULL, y)) continue;
-      for (int k = 0; k < 3; ++k) off = fmax(off, fabs(y[1 + k] - (double)p->base[p->which].pos[k]));
+      for (int k = 0; k < 3; ++k) off = sn_larger(off, fabs(y[1 + k] - (double)p->base[p->which].pos[k]));
+      assert_true(isfinite(off));
       // a cylinder's line: nearest points on the same face, and the line there
       const int max = p->max;
       SnContact near;

@@ -6,7 +6,7 @@ static double worst;
 static void same(const char *model, const char *field, const sn_real *ours, const double *ref, int n) {
   const double e = sn_oracle_error(ours, ref, n);
   if (!(e <= SN_TOL_BIAS)) fail_msg("%s: %s: relative error %g", model, field, e);
-  worst = fmax(worst, e);
+  worst = sn_larger(worst, e);
 }
 
 static void check_passive(SnOracle *o, const char *name) {

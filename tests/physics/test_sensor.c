@@ -80,7 +80,7 @@ static void compare(SnOracle *o, bool own) {
     sn_sensor_value(o->m, &o->w, i, value);
     const double *ref = o->d->sensordata + o->m->sensor_adr[i];
     double scale = 1;
-    for (int k = 0; k < o->m->sensor_dim[i]; ++k) scale = fmax(scale, fabs(ref[k]));
+    for (int k = 0; k < o->m->sensor_dim[i]; ++k) scale = sn_larger(scale, fabs(ref[k]));
     for (int k = 0; k < o->m->sensor_dim[i]; ++k)
       if (!(fabs((double)value[k] - ref[k]) <= scale * (own ? SN_TOL(1e-6, 2e-2) : SN_TOL_SENSOR)))
         fail_msg("sensor %d of type %d: %g, MuJoCo %g", i, o->m->sensor_type[i], (double)value[k], ref[k]);

@@ -47,8 +47,8 @@ static void distances(void **state) {
       assert_true(con->efc_address >= 0);
       assert_int_equal(o.w.efc_type[con->efc_address], SN_CNSTR_CONTACT_FRICTIONLESS);
       const double expected = mj_geomDistance(o.mj, o.d, con->geom[0], con->geom[1], 10, NULL);
-      worst = fmax(worst, fabs(expected - (double)con->dist));
-      if (fabs(expected - (double)con->dist) > (single ? 1e-4 : 2e-6))
+      worst = sn_larger(worst, fabs(expected - (double)con->dist));
+      if (!(fabs(expected - (double)con->dist) <= (single ? 1e-4 : 2e-6)))
         fail_msg("state %d, geoms %d, %d (types %d, %d): distance %.9g, MuJoCo %.9g", k, con->geom[0], con->geom[1],
                  o.mj->geom_type[con->geom[0]], o.mj->geom_type[con->geom[1]], (double)con->dist, expected);
       ++compared;
@@ -62,7 +62,7 @@ static void distances(void **state) {
       const double d = mj_geomDistance(o.mj, o.d, g1, g2, 10, NULL);
       bool row = false;
       for (int i = 0; i < *o.w.ncon; ++i) row = row || (o.w.contact[i].geom[0] == g1 && o.w.contact[i].geom[1] == g2);
-      if (row != (d < 1.0) && fabs(d - 1) > (single ? 1e-4 : 1e-6))
+      if (row != (d < 1.0) && !(fabs(d - 1) <= (single ? 1e-4 : 1e-6)))
         fail_msg("state %d, geoms %d, %d: distance %g, %s", k, g1, g2, d, row ? "a row" : "no row");
     }
   }

@@ -11,8 +11,8 @@ static double worst;
 static double change_error(const sn_real *ours, const double *ref, const double *before, int n) {
   double error = 0, change = 0;
   for (int i = 0; i < n; ++i) {
-    error = isnan(ours[i]) ? INFINITY : fmax(error, fabs((double)ours[i] - ref[i]));
-    change = fmax(change, fabs(ref[i] - before[i]));
+    error = sn_larger(error, fabs((double)ours[i] - ref[i]));
+    change = sn_larger(change, fabs(ref[i] - before[i]));
   }
   return error / (change + 1e-6);
 }
@@ -29,7 +29,7 @@ static void check_step(SnOracle *o, const char *name) {
   const double tol = SN_TOL(1e-8, 1e-2);
   if (!(eq <= tol && ev <= tol && ea <= tol)) fail_msg("%s: errors of qpos %g, qvel %g, act %g", name, eq, ev, ea);
   assert_true(fabs((double)o->w.time[0] - o->d->time) < SN_TOL(1e-12, 1e-5));
-  worst = fmax(worst, fmax(eq, fmax(ev, ea)));
+  worst = sn_larger(worst, sn_larger(eq, sn_larger(ev, ea)));
 }
 
 static void against_mujoco(void **state) {
@@ -147,8 +147,8 @@ static void fourth_order(void **state) {
   run_for(0.02, coarse);
   run_for(0.01, fine);
   for (int i = 0; i < 13; ++i) {
-    e1 = fmax(e1, fabs((double)(coarse[i] - reference[i])));
-    e2 = fmax(e2, fabs((double)(fine[i] - reference[i])));
+    e1 = sn_larger(e1, fabs((double)(coarse[i] - reference[i])));
+    e2 = sn_larger(e2, fabs((double)(fine[i] - reference[i])));
   }
   print_message("errors %.3g, %.3g: order %.2f\n", e1, e2, log2(e1 / e2));
   assert_true(log2(e1 / e2) > 3.5);

@@ -227,7 +227,7 @@ static void mocap(void **state) {
       sn_copy(next, g.w.qpos, o.m->nq);
       for (int e = 0; e < 6; ++e) {
         difference[e] = (mocap_step(&g, e, 1e-6, next, ybar) - mocap_step(&g, e, -1e-6, next, ybar)) / 2e-6;
-        largest = fmax(largest, fabs(difference[e]));
+        largest = sn_larger(largest, fabs(difference[e]));
       }
       sn_grad_world_move(&g, NULL);
       sn_forward(o.m, &g.w, &g.lane);

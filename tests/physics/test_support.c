@@ -89,10 +89,10 @@ static void farthest(void **state) {
       for (int i = 0; i < 500; ++i) {
         double p[3];
         random_point(&o, &s, p);
-        best = fmax(best, along(&s, p, dir));
+        best = sn_larger(best, along(&s, p, dir));
       }
       assert_true(best <= most + tolerance);
-      reached = fmax(reached, best - most);
+      reached = sn_larger(reached, best - most);
     }
     // and some sample comes close: the support is a point of the shape, not beyond it
     assert_true(reached > -0.02);

@@ -290,7 +290,7 @@ static void bends(void **state) {
     for (int k = 0; k < 6; ++k) {
       along += g[k] * y[k];
       const double expected = (gs[1][k] - gs[0][k]) / (2 * step);
-      worst = fmax(worst, fabs(h[k] - expected) / (1 + fabs(h[k])));
+      worst = sn_larger(worst, fabs(h[k] - expected) / (1 + fabs(h[k])));
       if (!(fabs(h[k] - expected) <= 1e-5 * (1 + fabs(h[k]))))
         fail_msg("path %d, type %d, turn %d: change of gradient[%d] %.12g, difference %.12g", n, p.type, turn, k, h[k],
                  expected);

@@ -132,8 +132,8 @@ static void against_differences(void **state) {
           const double down = cost_of(&x, &in, 0.1 * k);
           part[p].x[i] = kept;
           const double difference = (up - down) / 2e-6;
-          worst = fmax(worst, fabs(difference - (double)part[p].bar[i]));
-          scale = fmax(scale, fabs(difference));
+          worst = sn_larger(worst, fabs(difference - (double)part[p].bar[i]));
+          scale = sn_larger(scale, fabs(difference));
           sum += (double)(part[p].bar[i] * part[p].bar[i]);
         }
         if (!(worst <= 1e-6 * scale && worst > 0))

@@ -254,7 +254,7 @@ static void arm_follows(void **state) {
           .time = r.time + 4 * (double)m->opt.timestep, .qpos = qpos, .qvel = qvel, .act = act};
       SnEvaluation e;
       assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
-      if (k >= 100) worst = fmax(worst, e.measure[0]);
+      if (k >= 100) worst = sn_larger(worst, e.measure[0]);
     }
     printf("arm_reach, seed %d: %.4f m at most in the last second\n", (int)seed, worst);
     assert_true(worst < 0.02);
