@@ -116,7 +116,7 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.ctrl = r->ctrl;
   g->item.target = p->evaluate_target;
   g->item.nstep = r->nstep;
-  g->item.max_velocity = p->settings.max_velocity;
+  g->item.max_velocity = p->pending.max_velocity;
   g->item.rolled = p->evaluator;
   g->item.status = SN_GRADIENT_PENDING;
   g->batch =
@@ -187,7 +187,7 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (r->nstep == 0)
     evaluate_state(p, p->judge);
   else
-    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->settings.max_velocity, &kept);
+    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity, &kept);
   return SN_OK;
 }
 

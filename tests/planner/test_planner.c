@@ -204,6 +204,12 @@ static void diverged(void **state) {
   s.max_velocity = 1e-3;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
   SnPlanRequest r = initial_request(x, 0);
+  // An evaluation does not wait for a plan to take the settings over.
+  const sn_real still[5 * 3] = {0};
+  const SnEvaluateRequest q = {.qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = 5, .ctrl = still};
+  SnEvaluation e;
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.diverged);
   SnPlan plan = plan_now(x, &r);
   assert_int_equal(plan.status, SN_PLAN_DIVERGED);
   assert_true(plan.nstep == 0 && plan.ctrl == NULL && isinf(plan.cost_after));

@@ -154,6 +154,25 @@ static void latency(void **state) {
   free_rig(x);
 }
 
+// A latency between two steps ends with the later one: a plan that is in force earlier than its rows say would be late.
+static void latency_off_the_grid(void **state) {
+  (void)state;
+  static const struct {
+    double latency;
+    int lead;
+  } cases[] = {{0, 0}, {0.0001, 1}, {0.0099, 1}, {0.01, 1}, {0.0101, 2}, {0.025, 3}, {0.03, 3}, {0.0349, 4}};
+  Rig *x = make_rig(1, false, 3);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    SnPlanRequest r = initial_request(x, 0);
+    r.latency = cases[i].latency;
+    const SnPlan plan = plan_now(x, &r);
+    if (plan.lead != cases[i].lead)
+      fail_msg("latency %g s, steps of 0.01 s: lead %d, wanted %d", r.latency, plan.lead, cases[i].lead);
+    assert_int_equal(plan.nstep, 40 + plan.lead);
+  }
+  free_rig(x);
+}
+
 // Rolling forward heeds the clock as rollouts do: slices do not change the plan, and a deadline within the lead leaves
 // the warm start.
 static void latency_in_slices(void **state) {
@@ -306,8 +325,9 @@ static void endless(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices), cmocka_unit_test(evaluated_once),
-      cmocka_unit_test(latency),       cmocka_unit_test(latency_in_slices),   cmocka_unit_test(estimated_act),
-      cmocka_unit_test(reported_rows), cmocka_unit_test(refused_gradient),    cmocka_unit_test(endless)};
+      cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),  cmocka_unit_test(evaluated_once),
+      cmocka_unit_test(latency),       cmocka_unit_test(latency_off_the_grid), cmocka_unit_test(latency_in_slices),
+      cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows),        cmocka_unit_test(refused_gradient),
+      cmocka_unit_test(endless)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

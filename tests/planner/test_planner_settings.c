@@ -1,0 +1,387 @@
+// Every setting of a planner reaches what computes: the table below has a row for each row of planner/settings.inc,
+// with values of its own, and reads back what the backend was asked for, or what became of the plan.
+#include "tests/planner/planner_rig.h"
+
+// By what a setting acts: plans by sampling, plans by Adam, evaluations with a gradient.
+enum { SAMPLING = 1, ADAM = 2, EVALUATION = 4, KINDS = 3 };
+
+enum { HORIZON_MOST = 64, NU = 3 };
+
+// What the backend was first asked for since it was last forgotten.
+typedef struct Asked {
+  int rollouts, jobs, gradients;  // how often
+  int nstep, candidates, starts, keep, method;
+  double max_velocity;
+  SnSoft forward, backward;
+  SnNoise noise;
+  uint32_t iteration;  // the latest noise's
+  SnAdamGrid grid;
+  SnAdamRule rule;
+  sn_real ctrl[HORIZON_MOST * NU];
+} Asked;
+
+static Asked asked;
+
+// The CPU backend's own operations; what stands in their place notes the question first.
+static bool (*rollouts)(SnBackend *, SnBackendModel *, const SnBatch *, const SnClock *, double);
+static bool (*refine)(SnBackend *, SnBackendModel *, SnRefineJob *, const SnClock *, double);
+static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const SnClock *, double);
+
+static void note(const SnStart *start, const sn_real *ctrl, int nstep, double max_velocity) {
+  assert_true(nstep <= HORIZON_MOST);
+  asked.forward = start->soft ? *start->soft : (SnSoft){.on = 0};
+  asked.nstep = nstep;
+  asked.max_velocity = max_velocity;
+  memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
+}
+
+static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  if (asked.rollouts++ == 0) {
+    note(&batch->start, batch->ctrl, batch->nstep, batch->max_velocity);
+    asked.candidates = batch->first + batch->count;
+    asked.noise = *batch->noise;
+  }
+  asked.iteration = batch->noise->iteration;
+  return rollouts(b, x, batch, clock, until);
+}
+
+static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+  if (asked.jobs++ == 0) {
+    note(&job->start, job->ctrl, job->nstep, job->max_velocity);
+    asked.backward = job->settings.soft;
+    asked.method = (int)job->settings.method;
+    asked.noise = job->noise;
+    asked.grid = job->grid;
+    asked.rule = job->rule;
+    asked.starts = job->starts;
+    asked.keep = job->keep;
+  }
+  asked.iteration = job->noise.iteration;
+  return refine(b, x, job, clock, until);
+}
+
+static bool note_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
+                           double until) {
+  if (asked.gradients++ == 0) {
+    note(&batch->item->start, batch->item->ctrl, batch->item->nstep, batch->item->max_velocity);
+    asked.backward = batch->settings.soft;
+    asked.method = (int)batch->settings.method;
+  }
+  return gradients(b, x, batch, clock, until);
+}
+
+// Two plans in a row, or an evaluation, and what was asked for meanwhile.
+typedef struct Trial {
+  int kind;
+  Asked first, second;              // of each plan; of an evaluation: first
+  sn_real made[HORIZON_MOST * NU];  // controls of the first plan
+  SnPlan plan;                      // the second one, without its arrays
+} Trial;
+
+static int knots_of(int nstep, int spacing) { return (nstep - 1) / spacing + 1; }
+
+// One number of the softened contacts; NAN where rollouts and gradients do not have the same.
+static double of_soft(const Trial *t, double forward, double backward) {
+  if (!t->first.forward.on || (t->kind != SAMPLING && (!t->first.backward.on || forward != backward)))
+    return (double)NAN;
+  return forward;
+}
+#define SOFT(name, member)                                                                \
+  static double name(const Trial *t) {                                                    \
+    return of_soft(t, (double)t->first.forward.member, (double)t->first.backward.member); \
+  }
+SOFT(see_cfd_far, solimp[0])
+SOFT(see_cfd_touch, solimp[1])
+SOFT(see_cfd_reach, solimp[2])
+SOFT(see_cfd_midpoint, solimp[3])
+SOFT(see_cfd_power, solimp[4])
+SOFT(see_cfd_softplus, width)
+SOFT(see_cfd_friction, friction)
+
+static double see_cfd(const Trial *t) {
+  if (t->first.forward.on) return t->first.backward.on ? SN_CFD_FORWARD : (double)NAN;
+  return t->first.backward.on ? SN_CFD_BACKWARD : SN_CFD_NONE;
+}
+static double see_surrogate(const Trial *t) { return t->first.backward.surrogate; }
+static double see_method(const Trial *t) { return t->first.method; }
+static double see_max_velocity(const Trial *t) { return t->first.max_velocity; }
+
+static double see_planner(const Trial *t) {
+  return t->first.jobs > 0 && t->first.rollouts == 0 ? SN_PLANNER_ADAM : SN_PLANNER_SAMPLING;
+}
+static double see_horizon(const Trial *t) { return t->plan.nstep == t->first.nstep ? t->first.nstep : (double)NAN; }
+static double see_candidates(const Trial *t) { return t->first.candidates; }
+static double see_iterations(const Trial *t) { return t->kind == ADAM ? t->first.jobs : t->first.rollouts; }
+
+static double see_knots(const Trial *t) { return knots_of(t->first.nstep, t->first.noise.spacing); }
+static double see_interpolation(const Trial *t) { return t->first.noise.interpolation; }
+static double see_noise(const Trial *t) { return t->first.noise.colour; }
+static double see_noise_scale(const Trial *t) { return (double)t->first.noise.scale; }
+
+static double see_rate(const Trial *t) { return (double)t->first.rule.rate; }
+static double see_beta1(const Trial *t) { return (double)t->first.rule.beta1; }
+static double see_beta2(const Trial *t) { return (double)t->first.rule.beta2; }
+static double see_epsilon(const Trial *t) { return (double)t->first.rule.epsilon; }
+static double see_clip(const Trial *t) { return t->first.rule.clip; }
+static double see_clip_norm(const Trial *t) { return (double)t->first.rule.clip_norm; }
+static double see_moments(const Trial *t) { return t->second.keep ? SN_MOMENTS_KEPT : SN_MOMENTS_FRESH; }
+static double see_adam_knots(const Trial *t) { return knots_of(t->first.nstep, t->first.grid.spacing); }
+static double see_adam_interpolation(const Trial *t) { return t->first.grid.interpolation; }
+static double see_starts(const Trial *t) { return t->first.starts; }
+
+static bool same_rows(const sn_real *a, const sn_real *b, int n) {
+  return memcmp(a, b, sizeof *a * NU * (size_t)n) == 0;
+}
+
+// Steps by which the second plan began later within the first one.
+static double see_shift(const Trial *t) {
+  const int n = t->first.nstep;
+  for (int k = 0; k < n; ++k)
+    if (same_rows(t->second.ctrl, t->made + k * NU, n - k)) return k;
+  return (double)NAN;
+}
+
+// What its last row was filled with.
+static double see_tail(const Trial *t) {
+  const int last = t->first.nstep - 1;
+  const bool holds = same_rows(t->second.ctrl + last * NU, t->made + last * NU, 1);
+  const bool begins = same_rows(t->second.ctrl + last * NU, t->first.ctrl, 1);  // the first plan began as the task's
+  return holds == begins ? (double)NAN : (holds ? SN_TAIL_HOLD : SN_TAIL_INITIAL);
+}
+
+// A row: the setting, by what it acts, two values of its own (of a choice: one; all others are tried, too), and how it
+// shows. Knots divide the horizon evenly, so that they can be told from their spacing.
+typedef struct Row {
+  const char *name;
+  int kinds;
+  double value, other;
+  double (*see)(const Trial *t);
+} Row;
+
+static const Row rows[] = {
+    {"planner", SAMPLING | ADAM, -1, -1, see_planner},  // -1: as the kind of trial
+    {"horizon", SAMPLING | ADAM, 41, 61, see_horizon},
+    {"candidates", SAMPLING, 7, 12, see_candidates},
+    {"iterations", SAMPLING, 2, 4, see_iterations},
+    {"knots", SAMPLING | ADAM, 5, 9, see_knots},
+    {"interpolation", SAMPLING | ADAM, SN_SPLINE_CUBIC, -1, see_interpolation},
+    {"noise", SAMPLING | ADAM, SN_NOISE_BROWN, -1, see_noise},
+    {"noise_scale", SAMPLING | ADAM, 0.21, 0.34, see_noise_scale},
+    {"adam_iterations", ADAM, 3, 6, see_iterations},
+    {"adam_rate", ADAM, 0.03, 0.05, see_rate},
+    {"adam_beta1", ADAM, 0.8, 0.7, see_beta1},
+    {"adam_beta2", ADAM, 0.95, 0.97, see_beta2},
+    {"adam_epsilon", ADAM, 1e-4, 2e-3, see_epsilon},
+    {"adam_clip", ADAM, SN_CLIP_STEP, -1, see_clip},
+    {"adam_clip_norm", ADAM, 2.5, 3.5, see_clip_norm},
+    {"adam_moments", ADAM, SN_MOMENTS_KEPT, -1, see_moments},
+    {"adam_knots", ADAM, 11, 21, see_adam_knots},
+    {"adam_interpolation", ADAM, SN_SPLINE_ZERO, -1, see_adam_interpolation},
+    {"adam_starts", ADAM, 10, 13, see_starts},
+    {"gradient", ADAM | EVALUATION, 1, -1, see_method},
+    {"contact_gradient", ADAM | EVALUATION, 1, -1, see_surrogate},
+    {"tail", SAMPLING | ADAM, SN_TAIL_INITIAL, -1, see_tail},
+    {"shift", SAMPLING | ADAM, 14, 8, see_shift},
+    {"max_velocity", SAMPLING | ADAM | EVALUATION, 500, 700, see_max_velocity},
+    {"cfd", ADAM | EVALUATION, SN_CFD_FORWARD, -1, see_cfd},
+    {"cfd_far", SAMPLING | ADAM | EVALUATION, 0.02, 0.06, see_cfd_far},
+    {"cfd_touch", SAMPLING | ADAM | EVALUATION, 0.15, 0.25, see_cfd_touch},
+    {"cfd_reach", SAMPLING | ADAM | EVALUATION, 0.4, 0.9, see_cfd_reach},
+    {"cfd_midpoint", SAMPLING | ADAM | EVALUATION, 0.6, 0.5, see_cfd_midpoint},
+    {"cfd_power", SAMPLING | ADAM | EVALUATION, 2.25, 5.5, see_cfd_power},
+    {"cfd_softplus", SAMPLING | ADAM | EVALUATION, 0.005, 0.007, see_cfd_softplus},
+    {"cfd_friction", SAMPLING | ADAM | EVALUATION, 1, -1, see_cfd_friction},
+};
+
+enum { ROWS = (int)(sizeof rows / sizeof *rows) };
+
+static int index_of(const char *name) {
+  const int i = sn_settings_find(name);
+  if (i < 0) fail_msg("planner/settings.inc has no '%s'", name);
+  return i;
+}
+
+static bool is_choice(const Row *row) { return sn_settings_info(index_of(row->name))->type == SN_SETTING_TYPE_CHOICE; }
+
+static void set(SnSettings *s, const char *name, double value) {
+  SnError err = {0};
+  if (sn_settings_set(s, index_of(name), value, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+// All settings at their own values.
+static SnSettings own_values(int kind) {
+  SnSettings s = sn_default_settings();
+  for (int i = 0; i < ROWS; ++i)
+    if (rows[i].value >= 0) set(&s, rows[i].name, rows[i].value);
+  s.planner = kind == SAMPLING ? SN_PLANNER_SAMPLING : SN_PLANNER_ADAM;
+  return s;
+}
+
+static void plan_twice(SnPlanner *p, Trial *t) {
+  SnPlanRequest r = request_of(p, 0);
+  memset(&asked, 0, sizeof asked);
+  SnPlan plan = plan_of(p, &r);
+  t->first = asked;
+  memcpy(t->made, plan.ctrl, ctrl_bytes(&plan));
+  r.time = 0.02;
+  memset(&asked, 0, sizeof asked);
+  t->plan = plan_of(p, &r);
+  t->second = asked;
+}
+
+static void evaluate_once(SnPlanner *p, Trial *t) {
+  enum { STEPS = 5 };
+  SnError err = {0};
+  SnEvaluation e;
+  const sn_real ctrl[STEPS * NU] = {0};
+  const SnStart *s = sn_planner_initial(p);
+  const SnEvaluateRequest q = {
+      .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = STEPS, .ctrl = ctrl, .gradient = true};
+  memset(&asked, 0, sizeof asked);
+  if (sn_planner_evaluate(p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
+  t->first = asked;
+}
+
+// One trial with settings that a planner is created with, or, if `before` is given, that it gets while it lives.
+static void try_settings(int kind, const SnSettings *s, const SnSettings *before, Trial *t) {
+  SnError err = {0};
+  SnPool *pool = sn_pool_create(1, &err);
+  SnBackend *cpu = sn_backend_cpu(pool, &err);
+  rollouts = cpu->rollouts;
+  refine = cpu->refine;
+  gradients = cpu->gradients;
+  cpu->rollouts = note_rollouts;
+  cpu->refine = note_refine;
+  cpu->gradients = note_gradients;
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = cpu;
+  def.settings = before ? *before : *s;
+  def.seed = 5;
+  SnPlanner *p = sn_planner_create(&def, &err);
+  if (!p) fail_msg("%s", err.text);
+  if (before && sn_planner_configure(p, s, &err) != SN_OK) fail_msg("%s", err.text);
+  *t = (Trial){.kind = kind};
+  if (kind == EVALUATION)
+    evaluate_once(p, t);
+  else
+    plan_twice(p, t);
+  sn_planner_free(p);
+  sn_backend_free(cpu);
+  sn_pool_free(pool);
+}
+
+static void expect(const Row *row, const Trial *t, double value, const char *how) {
+  static const char *const kinds[] = {"", "sampling", "adam", "", "an evaluation"};
+  const double seen = row->see(t);
+  if (!(fabs(seen - value) <= 1e-6 * fabs(value)))
+    fail_msg("%s %s is %g; %s sees %g", row->name, how, value, kinds[t->kind], seen);
+}
+
+// A setting that has no row here has no test: it needs one.
+static void every_setting_has_a_row(void **state) {
+  (void)state;
+  for (int i = 0; i < sn_settings_count(); ++i) {
+    int found = 0;
+    for (int k = 0; k < ROWS; ++k) found += strcmp(rows[k].name, sn_settings_info(i)->name) == 0;
+    if (found != 1) fail_msg("'%s' of planner/settings.inc has %d rows in this test", sn_settings_info(i)->name, found);
+  }
+  assert_int_equal(ROWS, sn_settings_count());
+}
+
+// Values that are the default, or another setting's, could come from there.
+static void values_are_of_their_own(void **state) {
+  (void)state;
+  for (int i = 0; i < ROWS; ++i) {
+    if (rows[i].value < 0) continue;
+    assert_true(rows[i].value != sn_settings_info(index_of(rows[i].name))->value && rows[i].value != rows[i].other);
+    for (int k = 0; k < i && !is_choice(&rows[i]); ++k)
+      if (!is_choice(&rows[k]) && (rows[i].value == rows[k].value || rows[i].value == rows[k].other))
+        fail_msg("%s and %s are both %g", rows[i].name, rows[k].name, rows[i].value);
+  }
+}
+
+// All of them at once, each with a value of its own.
+static void all_at_once(void **state) {
+  (void)state;
+  static Trial t;
+  for (int k = 0; k < KINDS; ++k) {
+    const int kind = 1 << k;
+    const SnSettings s = own_values(kind);
+    try_settings(kind, &s, NULL, &t);
+    for (int i = 0; i < ROWS; ++i)
+      if (rows[i].kinds & kind) expect(&rows[i], &t, sn_settings_get(&s, index_of(rows[i].name)), "of all own values");
+  }
+}
+
+// One of them alone at another value, from the start on and, where it may, while the planner lives.
+static void try_value(const Row *row, double value) {
+  static Trial t;
+  for (int k = 0; k < KINDS; ++k) {
+    const int kind = 1 << k;
+    if (!(row->kinds & kind)) continue;
+    const SnSettings base = own_values(kind);
+    SnSettings s = base;
+    set(&s, row->name, value);
+    try_settings(kind, &s, NULL, &t);
+    expect(row, &t, value, "at creation");
+    if (!sn_settings_info(index_of(row->name))->live) continue;
+    try_settings(kind, &s, &base, &t);
+    expect(row, &t, value, "changed live");
+  }
+}
+
+static void each_alone(void **state) {
+  (void)state;
+  char text[64];
+  for (int i = 0; i < ROWS; ++i) {
+    if (!is_choice(&rows[i])) {
+      try_value(&rows[i], rows[i].other);
+      continue;
+    }
+    const int choice = index_of(rows[i].name);
+    for (int v = 0; sn_settings_choice_name(choice, v, text, sizeof text)[0]; ++v) try_value(&rows[i], v);
+  }
+}
+
+// Without the setting `shift` the stamps of the states say how far a plan moves.
+static void stamps_shift(void **state) {
+  (void)state;
+  static Trial t;
+  SnSettings s = own_values(SAMPLING);
+  s.shift = 0;
+  try_settings(SAMPLING, &s, NULL, &t);
+  assert_true(see_shift(&t) == 2);
+}
+
+// Knots stay where they are in time while the plan moves over them, and each iteration of each plan has noise of its
+// own, by the planner's seed.
+static void noise_of_a_plan(void **state) {
+  (void)state;
+  static Trial t;
+  for (int kind = SAMPLING; kind <= ADAM; ++kind) {
+    const SnSettings s = own_values(kind);
+    try_settings(kind, &s, NULL, &t);
+    const SnNoise *a = &t.first.noise, *b = &t.second.noise;
+    assert_true(a->seed == 5 && b->seed == 5 && a->plan == 1 && b->plan == 2);
+    assert_true(a->iteration == 0 && b->iteration == 0);
+    assert_int_equal(t.first.iteration + 1, sn_settings_iterations(&s));
+    assert_true(a->phase == 0 && a->spacing == 10 && b->spacing == 10);
+    assert_int_equal(b->phase, s.shift % 10);
+    assert_int_equal(b->knots, sn_noise_knots(s.horizon, 10, s.shift % 10));
+    if (kind != ADAM) continue;
+    assert_true(t.first.grid.phase == 0 && t.first.grid.spacing == 4);
+    assert_int_equal(t.second.grid.phase, s.shift % 4);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_setting_has_a_row),
+                                     cmocka_unit_test(values_are_of_their_own),
+                                     cmocka_unit_test(all_at_once),
+                                     cmocka_unit_test(each_alone),
+                                     cmocka_unit_test(stamps_shift),
+                                     cmocka_unit_test(noise_of_a_plan)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}
