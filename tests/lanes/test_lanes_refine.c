@@ -5,10 +5,11 @@
 #include "tests/planner/refine_case.h"
 
 // Three iterations of three starts whose "costs" and gradients are made up here from the controls, with a start that
-// diverges and a derivative that is not finite.
+// diverges, a derivative that is not finite, and one that has no bound: a better cost without a gradient.
 typedef struct Run {
   Case x;
   SnCost cost;
+  int unbounded;  // starts that were better without a gradient
 } Run;
 
 static void rollouts(Run *run, int iteration, int i) {
@@ -16,6 +17,11 @@ static void rollouts(Run *run, int iteration, int i) {
   for (int k = 0; k < ROWS * NU; ++k) s->ctrl_bar[k] = 2 * (s->ctrl[k] - SN_R(0.1) * (sn_real)(k % 4));
   if (iteration == 1 && i == 0) s->ctrl_bar[7] = (sn_real)INFINITY;
   for (int k = 0; k < 4; ++k) s->term[k] = s->ctrl[k];
+}
+
+static SnGradientStatus status_of(int iteration, int i) {
+  if ((i == 1 && iteration == 2) || (i == 2 && iteration == 0)) return SN_GRADIENT_DIVERGED;
+  return i == 2 && iteration == 1 ? SN_GRADIENT_UNBOUNDED : SN_GRADIENT_DONE;
 }
 
 static void refine(SnLane *lane, void *argument) {
@@ -30,11 +36,12 @@ static void refine(SnLane *lane, void *argument) {
       sn_refine_controls(body.m, lane, &x->r, &x->start[i]);
       SN_ONE(lane) rollouts(run, iteration, i);
       SN_SYNC(lane);
-      const bool lost = (i == 1 && iteration == 2) || (i == 2 && iteration == 0);
+      const SnGradientStatus status = status_of(iteration, i);
       sn_real cost = 0;
       for (int k = 0; k < ROWS * NU; ++k) cost += x->start[i].ctrl[k] * x->start[i].ctrl[k];
-      sn_refine_judge(body.m, lane, &x->r, &x->start[i], lost ? SN_GRADIENT_DIVERGED : SN_GRADIENT_DONE,
-                      lost ? (sn_real)INFINITY : cost);
+      sn_refine_judge(body.m, lane, &x->r, &x->start[i], status,
+                      status == SN_GRADIENT_DIVERGED ? (sn_real)INFINITY : cost);
+      SN_ONE(lane) run->unbounded += status == SN_GRADIENT_UNBOUNDED && x->start[i].best_cost == cost;
     }
     sn_refine_select(body.m, &run->cost, lane, &x->r, x->start, STARTS);
   }
@@ -43,6 +50,7 @@ static void refine(SnLane *lane, void *argument) {
 static void make_run(Run *run, int clip, int keep) {
   make_case(&run->x);
   run->cost = (SnCost){.nterm = 4};
+  run->unbounded = 0;
   run->x.r.rule.clip = clip;
   run->x.r.keep = keep;
   run->x.r.left = 1;
@@ -70,6 +78,7 @@ static void any_number_of_lanes(void **state) {
   for (int i = 0; i < 6; ++i) {
     make_run(one, clips[i / 2], i % 2);
     sn_lanes_run(1, refine, one);
+    assert_int_equal(one->unbounded, 1);
     assert_true(isfinite((double)one->x.r.best_cost) && one->x.r.best_cost < one->x.r.cost_before);
     for (int lanes = 2; lanes <= 7; ++lanes) {
       make_run(some, clips[i / 2], i % 2);
