@@ -23,7 +23,7 @@ SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane
 SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
-  const sn_real norm = sn_backward_norm(b->m, b->lane, &x->back);
+  const sn_real norm = sn_norm(b->lane, x->back.ctrl_bar, x->path.nstep * b->m->nu);
   SN_ONE(b->lane) {
     x->norm = norm;
     x->status = SN_GRADIENT_DONE;

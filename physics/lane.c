@@ -72,6 +72,27 @@ SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
   return sn_sum_parts(lane, part);
 }
 
+// Largest magnitude of n numbers, the same on all lanes; infinity where a number is not finite.
+SN_LOCAL sn_real lane_largest(SnLane *lane, const sn_real *x, int n) {
+  sn_real *part = lane->shared->part, largest = 0;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, n) part[k] = x[i] - x[i] == 0 ? sn_max(part[k], sn_abs(x[i])) : (sn_real)INFINITY;
+  SN_SYNC(lane);
+  for (int k = 0; k < SN_VLANES; ++k) largest = sn_max(largest, part[k]);
+  SN_SYNC(lane);
+  return largest;
+}
+
+SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n) {
+  sn_real *part = lane->shared->part;
+  const sn_real largest = lane_largest(lane, x, n);
+  if (largest == 0 || largest == (sn_real)INFINITY) return largest;
+  SN_FOR(k, SN_VLANES) part[k] = 0;
+  SN_FOR_PARTS(k, i, n) part[k] += (x[i] / largest) * (x[i] / largest);
+  SN_SYNC(lane);
+  return largest * sn_sqrt(sn_sum_parts(lane, part));
+}
+
 #if defined(SN_SERIAL)
 SN_FUNC int sn_count(SnLane *lane, int mine) {
   (void)lane;

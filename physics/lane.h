@@ -2,7 +2,7 @@
 // on the GPU one block, and in the `lanes` test build several host threads.
 //
 // A stage loops over independent items with SN_FOR, separates phases with SN_SYNC,
-// reduces with sn_sum / sn_min / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
+// reduces with sn_sum / sn_norm / sn_minimum / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
 // the reductions must be reached by all lanes (lane-uniform control flow). The order of
 // additions in a reduction depends on n alone, so any number of lanes is bit-equal to one.
 //
@@ -101,6 +101,9 @@ SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const s
 SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
 // Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
+// Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself has
+// no number; never NaN. All lanes get the same value. Needs a sync before.
+SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
 // Sum over the lanes of an int that each has; the same value on all lanes.
 SN_FUNC int sn_count(SnLane *lane, int mine);
 // Smallest of x[0..n); +infinity when n is 0.

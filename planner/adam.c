@@ -66,7 +66,7 @@ SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lan
   SN_SYNC(lane);
 }
 
-// Norm of n numbers by one lane, without overflow.
+// sn_norm of n numbers by one lane alone, which adds them in order.
 SN_LOCAL sn_real sn_adam_length(const sn_real *x, int n) {
   sn_real largest = 0, sum = 0;
   for (int i = 0; i < n; ++i) {
@@ -78,34 +78,13 @@ SN_LOCAL sn_real sn_adam_length(const sn_real *x, int n) {
   return largest * sn_sqrt(sum);
 }
 
-// Largest magnitude of n numbers by all lanes, the same on all; infinity where a number is not finite.
-SN_LOCAL sn_real sn_adam_largest(SnLane *lane, const sn_real *x, int n) {
-  sn_real *part = lane->shared->part, largest = 0;
-  SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, n) part[k] = x[i] - x[i] == 0 ? sn_max(part[k], sn_abs(x[i])) : (sn_real)INFINITY;
-  SN_SYNC(lane);
-  for (int k = 0; k < SN_VLANES; ++k) largest = sn_max(largest, part[k]);
-  SN_SYNC(lane);
-  return largest;
-}
-
-SN_FUNC sn_real sn_adam_norm(SnLane *lane, const sn_real *x, int n) {
-  sn_real *part = lane->shared->part;
-  const sn_real largest = sn_adam_largest(lane, x, n);
-  if (largest == 0 || largest == (sn_real)INFINITY) return largest;
-  SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, n) part[k] += (x[i] / largest) * (x[i] / largest);
-  SN_SYNC(lane);
-  return largest * sn_sqrt(sn_sum_parts(lane, part));
-}
-
 SN_LOCAL sn_real sn_adam_scale(sn_real norm, sn_real most) { return norm > most ? most / norm : SN_R(1.0); }
 
 SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           sn_real *gradient) {
   const int n = g->knots * m->nu;
   if (rule->clip == SN_CLIP_GLOBAL) {
-    const sn_real scale = sn_adam_scale(sn_adam_norm(lane, gradient, n), rule->clip_norm);
+    const sn_real scale = sn_adam_scale(sn_norm(lane, gradient, n), rule->clip_norm);
     SN_FOR(i, n) gradient[i] *= scale;
   } else if (rule->clip == SN_CLIP_STEP) {
     SN_FOR(j, g->knots) {

@@ -48,9 +48,6 @@ SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lan
 SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
                               const sn_real *offset, const sn_real *ctrl_bar, sn_real *gradient);
 
-// Euclidean norm of n numbers. Not NaN: infinity where a number is not finite.
-SN_FUNC sn_real sn_adam_norm(SnLane *lane, const sn_real *x, int n);
-
 // Limits the gradient in place.
 SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           sn_real *gradient);

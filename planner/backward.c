@@ -131,12 +131,3 @@ SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *l
   SN_SYNC(lane);
   return sn_backward_close(m, cost, lane, b, t, state->target_bar);
 }
-
-SN_FUNC sn_real sn_backward_norm(const SnModel *m, SnLane *lane, const SnBackward *b) {
-  const int n = b->path->nstep * m->nu;
-  sn_real *part = lane->shared->part;
-  SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, n) part[k] += b->ctrl_bar[i] * b->ctrl_bar[i];
-  SN_SYNC(lane);
-  return sn_sqrt(sn_sum_parts(lane, part));
-}

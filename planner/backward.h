@@ -62,7 +62,5 @@ SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lan
 // The same by the Jacobians.
 SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
                                  const SnBackwardState *state);
-// Norm of ctrl_bar, after the last state; the same on all lanes.
-SN_FUNC sn_real sn_backward_norm(const SnModel *m, SnLane *lane, const SnBackward *b);
 
 #endif

@@ -235,7 +235,7 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
   if (out->qpos_bar) memcpy(out->qpos_bar, bar, sizeof(sn_real) * nv);
   if (out->qvel_bar) memcpy(out->qvel_bar, bar + nv, sizeof(sn_real) * nv);
   if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
-  out->norm = (double)sn_backward_norm(m, &g->thread[thread].lane, &x->back);
+  out->norm = (double)sn_norm(&g->thread[thread].lane, x->back.ctrl_bar, out->nstep * m->nu);
   out->status = SN_GRADIENT_DONE;
   if (g->settings.soft.on) x->soft_steps = out->nstep;
   x->phase = SN_PHASE_DONE;

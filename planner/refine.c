@@ -70,7 +70,7 @@ SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, 
   sn_real norm = (sn_real)NAN;
   if (status == SN_GRADIENT_DONE) {
     sn_adam_gradient(m, &r->grid, lane, s->base, s->offset, s->ctrl_bar, s->gradient);
-    norm = sn_adam_norm(lane, s->gradient, n);
+    norm = sn_norm(lane, s->gradient, n);
   }
   if (!sn_refine_finite(norm)) {
     norm = (sn_real)NAN;

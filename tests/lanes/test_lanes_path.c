@@ -188,7 +188,7 @@ static void travel(SnLane *lane, void *arg) {
   go_along(x, lane);
   if (x->status[lane->id] != SN_PATH_DONE) return;
   x->finite[lane->id] = go_back(x, lane);
-  x->norm[lane->id] = sn_backward_norm(x->m, lane, &x->back);
+  x->norm[lane->id] = sn_norm(lane, x->back.ctrl_bar, x->path.nstep * x->m->nu);
 }
 
 // Everything that a trip writes but what it keeps between slices.

@@ -375,10 +375,29 @@ static void unbounded(void **state) {
   sn_oracle_free(&o);
 }
 
+// A gradient whose squares are beyond numbers has its norm all the same.
+static void large(void **state) {
+  (void)state;
+  const double scale = sizeof(sn_real) == 4 ? 0x1p80 : 0x1p600;
+  Rig x;
+  make_rig(&x, 1);
+  compute(&x);
+  const double norm = x.result[0].norm;
+  for (int i = 0; i < TERMS; ++i) {
+    x.cost->weight[i] *= (sn_real)scale;
+    x.cost->terminal[i] *= (sn_real)scale;
+  }
+  compute(&x);
+  assert_int_equal(x.item[0].status, SN_GRADIENT_DONE);
+  if (!(fabs(x.result[0].norm / scale - norm) <= 1e-6 * norm))
+    fail_msg("norm %g of the gradient, %g of %g times it", norm, x.result[0].norm, scale);
+  free_rig(&x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(against_differences), cmocka_unit_test(methods_agree),
-                                     cmocka_unit_test(threads_and_pauses),  cmocka_unit_test(abandoned),
-                                     cmocka_unit_test(divergence),          cmocka_unit_test(rolled_already),
-                                     cmocka_unit_test(few_outputs),         cmocka_unit_test(unbounded)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(against_differences), cmocka_unit_test(methods_agree), cmocka_unit_test(threads_and_pauses),
+      cmocka_unit_test(abandoned),           cmocka_unit_test(divergence),    cmocka_unit_test(rolled_already),
+      cmocka_unit_test(few_outputs),         cmocka_unit_test(unbounded),     cmocka_unit_test(large)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
