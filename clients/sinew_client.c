@@ -1,10 +1,12 @@
 #include "clients/sinew_client.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/accept.h"
 #include "clients/reflect.h"
 #include "clients/wire.h"
 
@@ -20,6 +22,7 @@ struct SinewSession {
   // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
   uint64_t sent, taken;
   uint64_t read;  // stream_sequence of the latest plan of the stream that was read
+  double latest;  // time stamp of the latest state sent [s]; -infinity before the first
   SinewFallback *fallback;
   void *fallback_user;
 };
@@ -96,7 +99,9 @@ static SinewStatus fill_info(SinewSession *session) {
   const Sinew__V1__OpenReply *open = session->opened->open;
   const Sinew__V1__TaskDescription *task = session->described->describe_task;
   const Sinew__V1__ModelDescription *model = task->model;
-  if (!model || !open->initial) return sinew_wire_fail(session->client, SINEW_PROTOCOL, "incomplete answer to open");
+  char why[400];
+  if (!sinew_accept_session(open, model, why, sizeof why))
+    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "%s", why);
   SinewSessionInfo *info = &session->info;
   *info = (SinewSessionInfo){.id = open->session,
                              .model = model->model,
@@ -107,9 +112,6 @@ static SinewStatus fill_info(SinewSession *session) {
                              .nu = (int)model->nu,
                              .nmocap = (int)model->nmocap};
   const Sinew__V1__State *s = open->initial;
-  if (s->n_qpos != model->nq || s->n_qvel != model->nv || s->n_act != model->na ||
-      s->n_mocap != 7 * (size_t)model->nmocap)
-    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "the initial state has the wrong size");
   info->qpos = s->qpos;
   info->qvel = s->qvel;
   info->act = s->act;
@@ -119,7 +121,7 @@ static SinewStatus fill_info(SinewSession *session) {
   session->last = calloc(nu, sizeof(double));
   if (!session->ctrl_range || !session->last) return sinew_wire_fail(session->client, SINEW_MEMORY, "out of memory");
   for (size_t i = 0; i < model->nu; ++i) {
-    const bool limited = i < model->n_ctrl && model->ctrl[i]->limited;
+    const bool limited = model->ctrl[i]->limited;
     session->ctrl_range[2 * i] = limited ? model->ctrl[i]->min : -INFINITY;
     session->ctrl_range[2 * i + 1] = limited ? model->ctrl[i]->max : INFINITY;
   }
@@ -165,6 +167,7 @@ SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSes
   SinewSession *session = calloc(1, sizeof *session);
   if (!session) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
   session->client = client;
+  session->latest = -INFINITY;
   session->fallback = def->fallback ? def->fallback : sinew_fallback_zero;
   session->fallback_user = def->fallback_user;
   Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
@@ -224,20 +227,33 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
   return SINEW_OK;
 }
 
+// Whether a reply brings a plan that may be put in force; else what it is, with the client's error text.
+static SinewStatus judge_plan(const SinewSession *session, const Sinew__V1__Reply *reply) {
+  SinewClient *client = session->client;
+  const SinewStatus status = sinew_wire_check(client, reply);
+  if (status != SINEW_OK) return status;
+  if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
+    return sinew_wire_fail(client, SINEW_PROTOCOL, "unexpected answer to a plan request");
+  const Sinew__V1__Plan *p = reply->plan;
+  const bool ours = p->session == session->info.id;
+  if (ours && (p->status == SINEW__V1__PLAN__STATUS__REPLACED || p->status == SINEW__V1__PLAN__STATUS__DIVERGED))
+    return sinew_wire_fail(client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
+  char why[400];
+  if (!sinew_accept_plan(p, &session->info, session->latest, why, sizeof why))
+    return sinew_wire_fail(client, SINEW_BAD_PLAN, "a plan of the daemon is refused: %s", why);
+  return SINEW_OK;
+}
+
+static int count(uint32_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
+
 // Takes over a reply: a usable plan becomes the one in force.
 static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
-  SinewStatus status = sinew_wire_check(session->client, reply);
-  const Sinew__V1__Plan *p = reply->plan;
-  if (status == SINEW_OK && reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
-    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "unexpected answer to a plan request");
-  if (status == SINEW_OK && p->steps == 0)
-    status = sinew_wire_fail(session->client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
-  if (status == SINEW_OK && (p->n_ctrl != (size_t)p->steps * (size_t)session->info.nu || !(p->step > 0)))
-    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the plan has the wrong size");
+  const SinewStatus status = judge_plan(session, reply);
   if (status != SINEW_OK) {
     sinew_free_reply(reply);
     return status;
   }
+  const Sinew__V1__Plan *p = reply->plan;
   sinew_free_reply(session->planned);
   session->planned = reply;
   session->plan = (SinewPlan){.sequence = p->sequence,
@@ -250,8 +266,8 @@ static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
                               .ctrl = p->ctrl,
                               .cost_before = p->cost_before,
                               .cost_after = p->cost_after,
-                              .iterations = (int)p->iterations,
-                              .candidates = (int)p->candidates,
+                              .iterations = count(p->iterations),
+                              .candidates = count(p->candidates),
                               .refined = p->status == SINEW__V1__PLAN__STATUS__OK,
                               .deadline_met = p->deadline_met,
                               .act_estimated = p->act_estimated,
@@ -271,6 +287,7 @@ SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double de
   Sinew__V1__Reply *reply;
   SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
   if (status != SINEW_OK) return status;
+  session->latest = state->time;
   status = sinew_request(session->client, &request, &reply);
   session->taken = request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? take_plan(session, reply) : status;
@@ -281,7 +298,9 @@ SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, dou
   Sinew__V1__PlanRequest plan;
   Sinew__V1__State s;
   const SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
-  return status == SINEW_OK ? sinew_wire_send(session->client, &request, &session->sent) : status;
+  if (status != SINEW_OK) return status;
+  session->latest = state->time;
+  return sinew_wire_send(session->client, &request, &session->sent);
 }
 
 // Is a reply of no use? It does not answer a state that this session sent without waiting, or one that is older than
@@ -330,11 +349,16 @@ SinewStatus sinew_evaluate(SinewSession *session, const SinewState *state, const
   status = sinew_request(session->client, &request, &reply);
   if (status != SINEW_OK) return status;
   const Sinew__V1__Gradient *g = reply->evaluate->gradient;
-  *cost = reply->evaluate->cost;
-  if (gradient && (!g || g->n_ctrl != n))
+  const size_t bad = gradient && g && g->n_ctrl == n ? sinew_first_not_finite(g->ctrl, n) : n;
+  if (isnan(reply->evaluate->cost))
+    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the cost is nan");
+  else if (gradient && (!g || g->n_ctrl != n))
     status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the gradient has the wrong size");
-  else if (gradient && n > 0)
-    memcpy(gradient, g->ctrl, n * sizeof *gradient);
+  else if (bad < n)
+    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "gradient[%zu] is %g", bad, g->ctrl[bad]);
+  else
+    *cost = reply->evaluate->cost;
+  if (status == SINEW_OK && gradient && n > 0) memcpy(gradient, g->ctrl, n * sizeof *gradient);
   sinew_free_reply(reply);
   return status;
 }
@@ -383,6 +407,7 @@ SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state) {
   in.state = &s;
   in.has_seen_case = SINEW__V1__STREAM_STATE__HAS_SEEN_SEEN;
   in.seen = session->read;
+  session->latest = state->time;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
   request.stream_state = &in;
@@ -394,8 +419,10 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply)
   SinewStatus status = SINEW_TIMEOUT;
   if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->session == session->info.id &&
       reply->plan->stream_sequence > session->read) {
-    session->read = reply->plan->stream_sequence;
-    return take_plan(session, reply);
+    const uint64_t sequence = reply->plan->stream_sequence;
+    status = take_plan(session, reply);
+    if (status != SINEW_BAD_PLAN) session->read = sequence;  // the number of a plan that is refused is not believed
+    return status;
   }
   if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) status = sinew_wire_check(session->client, reply);
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
@@ -426,21 +453,31 @@ SinewStatus sinew_stream_poll(SinewSession *session, double wait) {
 
 //--------------------------------------------------------------------------------------------- control
 
+// Limits controls to their range and notes them as the latest ones given. What is no number stays none.
+static void limit(SinewSession *session, double *ctrl) {
+  for (int i = 0; i < session->info.nu; ++i) {
+    const double lo = session->ctrl_range[2 * i], hi = session->ctrl_range[2 * i + 1];
+    ctrl[i] = ctrl[i] < lo ? lo : ctrl[i] > hi ? hi : ctrl[i];
+    session->last[i] = ctrl[i];
+  }
+}
+
 // Gives the fallback's controls and says why.
 static SinewStatus fall_back(SinewSession *session, SinewStatus status, double now, double *ctrl) {
   session->fallback(session->fallback_user, now, session->last, ctrl, session->info.nu);
-  memcpy(session->last, ctrl, sizeof(double) * (size_t)session->info.nu);
+  limit(session, ctrl);
   return status;
 }
 
 SinewStatus sinew_control(SinewSession *session, double now, double *ctrl) {
   const SinewPlan *plan = sinew_current_plan(session);
   if (!plan) return fall_back(session, SINEW_NO_PLAN, now, ctrl);
-  if (!(now - plan->state_time <= plan->time_to_live)) return fall_back(session, SINEW_EXPIRED, now, ctrl);
+  // As long before the state: the caller's clock has been set back since.
+  if (!(fabs(now - plan->state_time) <= plan->time_to_live)) return fall_back(session, SINEW_EXPIRED, now, ctrl);
   // A stamp on the grid belongs to the row that starts there, whatever the rounding of the division.
   const double row = floor((now - plan->start) / plan->step + 1e-6);
-  const int i = row < 0 ? 0 : (row > plan->steps - 1 ? plan->steps - 1 : (int)row);
+  const int i = !(row > 0) ? 0 : (row > plan->steps - 1 ? plan->steps - 1 : (int)row);
   memcpy(ctrl, plan->ctrl + (size_t)i * (size_t)session->info.nu, sizeof(double) * (size_t)session->info.nu);
-  memcpy(session->last, ctrl, sizeof(double) * (size_t)session->info.nu);
+  limit(session, ctrl);
   return SINEW_OK;
 }

@@ -2,9 +2,26 @@
 //
 //   connect -> open a session on a task -> for ever: send the state, take the plan, apply its controls -> disconnect
 //
-// The functions never print, exit or abort; what went wrong is a SinewStatus and a text (sinew_error). All
-// times are seconds; `time` is the clock of the body (simulation or control clock), which the caller owns.
+// The functions never print, exit or abort; what went wrong is a SinewStatus and a text (sinew_error).
 // Thread rule: a SinewClient and its sessions belong to one thread at a time; several clients are independent.
+//
+// Clocks. All times are seconds. The stamps of states, `now` of sinew_control and the times of a plan are on one clock,
+// the body's, which the caller owns and sinewd never reads: simulated time, a count of control periods times the
+// period, or CLOCK_MONOTONIC. It must run forward evenly, at the body's pace, since sinewd moves its plans and
+// estimates activations by the difference of two stamps: no wall clock, which may be set. Its zero is free, unless
+// the task's targets move: those count time from it. Deadlines, leases, timeouts and `wait` are durations of real time.
+//
+// Which row holds at time t (sinew_control does this): row floor((t - plan.start) / plan.step + 1e-6) of ctrl, (steps,
+// nu), the first one before the start, the last one beyond the end, and none at all once t is more than time_to_live
+// after state_time.
+//
+// Latency (SinewSessionDef.latency) is how long after its state's stamp a plan comes into force: measuring, sending,
+// the deadline, receiving. The rows that fall into it are those of the plan before, and what is optimised begins behind
+// them, so a plan may be used as soon as it is there. Too short, and the body has moved on under the old plan by the
+// time the new one acts; too long, and the state is predicted further than need be. Take the deadline and what
+// transport costs beside it (5 ms through a socket on the same machine are plenty), or the 99th percentile of what was
+// measured from state to plan. 0 is for a body that waits for its plan (simulation in lockstep), and the daemon's own
+// default: set it on a robot. It may be as long as a plan at most.
 #ifndef SINEW_CLIENT_H_
 #define SINEW_CLIENT_H_
 
@@ -26,6 +43,7 @@ typedef enum SinewStatus {
   SINEW_NO_PLAN,   // the daemon has no plan for this state (replaced by a newer one, or diverged)
   SINEW_EXPIRED,   // the plan at hand is too old to be used: the fallback's controls were given
   SINEW_ENDED,     // the daemon has ended continuous mode: its lease ran out, or the session was closed
+  SINEW_BAD_PLAN,  // a plan that must not be used was refused (see SinewPlan); the one before stays in force
 } SinewStatus;
 
 typedef struct SinewClient SinewClient;
@@ -57,9 +75,9 @@ typedef struct SinewSessionDef {
   const char *task;             // name of the task
   uint64_t seed;                // perturbs the initial pose and plan, seeds the planner
   const char *const *settings;  // planner settings "name=value", (.., NULL); NULL: the task's own
-  double latency;  // expected time from a state to its plan in force [s]; 0: the body waits; < 0: as the daemon says
-  double lease;    // the daemon closes the session after so long without a request [s]; <= 0: as the daemon says
-  double time_to_live;      // of a plan after its state's time [s]; <= 0: as the daemon says
+  double latency;       // from a state to its plan in force [s], see above; 0: the body waits; < 0: as the daemon says
+  double lease;         // the daemon closes the session after so long without a request [s]; <= 0: as the daemon says
+  double time_to_live;  // of a plan after its state's time [s]; <= 0: as the daemon says
   SinewFallback *fallback;  // NULL: sinew_fallback_zero
   void *fallback_user;
 } SinewSessionDef;
@@ -93,7 +111,10 @@ typedef struct SinewState {
   const double *mocap;  // (nmocap, 7) or NULL
 } SinewState;
 
-// A plan as the daemon sent it; valid until the session receives the next one.
+// A plan as the daemon sent it; valid until the session receives the next one. Refused (SINEW_BAD_PLAN) are plans of
+// another session, for a state later than any that was sent, of unknown status, with times that are not finite, not
+// positive or do not belong together, with a time to live of more than a day, and with controls that are not finite,
+// beyond 1e10 or not (steps, nu).
 typedef struct SinewPlan {
   uint64_t sequence;
   double state_time;    // the stamp that it answers
@@ -160,7 +181,8 @@ SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state);
 
 // Reads all that has come, waiting at most `wait` seconds for a first plan (0: looks only). SINEW_OK: a newer plan is
 // in force. SINEW_TIMEOUT: none has come, SINEW_NO_PLAN: the latest word is that every candidate diverged; the plan
-// before stays in force. SINEW_REFUSED: a state was refused. SINEW_ENDED: there will be no more.
+// before stays in force, as with SINEW_BAD_PLAN, after which more may lie there. SINEW_REFUSED: a state was refused.
+// SINEW_ENDED: there will be no more.
 SinewStatus sinew_stream_poll(SinewSession *session, double wait);
 
 // Ends it and waits for the daemon's word. The plan in force stays until it expires. Ended already: SINEW_OK.
@@ -169,9 +191,9 @@ SinewStatus sinew_stream_stop(SinewSession *session);
 // The plan in force, or NULL when there is none yet.
 const SinewPlan *sinew_current_plan(const SinewSession *session);
 
-// Controls for time `now` from the plan in force: its row at now - start, the last one beyond its end. An
-// expired plan is never used: the fallback fills ctrl (nu) and SINEW_EXPIRED (or SINEW_NO_PLAN before the first
-// plan) is returned.
+// Controls for time `now` from the plan in force, by the rule above, each limited to its ctrl_range. A plan is never
+// used more than its time to live after its state's stamp, nor so long before it: the fallback fills ctrl (nu), limited
+// likewise, and SINEW_EXPIRED (or SINEW_NO_PLAN before the first plan) is returned.
 SinewStatus sinew_control(SinewSession *session, double now, double *ctrl);
 
 #ifdef __cplusplus

@@ -13,6 +13,9 @@
 
 enum { PROTOCOL = 1 };
 
+// A longer message ends the connection [bytes].
+static const int64_t LONGEST = 64 << 20;
+
 struct SinewClient {
   void *context, *socket;
   void *telemetry;  // or NULL
@@ -53,6 +56,8 @@ const char *sinew_status_name(SinewStatus status) {
       return "expired";
     case SINEW_ENDED:
       return "ended";
+    case SINEW_BAD_PLAN:
+      return "bad plan";
   }
   return "unknown status";
 }
@@ -80,6 +85,7 @@ static SinewStatus reconnect(SinewClient *client) {
   if (!client->socket) return sinew_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
   const int linger = 0;
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
+  zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   if (zmq_connect(client->socket, client->endpoint) != 0)
     return sinew_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
@@ -179,6 +185,7 @@ SinewStatus sinew_wire_subscribe(SinewClient *client, const char *endpoint) {
   client->telemetry = zmq_socket(client->context, ZMQ_SUB);
   if (!client->telemetry) return sinew_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
   zmq_setsockopt(client->telemetry, ZMQ_LINGER, &zero, sizeof zero);
+  zmq_setsockopt(client->telemetry, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   zmq_setsockopt(client->telemetry, ZMQ_CONFLATE, &one, sizeof one);
   zmq_setsockopt(client->telemetry, ZMQ_SUBSCRIBE, "", 0);
   if (zmq_connect(client->telemetry, endpoint) != 0)
