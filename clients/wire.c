@@ -64,7 +64,7 @@ const char *sinew_status_name(SinewStatus status) {
 
 void sinew_default_endpoint(char *text, size_t size) {
   const char *runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime && runtime[0])
+  if (runtime && runtime[0] == '/')
     snprintf(text, size, "ipc://%s/sinew/sinewd.sock", runtime);
   else
     snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());

@@ -25,6 +25,10 @@ exported=$(nm -D --defined-only "$libdir/libsinew_client.so" | grep -c ' T ')
 expected=$(grep -oE 'sinew_[a-z_]+;' "$source/clients/sinew_client.map" | wc -l)
 [ "$expected" -ge 15 ] && [ "$exported" = "$expected" ] || { echo "exported: $exported symbols, expected $expected" >&2; exit 1; }
 
+# The schema, from which clients in other languages are made.
+protoc-c --c_out="$prefix" --proto_path="$prefix/share/sinew" sinew.proto && grep -q 'Sinew__V1__Plan ' "$prefix/sinew.pb-c.h" ||
+  { echo "the schema is not installed" >&2; exit 1; }
+
 # The installed programs find their libraries, models and tasks: the same controller against the installed daemon, with
 # an empty cache folder.
 grep -qx "ExecStart=$prefix/bin/sinewd" "$(find "$prefix" -name sinewd.service)"
