@@ -3,6 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+SnTiming sn_job_timing(const SnJob *job, double now) {
+  return (SnTiming){.age = now - job->route.arrived, .in_time = now <= job->due};
+}
+
 SnJob *sn_job_create(const SnRoute *route, const void *bytes, size_t size) {
   SnJob *job = calloc(1, sizeof *job);
   if (!job) return NULL;

@@ -16,6 +16,13 @@ typedef struct SnJob {
   struct SnJob *next;
 } SnJob;
 
+// How a job stands at an instant of sn_clock_now(): what replies and statistics say of time.
+typedef struct SnTiming {
+  double age;    // [s] since its request arrived
+  bool in_time;  // not after it was due
+} SnTiming;
+SnTiming sn_job_timing(const SnJob *job, double now);
+
 // A job from the bytes of a request that has been validated. NULL when out of memory.
 SnJob *sn_job_create(const SnRoute *route, const void *bytes, size_t size);
 void sn_job_free(SnJob *job);

@@ -17,6 +17,8 @@ void sn_serve_finish(SnScheduler *scheduler, SnSession *session);
 // A plan on the wire, but for its age and what a deadline says; and its sending.
 void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out);
 void sn_serve_send_plan(SnScheduler *scheduler, const SnRoute *route, Sinew__V1__Plan *plan);
+// Counts a state that is answered for the first time, for its session and for the daemon.
+void sn_serve_count_answer(const SnScheduler *scheduler, SnSession *session, SnTiming timing);
 // Counts a plan that is sent; the first one of a session whose rollouts overflowed is logged.
 void sn_serve_count_plan(const SnScheduler *scheduler, SnSession *session, const Sinew__V1__Plan *plan, double now);
 

@@ -157,6 +157,11 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;
 }
 
+void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming timing) {
+  sn_metrics_plan(&session->metrics, timing.age, !timing.in_time);
+  sn_metrics_plan(s->metrics, timing.age, !timing.in_time);
+}
+
 void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
   sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
   if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
@@ -178,11 +183,11 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
   sn_serve_pack_plan(&scratch, session, plan, &out);
-  double now = sn_clock_now();
-  out.age = now - job->route.arrived;
-  out.deadline_met = now <= job->due;
-  sn_metrics_plan(&session->metrics, out.age, !out.deadline_met);
-  sn_metrics_plan(s->metrics, out.age, !out.deadline_met);
+  const double now = sn_clock_now();
+  const SnTiming timing = sn_job_timing(job, now);
+  out.age = timing.age;
+  out.deadline_met = timing.in_time;
+  sn_serve_count_answer(s, session, timing);
   sn_serve_count_plan(s, session, &out, now);
   sn_metrics_iterations(&session->metrics, plan->iterations);
   if (scratch.failed)
@@ -212,7 +217,7 @@ void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
     out.session = session->id;
     out.status = SINEW__V1__PLAN__STATUS__REPLACED;
     out.state_time = job->request->plan->state->time;
-    out.age = sn_clock_now() - job->route.arrived;
+    out.age = sn_job_timing(job, sn_clock_now()).age;
     sn_serve_send_plan(s, &job->route, &out);
   }
   sn_job_free(job);

@@ -112,14 +112,13 @@ void sn_serve_stream_begin(SnSession *session) {
 }
 
 // The first plan for a state: was it in time?
-static void judge_time(SnScheduler *s, SnSession *session, const SnJob *job, double now) {
+static void judge_time(SnScheduler *s, SnSession *session, SnTiming timing) {
   SnStream *st = &session->stream;
   if (st->made) return;
   st->made = true;
-  st->in_time = now <= job->due;
+  st->in_time = timing.in_time;
   st->misses += !st->in_time;
-  sn_metrics_plan(&session->metrics, now - job->route.arrived, !st->in_time);
-  sn_metrics_plan(s->metrics, now - job->route.arrived, !st->in_time);
+  sn_serve_count_answer(s, session, timing);
 }
 
 // False when the plan waits for the client to read on.
@@ -127,13 +126,14 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   SnStream *st = &session->stream;
   if (!st->running || plan->status == SN_PLAN_WARM_START) return true;
   const double now = sn_clock_now();
-  judge_time(s, session, job, now);
+  const SnTiming timing = sn_job_timing(job, now);
+  judge_time(s, session, timing);
   if (st->answered && plan->label == st->label && !(plan->cost_after < st->cost)) return true;
   if (st->says_seen && st->sent - st->seen >= WINDOW) return false;
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
   sn_serve_pack_plan(&scratch, session, plan, &out);
-  out.age = now - job->route.arrived;
+  out.age = timing.age;
   out.deadline_met = st->in_time;
   out.stream_sequence = st->sent + 1;
   out.stream_misses = st->misses;
