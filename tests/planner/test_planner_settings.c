@@ -242,6 +242,15 @@ static void evaluate_once(SnPlanner *p, Trial *t) {
   t->first = asked;
 }
 
+// Other settings for a planner that has made a plan.
+static void change(SnPlanner *p, const SnSettings *s, uint64_t seed) {
+  SnError err = {0};
+  const SnPlanRequest r = request_of(p, 0);
+  plan_of(p, &r);
+  assert_int_equal(sn_planner_reset(p, seed, &err), SN_OK);
+  if (sn_planner_configure(p, s, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
 // One trial with settings that a planner is created with, or, if `before` is given, that it gets while it lives.
 static void try_settings(int kind, const SnSettings *s, const SnSettings *before, Trial *t) {
   SnError err = {0};
@@ -261,7 +270,7 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
   def.seed = 5;
   SnPlanner *p = sn_planner_create(&def, &err);
   if (!p) fail_msg("%s", err.text);
-  if (before && sn_planner_configure(p, s, &err) != SN_OK) fail_msg("%s", err.text);
+  if (before) change(p, s, def.seed);
   *t = (Trial){.kind = kind};
   if (kind == EVALUATION)
     evaluate_once(p, t);
