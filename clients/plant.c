@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clients/plant.h"
+#include "clients/text.h"
 
 // Times to wait [s]: for the hello of a daemon that runs, for the first import of a large model.
 enum { GREETING = 5, IMPORTING = 60 };
@@ -126,7 +127,9 @@ static void on_error(const char *text) {
 }
 
 static int fail(const char *text) {
-  fprintf(stderr, "sinew-plant: %s\n", text);
+  fprintf(stderr, "sinew-plant: ");
+  sinew_print_text(stderr, text, true);
+  fputc('\n', stderr);
   return 1;
 }
 

@@ -5,10 +5,14 @@
 
 #include "clients/figures.h"
 #include "clients/plant.h"
+#include "clients/text.h"
 
 //------------------------------------------------------------------------------------ what happened
 
-static char *copy_text(const char *text) {
+// A name of the daemon, as it may be printed.
+static char *copy_name(const char *name) {
+  char text[256];
+  sinew_printable(text, sizeof text, name, false);
   char *copy = strdup(text);
   if (!copy) abort();
   return copy;
@@ -38,7 +42,7 @@ bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, ch
   r->measure_below = allocate(t->n_measures, sizeof(double));
   r->measure_during = allocate(t->n_measures, sizeof(double));
   for (size_t i = 0; i < t->n_measures; ++i) {
-    r->measure_name[i] = copy_text(t->measures[i]->name);
+    r->measure_name[i] = copy_name(t->measures[i]->name);
     r->measure_below[i] = t->measures[i]->below;
     r->measure_during[i] = t->measures[i]->during;
   }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/text.h"
+
 // The memory of a field inside a message.
 static void *member(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
   return (char *)(uintptr_t)message + field->offset;
@@ -39,15 +41,10 @@ static size_t element_size(ProtobufCType type) {
 
 //------------------------------------------------------------------------------------------ to JSON
 
-static cJSON *number_to_json(double x) {
-  if (isfinite(x)) return cJSON_CreateNumber(x);
-  return cJSON_CreateString(isnan(x) ? "nan" : (x > 0 ? "inf" : "-inf"));
-}
-
 static cJSON *value_to_json(const ProtobufCFieldDescriptor *field, const void *value) {
   switch (field->type) {
     case PROTOBUF_C_TYPE_DOUBLE:
-      return number_to_json(*(const double *)value);
+      return cJSON_CreateNumber(*(const double *)value);  // printed as null where it is not finite
     case PROTOBUF_C_TYPE_UINT32:
       return cJSON_CreateNumber(*(const uint32_t *)value);
     case PROTOBUF_C_TYPE_UINT64:
@@ -253,7 +250,7 @@ static void print_scalar(FILE *out, const ProtobufCFieldDescriptor *field, const
   }
   cJSON *json = value_to_json(field, value);
   if (cJSON_IsString(json)) {
-    fputs(json->valuestring, out);
+    sinew_print_text(out, json->valuestring, false);
   } else if (cJSON_IsNumber(json)) {
     fprintf(out, field->type == PROTOBUF_C_TYPE_UINT32 ? "%.0f" : "%.9g", json->valuedouble);
   } else {

@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// A message as a JSON object (the caller deletes it): absent oneofs and sub-messages are left out, infinities and
-// NaN become strings, since JSON has no such numbers. NULL when out of memory.
+// A message as a JSON object (the caller deletes it): absent oneofs and sub-messages are left out; infinities and NaN,
+// which JSON does not have, are printed as null, as by every program here that prints JSON. NULL when out of memory.
 cJSON *sinew_message_to_json(const ProtobufCMessage *message);
 
-// Fills a message, initialised by its __init, from a JSON object; null leaves a field out. Memory of strings, arrays
+// Fills a message, initialised by its __init, from a JSON object; null leaves a field out, "inf", "-inf" and "nan" are
+// the numbers. Memory of strings, arrays
 // and sub-messages comes from malloc and belongs to the message: free it with sinew_message_clear. false and a text in
 // error (which names the field) when a field is unknown or of the wrong type.
 bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
@@ -24,7 +25,7 @@ bool sinew_message_set(ProtobufCMessage *message, const char *assignment, char *
 // Frees what from_json and set allocated inside the message and empties it; the message itself is the caller's.
 void sinew_message_clear(ProtobufCMessage *message);
 
-// Prints a message for people: one line a field, indented, long number arrays shortened.
+// Prints a message for people: one line a field, indented, long number arrays shortened, texts fit for a terminal.
 void sinew_message_print(FILE *out, const ProtobufCMessage *message, int indent);
 
 #endif

@@ -58,7 +58,8 @@ SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, ch
 // Closes the connection and frees the client; sessions must have been closed. NULL is allowed.
 void sinew_disconnect(SinewClient *client);
 
-// Text of the latest failure of this client, valid until its next call; "" when there was none.
+// Text of the latest failure of this client, valid until its next call; "" when there was none. It has lines and no
+// other control characters, whatever the daemon sent.
 const char *sinew_error(const SinewClient *client);
 
 // Name of a status, e.g. "timeout".

@@ -196,31 +196,62 @@ static bool do_close(Call *call) {
   return session_id(call, 1, &r->session);
 }
 
-// Reads a whole file, or standard input for "-", as JSON; NULL and call->error on failure.
-static cJSON *read_json(Call *call, const char *path) {
-  FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-  if (!in) {
-    complain(call, "cannot read %s", path);
-    return NULL;
-  }
+// Reads a whole file to its end. NULL when that fails; the text is the caller's.
+static char *read_all(FILE *in) {
   size_t size = 0, room = 1 << 16, got;
   char *text = malloc(room);
   while (text && (got = fread(text + size, 1, room - size - 1, in)) > 0) {
     size += got;
     if (room - size < 2) text = realloc(text, room *= 2);
   }
-  if (in != stdin) fclose(in);
   if (!text) abort();
   text[size] = '\0';
-  cJSON *json = cJSON_ParseWithOpts(text, NULL, true);
+  if (!ferror(in)) return text;
   free(text);
-  if (!json) complain(call, "%s is not JSON", path);
+  return NULL;
+}
+
+// Says where a text ceases to be JSON, and what was expected instead.
+static void complain_json(Call *call, const char *name, const char *text, const char *at, const char *expected) {
+  int line = 1, column = 1;
+  for (const char *c = text; c < at; ++c) {
+    column = *c == '\n' ? 1 : column + 1;
+    line += *c == '\n';
+  }
+  char found[24];
+  snprintf(found, sizeof found, "'%.*s'", (int)fmin(20, (double)strcspn(at, "\r\n")), at);
+  snprintf(call->error, sizeof call->error, "%s:%d:%d: %s is not JSON; expected %s", name, line, column,
+           *at ? found : "the end", expected);
+}
+
+// Reads a file, or standard input for "-", as a JSON object; NULL and call->error on failure.
+static cJSON *read_json(Call *call, const char *path, const char *expected) {
+  const bool standard = strcmp(path, "-") == 0;
+  const char *name = standard ? "standard input" : path;
+  FILE *in = standard ? stdin : fopen(path, "r");
+  char *text = in ? read_all(in) : NULL;
+  if (!text) snprintf(call->error, sizeof call->error, "cannot read %s: %s", name, strerror(errno));
+  if (in && in != stdin) fclose(in);
+  if (!text) return NULL;
+  const char *at = text;
+  cJSON *json = cJSON_ParseWithOpts(text, &at, true);
+  if (!json) {
+    complain_json(call, name, text, at, expected);
+  } else if (!cJSON_IsObject(json)) {
+    snprintf(call->error, sizeof call->error, "%s: expected %s", name, expected);
+    cJSON_Delete(json);
+    json = NULL;
+  }
+  free(text);
   return json;
 }
 
 // Fills a plan or evaluate request from JSON: either its fields, or only those of its state.
 static bool fill_from_json(Call *call, ProtobufCMessage *message) {
-  cJSON *json = read_json(call, call->opt->nword > 2 ? call->opt->word[2] : "-");
+  char expected[200];
+  snprintf(expected, sizeof expected, "an object, %s or its state: {\"time\": 0, \"qpos\": [...], \"qvel\": [...]}",
+           message->descriptor->short_name);
+  cJSON *json = read_json(call, call->opt->nword > 2 ? call->opt->word[2] : "-", expected);
   if (!json) return false;
   if (!cJSON_HasObjectItem(json, "state")) {
     cJSON *whole = cJSON_CreateObject();

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/text.h"
+
 enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20 };
 
 // Without telemetry for so long the daemon is taken for gone; and the time between two looks by requests [s].
@@ -39,9 +41,9 @@ static bool take(Watch *w, double time, const Sinew__V1__Statistics *all, Look *
   for (size_t i = 0; i < all->n_sessions; ++i) {
     const Sinew__V1__SessionStatistics *s = all->sessions[i];
     if (s->session != w->options->session) continue;
-    snprintf(w->task, sizeof w->task, "%s", s->task);
+    sinew_printable(w->task, sizeof w->task, s->task, false);
     *look = (Look){.time = time, .now = *s, .iterations = NAN, .plans = NAN};
-    snprintf(w->backend, sizeof w->backend, "%s", s->backend);
+    sinew_printable(w->backend, sizeof w->backend, s->backend, false);
     w->device_lost = all->device && all->device->lost;
     look->now.task = look->now.backend = NULL;  // belong to the message
     const double dt = time - w->last.time;
@@ -86,30 +88,23 @@ static SinewStatus next_look(Watch *w, Look *look) {
 
 //------------------------------------------------------------------------------------ views
 
-static void add_number(cJSON *object, const char *name, double x) {
-  if (isfinite(x))
-    cJSON_AddNumberToObject(object, name, x);
-  else
-    cJSON_AddNullToObject(object, name);
-}
-
 static void print_json(const Watch *w, const Look *look) {
   const Sinew__V1__SessionStatistics *s = &look->now;
   cJSON *o = cJSON_CreateObject();
-  add_number(o, "time", look->time);
+  cJSON_AddNumberToObject(o, "time", look->time);
   cJSON_AddNumberToObject(o, "session", (double)s->session);
   cJSON_AddStringToObject(o, "task", w->task);
-  add_number(o, "cost", s->cost);
-  add_number(o, "best_cost", s->best_cost);
-  add_number(o, "gradient_norm", s->gradient_norm);
-  add_number(o, "iterations_per_second", look->iterations);
-  add_number(o, "plans_per_second", look->plans);
-  add_number(o, "plan_age", s->plan_age);
-  add_number(o, "misses", (double)s->misses);
-  add_number(o, "replaced", (double)s->replaced);
-  add_number(o, "latency_p50", s->latency_p50);
-  add_number(o, "latency_p99", s->latency_p99);
-  add_number(o, "config_version", (double)s->config_version);
+  cJSON_AddNumberToObject(o, "cost", s->cost);
+  cJSON_AddNumberToObject(o, "best_cost", s->best_cost);
+  cJSON_AddNumberToObject(o, "gradient_norm", s->gradient_norm);
+  cJSON_AddNumberToObject(o, "iterations_per_second", look->iterations);
+  cJSON_AddNumberToObject(o, "plans_per_second", look->plans);
+  cJSON_AddNumberToObject(o, "plan_age", s->plan_age);
+  cJSON_AddNumberToObject(o, "misses", (double)s->misses);
+  cJSON_AddNumberToObject(o, "replaced", (double)s->replaced);
+  cJSON_AddNumberToObject(o, "latency_p50", s->latency_p50);
+  cJSON_AddNumberToObject(o, "latency_p99", s->latency_p99);
+  cJSON_AddNumberToObject(o, "config_version", (double)s->config_version);
   cJSON_AddBoolToObject(o, "streaming", s->streaming);
   cJSON_AddStringToObject(o, "backend", w->backend);
   cJSON_AddBoolToObject(o, "device_lost", w->device_lost);

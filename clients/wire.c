@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "clients/text.h"
+
 enum { PROTOCOL = 1 };
 
 // A longer message ends the connection [bytes].
@@ -27,10 +29,12 @@ struct SinewClient {
 };
 
 SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...) {
+  char text[sizeof client->error];
   va_list args;
   va_start(args, format);
-  vsnprintf(client->error, sizeof client->error, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  sinew_printable(client->error, sizeof client->error, text, true);
   return status;
 }
 

@@ -17,7 +17,8 @@ SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Repl
 
 void sinew_free_reply(Sinew__V1__Reply *reply);
 
-// Sets the client's error text like printf and returns status.
+// Sets the client's error text like printf and returns status. What a daemon said may be part of it: of control
+// characters only ends of lines stay.
 SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

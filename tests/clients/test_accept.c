@@ -335,12 +335,32 @@ static void test_evaluate(void **state) {
   sinew_disconnect(client);
 }
 
+static void steering(Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) reply->error->text = (char *)"\x1b[2Jqpos\x07:\n%n";
+}
+
+// The text of an error does not steer the caller's terminal.
+static void test_error_text(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState now = state_at(1);
+  fake.refuse = true;
+  fake.lie = steering;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_REFUSED);
+  assert_string_equal(sinew_error(client), "\\x1b[2Jqpos\\x07:\n%n");
+  fake.refuse = false;
+  fake.lie = NULL;
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(test_plans),  TEST(test_first_plan), TEST(test_receive),
       TEST(test_stream), TEST(test_moments),    TEST(test_controls_stay_in_range),
-      TEST(test_open),   TEST(test_evaluate),
+      TEST(test_open),   TEST(test_evaluate),   TEST(test_error_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 // address sanitizer's build watches that).
 #include "clients/reflect.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,8 +42,27 @@ static void test_round_trip(void **state) {
   assert_int_equal(r.state->n_qpos, 2);
   assert_int_equal(r.has_iterations_case, SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS);
   assert_int_equal(r.has_candidates_case, 0);
-  expect_json(&r.base, text);
+  assert_true(isnan(r.state->act[0]) && isinf(r.deadline));
+  r.state->act[0] = 0.25;
+  r.deadline = 0.1;
+  expect_json(&r.base,
+              "{\"session\":7,\"state\":{\"time\":0.5,\"qpos\":[1,2.5],\"qvel\":[],\"act\":[0.25],\"mocap\":[]},"
+              "\"deadline\":0.1,\"want_states\":true,\"iterations\":3}");
   sinew_message_clear(&r.base);
+}
+
+// JSON has no infinities and no NaN: null, everywhere.
+static void test_null_for_no_number(void **state) {
+  (void)state;
+  double x[] = {NAN, 1, -INFINITY};
+  Sinew__V1__EvaluateRequest r = SINEW__V1__EVALUATE_REQUEST__INIT;
+  r.n_ctrl = 3;
+  r.ctrl = x;
+  expect_json(&r.base, "{\"session\":0,\"ctrl\":[null,1,null],\"want_states\":false,\"want_gradient\":false}");
+  Sinew__V1__MeasureValue m = SINEW__V1__MEASURE_VALUE__INIT;
+  m.name = (char *)"far";
+  m.value = INFINITY;
+  expect_json(&m.base, "{\"name\":\"far\",\"value\":null,\"met\":false}");
 }
 
 static void test_null_is_absent(void **state) {
@@ -146,11 +166,31 @@ static void test_print(void **state) {
   free(text);
 }
 
+// For people too: names that are commands to a terminal are not, and a field is a line.
+static void test_print_escapes(void **state) {
+  (void)state;
+  Sinew__V1__ModelSummary model = SINEW__V1__MODEL_SUMMARY__INIT;
+  model.name = (char *)"\x1b[2J%n\nloaded: true";
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  sinew_message_print(out, &model.base, 0);
+  fclose(out);
+  assert_string_equal(text, "name: \\x1b[2J%n\\x0aloaded: true\nloaded: false\nsessions: 0\n");
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_null_is_absent),         cmocka_unit_test(test_twice),
-      cmocka_unit_test(test_misfits),    cmocka_unit_test(test_failure_leaves_nothing), cmocka_unit_test(test_set),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_null_is_absent),
+      cmocka_unit_test(test_twice),
+      cmocka_unit_test(test_misfits),
+      cmocka_unit_test(test_failure_leaves_nothing),
+      cmocka_unit_test(test_set),
       cmocka_unit_test(test_print),
+      cmocka_unit_test(test_null_for_no_number),
+      cmocka_unit_test(test_print_escapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

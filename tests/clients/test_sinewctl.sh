@@ -61,8 +61,15 @@ refused 'in use' unload arm_reach
 refused 'no version 9; versions 1 to 4 are kept' revert "$session" 9
 refused 'no version 9' --version 9 config "$session"
 refused 'expected the number of a version' revert "$session" old
-refused 'is not JSON' plan "$session" "$BIN/../CMakeCache.txt"
-refused 'cannot read' plan "$session" "$work/nothing"
+echo 'qpos = 1' >"$work/text"
+refused "$work/text:1:1: 'qpos = 1' is not JSON" plan "$session" "$work/text"
+printf '{"qpos": [1,\n  NaN]}' >"$work/nan"
+refused "$work/nan:2:3: 'NaN]}' is not JSON; expected an object, PlanRequest or its state: {" plan "$session" "$work/nan"
+refused 'standard input:1:1: the end is not JSON; expected an object, EvaluateRequest or' evaluate "$session" </dev/null
+refused 'standard input:2:1: the end is not JSON' plan "$session" - <<<'{"qpos": [1'
+refused 'standard input: expected an object, PlanRequest or its state' plan "$session" <<<'[1, 2]'
+refused "cannot read $work/nothing: No such file" plan "$session" "$work/nothing"
+refused "cannot read $work: Is a directory" plan "$session" "$work"
 refused 'expected the number of a session' config 7x
 refused 'SESSION' close
 refused 'dance' dance
@@ -81,6 +88,10 @@ if command -v script >/dev/null; then
   TERM=xterm script -qc "$BIN/sinewctl --endpoint $endpoint watch $session --count 2" /dev/null >"$work/watch"
   grep -q 'gradient norm' "$work/watch" || { cat "$work/watch"; exit 1; }
 fi
+# Before the first plan there is no cost: a dash for people, null in JSON.
+check 'r["sessions"][0]["cost"] is None and r["sessions"][0]["plan_age"] is None' stats "$other"
+TERM=dumb ctl watch "$other" --count 1 >"$work/watch"
+grep -qE '^ +[0-9.]+ +- +- +- +- +- +- +0 +2  cpu$' "$work/watch" || { cat "$work/watch"; exit 1; }
 refused 'no session 123' watch 123
 refused 'expected the number of a session' watch x
 
