@@ -64,5 +64,8 @@ wc -l $sources | awk '$1 > 800 && $2 != "total" {print $2 ": " $1 " lines"}' | g
 grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources /dev/null | grep . | complain "unfinished work" || true
 git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
 
+# Known defects that the tests are tried with: edits of the code, which must still apply (tests/mutations).
+tests/mutate.sh --check 2>&1 >/dev/null | sed 's/^mutate: //' | complain "mutations" || true
+
 [ -s "$bad" ] && exit 1
 echo "style: formatting, layers and house rules hold over $(echo "$sources" | wc -l) files"
