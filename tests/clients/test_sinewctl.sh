@@ -28,7 +28,13 @@ refused() {
 check 'r["protocol"] == 1 and "sampling" in r["planners"] and r["backends"] == ["cpu"]' hello
 check 'r["state"] == "READY"' health
 check '"arm_reach" in [m["name"] for m in r["models"]]' models
-check 'r["seconds"] >= 0' load arm_reach
+began=$(date +%s.%N)
+ctl --json load arm_reach >"$work/out"
+ended=$(date +%s.%N)
+python3 -c "
+import json; r = json.load(open('$work/out'))
+assert r['model'] == 'arm_reach' and 0 < r['seconds'] < $ended - $began, (r, $ended - $began)"
+check '[m["loaded"] for m in r["models"] if m["name"] == "arm_reach"] == [True]' models
 check 'r["nu"] == 6 and r["ctrl"][0]["unit"]' model arm_reach
 check '"arm_reach" in [t["name"] for t in r["tasks"]]' tasks
 check 'r["terms"] and r["measures"] and r["settings"]["candidates"] > 0' task arm_reach

@@ -124,18 +124,21 @@ static void test_short_deadline_beside_overdue_evaluations(void **state) {
   evaluate.n_ctrl = 6 * STEPS;
   request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
   request.evaluate = &evaluate;
+  const double began = sn_test_now();
   for (int i = 0; i < EVALUATIONS; i++) sn_test_send(&slow, &request);
   plan_in_time(id, opened->open->initial, age, PLANS);
-  qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
-  print_message("20 ms beside overdue evaluations: age p50 %.2f ms, worst %.2f ms\n", 1e3 * age[PLANS / 2],
-                1e3 * age[PLANS - 1]);
-  if (JUDGE_TIME) assert_true(age[PLANS - 1] < 0.15);
   for (int i = 0; i < EVALUATIONS; i++) {
     Sinew__V1__Reply *r = sn_test_receive(&slow, 60);
     assert_non_null(r);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_EVALUATE);
     sn_test_done(r);
   }
+  const double all = sn_test_now() - began;
+  qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
+  print_message("20 ms beside overdue evaluations: age p50 %.2f ms, worst %.2f ms; all evaluated after %.2f s\n",
+                1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], all);
+  // Whoever has to wait for those that are overdue waits for a good part of all the time, on whatever machine.
+  if (JUDGE_TIME) assert_true(age[PLANS - 1] < 0.25 * all);
   sn_test_done(opened);
   sn_test_disconnect(&slow);
 }
