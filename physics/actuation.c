@@ -142,6 +142,12 @@ SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof) {
   return force;
 }
 
+SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j) {
+  if (!m->jnt_actfrclimited[j]) return false;
+  const sn_real force = sn_dof_actuation(m, w, m->jnt_dofadr[j]), *range = m->jnt_actfrcrange + 2 * j;
+  return force < range[0] || force > range[1];
+}
+
 // Dofs of joint j: sum over actuators, gravity compensation, limit on its first dof.
 SN_LOCAL void sn_joint_force(const SnModel *m, SnWorld *w, int j) {
   const int adr = m->jnt_dofadr[j], end = j + 1 < m->njnt ? m->jnt_dofadr[j + 1] : m->nv;

@@ -90,7 +90,7 @@ SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 // actuation.c: lambda' qfrc_actuator: force_bar, out_rate_bar; act_dot_bar -> act_bar, ctrl_bar; calls the next.
 SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// saturation.c: joints whose actuator forces are at their limit -> sat_on, sat_motion, sat_twist, sat_out_bar,
+// saturation.c: joints whose actuator forces are beyond their limit -> sat_on, sat_motion, sat_twist, sat_out_bar,
 // force_bar; called by sn_actuation_vjp. The second adds what sat_twist_bar does to wrench and qpos_bar; called by
 // sn_tendon_vjp.
 SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);

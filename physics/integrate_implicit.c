@@ -25,7 +25,8 @@
 
 // d actuator_force / d actuator_velocity of actuator i at the input that made its force. Zero when it is disabled or
 // its force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its
-// joint.
+// joint: also exactly at it, as in MuJoCo, whose next state this has to be. (Derivatives take that as inside:
+// sn_joint_saturated.)
 SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
   const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
   const sn_real force = w->actuator_force[m->actuator_outadr[i]], *range = m->actuator_forcerange + 2 * i;

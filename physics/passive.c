@@ -14,8 +14,8 @@
 // it is that of the side on which dif lies.
 //   Gravity compensation of a link is a constant force f at a point p: lambda' S' (..) = f . (velocity of p under mu),
 // mu = lambda but 0 for dofs that do not receive it: where actgravcomp has no actuation, or the force of the joint is
-// at its limit actfrcrange (also exactly at it). The links' wrenches f x w_mu take w_mu, and as the sweep displaces the
-// axis S_k with lambda_k, what it would do for the others is taken back: S_k xx lift, times lambda_k, from all that
+// beyond its limit actfrcrange (sn_joint_saturated). The links' wrenches f x w_mu take w_mu, and as the sweep displaces
+// the axis S_k with lambda_k, what it would do for the others is taken back: S_k xx lift, times lambda_k, from all that
 // moves the axis.
 #include "physics/adjoint.h"
 #include "physics/poly.h"
@@ -179,9 +179,7 @@ SN_LOCAL bool passive_is_cut(const SnModel *m, const SnWorld *w, int i) {
   const int j = m->dof_jntid[i];
   if (!m->jnt_actgravcomp[j]) return false;
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return true;
-  if (!m->jnt_actfrclimited[j] || m->jnt_dofadr[j] != i) return false;
-  const sn_real force = sn_dof_actuation(m, w, i), *range = m->jnt_actfrcrange + 2 * j;
-  return force < range[0] || force > range[1];
+  return m->jnt_dofadr[j] == i && sn_joint_saturated(m, w, j);
 }
 
 // Gravity compensation of link i alone: rates of lambda, and its displacement with what mu moves it.

@@ -1,4 +1,4 @@
-// Joints whose actuator forces are at their limit (actfrcrange), in the adjoint.
+// Joints whose actuator forces are beyond their limit (actfrcrange), in the adjoint.
 //
 // There lambda' qfrc_actuator has no derivative by the forces on that dof d: actuators work on lambda with lambda_d =
 // 0. All else works on lambda, so the difference is a motion of its own, -lambda_d on saturated dofs: actuators, and
@@ -23,11 +23,9 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   SN_SYNC(lane);
   SN_FOR(k, m->nv) a->sat_motion[k] = 0;
   SN_SYNC(lane);
-  // a force on its limit to the last bit is free, as inside
   SN_FOR(k, m->nsaturable) {
     const int j = m->saturable[k], dof = m->jnt_dofadr[j];
-    const sn_real *range = m->jnt_actfrcrange + 2 * j, force = sn_dof_actuation(m, w, dof);
-    if (force < range[0] || force > range[1]) a->sat_motion[dof] = -a->motion[SN_LAMBDA * m->nv + dof];
+    if (sn_joint_saturated(m, w, j)) a->sat_motion[dof] = -a->motion[SN_LAMBDA * m->nv + dof];
   }
   SN_SYNC(lane);
   bool on = false;  // every lane looks at all

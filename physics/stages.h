@@ -52,6 +52,9 @@ SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i);
 // actuation.c: force of all actuators on a dof, gravity compensation included, before its joint's limit.
 SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
+// actuation.c: whether that force is beyond the limit of joint j, so that the limit stands for it in the derivatives
+// (passive.c, saturation.c). Exactly at the limit it is free, as inside, like a control or a force at its own bound.
+SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j);
 // actuation.c: activations after one time step h [s] from act_dot, clamped to actrange: out (na).
 SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out);
 

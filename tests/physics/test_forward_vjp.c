@@ -139,8 +139,66 @@ static void softened(void **state) {
   sn_oracle_free(&o);
 }
 
+// The gradient of w' qacc with the force of joint j's actuators limited to [lo, hi].
+static void limited(Whole *k, int j, sn_real lo, sn_real hi, double *xbar) {
+  SnGradWorld *g = &k->g;
+  double ybar[8];
+  g->o->m->jnt_actfrcrange[2 * j] = lo;
+  g->o->m->jnt_actfrcrange[2 * j + 1] = hi;
+  for (int i = 0; i < g->m->nv; ++i) ybar[i] = 1 + i;
+  for (int i = 0; i < sn_grad_world_nx(g); ++i) xbar[i] = 0;
+  adjoint(k, ybar, xbar);
+}
+
+static double distance(const double *a, const double *b, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += fabs(a[i] - b[i]);
+  return sum;
+}
+
+// A joint whose actuators, gravity compensation among them, pull exactly with the force that its limit allows has the
+// derivatives of one whose limit is far away, all of them; with a bit more it has others. Both ends of the range.
+static void exactly_at_the_limit(void **state) {
+  (void)state;
+  enum { MOST = 40 };
+  SnOracle o;
+  Whole k;
+  double inside[MOST], at[MOST], beyond[MOST];
+  memset(&k, 0, sizeof k);
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><compiler autolimits='true'/><worldbody><body pos='0 0 1' gravcomp='.6'><joint name='a' axis='0 1 .2' "
+      "actuatorfrcrange='-9 9' actuatorgravcomp='true'/><geom size='.05' pos='.1 0 .02'/><site name='s' pos='.05 0 "
+      ".04'/><body pos='.2 0 0' gravcomp='.7'><joint name='b' axis='0 1 0' actuatorfrcrange='-9 9' "
+      "actuatorgravcomp='true'/><geom size='.05' pos='.1 .02 0'/><site name='t' pos='.1 0 .05'/></body></body>"
+      "</worldbody><tendon><spatial name='u'><site site='s'/><site site='t'/></spatial></tendon>"
+      "<actuator><motor tendon='u'/><motor joint='a'/></actuator></mujoco>");
+  sn_grad_world_init(&k.g, &o);
+  const int n = sn_grad_world_nx(&k.g);
+  const sn_real far = SN_R(1e6);
+  assert_true(n <= MOST && o.m->nsaturable == 2 && o.m->nlift > 0);
+  for (int round = 0; round < 6; ++round) {
+    const int j = round % 2;
+    sn_oracle_randomize(&o, 1);
+    sn_grad_world_sample(&k.g);
+    limited(&k, j, -far, far, inside);
+    const sn_real force = sn_dof_actuation(o.m, &k.g.w, o.m->jnt_dofadr[j]), more = 8 * SN_EPS * sn_abs(force);
+    assert_true(sn_abs(force) > SN_R(1e-3));
+    for (int end = 0; end < 2; ++end) {
+      const sn_real lo = end ? -far : force, hi = end ? force : far;
+      limited(&k, j, lo, hi, at);
+      assert_memory_equal(at, inside, sizeof *at * (size_t)n);
+      limited(&k, j, end ? lo : lo + more, end ? hi - more : hi, beyond);
+      assert_true(distance(beyond, inside, n) > 1e-3);
+    }
+    limited(&k, j, -far, far, at);  // for the other joint's turn
+  }
+  sn_grad_world_free(&k.g);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(softened)};
+                                     cmocka_unit_test(softened), cmocka_unit_test(exactly_at_the_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

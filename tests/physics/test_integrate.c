@@ -129,6 +129,35 @@ static void actuator_slopes(void **state) {
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
+// A servo whose force is exactly the limit that it, its joint or its tendon has: MuJoCo takes its damping as gone.
+static void exactly_at_a_limit(void **state) {
+  (void)state;
+  static const char *const limits[][3] = {{"", "", ""},
+                                          {"forcerange='-2 2'", "", ""},
+                                          {"", "actuatorfrcrange='-2 2'", ""},
+                                          {"", "", "actuatorfrcrange='-2 2'"}};
+  double next[4];
+  for (int k = 0; k < 4; ++k) {
+    char xml[1000];
+    SnOracle o;
+    snprintf(xml, sizeof xml,
+             "<mujoco><compiler autolimits='true'/><option integrator='implicitfast' timestep='.02' gravity='0 0 0'/>"
+             "<worldbody><body><joint name='a' type='slide' axis='1 0 0' %s/><geom size='.1'/></body></worldbody>"
+             "<tendon><fixed name='u' %s><joint joint='a' coef='1'/></fixed></tendon><actuator><general %s %s "
+             "gainprm='1' biastype='affine' biasprm='0 0 -1'/></actuator></mujoco>",
+             limits[k][1], limits[k][2], k == 3 ? "tendon='u'" : "joint='a'", limits[k][0]);
+    sn_oracle_load_string(&o, xml);
+    o.d->qvel[0] = 1;
+    o.d->ctrl[0] = 3;
+    mj_forward(o.mj, o.d);
+    assert_true(o.d->actuator_force[0] == 2 && o.d->qfrc_actuator[0] == 2);
+    check_integrate(&o, xml);
+    next[k] = o.d->qvel[0];
+    sn_oracle_free(&o);
+  }
+  for (int k = 1; k < 4; ++k) assert_true(next[k] > next[0] + 1e-6);
+}
+
 // Bodies that spin freely: simple, off-centre, with welded and with jointed parts.
 static void gyroscopic(void **state) {
   (void)state;
@@ -170,8 +199,8 @@ static void positions(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(positions), cmocka_unit_test(euler),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),    cmocka_unit_test(euler),
                                      cmocka_unit_test(implicitfast), cmocka_unit_test(actuator_slopes),
-                                     cmocka_unit_test(gyroscopic)};
+                                     cmocka_unit_test(gyroscopic),   cmocka_unit_test(exactly_at_a_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
