@@ -43,32 +43,28 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
   pthread_mutex_init(&b->mutex, NULL);
   SnCode code = open_cpu(b, config, err);
   if (code != SN_OK) return code;
-  const bool automatic = !strcmp(config->backend, "auto");
-  const char *name = automatic ? "cuda" : config->backend;
+  const char *name = config->backend;
+  const bool automatic = !strcmp(name, "auto");
   char text[256];
   b->cpu->describe(b->cpu, text, sizeof text);
-  if (!strcmp(name, "cpu")) {
-    sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured", text);
+  if (automatic || !strcmp(name, "cpu")) {
+    sn_log_event(log, SN_LOG_INFO, "backend: %s, %s", text,
+                 automatic ? "as auto chooses: no device has been measured to be faster; backend: cuda takes one"
+                           : "as configured");
     return SN_OK;
   }
   SnBackend *device = open_device(b, config, name, err);
-  if (!device && automatic) {
-    sn_log_event(log, SN_LOG_INFO, "backend: %s, because cuda cannot be used: %s", text, err->text);
-    *err = (SnError){0};
-    return SN_OK;
-  }
   if (!device) {
     const SnError why = *err;
     return sn_fail(err, why.code, "backend is '%s', which cannot be opened: %s; backend: auto or cpu plans on the CPU",
-                   config->backend, why.text);
+                   name, why.text);
   }
   if (!(b->device = sn_owner_create(device, wake, context, err))) return err->code;
   b->view.present = true;
   snprintf(b->view.name, sizeof b->view.name, "%s", name);
   b->device->describe(b->device, b->view.text, sizeof b->view.text);
   look_at_memory(b);
-  sn_log_event(log, SN_LOG_INFO, "backend: %s, %s; if it is lost: %s", b->view.text,
-               automatic ? "which answers" : "as configured", text);
+  sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured; if it is lost: %s", b->view.text, text);
   return SN_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -355,25 +356,52 @@ static void test_backend_that_is_not_there(void **state) {
   expect_no_start((const char *const[]){"--backend=cuda", "--backend-folder=/nonexistent", NULL},
                   "backend is 'cuda', which cannot be opened");
   expect_no_start((const char *const[]){"--backend=abacus", NULL}, "backend is 'abacus', which cannot be opened");
-  SnTestServer s;
-  sn_test_server_begin(&s, (const char *const[]){"--backend=auto", "--backend-folder=/nonexistent", NULL});
-  assert_true(sn_test_daemon_logged(&s.daemon, "because cuda cannot be used"));
-  Sinew__V1__Reply *r = sn_test_health(&s.client);
-  assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
-  assert_null(r->health->device);
-  sn_test_done(r);
-  r = sn_test_statistics(&s.client, 0);
-  assert_null(r->statistics->device);
-  sn_test_done(r);
-  sn_test_server_end(&s);
+}
+
+// auto plans on the CPU also where a device would answer, here the emulator under the name of cuda: it is taken when it
+// is asked for by its name.
+static void test_auto_is_the_cpu(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-test-XXXXXX", library[100], where[100];
+  assert_non_null(mkdtemp(folder));
+  snprintf(library, sizeof library, "%s/libsinew_cuda.so", folder);
+  snprintf(where, sizeof where, "--backend-folder=%s", folder);
+  assert_int_equal(symlink(SN_TEST_LIBRARY_DIR "/libsinew_" SN_TEST_DEVICE ".so", library), 0);
+  for (int named = 0; named < 2; named++) {
+    SnTestServer s;
+    sn_test_server_begin(&s, (const char *const[]){named ? "--backend=cuda" : "--backend=auto", where, NULL});
+    Sinew__V1__Reply *r = sn_test_health(&s.client);
+    assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
+    assert_int_equal(r->health->device != NULL, named);
+    sn_test_done(r);
+    r = sn_test_statistics(&s.client, 0);
+    assert_int_equal(r->statistics->device != NULL, named);
+    sn_test_done(r);
+    Sinew__V1__Reply *opened;
+    const uint64_t id = sn_test_open_with(&s.client, "arm_reach", "adam", 1, &opened);
+    r = sn_test_plan_iterations(&s.client, id, opened->open->initial, 1);
+    assert_string_equal(r->plan->backend, named ? "cuda" : "cpu");
+    sn_test_done(r);
+    sn_test_done(opened);
+    assert_true(sn_test_daemon_logged(&s.daemon, named ? "as configured; if it is lost"
+                                                       : "as auto chooses: no device has been measured to be faster"));
+    sn_test_server_end(&s);
+  }
+  assert_int_equal(unlink(library), 0);
+  assert_int_equal(rmdir(folder), 0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_backend_that_is_not_there),  cmocka_unit_test(test_hello_and_health),
-      cmocka_unit_test(test_plans_are_those_of_the_cpu), cmocka_unit_test(test_sessions_at_once),
-      cmocka_unit_test(test_health_while_a_launch_runs), cmocka_unit_test(test_budget),
-      cmocka_unit_test(test_plans_take_no_memory),       cmocka_unit_test(test_tuning_storm),
+      cmocka_unit_test(test_backend_that_is_not_there),
+      cmocka_unit_test(test_auto_is_the_cpu),
+      cmocka_unit_test(test_hello_and_health),
+      cmocka_unit_test(test_plans_are_those_of_the_cpu),
+      cmocka_unit_test(test_sessions_at_once),
+      cmocka_unit_test(test_health_while_a_launch_runs),
+      cmocka_unit_test(test_budget),
+      cmocka_unit_test(test_plans_take_no_memory),
+      cmocka_unit_test(test_tuning_storm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
