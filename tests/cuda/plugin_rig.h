@@ -68,7 +68,8 @@ static inline bool scene_open(Scene *x, const char *name) {
     f = fopen(path, "r");
   }
   if (!f) {
-    printf("%s: no model %s here, skipped\n", name, x->task->model);
+    printf("%s: skipped, no model %s here\n", name, x->task->model);
+    assert_null(sn_oracle_myosuite());
     sn_task_free(x->task);
     return false;
   }

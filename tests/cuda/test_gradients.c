@@ -131,6 +131,7 @@ static void on_scenes(SceneTest *test) {
     test(&x);
     scene_close(&x);
   }
+  sn_oracle_needs_myosuite();
 }
 
 static void check_bits(const Scene *x) {

@@ -407,6 +407,7 @@ static void floats(void **state) {
     scene_close(&x);
   }
   sn_backend_free(dev);
+  sn_oracle_needs_myosuite();
 }
 
 // Products by a scan give a plan as good as those by a kernel, to rounding.

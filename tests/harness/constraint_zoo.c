@@ -226,6 +226,7 @@ void sn_zoo_over_real(int steps, SnZooCheck *check) {
     check(&o, name);
     sn_oracle_free(&o);
   }
+  sn_oracle_needs_myosuite();
 }
 
 void sn_zoo_make_rows(SnOracle *o) {

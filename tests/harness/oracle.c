@@ -38,14 +38,16 @@ const char *sn_oracle_myosuite(void) {
   return stat(path, &st) == 0 ? path : NULL;
 }
 
+void sn_oracle_needs_myosuite(void) {
+  if (sn_oracle_myosuite()) return;
+  print_message("skipped: the MyoSuite models are not in the cache folder\n");
+  skip();
+}
+
 void sn_oracle_load_myosuite(SnOracle *o, const char *file) {
-  const char *root = sn_oracle_myosuite();
-  if (!root) {
-    print_message("MyoSuite is not there\n");
-    skip();
-  }
   char path[4200];
-  snprintf(path, sizeof path, "%s/%s", root, file);
+  sn_oracle_needs_myosuite();
+  snprintf(path, sizeof path, "%s/%s", sn_oracle_myosuite(), file);
   sn_oracle_load_file(o, path);
 }
 

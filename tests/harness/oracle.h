@@ -25,6 +25,10 @@ void sn_oracle_load_file(SnOracle *o, const char *path);
 // folder; NULL when it is not there (a test then skips and says so).
 const char *sn_oracle_myosuite(void);
 
+// Ends the running test as skipped, and says so, where that folder is not there. What a test can do without the models
+// comes first.
+void sn_oracle_needs_myosuite(void);
+
 // Loads a file of that folder like sn_oracle_load_file; skips the running test when the folder is not there.
 void sn_oracle_load_myosuite(SnOracle *o, const char *file);
 

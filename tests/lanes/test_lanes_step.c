@@ -85,13 +85,9 @@ static void small_models(void **state) {
 }
 
 static void compare_hand(int nstate, int nstep, bool soft) {
-  const char *dir = sn_oracle_myosuite();
-  if (!dir) {
-    print_message("skipped: the MyoSuite models are not in the cache folder\n");
-    skip();
-  }
+  sn_oracle_needs_myosuite();
   char path[4096];
-  snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", dir);
+  snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", sn_oracle_myosuite());
   compare_model(path, nstate, nstep, soft);
 }
 

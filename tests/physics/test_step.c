@@ -49,14 +49,10 @@ static void against_mujoco(void **state) {
 // The MyoHand with each integrator, contacts off: what a muscle's activation and velocity do to all of them.
 static void muscles(void **state) {
   (void)state;
-  const char *dir = sn_oracle_myosuite();
-  if (!dir) {
-    print_message("skipped: the MyoSuite models are not in the cache folder\n");
-    skip();
-  }
+  sn_oracle_needs_myosuite();
   static const int integrators[] = {mjINT_EULER, mjINT_IMPLICITFAST, mjINT_RK4};
   char path[5000];
-  snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", dir);
+  snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", sn_oracle_myosuite());
   for (int i = 0; i < 3; ++i) {
     SnError err = {0};
     SnOracle o;
