@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "physics/model_check.h"
+#include "physics/vec.h"
 
 // Values of enums and sizes of rows: equal, so that arrays are copied as they are.
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
@@ -225,6 +226,33 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 #undef SN_OPTION
 }
 
+// Puts in a frame's place what MuJoCo takes for it: the body's own (here: none) or that of the body's inertia, or its
+// orientation alone.
+static void take_frame(int same, const sn_real *ipos, const sn_real *iquat, sn_real *pos, sn_real *quat) {
+  if (same == mjSAMEFRAME_BODY) sn_set3(pos, 0, 0, 0);
+  if (same == mjSAMEFRAME_INERTIA) sn_copy3(pos, ipos);
+  if (same == mjSAMEFRAME_INERTIA || same == mjSAMEFRAME_INERTIAROT) sn_copy4(quat, iquat);
+  if (same != mjSAMEFRAME_BODY && same != mjSAMEFRAME_BODYROT) return;
+  sn_set3(quat + 1, 0, 0, 0);
+  quat[0] = 1;
+}
+
+// Follows the compiler, which marks frames that it finds equal to 1e-6: MuJoCo computes with one in the place of the
+// other wherever it needs a pose.
+static void take_same_frames(SnModel *m, const mjModel *mj) {
+  sn_real *ipos = m->body_ipos, *iquat = m->body_iquat;
+  for (int i = 0; i < m->nbody; ++i)
+    take_frame(mj->body_sameframe[i], ipos + 3 * i, iquat + 4 * i, ipos + 3 * i, iquat + 4 * i);
+  for (int i = 0; i < m->ngeom; ++i) {
+    const int b = m->geom_bodyid[i];
+    take_frame(mj->geom_sameframe[i], ipos + 3 * b, iquat + 4 * b, m->geom_pos + 3 * i, m->geom_quat + 4 * i);
+  }
+  for (int i = 0; i < m->nsite; ++i) {
+    const int b = m->site_bodyid[i];
+    take_frame(mj->site_sameframe[i], ipos + 3 * b, iquat + 4 * b, m->site_pos + 3 * i, m->site_quat + 4 * i);
+  }
+}
+
 // Height fields and the like are accepted when they collide with nothing: make sure that they, and meshes of which the
 // same is true, stay for show.
 static void hide_visual_geoms(SnModel *m, const bool *touchable) {
@@ -343,6 +371,7 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
   for (int i = 0; i < (rows) * (cols); ++i) m->name[i] = (type)mj->name[i];
 #include "physics/model_fields.inc"
 #undef SN_FIELD
+  take_same_frames(m, mj);
   copy_option(m, mj);
   bool *touchable = sn_import_touchable(mj);
   if (touchable) hide_visual_geoms(m, touchable);

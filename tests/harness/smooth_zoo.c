@@ -85,6 +85,28 @@ static const char *const zoo[][2] = {
      "<equality><weld site1='s' site2='t'/></equality><actuator><general site='t' refsite='s' gear='1 2 3 4 5 "
      "6'/></actuator>"
      "<sensor><framepos objtype='geom' objname='g'/><framequat objtype='site' objname='s'/></sensor>"},
+    {"nearly equal frames",  // off by less than the 1e-6 below which MuJoCo takes the body's frame or the inertia's
+     "<worldbody><geom size='.1' pos='7e-7 0 0'/><site name='w' pos='0 -7e-7 0' quat='1 0 7e-7 0'/>"
+     "<body pos='.1 0 .2' euler='10 0 20'><geom size='.05' pos='0 0 7e-7'/><site name='x' pos='.1 7e-7 0'/></body>"
+     "<body name='a' pos='0 0 1'><joint axis='0 1 0'/><joint axis='1 0 1' pos='.1 0 0'/>"
+     "<inertial pos='.2 .1 0' quat='.8 .6 0 0' mass='1' diaginertia='.1 .2 .25'/>"
+     "<geom name='i' type='box' size='.1 .2 .1' pos='.2 .1000007 0' quat='.8 .6 0 7e-7'/>"
+     "<geom type='box' size='.1 .1 .2' pos='.1 .2 0' quat='-.8 -.6 7e-7 0'/>"
+     "<geom type='box' size='.1 .1 .1' pos='5e-7 0 0' quat='1 7e-7 0 0'/>"
+     "<site name='s' pos='.2000007 .1 0' quat='.8 .6 7e-7 0'/><site name='t' pos='.1 0 .2' quat='.8 .6 7e-7 0'/>"
+     "<site name='u' pos='.1 0 -.2' quat='-1 0 0 7e-7'/><site name='v' pos='0 7e-7 0' quat='1 0 7e-7 0'/>"
+     "<body name='b' pos='.3 0 .1' euler='0 30 0'><inertial pos='7e-7 0 0' quat='1 0 7e-7 0' mass='2' "
+     "diaginertia='.2 .1 .15'/>"
+     "<geom name='g' type='cylinder' size='.02 .1' pos='0 0 7e-7'/><site name='k' pos='.1 0 0' quat='1 0 0 7e-7'/>"
+     "<body name='c' pos='.3 .1 0'><joint type='ball'/><inertial pos='.1 0 0' quat='1 7e-7 0 0' mass='1' "
+     "diaginertia='.1 .1 .1'/><geom type='capsule' size='.05 .1' pos='.1000007 0 0' quat='1 0 7e-7 0'/>"
+     "<site name='l' pos='-7e-7 0 0'/></body></body></body></worldbody>"
+     "<equality><connect site1='v' site2='l'/></equality>"
+     "<tendon><spatial name='p' stiffness='20' damping='1'><site site='w'/><site site='s'/><geom geom='g' "
+     "sidesite='k'/><site site='l'/></spatial></tendon>"
+     "<actuator><general site='s' refsite='t' gear='1 2 3 4 5 6'/><general tendon='p'/></actuator>"
+     "<sensor><framepos objtype='body' objname='b'/><framexaxis objtype='body' objname='a'/>"
+     "<framequat objtype='site' objname='s'/></sensor>"},
 };
 
 static const char *const myosuite[] = {"envs/myo/assets/hand/myohand_baoding.xml",

@@ -8,6 +8,7 @@
 #include "tests/harness/oracle.h"
 #include "tests/harness/tolerance.h"
 
+// The inertia of body b is so nearly in line with the body that MuJoCo takes the body's orientation for its own.
 static const char kBodies[] =
     "<worldbody><site name='w' pos='.3 .1 1' euler='10 20 30'/><geom name='w' type='box' size='.1 .1 .1' pos='1 1 1' "
     "euler='40 5 6'/>"
@@ -15,7 +16,9 @@ static const char kBodies[] =
     ".1' range='-.2 .2'/>"
     "<geom name='a' type='box' size='.05 .03 .02' pos='.1 0 0' euler='5 6 7'/><site name='a' pos='.05 0 .02' euler='10 "
     "40 30'/>"
-    "<body name='b' pos='.2 0 0'><joint name='ball' type='ball' range='0 60'/><geom name='b' type='capsule' size='.03 "
+    "<body name='b' pos='.2 0 0'><joint name='ball' type='ball' range='0 60'/>"
+    "<inertial pos='.1 0 .02' quat='1 0 7e-7 0' mass='1' diaginertia='.02 .01 .02'/><geom name='b' type='capsule' "
+    "size='.03 "
     ".1' pos='.1 0 0' euler='0 70 1'/>"
     "<site name='b' pos='.06 0 .02' euler='-50 20 70'/></body></body>"
     "<body name='f' pos='.2 .2 1.5' euler='1 2 3'><freejoint name='f'/><geom name='f' type='ellipsoid' size='.03 .04 "

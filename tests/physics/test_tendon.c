@@ -87,6 +87,24 @@ static void degenerate(void **state) {
   print_message("%d configurations\n", cases);
 }
 
+// A site within 1e-6 of its body's frame is taken to be there, also on a stretch of path that never changes.
+static void nearly_equal_frames(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><site name='w' pos='.3 0 .1'/><body><joint axis='0 1 0'/><geom name='g' "
+                        "size='.05' pos='7e-7 0 0'/><site name='a' pos='.1 0 0'/><site name='b' pos='-7e-7 0 0'/><site "
+                        "name='s' pos='0 0 7e-7'/></body></worldbody><tendon><spatial><site site='a'/><site site='b'/>"
+                        "</spatial><spatial><site site='a'/><geom geom='g' sidesite='s'/><site site='w'/></spatial>"
+                        "</tendon></mujoco>");
+  sn_model_need_all(o.m);
+  for (int k = 0; k < 20; ++k) {
+    sn_oracle_randomize(&o, 1);
+    compare(&o);
+  }
+  sn_oracle_free(&o);
+}
+
 // Models of people: random poses inside the joint ranges.
 static void real_models(void **state) {
   (void)state;
@@ -178,8 +196,11 @@ static void rigid_motion(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch), cmocka_unit_test(degenerate),
-                                     cmocka_unit_test(rigid_motion), cmocka_unit_test(moment_arms_are_derivatives),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch),
+                                     cmocka_unit_test(degenerate),
+                                     cmocka_unit_test(nearly_equal_frames),
+                                     cmocka_unit_test(rigid_motion),
+                                     cmocka_unit_test(moment_arms_are_derivatives),
                                      cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
