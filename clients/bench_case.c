@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "physics/import_mjcf.h"
+#include "proto/places.h"
 
 MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
 
@@ -37,7 +38,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
 }
 
 static const struct argp_option options[] = {
-    {"task", 't', "TASK", 0, "name of a task, or path of a task file", 0},
+    {"task", 't', "TASK", 0, "name of a task, with or without .yaml, or path of a task file", 0},
     {"set", 'x', "NAME=VALUE", 0, "a setting of the planner; may be repeated", 0},
     {"tasks", 'T', "FOLDER", 0, "of task files (default: the installed ones)", 0},
     {"models", 'm', "[NAME=]FOLDER", 0, "where MJCF is found by its name; may be repeated (default: as sinewd)", 0},
@@ -67,19 +68,18 @@ SnCode mpc_set_all(const MpcCase *c, SnSettings *s, SnError *err) {
   return code;
 }
 
-// A task by its path, or by its name in the folder of tasks.
+// A task by its name, with or without the ending, in the folder of tasks; else by its path.
 SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
-  char path[2200], self[1024];
+  char folder[SN_PLACE_SIZE], path[2200];
+  const size_t n = strlen(c->task);
+  const bool ended = n > 5 && strcmp(c->task + n - 5, ".yaml") == 0;
   if (strchr(c->task, '/')) return sn_task_load(c->task, err);
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  self[n > 0 ? n : 0] = '\0';
-  char *slash = strrchr(self, '/');
-  if (slash) *slash = '\0';
-  if (c->tasks)
-    snprintf(path, sizeof path, "%s/%s.yaml", c->tasks, c->task);
-  else
-    snprintf(path, sizeof path, "%s/../share/sinew/tasks/%s.yaml", self, c->task);
-  return sn_task_load(path, err);
+  if (!c->tasks && !sn_place_of_tasks(folder, sizeof folder)) {
+    sn_fail(err, SN_ERR_IO, "cannot tell where this program lies; name the folder of tasks");
+    return NULL;
+  }
+  snprintf(path, sizeof path, "%s/%s%s", c->tasks ? c->tasks : folder, c->task, ended ? "" : ".yaml");
+  return sn_task_load(ended && access(path, R_OK) != 0 && access(c->task, R_OK) == 0 ? c->task : path, err);
 }
 
 // The model's file is found before MuJoCo knows its sizes: sizes of 0 are taken as they come.
@@ -87,7 +87,8 @@ SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnM
   char text[4096];
   PlantOptions opt = {.nmodels = c->nmodels};
   memcpy(opt.models, c->models, sizeof opt.models);
-  if (!plant_body_open(body, &opt, task->model, text, sizeof text)) return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
+  if (!plant_body_open(body, &opt, NULL, task->model, text, sizeof text))
+    return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
   *model = sn_import_mjmodel(body->m, err);
   return *model ? SN_OK : err->code;
 }

@@ -11,9 +11,9 @@
 enum { MPC_MODELS = 16, MPC_SETTINGS = 40 };
 
 typedef struct MpcCase {
-  const char *task;                // name, or path of a task file
+  const char *task;                // name, with or without .yaml, or path of a task file
   const char *tasks;               // folder of task files; NULL: next to the program
-  const char *models[MPC_MODELS];  // "FOLDER" or "NAME=FOLDER"; none: the default folders of sinewd
+  const char *models[MPC_MODELS];  // "FOLDER" or "NAME=FOLDER"; none: sinewd's defaults
   int nmodels;
   const char *settings[MPC_SETTINGS];  // of the planner, "name=value", on top of the task's
   int nsettings;

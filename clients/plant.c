@@ -8,8 +8,13 @@
 #include "clients/plant.h"
 #include "clients/text.h"
 
-// Times to wait [s]: for the hello of a daemon that runs, for the first import of a large model.
-enum { GREETING = 5, IMPORTING = 60 };
+// Times to wait [s]: for an answer of a daemon that runs, for the first import of a large model, for the word that a
+// session is closed, which changes nothing.
+enum { ANSWERING = 5, IMPORTING = 60, CLOSING = 1 };
+
+// Time for a plan [s]: as a rule, and where the body waits and the planner's iterations say when it is done.
+#define DEADLINE 0.04
+#define DEADLINE_BOUNDED 1.0
 
 enum { KEY_MODE = 256, KEY_XML, KEY_DATA, KEY_EXECUTE, KEY_CONTROLLER, KEY_HIDE_ACT };
 
@@ -22,12 +27,14 @@ static const struct argp_option OPTIONS[] = {
      0},
     {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
     {"deadline", 'd', "S", 0,
-     "the daemon's time for a plan, in continuous mode for the first of a state (default: lockstep 1, else 0.04)", 0},
+     "the daemon's time for a plan, in continuous mode for the first of a state (default 0.04; in lockstep 1 where the "
+     "planner's iterations bound its work)",
+     0},
     {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
     {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
     {"models", 'm', "[NAME=]FOLDER", 0,
-     "where the model's MJCF is found by its name; may be repeated (default: the folders of sinewd)", 0},
+     "where the model's MJCF is found by its name; may be repeated (default: where sinewd has it)", 0},
     {"xml", KEY_XML, "FILE", 0, "the model's MJCF itself", 0},
     {"controller", KEY_CONTROLLER, "KIND", 0, "sinew (default); zero; random:N, the best of N constant controls", 0},
     {"hide-act", KEY_HIDE_ACT, NULL, 0, "do not tell the daemon the activations, as on a real body", 0},
@@ -144,18 +151,55 @@ static SinewSessionDef session_def(const PlantOptions *opt) {
   return def;
 }
 
+// Whether the session's planner ends a plan after some number of iterations, without a deadline.
+static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool *bound) {
+  Sinew__V1__GetConfigRequest ask = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  ask.session = session;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_GET_CONFIG;
+  request.get_config = &ask;
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_request(client, &request, &reply);
+  if (status != SINEW_OK) return status;
+  const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
+  const bool adam = s && s->has_planner_case && strcmp(s->planner, "adam") == 0;
+  *bound =
+      s && (adam ? s->has_adam_iterations_case && s->adam_iterations > 0 : s->has_iterations_case && s->iterations > 0);
+  sinew_free_reply(reply);
+  return SINEW_OK;
+}
+
+// The deadline in lockstep where none was asked for.
+static SinewStatus choose_deadline(SinewClient *client, const SinewSession *session, PlantOptions *opt) {
+  bool bound = false;
+  if (opt->deadline > 0) return SINEW_OK;
+  const SinewStatus status = iterations_bound(client, sinew_session_info(session)->id, &bound);
+  opt->deadline = bound ? DEADLINE_BOUNDED : DEADLINE;
+  return status;
+}
+
+// Says what went wrong with the daemon; one that does not answer any more may be gone.
+static int fail_request(const SinewClient *client, SinewStatus status) {
+  char text[5000];
+  snprintf(text, sizeof text, "%s%s", sinew_error(client),
+           status == SINEW_TIMEOUT ? ": sinewd has stopped or hangs" : "");
+  return fail(text);
+}
+
 // Runs, judges and reports with an open session.
-static int run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt) {
+static int run(SinewClient *client, SinewSession *session, PlantBody *body, PlantOptions *opt) {
   char error[4096];
   const SinewSessionInfo *info = sinew_session_info(session);
   PlantRecord record;
   if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
   if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
-  SinewStatus status = plant_run(client, session, body, opt, &record);
+  SinewStatus status = choose_deadline(client, session, opt);
+  sinew_wire_set_timeout(client, ANSWERING + 2 * opt->deadline);
+  if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
   if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
   int result = 0;
   if (status != SINEW_OK)
-    result = fail(sinew_error(client));
+    result = fail_request(client, status);
   else if (opt->json)
     plant_record_print_json(&record, opt, stdout);
   else
@@ -173,27 +217,29 @@ int main(int argc, char **argv) {
       parse_option,
       NULL,
       "Moves a body in MuJoCo under the plans of sinewd, closed loop, and reports how well it went.\v"
-      "Example:\n  sinew-plant --task arm_reach --mode realtime --models physics/models --seconds 4\n",
+      "Example:\n  sinew-plant --task arm_reach --mode realtime --seconds 4\n",
       NULL,
       NULL,
       NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
-  if (opt.deadline == 0) opt.deadline = opt.mode == PLANT_LOCKSTEP ? 1 : 0.04;
+  if (opt.deadline == 0 && opt.mode != PLANT_LOCKSTEP) opt.deadline = DEADLINE;
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   char error[4096];
-  SinewClient *client = sinew_connect(opt.endpoint, GREETING, 0, error, sizeof error);
+  SinewClient *client = sinew_connect(opt.endpoint, ANSWERING, 0, error, sizeof error);
   if (!client) return fail(error);
-  sinew_wire_set_timeout(client, IMPORTING + 2 * opt.deadline);
+  sinew_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);
   SinewSession *session;
   int result;
-  if (sinew_open(client, &def, &session) != SINEW_OK) {
-    result = fail(sinew_error(client));
+  const SinewStatus status = sinew_open(client, &def, &session);
+  if (status != SINEW_OK) {
+    result = fail_request(client, status);
   } else {
     PlantBody body = {0};
     result = run(client, session, &body, &opt);
     plant_body_free(&body);
+    sinew_wire_set_timeout(client, CLOSING);
     sinew_close(session);
   }
   sinew_disconnect(client);

@@ -18,15 +18,15 @@ typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantCont
 
 typedef struct PlantOptions {
   const char *endpoint, *task, *xml, *data;
-  const char *models[16];  // "FOLDER" or "NAME=FOLDER"; none: the default folders of sinewd
+  const char *models[16];  // "FOLDER" or "NAME=FOLDER"; none: as the daemon has it
   int nmodels;
   const char *settings[32];  // planner settings "name=value", NULL at the end
   int nsettings;
   PlantMode mode;
   PlantController controller;
-  int random_controls;  // PLANT_RANDOM: how many constant controls to try
-  double seconds, deadline;
-  int execute;  // steps between two states sent
+  int random_controls;       // PLANT_RANDOM: how many constant controls to try
+  double seconds, deadline;  // deadline 0: chosen once the session is open
+  int execute;               // steps between two states sent
   uint64_t seed;
   bool json, quiet, hide_act;
 } PlantOptions;
@@ -38,9 +38,11 @@ typedef struct PlantBody {
   double *mocap;  // (nmocap, 7)
 } PlantBody;
 
-// Finds the model's file among opt->models as sinewd does (or takes opt->xml), and loads it. False and a text on
+// Finds the model's file among opt->models as sinewd does (or takes opt->xml), and loads it. Without any: `file`, which
+// is what the daemon has loaded (NULL: there is none), else the folders of sinewd's own defaults. False and a text on
 // failure.
-bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *model, char *error, size_t size);
+bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *file, const char *model, char *error,
+                     size_t size);
 // The same with a session's model; checks its sizes and takes over the session's time step.
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size);
 // Puts the body at the session's initial state, time 0.

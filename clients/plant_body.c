@@ -1,61 +1,69 @@
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clients/plant.h"
+#include "proto/places.h"
+
+static bool is_file(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, R_OK) == 0;
+}
 
 // Joins folder and name when that file can be read.
 static bool try_path(char *path, size_t size, const char *folder, const char *name) {
-  return snprintf(path, size, "%s/%s", folder, name) < (int)size && access(path, R_OK) == 0;
+  return snprintf(path, size, "%s/%s", folder, name) < (int)size && is_file(path);
 }
 
 // A model is name or name.xml in an entry "FOLDER", or, without its first part NAME/, in one "NAME=FOLDER".
 static bool find_in(const char *entry, const char *model, char *path, size_t size) {
-  const size_t n = strcspn(entry, "=/");
-  if (n > 0 && entry[n] == '=') {
+  size_t n;
+  const char *folder = sn_place_folder(entry, &n);
+  if (n > 0) {
     if (strncmp(model, entry, n) != 0 || model[n] != '/') return false;
     model += n + 1;
-    entry += n + 1;
   }
   char with_suffix[1024];
   snprintf(with_suffix, sizeof with_suffix, "%s.xml", model);
-  return try_path(path, size, entry, model) || try_path(path, size, entry, with_suffix);
+  return try_path(path, size, folder, model) || try_path(path, size, folder, with_suffix);
 }
 
-// The folders that sinewd looks through when it is told none: next to the program, and the MyoSuite wheel.
-static bool find_by_default(const char *model, char *path, size_t size) {
-  char self[1024], entry[2048];
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) {
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
-    snprintf(entry, sizeof entry, "%s/../share/sinew/models", self);
-    if (find_in(entry, model, path, size)) return true;
-  }
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  const bool has_cache = cache && *cache;
-  snprintf(entry, sizeof entry, "myosuite=%s%s/sinew/myosuite-2.12.2/myosuite", has_cache ? cache : (home ? home : ""),
-           has_cache ? "" : "/.cache");
-  return find_in(entry, model, path, size);
+// Where the daemon says that it has it, or in the folders that sinewd looks through when it is told none.
+static bool find_by_default(const char *file, const char *model, char *path, size_t size) {
+  if (file && is_file(file) && snprintf(path, size, "%s", file) < (int)size) return true;
+  char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
+  const int n = sn_places_of_models(place);
+  for (int i = 0; i < n; ++i)
+    if (find_in(place[i], model, path, size)) return true;
+  return false;
 }
 
-static bool find_xml(const PlantOptions *opt, const char *model, char *path, size_t size) {
+static bool find_xml(const PlantOptions *opt, const char *file, const char *model, char *path, size_t size) {
   for (int i = 0; i < opt->nmodels; ++i)
     if (find_in(opt->models[i], model, path, size)) return true;
-  return opt->nmodels == 0 && find_by_default(model, path, size);
+  return opt->nmodels == 0 && find_by_default(file, model, path, size);
 }
 
-bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *model, char *error, size_t size) {
-  char path[4096], text[1000] = "";
+static bool is_compiled(const char *path) {
+  const size_t n = strlen(path);
+  return n > 4 && strcmp(path + n - 4, ".mjb") == 0;
+}
+
+bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *file, const char *model, char *error,
+                     size_t size) {
+  char path[4096], text[1000] = "cannot be loaded";
   memset(body, 0, sizeof *body);
   if (opt->xml) {
     snprintf(path, sizeof path, "%s", opt->xml);
-  } else if (!find_xml(opt, model, path, sizeof path)) {
-    snprintf(error, size, "model '%s' is in none of the %s; name its folder with --models", model,
-             opt->nmodels ? "folders given with --models" : "default model folders");
+  } else if (!find_xml(opt, file, model, path, sizeof path)) {
+    const char *where = opt->nmodels ? "in none of the folders given with --models"
+                        : file       ? "neither where sinewd has it, nor in the default model folders"
+                                     : "in none of the default model folders";
+    snprintf(error, size, "model '%s' is %s; name its folder with --models", model, where);
     return false;
   }
-  body->m = mj_loadXML(path, NULL, text, sizeof text);
+  body->m = is_compiled(path) ? mj_loadModel(path, NULL) : mj_loadXML(path, NULL, text, sizeof text);
   if (!body->m) {
     snprintf(error, size, "%s: %s", path, text);
     return false;
@@ -67,7 +75,7 @@ bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *model
 }
 
 bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
-  if (!plant_body_open(body, opt, info->model, error, size)) return false;
+  if (!plant_body_open(body, opt, info->file, info->model, error, size)) return false;
   const mjModel *m = body->m;
   if (m->nq != info->nq || m->nv != info->nv || m->na != info->na || m->nu != info->nu || m->nmocap != info->nmocap) {
     snprintf(error, size,

@@ -40,6 +40,13 @@ static void note_plan(PlantRecord *r, const SinewSession *session, double latenc
   plant_record_plan(r, latency, sinew_current_plan(session)->deadline_met);
 }
 
+// Time without a plan after which the daemon is taken for gone [s].
+static double patience(const PlantOptions *opt) { return 1.0 + 10 * opt->deadline; }
+
+static SinewStatus no_plan(SinewClient *client, const PlantOptions *opt) {
+  return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", patience(opt));
+}
+
 static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
                                 double *ctrl) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
@@ -79,7 +86,7 @@ static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *s
 
 static SinewStatus run_realtime(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                                 PlantRecord *r, double *ctrl) {
-  const double h = body->m->opt.timestep, give_up = 1.0 + 10 * opt->deadline;
+  const double h = body->m->opt.timestep, give_up = patience(opt);
   const int nstep = (int)lround(opt->seconds / h);
   // The body starts with its first plan in hand.
   SinewState state = plant_body_state(body, opt->hide_act);
@@ -91,8 +98,7 @@ static SinewStatus run_realtime(SinewClient *client, SinewSession *session, Plan
   for (int i = 0; i < nstep; ++i) {
     sleep_until(start + i * h);
     if ((status = take_arrived(session, r, &sent)) != SINEW_OK) return status;
-    if (sent >= 0 && wall_seconds() - sent > give_up)
-      return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", give_up);
+    if (sent >= 0 && wall_seconds() - sent > give_up) return no_plan(client, opt);
     if (sent < 0 && i >= next_send) {
       state = plant_body_state(body, opt->hide_act);
       sent = wall_seconds();
@@ -112,12 +118,13 @@ static SinewStatus run_realtime(SinewClient *client, SinewSession *session, Plan
   return SINEW_OK;
 }
 
-// Takes the plans of the stream that have arrived.
-static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double wait) {
+// Takes the plans of the stream that have arrived. *heard is when the daemon said something last.
+static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double wait, double *heard) {
   const SinewPlan *plan = sinew_current_plan(session);
   const double before = plan ? plan->state_time : -INFINITY;
   const uint64_t sequence = plan ? plan->stream_sequence : 0;
   const SinewStatus status = sinew_stream_poll(session, wait);
+  if (status != SINEW_TIMEOUT) *heard = wall_seconds();
   if (status == SINEW_TIMEOUT || status == SINEW_NO_PLAN) return SINEW_OK;
   if (status != SINEW_OK) return status;
   plan = sinew_current_plan(session);
@@ -134,7 +141,8 @@ static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double w
 // The body starts with its first plan in hand.
 static SinewStatus begin_stream(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                                 PlantRecord *r) {
-  const double give_up = 1.0 + 10 * opt->deadline;
+  const double give_up = patience(opt);
+  double heard;
   SinewStreamDef def = sinew_default_stream();
   def.deadline = opt->deadline;
   def.lease = 2 * give_up;
@@ -142,8 +150,8 @@ static SinewStatus begin_stream(SinewClient *client, SinewSession *session, Plan
   SinewStatus status = sinew_stream_start(session, &def);
   if (status == SINEW_OK) status = sinew_stream_state(session, &state);
   for (const double until = wall_seconds() + give_up; status == SINEW_OK && !sinew_current_plan(session);) {
-    if (wall_seconds() > until) return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", give_up);
-    status = take_streamed(session, r, 0.01);
+    if (wall_seconds() > until) return no_plan(client, opt);
+    status = take_streamed(session, r, 0.01, &heard);
   }
   return status;
 }
@@ -154,9 +162,11 @@ static SinewStatus run_continuous(SinewClient *client, SinewSession *session, Pl
   const int nstep = (int)lround(opt->seconds / h);
   SinewStatus status = begin_stream(client, session, body, opt, r);
   const double start = wall_seconds();
+  double heard = start;
   for (int i = 0; i < nstep && status == SINEW_OK; ++i) {
     sleep_until(start + i * h);
-    if ((status = take_streamed(session, r, 0)) != SINEW_OK) break;
+    if ((status = take_streamed(session, r, 0, &heard)) != SINEW_OK) break;
+    if (wall_seconds() - heard > patience(opt)) return no_plan(client, opt);
     if (i % opt->execute == 0 && i > 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
       if ((status = sinew_stream_state(session, &state)) != SINEW_OK) break;

@@ -121,11 +121,13 @@ SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const Sinew
   Sinew__V1__Reply *reply;
   const SinewStatus status = sinew_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
-  *cost = reply->evaluate->cost;
-  for (int i = 0; i < nmeasure && i < (int)reply->evaluate->n_measures; ++i)
-    measure[i] = reply->evaluate->measures[i]->value;
+  const Sinew__V1__Evaluation *e = reply->evaluate;
+  const size_t n = e->n_measures;
+  const bool complete = !measure || n == (size_t)nmeasure;
+  *cost = e->cost;
+  for (int i = 0; measure && complete && i < nmeasure; ++i) measure[i] = e->measures[i]->value;
   sinew_free_reply(reply);
-  return SINEW_OK;
+  return complete ? SINEW_OK : sinew_wire_fail(client, SINEW_PROTOCOL, "%zu measures, the task has %d", n, nmeasure);
 }
 
 SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info) {

@@ -105,6 +105,7 @@ static SinewStatus fill_info(SinewSession *session) {
   SinewSessionInfo *info = &session->info;
   *info = (SinewSessionInfo){.id = open->session,
                              .model = model->model,
+                             .file = model->file,
                              .timestep = model->timestep,
                              .nq = (int)model->nq,
                              .nv = (int)model->nv,

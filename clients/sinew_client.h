@@ -88,6 +88,7 @@ SinewSessionDef sinew_default_session(void);
 typedef struct SinewSessionInfo {
   uint64_t id;
   const char *model;  // name of the model
+  const char *file;   // that the daemon has it from, on its machine
   double timestep;    // of the plans [s]
   int nq, nv, na, nu, nmocap;
   const double *ctrl_range;                 // (nu, 2); -inf, inf where not limited

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/endpoint.h"
+#include "proto/places.h"
 
 static const SnConfigInfo table[] = {
 #define SN_CONFIG_TEXT(name, value, doc) \
@@ -107,33 +108,17 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
   return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%s'; known are %s", name, known);
 }
 
-// Appends root/below to a list of folders, with a prefix "NAME=" or "", if the folder exists.
-static void add_folder(SnConfigList *list, const char *prefix, const char *root, const char *below) {
-  char path[SN_CONFIG_TEXT_SIZE];
-  int n = snprintf(path, sizeof path, "%s%s/%s", prefix, root, below);
-  if (n >= (int)sizeof path || access(path + strlen(prefix), R_OK | X_OK) != 0) return;
-  memcpy(list->item[list->n++], path, sizeof path);
-}
-
-// The user's cache folder of sinew into path.
-static bool cache_folder(char *path, size_t size) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int n = -1;
-  if (cache && *cache)
-    n = snprintf(path, size, "%s/sinew", cache);
-  else if (home && *home)
-    n = snprintf(path, size, "%s/.cache/sinew", home);
-  return n > 0 && (size_t)n < size;
+// Appends an entry "FOLDER" or "NAME=FOLDER" to a list, if the folder exists.
+static void add_folder(SnConfigList *list, const char *entry) {
+  size_t name;
+  if (access(sn_place_folder(entry, &name), R_OK | X_OK) != 0) return;
+  snprintf(list->item[list->n++], SN_CONFIG_TEXT_SIZE, "%s", entry);
 }
 
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
-  char self[SN_CONFIG_TEXT_SIZE], cache[SN_CONFIG_TEXT_SIZE - 64], folder[SN_CONFIG_TEXT_SIZE - 64];
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 64);
-  if (n < 0 || n == (ssize_t)sizeof self - 64) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
-  self[n] = '\0';
-  *strrchr(self, '/') = '\0';
-
-  bool has_cache = cache_folder(cache, sizeof cache);
+  char self[SN_CONFIG_TEXT_SIZE - 64], cache[SN_CONFIG_TEXT_SIZE - 64], folder[SN_CONFIG_TEXT_SIZE - 64];
+  if (!sn_program_folder(self, sizeof self)) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
+  bool has_cache = sn_cache_folder(cache, sizeof cache);
   if (!*config->importer) snprintf(config->importer, sizeof config->importer, "%.440s/sinew-import", self);
   if (!*config->cache) {
     if (!has_cache)
@@ -141,11 +126,10 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
                      "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
     snprintf(config->cache, sizeof config->cache, "%s/models", cache);
   }
-  if (config->models.n == 0) {
-    add_folder(&config->models, "", self, "../share/sinew/models");
-    if (has_cache) add_folder(&config->models, "myosuite=", cache, "myosuite-2.12.2/myosuite");
-  }
-  if (config->tasks.n == 0) add_folder(&config->tasks, "", self, "../share/sinew/tasks");
+  char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
+  for (int i = 0, n = config->models.n ? 0 : sn_places_of_models(place); i < n; i++)
+    add_folder(&config->models, place[i]);
+  if (config->tasks.n == 0 && sn_place_of_tasks(place[0], sizeof place[0])) add_folder(&config->tasks, place[0]);
 
   bool default_telemetry = !*config->telemetry;
   if (!*config->endpoint || default_telemetry) {

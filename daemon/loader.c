@@ -98,7 +98,7 @@ static void load_model(SnLoader *l, const SnJob *job) {
   out.seconds = sn_clock_now() - began;
   reply.body_case = describe ? SINEW__V1__REPLY__BODY_DESCRIBE_MODEL : SINEW__V1__REPLY__BODY_LOAD_MODEL;
   if (describe)
-    reply.describe_model = sn_pack_model(&scratch, loaded->name, loaded->model);
+    reply.describe_model = sn_pack_model(&scratch, loaded, loaded->model);
   else
     reply.load_model = &out;
   sn_log_event(l->log, SN_LOG_INFO, "loaded: model %s in %.3f s", loaded->name, out.seconds);
@@ -198,7 +198,7 @@ static void describe_task(SnLoader *l, const SnJob *job) {
   }
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_DESCRIBE_TASK;
-  reply.describe_task = sn_pack_task(&scratch, session->loaded->name, session->planner);
+  reply.describe_task = sn_pack_task(&scratch, session->loaded, session->planner);
   SnParcel *parcel = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   sn_session_free(session, l->models);

@@ -25,6 +25,7 @@ void sn_models_cancel(SnModels *models) { sn_model_cache_cancel(models->cache); 
 static void free_entry(SnLoadedModel *entry) {
   sn_model_free(entry->model);
   free(entry->name);
+  free(entry->file);
   free(entry);
 }
 
@@ -67,7 +68,7 @@ static bool make_room(SnModels *models) {
 }
 
 // A new entry at the head of the list, to be loaded by the caller. With the mutex.
-static SnLoadedModel *add_entry(SnModels *models, const char *name, SnError *err) {
+static SnLoadedModel *add_entry(SnModels *models, const char *name, const char *file, SnError *err) {
   if (!make_room(models)) {
     sn_fail(err, SN_ERR_LIMIT, "%d models are loaded and in use; more are not allowed", models->config->loaded);
     return NULL;
@@ -75,14 +76,15 @@ static SnLoadedModel *add_entry(SnModels *models, const char *name, SnError *err
   char stem[SN_WIRE_NAME + 1];
   sn_repository_stem(name, ".xml", stem, sizeof stem);
   SnLoadedModel *entry = calloc(1, sizeof *entry);
-  char *copy = strdup(stem);
-  if (!entry || !copy) {
+  char *copy = strdup(stem), *place = strdup(file);
+  if (!entry || !copy || !place) {
     free(entry);
     free(copy);
+    free(place);
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
     return NULL;
   }
-  *entry = (SnLoadedModel){.name = copy, .loading = true, .users = 1, .next = models->first};
+  *entry = (SnLoadedModel){.name = copy, .file = place, .loading = true, .users = 1, .next = models->first};
   models->first = entry;
   models->count++;
   return entry;
@@ -103,7 +105,7 @@ SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *er
   if (entry)
     entry->users++;
   else
-    entry = add_entry(models, name, err);
+    entry = add_entry(models, name, path, err);
   pthread_mutex_unlock(&models->mutex);
   if (!entry || !mine) return entry;
 

@@ -10,6 +10,7 @@
 
 typedef struct SnLoadedModel {
   char *name;      // in the repository
+  char *file;      // that it was loaded from, absolute
   SnModel *model;  // read-only; NULL while it is being loaded
   bool loading;
   int users;  // who acquired it and has not released it

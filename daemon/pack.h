@@ -39,9 +39,9 @@ SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const
 // Names of a choice of the planner's table, "a|b|c", as a list; *count gets their number.
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count);
 
-// Describes model and task.
-Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const char *name, const SnModel *m);
-Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const char *model_name, const SnPlanner *planner);
+// Describes a model as m has it, which may be the loaded one with a task's overrides, and a task.
+Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedModel *loaded, const SnModel *m);
+Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const SnLoadedModel *loaded, const SnPlanner *planner);
 
 // Code on the wire of an error of the libraries.
 Sinew__V1__Error__Code sn_wire_code(SnCode code);

@@ -87,11 +87,12 @@ static Quantities pack_mocap(SnScratch *scratch, const SnModel *m) {
   return q;
 }
 
-Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const char *name, const SnModel *m) {
+Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedModel *loaded, const SnModel *m) {
   Sinew__V1__ModelDescription *d = sn_scratch(scratch, sizeof *d);
   if (!d) return NULL;
   sinew__v1__model_description__init(d);
-  d->model = (char *)name;
+  d->model = loaded->name;
+  d->file = loaded->file;
   d->timestep = (double)m->opt.timestep;
   d->nq = (uint32_t)m->nq;
   d->nv = (uint32_t)m->nv;
@@ -142,7 +143,7 @@ static void pack_measure_descriptions(SnScratch *scratch, const SnTask *task, Si
   d->n_measures = n;
 }
 
-Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const char *model_name, const SnPlanner *planner) {
+Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const SnLoadedModel *loaded, const SnPlanner *planner) {
   const SnTask *task = sn_planner_task(planner);
   const SnModel *m = sn_planner_model(planner);
   Sinew__V1__TaskDescription *d = sn_scratch(scratch, sizeof *d);
@@ -150,7 +151,7 @@ Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const char *model_n
   sinew__v1__task_description__init(d);
   d->task = task->name;
   d->text = task->description;
-  d->model = sn_pack_model(scratch, model_name, m);
+  d->model = sn_pack_model(scratch, loaded, m);
   d->initial = sn_pack_state(scratch, m, sn_planner_initial(planner));
   d->settings = sn_pack_settings(scratch, &task->settings);
   pack_term_descriptions(scratch, task, sn_planner_cost(planner), d);

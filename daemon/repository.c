@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "proto/places.h"
 #include "proto/validate.h"
 
 bool sn_repository_is_name(const char *name) {
@@ -46,12 +47,15 @@ static bool is_inside(const char *folder, const char *file, char *path, size_t s
 
 // The folder of an entry of the configuration, "FOLDER" or "NAME=FOLDER"; its prefix "NAME/" or "" into prefix.
 static const char *split_entry(const char *entry, char prefix[SN_WIRE_NAME + 2]) {
-  size_t n = strcspn(entry, "=/");
+  size_t n;
+  const char *folder = sn_place_folder(entry, &n);
   *prefix = '\0';
-  if (entry[n] != '=' || n == 0 || n > SN_WIRE_NAME) return entry;
-  memcpy(prefix, entry, n);
-  memcpy(prefix + n, "/", 2);
-  return entry + n + 1;
+  if (n > SN_WIRE_NAME) return entry;
+  if (n > 0) {
+    memcpy(prefix, entry, n);
+    memcpy(prefix + n, "/", 2);
+  }
+  return folder;
 }
 
 SnCode sn_repository_find(const SnConfigList *folders, const char *name, const char *ending, char *path, size_t size,

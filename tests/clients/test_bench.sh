@@ -2,6 +2,7 @@
 # sinew-bench: its report as documented, on a small model. Ratios are measured elsewhere, on a quiet machine.
 set -euo pipefail
 BIN=$1
+SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -31,6 +32,15 @@ assert a["plans"] == 4 and a["iterations"] == 2 and a["candidates"] == 16 and a[
 assert a["cost_end"] < a["cost"][0] and not a["success"] and "hand_at_target" in a["measures"], a
 assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none", a
 PY
+# A task by its name, with the ending too, in a folder of tasks or in this one, and by its path.
+cp "$SOURCE/planner/tasks/arm_reach.yaml" here.yaml
+for task in arm_reach arm_reach.yaml here.yaml ./here.yaml "$PWD/here.yaml" "here --tasks ." "here.yaml --tasks ."; do
+  read -ra words <<<"$task"
+  "$BIN/sinew-bench" mpc --planner sampling --samples 4 --set iterations=1 --seconds 0.02 --quiet --json --task "${words[@]}" >task.json ||
+    { echo "FAIL  --task $task" >&2; exit 1; }
+done
+if "$BIN/sinew-bench" mpc --task nowhere.yaml --seconds 0.02 --quiet 2>err; then exit 1; fi
+grep -q '/share/sinew/tasks/nowhere.yaml:' err || { cat err >&2; exit 1; }
 # By gradients, with contacts from distance.
 for threads in 1 2; do
   "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \

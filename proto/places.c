@@ -1,0 +1,51 @@
+#include "proto/places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool sn_program_folder(char *path, size_t size) {
+  const ssize_t n = readlink("/proc/self/exe", path, size);
+  if (n <= 0 || (size_t)n == size) return false;
+  path[n] = '\0';
+  *strrchr(path, '/') = '\0';
+  return true;
+}
+
+bool sn_cache_folder(char *path, size_t size) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int n = -1;
+  if (cache && *cache)
+    n = snprintf(path, size, "%s/sinew", cache);
+  else if (home && *home)
+    n = snprintf(path, size, "%s/.cache/sinew", home);
+  return n > 0 && (size_t)n < size;
+}
+
+// Writes prefix, the installation's folder or the cache folder, and what lies below. False when it does not fit.
+static bool write_place(char *place, size_t size, const char *prefix, const char *root, const char *below) {
+  const int n = snprintf(place, size, "%s%s/%s", prefix, root, below);
+  return n > 0 && (size_t)n < size;
+}
+
+int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]) {
+  char root[SN_PLACE_SIZE];
+  int n = 0;
+  n += sn_program_folder(root, sizeof root) && write_place(place[n], SN_PLACE_SIZE, "", root, "../share/sinew/models");
+  n += sn_cache_folder(root, sizeof root) &&
+       write_place(place[n], SN_PLACE_SIZE, "myosuite=", root, "myosuite-2.12.2/myosuite");
+  return n;
+}
+
+bool sn_place_of_tasks(char *path, size_t size) {
+  char root[SN_PLACE_SIZE];
+  return sn_program_folder(root, sizeof root) && write_place(path, size, "", root, "../share/sinew/tasks");
+}
+
+const char *sn_place_folder(const char *entry, size_t *name) {
+  *name = strcspn(entry, "=/");
+  if (*name > 0 && entry[*name] == '=') return entry + *name + 1;
+  *name = 0;
+  return entry;
+}

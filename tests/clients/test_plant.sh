@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# sinew-plant with what it is told least: it takes the model from where sinewd has it, a deadline that suits the planner's
+# settings, and notices that its daemon has stopped.
+#   test_plant.sh BIN SOURCE
+set -euo pipefail
+BIN=$1 SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-plant.XXXXXX")
+endpoint=ipc://$work/sinewd.sock
+mkdir "$work/bodies"
+cp "$SOURCE/physics/models/arm_reach.xml" "$work/bodies/limb.xml"
+sed 's/^model: .*/model: own\/limb/' "$SOURCE/planner/tasks/arm_reach.yaml" >"$work/bodies/own_reach.yaml"
+"$BIN/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$work/bodies" --models="own=$work/bodies" 2>"$work/log" &
+daemon=$!
+trap 'kill -KILL "$daemon" 2>/dev/null || true; wait "$daemon" 2>/dev/null || true; rm -rf "$work"' EXIT
+"$BIN/sinewctl" --endpoint "$endpoint" --timeout 20 health >/dev/null  # waits until the daemon listens
+plant() { timeout 200 "$BIN/sinew-plant" --endpoint "$endpoint" --task own_reach --quiet "$@"; }
+check() { # EXPRESSION
+  python3 -c "import json; r = json.load(open('$work/out')); assert $1, r" || { echo "FAIL  $1" >&2; exit 1; }
+}
+
+# Neither --models nor --xml: no default folder has this model.
+plant --json --seconds 0.3 --set planner=sampling --set iterations=0 >"$work/out"
+check 'r["plans"] == 4 and r["steps_without_plan"] == 0'
+# Nothing but the deadline ends such a plan: it is that of real time, a small part of a second.
+check 'r["latency_p50"] < 0.5'
+# Iterations end these; a deadline of 1 s lets them be done, whatever the machine.
+for settings in "planner=sampling iterations=2" "planner=adam adam_iterations=2"; do
+  set=()
+  for setting in $settings; do set+=(--set "$setting"); done
+  plant --json --seconds 0.3 "${set[@]}" >"$work/out"
+  cp "$work/out" "$work/first"
+  plant --json --seconds 0.3 "${set[@]}" >"$work/out"
+  check 'r["cost_end"] == json.load(open("'"$work/first"'"))["cost_end"]'
+done
+plant --json --seconds 0.1 --controller zero >"$work/out"
+check 'r["plans"] == 0 and r["latency_p50"] is None'  # JSON has no NaN
+if plant --models "$work" >"$work/out" 2>&1; then echo "FAIL  a model that is not there" >&2; exit 1; fi
+grep -q "sinew-plant: model 'own/limb' is in none of the folders given with --models" "$work/out"
+
+# The daemon is gone, in the midst of it.
+pids=()
+for mode in lockstep realtime continuous; do
+  plant --mode $mode --seconds 1000 >"$work/$mode" 2>&1 &
+  pids+=($!)
+done
+"$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/out"
+for _ in $(seq 200); do
+  "$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/out"
+  if python3 -c "import json, sys; r = json.load(open('$work/out'))['sessions']; sys.exit(len([s for s in r if s['plans'] > 1]) < 3)"; then break; fi
+  sleep 0.1
+done
+check 'len([s for s in r["sessions"] if s["plans"] > 1]) == 3'
+kill -KILL "$daemon"
+start=$SECONDS
+for pid in "${pids[@]}"; do
+  if wait "$pid"; then echo "FAIL  a plant ended well without its daemon" >&2; exit 1; fi
+done
+[ $((SECONDS - start)) -le 40 ] || { echo "FAIL  noticed after $((SECONDS - start)) s" >&2; exit 1; }
+for mode in lockstep realtime continuous; do
+  grep -q 'sinew-plant: no .*: sinewd has stopped or hangs' "$work/$mode" || { cat "$work/$mode" >&2; exit 1; }
+done
+echo "sinew-plant: noticed after $((SECONDS - start)) s that its daemon was gone"
