@@ -167,7 +167,7 @@ static void load_without_terrain(SnOracle *o, const char *path) {
 void sn_zoo_run(int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
   sn_zoo_run_inline("", nstate, speed, check);
   const char *dir = sn_oracle_myosuite();
-  if (!dir) print_message("left out: the MyoSuite models are not in the cache folder\n");
+  if (!dir) print_message("skipped: the MyoSuite models are not in the cache folder\n");
   for (size_t i = 0; dir && i < sizeof myosuite / sizeof *myosuite; ++i) {
     char path[5000];
     snprintf(path, sizeof path, "%s/%s", dir, myosuite[i]);

@@ -65,6 +65,18 @@ static void implicitfast(void **state) {
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
+// The stages after the first are the engine's own: whole evaluations, of which test_step compares more.
+static void runge_kutta(void **state) {
+  (void)state;
+  worst = 0;
+  sn_zoo_run_inline("<option integrator='RK4' timestep='.01'><flag contact='disable' island='disable'/></option>", 3,
+                    2.0, check_integrate);
+  sn_zoo_run_inline(
+      "<option integrator='RK4' timestep='.01'><flag contact='disable' island='disable' actuation='disable'/></option>",
+      3, 2.0, check_integrate);
+  print_message("largest error relative to the change %.2g\n", worst);
+}
+
 static void run_model(const char *xml, int nstate, double speed) {
   SnOracle o;
   sn_oracle_load_string(&o, xml);
@@ -174,8 +186,8 @@ static void gyroscopic(void **state) {
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
-// On the manifold: a step of velocity 0 keeps qpos, one of a full turn returns, unnormalised quaternions come back
-// unit.
+// On the manifold: a step of velocity 0 keeps qpos, one of a full turn about any axis returns to the same rotation,
+// which is the negative of its quaternion, and unnormalised quaternions come back unit.
 static void positions(void **state) {
   (void)state;
   SnOracle o;
@@ -194,13 +206,24 @@ static void positions(void **state) {
   mj_integratePos(o.mj, qpos, qvel, .1);
   sn_integrate_pos(o.m, &o.lane, ours, vel, (sn_real).1);
   assert_true(sn_oracle_error(ours, qpos, 12) < SN_TOL(1e-14, 1e-6));
+  static const int turn[2] = {3, 6}, quat[2] = {3, 7};  // dof and coordinate of the rotations
+  for (int k = 0; k < 2; ++k) {
+    double axis[3];
+    for (int i = 0; i < 3; ++i) axis[i] = sn_oracle_uniform(&o);
+    mju_normalize3(axis);
+    for (int i = 0; i < 3; ++i) vel[turn[k] + i] = (sn_real)(2 * mjPI / 0.1 * axis[i]);
+    for (int i = 0; i < 4; ++i) qpos[quat[k] + i] *= -1;
+  }
+  sn_integrate_pos(o.m, &o.lane, ours, vel, (sn_real).1);
+  assert_true(sn_oracle_error(ours, qpos, 12) < SN_TOL(1e-14, 1e-6));
   sn_oracle_free(&o);
 }
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),    cmocka_unit_test(euler),
-                                     cmocka_unit_test(implicitfast), cmocka_unit_test(actuator_slopes),
-                                     cmocka_unit_test(gyroscopic),   cmocka_unit_test(exactly_at_a_limit)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),         cmocka_unit_test(euler),
+                                     cmocka_unit_test(implicitfast),      cmocka_unit_test(runge_kutta),
+                                     cmocka_unit_test(actuator_slopes),   cmocka_unit_test(gyroscopic),
+                                     cmocka_unit_test(exactly_at_a_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
