@@ -25,9 +25,10 @@ typedef struct Settings {
 typedef struct Report {
   const char *verdict;  // agrees, differs, unsupported, error
   int exit_code;
-  int noisy_steps;    // steps that agree only because MuJoCo's own values are no more certain
-  int restarts;       // times MuJoCo diverged and was put back
-  char *unsupported;  // lines, all of them; NULL: none
+  const char *solver;  // that the model asks MuJoCo for; NULL: not loaded
+  int noisy_steps;     // steps that agree only because MuJoCo's own values are no more certain
+  int restarts;        // times MuJoCo diverged and was put back
+  char *unsupported;   // lines, all of them; NULL: none
   SnError err;
   SnCompare compare;
   SnGradientReport gradient;
@@ -234,9 +235,14 @@ static void close_check(Check *k) {
   sn_oracle_free(&k->o);
 }
 
+static const char *solver_name(int solver) {
+  return solver == mjSOL_PGS ? "PGS" : solver == mjSOL_CG ? "CG" : "Newton";
+}
+
 static int run(const Settings *s, Report *r) {
   mjModel *mj = sn_oracle_read_file(s->model, &r->err);
   if (!mj) return EXIT_ERROR;
+  r->solver = solver_name(mj->opt.solver);
   int count = 0;
   char *unsupported = sn_import_unsupported(mj, &count);
   if (count) {
@@ -282,6 +288,7 @@ static void add_figures(cJSON *to, const char *name, const SnJacobianFigures *f)
 
 static void add_gradient(cJSON *root, const SnGradientReport *g) {
   cJSON *gradient = cJSON_AddObjectToObject(root, "gradient");
+  cJSON_AddBoolToObject(gradient, "agrees", sn_gradient_agrees(g));
   add_figures(gradient, "A", &g->A);
   add_figures(gradient, "B", &g->B);
   cJSON_AddNumberToObject(gradient, "steps_compared", g->steps_compared);
@@ -295,6 +302,17 @@ static void add_gradient(cJSON *root, const SnGradientReport *g) {
   cJSON_AddNumberToObject(rollout, "steps", g->rollout_steps);
 }
 
+static void add_warnings(cJSON *root) {
+  cJSON *list = cJSON_AddArrayToObject(root, "warnings");
+  const SnMujocoWarning *warning;
+  for (int i = 0; (warning = sn_mujoco_warning(i)); ++i) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddNumberToObject(item, "count", (double)warning->count);
+    cJSON_AddStringToObject(item, "first", warning->first);
+    cJSON_AddItemToArray(list, item);
+  }
+}
+
 static void print_json(const Settings *s, const Report *r) {
   cJSON *root = cJSON_CreateObject(), *fields = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "model", s->model);
@@ -305,6 +323,9 @@ static void print_json(const Settings *s, const Report *r) {
   cJSON_AddNumberToObject(root, "restarts", r->restarts);
   cJSON_AddItemToObject(root, "unsupported", lines(r->unsupported ? r->unsupported : ""));
   if (r->exit_code == EXIT_ERROR) cJSON_AddStringToObject(root, "error", r->err.text);
+  if (r->solver) cJSON_AddStringToObject(root, "solver_of_model", r->solver);
+  if (r->compare.steps) cJSON_AddStringToObject(root, "solver", solver_name(mjSOL_NEWTON));
+  add_warnings(root);
   if (r->compare.note[0]) cJSON_AddStringToObject(root, "note", r->compare.note);
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
     const SnFieldError *f = &r->compare.field[i];
@@ -333,13 +354,33 @@ static void print_gradient(const SnGradientReport *g) {
   if (g->A.step >= 0) printf("largest of A: step %d, row %d, column %d", g->A.step, g->A.row, g->A.column);
   if (g->B.step >= 0) printf("; of B: step %d, row %d, column %d", g->B.step, g->B.row, g->B.column);
   if (g->A.step >= 0) printf("\n");
-  if (!sn_gradient_agrees(g)) printf("gradient differs\n");
+}
+
+// The one verdict, and where the model differs.
+static void print_verdict(const Settings *s, const Report *r) {
+  const bool fields = !sn_compare_agrees(&r->compare);
+  const bool gradient = s->gradient && !sn_gradient_agrees(&r->gradient);
+  printf("%s: %s", s->model, r->verdict);
+  if (r->exit_code == EXIT_DIFFERS)
+    printf(" in %s%s%s", fields ? "fields" : "", fields && gradient ? " and " : "", gradient ? "the gradient" : "");
+  printf("\n");
+}
+
+// What MuJoCo did otherwise than the model says, and what it warned of.
+static void print_mujoco(const Report *r) {
+  const char *newton = solver_name(mjSOL_NEWTON);
+  if (r->compare.steps && strcmp(r->solver, newton) != 0)
+    printf("solver: %s in MuJoCo too; the model asks for %s\n", newton, r->solver);
+  const SnMujocoWarning *warning;
+  for (int i = 0; (warning = sn_mujoco_warning(i)); ++i)
+    printf("warnings of MuJoCo: %ld, first: %s\n", warning->count, warning->first);
 }
 
 static void print_table(const Settings *s, const Report *r) {
-  printf("%s: %s\n", s->model, r->verdict);
+  print_verdict(s, r);
   if (r->unsupported) printf("%s", r->unsupported);
   if (r->err.text[0]) printf("%s\n", r->err.text);
+  print_mujoco(r);
   if (!r->compare.steps) return;
   printf("%d steps, %d of them with contacts of polyhedra or cylinder edges", r->compare.steps, r->compare.loose_steps);
   if (r->noisy_steps) printf(", %d where MuJoCo's own values are as uncertain", r->noisy_steps);
@@ -374,7 +415,8 @@ int main(int argc, char **argv) {
       "Compares every stage of a step with MuJoCo's, at every step of a run that MuJoCo drives with seeded smooth "
       "controls.\vExample: sinew-check --steps 64 arm.xml\n\n"
       "A field that exceeds its tolerance is also compared with MuJoCo's own change when its state moves by rounding "
-      "(1e-14); within ten times that it agrees, and the step counts as noisy.\n\n"
+      "(1e-14); within ten times that it agrees, and the step counts as noisy. MuJoCo solves by Newton, whatever "
+      "solver the model asks for, and resets no state that diverges: the run starts again then.\n\n"
       "--gradient: the Jacobians A, B of each step against MuJoCo's central differences, and the derivative of a cost "
       "of "
       "a whole rollout along 8 random directions against central differences of our rollout. What differs between "
@@ -385,6 +427,7 @@ int main(int argc, char **argv) {
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL.xml", .doc = doc};
   argp_err_exit_status = EXIT_ERROR;
   sn_mujoco_messages("sinew-check", EXIT_ERROR);
+  sn_mujoco_count_warnings();
   Settings s = {.steps = 256};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 

@@ -76,9 +76,12 @@ static void record(SnCompare *c, SnCompared field, double rel, double tol, int s
       (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .noise = -1, .differs = !(rel <= tol)});
 }
 
+// False also for a noise that was not measured (-1), is NaN or without bound: MuJoCo's own state diverged then.
+static bool within_noise(double rel, double noise) { return isfinite(noise) && rel <= SN_NOISE_FACTOR * noise; }
+
 bool sn_compare_explained(const SnCompare *step, const SnCompare *noise) {
   for (int i = 0; i < SN_CMP_COUNT; ++i)
-    if (step->field[i].differs && !(step->field[i].rel <= SN_NOISE_FACTOR * noise->field[i].rel)) return false;
+    if (step->field[i].differs && !within_noise(step->field[i].rel, noise->field[i].rel)) return false;
   return true;
 }
 
@@ -88,9 +91,8 @@ int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise) {
     SnFieldError *f = &step->field[i];
     if (!f->differs) continue;
     f->noise = noise->field[i].rel;
-    const double allowed = SN_NOISE_FACTOR * f->noise;
-    if (!(f->rel <= allowed)) continue;
-    f->tol = allowed;
+    if (!within_noise(f->rel, f->noise)) continue;
+    f->tol = SN_NOISE_FACTOR * f->noise;
     f->differs = false;
     ++n;
   }

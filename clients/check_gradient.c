@@ -219,7 +219,7 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   for (uint64_t place = 0; place < PLACES; ++place) {
     start_moving(o, seed + place);
     const int lead = (int)(25 * (1 + sn_oracle_uniform(o)));
-    for (int k = 0; k < lead; ++k) {
+    for (int k = 0; k < lead && !diverged(o->d); ++k) {
       sn_drive_controls(o, seed, k * o->mj->opt.timestep);
       mj_step(o->mj, o->d);
     }

@@ -23,7 +23,8 @@ mjModel *sn_oracle_read_string(const char *xml, SnError *err) {
 }
 
 void sn_oracle_tighten(mjModel *mj) {
-  mj->opt.disableflags |= mjDSBL_ISLAND;
+  mj->opt.disableflags |= mjDSBL_ISLAND | mjDSBL_AUTORESET;
+  mj->opt.solver = mjSOL_NEWTON;
   mj->opt.tolerance = 1e-14;
   mj->opt.iterations = 200;
   mj->opt.ls_tolerance = 1e-10;

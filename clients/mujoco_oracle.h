@@ -25,8 +25,9 @@ typedef struct SnOracle {
 mjModel *sn_oracle_read_file(const char *path, SnError *err);
 mjModel *sn_oracle_read_string(const char *xml, SnError *err);
 
-// Tight tolerances for a comparison: solver 1e-14 and 200 iterations, convex collision 1e-12 and 500 iterations;
-// islands off, so that MuJoCo fills efc_state.
+// Prepares MuJoCo for a comparison. Newton's solver, 1e-14 and 200 iterations: PGS and CG, which a model may ask for,
+// stop short of the optimum. Convex collision 1e-12 and 500 iterations. Islands off, so that MuJoCo fills efc_state.
+// No reset of a state that diverged: it would stand in the place of a step's result.
 void sn_oracle_tighten(mjModel *mj);
 
 // Takes over mj (also when it fails), imports it and makes data and a world, both in their reset state.

@@ -109,6 +109,69 @@ static void other_contacts_and_rows_are_noticed(void **state) {
   sn_oracle_free(&o);
 }
 
+// What MuJoCo's own noise excuses: at most ten times that, of the same field, when it is known. Nothing else changes.
+static void noise_excuses_ten_times_itself(void **state) {
+  (void)state;
+  static const struct {
+    double rel, noise;
+    bool differs, allowed;
+  } cases[] = {
+      {9.9e-8, 1e-8, true, true},
+      {1.01e-7, 1e-8, true, false},
+      {1e-3, 1e-8, true, false},
+      {9.9e-1, 1e-1, true, true},
+      {1, 0, true, false},
+      {1, 1, true, true},  // a contact more, as in MuJoCo beside itself
+      {1e-7, -1, true, false},
+      {(double)NAN, 1e-8, true, false},
+      {1e-7, (double)NAN, true, false},
+      {1e-7, (double)INFINITY, true, false},
+      {(double)INFINITY, 1, true, false},
+      {1e-10, 1, false, false},
+      {1e-10, (double)NAN, false, false},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const SnCompared field = (SnCompared)(i % SN_CMP_COUNT);
+    SnCompare step, noise;
+    sn_compare_init(&step);
+    sn_compare_init(&noise);
+    const double tol = step.field[field].tol;
+    step.field[field].rel = cases[i].rel;
+    step.field[field].differs = cases[i].differs;
+    noise.field[field].rel = cases[i].noise;
+    noise.field[(field + 1) % SN_CMP_COUNT].rel = 1e9;  // excuses another field only
+    const bool explained = cases[i].allowed || !cases[i].differs;
+    assert_int_equal(sn_compare_explained(&step, &noise), explained);
+    assert_int_equal(sn_compare_allow_noise(&step, &noise), cases[i].allowed);
+    assert_int_equal(sn_compare_agrees(&step), explained);
+    assert_true(step.field[field].tol == (cases[i].allowed ? 10 * cases[i].noise : tol));
+    if (!cases[i].differs) assert_true(step.field[field].noise == -1);
+    sn_compare_free(&step);
+    sn_compare_free(&noise);
+  }
+}
+
+// Of several fields that differ each is judged by its own noise.
+static void noise_is_judged_field_by_field(void **state) {
+  (void)state;
+  SnCompare step, noise;
+  sn_compare_init(&step);
+  sn_compare_init(&noise);
+  for (int i = 0; i < SN_CMP_COUNT; ++i) {
+    step.field[i].rel = 1;
+    step.field[i].differs = true;
+    noise.field[i].rel = i % 3 ? 0.2 : 0.05;
+  }
+  assert_false(sn_compare_explained(&step, &noise));
+  assert_int_equal(sn_compare_allow_noise(&step, &noise), SN_CMP_COUNT - (SN_CMP_COUNT + 2) / 3);
+  for (int i = 0; i < SN_CMP_COUNT; ++i) assert_int_equal(step.field[i].differs, i % 3 == 0);
+  assert_false(sn_compare_agrees(&step));
+  for (int i = 0; i < SN_CMP_COUNT; ++i) noise.field[i].rel = 0.2;
+  assert_true(sn_compare_explained(&step, &noise));
+  sn_compare_free(&step);
+  sn_compare_free(&noise);
+}
+
 static void contacts_have_their_class(void **state) {
   (void)state;
   assert_int_equal(sn_contact_class(SN_GEOM_PLANE, SN_GEOM_MESH), SN_CONTACT_CLOSED);
@@ -139,12 +202,71 @@ static void write_file(const char *path, const char *text) {
   fclose(f);
 }
 
+// Into a new folder, for files and for MUJOCO_LOG.TXT, which must not appear.
+static void enter_folder(char *folder) {
+  assert_non_null(mkdtemp(folder));
+  assert_int_equal(chdir(folder), 0);
+}
+
+static void leave_folder(const char *folder) {
+  assert_int_equal(chdir("/"), 0);
+  assert_int_equal(rmdir(folder), 0);
+}
+
+static int count_of(const char *text, const char *word) {
+  int n = 0;
+  for (const char *p = text; (p = strstr(p, word)); ++p) ++n;
+  return n;
+}
+
+// A body that flies apart within a few steps, again and again, in a model that asks for another solver than Newton:
+// nothing but the report is printed, standard error included; it says the verdict once, counts the warnings, names both
+// solvers; and what MuJoCo makes of a state that diverged is not taken for its derivative.
+static void a_run_that_diverges_is_reported(void **state) {
+  (void)state;
+  static char out[200000];
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file("wild.xml",
+             "<mujoco><option solver='CG' integrator='RK4' timestep='.01'/><worldbody><body><joint type='slide' "
+             "axis='1 0 0' stiffness='-1e6'/><geom size='.1' mass='1'/><site name='s'/></body></worldbody><actuator>"
+             "<motor site='s' gear='1 0 0 0 0 0'/></actuator></mujoco>");
+  // half of the steps cannot be differentiated, so the gradient is not certain enough to agree
+  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 --json 2>&1", out, sizeof out), 1);
+  cJSON *root = cJSON_Parse(out);
+  assert_non_null(root);
+  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "differs");
+  assert_string_equal(cJSON_GetObjectItem(root, "solver_of_model")->valuestring, "CG");
+  assert_string_equal(cJSON_GetObjectItem(root, "solver")->valuestring, "Newton");
+  assert_true(cJSON_GetObjectItem(root, "restarts")->valueint > 4);
+  const cJSON *warnings = cJSON_GetObjectItem(root, "warnings");
+  assert_in_range(cJSON_GetArraySize(warnings), 1, 3);  // of acceleration, velocity, position
+  const cJSON *first = cJSON_GetArrayItem(warnings, 0);
+  assert_true(cJSON_GetObjectItem(first, "count")->valueint >= cJSON_GetObjectItem(root, "restarts")->valueint);
+  assert_non_null(strstr(cJSON_GetObjectItem(first, "first")->valuestring, "QACC"));
+  const cJSON *gradient = cJSON_GetObjectItem(root, "gradient");
+  assert_true(cJSON_IsFalse(cJSON_GetObjectItem(gradient, "agrees")));
+  assert_true(cJSON_GetObjectItem(gradient, "steps_compared")->valueint >= 16);
+  assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(gradient, "A"), "max")->valuedouble < 1e-6);
+  assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(gradient, "B"), "max")->valuedouble < 1e-4);
+  cJSON_Delete(root);
+
+  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 2>&1", out, sizeof out), 1);
+  assert_memory_equal(out, "wild.xml: differs in the gradient\n", 34);
+  assert_int_equal(count_of(out, "differs"), 1);
+  assert_int_equal(count_of(out, "agrees"), 0);
+  assert_int_equal(count_of(out, "solver: Newton in MuJoCo too; the model asks for CG\n"), 1);
+  assert_in_range(count_of(out, "warnings of MuJoCo: "), 1, 3);
+  assert_in_range(count_of(out, "unstable"), 1, 3);
+  unlink("wild.xml");
+  leave_folder(folder);
+}
+
 static void the_report_is_as_documented(void **state) {
   (void)state;
   static char out[200000];
   char folder[] = "/tmp/sinew-check-XXXXXX";
-  assert_non_null(mkdtemp(folder));
-  assert_int_equal(chdir(folder), 0);
+  enter_folder(folder);
   write_file("check_zoo.xml", sn_zoo_model(2));
   write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
   assert_int_equal(run(SN_CHECK " check_zoo.xml --steps 5 --json", out, sizeof out), 0);
@@ -155,6 +277,8 @@ static void the_report_is_as_documented(void **state) {
   assert_int_equal(cJSON_GetObjectItem(root, "steps")->valueint, 5);
   assert_non_null(cJSON_GetObjectItem(root, "loose_steps"));
   assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "unsupported")), 0);
+  assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "warnings")), 0);
+  assert_string_equal(cJSON_GetObjectItem(root, "solver_of_model")->valuestring, "Newton");
   const cJSON *field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "qacc");
   assert_non_null(cJSON_GetObjectItem(field, "rel"));
   assert_non_null(cJSON_GetObjectItem(field, "step"));
@@ -198,8 +322,7 @@ static void the_report_is_as_documented(void **state) {
   assert_non_null(strstr(out, "Example:"));
   unlink("check_zoo.xml");
   unlink("check_fluid.xml");
-  assert_int_equal(chdir("/"), 0);
-  assert_int_equal(rmdir(folder), 0);  // no MUJOCO_LOG.TXT is left
+  leave_folder(folder);
 }
 
 // The limits of a verdict on derivatives, one at a time; NaN is beyond every limit.
@@ -232,8 +355,11 @@ int main(void) {
       cmocka_unit_test(gradients_have_limits),
       cmocka_unit_test(small_differences_are_noticed),
       cmocka_unit_test(other_contacts_and_rows_are_noticed),
+      cmocka_unit_test(noise_excuses_ten_times_itself),
+      cmocka_unit_test(noise_is_judged_field_by_field),
       cmocka_unit_test(contacts_have_their_class),
       cmocka_unit_test(the_report_is_as_documented),
+      cmocka_unit_test(a_run_that_diverges_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
