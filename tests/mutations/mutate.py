@@ -352,11 +352,9 @@ class Copy:
             raise Trouble(f"ctest wrote no report:\n{tail(self.log)}")
         found: dict[str, tuple[str, float]] = {}
         for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
-            failure = case.find("failure")
             status = {"run": "passed", "fail": "failed"}.get(case.get("status", ""), "skipped")
-            if failure is not None and "Timeout" in failure.get("message", ""):
-                status = "hangs"
-            found[case.get("name", "")] = (status, float(case.get("time", "0")))
+            seconds = float(case.get("time", "0"))
+            found[case.get("name", "")] = ("hangs" if status == "failed" and seconds >= timeout else status, seconds)
         return found
 
 
@@ -421,9 +419,9 @@ def describe(m: Mutation, result: Result) -> str:
     words = {"killed": f"killed by {result.by}", "survived": "SURVIVED", "error": "ERROR"}[result.found]
     if result.found == "survived" and m.equivalent:
         words = "survived, as it must: equivalent"
-    note = f"; {result.note}" if result.note else ""
+    note, _, log = result.note.partition("\n")
     where = f": {m.text} ({m.place})" if result.found != "killed" and not m.equivalent else ""
-    return f"{m.id} {words} ({result.seconds:.1f} s){note}{where}"
+    return f"{m.id} {words}{', ' if note else ''}{note} ({result.seconds:.1f} s){where}" + (f"\n{log}" if log else "")
 
 
 def minutes(seconds: float) -> str:
@@ -460,8 +458,8 @@ def campaign(chosen: Sequence[Mutation], slot: int, jobs: int, fresh: bool, out:
             results[m.id] = result
             print(json.dumps(dataclasses.asdict(result)), file=kept, flush=True)
             left = (time.monotonic() - began) / (i + 1) * (len(todo) - i - 1)
-            ahead = f"; {minutes(left)} left" if left else ""
-            print(f"[{i + 1}/{len(todo)}] {describe(m, result)}{ahead}", file=out, flush=True)
+            ahead = f", {minutes(left)} left" if left else ""
+            print(f"[{i + 1}/{len(todo)}{ahead}] {describe(m, result)}", file=out, flush=True)
     copy.edit(None)
     return [results[m.id] for m in chosen]
 
