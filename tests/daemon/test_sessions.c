@@ -278,6 +278,30 @@ static void test_newest_state_wins(void **state) {
   sn_test_done(opened);
 }
 
+// A state that waits behind a plan under way gives way to a newer one: of three that are sent one after the other the
+// second is replaced, never the last. Where a pause is not long enough both come at once, and the same is true.
+static void test_newest_state_wins_over_one_that_waits(void **state) {
+  (void)state;
+  enum { STATES = 3 };
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  Sinew__V1__State s = *opened->open->initial;
+  for (int i = 0; i < STATES; i++) {
+    s.time = 0.001 * i;
+    sn_test_send_plan(&client, id, &s, 0.8);
+    usleep(50000);
+  }
+  for (int i = 0; i < STATES; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(&client, 10);
+    assert_non_null(r);
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+    const bool replaced = r->plan->status == SINEW__V1__PLAN__STATUS__REPLACED;
+    if (replaced && r->plan->state_time == 0.001 * (STATES - 1)) fail_msg("the newest of the states was replaced");
+    sn_test_done(r);
+  }
+  sn_test_done(opened);
+}
+
 // A client that vanishes in the middle: its session ends with its lease, the others go on.
 static void test_client_vanishes(void **state) {
   (void)state;
@@ -539,6 +563,7 @@ int main(void) {
       cmocka_unit_test(test_endless_evaluations),
       cmocka_unit_test(test_equal_deadlines_share),
       cmocka_unit_test(test_newest_state_wins),
+      cmocka_unit_test(test_newest_state_wins_over_one_that_waits),
       cmocka_unit_test(test_client_vanishes),
       cmocka_unit_test(test_client_never_reads),
       cmocka_unit_test(test_limits_on_sessions_and_connections),
