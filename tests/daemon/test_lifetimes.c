@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -275,6 +276,46 @@ static void test_oldest_model_goes(void **state) {
   sn_test_daemon_remove(&d);
 }
 
+// An import gets the time and the memory of the configuration, and no more.
+static void test_limits_of_an_import(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  SnTestClient c;
+  char path[128], option[160], words[1000] = "";
+  sn_test_daemon_prepare(&d);
+  snprintf(path, sizeof path, "%s/models/hang.xml", d.folder);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
+  snprintf(path, sizeof path, "%s/importer", d.folder);
+  f = fopen(path, "w");
+  assert_non_null(f);
+  fprintf(f, "#!/bin/sh\necho \"$*\" >%s/words\nexec sleep 1000\n", d.folder);
+  fclose(f);
+  assert_int_equal(chmod(path, 0700), 0);
+  snprintf(option, sizeof option, "--importer=%s", path);
+  sn_test_daemon_start(&d, (const char *const[]){option, "--import-seconds=1.5", "--import-megabytes=77",
+                                                 "--memory-megabytes=4000", "--stall=900", NULL});
+  sn_test_connect(&c, d.endpoint);
+  Sinew__V1__LoadModelRequest load = SINEW__V1__LOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  load.model = "hang";
+  request.body_case = SINEW__V1__REQUEST__BODY_LOAD_MODEL;
+  request.load_model = &load;
+  const double began = sn_test_now();
+  sn_test_expect_error(sn_test_request(&c, &request), SINEW__V1__ERROR__CODE__TIMEOUT, "took longer than 1.5 s");
+  assert_true(sn_test_now() - began >= 1.5);
+  snprintf(path, sizeof path, "%s/words", d.folder);
+  f = fopen(path, "r");
+  assert_non_null(f);
+  assert_non_null(fgets(words, sizeof words, f));
+  fclose(f);
+  assert_non_null(strstr(words, "--seconds 2 --memory 77 "));
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  sn_test_daemon_remove(&d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_close_answers_all),
@@ -284,6 +325,7 @@ int main(void) {
       cmocka_unit_test(test_stream_follows_its_client),
       cmocka_unit_test(test_newest_answer_is_kept),
       cmocka_unit_test(test_oldest_model_goes),
+      cmocka_unit_test(test_limits_of_an_import),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

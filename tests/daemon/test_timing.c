@@ -235,7 +235,7 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   sn_test_connect(&owner, sinewd.endpoint);
   settings.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
-  settings.lease = 5;
+  settings.lease = 3600;
   open.task = "arm_reach";
   open.session = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
