@@ -29,8 +29,8 @@ static int setup(void **state) {
   char path[256], target[256];
   strcpy(root, "/tmp/sinew-test-XXXXXX");
   assert_non_null(mkdtemp(root));
-  static const char *const sub[] = {"one", "one/hand", "two", "secret"};
-  for (int i = 0; i < 4; i++) {
+  static const char *const sub[] = {"one", "one/hand", "two", "secret", "one-secret"};
+  for (int i = 0; i < 5; i++) {
     snprintf(path, sizeof path, "%s/%s", root, sub[i]);
     mkdir(path, 0700);
   }
@@ -40,10 +40,15 @@ static int setup(void **state) {
   write_file("one/.hidden.xml");
   write_file("two/arm.xml");
   write_file("two/leg.xml");
-  write_file("secret/key.xml");
-  snprintf(path, sizeof path, "%s/one/escape.xml", root);
-  snprintf(target, sizeof target, "%s/secret/key.xml", root);
-  assert_int_equal(symlink(target, path), 0);
+  // The second one's folder begins as a configured one.
+  static const char *const out[][2] = {{"escape", "secret"}, {"sidestep", "one-secret"}};
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/key.xml", out[i][1]);
+    write_file(path);
+    snprintf(target, sizeof target, "%s/%s/key.xml", root, out[i][1]);
+    snprintf(path, sizeof path, "%s/one/%s.xml", root, out[i][0]);
+    assert_int_equal(symlink(target, path), 0);
+  }
   folders.n = 2;
   snprintf(folders.item[0], sizeof folders.item[0], "%s/one", root);
   snprintf(folders.item[1], sizeof folders.item[1], "%s/two", root);
@@ -96,14 +101,15 @@ static void test_links_do_not_lead_out(void **state) {
   char path[512];
   SnError err;
   assert_int_equal(find("escape", path, &err), SN_ERR_NOT_FOUND);
+  assert_int_equal(find("sidestep", path, &err), SN_ERR_NOT_FOUND);
 }
 
 static void test_list(void **state) {
   (void)state;
   SnNames names = sn_repository_list(&folders, ".xml");
-  static const char *const expected[] = {"arm", "escape", "hand/left", "leg"};
-  assert_int_equal(names.n, 4);
-  for (int i = 0; i < 4; i++) assert_string_equal(names.name[i], expected[i]);
+  static const char *const expected[] = {"arm", "escape", "hand/left", "leg", "sidestep"};
+  assert_int_equal(names.n, 5);
+  for (int i = 0; i < 5; i++) assert_string_equal(names.name[i], expected[i]);
   sn_names_free(&names);
 }
 
@@ -119,9 +125,9 @@ static void test_prefix(void **state) {
   assert_string_equal(path, expected);
   assert_int_equal(sn_repository_find(&named, "hand/left", ".xml", path, sizeof path, &err), SN_ERR_NOT_FOUND);
   SnNames names = sn_repository_list(&named, ".xml");
-  static const char *const all[] = {"arm", "first/arm", "first/escape", "first/hand/left", "leg"};
-  assert_int_equal(names.n, 5);
-  for (int i = 0; i < 5; i++) assert_string_equal(names.name[i], all[i]);
+  static const char *const all[] = {"arm", "first/arm", "first/escape", "first/hand/left", "first/sidestep", "leg"};
+  assert_int_equal(names.n, 6);
+  for (int i = 0; i < 6; i++) assert_string_equal(names.name[i], all[i]);
   sn_names_free(&names);
 }
 
