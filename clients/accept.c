@@ -9,6 +9,7 @@ enum { ROWS_MAX = 1 << 16, ENTRIES_MAX = 1 << 20 };
 
 #define CONTROL_MAX 1e10          // the engine's and MuJoCo's bound on any number
 #define TIME_TO_LIVE_MAX 86400.0  // [s] the schema's bound on a session's setting
+#define STEP_MIN 1e-9             // [s]
 
 static bool refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static bool refuse(char *why, size_t size, const char *format, ...) {
@@ -72,7 +73,8 @@ static bool accept_times(const Sinew__V1__Plan *p, double latest, char *why, siz
   if (!(p->time_to_live > 0 && p->time_to_live <= TIME_TO_LIVE_MAX))
     return refuse(why, size, "its time to live is %g s; allowed is more than 0, at most %g s", p->time_to_live,
                   TIME_TO_LIVE_MAX);
-  if (!(p->step > 0 && isfinite(p->step))) return refuse(why, size, "its time step is %g s", p->step);
+  if (!(p->step >= STEP_MIN && p->step <= TIME_TO_LIVE_MAX))
+    return refuse(why, size, "its time step is %g s; allowed is %g to %g s", p->step, STEP_MIN, TIME_TO_LIVE_MAX);
   if (!(p->start <= p->state_time + p->time_to_live && p->start + p->steps * p->step >= p->state_time))
     return refuse(why, size, "its %u rows of %g s from %g s on are not of the time for which it may be used", p->steps,
                   p->step, p->start);

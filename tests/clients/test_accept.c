@@ -28,6 +28,8 @@ PLAN_LIE(start_early, p->start = -1e308;)
 PLAN_LIE(step_nan, p->step = NAN;)
 PLAN_LIE(step_inf, p->step = INFINITY;)
 PLAN_LIE(step_zero, p->step = 0;)
+PLAN_LIE(step_tiny, p->step = 5e-324;)
+PLAN_LIE(step_absurd, p->step = 1e300;)
 PLAN_LIE(step_negative, p->step = -0.1;)
 PLAN_LIE(stamp_nan, p->state_time = NAN;)
 PLAN_LIE(stamp_future, p->state_time += 0.001;)
@@ -58,7 +60,9 @@ static const struct {
     {start_early, "from -1e+308 s on"},
     {step_nan, "time step is nan s"},
     {step_inf, "time step is inf s"},
-    {step_zero, "time step is 0 s"},
+    {step_zero, "time step is 0 s; allowed is 1e-09 to 86400 s"},
+    {step_tiny, "time step is 4.94066e-324 s"},
+    {step_absurd, "time step is 1e+300 s"},
     {step_negative, "time step is -0.1 s"},
     {stamp_nan, "a state of nan s, the latest one sent is of 1.2 s"},
     {stamp_future, "a state of 1.201 s, the latest one sent is of 1.2 s"},

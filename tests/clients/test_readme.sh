@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The shell lines of README.md run as they stand.
+#   test_readme.sh BIN SOURCE
+set -euo pipefail
+BIN=$1 SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-readme.XXXXXX")
+export XDG_RUNTIME_DIR=$work
+chmod 700 "$work"
+mkdir -p "$work/build/release"
+ln -s "$BIN" "$work/build/release/bin"
+cd "$work"
+trap 'pid=$(cat pid 2>/dev/null || true); [ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+# The only block marked as shell; the number of the daemon is noted, should a line fail.
+sed -n '/^```sh$/,/^```$/p' "$SOURCE/README.md" | grep -v '^```' | sed 's/^sinewd .*&$/&\necho $! >pid/' >lines
+[ "$(wc -l <lines)" -ge 12 ]
+TERM=dumb bash -eu lines >out 2>err || { cat out err >&2; exit 1; }
+for wanted in '  name: arm_reach' 'status: OK' 'cost_after: 0' 'version: 2' 'adam_rate: 0.02' 'version: 3' 'adam_rate: 0.01' '  cpu$' '"plans":1'; do
+  grep -q -- "$wanted" out || { cat out err >&2; echo "FAIL  no '$wanted'" >&2; exit 1; }
+done
+[ ! -s err ] || { cat err >&2; exit 1; }
+echo "README.md: $(wc -l <lines) lines of shell run"
