@@ -182,7 +182,8 @@ static void test_plan_and_evaluate(void **state) {
   next.qpos = r->plan->states->qpos + 2 * 4;
   next.qvel = r->plan->states->qvel + 2 * 4;
   next.n_qpos = next.n_qvel = 2;
-  Sinew__V1__Reply *second = sn_test_plan(&client, session, &next, 0.1);
+  plan.state = &next;
+  Sinew__V1__Reply *second = REQUEST(plan, PLAN, &plan);
   check_plan(second->plan, session, next.time);
   assert_int_equal(second->plan->sequence, 2);
   assert_true(second->plan->act_estimated);
@@ -500,7 +501,12 @@ static void test_statistics_and_health(void **state) {
   Sinew__V1__Reply *r = REQUEST(statistics, STATISTICS, &statistics);
   assert_true(isnan(r->statistics->sessions[0]->cost));
   sn_test_done(r);
-  for (int i = 0; i < 5; i++) sn_test_done(sn_test_plan(&client, statistics.session, opened->open->initial, 0.01));
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  plan.session = statistics.session;
+  plan.state = opened->open->initial;
+  plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+  plan.iterations = 1;
+  for (int i = 0; i < 5; i++) sn_test_done(REQUEST(plan, PLAN, &plan));
   r = REQUEST(statistics, STATISTICS, &statistics);
   assert_int_equal(r->statistics->n_sessions, 1);
   const Sinew__V1__SessionStatistics *s = r->statistics->sessions[0];

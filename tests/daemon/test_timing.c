@@ -110,6 +110,22 @@ static void test_age_of_a_plan(void **state) {
   sn_test_done(opened);
 }
 
+// A state wakes a planner that has nothing to do: of some plans one is made at once, on whatever machine.
+static void test_state_wakes_the_planner(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  double soonest = INFINITY, waited;
+  for (int i = 0; i < 10; i++) {
+    usleep(20000);
+    const Sinew__V1__Plan p = plan_of(id, opened->open->initial, 0, 1, &waited);
+    soonest = fmin(soonest, p.age - p.computing);
+  }
+  print_message("soonest begin after %.2f ms\n", 1e3 * soonest);
+  assert_true(soonest < 0.1);
+  sn_test_done(opened);
+}
+
 // How long ago the latest request and the latest plan were; asking for statistics is none.
 static void test_idle_and_plan_age(void **state) {
   (void)state;
@@ -279,13 +295,10 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_deadlines_met_and_missed),
-      cmocka_unit_test(test_age_of_a_plan),
-      cmocka_unit_test(test_idle_and_plan_age),
-      cmocka_unit_test(test_age_of_what_is_replaced),
-      cmocka_unit_test(test_misses_of_a_stream),
-      cmocka_unit_test(test_age_in_a_stream),
-      cmocka_unit_test(test_lease_lasts_until_a_plan_is_due),
+      cmocka_unit_test(test_deadlines_met_and_missed), cmocka_unit_test(test_age_of_a_plan),
+      cmocka_unit_test(test_state_wakes_the_planner),  cmocka_unit_test(test_idle_and_plan_age),
+      cmocka_unit_test(test_age_of_what_is_replaced),  cmocka_unit_test(test_misses_of_a_stream),
+      cmocka_unit_test(test_age_in_a_stream),          cmocka_unit_test(test_lease_lasts_until_a_plan_is_due),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
