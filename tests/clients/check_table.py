@@ -5,8 +5,9 @@
 
 MYOSUITE is the folder of the package (clients/fetch_models.sh prints it). With --gradient the table is that of the
 derivatives, of the models that agree without it. With --write the table replaces what stands between the two marker
-lines of that file. Exit status: 0 every model agrees, also stage by stage, or is refused by name; 1 one differs,
-crashes, or the number of models that load is not the known one; 77 the folder is missing.
+lines of that file. Exit status: 0 every model agrees, also stage by stage, or is one of refused.txt and refused with the
+words there; 1 one differs, crashes, is refused or accepted against that list, or the number of models that load is not the
+known one; 77 the folder is missing.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 LOADABLE = 63  # models of MyoSuite 2.12.2 that MuJoCo 4.0.0 loads
+REFUSED = pathlib.Path(__file__).with_name("refused.txt")  # NAME: what is not supported, a line each model
 MARKERS = "<!-- table of models: begin -->", "<!-- table of models: end -->"
 GRADIENT_MARKERS = "<!-- table of gradients: begin -->", "<!-- table of gradients: end -->"
 
@@ -114,6 +116,17 @@ def gradient_table(rows, steps):
     return "\n".join(lines)
 
 
+def refusals(rows):
+    """Where what is refused, and with which words, is not as the list says: a line each."""
+    known = dict(line.split(": ", 1) for line in REFUSED.read_text(encoding="utf-8").splitlines())
+    now = {name: remark(r) for name, r in rows if r["verdict"] == "unsupported"}
+    return [
+        f"{name}: refused: {now.get(name, 'no')}; in {REFUSED.name}: {known.get(name, 'no')}"
+        for name in sorted(known.keys() | now.keys())
+        if known.get(name) != now.get(name)
+    ]
+
+
 def write(path, markers, text):
     page = pathlib.Path(path).read_text(encoding="utf-8")
     begin, end = page.index(markers[0]) + len(markers[0]), page.index(markers[1])
@@ -153,6 +166,7 @@ def main():
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
     bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
+    bad += refusals(rows)
     for name in bad:
         print(f"not as it should be: {name}", file=sys.stderr)
     return 1 if bad or loaded != LOADABLE else 0

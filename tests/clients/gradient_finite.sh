@@ -4,8 +4,10 @@
 #   gradient_finite.sh PROGRAM MYOSUITE [COUNT [SEED [soft]]]
 #
 # PROGRAM is gradient_finite of a build, MYOSUITE the folder of the package (clients/fetch_models.sh prints it), COUNT 100
-# unless told. Exit status: 0 all finite; 1 not, or a crash, or too few models could be tested; 77 the folder is missing.
+# unless told. Exit status: 0 all finite; 1 not, or a crash, or the models that are not supported are not those of
+# refused.txt, or others than the ten known ones have nothing that moves; 77 the folder is missing.
 set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 program=$1 folder=$2 count=${3:-100} seed=${4:-1} soft=${5:-}
 [ -d "$folder" ] || { echo "$folder is missing: clients/fetch_models.sh fetches it" >&2; exit 77; }
 work=$(mktemp -d)
@@ -34,4 +36,8 @@ finite=$(grep -c ': finite:' "$work/lines")
 still=$(grep -c 'nothing in the model moves' "$work/lines")
 refused=$(grep -c ': not supported:' "$work/lines")
 echo "$finite models finite, $still without anything that moves, $refused not supported"
-[ ! -e "$work/bad" ] && [ $((finite + still + refused)) = 63 ]
+sed -n 's/: not supported: /: /p' "$work/lines" | LC_ALL=C sort | diff "$here/refused.txt" - >"$work/refusals" || {
+  echo "not as in refused.txt (<: should be refused, >: is):"
+  cat "$work/refusals"
+}
+[ ! -e "$work/bad" ] && [ ! -s "$work/refusals" ] && [ "$still" = 10 ] && [ $((finite + still + refused)) = 63 ]
