@@ -74,7 +74,7 @@ expect "hand_balls runs: cost $(value balls 'r["cost_start"]') to $(value balls 
 
 # A session with a deadline of 20 ms beside one that plans for 10 s: it has had all its plans while that one is still at
 # its first, and the median came within five deadlines, on whatever machine.
-"$BIN/sinew-plant" --endpoint "$endpoint" --models "$models" --quiet --json --task hand_pose --seconds 0.002 --deadline 10 --set iterations=0 >"$work/slow.json" &
+"$BIN/sinew-plant" --endpoint "$endpoint" --models "$models" --quiet --json --task hand_pose --seconds 0.002 --deadline 10 --set adam_iterations=0 >"$work/slow.json" &
 slow=$!
 for _ in $(seq 100); do
   "$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/stats.json"
