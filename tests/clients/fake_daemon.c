@@ -63,6 +63,17 @@ static void reply_open(zmq_msg_t *sender, Sinew__V1__Reply *reply) {
   reply_to(sender, reply);
 }
 
+static void note_open(const Sinew__V1__OpenRequest *in) {
+  const Sinew__V1__SessionSettings *s = in->session;
+  const Sinew__V1__PlannerSettings *p = in->planner;
+  fake.seed = in->seed;
+  fake.latency = s && s->has_latency_case ? s->latency : -1;
+  fake.lease = s && s->has_lease_case ? s->lease : -1;
+  fake.plans_live = s && s->has_time_to_live_case ? s->time_to_live : -1;
+  fake.candidates = p && p->has_candidates_case ? (int)p->candidates : -1;
+  fake.adam_iterations = p && p->has_adam_iterations_case ? (int)p->adam_iterations : -1;
+}
+
 static void reply_task(zmq_msg_t *sender, Sinew__V1__Reply *reply) {
   Sinew__V1__Quantity limited = SINEW__V1__QUANTITY__INIT, free_one = SINEW__V1__QUANTITY__INIT;
   limited.limited = true;
@@ -113,6 +124,10 @@ static void answer_stream(zmq_msg_t *sender, const Sinew__V1__Request *request, 
 static void begin_stream(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   fake.stream_id = request->id;
   fake.sequence = 0;
+  fake.stream_lease = request->stream->lease;
+  fake.stream_deadline = request->stream->deadline;
+  fake.stream_period = request->stream->period;
+  fake.stream_iterations = (int)request->stream->iterations;
   answer_stream(sender, request,
                 request->stream->stop ? SINEW__V1__STREAM_REPLY__END__STOPPED : SINEW__V1__STREAM_REPLY__END__RUNNING);
 }
@@ -176,6 +191,7 @@ static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
     stream_plans(sender, request);
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
+    note_open(request->open);
     reply_open(sender, &reply);
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_TASK) {

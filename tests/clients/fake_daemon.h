@@ -16,19 +16,23 @@ typedef struct FakeDaemon {
   pthread_t thread;
   char folder[32], endpoint[64];
   // What it does wrong; set while no request is under way.
-  int silent;                            // so many requests get no answer
-  bool keep;                             // plan requests are kept, to be answered by the test
-  bool wrong_kind;                       // health in place of the answer
-  bool garbage;                          // bytes that are no Reply
-  bool no_model;                         // a task without its model
-  bool no_plan;                          // diverged
-  bool refuse;                           // an error
-  double time_to_live;                   // of plans
-  int better;                            // plans that a state of the stream gets
-  bool ends;                             // the stream, at the next state
-  uint64_t sequence, seen;               // of the latest plan of the stream; that the client says it has read
-  uint64_t stream_id;                    // of the request that began it
-  int requests, opens, closes;           // seen
+  int silent;                   // so many requests get no answer
+  bool keep;                    // plan requests are kept, to be answered by the test
+  bool wrong_kind;              // health in place of the answer
+  bool garbage;                 // bytes that are no Reply
+  bool no_model;                // a task without its model
+  bool no_plan;                 // diverged
+  bool refuse;                  // an error
+  double time_to_live;          // of plans
+  int better;                   // plans that a state of the stream gets
+  bool ends;                    // the stream, at the next state
+  uint64_t sequence, seen;      // of the latest plan of the stream; that the client says it has read
+  uint64_t stream_id;           // of the request that began it
+  int requests, opens, closes;  // seen
+  // What the latest open and the latest start of continuous mode asked for; -1: left to the daemon.
+  uint64_t seed;
+  double latency, lease, plans_live, stream_lease, stream_deadline, stream_period;
+  int candidates, adam_iterations, stream_iterations;
   void (*lie)(Sinew__V1__Reply *reply);  // changes what is sent; NULL: nothing
 } FakeDaemon;
 

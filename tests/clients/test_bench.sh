@@ -66,11 +66,20 @@ fi
 compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
 compare >table
 [ "$(wc -l <c.jsonl)" = 8 ] && [ "$(grep -c '^\(steps\|time\) ' table)" = 4 ]
+python3 - <<'PY'
+import json
+cells = {(x["mode"], x["cell"], x["seed"]): x["cost"] for x in map(json.loads, open("c.jsonl"))}
+assert len(cells) == 8 and all(len(cost) > 1 for cost in cells.values()), cells.keys()
+for mode, cell, seed in cells:
+    assert seed == 1 or cells[mode, cell, 1][0] != cells[mode, cell, seed][0], (mode, cell, seed)  # another start
+PY
 sed -i 2d c.jsonl
 head -c 100 c.jsonl >>c.jsonl
 cp c.jsonl before
 compare >table
 [ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl
+compare --seconds 0.05 >table  # another duration: none of these cells
+[ "$(wc -l <c.jsonl)" = 17 ]
 if command -v gnuplot >/dev/null; then [ -s c.png ]; else echo "skipped: the picture, gnuplot is not installed"; fi
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json

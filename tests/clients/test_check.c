@@ -83,6 +83,179 @@ static void small_differences_are_noticed(void **state) {
   }
 }
 
+// Contacts of each class, a tendon that wraps, an active muscle, a joint beyond its limit.
+static const char kEverything[] =
+    "<mujoco><compiler autolimits='true'/><worldbody><geom type='plane' size='9 9 1'/>"
+    "<body pos='0 0 .099'><freejoint/><geom size='.1'/></body>"
+    "<body pos='1 0 .149'><freejoint/><geom type='ellipsoid' size='.1 .2 .15'/></body>"
+    "<geom type='cylinder' size='.1 .1' pos='2 0 1'/>"
+    "<body pos='2 0 1.149'><freejoint/><geom type='box' size='.06 .05 .05'/></body><site name='a' pos='3 -.3 1.3'/>"
+    "<geom name='round' size='.05' pos='3 0 1.3' contype='0' conaffinity='0'/>"
+    "<body pos='3 0 1.3'><joint name='j' axis='1 0 0' range='-30 30' damping='.1'/>"
+    "<geom type='capsule' size='.03' fromto='0 .1 0 0 .4 0'/><site name='b' pos='0 .3 .02'/></body></worldbody>"
+    "<tendon><spatial name='t' springlength='.1' stiffness='10' damping='1'><site site='a'/><geom geom='round'/>"
+    "<site site='b'/></spatial></tendon>"
+    "<actuator><muscle tendon='t' lengthrange='.4 .8' force='20'/></actuator></mujoco>";
+
+static void prepare_everything(SnOracle *o) {
+  sn_oracle_load_string(o, kEverything);
+  sn_model_need_all(o->m);
+  sn_world_init(o->m, &o->w, o->memory);
+  for (int i = 0; i < o->mj->nv; ++i) o->d->qvel[i] = 0.1 * sn_oracle_uniform(o);
+  o->d->qpos[o->mj->nq - 1] = 0.6;
+  o->d->act[0] = 0.5;
+  o->d->ctrl[0] = 0.7;
+  sn_oracle_copy_state(o);
+  mj_forward(o->mj, o->d);
+  sn_forward(o->m, &o->w, &o->lane);
+}
+
+typedef struct Probe {
+  SnOracle *o;
+  bool seen[SN_CMP_COUNT];
+} Probe;
+
+// A number of a field that is off by ten tolerances is noticed; of a solution by what steps with edges are allowed,
+// too.
+static void probe(Probe *p, SnCompared field, sn_real *x, double scale) {
+  SnCompare c;
+  sn_compare_init(&c);
+  const double off = (sn_compared_stage(field) == SN_STAGE_SOLVER ? 1000 : 10) * c.field[field].tol;
+  const sn_real before = *x;
+  *x = before + (sn_real)(off * (scale + 1e-6));
+  assert_flagged(p->o, field);
+  *x = before;
+  p->seen[field] = true;
+}
+
+// The last number of a field and its largest one.
+static void probe_field(Probe *p, SnCompared field, sn_real *x, int n) {
+  int most = 0;
+  assert_true(n > 0);
+  for (int i = 0; i < n; ++i)
+    if (fabs((double)x[i]) > fabs((double)x[most])) most = i;
+  const double scale = fabs((double)x[most]);
+  probe(p, field, x + n - 1, scale);
+  probe(p, field, x + most, scale);
+}
+
+static void probe_contacts(Probe *p) {
+  static const SnCompared first[] = {SN_CMP_contact_dist_closed, SN_CMP_contact_dist_smooth, SN_CMP_contact_dist_edged};
+  for (int i = 0; i < p->o->w.ncon[0]; ++i) {
+    SnContact *con = p->o->w.contact + i;
+    const int *type = p->o->m->geom_type;
+    const SnCompared dist = first[sn_contact_class(type[con->geom[0]], type[con->geom[1]])];
+    probe(p, dist, &con->dist, 0.01);
+    probe(p, (SnCompared)(dist + 1), con->pos + 2, 3);
+    probe(p, (SnCompared)(dist + 2), con->frame + 5, 1);
+    probe(p, SN_CMP_contact_param, con->solimp + 4, 3);
+  }
+}
+
+// Rows by class: the joint's limit, the first, is judged as narrowly as a formula.
+static void probe_rows(Probe *p) {
+  const SnWorld *w = &p->o->w;
+  for (int r = 0; r < w->nefc[0]; ++r) {
+    const bool contact = w->efc_type[r] >= SN_CNSTR_CONTACT_FRICTIONLESS;
+    const int *g = w->contact[contact ? w->efc_id[r] : 0].geom, *type = p->o->m->geom_type;
+    const bool edged = contact && sn_contact_class(type[g[0]], type[g[1]]) == SN_CONTACT_EDGED;
+    const struct {
+      SnCompared field, edged;
+      sn_real *x;
+      int n, at;
+    } rows[] = {
+        {SN_CMP_efc_J, SN_CMP_efc_J_edged, w->efc_J, w->efc_J_rowadr[0] + w->efc_J_rownnz[0], w->efc_J_rowadr[r]},
+        {SN_CMP_efc_pos, SN_CMP_efc_pos_edged, w->efc_pos, w->nefc[0], r},
+        {SN_CMP_efc_D, SN_CMP_efc_D_edged, w->efc_D, w->nefc[0], r},
+        {SN_CMP_efc_aref, SN_CMP_efc_aref_edged, w->efc_aref, w->nefc[0], r}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+      double scale = i == 0;
+      for (int k = 0; k < rows[i].n && i > 0; ++k) scale = sn_larger(scale, fabs((double)rows[i].x[k]));
+      probe(p, edged ? rows[i].edged : rows[i].field, rows[i].x + rows[i].at, scale);
+    }
+  }
+}
+
+// The states after a step of each.
+static void probe_next(Probe *p) {
+  SnOracle *o = p->o;
+  sn_integrate(o->m, &o->w, &o->lane);
+  mj_step(o->mj, o->d);
+  const struct {
+    SnCompared field;
+    sn_real *x;
+  } next[] = {{SN_CMP_next_time, o->w.time},
+              {SN_CMP_next_qpos, o->w.qpos + o->m->nq - 1},
+              {SN_CMP_next_qvel, o->w.qvel + o->m->nv - 1},
+              {SN_CMP_next_act, o->w.act}};
+  for (int i = -1; i < 4; ++i) {
+    SnCompare c;
+    sn_compare_init(&c);
+    sn_compare_begin(&c, o);
+    const sn_real before = i < 0 ? 0 : *next[i].x;
+    if (i >= 0) *next[i].x += SN_R(1e-3);
+    sn_compare_next(&c, o, 0);
+    for (int k = 0; k < SN_CMP_COUNT; ++k) assert_int_equal(c.field[k].differs, i >= 0 && k == (int)next[i].field);
+    if (i >= 0) *next[i].x = before;
+    if (i >= 0) p->seen[next[i].field] = true;
+    sn_compare_free(&c);
+  }
+}
+
+static void every_field_is_compared(void **state) {
+  (void)state;
+  SnOracle o;
+  SnCompare c;
+  prepare_everything(&o);
+  const SnModel *m = o.m;
+  Probe p = {.o = &o};
+  compare_all(&c, &o);
+  if (!sn_compare_agrees(&c)) fail_msg("the scene differs as it is: %s", c.note);
+  sn_compare_free(&c);
+#define FIELD(name, n) probe_field(&p, SN_CMP_##name, o.w.name, (n))
+  FIELD(xpos, 3 * m->nbody);
+  FIELD(xquat, 4 * m->nbody);
+  FIELD(xipos, 3 * m->nbody);
+  FIELD(xanchor, 3 * m->njnt);
+  FIELD(xaxis, 3 * m->njnt);
+  FIELD(geom_xpos, 3 * m->ngeom);
+  FIELD(geom_xmat, 9 * m->ngeom);
+  FIELD(site_xpos, 3 * m->nsite);
+  FIELD(site_xmat, 9 * m->nsite);
+  FIELD(subtree_com, 3 * m->nbody);
+  FIELD(cdof, 6 * m->nv);
+  FIELD(M, m->nC);
+  FIELD(qLD, m->nC);
+  FIELD(wrap_xpos, 3 * o.w.ten_wrapnum[0]);
+  FIELD(ten_length, m->ntendon);
+  FIELD(ten_J, m->nJten);
+  FIELD(actuator_length, m->nout);
+  FIELD(actuator_moment, m->mom_rownnz[0]);
+  FIELD(ten_velocity, m->ntendon);
+  FIELD(actuator_velocity, m->nout);
+  FIELD(qfrc_bias, m->nv);
+  FIELD(qfrc_passive, m->nv);
+  FIELD(act_dot, m->na);
+  FIELD(actuator_force, m->nout);
+  FIELD(qfrc_actuator, m->nv);
+  FIELD(qacc_smooth, m->nv);
+  FIELD(qacc, m->nv);
+  FIELD(efc_force, o.w.nefc[0]);
+  FIELD(qfrc_constraint, m->nv);
+#undef FIELD
+  ++o.w.wrap_obj[0];
+  assert_flagged(&o, SN_CMP_ten_path);
+  --o.w.wrap_obj[0];
+  p.seen[SN_CMP_ten_path] = true;
+  probe_contacts(&p);
+  probe_rows(&p);
+  probe_next(&p);
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    if (!p.seen[i] && i != SN_CMP_contact && i != SN_CMP_efc)  // the test below
+      fail_msg("%s: nothing was tried", sn_compared_name((SnCompared)i));
+  sn_oracle_free(&o);
+}
+
 static void other_contacts_and_rows_are_noticed(void **state) {
   (void)state;
   SnOracle o;
@@ -268,6 +441,9 @@ static void the_report_is_as_documented(void **state) {
   char folder[] = "/tmp/sinew-check-XXXXXX";
   enter_folder(folder);
   write_file("check_zoo.xml", sn_zoo_model(2));
+  write_file("check_flat.xml",
+             "<mujoco><worldbody><geom type='cylinder' size='.3 .2' pos='0 0 .1'/><body pos='.02 .01 .42'><freejoint/>"
+             "<geom type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
   write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
   assert_int_equal(run(SN_CHECK " check_zoo.xml --steps 5 --json", out, sizeof out), 0);
   cJSON *root = cJSON_Parse(out);
@@ -282,6 +458,15 @@ static void the_report_is_as_documented(void **state) {
   const cJSON *field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "qacc");
   assert_non_null(cJSON_GetObjectItem(field, "rel"));
   assert_non_null(cJSON_GetObjectItem(field, "step"));
+  cJSON_Delete(root);
+
+  // Cylinders that lie on each other: which of equally deep points counts is rounding's choice.
+  assert_int_equal(run(SN_CHECK " check_flat.xml --steps 200 --strict --json", out, sizeof out), 1);
+  root = cJSON_Parse(out);
+  assert_non_null(root);
+  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "differs");
+  field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "contact_pos_edged");
+  assert_true(cJSON_IsFalse(cJSON_GetObjectItem(field, "agrees")));
   cJSON_Delete(root);
 
   assert_int_equal(run(SN_CHECK " check_zoo.xml --gradient --steps 8 --json", out, sizeof out), 0);
@@ -322,6 +507,7 @@ static void the_report_is_as_documented(void **state) {
   assert_non_null(strstr(out, "Example:"));
   unlink("check_zoo.xml");
   unlink("check_fluid.xml");
+  unlink("check_flat.xml");
   leave_folder(folder);
 }
 
@@ -352,13 +538,10 @@ static void gradients_have_limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_have_limits),
-      cmocka_unit_test(small_differences_are_noticed),
-      cmocka_unit_test(other_contacts_and_rows_are_noticed),
-      cmocka_unit_test(noise_excuses_ten_times_itself),
-      cmocka_unit_test(noise_is_judged_field_by_field),
-      cmocka_unit_test(contacts_have_their_class),
-      cmocka_unit_test(the_report_is_as_documented),
+      cmocka_unit_test(gradients_have_limits),           cmocka_unit_test(small_differences_are_noticed),
+      cmocka_unit_test(every_field_is_compared),         cmocka_unit_test(other_contacts_and_rows_are_noticed),
+      cmocka_unit_test(noise_excuses_ten_times_itself),  cmocka_unit_test(noise_is_judged_field_by_field),
+      cmocka_unit_test(contacts_have_their_class),       cmocka_unit_test(the_report_is_as_documented),
       cmocka_unit_test(a_run_that_diverges_is_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,51 @@ static void test_open(void **state) {
   sinew_disconnect(client);
 }
 
+static void speak_protocol_2(Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_HELLO) reply->hello->protocol = 2;
+}
+
+// Neither an older nor a newer daemon is talked to.
+static void test_other_protocol(void **state) {
+  (void)state;
+  char error[400];
+  fake.lie = speak_protocol_2;
+  assert_null(sinew_connect(fake.endpoint, 5, 0, error, sizeof error));
+  assert_non_null(strstr(error, "the daemon speaks protocol 2, this library 1"));
+}
+
+// What a controller asks for reaches the daemon; what it leaves open is left to it.
+static void test_what_is_asked_for(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  const char *const settings[] = {"candidates=12", "adam_iterations=3", NULL};
+  SinewSessionDef def = sinew_default_session();
+  SinewSession *session;
+  def.task = "fake";
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
+  stop_thread();
+  assert_true(fake.seed == 0 && fake.latency == -1 && fake.lease == -1 && fake.plans_live == -1);
+  assert_true(fake.candidates == -1 && fake.adam_iterations == -1);
+  start_thread();
+  sinew_close(session);
+  def.seed = 9;
+  def.settings = settings;
+  def.latency = 0;
+  def.lease = 7;
+  def.time_to_live = 0.25;
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
+  const SinewStreamDef stream = {.lease = 1.5, .deadline = 0.02, .period = 0.1, .iterations = 4};
+  assert_int_equal(sinew_stream_start(session, &stream), SINEW_OK);
+  stop_thread();
+  assert_true(fake.seed == 9 && fake.latency == 0 && fake.lease == 7 && fake.plans_live == 0.25);
+  assert_true(fake.candidates == 12 && fake.adam_iterations == 3);
+  assert_true(fake.stream_lease == 1.5 && fake.stream_deadline == 0.02);
+  assert_true(fake.stream_period == 0.1 && fake.stream_iterations == 4);
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
 // A session that cannot be used is closed at the daemon, and the text says why.
 static void test_open_fails_half_way(void **state) {
   (void)state;
@@ -178,6 +223,28 @@ static void test_late_answer(void **state) {
   sinew_disconnect(client);
 }
 
+// Once a plan has been waited for, the answer to a state that was sent before, without waiting, is of no use.
+static void test_earlier_state(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState first = state_at(1), second = state_at(2);
+  fake.keep = true;
+  assert_int_equal(sinew_send_state(session, &first, 0.1), SINEW_OK);
+  stop_thread();
+  assert_int_equal(nkept, 1);
+  fake.keep = false;
+  start_thread();
+  assert_int_equal(sinew_plan(session, &second, 0.1), SINEW_OK);
+  stop_thread();
+  reply_plan(&kept[0].sender, kept[0].id, kept[0].time, SINEW__V1__PLAN__STATUS__OK);
+  assert_int_equal(sinew_receive(session, 0.2), SINEW_TIMEOUT);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
 // Continuous mode: all that has come is read, the newest plan is in force, and the daemon is told what was read.
 static void test_stream(void **state) {
   (void)state;
@@ -286,11 +353,14 @@ int main(void) {
       TEST(test_connect_refuses),
       TEST(test_default_endpoint),
       TEST(test_open),
+      TEST(test_other_protocol),
+      TEST(test_what_is_asked_for),
       TEST(test_open_fails_half_way),
       TEST(test_expiry_and_fallback),
       TEST(test_refused_and_diverged),
       TEST(test_retry),
       TEST(test_late_answer),
+      TEST(test_earlier_state),
       TEST(test_stream),
       TEST(test_evaluate),
       TEST(test_newest_wins),

@@ -32,6 +32,15 @@ for settings in "planner=sampling iterations=2" "planner=adam adam_iterations=2"
   plant --json --seconds 0.3 "${set[@]}" >"$work/out"
   check 'r["cost_end"] == json.load(open("'"$work/first"'"))["cost_end"]'
 done
+# The best of more random controls is as good or better: the first ones are the same.
+echo '{"cost_end": Infinity}' >"$work/first"
+for n in 1 2 4 8 16; do
+  plant --json --seconds 0.3 --controller random:$n >"$work/out"
+  check 'r["cost_end"] <= json.load(open("'"$work/first"'"))["cost_end"]'
+  cp "$work/out" "$work/first"
+  [ $n != 1 ] || cp "$work/out" "$work/one"
+done
+check 'r["cost_end"] < json.load(open("'"$work/one"'"))["cost_end"]'
 plant --json --seconds 0.1 --controller zero >"$work/out"
 check 'r["plans"] == 0 and r["latency_p50"] is None'  # JSON has no NaN
 if plant --models "$work" >"$work/out" 2>&1; then echo "FAIL  a model that is not there" >&2; exit 1; fi

@@ -51,6 +51,16 @@ static void test_round_trip(void **state) {
   sinew_message_clear(&r.base);
 }
 
+// What JSON has no number for is read from the words that a person would write.
+static void test_infinities_are_read(void **state) {
+  (void)state;
+  Sinew__V1__EvaluateRequest r = SINEW__V1__EVALUATE_REQUEST__INIT;
+  assert_true(fill(&r.base, "{\"ctrl\":[\"inf\",\"-inf\",\"nan\",-0.5]}"));
+  assert_int_equal(r.n_ctrl, 4);
+  assert_true(r.ctrl[0] == INFINITY && r.ctrl[1] == -INFINITY && isnan(r.ctrl[2]) && r.ctrl[3] == -0.5);
+  sinew_message_clear(&r.base);
+}
+
 // JSON has no infinities and no NaN: null, everywhere.
 static void test_null_for_no_number(void **state) {
   (void)state;
@@ -183,6 +193,7 @@ static void test_print_escapes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_infinities_are_read),
       cmocka_unit_test(test_null_is_absent),
       cmocka_unit_test(test_twice),
       cmocka_unit_test(test_misfits),

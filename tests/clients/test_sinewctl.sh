@@ -46,7 +46,8 @@ import json; s = json.load(open('$work/state')); s['act'] = None
 json.dump({'state': s, 'iterations': 1, 'deadline': 5}, open('$work/plan', 'w'))
 json.dump({'state': s, 'ctrl': [0.5] * 12}, open('$work/evaluate', 'w'))"
 check 'r["iterations"] == 1 and r["act_estimated"]' plan "$session" - <"$work/plan"
-check 'r["cost"] > 0 and len(r["states"]["time"]) == 3' --states evaluate "$session" "$work/evaluate"
+check 'r["cost"] > 0 and len(r["states"]["time"]) == 3 and "gradient" not in r' --states evaluate "$session" "$work/evaluate"
+check 'len(r["gradient"]["ctrl"]) == 12 and any(r["gradient"]["ctrl"])' --gradient evaluate "$session" "$work/evaluate"
 check 'r["version"] == 2 and r["terms"][0]["weight"] == 2.5 and r["planner"]["candidates"] == 8' \
   tune "$session" candidates=8 time_to_live=0.5 reach.weight=2.5
 check 'r["session"]["time_to_live"] == 0.5 and r["table"]' config "$session"
@@ -55,6 +56,9 @@ check 'r["version"] == 3 and r["reverted_to"] == 1 and r["terms"][0]["weight"] =
 check 'r["version"] == 4 and r["planner"]["candidates"] == 8' revert "$session" 2
 check 'r["plans"] == 2 and len(r["sessions"]) == 1 and r["sessions"][0]["backend"] == "cpu" and "device" not in r' stats "$session"
 check 'r["initial"]["qpos"]' --seed 4 reset "$session"
+cp "$work/out" "$work/four"
+check 'r["initial"] != json.load(open("'"$work/four"'"))["initial"]' --seed 5 reset "$session"
+check 'r["initial"] == json.load(open("'"$work/four"'"))["initial"]' --seed 4 reset "$session"
 
 check 'r["warning"] == ""' config "$session"
 check 'r["session"] > 0' open billiard
