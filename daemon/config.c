@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/endpoint.h"
+#include "daemon/repository.h"
 #include "proto/places.h"
 
 static const SnConfigInfo table[] = {
@@ -108,10 +109,8 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
   return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%s'; known are %s", name, known);
 }
 
-// Appends an entry "FOLDER" or "NAME=FOLDER" to a list, if the folder exists.
+// Appends an entry "FOLDER" or "NAME=FOLDER" to a list.
 static void add_folder(SnConfigList *list, const char *entry) {
-  size_t name;
-  if (access(sn_place_folder(entry, &name), R_OK | X_OK) != 0) return;
   snprintf(list->item[list->n++], SN_CONFIG_TEXT_SIZE, "%s", entry);
 }
 
@@ -126,6 +125,10 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
                      "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
     snprintf(config->cache, sizeof config->cache, "%s/models", cache);
   }
+  // Of defaults some may be missing: MyoSuite that nobody has fetched.
+  SnCode folders = sn_repository_check(&config->models, SN_KIND_MODEL, err);
+  if (folders == SN_OK) folders = sn_repository_check(&config->tasks, SN_KIND_TASK, err);
+  if (folders != SN_OK) return folders;
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
   for (int i = 0, n = config->models.n ? 0 : sn_places_of_models(place); i < n; i++)
     add_folder(&config->models, place[i]);

@@ -14,7 +14,7 @@ static void reply_error(SnLoader *l, const SnJob *job, const SnError *err) {
 }
 
 static void list_models(SnLoader *l, const SnJob *job) {
-  SnNames names = sn_repository_list(&l->config->models, ".xml");
+  SnNames names = sn_repository_list(&l->config->models, SN_KIND_MODEL);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
   Sinew__V1__ModelSummary **list = sn_scratch(&scratch, (n + 1) * sizeof *list), *items;
@@ -41,12 +41,12 @@ static void list_models(SnLoader *l, const SnJob *job) {
 // The task of that name, or NULL and err.
 static SnTask *load_task(const SnLoader *l, const char *name, SnError *err) {
   char path[SN_CONFIG_TEXT_SIZE * 2];
-  if (sn_repository_find(&l->config->tasks, name, ".yaml", path, sizeof path, err) != SN_OK) return NULL;
+  if (sn_repository_find(&l->config->tasks, name, SN_KIND_TASK, path, sizeof path, err) != SN_OK) return NULL;
   return sn_task_load(path, err);
 }
 
 static void list_tasks(SnLoader *l, const SnJob *job) {
-  SnNames names = sn_repository_list(&l->config->tasks, ".yaml");
+  SnNames names = sn_repository_list(&l->config->tasks, SN_KIND_TASK);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
   Sinew__V1__TaskSummary **list = sn_scratch(&scratch, (n + 1) * sizeof *list), *items;

@@ -9,6 +9,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/repository.h"
 
 enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000, FILES_WANTED = 65536 };
 
@@ -95,6 +96,8 @@ static void block_signals(void) {
 
 static SnCode start(SnDaemon *d, SnError *err) {
   d->started = sn_clock_now();
+  sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
+  sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
   sn_metrics_init(&d->metrics);
   sn_notify_open(&d->notify);
   if (!sn_outbox_init(&d->outbox) || !sn_sessions_init(&d->sessions, d->config.sessions) ||

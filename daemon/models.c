@@ -43,7 +43,7 @@ void sn_models_free(SnModels *models) {
 // The link that points to the entry of that name, or to the end of the list. With the mutex.
 static SnLoadedModel **find(SnModels *models, const char *name) {
   char stem[SN_WIRE_NAME + 1];
-  sn_repository_stem(name, ".xml", stem, sizeof stem);
+  sn_repository_stem(name, SN_KIND_MODEL, stem, sizeof stem);
   SnLoadedModel **link = &models->first;
   while (*link && strcmp((*link)->name, stem)) link = &(*link)->next;
   return link;
@@ -74,7 +74,7 @@ static SnLoadedModel *add_entry(SnModels *models, const char *name, const char *
     return NULL;
   }
   char stem[SN_WIRE_NAME + 1];
-  sn_repository_stem(name, ".xml", stem, sizeof stem);
+  sn_repository_stem(name, SN_KIND_MODEL, stem, sizeof stem);
   SnLoadedModel *entry = calloc(1, sizeof *entry);
   char *copy = strdup(stem), *place = strdup(file);
   if (!entry || !copy || !place) {
@@ -92,7 +92,7 @@ static SnLoadedModel *add_entry(SnModels *models, const char *name, const char *
 
 SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err) {
   char path[PATH_MAX];
-  if (sn_repository_find(&models->config->models, name, ".xml", path, sizeof path, err) != SN_OK) return NULL;
+  if (sn_repository_find(&models->config->models, name, SN_KIND_MODEL, path, sizeof path, err) != SN_OK) return NULL;
 
   // One who waits for another's load that fails finds no entry afterwards, and tries himself: he needs the error.
   pthread_mutex_lock(&models->mutex);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -112,13 +113,30 @@ static void test_complete(void **state) {
   assert_string_equal(config.telemetry, "ipc:///tmp/sinew/sinewd.sock.telemetry");
   assert_string_equal(config.cache, "/nonexistent/sinew/models");
   assert_non_null(strstr(config.importer, "/sinew-import"));
+  // Defaults count though they are missing: MyoSuite may be fetched later.
+  assert_string_equal(config.models.item[1], "myosuite=/nonexistent/sinew/myosuite-2.12.2/myosuite");
+  // What is configured must be there.
+  static const char *const settings[] = {"models", "tasks"};
+  for (int i = 0; i < 2; i++) {
+    sn_config_default(&config);
+    sn_config_set(&config, settings[i], "/proc/nonexistent", &err);
+    assert_int_equal(sn_config_complete(&config, &err), SN_ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, i ? "tasks is '/proc/nonexistent'" : "models is '/proc/nonexistent'"));
+  }
+  char home[] = "/tmp/sinew-test-XXXXXX", models[64];
+  assert_non_null(mkdtemp(home));
+  snprintf(models, sizeof models, "%s/models", home);
+  mkdir(models, 0700);
+  setenv("HOME", home, 1);
   sn_config_default(&config);
   sn_config_set(&config, "telemetry", "none", &err);
   sn_config_set(&config, "models", "~/models", &err);
   assert_int_equal(sn_config_complete(&config, &err), SN_OK);
   assert_string_equal(config.telemetry, "");
   assert_int_equal(config.models.n, 1);
-  assert_int_equal(config.models.item[0][0], '/');
+  assert_string_equal(config.models.item[0], models);
+  rmdir(models);
+  rmdir(home);
   setenv("HOME", "/home/me", 1);
   sn_config_set(&config, "models", "myo=~/models", &err);
   assert_string_equal(config.models.item[1], "myo=/home/me/models");
