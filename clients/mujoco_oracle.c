@@ -7,8 +7,9 @@
 
 mjModel *sn_oracle_read_file(const char *path, SnError *err) {
   char text[1000] = "";
-  mjModel *mj = mj_loadXML(path, NULL, text, sizeof text);
-  if (!mj) sn_fail(err, SN_ERR_FORMAT, "%s: MuJoCo cannot load it: %s", path, text);
+  mjModel *mj = sn_import_read(path, text, sizeof text);
+  if (!mj)
+    sn_fail(err, SN_ERR_FORMAT, "%s: MuJoCo cannot load it%s%s", path, *text ? ": " : ", as it has warned", text);
   return mj;
 }
 

@@ -3,13 +3,13 @@
 #include "daemon/model_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -103,42 +103,6 @@ void sn_model_cache_close(SnModelCache *c) { free(c); }
 
 void sn_model_cache_cancel(SnModelCache *c) { atomic_store(&c->cancelled, true); }
 
-// Adds path and contents of a file to the hash; false when it cannot be read.
-static bool hash_file(XXH3_state_t *state, const char *path) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat st;
-  bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-  XXH3_64bits_update(state, path, strlen(path) + 1);
-  static const size_t block = 1 << 16;
-  char *data = ok ? malloc(block) : NULL;
-  ok = data != NULL;
-  for (ssize_t n = 1; ok && n != 0;) {
-    n = read(fd, data, block);
-    if (n < 0 && errno == EINTR) continue;
-    ok = n >= 0;
-    if (n > 0) XXH3_64bits_update(state, data, (size_t)n);
-  }
-  free(data);
-  if (fd >= 0) close(fd);
-  return ok;
-}
-
-// Hash of all files listed in `list` from its present line on; false when one cannot be read or none is listed.
-static bool hash_inputs(FILE *list, uint64_t *hash) {
-  XXH3_state_t *state = XXH3_createState();
-  bool ok = state && XXH3_64bits_reset(state) == XXH_OK;
-  char path[PATH_MAX];
-  int n = 0;
-  while (ok && fgets(path, sizeof path, list)) {
-    path[strcspn(path, "\n")] = 0;
-    ok = hash_file(state, path);
-    ++n;
-  }
-  if (ok) *hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return ok && n > 0;
-}
-
 // Checksum in the header of an image; false when there is none.
 static bool image_checksum(const char *path, uint64_t *checksum) {
   SnModelHeader h;
@@ -149,30 +113,33 @@ static bool image_checksum(const char *path, uint64_t *checksum) {
   return ok;
 }
 
-// The model of an entry that still holds, or NULL.
-static SnModel *find(const Entry *e) {
+// The model of an entry that still holds, with its inputs, or NULL.
+static SnModel *find(const Entry *e, SnModelInputs **inputs) {
   FILE *list = fopen(e->files, "r");
-  uint64_t inputs = 0, image = 0, now = 0, present = 0;
-  bool ok = list && fscanf(list, "sinew-cache 1 %" SCNx64 " %" SCNx64, &inputs, &image) == 2 && fgetc(list) == '\n';
-  ok = ok && hash_inputs(list, &now) && now == inputs;
-  ok = ok && image_checksum(e->model, &present) && present == image;
+  uint64_t hash = 0, image = 0, present = 0;
+  bool ok = list && fscanf(list, "sinew-cache 1 %" SCNx64 " %" SCNx64, &hash, &image) == 2 && fgetc(list) == '\n';
+  SnModelInputs *read = ok ? sn_model_inputs_read(list, NULL) : NULL;
   if (list) fclose(list);
-  return ok ? sn_model_load_file(e->model, NULL) : NULL;
+  ok = read && read->hash == hash && image_checksum(e->model, &present) && present == image;
+  SnModel *m = ok ? sn_model_load_file(e->model, NULL) : NULL;
+  if (m)
+    *inputs = read;
+  else
+    sn_model_inputs_free(read);
+  return m;
 }
 
 // Makes the files of an import, in temporary places, into the entry. A cache that cannot be written only costs time.
-static void keep(const Entry *e, const char *model, const char *files) {
-  char line[PATH_MAX], temporary[PATH_MAX + 8];
+static void keep(const Entry *e, const char *model, const char *files, const SnModelInputs *inputs) {
+  char temporary[PATH_MAX + 8];
   snprintf(temporary, sizeof temporary, "%s.new", files);
-  FILE *from = fopen(files, "r"), *to = fopen(temporary, "w");
-  uint64_t inputs = 0, image = 0;
-  bool ok = from && to && hash_inputs(from, &inputs) && image_checksum(model, &image);
+  FILE *to = fopen(temporary, "w");
+  uint64_t image = 0;
+  bool ok = to && image_checksum(model, &image);
   if (ok) {
-    rewind(from);
-    fprintf(to, "sinew-cache 1 %" PRIx64 " %" PRIx64 "\n", inputs, image);
-    while (fgets(line, sizeof line, from)) fputs(line, to);
+    fprintf(to, "sinew-cache 1 %" PRIx64 " %" PRIx64 "\n", inputs->hash, image);
+    for (int i = 0; i < inputs->n; i++) fprintf(to, "%s\n", inputs->file[i].path);
   }
-  if (from) fclose(from);
   if (to) ok = fclose(to) == 0 && ok;
   if (ok) ok = rename(model, e->model) == 0 && rename(temporary, e->files) == 0;
   if (!ok) unlink(temporary);
@@ -204,7 +171,15 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
   }
 }
 
-static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnError *err) {
+// What the importer read; NULL when it cannot be read again.
+static SnModelInputs *read_inputs(const char *files, const struct timespec *began) {
+  FILE *list = fopen(files, "r");
+  SnModelInputs *inputs = list ? sn_model_inputs_read(list, began) : NULL;
+  if (list) fclose(list);
+  return inputs;
+}
+
+static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnModelInputs **inputs, SnError *err) {
   char folder[PATH_MAX], model[PATH_MAX + 16], files[PATH_MAX + 16], seconds[32], megabytes[32], path[PATH_MAX];
   snprintf(folder, sizeof folder, "%s/import.XXXXXX", c->folder);
   snprintf(path, sizeof path, "%s", file);
@@ -220,10 +195,13 @@ static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnErro
                         seconds,     "--memory", megabytes, "--",        path,  NULL};
   SnChildResult result;
   SnModel *m = NULL;
+  struct timespec began;
+  clock_gettime(CLOCK_REALTIME, &began);
   if (sn_child_run(argv, c->seconds, &c->cancelled, &result, err) == SN_OK &&
       report(&result, file, c->seconds, err) == SN_OK) {
     m = sn_model_load_file(model, err);
-    if (m) keep(e, model, files);
+    *inputs = m ? read_inputs(files, &began) : NULL;
+    if (*inputs && !(*inputs)->torn) keep(e, model, files, *inputs);
   }
   unlink(model);
   unlink(files);
@@ -231,8 +209,9 @@ static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnErro
   return m;
 }
 
-SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnError *err) {
+SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnModelInputs **inputs, SnError *err) {
   char path[PATH_MAX];
+  *inputs = NULL;
   if (!realpath(file, path)) {
     sn_fail(err, SN_ERR_IO, "%s: %s", file, strerror(errno));
     return NULL;
@@ -241,6 +220,6 @@ SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnError *err) {
   const unsigned long long key = XXH3_64bits(path, strlen(path));
   snprintf(e.model, sizeof e.model, "%s/%016llx.sinew", c->folder, key);
   snprintf(e.files, sizeof e.files, "%s/%016llx.files", c->folder, key);
-  SnModel *m = find(&e);
-  return m ? m : import(c, path, &e, err);
+  SnModel *m = find(&e, inputs);
+  return m ? m : import(c, path, &e, inputs, err);
 }

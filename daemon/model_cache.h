@@ -6,6 +6,7 @@
 #ifndef SINEW_DAEMON_MODEL_CACHE_H_
 #define SINEW_DAEMON_MODEL_CACHE_H_
 
+#include "daemon/model_inputs.h"
 #include "physics/model.h"
 
 typedef struct SnModelCacheDef {
@@ -28,10 +29,11 @@ void sn_model_cache_close(SnModelCache *c);
 // Ends the imports under way and lets no more begin: they fail with SN_ERR_STATE. Any thread.
 void sn_model_cache_cancel(SnModelCache *c);
 
-// The model of an MJCF file; the caller frees it with sn_model_free. Blocks for as long as an import takes, at most
-// def.seconds and a little; any number of threads and processes may call it at once. On failure NULL and err, with the
-// importer's own text: SN_ERR_UNSUPPORTED (all of it), SN_ERR_FORMAT (cannot be loaded, or the loader crashed),
-// SN_ERR_LIMIT (memory, sizes), SN_ERR_TIMEOUT, SN_ERR_IO (no such file, no program, no space).
-SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnError *err);
+// The model of an MJCF file, or of one that MuJoCo has compiled (.mjb); the caller frees it with sn_model_free. *inputs
+// gets the files that it was made of, NULL where they cannot be told; the caller frees them. Blocks for as long as an
+// import takes, at most def.seconds and a little; any number of threads and processes may call it at once. On failure
+// NULL and err, with the importer's own text: SN_ERR_UNSUPPORTED (all of it), SN_ERR_FORMAT (cannot be loaded, or the
+// loader crashed), SN_ERR_LIMIT (memory, sizes), SN_ERR_TIMEOUT, SN_ERR_IO (no such file, no program, no space).
+SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnModelInputs **inputs, SnError *err);
 
 #endif

@@ -1,5 +1,6 @@
-// sinew-import: MJCF -> flat model, in a process of its own, because MuJoCo's loader can crash, hang, exhaust memory or
-// exit on a bad file. Limits on memory and time hold inside it; sinewd (daemon/model_cache.c) runs it as a child.
+// sinew-import: MJCF or MuJoCo's compiled models -> flat model, in a process of its own, because MuJoCo's loader can
+// crash, hang, exhaust memory or exit on a bad file. Limits on memory and time hold inside it; sinewd
+// (daemon/model_cache.c) runs it as a child.
 //
 // Exit status: 0 imported, 2 the model uses what is not supported (all of it listed on standard error), 3 it cannot be
 // loaded (or MuJoCo crashed on it), 4 a limit (memory, time, sizes) was reached.
@@ -94,9 +95,14 @@ static int finish(int status, const char *text, const SnModel *m) {
   return status;
 }
 
+static char warned[1000];  // MuJoCo's latest warning
+
 // MuJoCo's messages: warnings to standard error; an error ends the program, as MuJoCo asks of a handler.
 static void on_message(const mjLogMessage *message) {
-  if (message->level == mjLOG_WARNING) fprintf(stderr, "warning: %s\n", message->subject);
+  if (message->level == mjLOG_WARNING) {
+    snprintf(warned, sizeof warned, "%s", message->subject);
+    fprintf(stderr, "warning: %s\n", message->subject);
+  }
   if (message->level != mjLOG_ERROR) return;
   const bool memory = strstr(message->subject, "allocate") || strstr(message->subject, "memory");
   char text[1200];
@@ -145,8 +151,8 @@ static mjModel *load(const char *path, char *text, size_t size) {
     snprintf(text, size, "%s: %s", path, strerror(errno));
     return NULL;
   }
-  mjModel *mj = mj_loadXML(path, NULL, why, sizeof why);
-  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", path, why);
+  mjModel *mj = sn_import_read(path, why, sizeof why);
+  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", path, *why ? why : warned);
   return mj;
 }
 
@@ -195,12 +201,13 @@ int main(int argc, char **argv) {
       {"memory", 'm', "MIB", 0, "limit on memory (default 4096)", 0},
       {0}};
   static const char doc[] =
-      "Compiles an MJCF model with MuJoCo and writes it in the form that sinewd loads.\vExample: sinew-import hand.xml "
-      "-o "
-      "hand.sinew\n\nExit status: 0 imported, 2 the model uses what is not supported (all of it is listed), 3 it "
+      "Compiles an MJCF model with MuJoCo, or takes one that MuJoCo has compiled (MODEL.mjb), and writes it in the "
+      "form "
+      "that sinewd loads.\vExample: sinew-import hand.xml -o hand.sinew\n\nExit status: 0 imported, 2 the model uses "
+      "what is not supported (all of it is listed), 3 it "
       "cannot be "
       "loaded, 4 a limit on memory, time or sizes was reached.";
-  const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL.xml", .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
   argp_err_exit_status = EXIT_LOAD;
   argp_parse(&argp, argc, argv, 0, NULL, &settings);
   mju_setLogHandler(on_message);

@@ -1,4 +1,4 @@
-// MJCF -> SnModel, through MuJoCo's compiler. Linked into sinew-import, the tests, the checker, the
+// MJCF, or a model that MuJoCo has compiled -> SnModel. Linked into sinew-import, the tests, the checker, the
 // benchmark and the plant; never into the daemon.
 //
 // What happens to each field of MuJoCo's model is fixed by lists (import_rules.inc and those of model.h): copied,
@@ -9,6 +9,11 @@
 #include "physics/model.h"
 
 typedef struct mjModel_ mjModel;
+
+// The compiled model of an MJCF file, or of one that MuJoCo has compiled and saved (mj_saveModel), which is told by its
+// name's ending .mjb; only the MuJoCo that saved it reads it. NULL and MuJoCo's own text in why; of a compiled file it
+// goes to MuJoCo's log handler, as a warning, and why is "". The caller frees it with mj_deleteModel.
+mjModel *sn_import_read(const char *path, char *why, int size);
 
 // Everything in mj that the engine does not support, one line each, naming element and feature ("geom 'head':
 // hfield collision is not supported"). *count gets the number of lines. The text is "" when all is supported, NULL

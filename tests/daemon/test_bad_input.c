@@ -173,7 +173,7 @@ static Sinew__V1__Reply *open_task(const char *task) {
 
 static void test_unknown_and_broken_tasks(void **state) {
   (void)state;
-  sn_test_expect_error(open_task("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no 'nose'");
+  sn_test_expect_error(open_task("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no task 'nose' in ");
   sn_test_expect_error(open_task("../tasks/arm_reach"), SINEW__V1__ERROR__CODE__INVALID, "is no name");
   sn_test_expect_error(open_task("/etc/passwd"), SINEW__V1__ERROR__CODE__INVALID, "is no name");
   sn_test_expect_error(open_task("broken"), SINEW__V1__ERROR__CODE__INVALID, "broken.yaml:2:1");
@@ -191,7 +191,7 @@ static Sinew__V1__Reply *load_model(const char *name) {
 
 static void test_bad_models(void **state) {
   (void)state;
-  sn_test_expect_error(load_model("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no 'nose'");
+  sn_test_expect_error(load_model("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no model 'nose' in ");
   sn_test_expect_error(load_model("broken"), SINEW__V1__ERROR__CODE__INVALID, "cube");
   sn_test_expect_error(load_model("hfield"), SINEW__V1__ERROR__CODE__UNSUPPORTED, "head");
 }

@@ -1,5 +1,5 @@
-// Models through a child process: what is cached and when it is imported again, and that whatever a hostile file does
-// to the importer becomes a clear error here.
+// Models through a child process: what is cached and when it is imported again, models that MuJoCo has compiled, and
+// that whatever a hostile file does to the importer becomes a clear error here.
 #include "daemon/model_cache.h"
 
 #include <dirent.h>
@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "daemon/child.h"
+#include "physics/model_file.h"
+#include "tests/harness/oracle.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SANITIZED = 1 };
@@ -83,10 +85,19 @@ static SnModelCache *open_cache(const char *script, double seconds) {
   return c;
 }
 
+// The model of a file, without its inputs.
+static SnModel *load(SnModelCache *c, const char *file, SnError *err) {
+  SnModelInputs *inputs;
+  SnModel *m = sn_model_cache_load(c, file, &inputs, err);
+  if (!m) assert_null(inputs);
+  sn_model_inputs_free(inputs);
+  return m;
+}
+
 // The error of loading `file`.
 static SnError load_error(SnModelCache *c, const char *file) {
   SnError err = {0};
-  SnModel *m = sn_model_cache_load(c, file, &err);
+  SnModel *m = load(c, file, &err);
   if (m) fail_msg("%s was loaded", file);
   print_message("%.300s\n", err.text);
   return err;
@@ -119,7 +130,7 @@ static void a_model_is_imported_once_and_again_when_a_part_changes(void **state)
   write_file("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
   const char *file = write_file("ball.xml", ball);
   SnModelCache *c = open_cache(NULL, 60);
-  SnModel *m = sn_model_cache_load(c, file, &err);
+  SnModel *m = load(c, file, &err);
   if (!m) fail_msg("%s", err.text);
   assert_int_equal(m->nv, 6);
   assert_string_equal(sn_model_name(m, SN_NAME_BODY, 1), "b");
@@ -131,18 +142,116 @@ static void a_model_is_imported_once_and_again_when_a_part_changes(void **state)
 
   // from the cache: an importer that fails is never called
   c = open_cache("exit 3", 60);
-  m = sn_model_cache_load(c, file, &err);
+  m = load(c, file, &err);
   assert_non_null(m);
   sn_model_free(m);
   // an included file changes: the importer is called
   write_file("part.xml", "<mujoco><option timestep='0.004'/></mujoco>");
-  assert_null(sn_model_cache_load(c, file, &err));
+  assert_null(load(c, file, &err));
   sn_model_cache_close(c);
   c = open_cache(NULL, 60);
-  m = sn_model_cache_load(c, file, &err);
+  m = load(c, file, &err);
   assert_non_null(m);
   assert_true(m->opt.timestep == (sn_real)0.004);
   sn_model_free(m);
+  sn_model_cache_close(c);
+}
+
+// Writes a file a little after what was written before, so that its time of change is another.
+static const char *write_later(const char *name, const char *text) {
+  nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+  return write_file(name, text);
+}
+
+// Whether its files have changed is told from their times; those that are younger than two seconds are always read
+// again.
+static void inputs_tell_changes(void **state) {
+  (void)state;
+  SnError err = {0};
+  write_later("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  write_later("ball.xml", ball);
+  SnModelCache *c = open_cache(NULL, 60);
+  SnModelInputs *first, *again, *edited;
+  sn_model_free(sn_model_cache_load(c, in_folder("ball.xml"), &first, &err));
+  sn_model_free(sn_model_cache_load(c, in_folder("ball.xml"), &again, &err));
+  assert_true(first && again && first->n == 2 && !first->torn && first->fresh && !sn_model_inputs_hold(first));
+  assert_true(first != again && sn_model_inputs_equal(first, again));
+  // as if they had been looked at two seconds later
+  first->fresh = again->fresh = false;
+  assert_true(sn_model_inputs_hold(first) && sn_model_inputs_hold(again));
+  assert_false(sn_model_inputs_hold(NULL));
+  // the same contents written anew: read again, found equal
+  write_later("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  assert_false(sn_model_inputs_hold(first));
+  sn_model_free(sn_model_cache_load(c, in_folder("ball.xml"), &edited, &err));
+  assert_true(edited && sn_model_inputs_equal(first, edited));
+  sn_model_inputs_free(edited);
+  // an included file is edited
+  write_later("part.xml", "<mujoco><option timestep='0.004'/></mujoco>");
+  sn_model_free(sn_model_cache_load(c, in_folder("ball.xml"), &edited, &err));
+  assert_true(edited && !sn_model_inputs_equal(first, edited));
+  edited->fresh = false;
+  assert_true(sn_model_inputs_hold(edited));
+  unlink(in_folder("part.xml"));
+  assert_false(sn_model_inputs_hold(edited));
+  sn_model_inputs_free(first);
+  sn_model_inputs_free(again);
+  sn_model_inputs_free(edited);
+  sn_model_cache_close(c);
+}
+
+// A file that is edited while it is imported: nobody knows of which contents the model is, so nothing is kept.
+static void a_change_while_importing_is_noticed(void **state) {
+  (void)state;
+  SnError err = {0};
+  write_later("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  write_later("ball.xml", ball);
+  char script[1000];
+  snprintf(script, sizeof script, "%s/sinew-import \"$@\" && sleep 0.05 && touch %s", SN_TEST_BINARY_DIR,
+           in_folder("part.xml"));
+  const int before = count_files(in_folder("cache"), ".files");
+  SnModelCache *c = open_cache(script, 60);
+  SnModelInputs *inputs;
+  write_later("torn.xml", ball);
+  SnModel *m = sn_model_cache_load(c, in_folder("torn.xml"), &inputs, &err);
+  if (!m) fail_msg("%s", err.text);
+  assert_true(inputs && inputs->torn && !sn_model_inputs_hold(inputs) && !sn_model_inputs_equal(inputs, inputs));
+  assert_int_equal(count_files(in_folder("cache"), ".files"), before);
+  sn_model_inputs_free(inputs);
+  sn_model_free(m);
+  sn_model_cache_close(c);
+}
+
+// A model that MuJoCo has compiled and saved is the one that it was compiled from, bit for bit.
+static void a_compiled_model_is_the_one_of_its_xml(void **state) {
+  (void)state;
+  SnError err = {0};
+  write_file("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  const char *xml = write_file("ball.xml", ball), *mjb = in_folder("ball.mjb");
+  mjModel *mj = sn_oracle_read_file(xml, &err);
+  if (!mj) fail_msg("%s", err.text);
+  mj_saveModel(mj, mjb, NULL, 0);
+  mj_deleteModel(mj);
+  SnModelCache *c = open_cache(NULL, 60);
+  SnModelInputs *inputs;
+  SnModel *a = load(c, xml, &err), *b = sn_model_cache_load(c, mjb, &inputs, &err);
+  if (!a || !b) fail_msg("%s", err.text);
+  assert_true(inputs->n == 1 && strcmp(inputs->file[0].path, mjb) == 0);
+  assert_true(b->nv == 6 && b->opt.timestep == (sn_real)0.003);
+  size_t na, nb;
+  void *one = sn_model_write(a, &na, &err), *two = sn_model_write(b, &nb, &err);
+  assert_true(na == nb && memcmp(one, two, na) == 0);
+  free(one);
+  free(two);
+  sn_model_inputs_free(inputs);
+  sn_model_free(a);
+  sn_model_free(b);
+  // what is no such file, or half of one, is refused with MuJoCo's own words
+  SnError no = load_error(c, write_file("text.mjb", "hello"));
+  assert_text(&no, SN_ERR_FORMAT, "text.mjb: MuJoCo cannot load it: Model file has an incomplete header");
+  assert_int_equal(truncate(mjb, 4000), 0);
+  no = load_error(c, mjb);
+  assert_text(&no, SN_ERR_FORMAT, "ball.mjb: MuJoCo cannot load it: Truncated model file");
   sn_model_cache_close(c);
 }
 
@@ -152,7 +261,7 @@ static void a_damaged_entry_is_imported_again(void **state) {
   write_file("part.xml", "<mujoco><option/></mujoco>");
   const char *file = write_file("ball.xml", ball);
   SnModelCache *c = open_cache(NULL, 60);
-  sn_model_free(sn_model_cache_load(c, file, &err));
+  sn_model_free(load(c, file, &err));
   DIR *d = opendir(in_folder("cache"));
   for (struct dirent *e; (e = readdir(d));) {
     if (!strstr(e->d_name, ".sinew")) continue;
@@ -164,7 +273,7 @@ static void a_damaged_entry_is_imported_again(void **state) {
     fclose(f);
   }
   closedir(d);
-  SnModel *m = sn_model_cache_load(c, file, &err);
+  SnModel *m = load(c, file, &err);
   if (!m) fail_msg("%s", err.text);
   sn_model_free(m);
   sn_model_cache_close(c);
@@ -273,6 +382,9 @@ static void bad_settings_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_model_is_imported_once_and_again_when_a_part_changes),
+      cmocka_unit_test(inputs_tell_changes),
+      cmocka_unit_test(a_change_while_importing_is_noticed),
+      cmocka_unit_test(a_compiled_model_is_the_one_of_its_xml),
       cmocka_unit_test(a_damaged_entry_is_imported_again),
       cmocka_unit_test(bad_files_give_the_importers_text),
       cmocka_unit_test(hostile_files_harm_only_the_child),
