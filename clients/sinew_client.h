@@ -5,23 +5,22 @@
 // The functions never print, exit or abort; what went wrong is a SinewStatus and a text (sinew_error).
 // Thread rule: a SinewClient and its sessions belong to one thread at a time; several clients are independent.
 //
-// Clocks. All times are seconds. The stamps of states, `now` of sinew_control and the times of a plan are on one clock,
-// the body's, which the caller owns and sinewd never reads: simulated time, a count of control periods times the
-// period, or CLOCK_MONOTONIC. It must run forward evenly, at the body's pace, since sinewd moves its plans and
-// estimates activations by the difference of two stamps: no wall clock, which may be set. Its zero is free, unless
-// the task's targets move: those count time from it. Deadlines, leases, timeouts and `wait` are durations of real time.
+// Clocks. All times are seconds. The stamps of states, `now` of sinew_control and the times of a plan are readings of
+// one clock, the client's own, that sinewd never reads: the time of a simulation, a count of control periods times the
+// period, seconds since the task began, CLOCK_MONOTONIC. It counts the body's seconds steadily and is never set, since
+// sinewd moves plans and estimates activations by the difference of two stamps; Unix time will not do, a state beyond
+// 1e9 s is refused. Where it begins is free, unless the task's targets move: those begin at its 0. Latency and time to
+// live are durations on it; deadlines, leases, timeouts and `wait` are real time.
 //
-// Which row holds at time t (sinew_control does this): row floor((t - plan.start) / plan.step + 1e-6) of ctrl, (steps,
-// nu), the first one before the start, the last one beyond the end, and none at all once t is more than time_to_live
-// after state_time.
+// Applying a plan, as sinew_control does: at time t row floor((t - start) / step + 1e-6) of ctrl, at least 0, at most
+// steps - 1, and none any more once t - state_time is more than time_to_live.
 //
-// Latency (SinewSessionDef.latency) is how long after its state's stamp a plan comes into force: measuring, sending,
-// the deadline, receiving. The rows that fall into it are those of the plan before, and what is optimised begins behind
-// them, so a plan may be used as soon as it is there. Too short, and the body has moved on under the old plan by the
-// time the new one acts; too long, and the state is predicted further than need be. Take the deadline and what
-// transport costs beside it (5 ms through a socket on the same machine are plenty), or the 99th percentile of what was
-// measured from state to plan. 0 is for a body that waits for its plan (simulation in lockstep), and the daemon's own
-// default: set it on a robot. It may be as long as a plan at most.
+// Latency (SinewSessionDef.latency) is how long after its state's stamp a plan is there. The first rows, which fall
+// into it, are those of the plan before; what is improved begins behind them, so a plan may be applied as soon as it
+// comes. Too short, and the body is not where the plan expects it; too long, and more is left to prediction. Choose 0
+// for a body that waits for its plans (a simulation in lockstep), else what passes at worst from measuring a state to
+// the tick that first applies its plan: the deadline, the way there and back, a period of the control loop. sinew-plant
+// takes the deadline and 5 ms. It is at most the length of a plan. The daemon's own default is 0: set it on a robot.
 #ifndef SINEW_CLIENT_H_
 #define SINEW_CLIENT_H_
 

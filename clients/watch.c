@@ -65,9 +65,11 @@ static SinewStatus ask(Watch *w, Look *look) {
   Sinew__V1__Reply *reply;
   const SinewStatus status = sinew_request(w->client, &request, &reply);
   if (status != SINEW_OK) return status;
-  take(w, reply->statistics->uptime, reply->statistics, look);
+  const bool found = take(w, reply->statistics->uptime, reply->statistics, look);
   sinew_free_reply(reply);
-  return SINEW_OK;
+  return found ? SINEW_OK
+               : sinew_wire_fail(w->client, SINEW_PROTOCOL, "the statistics are not those of session %llu",
+                                 (unsigned long long)w->options->session);
 }
 
 // The next look; SINEW_ENDED when the session is no more.

@@ -22,7 +22,8 @@ static const struct {
     {"\xc2\x9b"
      "2J \xc2\xa0",
      "\\xc2\\x9b2J \xc2\xa0", "\\xc2\\x9b2J \xc2\xa0"},
-    // No UTF-8: a lone byte, a cut character at the end and inside, ESC in two and three bytes, more than U+1FFFFF.
+    // No UTF-8: a lone byte, a cut character at the end and inside, ESC and A in more bytes than need be, what begins
+    // no character.
     {"\x9b"
      "2J",
      "\\x9b2J", "\\x9b2J"},
@@ -31,6 +32,7 @@ static const struct {
      "a\x1b",
      "\\xe5a\\x1b", "\\xe5a\\x1b"},
     {"\xc0\x9b", "\\xc0\\x9b", "\\xc0\\x9b"},
+    {"\xc1\x81", "\\xc1\\x81", "\\xc1\\x81"},
     {"\xe0\x80\x9b", "\\xe0\\x80\\x9b", "\\xe0\\x80\\x9b"},
     {"\xff\xfe", "\\xff\\xfe", "\\xff\\xfe"},
     {"%n%s\\", "%n%s\\", "%n%s\\"},
