@@ -116,12 +116,12 @@ def gradient_table(rows, steps):
     return "\n".join(lines)
 
 
-def refusals(rows):
-    """Where what is refused, and with which words, is not as the list says: a line each."""
-    known = dict(line.split(": ", 1) for line in REFUSED.read_text(encoding="utf-8").splitlines())
-    now = {name: remark(r) for name, r in rows if r["verdict"] == "unsupported"}
+def refusals(rows, known_file, words):
+    """Where what is refused, and with which words (of a report), is not as the file says: a line each."""
+    known = dict(line.split(": ", 1) for line in known_file.read_text(encoding="utf-8").splitlines())
+    now = {name: words(r) for name, r in rows if r["verdict"] == "unsupported"}
     return [
-        f"{name}: refused: {now.get(name, 'no')}; in {REFUSED.name}: {known.get(name, 'no')}"
+        f"{name}: refused: {now.get(name, 'no')}; in {known_file.name}: {known.get(name, 'no')}"
         for name in sorted(known.keys() | now.keys())
         if known.get(name) != now.get(name)
     ]
@@ -166,7 +166,7 @@ def main():
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
     bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
-    bad += refusals(rows)
+    bad += refusals(rows, REFUSED, remark)
     for name in bad:
         print(f"not as it should be: {name}", file=sys.stderr)
     return 1 if bad or loaded != LOADABLE else 0
