@@ -5,7 +5,7 @@
 
 #include "daemon/pack.h"
 
-enum { REMARK = 256 };  // bytes of a warning
+enum { REMARK = 512 };  // bytes of a warning
 
 typedef const ProtobufCFieldDescriptor Field;
 
@@ -153,6 +153,17 @@ static void pack_table(SnScratch *scratch, Sinew__V1__Config *config) {
   config->n_table = n;
 }
 
+// What one should know of a configuration: of the planner's settings, and of continuous mode while that runs.
+static char *pack_warning(SnScratch *scratch, const SnSession *session, const SnVersion *v) {
+  char *text = sn_scratch(scratch, REMARK);
+  if (!text) return NULL;
+  sn_planner_remark(session->planner, &v->planner, text, REMARK);
+  const char *more = atomic_load(&session->streaming) ? sn_stream_remark(&v->session) : "";
+  const size_t n = strlen(text);
+  if (*more) snprintf(text + n, REMARK - n, "%s%s", n ? "; " : "", more);
+  return text;
+}
+
 Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *v, bool with_table) {
   Sinew__V1__Config *config = sn_scratch(scratch, sizeof *config);
   if (!config) return NULL;
@@ -160,8 +171,7 @@ Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, 
   config->version = v->number;
   config->oldest = sn_history_oldest(&session->history);
   config->reverted_to = v->reverted_to;
-  if (!(config->warning = sn_scratch(scratch, REMARK))) return NULL;
-  sn_planner_remark(session->planner, &v->planner, config->warning, REMARK);
+  if (!(config->warning = pack_warning(scratch, session, v))) return NULL;
   config->planner = sn_pack_settings(scratch, &v->planner);
   config->session = pack_session_settings(scratch, &v->session);
   pack_term_settings(scratch, sn_planner_cost(session->planner), v, config);

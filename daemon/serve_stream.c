@@ -4,6 +4,7 @@
 // when the configuration has changed since, so that costs do not compare. A client that says what it has read never
 // has more than a window of plans on its way: what is better meanwhile waits in the planner, where the newest wins.
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "daemon/clock.h"
@@ -37,6 +38,8 @@ static void send_reply(SnScheduler *s, const SnSession *session, const SnRoute *
   out.states = st->states;
   out.plans = st->sent;
   out.misses = st->misses;
+  if (end == SINEW__V1__STREAM_REPLY__END__RUNNING)
+    out.warning = (char *)(uintptr_t)sn_stream_remark(&session->settings);
   reply.body_case = SINEW__V1__REPLY__BODY_STREAM;
   reply.stream = &out;
   sn_outbox_reply(s->outbox, route, &reply);
@@ -66,6 +69,13 @@ void sn_serve_stream_expire(SnScheduler *s, SnSession *session, double now) {
   sn_serve_stream_end(s, session, SINEW__V1__STREAM_REPLY__END__LEASE);
 }
 
+static void begin(const SnScheduler *s, SnSession *session) {
+  const char *remark = sn_stream_remark(&session->settings);
+  session->stream = (SnStream){.running = true};
+  if (*remark)
+    sn_log_event(s->log, SN_LOG_WARNING, "stream: session %llu: %s", (unsigned long long)session->id, remark);
+}
+
 void sn_serve_stream(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
   SnStream *st = &session->stream;
@@ -77,7 +87,7 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__INVALID,
                     "StreamRequest.lease is %g s; it must be at least %g s", in->lease, SHORTEST_LEASE);
   } else {
-    if (!st->running) *st = (SnStream){.running = true};
+    if (!st->running) begin(s, session);
     st->route = job->route;
     st->heard = job->route.arrived;
     st->lease = in->lease;

@@ -6,6 +6,12 @@ SnSessionSettings sn_default_session_settings(void) {
   return (SnSessionSettings){.latency = 0, .lease = 30, .time_to_live = 1};
 }
 
+const char *sn_stream_remark(const SnSessionSettings *settings) {
+  if (settings->latency > 0) return "";
+  return "latency is 0 in continuous mode: plans are made as if they were in force at the time stamp of their state; "
+         "where the body does not wait for them, set it to what passes until they are";
+}
+
 void sn_session_free(SnSession *session, SnModels *models) {
   if (!session) return;
   sn_planner_free(session->planner);

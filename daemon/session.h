@@ -73,6 +73,9 @@ struct SnSession {
 
 SnSessionSettings sn_default_session_settings(void);
 
+// What one should know of such settings in continuous mode; "" for nothing. Static memory.
+const char *sn_stream_remark(const SnSessionSettings *settings);
+
 // Frees a session and what it owns, and releases its model. No thread may know it any more.
 void sn_session_free(SnSession *session, SnModels *models);
 

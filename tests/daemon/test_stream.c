@@ -214,6 +214,56 @@ static void test_stream_beside_deadlines(void **state) {
   sn_test_done(opened);
 }
 
+// The warning of the answer to the next StreamRequest, which is sent here; of a configuration, after setting the
+// latency where that is not negative.
+static bool stream_warns(SnTestStream *s, bool stop) {
+  sn_test_stream_request(s, stop, 5, 0.2);
+  Sinew__V1__Reply *r = sn_test_stream_read(s, 10);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_STREAM);
+  const bool warns = strstr(r->stream->warning, "latency is 0 in continuous mode") != NULL;
+  assert_true(warns || !*r->stream->warning);
+  sn_test_done(r);
+  return warns;
+}
+
+static bool config_warns(SnTestStream *s, double latency) {
+  Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
+  Sinew__V1__SetConfigRequest set = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  Sinew__V1__GetConfigRequest get = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  settings.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+  settings.latency = latency;
+  set.session = get.session = s->session;
+  set.settings = &settings;
+  request.body_case = latency < 0 ? SINEW__V1__REQUEST__BODY_GET_CONFIG : SINEW__V1__REQUEST__BODY_SET_CONFIG;
+  if (latency < 0)
+    request.get_config = &get;
+  else
+    request.set_config = &set;
+  Sinew__V1__Reply *r = sn_test_stream_ask(s, &request);
+  assert_true(r->body_case == SINEW__V1__REPLY__BODY_GET_CONFIG || r->body_case == SINEW__V1__REPLY__BODY_SET_CONFIG);
+  const Sinew__V1__Config *c = latency < 0 ? r->get_config : r->set_config;
+  const bool warns = strstr(c->warning, "latency is 0 in continuous mode") != NULL;
+  assert_true(warns || !*c->warning);
+  sn_test_done(r);
+  return warns;
+}
+
+// A latency of 0, which is the default, is right in lockstep alone.
+static void test_a_latency_of_zero_is_warned_of(void **state) {
+  (void)state;
+  char line[100];
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, NULL), .stamp = -1};
+  snprintf(line, sizeof line, "stream: session %llu: latency is 0", (unsigned long long)s.session);
+  assert_false(config_warns(&s, -1) || sn_test_daemon_logged(&sinewd, line));
+  assert_true(stream_warns(&s, false) && config_warns(&s, -1) && sn_test_daemon_logged(&sinewd, line));
+  assert_false(config_warns(&s, 0.02) || config_warns(&s, -1) || stream_warns(&s, false));
+  assert_true(config_warns(&s, 0) && stream_warns(&s, false));
+  assert_false(stream_warns(&s, true) || config_warns(&s, -1));
+  assert_false(config_warns(&s, 0.02) || stream_warns(&s, false) || stream_warns(&s, true));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stream),
@@ -222,6 +272,7 @@ int main(void) {
       cmocka_unit_test(test_stream_goes_on),
       cmocka_unit_test(test_plans_wait_for_a_slow_client),
       cmocka_unit_test(test_stream_beside_deadlines),
+      cmocka_unit_test(test_a_latency_of_zero_is_warned_of),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
