@@ -312,7 +312,7 @@ static void compare_jacobian(SnCompare *c, const SnOracle *o, int step) {
   const mjData *d = o->d;
   const SnWorld *w = &o->w;
   const int nv = o->m->nv, n = d->nefc;
-  if (!reserve(c, (size_t)n * (size_t)nv)) return;
+  if (n == 0 || !reserve(c, (size_t)n * (size_t)nv)) return;
   const bool sparse = mj_isSparse(o->mj);
   if (!sparse) memcpy(c->ref, d->efc_J, sizeof(double) * (size_t)n * (size_t)nv);
   for (int i = 0; i < n; ++i) {
