@@ -4,18 +4,20 @@
 
 #include <stdbool.h>
 
-// AGREE(name, text, double, float, float of one in twenty). Errors are max|a - b| / max|b| over a vector. In double
-// none may be larger. In float the median of all, and all but one in twenty: a state in which a contact or a limit is
-// active for one and not for the other, by rounding, is another state.
-#define AGREE_ROWS(X)                                                                \
-  X(STEP, "state after a step, by kind of quantity", 1e-9, 2e-6, 2e-4)               \
-  X(ADJOINT, "adjoint of a step: state, control and target bars", 1e-9, 1e-5, 2e-3)  \
-  X(SOFT, "adjoint of a step with contacts from distance", 1e-9, 1e-5, 2e-3)         \
-  X(ROLLOUT, "costs and terms of rollouts of 32 steps with noise", 1e-6, 2e-6, 1e-4) \
-  X(GRADIENT, "gradients of 32 steps", 1e-6, 1e-4, 1e-2)                             \
-  X(REFINE, "cost and controls after four iterations of Adam with two starts", 1e-6, 1e-5, 1e-2)
+// AGREE(name, text, double, double of nineteen in twenty, float, float of nineteen in twenty). Errors are
+// max|a - b| / max|b| over a vector: the median of all may be as large as the first, and all but one in twenty as the
+// second. Of the worst nothing is asked, in double neither: where a contact, a limit or a wrap is active for one and
+// not for the other, by rounding, it is another state. (Products that are added without being rounded do that on a
+// host.)
+#define AGREE_ROWS(X)                                                                        \
+  X(STEP, "state after a step, by kind of quantity", 1e-13, 1e-11, 2e-6, 2e-4)               \
+  X(ADJOINT, "adjoint of a step: state, control and target bars", 1e-12, 1e-10, 1e-5, 2e-3)  \
+  X(SOFT, "adjoint of a step with contacts from distance", 1e-12, 1e-8, 1e-5, 2e-3)          \
+  X(ROLLOUT, "costs and terms of rollouts of 32 steps with noise", 1e-12, 1e-10, 2e-6, 1e-4) \
+  X(GRADIENT, "gradients of 32 steps", 1e-12, 1e-10, 1e-4, 1e-2)                             \
+  X(REFINE, "cost and controls after four iterations of Adam with two starts", 1e-12, 1e-10, 1e-5, 1e-2)
 typedef enum AgreeRow {
-#define AGREE_ENUM_ROW(name, text, in_double, in_float, seldom) AGREE_ROW_##name,
+#define AGREE_ENUM_ROW(name, text, in_double, double_seldom, in_float, float_seldom) AGREE_ROW_##name,
   AGREE_ROWS(AGREE_ENUM_ROW)
 #undef AGREE_ENUM_ROW
       AGREE_NROW

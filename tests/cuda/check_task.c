@@ -6,6 +6,16 @@
 
 #include "tests/harness/oracle.h"
 
+// Whether the processor runs what a library of that name is compiled to.
+static bool processor_can(const char *name) {
+#if defined(__x86_64__)
+  return !strstr(name, "_fma") || __builtin_cpu_supports("fma");
+#else
+  (void)name;
+  return true;
+#endif
+}
+
 int check_backends_open(CheckBackends *b, const char *name, const char *folder) {
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
@@ -14,6 +24,10 @@ int check_backends_open(CheckBackends *b, const char *name, const char *folder) 
   snprintf(alone, sizeof alone, "%.*s", (int)n, name);
   if (name[n]) options.chain = name + n + 1;
   memset(b, 0, sizeof *b);
+  if (!processor_can(name)) {
+    printf("skipped: %s is compiled to fused products, and this processor has none\n", name);
+    return CHECK_SKIPPED;
+  }
   options.folder = folder;
   if (!(b->pool = sn_pool_create(2, &err)) || !(b->cpu = sn_backend_cpu(b->pool, &err))) {
     fprintf(stderr, "%s\n", err.text);

@@ -13,7 +13,8 @@ typedef struct CheckBackends {
 } CheckBackends;
 
 // name: of a backend, or NAME+scan: with products of Jacobians by a scan over time. 0, or the exit status of the
-// program, which has said why: CHECK_SKIPPED where `name` is of CUDA and no device answers.
+// program, which has said why: CHECK_SKIPPED where `name` is of CUDA and no device answers, or is that of the emulator
+// with fused products (emulator_fma) and the processor has none.
 int check_backends_open(CheckBackends *b, const char *name, const char *folder);
 void check_backends_close(CheckBackends *b);
 
