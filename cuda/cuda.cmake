@@ -3,6 +3,7 @@
 set(SN_CUDA AUTO CACHE STRING "Libraries for NVIDIA devices: AUTO (where nvcc is found and a device answers), ON, OFF")
 set_property(CACHE SN_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(SN_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities to build for, as in 75;90; empty: this machine's, or 75;80;90")
+set(SN_CUDA_REGISTERS 128 CACHE STRING "Registers that a thread of a kernel has at most (255: as many as there can be)")
 set(SN_CUDA_FLAGS "" CACHE STRING "More flags for nvcc")
 option(SN_CUDA_KEEP "Keep PTX and what else nvcc makes on its way, in cuda/keep_NAME of the build folder" OFF)
 
@@ -88,7 +89,7 @@ function(sinew_cuda_plugin name physics)
     list(APPEND more --keep --keep-dir ${keep})
   endif()
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=128 -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=${SN_CUDA_REGISTERS} -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
       --threads 0 -std=c++17 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
       --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR}
       -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
