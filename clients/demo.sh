@@ -6,7 +6,7 @@
 #   clients/demo.sh --task hand_pose      the real MyoHand takes a pose, in lockstep
 #
 #   --task NAME      a task of planner/tasks
-#   --planner NAME   adam (default) or sampling
+#   --planner NAME   adam or sampling (default: the task's, which is adam)
 #   --cfd MODE       contacts from distance in its gradients: cfd (default) or none
 #   --against NAME   the planner beside it, without contacts from distance (default sampling); none: no other
 #   --mode MODE      realtime, continuous or lockstep (default: realtime for arm_reach, lockstep else)
@@ -20,7 +20,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh
 
-task=arm_reach planner=adam cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json=
+task=arm_reach planner= cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json=
 while [ $# -gt 0 ]; do
   case $1 in
     --task | --planner | --cfd | --against | --mode | --seconds | --seed | --picture)
@@ -76,10 +76,10 @@ drive() {
   fi
 }
 
-first=$planner
-[ "$cfd" = none ] || first="$planner, $cfd"
-[ "$first" != "$against" ] || first="$planner, again"
-drive "$first" "planner=$planner" "cfd=$cfd"
+name=${planner:-adam} first=${planner:-adam}
+[ "$cfd" = none ] || first="$name, $cfd"
+[ "$first" != "$against" ] || first="$name, again"
+drive "$first" ${planner:+"planner=$planner"} "cfd=$cfd"
 [ "$against" = none ] || drive "$against" "planner=$against" cfd=none
 
 read -ra columns <"$work/$first"

@@ -167,6 +167,7 @@ static void test_every_allocation_fails_once(void **state) {
     Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
     Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
     open.task = "arm_reach";
+    open.planner = sn_test_sampling();
     request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
     request.open = &open;
     Sinew__V1__Reply *r = sn_test_request(&s.client, &request);

@@ -203,6 +203,7 @@ static void test_latency_and_applied_controls(void **state) {
   settings.has_time_to_live_case = SINEW__V1__SESSION_SETTINGS__HAS_TIME_TO_LIVE_TIME_TO_LIVE;
   settings.time_to_live = 0.25;
   open.task = "arm_reach";
+  open.planner = sn_test_sampling();
   open.session = &settings;
   Sinew__V1__Reply *opened = REQUEST(open, OPEN, &open), *r[2];
   assert_true(opened->open->config->session->latency == 0.02);

@@ -317,6 +317,7 @@ static void test_client_vanishes(void **state) {
   settings.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
   settings.lease = 0.3;
   open.task = "arm_reach";
+  open.planner = sn_test_sampling();
   open.session = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;

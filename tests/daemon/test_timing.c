@@ -253,6 +253,7 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
   settings.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
   settings.lease = 3600;
   open.task = "arm_reach";
+  open.planner = sn_test_sampling();
   open.session = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;

@@ -231,8 +231,15 @@ uint64_t sn_test_open_by(SnTestClient *c, const char *task, uint64_t seed, Sinew
   return session;
 }
 
+Sinew__V1__PlannerSettings *sn_test_sampling(void) {
+  static Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
+  settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  settings.planner = "sampling";
+  return &settings;
+}
+
 uint64_t sn_test_open(SnTestClient *c, const char *task, uint64_t seed, Sinew__V1__Reply **initial) {
-  return sn_test_open_by(c, task, seed, NULL, initial);
+  return sn_test_open_by(c, task, seed, sn_test_sampling(), initial);
 }
 
 void sn_test_send_plan(SnTestClient *c, uint64_t session, Sinew__V1__State *state, double deadline) {

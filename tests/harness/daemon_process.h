@@ -64,7 +64,10 @@ Sinew__V1__Reply *sn_test_request(SnTestClient *client, Sinew__V1__Request *requ
 // Fails the test unless the reply is an error of that code whose text has that word. Frees it.
 void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, const char *word);
 
-// Opens a session and returns its id; *initial, if not NULL, gets the whole reply, to be freed.
+// Settings that ask for sampling and for nothing else, whatever a task says.
+Sinew__V1__PlannerSettings *sn_test_sampling(void);
+// Opens a session that plans by sampling, whatever its task says, and returns its id; *initial, if not NULL, gets the
+// whole reply, to be freed.
 uint64_t sn_test_open(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__Reply **initial);
 // The same with settings of the planner; NULL: the task's.
 uint64_t sn_test_open_by(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__PlannerSettings *planner,
