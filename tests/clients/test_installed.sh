@@ -31,7 +31,7 @@ protoc-c --c_out="$prefix" --proto_path="$prefix/share/sinew" sinew.proto && gre
 
 # The installed programs find their libraries, models and tasks: the same controller against the installed daemon, with
 # an empty cache folder.
-grep -qx "ExecStart=$prefix/bin/sinewd" "$(find "$prefix" -name sinewd.service)"
+grep -qx "ExecStart=\"$prefix/bin/sinewd\"" "$(find "$prefix" -name sinewd.service)"
 export XDG_CACHE_HOME=$prefix/cache XDG_CONFIG_HOME=$prefix/config LD_LIBRARY_PATH=$libdir
 mkdir -p "$XDG_CACHE_HOME"
 endpoint=ipc://$prefix/sinewd.sock
