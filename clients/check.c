@@ -424,7 +424,7 @@ int main(int argc, char **argv) {
       "(largest), rollouts within 1e-4, and at most a quarter skipped.\n\nExit status: 0 agrees, 1 differs, 2 "
       "the model uses what is not supported (all of it is listed), 3 it cannot be "
       "loaded.";
-  const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL.xml", .doc = doc};
+  const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
   argp_err_exit_status = EXIT_ERROR;
   sn_mujoco_messages("sinew-check", EXIT_ERROR);
   sn_mujoco_count_warnings();

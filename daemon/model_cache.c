@@ -149,11 +149,14 @@ static void keep(const Entry *e, const char *model, const char *files, const SnM
 static SnCode report(const SnChildResult *r, const char *file, double seconds, SnError *err) {
   if (r->cancelled) return sn_fail(err, SN_ERR_STATE, "%s: importing was cancelled", file);
   if (r->timed_out) return sn_fail(err, SN_ERR_TIMEOUT, "%s: importing took longer than %g s", file, seconds);
+  if (r->signal == SIGKILL)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: the importer was killed, as where a machine runs out of memory%s%.3000s",
+                   file, r->text[0] ? ": " : "", r->text);
   if (r->signal) {
     return sn_fail(err, SN_ERR_FORMAT, "%s: the importer crashed on it (%s)%s%.3000s", file, strsignal(r->signal),
                    r->text[0] ? ": " : "", r->text);
   }
-  enum { IMPORTED = 0, UNSUPPORTED = 2, LOAD = 3, LIMIT = 4 };
+  enum { IMPORTED = 0, UNSUPPORTED = 2, LOAD = 3, LIMIT = 4, WRITE = 5 };
   switch (r->status) {
     case IMPORTED:
       return SN_OK;
@@ -165,6 +168,8 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
       if (strstr(r->text, "took longer"))
         return sn_fail(err, SN_ERR_TIMEOUT, "%s: importing took longer than %g s", file, seconds);
       return sn_fail(err, SN_ERR_LIMIT, "%s", r->text);
+    case WRITE:
+      return sn_fail(err, SN_ERR_IO, "%s", r->text);
     default:
       return sn_fail(err, SN_ERR_IO, "%s: the importer ended with status %d%s%.3000s", file, r->status,
                      r->text[0] ? ": " : "", r->text);

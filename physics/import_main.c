@@ -3,7 +3,7 @@
 // (daemon/model_cache.c) runs it as a child.
 //
 // Exit status: 0 imported, 2 the model uses what is not supported (all of it listed on standard error), 3 it cannot be
-// loaded (or MuJoCo crashed on it), 4 a limit (memory, time, sizes) was reached.
+// loaded (or MuJoCo crashed on it), 4 a limit (memory, time, sizes) was reached, 5 the output cannot be written.
 #include <argp.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "physics/import_mjcf.h"
 #include "physics/model_file.h"
 
-enum { EXIT_IMPORTED = 0, EXIT_UNSUPPORTED = 2, EXIT_LOAD = 3, EXIT_LIMIT = 4 };
+enum { EXIT_IMPORTED = 0, EXIT_UNSUPPORTED = 2, EXIT_LOAD = 3, EXIT_LIMIT = 4, EXIT_WRITE = 5 };
 
 typedef struct Settings {
   const char *model, *out, *depends;
@@ -70,11 +70,11 @@ static int finish(int status, const char *text, const SnModel *m) {
     if (status != EXIT_IMPORTED) fprintf(stderr, "%s\n", text);
     return status;
   }
-  static const char *const verdict[] = {"imported", "", "unsupported", "error", "limit"};
+  static const char *const verdict[] = {"imported", "", "unsupported", "error", "limit", "error"};
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "unsupported");
   cJSON_AddStringToObject(root, "model", settings.model);
   cJSON_AddStringToObject(root, "verdict", verdict[status]);
-  if (status == EXIT_LOAD || status == EXIT_LIMIT) cJSON_AddStringToObject(root, "error", text);
+  if (status >= EXIT_LOAD) cJSON_AddStringToObject(root, "error", text);
   for (const char *p = text; status == EXIT_UNSUPPORTED && *p;) {
     const size_t n = strcspn(p, "\n");
     char *line = strndup(p, n);
@@ -163,7 +163,7 @@ static int run(const Settings *s) {
   if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
   if (s->depends && !sn_import_files_save(s->depends)) {
     snprintf(text, sizeof text, "%s: could not write the list of files", s->depends);
-    return finish(EXIT_LOAD, text, NULL);
+    return finish(EXIT_WRITE, text, NULL);
   }
   int count = 0;
   char *unsupported = sn_import_unsupported(mj, &count);
@@ -181,6 +181,7 @@ static int run(const Settings *s) {
   if (m && s->out) sn_model_save_file(m, s->out, &err);
   const int status = err.code == SN_OK                                       ? EXIT_IMPORTED
                      : err.code == SN_ERR_LIMIT || err.code == SN_ERR_MEMORY ? EXIT_LIMIT
+                     : err.code == SN_ERR_IO                                 ? EXIT_WRITE
                                                                              : EXIT_LOAD;
   char named[sizeof err.text + 1400];
   snprintf(named, sizeof named, "%s: %s", s->model, err.text);
@@ -206,7 +207,7 @@ int main(int argc, char **argv) {
       "that sinewd loads.\vExample: sinew-import hand.xml -o hand.sinew\n\nExit status: 0 imported, 2 the model uses "
       "what is not supported (all of it is listed), 3 it "
       "cannot be "
-      "loaded, 4 a limit on memory, time or sizes was reached.";
+      "loaded, 4 a limit on memory, time or sizes was reached, 5 the output cannot be written.";
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
   argp_err_exit_status = EXIT_LOAD;
   argp_parse(&argp, argc, argv, 0, NULL, &settings);

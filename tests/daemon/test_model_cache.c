@@ -341,7 +341,9 @@ static void a_bad_importer_is_reported(void **state) {
     const char *text;
   } cases[] = {
       {"kill -SEGV $$", SN_ERR_FORMAT, "the importer crashed on it (Segmentation fault)"},
-      {"echo last words >&2; kill -KILL $$", SN_ERR_FORMAT, "crashed on it (Killed): last words"},
+      {"echo last words >&2; kill -KILL $$", SN_ERR_LIMIT,
+       "was killed, as where a machine runs out of memory: last words"},
+      {"echo no room >&2; exit 5", SN_ERR_IO, "no room"},
       {"sleep 100", SN_ERR_TIMEOUT, "took longer than 1 s"},
       {"trap '' TERM; exec 2>&-; sleep 100", SN_ERR_TIMEOUT, "took longer than 1 s"},
       {"sleep 100 & exit 3", SN_ERR_TIMEOUT, "took longer"},

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/harness/daemon_process.h"
+#include "tests/harness/oracle.h"
 
 static SnTestDaemon place;  // its folder; of the last test also the daemon
 static SnConfig config;
@@ -191,6 +192,29 @@ static void test_edits_under_way(void **state) {
   assert_true(sn_models_count(&models) == 1 && sn_models_users(&models, "slide") == 0);
 }
 
+// A model that MuJoCo has compiled, by its name with the ending, beside the XML; it is followed too.
+static void test_compiled_models(void **state) {
+  (void)state;
+  SnError err = {0};
+  char xml[128], mjb[128];
+  snprintf(xml, sizeof xml, "%s/models/slide.xml", place.folder);
+  snprintf(mjb, sizeof mjb, "%s/models/slide.mjb", place.folder);
+  for (int i = 0; i < 2; i++) {
+    write_model("models/part.xml", i ? PART("0.02") : PART("0.01"));
+    mjModel *mj = sn_oracle_read_file(xml, &err);
+    if (!mj) fail_msg("%s", err.text);
+    mj_saveModel(mj, mjb, NULL, 0);
+    mj_deleteModel(mj);
+    SnLoadedModel *compiled = sn_models_acquire(&models, "slide.mjb", &err), *own = acquire(i ? 0.02 : 0.01);
+    if (!compiled) fail_msg("%s", err.text);
+    assert_string_equal(compiled->name, "slide.mjb");
+    assert_string_equal(compiled->file, mjb);
+    assert_true(compiled != own && compiled->model->opt.timestep == own->model->opt.timestep);
+    sn_models_release(&models, compiled);
+    sn_models_release(&models, own);
+  }
+}
+
 static double step_of(SnTestClient *client, uint64_t session) {
   double zero = 0;
   Sinew__V1__State s = SINEW__V1__STATE__INIT;
@@ -247,6 +271,7 @@ int main(void) {
       TEST(test_garbage_is_refused_and_harms_nobody),
       TEST(test_edits_and_the_limit),
       TEST(test_edits_under_way),
+      TEST(test_compiled_models),
       TEST(test_sessions_keep_their_model),
       TEST(test_folders_must_be_there),
   };

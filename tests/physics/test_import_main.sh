@@ -33,13 +33,16 @@ echo '<mujoco><option density="1" viscosity="1"/></mujoco>' >fluid.xml
 [ "$(status "$BIN/sinew-import" nothere.xml)" = 3 ] && grep -q 'nothere.xml: No such file' err || fail "no file"
 echo 'hello' >text.xml
 [ "$(status "$BIN/sinew-import" text.xml)" = 3 ] && grep -q 'text.xml: MuJoCo cannot load it' err || fail "not XML"
-[ "$(status "$BIN/sinew-import" ball.xml -o /proc/nothere/x)" = 3 ] && grep -q '/proc/nothere/x' err || fail "no room for the image"
 [ "$(status "$BIN/sinew-import")" = 3 ] || fail "no model given"
 [ "$(status "$BIN/sinew-import" ball.xml --seconds never)" = 3 ] && grep -q 'seconds' err || fail "bad limit"
 
 # 4: limits, here on real time: a pipe that nobody writes to
 mkfifo pipe.xml
 [ "$(status "$BIN/sinew-import" pipe.xml --seconds 1)" = 4 ] && grep -q 'pipe.xml: importing took longer than allowed' err || fail "time"
+
+# 5: the output cannot be written
+[ "$(status "$BIN/sinew-import" ball.xml -o /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the image"
+[ "$(status "$BIN/sinew-import" ball.xml -d /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the list"
 
 "$BIN/sinew-import" --help | grep -q Example || fail "help"
 [ ! -e MUJOCO_LOG.TXT ] || fail "MuJoCo left a log"
