@@ -238,14 +238,19 @@ static void *serve(void *unused) {
   return unused;
 }
 
-void start_thread(void) { assert_int_equal(pthread_create(&fake.thread, NULL, serve, NULL), 0); }
+void start_thread(void) {
+  assert_int_equal(pthread_create(&fake.thread, NULL, serve, NULL), 0);
+  fake.serving = true;
+}
 
 void stop_thread(void) {
+  if (!fake.serving) return;  // what follows on a failure in between
   void *socket = zmq_socket(fake.context, ZMQ_DEALER);
   usleep(50000);
   zmq_connect(socket, fake.endpoint);
   zmq_send(socket, "", 0, 0);
   pthread_join(fake.thread, NULL);
+  fake.serving = false;
   zmq_close(socket);
 }
 

@@ -14,6 +14,7 @@ enum { NQ = 3, NV = 2, NU = 2, ROWS = 4 };
 typedef struct FakeDaemon {
   void *context, *router;
   pthread_t thread;
+  bool serving;  // the thread runs
   char folder[32], endpoint[64];
   // What it does wrong; set while no request is under way.
   int silent;                   // so many requests get no answer
