@@ -160,14 +160,14 @@ typedef struct Row {
 
 static const Row rows[] = {
     {"planner", SAMPLING | ADAM, -1, -1, see_planner},  // -1: as the kind of trial
-    {"horizon", SAMPLING | ADAM, 41, 61, see_horizon},
+    {"horizon", SAMPLING | ADAM, 21, 41, see_horizon},
     {"candidates", SAMPLING, 7, 12, see_candidates},
-    {"iterations", SAMPLING, 2, 4, see_iterations},
-    {"knots", SAMPLING | ADAM, 5, 9, see_knots},
+    {"iterations", SAMPLING, 2, 10, see_iterations},
+    {"knots", SAMPLING | ADAM, 5, 11, see_knots},
     {"interpolation", SAMPLING | ADAM, SN_SPLINE_CUBIC, -1, see_interpolation},
     {"noise", SAMPLING | ADAM, SN_NOISE_BROWN, -1, see_noise},
     {"noise_scale", SAMPLING | ADAM, 0.21, 0.34, see_noise_scale},
-    {"adam_iterations", ADAM, 3, 6, see_iterations},
+    {"adam_iterations", ADAM, 3, 8, see_iterations},
     {"adam_rate", ADAM, 0.03, 0.05, see_rate},
     {"adam_beta1", ADAM, 0.8, 0.7, see_beta1},
     {"adam_beta2", ADAM, 0.95, 0.97, see_beta2},
@@ -175,13 +175,13 @@ static const Row rows[] = {
     {"adam_clip", ADAM, SN_CLIP_STEP, -1, see_clip},
     {"adam_clip_norm", ADAM, 2.5, 3.5, see_clip_norm},
     {"adam_moments", ADAM, SN_MOMENTS_KEPT, -1, see_moments},
-    {"adam_knots", ADAM, 11, 21, see_adam_knots},
+    {"adam_knots", ADAM, 6, 11, see_adam_knots},
     {"adam_interpolation", ADAM, SN_SPLINE_ZERO, -1, see_adam_interpolation},
-    {"adam_starts", ADAM, 10, 13, see_starts},
+    {"adam_starts", ADAM, 4, 6, see_starts},
     {"gradient", ADAM | EVALUATION, 1, -1, see_method},
     {"contact_gradient", ADAM | EVALUATION, 1, -1, see_surrogate},
     {"tail", SAMPLING | ADAM, SN_TAIL_INITIAL, -1, see_tail},
-    {"shift", SAMPLING | ADAM, 14, 8, see_shift},
+    {"shift", SAMPLING | ADAM, 13, 16, see_shift},
     {"max_velocity", SAMPLING | ADAM | EVALUATION, 500, 700, see_max_velocity},
     {"cfd", ADAM | EVALUATION, SN_CFD_FORWARD, -1, see_cfd},
     {"cfd_far", SAMPLING | ADAM | EVALUATION, 0.02, 0.06, see_cfd_far},
@@ -376,9 +376,9 @@ static void noise_of_a_plan(void **state) {
     assert_true(a->seed == 5 && b->seed == 5 && a->plan == 1 && b->plan == 2);
     assert_true(a->iteration == 0 && b->iteration == 0);
     assert_int_equal(t.first.iteration + 1, sn_settings_iterations(&s));
-    assert_true(a->phase == 0 && a->spacing == 10 && b->spacing == 10);
-    assert_int_equal(b->phase, s.shift % 10);
-    assert_int_equal(b->knots, sn_noise_knots(s.horizon, 10, s.shift % 10));
+    assert_true(a->phase == 0 && a->spacing == 5 && b->spacing == 5);
+    assert_int_equal(b->phase, s.shift % 5);
+    assert_int_equal(b->knots, sn_noise_knots(s.horizon, 5, s.shift % 5));
     if (kind != ADAM) continue;
     assert_true(t.first.grid.phase == 0 && t.first.grid.spacing == 4);
     assert_int_equal(t.second.grid.phase, s.shift % 4);
