@@ -98,8 +98,10 @@ PY
 # Many gradients at once by every method, and many worlds, on a backend.
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 1,3 --json >items.json
 "$BIN/sinew-bench" step --model arm.xml --steps 16 --rounds 2 --backend cpu --worlds 1,8 --json >worlds.json
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 2 --json >null.json
 python3 - <<'PY'
 import json
+assert all(x["over_one"] is None for x in json.load(open("null.json"))["items"])  # one was not asked for: no number
 out = json.load(open("items.json"))
 methods = [x["method"] for x in out["items"]]
 assert methods[:4] == ["sweep", "sweep", "products", "products"], methods

@@ -60,6 +60,7 @@ for _ in $(seq 200); do
 done
 check 'len([s for s in r["sessions"] if s["plans"] > 1]) == 3'
 kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null || true
 start=$SECONDS
 for pid in "${pids[@]}"; do
   if wait "$pid"; then echo "FAIL  a plant ended well without its daemon" >&2; exit 1; fi
