@@ -419,7 +419,7 @@ static void test_stalled_planner(void **state) {
 
   // An iteration that takes longer than a slice.
   Sinew__V1__Reply *opened;
-  Sinew__V1__PlannerSettings large = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__PlannerSettings large = *sn_test_sampling();
   large.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
   large.candidates = 8192;
   large.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
