@@ -1,6 +1,6 @@
 // The host in place of a GPU, for tests. What a GPU would do, or not notice, it checks: copies within what was
 // allocated, pointers of kernels (emulator.h), calls that a recording forbids, memory and graphs that are freed while
-// work waits that needs them.
+// work waits that needs them, host memory that is written to while a copy of it waits.
 //
 // Work that is put into a stream waits there: `wait` does all of it, `idle` the oldest call or graph. So a host that
 // reads results too early reads old ones, always. The blocks of every second launch run from the last to the first.
@@ -118,8 +118,10 @@ static void free_stream(SnDevice *d, SnStream *s) {
 
 static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes) {
   SnEmulator *e = alive(d);
-  const SnCall call = {.kind = SN_CALL_IN, .to = device, .from = host, .bytes = bytes};
-  if (e && sn_copy_check(e, &call)) put(e, s, &call);
+  SnCall call = {.kind = SN_CALL_IN, .to = device, .from = host, .bytes = bytes};
+  if (!e || !sn_copy_check(e, &call)) return;
+  if (!s->recording) call.content = sn_copy_content(&call);
+  put(e, s, &call);
 }
 
 static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes) {

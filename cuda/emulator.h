@@ -57,6 +57,7 @@ typedef struct SnCall {
   SnWork work;
   SnProducts products;
   SnGraph *graph;
+  uint64_t content;  // of what a copy to the device reads, when it was put into its stream; 0: it is part of a graph
 } SnCall;
 
 typedef struct SnCalls {
@@ -97,6 +98,9 @@ struct SnEmulator {
 __attribute__((format(printf, 2, 3))) void sn_emulator_lose(SnEmulator *e, const char *format, ...);
 // Both ends of a copy, all numbers of products lie in memory that is there; else the device is lost.
 bool sn_copy_check(SnEmulator *e, const SnCall *c);
+// A number that depends on all bytes of what is copied, not 0. A host that writes to it while the copy waits is one
+// that a GPU may read half old and half new.
+uint64_t sn_copy_content(const SnCall *c);
 bool sn_products_check(SnEmulator *e, const SnProducts *p);
 // Does a call. While the device works.
 void sn_call_do(SnEmulator *e, const SnCall *c);

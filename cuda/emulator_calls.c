@@ -44,6 +44,13 @@ bool sn_copy_check(SnEmulator *e, const SnCall *c) {
   return !e->device.lost;
 }
 
+uint64_t sn_copy_content(const SnCall *c) {
+  const unsigned char *x = c->from;
+  uint64_t sum = 14695981039346656037u;  // FNV-1a
+  for (size_t i = 0; i < c->bytes; ++i) sum = (sum ^ x[i]) * 1099511628211u;
+  return sum | 1;
+}
+
 typedef struct SnBlocks {
   const SnCall *call;
   void *fast;
@@ -145,6 +152,11 @@ void sn_call_do(SnEmulator *e, const SnCall *c) {
   if (e->device.lost) return;
   switch (c->kind) {
     case SN_CALL_IN:
+      if (!sn_copy_check(e, c)) break;
+      if (c->content && c->content != sn_copy_content(c))
+        sn_emulator_lose(e, "copy_in: the %zu bytes at %p were written to while the copy waited", c->bytes, c->from);
+      memcpy(c->to, c->from, c->bytes);
+      break;
     case SN_CALL_OUT:
       if (sn_copy_check(e, c)) memcpy(c->to, c->from, c->bytes);
       break;

@@ -1,5 +1,5 @@
-// What a GPU would answer with an illegal address, or not at all: pointers of the host in a kernel's arguments. Every
-// field that is an array is listed here once.
+// What a GPU would answer with an illegal address, or not at all: pointers of the host in a kernel's arguments, and
+// memory that two of its blocks write to. Every field that is an array is listed here once.
 #include "cuda/emulator.h"
 
 #include <stdio.h>
@@ -114,6 +114,21 @@ static bool check_trial(const Check *c, const SnWork *w, int index) {
   return check_states(c, index, w, x);
 }
 
+// Blocks of different trials run at the same time: what they write lies apart.
+static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
+  const SnTrial *x = &w->trial[i], *y = &w->trial[j];
+  const char *what = NULL;
+  if (!x->active || !y->active) return true;
+  if (x->path.out_qpos == y->path.out_qpos || x->path.out_time == y->path.out_time) what = "states";
+  if (x->path.sum == y->path.sum && w->cost.nterm > 0) what = "terms";
+  if (x->back.state_bar == y->back.state_bar || x->back.scratch == y->back.scratch) what = "derivatives";
+  if (x->back.ctrl_bar == y->back.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
+  if (x->state && x->state == y->state) what = "states of the way back";
+  if (x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
+  if (what) snprintf(c->text, c->size, "trials %d and %d have the same memory for their %s", i, j, what);
+  return !what;
+}
+
 static bool check_refinement(const Check *c, const SnWork *w, int index) {
   const char *owner = "refinement";
   if (!w->refinement[index].active) return true;
@@ -148,8 +163,11 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   if (made && !check_slots(c, "state", &x->state, states)) return false;
   for (int i = 0; i < x->nturn; ++i)
     if (!check_sample(c, x, i)) return false;
-  for (int i = 0; x->trial && i < x->ntrial; ++i)
+  for (int i = 0; x->trial && i < x->ntrial; ++i) {
     if (!check_trial(c, x, i)) return false;
+    for (int j = 0; j < i; ++j)
+      if (!check_apart(c, x, i, j)) return false;
+  }
   for (int i = 0; x->refinement && i < x->nrefinement; ++i)
     if (!check_refinement(c, x, i)) return false;
   return true;

@@ -164,7 +164,10 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
 // ---- work ----
 
 void sn_rollouts_abandon(SnPluginSession *x) {
-  if (x->rollouts) x->rollouts->active = false;
+  SnDevice *device = x->engine->device;
+  if (!x->rollouts || !x->rollouts->active) return;
+  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  x->rollouts->active = false;
 }
 
 // slices: a group is what the device runs at once.

@@ -387,6 +387,38 @@ static void scan_over_time(void **state) {
   on_scenes(check_scan);
 }
 
+// Nothing of a launch gets into the next: a long path with derivatives beyond numbers, then shorter ones, whose places
+// beyond their ends lie where those were.
+static void scan_after_unbounded(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  const int term = sn_cost_find(x.cost, "speed");
+  SnBackend *dev[2] = {open_chain("emulator_double", "scan"), open_chain("emulator_double", "scan")};
+  SnBackendModel *d[2] = {load(&x, dev[0]), load(&x, dev[1])};
+  Batch *want = make_batch(&x, SN_GRADIENT_PRODUCTS, false), *got = make_batch(&x, SN_GRADIENT_PRODUCTS, false);
+  run(dev[0], d[0], want);
+  for (int left = 0; left < ITEMS; ++left) {
+    const sn_real weight = x.cost->terminal[term];
+    x.cost->terminal[term] = 5e307;
+    clear_batch(got);
+    for (int k = 0; k < left; ++k) got->item[k].status = SN_GRADIENT_DIVERGED;  // the others move up
+    const SnClock clock = sn_clock_monotonic();
+    assert_true(dev[1]->gradients(dev[1], d[1], &got->batch, &clock, INFINITY));
+    if (left <= 1) assert_int_equal(got->item[1].status, SN_GRADIENT_UNBOUNDED);
+    x.cost->terminal[term] = weight;
+    run(dev[1], d[1], got);
+    expect_equal(want, got);
+  }
+  for (int k = 0; k < 2; ++k) {
+    dev[k]->unload(dev[k], d[k]);
+    sn_backend_free(dev[k]);
+  }
+  free_batch(want);
+  free_batch(got);
+  scene_close(&x);
+}
+
 // How a chain is made is one of two words.
 static void chain_option(void **state) {
   (void)state;
@@ -479,11 +511,17 @@ static void floats(void **state) {
 int main(void) {
   printf("seed %d\n", SEED);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(diverging),
-      cmocka_unit_test(unbounded),        cmocka_unit_test(slices),
-      cmocka_unit_test(abandoned),        cmocka_unit_test(chunks),
-      cmocka_unit_test(scan_over_time),   cmocka_unit_test(chain_option),
-      cmocka_unit_test(block_options),    cmocka_unit_test(lost),
+      cmocka_unit_test(same_bits_as_cpu),
+      cmocka_unit_test(diverging),
+      cmocka_unit_test(unbounded),
+      cmocka_unit_test(slices),
+      cmocka_unit_test(abandoned),
+      cmocka_unit_test(chunks),
+      cmocka_unit_test(scan_over_time),
+      cmocka_unit_test(scan_after_unbounded),
+      cmocka_unit_test(chain_option),
+      cmocka_unit_test(block_options),
+      cmocka_unit_test(lost),
       cmocka_unit_test(floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,6 +347,12 @@ static void refinements(void **state) {
   sn_rig_launch(&x, SN_KERNEL_ITERATE, 0, 0);
   sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
   sn_rig_same(&once, &x);
+  // warnings of any start are those of the refinement, beside what it had
+  x.refinement.active = x.refinement.todo = 1;
+  x.refinement.warn = SN_WARN_EFC_FULL;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].path.warn = i ? 0 : SN_WARN_CONTACT_FULL;
+  sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
+  assert_int_equal(x.refinement.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
   sn_rig_free(&once);
   sn_rig_free(&x);
   free_scene(&s);

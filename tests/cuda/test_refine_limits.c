@@ -97,6 +97,38 @@ static void deadline_repeats(void **state) {
   scene_close(&x);
 }
 
+// Another number of starts is another graph: it is expected to take what the latest took.
+static void deadline_of_another_graph(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  StepClock time = {0, 1};
+  const SnClock clock = {step_now, &time};
+  SnSettings s = settings_of(&x, 16, 0);
+  s.adam_starts = 3;
+  SnPlanner *p = planner(&x, dev, &s, 1, &clock);
+  start_counting(dev);
+  stepped = &time;
+  ((Opened *)dev)->engine->device->run = step_run;
+  for (int starts = 3; starts > 0; --starts)
+    for (int enough = starts == 3; enough < 2; ++enough) {  // what the first takes is not known
+      SnError err = {0};
+      SnPlan plan;
+      SnPlanRequest r = request_of(p, 0);
+      r.max_iterations = 1;
+      r.max_candidates = starts;
+      r.deadline = time.now + (enough ? 1.5 : 0.5);
+      if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+      assert_int_equal(plan.iterations, enough);
+    }
+  assert_int_equal(count.records, 3);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
 // A plan of another model is taken along where it gains by that, not where it would be late.
 static void deadline_of_another(void **state) {
   (void)state;
@@ -288,8 +320,13 @@ static void rooms(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(deadlines), cmocka_unit_test(deadline_repeats), cmocka_unit_test(deadline_of_another),
-      cmocka_unit_test(lost),      cmocka_unit_test(no_memory),        cmocka_unit_test(rooms),
+      cmocka_unit_test(deadlines),
+      cmocka_unit_test(deadline_repeats),
+      cmocka_unit_test(deadline_of_another),
+      cmocka_unit_test(deadline_of_another_graph),
+      cmocka_unit_test(lost),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(rooms),
       cmocka_unit_test(no_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
