@@ -3,27 +3,29 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/inbox.h"
+#include "daemon/memory_guard.h"
 #include "daemon/pack.h"
 #include "daemon/sockets.h"
 
-// Requests read in a row before replies get their turn, and the time between looks at leases, watchdog and full
-// pipes, in milliseconds.
-enum { READ_BURST = 64, TICK_MS = 50, RETRY_MS = 2 };
-
-// [s]
-#define MEMORY_TIME 5.0
+// Requests read, and handled, in a row before replies get their turn; the time between looks at leases, watchdog and
+// memory, and at full pipes, in milliseconds; requests that a connection may have waiting, and how many of the longest.
+enum { READ_BURST = 4096, HANDLE_BURST = 64, TICK_MS = 50, RETRY_MS = 2, WAITING_MOST = 65536, LONGEST_WAITING = 16 };
 
 typedef struct Loop {
   SnDaemon *d;
   SnSockets sockets;
+  SnInbox inbox;
+  SnMemoryGuard guard;
   int signals;  // signalfd
-  double published, notified, reopened;
+  double published, notified;
   bool lost;  // the device is lost, and that has been dealt with
 } Loop;
 
@@ -39,30 +41,61 @@ static bool drop_rest(void *socket, zmq_msg_t *frame) {
   return more;
 }
 
-// Reads one request: the routing id of the client, then exactly one frame. False when there is none.
+// libzmq numbers clients without a name: a zero and four bytes.
+static bool is_name(const SnRoute *route) { return route->size != 5 || route->identity[0] != 0; }
+
+// Reads one request: the routing id of the client, then exactly one frame. False when there is none. A routing id
+// longer than libzmq allows its users, which a connection can give itself all the same, is nobody that could be
+// answered: cut to our size it would be somebody else.
 static bool read_request(Loop *loop) {
   SnDaemon *d = loop->d;
-  SnRoute route = {0};
-  void *router = loop->sockets.router;
-  int n = zmq_recv(router, route.identity, sizeof route.identity, ZMQ_DONTWAIT);
+  SnConnections *connections = &loop->sockets.connections;
+  SnRoute route = {.arrived = sn_clock_now()};
+  void *router = loop->sockets.router.socket;
+  const int n = router ? zmq_recv(router, route.identity, sizeof route.identity, ZMQ_DONTWAIT) : -1;
   if (n < 0) return false;
-  route.size = (uint8_t)n;
-  route.arrived = sn_clock_now();
+  const bool nobody = n > (int)sizeof route.identity;
+  route.size = nobody ? 0 : (uint8_t)n;
 
   zmq_msg_t frame;
   zmq_msg_init(&frame);
   if (zmq_msg_recv(&frame, router, ZMQ_DONTWAIT) >= 0) {
-    if (!zmq_msg_more(&frame)) {
-      sn_handle_frame(d, &route, zmq_msg_data(&frame), zmq_msg_size(&frame));
-    } else {
-      drop_rest(router, &frame);
+    const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
+    const bool several = drop_rest(router, &frame);
+    if (nobody) {
       d->requests++;
       d->malformed++;
-      sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__MALFORMED,
-                      "a message of several frames; a request is one frame, from a DEALER socket");
+      if (sn_connections_cut(connections, fd))
+        sn_log_event(&d->log, SN_LOG_WARNING,
+                     "refused: a connection with a routing id of %d bytes; at most %zu are allowed", n,
+                     sizeof route.identity);
+    } else if (sn_connections_spoke(connections, fd, is_name(&route)) &&
+               !sn_inbox_put(&loop->inbox, fd, &route, &frame, several)) {
+      if (sn_connections_cut(connections, fd))
+        sn_log_event(&d->log, SN_LOG_WARNING, "refused: a connection with more than %d requests or %zu bytes waiting",
+                     loop->inbox.most, loop->inbox.most_bytes);
     }
   }
   zmq_msg_close(&frame);
+  return true;
+}
+
+// Handles the request whose turn it is. False when there is none.
+static bool handle_request(Loop *loop) {
+  SnDaemon *d = loop->d;
+  SnRequest *r = sn_inbox_take(&loop->inbox);
+  if (!r) return false;
+  SnRoute route = {.arrived = r->arrived, .size = r->size};
+  memcpy(route.identity, r->identity, r->size);
+  if (!r->several) {
+    sn_handle_frame(d, &route, zmq_msg_data(&r->frame), zmq_msg_size(&r->frame));
+  } else {
+    d->requests++;
+    d->malformed++;
+    sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__MALFORMED,
+                    "a message of several frames; a request is one frame, from a DEALER socket");
+  }
+  sn_inbox_request_free(r);
   return true;
 }
 
@@ -84,24 +117,6 @@ static void publish(Loop *loop) {
   unsigned char *bytes = sn_scratch(&scratch, size);
   if (bytes) sn_sockets_publish(&loop->sockets, bytes, sinew__v1__telemetry__pack(&out, bytes));
   sn_scratch_free(&scratch);
-}
-
-// The memory that the daemon may use.
-static uint64_t memory_limit(const SnConfig *config) {
-  if (config->memory_megabytes > 0) return (uint64_t)config->memory_megabytes << 20;
-  return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-// Frees what clients have piled up in the socket library, at most every MEMORY_TIME: where the memory is held by
-// sessions, dropping connections does not help.
-static SnCode guard_memory(Loop *loop, double now, SnError *err) {
-  uint64_t used = sn_resident_memory(), most = memory_limit(&loop->d->config);
-  if (used <= most || now - loop->reopened < MEMORY_TIME) return SN_OK;
-  sn_log_event(&loop->d->log, SN_LOG_ERROR, "memory: %llu MB in use, %llu MB are allowed; all connections are dropped",
-               (unsigned long long)(used >> 20), (unsigned long long)(most >> 20));
-  SnCode code = sn_sockets_reopen(&loop->sockets, err);
-  loop->reopened = sn_clock_now();
-  return code;
 }
 
 // A lost device comes back only with a new process: the supervisor is told, and asked for one where that is wanted.
@@ -130,28 +145,47 @@ static void tick(Loop *loop) {
   }
 }
 
+// Waits until there is something to do. False on an error.
+static bool wait_for_work(Loop *loop, bool full) {
+  SnDaemon *d = loop->d;
+  SnSockets *s = &loop->sockets;
+  SnDoor *door[2] = {&s->router, &s->telemetry};
+  zmq_pollitem_t items[6] = {{NULL, d->outbox.wake, ZMQ_POLLIN, 0}, {NULL, loop->signals, ZMQ_POLLIN, 0}};
+  int n = 2;
+  for (int i = 0; i < 2; i++) {
+    if (!door[i]->socket) continue;
+    items[n++] = (zmq_pollitem_t){door[i]->socket, 0, ZMQ_POLLIN, 0};
+    items[n++] = (zmq_pollitem_t){door[i]->monitor, 0, ZMQ_POLLIN, 0};
+  }
+  const int patience = sn_memory_guard_patience(&loop->guard);
+  const int wait = loop->inbox.count > 0 ? 0 : full ? RETRY_MS : patience < TICK_MS ? patience : TICK_MS;
+  if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
+  if (items[1].revents) d->stopping = true;
+  return true;
+}
+
 static SnCode serve(Loop *loop, SnError *err) {
   SnDaemon *d = loop->d;
   SnSockets *s = &loop->sockets;
-  double ticked = 0;
+  double ticked = 0, looked = 0;
   bool full = false;
   while (!d->stopping) {
-    zmq_pollitem_t items[] = {{s->router, 0, ZMQ_POLLIN, 0},
-                              {NULL, d->outbox.wake, ZMQ_POLLIN, 0},
-                              {NULL, loop->signals, ZMQ_POLLIN, 0},
-                              {s->monitor, 0, ZMQ_POLLIN, 0},
-                              {s->telemetry, 0, ZMQ_POLLIN, 0}};
-    if (zmq_poll(items, s->telemetry ? 5 : 4, full ? RETRY_MS : TICK_MS) < 0 && errno != EINTR) break;
-    if (items[2].revents) d->stopping = true;
-    if (items[3].revents) sn_sockets_watch(s);
-    if (items[4].revents) sn_sockets_subscriptions(s);
+    if (!wait_for_work(loop, full)) break;
+    sn_sockets_watch(s, &s->router);
+    sn_sockets_watch(s, &s->telemetry);
     for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
+    for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
     send_replies(loop);
     full = sn_sockets_retry(s);
-    if (sn_clock_now() - ticked >= 1e-3 * TICK_MS) {
+    const double now = sn_clock_now();
+    if (now - looked >= 1e-3 * sn_memory_guard_patience(&loop->guard)) {
+      sn_memory_guard_look(&loop->guard, s, now);
+      looked = now;
+    }
+    if (now - ticked >= 1e-3 * TICK_MS) {
       tick(loop);
-      ticked = sn_clock_now();
-      SnCode code = guard_memory(loop, ticked, err);
+      ticked = now;
+      SnCode code = sn_sockets_tend(s, err);
       if (code != SN_OK) return code;
     }
   }
@@ -166,8 +200,8 @@ static void drain(Loop *loop) {
   sn_models_cancel(&d->models);
   sn_loader_stop(&d->loader);
   sn_scheduler_stop(&d->scheduler);
-  if (!loop->sockets.router) return;
   for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
+  while (handle_request(loop)) continue;
   send_replies(loop);
   sn_sockets_retry(&loop->sockets);
 }
@@ -182,6 +216,8 @@ static int open_signals(void) {
 
 SnCode sn_event_loop(SnDaemon *d, SnError *err) {
   Loop loop = {.d = d, .signals = open_signals()};
+  sn_inbox_init(&loop.inbox, WAITING_MOST, LONGEST_WAITING * (size_t)d->config.message_bytes);
+  sn_memory_guard_init(&loop.guard, &d->config);
   SnCode code = loop.signals < 0 ? sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals")
                                  : sn_sockets_open(&loop.sockets, &d->config, &d->log, err);
   if (code == SN_OK) {
@@ -195,6 +231,7 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
       code = sn_fail(err, SN_ERR_STATE, "the device is lost, and device_loss is 'exit': start sinewd again");
   }
   sn_sockets_close(&loop.sockets, 0.5);
+  sn_inbox_free(&loop.inbox);
   if (loop.signals >= 0) close(loop.signals);
   return code;
 }

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/files.h"
 #include "daemon/repository.h"
 
-enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000, FILES_WANTED = 65536 };
+enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
 
 // What the command line says; applied after the configuration file.
 typedef struct CommandLine {
@@ -74,16 +74,6 @@ static SnCode configure(SnConfig *config, const CommandLine *line, SnError *err)
   return code == SN_OK ? sn_config_complete(config, err) : code;
 }
 
-// Connections are files: with too few of them the socket library ends the process.
-static void raise_file_limit(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  rlim_t wanted = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = wanted;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // Signals that stop the daemon go to the event loop's descriptor alone; a client that is gone is no reason to end.
 static void block_signals(void) {
   sigset_t set;
@@ -144,8 +134,8 @@ int main(int argc, char **argv) {
   d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO};
   SnCode code = configure(&d.config, &line, &err);
   d.log.level = (SnLogLevel)d.config.log;
-  raise_file_limit();
   block_signals();
+  if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;
   if (started) code = start(&d, &err);
   if (code == SN_OK) code = sn_event_loop(&d, &err);

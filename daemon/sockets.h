@@ -3,15 +3,27 @@
 #define SINEW_DAEMON_SOCKETS_H_
 
 #include "daemon/config.h"
+#include "daemon/connections.h"
 #include "daemon/log.h"
 #include "daemon/outbox.h"
+
+// A socket that clients connect to, and the one that tells of its connections.
+typedef struct SnDoor {
+  const char *name;
+  void *socket, *monitor;  // NULL while it is closed
+  int connections;
+  int refused;   // connections beyond the limit, since the last line of the log
+  double opens;  // when it opens again, on sn_clock_now(); 0: it is open, or there is none
+} SnDoor;
 
 typedef struct SnSockets {
   const SnConfig *config;
   const SnLog *log;
-  void *context, *router, *telemetry, *monitor;
+  void *context;
+  SnDoor router, telemetry;
+  SnConnections connections;
   int router_lock, telemetry_lock;
-  int connections;  // to the router
+  int monitors;     // made so far; each has a name of its own
   SnParcel **slot;  // (connections) a reply that a client's pipe had no room for; the newest one counts
   int slots;
 } SnSockets;
@@ -19,9 +31,14 @@ typedef struct SnSockets {
 // Checks the addresses, takes the locks, binds. err says which address and why.
 SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
 
-// Drops all connections and listens anew; clients connect again by themselves. For when memory runs out: a message of
-// endless frames piles up inside the socket library, where nothing else can reach it.
-SnCode sn_sockets_reopen(SnSockets *sockets, SnError *err);
+// Drops all connections of a door; it opens again after `pause` seconds, and clients connect again by themselves. For
+// when memory runs out: a message of endless frames piles up inside the socket library, where nothing else can reach
+// it.
+void sn_sockets_drop(SnSockets *sockets, SnDoor *door, double pause);
+
+// What time brings: doors that open again, connections that have said nothing. An error when requests cannot be
+// listened to any more.
+SnCode sn_sockets_tend(SnSockets *sockets, SnError *err);
 
 // Closes, removes sockets and locks of ipc endpoints. Replies on their way get up to `linger` seconds.
 void sn_sockets_close(SnSockets *sockets, double linger);
@@ -33,10 +50,7 @@ void sn_sockets_send(SnSockets *sockets, SnParcel *parcel);
 bool sn_sockets_retry(SnSockets *sockets);
 
 // Counts connections; one beyond the limit is shut down.
-void sn_sockets_watch(SnSockets *sockets);
-
-// Takes in subscriptions; only the one to everything is granted, so that no client fills the memory with topics.
-void sn_sockets_subscriptions(SnSockets *sockets);
+void sn_sockets_watch(SnSockets *sockets, SnDoor *door);
 
 void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_process.h"
+#include "tests/harness/raw_peer.h"
 
 enum { ROUNDS = 3000, MESSAGE_BYTES = 200000 };
 
@@ -325,36 +325,19 @@ static void test_foreign_protocol(void **state) {
   }
 }
 
-static void write_all(int fd, const void *bytes, size_t n) {
-  for (const char *p = bytes; n > 0;) {
-    ssize_t m = send(fd, p, n, MSG_NOSIGNAL);
-    if (m <= 0) return;  // the daemon has dropped the connection
-    p += m;
-    n -= (size_t)m;
-  }
-}
-
 // A message of endless frames piles up where only the memory guard reaches it.
 static void test_endless_message(void **state) {
   (void)state;
   if (!JUDGE_MEMORY) skip();
   enum { FRAME = 100000, FRAMES = 12000 };
-  static char frame[9 + FRAME] = {0x03, 0, 0, 0, 0, 0, 1, (char)0x86, (char)0xa0};  // more follow; 8 bytes of length
-  static const char greeting[64] = {(char)0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
-  static const char ready[] = "\4\x1c\5READY\xbSocket-Type\0\0\0\6DEALER";
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  char answer[256];
-  strcpy(address.sun_path, sinewd.endpoint + 6);
-  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-  write_all(fd, greeting, sizeof greeting);
-  assert_int_equal(recv(fd, answer, sizeof greeting, MSG_WAITALL), sizeof greeting);
-  write_all(fd, ready, sizeof ready - 1);
-  assert_true(recv(fd, answer, sizeof answer, 0) > 0);
-  for (int i = 0; i < FRAMES; i++) write_all(fd, frame, sizeof frame);
+  static char frame[FRAME];
+  const int fd = sn_raw_connect(sinewd.endpoint, "DEALER", NULL, 0);
+  assert_true(fd >= 0);
+  assert_true(sn_raw_frame(fd, 0, "", 0));
+  for (int i = 0; i < FRAMES && sn_raw_frame(fd, SN_RAW_MORE, frame, sizeof frame); i++) continue;
   close(fd);
   usleep(300000);
-  assert_true(sn_test_daemon_logged(&sinewd, "all connections are dropped"));
+  assert_true(sn_test_daemon_logged(&sinewd, "all connections for requests are dropped"));
 
   Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -34,10 +35,11 @@ static void pause_ms(int ms) {
 
 void sn_test_daemon_prepare(SnTestDaemon *d) {
   char path[128];
-  memset(d, 0, sizeof *d);
+  *d = (SnTestDaemon){.files = d->files};
   strcpy(d->folder, "/tmp/sinew-test-XXXXXX");
   assert_non_null(mkdtemp(d->folder));
   snprintf(d->endpoint, sizeof d->endpoint, "ipc://%s/socket", d->folder);
+  snprintf(d->telemetry, sizeof d->telemetry, "ipc://%s/socket.telemetry", d->folder);
   snprintf(d->log, sizeof d->log, "%s/log", d->folder);
   static const char *const sub[] = {"models", "tasks", "cache"};
   for (int i = 0; i < 3; i++) {
@@ -62,6 +64,8 @@ void sn_test_daemon_spawn(SnTestDaemon *d, const char *const *args) {
   assert_true(d->pid >= 0);
   if (d->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails stops what it started
+    const struct rlimit files = {(rlim_t)d->files, (rlim_t)d->files};
+    if (d->files > 0) setrlimit(RLIMIT_NOFILE, &files);
     int fd = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(fd, STDERR_FILENO);
     dup2(fd, STDOUT_FILENO);

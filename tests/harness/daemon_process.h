@@ -10,8 +10,9 @@
 typedef struct SnTestDaemon {
   pid_t pid;
   char folder[64];  // temporary; holds socket, log, cache, models/ and tasks/ of the test
-  char endpoint[128];
+  char endpoint[128], telemetry[128];
   char log[128];
+  int files;  // that it may open, to be set before the start; 0: as many as the test
 } SnTestDaemon;
 
 // Starts sinewd and waits until it answers. args: more options, NULL at the end; or NULL. Its models and tasks are
