@@ -46,6 +46,9 @@ ROOT = HERE.parent.parent
 WORK = ROOT / "build" / "mutate"
 OPTIONS = {"equivalent"}  # besides preset=NAME
 
+Outcome = tuple[str, float]  # of a test: passed, failed, hangs or skipped; seconds
+SKIPPED: Outcome = ("skipped", 0.0)
+
 
 class Trouble(Exception):
     """What makes the result worthless: exit status 2."""
@@ -336,8 +339,8 @@ class Copy:
         where, what = self.build_folder(preset), self.targets(preset, tests)
         return command(["cmake", "--build", where, "-j", str(self.jobs), "--target", *what, "--", "--quiet"], self.log) == 0
 
-    def run(self, preset: str, tests: Iterable[str], timeout: float, jobs: int = 1) -> dict[str, tuple[str, float]]:
-        """Runs tests; of each: passed, failed, hangs or skipped, and seconds."""
+    def run(self, preset: str, tests: Iterable[str], timeout: float, jobs: int = 1) -> dict[str, Outcome]:
+        """Runs tests."""
         report = self.folder / "report.xml"
         report.unlink(missing_ok=True)
         names = "|".join(re.escape(test) for test in sorted(tests))
@@ -347,7 +350,7 @@ class Copy:
         command(["ctest", "--test-dir", where, *which, "--output-on-failure", "--output-junit", report], self.log, env)
         if not report.is_file():
             raise Trouble(f"ctest wrote no report:\n{tail(self.log)}")
-        found: dict[str, tuple[str, float]] = {}
+        found: dict[str, Outcome] = {}
         for case in xml.etree.ElementTree.parse(report).getroot().iter("testcase"):
             status = {"run": "passed", "fail": "failed"}.get(case.get("status", ""), "skipped")
             seconds = float(case.get("time", "0"))
@@ -358,8 +361,8 @@ class Copy:
 # ---- the campaign ----
 
 
-def check_tests(copy: Copy, preset: str, tests: set[str]) -> dict[str, float]:
-    """Seconds of each test that passes without any edit; those that are skipped here are left out."""
+def check_tests(copy: Copy, preset: str, tests: set[str]) -> dict[str, Outcome]:
+    """What tests do without any edit; one that fails has been repeated alone."""
     unknown = [test for test in sorted(tests) if test not in copy.commands[preset]]
     if unknown:
         raise Trouble(f"the {preset} build has no test {', '.join(unknown)}")
@@ -367,28 +370,28 @@ def check_tests(copy: Copy, preset: str, tests: set[str]) -> dict[str, float]:
         raise Trouble(f"the tree does not build without any edit:\n{tail(copy.log)}")
     found = copy.run(preset, tests, 900, copy.jobs)
     for test in [name for name, (status, _) in found.items() if status in ("failed", "hangs")]:
-        found |= copy.run(preset, [test], 900)  # alone
-    failed = [name for name, (status, _) in found.items() if status in ("failed", "hangs")]
-    if failed:
-        raise Trouble(f"without any edit {', '.join(failed)} of the {preset} build fails:\n{tail(copy.log)}")
-    return {name: seconds for name, (status, seconds) in found.items() if status == "passed"}
+        found |= copy.run(preset, [test], 900)
+    return {test: found.get(test, SKIPPED) for test in tests}
 
 
-def attempt(copy: Copy, m: Mutation, passing: dict[str, float]) -> Result:
+def attempt(copy: Copy, m: Mutation, before: dict[str, Outcome]) -> Result:
     """Makes one edit and runs its tests up to the first that notices. One that fails counts when it fails again, but
     for the thread sanitizer, which speaks of a race when it has seen one."""
-    tests = [test for test in m.tests if test in passing]
+    broken = [test for test in m.tests if before[test][0] in ("failed", "hangs")]
+    tests = [test for test in m.tests if before[test][0] == "passed"]
+    if broken:
+        return Result(m.id, "error", note=f"{', '.join(broken)} fails without any edit")
     if not tests:
-        return Result(m.id, "error", note=f"its tests are skipped here: {', '.join(m.tests)}")
+        return Result(m.id, "error", note=f"{', '.join(m.tests)} is skipped here")
     copy.edit(m)
     if not copy.build(m.preset, tests):
         return Result(m.id, "error", note=f"does not compile:\n{tail(copy.log)}")
     unsteady = ""
     for test in tests:
-        timeout = 60 + 10 * passing[test]
-        status = copy.run(m.preset, [test], timeout).get(test, ("skipped", 0.0))[0]
+        timeout = 60 + 10 * before[test][1]
+        status = copy.run(m.preset, [test], timeout).get(test, SKIPPED)[0]
         if status == "failed" and m.preset == "release":
-            status = copy.run(m.preset, [test], timeout).get(test, ("skipped", 0.0))[0]
+            status = copy.run(m.preset, [test], timeout).get(test, SKIPPED)[0]
             unsteady = f"{test} failed once and then did not" if status == "passed" else unsteady
         if status == "hangs":
             return Result(m.id, "killed", test, f"hangs: ended after {timeout:.0f} s")
@@ -435,22 +438,23 @@ def campaign(chosen: Sequence[Mutation], slot: int, jobs: int, fresh: bool, out:
     known = {} if fresh else known_results()
     keys = {m.id: key_of(m, digest) for m in chosen}
     todo = [m for m in chosen if keys[m.id] not in known]
-    passing: dict[str, dict[str, float]] = {}
+    before: dict[str, dict[str, Outcome]] = {}
     copy.update(files)
     for preset in dict.fromkeys(m.preset for m in todo):
         copy.configure(preset)
-        passing[preset] = check_tests(copy, preset, {test for m in todo if m.preset == preset for test in m.tests})
-    number = sum(len(tests) for tests in passing.values())
+        before[preset] = check_tests(copy, preset, {test for m in todo if m.preset == preset for test in m.tests})
+    states = [status for tests in before.values() for status, _ in tests.values()]
     results = {m.id: known[keys[m.id]] for m in chosen if keys[m.id] in known}
     for m in chosen:
         if m.id in results:
             print(f"[known] {describe(m, results[m.id])}", file=out)
-    print(f"mutate: {len(todo)} to try, {len(results)} known; without any edit the tests pass ({number} runs)", file=out, flush=True)
+    passed = f"without any edit {states.count('passed')} of their {len(states)} tests pass"
+    print(f"mutate: {len(todo)} to try, {len(results)} known; {passed}", file=out, flush=True)
     began = time.monotonic()
     with (WORK / f"{slot}.jsonl").open("a") as kept:
         for i, m in enumerate(todo):
             start = time.monotonic()
-            result = attempt(copy, m, passing[m.preset])
+            result = attempt(copy, m, before[m.preset])
             result.seconds, result.key = round(time.monotonic() - start, 1), keys[m.id]
             results[m.id] = result
             print(json.dumps(dataclasses.asdict(result)), file=kept, flush=True)
