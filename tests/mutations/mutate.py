@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts known defects into the code, one at a time, and tells which of them the tests notice.
 
-  tests/mutate.sh                       all of them; hours on two cores (README.md of tests/mutations says how many)
+  tests/mutate.sh                       all of them: on two cores about eleven seconds each
   tests/mutate.sh --list                the defects: file, tests that should notice, what is broken
   tests/mutate.sh --check               does each edit still apply, exactly once? No build, done at once
   tests/mutate.sh --only V01,L06        these alone; "planner" stands for all of planner.mutations
@@ -16,9 +16,9 @@ does not apply or does not compile, or a test fails without any.
 Example:
 
   $ tests/mutate.sh --only L05
-  mutate: 1 to try, 0 known already; 1 test passes without them
-  [1/1] L05 killed by planner/test_noise (9.4 s)
-  1 killed, 0 survived
+  mutate: 1 to try, 0 known; without any edit 1 of their 1 tests pass
+  [1/1] L05 killed by planner/test_noise (4.3 s)
+  1 killed, 0 survived, 0 errors
 """
 
 from __future__ import annotations
