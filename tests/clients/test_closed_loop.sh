@@ -23,7 +23,9 @@ stop() {
 trap stop EXIT
 models="${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.12.2"
 endpoint="ipc://$work/sinewd.sock"
-"$BIN/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" --models="$models" 2>"$work/log" &
+folders=(--models="$SOURCE/physics/models")
+[ ! -d "$models" ] || folders+=(--models="$models")  # sinewd wants its folders to be there
+"$BIN/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" "${folders[@]}" 2>"$work/log" &
 daemon=$!
 "$BIN/sinewctl" --endpoint "$endpoint" --timeout 20 health >/dev/null  # waits until the daemon listens
 
