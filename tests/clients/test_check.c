@@ -37,7 +37,7 @@ static void assert_flagged(const SnOracle *o, SnCompared field) {
   sn_compare_free(&c);
 }
 
-// Every number of ours that is off by 1e-5 of the field's scale, and every one that is NaN, is noticed.
+// On every model of the zoo a number of ours that is off by 1e-5 of the field's scale is noticed, and one that is NaN.
 static void small_differences_are_noticed(void **state) {
   (void)state;
   for (int zoo = 0; zoo < SN_ZOO_MODELS; ++zoo) {
@@ -202,6 +202,7 @@ static void probe_next(Probe *p) {
   }
 }
 
+// No field is left out, none is judged by the tolerance of another.
 static void every_field_is_compared(void **state) {
   (void)state;
   SnOracle o;
