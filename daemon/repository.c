@@ -81,12 +81,19 @@ static bool has_name(const SnNames *names, const char *name) {
   return false;
 }
 
+// Room for so many names, or for none when memory is short.
+static SnNames make_names(int most) {
+  SnNames names = {.name = calloc((size_t)most, sizeof(char *))};
+  if (names.name) names.most = most;
+  return names;
+}
+
 // Adds the names that begin with `below`, "" or "part/part/", the first `skip` bytes of which stand for root itself.
 static void add_names(SnNames *names, const char *root, const char *below, size_t skip, SnKind kind, int depth) {
   char path[PATH_MAX], name[SN_WIRE_NAME + 2];
   if (snprintf(path, sizeof path, "%s/%s", root, below + skip) >= (int)sizeof path) return;
   DIR *dir = opendir(path);
-  for (struct dirent *entry; dir && (entry = readdir(dir));) {
+  for (struct dirent *entry; dir && names->n < names->most && (entry = readdir(dir));) {
     struct stat st;
     if (snprintf(name, sizeof name, "%s%s", below, entry->d_name) > SN_WIRE_NAME || !sn_repository_is_name(name))
       continue;
@@ -95,7 +102,7 @@ static void add_names(SnNames *names, const char *root, const char *below, size_
       if (strlen(name) >= SN_WIRE_NAME) continue;
       strcat(name, "/");
       add_names(names, root, name, skip, kind, depth + 1);
-    } else if (S_ISREG(st.st_mode) && is_kind(name, kind) && names->n < SN_REPOSITORY_NAMES) {
+    } else if (S_ISREG(st.st_mode) && is_kind(name, kind)) {
       char stem[SN_WIRE_NAME + 2];
       sn_repository_stem(name, kind, stem, sizeof stem);
       char *copy = has_name(names, stem) ? NULL : strdup(stem);
@@ -108,14 +115,13 @@ static void add_names(SnNames *names, const char *root, const char *below, size_
 static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 SnNames sn_repository_list(const SnConfigList *folders, SnKind kind) {
-  SnNames names = {.name = calloc(SN_REPOSITORY_NAMES, sizeof(char *))};
-  if (!names.name) return names;
+  SnNames names = make_names(SN_REPOSITORY_NAMES);
   for (int i = 0; i < folders->n; i++) {
     char prefix[SN_WIRE_NAME + 2];
     const char *folder = split_entry(folders->item[i], prefix);
     add_names(&names, folder, prefix, strlen(prefix), kind, 0);
   }
-  qsort(names.name, (size_t)names.n, sizeof(char *), compare);
+  if (names.n > 0) qsort(names.name, (size_t)names.n, sizeof(char *), compare);
   return names;
 }
 
@@ -241,11 +247,11 @@ void sn_repository_report(const SnConfigList *folders, SnKind kind, const SnLog 
   char prefix[SN_WIRE_NAME + 2];
   for (int i = 0; i < folders->n; i++) {
     const char *folder = split_entry(folders->item[i], prefix);
-    SnNames names = {.name = calloc(SN_REPOSITORY_NAMES, sizeof(char *))};
-    if (names.name) add_names(&names, folder, prefix, strlen(prefix), kind, 0);
+    SnNames names = make_names(1);
+    add_names(&names, folder, prefix, strlen(prefix), kind, 0);
     if (access(folder, R_OK | X_OK) != 0)
       sn_log_event(log, SN_LOG_WARNING, "no-%s: %s: %s", kinds[kind].setting, folder, strerror(errno));
-    else if (names.name && names.n == 0)
+    else if (names.most > 0 && names.n == 0)
       sn_log_event(log, SN_LOG_WARNING, "no-%s: %s holds none", kinds[kind].setting, folder);
     sn_names_free(&names);
   }

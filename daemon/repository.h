@@ -15,7 +15,7 @@ enum { SN_REPOSITORY_NAMES = 4096, SN_REPOSITORY_DEPTH = 12 };
 typedef enum SnKind { SN_KIND_MODEL, SN_KIND_TASK } SnKind;
 
 typedef struct SnNames {
-  int n;
+  int n, most;  // most: that there is room for
   char **name;  // (n) sorted
 } SnNames;
 
