@@ -27,9 +27,8 @@ static double clock_now(void *context) {
 
 SnClock sn_scheduler_clock(void) { return (SnClock){clock_now, NULL}; }
 
-// Takes over sessions that were opened, and marks those that are to go. This comes before the queue is drained: what
-// was sent to a session before it was closed is then in the queue at the latest.
-static void update_sessions(SnScheduler *s) {
+// Takes over sessions that were opened.
+static void take_over(SnScheduler *s) {
   pthread_mutex_lock(&s->mutex);
   while (s->arriving) {
     SnSession *session = s->arriving;
@@ -38,6 +37,12 @@ static void update_sessions(SnScheduler *s) {
     s->sessions = session;
   }
   pthread_mutex_unlock(&s->mutex);
+}
+
+// Marks the sessions that are to go, new ones among them. This comes before the queue is drained: what was sent to a
+// session before it was closed is then in the queue at the latest.
+static void update_sessions(SnScheduler *s) {
+  take_over(s);
   for (SnSession *p = s->sessions; p; p = p->next) p->leaving = atomic_load(&p->closing) && atomic_load(&p->holds) == 0;
 }
 
@@ -229,6 +234,7 @@ static void serve(SnScheduler *s) {
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
     SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
+    take_over(s);  // one poke may stand for the opening of a session and for its first state
     fetch_states(s);
     for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
     free_leaving(s);
