@@ -26,21 +26,29 @@ static Sinew__V1__Request close_request(Sinew__V1__CloseRequest *in) {
   return request;
 }
 
-// A session that is closed while a plan is made and another one waits: each request has its answer, and one only.
-static void test_close_answers_all(void **state) {
-  (void)state;
-  enum { REQUESTS = 3 };  // two plans and the end
+// So often a daemon is asked for what depends on its having begun a plan in 200 ms.
+enum { TRIES = 20 };
+
+static bool is_replaced(const Sinew__V1__Reply *r) {
+  return r->body_case == SINEW__V1__REPLY__BODY_PLAN && r->plan->status == SINEW__V1__PLAN__STATUS__REPLACED;
+}
+
+// Two plans of a session and its end, sent one after the other: each request has its answer, and one only. True when
+// the first plan was being made, and the second one waited.
+static bool close_while_planning(void) {
+  enum { REQUESTS = 3 };
   Sinew__V1__Reply *opened;
   Sinew__V1__CloseRequest in = SINEW__V1__CLOSE_REQUEST__INIT;
   in.session = sn_test_open(&client, "arm_reach", 1, &opened);
   const uint64_t before = client.id;
-  sn_test_send_plan(&client, in.session, opened->open->initial, 3600);
-  usleep(200000);
-  sn_test_send_plan(&client, in.session, opened->open->initial, 3600);
-  usleep(200000);
+  for (int i = 0; i < 2; i++) {
+    sn_test_send_plan(&client, in.session, opened->open->initial, 3600);
+    usleep(200000);
+  }
   Sinew__V1__Request request = close_request(&in);
   sn_test_send(&client, &request);
   int answers[REQUESTS] = {0};
+  bool waited = true;
   for (int i = 0; i < REQUESTS; i++) {
     Sinew__V1__Reply *r = sn_test_receive(&client, 30);
     if (!r) fail_msg("%d of %d requests were answered", i, REQUESTS);
@@ -50,10 +58,46 @@ static void test_close_answers_all(void **state) {
       assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__NOT_FOUND);
       assert_int_not_equal(r->id, before + REQUESTS);
     }
+    waited = waited && !is_replaced(r);
     sn_test_done(r);
   }
   for (int i = 0; i < REQUESTS; i++) assert_int_equal(answers[i], 1);
   assert_null(sn_test_receive(&client, 0.1));
+  sn_test_done(opened);
+  return waited;
+}
+
+static void test_close_answers_all(void **state) {
+  (void)state;
+  bool waited = false;
+  for (int i = 0; i < TRIES && !waited; i++) waited = close_while_planning();
+  assert_true(waited);
+}
+
+// A plan that may take an hour ends when a newer state waits: that one is planned for in its own time.
+static void test_newer_state_ends_a_plan(void **state) {
+  (void)state;
+  static const double deadlines[] = {3600, 1};
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  bool waited = false;
+  for (int k = 0; k < TRIES && !waited; k++) {
+    const uint64_t before = client.id;
+    for (int i = 0; i < 2; i++) {
+      if (i) usleep(200000);
+      sn_test_send_plan(&client, id, opened->open->initial, deadlines[i]);
+    }
+    for (uint64_t i = 1; i <= 2; i++) {
+      Sinew__V1__Reply *r = sn_test_receive(&client, 30);
+      if (!r) fail_msg("plan %d was not answered", (int)i);
+      assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+      assert_int_equal(r->id, before + i);
+      if (i == 1) waited = !is_replaced(r);
+      if (i == 2) assert_true(r->plan->age >= 0.95 * deadlines[1]);
+      sn_test_done(r);
+    }
+  }
+  assert_true(waited);
   sn_test_done(opened);
 }
 
@@ -319,6 +363,7 @@ static void test_limits_of_an_import(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_close_answers_all),
+      cmocka_unit_test(test_newer_state_ends_a_plan),
       cmocka_unit_test(test_seed_lasts),
       cmocka_unit_test(test_refused_change_leaves_nothing),
       cmocka_unit_test(test_stream_begins_anew),

@@ -203,7 +203,7 @@ static void test_stream_beside_deadlines(void **state) {
   qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
   print_message("20 ms beside two streams: age p50 %.2f ms, worst %.2f ms; %d and %d plans streamed\n",
                 1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], s[0].plans, s[1].plans);
-  if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.03);
+  if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.1);
   for (int i = 0; i < STREAMS; i++) {
     if (JUDGE_TIME) assert_true(s[i].plans > before[i] && before[i] > 0);
     sn_test_stream_await(&s[i], x.time);
@@ -264,6 +264,41 @@ static void test_a_latency_of_zero_is_warned_of(void **state) {
   assert_false(config_warns(&s, 0.02) || stream_warns(&s, false) || stream_warns(&s, true));
 }
 
+// What a stream refines after its plan was due is for idle time: plans of a session with deadlines have nearly as many
+// iterations beside it as alone, in turn, because other programs on the machine are in both figures.
+static void test_refining_is_for_idle_time(void **state) {
+  (void)state;
+  enum { ROUNDS = 5 };
+  static const double deadline = 0.2;
+  SnTestClient other;
+  Sinew__V1__Reply *opened;
+  unsigned iterations[2] = {0};
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  sn_test_connect(&other, sinewd.endpoint);
+  const uint64_t streaming = sn_test_open(&other, "arm_reach", 2, NULL);
+  for (int k = 0; k < ROUNDS; k++)
+    for (int beside = 0; beside < 2; beside++) {
+      SnTestStream s = {.c = NULL};
+      if (beside) {
+        s = sn_test_stream_start(&other, streaming, 30, 0.02);
+        sn_test_stream_state(&s, opened->open->initial, 0);
+        sn_test_stream_await(&s, opened->open->initial->time);
+        assert_null(sn_test_stream_read(&s, 0.1));  // it is late by now
+      }
+      Sinew__V1__Reply *r = sn_test_plan(&client, id, opened->open->initial, deadline);
+      assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+      iterations[beside] += r->plan->iterations;
+      sn_test_done(r);
+      if (!beside) continue;
+      sn_test_stream_request(&s, true, 0, 0);
+      sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+    }
+  print_message("iterations alone %u, beside a stream that refines %u\n", iterations[0], iterations[1]);
+  if (JUDGE_TIME) assert_true(2 * iterations[1] > iterations[0]);
+  sn_test_done(opened);
+  sn_test_disconnect(&other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stream),
@@ -272,6 +307,7 @@ int main(void) {
       cmocka_unit_test(test_stream_goes_on),
       cmocka_unit_test(test_plans_wait_for_a_slow_client),
       cmocka_unit_test(test_stream_beside_deadlines),
+      cmocka_unit_test(test_refining_is_for_idle_time),
       cmocka_unit_test(test_a_latency_of_zero_is_warned_of),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
