@@ -243,7 +243,7 @@ static void test_sessions_keep_their_model(void **state) {
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "MuJoCo cannot load it");
-  assert_true(step_of(&client, first) == 0.01 && step_of(&client, second) == 0.02);
+  assert_true(step_of(&client, first) == (sn_real)0.01 && step_of(&client, second) == (sn_real)0.02);
   sn_test_disconnect(&client);
   assert_int_equal(sn_test_daemon_stop(&place, SIGTERM), 0);
 }
