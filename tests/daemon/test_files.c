@@ -1,5 +1,6 @@
 // Connections are files, and files are limited: sinewd takes as many connections as fit, or says that too few do; more
 // of them than there are files do not end it.
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,13 +8,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "daemon/files.h"
 #include "tests/harness/raw_peer.h"
+
+enum { FILES = 200 };
 
 static void test_too_few_files(void **state) {
   (void)state;
@@ -29,6 +35,54 @@ static void test_too_few_files(void **state) {
   }
 }
 
+// A listening socket, and one that connects to it.
+static bool make_pair(int *listener, int *client) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};  // without a path: the system gives it a name
+  socklen_t size = sizeof address;
+  *listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  *client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  return bind(*listener, (const struct sockaddr *)&address, sizeof(sa_family_t)) == 0 && listen(*listener, 4) == 0 &&
+         getsockname(*listener, (struct sockaddr *)&address, &size) == 0 &&
+         connect(*client, (const struct sockaddr *)&address, size) == 0;
+}
+
+// Connects a client and accepts it, when all files below `used` are in use: what libzmq gets to see.
+static bool is_refused(int used) {
+  int listener, client;
+  if (!make_pair(&listener, &client)) return false;
+  int last = client;
+  while (last >= 0 && last < used) last = dup(client);
+  errno = 0;
+  const bool refused = accept4(listener, NULL, NULL, SOCK_CLOEXEC) < 0 && errno == ECONNABORTED;
+  for (int fd = listener; fd <= last; fd++) close(fd);
+  return refused;
+}
+
+// In a process of its own, which cannot raise its limit again.
+static int refuse_connections(void) {
+  const struct rlimit limit = {FILES, FILES};
+  const SnLog log = {.fd = -1};
+  SnConfig config;
+  SnError err = {0};
+  sn_config_default(&config);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || sn_files_prepare(&config, &log, &err) != SN_OK) return 1;
+  if (config.connections >= FILES || is_refused(config.connections)) return 2;
+  if (!is_refused(FILES - 10)) return 3;  // the last files are out of reach
+  if (!is_refused(FILES - 1)) return 4;   // no file at all
+  return is_refused(config.connections) ? 5 : 0;
+}
+
+static void test_last_files_are_no_connections(void **state) {
+  (void)state;
+  int status;
+  const pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) _exit(refuse_connections());
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 // Connects without a word, as fast as it goes.
 static void connect_many(const char *endpoint, int *fd, int n) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -42,7 +96,7 @@ static void connect_many(const char *endpoint, int *fd, int n) {
 
 static void test_more_connections_than_files(void **state) {
   (void)state;
-  enum { FILES = 200, MANY = 400 };
+  enum { MANY = 400 };
   SnTestDaemon d = {.files = FILES};
   SnTestClient c, fresh;
   int fd[MANY];
@@ -90,6 +144,7 @@ static void test_limit_of_connections(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_too_few_files),
+      cmocka_unit_test(test_last_files_are_no_connections),
       cmocka_unit_test(test_more_connections_than_files),
       cmocka_unit_test(test_limit_of_connections),
   };
