@@ -193,19 +193,19 @@ typedef struct PrimSegments {
   const SnShape *a, *b;
   sn_real z1[3], z2[3], half1, half2;
   sn_real d[3];           // p2 - p1
+  sn_real cross[3];       // z1 x z2
   sn_real cosine, sine2;  // z1 . z2, |z1 x z2|^2
   sn_real reach;
 } PrimSegments;
 
 SN_LOCAL PrimSegments prim_segments(const SnShape *a, const SnShape *b, sn_real reach) {
   PrimSegments s = {.a = a, .b = b, .half1 = a->size[1], .half2 = b->size[1], .reach = reach};
-  sn_real cross[3];
   sn_shape_axis(s.z1, a->mat);
   sn_shape_axis(s.z2, b->mat);
   sn_sub3(s.d, b->pos, a->pos);
-  sn_cross(cross, s.z1, s.z2);
+  sn_cross(s.cross, s.z1, s.z2);
   s.cosine = sn_dot3(s.z1, s.z2);
-  s.sine2 = sn_dot3(cross, cross);
+  s.sine2 = sn_dot3(s.cross, s.cross);
   return s;
 }
 
@@ -271,19 +271,17 @@ SN_LOCAL int prim_parallel_capsules(const PrimSegments *s, SnContact *con) {
   return n;
 }
 
-// Crossing: the nearest points of the lines, x1 = (u + c v) / sin^2 and x2 = (v + c u) / sin^2 with u = z1.d,
-// v = -z2.d and c the cosine, clipped to the segments.
+// Crossing: the nearest points of the lines, x1 = (u + c v) / sin^2 and x2 = v + c x1 with u = z1.d, v = -z2.d and c
+// the cosine, clipped to the segments. Where the axes are nearly parallel u + c v would cancel: it is d.(z2 x (z1 x
+// z2)), and so both points are exact to rounding wherever along the axes they are.
 SN_LOCAL void prim_crossing(const PrimSegments *s, sn_real *x1, sn_real *x2) {
-  const sn_real u = sn_dot3(s->z1, s->d), v = -sn_dot3(s->z2, s->d), c = s->cosine;
-  *x1 = (u + c * v) / s->sine2;
-  *x2 = (v + c * u) / s->sine2;
-  if (*x1 > s->half1 || *x1 < -s->half1) {
-    *x1 = sn_clip(*x1, -s->half1, s->half1);
-    *x2 = v + c * *x1;
-  }
+  sn_real across[3];
+  sn_cross(across, s->z2, s->cross);
+  *x1 = sn_clip(sn_dot3(s->d, across) / s->sine2, -s->half1, s->half1);
+  *x2 = s->cosine * *x1 - sn_dot3(s->z2, s->d);
   if (*x2 > s->half2 || *x2 < -s->half2) {
     *x2 = sn_clip(*x2, -s->half2, s->half2);
-    *x1 = sn_clip(u + c * *x2, -s->half1, s->half1);
+    *x1 = sn_clip(s->cosine * *x2 + sn_dot3(s->z1, s->d), -s->half1, s->half1);
   }
 }
 

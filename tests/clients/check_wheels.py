@@ -30,12 +30,9 @@ WHEELS = {  # version, SHA-256, files that MuJoCo 4.0.0 loads
 }
 REFUSED = pathlib.Path(__file__).with_name("refused_wheels.txt")  # NAME: what is not supported, a line each model
 MARKERS = "<!-- table of wheels: begin -->", "<!-- table of wheels: end -->"
-CROSSING = "the axes of two capsules cross, which leaves their normal open"
 RESTING = "a sphere touches the floor with a gap of exactly 0, and the last bit says whether that is a contact"
 ORDER = "two contacts of a pair of meshes come in the other order"
 DIFFERENT = {  # what differs, and why we let it
-    "dm_control/mujoco/testing/assets/model_with_ball_joints.xml": CROSSING,
-    "dm_control/third_party/ant/ant.xml": CROSSING,
     "gymnasium/envs/mujoco/assets/point.xml": RESTING,
     "gymnasium_robotics/envs/mujoco/assets/point.xml": RESTING,
     "robosuite/models/assets/grippers/fourier_left_hand.xml": ORDER,
