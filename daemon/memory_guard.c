@@ -6,8 +6,9 @@
 #include "daemon/daemon.h"
 
 // What a dropped door has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE. Memory
-// that has grown by GROWTH since the drop grows elsewhere.
+// that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.
 #define FREE_TIME 1.0
+#define TRIM_TIME 0.1
 #define TELEMETRY_PAUSE 5.0
 enum { GROWTH = 32 << 20, PATIENCE_MS = 50, SHORT_PATIENCE_MS = 10 };
 
@@ -35,8 +36,15 @@ static void accept_what_is_held(SnMemoryGuard *g, SnSockets *s) {
   g->state = SN_GUARD_CALM;
 }
 
+// Gives to the system what the socket library's threads have freed since a drop.
+static void give_back(SnMemoryGuard *g, double now) {
+  if (g->dropped == 0 || now > g->dropped + 2 * FREE_TIME || now < g->trimmed + TRIM_TIME) return;
+  malloc_trim(0);
+  g->trimmed = now;
+}
+
 void sn_memory_guard_look(SnMemoryGuard *g, SnSockets *s, double now) {
-  if (g->state != SN_GUARD_CALM) malloc_trim(0);
+  give_back(g, now);
   g->used = sn_resident_memory();
   if (g->used <= g->most) {
     g->held = 0;

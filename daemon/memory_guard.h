@@ -12,7 +12,8 @@ typedef struct SnMemoryGuard {
   uint64_t held;   // what was in use after all doors had been dropped, more than `most`; 0: nothing such
   uint64_t used;   // at the latest look
   uint64_t seen;   // when the latest door was dropped
-  double dropped;  // when that was, on sn_clock_now()
+  double dropped;  // when that was, on sn_clock_now(); 0: never
+  double trimmed;  // when free memory was last given back to the system
   enum { SN_GUARD_CALM, SN_GUARD_TELEMETRY_DROPPED, SN_GUARD_ALL_DROPPED } state;
 } SnMemoryGuard;
 
