@@ -314,7 +314,7 @@ static void compare_jacobian(SnCompare *c, const SnOracle *o, int step) {
   const int nv = o->m->nv, n = d->nefc;
   if (n == 0 || !reserve(c, (size_t)n * (size_t)nv)) return;
   const bool sparse = mj_isSparse(o->mj);
-  if (!sparse && n) memcpy(c->ref, d->efc_J, sizeof(double) * (size_t)n * (size_t)nv);
+  if (!sparse) memcpy(c->ref, d->efc_J, sizeof(double) * (size_t)n * (size_t)nv);
   for (int i = 0; i < n; ++i) {
     for (int k = 0; sparse && k < d->efc_J_rownnz[i]; ++k)
       c->ref[i * nv + d->efc_J_colind[d->efc_J_rowadr[i] + k]] = d->efc_J[d->efc_J_rowadr[i] + k];

@@ -3,6 +3,7 @@
 
 #include "clients/check_gradient_private.h"
 #include "clients/check_task.h"
+#include "clients/figures.h"
 #include "planner/gradient.h"
 
 enum { DIRECTIONS = 8 };
@@ -186,7 +187,7 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const SnCheckStart *s
     }
     ++r->rollout_compared;
     const double error = fabs(ours[k] - ref[0][k]) / scale;
-    if (!isnan(r->rollout_max) && !(error <= r->rollout_max)) r->rollout_max = error;
+    r->rollout_max = sn_larger(r->rollout_max, error);
   }
 }
 

@@ -13,9 +13,8 @@
 cJSON *sinew_message_to_json(const ProtobufCMessage *message);
 
 // Fills a message, initialised by its __init, from a JSON object; null leaves a field out, "inf", "-inf" and "nan" are
-// the numbers. Memory of strings, arrays
-// and sub-messages comes from malloc and belongs to the message: free it with sinew_message_clear. false and a text in
-// error (which names the field) when a field is unknown or of the wrong type.
+// the numbers. Memory of strings, arrays and sub-messages comes from malloc and belongs to the message: free it with
+// sinew_message_clear. false and a text in error (which names the field) when a field is unknown or of the wrong type.
 bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
 
 // Sets the field of "name=value" in a message: a text as it stands, anything else as in JSON, e.g. target=[0.1,2].

@@ -113,7 +113,7 @@ typedef struct SinewState {
 } SinewState;
 
 // A plan as the daemon sent it; valid until the session receives the next one. Refused (SINEW_BAD_PLAN) are plans of
-// another session, for a state later than any that was sent, of unknown status, with times that are not finite, not
+// another session, for a state later than the latest one sent, of unknown status, with times that are not finite, not
 // positive or do not belong together, with a time to live of more than a day, and with controls that are not finite,
 // beyond 1e10 or not (steps, nu).
 typedef struct SinewPlan {
@@ -181,9 +181,9 @@ SinewStatus sinew_stream_start(SinewSession *session, const SinewStreamDef *def)
 SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state);
 
 // Reads all that has come, waiting at most `wait` seconds for a first plan (0: looks only). SINEW_OK: a newer plan is
-// in force. SINEW_TIMEOUT: none has come, SINEW_NO_PLAN: the latest word is that every candidate diverged; the plan
-// before stays in force, as with SINEW_BAD_PLAN, after which more may lie there. SINEW_REFUSED: a state was refused.
-// SINEW_ENDED: there will be no more.
+// in force. Else the latest good one stays in force. SINEW_TIMEOUT: none has come. SINEW_NO_PLAN: the latest word is
+// that every candidate diverged. SINEW_BAD_PLAN: a plan was refused, SINEW_REFUSED: a state was; there may be more to
+// read. SINEW_ENDED: there will be no more.
 SinewStatus sinew_stream_poll(SinewSession *session, double wait);
 
 // Ends it and waits for the daemon's word. The plan in force stays until it expires. Ended already: SINEW_OK.
