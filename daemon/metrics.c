@@ -71,6 +71,8 @@ SnMetricsView sn_metrics_view(SnMetrics *metrics) {
                         .cost = metrics->cost,
                         .gradient_norm = metrics->gradient_norm,
                         .best_cost = metrics->best_cost,
+                        .p50 = (double)NAN,
+                        .p99 = (double)NAN,
                         .planned = metrics->planned};
   size_t n = metrics->plans < SN_METRICS_WINDOW ? (size_t)metrics->plans : SN_METRICS_WINDOW;
   memcpy(sorted, metrics->latency, n * sizeof *sorted);

@@ -24,7 +24,7 @@ typedef struct SnMetrics {
 typedef struct SnMetricsView {
   uint64_t plans, misses, replaced, iterations, sent, overflows;
   double cost, gradient_norm, best_cost;
-  double p50, p99;  // 0 before the first plan
+  double p50, p99;  // NaN before the first plan
   double planned;
 } SnMetricsView;
 

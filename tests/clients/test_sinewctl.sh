@@ -100,8 +100,8 @@ if command -v script >/dev/null; then
 else
   echo "skipped: watch on a terminal, script is not installed"
 fi
-# Before the first plan there is no cost: a dash for people, null in JSON.
-check 'r["sessions"][0]["cost"] is None and r["sessions"][0]["plan_age"] is None' stats "$other"
+# Before the first plan there are no cost and no latency: a dash for people, null in JSON.
+check '[r["sessions"][0][name] for name in ("cost", "plan_age", "latency_p50", "latency_p99")] == [None] * 4' stats "$other"
 TERM=dumb ctl watch "$other" --count 1 >"$work/watch"
 grep -qE '^ +[0-9.]+ +- +- +- +- +- +- +0 +2  cpu$' "$work/watch" || { cat "$work/watch"; exit 1; }
 refused 'no session 123' watch 123
