@@ -15,7 +15,8 @@ static uint32_t decode(const unsigned char *text, size_t *size) {
     if (text[i] >> 6 != 2) *size = 0;
     x = x << 6 | (text[i] & 0x3fu);
   }
-  if (*size > 1 && x < least[*size]) *size = 0;
+  const bool surrogate = x >> 11 == 0xd800 >> 11;
+  if (*size > 1 && (x < least[*size] || x > 0x10ffff || surrogate)) *size = 0;
   return x;
 }
 
