@@ -65,6 +65,15 @@ static void default_importer(char *out, size_t size) {
   if (snprintf(out, size, "%s/sinew-import", self) >= (int)size) out[0] = 0;
 }
 
+// Tells whether a file can be run; a folder, which may be entered, cannot. errno says why not.
+static bool is_program(const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0 || access(path, X_OK) != 0) return false;
+  if (S_ISREG(st.st_mode)) return true;
+  errno = EACCES;
+  return false;
+}
+
 SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
   SnModelCache *c = calloc(1, sizeof *c);
   if (!c) {
@@ -91,7 +100,7 @@ SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
     code = sn_fail(err, SN_ERR_ARGUMENT, "model cache: the path of the folder is too long");
   else if (!make_folder(c->folder))
     code = sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
-  else if (access(c->importer, X_OK) != 0)
+  else if (!is_program(c->importer))
     code =
         sn_fail(err, SN_ERR_NOT_FOUND, "model cache: the program %s cannot be run: %s", c->importer, strerror(errno));
   if (code == SN_OK) return c;

@@ -431,6 +431,7 @@ static void test_bad_starts(void **state) {
   expect_no_start("--sessions=0", "sessions is '0'");
   expect_no_start("--config=/nonexistent.yaml", "/nonexistent.yaml");
   expect_no_start("--importer=/nonexistent", "/nonexistent");
+  expect_no_start("--importer=/", "the program / cannot be run: Permission denied");
 }
 
 static void test_tcp_on_the_loopback(void **state) {
