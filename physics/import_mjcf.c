@@ -226,8 +226,8 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 #undef SN_OPTION
 }
 
-// Puts in a frame's place what MuJoCo takes for it: the body's own (here: none) or that of the body's inertia, or its
-// orientation alone.
+// Replaces a frame by the one that MuJoCo uses in its place: the body's own (the identity), or that of the body's
+// inertia, or only the orientation of either.
 static void take_frame(int same, const sn_real *ipos, const sn_real *iquat, sn_real *pos, sn_real *quat) {
   if (same == mjSAMEFRAME_BODY) sn_set3(pos, 0, 0, 0);
   if (same == mjSAMEFRAME_INERTIA) sn_copy3(pos, ipos);

@@ -11,8 +11,8 @@
 typedef struct mjModel_ mjModel;
 
 // The compiled model of an MJCF file, or of one that MuJoCo has compiled and saved (mj_saveModel), which is told by its
-// name's ending .mjb; only the MuJoCo that saved it reads it. NULL and MuJoCo's own text in why; of a compiled file it
-// goes to MuJoCo's log handler, as a warning, and why is "". The caller frees it with mj_deleteModel.
+// name's ending .mjb; only the MuJoCo that saved it reads it. The caller frees it with mj_deleteModel. On failure NULL,
+// and MuJoCo's own text in why; for a compiled file MuJoCo gives that to its log handler, as a warning, and why is "".
 mjModel *sn_import_read(const char *path, char *why, int size);
 
 // Everything in mj that the engine does not support, one line each, naming element and feature ("geom 'head':

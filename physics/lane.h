@@ -101,8 +101,8 @@ SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const s
 SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
 // Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
-// Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself has
-// no number; never NaN. All lanes get the same value. Needs a sync before.
+// Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself is
+// beyond the largest one; never NaN. All lanes get the same value. Needs a sync before.
 SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
 // Sum over the lanes of an int that each has; the same value on all lanes.
 SN_FUNC int sn_count(SnLane *lane, int mine);

@@ -6,7 +6,7 @@
 // later, so threads do it ahead for several t at once; the derivative of the cost runs through them in order, last step
 // first. Every number depends on the inputs alone: any number of threads and any pauses give the same bits.
 //
-// A rollout that somebody has made already, with all that is kept, is not made again (SnGradient.rolled).
+// A rollout that the caller has made already is not made again (SnGradient.rolled).
 //
 // Where the cost is not smooth, what comes out is one of its one-sided derivatives or the choice that the function
 // concerned documents (physics/adjoint.h, planner/cost.c); it is finite.
@@ -38,8 +38,8 @@ typedef struct SnGradient {
   double max_velocity;    // a faster dof means divergence
   bool continues;  // the item that was last computed in this place of a batch had nearly the same inputs: softened
                    // worlds start their solver from its accelerations, and the last bits depend on it, too
-  // That rollout, of the same inputs, done or diverged, with time, qpos, qvel, act and qacc of all states; NULL: it is
-  // made here. For the CPU: a device makes its own, in its own numbers.
+  // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
+  // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
   const SnRollout *rolled;
 
   SnGradientStatus status;  // set SN_GRADIENT_PENDING to begin
