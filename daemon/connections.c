@@ -15,7 +15,7 @@ void sn_connections_free(SnConnections *c) {
 }
 
 static SnConnection *find(SnConnections *c, int fd) {
-  return fd >= 0 && fd < c->size && c->at[fd].door ? &c->at[fd] : NULL;
+  return sn_connections_knows(c, fd) ? &c->at[fd] : NULL;
 }
 
 void sn_connections_open(SnConnections *c, const void *door, int fd, double now, bool silent) {
@@ -34,7 +34,8 @@ void sn_connections_open(SnConnections *c, const void *door, int fd, double now,
 void sn_connections_close(SnConnections *c, int fd, double now) {
   SnConnection *one = find(c, fd);
   if (!one) return;
-  if (one->named || !one->spoke) c->left = now;
+  // One that was cut unheard tells of no name that others wait for: those were cut with it.
+  if (one->named || (!one->spoke && !one->cut)) c->left = now;
   *one = (SnConnection){0};
 }
 
@@ -42,6 +43,8 @@ void sn_connections_forget(SnConnections *c, const void *door) {
   for (int fd = 0; fd < c->size; fd++)
     if (c->at[fd].door == door) c->at[fd] = (SnConnection){0};
 }
+
+bool sn_connections_knows(const SnConnections *c, int fd) { return fd >= 0 && fd < c->size && c->at[fd].door; }
 
 bool sn_connections_spoke(SnConnections *c, int fd, bool named) {
   SnConnection *one = find(c, fd);

@@ -16,7 +16,7 @@ typedef struct SnConnection {
 typedef struct SnConnections {
   SnConnection *at;  // (size), by file descriptor
   int size;
-  double left;  // when the latest one ended that has, or may have, given itself a name
+  double left;  // when the latest one ended that had, or may have had, given itself a name
 } SnConnections;
 
 void sn_connections_free(SnConnections *connections);
@@ -28,8 +28,11 @@ void sn_connections_open(SnConnections *connections, const void *door, int fd, d
 void sn_connections_close(SnConnections *connections, int fd, double now);
 void sn_connections_forget(SnConnections *connections, const void *door);
 
-// A request of it has been read. False where it has been cut: what it still says is to be dropped. Of an fd that is not
-// known nothing is known: a message may be read before the monitor's word, or after it.
+// Whether it is open, as far as the monitors have told.
+bool sn_connections_knows(const SnConnections *connections, int fd);
+
+// A request of it has been read. False where it has been cut: what it still says is to be dropped. One that is not
+// known has ended since it spoke, where the monitors have been heard.
 bool sn_connections_spoke(SnConnections *connections, int fd, bool named);
 
 // Ends it; the other side sees the end of the stream. False where it has ended already.

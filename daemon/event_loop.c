@@ -62,6 +62,8 @@ static bool read_request(Loop *loop) {
   if (zmq_msg_recv(&frame, router, ZMQ_DONTWAIT) >= 0) {
     const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
     const bool several = drop_rest(router, &frame);
+    // It may have been accepted since the monitor was last read.
+    if (!sn_connections_knows(connections, fd)) sn_sockets_watch(&loop->sockets, &loop->sockets.router);
     if (nobody) {
       d->requests++;
       d->malformed++;

@@ -159,6 +159,31 @@ static void test_reconnect_at_once(void **state) {
   print_message("%d times under one name; the longest took %.2f s\n", TIMES, longest);
 }
 
+// A name that is free again is looked for by those who were not listened to. A client that has nothing to say yet is
+// taken for one of them, and ended, but not for ever: connections that come half a second later stay.
+static void test_clients_with_nothing_to_say(void **state) {
+  (void)state;
+  enum { TIMES = 30 };
+  const int holder = sn_raw_connect(sinewd.endpoint, "DEALER", "spine", 5);
+  char bytes[256];
+  assert_true(holder >= 0);
+  assert_true(sn_raw_frame(holder, 0, request, request_size));
+  assert_true(sn_raw_receive(holder, 10, bytes, sizeof bytes) > 0);
+  int silent = sn_raw_connect(sinewd.endpoint, "DEALER", NULL, 0), times = 0;
+  close(holder);
+  while (times < TIMES && sn_raw_ended(silent, 1)) {
+    close(silent);
+    silent = sn_raw_connect(sinewd.endpoint, "DEALER", NULL, 0);
+    times++;
+  }
+  print_message("a silent client was ended %d times\n", times);
+  assert_true(silent >= 0);
+  assert_in_range(times, 0, TIMES - 1);
+  assert_true(sn_raw_frame(silent, 0, request, request_size));
+  assert_true(sn_raw_receive(silent, 10, bytes, sizeof bytes) > 0);
+  close(silent);
+}
+
 // Many requests and a PING at once, then the end of the stream: where libzmq held the connection back because of the
 // requests, the PING ends the process.
 static void test_connection_that_breaks_off(void **state) {
@@ -236,6 +261,7 @@ int main(void) {
       cmocka_unit_test(test_name_that_is_taken),
       cmocka_unit_test(test_successor_under_the_same_name),
       cmocka_unit_test(test_reconnect_at_once),
+      cmocka_unit_test(test_clients_with_nothing_to_say),
       cmocka_unit_test(test_connection_that_breaks_off),
       cmocka_unit_test(test_storm_under_one_name),
       cmocka_unit_test(test_flood_of_requests),
