@@ -14,9 +14,7 @@ void sn_connections_free(SnConnections *c) {
   *c = (SnConnections){0};
 }
 
-static SnConnection *find(SnConnections *c, int fd) {
-  return sn_connections_knows(c, fd) ? &c->at[fd] : NULL;
-}
+static SnConnection *find(SnConnections *c, int fd) { return sn_connections_knows(c, fd) ? &c->at[fd] : NULL; }
 
 void sn_connections_open(SnConnections *c, const void *door, int fd, double now, bool silent) {
   if (fd < 0) return;

@@ -233,6 +233,7 @@ static void test_storm_under_one_name(void **state) {
 }
 
 // Requests faster than they can be handled: what one connection has waiting is bounded, another client is answered.
+// Where sinewd does not keep up, and memory tells that it did not, it must have ended that connection.
 static void test_flood_of_requests(void **state) {
   (void)state;
   enum { BLOCK = 100000, BLOCKS = 100 };
@@ -247,24 +248,21 @@ static void test_flood_of_requests(void **state) {
     if (now > most) most = now;
     if (++sent % 20 == 0) assert_true(sn_test_answers(&client, 20));
   }
+  const bool ended = sent < BLOCKS || (most >= before + 60 && sn_raw_ended(fd, 20));
   close(fd);
-  print_message("%d requests at once: memory %.0f MB before, at most %.0f\n", sent * BLOCK / 2, before, most);
+  print_message("%d requests at once: memory %.0f MB before, at most %.0f; %s\n", sent * BLOCK / 2, before, most,
+                ended ? "ended" : "all were read");
   assert_true(sn_test_answers(&client, 20));
-  if (JUDGE_TIME) assert_true(most < before + 200);
+  if (JUDGE_TIME) assert_true(ended || most < before + 60);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_name_that_is_too_long),
-      cmocka_unit_test(test_longest_name),
-      cmocka_unit_test(test_numbers_taken_in_advance),
-      cmocka_unit_test(test_name_that_is_taken),
-      cmocka_unit_test(test_successor_under_the_same_name),
-      cmocka_unit_test(test_reconnect_at_once),
-      cmocka_unit_test(test_clients_with_nothing_to_say),
-      cmocka_unit_test(test_connection_that_breaks_off),
-      cmocka_unit_test(test_storm_under_one_name),
-      cmocka_unit_test(test_flood_of_requests),
+      cmocka_unit_test(test_name_that_is_too_long),         cmocka_unit_test(test_longest_name),
+      cmocka_unit_test(test_numbers_taken_in_advance),      cmocka_unit_test(test_name_that_is_taken),
+      cmocka_unit_test(test_successor_under_the_same_name), cmocka_unit_test(test_reconnect_at_once),
+      cmocka_unit_test(test_clients_with_nothing_to_say),   cmocka_unit_test(test_connection_that_breaks_off),
+      cmocka_unit_test(test_storm_under_one_name),          cmocka_unit_test(test_flood_of_requests),
   };
   return cmocka_run_group_tests(tests, setup, sn_test_group_teardown);
 }
