@@ -8,9 +8,9 @@
 #include "clients/plant.h"
 #include "clients/text.h"
 
-// Times to wait [s]: for an answer of a daemon that runs, for the first import of a large model, for the word that a
-// session is closed, which changes nothing.
-enum { ANSWERING = 5, IMPORTING = 60, CLOSING = 1 };
+// Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
+// nothing.
+enum { IMPORTING = 60, CLOSING = 1 };
 
 // Time for a plan [s]: as a rule, and where the body waits and the planner's iterations say when it is done.
 #define DEADLINE 0.04
@@ -194,7 +194,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
   if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
   if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
   SinewStatus status = choose_deadline(client, session, opt);
-  sinew_wire_set_timeout(client, ANSWERING + 2 * opt->deadline);
+  sinew_wire_set_timeout(client, plant_patience(opt));
   if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
   if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
   int result = 0;
@@ -226,7 +226,7 @@ int main(int argc, char **argv) {
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   char error[4096];
-  SinewClient *client = sinew_connect(opt.endpoint, ANSWERING, 0, error, sizeof error);
+  SinewClient *client = sinew_connect(opt.endpoint, PLANT_ANSWERING, 0, error, sizeof error);
   if (!client) return fail(error);
   sinew_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);

@@ -16,6 +16,8 @@ typedef enum PlantMode { PLANT_LOCKSTEP, PLANT_REALTIME, PLANT_CONTINUOUS } Plan
 const char *plant_mode_name(PlantMode mode);  // as --mode takes it
 typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantController;
 
+enum { PLANT_ANSWERING = 5 };  // time for an answer of a daemon that runs, on a slow and busy machine [s]
+
 typedef struct PlantOptions {
   const char *endpoint, *task, *xml, *data;
   const char *models[16];  // "FOLDER" or "NAME=FOLDER"; none: as the daemon has it
@@ -93,6 +95,8 @@ void plant_record_free(PlantRecord *r);
 SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const SinewState *state,
                               const SinewSessionInfo *info, double *cost, double *measure, int nmeasure);
 
+// Time without an answer, a plan above all, after which the daemon is taken for gone [s].
+double plant_patience(const PlantOptions *opt);
 // The closed loop for opt->seconds. Statuses other than SINEW_OK end it; the text is in sinew_error.
 SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                       PlantRecord *r);

@@ -40,11 +40,10 @@ static void note_plan(PlantRecord *r, const SinewSession *session, double latenc
   plant_record_plan(r, latency, sinew_current_plan(session)->deadline_met);
 }
 
-// Time without a plan after which the daemon is taken for gone [s].
-static double patience(const PlantOptions *opt) { return 1.0 + 10 * opt->deadline; }
+double plant_patience(const PlantOptions *opt) { return PLANT_ANSWERING + 2 * opt->deadline; }
 
 static SinewStatus no_plan(SinewClient *client, const PlantOptions *opt) {
-  return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", patience(opt));
+  return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", plant_patience(opt));
 }
 
 static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
@@ -86,7 +85,7 @@ static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *s
 
 static SinewStatus run_realtime(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                                 PlantRecord *r, double *ctrl) {
-  const double h = body->m->opt.timestep, give_up = patience(opt);
+  const double h = body->m->opt.timestep, give_up = plant_patience(opt);
   const int nstep = (int)lround(opt->seconds / h);
   // The body starts with its first plan in hand.
   SinewState state = plant_body_state(body, opt->hide_act);
@@ -141,7 +140,7 @@ static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double w
 // The body starts with its first plan in hand.
 static SinewStatus begin_stream(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                                 PlantRecord *r) {
-  const double give_up = patience(opt);
+  const double give_up = plant_patience(opt);
   double heard;
   SinewStreamDef def = sinew_default_stream();
   def.deadline = opt->deadline;
@@ -166,7 +165,7 @@ static SinewStatus run_continuous(SinewClient *client, SinewSession *session, Pl
   for (int i = 0; i < nstep && status == SINEW_OK; ++i) {
     sleep_until(start + i * h);
     if ((status = take_streamed(session, r, 0, &heard)) != SINEW_OK) break;
-    if (wall_seconds() - heard > patience(opt)) return no_plan(client, opt);
+    if (wall_seconds() - heard > plant_patience(opt)) return no_plan(client, opt);
     if (i % opt->execute == 0 && i > 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
       if ((status = sinew_stream_state(session, &state)) != SINEW_OK) break;
