@@ -156,11 +156,9 @@ static mjModel *load(const char *path, char *text, size_t size) {
   return mj;
 }
 
-static int run(const Settings *s) {
+// Writes what was asked for of a compiled model, says how that went, and returns the exit status.
+static int import_model(const Settings *s, const mjModel *mj) {
   char text[1400];
-  sn_import_files_start();
-  mjModel *mj = load(s->model, text, sizeof text);
-  if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
   if (s->depends && !sn_import_files_save(s->depends)) {
     snprintf(text, sizeof text, "%s: could not write the list of files", s->depends);
     return finish(EXIT_WRITE, text, NULL);
@@ -172,7 +170,6 @@ static int run(const Settings *s) {
     unsupported[strlen(unsupported) - 1] = 0;
     finish(EXIT_UNSUPPORTED, unsupported, NULL);
     free(unsupported);
-    mj_deleteModel(mj);
     return EXIT_UNSUPPORTED;
   }
   free(unsupported);
@@ -187,6 +184,15 @@ static int run(const Settings *s) {
   snprintf(named, sizeof named, "%s: %s", s->model, err.text);
   finish(status, named, m);
   sn_model_free(m);
+  return status;
+}
+
+static int run(const Settings *s) {
+  char text[1400];
+  sn_import_files_start();
+  mjModel *mj = load(s->model, text, sizeof text);
+  if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
+  const int status = import_model(s, mj);
   mj_deleteModel(mj);
   return status;
 }
