@@ -29,8 +29,8 @@ part_tidy() {
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 
-part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, and of floats on the emulator, the shorter siblings)"
-part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|test_agree_emulator$"; }
+part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats and of scans on the emulator, the shorter siblings) and rehearsals of tests/device.sh"
+part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|test_agree_emulator$|test_agree_scan$|test_device_(sh|pack)$"; }
 
 part_tsan_text="thread sanitizer over planner, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
 part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|mailbox|cuda/test_device_[^ps]|cuda/test_device$|daemon/test_(owner|device|models)" -E "test_planner_adam$|_vjp$"; }
