@@ -41,28 +41,20 @@ static uint64_t next_random(uint64_t *s) {
   return *s * 2685821657736338717ull;
 }
 
-static void write_file(const char *name, const char *text) {
-  char path[256];
-  snprintf(path, sizeof path, "%s/%s", sinewd.folder, name);
-  FILE *f = fopen(path, "w");
-  assert_non_null(f);
-  fputs(text, f);
-  fclose(f);
-}
-
 static int setup(void **state) {
   (void)state;
   char bytes[40];
   snprintf(bytes, sizeof bytes, "--message-bytes=%d", MESSAGE_BYTES);
   sn_test_daemon_prepare(&sinewd);
-  write_file("models/broken.xml", "<mujoco><worldbody><geom type=\"cube\"/></worldbody></mujoco>");
-  write_file("models/hfield.xml",
-             "<mujoco><asset><hfield name=\"h\" nrow=\"2\" ncol=\"2\" size=\"1 1 1 1\"/></asset><worldbody><geom "
-             "name=\"head\" "
-             "type=\"hfield\" hfield=\"h\"/><body><freejoint/><geom size=\"1\"/></body></worldbody></mujoco>");
-  write_file("tasks/broken.yaml", "model: arm_reach.xml\nhorizonn: 3\n");
-  write_file("tasks/lost.yaml",
-             "model: nowhere.xml\nterms:\n  - name: a\n    residual: {joint_position: all}\n    weight: 1\n");
+  sn_test_daemon_write(&sinewd, "models/broken.xml", "<mujoco><worldbody><geom type=\"cube\"/></worldbody></mujoco>");
+  sn_test_daemon_write(
+      &sinewd, "models/hfield.xml",
+      "<mujoco><asset><hfield name=\"h\" nrow=\"2\" ncol=\"2\" size=\"1 1 1 1\"/></asset><worldbody><geom "
+      "name=\"head\" "
+      "type=\"hfield\" hfield=\"h\"/><body><freejoint/><geom size=\"1\"/></body></worldbody></mujoco>");
+  sn_test_daemon_write(&sinewd, "tasks/broken.yaml", "model: arm_reach.xml\nhorizonn: 3\n");
+  sn_test_daemon_write(&sinewd, "tasks/lost.yaml",
+                       "model: nowhere.xml\nterms:\n  - name: a\n    residual: {joint_position: all}\n    weight: 1\n");
   sn_test_daemon_start(&sinewd, (const char *const[]){bytes, MEMORY, NULL});
   sn_test_connect(&client, sinewd.endpoint);
   sn_test_connect(&other, sinewd.endpoint);

@@ -292,14 +292,11 @@ static void test_oldest_model_goes(void **state) {
   static const char *const names[] = {"a", "b", "c", "d"};
   SnTestDaemon d = {0};
   SnTestClient c;
-  char path[128];
+  char name[32];
   sn_test_daemon_prepare(&d);
   for (int i = 0; i < 4; i++) {
-    snprintf(path, sizeof path, "%s/models/%s.xml", d.folder, names[i]);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs("<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>", f);
-    fclose(f);
+    snprintf(name, sizeof name, "models/%s.xml", names[i]);
+    sn_test_daemon_write(&d, name, "<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>");
   }
   sn_test_daemon_start(&d, (const char *const[]){"--loaded=3", NULL});
   sn_test_connect(&c, d.endpoint);

@@ -23,13 +23,8 @@ static SnModels models;
 
 // Writes a file of the models' folder a little after what was written before, so that its time of change is another.
 static void write_model(const char *name, const char *text) {
-  char path[256];
   nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-  snprintf(path, sizeof path, "%s/%s", place.folder, name);
-  FILE *f = fopen(path, "w");
-  assert_non_null(f);
-  fputs(text, f);
-  fclose(f);
+  sn_test_daemon_write(&place, name, text);
 }
 
 // A slide that is driven, of two files: the part has the time step.

@@ -227,6 +227,12 @@ static int users_of(const char *model) {
   return users;
 }
 
+// Waits until sessions that were closed have let a model go: the planner thread frees them when it comes to it.
+static void expect_unused(const char *model) {
+  for (const double until = sn_test_now() + 30; users_of(model) > 0 && sn_test_now() < until;) usleep(10000);
+  assert_true(users_of(model) <= 0);
+}
+
 static Sinew__V1__Health health_of(SnTestClient *c) {
   Sinew__V1__HealthRequest in = SINEW__V1__HEALTH_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -243,6 +249,8 @@ static void test_what_is_loaded(void **state) {
   (void)state;
   Sinew__V1__UnloadModelRequest unload = SINEW__V1__UNLOAD_MODEL_REQUEST__INIT;
   Sinew__V1__LoadModelRequest load = SINEW__V1__LOAD_MODEL_REQUEST__INIT;
+  expect_unused("arm_reach");
+  expect_unused("billiard");
   const Sinew__V1__Health begin = health_of(&client);
   const unsigned models = begin.models - (users_of("arm_reach") >= 0) - (users_of("billiard") >= 0);
   uint64_t id[3];
@@ -256,7 +264,7 @@ static void test_what_is_loaded(void **state) {
   assert_int_equal(full.models, models + 2);
   for (int i = 0; i < 3; i++) close_session(id[i]);
   assert_int_equal(health_of(&client).sessions, begin.sessions);
-  for (const double until = sn_test_now() + 30; users_of("arm_reach") > 0 && sn_test_now() < until;) usleep(10000);
+  expect_unused("arm_reach");
   assert_int_equal(users_of("arm_reach"), 0);
   assert_int_equal(health_of(&client).models, models + 2);
   unload.model = load.model = "arm_reach";
@@ -267,15 +275,6 @@ static void test_what_is_loaded(void **state) {
   assert_int_equal(health_of(&client).models, models + 1);
   sn_test_done(REQUEST(load_model, LOAD_MODEL, &load));
   assert_int_equal(users_of("arm_reach"), 0);
-}
-
-static void write_file(const char *name, const char *text) {
-  char path[256];
-  snprintf(path, sizeof path, "%s/%s", sinewd.folder, name);
-  FILE *f = fopen(path, "w");
-  assert_non_null(f);
-  fputs(text, f);
-  fclose(f);
 }
 
 // Names, addresses and sizes as they follow from the model, in order; each entry of the vector belongs to one of them.
@@ -296,14 +295,15 @@ static void expect_quantities(const char *what, Sinew__V1__Quantity **list, size
 // A model with joints of every kind: a quaternion has four numbers and three velocities.
 static void test_description(void **state) {
   (void)state;
-  write_file("models/kinds.xml",
-             "<mujoco><option timestep='0.004'/><worldbody><body name='hand' mocap='true'/>"
-             "<body name='aim' mocap='true'/><body><freejoint name='free'/><geom size='.1'/>"
-             "<body><joint name='ball' type='ball'/><geom size='.1'/>"
-             "<body><joint name='hinge' range='-1 2' limited='true'/><geom size='.1'/>"
-             "<body><joint name='slide' type='slide'/><geom size='.1'/></body></body></body></body></worldbody>"
-             "<actuator><motor name='push' joint='slide'/><general name='lag' joint='hinge' dyntype='filter' "
-             "dynprm='.1' ctrlrange='-3 4' ctrllimited='true'/></actuator></mujoco>");
+  sn_test_daemon_write(
+      &sinewd, "models/kinds.xml",
+      "<mujoco><option timestep='0.004'/><worldbody><body name='hand' mocap='true'/>"
+      "<body name='aim' mocap='true'/><body><freejoint name='free'/><geom size='.1'/>"
+      "<body><joint name='ball' type='ball'/><geom size='.1'/>"
+      "<body><joint name='hinge' range='-1 2' limited='true'/><geom size='.1'/>"
+      "<body><joint name='slide' type='slide'/><geom size='.1'/></body></body></body></body></worldbody>"
+      "<actuator><motor name='push' joint='slide'/><general name='lag' joint='hinge' dyntype='filter' "
+      "dynprm='.1' ctrlrange='-3 4' ctrllimited='true'/></actuator></mujoco>");
   Sinew__V1__DescribeModelRequest describe = SINEW__V1__DESCRIBE_MODEL_REQUEST__INIT;
   describe.model = "kinds";
   Sinew__V1__Reply *r = REQUEST(describe_model, DESCRIBE_MODEL, &describe);

@@ -135,6 +135,15 @@ void sn_test_daemon_remove(SnTestDaemon *d) {
   *d->folder = '\0';
 }
 
+void sn_test_daemon_write(const SnTestDaemon *d, const char *name, const char *text) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", d->folder, name);
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  assert_true(fputs(text, f) >= 0);
+  assert_int_equal(fclose(f), 0);
+}
+
 bool sn_test_daemon_logged(const SnTestDaemon *d, const char *word) {
   char line[5000];
   bool found = false;

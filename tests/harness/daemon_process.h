@@ -35,6 +35,9 @@ void sn_test_daemon_remove(SnTestDaemon *daemon);
 // Makes the temporary folder only, for tests that write files before the start. Otherwise start does it.
 void sn_test_daemon_prepare(SnTestDaemon *daemon);
 
+// Writes a text file into the folder: "models/NAME.xml", "tasks/NAME.yaml".
+void sn_test_daemon_write(const SnTestDaemon *daemon, const char *name, const char *text);
+
 // True when the log has that word.
 bool sn_test_daemon_logged(const SnTestDaemon *daemon, const char *word);
 
