@@ -67,6 +67,15 @@ wc -l $sources | awk '$1 > 800 && $2 != "total" {print $2 ": " $1 " lines"}' | g
 grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources /dev/null | grep . | complain "unfinished work" || true
 git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
 
+# Comments of headers, as tests/comments.py wants them: folders and files that follow the rule already, a line each. The
+# list grows until it is "." alone; nothing leaves it.
+comments_follow=(
+)
+python3 -B -m doctest tests/comments.py | complain "tests/comments.py contradicts its examples" || true
+if [ ${#comments_follow[@]} -gt 0 ]; then
+  tests/comments.py --check "${comments_follow[@]}" 2>&1 | complain "comment" || true
+fi
+
 # Known defects that the tests are tried with: edits of the code, which must still apply (tests/mutations).
 tests/mutate.sh --check 2>&1 >/dev/null | sed 's/^mutate: //' | complain "mutations" || true
 
