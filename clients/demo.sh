@@ -88,5 +88,5 @@ for column in "${columns[@]}"; do [[ $column == ctrl* ]] && ncontrol=$((ncontrol
 nmeasure=$(($(head -1 "$work/$first" | grep -o '"[^"]*"' | wc -l)))
 other=$against
 [ "$against" != none ] || other=
-gnuplot -c clients/report.gp "$work" "$first" "$other" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
+gnuplot -c clients/scripts/report.gp "$work" "$first" "$other" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
 echo "picture: $picture" >&2

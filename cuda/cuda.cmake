@@ -92,14 +92,14 @@ function(sinew_cuda_plugin name physics)
     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=${SN_CUDA_REGISTERS} -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
       --threads 0 -std=c++17 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
       --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR}
-      -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels.cu DEPFILE ${object}.d VERBATIM
+      -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernels.cu
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernels.cu DEPFILE ${object}.d VERBATIM
     COMMENT "Device code of libsinew_${name}.so")
   add_custom_command(OUTPUT ${linked}
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.log
       ${CUDAToolkit_NVCC_EXECUTABLE} -dlink -o ${linked} ${SINEW_NVCC_CODE} -Xnvlink -v -Xcompiler -fPIC ${object}
     DEPENDS ${object} VERBATIM)
-  sinew_plugin(${name} ${physics} device_cuda.c ${object} ${linked})
+  sinew_plugin(${name} ${physics} device/device_cuda.c ${object} ${linked})
   # stdc++: Random123's header brings the iostreams into any unit of C++.
   target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static CUDA::cublas stdc++)
   # Its own libraries are found where they were when it was built, also after installation.

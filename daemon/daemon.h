@@ -2,8 +2,8 @@
 #ifndef SINEW_DAEMON_DAEMON_H_
 #define SINEW_DAEMON_DAEMON_H_
 
-#include "daemon/loader.h"
-#include "daemon/notify.h"
+#include "daemon/requests/loader.h"
+#include "daemon/base/systemd.h"
 #include "proto/validate.h"
 
 #define SN_VERSION "0.1.0"

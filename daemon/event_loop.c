@@ -8,12 +8,12 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "daemon/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/inbox.h"
-#include "daemon/memory_guard.h"
-#include "daemon/pack.h"
-#include "daemon/sockets.h"
+#include "daemon/wire/inbox.h"
+#include "daemon/wire/memory_guard.h"
+#include "daemon/planning/pack.h"
+#include "daemon/wire/sockets.h"
 
 // Requests read, and handled, in a row before replies get their turn; the time between looks at leases, watchdog and
 // memory, and at full pipes, in milliseconds; requests that a connection may have waiting, and how many of the longest.

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/clock.h"
+#include "daemon/base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/files.h"
-#include "daemon/repository.h"
+#include "daemon/wire/files.h"
+#include "daemon/models/repository.h"
 
 enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
 

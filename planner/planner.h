@@ -9,8 +9,8 @@
 #ifndef SINEW_PLANNER_PLANNER_H_
 #define SINEW_PLANNER_PLANNER_H_
 
-#include "planner/backend.h"
-#include "planner/plan.h"
+#include "planner/backend/backend.h"
+#include "planner/optimize/controls.h"
 
 typedef struct SnPlanner SnPlanner;
 
@@ -145,7 +145,7 @@ typedef struct SnEvaluation {
   int nterm, nmeasure;
   bool diverged, act_estimated;
   bool device_lost;            // and without a fallback: there are no gradients
-  const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/gradient.h; else NULL
+  const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/rollout/gradient.h; else NULL
 } SnEvaluation;
 
 // Evaluates, a gradient on all threads of the backend; arrays of the result stay until the next evaluation. Does not

@@ -1,7 +1,7 @@
 // Planning by gradients. A plan begins with one start or several: the warm start, and copies of it with the noise of
 // sampling; the backend refines them (refine.h). Here stands what a planner asks of it, and what Adam remembers from
 // plan to plan.
-#include "planner/adam.h"
+#include "planner/optimize/adam.h"
 #include "planner/planner_private.h"
 
 struct SnAdamState {

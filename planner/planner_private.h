@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "planner/planner.h"
-#include "planner/soft.h"
+#include "planner/rollout/cfd.h"
 
 // Copies of the arrays of an SnStart.
 typedef struct SnStateBuffer {

@@ -25,7 +25,7 @@ part_release() { build release && run_tests release; }
 part_tidy_text="clang-tidy, a short list, on the release build's commands"
 part_tidy() {
   build release
-  git ls-files 'physics/*.c' 'planner/*.c' 'daemon/*.c' 'proto/*.c' 'clients/*.c' 'cuda/*.c' | grep -vE 'example_controller|device_cuda' |
+  git ls-files 'physics/*.c' 'planner/*.c' 'daemon/*.c' 'proto/*.c' 'clients/*.c' 'cuda/*.c' | grep -vE '^clients/examples/|device_cuda' |
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 
@@ -33,7 +33,7 @@ part_asan_text="address and undefined-behaviour sanitizers, all tests but the lo
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|test_agree_emulator$|test_agree_scan$|test_device_(sh|pack)$"; }
 
 part_tsan_text="thread sanitizer over planner, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
-part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|mailbox|cuda/test_device_[^ps]|cuda/test_device$|daemon/test_(owner|device|models)" -E "test_planner_adam$|_vjp$"; }
+part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)" -E "test_planner_adam$|_vjp$"; }
 
 part_float_text="float build of the engine and the planner"
 part_float() { build float && run_tests float -R "^(physics|planner|cuda)/"; }

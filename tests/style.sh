@@ -32,7 +32,7 @@ allowed() {
   esac
 }
 # Named exceptions of the layer table: the checker, the benchmark and the plant.
-clients_exceptions='^clients/(check|bench|plant|mujoco)[a-z_]*\.[ch]:'
+clients_exceptions='^clients/(check|bench|plant|reference)/[a-z_]*\.[ch]:'
 for folder in physics planner cuda proto daemon clients tests; do
   grep -HnE '^#include "' $(echo "$sources" | grep "^$folder/") /dev/null |
     grep -vE "#include \"($(allowed $folder))/" | grep -vE '#include "[a-z_]*\.pb-c\.h"' |
@@ -42,19 +42,19 @@ done
 
 # MuJoCo, libccd: only where the design names them.
 grep -HnE '#include <mujoco/' $(echo "$sources" | grep -E '^(physics|planner|cuda|proto|daemon|clients)/') /dev/null |
-  grep -vE '^physics/import_[a-z]+\.[ch]:|^daemon/import_main\.c:' | grep -vE "$clients_exceptions" |
+  grep -vE '^physics/import/[a-z_]+\.[ch]:' | grep -vE "$clients_exceptions" |
   grep . | complain "MuJoCo outside importer, checker, benchmark and plant" || true
-grep -HnE '#include <ccd/' $(echo "$sources" | grep -vE '^tests/') /dev/null | grep -v '^physics/collide_convex.c:' |
+grep -HnE '#include <ccd/' $(echo "$sources" | grep -vE '^tests/') /dev/null | grep -v '^physics/collision/collide_convex.c:' |
   grep . | complain "libccd outside collide_convex.c" || true
 
 # The libraries never print, exit or abort.
 grep -HnE '\b(printf|puts|exit|_exit|abort|longjmp)\(|fprintf\((stderr|stdout)' $(echo "$sources" | grep -E '^(physics|planner|proto)/') /dev/null |
-  grep -vE '^physics/import_main\.c:|^planner/[a-z_]*main\.c:|//.*(printf|exit|abort)' |
+  grep -vE '^physics/import/main\.c:|//.*(printf|exit|abort)' |
   grep . | complain "a library prints or exits" || true
 
 # Among tests: the largest of errors of which one is NaN is NaN; fmax() would forget it.
 grep -HnE '([^ ]+) = fmaxf?\(\1, ' $(echo "$sources" | grep -E '^tests/') /dev/null |
-  grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/figures.h)" || true
+  grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/reference/statistics.h)" || true
 
 # Top level as the design fixes it.
 git ls-files | cut -d/ -f1 | sort -u |

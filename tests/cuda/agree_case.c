@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/mujoco_drive.h"
-#include "tests/harness/actuator_zoo.h"
-#include "tests/harness/constraint_zoo.h"
-#include "tests/harness/convex_scene.h"
-#include "tests/harness/model_zoo.h"
-#include "tests/harness/smooth_zoo.h"
+#include "clients/reference/mujoco_drive.h"
+#include "tests/support/actuator_models.h"
+#include "tests/support/constraint_models.h"
+#include "tests/support/convex_scene.h"
+#include "tests/support/small_models.h"
+#include "tests/support/dynamics_models.h"
 
 const char *const agree_kind_name[AGREE_NKIND] = {
 #define AGREE_TEXT(name, text) text,

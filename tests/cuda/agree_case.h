@@ -3,8 +3,8 @@
 #ifndef SINEW_TESTS_CUDA_AGREE_CASE_H_
 #define SINEW_TESTS_CUDA_AGREE_CASE_H_
 
-#include "planner/rollout.h"
-#include "tests/harness/oracle.h"
+#include "planner/rollout/rollout_runner.h"
+#include "tests/support/oracle.h"
 
 // What the terms of the cost look at, and a name for each.
 #define AGREE_KINDS(X)                      \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/figures.h"
+#include "clients/reference/statistics.h"
 
 static const struct {
   const char *name, *text;

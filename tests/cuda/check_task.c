@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/harness/oracle.h"
+#include "tests/support/oracle.h"
 
 // Whether the processor runs what a library of that name is compiled to.
 static bool processor_can(const char *name) {

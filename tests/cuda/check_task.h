@@ -2,7 +2,7 @@
 #ifndef SINEW_TESTS_CUDA_CHECK_TASK_H_
 #define SINEW_TESTS_CUDA_CHECK_TASK_H_
 
-#include "clients/bench_task.h"
+#include "clients/bench/bench_task.h"
 
 enum { CHECK_SKIPPED = 77 };  // exit status of a check that needs a device, without one
 

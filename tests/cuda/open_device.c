@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "planner/backend.h"
+#include "planner/backend/backend.h"
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;

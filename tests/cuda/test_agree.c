@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/bench_job.h"
+#include "clients/bench/bench_multistart.h"
 #include "tests/cuda/agree_case.h"
 #include "tests/cuda/agree_table.h"
 #include "tests/cuda/check_task.h"

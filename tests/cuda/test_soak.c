@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clients/bench_job.h"
-#include "clients/bench_report.h"
-#include "clients/figures.h"
+#include "clients/bench/bench_multistart.h"
+#include "clients/bench/bench_report.h"
+#include "clients/reference/statistics.h"
 #include "tests/cuda/check_task.h"
 
 enum { ITERATIONS = 2, STEPS = 32, TENTHS = 10 };

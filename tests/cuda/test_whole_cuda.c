@@ -1,6 +1,6 @@
 // Plans through everything that an NVIDIA device has, but for the machine code of its kernels: device_cuda.c on the
 // tests' CUDA runtime, which runs the kernels' bodies on one lane. So they are the CPU's, bit for bit.
-#include "tests/cuda/plugin_rig.h"
+#include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
 
 // Two plans of a few steps, the second from a shifted warm start; what they are, into ctrl and cost.

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/raw_peer.h"
+#include "tests/support/raw_peer.h"
 
 enum { ROUNDS = 3000, MESSAGE_BYTES = 200000 };
 

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "clients/figures.h"
-#include "tests/harness/daemon_device.h"
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/daemon_tuning.h"
+#include "clients/reference/statistics.h"
+#include "tests/support/daemon_device.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_tuning.h"
 
 // ---- the same plans ----
 

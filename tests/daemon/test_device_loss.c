@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_device.h"
-#include "tests/harness/daemon_group.h"
+#include "tests/support/daemon_device.h"
+#include "tests/support/daemon_group.h"
 
 static int count_in_log(const SnTestDaemon *d, const char *word) {
   char line[5000];

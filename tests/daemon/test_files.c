@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/files.h"
-#include "tests/harness/raw_peer.h"
+#include "daemon/wire/files.h"
+#include "tests/support/raw_peer.h"
 
 enum { FILES = 200 };
 

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/daemon_stream.h"
-#include "tests/harness/daemon_tuning.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_stream.h"
+#include "tests/support/daemon_tuning.h"
 
 static Sinew__V1__Request close_request(Sinew__V1__CloseRequest *in) {
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
+#include "tests/support/daemon_group.h"
 
 // The engine has room for 256 contacts and one more a pair of bodies; a box on a plane has four.
 enum { MANY = 200, FEW = 20 };

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
+#include "tests/support/daemon_group.h"
 
 // A request with that body, and its reply.
 #define REQUEST(kind, KIND, message)                                                                               \

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "clients/figures.h"
-#include "tests/harness/daemon_group.h"
+#include "clients/reference/statistics.h"
+#include "tests/support/daemon_group.h"
 
 // One request with that body; the reply must have the body expected.
 #define REQUEST(kind, KIND, message)                                                                   \

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
+#include "tests/support/daemon_group.h"
 
 // Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts made.
 static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/raw_peer.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/raw_peer.h"
 
 // Frames of many requests, one after the other.
 enum { MANY = 200, ROOM = 64 };

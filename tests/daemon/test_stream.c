@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/daemon_stream.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_stream.h"
 
 // Nothing more comes for a while.
 static void expect_silence(SnTestClient *c) {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/raw_peer.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/raw_peer.h"
 
 // Of blocks that are sent at once, and how many of them: held by libzmq they would take far more than MEGABYTES.
 enum { BLOCK = 1 << 16, BLOCKS = 250, MEGABYTES = 60 };

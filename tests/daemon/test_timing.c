@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/daemon_stream.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_stream.h"
 
 // Deadlines that nobody meets, and that everybody does.
 static const double HOPELESS = 1e-9, GENEROUS = 3600;

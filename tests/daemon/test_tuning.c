@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tests/harness/daemon_group.h"
-#include "tests/harness/daemon_tuning.h"
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_tuning.h"
 
 static void test_tuning_storm(void **state) {
   (void)state;

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "physics/model_file.h"
-#include "tests/harness/exercise.h"
+#include "physics/model/model_file.h"
+#include "tests/support/exercise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/harness/actuator_zoo.h"
-#include "tests/harness/gradcheck.h"
-#include "tests/harness/lanes.h"
+#include "tests/support/actuator_models.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/lanes.h"
 
 typedef struct Run {
   SnGradWorld *g;
@@ -72,7 +72,7 @@ static void check(SnOracle *o, const char *name) {
     }
 #define SN_FIELD(group, type, field, rows, cols) \
   same_bits(name, #field, one.a.field, many.a.field, sizeof(type) * (size_t)(rows) * (size_t)(cols));
-#include "physics/adjoint_fields.inc"
+#include "physics/world/adjoint_fields.inc"
 #undef SN_FIELD
   }
   free(r.bar);

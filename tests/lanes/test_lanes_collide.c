@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/adjoint.h"
-#include "tests/harness/lanes.h"
-#include "tests/harness/oracle.h"
+#include "physics/world/adjoint.h"
+#include "tests/support/lanes.h"
+#include "tests/support/oracle.h"
 
 typedef struct Job {
   const SnModel *m;

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/adjoint.h"
-#include "physics/solver.h"
-#include "physics/vec.h"
-#include "tests/harness/constraint_zoo.h"
-#include "tests/harness/lanes.h"
+#include "physics/world/adjoint.h"
+#include "physics/constraint/solver.h"
+#include "physics/base/vec.h"
+#include "tests/support/constraint_models.h"
+#include "tests/support/lanes.h"
 
 static void run_stages(SnLane *lane, void *arg) {
   SnOracle *o = arg;
@@ -122,7 +122,7 @@ static void compare_backwards(SnOracle *o) {
 #define SN_FIELD(group, type, field, rows, cols)                                              \
   if (memcmp(one.a.field, many.a.field, sizeof(type) * (size_t)(rows) * (size_t)(cols)) != 0) \
     fail_msg("%s of the adjoint depends on the number of lanes", #field);
-#include "physics/adjoint_fields.inc"
+#include "physics/world/adjoint_fields.inc"
 #undef SN_FIELD
     free(many.memory);
   }

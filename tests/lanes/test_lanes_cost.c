@@ -1,9 +1,9 @@
 // Costs and their derivatives on several lanes: the bits of one lane.
 #include <stdlib.h>
 
-#include "tests/harness/lanes.h"
+#include "tests/support/lanes.h"
 #include "tests/planner/bench_body.h"
-#include "tests/planner/cost_body.h"
+#include "tests/planner/cost/cost_body.h"
 
 typedef struct Judge {
   SnCost *cost;

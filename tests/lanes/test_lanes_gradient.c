@@ -1,11 +1,11 @@
 // The adjoint of a step on several lanes: every result has the bits of one lane.
 #include <stdlib.h>
 
-#include "tests/harness/lanes.h"
-#include "tests/harness/model_zoo.h"
-#include "tests/harness/oracle.h"
+#include "tests/support/lanes.h"
+#include "tests/support/small_models.h"
+#include "tests/support/oracle.h"
 
-#include "physics/adjoint.h"
+#include "physics/world/adjoint.h"
 
 typedef struct Gradient {
   const SnModel *m;

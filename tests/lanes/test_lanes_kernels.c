@@ -2,10 +2,10 @@
 // gradients by worlds in chunks, by Jacobians and by a scan, softened too, refinements by Adam, marks.
 #include <stdlib.h>
 
-#include "clients/check_task.h"
-#include "planner/sampling.h"
-#include "tests/cuda/kernel_rig.h"
-#include "tests/harness/model_zoo.h"
+#include "clients/reference/probe_task.h"
+#include "planner/optimize/sampling.h"
+#include "tests/cuda/kernels/kernel_fixture.h"
+#include "tests/support/small_models.h"
 
 // What is done with a rig, and by how many blocks.
 typedef struct Work {

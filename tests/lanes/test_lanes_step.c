@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/harness/lanes.h"
-#include "tests/harness/oracle.h"
+#include "tests/support/lanes.h"
+#include "tests/support/oracle.h"
 
 typedef struct Steps {
   SnOracle *o;

@@ -17,7 +17,7 @@ Example:
 
   $ tests/mutate.sh --only L05
   mutate: 1 to try, 0 known; without any edit 1 of their 1 tests pass
-  [1/1] L05 killed by planner/test_noise (4.3 s)
+  [1/1] L05 killed by planner/optimize/test_noise (4.3 s)
   1 killed, 0 survived, 0 errors
 """
 

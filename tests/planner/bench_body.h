@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "planner/planner.h"
-#include "tests/harness/oracle.h"
+#include "tests/support/oracle.h"
 
 // Two links, a motor and two muscles that pull on a tendon; one mocap body.
 static const char *const body_xml =

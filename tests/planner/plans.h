@@ -3,7 +3,7 @@
 #define SINEW_TESTS_PLANNER_PLANS_H_
 
 #include "planner/planner.h"
-#include "tests/harness/oracle.h"
+#include "tests/support/oracle.h"
 
 // A request from the initial state, at a time.
 static inline SnPlanRequest request_of(const SnPlanner *p, double time) {

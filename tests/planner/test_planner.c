@@ -1,5 +1,5 @@
 // Planning: determinism, anytime behaviour, warm start, live tuning, bad requests, memory.
-#include "tests/planner/planner_rig.h"
+#include "tests/planner/planner_fixture.h"
 
 // Heap allocations of this program, counted by the linker's --wrap.
 static atomic_long allocations;

@@ -1,6 +1,6 @@
 // Adam as a planner, on gradients by differences: improvement, determinism, the deadline, divergence, starts, knots,
 // live changes.
-#include "tests/planner/adam_rig.h"
+#include "tests/planner/adam_fixture.h"
 
 static void improves(void **state) {
   (void)state;

@@ -1,6 +1,6 @@
 // A planner on a device: jobs of several iterations, slices, deadlines, live changes, plans shown ahead of their turn,
 // and what is refused. The device is a script (device_backend.h).
-#include "tests/planner/device_rig.h"
+#include "tests/planner/device_fixture.h"
 
 // ---- jobs ----
 

@@ -1,6 +1,6 @@
 // A planner whose device is lost: in a plan, in an evaluation, before; with and without a fallback. The device is a
 // script (device_backend.h).
-#include "tests/planner/device_rig.h"
+#include "tests/planner/device_fixture.h"
 
 // In the third job: the plan goes on at the CPU with the iterations that are left, from the best so far.
 static void lost(void **state) {

@@ -1,6 +1,7 @@
-// Every setting of a planner reaches what computes: the table below has a row for each row of planner/settings.inc,
-// with values of its own, and reads back what the backend was asked for, or what became of the plan.
-#include "tests/planner/planner_rig.h"
+// Every setting of a planner reaches what computes: the table below has a row for each row of
+// planner/task/settings.inc, with values of its own, and reads back what the backend was asked for, or what became of
+// the plan.
+#include "tests/planner/planner_fixture.h"
 
 // By what a setting acts: plans by sampling, plans by Adam, evaluations with a gradient.
 enum { SAMPLING = 1, ADAM = 2, EVALUATION = 4, KINDS = 3 };
@@ -197,7 +198,7 @@ enum { ROWS = (int)(sizeof rows / sizeof *rows) };
 
 static int index_of(const char *name) {
   const int i = sn_settings_find(name);
-  if (i < 0) fail_msg("planner/settings.inc has no '%s'", name);
+  if (i < 0) fail_msg("planner/task/settings.inc has no '%s'", name);
   return i;
 }
 
@@ -294,7 +295,8 @@ static void every_setting_has_a_row(void **state) {
   for (int i = 0; i < sn_settings_count(); ++i) {
     int found = 0;
     for (int k = 0; k < ROWS; ++k) found += strcmp(rows[k].name, sn_settings_info(i)->name) == 0;
-    if (found != 1) fail_msg("'%s' of planner/settings.inc has %d rows in this test", sn_settings_info(i)->name, found);
+    if (found != 1)
+      fail_msg("'%s' of planner/task/settings.inc has %d rows in this test", sn_settings_info(i)->name, found);
   }
   assert_int_equal(ROWS, sn_settings_count());
 }

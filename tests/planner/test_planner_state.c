@@ -1,5 +1,5 @@
 // States that a planner is asked about: evaluations, predicted states, latency, activations that nobody measured.
-#include "tests/planner/planner_rig.h"
+#include "tests/planner/planner_fixture.h"
 
 // An evaluation of a plan's controls gives the plan's cost, bit for bit, and its states.
 static void evaluated(void **state) {

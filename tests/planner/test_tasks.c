@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "planner/planner.h"
-#include "tests/harness/oracle.h"
+#include "tests/support/oracle.h"
 
 static const char *folder = SN_TEST_SOURCE_DIR "/../planner/tasks";
 

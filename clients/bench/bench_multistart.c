@@ -1,0 +1,110 @@
+#include "clients/bench/bench_multistart.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/rollout/cfd.h"
+
+// A knot a step.
+static SnAdamGrid grid_of(int steps) {
+  return (SnAdamGrid){
+      .nstep = steps, .knots = sn_noise_knots(steps, 1, 0), .spacing = 1, .interpolation = SN_SPLINE_ZERO};
+}
+
+static SnNoise noise_of(const SnSettings *s, uint64_t seed, int steps) {
+  SnNoise noise = {.seed = seed, .spacing = (steps + s->knots - 2) / (s->knots - 1)};
+  noise.interpolation = s->interpolation;
+  noise.colour = s->noise;
+  noise.scale = (sn_real)s->noise_scale;
+  noise.knots = sn_noise_knots(steps, noise.spacing, noise.phase);
+  return noise;
+}
+
+static SnCode make_room(BenchJob *x, SnError *err) {
+  const size_t nu = (size_t)x->task->m->nu, rows = (size_t)x->task->steps * nu;
+  x->first = calloc(rows + 1, sizeof *x->first);
+  x->ctrl = calloc(rows + 1, sizeof *x->ctrl);
+  x->initial = calloc(nu + 1, sizeof *x->initial);
+  x->term = calloc((size_t)x->task->cost->nterm + 1, sizeof *x->term);
+  if (!x->first || !x->ctrl || !x->initial || !x->term) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  x->pair = sn_soft_pairs(x->task->task, x->task->m, err);
+  return x->pair ? SN_OK : err->code;
+}
+
+static SnCode first_controls(BenchJob *x, int number, SnError *err) {
+  const BenchTask *t = x->task;
+  const SnNoise noise = noise_of(&t->task->settings, 1, t->steps);
+  sn_real *scratch = calloc(3 * (size_t)noise.knots, sizeof *scratch);
+  if (!scratch) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  sn_noise_candidate(t->m, &noise, number, t->ctrl, t->steps, scratch, x->first);
+  free(scratch);
+  return SN_OK;
+}
+
+SnCode bench_job_open(BenchJob *x, const BenchTask *task, SnBackend *backend, int number, int starts, SnError *err) {
+  const SnSettings *s = &task->task->settings;
+  *x = (BenchJob){.task = task, .backend = backend};
+  SnCode code = make_room(x, err);
+  if (code == SN_OK) code = first_controls(x, number, err);
+  if (code != SN_OK) return code;
+  if (!(x->device = backend->load(backend, task->m, task->cost, task->steps, err))) return err->code;
+  if ((code = backend->need_refine(backend, x->device, starts, err)) != SN_OK) return code;
+  sn_task_initial_plan(task->task, task->m, 0, x->initial);
+  x->job = (SnRefineJob){
+      .start = bench_task_start(task),
+      .target = task->target,
+      .nstep = task->steps,
+      .max_velocity = s->max_velocity,
+      .settings = {.method = (SnGradientMethod)s->gradient, .soft = sn_soft_settings(s, x->pair, sn_soft_backward(s))},
+      .grid = grid_of(task->steps),
+      .rule = sn_adam_rule(s),
+      .noise = noise_of(s, 2 + (uint64_t)number, task->steps),
+      .initial_ctrl = x->initial,
+      .starts = starts,
+      .count = starts,
+      .deadline = INFINITY,
+      .ctrl = x->ctrl,
+      .best_term = x->term};
+  return SN_OK;
+}
+
+void bench_job_close(BenchJob *x) {
+  if (x->device) x->backend->unload(x->backend, x->device);
+  free(x->first);
+  free(x->ctrl);
+  free(x->initial);
+  free(x->term);
+  free(x->pair);
+}
+
+static void begin(BenchJob *x) {
+  memcpy(x->ctrl, x->first, sizeof *x->ctrl * (size_t)x->task->steps * (size_t)x->task->m->nu);
+  x->job.open = true;
+  x->job.measured = false;
+  x->job.best_cost = INFINITY;
+  x->job.gradient_norm = NAN;
+}
+
+SnCode bench_jobs_run(BenchJob *x, int n, int iterations, SnError *err) {
+  const SnClock clock = sn_clock_monotonic();
+  for (int i = 0; i < n; ++i) begin(x + i);
+  for (int left = iterations; left > 0;) {
+    const int most = x->backend->job_iterations, now = left < most ? left : most;
+    for (int i = 0; i < n; ++i) {
+      x[i].job.iterations = now;
+      x[i].job.done = 0;
+      if (x->backend->refine_submit) x->backend->refine_submit(x->backend, x[i].device, &x[i].job);
+    }
+    bool done = true;
+    for (int i = 0; i < n; ++i) {
+      done = done && x->backend->refine(x->backend, x[i].device, &x[i].job, &clock, INFINITY);
+      x->backend->refine_end(x->backend, x[i].device, &x[i].job);
+      x[i].job.open = false;
+      x[i].job.measured = true;
+    }
+    if (!done) return sn_fail(err, SN_ERR_LIMIT, "the backend stopped");
+    left -= now;
+  }
+  return SN_OK;
+}

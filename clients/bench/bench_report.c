@@ -1,0 +1,51 @@
+#include "clients/bench/bench_report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clients/reference/statistics.h"
+
+void bench_progress(const char *format, ...) {
+  static double shown;
+  const bool terminal = isatty(STDERR_FILENO);
+  const double now = 1e-6 * sn_now_us();
+  if (shown == 0) shown = now;  // nobody waits yet
+  if (now - shown < (terminal ? 0.3 : 10)) return;
+  shown = now;
+  if (terminal) fputc('\r', stderr);
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputs(terminal ? "\033[K" : "\n", stderr);
+}
+
+void bench_progress_end(void) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+void bench_print_json(cJSON *o, bool one_line) {
+  char *text = one_line ? cJSON_PrintUnformatted(o) : cJSON_Print(o);
+  if (text) puts(text);
+  cJSON_free(text);
+  cJSON_Delete(o);
+}
+
+const char *bench_number(double x, int decimals, char text[24]) {
+  snprintf(text, 24, isnan(x) ? "-" : "%.*f", decimals, x);
+  return text;
+}
+
+BenchRatio bench_ratio(const double *a, const double *b, int n) {
+  double *ratio = malloc(sizeof *ratio * (size_t)(n + 1));
+  if (!ratio) abort();
+  for (int i = 0; i < n; ++i) ratio[i] = a[i] / b[i];
+  BenchRatio r = {.median = sn_median(ratio, n)};
+  r.low = ratio[0];
+  r.high = ratio[n - 1];
+  free(ratio);
+  return r;
+}

@@ -1,0 +1,76 @@
+#include "clients/bench/bench_task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static sn_real *reals(int n) { return calloc((size_t)n + 1, sizeof(sn_real)); }
+
+static void copy(sn_real *to, const sn_real *from, int n) { memcpy(to, from, sizeof *to * (size_t)n); }
+
+static SnCode make_room(BenchTask *t, SnError *err) {
+  const SnModel *m = t->m;
+  t->qpos = reals(m->nq);
+  t->qvel = reals(m->nv);
+  t->act = reals(m->na);
+  t->mocap_pos = reals(3 * m->nmocap);
+  t->mocap_quat = reals(4 * m->nmocap);
+  t->ctrl = reals(t->steps * m->nu);
+  t->target = reals((t->steps + 1) * t->cost->ntarget);
+  return t->qpos && t->qvel && t->act && t->mocap_pos && t->mocap_quat && t->ctrl && t->target
+             ? SN_OK
+             : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+}
+
+// The task's initial state and controls, and the targets over the steps.
+static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
+  const SnModel *m = t->m;
+  SnLaneShared shared;
+  SnLane lane = {.n = 1, .shared = &shared};
+  SnWorld w;
+  SnCode code = make_room(t, err);
+  if (code != SN_OK) return code;
+  void *memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
+  if (!memory) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  sn_world_init(m, &w, memory);
+  code = sn_task_reset(t->task, m, &w, &lane, seed, err);
+  if (code == SN_OK) {
+    sn_cost_capture(t->cost, m, &w, &lane);
+    copy(t->qpos, w.qpos, m->nq);
+    copy(t->qvel, w.qvel, m->nv);
+    copy(t->act, w.act, m->na);
+    copy(t->mocap_pos, w.mocap_pos, 3 * m->nmocap);
+    copy(t->mocap_quat, w.mocap_quat, 4 * m->nmocap);
+    for (int k = 0; k < t->steps; ++k) sn_task_initial_plan(t->task, m, seed, t->ctrl + k * m->nu);
+    sn_cost_schedule(t->cost, 0, (double)m->opt.timestep, t->steps + 1, t->target);
+  }
+  free(memory);
+  return code;
+}
+
+SnCode bench_task_open(BenchTask *t, const MpcCase *c, int steps, SnError *err) {
+  memset(t, 0, sizeof *t);
+  if (!(t->task = mpc_load_task(c, err))) return err->code;
+  SnCode code = mpc_set_all(c, &t->task->settings, err);
+  if (code == SN_OK) code = sn_settings_validate(&t->task->settings, err);
+  if (code == SN_OK) code = mpc_load_model(c, t->task, &t->body, &t->loaded, err);
+  if (code != SN_OK) return code;
+  if (!(t->m = sn_task_model(t->task, t->loaded, err))) return err->code;
+  if (!(t->cost = sn_cost_create(t->task, t->m, err))) return err->code;
+  t->steps = steps > 0 ? steps : t->task->settings.horizon;
+  return prepare(t, c->seed, err);
+}
+
+void bench_task_close(BenchTask *t) {
+  sn_real *all[] = {t->qpos, t->qvel, t->act, t->mocap_pos, t->mocap_quat, t->ctrl, t->target};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
+  sn_cost_free(t->cost);
+  sn_model_free(t->m);
+  sn_model_free(t->loaded);
+  sn_task_free(t->task);
+  plant_body_free(&t->body);
+}
+
+SnStart bench_task_start(const BenchTask *t) {
+  return (SnStart){
+      .qpos = t->qpos, .qvel = t->qvel, .act = t->act, .mocap_pos = t->mocap_pos, .mocap_quat = t->mocap_quat};
+}

@@ -1,0 +1,30 @@
+// One closed loop in one process: our planner, and MuJoCo as the body, in lockstep. The benchmark's.
+//   bench_loop.c      the loop and its report
+//   bench_mpc.c       one run
+//   bench_compare.c   many of them: planners side by side
+#ifndef SINEW_CLIENTS_BENCH_CLOSED_LOOP_H_
+#define SINEW_CLIENTS_BENCH_CLOSED_LOOP_H_
+
+#include <cjson/cJSON.h>
+
+#include "clients/bench/bench_task_args.h"
+
+typedef struct MpcResult {
+  PlantRecord record;  // samples with cost and measures; plans and what they took in seconds as `latency`
+  SnSettings settings;
+  double iterations;  // of a plan, mean
+  int candidates;     // of the last plan's last iteration
+  double wall;        // [s] of the whole loop
+  int threads;
+} MpcResult;
+
+// Runs it. progress: called after each plan with the part that is done, or NULL. On failure err, and the result holds
+// nothing.
+SnCode mpc_run(const MpcCase *c, MpcResult *result, void (*progress)(void *user, double part), void *user,
+               SnError *err);
+void mpc_result_free(MpcResult *result);
+
+// The report of a run; the caller deletes it.
+cJSON *mpc_report(const MpcCase *c, const MpcResult *result);
+
+#endif

@@ -1,0 +1,25 @@
+// Many gradients at once, for `sinew-bench gradient --items`.
+#ifndef SINEW_CLIENTS_BENCH_GRADIENT_BATCH_H_
+#define SINEW_CLIENTS_BENCH_GRADIENT_BATCH_H_
+
+#include "clients/bench/bench_backend.h"
+#include "clients/bench/driven_model.h"
+#include "clients/bench/bench_report.h"
+
+// Names of SnGradientMethod, those of the planner's setting `gradient`.
+const char *bench_method_name(int method);
+int bench_method(const struct argp_state *state, const char *arg);
+
+typedef struct BenchItems {
+  const int *item;  // (n) how many at once
+  int n, rounds;
+} BenchItems;
+
+// Value and gradient of the driven rollout and of copies with noise in their controls, for each number of items and
+// each method: an array of rows. NULL and err on failure.
+cJSON *bench_items(const BenchDrive *drive, BenchBackend *on, const SnGradientSettings *settings,
+                   const BenchItems *list, SnError *err);
+// As a table; NULL: nothing.
+void bench_items_print(const cJSON *rows);
+
+#endif

@@ -1,0 +1,46 @@
+// sinew-bench MODE: figures of speed, always as ratios taken in one run, because machines differ and drift.
+#include "clients/bench/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "clients/reference/mujoco_log.h"
+
+static const struct {
+  const char *name, *text;
+  int (*run)(int argc, char **argv);
+} modes[] = {
+    {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
+    {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
+    {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
+    {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", sn_bench_gradient},
+    {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", sn_bench_refine},
+    {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without",
+     sn_bench_sweep},
+};
+enum { MODES = sizeof modes / sizeof *modes };
+
+static void print_help(FILE *out) {
+  fprintf(out, "Usage: sinew-bench MODE [OPTION...]\n\nModes (sinew-bench MODE --help says more):\n");
+  for (int i = 0; i < MODES; ++i) fprintf(out, "  %-10s %s\n", modes[i].name, modes[i].text);
+  fprintf(out, "\nExample: sinew-bench step --model arm.xml --json\n");
+}
+
+int main(int argc, char **argv) {
+  sn_mujoco_messages("sinew-bench", 3);
+  const char *mode = argc > 1 ? argv[1] : "";
+  if (strcmp(mode, "--help") == 0 || strcmp(mode, "-h") == 0) {
+    print_help(stdout);
+    return 0;
+  }
+  for (int i = 0; i < MODES; ++i) {
+    if (strcmp(mode, modes[i].name) != 0) continue;
+    char program[100];
+    snprintf(program, sizeof program, "sinew-bench %s", mode);
+    argv[1] = program;
+    return modes[i].run(argc - 1, argv + 1);
+  }
+  if (mode[0]) fprintf(stderr, "sinew-bench: no mode '%s'\n", mode);
+  print_help(stderr);
+  return 3;
+}

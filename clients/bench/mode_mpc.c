@@ -1,0 +1,132 @@
+// A closed loop, planner and body in one process: how well and how fast a planner solves a task.
+#include <argp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/bench/bench.h"
+#include "clients/bench/closed_loop.h"
+#include "clients/bench/bench_report.h"
+#include "clients/reference/args.h"
+
+enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
+enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_CFD, KEY_SAMPLES };
+
+typedef struct Settings {
+  MpcCase c;
+  char text[3][64];  // settings that options stand for
+  bool json, quiet;
+} Settings;
+
+static const char *setting(Settings *s, int slot, const char *name, const char *value) {
+  snprintf(s->text[slot], sizeof s->text[slot], "%s=%s", name, value);
+  return s->text[slot];
+}
+
+static void add(struct argp_state *state, Settings *s, const char *text) {
+  if (s->c.nsettings == MPC_SETTINGS) argp_error(state, "too many settings");
+  s->c.settings[s->c.nsettings++] = text;
+}
+
+static int parse(int key, char *arg, struct argp_state *state) {
+  Settings *s = state->input;
+  switch (key) {
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &s->c;
+      state->child_inputs[1] = &s->c.backend;
+      return 0;
+    case 'p':
+      add(state, s, setting(s, 0, "planner", arg));
+      return 0;
+    case KEY_SAMPLES:
+      add(state, s, setting(s, 1, "candidates", arg));
+      return 0;
+    case KEY_CFD:
+      add(state, s, setting(s, 2, "cfd", sn_arg_switch(state, "cfd", arg) ? "cfd" : "none"));
+      return 0;
+    case 's':
+      s->c.seconds = sn_arg_seconds(state, "seconds", arg);
+      return 0;
+    case KEY_PLAN_SECONDS:
+      s->c.plan_seconds = sn_arg_seconds(state, "plan-seconds", arg);
+      return 0;
+    case KEY_EXECUTE:
+      s->c.execute = sn_arg_count(state, "execute", arg, 100000);
+      return 0;
+    case 'k':
+      s->c.seed = (uint64_t)sn_arg_seed(state, arg);
+      return 0;
+    case 'j':
+      s->json = true;
+      return 0;
+    case 'q':
+      s->quiet = true;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static void print_text(const MpcCase *c, const MpcResult *result) {
+  const PlantRecord *r = &result->record;
+  cJSON *o = mpc_report(c, result);
+  printf("%s, seed %llu, %g s, %d plans: %s%s\n", c->task, (unsigned long long)c->seed, c->seconds, r->nplan,
+         plant_record_success(r) ? "solved" : "not solved", r->diverged ? ", the body diverged" : "");
+  printf("cost %.5g at the start, %.5g at the end, %.5g in the mean\n", r->sample[0].cost,
+         r->sample[r->nsample - 1].cost, cJSON_GetObjectItem(o, "cost_mean")->valuedouble);
+  for (int k = 0; k < r->nmeasure; ++k)
+    printf("%s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
+           r->sample[r->nsample - 1].measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
+  printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
+         result->iterations, result->threads);
+  cJSON_Delete(o);
+}
+
+static void show_progress(void *user, double part) {
+  (void)user;
+  bench_progress("%3.0f %%", 100 * part);
+}
+
+int sn_bench_mpc(int argc, char **argv) {
+  static const struct argp_option options[] = {
+      {"planner", 'p', "PLANNER", 0, "adam or sampling (default: the task's)", 0},
+      {"samples", KEY_SAMPLES, "N", 0, "candidates of an iteration of sampling (default: the task's)", 0},
+      {"cfd", KEY_CFD, "on|off", 0, "contacts from distance in the gradient (default: the task's)", 0},
+      {"seconds", 's', "S", 0, "of motion (default 1)", 0},
+      {"plan-seconds", KEY_PLAN_SECONDS, "S", 0,
+       "time for each plan (default: as many iterations as the settings say, at least one)", 0},
+      {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two plans (default 16)", 0},
+      {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
+      {"json", 'j', NULL, 0, "print one line of JSON", 0},
+      {"quiet", 'q', NULL, 0, "no progress", 0},
+      {0}};
+  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const char doc[] =
+      "Lets MuJoCo move a body under our plans, in lockstep and in one process, and reports cost over time, success "
+      "and "
+      "the time of a plan.\vExample: sinew-bench mpc --task arm_reach --planner sampling --samples 64 --seconds 2 "
+      "--seed "
+      "1 --json\n\nWith iterations as the bound a run depends on its seed alone, not on the speed of the machine.\n\n"
+      "Exit status: 0 measured, solved or not; 2 the model uses what is not supported; 3 anything else.";
+  const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
+  argp_err_exit_status = EXIT_ERROR;
+  Settings s = {.c = mpc_default_case()};
+  argp_parse(&argp, argc, argv, 0, NULL, &s);
+
+  SnError err = {0};
+  MpcResult result;
+  const SnCode code = mpc_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
+  if (!s.quiet) bench_progress_end();
+  if (code != SN_OK) {
+    fprintf(stderr, "sinew-bench: %s\n", err.text);
+    return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+  }
+  if (s.json) {
+    bench_print_json(mpc_report(&s.c, &result), true);
+  } else {
+    print_text(&s.c, &result);
+  }
+  mpc_result_free(&result);
+  return EXIT_MEASURED;
+}

@@ -1,0 +1,282 @@
+// Derivatives of steps against MuJoCo's differences.
+#include "clients/check/check_gradient.h"
+
+#include <stdlib.h>
+
+#include "clients/check/check_gradient_private.h"
+#include "clients/reference/statistics.h"
+#include "clients/reference/mujoco_drive.h"
+#include "physics/world/adjoint.h"
+
+bool sn_extrapolate(double *f, const double *c, const double *b, int n) {
+  const double share = (SN_BETWEEN * SN_BETWEEN - SN_FINE * SN_FINE) / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    worst = sn_larger(worst, fabs(b[i] - f[i] - share * (c[i] - f[i])));
+    scale = fmax(scale, fabs(f[i]));
+  }
+  if (!(worst <= SN_CERTAIN * (scale + 1e-6))) return false;
+  for (int i = 0; i < n; ++i) f[i] -= (c[i] - f[i]) * SN_FINE * SN_FINE / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+  return true;
+}
+
+// What a check of steps works with. n = 2 nv + na.
+typedef struct StepCheck {
+  SnOracle *o;
+  const SnModel *m;
+  SnWorld *w;
+  SnAdjoint adjoint;
+  void *memory;
+  sn_real *A, *B;                         // ours (n, n), (n, nu)
+  double *A_ref[3], *B_ref[3];            // MuJoCo's with the fine, the coarse and the step between
+  double *A_error, *B_error;              // of the compared steps (steps)
+  mjtNum *state, *before, *after, *move;  // scratch
+  int n, nu;
+} StepCheck;
+
+static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
+
+static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w, int steps, SnError *err) {
+  const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
+  *c = (StepCheck){.o = o, .m = m, .w = w, .n = (int)n, .nu = m->nu};
+  c->memory = aligned_alloc(64, (sn_adjoint_size(m) + 63) / 64 * 64);
+  c->A = calloc(n * n + 1, sizeof *c->A);
+  c->B = calloc(n * nu + 1, sizeof *c->B);
+  bool ok = c->memory && c->A && c->B;
+  for (int i = 0; i < 3; ++i) {
+    c->A_ref[i] = numbers(n * n);
+    c->B_ref[i] = numbers(n * nu);
+    ok = ok && c->A_ref[i] && c->B_ref[i];
+  }
+  c->A_error = numbers((size_t)steps);
+  c->B_error = numbers((size_t)steps);
+  c->state = numbers((size_t)mj_stateSize(o->mj, mjSTATE_INTEGRATION));
+  const size_t coordinates = (size_t)m->nq + (size_t)m->nv + (size_t)m->na;
+  c->before = numbers(coordinates);
+  c->after = numbers(coordinates);
+  c->move = numbers((size_t)m->nv);
+  ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move;
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  sn_adjoint_init(m, &c->adjoint, c->memory);
+  return SN_OK;
+}
+
+static void close_steps(StepCheck *c) {
+  free(c->memory);
+  free(c->A);
+  free(c->B);
+  for (int i = 0; i < 3; ++i) {
+    free(c->A_ref[i]);
+    free(c->B_ref[i]);
+  }
+  free(c->A_error);
+  free(c->B_error);
+  free(c->state);
+  free(c->before);
+  free(c->after);
+  free(c->move);
+}
+
+// MuJoCo's step from the kept state, with coordinate k of (qpos, qvel, act, ctrl) moved by eps; qpos, qvel, act after
+// it.
+static void moved_step(StepCheck *c, int k, double eps, double *after) {
+  const mjModel *mj = c->o->mj;
+  mjData *d = c->o->d;
+  const int nv = c->m->nv, na = c->m->na;
+  mj_setState(mj, d, c->state, mjSTATE_INTEGRATION);
+  if (k < nv) {
+    memset(c->move, 0, sizeof *c->move * (size_t)nv);
+    c->move[k] = 1;
+    mj_integratePos(mj, d->qpos, c->move, eps);
+  } else if (k < 2 * nv) {
+    d->qvel[k - nv] += eps;
+  } else if (k < 2 * nv + na) {
+    d->act[k - 2 * nv] += eps;
+  } else {
+    d->ctrl[k - 2 * nv - na] += eps;
+  }
+  mj_step(mj, d);
+  memcpy(after, d->qpos, sizeof *after * (size_t)c->m->nq);
+  memcpy(after + c->m->nq, d->qvel, sizeof *after * (size_t)nv);
+  memcpy(after + c->m->nq + nv, d->act, sizeof *after * (size_t)na);
+}
+
+// The same as mjd_transitionFD, which takes every integrator but Runge-Kutta.
+static void step_differences(StepCheck *c, double eps, double *A, double *B) {
+  const int nq = c->m->nq, nv = c->m->nv, na = c->m->na;
+  for (int k = 0; k < c->n + c->nu; ++k) {
+    double *J = k < c->n ? A + k : B + (k - c->n);
+    const int cols = k < c->n ? c->n : c->nu;
+    moved_step(c, k, -eps, c->before);
+    moved_step(c, k, eps, c->after);
+    mj_differentiatePos(c->o->mj, c->move, 2 * eps, c->before, c->after);
+    for (int i = 0; i < nv; ++i) J[i * cols] = c->move[i];
+    for (int i = 0; i < nv + na; ++i) J[(nv + i) * cols] = (c->after[nq + i] - c->before[nq + i]) / (2 * eps);
+  }
+}
+
+// MuJoCo's A and B at its state, which stays.
+static void reference(StepCheck *c, double eps, double *A, double *B) {
+  SnOracle *o = c->o;
+  if (o->mj->opt.integrator == mjINT_RK4)
+    step_differences(c, eps, A, B);
+  else
+    mjd_transitionFD(o->mj, o->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);
+  mj_setState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+}
+
+// max|a - b| / (max|b| + 1e-6), and where. NaN in either gives NaN.
+static double error_of(const double *a, const double *b, int n, int *where) {
+  double worst = 0, scale = 0;
+  for (int i = 0; i < n; ++i) {
+    const double e = fabs(a[i] - b[i]);
+    if (!(e <= worst) && !isnan(worst)) {
+      worst = e;
+      if (where) *where = i;
+    }
+    scale = fmax(scale, fabs(b[i]));
+  }
+  return worst / (scale + 1e-6);
+}
+
+static void add_figure(SnJacobianFigures *f, double *list, int count, double error, int where, int cols, int step) {
+  list[count] = error;
+  if (f->step >= 0 && !(error > f->max) && !isnan(error)) return;
+  *f = (SnJacobianFigures){0, error, step, cols ? where / cols : -1, cols ? where % cols : -1};
+}
+
+typedef enum Smoothness { SMOOTH, CURVED, NOT_SMOOTH } Smoothness;
+
+// MuJoCo's derivatives at its state into the first of the references.
+static Smoothness reference_step(StepCheck *c) {
+  const int nA = c->n * c->n, nB = c->n * c->nu;
+  reference(c, SN_FINE, c->A_ref[0], c->B_ref[0]);
+  reference(c, SN_COARSE, c->A_ref[1], c->B_ref[1]);
+  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= SN_CERTAIN &&
+      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= SN_CERTAIN)
+    return SMOOTH;
+  reference(c, SN_BETWEEN, c->A_ref[2], c->B_ref[2]);
+  return sn_extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
+                 sn_extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
+             ? CURVED
+             : NOT_SMOOTH;
+}
+
+// Compares the step that MuJoCo is about to make; false where it is left out.
+static bool compare_step(StepCheck *c, SnGradientReport *r, int step) {
+  SnOracle *o = c->o;
+  const int nA = c->n * c->n, nB = c->n * c->nu;
+  mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+  const Smoothness smoothness = reference_step(c);
+  if (smoothness == NOT_SMOOTH) {
+    ++r->steps_skipped;
+    return false;
+  }
+  r->steps_curved += smoothness == CURVED;
+  sn_oracle_copy_state(o);
+  sn_world_copy_state(c->m, c->w, &o->w);
+  sn_forward(c->m, c->w, &o->lane);
+  sn_step_jacobian(c->m, c->w, &c->adjoint, &o->lane, c->A, c->B);
+  int where = 0;
+  const double A = sn_oracle_error_at(c->A, c->A_ref[0], nA, &where);
+  add_figure(&r->A, c->A_error, r->steps_compared, A, where, c->n, step);
+  const double B = sn_oracle_error_at(c->B, c->B_ref[0], nB, &where);
+  add_figure(&r->B, c->B_error, r->steps_compared, B, where, c->nu, step);
+  ++r->steps_compared;
+  return true;
+}
+
+static bool diverged(const mjData *d) {
+  return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
+}
+
+// The start of a drive, where a step is smooth: many models rest where it is not, a joint at the very end of its range,
+// an object that just touches a table, an equality that just holds, a muscle without activation, and without controls
+// they would stay there. So all has some velocity, muscles are active, and joints near an end of their range start
+// inside, by up to a third of it.
+static void start_moving(SnOracle *o, uint64_t seed) {
+  const mjModel *mj = o->mj;
+  sn_drive_start(o);
+  o->rng = seed + 1;
+  for (int i = 0; i < mj->nv; ++i) o->d->qvel[i] += 0.1 * sn_oracle_uniform(o);
+  for (int j = 0; j < mj->njnt; ++j) {
+    if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
+    const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];
+    const double inside = (0.18 + 0.15 * sn_oracle_uniform(o)) * width;
+    double *q = o->d->qpos + mj->jnt_qposadr[j];
+    *q = fmin(fmax(*q, range[0] + inside), range[1] - inside);
+    o->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
+  }
+  for (int i = 0; i < mj->nu; ++i)
+    if (mj->actuator_dyntype[i] == mjDYN_MUSCLE) o->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_oracle_uniform(o);
+}
+
+// The same somewhere else: after some steps of another drive, at the first such place where the differences agree, if
+// one is found soon.
+static void start_elsewhere(StepCheck *c, uint64_t seed) {
+  enum { PLACES = 8 };
+  SnOracle *o = c->o;
+  for (uint64_t place = 0; place < PLACES; ++place) {
+    start_moving(o, seed + place);
+    const int lead = (int)(25 * (1 + sn_oracle_uniform(o)));
+    for (int k = 0; k < lead && !diverged(o->d); ++k) {
+      sn_drive_controls(o, seed, k * o->mj->opt.timestep);
+      mj_step(o->mj, o->d);
+    }
+    if (diverged(o->d)) start_moving(o, seed + place);
+    mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+    if (reference_step(c) != NOT_SMOOTH) return;
+  }
+}
+
+static void swap_starts(SnCheckStart *a, SnCheckStart *b) {
+  const SnCheckStart t = *a;
+  *a = *b;
+  *b = t;
+}
+
+// Runs MuJoCo and compares its steps. What makes derivatives uncertain, like a contact of smooth shapes, lasts: after a
+// step without any the run starts again elsewhere. The longest stretch of compared steps is the rollout's, `best`;
+// `now` is the present one.
+static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
+                            SnCheckStart *best, SnCheckStart *now, SnError *err) {
+  StepCheck c;
+  SnCode code = open_steps(&c, o, m, w, steps, err);
+  if (code == SN_OK) start_moving(o, seed);
+  for (int step = 0; code == SN_OK && step < steps; ++step) {
+    sn_drive_controls(o, seed, step * o->mj->opt.timestep);
+    const bool certain_step = compare_step(&c, r, step);
+    if (certain_step) sn_check_start_add(now, o);
+    mj_step(o->mj, o->d);
+    if (certain_step && !diverged(o->d)) continue;
+    if (now->steps > best->steps) swap_starts(now, best);
+    now->steps = 0;
+    start_elsewhere(&c, seed + 1000 * (uint64_t)(step + 1));
+  }
+  if (now->steps > best->steps) swap_starts(now, best);
+  if (r->steps_compared > 0) {
+    r->A.median = sn_median(c.A_error, r->steps_compared);
+    r->B.median = sn_median(c.B_error, r->steps_compared);
+  }
+  close_steps(&c);
+  return code;
+}
+
+SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
+                         SnError *err) {
+  *r = (SnGradientReport){.A.step = -1, .B.step = -1};
+  SnCheckStart start = {0}, scratch = {0};
+  SnCode code = sn_check_start_make(&start, m, steps) && sn_check_start_make(&scratch, m, steps)
+                    ? compare_steps(o, m, w, steps, seed, r, &start, &scratch, err)
+                    : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (code == SN_OK) code = sn_check_rollout(o, m, &start, r, err);
+  sn_check_start_free(&start);
+  sn_check_start_free(&scratch);
+  return code;
+}
+
+bool sn_gradient_agrees(const SnGradientReport *r) {
+  const int steps = r->steps_compared + r->steps_skipped, rollouts = r->rollout_compared + r->rollout_skipped;
+  return r->A.median <= 1e-5 && r->B.median <= 1e-5 && r->A.max <= 1e-4 && r->B.max <= 1e-4 && r->rollout_max <= 1e-4 &&
+         4 * r->steps_skipped <= steps && 4 * r->rollout_skipped <= rollouts;
+}

@@ -1,0 +1,16 @@
+// Text that came from elsewhere (names, messages of a daemon), made fit for a terminal. Not installed.
+#ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_TEXT_H_
+#define SINEW_CLIENTS_LIBSINEW_CLIENT_TEXT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+// Copies text into out (size bytes, cut off at the end of a character): control characters, and bytes that are no
+// UTF-8, become \xNN, so that none of it steers a terminal. lines: ends of lines stay as they are.
+void sinew_printable(char *out, size_t size, const char *text, bool lines);
+
+// Prints text of any length likewise.
+void sinew_print_text(FILE *out, const char *text, bool lines);
+
+#endif

@@ -1,0 +1,247 @@
+// sinew-plant: MuJoCo as the robot, sinewd as its planner.
+#include <argp.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/plant/plant.h"
+#include "clients/libsinew_client/text.h"
+
+// Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
+// nothing.
+enum { IMPORTING = 60, CLOSING = 1 };
+
+// Time for a plan [s]: as a rule, and where the body waits and the planner's iterations say when it is done.
+#define DEADLINE 0.04
+#define DEADLINE_BOUNDED 1.0
+
+enum { KEY_MODE = 256, KEY_XML, KEY_DATA, KEY_EXECUTE, KEY_CONTROLLER, KEY_HIDE_ACT };
+
+static const struct argp_option OPTIONS[] = {
+    {"task", 't', "NAME", 0, "task of the daemon (default arm_reach)", 0},
+    {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
+    {"mode", KEY_MODE, "MODE", 0,
+     "lockstep: the body waits for each plan (default); realtime: it goes on; continuous: it also streams its states, "
+     "and applies the newest of the plans that the daemon makes all the time",
+     0},
+    {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
+    {"deadline", 'd', "S", 0,
+     "the daemon's time for a plan, in continuous mode for the first of a state (default 0.04; in lockstep 1 where the "
+     "planner's iterations bound its work)",
+     0},
+    {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
+    {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
+    {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
+    {"models", 'm', "[NAME=]FOLDER", 0,
+     "where the model's MJCF is found by its name; may be repeated (default: where sinewd has it)", 0},
+    {"xml", KEY_XML, "FILE", 0, "the model's MJCF itself", 0},
+    {"controller", KEY_CONTROLLER, "KIND", 0, "sinew (default); zero; random:N, the best of N constant controls", 0},
+    {"hide-act", KEY_HIDE_ACT, NULL, 0, "do not tell the daemon the activations, as on a real body", 0},
+    {"data", KEY_DATA, "FILE", 0, "write time, cost, measures and controls as columns", 0},
+    {"json", 'j', NULL, 0, "print the report as one line of JSON", 0},
+    {"quiet", 'q', NULL, 0, "no progress", 0},
+    {0}};
+
+static double number(struct argp_state *state, const char *text, double least, double most) {
+  char *end;
+  const double x = strtod(text, &end);
+  if (end == text || *end || !(x >= least && x <= most))
+    argp_error(state, "'%s': expected a number from %g to %g", text, least, most);
+  return x;
+}
+
+static int whole(struct argp_state *state, const char *text, int least, int most) {
+  const double x = number(state, text, least, most);
+  if (floor(x) != x) argp_error(state, "'%s': expected a whole number", text);
+  return (int)x;
+}
+
+static void parse_controller(struct argp_state *state, PlantOptions *o, const char *text) {
+  if (strcmp(text, "sinew") == 0)
+    o->controller = PLANT_SINEW;
+  else if (strcmp(text, "zero") == 0)
+    o->controller = PLANT_ZERO;
+  else if (strncmp(text, "random:", 7) == 0) {
+    o->controller = PLANT_RANDOM;
+    o->random_controls = whole(state, text + 7, 1, 1000000);
+  } else
+    argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state) {
+  PlantOptions *o = state->input;
+  switch (key) {
+    case 't':
+      o->task = arg;
+      return 0;
+    case 'e':
+      o->endpoint = arg;
+      return 0;
+    case KEY_MODE:
+      for (o->mode = PLANT_LOCKSTEP; o->mode <= PLANT_CONTINUOUS; ++o->mode)
+        if (strcmp(arg, plant_mode_name(o->mode)) == 0) return 0;
+      argp_error(state, "mode '%s': expected lockstep, realtime or continuous", arg);
+      return 0;
+    case 's':
+      o->seconds = number(state, arg, 1e-6, 1e5);
+      return 0;
+    case 'd':
+      o->deadline = number(state, arg, 1e-6, 1e5);
+      return 0;
+    case KEY_EXECUTE:
+      o->execute = whole(state, arg, 1, 1000000);
+      return 0;
+    case 'k':
+      o->seed = (uint64_t)whole(state, arg, 0, INT_MAX);
+      return 0;
+    case 'p':
+      if (o->nsettings == (int)(sizeof o->settings / sizeof *o->settings) - 1) argp_error(state, "too many --set");
+      o->settings[o->nsettings++] = arg;
+      return 0;
+    case 'm':
+      if (o->nmodels == (int)(sizeof o->models / sizeof *o->models)) argp_error(state, "too many --models");
+      o->models[o->nmodels++] = arg;
+      return 0;
+    case KEY_XML:
+      o->xml = arg;
+      return 0;
+    case KEY_CONTROLLER:
+      parse_controller(state, o, arg);
+      return 0;
+    case KEY_HIDE_ACT:
+      o->hide_act = true;
+      return 0;
+    case KEY_DATA:
+      o->data = arg;
+      return 0;
+    case 'j':
+      o->json = true;
+      return 0;
+    case 'q':
+      o->quiet = true;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+// MuJoCo would write MUJOCO_LOG.TXT into the working folder, and end the process on an error.
+static void on_warning(const char *text) { fprintf(stderr, "MuJoCo warns: %s\n", text); }
+static void on_error(const char *text) {
+  fprintf(stderr, "MuJoCo fails: %s\n", text);
+  exit(1);
+}
+
+static int fail(const char *text) {
+  fprintf(stderr, "sinew-plant: ");
+  sinew_print_text(stderr, text, true);
+  fputc('\n', stderr);
+  return 1;
+}
+
+static SinewSessionDef session_def(const PlantOptions *opt) {
+  SinewSessionDef def = sinew_default_session();
+  def.task = opt->task;
+  def.seed = opt->seed;
+  def.settings = opt->settings;
+  // The plan is in force one deadline after its state; in lockstep the body waits.
+  def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + 0.005 : 0;
+  def.fallback = sinew_fallback_hold;
+  return def;
+}
+
+// Whether the session's planner ends a plan after some number of iterations, without a deadline.
+static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool *bound) {
+  Sinew__V1__GetConfigRequest ask = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  ask.session = session;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_GET_CONFIG;
+  request.get_config = &ask;
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sinew_request(client, &request, &reply);
+  if (status != SINEW_OK) return status;
+  const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
+  const bool adam = s && s->has_planner_case && strcmp(s->planner, "adam") == 0;
+  *bound =
+      s && (adam ? s->has_adam_iterations_case && s->adam_iterations > 0 : s->has_iterations_case && s->iterations > 0);
+  sinew_free_reply(reply);
+  return SINEW_OK;
+}
+
+// The deadline in lockstep where none was asked for.
+static SinewStatus choose_deadline(SinewClient *client, const SinewSession *session, PlantOptions *opt) {
+  bool bound = false;
+  if (opt->deadline > 0) return SINEW_OK;
+  const SinewStatus status = iterations_bound(client, sinew_session_info(session)->id, &bound);
+  opt->deadline = bound ? DEADLINE_BOUNDED : DEADLINE;
+  return status;
+}
+
+// Says what went wrong with the daemon; one that does not answer any more may be gone.
+static int fail_request(const SinewClient *client, SinewStatus status) {
+  char text[5000];
+  snprintf(text, sizeof text, "%s%s", sinew_error(client),
+           status == SINEW_TIMEOUT ? ": sinewd has stopped or hangs" : "");
+  return fail(text);
+}
+
+// Runs, judges and reports with an open session.
+static int run(SinewClient *client, SinewSession *session, PlantBody *body, PlantOptions *opt) {
+  char error[4096];
+  const SinewSessionInfo *info = sinew_session_info(session);
+  PlantRecord record;
+  if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
+  if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
+  SinewStatus status = choose_deadline(client, session, opt);
+  sinew_wire_set_timeout(client, plant_patience(opt));
+  if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
+  if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
+  int result = 0;
+  if (status != SINEW_OK)
+    result = fail_request(client, status);
+  else if (opt->json)
+    plant_record_print_json(&record, opt, stdout);
+  else
+    plant_record_print(&record, opt, stdout);
+  if (result == 0 && opt->data && !plant_record_write(&record, info, opt->data))
+    result = fail("the data file cannot be written");
+  plant_record_free(&record);
+  return result;
+}
+
+int main(int argc, char **argv) {
+  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .execute = 16, .seed = 1};
+  const struct argp argp = {
+      OPTIONS,
+      parse_option,
+      NULL,
+      "Moves a body in MuJoCo under the plans of sinewd, closed loop, and reports how well it went.\v"
+      "Example:\n  sinew-plant --task arm_reach --mode realtime --seconds 4\n",
+      NULL,
+      NULL,
+      NULL};
+  argp_parse(&argp, argc, argv, 0, NULL, &opt);
+  if (opt.deadline == 0 && opt.mode != PLANT_LOCKSTEP) opt.deadline = DEADLINE;
+  mju_user_warning = on_warning;
+  mju_user_error = on_error;
+  char error[4096];
+  SinewClient *client = sinew_connect(opt.endpoint, PLANT_ANSWERING, 0, error, sizeof error);
+  if (!client) return fail(error);
+  sinew_wire_set_timeout(client, IMPORTING);
+  const SinewSessionDef def = session_def(&opt);
+  SinewSession *session;
+  int result;
+  const SinewStatus status = sinew_open(client, &def, &session);
+  if (status != SINEW_OK) {
+    result = fail_request(client, status);
+  } else {
+    PlantBody body = {0};
+    result = run(client, session, &body, &opt);
+    plant_body_free(&body);
+    sinew_wire_set_timeout(client, CLOSING);
+    sinew_close(session);
+  }
+  sinew_disconnect(client);
+  return result;
+}

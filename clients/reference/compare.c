@@ -1,0 +1,422 @@
+#include "clients/reference/compare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *sn_compared_name(SnCompared field) {
+  static const char *const name[] = {
+#define SN_COMPARED_NAME(name, stage, tolerance) #name,
+      SN_COMPARED_FIELDS(SN_COMPARED_NAME)
+#undef SN_COMPARED_NAME
+  };
+  return name[field];
+}
+
+SnStage sn_compared_stage(SnCompared field) {
+  static const SnStage stage_of[] = {
+#define SN_COMPARED_STAGE(name, stage, tolerance) SN_STAGE_##stage,
+      SN_COMPARED_FIELDS(SN_COMPARED_STAGE)
+#undef SN_COMPARED_STAGE
+  };
+  return stage_of[field];
+}
+
+static double tolerance_of(SnCompared field) {
+  static const double tolerance[] = {
+#define SN_COMPARED_TOLERANCE(name, stage, tolerance) tolerance,
+      SN_COMPARED_FIELDS(SN_COMPARED_TOLERANCE)
+#undef SN_COMPARED_TOLERANCE
+  };
+  return tolerance[field];
+}
+
+SnContactClass sn_contact_class(int a, int b) {
+  if (a > b) {
+    const int t = a;
+    a = b;
+    b = t;
+  }
+  // formulas: everything with a plane but ellipsoids; spheres with all but ellipsoids and meshes; capsules and boxes
+  if (a == SN_GEOM_PLANE) return b == SN_GEOM_ELLIPSOID ? SN_CONTACT_SMOOTH : SN_CONTACT_CLOSED;
+  if (b == SN_GEOM_SPHERE || b == SN_GEOM_CAPSULE) return SN_CONTACT_CLOSED;
+  if (a == SN_GEOM_SPHERE && (b == SN_GEOM_CYLINDER || b == SN_GEOM_BOX)) return SN_CONTACT_CLOSED;
+  if (b == SN_GEOM_BOX && (a == SN_GEOM_CAPSULE || a == SN_GEOM_BOX)) return SN_CONTACT_CLOSED;
+  if (b == SN_GEOM_ELLIPSOID) return SN_CONTACT_SMOOTH;
+  return SN_CONTACT_EDGED;
+}
+
+void sn_compare_init(SnCompare *c) {
+  memset(c, 0, sizeof *c);
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1, .noise = -1};
+}
+
+void sn_compare_free(SnCompare *c) {
+  free(c->ref);
+  free(c->ours);
+  memset(c, 0, sizeof *c);
+}
+
+bool sn_compare_agrees(const SnCompare *c) {
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    if (c->field[i].differs) return false;
+  return true;
+}
+
+// Keeps the larger of two errors, one that differs before one that does not.
+static void keep_worse(SnFieldError *f, SnFieldError e) {
+  if (f->differs && (!e.differs || isnan(f->rel) || e.rel <= f->rel)) return;
+  if (!f->differs && !e.differs && e.rel <= f->rel) return;
+  *f = e;
+}
+
+static void record(SnCompare *c, SnCompared field, double rel, double tol, int step, int element) {
+  keep_worse(
+      &c->field[field],
+      (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .noise = -1, .differs = !(rel <= tol)});
+}
+
+// False also for a noise that was not measured (-1), is NaN or without bound: MuJoCo's own state diverged then.
+static bool within_noise(double rel, double noise) { return isfinite(noise) && rel <= SN_NOISE_FACTOR * noise; }
+
+bool sn_compare_explained(const SnCompare *step, const SnCompare *noise) {
+  for (int i = 0; i < SN_CMP_COUNT; ++i)
+    if (step->field[i].differs && !within_noise(step->field[i].rel, noise->field[i].rel)) return false;
+  return true;
+}
+
+int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise) {
+  int n = 0;
+  for (int i = 0; i < SN_CMP_COUNT; ++i) {
+    SnFieldError *f = &step->field[i];
+    if (!f->differs) continue;
+    f->noise = noise->field[i].rel;
+    if (!within_noise(f->rel, f->noise)) continue;
+    f->tol = SN_NOISE_FACTOR * f->noise;
+    f->differs = false;
+    ++n;
+  }
+  return n;
+}
+
+void sn_compare_add(SnCompare *run, const SnCompare *step) {
+  for (int i = 0; i < SN_CMP_COUNT; ++i) keep_worse(&run->field[i], step->field[i]);
+  run->steps += step->steps;
+  run->loose_steps += step->loose_steps;
+  if (!run->note[0] && !sn_compare_agrees(step)) memcpy(run->note, step->note, sizeof run->note);
+}
+
+static void compare(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol,
+                    int step) {
+  int element = 0;
+  const double rel = sn_oracle_error_at(ours, ref, n, &element);
+  record(c, field, rel, tol, step, element);
+}
+
+// Scratch for n numbers of each engine, zeroed; false when out of memory.
+static bool reserve(SnCompare *c, size_t n) {
+  if (n > c->capacity) {
+    double *ref = realloc(c->ref, n * sizeof *ref);
+    if (ref) c->ref = ref;
+    sn_real *ours = realloc(c->ours, n * sizeof *ours);
+    if (ours) c->ours = ours;
+    if (!ref || !ours) return false;
+    c->capacity = n;
+  }
+  if (n) memset(c->ref, 0, n * sizeof *c->ref);
+  if (n) memset(c->ours, 0, n * sizeof *c->ours);
+  return true;
+}
+
+static bool contact_edged(const SnOracle *o, int i) {
+  const int *g = o->d->contact[i].geom;
+  return sn_contact_class(o->m->geom_type[g[0]], o->m->geom_type[g[1]]) == SN_CONTACT_EDGED;
+}
+
+void sn_compare_begin(SnCompare *c, const SnOracle *o) {
+  c->loose = false;
+  for (int i = 0; i < o->d->ncon; ++i) c->loose = c->loose || contact_edged(o, i);
+  ++c->steps;
+  c->loose_steps += c->loose;
+}
+
+// Paths: which points every tendon has, then where they are.
+static void compare_tendon_paths(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  int wrong = 0, points = 0;
+  for (int t = 0; t < m->ntendon; ++t) {
+    bool same = o->w.ten_wrapnum[t] == o->d->ten_wrapnum[t] && o->w.ten_wrapadr[t] == o->d->ten_wrapadr[t];
+    const int adr = o->d->ten_wrapadr[t], num = o->d->ten_wrapnum[t];
+    for (int k = adr; same && k < adr + num; ++k) same = o->w.wrap_obj[k] == o->d->wrap_obj[k];
+    if (!same && !wrong++ && !c->note[0])
+      snprintf(c->note, sizeof c->note, "step %d: tendon '%s' has %d path points in MuJoCo, %d in ours, or others",
+               step, sn_model_name(m, SN_NAME_TENDON, t), num, o->w.ten_wrapnum[t]);
+    points = sn_maxi(points, adr + num);
+  }
+  record(c, SN_CMP_ten_path, wrong, 0, step, 0);
+  if (!wrong) compare(c, SN_CMP_wrap_xpos, o->w.wrap_xpos, o->d->wrap_xpos, 3 * points, 1e-9, step);
+}
+
+// actuator_moment: both as dense matrices, so that the patterns need not be equal.
+static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  const size_t nv = (size_t)m->nv;
+  if (!reserve(c, (size_t)m->nout * nv)) return;
+  for (int i = 0; i < m->nout; ++i) {
+    const size_t row = (size_t)i * nv;
+    for (int k = 0; k < o->d->moment_rownnz[i]; ++k) {
+      const int at = o->d->moment_rowadr[i] + k;
+      c->ref[row + (size_t)o->d->moment_colind[at]] = o->d->actuator_moment[at];
+    }
+    for (int k = 0; k < m->mom_rownnz[i]; ++k) {
+      const int at = m->mom_rowadr[i] + k;
+      c->ours[row + (size_t)m->mom_colind[at]] = o->w.actuator_moment[at];
+    }
+  }
+  compare(c, SN_CMP_actuator_moment, c->ours, c->ref, m->nout * m->nv, 1e-9, step);
+}
+
+static const char *geom_name(const SnOracle *o, int i, char *buffer, size_t size) {
+  const char *name = sn_model_name(o->m, SN_NAME_GEOM, i);
+  if (name[0])
+    snprintf(buffer, size, "'%s'", name);
+  else
+    snprintf(buffer, size, "%d", i);
+  return buffer;
+}
+
+// Number of places at which the lists of contacts differ.
+static int contact_differences(SnCompare *c, const SnOracle *o, int step) {
+  const int n = o->d->ncon, k = o->w.ncon[0];
+  int wrong = abs(n - k), first = -1;
+  for (int i = 0; i < sn_mini(n, k); ++i) {
+    const int *a = o->d->contact[i].geom, *b = o->w.contact[i].geom;
+    if (a[0] == b[0] && a[1] == b[1]) continue;
+    if (first < 0) first = i;
+    ++wrong;
+  }
+  if (!wrong || c->note[0]) return wrong;
+  if (first < 0) first = sn_mini(n, k);
+  char g1[100] = "-", g2[100] = "-", g3[100] = "-", g4[100] = "-";
+  if (first < n) {
+    geom_name(o, o->d->contact[first].geom[0], g1, sizeof g1);
+    geom_name(o, o->d->contact[first].geom[1], g2, sizeof g2);
+  }
+  if (first < k) {
+    geom_name(o, o->w.contact[first].geom[0], g3, sizeof g3);
+    geom_name(o, o->w.contact[first].geom[1], g4, sizeof g4);
+  }
+  snprintf(c->note, sizeof c->note,
+           "step %d: %d contacts in MuJoCo, %d in ours; the first that differs is contact %d: geoms %s %s, ours %s %s",
+           step, n, k, first, g1, g2, g3, g4);
+  return wrong;
+}
+
+// dist, pos and frame of the contacts of one class, gathered.
+static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClass class, SnCompared dist_field,
+                                  int step) {
+  const int ncon = o->d->ncon;
+  if (!reserve(c, 13 * (size_t)ncon)) return;
+  double *dist = c->ref, *pos = c->ref + ncon, *frame = pos + 3 * ncon;
+  sn_real *dist2 = c->ours, *pos2 = c->ours + ncon, *frame2 = pos2 + 3 * ncon;
+  int n = 0;
+  for (int i = 0; i < ncon; ++i) {
+    const mjContact *a = o->d->contact + i;
+    const SnContact *b = o->w.contact + i;
+    if (sn_contact_class(o->m->geom_type[a->geom[0]], o->m->geom_type[a->geom[1]]) != class) continue;
+    dist[n] = a->dist;
+    dist2[n] = b->dist;
+    memcpy(pos + 3 * n, a->pos, sizeof a->pos);
+    memcpy(pos2 + 3 * n, b->pos, sizeof b->pos);
+    memcpy(frame + 9 * n, a->frame, sizeof a->frame);
+    memcpy(frame2 + 9 * n, b->frame, sizeof b->frame);
+    ++n;
+  }
+  if (!n) return;
+  compare(c, dist_field, dist2, dist, n, tolerance_of(dist_field), step);
+  compare(c, (SnCompared)(dist_field + 1), pos2, pos, 3 * n, tolerance_of(dist_field), step);
+  compare(c, (SnCompared)(dist_field + 2), frame2, frame, 9 * n, tolerance_of(dist_field), step);
+}
+
+// What the collision driver attaches to a contact, 20 numbers each.
+static void compare_contact_param(SnCompare *c, const SnOracle *o, int step) {
+  enum { COUNT = 20 };
+  const int ncon = o->d->ncon;
+  if (!ncon || !reserve(c, COUNT * (size_t)ncon)) return;
+  for (int i = 0; i < ncon; ++i) {
+    const mjContact *a = o->d->contact + i;
+    const SnContact *b = o->w.contact + i;
+    double *p = c->ref + COUNT * i;
+    sn_real *q = c->ours + COUNT * i;
+    *p++ = a->includemargin, *q++ = b->includemargin;
+    for (int k = 0; k < 5; ++k) *p++ = a->friction[k], *q++ = b->friction[k];
+    for (int k = 0; k < SN_NREF; ++k) *p++ = a->solref[k], *q++ = b->solref[k];
+    for (int k = 0; k < SN_NREF; ++k) *p++ = a->solreffriction[k], *q++ = b->solreffriction[k];
+    for (int k = 0; k < SN_NIMP; ++k) *p++ = a->solimp[k], *q++ = b->solimp[k];
+    *p++ = a->dim, *q++ = (sn_real)b->dim;
+  }
+  compare(c, SN_CMP_contact_param, c->ours, c->ref, COUNT * ncon, 1e-9, step);
+}
+
+static void compare_contacts(SnCompare *c, const SnOracle *o, int step) {
+  const int wrong = contact_differences(c, o, step);
+  record(c, SN_CMP_contact, wrong, 0, step, 0);
+  if (wrong) return;
+  compare_contact_param(c, o, step);
+  compare_contact_class(c, o, SN_CONTACT_CLOSED, SN_CMP_contact_dist_closed, step);
+  compare_contact_class(c, o, SN_CONTACT_SMOOTH, SN_CMP_contact_dist_smooth, step);
+  compare_contact_class(c, o, SN_CONTACT_EDGED, SN_CMP_contact_dist_edged, step);
+}
+
+// Number of places at which the lists of rows differ.
+static int row_differences(SnCompare *c, const SnOracle *o, int step) {
+  const mjData *d = o->d;
+  const SnWorld *w = &o->w;
+  int wrong = abs(d->nefc - w->nefc[0]) + (d->ne != w->ne[0]) + (d->nf != w->nf[0]) + (d->nl != w->nl[0]);
+  for (int i = 0; !wrong && i < d->nefc; ++i) wrong += d->efc_type[i] != w->efc_type[i] || d->efc_id[i] != w->efc_id[i];
+  if (wrong && !c->note[0])
+    snprintf(
+        c->note, sizeof c->note,
+        "step %d: rows of equalities, friction loss, limits and in all: %d %d %d %d in MuJoCo, %d %d %d %d in ours",
+        step, d->ne, d->nf, d->nl, d->nefc, w->ne[0], w->nf[0], w->nl[0], w->nefc[0]);
+  return wrong;
+}
+
+// True when row i belongs to an edged contact.
+static bool row_edged(const SnOracle *o, int i) {
+  return o->d->efc_type[i] >= mjCNSTR_CONTACT_FRICTIONLESS && contact_edged(o, o->d->efc_id[i]);
+}
+
+// One number a row, split by class; the scale is that of all rows.
+static void compare_rows(SnCompare *c, const SnOracle *o, SnCompared field, SnCompared edged, const sn_real *ours,
+                         const double *ref, int width, int step) {
+  const int n = o->d->nefc;
+  double worst[2] = {0, 0}, scale = 0;
+  int at[2] = {0, 0}, count[2] = {0, 0};
+  for (int i = 0; i < n; ++i) {
+    const int k = row_edged(o, i) ? 1 : 0;
+    ++count[k];
+    for (int j = i * width; j < (i + 1) * width; ++j) {
+      const double e = fabs((double)ours[j] - ref[j]);
+      scale = fmax(scale, fabs(ref[j]));
+      if (e <= worst[k] || isnan(worst[k])) continue;
+      worst[k] = e;
+      at[k] = j;
+    }
+  }
+  if (count[0]) record(c, field, worst[0] / (scale + 1e-6), tolerance_of(field), step, at[0]);
+  if (count[1]) record(c, edged, worst[1] / (scale + 1e-6), tolerance_of(edged), step, at[1]);
+}
+
+static void compare_jacobian(SnCompare *c, const SnOracle *o, int step) {
+  const mjData *d = o->d;
+  const SnWorld *w = &o->w;
+  const int nv = o->m->nv, n = d->nefc;
+  if (n == 0 || !reserve(c, (size_t)n * (size_t)nv)) return;
+  const bool sparse = mj_isSparse(o->mj);
+  if (!sparse) memcpy(c->ref, d->efc_J, sizeof(double) * (size_t)n * (size_t)nv);
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; sparse && k < d->efc_J_rownnz[i]; ++k)
+      c->ref[i * nv + d->efc_J_colind[d->efc_J_rowadr[i] + k]] = d->efc_J[d->efc_J_rowadr[i] + k];
+    for (int k = 0; k < w->efc_J_rownnz[i]; ++k)
+      c->ours[i * nv + w->efc_J_colind[w->efc_J_rowadr[i] + k]] = w->efc_J[w->efc_J_rowadr[i] + k];
+  }
+  compare_rows(c, o, SN_CMP_efc_J, SN_CMP_efc_J_edged, c->ours, c->ref, nv, step);
+}
+
+static void compare_constraints(SnCompare *c, const SnOracle *o, int step) {
+  const int wrong = row_differences(c, o, step);
+  record(c, SN_CMP_efc, wrong, 0, step, 0);
+  if (wrong) return;
+  compare_jacobian(c, o, step);
+  compare_rows(c, o, SN_CMP_efc_pos, SN_CMP_efc_pos_edged, o->w.efc_pos, o->d->efc_pos, 1, step);
+  compare_rows(c, o, SN_CMP_efc_D, SN_CMP_efc_D_edged, o->w.efc_D, o->d->efc_D, 1, step);
+  compare_rows(c, o, SN_CMP_efc_aref, SN_CMP_efc_aref_edged, o->w.efc_aref, o->d->efc_aref, 1, step);
+}
+
+static void compare_solver(SnCompare *c, const SnOracle *o, int step) {
+  const double tol = c->loose ? 1e-4 : 1e-6;
+  compare(c, SN_CMP_qacc, o->w.qacc, o->d->qacc, o->m->nv, tol, step);
+  compare(c, SN_CMP_qfrc_constraint, o->w.qfrc_constraint, o->d->qfrc_constraint, o->m->nv, tol, step);
+  if (o->d->nefc == o->w.nefc[0]) compare(c, SN_CMP_efc_force, o->w.efc_force, o->d->efc_force, o->d->nefc, tol, step);
+}
+
+void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) {
+  const SnModel *m = o->m;
+#define FIELD(name, n) compare(c, SN_CMP_##name, o->w.name, o->d->name, (n), tolerance_of(SN_CMP_##name), step)
+  switch (stage) {
+    case SN_STAGE_KINEMATICS:
+      FIELD(xpos, 3 * m->nbody);
+      FIELD(xquat, 4 * m->nbody);
+      FIELD(xipos, 3 * m->nbody);
+      FIELD(xanchor, 3 * m->njnt);
+      FIELD(xaxis, 3 * m->njnt);
+      FIELD(geom_xpos, 3 * m->ngeom);
+      FIELD(geom_xmat, 9 * m->ngeom);
+      FIELD(site_xpos, 3 * m->nsite);
+      FIELD(site_xmat, 9 * m->nsite);
+      break;
+    case SN_STAGE_INERTIA:
+      FIELD(subtree_com, 3 * m->nbody);
+      FIELD(cdof, 6 * m->nv);
+      FIELD(M, m->nC);
+      FIELD(qLD, m->nC);
+      break;
+    case SN_STAGE_TENDON:
+      compare_tendon_paths(c, o, step);
+      FIELD(ten_length, m->ntendon);
+      FIELD(ten_J, m->nJten);
+      break;
+    case SN_STAGE_TRANSMISSION:
+      FIELD(actuator_length, m->nout);
+      compare_moment(c, o, step);
+      break;
+    case SN_STAGE_COLLISION:
+      compare_contacts(c, o, step);
+      break;
+    case SN_STAGE_VELOCITY:
+      FIELD(ten_velocity, m->ntendon);
+      FIELD(actuator_velocity, m->nout);
+      FIELD(qfrc_bias, m->nv);
+      break;
+    case SN_STAGE_PASSIVE:
+      FIELD(qfrc_passive, m->nv);
+      break;
+    case SN_STAGE_ACTUATION:
+      FIELD(act_dot, m->na);
+      FIELD(actuator_force, m->nout);
+      FIELD(qfrc_actuator, m->nv);
+      break;
+    case SN_STAGE_SMOOTH:
+      FIELD(qacc_smooth, m->nv);
+      break;
+    case SN_STAGE_CONSTRAINT:
+      compare_constraints(c, o, step);
+      break;
+    case SN_STAGE_SOLVER:
+      compare_solver(c, o, step);
+      break;
+    case SN_STAGE_SOFT:
+    case SN_STAGE_STATE:
+    case SN_STAGE_INTEGRATE:
+      break;
+  }
+#undef FIELD
+}
+
+void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  const double h = o->mj->opt.timestep;
+  // on a loose step qacc may be off by 1e-4 of its largest entry: that much of h qacc reaches velocity and position
+  double accel = 0, qvel = 0, qpos = 0;
+  for (int i = 0; c->loose && i < m->nv; ++i) {
+    accel = fmax(accel, fabs(o->d->qacc[i]));
+    qvel = fmax(qvel, fabs(o->d->qvel[i]));
+  }
+  for (int i = 0; i < m->nq; ++i) qpos = fmax(qpos, fabs(o->d->qpos[i]));
+  const double slack = c->loose ? 1e-4 * h * accel : 0;
+  compare(c, SN_CMP_next_time, o->w.time, &o->d->time, 1, 1e-9, step);
+  compare(c, SN_CMP_next_qpos, o->w.qpos, o->d->qpos, m->nq, 1e-9 + h * slack / (qpos + 1e-6), step);
+  compare(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
+  compare(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
+}

@@ -1,0 +1,130 @@
+// Field by field comparison of a step of ours with MuJoCo's: the figures behind sinew-check.
+//
+// The error of a field at a step is max|ours - ref| / (max|ref| + 1e-6); the largest over all steps is kept with its
+// step and element. Structural fields (which contacts, which rows, which path points) count differences instead:
+// their tolerance is 0, and while they differ the values behind them are not compared.
+#ifndef SINEW_CLIENTS_REFERENCE_COMPARE_H_
+#define SINEW_CLIENTS_REFERENCE_COMPARE_H_
+
+#include "clients/reference/mujoco_reference.h"
+
+// Fields compared: SN_COMPARED(name, stage, tolerance).
+#define SN_COMPARED_FIELDS(X)              \
+  X(xpos, KINEMATICS, 1e-9)                \
+  X(xquat, KINEMATICS, 1e-9)               \
+  X(xipos, KINEMATICS, 1e-9)               \
+  X(xanchor, KINEMATICS, 1e-9)             \
+  X(xaxis, KINEMATICS, 1e-9)               \
+  X(geom_xpos, KINEMATICS, 1e-9)           \
+  X(geom_xmat, KINEMATICS, 1e-9)           \
+  X(site_xpos, KINEMATICS, 1e-9)           \
+  X(site_xmat, KINEMATICS, 1e-9)           \
+  X(subtree_com, INERTIA, 1e-9)            \
+  X(cdof, INERTIA, 1e-9)                   \
+  X(M, INERTIA, 1e-9)                      \
+  X(qLD, INERTIA, 1e-9)                    \
+  X(ten_path, TENDON, 0)                   \
+  X(wrap_xpos, TENDON, 1e-9)               \
+  X(ten_length, TENDON, 1e-9)              \
+  X(ten_J, TENDON, 1e-9)                   \
+  X(actuator_length, TRANSMISSION, 1e-9)   \
+  X(actuator_moment, TRANSMISSION, 1e-9)   \
+  X(contact, COLLISION, 0)                 \
+  X(contact_param, COLLISION, 1e-9)        \
+  X(contact_dist_closed, COLLISION, 1e-9)  \
+  X(contact_pos_closed, COLLISION, 1e-9)   \
+  X(contact_frame_closed, COLLISION, 1e-9) \
+  X(contact_dist_smooth, COLLISION, 1e-8)  \
+  X(contact_pos_smooth, COLLISION, 1e-8)   \
+  X(contact_frame_smooth, COLLISION, 1e-8) \
+  X(contact_dist_edged, COLLISION, 1e-6)   \
+  X(contact_pos_edged, COLLISION, 1e-6)    \
+  X(contact_frame_edged, COLLISION, 1e-6)  \
+  X(ten_velocity, VELOCITY, 1e-9)          \
+  X(actuator_velocity, VELOCITY, 1e-9)     \
+  X(qfrc_bias, VELOCITY, 1e-9)             \
+  X(qfrc_passive, PASSIVE, 1e-9)           \
+  X(act_dot, ACTUATION, 1e-9)              \
+  X(actuator_force, ACTUATION, 1e-9)       \
+  X(qfrc_actuator, ACTUATION, 1e-9)        \
+  X(qacc_smooth, SMOOTH, 1e-9)             \
+  X(efc, CONSTRAINT, 0)                    \
+  X(efc_J, CONSTRAINT, 1e-8)               \
+  X(efc_pos, CONSTRAINT, 1e-8)             \
+  X(efc_D, CONSTRAINT, 1e-8)               \
+  X(efc_aref, CONSTRAINT, 1e-8)            \
+  X(efc_J_edged, CONSTRAINT, 1e-6)         \
+  X(efc_pos_edged, CONSTRAINT, 1e-6)       \
+  X(efc_D_edged, CONSTRAINT, 1e-6)         \
+  X(efc_aref_edged, CONSTRAINT, 1e-6)      \
+  X(qacc, SOLVER, 1e-6)                    \
+  X(efc_force, SOLVER, 1e-6)               \
+  X(qfrc_constraint, SOLVER, 1e-6)         \
+  X(next_time, INTEGRATE, 1e-9)            \
+  X(next_qpos, INTEGRATE, 1e-9)            \
+  X(next_qvel, INTEGRATE, 1e-9)            \
+  X(next_act, INTEGRATE, 1e-9)
+
+typedef enum SnCompared {
+#define SN_COMPARED_ENUM(name, stage, tolerance) SN_CMP_##name,
+  SN_COMPARED_FIELDS(SN_COMPARED_ENUM)
+#undef SN_COMPARED_ENUM
+      SN_CMP_COUNT
+} SnCompared;
+
+// How exactly the contacts of a pair of geom types can agree: by a formula, by the minimum of a smooth convex
+// function, or through vertices and edges, where nearly equal features compete.
+typedef enum SnContactClass { SN_CONTACT_CLOSED, SN_CONTACT_SMOOTH, SN_CONTACT_EDGED } SnContactClass;
+SnContactClass sn_contact_class(int geom_type1, int geom_type2);
+
+typedef struct SnFieldError {
+  double
+      rel;  // largest error so far, of the steps that differ if any does; NaN when ours had a NaN; -1: never compared
+  double tol;   // tolerance of the step at which it occurred
+  int step;     // of the largest error
+  int element;  // of the field's array; row * nv + column for efc_J and actuator_moment
+  double
+      noise;  // how much MuJoCo's own value changed at that step under a change of state by rounding; -1: not measured
+  bool differs;  // some step exceeded its tolerance
+} SnFieldError;
+
+typedef struct SnCompare {
+  SnFieldError field[SN_CMP_COUNT];
+  int steps;        // steps compared
+  int loose_steps;  // of these, steps with an edged contact
+  bool loose;       // the present step is one
+  char note[500];   // text on the first structural difference; empty when there is none
+  double *ref;      // scratch for gathered values
+  sn_real *ours;
+  int *row_of;      // scratch (max of nefc, ncon)
+  size_t capacity;  // of ref and ours, numbers
+} SnCompare;
+
+// Names and stages of the fields, indexed by SnCompared.
+const char *sn_compared_name(SnCompared field);
+SnStage sn_compared_stage(SnCompared field);
+
+// Starts with no errors seen. sn_compare_free frees the scratch.
+void sn_compare_init(SnCompare *c);
+void sn_compare_free(SnCompare *c);
+
+// Compares o->w with o->d after mj_forward and our stages; call sn_compare_begin first at every step.
+void sn_compare_begin(SnCompare *c, const SnOracle *o);
+void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step);
+// Compares the states after one step of each.
+void sn_compare_next(SnCompare *c, const SnOracle *o, int step);
+
+// True when no field differed.
+bool sn_compare_agrees(const SnCompare *c);
+
+// Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step: one that differs
+// by at most SN_NOISE_FACTOR times that agrees. Returns the number of fields that this concerns.
+enum { SN_NOISE_FACTOR = 10 };
+int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise);
+// True when that would leave nothing that differs.
+bool sn_compare_explained(const SnCompare *step, const SnCompare *noise);
+
+// Adds the comparison of one step to that of a run.
+void sn_compare_add(SnCompare *run, const SnCompare *step);
+
+#endif

@@ -1,0 +1,22 @@
+#include "clients/reference/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double sn_median(double *x, int n) {
+  if (n == 0) return NAN;
+  qsort(x, (size_t)n, sizeof *x, by_size);
+  return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+double sn_now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}

@@ -1,0 +1,19 @@
+// sinewctl watch: how a session fares, from the daemon's telemetry, for people or as JSON lines.
+#ifndef SINEW_CLIENTS_SINEWCTL_WATCH_H_
+#define SINEW_CLIENTS_SINEWCTL_WATCH_H_
+
+#include "clients/libsinew_client/wire.h"
+
+typedef struct WatchOptions {
+  uint64_t session;
+  double seconds;   // for so long; 0: until the session ends
+  uint64_t count;   // so many looks; 0: any number
+  double interval;  // between two looks [s], by requests; 0: what telemetry brings
+  bool json;        // a line of JSON a look
+} WatchOptions;
+
+// Looks at the session until a bound is reached or it ends (SINEW_OK), or the daemon is gone. On another status the
+// text is in sinew_error.
+SinewStatus sinew_watch(SinewClient *client, const WatchOptions *options);
+
+#endif

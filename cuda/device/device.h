@@ -1,0 +1,78 @@
+// A device: memory, streams, launches, graphs. The engine (engine.h) is written against this table; device_cuda.c is
+// an NVIDIA GPU, device_emulator.c the host in its place, which checks what a GPU would not: copies within what was
+// allocated, frees, the order of calls, pointers of the host where a kernel would follow them.
+//
+// Nothing here returns an error. The first failure makes the device lost: `lost` is set, `reason` says what and where,
+// and from then on every call does nothing and returns NULL, false or 0. On a GPU such errors stick to the process.
+// Memory that does not fit is not a failure: alloc returns NULL. After a loss, close alone remains; it frees
+// everything.
+//
+// While a stream records, calls into that stream are all that is allowed: no memory, streams, graphs, waits. Memory,
+// graphs and streams are freed only after the work that needs them was waited for. The host never touches the device's
+// memory; copies have host memory of alloc_host at their other end.
+#ifndef SINEW_CUDA_DEVICE_DEVICE_H_
+#define SINEW_CUDA_DEVICE_DEVICE_H_
+
+#include "cuda/kernels/work.h"
+
+typedef struct SnStream SnStream;  // launches and copies in order
+typedef struct SnGraph SnGraph;    // a recorded sequence of them
+
+typedef struct SnShape {
+  int blocks, threads;
+  size_t fast;  // bytes of fast memory of a block
+} SnShape;
+
+// c_i = a_i b_i (+ c_i), batched, row-major: a_i (m, k) at a + i stride_a, transposed in memory (k, m) where
+// transpose_a is set.
+typedef struct SnProducts {
+  int m, n, k, count, transpose_a, add;
+  const sn_real *a, *b;
+  sn_real *c;
+  size_t stride_a, stride_b, stride_c;
+} SnProducts;
+
+typedef struct SnDevice SnDevice;
+struct SnDevice {
+  const char *name;  // "cuda", "emulator"
+  char text[200];    // for people: what it is
+  int multiprocessors;
+  size_t fast;        // most fast memory of a block [bytes]
+  size_t fast_total;  // fast memory of a multiprocessor
+  size_t memory;      // of the device
+  bool lost;
+  char reason[300];
+
+  void *(*alloc)(SnDevice *d, size_t bytes);  // zeroed, 256-byte aligned; NULL when it does not fit
+  void (*release)(SnDevice *d, void *p);
+  void *(*alloc_host)(SnDevice *d, size_t bytes);  // zeroed; what copies read and write
+  void (*release_host)(SnDevice *d, void *p);
+  size_t (*memory_free)(SnDevice *d);
+
+  SnStream *(*stream)(SnDevice *d);
+  void (*free_stream)(SnDevice *d, SnStream *s);
+  // In order on a stream; recorded where it is recording.
+  void (*copy_in)(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes);
+  void (*copy_out)(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes);
+  void (*launch)(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work);
+  void (*multiply)(SnDevice *d, SnStream *s, const SnProducts *products);
+  void (*record)(SnDevice *d, SnStream *s);           // begins a graph
+  SnGraph *(*recorded)(SnDevice *d, SnStream *s);     // ends it
+  void (*run)(SnDevice *d, SnStream *s, SnGraph *g);  // in the stream that recorded it
+  void (*free_graph)(SnDevice *d, SnGraph *g);
+  // True when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
+  bool (*idle)(SnDevice *d, SnStream *s);
+  void (*wait)(SnDevice *d, SnStream *s);
+  // Blocks of a kernel that a multiprocessor runs at once; 0: it cannot.
+  int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t fast);
+  void (*close)(SnDevice *d);
+};
+
+// Device `index` of its kind. NULL and err (SN_ERR_NOT_FOUND) when there is none. fault is for the emulator; NULL or
+// "": none. Several are joined by commas: "alloc:N" makes the N-th allocation fail, "launch:N" loses the device at the
+// N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has, "fast:BYTES"
+// the fast memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run blocks at once,
+// "lanes:N" are the lanes of each (lanes build, in a program with its harness).
+SnDevice *sn_device_open(int index, const char *fault, SnError *err);
+
+#endif

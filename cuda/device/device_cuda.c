@@ -1,0 +1,395 @@
+// An NVIDIA GPU, through the CUDA runtime and cuBLAS.
+//
+// Every call is checked where it is made: the first that fails makes the device lost, with file, line, call and CUDA's
+// own words. Errors of kernels show at the next call that looks: idle, wait, or any other.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include "cuda/kernels/kernels.h"
+#include "cuda/device/device.h"
+
+enum {
+  OLDEST = 75,          // compute capability
+  WORKSPACE = 4 << 20,  // of cuBLAS, for each stream
+  WARM_UP_THREADS = 32
+};
+
+struct SnStream {
+  SnStream *next;
+  cudaStream_t stream;
+  void *workspace;
+};
+
+struct SnGraph {
+  SnGraph *next;
+  cudaGraphExec_t exec;
+};
+
+typedef struct SnCuda {
+  SnDevice device;  // first
+  int index;
+  cublasHandle_t blas;
+  SnStream *stream;
+  SnGraph *graph;
+  struct cudaFuncAttributes kernel[SN_NKERNEL];
+} SnCuda;
+
+// ---- errors ----
+
+static void lose(SnCuda *c, const char *call, int line, const char *text) {
+  if (c->device.lost) return;
+  c->device.lost = true;
+  snprintf(c->device.reason, sizeof c->device.reason, "cuda/device/device_cuda.c:%d: %.120s: %s", line, call, text);
+}
+
+static bool checked(SnCuda *c, cudaError_t e, const char *call, int line) {
+  if (e != cudaSuccess) lose(c, call, line, cudaGetErrorString(e));
+  return e == cudaSuccess;
+}
+
+static bool checked_blas(SnCuda *c, cublasStatus_t e, const char *call, int line) {
+  if (e != CUBLAS_STATUS_SUCCESS) lose(c, call, line, cublasGetStatusString(e));
+  return e == CUBLAS_STATUS_SUCCESS;
+}
+
+// True when the call succeeded; else the device is lost.
+#define CUDA(c, call) checked((c), (call), #call, __LINE__)
+#define BLAS(c, call) checked_blas((c), (call), TEXT(call), __LINE__)
+#define TEXT(call) #call
+
+// The device of a call that may be made, current in this thread; NULL: it is lost.
+static SnCuda *alive(SnDevice *d) {
+  SnCuda *c = (SnCuda *)d;
+  return !d->lost && CUDA(c, cudaSetDevice(c->index)) ? c : NULL;
+}
+
+// A call that may find no memory, which is no failure of the device.
+static bool took(SnCuda *c, cudaError_t e, const char *call, int line) {
+  if (e != cudaErrorMemoryAllocation) return checked(c, e, call, line);
+  (void)cudaGetLastError();
+  return false;
+}
+#define TOOK(c, call) took((c), (call), #call, __LINE__)
+
+// ---- memory ----
+
+static void *alloc(SnDevice *d, size_t bytes) {
+  SnCuda *c = alive(d);
+  void *p = NULL;
+  if (!c || !TOOK(c, cudaMalloc(&p, bytes ? bytes : 1))) return NULL;
+  // Streams do not wait for the default stream, which the zeros are written in.
+  if (CUDA(c, cudaMemset(p, 0, bytes)) && CUDA(c, cudaStreamSynchronize(0))) return p;
+  return NULL;
+}
+
+static void release(SnDevice *d, void *p) {
+  SnCuda *c = alive(d);
+  if (c && p) CUDA(c, cudaFree(p));
+}
+
+static void *alloc_host(SnDevice *d, size_t bytes) {
+  SnCuda *c = alive(d);
+  void *p = NULL;
+  if (!c || !TOOK(c, cudaHostAlloc(&p, bytes ? bytes : 1, cudaHostAllocDefault))) return NULL;
+  memset(p, 0, bytes);
+  return p;
+}
+
+static void release_host(SnDevice *d, void *p) {
+  SnCuda *c = alive(d);
+  if (c && p) CUDA(c, cudaFreeHost(p));
+}
+
+static size_t memory_free(SnDevice *d) {
+  SnCuda *c = alive(d);
+  size_t left = 0, total = 0;
+  return c && CUDA(c, cudaMemGetInfo(&left, &total)) ? left : 0;
+}
+
+// ---- streams ----
+
+static SnStream *stream(SnDevice *d) {
+  SnCuda *c = alive(d);
+  SnStream *s = c ? calloc(1, sizeof *s) : NULL;
+  if (!s) return NULL;
+  if (!TOOK(c, cudaMalloc(&s->workspace, WORKSPACE)) ||
+      !CUDA(c, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) {
+    if (s->workspace) CUDA(c, cudaFree(s->workspace));
+    free(s);
+    return NULL;
+  }
+  s->next = c->stream;
+  return c->stream = s;
+}
+
+static void free_stream(SnDevice *d, SnStream *s) {
+  SnCuda *c = alive(d);
+  if (!c || !s) return;
+  SnStream **at = &c->stream;
+  while (*at != s) at = &(*at)->next;
+  *at = s->next;
+  CUDA(c, cudaStreamDestroy(s->stream));
+  CUDA(c, cudaFree(s->workspace));
+  free(s);
+}
+
+static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes) {
+  SnCuda *c = alive(d);
+  if (c) CUDA(c, cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, s->stream));
+}
+
+static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes) {
+  SnCuda *c = alive(d);
+  if (c) CUDA(c, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->stream));
+}
+
+static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
+  SnCuda *c = alive(d);
+  if (!c) return;
+  SnWork copy = *work;
+  void *arguments[] = {&copy};
+  CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)shape->blocks, 1, 1},
+                           (dim3){(unsigned)shape->threads, 1, 1}, arguments, shape->fast, s->stream));
+}
+
+#ifdef SN_SINGLE
+#define GEMM cublasSgemmStridedBatched
+#else
+#define GEMM cublasDgemmStridedBatched
+#endif
+
+// Row-major matrices are the transposes of column-major ones: c' = b' a'.
+static void multiply(SnDevice *d, SnStream *s, const SnProducts *p) {
+  SnCuda *c = alive(d);
+  if (!c) return;
+  const sn_real one = 1, kept = p->add ? 1 : 0;
+  // A stream's own workspace: products of other streams run at the same time. cublasSetStream takes it away again.
+  if (BLAS(c, cublasSetStream(c->blas, s->stream)) && BLAS(c, cublasSetWorkspace(c->blas, s->workspace, WORKSPACE)))
+    BLAS(c, GEMM(c->blas, CUBLAS_OP_N, p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, p->n, p->m, p->k, &one, p->b, p->n,
+                 (long long)p->stride_b, p->a, p->transpose_a ? p->m : p->k, (long long)p->stride_a, &kept, p->c, p->n,
+                 (long long)p->stride_c, p->count));
+}
+
+static bool idle(SnDevice *d, SnStream *s) {
+  SnCuda *c = alive(d);
+  if (!c) return false;
+  const cudaError_t e = cudaStreamQuery(s->stream);
+  if (e != cudaErrorNotReady) return checked(c, e, "cudaStreamQuery(s->stream)", __LINE__);
+  (void)cudaGetLastError();
+  return false;
+}
+
+static void wait(SnDevice *d, SnStream *s) {
+  SnCuda *c = alive(d);
+  if (c) CUDA(c, cudaStreamSynchronize(s->stream));
+}
+
+// ---- graphs ----
+
+static void record(SnDevice *d, SnStream *s) {
+  SnCuda *c = alive(d);
+  if (c) CUDA(c, cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
+}
+
+static SnGraph *recorded(SnDevice *d, SnStream *s) {
+  SnCuda *c = alive(d);
+  SnGraph *g = c ? calloc(1, sizeof *g) : NULL;
+  cudaGraph_t graph = NULL;
+  if (c && !g) lose(c, "recorded", __LINE__, "out of memory");
+  if (!g) return NULL;
+  const bool made =
+      CUDA(c, cudaStreamEndCapture(s->stream, &graph)) && CUDA(c, cudaGraphInstantiate(&g->exec, graph, 0));
+  if (graph) CUDA(c, cudaGraphDestroy(graph));
+  // Before its first run, which somebody waits for.
+  if (!made || !CUDA(c, cudaGraphUpload(g->exec, s->stream))) {
+    free(g);
+    return NULL;
+  }
+  g->next = c->graph;
+  return c->graph = g;
+}
+
+static void run(SnDevice *d, SnStream *s, SnGraph *g) {
+  SnCuda *c = alive(d);
+  if (c) CUDA(c, cudaGraphLaunch(g->exec, s->stream));
+}
+
+static void free_graph(SnDevice *d, SnGraph *g) {
+  SnCuda *c = alive(d);
+  if (!c || !g) return;
+  SnGraph **at = &c->graph;
+  while (*at != g) at = &(*at)->next;
+  *at = g->next;
+  CUDA(c, cudaGraphExecDestroy(g->exec));
+  free(g);
+}
+
+// ---- the device ----
+
+static int resident(SnDevice *d, SnKernel kernel, int threads, size_t fast) {
+  SnCuda *c = alive(d);
+  int blocks = 0;
+  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock || fast > d->fast) return 0;
+  const void *f = sn_kernel_function(kernel);
+  return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, fast)) ? blocks : 0;
+}
+
+// Frees what it can; a lost device gives nothing back before the process ends.
+static void close_device(SnDevice *d) {
+  SnCuda *c = (SnCuda *)d;
+  (void)cudaSetDevice(c->index);
+  while (c->graph) {
+    SnGraph *g = c->graph;
+    c->graph = g->next;
+    (void)cudaGraphExecDestroy(g->exec);
+    free(g);
+  }
+  while (c->stream) {
+    SnStream *s = c->stream;
+    c->stream = s->next;
+    (void)cudaStreamSynchronize(s->stream);
+    (void)cudaStreamDestroy(s->stream);
+    (void)cudaFree(s->workspace);
+    free(s);
+  }
+  if (c->blas) (void)cublasDestroy(c->blas);
+  free(c);
+}
+
+static int attribute(SnCuda *c, enum cudaDeviceAttr which) {
+  int value = 0;
+  return CUDA(c, cudaDeviceGetAttribute(&value, which, c->index)) ? value : 0;
+}
+
+// Is there a driver, is it new enough, is there such a device?
+static SnCode find(int index, SnError *err) {
+  int driver = 0, count = 0;
+  const cudaError_t e = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  (void)cudaDriverGetVersion(&driver);
+  if (driver == 0) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: no NVIDIA driver is installed (no libcuda.so.1)");
+  if (e == cudaErrorInsufficientDriver)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: the driver is too old: it is for CUDA %d.%d, this library for %d.%d",
+                   driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  if (e != cudaSuccess) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: no device: %s", cudaGetErrorString(e));
+  if (index < 0 || index >= count)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d: there are %d, counted from 0", index, count);
+  return SN_OK;
+}
+
+static SnCode describe(SnCuda *c, SnError *err) {
+  SnDevice *d = &c->device;
+  struct cudaDeviceProp about;
+  int driver = 0, runtime = 0;
+  size_t left = 0;
+  const int major = attribute(c, cudaDevAttrComputeCapabilityMajor);
+  const int minor = attribute(c, cudaDevAttrComputeCapabilityMinor);
+  if (!CUDA(c, cudaGetDeviceProperties(&about, c->index)) || !CUDA(c, cudaDriverGetVersion(&driver)) ||
+      !CUDA(c, cudaRuntimeGetVersion(&runtime)) || !CUDA(c, cudaMemGetInfo(&left, &d->memory)) || d->lost)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d does not answer: %s", c->index, d->reason);
+  snprintf(d->text, sizeof d->text, "%.80s, compute capability %d.%d, %.1f GiB, CUDA %d.%d (driver's %d.%d)",
+           about.name, major, minor, (double)d->memory / (1 << 30), runtime / 1000, runtime % 1000 / 10, driver / 1000,
+           driver % 1000 / 10);
+  if (10 * major + minor < OLDEST)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: compute capability %d.%d or more is needed", c->index,
+                   d->text, OLDEST / 10, OLDEST % 10);
+  d->multiprocessors = attribute(c, cudaDevAttrMultiProcessorCount);
+  d->fast = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  d->fast_total = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  return SN_OK;
+}
+
+// The driver keeps room for the stacks of all threads that can be resident at once.
+static SnCode check_stacks(SnCuda *c, SnError *err) {
+  const size_t threads =
+      (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)c->device.multiprocessors;
+  const size_t left = memory_free(&c->device);
+  for (int k = 0; k < SN_NKERNEL; ++k)
+    if (c->kernel[k].localSizeBytes * threads > left)
+      return sn_fail(
+          err, SN_ERR_LIMIT,
+          "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
+          c->index, c->device.text, sn_kernel_name((SnKernel)k), c->kernel[k].localSizeBytes,
+          (double)c->kernel[k].localSizeBytes * (double)threads / (1 << 30), threads, (double)left / (1 << 30));
+  return SN_OK;
+}
+
+// Asks each kernel for what it takes, allows it all of the shared memory, and runs it once on nothing, so that it is on
+// the device, with its stacks, before memory is counted and plans are made.
+static SnCode load_kernels(SnCuda *c, SnError *err) {
+  SnDevice *d = &c->device;
+  size_t most = 0;
+  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k))); ++k)
+    if (c->kernel[k].sharedSizeBytes > most) most = c->kernel[k].sharedSizeBytes;
+  if (d->lost)
+    return sn_fail(err, SN_ERR_NOT_FOUND,
+                   "cuda: device %d, %s: %s. Was the library built for it (SN_CUDA_ARCHITECTURES)?", c->index, d->text,
+                   d->reason);
+  d->fast = d->fast > most ? (d->fast - most) / 64 * 64 : 0;
+  if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
+  SnWork *nothing = calloc(1, sizeof *nothing);
+  SnStream *s = nothing ? stream(d) : NULL;
+  for (int k = 0; s && k < SN_NKERNEL; ++k) {
+    const void *f = sn_kernel_function((SnKernel)k);
+    if (CUDA(c, cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->fast)))
+      launch(d, s, (SnKernel)k, &(SnShape){1, 32, SN_KERNEL_HEAD}, nothing);
+  }
+  if (s) wait(d, s);
+  if (s) free_stream(d, s);
+  free(nothing);
+  if (!s || d->lost)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text,
+                   s ? d->reason : "out of memory");
+  return SN_OK;
+}
+
+static SnCode prepare(SnCuda *c, SnError *err) {
+  SnDevice *d = &c->device;
+  if (!alive(d)) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d: %s", c->index, d->reason);
+  if (describe(c, err) != SN_OK || load_kernels(c, err) != SN_OK) return SN_ERR_NOT_FOUND;
+  // No TF32, and no sums whose order nobody knows.
+  if (!BLAS(c, cublasCreate(&c->blas)) || !BLAS(c, cublasSetMathMode(c->blas, CUBLAS_PEDANTIC_MATH)) ||
+      !BLAS(c, cublasSetAtomicsMode(c->blas, CUBLAS_ATOMICS_NOT_ALLOWED)))
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason);
+  return SN_OK;
+}
+
+SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
+  if (fault && *fault) {
+    sn_fail(err, SN_ERR_ARGUMENT, "cuda: fault \"%s\": a device has none to order", fault);
+    return NULL;
+  }
+  if (find(index, err) != SN_OK) return NULL;
+  SnCuda *c = calloc(1, sizeof *c);
+  if (!c) {
+    sn_fail(err, SN_ERR_MEMORY, "cuda: out of memory");
+    return NULL;
+  }
+  c->index = index;
+  c->device = (SnDevice){.name = "cuda",
+                         .alloc = alloc,
+                         .release = release,
+                         .alloc_host = alloc_host,
+                         .release_host = release_host,
+                         .memory_free = memory_free,
+                         .stream = stream,
+                         .free_stream = free_stream,
+                         .copy_in = copy_in,
+                         .copy_out = copy_out,
+                         .launch = launch,
+                         .multiply = multiply,
+                         .record = record,
+                         .recorded = recorded,
+                         .run = run,
+                         .free_graph = free_graph,
+                         .idle = idle,
+                         .wait = wait,
+                         .resident = resident,
+                         .close = close_device};
+  if (prepare(c, err) == SN_OK) return &c->device;
+  close_device(&c->device);
+  return NULL;
+}

@@ -1,0 +1,344 @@
+// The host in place of a GPU, for tests. What a GPU would do, or not notice, it checks: copies within what was
+// allocated, pointers of kernels (emulator.h), calls that a recording forbids, memory and graphs that are freed while
+// work waits that needs them, host memory that is written to while a copy of it waits.
+//
+// Work that is put into a stream waits there: `wait` does all of it, `idle` the oldest call or graph. So a host that
+// reads results too early reads old ones, always. The blocks of every second launch run from the last to the first.
+#include "cuda/device/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/device/emulator.h"
+#include "cuda/kernels/kernels.h"
+
+enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048 };
+
+// The emulator of a call that may be done; NULL: it is lost.
+static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
+
+// Whether any stream records: nothing may be allocated, freed or waited for then.
+static bool recording(SnEmulator *e, const char *call) {
+  for (const SnStream *s = e->stream; s; s = s->next)
+    if (s->recording) {
+      sn_emulator_lose(e, "%s while a stream records", call);
+      return true;
+    }
+  return false;
+}
+
+// ---- memory ----
+
+static size_t memory_free(SnDevice *d) {
+  SnEmulator *e = alive(d);
+  return e ? d->memory - e->regions.used : 0;
+}
+
+static void *alloc(SnDevice *d, size_t bytes) {
+  SnEmulator *e = alive(d);
+  if (!e || recording(e, "alloc")) return NULL;
+  if (++e->allocs == e->fault.alloc) return NULL;
+  if (bytes > d->memory || sn_region_size(bytes) > memory_free(d)) return NULL;
+  return sn_regions_alloc(&e->regions, bytes, true);
+}
+
+static void *alloc_host(SnDevice *d, size_t bytes) {
+  SnEmulator *e = alive(d);
+  if (!e || recording(e, "alloc_host")) return NULL;
+  return sn_regions_alloc(&e->regions, bytes, false);
+}
+
+static void release_any(SnDevice *d, void *p, bool device) {
+  SnEmulator *e = alive(d);
+  const char *call = device ? "release" : "release_host";
+  if (!e || !p || recording(e, call)) return;
+  if (!sn_regions_release(&e->regions, p, device)) sn_emulator_lose(e, "%s of %p, which was not allocated so", call, p);
+}
+
+static void release(SnDevice *d, void *p) { release_any(d, p, true); }
+static void release_host(SnDevice *d, void *p) { release_any(d, p, false); }
+
+// ---- streams ----
+
+// Puts a call into the stream, or its recording.
+static void put(SnEmulator *e, SnStream *s, const SnCall *call) {
+  SnCalls *calls = s->recording ? &s->recording->calls : &s->calls;
+  if (calls->first == calls->count) calls->first = calls->count = 0;
+  if (calls->count == calls->room) {
+    const int room = calls->room ? 2 * calls->room : 8;
+    SnCall *item = realloc(calls->item, sizeof *item * (size_t)room);
+    if (!item) {
+      sn_emulator_lose(e, "out of memory");
+      return;
+    }
+    calls->item = item;
+    calls->room = room;
+  }
+  calls->item[calls->count++] = *call;
+}
+
+// Does the oldest calls of a stream, at most n.
+static void work_off(SnEmulator *e, SnStream *s, int n) {
+  sn_regions_open(&e->regions, true);
+  for (; n > 0 && s->calls.first < s->calls.count; --n) sn_call_do(e, &s->calls.item[s->calls.first++]);
+  sn_regions_open(&e->regions, false);
+}
+
+static bool waits(const SnStream *s) { return s->calls.first < s->calls.count; }
+
+static SnStream *stream(SnDevice *d) {
+  SnEmulator *e = alive(d);
+  if (!e || recording(e, "stream")) return NULL;
+  SnStream *s = calloc(1, sizeof *s);
+  if (!s) {
+    sn_emulator_lose(e, "out of memory");
+    return NULL;
+  }
+  s->next = e->stream;
+  return e->stream = s;
+}
+
+static void free_stream(SnDevice *d, SnStream *s) {
+  SnEmulator *e = alive(d);
+  if (!e || !s || recording(e, "free_stream")) return;
+  if (waits(s)) {
+    sn_emulator_lose(e, "free_stream: %d calls of it were not waited for", s->calls.count - s->calls.first);
+    return;
+  }
+  SnStream **at = &e->stream;
+  while (*at && *at != s) at = &(*at)->next;
+  if (!*at) {
+    sn_emulator_lose(e, "free_stream of %p, which is none", (void *)s);
+    return;
+  }
+  *at = s->next;
+  free(s->calls.item);
+  free(s);
+}
+
+static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes) {
+  SnEmulator *e = alive(d);
+  SnCall call = {.kind = SN_CALL_IN, .to = device, .from = host, .bytes = bytes};
+  if (!e || !sn_copy_check(e, &call)) return;
+  if (!s->recording) call.content = sn_copy_content(&call);
+  put(e, s, &call);
+}
+
+static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes) {
+  SnEmulator *e = alive(d);
+  const SnCall call = {.kind = SN_CALL_OUT, .to = host, .from = device, .bytes = bytes};
+  if (e && sn_copy_check(e, &call)) put(e, s, &call);
+}
+
+// Counts launches and runs for the fault.
+static bool next_launch_fails(SnEmulator *e) { return ++e->counted == e->fault.launch; }
+
+static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
+  SnEmulator *e = alive(d);
+  if (!e) return;
+  const size_t needed = sn_kernel_fast(work);
+  if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
+  if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %s: %d blocks", sn_kernel_name(kernel), shape->blocks);
+  if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
+    sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
+                     shape->threads, SN_KERNEL_THREADS);
+  if (shape->fast > d->fast || shape->fast < needed)
+    sn_emulator_lose(e, "launch of kernel %s: %zu bytes of fast memory, the layouts need %zu, there are %zu",
+                     sn_kernel_name(kernel), shape->fast, needed, d->fast);
+  if (d->lost) return;
+  put(e, s,
+      &(SnCall){.kind = SN_CALL_LAUNCH,
+                .kernel = kernel,
+                .shape = *shape,
+                .work = *work,
+                .fails = !s->recording && next_launch_fails(e)});
+}
+
+static void multiply(SnDevice *d, SnStream *s, const SnProducts *products) {
+  SnEmulator *e = alive(d);
+  if (e && sn_products_check(e, products)) put(e, s, &(SnCall){.kind = SN_CALL_MULTIPLY, .products = *products});
+}
+
+static bool idle(SnDevice *d, SnStream *s) {
+  SnEmulator *e = alive(d);
+  if (!e || recording(e, "idle")) return false;
+  work_off(e, s, 1);
+  return !d->lost && !waits(s);
+}
+
+static void wait(SnDevice *d, SnStream *s) {
+  SnEmulator *e = alive(d);
+  if (e && !recording(e, "wait")) work_off(e, s, s->calls.count);
+}
+
+// ---- graphs ----
+
+static void record(SnDevice *d, SnStream *s) {
+  SnEmulator *e = alive(d);
+  if (!e || recording(e, "record")) return;
+  SnGraph *g = calloc(1, sizeof *g);
+  if (!g) {
+    sn_emulator_lose(e, "out of memory");
+    return;
+  }
+  g->next = e->graph;
+  g->stream = s;
+  e->graph = s->recording = g;
+}
+
+static SnGraph *recorded(SnDevice *d, SnStream *s) {
+  SnEmulator *e = alive(d);
+  if (!e) return NULL;
+  SnGraph *g = s->recording;
+  if (!g) sn_emulator_lose(e, "recorded: the stream does not record");
+  s->recording = NULL;
+  return g;
+}
+
+static void run(SnDevice *d, SnStream *s, SnGraph *g) {
+  SnEmulator *e = alive(d);
+  if (!e) return;
+  if (g->stream != s)
+    sn_emulator_lose(e, "run: the graph was recorded in another stream");
+  else if (s->recording)
+    sn_emulator_lose(e, "run while the stream records");
+  else
+    put(e, s, &(SnCall){.kind = SN_CALL_RUN, .graph = g, .fails = next_launch_fails(e)});
+}
+
+static bool graph_waits(const SnEmulator *e, const SnGraph *g) {
+  for (const SnStream *s = e->stream; s; s = s->next)
+    for (int i = s->calls.first; i < s->calls.count; ++i)
+      if (s->calls.item[i].kind == SN_CALL_RUN && s->calls.item[i].graph == g) return true;
+  return false;
+}
+
+static void free_graph(SnDevice *d, SnGraph *g) {
+  SnEmulator *e = alive(d);
+  if (!e || !g || recording(e, "free_graph")) return;
+  if (graph_waits(e, g)) {
+    sn_emulator_lose(e, "free_graph: a run of it was not waited for");
+    return;
+  }
+  SnGraph **at = &e->graph;
+  while (*at && *at != g) at = &(*at)->next;
+  if (!*at) {
+    sn_emulator_lose(e, "free_graph of %p, which is none", (void *)g);
+    return;
+  }
+  *at = g->next;
+  free(g->calls.item);
+  free(g);
+}
+
+// ---- the device ----
+
+static int resident(SnDevice *d, SnKernel kernel, int threads, size_t fast) {
+  (void)kernel;
+  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || fast > d->fast) return 0;
+  const int by_threads = RESIDENT_THREADS / threads, by_memory = fast ? (int)(d->fast_total / fast) : by_threads;
+  return sn_mini(sn_mini(by_threads, by_memory), 32);
+}
+
+static void close_device(SnDevice *d) {
+  SnEmulator *e = (SnEmulator *)d;
+  while (e->stream) {
+    SnStream *s = e->stream;
+    e->stream = s->next;
+    free(s->calls.item);
+    free(s);
+  }
+  while (e->graph) {
+    SnGraph *g = e->graph;
+    e->graph = g->next;
+    free(g->calls.item);
+    free(g);
+  }
+  sn_regions_free(&e->regions);
+  free(e);
+}
+
+// "name:number,name:number".
+static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
+  const struct {
+    const char *name;
+    double *value;
+    double most;
+  } known[] = {{"alloc", &fault->alloc, 1e9},         {"launch", &fault->launch, 1e9},
+               {"memory", &fault->memory, 1e12},      {"fast", &fault->fast, 1 << 20},
+               {"slow", &fault->slow, 1e3},           {"blocks", &fault->blocks, SN_MAX_WORKERS},
+               {"lanes", &fault->lanes, SN_MAX_LANES}};
+  while (text && *text) {
+    const size_t n = strcspn(text, ":");
+    char *end = NULL;
+    size_t i = 0;
+    while (i < sizeof known / sizeof *known && (strlen(known[i].name) != n || strncmp(known[i].name, text, n) != 0))
+      ++i;
+    if (i == sizeof known / sizeof *known || text[n] != ':')
+      return sn_fail(err, SN_ERR_ARGUMENT,
+                     "emulator: fault \"%s\": alloc, launch, memory, fast, slow, blocks, lanes are known, each with a "
+                     "colon and a number",
+                     text);
+    const double x = strtod(text + n + 1, &end);
+    if (end == text + n + 1 || (*end && *end != ',') || !(x >= 0 && x <= known[i].most))
+      return sn_fail(err, SN_ERR_ARGUMENT, "emulator: fault \"%s\": a number from 0 to %g is wanted", text,
+                     known[i].most);
+    *known[i].value = x;
+    text = *end ? end + 1 : end;
+  }
+  return SN_OK;
+}
+
+static SnCode prepare(SnEmulator *e, SnError *err) {
+  SnDevice *d = &e->device;
+  e->workers = sn_maxi(1, (int)e->fault.blocks);
+  e->lanes = sn_maxi(1, (int)e->fault.lanes);
+  if (!sn_lanes_possible(e->lanes))
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "emulator: lanes:%d: this program has one lane", e->lanes);
+  d->multiprocessors = MULTIPROCESSORS;
+  d->fast = e->fault.fast > 0 ? (size_t)e->fault.fast / 256 * 256 : (size_t)64 << 10;
+  d->fast_total = d->fast;
+  d->memory = e->fault.memory > 0 ? (size_t)e->fault.memory : (size_t)8 << 30;
+  snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
+           e->lanes);
+  for (int i = 0; i < e->workers; ++i) {
+    e->fast[i] = sn_regions_alloc(&e->regions, d->fast, false);
+    if (!e->fast[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
+  }
+  return SN_OK;
+}
+
+SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
+  if (index != 0) {
+    sn_fail(err, SN_ERR_NOT_FOUND, "emulator: device %d: there is one, number 0", index);
+    return NULL;
+  }
+  SnEmulator *e = calloc(1, sizeof *e);
+  if (!e) {
+    sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
+    return NULL;
+  }
+  e->device = (SnDevice){.name = "emulator",
+                         .alloc = alloc,
+                         .release = release,
+                         .alloc_host = alloc_host,
+                         .release_host = release_host,
+                         .memory_free = memory_free,
+                         .stream = stream,
+                         .free_stream = free_stream,
+                         .copy_in = copy_in,
+                         .copy_out = copy_out,
+                         .launch = launch,
+                         .multiply = multiply,
+                         .record = record,
+                         .recorded = recorded,
+                         .run = run,
+                         .free_graph = free_graph,
+                         .idle = idle,
+                         .wait = wait,
+                         .resident = resident,
+                         .close = close_device};
+  if (parse_fault(fault, &e->fault, err) == SN_OK && prepare(e, err) == SN_OK) return &e->device;
+  close_device(&e->device);
+  return NULL;
+}

@@ -1,0 +1,173 @@
+// What the calls of an emulated device do, when their turn comes.
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cuda/device/emulator.h"
+#include "cuda/kernels/kernels.h"
+
+#ifdef SN_LANES
+// Several host threads as the lanes of a block: where the program has the harness of the lanes build.
+void sn_lanes_run(int n, void (*body)(SnLane *lane, void *arg), void *arg) __attribute__((weak));
+#endif
+
+bool sn_lanes_possible(int lanes) {
+#ifdef SN_LANES
+  return lanes == 1 || sn_lanes_run;
+#else
+  return lanes == 1;
+#endif
+}
+
+void sn_emulator_lose(SnEmulator *e, const char *format, ...) {
+  if (e->device.lost) return;
+  va_list args;
+  va_start(args, format);
+  const int n = snprintf(e->device.reason, sizeof e->device.reason, "emulator: ");
+  vsnprintf(e->device.reason + n, sizeof e->device.reason - (size_t)n, format, args);
+  va_end(args);
+  e->device.lost = true;
+  for (SnStream *s = e->stream; s; s = s->next) s->calls.count = 0;
+}
+
+// Both ends of a copy lie in memory that is there.
+bool sn_copy_check(SnEmulator *e, const SnCall *c) {
+  const bool in = c->kind == SN_CALL_IN;
+  const char *call = in ? "copy_in" : "copy_out";
+  const void *device = in ? c->to : c->from, *host = in ? c->from : c->to;
+  if (!sn_regions_hold(&e->regions, device, c->bytes, true))
+    sn_emulator_lose(e, "%s: %zu bytes at %p are not in one piece of the device's memory", call, c->bytes, device);
+  else if (!sn_regions_hold(&e->regions, host, c->bytes, false))
+    sn_emulator_lose(e, "%s: %zu bytes at %p are not in one piece of host memory for copies", call, c->bytes, host);
+  return !e->device.lost;
+}
+
+uint64_t sn_copy_content(const SnCall *c) {
+  const unsigned char *x = c->from;
+  uint64_t sum = 14695981039346656037u;  // FNV-1a
+  for (size_t i = 0; i < c->bytes; ++i) sum = (sum ^ x[i]) * 1099511628211u;
+  return sum | 1;
+}
+
+typedef struct SnBlocks {
+  const SnCall *call;
+  void *fast;
+  int first, step;  // blocks first, first + step ...
+  bool backward;
+  int lanes;
+} SnBlocks;
+
+static void run_on_lane(SnLane *lane, void *arg) {
+  const SnBlocks *b = arg;
+  const SnCall *c = b->call;
+  for (int i = b->first; i < c->shape.blocks; i += b->step) {
+    SN_ONE(lane) {
+      memset(b->fast, 0xff, c->shape.fast);
+      memset(lane->shared, 0xff, sizeof *lane->shared);
+    }
+    SN_SYNC(lane);
+    sn_kernel_body(c->kernel, &c->work, b->backward ? c->shape.blocks - 1 - i : i, c->shape.blocks, lane, b->fast);
+    SN_SYNC(lane);
+  }
+}
+
+static void *run_blocks(void *arg) {
+  SnBlocks *b = arg;
+#ifdef SN_LANES
+  if (b->lanes > 1) {
+    sn_lanes_run(b->lanes, run_on_lane, b);
+    return NULL;
+  }
+#endif
+  SnLaneShared shared;
+  SnLane lane = {.id = 0, .n = 1, .shared = &shared};
+  run_on_lane(&lane, b);
+  return NULL;
+}
+
+static void do_launch(SnEmulator *e, const SnCall *c) {
+  char text[200];
+  if (!sn_work_check(&e->regions, c->kernel, &c->work, c->shape.blocks, text, sizeof text)) {
+    sn_emulator_lose(e, "launch of kernel %s: %s", sn_kernel_name(c->kernel), text);
+    return;
+  }
+  e->launches += 1;
+  if (e->fault.slow > 0) {
+    const double whole = floor(e->fault.slow);
+    nanosleep(&(struct timespec){(time_t)whole, (long)(1e9 * (e->fault.slow - whole))}, NULL);
+  }
+  pthread_t thread[SN_MAX_WORKERS];
+  SnBlocks blocks[SN_MAX_WORKERS];
+  bool started[SN_MAX_WORKERS] = {false};
+  for (int i = 0; i < e->workers; ++i) {
+    unsigned char *fast = (unsigned char *)e->fast[i] + (e->device.fast - c->shape.fast);  // its end is the page's
+    blocks[i] = (SnBlocks){c, fast, i, e->workers, fmod(e->launches, 2) == 0, e->lanes};
+    if (i > 0) started[i] = pthread_create(&thread[i], NULL, run_blocks, &blocks[i]) == 0;
+  }
+  for (int i = 0; i < e->workers; ++i)
+    if (!started[i]) run_blocks(&blocks[i]);
+  for (int i = 1; i < e->workers; ++i)
+    if (started[i]) pthread_join(thread[i], NULL);
+}
+
+bool sn_products_check(SnEmulator *e, const SnProducts *p) {
+  if (p->m < 1 || p->n < 1 || p->k < 1 || p->count < 1) {
+    sn_emulator_lose(e, "multiply: (%d, %d) (%d, %d), %d times", p->m, p->k, p->k, p->n, p->count);
+    return false;
+  }
+  const size_t last = (size_t)p->count - 1, m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
+  if (!sn_regions_hold(&e->regions, p->a, (last * p->stride_a + m * k) * sizeof *p->a, true))
+    sn_emulator_lose(e, "multiply: a is not in one piece of the device's memory");
+  else if (!sn_regions_hold(&e->regions, p->b, (last * p->stride_b + k * n) * sizeof *p->b, true))
+    sn_emulator_lose(e, "multiply: b is not in one piece of the device's memory");
+  else if (!sn_regions_hold(&e->regions, p->c, (last * p->stride_c + m * n) * sizeof *p->c, true))
+    sn_emulator_lose(e, "multiply: c is not in one piece of the device's memory");
+  else if (p->count > 1 && p->stride_c < m * n)
+    sn_emulator_lose(e, "multiply: products of %zu numbers %zu apart", m * n, p->stride_c);
+  return !e->device.lost;
+}
+
+static void do_multiply(const SnProducts *p) {
+  for (int i = 0; i < p->count; ++i) {
+    const sn_real *a = p->a + (size_t)i * p->stride_a, *b = p->b + (size_t)i * p->stride_b;
+    sn_real *c = p->c + (size_t)i * p->stride_c;
+    for (int row = 0; row < p->m; ++row)
+      for (int col = 0; col < p->n; ++col) {
+        sn_real sum = 0;
+        for (int k = 0; k < p->k; ++k) {
+          const size_t at =
+              p->transpose_a ? (size_t)k * (size_t)p->m + (size_t)row : (size_t)row * (size_t)p->k + (size_t)k;
+          sum += a[at] * b[(size_t)k * (size_t)p->n + (size_t)col];
+        }
+        sn_real *out = &c[(size_t)row * (size_t)p->n + (size_t)col];
+        *out = p->add ? *out + sum : sum;
+      }
+  }
+}
+
+void sn_call_do(SnEmulator *e, const SnCall *c) {
+  if (c->fails) sn_emulator_lose(e, "the fault asked for: launch or run number %.0f", e->fault.launch);
+  if (e->device.lost) return;
+  switch (c->kind) {
+    case SN_CALL_IN:
+      if (!sn_copy_check(e, c)) break;
+      if (c->content && c->content != sn_copy_content(c))
+        sn_emulator_lose(e, "copy_in: the %zu bytes at %p were written to while the copy waited", c->bytes, c->from);
+      memcpy(c->to, c->from, c->bytes);
+      break;
+    case SN_CALL_OUT:
+      if (sn_copy_check(e, c)) memcpy(c->to, c->from, c->bytes);
+      break;
+    case SN_CALL_LAUNCH:
+      do_launch(e, c);
+      break;
+    case SN_CALL_MULTIPLY:
+      if (sn_products_check(e, &c->products)) do_multiply(&c->products);
+      break;
+    case SN_CALL_RUN:
+      for (int i = 0; i < c->graph->calls.count; ++i) sn_call_do(e, &c->graph->calls.item[i]);
+      break;
+  }
+}

@@ -1,0 +1,174 @@
+// What a GPU would answer with an illegal address, or not at all: pointers of the host in a kernel's arguments, and
+// memory that two of its blocks write to. Every field that is an array is listed here once.
+#include "cuda/device/emulator.h"
+
+#include <stdio.h>
+
+typedef struct Check {
+  const SnRegions *regions;
+  char *text;
+  size_t size;
+} Check;
+
+// An array of n bytes, or NULL.
+static bool array(const Check *c, const char *owner, int index, const char *name, const void *p, size_t n) {
+  if (!p || sn_regions_hold(c->regions, p, n, true)) return true;
+  snprintf(c->text, c->size, "%s %d: %s: %zu bytes at %p are not memory of the device", owner, index, name, n, p);
+  return false;
+}
+
+// A field of x, in the names of `owner` and `index`.
+#define ARRAY(field, n) array(c, owner, index, #field, x->field, sizeof *x->field *(size_t)(n))
+
+static bool check_model(const Check *c, const SnModel *m) {
+#define SN_SIZE(name)       \
+  const int name = m->name; \
+  (void)name;
+#include "physics/model/model_sizes.inc"
+#include "physics/model/setup_sizes.inc"
+#undef SN_SIZE
+#define SN_FIELD(type, name, rows, cols) \
+  if (!array(c, "model", 0, #name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols))) return false;
+#include "physics/model/model_fields.inc"
+#include "physics/model/setup_fields.inc"
+#undef SN_FIELD
+  return true;
+}
+
+static bool check_cost(const Check *c, const SnCost *x) {
+  const char *owner = "cost";
+  const int index = 0, nall = x->nall, nitem = x->nitem;
+  return ARRAY(weight, x->nterm) && ARRAY(terminal, x->nterm) && ARRAY(term_norm, nall) && ARRAY(term_width, nall) &&
+         ARRAY(term_item, nall + 1) && ARRAY(term_res, nall + 1) && ARRAY(term_target, nall + 1) &&
+         ARRAY(term_follows, nall) && ARRAY(term_serial, nall) && ARRAY(item_type, nitem) && ARRAY(item_term, nitem) &&
+         ARRAY(item_id, nitem) && ARRAY(item_other_type, nitem) && ARRAY(item_other_id, nitem) &&
+         ARRAY(item_dof, 2 * nitem) && ARRAY(item_end, 8 * nitem) && ARRAY(item_frame, nitem) &&
+         ARRAY(item_target, nitem) && ARRAY(item_res, nitem);
+}
+
+static bool check_path(const Check *c, const char *owner, int index, const SnWork *w, const SnPath *x) {
+  const SnModel *m = &w->model;
+  const size_t rows = (size_t)x->nstep + 1, nterm = (size_t)w->cost.nterm;
+  return ARRAY(qpos, m->nq) && ARRAY(qvel, m->nv) && ARRAY(act, m->na) && ARRAY(mocap_pos, 3 * m->nmocap) &&
+         ARRAY(mocap_quat, 4 * m->nmocap) && ARRAY(qacc_warmstart, m->nv) && ARRAY(soft.pair, m->ncpair) &&
+         ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) && ARRAY(target, rows * (size_t)w->cost.ntarget) &&
+         ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
+         ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
+         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, 1) && ARRAY(sum, nterm) && ARRAY(kept, 1);
+}
+
+static bool check_sample(const Check *c, const SnWork *w, int index) {
+  const char *owner = "sample";
+  const SnSample *x = w->turn[index].sample;
+  if (!x) {
+    snprintf(c->text, c->size, "%s %d: none", owner, index);
+    return false;
+  }
+  if (!array(c, owner, index, "itself", x, sizeof *x)) return false;
+  const size_t n = (size_t)x->count, rows = (size_t)x->path.nstep, nu = (size_t)w->model.nu;
+  return check_path(c, owner, index, w, &x->path) && ARRAY(base, rows * nu) && ARRAY(ctrl, n * rows * nu) &&
+         ARRAY(sum, n * (size_t)w->cost.nterm) && ARRAY(total, n) && ARRAY(kept, n) && ARRAY(t, n) &&
+         ARRAY(status, n) && ARRAY(warn, n);
+}
+
+static bool check_backward(const Check *c, int index, const SnWork *w, const SnPath *path, const SnBackward *x) {
+  const char *owner = "trial";
+  const SnModel *m = &w->model;
+  const size_t rows = (size_t)path->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
+  return ARRAY(soft.pair, m->ncpair) && ARRAY(soft_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
+         ARRAY(terminal, nterm) && ARRAY(state_bar, n) && ARRAY(scratch, n) &&
+         ARRAY(ctrl_bar, (rows - 1) * (size_t)m->nu) && ARRAY(target_bar, rows * (size_t)w->cost.ntarget);
+}
+
+static bool check_start(const Check *c, int index, const SnWork *w, int nstep, const SnRefineStart *x) {
+  const char *owner = "start of trial";
+  const size_t nu = (size_t)w->model.nu, ctrl = (size_t)nstep * nu, knots = nu;  // at least one knot
+  return ARRAY(base, ctrl) && ARRAY(offset, knots) && ARRAY(best, knots) && ARRAY(gradient, knots) &&
+         ARRAY(moments.first, knots) && ARRAY(moments.second, knots) && ARRAY(ctrl, ctrl) && ARRAY(ctrl_bar, ctrl) &&
+         ARRAY(term, w->cost.nterm);
+}
+
+static bool check_states(const Check *c, int index, const SnWork *w, const SnTrial *trial) {
+  const char *owner = "state of trial";
+  const bool sweep = trial->method == SN_GRADIENT_SWEEP;
+  const SnModel *m = &w->model;
+  const size_t n = (size_t)sn_tangent_size(m);
+  const int last = sweep ? 1 : sn_mini(w->to, trial->path.nstep + 1);
+  for (int t = 0; trial->state && t < last; ++t) {
+    const SnBackwardState *x = &trial->state[t];
+    if (!(ARRAY(A, n * n) && ARRAY(B, n * (size_t)m->nu) && ARRAY(state_bar, n) && ARRAY(ctrl_bar, m->nu) &&
+          ARRAY(target_bar, w->cost.ntarget)))
+      return false;
+  }
+  return true;
+}
+
+static bool check_trial(const Check *c, const SnWork *w, int index) {
+  const char *owner = "trial";
+  const SnTrial *x = &w->trial[index];
+  if (!x->active) return true;
+  if (!check_path(c, owner, index, w, &x->path) || !check_backward(c, index, w, &x->path, &x->back)) return false;
+  if (!ARRAY(soft_steps, 1) || !ARRAY(start, 1)) return false;
+  if (!ARRAY(state, x->method == SN_GRADIENT_SWEEP ? 1 : sn_mini(w->to, x->path.nstep + 1))) return false;
+  if (x->start && !check_start(c, index, w, x->path.nstep, x->start)) return false;
+  return check_states(c, index, w, x);
+}
+
+// Blocks of different trials run at the same time: what they write lies apart.
+static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
+  const SnTrial *x = &w->trial[i], *y = &w->trial[j];
+  const char *what = NULL;
+  if (!x->active || !y->active) return true;
+  if (x->path.out_qpos == y->path.out_qpos || x->path.out_time == y->path.out_time) what = "states";
+  if (x->path.sum == y->path.sum && w->cost.nterm > 0) what = "terms";
+  if (x->back.state_bar == y->back.state_bar || x->back.scratch == y->back.scratch) what = "derivatives";
+  if (x->back.ctrl_bar == y->back.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
+  if (x->state && x->state == y->state) what = "states of the way back";
+  if (x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
+  if (what) snprintf(c->text, c->size, "trials %d and %d have the same memory for their %s", i, j, what);
+  return !what;
+}
+
+static bool check_refinement(const Check *c, const SnWork *w, int index) {
+  const char *owner = "refinement";
+  if (!w->refinement[index].active) return true;
+  if (!array(c, owner, index, "refine", w->refinement[index].refine, sizeof(SnRefine))) return false;
+  const SnRefine *x = w->refinement[index].refine;
+  return !x || (ARRAY(initial_ctrl, w->model.nu) && ARRAY(nominal, (size_t)x->grid.nstep * (size_t)w->model.nu) &&
+                ARRAY(best_term, w->cost.nterm));
+}
+
+// Room for the slots of a launch.
+static bool check_slots(const Check *c, const char *name, const SnSlots *x, size_t slots) {
+  const size_t each = x->world.slow + x->adjoint.slow;
+  if (each > x->stride) {
+    snprintf(c->text, c->size, "slots %s: a slot of %zu bytes has no room for %zu", name, x->stride, each);
+    return false;
+  }
+  return array(c, "slots", 0, name, x->slow, slots * x->stride);
+}
+
+bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int blocks, char *text, size_t size) {
+  const Check check = {r, text, size}, *c = &check;
+  const SnWork *x = work;
+  const char *owner = "work";
+  const int index = 0;
+  const size_t states = (size_t)sn_maxi(x->ntrial, 0) * (size_t)sn_maxi(x->to - x->from, 0);
+  const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
+  if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
+  if (!ARRAY(trial, x->ntrial) || !ARRAY(refinement, x->nrefinement)) return false;
+  if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
+    return false;
+  if (!check_slots(c, "block", &x->block, (size_t)blocks)) return false;
+  if (made && !check_slots(c, "state", &x->state, states)) return false;
+  for (int i = 0; i < x->nturn; ++i)
+    if (!check_sample(c, x, i)) return false;
+  for (int i = 0; x->trial && i < x->ntrial; ++i) {
+    if (!check_trial(c, x, i)) return false;
+    for (int j = 0; j < i; ++j)
+      if (!check_apart(c, x, i, j)) return false;
+  }
+  for (int i = 0; x->refinement && i < x->nrefinement; ++i)
+    if (!check_refinement(c, x, i)) return false;
+  return true;
+}

@@ -1,0 +1,346 @@
+// Models on the device: found by content or uploaded, in one allocation by one copy. The arrays come as the program
+// derived them, in double, and are converted here: nothing is derived in another number type.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/host/host.h"
+
+// ---- the image: everything of a model and a cost, as the device will have it ----
+
+typedef struct ModelImage {
+  char *host;    // NULL: only counted
+  char *device;  // where it will be; NULL: not known yet
+  size_t used;
+} ModelImage;
+
+// Adds an array of n entries of `bytes`, converted where it holds real numbers. Returns its place on the device.
+static void *image_array(ModelImage *image, const void *from, size_t n, size_t bytes, bool real) {
+  char *to = sn_cut(image->host, &image->used, n * bytes);
+  if (to && from && real) {
+    for (size_t i = 0; i < n; ++i) ((sn_real *)(void *)to)[i] = (sn_real)((const double *)from)[i];
+  } else if (to && from && n) {
+    memcpy(to, from, n * bytes);
+  }
+  return image->device ? image->device + (image->used - sn_aligned(n * bytes)) : NULL;
+}
+
+// Names stay on the host.
+static bool is_name(const char *field) { return strncmp(field, "name", 4) == 0; }
+
+static void image_model(ModelImage *image, const SnFlat *flat, SnModel *m) {
+  int k = 0;
+  *m = (SnModel){0};
+#define SN_SIZE(name)                         \
+  const int name = m->name = flat->size[k++]; \
+  (void)name;
+#include "physics/model/model_sizes.inc"
+#include "physics/model/setup_sizes.inc"
+#undef SN_SIZE
+  k = 0;
+#define SN_OPTION(type, name, count) \
+  for (int i = 0; i < (count); ++i) ((type *)(void *)&m->opt.name)[i] = (type)flat->option[k++];
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+  // Part of what models are found by.
+  image_array(image, flat->size, (size_t)flat->nsize, sizeof(int), false);
+  image_array(image, flat->option, (size_t)flat->noption, sizeof(double), false);
+  k = 0;
+#define SN_FIELD(type, name, rows, cols)                                                                              \
+  if (!is_name(#name))                                                                                                \
+    m->name =                                                                                                         \
+        (type *)image_array(image, flat->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
+  ++k;
+#include "physics/model/model_fields.inc"
+#include "physics/model/setup_fields.inc"
+#undef SN_FIELD
+}
+
+// Weights are not part of it: they come with every path.
+static bool is_weight(const char *field) { return strcmp(field, "weight") == 0 || strcmp(field, "terminal") == 0; }
+
+static void image_cost(ModelImage *image, const SnFlat *flat, SnCost *c) {
+  int k = 0;
+  *c = (SnCost){0};
+#define SN_COST_SIZE(name) c->name = flat->size[k++];
+#include "planner/cost/cost_fields.inc"
+  image_array(image, flat->size, (size_t)flat->nsize, sizeof(int), false);
+  k = 0;
+#define SN_COST_FIELD(type, name, rows, cols)                                                                         \
+  if (!is_weight(#name))                                                                                              \
+    c->name =                                                                                                         \
+        (type *)image_array(image, flat->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
+  ++k;
+#include "planner/cost/cost_fields.inc"
+}
+
+// Name of a flat model: the first of its names.
+static const char *flat_name(const SnFlat *flat) {
+  int k = 0;
+  const char *found = NULL;
+#define SN_FIELD(type, name, rows, cols)                                 \
+  if (strcmp(#name, "names") == 0) found = (const char *)flat->field[k]; \
+  ++k;
+#include "physics/model/model_fields.inc"
+#undef SN_FIELD
+  return found ? found : "";
+}
+
+static SnCode check_lists(const SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err) {
+  const bool same = model->nsize == SN_MODEL_NSIZE && model->noption == SN_MODEL_NOPTION &&
+                    model->nfield == SN_MODEL_NFIELD && cost->nsize == SN_COST_NSIZE && cost->nfield == SN_COST_NFIELD;
+  if (same) return SN_OK;
+  return sn_fail(err, SN_ERR_UNSUPPORTED,
+                 "%s: the program's models have %d sizes, %d options and %d arrays, its costs %d and %d; the library's "
+                 "have %d, %d and %d, %d and %d: they are of different versions",
+                 e->table.name, model->nsize, model->noption, model->nfield, cost->nsize, cost->nfield, SN_MODEL_NSIZE,
+                 SN_MODEL_NOPTION, SN_MODEL_NFIELD, SN_COST_NSIZE, SN_COST_NFIELD);
+}
+
+// ---- upload ----
+
+static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
+  SnCode code = SN_OK;
+  for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
+    code = sn_shapes_choose(d->engine->device, &d->m, (SnKernel)k, &d->engine->rule, &d->shape[k], err);
+  return code;
+}
+
+// The arrays of a new model go to the device; image holds them.
+static SnCode upload(SnDeviceModel *d, const SnFlat *model, const SnFlat *cost, SnError *err) {
+  SnEngine *e = d->engine;
+  SnDevice *device = e->device;
+  const SnPluginSession session = {.engine = e, .model = d};  // no horizon: it is about the model itself
+  SnCode code = sn_engine_admit(&session, d->image_bytes, 0, "", err);
+  if (code != SN_OK) return code;
+  d->memory = sn_room_take(e, d->image_bytes);
+  char *host = device->alloc_host(device, d->image_bytes);
+  d->stream = device->stream(device);
+  const bool ok = d->memory.p && host && d->stream;
+  if (ok) {
+    ModelImage image = {host, d->memory.p, 0};
+    image_model(&image, model, &d->m);
+    image_cost(&image, cost, &d->cost);
+    device->copy_in(device, d->stream, d->memory.p, host, d->image_bytes);
+    device->wait(device, d->stream);
+  }
+  if (host) device->release_host(device, host);
+  return ok && !device->lost ? choose_shapes(d, err) : sn_engine_refuse(&session, d->image_bytes, "", err);
+}
+
+static void model_free(SnDeviceModel *d) {
+  SnEngine *e = d->engine;
+  if (d->stream) {
+    e->device->wait(e->device, d->stream);
+    sn_gradients_forget(d);
+    e->device->free_stream(e->device, d->stream);
+  }
+  sn_room_drop(e, &d->slots);
+  sn_room_drop(e, &d->scratch);
+  sn_room_drop(e, &d->memory);
+  sn_parcel_free(e, &d->marks);
+  free(d->image);
+  free(d);
+}
+
+static SnDeviceModel *find(SnEngine *e, const SnDeviceModel *like) {
+  for (SnDeviceModel *d = e->models; d; d = d->next)
+    if (d->image_bytes == like->image_bytes && memcmp(d->image, like->image, like->image_bytes) == 0) return d;
+  return NULL;
+}
+
+SnDeviceModel *sn_device_model_get(SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err) {
+  if (check_lists(e, model, cost, err) != SN_OK) return NULL;
+  SnDeviceModel *d = calloc(1, sizeof *d);
+  ModelImage image = {0};
+  if (d) {
+    d->engine = e;
+    snprintf(d->name, sizeof d->name, "%s", flat_name(model));
+    image_model(&image, model, &d->m);
+    image_cost(&image, cost, &d->cost);
+    d->image_bytes = image.used;
+    d->image = image.host = calloc(1, image.used);
+  }
+  if (!d || !d->image) {
+    free(d);
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->table.name);
+    return NULL;
+  }
+  image.used = 0;
+  image_model(&image, model, &d->m);
+  image_cost(&image, cost, &d->cost);
+  SnDeviceModel *there = find(e, d);
+  if (there || upload(d, model, cost, err) != SN_OK) {
+    model_free(d);
+    return there;
+  }
+  d->next = e->models;
+  e->models = d;
+  return d;
+}
+
+// ---- sessions of a model ----
+
+void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x) {
+  x->model = d;
+  x->next = d->session;
+  d->session = x;
+}
+
+void sn_device_model_leave(SnPluginSession *x) {
+  SnDeviceModel *d = x->model;
+  if (!d) return;
+  SnEngine *e = d->engine;
+  e->device->wait(e->device, d->stream);
+  sn_rollouts_free(x);
+  sn_gradients_free(x);
+  sn_refinements_free(x);
+  SnPluginSession **at = &d->session;
+  while (*at != x) at = &(*at)->next;
+  *at = x->next;
+  x->next = NULL;
+  x->model = NULL;
+  if (d->session) return;
+  SnDeviceModel **link = &e->models;
+  while (*link != d) link = &(*link)->next;
+  *link = d->next;
+  model_free(d);
+}
+
+SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err) {
+  SnError local = {.code = SN_OK};
+  SnError *e = err ? err : &local;
+  SnDeviceModel *to = sn_device_model_get(x->engine, model, cost, e);
+  if (to && to == x->model) return SN_OK;
+  sn_device_model_leave(x);
+  if (!to) return e->code;
+  int room[SN_NROOM];
+  memcpy(room, x->room, sizeof room);
+  memset(x->room, 0, sizeof x->room);
+  sn_device_model_enter(to, x);
+  const SnCode code = sn_session_need(x, room[SN_ROOM_ROLLOUTS], room[SN_ROOM_GRADIENTS], room[SN_ROOM_STARTS], e);
+  if (code == SN_OK) return code;
+  sn_device_model_leave(x);
+  memcpy(x->room, room, sizeof room);  // for the next try
+  return code;
+}
+
+SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
+  SnCode (*const need[SN_NROOM])(SnPluginSession *, int, SnError *) = {sn_rollouts_need, sn_gradients_need,
+                                                                       sn_refinements_need};
+  const int n[SN_NROOM] = {rollouts, gradients, starts};
+  if (!x->model)
+    return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->engine->table.name);
+  if (x->engine->device->lost) return sn_engine_refuse(x, 0, "", err);
+  for (int k = 0; k < SN_NROOM; ++k) {
+    if (n[k] <= x->room[k]) continue;
+    x->engine->device->wait(x->engine->device, x->model->stream);  // memory of blocks may move
+    const SnCode code = need[k](x, n[k], err);
+    if (code != SN_OK) return code;
+    x->room[k] = n[k];
+  }
+  return SN_OK;
+}
+
+// ---- memory of blocks ----
+
+// Bytes of a block's slot.
+static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.slow) + sn_aligned(s->adjoint.slow); }
+
+SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
+  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
+  return (SnShape){sn_mini(items, s->resident), s->threads, sn_shape_fast(s)};
+}
+
+int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
+  // Lanes share the controls: further ones have no noise to make.
+  return sn_kernel_scratch(&d->cost, knots, sn_mini(d->shape[kernel].shape[0].threads, d->m.nu));
+}
+
+// What memory of blocks must be.
+typedef struct BlockSizes {
+  size_t slots, scratch;
+  int blocks, size;
+} BlockSizes;
+
+static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
+  BlockSizes b = {.slots = d->slots.bytes};
+  const SnKernelShape *last = sn_shapes_pick(&d->shape[kernel], items);
+  // A launch over fewer items picks a shape before that one, of fewer blocks, but each may have a larger slot: what
+  // lies in fast memory is chosen anew for every size of it.
+  for (const SnKernelShape *s = d->shape[kernel].shape; s <= last; ++s) {
+    const size_t slots = (size_t)sn_mini(items, s->resident) * slot_bytes(s);
+    if (slots > b.slots) b.slots = sn_aligned(slots + 1);
+  }
+  b.blocks = sn_maxi(sn_mini(items, last->resident), d->scratch_blocks[kernel]);
+  b.size = sn_maxi(scratch_size, d->scratch_size[kernel]);
+  const size_t scratch = (size_t)b.blocks * (size_t)b.size * sizeof(sn_real);
+  b.scratch = scratch > d->scratch.bytes ? sn_aligned(scratch + 1) : d->scratch.bytes;
+  return b;
+}
+
+size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
+  const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
+  return b.slots - d->slots.bytes + b.scratch - d->scratch.bytes;
+}
+
+bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
+  SnEngine *e = d->engine;
+  const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
+  SnRoom slots = {0}, scratch = {0};
+  if (b.slots > d->slots.bytes && !(slots = sn_room_take(e, b.slots)).p) return false;
+  if (b.scratch > d->scratch.bytes && !(scratch = sn_room_take(e, b.scratch)).p) {
+    sn_room_drop(e, &slots);
+    return false;
+  }
+  if (slots.p || scratch.p) {
+    e->device->wait(e->device, d->stream);
+    ++d->generation;
+  }
+  if (slots.p) sn_room_drop(e, &d->slots);
+  if (slots.p) d->slots = slots;
+  if (scratch.p) sn_room_drop(e, &d->scratch);
+  if (scratch.p) d->scratch = scratch;
+  d->scratch_blocks[kernel] = b.blocks;
+  d->scratch_size[kernel] = b.size;
+  return true;
+}
+
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items) {
+  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
+  return (SnWork){.model = d->m,
+                  .cost = d->cost,
+                  .block = {s->world, s->adjoint, (unsigned char *)d->slots.p, slot_bytes(s)},
+                  .scratch = (sn_real *)(void *)d->scratch.p,
+                  .scratch_size = d->scratch_size[kernel],
+                  .marks = (unsigned long long *)(void *)d->marks.device.p};
+}
+
+// Blocks that any launch of the model has at most.
+static size_t most_blocks(const SnDeviceModel *d) {
+  int most = 0;
+  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].shape[d->shape[k].count - 1].resident);
+  return (size_t)most;
+}
+
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
+  SnEngine *e = d->engine;
+  SnParcel *p = &d->marks;
+  const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
+  e->device->wait(e->device, d->stream);
+  if (!p->host) {
+    if (!sn_parcel_create(e, p, bytes)) return 0;
+    ++d->generation;
+  }
+  sn_parcel_begin(p);
+  unsigned long long *ticks = sn_parcel_put(p, bytes, NULL);
+  sn_parcel_fetch(e, p, d->stream);
+  e->device->wait(e->device, d->stream);
+  for (int k = 0; k < SN_NMARK && k < room; ++k) {
+    stage[k] = (SnPluginStage){.name = sn_mark_name((SnMark)k)};
+    for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
+  }
+  memset(ticks, 0, bytes);
+  sn_parcel_send(e, p, d->stream);
+  e->device->wait(e->device, d->stream);
+  return e->device->lost ? 0 : SN_NMARK;
+}

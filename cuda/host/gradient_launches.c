@@ -1,0 +1,127 @@
+// The order of launches for value and gradient of all trials of a launch, which is that of every gradient on a device:
+//
+//   ITERATE                 where there are refinements: starts open or move; a block a trial
+//   FORWARD                 the path, all states of it kept; a block a trial
+//   MAKE, SWEEP             chunks of states from the last to the first: the worlds of a chunk, a block a state and a
+//                           trial, then back through them, a block a trial
+//   JACOBIAN, CHAIN         the same by Jacobians of the steps, for trials whose method is that of products;
+//   JACOBIAN, scan, COLLECT or all of them at once, chained by a scan over time (scan.c)
+//   JUDGE                   the end of each gradient; a block a trial
+//   SELECT                  where there are refinements: the best of each one's starts
+//
+// A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
+// path alone, and the way back takes state after state whatever the chunks are.
+#include "cuda/host/gradient_memory.h"
+
+// Chunks of at most `most` of the states, all of about the same length.
+static int chunk_length(int states, size_t most) {
+  if (most >= (size_t)states) return states;
+  const int count = (states + (int)most - 1) / (int)(most > 0 ? most : 1);
+  return (states + count - 1) / count;
+}
+
+static int chunks(int states, int length) { return (states + length - 1) / length; }
+
+void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
+  const SnSharedGradients *s = d->gradients;
+  const size_t n = (size_t)p->ntrial, rows = (size_t)sn_scan_rows(p->states);
+  p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.slow));
+  p->scan = d->engine->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
+  p->product_chunk =
+      p->scan ? (int)rows : chunk_length(p->states, s->pool.bytes / sn_product_cut(d, n, false, NULL, &p->memory));
+  sn_product_cut(d, n * (size_t)p->product_chunk, p->scan, s->pool.p, &p->memory);
+}
+
+int sn_passes_rows(const SnPasses *p, int method) {
+  if (method != SN_GRADIENT_PRODUCTS) return 1;
+  return p->scan ? p->product_chunk : p->states;
+}
+
+// Where the Jacobians of state t of trial r lie: chunks are counted from the last state.
+static size_t product_place(const SnPasses *p, int r, int t) {
+  if (p->scan) return sn_scan_place(p->ntrial, r, t);
+  const int later = (p->states - 1 - t) / p->product_chunk;  // chunks behind that of t
+  const int from = p->states - (later + 1) * p->product_chunk;
+  return (size_t)r * (size_t)p->product_chunk + (size_t)(t - (from > 0 ? from : 0));
+}
+
+SnBackwardState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+                                  int method, SnParcel *parcel) {
+  const int rows = sn_passes_rows(p, method);
+  const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
+  SnBackwardState *there = NULL;
+  SnBackwardState *state = sn_parcel_put(parcel, (size_t)rows * sizeof *state, (void *)&there);
+  for (int t = 0; state && t < rows; ++t) {
+    if (method != SN_GRADIENT_PRODUCTS) {
+      state[t] = (SnBackwardState){.target_bar = memory->target_bar};
+      continue;
+    }
+    const size_t k = product_place(p, r, t);
+    state[t] = (SnBackwardState){.A = p->memory.A + k * n * n,
+                                 .B = p->memory.B + k * n * nu,
+                                 .state_bar = p->memory.state_bar + k * n,
+                                 .ctrl_bar = p->memory.ctrl_bar + k * nu,
+                                 .target_bar = p->memory.target_bar + k * (size_t)d->cost.ntarget};
+  }
+  return there;
+}
+
+static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int items, int from, int to) {
+  SnDevice *device = d->engine->device;
+  const SnShape shape = sn_device_shape(d, kernel, items);
+  SnWork work = sn_device_work(d, kernel, items);
+  work.trial = p->trial;
+  work.ntrial = p->ntrial;
+  work.refinement = p->refinement;
+  work.nrefinement = p->nrefinement;
+  work.from = from;
+  work.to = to;
+  work.state.world = d->gradients->world;
+  work.state.slow = (unsigned char *)d->gradients->pool.p;
+  work.state.stride = d->gradients->world.slow;
+  device->launch(device, d->stream, kernel, &shape, &work);
+}
+
+int sn_passes_count(const SnPasses *p) {
+  int count = 2;
+  if (p->sweep) count += chunks(p->states, p->sweep_chunk);
+  if (p->products) count += p->scan ? 1 : chunks(p->states, p->product_chunk);
+  return count;
+}
+
+static void launch_sweep(SnDeviceModel *d, const SnPasses *p, int chunk) {
+  const int to = p->states - chunk * p->sweep_chunk, from = to > p->sweep_chunk ? to - p->sweep_chunk : 0;
+  launch(d, p, SN_KERNEL_MAKE, p->ntrial * (to - from), from, to);
+  launch(d, p, SN_KERNEL_SWEEP, p->ntrial, from, to);
+}
+
+static void launch_products(SnDeviceModel *d, const SnPasses *p, int chunk) {
+  const int to = p->states - chunk * p->product_chunk, from = to > p->product_chunk ? to - p->product_chunk : 0;
+  launch(d, p, SN_KERNEL_JACOBIAN, p->ntrial * (to - from), from, to);
+  launch(d, p, SN_KERNEL_CHAIN, p->ntrial, from, to);
+}
+
+static void launch_scan(SnDeviceModel *d, const SnPasses *p) {
+  const int rows = p->product_chunk;
+  launch(d, p, SN_KERNEL_JACOBIAN, p->ntrial * rows, 0, rows);
+  sn_scan_launch(d, p->ntrial, rows, &p->memory);
+  launch(d, p, SN_KERNEL_COLLECT, p->ntrial, 0, p->states);
+}
+
+void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
+  const int sweeps = p->sweep ? chunks(p->states, p->sweep_chunk) : 0;
+  if (group == 0) {
+    if (p->nrefinement > 0) launch(d, p, SN_KERNEL_ITERATE, p->ntrial, 0, 0);
+    launch(d, p, SN_KERNEL_FORWARD, p->ntrial, 0, p->states);
+  } else if (group <= sweeps) {
+    launch_sweep(d, p, group - 1);
+  } else if (group < sn_passes_count(p) - 1) {
+    if (p->scan)
+      launch_scan(d, p);
+    else
+      launch_products(d, p, group - 1 - sweeps);
+  } else {
+    launch(d, p, SN_KERNEL_JUDGE, p->ntrial, 0, p->states);
+    if (p->nrefinement > 0) launch(d, p, SN_KERNEL_SELECT, p->nrefinement, 0, 0);
+  }
+}

@@ -1,0 +1,205 @@
+// Memory of trials. A session's trials have rooms of their own, which hold what is kept from iteration to iteration.
+// Worlds and Jacobians of states are needed from one launch to the next only: they lie in a pool that all sessions of a
+// model share, as large as it takes to keep the device busy, or as the budget allows.
+#include <stdlib.h>
+
+#include "cuda/host/gradient_memory.h"
+
+static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
+
+void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory) {
+  const SnModel *m = &d->m;
+  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, nterm = (size_t)d->cost.nterm;
+  const size_t n = (size_t)sn_tangent_size(m);
+  memory->time = reals(p, used, rows);
+  memory->qpos = reals(p, used, rows * (size_t)m->nq);
+  memory->qvel = reals(p, used, rows * nv);
+  memory->act = reals(p, used, rows * (size_t)m->na);
+  memory->qacc = reals(p, used, rows * nv);
+  memory->soft_qacc = reals(p, used, rows * nv);
+  memory->sum = reals(p, used, nterm);
+  memory->running = reals(p, used, nterm);
+  memory->terminal = reals(p, used, nterm);
+  memory->state_bar = reals(p, used, n);
+  memory->scratch = reals(p, used, n);
+  memory->target_bar = reals(p, used, (size_t)d->cost.ntarget);
+  memory->soft_steps = (int *)sn_cut(p, used, sizeof(int));
+}
+
+SnTrial sn_trial_make(int method, int nstep) {
+  return (SnTrial){
+      .path = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .refine = -1};
+}
+
+void sn_trial_use(SnTrial *x, const SnTrialMemory *memory) {
+  x->path.out_time = memory->time;
+  x->path.out_qpos = memory->qpos;
+  x->path.out_qvel = memory->qvel;
+  x->path.out_act = memory->act;
+  x->path.out_qacc = memory->qacc;
+  x->path.sum = memory->sum;
+  x->back.soft_qacc = memory->soft_qacc;
+  x->back.running = memory->running;
+  x->back.terminal = memory->terminal;
+  x->back.state_bar = memory->state_bar;
+  x->back.scratch = memory->scratch;
+  x->soft_steps = memory->soft_steps;
+}
+
+size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory) {
+  const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
+  size_t used = 0;
+  *memory = (SnProductMemory){0};
+  memory->A = reals(p, &used, states * n * n);
+  memory->B = reals(p, &used, states * n * nu);
+  memory->state_bar = reals(p, &used, states * n);
+  memory->ctrl_bar = reals(p, &used, states * nu);
+  memory->target_bar = reals(p, &used, states * (size_t)d->cost.ntarget);
+  if (!scan) return used;
+  memory->delta = reals(p, &used, states * n);
+  memory->power[0] = reals(p, &used, (states + 1) / 2 * n * n);
+  memory->power[1] = reals(p, &used, (states + 3) / 4 * n * n);
+  return used;
+}
+
+// ---- the pool ----
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+// Bytes of worlds, or of Jacobians, of that many states.
+static size_t pool_bytes(const SnDeviceModel *d, size_t states) {
+  SnProductMemory memory;
+  return larger(states * d->gradients->world.slow, sn_product_cut(d, states, false, NULL, &memory));
+}
+
+// Less than this a launch cannot do with: a state of each trial.
+static size_t pool_least(const SnDeviceModel *d, int trials) { return pool_bytes(d, (size_t)trials); }
+
+// More than this would not make it faster: some states for each block that runs at once, or all that there are; and for
+// a scan the Jacobians of all.
+static size_t pool_most(const SnDeviceModel *d, int trials, int max_step) {
+  const SnDevice *device = d->engine->device;
+  const SnShape shape = sn_device_shape(d, SN_KERNEL_MAKE, trials);
+  const int resident = device->resident(d->engine->device, SN_KERNEL_MAKE, shape.threads, shape.fast);
+  const size_t all = (size_t)trials * ((size_t)max_step + 1);
+  const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)(resident > 0 ? resident : 1);
+  size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)trials)));
+  if (d->engine->scan) {
+    SnProductMemory memory;
+    const size_t rows = (size_t)trials * (size_t)sn_scan_rows(max_step + 1);
+    bytes = larger(bytes, sn_product_cut(d, rows, true, NULL, &memory));
+  }
+  return bytes;
+}
+
+static SnCode shared_create(SnPluginSession *x, SnError *err) {
+  SnDeviceModel *d = x->model;
+  if (d->gradients) return SN_OK;
+  SnSharedGradients *s = calloc(1, sizeof *s);
+  if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  const SnCode code = sn_world_place(&d->m, 0, &s->world, err);
+  if (code != SN_OK) {
+    free(s);
+    return code;
+  }
+  d->gradients = s;
+  return SN_OK;
+}
+
+// Kernels that use memory of blocks, with as many items as they may have, and knots of their starts' noise.
+typedef struct BlockNeed {
+  SnKernel kernel;
+  int items, knots;
+} BlockNeed;
+enum { BLOCK_NEEDS = 5 };
+
+static void block_needs(int trials, int max_step, BlockNeed need[BLOCK_NEEDS]) {
+  const int states = trials * sn_scan_rows(max_step + 1);
+  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, sn_refine_knots(max_step)},
+                                      {SN_KERNEL_FORWARD, trials, 0},
+                                      {SN_KERNEL_MAKE, states, 0},
+                                      {SN_KERNEL_JACOBIAN, states, 0},
+                                      {SN_KERNEL_SWEEP, trials, 0}};
+  memcpy(need, all, sizeof all);
+}
+
+// What the memory of blocks must grow by for launches of that many trials.
+static size_t block_growth(const SnDeviceModel *d, int trials, int max_step) {
+  BlockNeed need[BLOCK_NEEDS];
+  size_t most = 0;
+  block_needs(trials, max_step, need);
+  for (int i = 0; i < BLOCK_NEEDS; ++i) {
+    const int scratch = sn_device_scratch_size(d, need[i].kernel, need[i].knots);
+    most = larger(most, sn_device_block_growth(d, need[i].kernel, need[i].items, scratch));
+  }
+  return most;
+}
+
+static bool block_room(SnDeviceModel *d, int trials, int max_step) {
+  BlockNeed need[BLOCK_NEEDS];
+  bool ok = true;
+  block_needs(trials, max_step, need);
+  for (int i = 0; ok && i < BLOCK_NEEDS; ++i)
+    ok = sn_device_block_room(d, need[i].kernel, need[i].items,
+                              sn_device_scratch_size(d, need[i].kernel, need[i].knots));
+  return ok;
+}
+
+static bool grow_pool(SnDeviceModel *d, size_t bytes) {
+  SnSharedGradients *s = d->gradients;
+  if (bytes <= s->pool.bytes) return true;
+  SnRoom room = sn_room_take(d->engine, bytes);
+  if (!room.p) return false;
+  if (s->iterations) sn_iterations_forget(d);
+  sn_room_drop(d->engine, &s->pool);
+  s->pool = room;
+  ++s->generation;
+  return true;
+}
+
+static bool grow_parcel(SnDeviceModel *d, size_t bytes) {
+  SnSharedGradients *s = d->gradients;
+  SnParcel parcel;
+  if (bytes <= s->parcel.room) return true;
+  if (!sn_parcel_create(d->engine, &parcel, bytes)) return false;
+  if (s->iterations) sn_iterations_forget(d);
+  sn_parcel_free(d->engine, &s->parcel);
+  s->parcel = parcel;
+  return true;
+}
+
+SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own, size_t freed, const char *what,
+                      SnError *err) {
+  SnDeviceModel *d = x->model;
+  const SnCode code = shared_create(x, err);
+  if (code != SN_OK) return code;
+  SnSharedGradients *s = d->gradients;
+  const size_t rest = own + (parcel > s->parcel.room ? parcel : 0) + block_growth(d, trials, x->max_step);
+  const size_t gone = freed + (parcel > s->parcel.room ? s->parcel.device.bytes : 0);
+  size_t pool = pool_most(d, trials, x->max_step);
+  const size_t least = pool_least(d, trials);
+  // The pool that there is counts as given back where it is replaced.
+  size_t more = pool > s->pool.bytes ? pool : 0, less = more ? s->pool.bytes : 0;
+  if (more && sn_engine_admit(x, rest + more, gone + less, what, NULL) != SN_OK) {
+    pool = least;
+    more = pool > s->pool.bytes ? pool : 0;
+    less = more ? s->pool.bytes : 0;
+  }
+  const SnCode admitted = sn_engine_admit(x, rest + more, gone + less, what, err);
+  if (admitted != SN_OK) return admitted;
+  if (s->iterations) sn_iterations_change(d);
+  bool ok = grow_pool(d, pool) || grow_pool(d, least);
+  ok = ok && block_room(d, trials, x->max_step) && grow_parcel(d, parcel);
+  return ok ? SN_OK : sn_engine_refuse(x, rest + least, what, err);
+}
+
+void sn_gradients_forget(SnDeviceModel *d) {
+  SnSharedGradients *s = d->gradients;
+  if (!s) return;
+  if (s->iterations) sn_iterations_free(d);
+  sn_parcel_free(d->engine, &s->parcel);
+  sn_room_drop(d->engine, &s->pool);
+  free(s);
+  d->gradients = NULL;
+}

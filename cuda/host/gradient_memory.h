@@ -1,0 +1,130 @@
+// Inside of gradients and refinements: memory of trials, and the launches that take them forward and back. Shared by
+// trials.c, passes.c, scan.c, gradients.c, refinements.c and iterations.c.
+#ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
+#define SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
+
+#include "cuda/host/host.h"
+
+// ---- trials.c: memory ----
+
+// Device memory of one trial, kept from launch to launch.
+typedef struct SnTrialMemory {
+  sn_real *time, *qpos, *qvel, *act, *qacc, *soft_qacc;  // (max_step + 1, ...) states of its path
+  sn_real *sum, *running, *terminal;                     // (nterm)
+  sn_real *state_bar, *scratch;                          // (n)
+  sn_real *target_bar;                                   // (ntarget) of one state
+  int *soft_steps;
+} SnTrialMemory;
+
+// Cuts it off a room at p (NULL: counts only).
+void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory);
+
+// A pending trial without memory, start, controls, targets, weights, outputs and what it is part of; and its memory.
+SnTrial sn_trial_make(int method, int nstep);
+void sn_trial_use(SnTrial *x, const SnTrialMemory *memory);
+
+// Memory of Jacobians of a number of states, and what a scan over them needs beside (else NULL).
+typedef struct SnProductMemory {
+  sn_real *A, *B, *state_bar, *ctrl_bar, *target_bar;  // (states, ...)
+  sn_real *delta;                                      // (states, n)
+  sn_real *power[2];                                   // (states / 2, n, n), (states / 4, n, n)
+} SnProductMemory;
+// Cuts it off at p (NULL: counts only); returns its bytes.
+size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory);
+
+// What all gradients and refinements of a model share. The pool holds the worlds or the Jacobians of a chunk of states,
+// one launch's after another's.
+typedef struct SnSharedGradients {
+  SnLayout world;  // of a state: no fast memory
+  SnRoom pool;
+  int generation;                   // counts how often the pool was moved
+  SnParcel parcel;                  // of refinements
+  struct SnIterations *iterations;  // iterations.c; NULL: no refinement yet
+} SnSharedGradients;
+
+// Makes shared memory large enough for launches of `trials` trials of the session, and for a parcel of refinements of
+// `parcel` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in the budget,
+// too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
+SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own, size_t freed, const char *what,
+                      SnError *err);
+
+// ---- passes.c: launches ----
+
+// Value and gradient of all trials of a launch.
+typedef struct SnPasses {
+  int ntrial, nrefinement;
+  int states;           // of the longest path: nstep + 1
+  int sweep, products;  // 1: some trial's method
+  // by sn_passes_plan:
+  int scan;                        // 1: Jacobians are chained by a scan
+  int sweep_chunk, product_chunk;  // states of every trial at once
+  SnProductMemory memory;
+  // on the device, by the caller
+  SnTrial *trial;
+  SnRefinement *refinement;
+} SnPasses;
+
+// Fills in how it goes in the pool that there is.
+void sn_passes_plan(const SnDeviceModel *d, SnPasses *p);
+// Puts the states of trial r for its method into the parcel; returns their place on the device. rows: how many.
+SnBackwardState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+                                  int method, SnParcel *parcel);
+int sn_passes_rows(const SnPasses *p, int method);
+// The launches in groups: forward, one chunk of states after another, the end. Between two groups the pool may be used
+// by others.
+int sn_passes_count(const SnPasses *p);
+void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group);
+
+// ---- scan.c ----
+
+enum { SN_SCAN_BLOCK = 16 };  // states of a block: a power of two
+
+// States of a path in whole blocks, and the place of state t of trial r in the memory of a scan.
+int sn_scan_rows(int states);
+size_t sn_scan_place(int ntrial, int r, int t);
+// After JACOBIAN over all rows: from the derivatives of the cost of each state alone to those of the whole cost, with
+// respect to controls (ctrl_bar) and to the first state (state_bar), in place.
+void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemory *memory);
+
+// ---- refinements.c: a session's ----
+
+// Its room, and how far its job is.
+typedef struct SnRefinements {
+  SnRoom room;
+  int starts;
+  SnTrialMemory *memory;  // (starts)
+  SnRefineStart *view;    // (starts) the pointers of those on the device
+  SnRefineStart *start;   // (starts) on the device
+  // the job, and what has come back of it
+  SnPluginRefine *job;  // NULL: none
+  int done, warn;
+  bool measured;
+  double cost_before, best_cost, gradient_norm;
+  double *ctrl, *best_term;  // (max_step, nu), (nterm)
+  // where it lies in what iterations.c has packed
+  int place;  // -1: it does not
+  int first, packed_done;
+  SnRefine asked;
+  const sn_real *nominal, *term;  // its results, on the host
+} SnRefinements;
+
+// ---- iterations.c: those of a model that go on together ----
+
+typedef struct SnIterations SnIterations;
+
+// Where there are none yet; false: no memory.
+bool sn_iterations_create(SnDeviceModel *d);
+void sn_iterations_free(SnDeviceModel *d);
+// Most bytes of a parcel that a job of a session takes beside jobs of at most `longest` steps. Not while anything is
+// packed.
+size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest);
+// A job came: the next iteration takes it along. Does not wait.
+void sn_iterations_add(SnDeviceModel *d);
+// Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.
+void sn_iterations_change(SnDeviceModel *d);
+// Graphs hold addresses of shared memory, which has moved: none is valid any more.
+void sn_iterations_forget(SnDeviceModel *d);
+// Iterations of all jobs of the model until that of x is done (true) or the clock says no.
+bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double until);
+
+#endif

@@ -1,0 +1,257 @@
+// Values and gradients of a session's items (SnPlugin.gradients). Each pending item is a trial; all of them go through
+// the passes of passes.c in one launch each. What goes in and what comes out crosses in one copy each way.
+//
+// With a deadline the clock is read between the groups of launches, after the group before has ended. Called again, the
+// batch goes on with its next group; a session's groups may lie between another's, for all that must last from group
+// to group is in the session's own room.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/host/gradient_memory.h"
+
+// Where an item's results come back, on the host.
+typedef struct ItemOut {
+  const SnTrial *trial;  // NULL: the item is not part of the launch
+  const sn_real *sum, *ctrl_bar, *state_bar, *target_bar;
+} ItemOut;
+
+typedef struct SnGradients {
+  SnRoom room;
+  int count;
+  SnTrialMemory *memory;  // (count)
+  ItemOut *out;           // (count)
+  SnTrial *trial;         // (count) while they are made
+  SnParcel parcel;
+  // the batch
+  bool active;
+  SnPasses passes;
+  int next;        // group of launches
+  int generation;  // of the pool that its plan is for
+} SnGradients;
+
+// ---- memory ----
+
+static void gradients_free(SnEngine *e, SnGradients *g) {
+  if (!g) return;
+  sn_room_drop(e, &g->room);
+  sn_parcel_free(e, &g->parcel);
+  free(g->memory);
+  free(g->out);
+  free(g->trial);
+  free(g);
+}
+
+void sn_gradients_free(SnPluginSession *x) {
+  gradients_free(x->engine, x->gradients);
+  x->gradients = NULL;
+}
+
+static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnTrialMemory *memory, int count) {
+  size_t used = 0;
+  for (int i = 0; i < count; ++i) sn_trial_cut(d, max_step, p, &used, &memory[i]);
+  return used;
+}
+
+// ---- what goes in, and where things come back ----
+
+// Puts an item's inputs; its trial lacks weights.
+static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, int i,
+                          const SnTrialMemory *memory) {
+  const SnPluginGradient *item = &batch->item[i];
+  const size_t nstep = (size_t)item->nstep;
+  SnTrial x = sn_trial_make(batch->method, item->nstep);
+  sn_trial_use(&x, memory);
+  sn_parcel_start(parcel, d, &item->start, &x.path);
+  x.path.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
+  x.path.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  x.path.max_velocity = (sn_real)item->max_velocity;
+  x.continues = item->continues;
+  return x;
+}
+
+// Room for an item's results.
+static void put_outputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradient *item, SnTrial *x,
+                        ItemOut *out) {
+  const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
+  out->sum = sn_parcel_put(parcel, (size_t)d->cost.nterm * real, (void *)&x->path.sum);
+  out->state_bar = sn_parcel_put(parcel, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->back.state_bar);
+  out->ctrl_bar = sn_parcel_put(parcel, nstep * (size_t)d->m.nu * real, (void *)&x->back.ctrl_bar);
+  out->target_bar = NULL;
+  if (item->target_bar)
+    out->target_bar = sn_parcel_put(parcel, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->back.target_bar);
+}
+
+static bool takes_part(const SnPluginGradient *item) { return item->status == SN_GRADIENT_PENDING; }
+
+// The launch of a batch, without its plan.
+static SnPasses passes_of(const SnPluginGradientBatch *batch) {
+  SnPasses p = {.sweep = batch->method == SN_GRADIENT_SWEEP, .products = batch->method == SN_GRADIENT_PRODUCTS};
+  for (int i = 0; i < batch->count; ++i) {
+    if (!takes_part(&batch->item[i])) continue;
+    ++p.ntrial;
+    p.states = sn_maxi(p.states, batch->item[i].nstep + 1);
+  }
+  return p;
+}
+
+// Puts the batch into the parcel: inputs of all items, then room for the results of all.
+static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, SnGradients *g,
+                 SnPasses *p) {
+  SnTrial *trial = g->trial;
+  const size_t nterm = (size_t)d->cost.nterm;
+  sn_parcel_begin(parcel);
+  const sn_real *running = sn_parcel_reals(parcel, batch->weights.running, nterm);
+  const sn_real *terminal = sn_parcel_reals(parcel, batch->weights.terminal, nterm);
+  const SnSoft soft = sn_parcel_soft(parcel, d, &batch->soft);
+  for (int i = 0, r = 0; i < batch->count; ++i) {
+    if (!takes_part(&batch->item[i])) continue;
+    SnTrial x = put_inputs(d, parcel, batch, i, &g->memory[i]);
+    x.path.running = running;
+    x.path.terminal = terminal;
+    x.back.soft = soft;
+    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, parcel);
+    trial[r++] = x;
+  }
+  sn_parcel_results(parcel);
+  SnTrial *host = sn_parcel_put(parcel, (size_t)p->ntrial * sizeof *host, (void *)&p->trial);
+  for (int i = 0, r = 0; i < batch->count; ++i) {
+    g->out[i] = (ItemOut){0};
+    if (!takes_part(&batch->item[i])) continue;
+    put_outputs(d, parcel, &batch->item[i], &trial[r], &g->out[i]);
+    g->out[i].trial = host ? host + r : NULL;
+    ++r;
+  }
+  for (int r = 0; host && r < p->ntrial; ++r) host[r] = trial[r];
+}
+
+// Bytes of the largest parcel: one with everything that may be left out. Nothing is read. 0: out of memory.
+static size_t parcel_bytes(const SnPluginSession *x, SnGradients *g) {
+  static double some[1];
+  static const unsigned char pair[1];
+  const SnPluginSoft soft = {.pair = pair};
+  SnParcel parcel = {0};
+  SnPluginGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
+  if (!item) return 0;
+  for (int i = 0; i < g->count; ++i)
+    item[i] = (SnPluginGradient){.start = {0, some, some, some, some, some, some, soft},
+                                 .ctrl = some,
+                                 .target = some,
+                                 .nstep = x->max_step,
+                                 .status = SN_GRADIENT_PENDING,
+                                 .target_bar = some};
+  const SnPluginGradientBatch batch = {
+      .weights = {some, some}, .method = SN_GRADIENT_PRODUCTS, .soft = soft, .item = item, .count = g->count};
+  SnPasses p = passes_of(&batch);
+  p.scan = 1;
+  p.product_chunk = sn_scan_rows(p.states);
+  pack(x->model, &parcel, &batch, g, &p);
+  free(item);
+  return parcel.used;
+}
+
+static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err) {
+  SnEngine *e = x->engine;
+  const size_t n = (size_t)g->count, old = x->gradients ? x->gradients->room.bytes + x->gradients->parcel.room : 0;
+  char what[64];
+  snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
+  g->memory = calloc(n, sizeof *g->memory);
+  g->out = calloc(n, sizeof *g->out);
+  g->trial = calloc(n, sizeof *g->trial);
+  const bool ok = g->memory && g->out && g->trial;
+  const size_t room = ok ? cut_room(x->model, x->max_step, NULL, g->memory, g->count) : 0;
+  const size_t parcel = ok ? parcel_bytes(x, g) : 0;
+  if (!parcel) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  const SnCode code = sn_shared_need(x, g->count, 0, room + parcel, old, what, err);
+  if (code != SN_OK) return code;
+  g->room = sn_room_take(e, room);
+  if (!g->room.p || !sn_parcel_create(e, &g->parcel, parcel)) return sn_engine_refuse(x, room + parcel, what, err);
+  cut_room(x->model, x->max_step, g->room.p, g->memory, g->count);
+  return SN_OK;
+}
+
+SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err) {
+  SnGradients *g = calloc(1, sizeof *g);
+  if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  g->count = n;
+  const SnCode code = gradients_create(x, g, err);
+  if (code == SN_OK) sn_gradients_free(x);
+  if (code == SN_OK)
+    x->gradients = g;
+  else
+    gradients_free(x->engine, g);
+  return code;
+}
+
+// ---- running ----
+
+static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
+  SnDeviceModel *d = x->model;
+  SnEngine *e = x->engine;
+  SnGradients *g = x->gradients;
+  g->passes = passes_of(batch);
+  g->next = 0;
+  g->generation = d->gradients->generation;
+  g->active = true;
+  if (g->passes.ntrial == 0) return;
+  sn_passes_plan(d, &g->passes);
+  pack(d, &g->parcel, batch, g, &g->passes);
+  // Trials lie among the results, and go in, too.
+  e->device->copy_in(e->device, d->stream, g->parcel.device.p, g->parcel.host, g->parcel.used);
+}
+
+static void give(double *to, const sn_real *from, size_t n, bool there) {
+  for (size_t i = 0; to && i < n; ++i) to[i] = there ? (double)from[i] : 0;
+}
+
+// The results of an item, as sn_gradient_run gives them.
+static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradient *item) {
+  const SnTrial *x = out->trial;
+  const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
+  const bool done = x->status == SN_GRADIENT_DONE, diverged = x->status == SN_GRADIENT_DIVERGED;
+  item->cost = diverged ? (double)INFINITY : (double)x->path.total;
+  for (int i = 0; item->term && i < d->cost.nterm; ++i)
+    item->term[i] = diverged ? (double)INFINITY : (double)out->sum[i];
+  give(item->ctrl_bar, out->ctrl_bar, nstep * (size_t)d->m.nu, done);
+  give(item->qpos_bar, out->state_bar, nv, done);
+  give(item->qvel_bar, out->state_bar + nv, nv, done);
+  give(item->act_bar, out->state_bar + 2 * nv, (size_t)d->m.na, done);
+  give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
+  item->norm = done ? (double)x->norm : 0;
+  item->warn = x->path.warn;
+  item->status = x->status;
+}
+
+void sn_gradients_abandon(SnPluginSession *x) {
+  SnDevice *device = x->engine->device;
+  if (!x->gradients || !x->gradients->active) return;
+  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  x->gradients->active = false;
+}
+
+bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until) {
+  SnGradients *g = x->gradients;
+  SnDeviceModel *d = x->model;
+  SnDevice *device = x->engine->device;
+  const bool timed = until < (double)INFINITY;
+  if (!g || batch->count > g->count) return false;
+  for (int i = 0; i < batch->count; ++i)
+    if (batch->item[i].nstep > x->max_step) return false;
+  // A pool that has moved took what was half done with it.
+  if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
+  if (!g->active) begin(x, batch);
+  const int groups = g->passes.ntrial > 0 ? sn_passes_count(&g->passes) : 0;
+  while (g->next < groups) {
+    if (timed && clock->now(clock->context) >= until) return false;
+    sn_passes_launch(d, &g->passes, g->next++);
+    if (timed) device->wait(device, d->stream);
+    if (device->lost) return false;
+  }
+  if (groups > 0) sn_parcel_fetch(x->engine, &g->parcel, d->stream);
+  device->wait(device, d->stream);
+  if (device->lost) return false;
+  for (int i = 0; i < batch->count; ++i)
+    if (g->out[i].trial && takes_part(&batch->item[i])) give_item(d, &g->out[i], &batch->item[i]);
+  g->active = false;
+  return true;
+}

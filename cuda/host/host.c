@@ -1,0 +1,167 @@
+// Memory of the engine: rooms on the device, within a budget, and parcels that go there and back.
+#include "cuda/host/host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+// ---- rooms ----
+
+SnRoom sn_room_take(SnEngine *e, size_t bytes) {
+  SnRoom room = {e->device->alloc(e->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
+  if (!room.p) return (SnRoom){0};
+  e->used += room.bytes;
+  return room;
+}
+
+void sn_room_drop(SnEngine *e, SnRoom *room) {
+  if (!room->p) return;
+  e->device->release(e->device, room->p);
+  e->used -= room->bytes;
+  *room = (SnRoom){0};
+}
+
+// "9.3 GB" into text.
+static const char *bytes_text(size_t bytes, char text[32]) {
+  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  double x = (double)bytes;
+  int k = 0;
+  while (x >= 999.95 && k < 4) {
+    x /= 1000;
+    ++k;
+  }
+  snprintf(text, 32, k ? "%.1f %s" : "%.0f %s", x, units[k]);
+  return text;
+}
+
+SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err) {
+  const SnEngine *e = x->engine;
+  const size_t others = e->used - freed;
+  if (more <= e->budget && others <= e->budget - more) return SN_OK;
+  char a[32], b[32], c[32];
+  if (x->max_step == 0)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, the budget is %s of which %s are taken", e->table.name,
+                   x->model->name, bytes_text(more, a), bytes_text(e->budget, b), bytes_text(others, c));
+  return sn_fail(
+      err, SN_ERR_LIMIT,
+      "%s: model '%s' with horizon %d needs %s for %s, the budget is %s of which %s are taken; fewer of them "
+      "or a shorter horizon need less",
+      e->table.name, x->model->name, x->max_step, bytes_text(more, a), what, bytes_text(e->budget, b),
+      bytes_text(others, c));
+}
+
+SnCode sn_engine_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err) {
+  const SnEngine *e = x->engine;
+  if (e->device->lost)
+    return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->table.name, e->device->reason);
+  char a[32], b[32];
+  if (x->max_step == 0)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, and the device has no memory for it (%s free)",
+                   e->table.name, x->model->name, bytes_text(bytes, a),
+                   bytes_text(e->device->memory_free(e->device), b));
+  return sn_fail(err, SN_ERR_LIMIT,
+                 "%s: model '%s' with horizon %d needs %s for %s, and the device has no memory for it (%s free); fewer "
+                 "of them or a shorter horizon need less",
+                 e->table.name, x->model->name, x->max_step, bytes_text(bytes, a), what,
+                 bytes_text(e->device->memory_free(e->device), b));
+}
+
+void *sn_cut(char *p, size_t *used, size_t bytes) {
+  void *at = p ? p + *used : NULL;
+  *used += sn_aligned(bytes);
+  return at;
+}
+
+// ---- parcels ----
+
+bool sn_parcel_create(SnEngine *e, SnParcel *s, size_t bytes) {
+  *s = (SnParcel){.room = bytes};
+  s->host = e->device->alloc_host(e->device, sn_aligned(bytes + 1));
+  if (s->host) s->device = sn_room_take(e, bytes);
+  if (s->host && s->device.p) return true;
+  sn_parcel_free(e, s);
+  return false;
+}
+
+void sn_parcel_free(SnEngine *e, SnParcel *s) {
+  if (s->host) e->device->release_host(e->device, s->host);
+  sn_room_drop(e, &s->device);
+  *s = (SnParcel){0};
+}
+
+void sn_parcel_begin(SnParcel *s) { s->used = s->results = 0; }
+
+void *sn_parcel_put(SnParcel *s, size_t bytes, void *device) {
+  void *at = s->host ? s->host + s->used : NULL;
+  void *there = s->device.p ? s->device.p + s->used : NULL;
+  if (device) memcpy(device, &there, sizeof there);
+  s->used += sn_aligned(bytes);
+  assert(!s->host || s->used <= sn_aligned(s->room));
+  return at;
+}
+
+const sn_real *sn_parcel_reals(SnParcel *s, const double *x, size_t n) {
+  const sn_real *there = NULL;
+  if (!x) return NULL;
+  sn_real *at = sn_parcel_put(s, n * sizeof(sn_real), (void *)&there);
+  for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)x[i];
+  return there;
+}
+
+const int *sn_parcel_ints(SnParcel *s, const int *x, size_t n) {
+  const int *there = NULL;
+  if (!x) return NULL;
+  int *at = sn_parcel_put(s, n * sizeof(int), (void *)&there);
+  if (at && n) memcpy(at, x, n * sizeof(int));
+  return there;
+}
+
+const unsigned char *sn_parcel_bytes(SnParcel *s, const unsigned char *x, size_t n) {
+  const unsigned char *there = NULL;
+  if (!x) return NULL;
+  unsigned char *at = sn_parcel_put(s, n, (void *)&there);
+  if (at && n) memcpy(at, x, n);
+  return there;
+}
+
+void sn_parcel_results(SnParcel *s) { s->results = s->used; }
+
+void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream) {
+  const size_t bytes = s->results ? s->results : s->used;
+  if (bytes) e->device->copy_in(e->device, stream, s->device.p, s->host, bytes);
+}
+
+void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream) {
+  const size_t bytes = s->used - s->results;
+  if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
+}
+
+SnSoft sn_parcel_soft(SnParcel *s, const SnDeviceModel *d, const SnPluginSoft *soft) {
+  SnSoft to = {.on = soft->on, .surrogate = soft->surrogate, .friction = soft->friction, .width = (sn_real)soft->width};
+  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)soft->solimp[k];
+  to.pair = sn_parcel_bytes(s, soft->pair, (size_t)d->m.ncpair);
+  return to;
+}
+
+void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnPath *path) {
+  const SnModel *m = &d->m;
+  path->time = (sn_real)start->time;
+  path->qpos = sn_parcel_reals(s, start->qpos, (size_t)m->nq);
+  path->qvel = sn_parcel_reals(s, start->qvel, (size_t)m->nv);
+  path->act = sn_parcel_reals(s, start->act, (size_t)m->na);
+  path->mocap_pos = sn_parcel_reals(s, start->mocap_pos, 3 * (size_t)m->nmocap);
+  path->mocap_quat = sn_parcel_reals(s, start->mocap_quat, 4 * (size_t)m->nmocap);
+  path->qacc_warmstart = sn_parcel_reals(s, start->qacc_warmstart, (size_t)m->nv);
+  path->soft = sn_parcel_soft(s, d, &start->soft);
+}
+
+SnNoise sn_engine_noise(const SnPluginNoise *n) {
+  return (SnNoise){.seed = n->seed,
+                   .plan = n->plan,
+                   .iteration = n->iteration,
+                   .spacing = n->spacing,
+                   .phase = n->phase,
+                   .knots = n->knots,
+                   .interpolation = n->interpolation,
+                   .colour = n->colour,
+                   .scale = (sn_real)n->scale};
+}

@@ -1,0 +1,182 @@
+// The engine of a backend's library: what planner/backend/plugin.h asks for, on a device (device.h). Plain C17, in the
+// library's own number type; private to cuda/.
+//
+//   engine        a device, its budget, all models on it
+//   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
+//   memory
+//                 of blocks, launch shapes
+//   session       one planner's body and task: room for its rollouts, gradients and refinements
+//
+// Memory is taken in rooms, when a session says what it needs, and never while a plan is made. What goes to the device
+// for a launch is written into a parcel and sent by one copy; results lie at its end and come back by one copy.
+// One thread at a time.
+#ifndef SINEW_CUDA_HOST_HOST_H_
+#define SINEW_CUDA_HOST_HOST_H_
+
+#include "cuda/host/launch_shape.h"
+#include "planner/backend/plugin.h"
+
+typedef struct SnEngine SnEngine;
+typedef struct SnDeviceModel SnDeviceModel;
+
+// ---- memory: engine.c ----
+
+// Memory of the device that counts against the budget.
+typedef struct SnRoom {
+  char *p;  // NULL: none
+  size_t bytes;
+} SnRoom;
+
+// Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_engine_admit before.
+SnRoom sn_room_take(SnEngine *e, size_t bytes);
+void sn_room_drop(SnEngine *e, SnRoom *room);
+
+// Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
+// SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
+SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err);
+// For an allocation that failed although it was admitted: the error of it, which tells a lost device from a full one.
+SnCode sn_engine_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err);
+
+// Bytes rounded up so that what follows is aligned for anything.
+static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+// Cuts `bytes` off a piece of memory at *p, aligned; with *p NULL it only counts, in *used.
+void *sn_cut(char *p, size_t *used, size_t bytes);
+
+// ---- parcels: engine.c ----
+
+// A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_parcel_results on, what
+// comes back. Put in the same order with `room` 0, everything only counts: `used` is then the room that it takes.
+typedef struct SnParcel {
+  char *host;
+  SnRoom device;
+  size_t room, used;
+  size_t results;  // where they begin
+} SnParcel;
+
+// Room for `bytes`; on failure (false) the parcel has none.
+bool sn_parcel_create(SnEngine *e, SnParcel *s, size_t bytes);
+void sn_parcel_free(SnEngine *e, SnParcel *s);
+// Begins anew.
+void sn_parcel_begin(SnParcel *s);
+// The next `bytes`: where the host writes (or, after sn_parcel_results, reads) them; *device (may be NULL): where they
+// will be there. NULL while it only counts.
+void *sn_parcel_put(SnParcel *s, size_t bytes, void *device);
+// The same, filled from doubles, ints, bytes; x NULL: nothing is put and NULL returned. Returns the place on the
+// device.
+const sn_real *sn_parcel_reals(SnParcel *s, const double *x, size_t n);
+const int *sn_parcel_ints(SnParcel *s, const int *x, size_t n);
+const unsigned char *sn_parcel_bytes(SnParcel *s, const unsigned char *x, size_t n);
+// What is put from now on is a result.
+void sn_parcel_results(SnParcel *s);
+// One copy each way, in order on the stream.
+void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream);
+void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream);
+
+// The start of a path and the softening of a plugin structure, their arrays put into the parcel.
+void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnPath *path);
+SnSoft sn_parcel_soft(SnParcel *s, const SnDeviceModel *d, const SnPluginSoft *soft);
+SnNoise sn_engine_noise(const SnPluginNoise *noise);
+
+// ---- models: device_model.c ----
+
+// What one model's sessions share.
+struct SnDeviceModel {
+  SnDeviceModel *next;
+  SnEngine *engine;
+  SnPluginSession *session;  // its list
+  char name[64];
+  SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
+  SnCost cost;  // the same; no weights, which are a path's, and no owner
+  char *image;  // what was uploaded, to find it by content
+  size_t image_bytes;
+  SnRoom memory;
+  SnStream *stream;
+  SnKernelShapes shape[SN_NKERNEL];
+  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
+  SnRoom slots, scratch;
+  int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
+  int rollouts;                         // candidates that a launch of ROLLOUT has memory of blocks for
+  int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
+  SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
+  struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet
+};
+
+// The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
+// sessions: sn_device_model_leave frees a session's room, and the model with its last session.
+SnDeviceModel *sn_device_model_get(SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err);
+void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
+void sn_device_model_leave(SnPluginSession *x);
+// Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
+// refinement remembers from job to job is gone. On failure the session has no model.
+SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err);
+
+// The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
+// many as run at once where blocks take memory.
+SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
+// As sn_kernel_scratch.
+int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
+// Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
+// What was there goes: nothing may be under way on the device. False: no memory, all is as before.
+size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
+bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
+// What stages took since the last call, as the table's profile.
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room);
+// Work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
+
+// ---- sessions ----
+
+enum { SN_ROOM_ROLLOUTS, SN_ROOM_GRADIENTS, SN_ROOM_STARTS, SN_NROOM };
+
+struct SnPluginSession {
+  SnPluginSession *next;  // of the same model
+  SnEngine *engine;
+  SnDeviceModel *model;  // NULL: an update failed
+  int max_step;
+  int room[SN_NROOM];                 // that there is
+  struct SnRollouts *rollouts;        // rollouts.c; NULL: no room yet
+  struct SnGradients *gradients;      // gradients.c
+  struct SnRefinements *refinements;  // refinements.c
+};
+
+// Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
+enum { SN_JOB_ITERATIONS = 32 };
+
+// As the table's need.
+SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+// Room for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
+SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err);
+SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err);
+SnCode sn_refinements_need(SnPluginSession *x, int n, SnError *err);
+
+void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch);
+bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until);
+bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until);
+void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job);
+bool sn_refinements_run(SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock, double until);
+void sn_refinements_end(SnPluginSession *x, SnPluginRefine *job);
+
+// Drops what is under way.
+void sn_rollouts_abandon(SnPluginSession *x);
+void sn_gradients_abandon(SnPluginSession *x);
+void sn_refinements_abandon(SnPluginSession *x);
+
+// Frees a session's room; nothing of it runs on the device any more. NULL rooms are allowed.
+void sn_rollouts_free(SnPluginSession *x);
+void sn_gradients_free(SnPluginSession *x);
+void sn_refinements_free(SnPluginSession *x);
+// Frees what a model's gradients and refinements share, graphs too; its last session has gone.
+void sn_gradients_forget(SnDeviceModel *d);
+
+// ---- the engine: plugin.c ----
+
+struct SnEngine {
+  SnPlugin table;  // first: a pointer to it is a pointer to the engine
+  SnDevice *device;
+  SnDeviceModel *models;
+  size_t budget, used;  // [bytes]
+  SnShapeRule rule;     // of launches
+  bool scan;            // Jacobians are multiplied by a scan over time, where it fits
+};
+
+#endif

@@ -1,0 +1,406 @@
+// Iterations of refinements. The jobs of all sessions of a model that are under way, or were submitted, are packed into
+// one launch: the trials of all their starts. What differs between them and may change, states, targets, weights, rule,
+// softening, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of passes.c,
+// then one copy of results. Between two iterations of a job the device needs nothing from the host: it counts them
+// itself (kernel SELECT), and a refinement that has done all of its own stands still while others go on.
+//
+// Graphs are kept by the numbers and addresses that they were recorded with, a few of them. Tuning while a plan is made
+// changes data alone and records nothing.
+//
+// Without a deadline all iterations of a job are put into the stream, then waited for. With one, each is waited for,
+// and the next begun when the time that the last one took says that it ends in time. Jobs of other models go on in
+// their own streams meanwhile, an iteration of theirs for each of ours.
+#include <math.h>
+#include <stdlib.h>
+
+#include "cuda/host/gradient_memory.h"
+
+enum { GRAPHS = 8 };
+
+// A graph, what it was recorded for, and what it took.
+typedef struct Graph {
+  SnGraph *graph;  // NULL: none
+  SnPasses passes;
+  SnParcel parcel;
+  int generation;  // of memory of blocks
+  long last;       // when it was used
+  double seconds;  // its latest run; 0: not known
+} Graph;
+
+struct SnIterations {
+  bool packed, stale;  // stale: a job came since
+  bool sent;           // the parcel may still be on its way
+  int flying;          // iterations that were begun and not taken yet
+  SnPasses passes;
+  const SnRefinement *refinement;  // results of what is packed, on the host
+  const SnRefine *refine;
+  Graph graph[GRAPHS];
+  long used;
+};
+
+bool sn_iterations_create(SnDeviceModel *d) {
+  if (!d->gradients->iterations) d->gradients->iterations = calloc(1, sizeof(SnIterations));
+  return d->gradients->iterations != NULL;
+}
+
+void sn_iterations_forget(SnDeviceModel *d) {
+  SnDevice *device = d->engine->device;
+  SnIterations *it = d->gradients->iterations;
+  sn_iterations_change(d);
+  for (int i = 0; i < GRAPHS; ++i) {
+    if (it->graph[i].graph) device->free_graph(device, it->graph[i].graph);
+    it->graph[i] = (Graph){0};
+  }
+}
+
+void sn_iterations_free(SnDeviceModel *d) {
+  sn_iterations_forget(d);
+  free(d->gradients->iterations);
+  d->gradients->iterations = NULL;
+}
+
+// ---- packing ----
+
+static bool goes_on(const SnPluginSession *x) {
+  const SnRefinements *r = x->refinements;
+  return r && r->job && r->done < r->job->iterations;
+}
+
+// The launch of all jobs that go on, without its plan.
+static SnPasses passes_of(const SnDeviceModel *d) {
+  SnPasses p = {0};
+  for (SnPluginSession *x = d->session; x; x = x->next) {
+    if (x->refinements) x->refinements->place = -1;
+    if (!goes_on(x)) continue;
+    const SnPluginRefine *job = x->refinements->job;
+    x->refinements->place = p.nrefinement++;
+    x->refinements->first = p.ntrial;
+    p.ntrial += job->count;
+    p.states = sn_maxi(p.states, job->nstep + 1);
+    if (job->method == SN_GRADIENT_SWEEP)
+      p.sweep = 1;
+    else
+      p.products = 1;
+  }
+  return p;
+}
+
+// What the trials of a job share, and the job's part of its refinement; both put their arrays into the parcel.
+static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
+  const size_t nterm = (size_t)d->cost.nterm;
+  SnTrial x = sn_trial_make(job->method, job->nstep);
+  sn_parcel_start(parcel, d, &job->start, &x.path);
+  x.path.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
+  x.path.running = sn_parcel_reals(parcel, job->weights.running, nterm);
+  x.path.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
+  x.path.max_velocity = (sn_real)job->max_velocity;
+  x.back.soft = sn_parcel_soft(parcel, d, &job->soft);
+  x.continues = 1;
+  return x;
+}
+
+static SnRefine put_asked(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
+  const SnPluginRule *rule = &job->rule;
+  return (SnRefine){.grid = {.nstep = job->nstep,
+                             .knots = job->knots,
+                             .spacing = job->spacing,
+                             .phase = job->phase,
+                             .interpolation = job->interpolation},
+                    .rule = {.rate = (sn_real)rule->rate,
+                             .beta1 = (sn_real)rule->beta1,
+                             .beta2 = (sn_real)rule->beta2,
+                             .epsilon = (sn_real)rule->epsilon,
+                             .clip = rule->clip,
+                             .clip_norm = (sn_real)rule->clip_norm},
+                    .noise = sn_engine_noise(&job->noise),
+                    .initial_ctrl = sn_parcel_reals(parcel, job->initial_ctrl, (size_t)d->m.nu),
+                    .keep = job->keep,
+                    .left = job->left,
+                    .starts = job->starts};
+}
+
+// The inputs of a job: its trials from `r->first` on (trial NULL: it only counts), and what is asked of it.
+static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p, SnRefinements *r,
+                    const SnPluginRefine *job, SnTrial *trial) {
+  SnTrial x = put_start(d, parcel, job);
+  x.refine = r->place;
+  x.open = job->open && r->done == 0;
+  for (int i = 0; i < job->count; ++i) {
+    const int k = r->first + i;
+    sn_trial_use(&x, &r->memory[i]);
+    x.path.ctrl = r->view[i].ctrl;
+    x.back.ctrl_bar = r->view[i].ctrl_bar;
+    x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, parcel);
+    x.index = i;
+    x.start = r->start + i;
+    if (trial) trial[k] = x;
+  }
+  r->asked = put_asked(d, parcel, job);
+  r->packed_done = r->done;
+}
+
+static sn_real *put_reals(SnParcel *parcel, const double *from, size_t n, sn_real **there) {
+  sn_real *at = sn_parcel_put(parcel, n * sizeof *at, (void *)there);
+  for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)from[i];
+  return at;
+}
+
+// The results of a job, as they are so far: they go in, too.
+static void put_results(const SnDeviceModel *d, SnParcel *parcel, SnRefinements *r, const SnPluginRefine *job) {
+  SnRefine *x = &r->asked;
+  r->nominal = put_reals(parcel, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
+  r->term = put_reals(parcel, r->best_term, (size_t)d->cost.nterm, &x->best_term);
+  x->measured = r->measured;
+  x->cost_before = (sn_real)r->cost_before;
+  x->best_cost = (sn_real)r->best_cost;
+  x->gradient_norm = (sn_real)r->gradient_norm;
+}
+
+static SnRefinement refinement_of(const SnRefinements *r, SnRefine *there) {
+  return (SnRefinement){.refine = there + r->place,
+                        .first = r->first,
+                        .count = r->job->count,
+                        .active = 1,
+                        .todo = r->job->iterations - r->done,
+                        .warn = r->warn};
+}
+
+// Puts all jobs that go on into the parcel and sends it. False: there are none.
+static bool pack(SnDeviceModel *d) {
+  SnDevice *device = d->engine->device;
+  SnIterations *it = d->gradients->iterations;
+  SnParcel *parcel = &d->gradients->parcel;
+  SnRefine *there = NULL;
+  SnPasses p = passes_of(d);
+  if (p.nrefinement == 0) return false;
+  sn_passes_plan(d, &p);
+  sn_parcel_begin(parcel);
+  SnTrial *trial = sn_parcel_put(parcel, (size_t)p.ntrial * sizeof *trial, (void *)&p.trial);
+  for (SnPluginSession *x = d->session; x; x = x->next)
+    if (goes_on(x)) put_job(d, parcel, &p, x->refinements, x->refinements->job, trial);
+  sn_parcel_results(parcel);
+  SnRefinement *refinement = sn_parcel_put(parcel, (size_t)p.nrefinement * sizeof *refinement, (void *)&p.refinement);
+  SnRefine *refine = sn_parcel_put(parcel, (size_t)p.nrefinement * sizeof *refine, (void *)&there);
+  for (SnPluginSession *x = d->session; x; x = x->next) {
+    SnRefinements *r = x->refinements;
+    if (!goes_on(x)) continue;
+    put_results(d, parcel, r, r->job);
+    refine[r->place] = r->asked;
+    refinement[r->place] = refinement_of(r, there);
+  }
+  it->passes = p;
+  it->refine = refine;
+  it->refinement = refinement;
+  it->packed = it->sent = true;
+  device->copy_in(device, d->stream, parcel->device.p, parcel->host, parcel->used);
+  return true;
+}
+
+// That of a job with everything that may be left out. Nothing is read.
+size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
+  static double some[1];
+  static const unsigned char pair[1];
+  const SnPluginSoft soft = {.pair = pair};
+  const SnPluginRefine job = {.start = {0, some, some, some, some, some, some, soft},
+                              .weights = {some, some},
+                              .target = some,
+                              .nstep = x->max_step,
+                              .method = SN_GRADIENT_PRODUCTS,
+                              .soft = soft,
+                              .initial_ctrl = some,
+                              .starts = r->starts,
+                              .count = r->starts};
+  const SnPasses p = {.ntrial = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
+  SnParcel parcel = {0};
+  sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnTrial), NULL);
+  put_job(x->model, &parcel, &p, r, &job, NULL);
+  sn_parcel_results(&parcel);
+  sn_parcel_put(&parcel, sizeof(SnRefinement), NULL);
+  sn_parcel_put(&parcel, sizeof(SnRefine), NULL);
+  put_results(x->model, &parcel, r, &job);
+  return parcel.used;
+}
+
+// ---- graphs ----
+
+static bool same_launch(const Graph *g, const SnDeviceModel *d) {
+  const SnPasses *a = &g->passes, *b = &d->gradients->iterations->passes;
+  const SnParcel *p = &d->gradients->parcel;
+  return g->graph && g->generation == d->generation && g->parcel.host == p->host && g->parcel.used == p->used &&
+         g->parcel.results == p->results && a->ntrial == b->ntrial && a->nrefinement == b->nrefinement &&
+         a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->trial == b->trial &&
+         a->refinement == b->refinement;
+}
+
+// What a new graph is expected to take: as long as the latest one over as many states, however many trials there are.
+static double expected(const SnIterations *it) {
+  const Graph *latest = NULL;
+  for (int i = 0; i < GRAPHS; ++i) {
+    const Graph *g = &it->graph[i];
+    const bool alike = g->graph && g->passes.states == it->passes.states && g->passes.sweep == it->passes.sweep &&
+                       g->passes.products == it->passes.products;
+    if (alike && (!latest || g->last > latest->last)) latest = g;
+  }
+  return latest ? latest->seconds : 0;
+}
+
+static void record(SnDeviceModel *d, Graph *g) {
+  SnDevice *device = d->engine->device;
+  SnIterations *it = d->gradients->iterations;
+  const double seconds = expected(it);
+  if (g->graph) device->free_graph(device, g->graph);
+  *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
+  // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
+  if (it->passes.scan) sn_scan_launch(d, it->passes.ntrial, it->passes.product_chunk, &it->passes.memory);
+  device->record(device, d->stream);
+  for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
+  sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);
+  g->graph = device->recorded(device, d->stream);
+}
+
+// The graph of what is packed: one that there is, or in the place of the one that was not used for longest. NULL: the
+// device is lost.
+static Graph *graph_of(SnDeviceModel *d) {
+  SnIterations *it = d->gradients->iterations;
+  Graph *g = &it->graph[0];
+  for (int i = 0; i < GRAPHS; ++i) {
+    if (same_launch(&it->graph[i], d)) {
+      g = &it->graph[i];
+      break;
+    }
+    if (it->graph[i].last < g->last) g = &it->graph[i];
+  }
+  if (!same_launch(g, d)) record(d, g);
+  g->last = ++it->used;
+  return g->graph ? g : NULL;
+}
+
+// ---- running ----
+
+// What came back of a job.
+static void take_job(const SnIterations *it, const SnDeviceModel *d, SnRefinements *r) {
+  const SnRefinement *refinement = &it->refinement[r->place];
+  const SnRefine *x = &it->refine[r->place];
+  const int done = r->job->iterations - refinement->todo;
+  if (done <= r->done) return;
+  r->done = done;
+  r->warn = refinement->warn;
+  r->measured = x->measured;
+  r->cost_before = (double)x->cost_before;
+  r->best_cost = (double)x->best_cost;
+  r->gradient_norm = (double)x->gradient_norm;
+  for (int i = 0; i < r->job->nstep * d->m.nu; ++i) r->ctrl[i] = (double)r->nominal[i];
+  for (int i = 0; i < d->cost.nterm; ++i) r->best_term[i] = (double)r->term[i];
+}
+
+// Waits for what runs; its results are in the jobs then, but where the device was lost.
+static void settle(SnDeviceModel *d) {
+  SnDevice *device = d->engine->device;
+  SnIterations *it = d->gradients->iterations;
+  const bool results = it->flying > 0;
+  if (!results && !it->sent) return;
+  device->wait(device, d->stream);
+  it->flying = 0;
+  it->sent = false;
+  if (device->lost || !results) return;
+  for (SnPluginSession *x = d->session; x; x = x->next)
+    if (x->refinements && x->refinements->job && x->refinements->place >= 0) take_job(it, d, x->refinements);
+}
+
+void sn_iterations_change(SnDeviceModel *d) {
+  if (!d->gradients || !d->gradients->iterations) return;
+  settle(d);
+  d->gradients->iterations->packed = d->gradients->iterations->stale = false;
+}
+
+void sn_iterations_add(SnDeviceModel *d) { d->gradients->iterations->stale = true; }
+
+// Whether there is something to be done, packed and sent.
+static bool ready(SnDeviceModel *d) {
+  SnIterations *it = d->gradients->iterations;
+  if (it->stale) sn_iterations_change(d);
+  return it->packed || pack(d);
+}
+
+// Puts one iteration into the stream. False: there is none to be done, or the device is lost.
+static bool begin(SnDeviceModel *d, Graph **used) {
+  SnDevice *device = d->engine->device;
+  SnIterations *it = d->gradients->iterations;
+  if (!ready(d)) return false;
+  Graph *g = graph_of(d);
+  if (!g) return false;
+  device->run(device, d->stream, g->graph);
+  ++it->flying;
+  *used = g;
+  return !device->lost;
+}
+
+static bool any_goes_on(const SnDeviceModel *d) {
+  for (const SnPluginSession *x = d->session; x; x = x->next)
+    if (goes_on(x)) return true;
+  return false;
+}
+
+// Whether what ends at `end` is in time for every plan that an iteration of the model works on.
+static bool in_time(const SnDeviceModel *d, double end) {
+  for (const SnPluginSession *x = d->session; x; x = x->next)
+    if (goes_on(x) && x->refinements->job->deadline < end) return false;
+  return true;
+}
+
+// One iteration for every other model that has ended its last one and has more to do, where it is expected to end in
+// time: nobody stops it then.
+static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
+  SnDevice *device = d->engine->device;
+  for (SnDeviceModel *o = d->engine->models; o; o = o->next) {
+    if (o == d || !o->gradients || !o->gradients->iterations) continue;
+    if (o->gradients->iterations->flying > 0 && !device->idle(device, o->stream)) continue;
+    settle(o);
+    if (!any_goes_on(o) || !ready(o)) continue;
+    Graph *g = graph_of(o);
+    if (g && in_time(o, clock->now(clock->context) + g->seconds)) begin(o, &g);
+  }
+}
+
+// All that is left of the job: it has no deadline.
+static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
+  SnDeviceModel *d = x->model;
+  const SnRefinements *r = x->refinements;
+  Graph *g;
+  for (int left = r->job->iterations - r->done; left > 0; --left) {
+    begin_others(d, clock);
+    if (!begin(d, &g)) return false;
+  }
+  settle(d);
+  return !d->engine->device->lost && !goes_on(x);
+}
+
+// One iteration, if it is expected to end before `until`.
+static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until) {
+  SnDeviceModel *d = x->model;
+  if (!ready(d)) return false;
+  Graph *g = graph_of(d);
+  if (!g) return false;
+  const double now = clock->now(clock->context);
+  if (!(now < until && now + g->seconds <= until)) {
+    // Where not even the first of a plan fits, the expectation shrinks: one long outlier does not stop all plans after.
+    if (x->refinements->job->open && x->refinements->done == 0 && now < until) g->seconds *= 0.9;
+    return false;
+  }
+  begin_others(d, clock);
+  const double from = clock->now(clock->context);
+  if (!begin(d, &g)) return false;
+  settle(d);
+  g->seconds = clock->now(clock->context) - from;
+  return !d->engine->device->lost;
+}
+
+bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double until) {
+  const SnPluginRefine *job = x->refinements->job;
+  const double never = (double)INFINITY;
+  settle(x->model);
+  if (!(until < never) && !(job->deadline < never)) return run_all(x, clock);
+  for (bool first = true; goes_on(x); first = false)
+    if (!run_one(x, clock, first ? job->deadline : until)) return false;
+  return true;
+}

@@ -1,0 +1,293 @@
+// Rollouts of candidates on the device, in groups, in the order of their index. Without a deadline a group is what
+// there is room for, and one launch. With one it is what the device runs at once, so that some candidates are complete
+// when time is up, and a launch is a slice of steps: what a step takes is measured, each slice gets half of the time
+// that is left, and the clock is read in between. A path that is interrupted stays on the device, so slices touch no
+// result.
+//
+// A launch that one session waits for takes the groups of others of the model along, of batches that were submitted or
+// are under way, as far as the device runs all of them at once. Its steps are those that the waiting batch has time
+// for. A session whose group is complete by then has nothing left to do but to fetch its results.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/host/host.h"
+
+typedef struct SnRollouts {
+  int group;        // candidates at once
+  SnParcel parcel;  // inputs, then results
+  SnRoom kept;      // controls and states between launches
+  // A group of the batch.
+  SnSample *sample;              // in the parcel
+  const SnSample *sample_there;  // on the device
+  sn_real *total, *sum;          // in the parcel
+  int *status, *warn;
+  // The batch under way.
+  bool active;
+  int first, count;     // its group: candidates [first, first + count) of the batch
+  int done, all;        // calls of sn_path_step that every path of the group has had, of all: the last one ends it
+  double step_seconds;  // that one takes, measured; < 0: not yet
+} SnRollouts;
+
+// ---- room ----
+
+// Candidates' controls and states for a group, cut from room->p or counted. Returns the bytes.
+static size_t cut_kept(const SnPluginSession *x, char *room, int group, SnSample *sample) {
+  const SnModel *m = &x->model->m;
+  const size_t n = (size_t)group, steps = (size_t)x->max_step;
+  size_t used = 0;
+  sample->ctrl = sn_cut(room, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
+  sample->kept = sn_cut(room, &used, n * (size_t)sn_path_kept_size(m) * sizeof(sn_real));
+  return used;
+}
+
+// A group of a batch into the parcel; with batch NULL it only counts, for as many steps as there may be.
+static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *batch) {
+  // What is counted has all arrays; an address stands for each.
+  static const double there[1];
+  static const unsigned char pairs[1];
+  const SnPluginBatch full = {.start = {0, there, there, there, there, there, there, {.pair = pairs}},
+                              .weights = {there, there},
+                              .ctrl = there,
+                              .target = there,
+                              .nstep = x->max_step};
+  const SnPluginBatch *b = batch ? batch : &full;
+  const SnDeviceModel *d = x->model;
+  const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep, n = (size_t)r->group;
+  SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
+  SnParcel *p = &r->parcel;
+  sn_parcel_begin(p);
+  r->sample = sn_parcel_put(p, sizeof s, (void *)&r->sample_there);
+  sn_parcel_start(p, d, &b->start, &s.path);
+  s.path.running = sn_parcel_reals(p, b->weights.running, nterm);
+  s.path.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
+  s.path.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  s.path.nstep = b->nstep;
+  s.path.max_velocity = (sn_real)b->max_velocity;
+  s.base = sn_parcel_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
+  if (b->noise) s.noise = sn_engine_noise(b->noise);
+  sn_parcel_results(p);
+  r->total = sn_parcel_put(p, n * sizeof(sn_real), (void *)&s.total);
+  r->sum = sn_parcel_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
+  r->status = sn_parcel_put(p, n * sizeof(int), (void *)&s.status);
+  r->warn = sn_parcel_put(p, n * sizeof(int), (void *)&s.warn);
+  sn_parcel_put(p, n * sizeof(int), (void *)&s.t);
+  cut_kept(x, r->kept.p, r->group, &s);
+  if (r->sample) *r->sample = s;
+}
+
+static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
+  if (!r) return;
+  sn_parcel_free(x->engine, &r->parcel);
+  sn_room_drop(x->engine, &r->kept);
+  free(r);
+}
+
+void sn_rollouts_free(SnPluginSession *x) {
+  rollouts_drop(x, x->rollouts);
+  x->rollouts = NULL;
+}
+
+static int scratch_size(const SnPluginSession *x) {
+  return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_refine_knots(x->max_step));
+}
+
+// Bytes of a session's room for a group: parcel, and what is kept.
+static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
+  SnRollouts r = {.group = group, .count = group};
+  SnSample sample;
+  pack(&r, x, NULL);
+  *parcel = r.parcel.used;
+  return cut_kept(x, NULL, group, &sample);
+}
+
+// Candidates that may be in one launch: a group of the session and those of the model's others. A group of one is what
+// every session has from the start, for evaluations: who plans by sampling has more.
+static int launch_items(const SnPluginSession *x, int group) {
+  int n = group;
+  for (const SnPluginSession *y = x->model->session; y && group > 1; y = y->next)
+    if (y != x && y->rollouts && y->rollouts->group > 1) n += y->rollouts->group;
+  return n;
+}
+
+static size_t block_growth(const SnPluginSession *x, int items) {
+  return sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, items, scratch_size(x));
+}
+
+static bool take_blocks(SnPluginSession *x, int items) {
+  SnDeviceModel *d = x->model;
+  if (!sn_device_block_room(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
+  d->rollouts = sn_maxi(d->rollouts, items);
+  return true;
+}
+
+// Room for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
+static SnCode take_room(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
+  size_t parcel = 0;
+  const size_t kept = room_bytes(x, group, &parcel);
+  SnRollouts *r = *out = calloc(1, sizeof *r);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  *r = (SnRollouts){.group = group, .step_seconds = -1};
+  r->kept = sn_room_take(x->engine, kept);
+  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) && (take_blocks(x, items) || take_blocks(x, group)))
+    return SN_OK;
+  rollouts_drop(x, r);
+  return sn_engine_refuse(x, kept + parcel, what, err);
+}
+
+// The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
+// else groups of a half, a quarter ... of it, down to what keeps the device busy.
+SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
+  SnRollouts *old = x->rollouts;
+  const size_t freed = old ? old->kept.bytes + old->parcel.device.bytes : 0;
+  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
+  for (int group = n;; group = sn_maxi((group + 1) / 2, least)) {
+    if (old && group <= old->group) return SN_OK;  // no larger groups than there are
+    char what[40];
+    snprintf(what, sizeof what, "%d rollouts at once", group);
+    size_t parcel = 0;
+    const size_t kept = room_bytes(x, group, &parcel);
+    const size_t own = kept + parcel + 4 * 64;
+    int items = launch_items(x, group);
+    if (sn_engine_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
+    SnCode code = sn_engine_admit(x, own + block_growth(x, items), freed, what, err);
+    SnRollouts *r = NULL;
+    if (code == SN_OK) code = take_room(x, group, items, what, &r, err);
+    if (code == SN_OK) {
+      rollouts_drop(x, old);
+      x->rollouts = r;
+    }
+    if (code == SN_OK || group == least) return code;
+  }
+}
+
+// ---- work ----
+
+void sn_rollouts_abandon(SnPluginSession *x) {
+  SnDevice *device = x->engine->device;
+  if (!x->rollouts || !x->rollouts->active) return;
+  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  x->rollouts->active = false;
+}
+
+// slices: a group is what the device runs at once.
+static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first, bool slices) {
+  SnRollouts *r = x->rollouts;
+  r->first = first;
+  r->count = sn_mini(batch->count - first, r->group);
+  if (slices) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
+  r->done = 0;
+  r->all = batch->nstep + 1;
+  pack(r, x, batch);
+  sn_parcel_send(x->engine, &r->parcel, x->model->stream);
+}
+
+// Steps of the next slice, or 0 when there is no time for one.
+static int slice_steps(const SnRollouts *r, int left, const SnPluginClock *clock, double until) {
+  if (!(until < (double)INFINITY)) return left;
+  const double time = until - clock->now(clock->context);
+  if (!(time > 0)) return 0;
+  if (r->step_seconds < 0) return 1;
+  const double steps = 0.5 * time / r->step_seconds;
+  return steps >= left ? left : sn_maxi((int)steps, 1);
+}
+
+// Sessions whose groups go on in one launch.
+typedef struct Together {
+  SnRollouts *r[SN_SAMPLES];
+  int count, candidates;
+} Together;
+
+static void join(Together *t, SnRollouts *r) {
+  t->r[t->count++] = r;
+  t->candidates += r->count;
+}
+
+// The session that waits, and others as long as a block of its own is there for each of their candidates.
+static Together together(const SnPluginSession *x) {
+  const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
+  const int most = sn_mini(x->model->rollouts, shapes->shape[shapes->count - 1].resident);
+  Together t = {.count = 0};
+  join(&t, x->rollouts);
+  for (SnPluginSession *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
+    SnRollouts *r = y->rollouts;
+    if (y != x && r && r->active && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
+  }
+  return t;
+}
+
+// The next `steps` of all of them. False: the device is lost.
+static bool launch(SnDeviceModel *d, const Together *t, int steps) {
+  SnDevice *device = d->engine->device;
+  const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
+  SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
+  for (int k = 0; k < t->count; ++k) {
+    const SnRollouts *r = t->r[k];
+    work.turn[work.nturn++] = (SnSampleTurn){(SnSample *)(uintptr_t)r->sample_there, r->done, r->done + steps};
+  }
+  device->launch(device, d->stream, SN_KERNEL_ROLLOUT, &shape, &work);
+  device->wait(device, d->stream);
+  if (device->lost) return false;
+  for (int k = 0; k < t->count; ++k) t->r[k]->done = sn_mini(t->r[k]->done + steps, t->r[k]->all);
+  return true;
+}
+
+// All steps of the group, or as many as there is time for (false).
+static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double until) {
+  SnRollouts *r = x->rollouts;
+  SnDevice *device = x->engine->device;
+  SnDeviceModel *d = x->model;
+  while (r->done < r->all) {
+    const int steps = slice_steps(r, r->all - r->done, clock, until);
+    if (steps == 0) return false;
+    const Together t = together(x);
+    const double began = clock->now(clock->context);
+    if (!launch(d, &t, steps)) return false;
+    r->step_seconds = (clock->now(clock->context) - began) / steps;
+  }
+  sn_parcel_fetch(x->engine, &r->parcel, d->stream);
+  device->wait(device, d->stream);
+  return !device->lost;
+}
+
+static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
+  const SnRollouts *r = x->rollouts;
+  const int nterm = x->model->cost.nterm;
+  for (int c = 0; c < r->count; ++c) {
+    const size_t i = (size_t)r->first + (size_t)c;
+    const bool diverged = r->status[c] != SN_PATH_DONE;
+    const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
+    double *term = batch->term + i * (size_t)nterm;
+    for (int k = 0; k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];
+    batch->cost[i] = diverged ? (double)INFINITY : (double)r->total[c];
+    if (batch->warn) batch->warn[i] = r->warn[c];
+    batch->done[i] = 1;
+  }
+}
+
+// Its first group is what runs at once, for nobody knows yet whether there is a deadline.
+void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch) {
+  SnRollouts *r = x->rollouts;
+  if (!r || r->active) return;
+  r->active = true;
+  begin_group(x, batch, 0, true);
+}
+
+bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until) {
+  SnRollouts *r = x->rollouts;
+  const bool slices = until < (double)INFINITY;
+  if (!r) return false;
+  if (!r->active) {
+    r->active = true;
+    begin_group(x, batch, 0, slices);
+  }
+  while (run_group(x, clock, until)) {
+    give_results(x, batch);
+    if (r->first + r->count == batch->count) {
+      r->active = false;
+      return true;
+    }
+    begin_group(x, batch, r->first + r->count, slices);
+  }
+  return false;
+}

@@ -1,0 +1,104 @@
+// Kernels of a refinement around its gradients, and the table of all kernels.
+#include "cuda/kernels/kernel_block.h"
+
+SN_LOCAL void iterate_trial(const SnKernelBlock *b, const SnTrial *x) {
+  const SnRefine *r = b->work->refinement[x->refine].refine;
+  if (x->open)
+    sn_refine_open(b->m, b->lane, r, x->index, x->start, b->noise);
+  else
+    sn_refine_move(b->m, b->lane, r, x->start);
+  sn_refine_controls(b->m, b->lane, r, x->start);
+}
+
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int i = block; i < work->ntrial; i += blocks) {
+    const SnTrial *x = work->trial + i;
+    if (x->active && x->start) iterate_trial(&b, x);
+  }
+  sn_block_leave(&b);
+}
+
+// The end of a gradient: its norm and status.
+SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
+  const int status = x->status;
+  if (status != SN_GRADIENT_PENDING) return status;
+  const sn_real norm = sn_norm(b->lane, x->back.ctrl_bar, x->path.nstep * b->m->nu);
+  SN_ONE(b->lane) {
+    x->norm = norm;
+    x->status = SN_GRADIENT_DONE;
+    if (x->back.soft.on) *x->soft_steps = x->path.nstep;
+  }
+  SN_SYNC(b->lane);
+  return SN_GRADIENT_DONE;
+}
+
+SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int i = block; i < work->ntrial; i += blocks) {
+    SnTrial *x = work->trial + i;
+    if (!x->active) continue;
+    const int status = judge_gradient(&b, x);
+    if (x->start) sn_refine_judge(b.m, lane, work->refinement[x->refine].refine, x->start, status, x->path.total);
+  }
+  sn_block_leave(&b);
+}
+
+SN_LOCAL void select_refinement(const SnKernelBlock *b, SnRefinement *r) {
+  SnTrial *trial = b->work->trial + r->first;
+  sn_refine_select(b->m, b->cost, b->lane, r->refine, trial->start, r->count);
+  SN_ONE(b->lane) {
+    const int left = --r->todo > 0;
+    r->active = left;
+    for (int i = 0; i < r->count; ++i) {
+      r->warn |= trial[i].path.warn;
+      trial[i].open = 0;
+      trial[i].active = left;
+    }
+  }
+  SN_SYNC(b->lane);
+}
+
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int i = block; i < work->nrefinement; i += blocks)
+    if (work->refinement[i].active) select_refinement(&b, work->refinement + i);
+  sn_block_leave(&b);
+}
+
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  switch (kernel) {
+    case SN_KERNEL_ROLLOUT:
+      sn_kernel_rollout(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_ITERATE:
+      sn_kernel_iterate(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_FORWARD:
+      sn_kernel_forward(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_MAKE:
+      sn_kernel_make(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_JACOBIAN:
+      sn_kernel_jacobian(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_SWEEP:
+      sn_kernel_sweep(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_CHAIN:
+      sn_kernel_chain(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_COLLECT:
+      sn_kernel_collect(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_JUDGE:
+      sn_kernel_judge(work, block, blocks, lane, fast);
+      return;
+    case SN_KERNEL_SELECT:
+      sn_kernel_select(work, block, blocks, lane, fast);
+      return;
+    default:
+      return;
+  }
+}

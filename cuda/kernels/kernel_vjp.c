@@ -1,0 +1,133 @@
+// Kernels of the way back: what is parallel over states (MAKE, JACOBIAN), and the costate's way through them.
+#include "cuda/kernels/kernel_block.h"
+
+// Whether a trial goes back by a method in this launch, which others of another method may share.
+SN_LOCAL bool back_by(const SnTrial *x, SnGradientMethod method) {
+  return sn_trial_pending(x) && x->method == (int)method;
+}
+
+// Item k of a launch over states: its trial, and its state in *t.
+SN_LOCAL SnTrial *back_item(const SnWork *work, int k, int *t) {
+  const int states = work->to - work->from;
+  *t = work->from + k % states;
+  return work->trial + k / states;
+}
+
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
+    int t;
+    const SnTrial *x = back_item(work, k, &t);
+    if (!back_by(x, SN_GRADIENT_SWEEP) || t > x->path.nstep) continue;
+    sn_block_state(&b, (size_t)k, true);
+    sn_backward_make(b.m, lane, &x->back, t, &b.head->world);
+  }
+  sn_block_leave(&b);
+}
+
+// What a batched product over states reads where there is no step, or no state.
+SN_LOCAL void back_empty(const SnKernelBlock *b, const SnBackwardState *state, bool bars) {
+  const int n = sn_tangent_size(b->m), nu = b->m->nu;
+  sn_lane_zero(b->lane, state->A, n * n);
+  sn_lane_zero(b->lane, state->B, n * nu);
+  if (bars) {
+    sn_lane_zero(b->lane, state->state_bar, n);
+    sn_lane_zero(b->lane, state->ctrl_bar, nu);
+    sn_lane_zero(b->lane, state->target_bar, b->cost->ntarget);
+  }
+  SN_SYNC(b->lane);
+}
+
+SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnTrial *x, int t) {
+  SnWorld *w = &b->head->world;
+  const SnBackwardState *state = x->state + t;
+  if (t >= x->path.nstep) back_empty(b, state, t > x->path.nstep);
+  if (t > x->path.nstep) return;
+  sn_backward_make(b->m, b->lane, &x->back, t, w);
+  sn_backward_jacobian(b->m, b->cost, b->lane, &x->back, t, w, &b->head->adjoint, b->scratch.res, state);
+}
+
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  sn_block_world(&b);
+  sn_block_adjoint(&b);
+  for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
+    int t;
+    const SnTrial *x = back_item(work, k, &t);
+    if (back_by(x, SN_GRADIENT_PRODUCTS)) back_jacobian(&b, x, t);
+  }
+  sn_block_leave(&b);
+}
+
+// States of a trial from the last to the first, by their worlds.
+SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
+  const SnWork *work = b->work;
+  SnTrial *x = work->trial + i;
+  const int states = work->to - work->from;
+  for (int t = sn_mini(work->to, x->path.nstep + 1) - 1; t >= work->from; --t) {
+    sn_block_state(b, (size_t)i * (size_t)states + (size_t)(t - work->from), false);
+    if (sn_backward_sweep(b->m, b->cost, b->lane, &x->back, t, &b->head->world, &b->head->adjoint, b->scratch.res,
+                          x->state))
+      continue;
+    sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+    return;
+  }
+}
+
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  sn_block_adjoint(&b);
+  for (int i = block; i < work->ntrial; i += blocks)
+    if (back_by(work->trial + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
+  sn_block_leave(&b);
+}
+
+// The same by Jacobians.
+SN_LOCAL void back_chain(const SnKernelBlock *b, SnTrial *x) {
+  for (int t = sn_mini(b->work->to, x->path.nstep + 1) - 1; t >= b->work->from; --t) {
+    if (sn_backward_product(b->m, b->cost, b->lane, &x->back, t, x->state + t)) continue;
+    sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+    return;
+  }
+}
+
+SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int i = block; i < work->ntrial; i += blocks)
+    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->trial + i);
+  sn_block_leave(&b);
+}
+
+// Copies n numbers; returns how many of this lane's are not finite.
+SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n) {
+  int bad = 0;
+  (void)lane;
+  SN_FOR(i, n) {
+    const sn_real x = from[i];
+    to[i] = x;
+    bad += x - x != 0;
+  }
+  return bad;
+}
+
+// A scan has left in the states of [from, to) the derivatives of the cost of all states from each on.
+SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
+  SnLane *lane = b->lane;
+  const int nu = b->m->nu, ntarget = b->cost->ntarget, from = b->work->from;
+  int bad = 0;
+  for (int t = from; t < sn_mini(b->work->to, x->path.nstep + 1); ++t) {
+    const SnBackwardState *state = x->state + t;
+    if (t < x->path.nstep) bad += collect_copy(lane, x->back.ctrl_bar + t * nu, state->ctrl_bar, nu);
+    if (x->back.target_bar) bad += collect_copy(lane, x->back.target_bar + t * ntarget, state->target_bar, ntarget);
+  }
+  if (from <= x->path.nstep)
+    bad += collect_copy(lane, x->back.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
+  if (sn_count(lane, bad) > 0) sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+}
+
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+  for (int i = block; i < work->ntrial; i += blocks)
+    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->trial + i);
+  sn_block_leave(&b);
+}

@@ -1,0 +1,57 @@
+// All device code of a library in one unit: the engine's text, the planner's, the bodies of kernels, and kernels around
+// them. One block of threads does what one call of a body does, its threads are the lanes.
+#include "cuda/kernels/physics.cu"
+#include "cuda/kernels/planner.cu"
+
+#include "cuda/kernels/kernel_vjp.c"
+#include "cuda/kernels/kernel_block.c"
+#include "cuda/kernels/kernel_rollout.c"
+#include "cuda/kernels/kernel_multistart.c"
+
+// A kernel around a body. The arguments lie in constant memory. Without a model there is nothing to do (kernels.h).
+#define SN_KERNEL_AROUND(body)                                                                                        \
+  static __global__ void __launch_bounds__(SN_KERNEL_THREADS) body##_on_device(const __grid_constant__ SnWork work) { \
+    extern __shared__ __align__(64) unsigned char sn_kernel_memory[];                                                 \
+    __shared__ SnLaneShared shared;                                                                                   \
+    SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &shared, nullptr, nullptr};                                     \
+    if (work.model.nbody == 0) return;                                                                                \
+    body(&work, (int)blockIdx.x, (int)gridDim.x, &lane, sn_kernel_memory);                                            \
+  }
+
+SN_KERNEL_AROUND(sn_kernel_rollout)
+SN_KERNEL_AROUND(sn_kernel_iterate)
+SN_KERNEL_AROUND(sn_kernel_forward)
+SN_KERNEL_AROUND(sn_kernel_make)
+SN_KERNEL_AROUND(sn_kernel_jacobian)
+SN_KERNEL_AROUND(sn_kernel_sweep)
+SN_KERNEL_AROUND(sn_kernel_chain)
+SN_KERNEL_AROUND(sn_kernel_collect)
+SN_KERNEL_AROUND(sn_kernel_judge)
+SN_KERNEL_AROUND(sn_kernel_select)
+
+extern "C" const void *sn_kernel_function(SnKernel kernel) {
+  switch (kernel) {
+    case SN_KERNEL_ROLLOUT:
+      return (const void *)sn_kernel_rollout_on_device;
+    case SN_KERNEL_ITERATE:
+      return (const void *)sn_kernel_iterate_on_device;
+    case SN_KERNEL_FORWARD:
+      return (const void *)sn_kernel_forward_on_device;
+    case SN_KERNEL_MAKE:
+      return (const void *)sn_kernel_make_on_device;
+    case SN_KERNEL_JACOBIAN:
+      return (const void *)sn_kernel_jacobian_on_device;
+    case SN_KERNEL_SWEEP:
+      return (const void *)sn_kernel_sweep_on_device;
+    case SN_KERNEL_CHAIN:
+      return (const void *)sn_kernel_chain_on_device;
+    case SN_KERNEL_COLLECT:
+      return (const void *)sn_kernel_collect_on_device;
+    case SN_KERNEL_JUDGE:
+      return (const void *)sn_kernel_judge_on_device;
+    case SN_KERNEL_SELECT:
+      return (const void *)sn_kernel_select_on_device;
+    default:
+      return nullptr;
+  }
+}

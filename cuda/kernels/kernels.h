@@ -1,0 +1,62 @@
+// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `fast` is the block's fast memory
+// (sn_kernel_fast bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
+#ifndef SINEW_CUDA_KERNELS_KERNELS_H_
+#define SINEW_CUDA_KERNELS_KERNELS_H_
+
+#include "cuda/kernels/work.h"
+
+// What stands first in the fast memory of a block: structures that all lanes look at.
+typedef struct SnKernelHead {
+  SnWorld world;
+  SnAdjoint adjoint;
+  SnPath path;
+  SnMarks marks;
+} SnKernelHead;
+
+enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
+
+#if !defined(__CUDACC__)
+// Its name in SN_KERNELS, for texts.
+static inline const char *sn_kernel_name(SnKernel kernel) {
+  switch ((int)kernel) {
+#define SN_KERNEL_NAME(name, text) \
+  case SN_KERNEL_##name:           \
+    return #name;
+    SN_KERNELS(SN_KERNEL_NAME)
+#undef SN_KERNEL_NAME
+  }
+  return "?";
+}
+#endif
+
+enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
+
+// Bytes of fast memory that a block of a launch takes: SnShape.fast.
+SN_INLINE size_t sn_kernel_fast(const SnWork *work) {
+  return SN_KERNEL_HEAD + work->block.world.fast + work->block.adjoint.fast;
+}
+
+// Of kernels.cu, which device_cuda.c launches by: the kernel, with C linkage. Its one parameter is the work, by value
+// (const __grid_constant__ SnWork), its dynamic shared memory the fast memory. A work whose model has no bodies returns
+// at once: by that the device loads a kernel when it is opened, not in the middle of a plan.
+#if defined(__cplusplus)
+extern "C" const void *sn_kernel_function(SnKernel kernel);
+#else
+const void *sn_kernel_function(SnKernel kernel);
+#endif
+
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+
+// One for each kernel: sn_kernel_rollout, ...
+SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+
+#endif

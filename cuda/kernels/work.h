@@ -1,0 +1,115 @@
+// What kernels work on: plain data in the device's memory. One kernel launch has one SnWork, given by value, so that
+// model and cost lie in constant memory; trials and refinements are arrays in device memory that one copy fills.
+#ifndef SINEW_CUDA_KERNELS_WORK_H_
+#define SINEW_CUDA_KERNELS_WORK_H_
+
+#include "physics/world/layout.h"
+#include "planner/rollout/rollout_vjp.h"
+#include "planner/optimize/multistart.h"
+
+// Memory of worlds (and adjoints): layouts, and slots of slow memory. Fast memory is the block's own (kernels.h),
+// worlds first.
+typedef struct SnSlots {
+  SnLayout world, adjoint;
+  unsigned char *slow;  // (slots, stride): the world's slow part, then the adjoint's
+  size_t stride;
+} SnSlots;
+
+// Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnSampleTurn.from 0 begins them
+// all; later ones go on where they stopped.
+typedef struct SnSample {
+  SnPath path;          // what they share: start, soft, target, weights, nstep, max_velocity; no outputs
+  const sn_real *base;  // (nstep, nu) controls without noise
+  int noisy;            // 1: candidate c has noise c
+  SnNoise noise;
+  int first, count;
+  // each candidate's own (count, ...), written by the launches and kept from one to the next
+  sn_real *ctrl;           // (count, nstep, nu) where noisy is 1
+  sn_real *sum;            // (count, nterm)
+  sn_real *total;          // (count)
+  sn_real *kept;           // (count, sn_path_kept_size); NULL where one launch does all steps
+  int *t, *status, *warn;  // (count)
+} SnSample;
+
+// What a launch does of a sample: steps [from, to) of each path, of nstep + 1: the last one is its end.
+typedef struct SnSampleTurn {
+  SnSample *sample;
+  int from, to;
+} SnSampleTurn;
+
+// Samples of different sessions in one launch, at most.
+enum { SN_SAMPLES = 32 };
+
+// One gradient: a path, the way back, and whose it is.
+typedef struct SnTrial {
+  SnPath path;
+  SnBackward back;         // back.path and back.soft_start are set by FORWARD
+  int method;              // SnGradientMethod
+  int active;              // 0: takes no part in this launch
+  int status;              // SnGradientStatus: FORWARD begins it
+  sn_real norm;            // of ctrl_bar
+  SnBackwardState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for the
+                           // sweep one, target_bar alone
+  // Steps of the last gradient in this place whose back.soft_qacc is complete; 0: none. FORWARD sets back.soft_start
+  // where it is path.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it path.nstep where
+  // the gradient is done and softened.
+  int *soft_steps;
+  int continues;         // 1: the gradient before in this place had nearly the same inputs
+  int refine;            // index of its refinement, -1: none
+  int index;             // of its start there
+  SnRefineStart *start;  // NULL without a refinement
+  int open;              // 1: the refinement opens in this iteration
+} SnTrial;
+
+// One refinement of a launch: its starts are trials [first, first + count), and SnTrial.start of the first is an array
+// of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `open` of its trials 0,
+// counts `todo` down, and at 0 makes the refinement and its trials inactive.
+typedef struct SnRefinement {
+  SnRefine *refine;
+  int first, count, active;
+  int todo;  // iterations that it still takes part in
+  int warn;  // SN_WARN_* bits of its paths so far: SELECT adds them
+} SnRefinement;
+
+// The arguments of every kernel. Not every kernel reads everything.
+typedef struct SnWork {
+  SnModel model;                  // arrays in device memory
+  SnCost cost;                    // the same; weights and targets are those of the paths
+  SnSampleTurn turn[SN_SAMPLES];  // ROLLOUT (nturn): candidates of the first sample, then of the next, are items
+  int nturn;
+  SnTrial *trial;  // (ntrial) the others
+  int ntrial;
+  SnRefinement *refinement;  // SELECT (nrefinement)
+  int nrefinement;
+  // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter path are left out, but
+  // JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
+  int from, to;
+  SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
+  SnSlots state;              // worlds of states: slot trial * (to - from) + t - from; no fast memory
+  sn_real *scratch;           // of a block: (blocks, scratch_size) residuals, norms of costs, noise
+  int scratch_size;           // at least sn_kernel_scratch (shape.h)
+  unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
+} SnWork;
+
+// The kernels: SN_KERNEL(name, what one block does for an item). A launch of any number of blocks does all items:
+// block b does b, b + blocks, ...
+#define SN_KERNELS(X)                                                                                      \
+  X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
+  X(ITERATE, "a trial: its start opens or moves, then controls")                                           \
+  X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                  \
+  X(MAKE, "a state t of a trial: its world into slots `state`")                                            \
+  X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians; zeros where there is no step") \
+  X(SWEEP, "a trial: back through states [from, to) by their worlds")                                      \
+  X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                   \
+  X(COLLECT, "a trial: its derivatives from those of its states, which a scan has made and left there")    \
+  X(JUDGE, "a trial: the end of its gradient; its start is judged")                                        \
+  X(SELECT, "a refinement: the best of its starts")
+
+typedef enum SnKernel {
+#define SN_KERNEL_ENUM(name, text) SN_KERNEL_##name,
+  SN_KERNELS(SN_KERNEL_ENUM)
+#undef SN_KERNEL_ENUM
+      SN_NKERNEL
+} SnKernel;
+
+#endif

@@ -1,0 +1,67 @@
+// Configuration of sinewd: defaults, a YAML file, the command line, in this order. One table: settings.inc.
+#ifndef SINEW_DAEMON_CONFIG_CONFIG_H_
+#define SINEW_DAEMON_CONFIG_CONFIG_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "physics/base/status.h"
+
+enum { SN_CONFIG_TEXT_SIZE = 512, SN_CONFIG_LIST_SIZE = 16 };
+
+typedef struct SnConfigList {
+  int n;
+  char item[SN_CONFIG_LIST_SIZE][SN_CONFIG_TEXT_SIZE];
+} SnConfigList;
+
+typedef struct SnConfig {
+#define SN_CONFIG_TEXT(name, value, doc) char name[SN_CONFIG_TEXT_SIZE];
+#define SN_CONFIG_LIST(name, doc) SnConfigList name;
+#define SN_CONFIG_INT(name, value, lo, hi, unit, doc) int name;
+#define SN_CONFIG_REAL(name, value, lo, hi, unit, doc) double name;
+#define SN_CONFIG_CHOICE(name, value, choices, doc) int name;
+#include "daemon/config/config.inc"
+#undef SN_CONFIG_TEXT
+#undef SN_CONFIG_LIST
+#undef SN_CONFIG_INT
+#undef SN_CONFIG_REAL
+#undef SN_CONFIG_CHOICE
+} SnConfig;
+
+typedef enum SnConfigType {
+  SN_CONFIG_IS_TEXT,
+  SN_CONFIG_IS_LIST,
+  SN_CONFIG_IS_INT,
+  SN_CONFIG_IS_REAL,
+  SN_CONFIG_IS_CHOICE
+} SnConfigType;
+
+// A row of the table.
+typedef struct SnConfigInfo {
+  const char *name;
+  SnConfigType type;
+  double value, lo, hi;  // default and bounds of numbers and choices
+  const char *text;      // default of a text; names of a choice, joined by '|'
+  const char *unit;
+  const char *doc;
+  size_t offset;  // in SnConfig
+} SnConfigInfo;
+
+int sn_config_count(void);
+const SnConfigInfo *sn_config_info(int i);
+
+// The defaults.
+void sn_config_default(SnConfig *config);
+
+// Sets one setting from text (a list: appends). SN_ERR_ARGUMENT names the setting, the value and what is allowed.
+SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnError *err);
+
+// Reads a YAML file: a mapping from names of settings to a value, or to a sequence of values for a list. err lists
+// every mistake as file:line:column, and config is then of no use.
+SnCode sn_config_load(SnConfig *config, const char *file, SnError *err);
+
+// Fills what is left empty: endpoints in the runtime folder, folders of the installation, the importer. Absolute
+// folders come from the environment and from where this program lies.
+SnCode sn_config_complete(SnConfig *config, SnError *err);
+
+#endif

@@ -1,0 +1,180 @@
+// Settings between the wire and the planner. The fields of PlannerSettings are found by the names of the planner's
+// table, so a new setting needs a row there and a field in the schema, and nothing here.
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/planning/pack.h"
+
+enum { REMARK = 512 };  // bytes of a warning
+
+typedef const ProtobufCFieldDescriptor Field;
+
+static Field *field_of(const SnSettingInfo *info) {
+  return protobuf_c_message_descriptor_get_field_by_name(&sinew__v1__planner_settings__descriptor, info->name);
+}
+
+// A field is a oneof of one: its case says whether it is there.
+static uint32_t *case_of(const void *message, Field *f) {
+  return (uint32_t *)((char *)(uintptr_t)message + f->quantifier_offset);
+}
+static void *value_of(const void *message, Field *f) { return (char *)(uintptr_t)message + f->offset; }
+
+Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSettings *settings) {
+  Sinew__V1__PlannerSettings *message = sn_scratch(scratch, sizeof *message);
+  if (!message) return NULL;
+  sinew__v1__planner_settings__init(message);
+  for (int i = 0; i < sn_settings_count(); i++) {
+    const SnSettingInfo *info = sn_settings_info(i);
+    Field *f = field_of(info);
+    if (!f) continue;
+    double value = sn_settings_get(settings, i);
+    char *text = info->type == SN_SETTING_TYPE_CHOICE ? sn_scratch(scratch, 32) : NULL;
+    if (info->type == SN_SETTING_TYPE_CHOICE && !text) return NULL;
+    *case_of(message, f) = f->id;
+    if (text) *(char **)value_of(message, f) = (char *)sn_settings_choice_name(i, (int)value, text, 32);
+    if (info->type == SN_SETTING_TYPE_INT) *(uint32_t *)value_of(message, f) = (uint32_t)value;
+    if (info->type == SN_SETTING_TYPE_REAL) *(double *)value_of(message, f) = value;
+  }
+  return message;
+}
+
+static SnCode check_limits(const SnConfig *limits, const SnSettings *settings, SnError *err) {
+  if (settings->horizon > limits->horizon)
+    return sn_fail(err, SN_ERR_LIMIT, "horizon is %d; this daemon allows at most %d", settings->horizon,
+                   limits->horizon);
+  if (settings->candidates > limits->candidates)
+    return sn_fail(err, SN_ERR_LIMIT, "candidates is %d; this daemon allows at most %d", settings->candidates,
+                   limits->candidates);
+  return SN_OK;
+}
+
+SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfig *limits, SnSettings *settings,
+                        SnError *err) {
+  SnSettings next = *settings;
+  for (int i = 0; message && i < sn_settings_count(); i++) {
+    Field *f = field_of(sn_settings_info(i));
+    if (!f || *case_of(message, f) != f->id) continue;
+    const void *p = value_of(message, f);
+    SnCode code = f->type == PROTOBUF_C_TYPE_STRING   ? sn_settings_set_name(&next, i, *(char *const *)p, err)
+                  : f->type == PROTOBUF_C_TYPE_UINT32 ? sn_settings_set(&next, i, *(const uint32_t *)p, err)
+                                                      : sn_settings_set(&next, i, *(const double *)p, err);
+    if (code != SN_OK) return code;
+  }
+  SnCode code = sn_settings_validate(&next, err);
+  if (code == SN_OK) code = check_limits(limits, &next, err);
+  if (code == SN_OK) *settings = next;
+  return code;
+}
+
+SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
+                                SnSessionSettings *settings, SnError *err) {
+  double longest = sn_planner_length(planner);
+  if (!message) return SN_OK;
+  if (message->has_latency_case && message->latency > longest)
+    return sn_fail(err, SN_ERR_ARGUMENT, "latency is %g s; it must be at most the length of a plan, %g s",
+                   message->latency, longest);
+  if (message->has_latency_case) settings->latency = message->latency;
+  if (message->has_lease_case) settings->lease = message->lease;
+  if (message->has_time_to_live_case) settings->time_to_live = message->time_to_live;
+  return SN_OK;
+}
+
+static Sinew__V1__SessionSettings *pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings) {
+  Sinew__V1__SessionSettings *message = sn_scratch(scratch, sizeof *message);
+  if (!message) return NULL;
+  sinew__v1__session_settings__init(message);
+  message->has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+  message->latency = settings->latency;
+  message->has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
+  message->lease = settings->lease;
+  message->has_time_to_live_case = SINEW__V1__SESSION_SETTINGS__HAS_TIME_TO_LIVE_TIME_TO_LIVE;
+  message->time_to_live = settings->time_to_live;
+  return message;
+}
+
+// The target set live, or that there is none.
+static void pack_target(SnScratch *scratch, const SnVersion *v, const SnVersionTerm *t, Sinew__V1__TermSettings *out) {
+  const size_t n = t->target >= 0 ? (size_t)t->size : 0;
+  out->has_own_target_case = SINEW__V1__TERM_SETTINGS__HAS_OWN_TARGET_OWN_TARGET;
+  out->own_target = n == 0;
+  if (n == 0 || !(out->target = sn_scratch(scratch, n * sizeof *out->target))) return;
+  memcpy(out->target, v->target + t->target, n * sizeof *out->target);
+  out->n_target = n;
+}
+
+// Weights and targets.
+static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *v, Sinew__V1__Config *config) {
+  size_t n = (size_t)v->nterm;
+  Sinew__V1__TermSettings **list = sn_scratch(scratch, n * sizeof *list),
+                          *items = sn_scratch(scratch, n * sizeof *items);
+  if (!list || !items) return;
+  for (size_t i = 0; i < n; i++) {
+    sinew__v1__term_settings__init(&items[i]);
+    items[i].name = (char *)sn_cost_name(cost, (int)i);
+    items[i].has_weight_case = SINEW__V1__TERM_SETTINGS__HAS_WEIGHT_WEIGHT;
+    items[i].weight = v->term[i].weight;
+    items[i].has_terminal_weight_case = SINEW__V1__TERM_SETTINGS__HAS_TERMINAL_WEIGHT_TERMINAL_WEIGHT;
+    items[i].terminal_weight = v->term[i].terminal;
+    pack_target(scratch, v, &v->term[i], &items[i]);
+    list[i] = &items[i];
+  }
+  config->terms = list;
+  config->n_terms = n;
+}
+
+char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count) {
+  char *text = sn_scratch(scratch, strlen(choices) + 1), *rest;
+  char **list = sn_scratch(scratch, (strlen(choices) / 2 + 1) * sizeof *list);
+  *count = 0;
+  if (!text || !list) return NULL;
+  strcpy(text, choices);
+  for (char *name = strtok_r(text, "|", &rest); name; name = strtok_r(NULL, "|", &rest)) list[(*count)++] = name;
+  return list;
+}
+
+static void pack_table(SnScratch *scratch, Sinew__V1__Config *config) {
+  size_t n = (size_t)sn_settings_count();
+  Sinew__V1__SettingInfo **list = sn_scratch(scratch, n * sizeof *list),
+                         *items = sn_scratch(scratch, n * sizeof *items);
+  if (!list || !items) return;
+  for (size_t i = 0; i < n; i++) {
+    const SnSettingInfo *row = sn_settings_info((int)i);
+    sinew__v1__setting_info__init(&items[i]);
+    items[i].name = (char *)row->name;
+    items[i].text = (char *)row->doc;
+    items[i].unit = (char *)row->unit;
+    items[i].min = row->lo;
+    items[i].max = row->hi;
+    items[i].live = row->live;
+    if (row->choices) items[i].choices = sn_pack_choices(scratch, row->choices, &items[i].n_choices);
+    list[i] = &items[i];
+  }
+  config->table = list;
+  config->n_table = n;
+}
+
+// What one should know of a configuration: of the planner's settings, and of continuous mode while that runs.
+static char *pack_warning(SnScratch *scratch, const SnSession *session, const SnVersion *v) {
+  char *text = sn_scratch(scratch, REMARK);
+  if (!text) return NULL;
+  sn_planner_remark(session->planner, &v->planner, text, REMARK);
+  const char *more = atomic_load(&session->streaming) ? sn_stream_remark(&v->session) : "";
+  const size_t n = strlen(text);
+  if (*more) snprintf(text + n, REMARK - n, "%s%s", n ? "; " : "", more);
+  return text;
+}
+
+Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *v, bool with_table) {
+  Sinew__V1__Config *config = sn_scratch(scratch, sizeof *config);
+  if (!config) return NULL;
+  sinew__v1__config__init(config);
+  config->version = v->number;
+  config->oldest = sn_history_oldest(&session->history);
+  config->reverted_to = v->reverted_to;
+  if (!(config->warning = pack_warning(scratch, session, v))) return NULL;
+  config->planner = sn_pack_settings(scratch, &v->planner);
+  config->session = pack_session_settings(scratch, &v->session);
+  pack_term_settings(scratch, sn_planner_cost(session->planner), v, config);
+  if (with_table) pack_table(scratch, config);
+  return config;
+}

@@ -1,0 +1,35 @@
+// A bounded queue of jobs from many threads to many, in order of arrival.
+#ifndef SINEW_DAEMON_PLANNING_QUEUE_H_
+#define SINEW_DAEMON_PLANNING_QUEUE_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+
+typedef struct SnQueue {
+  pthread_mutex_t mutex;
+  pthread_cond_t filled;
+  void **ring;  // (capacity)
+  int capacity, head, count;
+  bool closed;  // takers get NULL at once when the queue is empty
+  bool poked;   // a waiting taker shall look around although nothing was put
+} SnQueue;
+
+bool sn_queue_init(SnQueue *queue, int capacity);
+void sn_queue_free(SnQueue *queue);
+
+// Appends; false when the queue is full or closed, and the caller keeps the item.
+bool sn_queue_put(SnQueue *queue, void *item);
+
+// Takes the oldest item. Waits until `until` (sn_clock_now()'s seconds; 0: not at all) for one, a poke or the end.
+void *sn_queue_take(SnQueue *queue, double until);
+
+// Makes one taker that waits, or the next one that would, return.
+void sn_queue_poke(SnQueue *queue);
+
+// No more items; those inside can still be taken.
+void sn_queue_close(SnQueue *queue);
+
+int sn_queue_count(SnQueue *queue);
+bool sn_queue_closed(SnQueue *queue);
+
+#endif

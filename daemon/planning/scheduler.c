@@ -1,0 +1,335 @@
+#include "daemon/planning/scheduler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/planning/serve.h"
+
+// The thread says that it is alive at least this often, in seconds.
+#define HEARTBEAT 0.25
+
+// A plan without a deadline is overdue after so many seconds.
+#define PATIENCE 2.0
+
+// Background work is what has no deadline of its own: plans without one, evaluations. When it is overdue while others
+// keep the planner busy, it gets one part in so many of the planner's time, all sessions together.
+enum { BACKGROUND_PART = 10 };
+
+// What it got while the planner was idle makes it wait for so many seconds at most.
+#define BACKGROUND_WAIT 1.0
+
+static double clock_now(void *context) {
+  (void)context;
+  return sn_clock_now();
+}
+
+SnClock sn_scheduler_clock(void) { return (SnClock){clock_now, NULL}; }
+
+// Takes over sessions that were opened.
+static void take_over(SnScheduler *s) {
+  pthread_mutex_lock(&s->mutex);
+  while (s->arriving) {
+    SnSession *session = s->arriving;
+    s->arriving = session->next;
+    session->next = s->sessions;
+    s->sessions = session;
+  }
+  pthread_mutex_unlock(&s->mutex);
+}
+
+// Marks the sessions that are to go, new ones among them. This comes before the queue is drained: what was sent to a
+// session before it was closed is then in the queue at the latest.
+static void update_sessions(SnScheduler *s) {
+  take_over(s);
+  for (SnSession *p = s->sessions; p; p = p->next) p->leaving = atomic_load(&p->closing) && atomic_load(&p->holds) == 0;
+}
+
+static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, const char *text) {
+  if (!job) return;
+  sn_outbox_error(s->outbox, &job->route, code, "%s", text);
+  sn_planner_free(job->planner);
+  sn_job_free(job);
+}
+
+// Answers what is left of a session that goes.
+static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code code, const char *text) {
+  const bool stops = code == SINEW__V1__ERROR__CODE__SHUTTING_DOWN;
+  SnJob *newest = sn_mailbox_take(&session->states);
+  if (sn_job_streams(newest))
+    sn_job_free(newest);
+  else
+    refuse(s, newest, code, text);
+  sn_serve_stream_end(s, session,
+                      stops ? SINEW__V1__STREAM_REPLY__END__SHUTTING_DOWN : SINEW__V1__STREAM_REPLY__END__CLOSED);
+  if (session->active) sn_serve_finish(s, session);
+  refuse(s, session->waiting, code, text);
+  session->waiting = NULL;
+  sn_serve_drop_evaluation(session);
+  for (SnJob *job = session->evaluations, *next; job; job = next) {
+    next = job->next;
+    atomic_fetch_sub(&s->evaluations, 1);
+    refuse(s, job, code, text);
+  }
+  session->evaluations = NULL;
+  sn_session_free(session, s->models);
+}
+
+static void free_leaving(SnScheduler *s) {
+  for (SnSession **link = &s->sessions; *link;) {
+    SnSession *session = *link;
+    if (!session->leaving) {
+      link = &session->next;
+      continue;
+    }
+    *link = session->next;
+    leave(s, session, SINEW__V1__ERROR__CODE__NOT_FOUND, "the session was closed");
+  }
+}
+
+static void run_command(SnScheduler *s, SnJob *job) {
+  SnSession *session = job->session;
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_STREAM) {
+    sn_serve_stream(s, job);
+    return;
+  }
+  if (job->request->body_case != SINEW__V1__REQUEST__BODY_EVALUATE) {
+    sn_serve_command(s, job);
+    return;
+  }
+  if (atomic_load(&s->evaluations) >= s->config->queue) {
+    refuse(s, job, SINEW__V1__ERROR__CODE__LIMIT, "too many evaluations are waiting already; try again later");
+    return;
+  }
+  atomic_fetch_add(&s->evaluations, 1);
+  job->next = NULL;
+  *session->last_evaluation = job;
+  session->last_evaluation = &job->next;
+}
+
+// Fetches the newest state of each session; the one that it replaces is answered.
+static void fetch_states(SnScheduler *s) {
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    SnJob *newest = sn_mailbox_take(&p->states);
+    if (!newest) continue;
+    if (p->waiting) sn_serve_replaced(s, p, p->waiting);
+    p->waiting = newest;
+    if (p->active && !sn_job_streams(p->active)) {
+      double allowed = newest->route.arrived + 0.5 * (newest->due - newest->route.arrived);
+      if (allowed < p->active_due) p->active_due = allowed;
+    }
+  }
+}
+
+// After the commands that came before them: states of streams renew their lease, without a stream they are refused;
+// and they take the place of older ones whose time is over.
+static void update_streams(SnScheduler *s) {
+  const double now = sn_clock_now();
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    if (sn_job_streams(p->waiting) && p->waiting->due == INFINITY) {
+      if (p->stream.running) {
+        sn_serve_stream_heard(p, p->waiting);
+      } else {
+        refuse(s, p->waiting, SINEW__V1__ERROR__CODE__STATE, "this session has no stream; a StreamRequest begins one");
+        p->waiting = NULL;
+      }
+    }
+    if (sn_serve_stream_over(p, now)) sn_serve_finish(s, p);
+    sn_serve_stream_expire(s, p, now);
+  }
+}
+
+// When the plan under way or waiting must be answered; INFINITY also when there is none. What a stream refines after
+// its plan was due is for idle time.
+static double plan_due(const SnScheduler *s, const SnSession *p) {
+  if (!p->active) return p->waiting ? p->waiting->due : INFINITY;
+  return sn_job_streams(p->active) && p->stream.made && s->now > p->active_due ? INFINITY : p->active_due;
+}
+
+// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
+static double plan_urgency(const SnScheduler *s, const SnSession *p) {
+  const SnJob *job = p->active ? p->active : p->waiting;
+  if (!job) return INFINITY;
+  if (isfinite(plan_due(s, p))) return p->active ? p->active_due + p->served : job->due;
+  double overdue = job->route.arrived + PATIENCE;
+  return s->now < overdue ? INFINITY : fmax(overdue, s->background);
+}
+
+static double evaluation_due(const SnSession *p) { return p->evaluations ? p->evaluations->due : INFINITY; }
+
+static double evaluation_urgency(const SnScheduler *s, const SnSession *p) {
+  return fmax(evaluation_due(p), s->background);
+}
+
+// The longest overdue evaluation first; plans without a deadline take turns.
+static bool comes_before(const SnScheduler *s, const SnSession *a, const SnSession *b) {
+  double x = fmin(plan_urgency(s, a), evaluation_urgency(s, a)), y = fmin(plan_urgency(s, b), evaluation_urgency(s, b));
+  if (x != y) return x < y;
+  double first = evaluation_due(a), second = evaluation_due(b);
+  return first < second || (first == second && a->served < b->served);
+}
+
+static SnSession *choose(const SnScheduler *s) {
+  SnSession *best = NULL;
+  for (SnSession *p = s->sessions; p; p = p->next)
+    if ((sn_serve_has_plan(p) || p->evaluations) && (!best || comes_before(s, p, best))) best = p;
+  return best;
+}
+
+// A device takes plans of sessions on one model along in the launch that one of them waits for. So plans that have a
+// deadline are begun although their turn has not come, and those under way are shown to it. Rolling their states
+// forward is the host's work: it may take half of what is left to the plan whose turn it is, the rest of them come
+// later.
+static void submit_others(SnScheduler *s, const SnSession *turn) {
+  if (!sn_backends_device_works(&s->backends)) return;
+  const double now = sn_clock_now(), until = now + 0.5 * (plan_due(s, turn) - now);
+  for (SnSession *p = s->sessions; p && sn_clock_now() < until; p = p->next) {
+    if (p == turn || !sn_serve_has_plan(p)) continue;
+    if (!p->active && (isinf(plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
+    sn_planner_submit(p->planner);
+  }
+}
+
+static void plan_slice(SnScheduler *s, SnSession *p) {
+  if (!p->active && !sn_serve_begin(s, p)) return;
+  submit_others(s, p);
+  const bool streams = sn_job_streams(p->active);
+  double now = sn_clock_now();
+  double until = streams ? now + s->config->slice : fmin(now + s->config->slice, p->active_due);
+  bool ready = sn_planner_slice(p->planner, until);
+  double after = sn_clock_now();
+  p->served += after - now;
+  if (streams)
+    sn_serve_stream_look(s, p, ready);
+  else if (ready || after >= p->active_due)
+    sn_serve_finish(s, p);
+}
+
+static void work(SnScheduler *s, SnSession *p) {
+  bool plans = sn_serve_has_plan(p);
+  bool evaluates = p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p));
+  bool background = evaluates || isinf(plan_due(s, p));
+  if (evaluates)
+    sn_serve_evaluation(s, p, s->now + s->config->slice);
+  else
+    plan_slice(s, p);
+  double after = sn_clock_now();
+  if (background)
+    s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);
+}
+
+// Other threads wait for the device.
+static void wake(void *context) {
+  SnScheduler *s = context;
+  sn_queue_poke(&s->commands);
+}
+
+static void serve(SnScheduler *s) {
+  SnSession *turn = NULL;
+  while (!atomic_load(&s->stopping)) {
+    double now = sn_clock_now();
+    atomic_store(&s->alive, now);
+    sn_backends_look(&s->backends);
+    update_sessions(s);
+    // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
+    SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
+    take_over(s);  // one poke may stand for the opening of a session and for its first state
+    fetch_states(s);
+    for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
+    free_leaving(s);
+    update_streams(s);
+    s->now = sn_clock_now();
+    turn = choose(s);
+    if (turn) work(s, turn);
+  }
+}
+
+// Answers what waits and frees the sessions.
+static void end(SnScheduler *s) {
+  update_sessions(s);
+  for (SnJob *job; (job = sn_queue_take(&s->commands, 0));)
+    refuse(s, job, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  while (s->sessions) {
+    SnSession *session = s->sessions;
+    s->sessions = session->next;
+    leave(s, session, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  }
+}
+
+static void *scheduler_main(void *argument) {
+  SnScheduler *s = argument;
+  SnError err = {0};
+  const SnCode code = sn_backends_open(&s->backends, s->config, s->log, wake, s, &err);
+  if (code != SN_OK) s->failed = err;
+  sem_post(&s->opened);
+  if (code == SN_OK) {
+    serve(s);
+    end(s);
+  }
+  sn_backends_close(&s->backends);
+  return NULL;
+}
+
+SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *log, SnOutbox *outbox, SnModels *models,
+                          SnMetrics *metrics, SnError *err) {
+  s->config = config;
+  s->log = log;
+  s->outbox = outbox;
+  s->models = models;
+  s->metrics = metrics;
+  s->arriving = s->sessions = NULL;
+  s->background = 0;
+  atomic_store(&s->evaluations, 0);
+  atomic_store(&s->alive, sn_clock_now());
+  atomic_store(&s->stopping, false);
+  pthread_mutex_init(&s->mutex, NULL);
+  if (!sn_queue_init(&s->commands, config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+
+  sem_init(&s->opened, 0, 0);
+  if (pthread_create(&s->thread, NULL, scheduler_main, s) != 0)
+    return sn_fail(err, SN_ERR_LIMIT, "cannot start the planner thread");
+  s->running = true;
+  while (sem_wait(&s->opened) != 0) continue;
+  if (s->failed.code != SN_OK) *err = s->failed;
+  return s->failed.code;
+}
+
+void sn_scheduler_add(SnScheduler *s, SnSession *session) {
+  pthread_mutex_lock(&s->mutex);
+  session->next = s->arriving;
+  s->arriving = session;
+  pthread_mutex_unlock(&s->mutex);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_state(SnScheduler *s, SnJob *job) {
+  SnSession *session = job->session;
+  SnJob *replaced = sn_mailbox_put(&session->states, job);
+  if (replaced) sn_serve_replaced(s, session, replaced);
+  sn_queue_poke(&s->commands);
+}
+
+bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_put(&s->commands, job); }
+
+void sn_scheduler_close(SnScheduler *s, SnSession *session) {
+  atomic_store(&session->closing, true);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_let_go(SnScheduler *s, SnSession *session) {
+  atomic_fetch_sub(&session->holds, 1);
+  sn_queue_poke(&s->commands);
+}
+
+void sn_scheduler_stop(SnScheduler *s) {
+  if (s->running) {
+    atomic_store(&s->stopping, true);
+    sn_queue_close(&s->commands);
+    pthread_join(s->thread, NULL);
+    sem_destroy(&s->opened);
+    pthread_mutex_destroy(&s->mutex);
+    sn_queue_free(&s->commands);
+  }
+  s->running = false;
+}

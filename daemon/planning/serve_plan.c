@@ -1,0 +1,224 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/planning/pack.h"
+#include "daemon/planning/serve.h"
+
+// Time kept back from a deadline for making the reply, as a part of the time allowed and at most in seconds.
+#define REPLY_PART 0.05
+#define REPLY_TIME 0.0005
+
+// Numbers of the wire as the engine's. NULL for none, or when out of memory (then `failed`).
+sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n) {
+  sn_real *out = n ? sn_scratch(scratch, n * sizeof *out) : NULL;
+  for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
+  return out;
+}
+
+// Mocap poses of a state, apart.
+void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
+  size_t n = state->n_mocap / 7;
+  sn_real *p = n ? sn_scratch(scratch, 3 * n * sizeof *p) : NULL,
+          *q = n ? sn_scratch(scratch, 4 * n * sizeof *q) : NULL;
+  for (size_t i = 0; p && q && i < n; i++) {
+    for (size_t k = 0; k < 3; k++) p[3 * i + k] = (sn_real)state->mocap[7 * i + k];
+    for (size_t k = 0; k < 4; k++) q[4 * i + k] = (sn_real)state->mocap[7 * i + 3 + k];
+  }
+  *pos = p;
+  *quat = q;
+}
+
+static double planner_deadline(const SnJob *job) {
+  return job->due - fmin(REPLY_TIME, REPLY_PART * (job->due - job->route.arrived));
+}
+
+// What plan requests and states of a stream have in common; arrays are the scratch's.
+static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const Sinew__V1__Controls *controls,
+                       SnApplied *applied, SnPlanRequest *request) {
+  request->time = state->time;
+  request->qpos = sn_serve_reals(scratch, state->qpos, state->n_qpos);
+  request->qvel = sn_serve_reals(scratch, state->qvel, state->n_qvel);
+  request->act = sn_serve_reals(scratch, state->act, state->n_act);
+  sn_serve_mocap(scratch, state, &request->mocap_pos, &request->mocap_quat);
+  if (!controls || controls->n_time == 0) return;
+  applied->n = (int)controls->n_time;
+  applied->time = controls->time;
+  applied->ctrl = sn_serve_reals(scratch, controls->ctrl, controls->n_ctrl);
+  request->applied = applied;
+}
+
+static void fill_request(SnScratch *scratch, const SnSession *session, const SnJob *job, SnApplied *applied,
+                         SnPlanRequest *request) {
+  *request = sn_default_plan_request();
+  request->latency = session->settings.latency;
+  if (sn_job_streams(job)) {
+    const Sinew__V1__StreamState *in = job->request->stream_state;
+    fill_state(scratch, in->state, in->applied, applied, request);
+    request->max_iterations = sn_stream_iterations(session);
+    return;
+  }
+  const Sinew__V1__PlanRequest *in = job->request->plan;
+  fill_state(scratch, in->state, in->applied, applied, request);
+  request->deadline = planner_deadline(job);
+  request->want_states = in->want_states;
+  if (in->has_iterations_case) request->max_iterations = (int)in->iterations;
+  if (in->has_candidates_case) request->max_candidates = (int)in->candidates;
+}
+
+bool sn_serve_begin(SnScheduler *s, SnSession *session) {
+  SnJob *job = session->waiting;
+  const bool streams = sn_job_streams(job);
+  session->waiting = NULL;
+  SnScratch scratch = {0};
+  SnApplied applied = {0};
+  SnPlanRequest request;
+  fill_request(&scratch, session, job, &applied, &request);
+
+  SnError err = {0};
+  SnCode code;
+  if (scratch.failed)
+    code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
+  else if (isinf(job->due) && request.max_iterations == 0 &&
+           sn_settings_iterations(sn_planner_settings(session->planner)) == 0)
+    code = sn_fail(&err, SN_ERR_ARGUMENT, "a plan needs a deadline, or a number of iterations, or both");
+  else
+    code = sn_planner_begin(session->planner, &request, &err);
+  sn_scratch_free(&scratch);
+  if (code != SN_OK) {
+    sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
+    sn_job_free(job);
+    return false;
+  }
+  session->active = job;
+  session->active_due = streams ? job->due : planner_deadline(job);
+  session->began = sn_clock_now();
+  session->served = 0;
+  if (streams) sn_serve_stream_begin(session);
+  return true;
+}
+
+static Sinew__V1__Plan__Status wire_status(SnPlanStatus status) {
+  switch (status) {
+    case SN_PLAN_OK:
+      return SINEW__V1__PLAN__STATUS__OK;
+    case SN_PLAN_WARM_START:
+      return SINEW__V1__PLAN__STATUS__WARM_START;
+    case SN_PLAN_DIVERGED:
+      return SINEW__V1__PLAN__STATUS__DIVERGED;
+  }
+  return SINEW__V1__PLAN__STATUS__UNSPECIFIED;
+}
+
+Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,
+                                           double start, double step, size_t rows) {
+  Sinew__V1__Trajectory *out = sn_scratch(scratch, sizeof *out);
+  double *time = sn_scratch(scratch, rows * sizeof *time);
+  if (!out || !time) return NULL;
+  sinew__v1__trajectory__init(out);
+  for (size_t i = 0; i < rows; i++) time[i] = start + (double)i * step;
+  out->time = time;
+  out->n_time = rows;
+  out->qpos = sn_pack_reals(scratch, states->qpos, rows * (size_t)session->nq, &out->n_qpos);
+  out->qvel = sn_pack_reals(scratch, states->qvel, rows * (size_t)session->nv, &out->n_qvel);
+  out->act = sn_pack_reals(scratch, states->act, rows * (size_t)session->na, &out->n_act);
+  return out;
+}
+
+void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
+  const SnVersion *version = sn_history_find(&session->history, plan->label);
+  out->session = session->id;
+  out->sequence = plan->number;
+  out->status = wire_status(plan->status);
+  out->state_time = plan->stamp;
+  out->time_to_live = version ? version->session.time_to_live : session->settings.time_to_live;
+  out->start = plan->start;
+  out->step = plan->step;
+  out->steps = (uint32_t)plan->nstep;
+  out->lead = (uint32_t)plan->lead;
+  out->ctrl = sn_pack_reals(scratch, plan->ctrl, (size_t)plan->nstep * (size_t)plan->nu, &out->n_ctrl);
+  if (plan->qpos && plan->nstep > 0) {
+    SnTrajectory states = {.qpos = (sn_real *)plan->qpos, .qvel = (sn_real *)plan->qvel, .act = (sn_real *)plan->act};
+    out->states = sn_serve_trajectory(scratch, session, &states, plan->start, plan->step, (size_t)plan->nstep + 1);
+  }
+  out->cost_now = plan->cost_now;
+  out->cost_before = plan->cost_before;
+  out->cost_after = plan->cost_after;
+  out->terms = sn_pack_terms(scratch, sn_planner_cost(session->planner), plan->term, &out->n_terms);
+  out->iterations = (uint32_t)plan->iterations;
+  out->candidates = (uint32_t)plan->candidates;
+  out->act_estimated = plan->act_estimated;
+  out->config_version = plan->label;
+  out->computing = plan->seconds;
+  out->gradient_norm = plan->gradient_norm;
+  out->backend = (char *)(uintptr_t)plan->backend;
+  out->device_lost = plan->device_lost;
+  out->remark = (char *)(uintptr_t)plan->remark;
+  out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;
+}
+
+void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming timing) {
+  sn_metrics_plan(&session->metrics, timing.age, !timing.in_time);
+  sn_metrics_plan(s->metrics, timing.age, !timing.in_time);
+}
+
+void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
+  sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
+  if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
+    sn_log_event(s->log, SN_LOG_WARNING,
+                 "overflow: session %llu, plan %llu: model %s has no room for all its contacts or constraint rows, the "
+                 "last ones were dropped; statistics count such plans from now on",
+                 (unsigned long long)session->id, (unsigned long long)plan->sequence, session->loaded->name);
+}
+
+void sn_serve_send_plan(SnScheduler *s, const SnRoute *route, Sinew__V1__Plan *plan) {
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
+  reply.plan = plan;
+  sn_outbox_reply(s->outbox, route, &reply);
+}
+
+// Answers a plan request.
+static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan) {
+  SnScratch scratch = {0};
+  Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+  sn_serve_pack_plan(&scratch, session, plan, &out);
+  const double now = sn_clock_now();
+  const SnTiming timing = sn_job_timing(job, now);
+  out.age = timing.age;
+  out.deadline_met = timing.in_time;
+  sn_serve_count_answer(s, session, timing);
+  sn_serve_count_plan(s, session, &out, now);
+  sn_metrics_iterations(&session->metrics, plan->iterations);
+  if (scratch.failed)
+    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
+  else
+    sn_serve_send_plan(s, &job->route, &out);
+  sn_scratch_free(&scratch);
+}
+
+void sn_serve_finish(SnScheduler *s, SnSession *session) {
+  SnJob *job = session->active;
+  SnPlan plan;
+  session->active = NULL;
+  sn_planner_finish(session->planner, &plan);
+  if (sn_job_streams(job))
+    sn_serve_stream_offer(s, session, job, &plan);
+  else
+    answer(s, session, job, &plan);
+  sn_job_free(job);
+}
+
+void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
+  sn_metrics_replaced(&session->metrics);
+  sn_metrics_replaced(s->metrics);
+  if (!sn_job_streams(job)) {
+    Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
+    out.session = session->id;
+    out.status = SINEW__V1__PLAN__STATUS__REPLACED;
+    out.state_time = job->request->plan->state->time;
+    out.age = sn_job_timing(job, sn_clock_now()).age;
+    sn_serve_send_plan(s, &job->route, &out);
+  }
+  sn_job_free(job);
+}

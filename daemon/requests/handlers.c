@@ -1,0 +1,79 @@
+#include "daemon/requests/handlers.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/planning/pack.h"
+
+// Work for the loader threads.
+static SnCode handle_load(SnDaemon *d, SnJob *job, SnError *err) {
+  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
+}
+
+static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
+  switch (body) {
+    case SINEW__V1__REQUEST__BODY_HELLO:
+      return sn_handle_hello;
+    case SINEW__V1__REQUEST__BODY_HEALTH:
+      return sn_handle_health;
+    case SINEW__V1__REQUEST__BODY_STATISTICS:
+      return sn_handle_statistics;
+    case SINEW__V1__REQUEST__BODY_LIST_MODELS:
+    case SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL:
+    case SINEW__V1__REQUEST__BODY_LOAD_MODEL:
+    case SINEW__V1__REQUEST__BODY_UNLOAD_MODEL:
+    case SINEW__V1__REQUEST__BODY_LIST_TASKS:
+    case SINEW__V1__REQUEST__BODY_DESCRIBE_TASK:
+      return handle_load;
+    case SINEW__V1__REQUEST__BODY_OPEN:
+      return sn_handle_open;
+    case SINEW__V1__REQUEST__BODY_CLOSE:
+      return sn_handle_close;
+    case SINEW__V1__REQUEST__BODY_PLAN:
+      return sn_handle_plan;
+    case SINEW__V1__REQUEST__BODY_EVALUATE:
+      return sn_handle_evaluate;
+    case SINEW__V1__REQUEST__BODY_GET_CONFIG:
+    case SINEW__V1__REQUEST__BODY_SET_CONFIG:
+    case SINEW__V1__REQUEST__BODY_RESET:
+    case SINEW__V1__REQUEST__BODY_REVERT:
+    case SINEW__V1__REQUEST__BODY_STREAM:
+      return sn_handle_command;
+    case SINEW__V1__REQUEST__BODY_STREAM_STATE:
+      return sn_handle_state;
+    default:
+      return NULL;
+  }
+}
+
+void sn_answer(SnDaemon *d, SnJob *job, Sinew__V1__Reply *reply) {
+  sn_outbox_reply(&d->outbox, &job->route, reply);
+  sn_job_free(job);
+}
+
+void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t size) {
+  SnRoute route = *from;
+  SnWireError wire;
+  d->requests++;
+  const Sinew__V1__Request *request = sn_request_read(&d->arena, bytes, size, &route.id, &wire);
+  if (!request) {
+    d->malformed += wire.code == SINEW__V1__ERROR__CODE__MALFORMED;
+    sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", wire.text);
+    sn_outbox_error(&d->outbox, &route, wire.code, "%s", wire.text);
+    return;
+  }
+  if (d->stopping) {
+    sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+    return;
+  }
+
+  SnError err = {0};
+  SnJob *job = sn_job_create(&route, bytes, size);
+  SnHandler *handle = handler_of(request->body_case);
+  SnCode code = !job      ? sn_fail(&err, SN_ERR_MEMORY, "out of memory")
+                : !handle ? sn_fail(&err, SN_ERR_UNSUPPORTED, "this version does not serve this request")
+                          : handle(d, job, &err);
+  if (code == SN_OK) return;
+  sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", err.text);
+  sn_outbox_error(&d->outbox, &route, sn_wire_code(code), "%s", err.text);
+  sn_job_free(job);
+}

@@ -1,0 +1,175 @@
+// Requests to a session: what depends on its model is checked here, so that a bad state never reaches the planner
+// thread.
+#include <math.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/requests/handlers.h"
+
+// An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
+#define EVALUATION_TIME 1.0
+
+// The session of a request, whose lease it renews. NULL and err when there is none.
+static SnSession *find_session(SnDaemon *d, uint64_t id, SnError *err) {
+  SnSession *session = sn_sessions_find(&d->sessions, id);
+  if (session)
+    session->heard = fmax(session->heard, sn_clock_now());
+  else
+    sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; it was closed, or its lease ran out", (unsigned long long)id);
+  return session;
+}
+
+static SnCode check_size(const char *what, size_t n, size_t expected, bool optional, SnError *err) {
+  if (n == expected || (optional && n == 0)) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s has %zu numbers; this session needs %zu%s", what, n, expected,
+                 optional ? ", or none" : "");
+}
+
+// A quaternion of no length is no orientation.
+static SnCode check_mocap(const Sinew__V1__State *state, SnError *err) {
+  for (size_t i = 0; i + 7 <= state->n_mocap; i += 7) {
+    const double *q = state->mocap + i + 3;
+    if (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] < 1e-12)
+      return sn_fail(err, SN_ERR_ARGUMENT, "state.mocap[%zu]: the quaternion is zero", i + 3);
+  }
+  return SN_OK;
+}
+
+static SnCode check_state(const SnSession *session, const Sinew__V1__State *state, SnError *err) {
+  SnCode code = check_size("state.qpos", state->n_qpos, (size_t)session->nq, false, err);
+  if (code == SN_OK) code = check_size("state.qvel", state->n_qvel, (size_t)session->nv, false, err);
+  if (code == SN_OK) code = check_size("state.act", state->n_act, (size_t)session->na, true, err);
+  if (code == SN_OK) code = check_size("state.mocap", state->n_mocap, (size_t)session->nmocap * 7, true, err);
+  return code == SN_OK ? check_mocap(state, err) : code;
+}
+
+static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls *applied, SnError *err) {
+  if (!applied) return SN_OK;
+  for (size_t i = 1; i < applied->n_time; i++)
+    if (!(applied->time[i] > applied->time[i - 1]))
+      return sn_fail(err, SN_ERR_ARGUMENT, "applied.time[%zu] is %g; it must be after the one before, %g", i,
+                     applied->time[i], applied->time[i - 1]);
+  return check_size("applied.ctrl", applied->n_ctrl, applied->n_time * (size_t)session->nu, false, err);
+}
+
+SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
+  if (!sn_sessions_reserve(&d->sessions))
+    return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
+  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  sn_sessions_give_back(&d->sessions);
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
+}
+
+static void close_session(SnDaemon *d, SnSession *session) {
+  sn_sessions_remove(&d->sessions, session);
+  sn_scheduler_close(&d->scheduler, session);
+}
+
+SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
+  SnSession *session = find_session(d, job->request->close->session, err);
+  if (!session) return err->code;
+  sn_log_event(&d->log, SN_LOG_INFO, "closed: session %llu", (unsigned long long)session->id);
+  close_session(d, session);
+  Sinew__V1__CloseReply out = SINEW__V1__CLOSE_REPLY__INIT;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  reply.body_case = SINEW__V1__REPLY__BODY_CLOSE;
+  reply.close = &out;
+  sn_answer(d, job, &reply);
+  return SN_OK;
+}
+
+SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__PlanRequest *in = job->request->plan;
+  SnSession *session = find_session(d, in->session, err);
+  if (!session) return err->code;
+  SnCode code = check_state(session, in->state, err);
+  if (code == SN_OK) code = check_applied(session, in->applied, err);
+  if (code != SN_OK) return code;
+  job->session = session;
+  if (in->deadline > 0) {
+    job->due = job->route.arrived + in->deadline;
+    session->heard = fmax(session->heard, job->due);
+  }
+  sn_scheduler_state(&d->scheduler, job);
+  return SN_OK;
+}
+
+SnCode sn_handle_state(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__StreamState *in = job->request->stream_state;
+  SnSession *session = find_session(d, in->session, err);
+  if (!session) return err->code;
+  SnCode code = check_state(session, in->state, err);
+  if (code == SN_OK) code = check_applied(session, in->applied, err);
+  if (code != SN_OK) return code;
+  job->session = session;
+  sn_scheduler_state(&d->scheduler, job);
+  return SN_OK;
+}
+
+// Hands a job to the planner thread.
+static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
+  if (sn_scheduler_command(&d->scheduler, job)) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting for the planner already; try again later",
+                 d->config.queue);
+}
+
+SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__EvaluateRequest *in = job->request->evaluate;
+  SnSession *session = find_session(d, in->session, err);
+  if (!session) return err->code;
+  size_t nu = (size_t)session->nu, most = (size_t)d->config.horizon;
+  SnCode code = check_state(session, in->state, err);
+  if (code != SN_OK) return code;
+  if (in->n_ctrl > most * nu || (nu > 0 && in->n_ctrl % nu))
+    return sn_fail(err, SN_ERR_ARGUMENT, "ctrl has %zu numbers; this session needs rows of %zu, at most %zu rows",
+                   in->n_ctrl, nu, most);
+  if (in->want_gradient && in->n_ctrl == 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "want_gradient: a gradient needs ctrl, at least one row of %zu", nu);
+  job->session = session;
+  job->due = job->route.arrived + EVALUATION_TIME;
+  return command(d, job, err);
+}
+
+// A reset with a new seed lets the body settle, which may take long: the loader's work.
+static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
+  atomic_fetch_add(&job->session->holds, 1);
+  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  atomic_fetch_sub(&job->session->holds, 1);
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
+}
+
+// The session of a request that goes to the planner thread as a command.
+static uint64_t session_of(const Sinew__V1__Request *r) {
+  switch (r->body_case) {
+    case SINEW__V1__REQUEST__BODY_RESET:
+      return r->reset->session;
+    case SINEW__V1__REQUEST__BODY_SET_CONFIG:
+      return r->set_config->session;
+    case SINEW__V1__REQUEST__BODY_REVERT:
+      return r->revert->session;
+    case SINEW__V1__REQUEST__BODY_STREAM:
+      return r->stream->session;
+    default:
+      return r->get_config->session;
+  }
+}
+
+// Reset; get, set and revert configuration; begin and end of continuous mode.
+SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__Request *r = job->request;
+  job->session = find_session(d, session_of(r), err);
+  if (!job->session) return err->code;
+  bool resets = r->body_case == SINEW__V1__REQUEST__BODY_RESET;
+  return resets && r->reset->has_seed_case ? reset_by_loader(d, job, err) : command(d, job, err);
+}
+
+void sn_close_expired(SnDaemon *d) {
+  double now = sn_clock_now();
+  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
+    SnSession *session = sn_sessions_at(&d->sessions, i);
+    double idle = now - session->heard;
+    if (idle <= atomic_load(&session->lease)) continue;
+    sn_log_event(&d->log, SN_LOG_WARNING, "lease-expired: session %llu, no request for %.1f s",
+                 (unsigned long long)session->id, idle);
+    close_session(d, session);
+  }
+}

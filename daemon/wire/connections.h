@@ -1,0 +1,46 @@
+// Who is connected to the daemon's sockets, by file descriptor, as the sockets' monitors tell. The event loop's alone.
+#ifndef SINEW_DAEMON_WIRE_CONNECTIONS_H_
+#define SINEW_DAEMON_WIRE_CONNECTIONS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct SnConnection {
+  const void *door;  // the monitor that told of it; NULL: none is open under this number
+  double since;      // when it was accepted, on sn_clock_now()
+  bool spoke;        // a request of it has been read, or none is expected
+  bool named;        // its client has given itself a name
+  bool cut;          // it is being ended
+} SnConnection;
+
+typedef struct SnConnections {
+  SnConnection *at;  // (size), by file descriptor
+  int size;
+  double left;  // when the latest one ended that had, or may have had, given itself a name
+} SnConnections;
+
+void sn_connections_free(SnConnections *connections);
+
+// A door has accepted one. silent: it need not speak. Out of memory it stays unknown.
+void sn_connections_open(SnConnections *connections, const void *door, int fd, double now, bool silent);
+
+// It has ended, or all of a door have.
+void sn_connections_close(SnConnections *connections, int fd, double now);
+void sn_connections_forget(SnConnections *connections, const void *door);
+
+// Whether it is open, as far as the monitors have told.
+bool sn_connections_knows(const SnConnections *connections, int fd);
+
+// A request of it has been read. False where it has been cut: what it still says is to be dropped. One that is not
+// known has ended since it spoke, where the monitors have been heard.
+bool sn_connections_spoke(SnConnections *connections, int fd, bool named);
+
+// Ends it; the other side sees the end of the stream. False where it has ended already.
+bool sn_connections_cut(SnConnections *connections, int fd);
+
+// Ends those that may be waiting for a name that was taken and is free again: the router does not listen to a
+// connection under a name that another one has, and goes on to do so when that one has ended. Such a one has been
+// silent since. It will try again. Returns how many they were.
+int sn_connections_cut_unheard(SnConnections *connections, double now);
+
+#endif

@@ -1,0 +1,60 @@
+#include "daemon/wire/files.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// What sinewd opens for itself at most: threads, sockets, a device, and what each loader needs for a model. Of these
+// SPARE are out of reach for connections that have been accepted and not yet been counted.
+enum { WANTED = 65536, RESERVED = 128, RESERVED_A_LOADER = 8, SPARE = 64, CONNECTIONS_LEAST = 4 };
+
+static atomic_int ceiling = INT_MAX;
+
+// Takes the place of the C library's accept4() (without <sys/socket.h>, whose declaration has a type of its own for the
+// address), as it is called by libzmq: that ends the process when there is no file for a connection to an ipc address
+// (EMFILE), and tells of a connection only after it has accepted it, so that a burst would be faster than the event
+// loop. One too many is closed here, and libzmq told that the peer has gone away.
+int accept4(int fd, void *address, void *size, int flags);
+
+int accept4(int fd, void *address, void *size, int flags) {
+  int client = (int)syscall(SYS_accept4, fd, address, size, flags);
+  if (client >= atomic_load(&ceiling)) {
+    close(client);
+    client = -1;
+    errno = EMFILE;
+  }
+  if (client < 0 && errno == EMFILE) errno = ECONNABORTED;
+  return client;
+}
+
+// The limit of files, after it has been raised.
+static int raise_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return WANTED;
+  const rlim_t wanted = limit.rlim_max < WANTED ? limit.rlim_max : WANTED;
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
+}
+
+SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err) {
+  const int limit = raise_limit(), doors = *config->telemetry ? 2 : 1;
+  const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
+  const int room = (limit - own) / doors;
+  if (room < CONNECTIONS_LEAST)
+    return sn_fail(err, SN_ERR_LIMIT,
+                   "only %d files may be open (ulimit -n); sinewd needs %d, and more for connections", limit,
+                   own + CONNECTIONS_LEAST * doors);
+  if (room < config->connections) {
+    sn_log_event(log, SN_LOG_WARNING, "connections: %d instead of %d, since only %d files may be open (ulimit -n)",
+                 room, config->connections, limit);
+    config->connections = room;
+  }
+  atomic_store(&ceiling, limit - SPARE);
+  return SN_OK;
+}

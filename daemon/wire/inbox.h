@@ -1,0 +1,50 @@
+// Requests that have been read and wait for their turn: one queue a connection, served in turn. The router is emptied
+// at once, and what a connection has waiting is counted here: where the socket library has to hold a connection back,
+// it may never notice that it breaks off, or end the process (README.md). The event loop's alone.
+#ifndef SINEW_DAEMON_WIRE_INBOX_H_
+#define SINEW_DAEMON_WIRE_INBOX_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <zmq.h>
+
+#include "daemon/wire/outbox.h"
+
+typedef struct SnRequest {
+  struct SnRequest *next;
+  double arrived;   // on sn_clock_now()
+  bool several;     // it came with more frames, which were dropped
+  zmq_msg_t frame;  // empty where there were several
+  uint8_t size;
+  uint8_t identity[];  // (size) the client's routing id
+} SnRequest;
+
+typedef struct SnInboxQueue {
+  SnRequest *first, *last;
+  int count;
+  size_t bytes;
+  bool in_turn;
+  int next;  // the queue whose turn comes after this one's; -1: none
+} SnInboxQueue;
+
+typedef struct SnInbox {
+  SnInboxQueue *queue;  // (size), by the connection's file descriptor
+  int size;
+  int count;        // requests in all queues
+  int first, last;  // queues that have requests, in turn; -1: none
+  int most;         // requests, and bytes, that one connection may have waiting
+  size_t most_bytes;
+} SnInbox;
+
+void sn_inbox_init(SnInbox *inbox, int most, size_t most_bytes);
+void sn_inbox_free(SnInbox *inbox);
+
+// Takes in a request that arrived under the route; the frame is moved. False when the connection has too much waiting
+// or memory is out; then all that it has waiting is dropped.
+bool sn_inbox_put(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several);
+
+// The oldest request of the connection whose turn it is, to be freed; NULL when there is none.
+SnRequest *sn_inbox_take(SnInbox *inbox);
+void sn_inbox_request_free(SnRequest *request);
+
+#endif

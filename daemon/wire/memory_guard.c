@@ -1,0 +1,67 @@
+#include "daemon/wire/memory_guard.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+
+// What a dropped door has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE. Memory
+// that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.
+#define FREE_TIME 1.0
+#define TRIM_TIME 0.1
+#define TELEMETRY_PAUSE 5.0
+enum { GROWTH = 32 << 20, PATIENCE_MS = 50, SHORT_PATIENCE_MS = 10 };
+
+void sn_memory_guard_init(SnMemoryGuard *g, const SnConfig *config) {
+  *g = (SnMemoryGuard){.most = (uint64_t)config->memory_megabytes << 20};
+  if (g->most == 0) g->most = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned long long megabytes(uint64_t bytes) { return (unsigned long long)(bytes >> 20); }
+
+static void drop(SnMemoryGuard *g, SnSockets *s, SnDoor *door, double pause, double now) {
+  sn_log_event(s->log, SN_LOG_ERROR, "memory: %llu MB in use, %llu MB are allowed; all connections for %s are dropped",
+               megabytes(g->used), megabytes(g->most), door->name);
+  sn_sockets_drop(s, door, pause);
+  g->state = door == &s->telemetry ? SN_GUARD_TELEMETRY_DROPPED : SN_GUARD_ALL_DROPPED;
+  g->seen = g->used;
+  g->dropped = now;
+}
+
+// Where memory is held by sessions and models, dropping connections does not help: the next time comes only when more
+// has been added to that.
+static void accept_what_is_held(SnMemoryGuard *g, SnSockets *s) {
+  sn_log_event(s->log, SN_LOG_ERROR, "memory: %llu MB remain in use without connections", megabytes(g->used));
+  g->held = g->used;
+  g->state = SN_GUARD_CALM;
+}
+
+// Gives to the system what the socket library's threads have freed since a drop.
+static void give_back(SnMemoryGuard *g, double now) {
+  if (g->dropped == 0 || now > g->dropped + 2 * FREE_TIME || now < g->trimmed + TRIM_TIME) return;
+  malloc_trim(0);
+  g->trimmed = now;
+}
+
+void sn_memory_guard_look(SnMemoryGuard *g, SnSockets *s, double now) {
+  give_back(g, now);
+  g->used = sn_resident_memory();
+  if (g->used <= g->most) {
+    g->held = 0;
+    g->state = SN_GUARD_CALM;
+    return;
+  }
+  const bool waited = now - g->dropped > FREE_TIME || g->used > g->seen + GROWTH;
+  if (g->state == SN_GUARD_CALM && (g->held == 0 || g->used > g->held + g->held / 8)) {
+    if (s->telemetry.socket)
+      drop(g, s, &s->telemetry, TELEMETRY_PAUSE, now);
+    else
+      drop(g, s, &s->router, 0, now);
+  } else if (g->state == SN_GUARD_TELEMETRY_DROPPED && waited) {
+    drop(g, s, &s->router, 0, now);
+  } else if (g->state == SN_GUARD_ALL_DROPPED && now - g->dropped > FREE_TIME) {
+    accept_what_is_held(g, s);
+  }
+}
+
+int sn_memory_guard_patience(const SnMemoryGuard *g) { return g->used > g->most / 2 ? SHORT_PATIENCE_MS : PATIENCE_MS; }

@@ -1,0 +1,28 @@
+// The memory guard: beyond the limit it drops what clients may have piled up inside the socket library, telemetry
+// first, since controllers do not need it. The event loop's alone.
+#ifndef SINEW_DAEMON_WIRE_MEMORY_GUARD_H_
+#define SINEW_DAEMON_WIRE_MEMORY_GUARD_H_
+
+#include <stdint.h>
+
+#include "daemon/wire/sockets.h"
+
+typedef struct SnMemoryGuard {
+  uint64_t most;   // that the daemon may use, in bytes
+  uint64_t held;   // what was in use after all doors had been dropped, more than `most`; 0: nothing such
+  uint64_t used;   // at the latest look
+  uint64_t seen;   // when the latest door was dropped
+  double dropped;  // when that was, on sn_clock_now(); 0: never
+  double trimmed;  // when free memory was last given back to the system
+  enum { SN_GUARD_CALM, SN_GUARD_TELEMETRY_DROPPED, SN_GUARD_ALL_DROPPED } state;
+} SnMemoryGuard;
+
+void sn_memory_guard_init(SnMemoryGuard *guard, const SnConfig *config);
+
+// Looks, and acts where it must.
+void sn_memory_guard_look(SnMemoryGuard *guard, SnSockets *sockets, double now);
+
+// Milliseconds that may pass until the next look, fewer as memory gets short.
+int sn_memory_guard_patience(const SnMemoryGuard *guard);
+
+#endif

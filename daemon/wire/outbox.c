@@ -1,0 +1,82 @@
+#include "daemon/wire/outbox.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+bool sn_outbox_init(SnOutbox *outbox) {
+  *outbox = (SnOutbox){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  outbox->last = &outbox->first;
+  return outbox->wake >= 0 && pthread_mutex_init(&outbox->mutex, NULL) == 0;
+}
+
+void sn_outbox_free(SnOutbox *outbox) {
+  if (outbox->wake < 0 || !outbox->last) return;
+  for (SnParcel *p = outbox->first, *next; p; p = next) {
+    next = p->next;
+    free(p);
+  }
+  pthread_mutex_destroy(&outbox->mutex);
+  close(outbox->wake);
+  *outbox = (SnOutbox){.wake = -1};
+}
+
+void sn_outbox_wake(SnOutbox *outbox) {
+  uint64_t one = 1;
+  ssize_t n = write(outbox->wake, &one, sizeof one);
+  (void)n;  // full means that it is readable already
+}
+
+SnParcel *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
+  reply->id = route->id;
+  size_t size = sinew__v1__reply__get_packed_size(reply);
+  SnParcel *p = malloc(sizeof *p + size);
+  if (!p) return NULL;
+  p->next = NULL;
+  p->route = *route;
+  p->size = sinew__v1__reply__pack(reply, p->bytes);
+  p->is_error = reply->body_case == SINEW__V1__REPLY__BODY_ERROR;
+  return p;
+}
+
+void sn_outbox_send(SnOutbox *outbox, SnParcel *parcel) {
+  if (!parcel) return;
+  pthread_mutex_lock(&outbox->mutex);
+  *outbox->last = parcel;
+  outbox->last = &parcel->next;
+  pthread_mutex_unlock(&outbox->mutex);
+  sn_outbox_wake(outbox);
+}
+
+void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {
+  sn_outbox_send(outbox, sn_outbox_pack(route, reply));
+}
+
+void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...) {
+  char text[4100];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  Sinew__V1__Error error = SINEW__V1__ERROR__INIT;
+  error.code = code;
+  error.text = text;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  reply.body_case = SINEW__V1__REPLY__BODY_ERROR;
+  reply.error = &error;
+  sn_outbox_reply(outbox, route, &reply);
+}
+
+SnParcel *sn_outbox_take(SnOutbox *outbox) {
+  uint64_t count;
+  ssize_t n = read(outbox->wake, &count, sizeof count);
+  (void)n;
+  pthread_mutex_lock(&outbox->mutex);
+  SnParcel *all = outbox->first;
+  outbox->first = NULL;
+  outbox->last = &outbox->first;
+  pthread_mutex_unlock(&outbox->mutex);
+  return all;
+}

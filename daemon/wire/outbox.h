@@ -1,0 +1,55 @@
+// Replies on their way from the planner and loader threads to the event loop, which alone touches sockets.
+#ifndef SINEW_DAEMON_WIRE_OUTBOX_H_
+#define SINEW_DAEMON_WIRE_OUTBOX_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/sinew.pb-c.h"
+
+// Where a reply goes: the routing id of the client and the id of its request.
+typedef struct SnRoute {
+  uint64_t id;
+  double arrived;  // when the request was read, on sn_clock_now()
+  uint8_t size;
+  uint8_t identity[255];
+} SnRoute;
+
+typedef struct SnParcel {
+  struct SnParcel *next;
+  SnRoute route;
+  size_t size;
+  bool is_error;
+  unsigned char bytes[];  // (size) a packed Reply
+} SnParcel;
+
+typedef struct SnOutbox {
+  pthread_mutex_t mutex;
+  SnParcel *first, **last;
+  int wake;  // eventfd; readable while parcels lie here
+} SnOutbox;
+
+bool sn_outbox_init(SnOutbox *outbox);
+void sn_outbox_free(SnOutbox *outbox);
+
+// Packs a reply, with the id of the route, and hands it over. A reply that finds no memory is lost: the client's
+// time-out is for that. Any thread.
+void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
+
+// The same in two steps: what is packed does not refer to the reply any more. NULL when out of memory; sending NULL
+// does nothing.
+SnParcel *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);
+void sn_outbox_send(SnOutbox *outbox, SnParcel *parcel);
+
+// An error as the reply. Any thread.
+void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// Wakes the event loop without a reply: something that it watches has changed. Any thread.
+void sn_outbox_wake(SnOutbox *outbox);
+
+// All parcels, oldest first, for the event loop; each is freed by free().
+SnParcel *sn_outbox_take(SnOutbox *outbox);
+
+#endif

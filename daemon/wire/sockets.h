@@ -1,0 +1,57 @@
+// The ZeroMQ sockets of the daemon. The event loop's alone.
+#ifndef SINEW_DAEMON_WIRE_SOCKETS_H_
+#define SINEW_DAEMON_WIRE_SOCKETS_H_
+
+#include "daemon/config/config.h"
+#include "daemon/wire/connections.h"
+#include "daemon/base/log.h"
+#include "daemon/wire/outbox.h"
+
+// A socket that clients connect to, and the one that tells of its connections.
+typedef struct SnDoor {
+  const char *name;
+  void *socket, *monitor;  // NULL while it is closed
+  int connections;
+  int refused;   // connections beyond the limit, since the last line of the log
+  double opens;  // when it opens again, on sn_clock_now(); 0: it is open, or there is none
+} SnDoor;
+
+typedef struct SnSockets {
+  const SnConfig *config;
+  const SnLog *log;
+  void *context;
+  SnDoor router, telemetry;
+  SnConnections connections;
+  int router_lock, telemetry_lock;
+  int monitors;     // made so far; each has a name of its own
+  SnParcel **slot;  // (connections) a reply that a client's pipe had no room for; the newest one counts
+  int slots;
+} SnSockets;
+
+// Checks the addresses, takes the locks, binds. err says which address and why.
+SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
+
+// Drops all connections of a door; it opens again after `pause` seconds, and clients connect again by themselves. For
+// when memory runs out: a message of endless frames piles up inside the socket library, where nothing else can reach
+// it.
+void sn_sockets_drop(SnSockets *sockets, SnDoor *door, double pause);
+
+// What time brings: doors that open again, connections that have said nothing. An error when requests cannot be
+// listened to any more.
+SnCode sn_sockets_tend(SnSockets *sockets, SnError *err);
+
+// Closes, removes sockets and locks of ipc endpoints. Replies on their way get up to `linger` seconds.
+void sn_sockets_close(SnSockets *sockets, double linger);
+
+// Sends a reply and frees it, or keeps it until its client reads, in place of an older one.
+void sn_sockets_send(SnSockets *sockets, SnParcel *parcel);
+
+// Tries again what is kept. False when nothing is.
+bool sn_sockets_retry(SnSockets *sockets);
+
+// Counts connections; one beyond the limit is shut down.
+void sn_sockets_watch(SnSockets *sockets, SnDoor *door);
+
+void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,380 @@
+// Actuators: activation, force, joint forces; lengths and moments of their transmissions are transmission.c's.
+//
+//   force_i = gain_i(length, velocity) * (ctrl_i or act_i) + bias_i(length, velocity)
+//   qfrc_actuator = actuator_moment' force  (manual, Computation, "Actuation model")
+// Limits act in this order: ctrl to ctrlrange, the total of a tendon's actuators to its actfrcrange (all
+// scaled alike), each force to forcerange, then the total on a joint (gravity compensation
+// included where the joint asks for that) to its actfrcrange.
+#include "physics/world/adjoint.h"
+#include "physics/base/muscle_curves.h"
+#include "physics/world/stages.h"
+#include "physics/base/vec.h"
+
+SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {
+  const int group = m->actuator_group[i];
+  return group >= 0 && group <= 30 && (m->opt.disableactuator & (1 << group)) != 0;
+}
+
+SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
+  const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
+  if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
+  return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN
+}
+
+// One bad control switches all of them off, as in MuJoCo; every lane looks at all.
+SN_LOCAL bool act_bad_ctrl(const SnModel *m, const SnWorld *w) {
+  bool bad = false;
+  for (int k = 0; k < m->nu; ++k) bad = bad || sn_is_bad(sn_clamped_ctrl(m, w, k));
+  return bad;
+}
+
+// Rate of the activation of actuator i.
+SN_LOCAL sn_real sn_activation_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
+  const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
+  switch (m->actuator_dyntype[i]) {
+    case SN_DYN_INTEGRATOR:
+      return ctrl;
+    case SN_DYN_MUSCLE:
+      return sn_muscle_rate(ctrl, act, prm);
+    default:
+      return (ctrl - act) / sn_max(SN_MINVAL, prm[0]);
+  }
+}
+
+// Activation of actuator i after h [s] at the given rate.
+SN_LOCAL sn_real sn_advance_activation(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
+  const sn_real *range = m->actuator_actrange + 2 * i;
+  if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
+    const sn_real tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
+    act += rate * tau * (1 - sn_exp(-h / tau));
+  } else {
+    act += rate * h;
+  }
+  return m->actuator_actlimited[i] ? sn_clip(act, range[0], range[1]) : act;
+}
+
+// The setpoint that means the same rotation as u and is nearest to length.
+SN_LOCAL sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
+  return u - period * sn_floor((u - length) / period + SN_R(0.5));
+}
+
+SN_LOCAL sn_real sn_actuator_gain(const SnModel *m, const SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i];
+  const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out],
+                velocity = w->actuator_velocity[out];
+  switch (m->actuator_gaintype[i]) {
+    case SN_GAIN_FIXED:
+      return prm[0];
+    case SN_GAIN_AFFINE:
+      return prm[0] + prm[1] * length + prm[2] * velocity;
+    default:
+      return sn_muscle_gain(m->muscle_gain + SN_NMUSCLE * i, length, velocity);
+  }
+}
+
+SN_LOCAL sn_real sn_actuator_bias(const SnModel *m, const SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i];
+  const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i, length = w->actuator_length[out];
+  switch (m->actuator_biastype[i]) {
+    case SN_BIAS_NONE:
+      return 0;
+    case SN_BIAS_AFFINE:
+      return prm[0] + prm[1] * length + prm[2] * w->actuator_velocity[out];
+    default:
+      return sn_muscle_bias(m->muscle_bias + SN_NMUSCLE * i, length);
+  }
+}
+
+// Last activation of actuator i; -1: it has none.
+SN_LOCAL int sn_last_activation(const SnModel *m, int i) {
+  return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
+}
+
+// What the gain of actuator i multiplies; act_dot is known.
+SN_LOCAL sn_real sn_actuator_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+  const int last = sn_last_activation(m, i);
+  const sn_real period = m->actuator_period[i];
+  sn_real input;
+  if (last < 0)
+    input = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
+  else if (m->actuator_actearly[i])
+    input = sn_advance_activation(m, i, w->act[last], w->act_dot[last], m->opt.timestep);
+  else
+    input = w->act[last];
+  return period > 0 ? sn_near_setpoint(input, w->actuator_length[m->actuator_outadr[i]], period) : input;
+}
+
+// Force of actuator i before all limits.
+SN_LOCAL sn_real sn_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+  if (sn_actuator_disabled(m, i)) return 0;
+  return sn_actuator_gain(m, w, i) * sn_actuator_input(m, w, i, bad_ctrl) + sn_actuator_bias(m, w, i);
+}
+
+// act_dot and the force of actuator i before the limits on tendons.
+SN_LOCAL void sn_actuate(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
+  const int last = sn_last_activation(m, i);
+  const sn_real ctrl = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
+  for (int k = m->actuator_actadr[i]; k < last; ++k) w->act_dot[k] = 0;
+  if (last >= 0) w->act_dot[last] = sn_activation_rate(m, i, ctrl, w->act[last]);
+  w->actuator_force[m->actuator_outadr[i]] = sn_raw_force(m, w, i, bad_ctrl);
+}
+
+// Scales the forces on tendon t so that their sum stays in its range.
+SN_LOCAL void sn_limit_tendon_force(const SnModel *m, SnWorld *w, int t) {
+  if (!m->tendon_actfrclimited[t]) return;
+  const sn_real *range = m->tendon_actfrcrange + 2 * t;
+  sn_real total = 0;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
+  if (total == 0 || (total >= range[0] && total <= range[1])) return;
+  const sn_real scale = (total < range[0] ? range[0] : range[1]) / total;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    w->actuator_force[m->actuator_outadr[m->ten_act[k]]] *= scale;
+}
+
+SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof) {
+  sn_real force = 0;
+  for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
+    force += w->actuator_moment[m->momT_entry[k]] * w->actuator_force[m->momT_out[k]];
+  if (m->ngravcomp > 0 && m->jnt_actgravcomp[m->dof_jntid[dof]] && !(m->opt.disableflags & SN_DSBL_GRAVITY) &&
+      sn_norm3(m->opt.gravity) > 0)
+    force += w->qfrc_gravcomp[dof];
+  return force;
+}
+
+SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j) {
+  if (!m->jnt_actfrclimited[j]) return false;
+  const sn_real force = sn_dof_actuation(m, w, m->jnt_dofadr[j]), *range = m->jnt_actfrcrange + 2 * j;
+  return force < range[0] || force > range[1];
+}
+
+// Dofs of joint j: sum over actuators, gravity compensation, limit on its first dof.
+SN_LOCAL void sn_joint_force(const SnModel *m, SnWorld *w, int j) {
+  const int adr = m->jnt_dofadr[j], end = j + 1 < m->njnt ? m->jnt_dofadr[j + 1] : m->nv;
+  for (int dof = adr; dof < end; ++dof) w->qfrc_actuator[dof] = sn_dof_actuation(m, w, dof);
+  if (m->jnt_actfrclimited[j])
+    w->qfrc_actuator[adr] = sn_clip(w->qfrc_actuator[adr], m->jnt_actfrcrange[2 * j], m->jnt_actfrcrange[2 * j + 1]);
+}
+
+SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
+  // MuJoCo leaves gravity compensation out, too, where there is no actuator
+  if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) {
+    SN_FOR(i, m->nout) w->actuator_force[i] = 0;
+    SN_FOR(i, m->na) w->act_dot[i] = 0;
+    SN_FOR(i, m->nv) w->qfrc_actuator[i] = 0;
+    SN_SYNC(lane);
+    return;
+  }
+  const bool bad_ctrl = act_bad_ctrl(m, w);
+  SN_FOR(i, m->nactuator) sn_actuate(m, w, i, bad_ctrl);
+  SN_SYNC(lane);
+  SN_FOR(t, m->ntendon) sn_limit_tendon_force(m, w, t);
+  SN_SYNC(lane);
+  SN_FOR(i, m->nactuator) {
+    const int out = m->actuator_outadr[i];
+    const sn_real *range = m->actuator_forcerange + 2 * i;
+    if (m->actuator_forcelimited[i]) w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
+  }
+  SN_SYNC(lane);
+  SN_FOR(j, m->njnt) sn_joint_force(m, w, j);
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out) {
+  if (m->opt.disableflags & SN_DSBL_ACTUATION) {
+    SN_FOR(k, m->na) out[k] = w->act[k];
+    SN_SYNC(lane);
+    return;
+  }
+  SN_FOR(i, m->nactuator) {
+    const int adr = m->actuator_actadr[i], end = adr + m->actuator_actnum[i];
+    const bool disabled = sn_actuator_disabled(m, i);
+    for (int k = adr; k < end; ++k) out[k] = sn_advance_activation(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);
+    // a setpoint on a rotation stays within half a turn of the length
+    if (m->actuator_period[i] > 0 && m->actuator_dyntype[i] == SN_DYN_INTEGRATOR)
+      out[end - 1] = sn_near_setpoint(out[end - 1], w->actuator_length[m->actuator_outadr[i]], m->actuator_period[i]);
+  }
+  SN_SYNC(lane);
+}
+
+// Bars of sn_activation_rate's arguments.
+SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, sn_real bar, sn_real *ctrl_bar,
+                           sn_real *act_bar) {
+  const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
+  switch (m->actuator_dyntype[i]) {
+    case SN_DYN_INTEGRATOR:
+      *ctrl_bar += bar;
+      return;
+    case SN_DYN_MUSCLE:
+      sn_muscle_rate_vjp(ctrl, act, prm, bar, ctrl_bar, act_bar);
+      return;
+    default:
+      bar /= sn_max(SN_MINVAL, prm[0]);
+      *ctrl_bar += bar;
+      *act_bar -= bar;
+      return;
+  }
+}
+
+// Bars of sn_advance_activation's arguments. An activation that its range has stopped has no derivative; on a bound it
+// is that of the inside.
+SN_LOCAL void act_advance_vjp(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h, sn_real bar,
+                              sn_real *act_bar, sn_real *rate_bar) {
+  const sn_real *range = m->actuator_actrange + 2 * i;
+  if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
+    const sn_real tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
+    h = tau * (1 - sn_exp(-h / tau));
+  }
+  const sn_real next = act + rate * h;
+  if (m->actuator_actlimited[i] && !(next >= range[0] && next <= range[1])) return;
+  *act_bar += bar;
+  *rate_bar += h * bar;
+}
+
+// True when a small change of control k reaches the actuators; at a bound of its range it does, inwards.
+SN_LOCAL bool act_ctrl_free(const SnModel *m, const SnWorld *w, int k) {
+  return sn_clamped_ctrl(m, w, k) == w->ctrl[k];
+}
+
+SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h) {
+  SN_SYNC(lane);
+  if (m->opt.disableflags & SN_DSBL_ACTUATION) {
+    SN_FOR(k, m->na) a->act_bar[k] += a->act_next_bar[k];
+    SN_SYNC(lane);
+    return;
+  }
+  SN_FOR(i, m->nactuator) {
+    const bool disabled = sn_actuator_disabled(m, i);
+    for (int k = m->actuator_actadr[i]; k >= 0 && k <= sn_last_activation(m, i); ++k) {
+      sn_real rate_bar = 0;
+      act_advance_vjp(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k], a->act_bar + k, &rate_bar);
+      if (!disabled) a->act_dot_bar[k] += rate_bar;
+    }
+  }
+  SN_SYNC(lane);
+}
+
+// Bars of the activation and the control of actuator i from that of the rate of its activation.
+SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
+  const int last = sn_last_activation(m, i), k = m->actuator_ctrladr[i];
+  sn_real ctrl_bar = 0;
+  act_rate_vjp(m, i, bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k), w->act[last], bar, &ctrl_bar, a->act_bar + last);
+  if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += ctrl_bar;
+}
+
+// Bar of actuator i's force before its own limit, from force_bar; `force` is that force.
+SN_LOCAL sn_real act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_real force) {
+  const sn_real *range = m->actuator_forcerange + 2 * i;
+  if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) return 0;
+  return a->force_bar[m->actuator_outadr[i]];
+}
+
+// The limit on tendon t, from force_bar to raw_force_bar: where it scales the forces f_i by s = bound / sum f,
+//   bar_i = s (bar'_i - sum_j bar'_j f_j / sum f);
+// a sum that nearly vanishes has no derivative.
+SN_LOCAL void act_tendon_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool bad_ctrl) {
+  if (!m->tendon_actfrclimited[t]) return;
+  const sn_real *range = m->tendon_actfrcrange + 2 * t;
+  sn_real total = 0, along = 0, scale = 1;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    const int i = m->ten_act[k];
+    total += a->raw_force[m->actuator_outadr[i]] = sn_raw_force(m, w, i, bad_ctrl);
+  }
+  const bool scaled = !(total == 0 || (total >= range[0] && total <= range[1]));
+  if (scaled) scale = (total < range[0] ? range[0] : range[1]) / total;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    const int i = m->ten_act[k], o = m->actuator_outadr[i];
+    a->raw_force_bar[o] = act_limit_vjp(m, a, i, scale * a->raw_force[o]);
+    along += a->raw_force_bar[o] * a->raw_force[o];
+  }
+  if (!scaled) return;
+  const bool vanishes = sn_abs(total) < SN_MINVAL;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    sn_real *bar = a->raw_force_bar + m->actuator_outadr[m->ten_act[k]];
+    *bar = vanishes ? 0 : scale * (*bar - along / total);
+  }
+}
+
+// Bars of gain's and bias's length and velocity.
+SN_LOCAL void act_gain_vjp(const SnModel *m, const SnWorld *w, int i, sn_real bar, sn_real *length_bar,
+                           sn_real *velocity_bar) {
+  const int o = m->actuator_outadr[i];
+  const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i;
+  if (m->actuator_gaintype[i] == SN_GAIN_FIXED) return;
+  if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) {
+    *length_bar += bar * prm[1];
+    *velocity_bar += bar * prm[2];
+    return;
+  }
+  sn_muscle_gain_vjp(m->muscle_gain + SN_NMUSCLE * i, w->actuator_length[o], w->actuator_velocity[o], bar, length_bar,
+                     velocity_bar);
+}
+
+SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_real bar, sn_real *length_bar,
+                           sn_real *velocity_bar) {
+  const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i;
+  if (m->actuator_biastype[i] == SN_BIAS_NONE) return;
+  if (m->actuator_biastype[i] == SN_BIAS_AFFINE) {
+    *length_bar += bar * prm[1];
+    *velocity_bar += bar * prm[2];
+    return;
+  }
+  sn_muscle_bias_vjp(m->muscle_bias + SN_NMUSCLE * i, w->actuator_length[m->actuator_outadr[i]], bar, length_bar);
+}
+
+// The force of actuator i before all limits has the bar `bar`. A setpoint on a rotation moves with its control; the
+// turns that it is shifted by to stay near the length are constant.
+SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
+  const int o = m->actuator_outadr[i], last = sn_last_activation(m, i), k = m->actuator_ctrladr[i];
+  if (bar == 0 || sn_actuator_disabled(m, i)) return;
+  sn_real *length_bar = a->out_length_bar + o, *velocity_bar = a->out_rate_bar + SN_NMOTION * o + SN_VEL;
+  const sn_real input_bar = bar * sn_actuator_gain(m, w, i);
+  act_gain_vjp(m, w, i, bar * sn_actuator_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
+  act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
+  if (last < 0) {
+    if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
+  } else if (m->actuator_actearly[i]) {
+    sn_real rate_bar = 0;
+    act_advance_vjp(m, i, w->act[last], w->act_dot[last], m->opt.timestep, input_bar, a->act_bar + last, &rate_bar);
+    act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
+  } else {
+    a->act_bar[last] += input_bar;
+  }
+}
+
+SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  if (m->nactuator > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
+    const bool bad_ctrl = act_bad_ctrl(m, w);
+    SN_FOR(t, m->ntendon) act_tendon_limit_vjp(m, w, a, t, bad_ctrl);
+    SN_SYNC(lane);
+    SN_FOR(i, m->nactuator) {
+      const int o = m->actuator_outadr[i];
+      const bool on_tendon = m->actuator_trntype[i] == SN_TRN_TENDON;
+      sn_real bar = a->force_bar[o];
+      if (on_tendon && m->tendon_actfrclimited[m->actuator_trnid[2 * i]])
+        bar = a->raw_force_bar[o];
+      else if (m->actuator_forcelimited[i])
+        bar = act_limit_vjp(m, a, i, sn_raw_force(m, w, i, bad_ctrl));
+      act_force_vjp(m, w, a, i, bad_ctrl, bar);
+    }
+    SN_SYNC(lane);
+  }
+  SN_FOR(o, m->nout) a->force_bar[o] = 0;
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return;
+  const bool bad_ctrl = act_bad_ctrl(m, w);
+  SN_FOR(i, m->nactuator) {
+    const int o = m->actuator_outadr[i], last = sn_last_activation(m, i);
+    a->force_bar[o] += a->out_rate[SN_NMOTION * o + SN_LAMBDA];
+    a->out_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
+    if (last >= 0 && a->act_dot_bar[last] != 0) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
+  }
+  if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);
+  SN_SYNC(lane);
+  sn_actuator_force_vjp(m, w, a, lane);
+}

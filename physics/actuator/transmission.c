@@ -1,0 +1,474 @@
+// Transmissions: length and moment of actuators, actuator_length and actuator_moment (manual, Computation, "Actuation
+// model"; XMLreference, actuator/general).
+//
+// Moments of sites are those of a wrench at the site, J' (f, tau) with J from cdof, as in tendon.c.
+// The sparsity of actuator_moment is fixed at load (derive_actuator.c).
+//
+// Adjoint (own). As in tendon.c, sum_z r_z (moment . z) = moment . A with the one motion A = sum_z r_z z.
+// Ball joint: its length is phi . g, phi the rotation vector of the joint, whose derivative with respect to a small
+// turn in the body's frame is the inverse right Jacobian of rotations, 1 + [phi]/2 + k [phi]^2, k = (1 - (t/2)
+// cot(t/2)) / t^2 (t = |phi|); so is that of a site's rotation relative to its reference. Gears fixed to the parent
+// turn with -A in the body's frame. Site: W = (p x f + tau, f) works on A_site - A_c at the site, and its reaction, at
+// the reference site, on A_ref - A_c; c is the last link that carries both, whose dofs the moment leaves out. f and tau
+// are fixed to the reference (or the site). Slider-crank: the length is a function of v, from slider to crank site, and
+// of the axis a; with y_v and y_a their velocities in A, the chain rule of its gradient (d_v, d_a) gives forces h_v =
+// d/dt d_v and h_a as in wrap.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point goes to
+// that point and that normal.
+#include "physics/world/adjoint.h"
+#include "physics/base/rotation.h"
+#include "physics/world/stages.h"
+#include "physics/base/vec.h"
+
+// Wrench (moment, force) about the origin of cdof of dof: a force f at p and a torque tau.
+SN_LOCAL sn_real sn_wrench_arm(const SnModel *m, const SnWorld *w, int dof, const sn_real *p, const sn_real *f,
+                               const sn_real *tau) {
+  const sn_real *c = w->subtree_com + 3 * m->body_rootid[m->dof_bodyid[dof]], *axis = w->cdof + 6 * dof;
+  sn_real arm[3], moment[3];
+  sn_sub3(arm, p, c);
+  sn_cross(moment, arm, f);
+  sn_addto3(moment, tau);
+  return sn_dot3(axis, moment) + sn_dot3(axis + 3, f);
+}
+
+// Joint, or joint in the parent's frame: a scalar, 3D or 6D gear.
+SN_LOCAL void sn_joint_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], joint = m->actuator_trnid[2 * i], type = m->jnt_type[joint];
+  const sn_real *gear = m->actuator_gear + 6 * out, *q = w->qpos + m->jnt_qposadr[joint];
+  sn_real *moment = w->actuator_moment + m->mom_rowadr[out];
+  if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+    w->actuator_length[out] = q[0] * gear[0];
+    moment[0] = gear[0];
+    return;
+  }
+  const bool in_parent = m->actuator_trntype[i] == SN_TRN_JOINTINPARENT, ball = type == SN_JNT_BALL;
+  const sn_real *turn = ball ? gear : gear + 3;
+  sn_real quat[4], inverse[4], axis[3];
+  sn_copy4(quat, ball ? q : q + 3);
+  sn_normalize4(quat);
+  sn_negquat(inverse, quat);
+  sn_real *rotation = ball ? moment : moment + 3;
+  if (in_parent)
+    sn_rotquat(rotation, turn, inverse);
+  else
+    sn_copy3(rotation, turn);
+  if (ball) {
+    sn_quat2vel(axis, quat);
+    w->actuator_length[out] = sn_dot3(axis, rotation);
+  } else {
+    sn_copy3(moment, gear);
+    w->actuator_length[out] = 0;  // no length is meaningful for a free joint
+  }
+}
+
+// Slider-crank: with v the vector from slider to crank site and a the slider's axis, a rod of length r
+// has length a.v - sqrt((a.v)^2 + r^2 - v.v); where the rod is too short, a.v.
+SN_LOCAL void sn_crank_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
+  const sn_real rod = m->actuator_cranklength[i], gear = m->actuator_gear[6 * out];
+  const sn_real *p0 = w->site_xpos + 3 * slider, *p1 = w->site_xpos + 3 * crank, *mat = w->site_xmat + 9 * slider;
+  const sn_real a[3] = {mat[2], mat[5], mat[8]};
+  sn_real v[3], dv[3], da[3], torque[3];
+  sn_sub3(v, p1, p0);
+  const sn_real av = sn_dot3(v, a), det = av * av + rod * rod - sn_dot3(v, v);
+  if (det <= 0) {
+    w->actuator_length[out] = gear * av;
+    sn_scale3(dv, a, gear);
+    sn_scale3(da, v, gear);
+  } else {
+    const sn_real root = sn_sqrt(det);
+    w->actuator_length[out] = gear * (av - root);
+    sn_scale3(dv, a, gear * (1 - av / root));
+    sn_addtoscl3(dv, v, gear / root);
+    sn_scale3(da, v, gear * (1 - av / root));
+  }
+  // the crank feels the force dv; the slider its reaction and the torque a x da that turns the axis
+  const sn_real none[3] = {0, 0, 0};
+  sn_cross(torque, da, a);
+  for (int k = m->mom_rowadr[out]; k < m->mom_rowadr[out] + m->mom_rownnz[out]; ++k) {
+    const int dof = m->mom_colind[k];
+    w->actuator_moment[k] =
+        m->mom_side[k] > 0 ? sn_wrench_arm(m, w, dof, p1, dv, none) : -sn_wrench_arm(m, w, dof, p0, dv, torque);
+  }
+}
+
+// Orientation of a site from its body's.
+SN_LOCAL void sn_site_quat(const SnModel *m, const SnWorld *w, int site, sn_real *quat) {
+  sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[site], m->site_quat + 4 * site);
+}
+
+// Site: the gear is a wrench in the site's frame or, with a reference site, in that one's frame.
+SN_LOCAL void sn_site_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], site = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1];
+  const sn_real *gear = m->actuator_gear + 6 * out, *p = w->site_xpos + 3 * site;
+  const sn_real *mat = w->site_xmat + 9 * (ref >= 0 ? ref : site), *p_ref = ref >= 0 ? w->site_xpos + 3 * ref : p;
+  sn_real force[3], torque[3];
+  sn_mulmatvec3(force, mat, gear);
+  sn_mulmatvec3(torque, mat, gear + 3);
+  sn_real length = 0;
+  if (ref >= 0) {
+    sn_real v[3], quat[4], inverse[4], relative[4];
+    sn_sub3(v, p, p_ref);
+    length = sn_dot3(v, force);
+    if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
+      sn_site_quat(m, w, site, quat);
+      sn_site_quat(m, w, ref, relative);
+      sn_negquat(inverse, relative);
+      sn_mulquat(relative, inverse, quat);
+      sn_quat2vel(v, relative);
+      length += sn_dot3(v, gear + 3);
+    }
+  }
+  w->actuator_length[out] = length;
+  for (int k = m->mom_rowadr[out]; k < m->mom_rowadr[out] + m->mom_rownnz[out]; ++k) {
+    const bool own = m->mom_side[k] > 0;
+    const sn_real arm = sn_wrench_arm(m, w, m->mom_colind[k], own ? p : p_ref, force, torque);
+    w->actuator_moment[k] = own ? arm : -arm;
+  }
+}
+
+SN_LOCAL void sn_tendon_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], tendon = m->actuator_trnid[2 * i];
+  const sn_real gear = m->actuator_gear[6 * out], *J = w->ten_J + m->ten_J_rowadr[tendon];
+  sn_real *moment = w->actuator_moment + m->mom_rowadr[out];
+  w->actuator_length[out] = gear * w->ten_length[tendon];
+  for (int k = 0; k < m->mom_rownnz[out]; ++k) moment[k] = gear * J[k];
+}
+
+// Adds scale times the velocity along `normal` of the point p of body per unit velocity of each of its
+// dofs to row[nv].
+SN_LOCAL void sn_add_normal_row(const SnModel *m, const SnWorld *w, int body, const sn_real *p, const sn_real *normal,
+                                sn_real scale, sn_real *row) {
+  const int weld = m->body_weldid[body];
+  const sn_real none[3] = {0, 0, 0};
+  if (m->body_dofnum[weld] == 0) return;
+  for (int dof = m->body_dofadr[weld] + m->body_dofnum[weld] - 1; dof >= 0; dof = m->dof_parentid[dof])
+    row[dof] += scale * sn_wrench_arm(m, w, dof, p, normal, none);
+}
+
+// True when the contact counts for adhesion of the body. What a softened world adds at a distance does not: adhesion is
+// the same there, but for those contacts in the gap that it leaves out because their pair also touches.
+SN_LOCAL bool sn_adheres(const SnModel *m, const SnContact *con, int body) {
+  if (con->exclude > 1 || (con->soft == SN_CONTACT_FAR && con->dist > m->cpair_reach[con->pair])) return false;
+  return m->geom_bodyid[con->geom[0]] == body || m->geom_bodyid[con->geom[1]] == body;
+}
+
+// Adhesion: minus the mean of the normal Jacobians of the body's contacts, those in the gap included. (The mean
+// of a pyramid's rows is its normal.) Its length means nothing.
+SN_LOCAL void sn_body_transmission(const SnModel *m, SnWorld *w, int i) {
+  const int out = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
+  sn_real *row = w->actuator_moment + m->mom_rowadr[out];
+  int count = 0;
+  w->actuator_length[out] = 0;
+  sn_zero(row, m->nv);
+  for (int c = 0; c < *w->ncon; ++c) {
+    const SnContact *con = w->contact + c;
+    if (!sn_adheres(m, con, body)) continue;
+    ++count;
+    sn_add_normal_row(m, w, m->geom_bodyid[con->geom[0]], con->pos, con->frame, 1, row);
+    sn_add_normal_row(m, w, m->geom_bodyid[con->geom[1]], con->pos, con->frame, -1, row);
+  }
+  for (int k = 0; k < m->nv && count > 0; ++k) row[k] /= (sn_real)count;
+}
+
+SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nactuator) {
+    switch (m->actuator_trntype[i]) {
+      case SN_TRN_TENDON:
+        sn_tendon_transmission(m, w, i);
+        break;
+      case SN_TRN_SITE:
+        sn_site_transmission(m, w, i);
+        break;
+      case SN_TRN_SLIDERCRANK:
+        sn_crank_transmission(m, w, i);
+        break;
+      case SN_TRN_BODY:
+        sn_body_transmission(m, w, i);
+        break;
+      default:
+        sn_joint_transmission(m, w, i);
+        break;
+    }
+  }
+  SN_SYNC(lane);
+}
+
+// True when nothing asks for output o.
+SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
+  bool idle = a->out_length_bar[o] == 0 && !(*a->sat_on && a->sat_out_bar[o] != 0);
+  for (int z = 0; z < SN_NMOTION; ++z) idle = idle && a->out_rate_bar[SN_NMOTION * o + z] == 0;
+  return idle;
+}
+
+// Actuator i on the ball or free joint j.
+SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int j) {
+  const int o = m->actuator_outadr[i], ball = m->jnt_type[j] == SN_JNT_BALL;
+  const int dof = m->jnt_dofadr[j], turn = dof + (ball ? 0 : 3), n = ball ? 3 : 6;
+  const sn_real *rate = a->out_rate_bar + SN_NMOTION * o, *moment = w->actuator_moment + m->mom_rowadr[o];
+  for (int k = 0; k < n; ++k) a->qvel_bar[dof + k] += rate[SN_VEL] * moment[k];
+  if (m->actuator_trntype[i] == SN_TRN_JOINTINPARENT) {
+    sn_real A[3] = {0, 0, 0}, t[3];
+    for (int z = 0; z < SN_NMOTION; ++z) sn_addtoscl3(A, a->motion + z * m->nv + turn, rate[z]);
+    if (*a->sat_on) sn_addtoscl3(A, a->sat_motion + turn, a->sat_out_bar[o]);
+    sn_cross(t, moment + n - 3, A);
+    sn_subfrom3(a->qpos_bar + turn, t);
+  }
+  if (!ball) return;  // no length
+  sn_real quat[4], phi[3], bar[3];
+  sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
+  sn_normalize4(quat);
+  sn_quat2vel(phi, quat);
+  sn_scale3(bar, m->actuator_gear + 6 * o, a->out_length_bar[o]);
+  sn_right_jacobian_inverse_transpose(bar, phi);
+  sn_addto3(a->qpos_bar + turn, bar);
+}
+
+SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
+  const int dof = m->jnt_dofadr[j], type = m->jnt_type[j];
+  for (int k = m->jnt_act_adr[j]; k < m->jnt_act_adr[j + 1]; ++k) {
+    const int i = m->jnt_act[k], o = m->actuator_outadr[i];
+    const sn_real gear = m->actuator_gear[6 * o];
+    if (type == SN_JNT_BALL || type == SN_JNT_FREE) {
+      if (!trn_idle(a, o)) trn_turn_vjp(m, w, a, i, j);
+      continue;
+    }
+    a->qpos_bar[dof] += gear * a->out_length_bar[o];
+    a->qvel_bar[dof] += gear * a->out_rate_bar[SN_NMOTION * o + SN_VEL];
+  }
+}
+
+SN_LOCAL void trn_tendon_vjp(const SnModel *m, SnAdjoint *a, int t) {
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    const int o = m->actuator_outadr[m->ten_act[k]];
+    const sn_real gear = m->actuator_gear[6 * o];
+    a->ten_length_bar[t] += gear * a->out_length_bar[o];
+    if (*a->sat_on) a->sat_ten_bar[t] += gear * a->sat_out_bar[o];
+    for (int z = 0; z < SN_NMOTION; ++z)
+      a->ten_rate_bar[SN_NMOTION * t + z] += gear * a->out_rate_bar[SN_NMOTION * o + z];
+  }
+}
+
+// A body in the adjoint of an output: its link, where it is pulled, its weighted twist A less that of the link that
+// both sites have in common, and A there.
+typedef struct TrnEnd {
+  int body;
+  sn_real r[3], A[6], v[3];
+} TrnEnd;
+
+// A += sign times the weighted twist of a body.
+SN_LOCAL void trn_add_twist(const SnModel *m, const SnAdjoint *a, int o, int body, sn_real sign, sn_real *A) {
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    const sn_real rate = sign * a->out_rate_bar[SN_NMOTION * o + z], *twist = sn_twist(m, a, body, (SnMotion)z);
+    for (int e = 0; e < 6; ++e) A[e] += rate * twist[e];
+  }
+  if (!*a->sat_on) return;
+  for (int e = 0; e < 6; ++e) A[e] += sign * a->sat_out_bar[o] * a->sat_twist[6 * m->link_of_body[body] + e];
+}
+
+SN_LOCAL void trn_open(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int body, const sn_real *p,
+                       int common, TrnEnd *end) {
+  end->body = body;
+  sn_zero(end->A, 6);
+  sn_sub3(end->r, p, sn_twist_origin(m, w, body));
+  trn_add_twist(m, a, o, body, 1, end->A);
+  if (common) trn_add_twist(m, a, o, common, -1, end->A);
+  sn_cross(end->v, end->A, end->r);
+  sn_addto3(end->v, end->A + 3);
+}
+
+// Force f and torque t on a body where it is pulled: to its wrench.
+SN_LOCAL void trn_push(const SnModel *m, SnAdjoint *a, const TrnEnd *end, const sn_real *f, const sn_real *t) {
+  sn_real *wrench = sn_body_wrench(m, a, end->body), moment[3];
+  sn_cross(moment, end->r, f);
+  for (int e = 0; e < 3; ++e) {
+    wrench[e] += moment[e] + t[e];
+    wrench[3 + e] += f[e];
+  }
+}
+
+// The same force and torque, times the rates' bars and sign, to the bars of the twists of `body`.
+SN_LOCAL void trn_pull(const SnModel *m, SnAdjoint *a, int o, int body, const TrnEnd *end, const sn_real *f,
+                       const sn_real *t, sn_real sign) {
+  sn_real W[6];
+  sn_cross(W, end->r, f);
+  sn_addto3(W, t);
+  sn_copy3(W + 3, f);
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    const sn_real rate = sign * a->out_rate_bar[SN_NMOTION * o + z];
+    sn_real *bar = sn_twist_bar(m, a, body, (SnMotion)z);
+    for (int e = 0; e < 6; ++e) bar[e] += rate * W[e];
+  }
+  if (!*a->sat_on) return;
+  sn_real *bar = a->sat_twist_bar + 6 * m->link_of_body[body];
+  for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_out_bar[o] * W[e];
+}
+
+// Change of the gradient (dv, da) of a slider-crank's length when (v, a) move at (yv, ya). Where the rod is too short
+// the length is that of forward's choice, v . a; so it is at the point where it just reaches.
+SN_LOCAL void trn_crank_bend(const sn_real *v, const sn_real *axis, const sn_real *yv, const sn_real *ya, sn_real rod,
+                             sn_real gear, sn_real *dv, sn_real *da, sn_real *hv, sn_real *ha) {
+  const sn_real av = sn_dot3(v, axis), det = av * av + rod * rod - sn_dot3(v, v);
+  const sn_real root = det > 0 ? sn_sqrt(det) : 0, per = det > 0 ? 1 / root : 0;
+  const sn_real dav = sn_dot3(axis, yv) + sn_dot3(v, ya), droot = (av * dav - sn_dot3(v, yv)) * per;
+  const sn_real share = 1 - av * per, dshare = (av * droot * per - dav) * per;  // of da in v, of dv in the axis
+  const sn_real lean = per, dlean = -per * per * droot;                         // of dv in v
+  for (int e = 0; e < 3; ++e) {
+    dv[e] = gear * (share * axis[e] + lean * v[e]);
+    da[e] = gear * share * v[e];
+    hv[e] = gear * (dshare * axis[e] + share * ya[e] + dlean * v[e] + lean * yv[e]);
+    ha[e] = gear * (dshare * v[e] + share * yv[e]);
+  }
+}
+
+SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int o = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
+  const sn_real *mat = w->site_xmat + 9 * slider, axis[3] = {mat[2], mat[5], mat[8]};
+  sn_real v[3], yv[3], ya[3], dv[3], da[3], hv[3], ha[3], f[3], t[3], turn[3];
+  const sn_real none[3] = {0, 0, 0}, length_bar = a->out_length_bar[o];
+  TrnEnd ends[2];
+  trn_open(m, w, a, o, m->site_bodyid[slider], w->site_xpos + 3 * slider, 0, ends);
+  trn_open(m, w, a, o, m->site_bodyid[crank], w->site_xpos + 3 * crank, 0, ends + 1);
+  sn_sub3(v, w->site_xpos + 3 * crank, w->site_xpos + 3 * slider);
+  sn_sub3(yv, ends[1].v, ends[0].v);
+  sn_cross(ya, ends[0].A, axis);
+  trn_crank_bend(v, axis, yv, ya, m->actuator_cranklength[i], m->actuator_gear[6 * o], dv, da, hv, ha);
+  sn_cross(turn, axis, da);
+  trn_pull(m, a, o, ends[1].body, ends + 1, dv, none, 1);
+  sn_scale3(t, turn, -1);
+  trn_pull(m, a, o, ends[0].body, ends, dv, t, -1);
+
+  // crank: tension, and the field's value at the displaced site
+  sn_addtoscl3(hv, dv, length_bar);
+  sn_cross(f, dv, ends[1].A);
+  sn_addto3(f, hv);
+  trn_push(m, a, ends + 1, f, none);
+  // slider: the same reversed; the axis turns, and its velocity with it
+  sn_cross(f, ends[0].A, dv);
+  sn_subfrom3(f, hv);
+  sn_cross(t, axis, ha);
+  sn_addtoscl3(t, turn, length_bar);
+  sn_cross(hv, da, ends[0].A);
+  sn_cross(turn, axis, hv);
+  sn_addto3(t, turn);
+  trn_push(m, a, ends, f, t);
+}
+
+// Last link that carries both links.
+SN_LOCAL int trn_common_link(const SnModel *m, int link0, int link1) {
+  while (link0 != link1) {
+    if (link0 > link1)
+      link0 = m->body_base[link0];
+    else
+      link1 = m->body_base[link1];
+  }
+  return link0;
+}
+
+// Length of a site relative to a reference.
+SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const TrnEnd *site,
+                                     const TrnEnd *ref, const sn_real *force) {
+  const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
+  const sn_real *gear = m->actuator_gear + 6 * o, length_bar = a->out_length_bar[o];
+  sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3];
+  if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
+    sn_real quat[4], inverse[4], relative[4];
+    sn_site_quat(m, w, id, quat);
+    sn_site_quat(m, w, ref_id, relative);
+    sn_negquat(inverse, relative);
+    sn_mulquat(relative, inverse, quat);
+    sn_quat2vel(v, relative);
+    // the site's turn in the reference's frame is one before the rotation: the right Jacobian of its inverse
+    sn_scale3(v, v, -1);
+    sn_scale3(local, gear + 3, length_bar);
+    sn_right_jacobian_inverse_transpose(local, v);
+    sn_mulmatvec3(turn, w->site_xmat + 9 * ref_id, local);
+  }
+  sn_scale3(f, force, length_bar);
+  trn_push(m, a, site, f, turn);
+  sn_sub3(v, w->site_xpos + 3 * id, w->site_xpos + 3 * ref_id);
+  sn_cross(t, f, v);
+  sn_subfrom3(t, turn);
+  sn_scale3(f, f, -1);
+  trn_push(m, a, ref, f, t);
+}
+
+SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
+  const int body = m->site_bodyid[id], ref_body = ref_id >= 0 ? m->site_bodyid[ref_id] : 0;
+  const int common = ref_id >= 0 ? trn_common_link(m, m->link_of_body[body], m->link_of_body[ref_body]) : 0;
+  const sn_real *gear = m->actuator_gear + 6 * o, *mat = w->site_xmat + 9 * (ref_id >= 0 ? ref_id : id);
+  sn_real force[3], torque[3], f[3], t[3], spin[3];
+  const sn_real none[3] = {0, 0, 0};
+  TrnEnd site, ref = {0, {0}, {0}, {0}};
+  sn_mulmatvec3(force, mat, gear);
+  sn_mulmatvec3(torque, mat, gear + 3);
+  trn_open(m, w, a, o, body, w->site_xpos + 3 * id, common, &site);
+  trn_pull(m, a, o, body, &site, force, torque, 1);
+  if (common) trn_pull(m, a, o, common, &site, force, torque, -1);
+  if (ref_id >= 0) {
+    trn_open(m, w, a, o, ref_body, w->site_xpos + 3 * ref_id, common, &ref);
+    trn_pull(m, a, o, ref_body, &ref, force, torque, -1);
+    if (common) trn_pull(m, a, o, common, &ref, force, torque, 1);
+  }
+
+  // the fields' values at the displaced sites; force and torque turn
+  sn_cross(f, force, site.A);
+  trn_push(m, a, &site, f, none);
+  sn_cross(f, ref.A, force);
+  if (ref_id >= 0) trn_push(m, a, &ref, f, none);
+  sn_sub3(f, site.v, ref.v);
+  sn_cross(t, force, f);
+  sn_sub3(f, site.A, ref.A);
+  sn_cross(spin, torque, f);
+  sn_addto3(t, spin);
+  trn_push(m, a, ref_id >= 0 ? &ref : &site, none, t);
+  if (ref_id >= 0) trn_refsite_length_vjp(m, w, a, i, &site, &ref, force);
+}
+
+SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int o = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
+  const sn_real none[3] = {0, 0, 0};
+  int count = 0;
+  for (int c = 0; c < *w->ncon; ++c) count += sn_adheres(m, w->contact + c, body);
+  if (count == 0) return;
+  const sn_real share = SN_R(1.0) / (sn_real)count;
+  for (int c = 0; c < *w->ncon; ++c) {
+    const SnContact *con = w->contact + c;
+    if (!sn_adheres(m, con, body)) continue;
+    TrnEnd ends[2];
+    sn_real spin[3], t[3];
+    for (int side = 0; side < 2; ++side) {
+      trn_open(m, w, a, o, m->geom_bodyid[con->geom[side]], con->pos, 0, ends + side);
+      trn_pull(m, a, o, ends[side].body, ends + side, con->frame, none, side == 0 ? share : -share);
+    }
+    for (int e = 0; e < 3; ++e) a->con_frame_bar[9 * c + e] += share * (ends[0].v[e] - ends[1].v[e]);
+    sn_sub3(spin, ends[0].A, ends[1].A);
+    sn_cross(t, con->frame, spin);
+    sn_addtoscl3(a->con_pos_bar + 3 * c, t, share);
+  }
+}
+
+SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  SN_FOR(j, m->njnt) trn_joint_vjp(m, w, a, j);
+  SN_FOR(t, m->ntendon) trn_tendon_vjp(m, a, t);
+  // they share links and contacts, and are few
+  SN_ONE(lane) {
+    for (int k = 0; k < m->nspaceact; ++k) {
+      const int i = m->space_act[k];
+      if (trn_idle(a, m->actuator_outadr[i])) continue;
+      switch (m->actuator_trntype[i]) {
+        case SN_TRN_SITE:
+          trn_site_vjp(m, w, a, i);
+          break;
+        case SN_TRN_SLIDERCRANK:
+          trn_crank_vjp(m, w, a, i);
+          break;
+        default:
+          trn_body_vjp(m, w, a, i);
+          break;
+      }
+    }
+  }
+  SN_SYNC(lane);
+}

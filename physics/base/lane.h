@@ -1,0 +1,114 @@
+// Lanes: one world is stepped by one group of lanes. On the CPU that is one thread,
+// on the GPU one block, and in the `lanes` test build several host threads.
+//
+// A stage loops over independent items with SN_FOR, separates phases with SN_SYNC,
+// reduces with sn_sum / sn_norm / sn_minimum / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
+// the reductions must be reached by all lanes (lane-uniform control flow). The order of
+// additions in a reduction depends on n alone, so any number of lanes is bit-equal to one.
+//
+// By convention the parameter that carries the lane is named `lane`.
+#ifndef SINEW_PHYSICS_BASE_LANE_H_
+#define SINEW_PHYSICS_BASE_LANE_H_
+
+#include "physics/base/real.h"
+
+#define SN_VLANES 32  // width of the reduction tree, whatever the number of real lanes
+
+// Memory that the lanes of one world share for reductions.
+typedef struct SnLaneShared {
+  sn_real part[SN_VLANES];
+  int ipart[SN_VLANES + 1];
+} SnLaneShared;
+
+// Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/rollout/rollout.c,
+// backward.c). (By hand: clang-format 14 changes this list each time.)
+// clang-format off
+#define SN_MARKS(X)                                                                                        \
+  X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE)     \
+  X(ACTUATION) X(SMOOTH) X(SOLVER) X(INTEGRATE) X(COST)                                                    \
+  X(SOLVER_VJP) X(CONSTRAINT_VJP) X(ACTUATION_VJP) X(BIAS_VJP) X(PASSIVE_VJP) X(INTEGRATE_VJP) X(COST_VJP) \
+  X(TRANSMISSION_VJP) X(COLLISION_VJP) X(TENDON_VJP) X(KINEMATICS_VJP) X(OTHER)
+// clang-format on
+typedef enum SnMark {
+#define SN_MARK_ENUM(name) SN_MARK_##name,
+  SN_MARKS(SN_MARK_ENUM)
+#undef SN_MARK_ENUM
+      SN_NMARK
+} SnMark;
+
+// Clock of a world whose stages are measured. Lane 0 alone uses it.
+typedef struct SnMarks {
+  unsigned long long last;             // when the last mark was set [ticks]
+  unsigned long long ticks[SN_NMARK];  // between each mark and the one before it
+} SnMarks;
+
+typedef struct SnLane {
+  int id;                // index of this lane, 0 <= id < n
+  int n;                 // number of lanes of this world
+  SnLaneShared *shared;  // one per world
+  void *team;            // barrier of the lanes build, else NULL
+  SnMarks *marks;        // NULL: stages are not measured
+} SnLane;
+
+// Begins to measure, and sets a mark: the time since the last one counts for it. Ticks of the device's clock, or ns.
+SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
+SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
+#define SN_MARK(lane, name)                                       \
+  do {                                                            \
+    if ((lane)->marks != NULL) sn_mark_set(lane, SN_MARK_##name); \
+  } while (0)
+// Name of a mark, for people. Host only.
+const char *sn_mark_name(SnMark mark);
+
+#if defined(__CUDACC__)
+#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
+#define SN_SYNC(lane) __syncthreads()
+#elif defined(SN_LANES)
+// Waits for all lanes of the team; on time-out reports file and line and stops the test.
+void sn_lane_barrier(SnLane *lane, const char *file, int line);
+#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
+#define SN_SYNC(lane) sn_lane_barrier((lane), __FILE__, __LINE__)
+#else
+#define SN_SERIAL  // one lane, known to the compiler
+#define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
+#define SN_SYNC(lane) ((void)(lane))
+#endif
+
+// A sum whose terms are computed on the way: for every i in [0, count), with k = i % SN_VLANES the partial sum
+// that it adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up.
+#if defined(SN_SERIAL)
+#define SN_FOR_PARTS(k, i, count) for (int i = 0, k = 0; i < (count); ++i, k = i % SN_VLANES)
+#else
+#define SN_FOR_PARTS(k, i, count)                     \
+  for (int k = lane->id; k < SN_VLANES; k += lane->n) \
+    for (int i = k; i < (count); i += SN_VLANES)
+#endif
+
+// The statement that follows runs on one lane only. No sync is implied.
+#define SN_ONE(lane) if ((lane)->id == 0)
+
+// Zeroes, or copies, n numbers. Ends with no sync.
+SN_INLINE void sn_lane_zero(const SnLane *lane, sn_real *x, int n) {
+  (void)lane;
+  SN_FOR(i, n) x[i] = 0;
+}
+SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
+  (void)lane;
+  SN_FOR(i, n) to[i] = from[i];
+}
+
+// Sum of x[0..n). All lanes get the same value. x must be complete (SN_SYNC before).
+SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
+// Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
+SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
+// Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself is
+// beyond the largest one; never NaN. All lanes get the same value. Needs a sync before.
+SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
+// Sum over the lanes of an int that each has; the same value on all lanes.
+SN_FUNC int sn_count(SnLane *lane, int mine);
+// Smallest of x[0..n); +infinity when n is 0.
+SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n);
+// Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.
+SN_FUNC int sn_compact(SnLane *lane, int *count, int n);
+
+#endif

@@ -1,0 +1,232 @@
+// Small vectors, quaternions (w, x, y, z), 3x3 matrices (row major) and 6-vectors
+// (rotation first, translation second), with MuJoCo's conventions.
+#ifndef SINEW_PHYSICS_BASE_VEC_H_
+#define SINEW_PHYSICS_BASE_VEC_H_
+
+#include "physics/base/real.h"
+
+SN_INLINE void sn_zero(sn_real *r, int n) {
+  for (int i = 0; i < n; ++i) r[i] = 0;
+}
+SN_INLINE void sn_copy(sn_real *r, const sn_real *a, int n) {
+  for (int i = 0; i < n; ++i) r[i] = a[i];
+}
+SN_INLINE void sn_copy3(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = a[1];
+  r[2] = a[2];
+}
+SN_INLINE void sn_set3(sn_real *r, sn_real x, sn_real y, sn_real z) {
+  r[0] = x;
+  r[1] = y;
+  r[2] = z;
+}
+SN_INLINE sn_real sn_dot3(const sn_real *a, const sn_real *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+SN_INLINE sn_real sn_norm3(const sn_real *a) { return sn_sqrt(sn_dot3(a, a)); }
+SN_INLINE void sn_add3(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[0] + b[0];
+  r[1] = a[1] + b[1];
+  r[2] = a[2] + b[2];
+}
+SN_INLINE void sn_sub3(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[0] - b[0];
+  r[1] = a[1] - b[1];
+  r[2] = a[2] - b[2];
+}
+SN_INLINE void sn_addto3(sn_real *r, const sn_real *a) {
+  r[0] += a[0];
+  r[1] += a[1];
+  r[2] += a[2];
+}
+SN_INLINE void sn_subfrom3(sn_real *r, const sn_real *a) {
+  r[0] -= a[0];
+  r[1] -= a[1];
+  r[2] -= a[2];
+}
+SN_INLINE void sn_scale3(sn_real *r, const sn_real *a, sn_real s) {
+  r[0] = a[0] * s;
+  r[1] = a[1] * s;
+  r[2] = a[2] * s;
+}
+SN_INLINE void sn_addscl3(sn_real *r, const sn_real *a, const sn_real *b, sn_real s) {
+  r[0] = a[0] + b[0] * s;
+  r[1] = a[1] + b[1] * s;
+  r[2] = a[2] + b[2] * s;
+}
+SN_INLINE void sn_addtoscl3(sn_real *r, const sn_real *a, sn_real s) {
+  r[0] += a[0] * s;
+  r[1] += a[1] * s;
+  r[2] += a[2] * s;
+}
+SN_INLINE sn_real sn_dist3(const sn_real *a, const sn_real *b) {
+  sn_real d[3];
+  sn_sub3(d, a, b);
+  return sn_norm3(d);
+}
+// r = a x b; r must not alias a or b.
+SN_INLINE void sn_cross(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[1] * b[2] - a[2] * b[1];
+  r[1] = a[2] * b[0] - a[0] * b[2];
+  r[2] = a[0] * b[1] - a[1] * b[0];
+}
+// Scales a to unit length and returns the old length; (1,0,0) when it is below SN_MINVAL.
+SN_INLINE sn_real sn_normalize3(sn_real *a) {
+  const sn_real norm = sn_norm3(a);
+  if (norm < SN_MINVAL) {
+    sn_set3(a, 1, 0, 0);
+    return norm;
+  }
+  sn_scale3(a, a, SN_R(1.0) / norm);
+  return norm;
+}
+SN_INLINE sn_real sn_dot(const sn_real *a, const sn_real *b, int n) {
+  sn_real s = 0;
+  for (int i = 0; i < n; ++i) s += a[i] * b[i];
+  return s;
+}
+
+// r = mat * a, r = mat' * a; r must not alias a.
+SN_INLINE void sn_mulmatvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
+  r[0] = mat[0] * a[0] + mat[1] * a[1] + mat[2] * a[2];
+  r[1] = mat[3] * a[0] + mat[4] * a[1] + mat[5] * a[2];
+  r[2] = mat[6] * a[0] + mat[7] * a[1] + mat[8] * a[2];
+}
+SN_INLINE void sn_mulmattvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
+  r[0] = mat[0] * a[0] + mat[3] * a[1] + mat[6] * a[2];
+  r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
+  r[2] = mat[2] * a[0] + mat[5] * a[1] + mat[8] * a[2];
+}
+// r = a * b for 3x3; r must not alias.
+SN_INLINE void sn_mulmatmat3(sn_real *r, const sn_real *a, const sn_real *b) {
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) r[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
+}
+
+SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = a[1];
+  r[2] = a[2];
+  r[3] = a[3];
+}
+// r = a * b; r must not alias.
+SN_INLINE void sn_mulquat(sn_real *r, const sn_real *a, const sn_real *b) {
+  r[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
+  r[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
+  r[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
+  r[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
+}
+SN_INLINE void sn_negquat(sn_real *r, const sn_real *a) {
+  r[0] = a[0];
+  r[1] = -a[1];
+  r[2] = -a[2];
+  r[3] = -a[3];
+}
+// Scales q to unit length and returns the old length; (1,0,0,0) when it is below SN_MINVAL.
+SN_INLINE sn_real sn_normalize4(sn_real *q) {
+  const sn_real norm = sn_sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  if (norm < SN_MINVAL) {
+    q[0] = 1;
+    q[1] = q[2] = q[3] = 0;
+    return norm;
+  }
+  const sn_real s = SN_R(1.0) / norm;
+  for (int i = 0; i < 4; ++i) q[i] *= s;
+  return norm;
+}
+// Unit quaternion of a rotation by angle [rad] about a unit axis.
+SN_INLINE void sn_axisangle2quat(sn_real *q, const sn_real *axis, sn_real angle) {
+  const sn_real s = sn_sin(angle * SN_R(0.5));
+  q[0] = sn_cos(angle * SN_R(0.5));
+  q[1] = axis[0] * s;
+  q[2] = axis[1] * s;
+  q[3] = axis[2] * s;
+}
+SN_INLINE void sn_quat2mat(sn_real *r, const sn_real *q) {
+  const sn_real q00 = q[0] * q[0], q01 = q[0] * q[1], q02 = q[0] * q[2], q03 = q[0] * q[3];
+  const sn_real q11 = q[1] * q[1], q12 = q[1] * q[2], q13 = q[1] * q[3];
+  const sn_real q22 = q[2] * q[2], q23 = q[2] * q[3], q33 = q[3] * q[3];
+  r[0] = q00 + q11 - q22 - q33;
+  r[4] = q00 - q11 + q22 - q33;
+  r[8] = q00 - q11 - q22 + q33;
+  r[1] = 2 * (q12 - q03);
+  r[2] = 2 * (q13 + q02);
+  r[3] = 2 * (q12 + q03);
+  r[5] = 2 * (q23 - q01);
+  r[6] = 2 * (q13 - q02);
+  r[7] = 2 * (q23 + q01);
+}
+// r = rotation of a by unit quaternion q; r must not alias a.
+SN_INLINE void sn_rotquat(sn_real *r, const sn_real *a, const sn_real *q) {
+  sn_real t[3] = {q[0] * a[0] + q[2] * a[2] - q[3] * a[1], q[0] * a[1] + q[3] * a[0] - q[1] * a[2],
+                  q[0] * a[2] + q[1] * a[1] - q[2] * a[0]};
+  r[0] = a[0] + 2 * (q[2] * t[2] - q[3] * t[1]);
+  r[1] = a[1] + 2 * (q[3] * t[0] - q[1] * t[2]);
+  r[2] = a[2] + 2 * (q[1] * t[1] - q[2] * t[0]);
+}
+// Rotation vector (axis times angle in (-pi, pi]) of a unit quaternion.
+SN_INLINE void sn_quat2vel(sn_real *r, const sn_real *q) {
+  sn_real axis[3] = {q[1], q[2], q[3]};
+  const sn_real s = sn_normalize3(axis);
+  sn_real angle = 2 * sn_atan2(s, q[0]);
+  if (angle > SN_PI) angle -= 2 * SN_PI;
+  sn_scale3(r, axis, angle);
+}
+// Adjoint of the rotation vector r = log(q) for a small turn of q from the left, q <- exp(t / 2) q: dr = A t with
+// A = I - [r]x / 2 + c [r]x^2, c = (1 - |r|/2 cot(|r|/2)) / |r|^2 (the inverse of the left Jacobian of SO(3)); out =
+// A' bar. A turn from the right, q <- q exp(t / 2), has -r in place of r. At |r| = pi, where the shorter way round
+// changes, A is that of r. out must not alias bar.
+SN_INLINE void sn_rotvec_vjp(sn_real *out, const sn_real *r, const sn_real *bar) {
+  const sn_real angle2 = sn_dot3(r, r), half = SN_R(0.5) * sn_sqrt(angle2);
+  const sn_real c =
+      angle2 < SN_R(1e-4) ? SN_R(1.0) / 12 + angle2 / 720 : (1 - half * sn_cos(half) / sn_sin(half)) / angle2;
+  sn_real t[3], tt[3];
+  sn_cross(t, r, bar);
+  sn_cross(tt, r, t);
+  for (int k = 0; k < 3; ++k) out[k] = bar[k] + SN_R(0.5) * t[k] + c * tt[k];
+}
+// q <- q * exp(vel * dt / 2): angular velocity vel [rad/s] in the local frame.
+SN_INLINE void sn_quatintegrate(sn_real *q, const sn_real *vel, sn_real dt) {
+  sn_real axis[3] = {vel[0], vel[1], vel[2]}, dq[4], r[4];
+  const sn_real angle = dt * sn_normalize3(axis);
+  sn_axisangle2quat(dq, axis, angle);
+  sn_normalize4(q);
+  sn_mulquat(r, q, dq);
+  sn_copy4(q, r);
+}
+
+// Motion-motion and motion-force cross products of spatial vectors (rotation, translation).
+SN_INLINE void sn_crossmotion(sn_real *r, const sn_real *vel, const sn_real *v) {
+  sn_real t[3];
+  sn_cross(r, vel, v);
+  sn_cross(r + 3, vel, v + 3);
+  sn_cross(t, vel + 3, v);
+  sn_addto3(r + 3, t);
+}
+SN_INLINE void sn_crossforce(sn_real *r, const sn_real *vel, const sn_real *f) {
+  sn_real t[3];
+  sn_cross(r, vel, f);
+  sn_cross(t, vel + 3, f + 3);
+  sn_addto3(r, t);
+  sn_cross(r + 3, vel, f + 3);
+}
+// r += s * (vel x f), as sn_crossforce. Its dual: d . (vel x f) = f . (d x vel) for a motion d.
+SN_INLINE void sn_addcrossforce(sn_real *r, const sn_real *vel, const sn_real *f, sn_real s) {
+  sn_real t[3];
+  sn_cross(t, vel, f);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, vel + 3, f + 3);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, vel, f + 3);
+  sn_addtoscl3(r + 3, t, s);
+}
+// r = I v for MuJoCo's 10-number inertia (Ixx Iyy Izz Ixy Ixz Iyz, m*c, m).
+SN_INLINE void sn_mulinert(sn_real *r, const sn_real *i, const sn_real *v) {
+  r[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2] - i[8] * v[4] + i[7] * v[5];
+  r[1] = i[3] * v[0] + i[1] * v[1] + i[5] * v[2] + i[8] * v[3] - i[6] * v[5];
+  r[2] = i[4] * v[0] + i[5] * v[1] + i[2] * v[2] - i[7] * v[3] + i[6] * v[4];
+  r[3] = i[8] * v[1] - i[7] * v[2] + i[9] * v[3];
+  r[4] = i[6] * v[2] - i[8] * v[0] + i[9] * v[4];
+  r[5] = i[7] * v[0] - i[6] * v[1] + i[9] * v[5];
+}
+
+#endif

@@ -1,0 +1,466 @@
+// Collision: which of the model's candidate pairs are near, and their contacts, in MuJoCo's order.
+//
+// The list of candidate pairs (derive_collision.c) is already in that order. The broad phase tests the bounding spheres
+// of every pair (a plane: its half space) and keeps the near ones by an exclusive scan, which keeps the order. The
+// narrow phase takes them in chunks: one lane a pair writes its contacts to slots of its own, a second scan over the
+// counts places them in the list. Costly pairs are first tested for a separating axis among the faces of their bounding
+// boxes (Gottschalk, Lin, Manocha 1996): a gap along a unit axis is no more than the distance, so that nothing within
+// reach is lost. Nothing depends on the number of lanes.
+//
+// In a softened world (SnSoft) pairs that take part also have a contact when they do not touch: their nearest points.
+#include "physics/world/adjoint.h"
+#include "physics/collision/collide.h"
+#include "physics/collision/ellipsoid_distance.h"
+
+// True when geom g2 of a pair is within reach of the half space of its plane g1.
+SN_LOCAL bool collide_plane_is_near(const SnModel *m, const SnWorld *w, int pair) {
+  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
+  const sn_real *mat = w->geom_xmat + 9 * g1;
+  const sn_real normal[3] = {mat[2], mat[5], mat[8]};
+  sn_real d[3];
+  sn_sub3(d, w->geom_xpos + 3 * g2, w->geom_xpos + 3 * g1);
+  return sn_dot3(d, normal) <= m->geom_rbound[g2] + m->cpair_reach[pair];
+}
+
+// The near ones of n <= SN_COLLIDE_BLOCK pairs from `start` on, as bits: bounding spheres no farther apart than reach.
+SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
+  const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
+  int bits = 0, plane = 0;
+  for (int k = 0; k < n; ++k) {
+    const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
+    const sn_real x = p2[0] - p1[0], y = p2[1] - p1[1], z = p2[2] - p1[2];
+    bits |= (x * x + y * y + z * z <= bound[k]) << k;
+    plane |= bound[k] < 0;
+  }
+  for (int k = 0; plane && k < n; ++k)
+    if (bound[k] < 0) bits |= collide_plane_is_near(m, w, start + k) << k;
+  return bits;
+}
+
+// True when a pair makes rows at a distance.
+SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
+  return w->soft->on && (!w->soft->pair || w->soft->pair[pair]);
+}
+
+// Near pairs of a softened world: those near, and those that take part and may be within its reach of touching.
+SN_LOCAL int collide_soft_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
+  const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
+  const sn_real reach = w->soft->solimp[2];
+  int bits = 0;
+  for (int k = 0; k < n; ++k) {
+    const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
+    const sn_real x = p2[0] - p1[0], y = p2[1] - p1[1], z = p2[2] - p1[2];
+    // distance <= sqrt(bound) + reach, without the root; a plane (negative bound) always passes
+    const sn_real over = x * x + y * y + z * z - bound[k] - reach * reach;
+    bits |= (over <= 0 || over * over <= 4 * reach * reach * bound[k] || bound[k] < 0) << k;
+  }
+  for (int k = 0; k < n; ++k)
+    if ((bits >> k & 1) && !collide_takes_part(w, start + k) && !collide_near_bits(m, w, start + k, 1))
+      bits &= ~(1 << k);
+  return bits;
+}
+
+// True when the bounding sphere of geom g (radius, at its origin) is farther than reach from the bounding box of
+// another geom; r becomes the origin of g relative to the centre of that box, in its frame.
+SN_LOCAL bool collide_sphere_box_apart(const SnModel *m, const SnWorld *w, int g, int other, sn_real reach,
+                                       sn_real *r) {
+  const sn_real *box = m->geom_aabb + 6 * other, limit = m->geom_rbound[g] + reach;
+  sn_real d[3], square = 0;
+  sn_sub3(d, w->geom_xpos + 3 * g, w->geom_xpos + 3 * other);
+  sn_mulmattvec3(r, w->geom_xmat + 9 * other, d);
+  for (int i = 0; i < 3; ++i) {
+    r[i] -= box[i];
+    const sn_real over = sn_max(sn_abs(r[i]) - box[3 + i], 0);
+    square += over * over;
+  }
+  return square > limit * limit;
+}
+
+// True when a face normal of either bounding box shows the geoms to be farther apart than reach.
+SN_LOCAL bool collide_boxes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
+  const sn_real *mat1 = w->geom_xmat + 9 * g1, *mat2 = w->geom_xmat + 9 * g2;
+  const sn_real *box1 = m->geom_aabb + 6 * g1, *box2 = m->geom_aabb + 6 * g2;
+  sn_real d1[3], d2[3];  // from the centre of one box to the other geom, in the frame of that box
+  if (collide_sphere_box_apart(m, w, g1, g2, reach, d2) || collide_sphere_box_apart(m, w, g2, g1, reach, d1))
+    return true;
+  sn_real r1[3], r2[3] = {0, 0, 0};
+  for (int i = 0; i < 3; ++i) {
+    r1[i] = 0;
+    for (int j = 0; j < 3; ++j) {  // axis i of the first along axis j of the second
+      const sn_real c = mat1[i] * mat2[j] + mat1[3 + i] * mat2[3 + j] + mat1[6 + i] * mat2[6 + j], size = sn_abs(c);
+      d1[i] += c * box2[j];
+      d2[j] += c * box1[i];
+      r1[i] += size * box2[3 + j];
+      r2[j] += size * box1[3 + i];
+    }
+  }
+  bool apart = false;
+  for (int i = 0; i < 3; ++i)
+    apart = apart || sn_abs(d1[i]) > box1[3 + i] + r1[i] + reach || sn_abs(d2[i]) > box2[3 + i] + r2[i] + reach;
+  return apart;
+}
+
+SN_LOCAL bool collide_has_axis(const SnModel *m, int g) {
+  return m->geom_type[g] == SN_GEOM_CAPSULE || m->geom_type[g] == SN_GEOM_CYLINDER;
+}
+
+// True when the axes of two capsules or cylinders are farther apart than reach and both radii: a cylinder lies inside
+// the capsule around it.
+SN_LOCAL bool collide_axes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
+  const sn_real *size1 = m->geom_size + 3 * g1, *size2 = m->geom_size + 3 * g2;
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, size1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, size2};
+  const sn_real limit = (size1[0] + size2[0] + reach) * (1 + SN_R(16.0) * SN_EPS);  // rounding
+  return sn_axes_square(&a, &b) > limit * limit;
+}
+
+// Writes the contacts of a pair within reach, without parameters; returns their number, at most `max`.
+SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
+                            SnContact *con) {
+  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  // not for two boxes: what counts there is the gap along the best axis, which is less than the distance
+  const bool costly = collider == SN_COLLIDER_CAPSULE_BOX || collider == SN_COLLIDER_CONVEX;
+  if (costly && collide_boxes_apart(m, w, g1, g2, reach)) return 0;
+  if (collider == SN_COLLIDER_CONVEX && collide_has_axis(m, g1) && collide_has_axis(m, g2) &&
+      collide_axes_apart(m, w, g1, g2, reach))
+    return 0;
+  switch (collider) {
+    case SN_COLLIDER_NONE:
+    case SN_COLLIDER_SMOOTH:
+      return 0;
+    case SN_COLLIDER_PLANE_SPHERE:
+      return sn_collide_plane_sphere(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CAPSULE:
+      return sn_collide_plane_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CYLINDER:
+      return sn_collide_plane_cylinder(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_BOX:
+      return sn_collide_plane_box(&a, &b, reach, con);
+    case SN_COLLIDER_PLANE_CONVEX:
+      return sn_collide_plane_convex(m, w, g1, g2, reach, con, max);
+    case SN_COLLIDER_SPHERE_SPHERE:
+      return sn_collide_sphere_sphere(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_CAPSULE:
+      return sn_collide_sphere_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_CYLINDER:
+      return sn_collide_sphere_cylinder(&a, &b, reach, con);
+    case SN_COLLIDER_SPHERE_BOX:
+      return sn_collide_sphere_box(&a, &b, reach, con);
+    case SN_COLLIDER_CAPSULE_CAPSULE:
+      return sn_collide_capsule_capsule(&a, &b, reach, con);
+    case SN_COLLIDER_CAPSULE_BOX:
+      return sn_collide_capsule_box(&a, &b, reach, con);
+    case SN_COLLIDER_BOX_BOX:
+      return sn_collide_box_box(&a, &b, reach, con);
+    case SN_COLLIDER_CONVEX:
+      return sn_collide_convex(m, w, g1, g2, reach, con, max);
+  }
+  return 0;
+}
+
+// The contacts of a pair as MuJoCo makes them.
+SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+  return collide_narrow(m, w, pair, (SnCollider)m->cpair_collider[pair], m->cpair_reach[pair], m->cpair_max[pair], con);
+}
+
+// The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
+SN_LOCAL int collide_smooth(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
+  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  SnNearest near;
+  if (!sn_smooth_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
+  sn_real mid[3];
+  sn_add3(mid, near.x1, near.x2);
+  sn_scale3(mid, mid, SN_R(0.5));
+  sn_contact_write(con, near.dist, mid, near.normal, 0);
+  return 1;
+}
+
+// What finds the nearest points of a pair that does not touch.
+SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
+  const SnCollider own = (SnCollider)m->cpair_collider[pair];
+  if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
+    return SN_COLLIDER_SMOOTH;
+  // two boxes: the gap along the best axis is not the distance
+  return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
+}
+
+// The nearest points of a pair that does not touch, if they are within reach; else returns 0.
+SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, SnContact *con) {
+  const SnCollider own = collide_far_collider(m, pair);
+  if (own == SN_COLLIDER_SMOOTH) return collide_smooth(m, w, pair, reach, con);
+  if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
+  const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
+  int nearest = 0;
+  for (int i = 1; i < n; ++i)
+    if (con[i].dist < con[nearest].dist) nearest = i;
+  if (nearest > 0) con[0] = con[nearest];
+  return n > 0;
+}
+
+// The same in a softened world: a pair that does not touch has one contact, at its nearest points. A pair that touches
+// drops those of its contacts that make no rows.
+SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+  const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
+  const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
+  if (!collide_takes_part(w, pair)) return near;
+  int touching = 0;
+  for (int i = 0; i < near; ++i)
+    if (con[i].dist < margin) con[touching++] = con[i];
+  if (touching) return touching;
+  return collide_far(m, w, pair, margin + w->soft->solimp[2], con);
+}
+
+// Makes frame orthonormal from its normal and a wish for the first tangent (none: y, or z when the normal is near y).
+SN_LOCAL void collide_complete_frame(sn_real *frame) {
+  sn_real *t = frame + 3;
+  sn_normalize3(frame);
+  if (sn_dot3(t, t) < SN_R(0.25)) {
+    const bool y = frame[1] < SN_R(0.5) && frame[1] > SN_R(-0.5);
+    sn_set3(t, 0, y ? SN_R(1.0) : SN_R(0.0), y ? SN_R(0.0) : SN_R(1.0));
+  }
+  sn_addtoscl3(t, frame, -sn_dot3(frame, t));
+  sn_normalize3(t);
+  sn_cross(frame + 6, frame, t);
+}
+
+// Adjoint of the completion: bars of the unit normal and of the wish (NULL: there was none, the tangent followed a
+// fixed axis; where the choice of the axis switches, the one taken). With t = u / |u|, u = wish - n (n.wish), s = n x
+// t. A wish along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
+SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *wish, const sn_real *frame_bar,
+                                sn_real *normal_bar, sn_real *wish_bar) {
+  const sn_real *n = frame, *t = frame + 3;
+  const bool y = n[1] < SN_R(0.5) && n[1] > SN_R(-0.5);
+  const sn_real fixed[3] = {0, y ? SN_R(1.0) : SN_R(0.0), y ? SN_R(0.0) : SN_R(1.0)};
+  const sn_real *v = wish ? wish : fixed;
+  sn_real t_bar[3], u_bar[3], r[3];
+  sn_cross(r, t, frame_bar + 6);
+  sn_add3(normal_bar, frame_bar, r);
+  sn_cross(r, frame_bar + 6, n);
+  sn_add3(t_bar, frame_bar + 3, r);
+  sn_zero(wish_bar, 3);
+  const sn_real length = sn_dot3(v, t);  // of u
+  if (length < SN_STEADY_SINE) return;
+  sn_direction_vjp(u_bar, t, length, t_bar);
+  const sn_real along = sn_dot3(n, u_bar), level = sn_dot3(n, v);
+  for (int i = 0; i < 3; ++i) normal_bar[i] -= level * u_bar[i] + along * v[i];
+  if (wish)
+    for (int i = 0; i < 3; ++i) wish_bar[i] = u_bar[i] - along * n[i];
+}
+
+// The collider that made a contact.
+SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnContact *con) {
+  return con->soft == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
+}
+
+// A contact of the list from what a collider wrote and the parameters of its pair.
+SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const SnContact *raw, SnContact *con) {
+  const int k = m->cpair_param[pair];
+  const sn_real *p = m->conparam + SN_NCONPARAM * k;
+  con->dist = raw->dist;
+  sn_copy3(con->pos, raw->pos);
+  sn_copy(con->frame, raw->frame, 6);
+  collide_complete_frame(con->frame);
+  con->includemargin = p[0];
+  sn_copy(con->friction, p + 1, 5);
+  sn_copy(con->solref, p + 6, SN_NREF);
+  sn_copy(con->solreffriction, p + 8, SN_NREF);
+  sn_copy(con->solimp, p + 10, SN_NIMP);
+  con->mu = 0;
+  con->dim = m->conparam_dim[k];
+  con->geom[0] = m->cpair_geom[2 * pair];
+  con->geom[1] = m->cpair_geom[2 * pair + 1];
+  con->exclude = con->dist >= con->includemargin;
+  con->soft = SN_CONTACT_HARD;
+  con->efc_address = -1;
+  con->pair = pair;
+  con->feature = raw->feature;
+  if (collide_takes_part(w, pair)) {
+    con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
+    con->exclude = 0;
+    if (con->soft == SN_CONTACT_FAR && !w->soft->friction) con->dim = 1;
+  }
+  const bool convex = collide_made_by(m, con) == SN_COLLIDER_CONVEX;
+  for (int i = 0; i < 6; ++i) con->corner[i] = convex ? raw->corner[i] : -1;
+}
+
+// Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
+SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const int n = m->ncpair, nblock = (n + SN_COLLIDE_BLOCK - 1) / SN_COLLIDE_BLOCK;
+  SN_FOR(b, nblock) {
+    const int start = b * SN_COLLIDE_BLOCK;
+    // the whole block is a case of its own so that the compiler unrolls it
+    const int bits = w->soft->on ? collide_soft_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
+                     : start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
+                                                     : collide_near_bits(m, w, start, n - start);
+    int count = 0;
+    for (int rest = bits; rest; rest &= rest - 1) ++count;
+    w->col_bits[b] = bits;
+    w->col_offset[b] = count;
+  }
+  SN_SYNC(lane);
+  const int near = sn_compact(lane, w->col_offset, nblock);
+  SN_FOR(b, nblock) {
+    int at = w->col_offset[b];
+    for (int bits = w->col_bits[b], i = b * SN_COLLIDE_BLOCK; bits; bits >>= 1, ++i)
+      if (bits & 1) w->col_near[at++] = i;
+  }
+  SN_SYNC(lane);
+  return near;
+}
+
+// Collides n pairs of col_near from `start` on and appends their contacts at `base`; returns the new end of the list,
+// which may exceed nconmax (what does not fit is not written).
+SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
+  const int *near = w->col_near + start;
+  int *count = w->col_count;
+  const bool soft = w->soft->on != 0;
+  SN_FOR(k, n) {
+    SnContact *con = w->col_contact + SN_COLLIDE_SLOTS * k;
+    count[k] = soft ? collide_pair_soft(m, w, near[k], con) : collide_pair(m, w, near[k], con);
+  }
+  SN_SYNC(lane);
+  const int total = sn_compact(lane, count, n);
+  SN_FOR(k, n) {
+    const int next = k + 1 < n ? count[k + 1] : total;
+    for (int i = count[k]; i < next && base + i < m->nconmax; ++i)
+      collide_finish(m, w, near[k], w->col_contact + SN_COLLIDE_SLOTS * k + i - count[k], w->contact + base + i);
+  }
+  SN_SYNC(lane);
+  return base + total;
+}
+
+SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
+  int end = 0;
+  if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
+    const int near = collide_broad(m, w, lane);
+    for (int start = 0; start < near; start += SN_COLLIDE_CHUNK)
+      end = collide_chunk(m, w, lane, start, sn_mini(SN_COLLIDE_CHUNK, near - start), end);
+  }
+  SN_ONE(lane) {
+    w->ncon[0] = sn_mini(end, m->nconmax);
+    if (end > m->nconmax) *w->warn |= SN_WARN_CONTACT_FULL;
+  }
+  SN_SYNC(lane);
+}
+
+// Adds the torque and force (6) on each geom of a contact, about their own centres.
+SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench) {
+  if (w->soft->surrogate) {
+    sn_collide_surrogate_vjp(m, w, con, bar, wrench);
+    return;
+  }
+  const int g1 = con->geom[0], g2 = con->geom[1];
+  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
+  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  switch (collide_made_by(m, con)) {
+    case SN_COLLIDER_NONE:
+      break;
+    case SN_COLLIDER_PLANE_SPHERE:
+      sn_collide_plane_sphere_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CAPSULE:
+      sn_collide_plane_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CYLINDER:
+      sn_collide_plane_cylinder_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_BOX:
+      sn_collide_plane_box_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_PLANE_CONVEX:
+      sn_collide_plane_convex_vjp(m, w, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_SPHERE:
+      sn_collide_sphere_sphere_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_CAPSULE:
+      sn_collide_sphere_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_CYLINDER:
+      sn_collide_sphere_cylinder_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_CAPSULE_CAPSULE:
+      sn_collide_capsule_capsule_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_SPHERE_BOX:
+      sn_collide_sphere_box_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_CAPSULE_BOX:
+      sn_collide_capsule_box_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_BOX_BOX:
+      sn_collide_box_box_vjp(&a, &b, con, bar, wrench);
+      break;
+    case SN_COLLIDER_CONVEX:
+    case SN_COLLIDER_SMOOTH:
+      sn_collide_convex_vjp(m, w, con, bar, wrench);
+      break;
+  }
+}
+
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
+                            const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench) {
+  SnContactBar bar = {.dist = dist_bar, .pos = {pos_bar[0], pos_bar[1], pos_bar[2]}};
+  const bool wishes = (SnCollider)m->cpair_collider[con->pair] == SN_COLLIDER_PLANE_CAPSULE;
+  sn_real wish[3];
+  if (wishes) sn_shape_axis(wish, w->geom_xmat + 9 * con->geom[1]);
+  collide_frame_vjp(con->frame, wishes ? wish : NULL, frame_bar, bar.normal, bar.wish);
+  sn_zero(wrench, 12);
+  collide_narrow_vjp(m, w, con, &bar, wrench);
+  for (int side = 0; side < 2; ++side) {  // torque about the origin of twists
+    const int g = con->geom[side];
+    sn_real arm[3], t[3];
+    sn_sub3(arm, w->geom_xpos + 3 * g, sn_twist_origin(m, w, m->geom_bodyid[g]));
+    sn_cross(t, arm, wrench + 6 * side + 3);
+    sn_addto3(wrench + 6 * side, t);
+  }
+}
+
+// True when something depends on contact i.
+SN_INLINE bool collide_is_wanted(const SnAdjoint *a, int i) {
+  bool wanted = a->con_dist_bar[i] != 0;
+  for (int k = 0; k < 3; ++k) wanted = wanted || a->con_pos_bar[3 * i + k] != 0;
+  for (int k = 0; k < 9; ++k) wanted = wanted || a->con_frame_bar[9 * i + k] != 0;
+  return wanted;
+}
+
+// The wrench of contact i on the links of its geoms.
+SN_LOCAL void collide_contact_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
+  sn_contact_vjp(m, w, w->contact + i, a->con_dist_bar[i], a->con_pos_bar + 3 * i, a->con_frame_bar + 9 * i,
+                 a->con_wrench + 12 * i);
+}
+
+// One lane a contact; then one a link, which adds up its contacts in their order.
+SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int n = w->ncon[0];
+  SN_SYNC(lane);
+#if defined(SN_SERIAL)
+  for (int i = 0; i < n; ++i) {
+    if (!collide_is_wanted(a, i)) continue;
+    collide_contact_vjp(m, w, a, i);
+    for (int side = 0; side < 2; ++side) {
+      sn_real *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
+      for (int e = 0; e < 6; ++e) wrench[e] += a->con_wrench[12 * i + 6 * side + e];
+    }
+  }
+#else
+  SN_FOR(i, n)
+  if (collide_is_wanted(a, i)) collide_contact_vjp(m, w, a, i);
+  SN_SYNC(lane);
+  SN_FOR(b, m->nbody)
+  for (int i = 0; i < n; ++i)
+    for (int side = 0; side < 2; ++side) {
+      const int link = m->link_of_body[m->geom_bodyid[w->contact[i].geom[side]]];
+      if (link != b || !collide_is_wanted(a, i)) continue;
+      for (int e = 0; e < 6; ++e) a->wrench[6 * b + e] += a->con_wrench[12 * i + 6 * side + e];
+    }
+#endif
+  SN_SYNC(lane);
+}

@@ -1,0 +1,202 @@
+// Narrow phase: contacts of one pair of geoms. Called by collide.c, one lane a pair: every function is
+// private to its lane (no SN_SYNC, no scratch shared with other pairs).
+//
+// Conventions, all of them MuJoCo's: geoms come ordered by type (geom_type[g1] <= geom_type[g2], equal types
+// in the order of the pair), the normal points from the first to the second, a contact exists where the distance
+// of the surfaces is at most `reach` (margin + gap of the pair), its position is midway between the surfaces.
+// A collider writes dist, pos and frame of its contacts, in frame[0..2] the unit normal and in frame[3..5] a
+// wish for the first tangent (zero: none), in `feature` a code that tells its adjoint what touches what; collide.c
+// completes the frame and the parameters.
+//
+// The adjoint of a collider, NAME_vjp, gets the derivative of a scalar with respect to dist, pos, normal and wish
+// (SnContactBar) and adds that for a small displacement of either geom: torque and force on it, about its own centre
+// geom_xpos, in world axes: wrench = (torque, force) of the first geom, then of the second, 12 numbers. The normal is
+// a unit vector however the geoms move, so what lies along it in the bar is of no account. collide.c differentiates
+// the completion of the frame and moves wrenches to the links.
+#ifndef SINEW_PHYSICS_COLLISION_COLLIDE_H_
+#define SINEW_PHYSICS_COLLISION_COLLIDE_H_
+
+#include "physics/base/vec.h"
+#include "physics/world/world.h"
+
+// Pose and size of a geom: position (3), rotation matrix (9, row major), sizes (3, as geom_size).
+typedef struct SnShape {
+  const sn_real *pos;
+  const sn_real *mat;
+  const sn_real *size;
+} SnShape;
+
+// The z axis of a shape with rotation matrix mat: normal of a plane, axis of a capsule or cylinder.
+SN_INLINE void sn_shape_axis(sn_real *r, const sn_real *mat) { sn_set3(r, mat[2], mat[5], mat[8]); }
+
+// Writes a contact without a wish for a tangent.
+SN_INLINE void sn_contact_write(SnContact *con, sn_real dist, const sn_real *pos, const sn_real *normal, int feature) {
+  con->dist = dist;
+  sn_copy3(con->pos, pos);
+  sn_copy3(con->frame, normal);
+  sn_zero(con->frame + 3, 3);
+  con->feature = feature;
+}
+
+// The same from point and normal in the frame of a shape.
+SN_INLINE void sn_contact_write_local(SnContact *con, const SnShape *shape, sn_real dist, const sn_real *pos,
+                                      const sn_real *normal, int feature) {
+  con->dist = dist;
+  sn_mulmatvec3(con->pos, shape->mat, pos);
+  sn_addto3(con->pos, shape->pos);
+  sn_mulmatvec3(con->frame, shape->mat, normal);
+  sn_zero(con->frame + 3, 3);
+  con->feature = feature;
+}
+
+// How a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
+typedef enum SnCollider {
+  SN_COLLIDER_NONE,
+  SN_COLLIDER_PLANE_SPHERE,
+  SN_COLLIDER_PLANE_CAPSULE,
+  SN_COLLIDER_PLANE_CYLINDER,
+  SN_COLLIDER_PLANE_BOX,
+  SN_COLLIDER_PLANE_CONVEX,
+  SN_COLLIDER_SPHERE_SPHERE,
+  SN_COLLIDER_SPHERE_CAPSULE,
+  SN_COLLIDER_SPHERE_CYLINDER,
+  SN_COLLIDER_SPHERE_BOX,
+  SN_COLLIDER_CAPSULE_CAPSULE,
+  SN_COLLIDER_CAPSULE_BOX,
+  SN_COLLIDER_BOX_BOX,
+  SN_COLLIDER_CONVEX,
+  SN_COLLIDER_SMOOTH  // an ellipsoid at a distance: never a pair's own (collide.c)
+} SnCollider;
+
+// The collider of two geom types (type1 <= type2); SN_COLLIDER_NONE when the two never collide.
+SnCollider sn_collider(int type1, int type2);
+
+// Most contacts that MuJoCo makes of geoms g1, g2 (ordered by type), multi-contact included.
+int sn_collider_max(const SnModel *m, int g1, int g2);
+
+// Derivative of a scalar with respect to what a collider writes of a contact.
+typedef struct SnContactBar {
+  sn_real dist;
+  sn_real pos[3], normal[3];
+  sn_real wish[3];  // zero where the collider wishes none
+} SnContactBar;
+
+// Adds a force on a point fixed to a shape to the (torque, force) on it about its centre.
+SN_INLINE void sn_push(sn_real *wrench, const SnShape *s, const sn_real *point, const sn_real *force) {
+  const sn_real x = point[0] - s->pos[0], y = point[1] - s->pos[1], z = point[2] - s->pos[2];
+  wrench[0] += y * force[2] - z * force[1];
+  wrench[1] += z * force[0] - x * force[2];
+  wrench[2] += x * force[1] - y * force[0];
+  sn_addto3(wrench + 3, force);
+}
+
+// The same for a point at `arm` from the centre.
+SN_INLINE void sn_push_arm(sn_real *wrench, const sn_real *arm, const sn_real *force) {
+  sn_real t[3];
+  sn_cross(t, arm, force);
+  sn_addto3(wrench, t);
+  sn_addto3(wrench + 3, force);
+}
+
+// Adds the torque that a direction fixed to a shape receives from its bar.
+SN_INLINE void sn_turn(sn_real *wrench, const sn_real *dir, const sn_real *bar) {
+  sn_real t[3];
+  sn_cross(t, dir, bar);
+  sn_addto3(wrench, t);
+}
+
+// bar of a vector from that of its direction: `unit` is the direction, `length` the vector's length.
+SN_INLINE void sn_direction_vjp(sn_real *r, const sn_real *unit, sn_real length, const sn_real *bar) {
+  const sn_real along = sn_dot3(unit, bar), s = 1 / length;
+  for (int i = 0; i < 3; ++i) r[i] = (bar[i] - along * unit[i]) * s;
+}
+
+// Below this sine two directions are taken for parallel where a derivative would grow with its inverse.
+// And below this distance [m] two points for one.
+#ifdef SN_SINGLE
+#define SN_STEADY_SINE SN_R(1e-3)
+#define SN_STEADY_LENGTH SN_R(1e-6)
+#else
+#define SN_STEADY_SINE SN_R(1e-6)
+#define SN_STEADY_LENGTH SN_R(1e-10)
+#endif
+
+// Closed-form pairs (collide_plane.c, collide_primitive.c, collide_capsule_box.c, collide_box.c). a, b: the shapes,
+// types as the name says; con: room for SN_MAXCON_PAIR contacts; returns their number.
+SN_FUNC int sn_collide_plane_sphere(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_plane_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_plane_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_plane_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_sphere_sphere(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_sphere_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_sphere_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+
+// Their adjoints at a contact of sn_collision. The choice at a non-smooth point stands with each.
+SN_FUNC void sn_collide_plane_sphere_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                         const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_plane_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                          const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_plane_cylinder_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                           const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_plane_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
+                                      sn_real *wrench);
+SN_FUNC void sn_collide_sphere_sphere_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                          const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_sphere_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                           const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_sphere_cylinder_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                            const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_sphere_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                       const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_capsule_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                        const SnContactBar *bar, sn_real *wrench);
+SN_FUNC void sn_collide_box_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
+                                    sn_real *wrench);
+SN_FUNC void sn_collide_capsule_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                            const SnContactBar *bar, sn_real *wrench);
+
+// Square of the distance between the axes (segments of half length size[1] along z) of two capsules or cylinders; 0
+// when these are parallel (collide_primitive.c).
+SN_FUNC sn_real sn_axes_square(const SnShape *a, const SnShape *b);
+
+// Contact of a plane (a point of it, unit normal) with a point below which `radius` of a sphere hangs
+// (collide_plane.c). The first geom is the plane.
+SN_FUNC int sn_plane_point(const sn_real *origin, const sn_real *normal, const sn_real *point, sn_real radius,
+                           sn_real reach, SnContact *con);
+// Its adjoint, the normal and whatever it is measured from fixed to `plane`: adds to the wrench (6) on it, sets the bar
+// of the point.
+SN_FUNC void sn_plane_point_vjp(const SnShape *plane, const sn_real *normal, const sn_real *point, sn_real radius,
+                                sn_real dist, const SnContactBar *bar, sn_real *wrench, sn_real *point_bar);
+
+// Adjoint of the contact of two spheres of normal n (collide_primitive.c): sets the bars of their centres.
+SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
+                                const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar);
+
+// Plane against an ellipsoid or a mesh (collide_plane.c).
+SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                                    int max);
+SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con,
+                                         const SnContactBar *bar, sn_real *wrench);
+
+// Adjoint of a contact of sn_collision (collide.c): sets wrench (12) to (torque, force) on the links of the two geoms,
+// about their twist origins, from the derivative with respect to dist, pos (3) and frame (9).
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
+                            const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench);
+
+// Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
+SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+                              int max);
+// Its adjoint, also for nearest points found otherwise (sn_smooth_nearest).
+SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                   sn_real *wrench);
+
+// Adjoint of any contact by a crude rule, the surrogate gradients: the nearest points are carried rigidly by their
+// geoms and the normal turns with the mean of both. Right for dist, wrong by tens of percent for the rest.
+SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                      sn_real *wrench);
+
+#endif

@@ -1,0 +1,274 @@
+// The factor L' D L of the constraint solver's Hessian H = M + J' C J, its updates and solves.
+//
+// As for M, elimination runs from the last dof to the first: the leaves of the kinematic tree come first, which
+// makes no fill in M itself. Pattern: a block of J couples all its columns, which is the same as entering the
+// block's columns in the row of its largest one; after that, eliminating row k adds its columns to the row of its
+// largest column, its parent, and nowhere else that this does not reach in turn (elimination tree). So the pattern
+// costs one pass over bits. It is that of all rows, whatever their state, and holds for a whole solve.
+//
+// Supernodes: consecutive rows of which each has the columns of the one before and that one itself (the dofs of a
+// finger, of a free body). Their values are one dense block: row r has the n columns that all have, then those of
+// the supernode up to its own diagonal. The row of dof k holds D_k L_k, its diagonal D_k.
+//
+// When few rows of J change between 0 and D, the factor is updated for each (Gill, Golub, Murray, Saunders 1974,
+// method C1): H + s v v' with v a row of J changes only the rows on the path from its largest column to the root.
+// For j along the path, p = v_j, D_j' = D_j + s p^2, and over the columns i of row j
+//   v_i' = v_i - p L_ji,   D_j' L_ji' = (D_j' / D_j) D_j L_ji + s p v_i',   then s' = s D_j / D_j'.
+#include "physics/constraint/solver.h"
+
+// A supernode: its rows, its common columns and its block of values with row length n + size.
+typedef struct Super {
+  int row, size, n, ld;
+  const int *col;
+  sn_real *value;
+} Super;
+
+SN_INLINE Super super_of(const SnModel *m, const SnWorld *w, int s) {
+  const int *d = w->hessian_super + 4 * s;
+  const Super u = {d[0], d[1], d[2], d[1] + d[2], w->hessian_col + s * m->nv, w->hessian_factor + d[3]};
+  return u;
+}
+
+// Pattern of the factor below the diagonal, as bits.
+SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
+  const int nword = m->nword;
+  for (int b = 0; b < w->nblock[0]; ++b) {
+    const SnBlock block = sn_block(w, b);
+    const int *col = w->efc_J_colind + block.adr;
+    uint64_t *bits = w->hessian_bits + col[block.nnz - 1] * nword;
+    for (int k = 0; k < block.nnz - 1; ++k) sn_bit_set(bits, col[k]);
+  }
+  for (int k = m->nv - 1; k >= 0; --k) {
+    const uint64_t *bits = w->hessian_bits + k * nword;
+    int word = nword - 1;
+    while (word >= 0 && bits[word] == 0) --word;
+    if (word < 0) continue;
+    const int parent = 64 * word + sn_bit_highest(bits[word]);
+    uint64_t *up = w->hessian_bits + parent * nword;
+    for (int j = 0; j <= word; ++j) up[j] |= bits[j];
+    up[parent / 64] &= ~((uint64_t)1 << (parent % 64));
+  }
+}
+
+// True where row i has the columns of row i - 1 and that one, nothing else.
+SN_LOCAL bool super_continues(const SnModel *m, const SnWorld *w, int i) {
+  const uint64_t *row = w->hessian_bits + i * m->nword, *before = row - m->nword;
+  for (int j = 0; j < m->nword; ++j) {
+    const uint64_t own = j == (i - 1) / 64 ? (uint64_t)1 << ((i - 1) % 64) : 0;
+    if (row[j] != (before[j] | own)) return false;
+  }
+  return true;
+}
+
+// First row and size of every supernode from the bits, hessian_nsuper, hessian_rowsuper.
+SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
+  int nsuper = 0;
+  for (int i = 0; i < m->nv; ++nsuper) {
+    int size = 1;
+    while (size < SN_MAXSUPER && i + size < m->nv && super_continues(m, w, i + size)) ++size;
+    w->hessian_super[4 * nsuper] = i;
+    w->hessian_super[4 * nsuper + 1] = size;
+    for (int r = 0; r < size; ++r) w->hessian_rowsuper[i + r] = nsuper;
+    i += size;
+  }
+  w->hessian_nsuper[0] = nsuper;
+}
+
+SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nv * m->nword) w->hessian_bits[i] = m->M_bits[i];
+  SN_FOR(i, m->nv) w->hessian_update[i] = 0;
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    factor_bits(m, w);
+    find_supers(m, w);
+  }
+  SN_SYNC(lane);
+  SN_FOR(s, w->hessian_nsuper[0]) {
+    const uint64_t *words = w->hessian_bits + w->hessian_super[4 * s] * m->nword;
+    int *col = w->hessian_col + s * m->nv, n = 0;
+    for (int j = 0; j < m->nword; ++j)
+      for (uint64_t bits = words[j]; bits; bits &= bits - 1) col[n++] = 64 * j + sn_bit_lowest(bits);
+    w->hessian_super[4 * s + 2] = n;
+  }
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    int adr = 0;
+    for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
+      int *d = w->hessian_super + 4 * s;
+      d[3] = adr;
+      adr += d[1] * (d[1] + d[2]);
+    }
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(s, w->hessian_nsuper[0]) {
+    const Super u = super_of(m, w, s);
+    for (int r = 0; r < u.size; ++r) {
+      sn_real *out = w->hessian + (u.row + r) * m->nv;
+      for (int q = 0; q < u.n; ++q) out[u.col[q]] = 0;
+      for (int q = 0; q <= r; ++q) out[u.row + q] = 0;
+    }
+  }
+  SN_SYNC(lane);
+}
+
+// Copies the rows of a supernode from the dense H and eliminates them among themselves.
+SN_LOCAL void eliminate_within(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u) {
+  SN_FOR(r, u->size) {
+    const sn_real *from = w->hessian + (u->row + r) * m->nv;
+    sn_real *to = u->value + r * u->ld;
+    for (int q = 0; q < u->n; ++q) to[q] = from[u->col[q]];
+    for (int q = 0; q <= r; ++q) to[u->n + q] = from[u->row + q];
+  }
+  SN_SYNC(lane);
+  for (int j = u->size - 1; j >= 0; --j) {
+    const sn_real *SN_RESTRICT from = u->value + j * u->ld;
+    const sn_real inv = 1 / sn_max(SN_MINVAL, from[u->n + j]);
+    SN_ONE(lane) w->hessian_inv[u->row + j] = inv;
+    SN_FOR(i, j) {
+      sn_real *SN_RESTRICT to = u->value + i * u->ld;
+      const sn_real a = from[u->n + i] * inv;
+      for (int q = 0; q <= u->n + i; ++q) to[q] -= a * from[q];
+    }
+    SN_SYNC(lane);
+  }
+}
+
+// Takes from the dense H what the elimination of a supernode takes from the rows of its common columns, four rows of
+// the supernode at a time.
+SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u) {
+  (void)lane;
+  for (int first = 0; first < u->size; first += 4) {
+    const sn_real *row[4];
+    sn_real scale[4];
+    for (int i = 0; i < 4; ++i) {
+      const int r = sn_mini(first + i, u->size - 1);
+      row[i] = u->value + r * u->ld;
+      scale[i] = first + i < u->size ? -w->hessian_inv[u->row + r] : 0;
+    }
+    SN_FOR(p, u->n) {
+      const sn_real t[4] = {scale[0] * row[0][p], scale[1] * row[1][p], scale[2] * row[2][p], scale[3] * row[3][p]};
+      sn_add_rows(w->hessian + u->col[p] * m->nv, u->col, row, t, p + 1);
+    }
+  }
+}
+
+SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
+  for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
+    const Super u = super_of(m, w, s);
+    eliminate_within(m, w, lane, &u);
+    eliminate_below(m, w, lane, &u);
+    SN_SYNC(lane);
+  }
+}
+
+// Updates the rows r, r - 1, .. 0 of a supernode; g: the values of v at its columns. False where a pivot would lose
+// most of its digits.
+SN_LOCAL bool update_super(SnWorld *w, SnLane *lane, const Super *u, int r, sn_real *SN_RESTRICT g, sn_real *s) {
+  for (; r >= 0; --r) {
+    sn_real *SN_RESTRICT row = u->value + r * u->ld;
+    const int n = u->n + r;
+    const sn_real p = g[n], inv = w->hessian_inv[u->row + r], pivot = row[n] + *s * p * p, ratio = pivot * inv;
+    const sn_real pinv = p * inv, sp = *s * p;
+    if (!(ratio > SN_R(1e-3))) return false;
+    SN_FOR(k, n) {
+      g[k] -= pinv * row[k];
+      row[k] = ratio * row[k] + sp * g[k];
+    }
+    SN_SYNC(lane);
+    SN_ONE(lane) {
+      row[n] = pivot;
+      w->hessian_inv[u->row + r] = 1 / pivot;
+    }
+    *s /= ratio;
+  }
+  return true;
+}
+
+SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, int row, sn_real s) {
+  const int *rowcol = w->efc_J_colind + block.adr;
+  const sn_real *J = w->efc_J + block.adr + (row - block.row) * block.nnz;
+  sn_real *v = w->hessian_update, *g = w->hessian_pack;
+  SN_FOR(k, block.nnz) v[rowcol[k]] = J[k];
+  SN_SYNC(lane);
+  bool good = true;
+  for (int j = rowcol[block.nnz - 1]; j >= 0 && good;) {
+    const Super u = super_of(m, w, w->hessian_rowsuper[j]);
+    const int r = j - u.row;
+    SN_FOR(k, u.n) g[k] = v[u.col[k]];
+    SN_FOR(k, r + 1) {
+      g[u.n + k] = v[u.row + k];
+      v[u.row + k] = 0;
+    }
+    SN_SYNC(lane);
+    good = update_super(w, lane, &u, r, g, &s);
+    SN_SYNC(lane);
+    SN_FOR(k, u.n) v[u.col[k]] = g[k];
+    SN_SYNC(lane);
+    j = u.n ? u.col[u.n - 1] : -1;
+  }
+  if (!good) SN_FOR(i, m->nv) v[i] = 0;
+  SN_SYNC(lane);
+  return good;
+}
+
+// x <- D^-1 L'^-1 x, from the last row.
+SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+  for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
+    const Super u = super_of(m, w, s);
+    SN_ONE(lane) for (int r = u.size - 1; r >= 0; --r) {
+      const sn_real *row = u.value + r * u.ld + u.n, y = x[u.row + r] * w->hessian_inv[u.row + r];
+      for (int i = 0; i < r; ++i) x[u.row + i] -= row[i] * y;
+      x[u.row + r] = y;
+    }
+    SN_SYNC(lane);
+    for (int first = 0; first < u.size; first += 4) {
+      const sn_real *row[4];
+      sn_real y[4];
+      for (int i = 0; i < 4; ++i) {
+        row[i] = u.value + sn_mini(first + i, u.size - 1) * u.ld;
+        y[i] = first + i < u.size ? x[u.row + first + i] : 0;
+      }
+      SN_FOR(q, u.n)
+      x[u.col[q]] -= (row[0][q] * y[0] + row[1][q] * y[1]) + (row[2][q] * y[2] + row[3][q] * y[3]);
+    }
+    SN_SYNC(lane);
+  }
+}
+
+// x <- L^-1 x, from the first row.
+SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+  sn_real *dot = w->solver_part;
+  for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
+    const Super u = super_of(m, w, s);
+    SN_FOR(group, (u.size + 3) / 4) {
+      const int first = 4 * group, last = u.size - 1;
+      const sn_real *a = u.value + first * u.ld, *b = u.value + sn_mini(first + 1, last) * u.ld;
+      const sn_real *c = u.value + sn_mini(first + 2, last) * u.ld, *d = u.value + sn_mini(first + 3, last) * u.ld;
+      sn_real sum[4] = {0, 0, 0, 0};
+      for (int q = 0; q < u.n; ++q) {
+        const sn_real xq = x[u.col[q]];
+        sum[0] += a[q] * xq;
+        sum[1] += b[q] * xq;
+        sum[2] += c[q] * xq;
+        sum[3] += d[q] * xq;
+      }
+      for (int i = 0; i < 4; ++i) dot[first + i] = sum[i];
+    }
+    SN_SYNC(lane);
+    SN_ONE(lane) for (int r = 0; r < u.size; ++r) {
+      const sn_real *row = u.value + r * u.ld + u.n;
+      sn_real t = dot[r];
+      for (int i = 0; i < r; ++i) t += row[i] * x[u.row + i];
+      x[u.row + r] -= w->hessian_inv[u.row + r] * t;
+    }
+    SN_SYNC(lane);
+  }
+}
+
+SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+  solve_upper(m, w, lane, x);
+  solve_lower(m, w, lane, x);
+}

@@ -1,0 +1,246 @@
+// Impedance and regularisation of rows (manual, Modeling, Solver parameters).
+//
+// Impedance d(x), x = |pos - margin| / width, goes from d0 at x = 0 to dwidth at x >= 1 along a spline of two
+// powers p that meet at the midpoint. With A the approximate inverse inertia that the row sees,
+//   R = A (1 - d) / d,  D = 1 / R.
+// The reference of a row is a spring: solref > 0 gives time constant and damping ratio,
+//   k = 1 / (dwidth timeconst dampratio)^2,  b = 2 / (dwidth timeconst),
+// solref <= 0 gives stiffness and damping directly, k = -solref0 / dwidth^2, b = -solref1 / dwidth.
+// Rows of friction have k = 0.
+//
+// Contacts: the first friction row of an elliptic cone has R1 = R0 / impratio, the others keep R_j mu_j^2
+// constant, and mu = mu_1 sqrt(R1 / R0) is the friction of the cone in which distances are Euclidean. All
+// rows of a pyramid share R = 2 mu^2 R0, which gives it the friction impedance of the elliptic cone. At the
+// end A is set to what R implies: A = R d / (1 - d).
+//
+// Contacts from distance (SnSoft): where bodies that take part do not touch, d follows a spline of its own; on both
+// sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
+//
+// Adjoint: d reaches G (adjoint.h) through aref = -b J v + k d depth and, as log D, through the force of a given
+// residual, which is proportional to D except on saturated friction loss (whose d is constant anyway). As D = d / ((1 -
+// d) A), d log D = d' / (d (1 - d)) on all rows of a contact, whichever share they have in the R of the first. One that
+// holds R at a bound has none.
+//
+// Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1 (0, too).
+#include "physics/constraint/constraint.h"
+
+// Bounds that MuJoCo puts on impedances (mjMINIMP, mjMAXIMP).
+#define SN_MINIMP SN_R(0.0001)
+#define SN_MAXIMP SN_R(0.9999)
+
+typedef struct RowParams {
+  sn_real solref[SN_NREF];
+  sn_real solreffriction[SN_NREF];  // contacts, elliptic cone; zero: solref holds
+  sn_real solimp[SN_NIMP];
+} RowParams;
+
+// A solref whose two numbers have different signs is replaced by `fallback`; refsafe bounds the time constant.
+SN_LOCAL void admit_solref(const SnModel *m, sn_real *solref, sn_real fallback0, sn_real fallback1) {
+  if ((solref[0] > 0) != (solref[1] > 0)) {
+    solref[0] = fallback0;
+    solref[1] = fallback1;
+  }
+  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * m->opt.timestep);
+}
+
+SN_LOCAL RowParams admit_params(const SnModel *m, const sn_real *solref, const sn_real *solreffriction,
+                                const sn_real *solimp) {
+  RowParams p;
+  for (int i = 0; i < SN_NREF; ++i) {
+    p.solref[i] = solref[i];
+    p.solreffriction[i] = solreffriction ? solreffriction[i] : 0;
+  }
+  admit_solref(m, p.solref, SN_R(0.02), 1);
+  admit_solref(m, p.solreffriction, 0, 0);
+  p.solimp[0] = sn_clip(solimp[0], SN_MINIMP, SN_MAXIMP);
+  p.solimp[1] = sn_clip(solimp[1], SN_MINIMP, SN_MAXIMP);
+  p.solimp[2] = sn_max(0, solimp[2]);
+  p.solimp[3] = sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP);
+  p.solimp[4] = sn_max(1, solimp[4]);
+  return p;
+}
+
+SN_LOCAL RowParams source_params(const SnModel *m, int s) {
+  const int id = m->src_id[s], ref = SN_NREF * id, imp = SN_NIMP * id;
+  switch (m->src_type[s]) {
+    case SN_CNSTR_EQUALITY:
+      return admit_params(m, m->eq_solref + ref, NULL, m->eq_solimp + imp);
+    case SN_CNSTR_FRICTION_DOF:
+      return admit_params(m, m->dof_solref + ref, NULL, m->dof_solimp + imp);
+    case SN_CNSTR_FRICTION_TENDON:
+      return admit_params(m, m->tendon_solref_fri + ref, NULL, m->tendon_solimp_fri + imp);
+    case SN_CNSTR_LIMIT_JOINT:
+      return admit_params(m, m->jnt_solref + ref, NULL, m->jnt_solimp + imp);
+    default:
+      return admit_params(m, m->tendon_solref_lim + ref, NULL, m->tendon_solimp_lim + imp);
+  }
+}
+
+SN_LOCAL sn_real impedance_power(sn_real x, sn_real p) { return p == 1 ? x : (p == 2 ? x * x : sn_pow(x, p)); }
+
+// The spline of impedances: y(0) = 0, y(1) = 1, two powers that meet at mid; 0 < x < 1. dy: its slope.
+SN_LOCAL sn_real impedance_spline(sn_real x, sn_real mid, sn_real p, sn_real *dy) {
+  if (p == 1) {
+    *dy = 1;
+    return x;
+  }
+  if (x <= mid) {
+    const sn_real a = 1 / impedance_power(mid, p - 1), t = impedance_power(x, p - 1);
+    *dy = p * a * t;
+    return a * impedance_power(x, p);
+  }
+  const sn_real b = 1 / impedance_power(1 - mid, p - 1);
+  *dy = p * b * impedance_power(1 - x, p - 1);
+  return 1 - b * impedance_power(1 - x, p);
+}
+
+// Impedance at distance r = pos - margin, and its slope with respect to pos.
+SN_LOCAL sn_real impedance_at(const sn_real *solimp, sn_real r, sn_real *slope) {
+  const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2];
+  *slope = 0;
+  if (d0 == dwidth || width <= SN_MINVAL) return SN_R(0.5) * (d0 + dwidth);
+  const sn_real x = sn_abs(r / width);
+  if (x >= 1) return dwidth;
+  if (x <= 0) return d0;
+  sn_real dy;
+  const sn_real y = impedance_spline(x, solimp[3], solimp[4], &dy);
+  *slope = dy * (r < 0 ? SN_R(-1.0) : SN_R(1.0)) * (dwidth - d0) / width;
+  return d0 + y * (dwidth - d0);
+}
+
+// x^p for p >= 0; a small whole p by products.
+SN_LOCAL sn_real impedance_far_power(sn_real x, sn_real p) {
+  const int n = (int)p;
+  if ((sn_real)n != p || n > 16) return sn_pow(x, p);
+  sn_real y = 1;
+  for (int i = 0; i < n; ++i) y *= x;
+  return y;
+}
+
+// The same of bodies that are r >= 0 from touching, by SnSoft.solimp: not bounded from below, so that nothing jumps
+// where a row begins.
+SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope) {
+  const sn_real far = sn_clip(solimp[0], 0, SN_MAXIMP), touch = sn_clip(solimp[1], 0, SN_MAXIMP), reach = solimp[2];
+  *slope = 0;
+  const sn_real x = 1 - r / reach;
+  if (!(x > 0)) return far;
+  if (x >= 1) return touch;
+  // MuJoCo's spline: two powers that meet at mid
+  const sn_real mid = sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP), p = sn_max(1, solimp[4]);
+  const bool near = x > mid;
+  const sn_real t = near ? 1 - x : x, end = near ? 1 - mid : mid, s = impedance_far_power(t / end, p - 1);
+  *slope = -p * s * (touch - far) / reach;
+  return far + (near ? 1 - t * s : t * s) * (touch - far);
+}
+
+// Stiffness and damping of a row; friction: one that has no position.
+SN_LOCAL void row_spring(const sn_real *ref, sn_real dwidth, bool friction, sn_real *kbip) {
+  if (friction)
+    kbip[0] = 0;
+  else if (ref[0] > 0)
+    kbip[0] = 1 / sn_max(SN_MINVAL, dwidth * dwidth * ref[0] * ref[0] * ref[1] * ref[1]);
+  else
+    kbip[0] = -ref[0] / sn_max(SN_MINVAL, dwidth * dwidth);
+  if (ref[1] > 0)
+    kbip[1] = 2 / sn_max(SN_MINVAL, dwidth * ref[0]);
+  else
+    kbip[1] = -ref[1] / sn_max(SN_MINVAL, dwidth);
+}
+
+SN_LOCAL void put_regularizer(SnWorld *w, int row, sn_real R) {
+  const sn_real imp = w->efc_KBIP[4 * row + 2];
+  w->efc_R[row] = R;
+  w->efc_D[row] = 1 / R;
+  w->efc_diagA[row] = R * imp / (1 - imp);
+}
+
+// R of a row; a row without impedance (contacts from distance, at their reach) has a D next to nothing.
+SN_LOCAL sn_real regularizer(sn_real imp, sn_real diagA) {
+  return sn_min(sn_max(SN_MINVAL, (1 - imp) * diagA / sn_max(imp, SN_R(1e-30))), SN_R(1e30));
+}
+
+// Approximate inverse inertia of row k of a source.
+SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
+  const int id = m->src_id[s];
+  switch (m->src_type[s]) {
+    case SN_CNSTR_EQUALITY:
+      return sn_equality_weight(m, id, k);
+    case SN_CNSTR_FRICTION_DOF:
+      return m->dof_invweight0[id];
+    case SN_CNSTR_LIMIT_JOINT:
+      return m->dof_invweight0[m->jnt_dofadr[id]];
+    default:
+      return m->tendon_invweight0[id];
+  }
+}
+
+SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block) {
+  const RowParams p = source_params(m, s);
+  const bool equality = s < m->nsrc_eq, friction = !equality && s < m->nsrc_fl;
+  sn_real norm = 0;  // all rows of a connect or weld share the impedance at the norm of their residual
+  if (equality && block.num > 1) norm = sn_sqrt(sn_dot(w->efc_pos + block.row, w->efc_pos + block.row, block.num));
+  for (int k = 0; k < block.num; ++k) {
+    const int row = block.row + k;
+    const sn_real pos = equality && block.num > 1 ? norm : w->efc_pos[row];
+    sn_real *kbip = w->efc_KBIP + 4 * row;
+    kbip[2] = impedance_at(p.solimp, pos - w->efc_margin[row], kbip + 3);
+    row_spring(p.solref, p.solimp[1], friction, kbip);
+    put_regularizer(w, row, regularizer(kbip[2], source_weight(m, s, k)));
+  }
+}
+
+SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block) {
+  SnContact *con = w->contact + i;
+  const int type = w->efc_type[block.row];
+  const RowParams p = admit_params(m, con->solref, con->solreffriction, con->solimp);
+  sn_real kbip[4], slope;
+  const sn_real r = con->dist - con->includemargin;
+  kbip[2] = con->soft == SN_CONTACT_FAR ? impedance_far(w->soft->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
+  kbip[3] = slope;
+  row_spring(p.solref, p.solimp[1], false, kbip);
+  for (int k = 0; k < block.num; ++k)
+    for (int j = 0; j < 4; ++j) w->efc_KBIP[4 * (block.row + k) + j] = kbip[j];
+
+  const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];
+  const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2], mu1 = con->friction[0];
+  if (type == SN_CNSTR_CONTACT_FRICTIONLESS) {
+    put_regularizer(w, block.row, regularizer(kbip[2], tran));
+    return;
+  }
+  const bool pyramid = type == SN_CNSTR_CONTACT_PYRAMIDAL;
+  const sn_real R0 = regularizer(kbip[2], pyramid ? tran + mu1 * mu1 * tran : tran);
+  const sn_real R1 = R0 / sn_max(SN_MINVAL, m->opt.impratio);
+  con->mu = mu1 * sn_sqrt(R1 / R0);
+  if (pyramid) {
+    for (int k = 0; k < block.num; ++k) put_regularizer(w, block.row + k, 2 * con->mu * con->mu * R0);
+    return;
+  }
+  const bool own = p.solreffriction[0] != 0 || p.solreffriction[1] != 0;
+  put_regularizer(w, block.row, R0);
+  for (int k = 1; k < block.num; ++k) {
+    row_spring(own ? p.solreffriction : p.solref, p.solimp[1], true, w->efc_KBIP + 4 * (block.row + k));
+    const sn_real mu = con->friction[k - 1];
+    put_regularizer(w, block.row + k, k == 1 ? R1 : R1 * mu1 * mu1 / (mu * mu));
+  }
+}
+
+// R of the row by which the bounds of regularizer() were checked: of an elliptic contact its first row, of a pyramid
+// what all its edges' R is made of.
+SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
+  const int type = w->efc_type[row];
+  if (type == SN_CNSTR_CONTACT_ELLIPTIC) return w->efc_R[w->contact[w->efc_id[row]].efc_address];
+  if (type != SN_CNSTR_CONTACT_PYRAMIDAL) return w->efc_R[row];
+  const sn_real mu = w->contact[w->efc_id[row]].mu;
+  return w->efc_R[row] / (2 * mu * mu);
+}
+
+SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
+  if (slope == 0) return 0;
+  const sn_real reference = a->row_c[row] * kbip[0] * slope * depth;
+  const sn_real force = a->row_lambda[row] * w->efc_force[row];
+  if (force == 0 || imp <= SN_R(1e-30)) return reference;
+  const sn_real R = bounded_R(w, row);
+  if (R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS)) return reference;
+  return reference + force * (slope / (imp * (1 - imp)));
+}

@@ -1,0 +1,403 @@
+// Forward kinematics: qpos and mocap poses -> frames of bodies, geoms and sites, anchors and axes of joints.
+//
+// A link's frame starts at a constant pose in the link below it; each of its joints, in order, then moves it:
+//   slide:        x += a (q - q0)
+//   hinge, ball:  R <- R exp(.), x <- c - R p    with the anchor c = x + R p held in place
+//   free:         x, R are the coordinates themselves
+// where a = R (axis) and p are the joint's axis and anchor before its own motion, the conventions of MuJoCo's
+// chapter Computation, Kinematic tree, compared field by field with mj_kinematics. Quaternions in qpos and of mocap
+// bodies are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
+//
+// Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (derive_pose.c).
+//
+// Adjoint. Stages leave, per link, a wrench W (the derivative for a small rigid displacement of the link), the
+// derivatives T_z of the twists of the motions z, and P of cacc. With S_k the axis of dof k (cdof), z_k its velocity in
+// motion z, and d_k the displacement that all dofs before k make,
+//   dtwist_z = sum_k (d_k x S_k) z_k + S_k dz_k,    dcacc = sum_k v_k [ dV_k x S_k + V_k x (d_k x S_k) ] + (V_k x S_k)
+//   dv_k
+// with V_k the velocity before the joint. So, dofs from the last to the first, with W, T, P summed over all behind k:
+//   qpos_bar_k += S_k . W,    qvel_bar_k += S_k . T_v + (V_k x S_k) . P
+//   W += S_k xx U,  U = sum_z z_k T_z + v_k V_k xt P;    T_v += v_k S_k xx P
+// where d . (S xx U) = U . (d x S) and S . (V xt P) = P . (V x S) for the cross product x of motions. The turns of a
+// ball or free joint have one V before all three, and their axes are displaced by the joint as a whole; a free joint's
+// translations are displaced by nothing. What a link has summed up, its base adds: one sweep from the leaves.
+#include "physics/world/adjoint.h"
+#include "physics/base/vec.h"
+
+// q <- q / |q| to second order in the deviation of |q| from 1.
+SN_LOCAL void kin_renormalize(sn_real *q) {
+  const sn_real s = SN_R(1.5) - SN_R(0.5) * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  for (int i = 0; i < 4; ++i) q[i] *= s;
+}
+
+// pos = x + R p for a frame (x, R).
+SN_LOCAL void kin_point(sn_real *pos, const sn_real *x, const sn_real *R, const sn_real *p) {
+  pos[0] = x[0] + R[0] * p[0] + R[1] * p[1] + R[2] * p[2];
+  pos[1] = x[1] + R[3] * p[0] + R[4] * p[1] + R[5] * p[2];
+  pos[2] = x[2] + R[6] * p[0] + R[7] * p[1] + R[8] * p[2];
+}
+
+// Pose of link i before its joints move it.
+SN_LOCAL void kin_base(const SnModel *m, const SnWorld *w, int i, sn_real *pos, sn_real *quat) {
+  const int base = m->body_base[i], mocap = m->body_mocapid[i];
+  if (mocap >= 0) {
+    sn_copy3(pos, w->mocap_pos + 3 * mocap);
+    sn_copy4(quat, w->mocap_quat + 4 * mocap);
+    sn_normalize4(quat);
+  } else if (base == 0) {
+    sn_copy3(pos, m->base_pos + 3 * i);
+    sn_copy4(quat, m->base_quat + 4 * i);
+  } else {
+    kin_point(pos, w->xpos + 3 * base, w->xmat + 9 * base, m->base_pos + 3 * i);
+    sn_mulquat(quat, w->xquat + 4 * base, m->base_quat + 4 * i);
+  }
+}
+
+// Moves the pose by joint j; writes its anchor and axis.
+SN_LOCAL void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_real *quat) {
+  const int type = m->jnt_type[j];
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *p = m->jnt_pos + 3 * j;
+  sn_real *anchor = w->xanchor + 3 * j, *axis = w->xaxis + 3 * j;
+  const bool off_center = p[0] != 0 || p[1] != 0 || p[2] != 0;
+  sn_rotquat(axis, m->jnt_axis + 3 * j, quat);
+  sn_copy3(anchor, pos);
+  if (off_center) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_addto3(anchor, arm);
+  }
+  if (type == SN_JNT_SLIDE) {
+    sn_addtoscl3(pos, axis, q[0] - m->qpos0[m->jnt_qposadr[j]]);
+    return;
+  }
+  sn_real turn[4], old[4];
+  if (type == SN_JNT_BALL) {
+    sn_copy4(turn, q);
+    sn_normalize4(turn);
+  } else {
+    sn_axisangle2quat(turn, m->jnt_axis + 3 * j, q[0] - m->qpos0[m->jnt_qposadr[j]]);
+  }
+  sn_copy4(old, quat);
+  sn_mulquat(quat, old, turn);
+  if (off_center) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_sub3(pos, anchor, arm);
+  }
+}
+
+// Pose of link i after its first joint, a hinge: anchor and axis are fixed in the link below, and the turn is
+// base_quat exp(axis angle) = cos(angle/2) base_quat + sin(angle/2) base_quat (0, axis).
+SN_LOCAL void kin_first_hinge(const SnModel *m, SnWorld *w, int i, int j, sn_real *pos, sn_real *quat) {
+  const int base = m->body_base[i], adr = m->jnt_qposadr[j];
+  const sn_real half = SN_R(0.5) * (w->qpos[adr] - m->qpos0[adr]), s = sn_sin(half), c = sn_cos(half);
+  const sn_real *q = m->base_quat + 4 * i, *dq = m->hinge_quat + 4 * j, *p = m->jnt_pos + 3 * j;
+  const sn_real turn[4] = {c * q[0] + s * dq[0], c * q[1] + s * dq[1], c * q[2] + s * dq[2], c * q[3] + s * dq[3]};
+  sn_mulquat(quat, w->xquat + 4 * base, turn);
+  kin_point(pos, w->xpos + 3 * base, w->xmat + 9 * base, m->hinge_anchor + 3 * j);
+  sn_mulmatvec3(w->xaxis + 3 * j, w->xmat + 9 * base, m->hinge_axis + 3 * j);
+  sn_copy3(w->xanchor + 3 * j, pos);
+  if (p[0] != 0 || p[1] != 0 || p[2] != 0) {
+    sn_real arm[3];
+    sn_rotquat(arm, p, quat);
+    sn_subfrom3(pos, arm);
+  }
+}
+
+// Frame of link i; the link below it is done.
+SN_LOCAL void kin_link(const SnModel *m, SnWorld *w, int i) {
+  const int first = m->body_jntadr[i], n = m->body_jntnum[i];
+  sn_real pos[3], quat[4];
+  int done = n > 0 && m->jnt_type[first] == SN_JNT_HINGE;
+  if (done) {
+    kin_first_hinge(m, w, i, first, pos, quat);
+  } else if (n == 1 && m->jnt_type[first] == SN_JNT_FREE) {
+    const sn_real *q = w->qpos + m->jnt_qposadr[first];
+    sn_copy3(pos, q);
+    sn_copy4(quat, q + 3);
+    sn_normalize4(quat);
+    sn_copy3(w->xanchor + 3 * first, pos);
+    sn_copy3(w->xaxis + 3 * first, m->jnt_axis + 3 * first);
+    done = 1;
+  } else {
+    kin_base(m, w, i, pos, quat);
+  }
+  for (int j = first + done; j < first + n; ++j) kin_joint(m, w, j, pos, quat);
+  kin_renormalize(quat);
+  sn_copy3(w->xpos + 3 * i, pos);
+  sn_copy4(w->xquat + 4 * i, quat);
+  sn_quat2mat(w->xmat + 9 * i, quat);
+}
+
+SN_LOCAL void kin_welded_body(const SnModel *m, SnWorld *w, int i) {
+  const int base = m->body_base[i];
+  kin_point(w->xpos + 3 * i, w->xpos + 3 * base, w->xmat + 9 * base, m->base_pos + 3 * i);
+  sn_mulquat(w->xquat + 4 * i, w->xquat + 4 * base, m->base_quat + 4 * i);
+  sn_quat2mat(w->xmat + 9 * i, w->xquat + 4 * i);
+}
+
+// Frame (lpos, lmat) of a link, in the world.
+SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const sn_real *lmat, sn_real *pos,
+                        sn_real *mat) {
+  kin_point(pos, w->xpos + 3 * link, w->xmat + 9 * link, lpos);
+  if (mat) sn_mulmatmat3(mat, w->xmat + 9 * link, lmat);
+}
+
+// Positions of a block of sites of one link, in a form that vector units take.
+SN_LOCAL void kin_site_block(const SnModel *m, SnWorld *w, int block) {
+  const int link = m->siteblock_link[block], *site = m->siteblock_site + SN_SITE_BLOCK * block;
+  const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->siteblock_pos + 3 * SN_SITE_BLOCK * block;
+  sn_real pos[3][SN_SITE_BLOCK];
+  for (int e = 0; e < 3; ++e)
+    for (int s = 0; s < SN_SITE_BLOCK; ++s)
+      pos[e][s] =
+          x[e] + R[3 * e] * p[s] + R[3 * e + 1] * p[SN_SITE_BLOCK + s] + R[3 * e + 2] * p[2 * SN_SITE_BLOCK + s];
+  for (int s = 0; s < SN_SITE_BLOCK; ++s) sn_set3(w->site_xpos + 3 * site[s], pos[0][s], pos[1][s], pos[2][s]);
+}
+
+// Frames of a block of geoms of one link, in the same form: rows of (lmat | lpos), all geoms of the block side by side.
+SN_LOCAL void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
+  enum { N = SN_GEOM_BLOCK };
+  const int link = m->geomblock_link[block], *geom = m->geomblock_geom + N * block;
+  const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->geomblock_frame + 12 * N * block;
+  sn_real out[12][N];
+  for (int e = 0; e < 3; ++e)
+    for (int f = 0; f < 4; ++f)
+      for (int s = 0; s < N; ++s)
+        out[4 * e + f][s] =
+            R[3 * e] * p[N * f + s] + R[3 * e + 1] * p[N * (4 + f) + s] + R[3 * e + 2] * p[N * (8 + f) + s];
+  for (int s = 0; s < N; ++s) {
+    sn_real *mat = w->geom_xmat + 9 * geom[s];
+    for (int e = 0; e < 3; ++e) sn_set3(mat + 3 * e, out[4 * e][s], out[4 * e + 1][s], out[4 * e + 2][s]);
+    sn_set3(w->geom_xpos + 3 * geom[s], x[0] + out[3][s], x[1] + out[7][s], x[2] + out[11][s]);
+  }
+}
+
+SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
+  for (int level = 0; level < m->nlevel; ++level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_link(m, w, body[k]);
+    SN_SYNC(lane);
+  }
+  SN_FOR(k, m->nwelded) kin_welded_body(m, w, m->welded_body[k]);
+  if (m->need_all) {
+    SN_FOR(i, m->nbody) {
+      const int link = m->link_of_body[i];
+      if (link) kin_frame(w, link, m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
+    }
+  }
+  SN_FOR(k, m->ngeomblock) kin_geom_block(m, w, k);
+  SN_FOR(k, m->nsiteblock) kin_site_block(m, w, k);
+  SN_FOR(k, m->nsiteframe) {
+    const int i = m->siteframe_list[k];
+    sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * m->link_of_site[i], m->site_lmat + 9 * i);
+  }
+  SN_SYNC(lane);
+}
+
+// Frames of the world and of all that is welded to it.
+SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w, SnLane *lane) {
+  (void)lane;
+  SN_FOR(i, m->nbody) {
+    if (m->link_of_body[i] != 0) continue;
+    sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
+    sn_copy4(w->xquat + 4 * i, m->base_quat + 4 * i);
+    sn_copy(w->xmat + 9 * i, m->base_mat + 9 * i, 9);
+    sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
+    sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
+  }
+  SN_FOR(i, m->ngeom) {
+    if (m->link_of_geom[i] != 0) continue;
+    sn_copy3(w->geom_xpos + 3 * i, m->geom_lpos + 3 * i);
+    sn_copy(w->geom_xmat + 9 * i, m->geom_lmat + 9 * i, 9);
+  }
+  SN_FOR(i, m->nsite) {
+    if (m->link_of_site[i] != 0) continue;
+    sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
+    sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
+  }
+}
+
+SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnLane *lane, SnStage stage) {
+  if (stage == SN_STAGE_KINEMATICS) kin_static_frames(m, w, lane);
+  SN_FOR(i, m->nbody) {
+    if (m->link_of_body[i] != 0) continue;
+    if (stage == SN_STAGE_INERTIA) sn_zero(w->subtree_com + 3 * i, 3);
+    if (stage == SN_STAGE_VELOCITY) sn_zero(w->cvel + 6 * i, 6);
+  }
+}
+
+SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]) {
+  kin_frame(w, m->link_of_geom[geom], m->geom_lpos + 3 * geom, m->geom_lmat + 9 * geom, pos, mat);
+}
+
+SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]) {
+  kin_frame(w, m->link_of_site[site], m->site_lpos + 3 * site, m->site_lmat + 9 * site, pos, mat);
+}
+
+// r += s * (V xt P): S . (V xt P) = P . (V x S).
+SN_INLINE void kin_add_velocity_wrench(sn_real *r, const sn_real *V, const sn_real *P, sn_real s) {
+  sn_real t[3];
+  sn_cross(t, P, V);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, P + 3, V + 3);
+  sn_addtoscl3(r, t, s);
+  sn_cross(t, P + 3, V);
+  sn_addtoscl3(r + 3, t, s);
+}
+
+// The sums of a link on its way from the last dof to the first.
+typedef struct KinSweep {
+  sn_real *W, *T, *P;  // of the link, in SnAdjoint
+  sn_real V[6];        // velocity before the dof at hand
+} KinSweep;
+
+// W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
+SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
+  sn_real U[6] = {0};
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    const sn_real rate = a->motion[z * m->nv + k];
+    for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
+  }
+  kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
+  sn_addcrossforce(s->W, w->cdof + 6 * k, U, 1);
+}
+
+SN_INLINE void kin_sweep_qpos(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
+  a->qpos_bar[k] += sn_dot(w->cdof + 6 * k, s->W, 6);
+}
+
+SN_INLINE void kin_sweep_qvel(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
+  a->qvel_bar[k] += sn_dot(w->cdof + 6 * k, s->T + 6 * SN_VEL, 6) + sn_dot(w->cdof_dot + 6 * k, s->P, 6);
+}
+
+// T_v += what the velocity before dof k receives from the acceleration of its axis.
+SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
+  sn_addcrossforce(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, w->qvel[k]);
+}
+
+// Three turns [k, k + 3) of a ball or free joint.
+SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
+  for (int i = k; i < k + 3; ++i) kin_sweep_axis(m, w, a, s, i);
+  for (int i = k; i < k + 3; ++i) {
+    kin_sweep_qpos(w, a, s, i);
+    kin_sweep_qvel(w, a, s, i);
+  }
+  for (int i = k; i < k + 3; ++i) kin_sweep_velocity(w, s, i);
+}
+
+// V <- V less the velocity of `n` dofs from k.
+SN_INLINE void kin_sweep_back(const SnWorld *w, KinSweep *s, int k, int n) {
+  for (int i = k; i < k + n; ++i)
+    for (int e = 0; e < 6; ++e) s->V[e] -= w->cdof[6 * i + e] * w->qvel[i];
+}
+
+// The dofs of a link from the last to the first; the links behind it are summed up.
+SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
+  KinSweep s = {a->wrench + 6 * link, a->twist_bar + 6 * SN_NMOTION * link, a->acc_bar + 6 * link, {0}};
+  for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
+    const int child = m->child_body[c];
+    for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
+    for (int e = 0; e < 6; ++e) s.P[e] += a->acc_bar[6 * child + e];
+    for (int e = 0; e < 6 * SN_NMOTION; ++e) s.T[e] += a->twist_bar[6 * SN_NMOTION * child + e];
+  }
+  sn_copy(s.V, w->cvel + 6 * link, 6);
+  const int first = m->body_dofadr[link];
+  for (int k = first + m->body_dofnum[link] - 1; k >= first;) {
+    const int type = m->jnt_type[m->dof_jntid[k]];
+    if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+      kin_sweep_back(w, &s, k, 1);
+      kin_sweep_qpos(w, a, &s, k);
+      kin_sweep_qvel(w, a, &s, k);
+      kin_sweep_axis(m, w, a, &s, k);
+      kin_sweep_velocity(w, &s, k);
+      k -= 1;
+      continue;
+    }
+    k -= 2;
+    kin_sweep_back(w, &s, k, 3);
+    kin_sweep_turns(m, w, a, &s, k);
+    k -= 1;
+    if (type == SN_JNT_BALL) continue;
+    for (int i = k - 2; i <= k; ++i) {
+      kin_sweep_qpos(w, a, &s, i);
+      kin_sweep_qvel(w, a, &s, i);
+    }
+    k -= 3;
+  }
+  const int mocap = m->body_mocapid[link];
+  if (mocap < 0) return;
+  // the torque at the body's origin instead of the tree's centre
+  sn_real *bar = a->mocap_bar + 6 * mocap, arm[3], t[3];
+  sn_sub3(arm, w->subtree_com + 3 * m->body_rootid[link], w->xpos + 3 * link);
+  sn_cross(t, arm, s.W + 3);
+  for (int e = 0; e < 3; ++e) {
+    bar[e] += s.W[e] + t[e];
+    bar[3 + e] += s.W[3 + e];
+  }
+}
+
+SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  for (int level = m->nlevel - 1; level >= 0; --level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
+    SN_SYNC(lane);
+  }
+}
+
+// Twists of link i; those of its base are done.
+SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
+  sn_real twist[6 * SN_NMOTION];
+  sn_copy(twist, a->twist + 6 * SN_NMOTION * m->body_base[link], 6 * SN_NMOTION);
+  for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k) {
+    const sn_real *S = w->cdof + 6 * k;
+    for (int z = 0; z < SN_NMOTION; ++z) {
+      const sn_real rate = a->motion[z * m->nv + k];
+      for (int e = 0; e < 6; ++e) twist[6 * z + e] += S[e] * rate;
+    }
+  }
+  sn_copy(a->twist + 6 * SN_NMOTION * link, twist, 6 * SN_NMOTION);
+}
+
+// rate[z] = J z for a sparse row J of n entries. The sums are local, so that they stay in registers.
+SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real *J, const int *col, int n,
+                            sn_real *rate) {
+  sn_real sum[SN_NMOTION] = {0};
+  for (int k = 0; k < n; ++k) {
+    const sn_real *motion = a->motion + col[k], j = J[k];
+    for (int z = 0; z < SN_NMOTION; ++z) sum[z] += j * motion[z * m->nv];
+  }
+  sn_copy(rate, sum, SN_NMOTION);
+}
+
+// out_rate of the outputs of actuator i: that of its tendon times the gear, or moment times motion.
+SN_LOCAL void kin_output_rates(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int first = m->actuator_outadr[i];
+  if (m->actuator_trntype[i] == SN_TRN_TENDON) {
+    const sn_real gear = m->actuator_gear[6 * first], *rate = a->ten_rate + SN_NMOTION * m->actuator_trnid[2 * i];
+    for (int z = 0; z < SN_NMOTION; ++z) a->out_rate[SN_NMOTION * first + z] = gear * rate[z];
+    return;
+  }
+  for (int out = first; out < first + m->actuator_outnum[i]; ++out) {
+    const int adr = m->mom_rowadr[out];
+    kin_row_rates(m, a, w->actuator_moment + adr, m->mom_colind + adr, m->mom_rownnz[out],
+                  a->out_rate + SN_NMOTION * out);
+  }
+}
+
+SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  for (int level = 0; level < m->nlevel; ++level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_propagate_link(m, w, a, body[k]);
+    SN_SYNC(lane);
+  }
+  SN_FOR(t, m->ntendon) {
+    const int adr = m->ten_J_rowadr[t];
+    kin_row_rates(m, a, w->ten_J + adr, m->ten_J_colind + adr, m->ten_J_rownnz[t], a->ten_rate + SN_NMOTION * t);
+  }
+  SN_SYNC(lane);
+  SN_FOR(i, m->nactuator) kin_output_rates(m, w, a, i);
+  SN_SYNC(lane);
+}

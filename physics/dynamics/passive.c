@@ -1,0 +1,251 @@
+// Passive forces: springs and dampers of joints and tendons, gravity compensation.
+//
+// Spring and damper laws are polynomials (MuJoCo manual, XMLreference, stiffness and damping of joint and tendon):
+//   spring  -x (k0 + k1 x + k2 x^2),     damper  -v (b0 + b1 |v| + b2 v^2)
+// x is the displacement from qpos_spring; of a free joint's position and of rotations it is a vector, and its norm
+// goes into the parentheses. A tendon's x is the distance of its length from the range lengthspring. Dampers include
+// what actuators reflect (derive_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
+// summed from the leaves like the bias force; joints with actgravcomp receive it through the actuators.
+// Both flags, spring and damper, disabled together also disable gravity compensation, as in mj_passive.
+//
+// Adjoint of lambda' qfrc_passive, with gravity compensation that goes through actuators. At the ends of
+// lengthspring the derivative is that of the slack inside, if there is an inside. For rotations, dif = log(rest^-1 q)
+// and d dif = Jr^-1(dif) w for a turn w in the body's frame, Jr^-1 as in rotation.h; at half a turn, where log jumps,
+// it is that of the side on which dif lies.
+//   Gravity compensation of a link is a constant force f at a point p: lambda' S' (..) = f . (velocity of p under mu),
+// mu = lambda but 0 for dofs that do not receive it: where actgravcomp has no actuation, or the force of the joint is
+// beyond its limit actfrcrange (sn_joint_saturated). The links' wrenches f x w_mu take w_mu, and as the sweep displaces
+// the axis S_k with lambda_k, what it would do for the others is taken back: S_k xx lift, times lambda_k, from all that
+// moves the axis.
+#include "physics/world/adjoint.h"
+#include "physics/base/polynomial.h"
+#include "physics/base/rotation.h"
+#include "physics/base/vec.h"
+
+// Vector spring: force -= dif k(|dif|).
+SN_LOCAL void passive_spring3(sn_real *force, const sn_real *dif, sn_real linear, const sn_real *poly) {
+  sn_scale3(force, dif, -sn_poly(linear, poly, sn_norm3(dif)));
+}
+
+SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
+  const int type = m->jnt_type[j];
+  const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
+  sn_real *force = w->qfrc_spring + m->jnt_dofadr[j];
+  if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+    const sn_real x = q[0] - rest[0];
+    force[0] = -x * sn_poly(linear, poly, x);
+    return;
+  }
+  sn_real dif[3], quat[4], back[4], turn[4];
+  if (type == SN_JNT_FREE) {
+    sn_sub3(dif, q, rest);
+    passive_spring3(force, dif, linear, poly);
+    q += 3;
+    rest += 3;
+    force += 3;
+  }
+  sn_copy4(quat, q);
+  sn_normalize4(quat);
+  sn_negquat(back, rest);
+  sn_mulquat(turn, back, quat);
+  sn_quat2vel(dif, turn);
+  passive_spring3(force, dif, linear, poly);
+}
+
+// Forces of tendon t along its length: spring in out[0], damper in out[1].
+SN_LOCAL void passive_tendon(const SnModel *m, SnWorld *w, int t, bool springs, bool dampers, sn_real *out) {
+  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
+  const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
+  const sn_real v = w->ten_velocity[t], *damp = m->ten_damp + (1 + SN_NPOLY) * t;
+  out[0] = springs ? -x * sn_poly(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x) : 0;
+  out[1] = dampers ? -v * sn_poly(damp[0], damp + 1, sn_abs(v)) : 0;
+}
+
+// qfrc_spring and qfrc_damper of dof i from the tendons on the list of those that have either.
+SN_LOCAL void passive_gather_tendons(const SnModel *m, SnWorld *w, int i) {
+  for (int k = m->dof_tendon_adr[i]; k < m->dof_tendon_adr[i + 1]; ++k) {
+    const sn_real J = w->ten_J[m->dof_tendon_J[k]], *force = w->ten_passive + 2 * m->dof_tendon_id[k];
+    w->qfrc_spring[i] += J * force[0];
+    w->qfrc_damper[i] += J * force[1];
+  }
+}
+
+// Force that lifts link i, about the centre of its tree.
+SN_LOCAL void passive_lift(const SnModel *m, SnWorld *w, int i) {
+  sn_real *out = w->lift + 6 * i, p[3];
+  sn_scale3(out + 3, m->opt.gravity, -m->link_lift[4 * i + 3]);
+  sn_mulmatvec3(p, w->xmat + 9 * i, m->link_lift + 4 * i);
+  sn_addto3(p, w->xpos + 3 * i);
+  sn_subfrom3(p, w->subtree_com + 3 * m->body_rootid[i]);
+  sn_cross(out, p, out + 3);
+}
+
+SN_LOCAL void passive_gravcomp(const SnModel *m, SnWorld *w, SnLane *lane) {
+  for (int level = m->nlevel - 1; level >= 0; --level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
+      const int i = body[k];
+      passive_lift(m, w, i);
+      for (int c = m->child_adr[i]; c < m->child_adr[i + 1]; ++c)
+        for (int e = 0; e < 6; ++e) w->lift[6 * i + e] += w->lift[6 * m->child_body[c] + e];
+    }
+    SN_SYNC(lane);
+  }
+  SN_FOR(i, m->nv) w->qfrc_gravcomp[i] = sn_dot(w->cdof + 6 * i, w->lift + 6 * m->dof_bodyid[i], 6);
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const int off = m->opt.disableflags;
+  const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER), any = springs || dampers;
+  const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY);
+  SN_FOR(i, m->nv) {
+    const sn_real v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
+    w->qfrc_damper[i] = dampers ? -v * sn_poly(damp[0], damp + 1, sn_abs(v)) : 0;
+    w->qfrc_spring[i] = w->qfrc_gravcomp[i] = 0;
+  }
+  SN_FOR(k, m->ntenpassive) {
+    const int t = m->tenpassive_list[k];
+    passive_tendon(m, w, t, springs, dampers, w->ten_passive + 2 * t);
+  }
+  SN_SYNC(lane);
+  if (springs) {
+    SN_FOR(k, m->njntspring) passive_joint_spring(m, w, m->jntspring_list[k]);
+    SN_SYNC(lane);
+  }
+  if (lifts) passive_gravcomp(m, w, lane);
+  SN_FOR(i, m->nv) {
+    if (any) passive_gather_tendons(m, w, i);
+    w->qfrc_passive[i] = w->qfrc_spring[i] + w->qfrc_damper[i];
+    if (!m->jnt_actgravcomp[m->dof_jntid[i]]) w->qfrc_passive[i] += w->qfrc_gravcomp[i];
+  }
+  SN_SYNC(lane);
+}
+
+// bar of dif from that of the force of a vector spring.
+SN_LOCAL void passive_spring3_vjp(sn_real *bar, const sn_real *lambda, const sn_real *dif, sn_real linear,
+                                  const sn_real *poly) {
+  const sn_real norm = sn_norm3(dif);
+  sn_scale3(bar, lambda, -sn_poly(linear, poly, norm));
+  if (norm > SN_MINVAL) sn_addtoscl3(bar, dif, -sn_poly_change(poly, norm) * sn_dot3(dif, lambda) / norm);
+}
+
+SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
+  const int type = m->jnt_type[j], dof = m->jnt_dofadr[j];
+  const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
+  const sn_real *lambda = a->motion + SN_LAMBDA * m->nv + dof;
+  sn_real *out = a->qpos_bar + dof;
+  if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+    out[0] -= lambda[0] * sn_poly_slope(linear, poly, q[0] - rest[0]);
+    return;
+  }
+  sn_real dif[3], bar[3], quat[4], back[4], turn[4];
+  if (type == SN_JNT_FREE) {
+    sn_sub3(dif, q, rest);
+    passive_spring3_vjp(bar, lambda, dif, linear, poly);
+    sn_addto3(out, bar);
+    q += 3;
+    rest += 3;
+    lambda += 3;
+    out += 3;
+  }
+  sn_copy4(quat, q);
+  sn_normalize4(quat);
+  sn_negquat(back, rest);
+  sn_mulquat(turn, back, quat);
+  sn_quat2vel(dif, turn);
+  passive_spring3_vjp(bar, lambda, dif, linear, poly);
+  sn_right_jacobian_inverse_transpose(bar, dif);
+  sn_addto3(out, bar);
+}
+
+// Spring and damper of tendon t.
+SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool springs, bool dampers) {
+  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
+  const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
+  const sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * t, pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
+  sn_real *rate_bar = a->ten_rate_bar + SN_NMOTION * t;
+  rate_bar[SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
+  const bool slack = length >= range[0] && length <= range[1] && range[0] < range[1];
+  if (springs && !slack)
+    a->ten_length_bar[t] -= pull * sn_poly_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
+  if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
+}
+
+// Dof i does not receive gravity compensation.
+SN_LOCAL bool passive_is_cut(const SnModel *m, const SnWorld *w, int i) {
+  const int j = m->dof_jntid[i];
+  if (!m->jnt_actgravcomp[j]) return false;
+  if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return true;
+  return m->jnt_dofadr[j] == i && sn_joint_saturated(m, w, j);
+}
+
+// Gravity compensation of link i alone: rates of lambda, and its displacement with what mu moves it.
+SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool cuts) {
+  const sn_real *origin = w->subtree_com + 3 * m->body_rootid[i];
+  const sn_real *twist = a->twist + 6 * (SN_NMOTION * i + SN_LAMBDA);
+  sn_real *bar = a->twist_bar + 6 * (SN_NMOTION * i + SN_LAMBDA), *wrench = a->wrench + 6 * i;
+  sn_real force[3], turn[3], p[3], t[3], moved[3];
+  if (m->link_lift[4 * i + 3] == 0) return;
+  sn_scale3(force, m->opt.gravity, -m->link_lift[4 * i + 3]);
+  sn_mulmatvec3(p, w->xmat + 9 * i, m->link_lift + 4 * i);
+  sn_addto3(p, w->xpos + 3 * i);
+  sn_subfrom3(p, origin);
+  sn_cross(t, p, force);
+  sn_addto3(bar, t);
+  sn_addto3(bar + 3, force);
+  sn_copy3(turn, twist);
+  for (int link = i; cuts && link; link = m->body_base[link])
+    for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k)
+      if (passive_is_cut(m, w, k)) sn_addtoscl3(turn, w->cdof + 6 * k, -a->motion[SN_LAMBDA * m->nv + k]);
+  sn_cross(moved, force, turn);
+  sn_cross(t, p, moved);
+  sn_addto3(wrench, t);
+  sn_addto3(wrench + 3, moved);
+}
+
+// Takes back, for dof k that is cut, what the sweep does with lift for its axis: from the dofs of its link before it
+// (before and in its joint, for a ball or the turns of a free joint) and from the link below.
+SN_LOCAL void passive_cut_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k) {
+  const int body = m->dof_bodyid[k], j = m->dof_jntid[k], type = m->jnt_type[j], first = m->jnt_dofadr[j];
+  const sn_real *S = w->cdof + 6 * k, *lift = w->lift + 6 * body, lambda = a->motion[SN_LAMBDA * m->nv + k];
+  sn_real *base = a->wrench + 6 * m->body_base[body], back[6];
+  if (type == SN_JNT_FREE && k < first + 3) return;  // such an axis is moved by nothing
+  const int end = type == SN_JNT_BALL ? first + 3 : (type == SN_JNT_FREE ? first + 6 : k);
+  sn_crossforce(back, S, lift);
+  for (int e = 0; e < 6; ++e) back[e] *= -lambda;
+  for (int d = m->body_dofadr[body]; d < end; ++d) a->qpos_bar[d] += sn_dot(w->cdof + 6 * d, back, 6);
+  for (int e = 0; e < 6; ++e) base[e] += back[e];
+}
+
+SN_LOCAL void passive_gravcomp_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  bool cuts = false;  // every lane looks at all
+  for (int i = 0; m->ngravcomp > 0 && i < m->nv; ++i) cuts = cuts || passive_is_cut(m, w, i);
+  SN_FOR(k, m->nlink) passive_lift_vjp(m, w, a, m->level_body[k], cuts);
+  SN_SYNC(lane);
+  if (!cuts) return;
+  // several add to one link: in their order
+  SN_ONE(lane) {
+    for (int i = 0; i < m->nv; ++i)
+      if (passive_is_cut(m, w, i)) passive_cut_vjp(m, w, a, i);
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int off = m->opt.disableflags;
+  const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER);
+  if (!springs && !dampers) return;
+  if (dampers) {
+    SN_FOR(i, m->nv) {
+      const sn_real *damp = m->dof_damp + (1 + SN_NPOLY) * i;
+      a->qvel_bar[i] -= a->motion[SN_LAMBDA * m->nv + i] * sn_damping_slope(damp, w->qvel[i]);
+    }
+  }
+  SN_FOR(k, m->ntenpassive) passive_tendon_vjp(m, w, a, m->tenpassive_list[k], springs, dampers);
+  if (springs) SN_FOR(k, m->njntspring) passive_joint_spring_vjp(m, w, a, m->jntspring_list[k]);
+  SN_SYNC(lane);
+  if (m->nlift > 0 && !(off & SN_DSBL_GRAVITY)) passive_gravcomp_vjp(m, w, a, lane);
+}

@@ -1,0 +1,24 @@
+// A program run as a child process, with a time limit, and what it wrote to standard error.
+#ifndef SINEW_PHYSICS_IMPORT_CHILD_H_
+#define SINEW_PHYSICS_IMPORT_CHILD_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "physics/base/status.h"
+
+typedef struct SnChildResult {
+  bool timed_out;   // it was killed after `seconds`
+  bool cancelled;   // it was killed because *cancel was set
+  int signal;       // that ended it; 0: none
+  int status;       // exit status, when neither of the above
+  char text[4000];  // the end of its standard error, without trailing line breaks
+} SnChildResult;
+
+// Runs argv[0] with the arguments argv (NULL at the end), standard input and output from and to /dev/null, in a process
+// group of its own, which is killed after `seconds`, or soon after *cancel (may be NULL) becomes true. Waits for it.
+// SN_OK also when the program failed; SN_ERR_IO when it could not be started. Any number of threads.
+SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cancel, SnChildResult *result, SnError *err);
+
+#endif

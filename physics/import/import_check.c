@@ -1,0 +1,221 @@
+// What of a MuJoCo model the engine refuses: every element by name, never only the first.
+#include <mujoco/mujoco.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/import/import_mjcf.h"
+
+typedef struct Refusals {
+  FILE *out;
+  int count;
+  const mjModel *mj;
+} Refusals;
+
+// Starts a line: "geom 'head': " or, for an element without a name, "geom 3 (of body 'skull'): ".
+static void name_element(Refusals *r, mjtObj type, int id) {
+  const char *kind = mju_type2Str(type), *name = mj_id2name(r->mj, type, id), *body = NULL;
+  if (type == mjOBJ_GEOM) body = mj_id2name(r->mj, mjOBJ_BODY, r->mj->geom_bodyid[id]);
+  if (type == mjOBJ_JOINT) body = mj_id2name(r->mj, mjOBJ_BODY, r->mj->jnt_bodyid[id]);
+  ++r->count;
+  if (name && name[0])
+    fprintf(r->out, "%s '%s': ", kind, name);
+  else if (body && body[0])
+    fprintf(r->out, "%s %d (of body '%s'): ", kind, id, body);
+  else
+    fprintf(r->out, "%s %d: ", kind, id);
+}
+
+static void refuse(Refusals *r, mjtObj type, int id, const char *what) {
+  name_element(r, type, id);
+  fprintf(r->out, "%s is not supported\n", what);
+}
+
+// The same with a list of what would be accepted.
+static void refuse_value(Refusals *r, mjtObj type, int id, const char *what, const char *supported) {
+  name_element(r, type, id);
+  fprintf(r->out, "%s is not supported (supported: %s)\n", what, supported);
+}
+
+static void refuse_option(Refusals *r, const char *option, const char *what) {
+  ++r->count;
+  fprintf(r->out, "option '%s': %s is not supported\n", option, what);
+}
+
+// Arrays that must hold one value throughout (SN_REQUIRED).
+static void check_required(Refusals *r) {
+  const mjModel *mj = r->mj;
+  const int nBODY = (int)mj->nbody, nJOINT = (int)mj->njnt, nGEOM = (int)mj->ngeom, nPAIR = (int)mj->npair,
+            nTENDON = (int)mj->ntendon, nACTUATOR = (int)mj->nactuator, nSENSOR = (int)mj->nsensor;
+#define SN_REQUIRED(field, object, cols, value, text)                                     \
+  for (int i = 0; i < n##object; ++i) {                                                   \
+    bool same = true;                                                                     \
+    for (int k = 0; k < (cols); ++k) same = same && mj->field[i * (cols) + k] == (value); \
+    if (!same) refuse(r, mjOBJ_##object, i, text);                                        \
+  }
+#define SN_IGNORED(field)
+#define SN_JUDGED(field)
+#define SN_IGNORED_SIZE(name)
+#define SN_JUDGED_SIZE(name)
+#define SN_IGNORED_OPTION(name)
+#define SN_JUDGED_OPTION(name)
+#define SN_IGNORED_STAT(name)
+#include "physics/import/import_rules.inc"
+}
+
+static void check_flags(Refusals *r) {
+  static const struct {
+    int bit;
+    const char *name, *what;
+  } enable[] = {
+      {mjENBL_SLEEP, "sleep", "sleeping"},
+      {mjENBL_DIAGEXACT, "diagexact", "the exact diagonal of the constraint inertia"},
+      {mjENBL_IPC, "ipc", "incremental potential contact"},
+      {mjENBL_SPECULATIVE, "speculative", "speculative contact"},
+  };
+  for (size_t i = 0; i < sizeof enable / sizeof *enable; ++i)
+    if (r->mj->opt.enableflags & enable[i].bit) refuse_option(r, enable[i].name, enable[i].what);
+  // a flag that a later MuJoCo adds
+  if (r->mj->opt.enableflags >> mjNENABLE) refuse_option(r, "enableflags", "an unknown flag");
+  if (r->mj->opt.disableflags >> mjNDISABLE) refuse_option(r, "disableflags", "an unknown flag");
+}
+
+static void check_options(Refusals *r) {
+  const mjOption *o = &r->mj->opt;
+  switch (o->integrator) {
+    case mjINT_EULER:
+    case mjINT_RK4:
+    case mjINT_IMPLICITFAST:
+      break;
+    case mjINT_IMPLICIT:
+      refuse_option(r, "integrator", "implicit (supported: Euler, implicitfast, RK4)");
+      break;
+    case mjINT_DISCRETE:
+      refuse_option(r, "integrator", "discrete (supported: Euler, implicitfast, RK4)");
+      break;
+    default:
+      refuse_option(r, "integrator", "an unknown integrator");
+  }
+  if (o->density != 0) refuse_option(r, "density", "the force of a fluid (density other than 0)");
+  if (o->viscosity != 0) refuse_option(r, "viscosity", "the force of a fluid (viscosity other than 0)");
+  if (o->noslip_iterations != 0) refuse_option(r, "noslip_iterations", "the noslip solver");
+  check_flags(r);
+}
+
+static bool excluded(const mjModel *mj, int b1, int b2) {
+  const int signature = b1 < b2 ? (b1 << 16) + b2 : (b2 << 16) + b1;
+  for (int i = 0; i < mj->nexclude; ++i)
+    if (mj->exclude_signature[i] == signature) return true;
+  return false;
+}
+
+// True when the filters let geoms a and b collide: not welded to each other, bits match, not excluded. (The filter
+// of parent and child bodies is left out: it is an option that a session may change.)
+static bool can_meet(const mjModel *mj, int a, int b) {
+  const int w1 = mj->body_weldid[mj->geom_bodyid[a]], w2 = mj->body_weldid[mj->geom_bodyid[b]];
+  if (w1 == w2) return false;
+  if (!(mj->geom_contype[a] & mj->geom_conaffinity[b]) && !(mj->geom_contype[b] & mj->geom_conaffinity[a]))
+    return false;
+  return !excluded(mj, mj->geom_bodyid[a], mj->geom_bodyid[b]);
+}
+
+static bool can_collide(const mjModel *mj, int geom) {
+  for (int i = 0; i < mj->npair; ++i)
+    if (mj->pair_geom1[i] == geom || mj->pair_geom2[i] == geom) return true;
+  if (!mj->geom_contype[geom] && !mj->geom_conaffinity[geom]) return false;
+  for (int i = 0; i < mj->ngeom; ++i)
+    if (i != geom && can_meet(mj, geom, i)) return true;
+  return false;
+}
+
+bool *sn_import_touchable(const mjModel *mj) {
+  bool *touchable = calloc((size_t)mj->ngeom + 1, sizeof *touchable);
+  for (int i = 0; touchable && i < mj->ngeom; ++i) touchable[i] = can_collide(mj, i);
+  return touchable;
+}
+
+// Geom types of which a collision goes through MuJoCo's general convex pipeline with some other type.
+static bool needs_convex(int type) {
+  return type == mjGEOM_ELLIPSOID || type == mjGEOM_CYLINDER || type == mjGEOM_MESH;
+}
+
+static void check_geoms(Refusals *r, const bool *touchable) {
+  const mjModel *mj = r->mj;
+  const bool contacts = !(mj->opt.disableflags & (mjDSBL_CONTACT | mjDSBL_CONSTRAINT));
+  const bool legacy = contacts && (mj->opt.disableflags & mjDSBL_NATIVECCD) != 0;
+  for (int i = 0; i < mj->ngeom; ++i) {
+    const int type = mj->geom_type[i];
+    if (type == mjGEOM_HFIELD && touchable[i]) refuse(r, mjOBJ_GEOM, i, "hfield collision");
+    if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
+    if (legacy && needs_convex(type) && touchable[i])
+      refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
+  }
+}
+
+static void check_actuators(Refusals *r) {
+  static const char *const trn[] = {"joint", "jointinparent",   "slidercrank", "tendon",
+                                    "site",  "body (adhesion)", "so3"};
+  static const char *const dyn[] = {"none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user"};
+  static const char *const gain[] = {"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"};
+  static const char *const bias[] = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
+  static_assert(sizeof trn / sizeof *trn == mjTRN_SO3 + 1 && sizeof dyn / sizeof *dyn == mjDYN_USER + 1, "all types");
+  static_assert(sizeof gain / sizeof *gain == mjGAIN_USER + 1 && sizeof bias / sizeof *bias == mjBIAS_USER + 1,
+                "all types");
+  const mjModel *mj = r->mj;
+  char what[100];
+#define REFUSE(word, name, supported)                    \
+  do {                                                   \
+    snprintf(what, sizeof what, word " '%s'", (name));   \
+    refuse_value(r, mjOBJ_ACTUATOR, i, what, supported); \
+  } while (0)
+  for (int i = 0; i < mj->nactuator; ++i) {
+    const int t = mj->actuator_trntype[i], d = mj->actuator_dyntype[i], g = mj->actuator_gaintype[i],
+              b = mj->actuator_biastype[i];
+    if (t < 0 || t > mjTRN_BODY)
+      REFUSE("transmission", t == mjTRN_SO3 ? trn[t] : "unknown",
+             "joint, jointinparent, slidercrank, tendon, site, body");
+    if (d < 0 || d > mjDYN_MUSCLE)
+      REFUSE("activation dynamics", d >= 0 && d <= mjDYN_USER ? dyn[d] : "unknown",
+             "none, integrator, filter, filterexact, muscle");
+    if (g < 0 || g > mjGAIN_MUSCLE)
+      REFUSE("gain", g >= 0 && g <= mjGAIN_USER ? gain[g] : "unknown", "fixed, affine, muscle");
+    if (b < 0 || b > mjBIAS_MUSCLE)
+      REFUSE("bias", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "none, affine, muscle");
+    if (mj->actuator_actnum[i] > 1) refuse(r, mjOBJ_ACTUATOR, i, "more than one activation");
+    if (mj->actuator_ctrlnum[i] != 1) refuse(r, mjOBJ_ACTUATOR, i, "a number of controls other than 1");
+  }
+#undef REFUSE
+}
+
+static void check_others(Refusals *r) {
+  const mjModel *mj = r->mj;
+  for (int i = 0; i < mj->nflex; ++i) refuse(r, mjOBJ_FLEX, i, "a deformable body (flex)");
+  for (int i = 0; i < mj->nplugin; ++i) refuse(r, mjOBJ_PLUGIN, i, "an engine plugin");
+  for (int i = 0; i < mj->neq; ++i)
+    if (mj->eq_type[i] > mjEQ_TENDON) refuse(r, mjOBJ_EQUALITY, i, "an equality of flexes");
+}
+
+char *sn_import_unsupported(const mjModel *mj, int *count) {
+  char *text = NULL;
+  size_t size = 0;
+  Refusals r = {.out = open_memstream(&text, &size), .count = 0, .mj = mj};
+  bool *touchable = sn_import_touchable(mj);
+  *count = 0;
+  if (!r.out || !touchable) {
+    if (r.out) fclose(r.out);
+    free(text);
+    free(touchable);
+    return NULL;
+  }
+  check_options(&r);
+  check_geoms(&r, touchable);
+  check_actuators(&r);
+  check_others(&r);
+  check_required(&r);
+  free(touchable);
+  if (fclose(r.out) != 0) {
+    free(text);
+    return NULL;
+  }
+  *count = r.count;
+  return text;
+}

@@ -1,0 +1,396 @@
+// The copy of a compiled MuJoCo model, and the proof at compile time that no part of it was overlooked.
+#include "physics/import/import_mjcf.h"
+
+#include <mujoco/mujoco.h>
+#include <stdlib.h>
+
+#include "physics/model/model_check.h"
+#include "physics/base/vec.h"
+
+// Values of enums and sizes of rows: equal, so that arrays are copied as they are.
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
+SAME(SN_NREF, mjNREF);
+SAME(SN_NIMP, mjNIMP);
+SAME(SN_NPOLY, mjNPOLY);
+SAME(SN_NEQDATA, mjNEQDATA);
+SAME(SN_NDYN, mjNDYN);
+SAME(SN_NGAIN, mjNGAIN);
+SAME(SN_NBIAS, mjNBIAS);
+SAME(SN_NSENS, mjNSENS);
+SAME(SN_JNT_FREE, mjJNT_FREE);
+SAME(SN_JNT_BALL, mjJNT_BALL);
+SAME(SN_JNT_SLIDE, mjJNT_SLIDE);
+SAME(SN_JNT_HINGE, mjJNT_HINGE);
+SAME(SN_GEOM_PLANE, mjGEOM_PLANE);
+SAME(SN_GEOM_HFIELD, mjGEOM_HFIELD);
+SAME(SN_GEOM_SPHERE, mjGEOM_SPHERE);
+SAME(SN_GEOM_CAPSULE, mjGEOM_CAPSULE);
+SAME(SN_GEOM_ELLIPSOID, mjGEOM_ELLIPSOID);
+SAME(SN_GEOM_CYLINDER, mjGEOM_CYLINDER);
+SAME(SN_GEOM_BOX, mjGEOM_BOX);
+SAME(SN_GEOM_MESH, mjGEOM_MESH);
+SAME(SN_GEOM_SDF, mjGEOM_SDF);
+SAME(SN_INT_EULER, mjINT_EULER);
+SAME(SN_INT_RK4, mjINT_RK4);
+SAME(SN_INT_IMPLICIT, mjINT_IMPLICIT);
+SAME(SN_INT_IMPLICITFAST, mjINT_IMPLICITFAST);
+SAME(SN_INT_DISCRETE, mjINT_DISCRETE);
+SAME(SN_CONE_PYRAMIDAL, mjCONE_PYRAMIDAL);
+SAME(SN_CONE_ELLIPTIC, mjCONE_ELLIPTIC);
+SAME(SN_EQ_CONNECT, mjEQ_CONNECT);
+SAME(SN_EQ_WELD, mjEQ_WELD);
+SAME(SN_EQ_JOINT, mjEQ_JOINT);
+SAME(SN_EQ_TENDON, mjEQ_TENDON);
+SAME(SN_TENDON_FIXED, mjTENDON_FIXED);
+SAME(SN_TENDON_SPATIAL, mjTENDON_SPATIAL);
+SAME(SN_WRAP_NONE, mjWRAP_NONE);
+SAME(SN_WRAP_JOINT, mjWRAP_JOINT);
+SAME(SN_WRAP_PULLEY, mjWRAP_PULLEY);
+SAME(SN_WRAP_SITE, mjWRAP_SITE);
+SAME(SN_WRAP_SPHERE, mjWRAP_SPHERE);
+SAME(SN_WRAP_CYLINDER, mjWRAP_CYLINDER);
+SAME(SN_TRN_JOINT, mjTRN_JOINT);
+SAME(SN_TRN_JOINTINPARENT, mjTRN_JOINTINPARENT);
+SAME(SN_TRN_SLIDERCRANK, mjTRN_SLIDERCRANK);
+SAME(SN_TRN_TENDON, mjTRN_TENDON);
+SAME(SN_TRN_SITE, mjTRN_SITE);
+SAME(SN_TRN_BODY, mjTRN_BODY);
+SAME(SN_DYN_NONE, mjDYN_NONE);
+SAME(SN_DYN_INTEGRATOR, mjDYN_INTEGRATOR);
+SAME(SN_DYN_FILTER, mjDYN_FILTER);
+SAME(SN_DYN_FILTEREXACT, mjDYN_FILTEREXACT);
+SAME(SN_DYN_MUSCLE, mjDYN_MUSCLE);
+SAME(SN_GAIN_FIXED, mjGAIN_FIXED);
+SAME(SN_GAIN_AFFINE, mjGAIN_AFFINE);
+SAME(SN_GAIN_MUSCLE, mjGAIN_MUSCLE);
+SAME(SN_BIAS_NONE, mjBIAS_NONE);
+SAME(SN_BIAS_AFFINE, mjBIAS_AFFINE);
+SAME(SN_BIAS_MUSCLE, mjBIAS_MUSCLE);
+SAME(SN_OBJ_BODY, mjOBJ_BODY);
+SAME(SN_OBJ_XBODY, mjOBJ_XBODY);
+SAME(SN_OBJ_JOINT, mjOBJ_JOINT);
+SAME(SN_OBJ_GEOM, mjOBJ_GEOM);
+SAME(SN_OBJ_SITE, mjOBJ_SITE);
+SAME(SN_DSBL_CONSTRAINT, mjDSBL_CONSTRAINT);
+SAME(SN_DSBL_EQUALITY, mjDSBL_EQUALITY);
+SAME(SN_DSBL_FRICTIONLOSS, mjDSBL_FRICTIONLOSS);
+SAME(SN_DSBL_LIMIT, mjDSBL_LIMIT);
+SAME(SN_DSBL_CONTACT, mjDSBL_CONTACT);
+SAME(SN_DSBL_SPRING, mjDSBL_SPRING);
+SAME(SN_DSBL_DAMPER, mjDSBL_DAMPER);
+SAME(SN_DSBL_GRAVITY, mjDSBL_GRAVITY);
+SAME(SN_DSBL_CLAMPCTRL, mjDSBL_CLAMPCTRL);
+SAME(SN_DSBL_WARMSTART, mjDSBL_WARMSTART);
+SAME(SN_DSBL_FILTERPARENT, mjDSBL_FILTERPARENT);
+SAME(SN_DSBL_ACTUATION, mjDSBL_ACTUATION);
+SAME(SN_DSBL_REFSAFE, mjDSBL_REFSAFE);
+SAME(SN_DSBL_SENSOR, mjDSBL_SENSOR);
+SAME(SN_DSBL_MIDPHASE, mjDSBL_MIDPHASE);
+SAME(SN_DSBL_EULERDAMP, mjDSBL_EULERDAMP);
+SAME(SN_DSBL_AUTORESET, mjDSBL_AUTORESET);
+SAME(SN_DSBL_NATIVECCD, mjDSBL_NATIVECCD);
+SAME(SN_DSBL_ISLAND, mjDSBL_ISLAND);
+SAME(SN_DSBL_MULTICCD, mjDSBL_MULTICCD);
+SAME(SN_ENBL_OVERRIDE, mjENBL_OVERRIDE);
+SAME(SN_SENS_VELOCIMETER, mjSENS_VELOCIMETER);
+SAME(SN_SENS_GYRO, mjSENS_GYRO);
+SAME(SN_SENS_JOINTPOS, mjSENS_JOINTPOS);
+SAME(SN_SENS_JOINTVEL, mjSENS_JOINTVEL);
+SAME(SN_SENS_TENDONPOS, mjSENS_TENDONPOS);
+SAME(SN_SENS_TENDONVEL, mjSENS_TENDONVEL);
+SAME(SN_SENS_ACTUATORPOS, mjSENS_ACTUATORPOS);
+SAME(SN_SENS_ACTUATORVEL, mjSENS_ACTUATORVEL);
+SAME(SN_SENS_ACTUATORFRC, mjSENS_ACTUATORFRC);
+SAME(SN_SENS_JOINTACTFRC, mjSENS_JOINTACTFRC);
+SAME(SN_SENS_TENDONACTFRC, mjSENS_TENDONACTFRC);
+SAME(SN_SENS_BALLQUAT, mjSENS_BALLQUAT);
+SAME(SN_SENS_BALLANGVEL, mjSENS_BALLANGVEL);
+SAME(SN_SENS_JOINTLIMITPOS, mjSENS_JOINTLIMITPOS);
+SAME(SN_SENS_JOINTLIMITVEL, mjSENS_JOINTLIMITVEL);
+SAME(SN_SENS_JOINTLIMITFRC, mjSENS_JOINTLIMITFRC);
+SAME(SN_SENS_TENDONLIMITPOS, mjSENS_TENDONLIMITPOS);
+SAME(SN_SENS_TENDONLIMITVEL, mjSENS_TENDONLIMITVEL);
+SAME(SN_SENS_TENDONLIMITFRC, mjSENS_TENDONLIMITFRC);
+SAME(SN_SENS_FRAMEPOS, mjSENS_FRAMEPOS);
+SAME(SN_SENS_FRAMEQUAT, mjSENS_FRAMEQUAT);
+SAME(SN_SENS_FRAMEXAXIS, mjSENS_FRAMEXAXIS);
+SAME(SN_SENS_FRAMEYAXIS, mjSENS_FRAMEYAXIS);
+SAME(SN_SENS_FRAMEZAXIS, mjSENS_FRAMEZAXIS);
+SAME(SN_SENS_FRAMELINVEL, mjSENS_FRAMELINVEL);
+SAME(SN_SENS_FRAMEANGVEL, mjSENS_FRAMEANGVEL);
+SAME(SN_SENS_SUBTREECOM, mjSENS_SUBTREECOM);
+SAME(SN_SENS_CLOCK, mjSENS_CLOCK);
+#undef SAME
+
+// One enumerator for every field that has a rule; two rules for one field do not compile.
+enum {
+#define SN_FIELD(type, name, rows, cols) RULE_##name,
+#include "physics/model/model_fields.inc"
+#undef SN_FIELD
+#define SN_SIZE(name) RULE_##name,
+#include "physics/model/model_sizes.inc"
+#undef SN_SIZE
+#define SN_OPTION(type, name, count) RULE_opt_##name,
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+#define SN_IGNORED(field) RULE_##field,
+#define SN_REQUIRED(field, object, cols, value, text) RULE_##field,
+#define SN_JUDGED(field) RULE_##field,
+#define SN_IGNORED_SIZE(name) RULE_##name,
+#define SN_JUDGED_SIZE(name) RULE_##name,
+#define SN_IGNORED_OPTION(name) RULE_opt_##name,
+#define SN_JUDGED_OPTION(name) RULE_opt_##name,
+#define SN_IGNORED_STAT(name) RULE_stat_##name,
+#include "physics/import/import_rules.inc"
+  RULE_COUNT
+};
+
+// The same for every field that MuJoCo lists: a field without a rule does not compile, and a rule without a field
+// makes the counts differ.
+enum {
+#define X(type, name, rows, cols) HAS_##name = RULE_##name,
+#define XNV X
+  MJMODEL_POINTERS
+#undef X
+#undef XNV
+#define X(name) HAS_##name = RULE_##name,
+      MJMODEL_SIZES
+#undef X
+#define X(type, name, count) HAS_opt_##name = RULE_opt_##name,
+#define XVEC X
+          MJOPTION_FIELDS
+#undef X
+#undef XVEC
+#define X(name, count) HAS_stat_##name = RULE_stat_##name,
+#define XVEC X
+              MJSTATISTIC_FIELDS
+#undef X
+#undef XVEC
+};
+#define X(...) +1
+#define XNV X
+#define XVEC X
+static_assert(RULE_COUNT == 0 MJMODEL_POINTERS MJMODEL_SIZES MJOPTION_FIELDS MJSTATISTIC_FIELDS,
+              "a rule for a field that MuJoCo lacks");
+#undef X
+#undef XNV
+#undef XVEC
+
+// And MuJoCo's lists are complete: structs made of them have the sizes of MuJoCo's. The three flags only say in advance
+// what arrays hold, and the signature identifies the source.
+struct Mirror {
+#define X(name) mjtSize name;
+  MJMODEL_SIZES
+#undef X
+  mjtBool flg_gravcomp, flg_surfacevel, flg_adhesion;
+  mjOption opt;
+  mjVisual vis;
+  mjStatistic stat;
+  void *buffer;
+#define X(type, name, rows, cols) type *name;
+#define XNV X
+  MJMODEL_POINTERS
+#undef X
+#undef XNV
+  uint64_t signature;
+};
+struct MirrorOption {
+#define X(type, name, count) type name;
+#define XVEC(type, name, count) type name[count];
+  MJOPTION_FIELDS
+#undef X
+#undef XVEC
+};
+struct MirrorStatistic {
+#define X(name, count) mjtNum name;
+#define XVEC(name, count) mjtNum name[count];
+  MJSTATISTIC_FIELDS
+#undef X
+#undef XVEC
+};
+static_assert(sizeof(struct Mirror) == sizeof(mjModel), "mjModel has a field outside mjxmacro.h");
+static_assert(sizeof(struct MirrorOption) == sizeof(mjOption), "mjOption has a field outside mjxmacro.h");
+static_assert(sizeof(struct MirrorStatistic) == sizeof(mjStatistic), "mjStatistic has a field outside mjxmacro.h");
+
+// Scalars and vectors of mjOption.
+static void copy_option(SnModel *m, const mjModel *mj) {
+#define SN_OPTION(type, name, count) \
+  for (int i = 0; i < (count); ++i) SN_AT(m->opt.name, count, i) = (type)SN_AT(mj->opt.name, count, i);
+#define SN_AT(x, count, i) SN_AT_##count(x, i)
+#define SN_AT_1(x, i) x
+#define SN_AT_3(x, i) x[i]
+#define SN_AT_5(x, i) x[i]
+#define SN_AT_SN_NREF(x, i) x[i]
+#define SN_AT_SN_NIMP(x, i) x[i]
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+}
+
+// Replaces a frame by the one that MuJoCo uses in its place: the body's own (the identity), or that of the body's
+// inertia, or only the orientation of either.
+static void take_frame(int same, const sn_real *ipos, const sn_real *iquat, sn_real *pos, sn_real *quat) {
+  if (same == mjSAMEFRAME_BODY) sn_set3(pos, 0, 0, 0);
+  if (same == mjSAMEFRAME_INERTIA) sn_copy3(pos, ipos);
+  if (same == mjSAMEFRAME_INERTIA || same == mjSAMEFRAME_INERTIAROT) sn_copy4(quat, iquat);
+  if (same != mjSAMEFRAME_BODY && same != mjSAMEFRAME_BODYROT) return;
+  sn_set3(quat + 1, 0, 0, 0);
+  quat[0] = 1;
+}
+
+// Follows the compiler, which marks frames that it finds equal to 1e-6: MuJoCo computes with one in the place of the
+// other wherever it needs a pose.
+static void take_same_frames(SnModel *m, const mjModel *mj) {
+  sn_real *ipos = m->body_ipos, *iquat = m->body_iquat;
+  for (int i = 0; i < m->nbody; ++i)
+    take_frame(mj->body_sameframe[i], ipos + 3 * i, iquat + 4 * i, ipos + 3 * i, iquat + 4 * i);
+  for (int i = 0; i < m->ngeom; ++i) {
+    const int b = m->geom_bodyid[i];
+    take_frame(mj->geom_sameframe[i], ipos + 3 * b, iquat + 4 * b, m->geom_pos + 3 * i, m->geom_quat + 4 * i);
+  }
+  for (int i = 0; i < m->nsite; ++i) {
+    const int b = m->site_bodyid[i];
+    take_frame(mj->site_sameframe[i], ipos + 3 * b, iquat + 4 * b, m->site_pos + 3 * i, m->site_quat + 4 * i);
+  }
+}
+
+// Height fields and the like are accepted when they collide with nothing: make sure that they, and meshes of which the
+// same is true, stay for show.
+static void hide_visual_geoms(SnModel *m, const bool *touchable) {
+  for (int i = 0; i < m->ngeom; ++i) {
+    const int type = m->geom_type[i];
+    if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
+    if (!touchable[i]) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
+    if (type != SN_GEOM_MESH) m->geom_dataid[i] = -1;
+  }
+}
+
+static bool mesh_used(const SnModel *m, const bool *touchable, int mesh) {
+  for (int i = 0; i < m->ngeom; ++i)
+    if (m->geom_type[i] == SN_GEOM_MESH && m->geom_dataid[i] == mesh && touchable[i]) return true;
+  return false;
+}
+
+// Moves `n` rows of `width` from row `from` to row `to` (to <= from).
+#define MOVE(field, to, from, n, width)                                           \
+  memmove(m->field + (size_t)(to) * (width), m->field + (size_t)(from) * (width), \
+          sizeof *m->field * (size_t)(n) * (width))
+
+// Empties the meshes that no contact can need (most of a musculoskeletal model: 124,000 vertices of bones in MyoHand)
+// and closes the gaps. Addresses ascend with the mesh, so everything moves towards the front.
+static void drop_visual_meshes(SnModel *m, const bool *touchable) {
+  int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
+  for (int i = 0; i < m->nmesh; ++i) {
+    const bool keep = mesh_used(m, touchable, i);
+    const int vert = m->mesh_vertadr[i], vertnum = keep ? m->mesh_vertnum[i] : 0;
+    const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
+    const int graph = keep ? m->mesh_graphadr[i] : -1;
+    const int graphnum = graph < 0 ? 0 : 2 + 3 * m->mesh_graph[graph] + 6 * m->mesh_graph[graph + 1];
+    MOVE(mesh_vert, nvert, vert, vertnum, 3);
+    MOVE(mesh_polynormal, npoly, poly, polynum, 3);
+    if (graph >= 0) MOVE(mesh_graph, ngraph, graph, graphnum, 1);
+    for (int k = 0; k < polynum; ++k) {
+      const int adr = m->mesh_polyvertadr[poly + k], num = m->mesh_polyvertnum[poly + k];
+      MOVE(mesh_polyvert, npolyvert, adr, num, 1);
+      m->mesh_polyvertadr[npoly + k] = npolyvert;
+      m->mesh_polyvertnum[npoly + k] = num;
+      npolyvert += num;
+    }
+    for (int k = 0; k < vertnum; ++k) {
+      const int adr = m->mesh_polymapadr[vert + k], num = polynum ? m->mesh_polymapnum[vert + k] : 0;
+      if (num) MOVE(mesh_polymap, npolymap, adr, num, 1);
+      m->mesh_polymapadr[nvert + k] = npolymap;
+      m->mesh_polymapnum[nvert + k] = num;
+      npolymap += num;
+    }
+    m->mesh_vertadr[i] = nvert;
+    m->mesh_vertnum[i] = vertnum;
+    m->mesh_polyadr[i] = npoly;
+    m->mesh_polynum[i] = polynum;
+    m->mesh_graphadr[i] = graph < 0 ? -1 : ngraph;
+    for (int k = 0; !keep && k < 27; ++k) m->mesh_extrema[27 * i + k] = -1;
+    nvert += vertnum;
+    npoly += polynum;
+    ngraph += graphnum;
+  }
+  m->nmeshvert = nvert;
+  m->nmeshgraph = ngraph;
+  m->nmeshpoly = npoly;
+  m->nmeshpolyvert = npolyvert;
+  m->nmeshpolymap = npolymap;
+}
+#undef MOVE
+
+static SnCode refuse_unsupported(const mjModel *mj, SnError *err) {
+  int count = 0;
+  char *text = sn_import_unsupported(mj, &count);
+  if (!text) return sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  if (!count) {
+    free(text);
+    return SN_OK;
+  }
+  // as many whole lines as the error's text holds
+  const size_t room = sizeof err->text - 40;
+  size_t used = 0;
+  int shown = 0;
+  for (const char *p = text; *p; ++shown) {
+    const size_t n = strcspn(p, "\n") + 1;
+    if (used + n > room) break;
+    used += n;
+    p += n;
+  }
+  if (shown == count)
+    sn_fail(err, SN_ERR_UNSUPPORTED, "%.*s", (int)used - 1, text);
+  else
+    sn_fail(err, SN_ERR_UNSUPPORTED, "%.*s... and %d more", (int)used, text, count - shown);
+  free(text);
+  return SN_ERR_UNSUPPORTED;
+}
+
+// Sizes as ints, each within its cap.
+static SnCode copy_sizes(SnModel *sizes, const mjModel *mj, SnError *err) {
+#define SN_SIZE(name)                                                                                              \
+  if (mj->name < 0 || mj->name > SN_CAP_##name)                                                                    \
+    return sn_fail(err, SN_ERR_LIMIT, #name " is %lld; the limit is %d", (long long)mj->name, (int)SN_CAP_##name); \
+  sizes->name = (int)mj->name;
+#include "physics/model/model_sizes.inc"
+#undef SN_SIZE
+  return SN_OK;
+}
+
+mjModel *sn_import_read(const char *path, char *why, int size) {
+  static const char ending[] = ".mjb";
+  const size_t n = strlen(path), m = strlen(ending);
+  why[0] = '\0';
+  if (n > m && strcmp(path + n - m, ending) == 0) return mj_loadModel(path, NULL);
+  return mj_loadXML(path, NULL, why, size);
+}
+
+SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
+  SnModel sizes = {0};
+  if (refuse_unsupported(mj, err) != SN_OK || copy_sizes(&sizes, mj, err) != SN_OK) return NULL;
+  SnModel *m = sn_model_create(&sizes, err);
+  if (!m) return NULL;
+#define SN_SIZE(name)       \
+  const int name = m->name; \
+  (void)name;
+#include "physics/model/model_sizes.inc"
+#undef SN_SIZE
+#define SN_FIELD(type, name, rows, cols) \
+  for (int i = 0; i < (rows) * (cols); ++i) m->name[i] = (type)mj->name[i];
+#include "physics/model/model_fields.inc"
+#undef SN_FIELD
+  take_same_frames(m, mj);
+  copy_option(m, mj);
+  bool *touchable = sn_import_touchable(mj);
+  if (touchable) hide_visual_geoms(m, touchable);
+  if (touchable)
+    drop_visual_meshes(m, touchable);
+  else
+    sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
+    sn_model_free(m);
+    m = NULL;
+  }
+  free(touchable);
+  return m;
+}

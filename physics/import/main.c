@@ -1,0 +1,223 @@
+// sinew-import: MJCF or MuJoCo's compiled models -> flat model, in a process of its own, because MuJoCo's loader can
+// crash, hang, exhaust memory or exit on a bad file. Limits on memory and time hold inside it; sinewd
+// (physics/import/model_cache.c) runs it as a child.
+//
+// Exit status: 0 imported, 2 the model uses what is not supported (all of it listed on standard error), 3 it cannot be
+// loaded (or MuJoCo crashed on it), 4 a limit (memory, time, sizes) was reached, 5 the output cannot be written.
+#include <argp.h>
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <mujoco/mujoco.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "physics/import/import_files.h"
+#include "physics/import/import_mjcf.h"
+#include "physics/model/model_file.h"
+
+enum { EXIT_IMPORTED = 0, EXIT_UNSUPPORTED = 2, EXIT_LOAD = 3, EXIT_LIMIT = 4, EXIT_WRITE = 5 };
+
+typedef struct Settings {
+  const char *model, *out, *depends;
+  int seconds, megabytes;
+  bool json;
+} Settings;
+
+static Settings settings = {.seconds = 60, .megabytes = 4096};
+
+static int parse(int key, char *arg, struct argp_state *state) {
+  Settings *s = state->input;
+  char *end = NULL;
+  switch (key) {
+    case 'o':
+      s->out = arg;
+      return 0;
+    case 'd':
+      s->depends = arg;
+      return 0;
+    case 'j':
+      s->json = true;
+      return 0;
+    case 't':
+      s->seconds = (int)strtol(arg, &end, 10);
+      if (*end || s->seconds < 1 || s->seconds > 3600) argp_error(state, "--seconds %s: a number from 1 to 3600", arg);
+      return 0;
+    case 'm':
+      s->megabytes = (int)strtol(arg, &end, 10);
+      if (*end || s->megabytes < 64 || s->megabytes > 1000000)
+        argp_error(state, "--memory %s: a number from 64 to 1000000 (MiB)", arg);
+      return 0;
+    case ARGP_KEY_ARG:
+      if (s->model) argp_error(state, "more than one MODEL: %s", arg);
+      s->model = arg;
+      return 0;
+    case ARGP_KEY_END:
+      if (!s->model) argp_error(state, "a MODEL is needed");
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+// Prints the verdict, as JSON on standard output or as text on standard error, and returns the exit status.
+static int finish(int status, const char *text, const SnModel *m) {
+  if (!settings.json) {
+    if (status != EXIT_IMPORTED) fprintf(stderr, "%s\n", text);
+    return status;
+  }
+  static const char *const verdict[] = {"imported", "", "unsupported", "error", "limit", "error"};
+  cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "unsupported");
+  cJSON_AddStringToObject(root, "model", settings.model);
+  cJSON_AddStringToObject(root, "verdict", verdict[status]);
+  if (status >= EXIT_LOAD) cJSON_AddStringToObject(root, "error", text);
+  for (const char *p = text; status == EXIT_UNSUPPORTED && *p;) {
+    const size_t n = strcspn(p, "\n");
+    char *line = strndup(p, n);
+    if (line) cJSON_AddItemToArray(list, cJSON_CreateString(line));
+    free(line);
+    p += n + (p[n] == '\n');
+  }
+  if (m) {
+    cJSON *sizes = cJSON_AddObjectToObject(root, "sizes");
+#define SN_SIZE(name) cJSON_AddNumberToObject(sizes, #name, m->name);
+#include "physics/model/model_sizes.inc"
+#undef SN_SIZE
+  }
+  char *out = cJSON_Print(root);
+  if (out) puts(out);
+  cJSON_free(out);
+  cJSON_Delete(root);
+  return status;
+}
+
+static char warned[1000];  // MuJoCo's latest warning
+
+// MuJoCo's messages: warnings to standard error; an error ends the program, as MuJoCo asks of a handler.
+static void on_message(const mjLogMessage *message) {
+  if (message->level == mjLOG_WARNING) {
+    snprintf(warned, sizeof warned, "%s", message->subject);
+    fprintf(stderr, "warning: %s\n", message->subject);
+  }
+  if (message->level != mjLOG_ERROR) return;
+  const bool memory = strstr(message->subject, "allocate") || strstr(message->subject, "memory");
+  char text[1200];
+  snprintf(text, sizeof text, "%s: MuJoCo: %s", settings.model, message->subject);
+  fflush(stderr);
+  const int status = finish(memory ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
+  fflush(NULL);
+  _exit(status);
+}
+
+// A signal that the loader caused: says which, with calls that a handler may make, and ends the program.
+static void on_signal(int signal) {
+  static const char crash[] = "MuJoCo crashed on this file\n",
+                    memory[] = "MuJoCo gave up on this file: out of memory, or a check inside it failed\n",
+                    time[] = "importing took longer than allowed\n";
+  const char *text = signal == SIGABRT ? memory : signal == SIGXCPU || signal == SIGALRM ? time : crash;
+  ssize_t n = write(STDERR_FILENO, settings.model, strlen(settings.model));
+  if (n >= 0) n = write(STDERR_FILENO, ": ", 2);
+  if (n >= 0) n = write(STDERR_FILENO, text, strlen(text));
+  _exit(n < 0 || signal == SIGABRT || signal == SIGXCPU || signal == SIGALRM ? EXIT_LIMIT : EXIT_LOAD);
+}
+
+// Limits on memory, processor time and real time; handlers on a stack of their own, for the overflow of the usual one.
+static void limit_resources(const Settings *s) {
+  static char stack[65536];
+  sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+  struct sigaction act = {.sa_flags = SA_ONSTACK};
+  act.sa_handler = on_signal;
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU, SIGALRM};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) sigaction(signals[i], &act, NULL);
+  const rlim_t seconds = (rlim_t)s->seconds;
+  setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = seconds, .rlim_max = seconds + 1});
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  alarm((unsigned)s->seconds);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes
+  const rlim_t bytes = (rlim_t)s->megabytes << 20;
+  setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
+#endif
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+// The compiled model, or NULL and MuJoCo's own text.
+static mjModel *load(const char *path, char *text, size_t size) {
+  char why[1000] = "";
+  if (access(path, R_OK) != 0) {
+    snprintf(text, size, "%s: %s", path, strerror(errno));
+    return NULL;
+  }
+  mjModel *mj = sn_import_read(path, why, sizeof why);
+  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", path, *why ? why : warned);
+  return mj;
+}
+
+// Writes what was asked for of a compiled model, says how that went, and returns the exit status.
+static int import_model(const Settings *s, const mjModel *mj) {
+  char text[1400];
+  if (s->depends && !sn_import_files_save(s->depends)) {
+    snprintf(text, sizeof text, "%s: could not write the list of files", s->depends);
+    return finish(EXIT_WRITE, text, NULL);
+  }
+  int count = 0;
+  char *unsupported = sn_import_unsupported(mj, &count);
+  if (!unsupported) return finish(EXIT_LIMIT, "out of memory", NULL);
+  if (count) {
+    unsupported[strlen(unsupported) - 1] = 0;
+    finish(EXIT_UNSUPPORTED, unsupported, NULL);
+    free(unsupported);
+    return EXIT_UNSUPPORTED;
+  }
+  free(unsupported);
+  SnError err = {0};
+  SnModel *m = sn_import_mjmodel(mj, &err);
+  if (m && s->out) sn_model_save_file(m, s->out, &err);
+  const int status = err.code == SN_OK                                       ? EXIT_IMPORTED
+                     : err.code == SN_ERR_LIMIT || err.code == SN_ERR_MEMORY ? EXIT_LIMIT
+                     : err.code == SN_ERR_IO                                 ? EXIT_WRITE
+                                                                             : EXIT_LOAD;
+  char named[sizeof err.text + 1400];
+  snprintf(named, sizeof named, "%s: %s", s->model, err.text);
+  finish(status, named, m);
+  sn_model_free(m);
+  return status;
+}
+
+static int run(const Settings *s) {
+  char text[1400];
+  sn_import_files_start();
+  mjModel *mj = load(s->model, text, sizeof text);
+  if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
+  const int status = import_model(s, mj);
+  mj_deleteModel(mj);
+  return status;
+}
+
+const char *argp_program_bug_address = NULL;
+
+int main(int argc, char **argv) {
+  static const struct argp_option options[] = {
+      {"output", 'o', "OUT", 0, "write the flat model to this file (without it, the model is only checked)", 0},
+      {"depends", 'd', "FILE", 0, "write the paths of all files that the model is made of, one a line", 0},
+      {"json", 'j', NULL, 0, "print the verdict and the model's sizes as JSON", 0},
+      {"seconds", 't', "S", 0, "limit on processor time and on real time (default 60)", 0},
+      {"memory", 'm', "MIB", 0, "limit on memory (default 4096)", 0},
+      {0}};
+  static const char doc[] =
+      "Compiles an MJCF model with MuJoCo, or takes one that MuJoCo has compiled (MODEL.mjb), and writes it in the "
+      "form "
+      "that sinewd loads.\vExample: sinew-import hand.xml -o hand.sinew\n\nExit status: 0 imported, 2 the model uses "
+      "what is not supported (all of it is listed), 3 it "
+      "cannot be "
+      "loaded, 4 a limit on memory, time or sizes was reached, 5 the output cannot be written.";
+  const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
+  argp_err_exit_status = EXIT_LOAD;
+  argp_parse(&argp, argc, argv, 0, NULL, &settings);
+  mju_setLogHandler(on_message);
+  limit_resources(&settings);
+  return run(&settings);
+}

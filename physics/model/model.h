@@ -1,0 +1,210 @@
+// SnModel: everything about a body that stays the same while it moves. Flat arrays, no pointers
+// outside the model, shared read-only by any number of worlds and threads.
+//
+// Life: a flat image (written by sinew-import, see model_file.h) -> sn_model_create ->
+// arrays filled -> sn_model_derive -> read-only use -> sn_model_free.
+#ifndef SINEW_PHYSICS_MODEL_MODEL_H_
+#define SINEW_PHYSICS_MODEL_MODEL_H_
+
+#include "physics/base/muscle_curves.h"
+#include "physics/base/real.h"
+#include "physics/base/status.h"
+
+enum {
+  SN_NREF = 2,
+  SN_NIMP = 5,
+  SN_NPOLY = 2,
+  SN_NEQDATA = 12,
+  SN_NDYN = 10,
+  SN_NGAIN = 10,
+  SN_NBIAS = 10,
+  SN_NSENS = 3
+};
+enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see derived_fields.inc
+enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
+enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
+enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
+enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
+enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
+
+// What one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.
+enum { SN_FACTOR_WIDTH = 8, SN_GEOM_BLOCK = 2, SN_SITE_BLOCK = 4 };
+
+// Enums: the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as they are.
+typedef enum SnJoint { SN_JNT_FREE, SN_JNT_BALL, SN_JNT_SLIDE, SN_JNT_HINGE } SnJoint;
+typedef enum SnGeom {
+  SN_GEOM_PLANE,
+  SN_GEOM_HFIELD,
+  SN_GEOM_SPHERE,
+  SN_GEOM_CAPSULE,
+  SN_GEOM_ELLIPSOID,
+  SN_GEOM_CYLINDER,
+  SN_GEOM_BOX,
+  SN_GEOM_MESH,
+  SN_GEOM_SDF
+} SnGeom;
+typedef enum SnIntegrator {
+  SN_INT_EULER,
+  SN_INT_RK4,
+  SN_INT_IMPLICIT,
+  SN_INT_IMPLICITFAST,
+  SN_INT_DISCRETE
+} SnIntegrator;
+typedef enum SnCone { SN_CONE_PYRAMIDAL, SN_CONE_ELLIPTIC } SnCone;
+typedef enum SnEq { SN_EQ_CONNECT, SN_EQ_WELD, SN_EQ_JOINT, SN_EQ_TENDON } SnEq;
+typedef enum SnTendon { SN_TENDON_FIXED, SN_TENDON_SPATIAL } SnTendon;
+typedef enum SnWrap {
+  SN_WRAP_NONE,
+  SN_WRAP_JOINT,
+  SN_WRAP_PULLEY,
+  SN_WRAP_SITE,
+  SN_WRAP_SPHERE,
+  SN_WRAP_CYLINDER
+} SnWrap;
+typedef enum SnTrn {
+  SN_TRN_JOINT,
+  SN_TRN_JOINTINPARENT,
+  SN_TRN_SLIDERCRANK,
+  SN_TRN_TENDON,
+  SN_TRN_SITE,
+  SN_TRN_BODY
+} SnTrn;
+typedef enum SnDyn { SN_DYN_NONE, SN_DYN_INTEGRATOR, SN_DYN_FILTER, SN_DYN_FILTEREXACT, SN_DYN_MUSCLE } SnDyn;
+typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE } SnGain;
+typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE } SnBias;
+// Sensors whose values the engine can compute (mjtSensor); see sensor.h.
+typedef enum SnSensor {
+  SN_SENS_VELOCIMETER = 2,
+  SN_SENS_GYRO = 3,
+  SN_SENS_JOINTPOS = 9,
+  SN_SENS_JOINTVEL = 10,
+  SN_SENS_TENDONPOS = 11,
+  SN_SENS_TENDONVEL = 12,
+  SN_SENS_ACTUATORPOS = 13,
+  SN_SENS_ACTUATORVEL = 14,
+  SN_SENS_ACTUATORFRC = 15,
+  SN_SENS_JOINTACTFRC = 16,
+  SN_SENS_TENDONACTFRC = 17,
+  SN_SENS_BALLQUAT = 18,
+  SN_SENS_BALLANGVEL = 19,
+  SN_SENS_JOINTLIMITPOS = 20,
+  SN_SENS_JOINTLIMITVEL = 21,
+  SN_SENS_JOINTLIMITFRC = 22,
+  SN_SENS_TENDONLIMITPOS = 23,
+  SN_SENS_TENDONLIMITVEL = 24,
+  SN_SENS_TENDONLIMITFRC = 25,
+  SN_SENS_FRAMEPOS = 26,
+  SN_SENS_FRAMEQUAT = 27,
+  SN_SENS_FRAMEXAXIS = 28,
+  SN_SENS_FRAMEYAXIS = 29,
+  SN_SENS_FRAMEZAXIS = 30,
+  SN_SENS_FRAMELINVEL = 31,
+  SN_SENS_FRAMEANGVEL = 32,
+  SN_SENS_SUBTREECOM = 35,
+  SN_SENS_CLOCK = 45
+} SnSensor;
+// Type of the object an equality or sensor refers to (mjtObj).
+enum { SN_OBJ_BODY = 1, SN_OBJ_XBODY = 2, SN_OBJ_JOINT = 3, SN_OBJ_GEOM = 5, SN_OBJ_SITE = 6 };
+enum {
+  SN_DSBL_CONSTRAINT = 1 << 0,
+  SN_DSBL_EQUALITY = 1 << 1,
+  SN_DSBL_FRICTIONLOSS = 1 << 2,
+  SN_DSBL_LIMIT = 1 << 3,
+  SN_DSBL_CONTACT = 1 << 4,
+  SN_DSBL_SPRING = 1 << 5,
+  SN_DSBL_DAMPER = 1 << 6,
+  SN_DSBL_GRAVITY = 1 << 7,
+  SN_DSBL_CLAMPCTRL = 1 << 8,
+  SN_DSBL_WARMSTART = 1 << 9,
+  SN_DSBL_FILTERPARENT = 1 << 10,
+  SN_DSBL_ACTUATION = 1 << 11,
+  SN_DSBL_REFSAFE = 1 << 12,
+  SN_DSBL_SENSOR = 1 << 13,
+  SN_DSBL_MIDPHASE = 1 << 14,
+  SN_DSBL_EULERDAMP = 1 << 15,
+  SN_DSBL_AUTORESET = 1 << 16,
+  SN_DSBL_NATIVECCD = 1 << 17,
+  SN_DSBL_ISLAND = 1 << 18,
+  SN_DSBL_MULTICCD = 1 << 19
+};
+enum { SN_ENBL_OVERRIDE = 1 << 0 };
+
+typedef struct SnOption {
+#define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;
+#define SN_OPTION_DIM_1
+#define SN_OPTION_DIM_3 [3]
+#define SN_OPTION_DIM_5 [5]
+#define SN_OPTION_DIM_SN_NREF [SN_NREF]
+#define SN_OPTION_DIM_SN_NIMP [SN_NIMP]
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+} SnOption;
+
+typedef struct SnModel {
+#define SN_SIZE(name) int name;
+#include "physics/model/model_sizes.inc"
+#include "physics/model/setup_sizes.inc"
+#undef SN_SIZE
+
+  SnOption opt;
+
+#define SN_FIELD(type, name, rows, cols) type *name;
+#include "physics/model/model_fields.inc"
+#include "physics/model/setup_fields.inc"
+#undef SN_FIELD
+
+  void **block;  // memory owned by the model, (nblock); freed by sn_model_free
+  int nblock;
+} SnModel;
+
+// Allocates a model whose sizes are copied from `sizes` (only fields of model_sizes.inc are read),
+// with zeroed arrays. NULL and err on failure; the caller frees with sn_model_free.
+SnModel *sn_model_create(const SnModel *sizes, SnError *err);
+
+// Computes every derived size and array. Call once, after the arrays are filled and checked.
+SnCode sn_model_derive(SnModel *m, SnError *err);
+
+// Frees a model; NULL is allowed. No world may use it any more.
+void sn_model_free(SnModel *m);
+
+// Memory that lives as long as the model, zeroed, 64-byte aligned; NULL when out of memory.
+// For sn_model_derive_* only.
+void *sn_model_alloc(SnModel *m, size_t bytes);
+
+// A private copy, derived again, whose options the caller may then change (time step, solver):
+// for a session's overrides. NULL and err on failure.
+SnModel *sn_model_copy(const SnModel *m, SnError *err);
+
+// The parts of sn_model_derive, each in derive_<part>.c, called in this order by model.c.
+SnCode sn_derive_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
+SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
+SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
+SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links
+SnCode sn_derive_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
+SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
+SnCode sn_derive_needs(SnModel *m, SnError *err);       // what a step computes
+SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
+
+// From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the
+// lists of tendons' path points, not only the frames that a contact, tendon, actuator, equality or sensor reads: for
+// comparisons with MuJoCo. No world of the model may be stepping.
+void sn_model_need_all(SnModel *m);
+
+// Index of the named object, or -1. kind is one of the name_* arrays' stems.
+typedef enum SnNameKind {
+  SN_NAME_BODY,
+  SN_NAME_JNT,
+  SN_NAME_GEOM,
+  SN_NAME_SITE,
+  SN_NAME_TENDON,
+  SN_NAME_ACTUATOR,
+  SN_NAME_SENSOR,
+  SN_NAME_KEY,
+  SN_NAME_EQ
+} SnNameKind;
+int sn_model_find(const SnModel *m, SnNameKind kind, const char *name);
+// Name of object i ("" when unnamed or out of range) and the number of objects of a kind.
+const char *sn_model_name(const SnModel *m, SnNameKind kind, int i);
+int sn_model_count(const SnModel *m, SnNameKind kind);
+
+#endif

@@ -1,0 +1,55 @@
+// A structure of the engine as its parts, so that it can be handed to a library that computes in another number type:
+// sizes, options and arrays in the order of their field lists. Both sides compile the same lists.
+#ifndef SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
+#define SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
+
+#include "physics/model/model.h"
+
+// Real numbers are doubles; other arrays are of the type that the list gives.
+typedef struct SnFlat {
+  int nsize, noption, nfield;
+  const int *size;           // (nsize)
+  const double *option;      // (noption) entries of all options
+  const void *const *field;  // (nfield) arrays; an empty one may be NULL
+} SnFlat;
+
+// How many sizes, entries of options and arrays a model has: model_sizes.inc, derived_sizes.inc; option_fields.inc;
+// model_fields.inc, derived_fields.inc.
+enum {
+  SN_MODEL_NSIZE = 0
+#define SN_SIZE(name) +1
+#include "physics/model/model_sizes.inc"
+#include "physics/model/setup_sizes.inc"
+#undef SN_SIZE
+  ,
+  SN_MODEL_NOPTION = 0
+#define SN_OPTION(type, name, count) +(count)
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+  ,
+  SN_MODEL_NFIELD = 0
+#define SN_FIELD(type, name, rows, cols) +1
+#include "physics/model/model_fields.inc"
+#include "physics/model/setup_fields.inc"
+#undef SN_FIELD
+};
+
+// Memory of a flat model; its arrays are the model's own.
+typedef struct SnModelFlat {
+  SnFlat flat;
+  int size[SN_MODEL_NSIZE];
+  double option[SN_MODEL_NOPTION];
+  const void *field[SN_MODEL_NFIELD];
+} SnModelFlat;
+
+// A view of a model that has been derived, for as long as model and view stay where they are. SN_ERR_UNSUPPORTED in a
+// build whose sn_real is not double.
+SnCode sn_model_flatten(const SnModel *m, SnModelFlat *view, SnError *err);
+
+// For a field's type in a list: whether it is the number type.
+#define SN_IS_REAL_sn_real 1
+#define SN_IS_REAL_int 0
+#define SN_IS_REAL_char 0
+#define SN_IS_REAL_uint64_t 0
+
+#endif

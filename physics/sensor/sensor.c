@@ -1,0 +1,321 @@
+// Sensors that a cost can use, with MuJoCo's definitions (manual, XMLreference, "sensor").
+//
+// Sensors of frames stand in sensor_frame.c. Sensors of limits are zero while their limit has no row.
+//
+// Adjoint. A value that is one of the engine's quantities hands its bar to that quantity's: lengths and rates of
+// tendons and actuators, forces of actuators (sn_actuator_force_vjp turns those on). A limit's position has the row's
+// own Jacobian as its gradient; its velocity is J v, and J changes with the state on ball joints alone: with the
+// joint's rotation vector r and its unit axis n, J v = -n . v, and n turns by (I - n n') dr / |r|.
+//
+// Not smooth: beyond a cutoff or a limit of the joint's force the gradient is 0 (at the bound itself it is that
+// inside); without its row a limit's value and gradient are 0; a ball joint in its rest position has no axis: 0.
+#include "physics/sensor/sensor.h"
+
+#include "physics/sensor/frame.h"
+#include "physics/sensor/sensor_frame.h"
+#include "physics/base/vec.h"
+
+SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
+  switch (m->sensor_type[i]) {
+    case SN_SENS_VELOCIMETER:
+    case SN_SENS_GYRO:
+    case SN_SENS_JOINTPOS:
+    case SN_SENS_JOINTVEL:
+    case SN_SENS_TENDONPOS:
+    case SN_SENS_TENDONVEL:
+    case SN_SENS_ACTUATORPOS:
+    case SN_SENS_ACTUATORVEL:
+    case SN_SENS_ACTUATORFRC:
+    case SN_SENS_JOINTACTFRC:
+    case SN_SENS_TENDONACTFRC:
+    case SN_SENS_BALLQUAT:
+    case SN_SENS_BALLANGVEL:
+    case SN_SENS_JOINTLIMITPOS:
+    case SN_SENS_JOINTLIMITVEL:
+    case SN_SENS_JOINTLIMITFRC:
+    case SN_SENS_TENDONLIMITPOS:
+    case SN_SENS_TENDONLIMITVEL:
+    case SN_SENS_TENDONLIMITFRC:
+    case SN_SENS_SUBTREECOM:
+    case SN_SENS_CLOCK:
+      return true;
+    case SN_SENS_FRAMEPOS:
+    case SN_SENS_FRAMEQUAT:
+    case SN_SENS_FRAMEXAXIS:
+    case SN_SENS_FRAMEYAXIS:
+    case SN_SENS_FRAMEZAXIS:
+    case SN_SENS_FRAMELINVEL:
+    case SN_SENS_FRAMEANGVEL:
+      return sn_object_has_frame(m->sensor_objtype[i]) &&
+             (m->sensor_refid[i] < 0 || sn_object_has_frame(m->sensor_reftype[i]));
+    default:
+      return false;
+  }
+}
+
+SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
+  switch (m->sensor_type[i]) {
+    case SN_SENS_JOINTPOS:
+    case SN_SENS_JOINTVEL:
+    case SN_SENS_BALLQUAT:
+    case SN_SENS_BALLANGVEL:
+    case SN_SENS_CLOCK:
+      return SN_STAGE_STATE;
+    case SN_SENS_TENDONPOS:
+      return SN_STAGE_TENDON;
+    case SN_SENS_ACTUATORPOS:
+      return SN_STAGE_TRANSMISSION;
+    case SN_SENS_TENDONVEL:
+    case SN_SENS_ACTUATORVEL:
+    case SN_SENS_VELOCIMETER:
+    case SN_SENS_GYRO:
+    case SN_SENS_FRAMELINVEL:
+    case SN_SENS_FRAMEANGVEL:
+      return SN_STAGE_VELOCITY;
+    case SN_SENS_ACTUATORFRC:
+    case SN_SENS_JOINTACTFRC:
+    case SN_SENS_TENDONACTFRC:
+      return SN_STAGE_ACTUATION;
+    case SN_SENS_JOINTLIMITPOS:
+    case SN_SENS_JOINTLIMITVEL:
+    case SN_SENS_TENDONLIMITPOS:
+    case SN_SENS_TENDONLIMITVEL:
+      return SN_STAGE_CONSTRAINT;
+    case SN_SENS_JOINTLIMITFRC:
+    case SN_SENS_TENDONLIMITFRC:
+      return SN_STAGE_SOLVER;
+    default:
+      return SN_STAGE_KINEMATICS;
+  }
+}
+
+// First row of the limit of joint or tendon id, or -1.
+SN_LOCAL int sn_limit_row(const SnWorld *w, int type, int id) {
+  const int first = *w->ne + *w->nf;
+  for (int r = first; r < first + *w->nl; ++r)
+    if (w->efc_type[r] == type && w->efc_id[r] == id) return r;
+  return -1;
+}
+
+SN_LOCAL sn_real sn_limit_value(const SnWorld *w, int type, int id) {
+  const bool tendon = type >= SN_SENS_TENDONLIMITPOS;
+  const int row = sn_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
+  if (row < 0) return 0;
+  switch (type) {
+    case SN_SENS_JOINTLIMITPOS:
+    case SN_SENS_TENDONLIMITPOS:
+      return w->efc_pos[row] - w->efc_margin[row];
+    case SN_SENS_JOINTLIMITVEL:
+    case SN_SENS_TENDONLIMITVEL:
+      return w->efc_vel[row];
+    default:
+      return w->efc_force[row];
+  }
+}
+
+// Total force of the actuators on a tendon.
+SN_LOCAL sn_real sn_tendon_force(const SnModel *m, const SnWorld *w, int t) {
+  sn_real total = 0;
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+    total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
+  return total;
+}
+
+SN_LOCAL void sn_raw_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int type = m->sensor_type[i], id = m->sensor_objid[i];
+  if (sn_sensor_is_frame(type)) {
+    sn_frame_sensor_value(m, w, i, value);
+    return;
+  }
+  switch (type) {
+    case SN_SENS_CLOCK:
+      value[0] = *w->time;
+      break;
+    case SN_SENS_JOINTPOS:
+      value[0] = w->qpos[m->jnt_qposadr[id]];
+      break;
+    case SN_SENS_JOINTVEL:
+      value[0] = w->qvel[m->jnt_dofadr[id]];
+      break;
+    case SN_SENS_JOINTACTFRC:
+      value[0] = w->qfrc_actuator[m->jnt_dofadr[id]];
+      break;
+    case SN_SENS_BALLQUAT:
+      sn_copy4(value, w->qpos + m->jnt_qposadr[id]);
+      sn_normalize4(value);
+      break;
+    case SN_SENS_BALLANGVEL:
+      sn_copy3(value, w->qvel + m->jnt_dofadr[id]);
+      break;
+    case SN_SENS_TENDONPOS:
+      value[0] = w->ten_length[id];
+      break;
+    case SN_SENS_TENDONVEL:
+      value[0] = w->ten_velocity[id];
+      break;
+    case SN_SENS_TENDONACTFRC:
+      value[0] = sn_tendon_force(m, w, id);
+      break;
+    case SN_SENS_ACTUATORPOS:
+      value[0] = w->actuator_length[m->actuator_outadr[id]];
+      break;
+    case SN_SENS_ACTUATORVEL:
+      value[0] = w->actuator_velocity[m->actuator_outadr[id]];
+      break;
+    case SN_SENS_ACTUATORFRC:
+      value[0] = w->actuator_force[m->actuator_outadr[id]];
+      break;
+    default:
+      value[0] = sn_limit_value(w, type, id);
+      break;
+  }
+}
+
+// Smallest value that a cutoff lets through; the largest is the cutoff itself. False: sensor i has none.
+SN_LOCAL bool sn_sensor_cutoff(const SnModel *m, int i, sn_real *low) {
+  enum { REAL, POSITIVE };  // mjtDataType: what a cutoff applies to
+  const sn_real cutoff = m->sensor_cutoff[i];
+  *low = m->sensor_datatype[i] == REAL ? -cutoff : -SN_MAXVAL;
+  return cutoff > 0 && m->sensor_datatype[i] <= POSITIVE;
+}
+
+SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  sn_real low;
+  sn_raw_sensor_value(m, w, i, value);
+  if (!sn_sensor_cutoff(m, i, &low)) return;
+  for (int k = 0; k < m->sensor_dim[i]; ++k) value[k] = sn_clip(value[k], low, m->sensor_cutoff[i]);
+}
+
+// True when the force of actuators on joint j is a sum of constant gears times forces.
+SN_LOCAL bool sn_joint_force_is_plain(const SnModel *m, int j) {
+  const int dof = m->jnt_dofadr[j];
+  bool plain = m->jnt_type[j] == SN_JNT_HINGE || m->jnt_type[j] == SN_JNT_SLIDE;
+  plain = plain && !(m->jnt_actgravcomp[j] && m->ngravcomp > 0);
+  for (int k = m->momT_adr[dof]; plain && k < m->momT_adr[dof + 1]; ++k)
+    for (int i = 0; i < m->nactuator; ++i)
+      if (m->actuator_outadr[i] == m->momT_out[k])
+        plain = plain && (m->actuator_trntype[i] == SN_TRN_JOINT || m->actuator_trntype[i] == SN_TRN_JOINTINPARENT);
+  return plain;
+}
+
+SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
+  const int type = m->sensor_type[i];
+  if (type == SN_SENS_JOINTLIMITFRC || type == SN_SENS_TENDONLIMITFRC) return false;
+  if (type == SN_SENS_JOINTACTFRC) return sn_joint_force_is_plain(m, m->sensor_objid[i]);
+  return sn_sensor_supported(m, i);
+}
+
+// Rate of a ball joint's limit: -n . v.
+SN_LOCAL void sn_ball_limit_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int joint, sn_real bar) {
+  const int dof = m->jnt_dofadr[joint];
+  const sn_real *v = w->qvel + dof;
+  sn_real quat[4], r[3], n[3], across[3], back[3], q[3];
+  sn_copy4(quat, w->qpos + m->jnt_qposadr[joint]);
+  sn_normalize4(quat);
+  sn_quat2vel(r, quat);
+  sn_copy3(n, r);
+  const sn_real angle = sn_normalize3(n);
+  if (angle < SN_MINVAL) return;
+  sn_addtoscl3(a->qvel_bar + dof, n, -bar);
+  sn_addscl3(across, v, n, -sn_dot3(n, v));
+  sn_scale3(across, across, -bar / angle);
+  sn_scale3(back, r, -1);
+  sn_rotvec_vjp(q, back, across);
+  sn_addto3(a->qpos_bar + dof, q);
+}
+
+SN_LOCAL void sn_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, sn_real bar) {
+  const bool tendon = type >= SN_SENS_TENDONLIMITPOS;
+  const int row = sn_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
+  const bool rate = type == SN_SENS_JOINTLIMITVEL || type == SN_SENS_TENDONLIMITVEL;
+  if (row < 0) return;
+  if (tendon) {
+    // the row of the upper bound is that of the length with the sign changed
+    const sn_real low = w->ten_length[id] - m->tendon_range[2 * id], pos = w->efc_pos[row];
+    const sn_real s = pos == low ? bar : -bar;
+    if (rate)
+      a->ten_rate_bar[SN_NMOTION * id + SN_VEL] += s;
+    else
+      a->ten_length_bar[id] += s;
+    return;
+  }
+  if (rate && m->jnt_type[id] == SN_JNT_BALL) {
+    sn_ball_limit_rate_vjp(m, w, a, id, bar);
+    return;
+  }
+  const int dofs = m->jnt_type[id] == SN_JNT_BALL ? 3 : 1;
+  sn_real *out = (rate ? a->qvel_bar : a->qpos_bar) + m->jnt_dofadr[id];
+  for (int k = 0; k < dofs; ++k) out[k] += bar * w->efc_J[w->efc_J_rowadr[row] + k];
+}
+
+// Force of the actuators on a joint: those inside the joint's limit.
+SN_LOCAL void sn_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
+  const int dof = m->jnt_dofadr[j];
+  sn_real force = 0;
+  for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
+    force += w->actuator_moment[m->momT_entry[k]] * w->actuator_force[m->momT_out[k]];
+  if (m->jnt_actfrclimited[j] && (force < m->jnt_actfrcrange[2 * j] || force > m->jnt_actfrcrange[2 * j + 1])) return;
+  for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
+    a->force_bar[m->momT_out[k]] += bar * w->actuator_moment[m->momT_entry[k]];
+}
+
+SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  const int type = m->sensor_type[i], id = m->sensor_objid[i];
+  switch (type) {
+    case SN_SENS_CLOCK:
+    case SN_SENS_JOINTLIMITFRC:
+    case SN_SENS_TENDONLIMITFRC:
+      break;
+    case SN_SENS_JOINTPOS:
+      a->qpos_bar[m->jnt_dofadr[id]] += bar[0];
+      break;
+    case SN_SENS_JOINTVEL:
+      a->qvel_bar[m->jnt_dofadr[id]] += bar[0];
+      break;
+    case SN_SENS_JOINTACTFRC:
+      sn_joint_force_vjp(m, w, a, id, bar[0]);
+      break;
+    case SN_SENS_BALLQUAT:
+      sn_ball_turn_vjp(w, a, m->jnt_qposadr[id], m->jnt_dofadr[id], bar);
+      break;
+    case SN_SENS_BALLANGVEL:
+      sn_addto3(a->qvel_bar + m->jnt_dofadr[id], bar);
+      break;
+    case SN_SENS_TENDONPOS:
+      a->ten_length_bar[id] += bar[0];
+      break;
+    case SN_SENS_TENDONVEL:
+      a->ten_rate_bar[SN_NMOTION * id + SN_VEL] += bar[0];
+      break;
+    case SN_SENS_TENDONACTFRC:
+      for (int k = m->ten_act_adr[id]; k < m->ten_act_adr[id + 1]; ++k)
+        a->force_bar[m->actuator_outadr[m->ten_act[k]]] += bar[0];
+      break;
+    case SN_SENS_ACTUATORPOS:
+      a->out_length_bar[m->actuator_outadr[id]] += bar[0];
+      break;
+    case SN_SENS_ACTUATORVEL:
+      a->out_rate_bar[SN_NMOTION * m->actuator_outadr[id] + SN_VEL] += bar[0];
+      break;
+    case SN_SENS_ACTUATORFRC:
+      a->force_bar[m->actuator_outadr[id]] += bar[0];
+      break;
+    default:
+      sn_limit_vjp(m, w, a, type, id, bar[0]);
+      break;
+  }
+}
+
+SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
+  sn_real bar[3] = {0}, value[4], low;
+  sn_copy(bar, value_bar, sn_mini(m->sensor_dim[i], 3));
+  if (sn_sensor_cutoff(m, i, &low)) {
+    sn_raw_sensor_value(m, w, i, value);
+    for (int k = 0; k < m->sensor_dim[i]; ++k)
+      if (value[k] < low || value[k] > m->sensor_cutoff[i]) bar[k] = 0;
+  }
+  if (sn_sensor_is_frame(m->sensor_type[i]))
+    sn_frame_sensor_vjp(m, w, a, i, bar);
+  else
+    sn_scalar_sensor_vjp(m, w, a, i, bar);
+}

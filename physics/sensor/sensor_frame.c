@@ -1,0 +1,261 @@
+// Sensors of frames, with MuJoCo's definitions (manual, XMLreference, "sensor").
+//
+// Relative to a reference frame (xr, Rr, omega_r, vr) an object (x, R, omega, v) has
+//   position Rr'(x - xr),  axis Rr' R e,  orientation qr^-1 q,  angular velocity Rr'(omega - omega_r),
+//   linear velocity Rr'(v - vr - omega_r x (x - xr)).
+//
+// Adjoint. With the bar b = Rr bar in world axes, and u what Rr' stands before, a small turn t of the reference frame
+// changes Rr' u by -Rr'(t x u), so the frame gets the torque b x u; b itself goes to what u is made of:
+//
+//   position          x: b                         xr: -b
+//   axis              turn of the object: (R e) x b
+//   angular velocity  omega: b                     omega_r: -b
+//   linear velocity   v: b, x: omega_r x b         vr: -b, xr: -omega_r x b, omega_r: -(x - xr) x b
+//
+// A small turn t of an object and tr of its frame turn qr^-1 q by Rr'(t - tr) from the left.
+// All of it is smooth in positions and velocities.
+#include "physics/sensor/sensor_frame.h"
+
+#include "physics/sensor/frame.h"
+#include "physics/base/vec.h"
+
+// Pose of an object, or one axis of it, relative to the reference frame where there is one.
+SN_LOCAL void sn_frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int type = m->sensor_type[i], ref = m->sensor_refid[i];
+  sn_real pos[3], mat[9], ref_pos[3] = {0, 0, 0}, ref_mat[9], v[3];
+  sn_object_pose(m, w, m->sensor_objtype[i], m->sensor_objid[i], pos, mat);
+  if (ref >= 0) sn_object_pose(m, w, m->sensor_reftype[i], ref, ref_pos, ref_mat);
+  if (type == SN_SENS_FRAMEPOS) {
+    sn_sub3(v, pos, ref_pos);
+  } else {
+    const int axis = type - SN_SENS_FRAMEXAXIS;
+    sn_set3(v, mat[axis], mat[3 + axis], mat[6 + axis]);
+  }
+  if (ref >= 0)
+    sn_mulmattvec3(value, ref_mat, v);
+  else
+    sn_copy3(value, v);
+}
+
+// Bar of a value in the axes of the reference frame, in world axes.
+SN_LOCAL void sn_reference_bar(const SnModel *m, const SnWorld *w, int i, const sn_real *bar, sn_real *b) {
+  sn_real mat[9];
+  if (m->sensor_refid[i] < 0) {
+    sn_copy3(b, bar);
+    return;
+  }
+  sn_object_pose(m, w, m->sensor_reftype[i], m->sensor_refid[i], NULL, mat);
+  sn_mulmatvec3(b, mat, bar);
+}
+
+SN_LOCAL void sn_frame_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  const int type = m->sensor_type[i], objtype = m->sensor_objtype[i], id = m->sensor_objid[i], ref = m->sensor_refid[i];
+  const bool point = type == SN_SENS_FRAMEPOS;
+  sn_real b[3], pos[3], mat[9], u[3], torque[3];
+  sn_reference_bar(m, w, i, bar, b);
+  sn_object_pose(m, w, objtype, id, pos, mat);
+  if (point) {
+    sn_object_pose_vjp(m, w, a, objtype, id, b, NULL);
+  } else {
+    const int axis = type - SN_SENS_FRAMEXAXIS;
+    sn_set3(u, mat[axis], mat[3 + axis], mat[6 + axis]);
+    sn_cross(torque, u, b);
+    sn_object_pose_vjp(m, w, a, objtype, id, NULL, torque);
+  }
+  if (ref < 0) return;
+  if (point) {
+    sn_real ref_pos[3], back[3];
+    sn_object_pose(m, w, m->sensor_reftype[i], ref, ref_pos, NULL);
+    sn_sub3(u, pos, ref_pos);
+    sn_scale3(back, b, -1);
+    sn_cross(torque, b, u);
+    sn_object_pose_vjp(m, w, a, m->sensor_reftype[i], ref, back, torque);
+    return;
+  }
+  sn_cross(torque, b, u);
+  sn_object_pose_vjp(m, w, a, m->sensor_reftype[i], ref, NULL, torque);
+}
+
+SN_LOCAL void sn_frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  sn_real quat[4], back[4];
+  sn_object_quat(m, w, m->sensor_objtype[i], m->sensor_objid[i], quat);
+  if (m->sensor_refid[i] < 0) {
+    sn_copy4(value, quat);
+    return;
+  }
+  sn_object_quat(m, w, m->sensor_reftype[i], m->sensor_refid[i], back);
+  sn_negquat(back, back);
+  sn_mulquat(value, back, quat);
+}
+
+SN_LOCAL void sn_frame_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  sn_real torque[3];
+  sn_reference_bar(m, w, i, bar, torque);
+  sn_object_pose_vjp(m, w, a, m->sensor_objtype[i], m->sensor_objid[i], NULL, torque);
+  if (m->sensor_refid[i] < 0) return;
+  sn_scale3(torque, torque, -1);
+  sn_object_pose_vjp(m, w, a, m->sensor_reftype[i], m->sensor_refid[i], NULL, torque);
+}
+
+// Velocity of the object of a sensor less that of its reference frame there, in world axes; arm: from the frame to it.
+SN_LOCAL void sn_relative_velocity(const SnModel *m, const SnWorld *w, int i, sn_real *vel, sn_real *ref_vel,
+                                   sn_real *arm) {
+  const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i],
+            ref = m->sensor_refid[i];
+  sn_real pos[3], ref_pos[3], carried[3];
+  sn_object_velocity(m, w, objtype, id, vel);
+  sn_object_velocity(m, w, reftype, ref, ref_vel);
+  sn_object_pose(m, w, objtype, id, pos, NULL);
+  sn_object_pose(m, w, reftype, ref, ref_pos, NULL);
+  sn_sub3(arm, pos, ref_pos);
+  sn_cross(carried, ref_vel, arm);
+  for (int k = 0; k < 6; ++k) vel[k] -= ref_vel[k];
+  sn_subfrom3(vel + 3, carried);
+}
+
+SN_LOCAL void sn_frame_velocity_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int part = m->sensor_type[i] == SN_SENS_FRAMELINVEL ? 3 : 0;
+  sn_real vel[6], ref_vel[6], arm[3], mat[9];
+  if (m->sensor_refid[i] < 0) {
+    sn_object_velocity(m, w, m->sensor_objtype[i], m->sensor_objid[i], vel);
+    sn_copy3(value, vel + part);
+    return;
+  }
+  sn_relative_velocity(m, w, i, vel, ref_vel, arm);
+  sn_object_pose(m, w, m->sensor_reftype[i], m->sensor_refid[i], NULL, mat);
+  sn_mulmattvec3(value, mat, vel + part);
+}
+
+SN_LOCAL void sn_frame_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  const int part = m->sensor_type[i] == SN_SENS_FRAMELINVEL ? 3 : 0;
+  const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i],
+            ref = m->sensor_refid[i];
+  sn_real b[3], vel_bar[6] = {0};
+  sn_reference_bar(m, w, i, bar, b);
+  sn_copy3(vel_bar + part, b);
+  sn_object_velocity_vjp(m, w, a, objtype, id, vel_bar);
+  if (ref < 0) return;
+  sn_real vel[6], ref_vel[6], arm[3], torque[3], force[3] = {0, 0, 0}, t[3];
+  sn_relative_velocity(m, w, i, vel, ref_vel, arm);
+  for (int k = 0; k < 6; ++k) vel_bar[k] = -vel_bar[k];
+  if (part == 3) {
+    sn_cross(t, arm, b);
+    sn_subfrom3(vel_bar, t);
+    sn_cross(force, ref_vel, b);
+    sn_object_pose_vjp(m, w, a, objtype, id, force, NULL);
+    sn_scale3(force, force, -1);
+  }
+  sn_object_velocity_vjp(m, w, a, reftype, ref, vel_bar);
+  sn_cross(torque, b, vel + part);
+  sn_object_pose_vjp(m, w, a, reftype, ref, force, torque);
+}
+
+// Velocity of a site in its own axes.
+SN_LOCAL void sn_site_motion_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  sn_real vel[6], mat[9];
+  sn_object_velocity(m, w, SN_OBJ_SITE, m->sensor_objid[i], vel);
+  sn_object_pose(m, w, SN_OBJ_SITE, m->sensor_objid[i], NULL, mat);
+  sn_mulmattvec3(value, mat, vel + (m->sensor_type[i] == SN_SENS_VELOCIMETER ? 3 : 0));
+}
+
+SN_LOCAL void sn_site_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  const int part = m->sensor_type[i] == SN_SENS_VELOCIMETER ? 3 : 0, site = m->sensor_objid[i];
+  sn_real vel[6], mat[9], vel_bar[6] = {0}, torque[3];
+  sn_object_velocity(m, w, SN_OBJ_SITE, site, vel);
+  sn_object_pose(m, w, SN_OBJ_SITE, site, NULL, mat);
+  sn_mulmatvec3(vel_bar + part, mat, bar);
+  sn_cross(torque, vel_bar + part, vel + part);
+  sn_object_velocity_vjp(m, w, a, SN_OBJ_SITE, site, vel_bar);
+  sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, site, NULL, torque);
+}
+
+// Centre of mass of the subtree of a body: bodies of a subtree follow their root in one run. A step itself knows
+// the centres of whole trees only.
+SN_LOCAL void sn_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+  sn_real sum[3] = {0, 0, 0}, mass = 0, pos[3];
+  for (int i = body; i == body || (i < m->nbody && m->body_parentid[i] >= body); ++i) {
+    sn_object_pose(m, w, SN_OBJ_BODY, i, pos, NULL);
+    sn_addtoscl3(sum, pos, m->body_mass[i]);
+    mass += m->body_mass[i];
+  }
+  if (mass < SN_MINVAL)
+    sn_object_pose(m, w, SN_OBJ_BODY, body, value, NULL);
+  else
+    sn_scale3(value, sum, SN_R(1.0) / mass);
+}
+
+SN_LOCAL void sn_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *bar) {
+  sn_real mass = 0, share[3];
+  int end = body;
+  for (; end == body || (end < m->nbody && m->body_parentid[end] >= body); ++end) mass += m->body_mass[end];
+  if (mass < SN_MINVAL) {
+    sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, body, bar, NULL);
+    return;
+  }
+  for (int i = body; i < end; ++i) {
+    sn_scale3(share, bar, m->body_mass[i] / mass);
+    sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, i, share, NULL);
+  }
+}
+
+SN_FUNC bool sn_sensor_is_frame(int type) {
+  switch (type) {
+    case SN_SENS_FRAMEPOS:
+    case SN_SENS_FRAMEQUAT:
+    case SN_SENS_FRAMEXAXIS:
+    case SN_SENS_FRAMEYAXIS:
+    case SN_SENS_FRAMEZAXIS:
+    case SN_SENS_FRAMELINVEL:
+    case SN_SENS_FRAMEANGVEL:
+    case SN_SENS_VELOCIMETER:
+    case SN_SENS_GYRO:
+    case SN_SENS_SUBTREECOM:
+      return true;
+    default:
+      return false;
+  }
+}
+
+SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  switch (m->sensor_type[i]) {
+    case SN_SENS_SUBTREECOM:
+      sn_subtree_com_value(m, w, m->sensor_objid[i], value);
+      break;
+    case SN_SENS_FRAMEQUAT:
+      sn_frame_quat_value(m, w, i, value);
+      break;
+    case SN_SENS_FRAMELINVEL:
+    case SN_SENS_FRAMEANGVEL:
+      sn_frame_velocity_value(m, w, i, value);
+      break;
+    case SN_SENS_VELOCIMETER:
+    case SN_SENS_GYRO:
+      sn_site_motion_value(m, w, i, value);
+      break;
+    default:
+      sn_frame_pose_value(m, w, i, value);
+      break;
+  }
+}
+
+SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real bar[3]) {
+  switch (m->sensor_type[i]) {
+    case SN_SENS_SUBTREECOM:
+      sn_subtree_com_vjp(m, w, a, m->sensor_objid[i], bar);
+      break;
+    case SN_SENS_FRAMEQUAT:
+      sn_frame_quat_vjp(m, w, a, i, bar);
+      break;
+    case SN_SENS_FRAMELINVEL:
+    case SN_SENS_FRAMEANGVEL:
+      sn_frame_velocity_vjp(m, w, a, i, bar);
+      break;
+    case SN_SENS_VELOCIMETER:
+    case SN_SENS_GYRO:
+      sn_site_motion_vjp(m, w, a, i, bar);
+      break;
+    default:
+      sn_frame_pose_vjp(m, w, a, i, bar);
+      break;
+  }
+}

@@ -1,0 +1,137 @@
+// The order of the stages: this file alone knows it.
+#include "physics/dynamics/branched.h"
+
+// Debug builds: before a stage its outputs are NaN.
+#if !defined(NDEBUG) && !defined(__CUDACC__)
+#define SN_POISON(stage)                                  \
+  do {                                                    \
+    SN_ONE(lane) sn_world_poison(m, w, SN_STAGE_##stage); \
+    SN_SYNC(lane);                                        \
+  } while (0)
+#else
+#define SN_POISON(stage) ((void)0)
+#endif
+
+// qacc_smooth: the acceleration that the body would have without constraints.
+SN_LOCAL void sn_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nv) {
+    w->qfrc_smooth[i] = w->qfrc_passive[i] - w->qfrc_bias[i] + w->qfrc_actuator[i];
+    w->qacc_smooth[i] = w->qfrc_smooth[i];
+  }
+  SN_SYNC(lane);
+  sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->qacc_smooth);
+}
+
+SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
+  // position
+  SN_POISON(KINEMATICS);
+  sn_kinematics(m, w, lane);
+  SN_MARK(lane, KINEMATICS);
+  SN_POISON(INERTIA);
+  sn_com_pos(m, w, lane);
+  SN_MARK(lane, INERTIA);
+  SN_POISON(TENDON);
+  sn_tendon(m, w, lane);
+  SN_MARK(lane, TENDON);
+  sn_make_M(m, w, lane);
+  sn_factor_M(m, w, lane);
+  SN_MARK(lane, INERTIA);
+  SN_POISON(COLLISION);
+  sn_collision(m, w, lane);
+  SN_MARK(lane, COLLISION);
+  SN_POISON(CONSTRAINT);
+  sn_make_constraint(m, w, lane);
+  SN_MARK(lane, CONSTRAINT);
+  SN_POISON(TRANSMISSION);
+  sn_transmission(m, w, lane);
+  SN_MARK(lane, TRANSMISSION);
+
+  // velocity
+  SN_POISON(VELOCITY);
+  sn_velocity(m, w, lane);
+  SN_MARK(lane, VELOCITY);
+  SN_POISON(PASSIVE);
+  sn_passive(m, w, lane);
+  SN_MARK(lane, PASSIVE);
+  sn_reference_constraint(m, w, lane);
+  SN_MARK(lane, CONSTRAINT);
+  sn_bias(m, w, lane);
+  SN_MARK(lane, VELOCITY);
+
+  // force, acceleration
+  SN_POISON(ACTUATION);
+  sn_actuation(m, w, lane);
+  SN_MARK(lane, ACTUATION);
+  SN_POISON(SMOOTH);
+  sn_smooth(m, w, lane);
+  SN_MARK(lane, SMOOTH);
+  SN_POISON(SOLVER);
+  sn_solve(m, w, lane);
+  SN_MARK(lane, SOLVER);
+}
+
+// sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
+SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_vjp(m, w, a, lane);
+  SN_MARK(lane, SOLVER_VJP);
+  sn_motion_propagate(m, w, a, lane);
+  SN_MARK(lane, KINEMATICS_VJP);
+  sn_constraint_vjp(m, w, a, lane);
+  SN_MARK(lane, CONSTRAINT_VJP);
+  sn_actuation_vjp(m, w, a, lane);
+  SN_MARK(lane, ACTUATION_VJP);
+  sn_bias_vjp(m, w, a, lane);
+  SN_MARK(lane, BIAS_VJP);
+  sn_passive_vjp(m, w, a, lane);
+  SN_MARK(lane, PASSIVE_VJP);
+}
+
+SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_transmission_vjp(m, w, a, lane);
+  SN_MARK(lane, TRANSMISSION_VJP);
+  sn_collision_vjp(m, w, a, lane);
+  SN_MARK(lane, COLLISION_VJP);
+  sn_tendon_vjp(m, w, a, lane);
+  SN_MARK(lane, TENDON_VJP);
+  sn_kinematics_vjp(m, w, a, lane);
+  sn_branched_vjp(m, w, a, lane);
+  SN_MARK(lane, KINEMATICS_VJP);
+}
+
+SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_finish(m, w, lane);  // both halves are meant for the same acceleration
+  SN_MARK(lane, SOLVER_VJP);
+  sn_integrate_vjp(m, w, a, lane);
+  SN_MARK(lane, INTEGRATE_VJP);
+  sn_forward_vjp(m, w, a, lane);
+}
+
+SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = i / m->nv == SN_VEL ? w->qvel[i % m->nv] : 0;
+  sn_adjoint_clear_contacts(w, a, lane);
+  sn_motion_propagate(m, w, a, lane);
+}
+
+// True on all lanes when an entry of x is NaN or beyond SN_MAXVAL. Every lane scans all of x.
+SN_LOCAL bool sn_any_bad(const sn_real *x, int n) {
+  for (int i = 0; i < n; ++i)
+    if (sn_is_bad(x[i])) return true;
+  return false;
+}
+
+SN_FUNC void sn_step(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (sn_any_bad(w->qpos, m->nq) || sn_any_bad(w->qvel, m->nv)) {
+    SN_ONE(lane) *w->warn |= SN_WARN_BAD_STATE;
+    SN_SYNC(lane);
+    return;
+  }
+  sn_forward(m, w, lane);
+  if (sn_any_bad(w->qacc, m->nv)) {
+    SN_ONE(lane) *w->warn |= SN_WARN_BAD_STATE;
+    SN_SYNC(lane);
+    return;
+  }
+  SN_POISON(INTEGRATE);
+  sn_integrate(m, w, lane);
+  SN_MARK(lane, INTEGRATE);
+}

@@ -1,0 +1,177 @@
+// Memory of worlds and adjoints. Fields of the slow memory start at cache lines, in the order of their list; those of
+// the fast one, where every byte counts, at what any access needs.
+#include "physics/world/layout.h"
+
+#include "physics/base/vec.h"
+
+enum {
+#define SN_FIELD(stage, type, name, rows, cols) WORLD_FIELD_##name,
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  WORLD_FIELD_warn,
+  WORLD_FIELDS
+};
+enum {
+#define SN_FIELD(group, type, name, rows, cols) ADJOINT_FIELD_##name,
+#include "physics/world/adjoint_fields.inc"
+#undef SN_FIELD
+  ADJOINT_FIELDS
+};
+static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
+static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
+
+#if !defined(__CUDACC__)
+enum { FAST_ALIGN = 16, SLOW_ALIGN = 64 };
+
+typedef struct LayoutFields {
+  int n;
+  const char *name[SN_LAYOUT_FIELDS];
+  uint64_t bytes[SN_LAYOUT_FIELDS];
+  int rank[SN_LAYOUT_FIELDS];  // of layout_ranks.inc; -1: none
+} LayoutFields;
+
+static void layout_add(LayoutFields *f, const char *name, size_t element, int rows, int cols) {
+  f->name[f->n] = name;
+  f->rank[f->n] = -1;
+  f->bytes[f->n++] = (uint64_t)element * (uint64_t)rows * (uint64_t)cols;
+}
+
+static void layout_world(const SnModel *m, LayoutFields *f) {
+  f->n = 0;
+#define SN_FIELD(stage, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  layout_add(f, "warn", sizeof(int), 1, 1);
+#define SN_WORLD_RANK(value, name) f->rank[WORLD_FIELD_##name] = value;
+#include "physics/world/layout_ranks.inc"
+#undef SN_WORLD_RANK
+}
+
+static void layout_adjoint(const SnModel *m, LayoutFields *f) {
+  f->n = 0;
+#define SN_FIELD(group, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
+#include "physics/world/adjoint_fields.inc"
+#undef SN_FIELD
+#define SN_ADJOINT_RANK(value, name) f->rank[ADJOINT_FIELD_##name] = value;
+#include "physics/world/layout_ranks.inc"
+#undef SN_ADJOINT_RANK
+}
+
+static bool layout_field(const LayoutFields *f, int i, SnLayoutField *field) {
+  if (i < 0 || i >= f->n) return false;
+  *field = (SnLayoutField){f->name[i], (size_t)f->bytes[i], f->rank[i]};
+  return true;
+}
+
+bool sn_world_field(const SnModel *m, int i, SnLayoutField *field) {
+  LayoutFields f;
+  layout_world(m, &f);
+  return layout_field(&f, i, field);
+}
+
+bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field) {
+  LayoutFields f;
+  layout_adjoint(m, &f);
+  return layout_field(&f, i, field);
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Whether field a comes before field b where there is little room; of equal ones the earlier.
+static bool layout_before(const LayoutFields *f, int a, int b) {
+  if (f->rank[a] != f->rank[b]) return f->rank[a] > f->rank[b];
+  return f->bytes[a] < f->bytes[b];
+}
+
+// Which fields go into `room` bytes of fast memory: in their order, those that are too large left out.
+static void layout_choose(const LayoutFields *f, uint64_t room, bool *fast) {
+  bool seen[SN_LAYOUT_FIELDS] = {false};
+  uint64_t used = 0;
+  for (int k = 0; k < f->n; ++k) fast[k] = false;
+  for (;;) {
+    int best = -1;
+    for (int k = 0; k < f->n; ++k)
+      if (!seen[k] && f->bytes[k] && (best < 0 || layout_before(f, k, best))) best = k;
+    if (best < 0) return;
+    seen[best] = true;
+    const uint64_t bytes = round_up(f->bytes[best], FAST_ALIGN);
+    fast[best] = used + bytes <= room;
+    if (fast[best]) used += bytes;
+  }
+}
+
+static SnCode layout_make(const char *what, const LayoutFields *f, size_t room, SnLayout *layout, SnError *err) {
+  bool in_fast[SN_LAYOUT_FIELDS];
+  uint64_t fast = 0, slow = 0;
+  layout_choose(f, room / SLOW_ALIGN * SLOW_ALIGN, in_fast);
+  memset(layout, 0, sizeof *layout);
+  for (int k = 0; k < f->n; ++k) {
+    layout->place[k] = in_fast[k] ? (uint32_t)fast | 1u : (uint32_t)slow;
+    if (in_fast[k])
+      fast += round_up(f->bytes[k], FAST_ALIGN);
+    else
+      slow += round_up(f->bytes[k], SLOW_ALIGN);
+  }
+  layout->fast = (size_t)round_up(fast, SLOW_ALIGN);
+  layout->slow = (size_t)slow;
+  if (slow < UINT32_MAX) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what,
+                 (unsigned long long)slow);
+}
+
+SnCode sn_world_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err) {
+  LayoutFields f;
+  layout_world(m, &f);
+  return layout_make("world", &f, fast, layout, err);
+}
+
+SnCode sn_adjoint_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err) {
+  LayoutFields f;
+  layout_adjoint(m, &f);
+  return layout_make("adjoint", &f, fast, layout, err);
+}
+#endif
+
+// Where field i is.
+SN_INLINE void *layout_at(const SnLayout *layout, int i, void *fast, void *slow) {
+  const uint32_t place = layout->place[i];
+  unsigned char *base = (unsigned char *)((place & 1u) ? fast : slow);
+  return base ? base + (place & ~1u) : NULL;
+}
+
+SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *fast, void *slow) {
+#define SN_FIELD(stage, type, name, rows, cols) w->name = (type *)layout_at(layout, WORLD_FIELD_##name, fast, slow);
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, fast, slow);
+}
+
+SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, void *slow) {
+#define SN_FIELD(group, type, name, rows, cols) a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, fast, slow);
+#include "physics/world/adjoint_fields.inc"
+#undef SN_FIELD
+}
+
+SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_ONE(lane) {
+    memset(w->soft, 0, sizeof *w->soft);
+    *w->warn = 0;
+  }
+  sn_lane_zero(lane, w->time, 1);
+  sn_lane_zero(lane, w->qpos, m->nq);
+  sn_lane_zero(lane, w->qvel, m->nv);
+  sn_lane_zero(lane, w->act, m->na);
+  sn_lane_zero(lane, w->ctrl, m->nu);
+  sn_lane_zero(lane, w->mocap_pos, 3 * m->nmocap);
+  sn_lane_zero(lane, w->mocap_quat, 4 * m->nmocap);
+  sn_lane_zero(lane, w->qacc_warmstart, m->nv);
+  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage)
+    sn_static_fields(m, w, lane, (SnStage)stage);
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane) {
+  (void)m;
+  sn_lane_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
+  SN_SYNC(lane);
+}

@@ -1,0 +1,72 @@
+#include "physics/world/layout.h"
+
+// One lane that needs no other.
+static SnLane one_lane(void) { return (SnLane){.n = 1}; }
+
+size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base) {
+  SnLayout layout;
+  if (sn_world_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
+  if (base) sn_world_bind(&layout, w, NULL, base);
+  return layout.slow;
+}
+
+size_t sn_world_size(const SnModel *m) { return sn_world_layout(m, NULL, NULL); }
+
+void sn_world_init(const SnModel *m, SnWorld *w, void *memory) {
+  SnLane lane = one_lane();
+  memset(memory, 0, sn_world_size(m));
+  sn_world_layout(m, w, memory);
+  sn_world_begin(m, w, &lane);
+  sn_world_reset(m, w);
+}
+
+// Mocap bodies take the pose that the model gives them.
+static void reset_mocap(const SnModel *m, SnWorld *w) {
+  for (int i = 0; i < m->nbody; ++i) {
+    const int k = m->body_mocapid[i];
+    if (k < 0) continue;
+    memcpy(w->mocap_pos + 3 * k, m->body_pos + 3 * i, 3 * sizeof(sn_real));
+    memcpy(w->mocap_quat + 4 * k, m->body_quat + 4 * i, 4 * sizeof(sn_real));
+  }
+}
+
+void sn_world_reset(const SnModel *m, SnWorld *w) {
+  w->time[0] = 0;
+  *w->warn = 0;
+  memcpy(w->qpos, m->qpos0, sizeof(sn_real) * (size_t)m->nq);
+  memset(w->qvel, 0, sizeof(sn_real) * (size_t)m->nv);
+  memset(w->qacc_warmstart, 0, sizeof(sn_real) * (size_t)m->nv);
+  memset(w->act, 0, sizeof(sn_real) * (size_t)m->na);
+  memset(w->ctrl, 0, sizeof(sn_real) * (size_t)m->nu);
+  reset_mocap(m, w);
+}
+
+void sn_world_reset_key(const SnModel *m, SnWorld *w, int key) {
+  sn_world_reset(m, w);
+  const size_t k = (size_t)key;
+  w->time[0] = m->key_time[k];
+  memcpy(w->qpos, m->key_qpos + k * (size_t)m->nq, sizeof(sn_real) * (size_t)m->nq);
+  memcpy(w->qvel, m->key_qvel + k * (size_t)m->nv, sizeof(sn_real) * (size_t)m->nv);
+  memcpy(w->act, m->key_act + k * (size_t)m->na, sizeof(sn_real) * (size_t)m->na);
+  memcpy(w->ctrl, m->key_ctrl + k * (size_t)m->nu, sizeof(sn_real) * (size_t)m->nu);
+  memcpy(w->mocap_pos, m->key_mpos + k * 3 * (size_t)m->nmocap, sizeof(sn_real) * 3 * (size_t)m->nmocap);
+  memcpy(w->mocap_quat, m->key_mquat + k * 4 * (size_t)m->nmocap, sizeof(sn_real) * 4 * (size_t)m->nmocap);
+}
+
+void sn_world_copy_state(const SnModel *m, SnWorld *dst, const SnWorld *src) {
+#define SN_FIELD(stage, type, name, rows, cols) \
+  if (SN_STAGE_##stage == SN_STAGE_STATE) memcpy(dst->name, src->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  *dst->warn = *src->warn;
+}
+
+void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
+  // All bytes 0xff make a NaN of either precision and -1 of an int. An empty field may have no address (layout.h).
+#define SN_FIELD(stage, type, name, rows, cols) \
+  if (SN_STAGE_##stage == wanted && w->name) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  SnLane lane = one_lane();
+  sn_static_fields(m, w, &lane, wanted);
+}

@@ -1,0 +1,121 @@
+// SnWorld: the state of one body in motion and the workspace of its stages, in one block of memory
+// that the caller owns. Nothing is allocated while stepping.
+#ifndef SINEW_PHYSICS_WORLD_WORLD_H_
+#define SINEW_PHYSICS_WORLD_WORLD_H_
+
+#include "physics/base/lane.h"
+#include "physics/model/model.h"
+
+// Contacts from distance (A. Paulus et al., 2025, arXiv 2506.14186): settings of a softened world, in which bodies that
+// do not touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row; its
+// impedance goes from solimp[0] at that distance to solimp[1] at touch along MuJoCo's spline of midpoint solimp[3] and
+// power solimp[4]; the position part of the reference acceleration of all their rows, in contact too, is a softplus of
+// the depth instead of the depth itself.
+typedef struct SnSoft {
+  int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
+  int surrogate;              // 1: adjoints carry contact points rigidly (sn_collide_surrogate_vjp)
+  int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
+  sn_real solimp[SN_NIMP];    // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
+  sn_real width;              // of the softplus [m], > 0
+  const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
+} SnSoft;
+
+// What softening makes of a contact.
+typedef enum SnSoftContact {
+  SN_CONTACT_HARD,     // MuJoCo's
+  SN_CONTACT_TOUCHES,  // of a pair that takes part, touching
+  SN_CONTACT_FAR       // at a distance: the nearest points of a pair that does not touch
+} SnSoftContact;
+
+// A detected contact, with MuJoCo's mjContact conventions.
+typedef struct SnContact {
+  sn_real dist;           // distance between nearest points [m], negative: penetration
+  sn_real pos[3];         // midpoint between the surfaces
+  sn_real frame[9];       // rows: normal from geom[0] to geom[1], two tangents
+  sn_real includemargin;  // rows exist where dist < includemargin
+  sn_real friction[5];    // tangent 1, 2, spin, roll 1, 2
+  sn_real solref[SN_NREF];
+  sn_real solreffriction[SN_NREF];
+  sn_real solimp[SN_NIMP];
+  sn_real mu;  // friction of the regularised cone, set by sn_make_constraint
+  int dim;     // 1, 3, 4 or 6
+  int geom[2];
+  int common;       // dofs that move both bodies: the first of their chains; set by sn_make_constraint
+  int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
+  int soft;         // SnSoftContact
+  int efc_address;  // first row, -1: none
+  int pair;         // candidate pair of the model that made it
+  int feature;      // what touches what: a code of its collider, for the adjoint
+  int corner[6];    // of convex pairs: the corners, faces and edges of that feature (SnFeatureCode); else -1
+} SnContact;
+
+// Values of efc_type (mjtConstraint) and efc_state (mjtConstraintState).
+typedef enum SnConstraint {
+  SN_CNSTR_EQUALITY,
+  SN_CNSTR_FRICTION_DOF,
+  SN_CNSTR_FRICTION_TENDON,
+  SN_CNSTR_LIMIT_JOINT,
+  SN_CNSTR_LIMIT_TENDON,
+  SN_CNSTR_CONTACT_FRICTIONLESS,
+  SN_CNSTR_CONTACT_PYRAMIDAL,
+  SN_CNSTR_CONTACT_ELLIPTIC
+} SnConstraint;
+typedef enum SnConstraintState {
+  SN_CSTATE_SATISFIED,
+  SN_CSTATE_QUADRATIC,
+  SN_CSTATE_LINEARNEG,
+  SN_CSTATE_LINEARPOS,
+  SN_CSTATE_CONE
+} SnConstraintState;
+
+// The groups of world_fields.inc, in the order in which a step writes them.
+typedef enum SnStage {
+  SN_STAGE_SOFT,
+  SN_STAGE_STATE,
+  SN_STAGE_KINEMATICS,
+  SN_STAGE_INERTIA,
+  SN_STAGE_TENDON,
+  SN_STAGE_TRANSMISSION,
+  SN_STAGE_COLLISION,
+  SN_STAGE_VELOCITY,
+  SN_STAGE_PASSIVE,
+  SN_STAGE_ACTUATION,
+  SN_STAGE_SMOOTH,
+  SN_STAGE_CONSTRAINT,
+  SN_STAGE_SOLVER,
+  SN_STAGE_INTEGRATE
+} SnStage;
+
+typedef struct SnWorld {
+#define SN_FIELD(stage, type, name, rows, cols) type *name;
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  int *warn;  // SN_WARN_* bits (1)
+} SnWorld;
+
+// Points the fields of w into memory at `base` (64-byte aligned), or, when base is NULL, only
+// counts. Returns the bytes needed; SN_TOO_LARGE, which no allocation gives, when there can be no such world. Worlds in
+// two memories, and on a device: layout.h.
+#define SN_TOO_LARGE ((size_t)1 << 60)
+size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base);
+
+// Bytes of a world of this model.
+size_t sn_world_size(const SnModel *m);
+
+// Makes a world in memory of at least sn_world_size(m) bytes, 64-byte aligned, and resets it.
+void sn_world_init(const SnModel *m, SnWorld *w, void *memory);
+
+// State of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.
+void sn_world_reset(const SnModel *m, SnWorld *w);
+
+// The same from keyframe `key` (0 <= key < m->nkey).
+void sn_world_reset_key(const SnModel *m, SnWorld *w, int key);
+
+// Copies the STATE group (all that the next step depends on) from src to dst.
+void sn_world_copy_state(const SnModel *m, SnWorld *dst, const SnWorld *src);
+
+// Fills the fields of a stage with NaN (ints with -1), so that a read before the write shows. Debug builds call it
+// before each stage.
+void sn_world_poison(const SnModel *m, SnWorld *w, SnStage stage);
+
+#endif

@@ -1,0 +1,229 @@
+// The CPU backend: one rollout at a time on each thread of a pool. Candidates are taken in the order of
+// their index; a rollout that is interrupted by the clock stays where it is until the batch goes on.
+#include "planner/backend/backend.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/backend/cpu_multistart.h"
+
+// Memory that the refinements of one planner may take [bytes]: refused beyond, before the machine runs out.
+static const double most_refine_memory = 1 << 30;
+
+// What one thread works with.
+typedef struct CpuSlot {
+  SnRollout *rollout;
+  sn_real *ctrl;     // controls of the candidate (max_step, nu)
+  sn_real *scratch;  // of the noise (3 * (max_step + 2))
+  int candidate;     // index in the batch that is under way, -1: none
+} CpuSlot;
+
+struct SnBackendModel {
+  const SnModel *m;
+  const SnCost *cost;
+  SnPool *pool;
+  int nslot;
+  CpuSlot *slot;
+  // the batch
+  const SnBatch *batch;
+  const SnClock *clock;
+  double until;
+  bool active;               // a batch is under way
+  atomic_int next;           // first candidate that nobody has taken
+  SnGradientWork *gradient;  // NULL: none needed yet
+  SnHostRefine *refine;      // the same
+  int max_step, gradients;   // that it has room for
+};
+
+typedef struct CpuBackend {
+  SnBackend table;  // first: a pointer to it is a pointer to the backend
+  SnPool *pool;
+} CpuBackend;
+
+static void cpu_describe(const SnBackend *b, char *text, int size) {
+  const CpuBackend *cpu = (const CpuBackend *)b;
+  snprintf(text, (size_t)size, "cpu, %s, %d thread%s", sizeof(sn_real) == sizeof(double) ? "double" : "float",
+           sn_pool_size(cpu->pool), sn_pool_size(cpu->pool) == 1 ? "" : "s");
+}
+
+static void cpu_unload(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  if (!x) return;
+  for (int i = 0; i < x->nslot; ++i) {
+    sn_rollout_free(x->slot[i].rollout);
+    free(x->slot[i].ctrl);
+    free(x->slot[i].scratch);
+  }
+  free(x->slot);
+  sn_gradient_free(x->gradient);
+  sn_host_refine_free(x->refine);
+  free(x);
+}
+
+static SnBackendModel *cpu_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  CpuBackend *cpu = (CpuBackend *)b;
+  SnBackendModel *x = calloc(1, sizeof *x);
+  const int n = sn_pool_size(cpu->pool);
+  if (x) x->slot = calloc((size_t)n, sizeof *x->slot);
+  bool ok = x && x->slot;
+  if (ok) {
+    x->m = m;
+    x->cost = cost;
+    x->pool = cpu->pool;
+    x->nslot = n;
+    x->max_step = max_step;
+  }
+  for (int i = 0; ok && i < n; ++i) {
+    CpuSlot *s = &x->slot[i];
+    s->candidate = -1;
+    s->rollout = sn_rollout_create(m, cost, err);
+    s->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *s->ctrl);
+    s->scratch = calloc(3 * ((size_t)max_step + 2), sizeof *s->scratch);
+    ok = s->rollout && s->ctrl && s->scratch;
+  }
+  if (ok) return x;
+  cpu_unload(b, x);
+  sn_fail(err, SN_ERR_MEMORY, "cpu backend: out of memory");
+  return NULL;
+}
+
+// Starts the next candidate on a slot; false when there is none.
+static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
+  const SnBatch *batch = x->batch;
+  const int i = atomic_fetch_add(&x->next, 1);
+  if (i >= batch->count) return false;
+  const sn_real *ctrl = batch->ctrl;
+  if (batch->noise && batch->first + i > 0) {
+    sn_noise_candidate(x->m, batch->noise, batch->first + i, batch->ctrl, batch->nstep, s->scratch, s->ctrl);
+    ctrl = s->ctrl;
+  }
+  sn_rollout_begin(s->rollout, &batch->start, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
+  s->candidate = i;
+  return true;
+}
+
+static void cpu_work(void *argument, int thread) {
+  SnBackendModel *x = argument;
+  CpuSlot *s = &x->slot[thread];
+  const SnBatch *batch = x->batch;
+  for (;;) {
+    if (s->candidate < 0) {
+      if (x->clock->now(x->clock->context) >= x->until || !take_candidate(x, s)) return;
+    }
+    if (sn_rollout_run(s->rollout, x->clock, x->until) == SN_ROLLOUT_PAUSED) return;
+    const int i = s->candidate;
+    batch->cost[i] = sn_rollout_cost(s->rollout, batch->term + (size_t)i * (size_t)x->cost->nterm);
+    if (batch->warn) batch->warn[i] = sn_rollout_path(s->rollout)->warn;
+    batch->done[i] = 1;
+    s->candidate = -1;
+  }
+}
+
+static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
+  x->active = false;
+  if (x->gradient) sn_gradient_abandon(x->gradient);
+  if (x->refine) sn_host_refine_abandon(x->refine);
+}
+
+static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  (void)b;
+  if (count <= x->gradients) return SN_OK;
+  SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, x->pool, err);
+  if (!more) return SN_ERR_MEMORY;
+  sn_gradient_free(x->gradient);
+  x->gradient = more;
+  x->gradients = count;
+  return SN_OK;
+}
+
+static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
+  (void)b;
+  return sn_gradient_run(x->gradient, batch, clock, until);
+}
+
+// About what the room for one start and its gradient takes.
+static double start_bytes(const SnBackendModel *x) {
+  const SnModel *m = x->m;
+  const double row = m->nq + 3.0 * m->nv + m->na + 1;  // of a trajectory that is kept
+  return (double)sn_host_refine_bytes(m, x->cost, x->max_step) + (double)sn_world_size(m) +
+         (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
+}
+
+static SnCode cpu_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  const double bytes = starts * start_bytes(x), mib = 1 << 20;
+  if (bytes > most_refine_memory)
+    return sn_fail(err, SN_ERR_LIMIT,
+                   "refinement of %d starts over %d steps takes %.0f MiB, allowed on the CPU is %.0f", starts,
+                   x->max_step, bytes / mib, most_refine_memory / mib);
+  if (!x->refine) x->refine = sn_host_refine_create(x->m, x->cost, x->max_step, err);
+  if (!x->refine) return SN_ERR_MEMORY;
+  const SnCode code = cpu_need_gradients(b, x, starts, err);
+  return code == SN_OK ? sn_host_refine_room(x->refine, starts, err) : code;
+}
+
+static bool run_gradients(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
+  const SnBackendModel *x = context;
+  return sn_gradient_run(x->gradient, batch, clock, until);
+}
+
+static bool cpu_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+  (void)b;
+  return sn_host_refine_run(x->refine, job, run_gradients, x, clock, until);
+}
+
+static void cpu_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+  (void)b;
+  sn_host_refine_end(x->refine, job);
+  sn_gradient_abandon(x->gradient);
+}
+
+static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  if (!x->active) {
+    cpu_abandon(b, x);
+    atomic_store(&x->next, 0);
+    x->active = true;
+  }
+  x->batch = batch;
+  x->clock = clock;
+  x->until = until;
+  sn_pool_run(x->pool, cpu_work, x);
+  for (int i = 0; i < batch->count; ++i)
+    if (!batch->done[i]) return false;
+  x->active = false;
+  return true;
+}
+
+// The CPU reads weights and targets where they are.
+static void cpu_update(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  (void)x;
+}
+
+static void cpu_destroy(SnBackend *b) { free(b); }
+
+SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
+  CpuBackend *cpu = calloc(1, sizeof *cpu);
+  if (!cpu) {
+    sn_fail(err, SN_ERR_MEMORY, "cpu backend: out of memory");
+    return NULL;
+  }
+  cpu->pool = pool;
+  cpu->table = (SnBackend){.name = "cpu",
+                           .job_iterations = 1,
+                           .describe = cpu_describe,
+                           .load = cpu_load,
+                           .unload = cpu_unload,
+                           .update = cpu_update,
+                           .rollouts = cpu_rollouts,
+                           .need_gradients = cpu_need_gradients,
+                           .gradients = cpu_gradients,
+                           .need_refine = cpu_need_refine,
+                           .refine = cpu_refine,
+                           .refine_end = cpu_refine_end,
+                           .abandon = cpu_abandon,
+                           .destroy = cpu_destroy};
+  return &cpu->table;
+}

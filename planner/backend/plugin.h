@@ -1,0 +1,165 @@
+// The interface of a backend that lies in a library of its own, libsinew_NAME.so, which may compute in another number
+// type than the program: all numbers cross it as double, all structures are its own. The library exports one function,
+// sn_plugin_open; backend_plugin.c makes an SnBackend of what it returns. Operations mean what the table of SnBackend
+// (planner/backend/backend.h) says; one thread at a time.
+#ifndef SINEW_PLANNER_BACKEND_PLUGIN_H_
+#define SINEW_PLANNER_BACKEND_PLUGIN_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "physics/model/model_view.h"
+
+// Of this interface and of the lists of physics/model/model_view.h and planner/cost/cost_fields.inc; the numbers of
+// their entries must agree, too.
+enum { SN_PLUGIN_VERSION = 2 };
+
+typedef struct SnPluginClock {
+  double (*now)(void *context);
+  void *context;
+} SnPluginClock;
+
+// SnSoft, SnStart, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
+typedef struct SnPluginSoft {
+  int on, surrogate, friction;
+  double solimp[5], width;
+  const unsigned char *pair;
+} SnPluginSoft;
+
+typedef struct SnPluginStart {
+  double time;
+  const double *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
+  SnPluginSoft soft;
+} SnPluginStart;
+
+typedef struct SnPluginNoise {
+  uint64_t seed;
+  uint32_t plan, iteration;
+  int spacing, phase, knots, interpolation, colour;
+  double scale;
+} SnPluginNoise;
+
+// Weights are given with every call: they change live.
+typedef struct SnPluginWeights {
+  const double *running, *terminal;  // (nterm)
+} SnPluginWeights;
+
+typedef struct SnPluginBatch {
+  SnPluginStart start;
+  SnPluginWeights weights;
+  const double *ctrl, *target;
+  const SnPluginNoise *noise;  // NULL: none
+  int nstep, first, count;
+  double max_velocity;
+  double *cost, *term;
+  unsigned char *done;
+  int *warn;
+} SnPluginBatch;
+
+typedef struct SnPluginGradient {
+  SnPluginStart start;
+  const double *ctrl, *target;
+  int nstep;
+  double max_velocity;
+  bool continues;
+  int status;  // SnGradientStatus
+  double cost;
+  double *term, *ctrl_bar, *qpos_bar, *qvel_bar, *act_bar, *target_bar;
+  double norm;
+  int warn;
+} SnPluginGradient;
+
+typedef struct SnPluginGradientBatch {
+  SnPluginWeights weights;
+  int method;  // SnGradientMethod
+  SnPluginSoft soft;
+  SnPluginGradient *item;
+  int count;
+} SnPluginGradientBatch;
+
+typedef struct SnPluginRule {
+  double rate, beta1, beta2, epsilon, clip_norm;
+  int clip;
+} SnPluginRule;
+
+typedef struct SnPluginRefine {
+  SnPluginStart start;
+  SnPluginWeights weights;
+  const double *target;
+  int nstep;
+  double max_velocity;
+  int method;
+  SnPluginSoft soft;                         // of the derivative
+  int knots, spacing, phase, interpolation;  // SnAdamGrid
+  SnPluginRule rule;
+  SnPluginNoise noise;
+  const double *initial_ctrl;
+  int starts, count;
+  bool open, keep, measured;
+  int left, iterations;
+  double deadline;
+  int done, used;
+  double *ctrl;
+  double cost_before, best_cost, gradient_norm;
+  double *best_term;
+  int warn;
+} SnPluginRefine;
+
+typedef struct SnPluginMemory {
+  size_t used, budget, total;
+} SnPluginMemory;
+
+typedef struct SnPluginStage {
+  const char *name;
+  double time;
+} SnPluginStage;
+
+typedef struct SnPluginOptions {
+  int version;  // SN_PLUGIN_VERSION
+  int device;
+  double memory;
+  const char *fault;
+  const char *chain;
+  int block_threads;
+  double block_fast;
+} SnPluginOptions;
+
+// A body and a task of one planner.
+typedef struct SnPluginSession SnPluginSession;
+
+typedef struct SnPlugin SnPlugin;
+struct SnPlugin {
+  int version;
+  const char *name;
+  int job_iterations;
+  int real_bytes;  // of the numbers that it computes with
+  void (*describe)(const SnPlugin *p, char *text, int size);
+  SnPluginSession *(*load)(SnPlugin *p, const SnFlat *model, const SnFlat *cost, int max_step, SnError *err);
+  void (*unload)(SnPlugin *p, SnPluginSession *x);
+  // The cost's arrays other than weights have changed (term_follows). Not while something is under way. On failure all
+  // operations of the session fail until it succeeds.
+  SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err);
+  // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of refinements; 0: as it is. SN_ERR_LIMIT
+  // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
+  SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+  // Reads the batch, which may go then, but not its arrays of results.
+  void (*rollouts_submit)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch);
+  bool (*rollouts)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock,
+                   double until);
+  bool (*gradients)(SnPlugin *p, SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock,
+                    double until);
+  void (*refine_submit)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job);
+  bool (*refine)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock, double until);
+  void (*refine_end)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job);
+  void (*abandon)(SnPlugin *p, SnPluginSession *x);
+  bool (*lost)(const SnPlugin *p, char *text, int size);
+  void (*memory)(const SnPlugin *p, SnPluginMemory *memory);
+  int (*profile)(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int room);
+  void (*close)(SnPlugin *p);
+};
+
+typedef SnPlugin *SnPluginOpen(const SnPluginOptions *options, SnError *err);
+#define SN_PLUGIN_SYMBOL "sn_plugin_open"
+
+#endif

@@ -1,0 +1,440 @@
+// A task and a model make a cost: names are looked up, sizes checked, arrays laid out. All mistakes are
+// reported, each with its place in the task's file.
+#include "planner/cost/cost.h"
+#include "physics/sensor/sensor.h"
+#include "planner/cost/cost_private.h"
+
+#include <stdlib.h>
+
+typedef struct Binder {
+  const SnTask *task;
+  const SnModel *m;
+  SnCost *cost;
+  SnIssues *issues;
+} Binder;
+
+// One item of an element.
+typedef struct BoundItem {
+  int type, id;
+  int dof;     // QPOS, QPOS_QUAT: address in qvel
+  int end[4];  // DISTANCE
+} BoundItem;
+
+int sn_item_value_size(int type) { return type <= SN_ITEM_SENSOR_POINT ? 3 : (type <= SN_ITEM_SENSOR_QUAT ? 4 : 1); }
+
+int sn_item_residual_size(int type) { return type <= SN_ITEM_SENSOR_QUAT ? 3 : 1; }
+
+// "a, b, c ... " of the first names of a kind, for messages.
+static const char *known_names(const SnModel *m, SnNameKind kind, char *text, size_t size) {
+  const int count = sn_model_count(m, kind);
+  size_t used = 0;
+  text[0] = 0;
+  for (int i = 0; i < count && used + 4 < size; ++i) {
+    const char *name = sn_model_name(m, kind, i);
+    if (name[0]) used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+  }
+  if (used + 4 >= size) strcpy(text + size - 5, " ...");
+  return used ? text : "none";
+}
+
+static int find_name(Binder *b, SnPlace place, SnNameKind kind, const char *what, const char *name) {
+  const int id = sn_model_find(b->m, kind, name);
+  char names[200];
+  if (id < 0)
+    sn_issue(b->issues, place, "the model has no %s '%s', it has %s", what, name,
+             known_names(b->m, kind, names, sizeof names));
+  return id;
+}
+
+static int find_object(Binder *b, SnPlace place, SnObject object, const char *name) {
+  static const SnNameKind kinds[] = {SN_NAME_SITE, SN_NAME_BODY, SN_NAME_GEOM};
+  static const char *const whats[] = {"site", "body", "geom"};
+  return find_name(b, place, kinds[object], whats[object], name);
+}
+
+// ---- elements: each visit function hands its items to an array, which may be full ----
+
+typedef struct ItemList {
+  BoundItem *item;  // (room)
+  int n, room;
+} ItemList;
+
+static void add_bound(ItemList *list, BoundItem item) {
+  if (list->n < list->room) list->item[list->n] = item;
+  ++list->n;
+}
+
+static void add_item(ItemList *list, int type, int id) { add_bound(list, (BoundItem){.type = type, .id = id}); }
+
+static void add_joint_position(Binder *b, const SnElement *e, int j, ItemList *list) {
+  const int type = b->m->jnt_type[j], adr = b->m->jnt_qposadr[j], dof = b->m->jnt_dofadr[j];
+  if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE)
+    add_bound(list, (BoundItem){.type = SN_ITEM_QPOS, .id = adr, .dof = dof});
+  else if (type == SN_JNT_BALL)
+    add_bound(list, (BoundItem){.type = SN_ITEM_QPOS_QUAT, .id = adr, .dof = dof});
+  else if (!e->all)
+    sn_issue(b->issues, e->place, "joint_position: '%s' is a free joint; use position and orientation of its body",
+             sn_model_name(b->m, SN_NAME_JNT, j));
+}
+
+static void add_joint_velocity(Binder *b, int j, ItemList *list) {
+  static const int dofs[] = {6, 3, 1, 1};
+  for (int k = 0; k < dofs[b->m->jnt_type[j]]; ++k) add_item(list, SN_ITEM_QVEL, b->m->jnt_dofadr[j] + k);
+}
+
+static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
+  const SnModel *m = b->m;
+  if (e->quantity == SN_QTY_CONTROL) {
+    for (int k = 0; k < m->actuator_ctrlnum[i]; ++k) add_item(list, SN_ITEM_CTRL, m->actuator_ctrladr[i] + k);
+  } else if (m->actuator_actnum[i] > 0) {
+    for (int k = 0; k < m->actuator_actnum[i]; ++k) add_item(list, SN_ITEM_ACT, m->actuator_actadr[i] + k);
+  } else if (!e->all) {
+    sn_issue(b->issues, e->place, "activation: actuator '%s' has none", sn_model_name(m, SN_NAME_ACTUATOR, i));
+  }
+}
+
+static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
+  const SnModel *m = b->m;
+  const int dim = sn_sensor_supported(m, i) ? m->sensor_dim[i] : 0;
+  const int type = dim == 1 ? SN_ITEM_SENSOR : (dim == 3 ? SN_ITEM_SENSOR_POINT : SN_ITEM_SENSOR_QUAT);
+  if (dim == 1 || dim == 3 || dim == 4)
+    add_item(list, type, i);
+  else if (!e->all)
+    sn_issue(b->issues, e->place, "sensor '%s' is of a type that the engine does not compute",
+             sn_model_name(m, SN_NAME_SENSOR, i));
+}
+
+static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
+  switch (e->quantity) {
+    case SN_QTY_JOINT_POSITION:
+      add_joint_position(b, e, i, list);
+      break;
+    case SN_QTY_JOINT_VELOCITY:
+      add_joint_velocity(b, i, list);
+      break;
+    case SN_QTY_TENDON_LENGTH:
+      add_item(list, SN_ITEM_TENDON, i);
+      break;
+    case SN_QTY_SENSOR:
+      add_sensor(b, e, i, list);
+      break;
+    default:
+      add_actuator(b, e, i, list);
+      break;
+  }
+}
+
+static void add_distance(Binder *b, const SnElement *e, ItemList *list) {
+  BoundItem item = {.type = SN_ITEM_DISTANCE};
+  for (int k = 0; k < 2; ++k) {
+    item.end[2 * k] = SN_ITEM_SITE_POS + (int)e->object[k];
+    item.end[2 * k + 1] = find_object(b, e->place, e->object[k], e->name[k]);
+  }
+  add_bound(list, item);
+}
+
+// All items of an element, in the order of its names (of the model, for `all`).
+static void list_items(Binder *b, const SnElement *e, ItemList *list) {
+  static const SnNameKind kinds[] = {[SN_QTY_JOINT_POSITION] = SN_NAME_JNT,   [SN_QTY_JOINT_VELOCITY] = SN_NAME_JNT,
+                                     [SN_QTY_ACTIVATION] = SN_NAME_ACTUATOR,  [SN_QTY_CONTROL] = SN_NAME_ACTUATOR,
+                                     [SN_QTY_TENDON_LENGTH] = SN_NAME_TENDON, [SN_QTY_SENSOR] = SN_NAME_SENSOR};
+  static const char *const whats[] = {"", "", "", "joint", "joint", "actuator", "actuator", "tendon", "sensor"};
+  if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
+    const int base = e->quantity == SN_QTY_POSITION ? SN_ITEM_SITE_POS : SN_ITEM_SITE_QUAT;
+    add_item(list, base + (int)e->object[0], find_object(b, e->place, e->object[0], e->name[0]));
+  } else if (e->quantity == SN_QTY_DISTANCE) {
+    add_distance(b, e, list);
+  } else if (e->all) {
+    for (int i = 0; i < sn_model_count(b->m, kinds[e->quantity]); ++i) add_object(b, e, i, list);
+    if (list->n == 0) sn_issue(b->issues, e->place, "the model has no %s for 'all'", whats[e->quantity]);
+  } else {
+    for (int k = 0; k < e->nname; ++k) {
+      const int i = find_name(b, e->place, kinds[e->quantity], whats[e->quantity], e->name[k]);
+      if (i >= 0) add_object(b, e, i, list);
+    }
+  }
+}
+
+// ---- targets ----
+
+// Scratch for the items of one term and of its target.
+typedef struct TermItems {
+  ItemList value, target;
+  int frame;
+} TermItems;
+
+// Entries that a list of numbers may have: none, one for all, or one each.
+static void check_entries(Binder *b, SnPlace place, const char *what, int n, int size, bool rotation) {
+  if (n == size || n == 0 || (n == 1 && !rotation)) return;
+  sn_issue(b->issues, place, "%s: %d numbers, the residual needs %d%s", what, n, size,
+           rotation ? " (unit quaternions w x y z)" : "");
+}
+
+static bool is_sensor(const BoundItem *item) {
+  return item->type == SN_ITEM_SENSOR || item->type == SN_ITEM_SENSOR_POINT || item->type == SN_ITEM_SENSOR_QUAT;
+}
+
+// Controls and sensors of forces are no function of the last state, in which no control acts.
+static bool depends_on_control(const SnModel *m, const BoundItem *item) {
+  return item->type == SN_ITEM_CTRL || (is_sensor(item) && sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
+}
+
+static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
+  bool depends = false;
+  for (int k = 0; k < items->value.n; ++k) depends |= depends_on_control(m, &items->value.item[k]);
+  for (int k = 0; k < items->target.n; ++k) depends |= depends_on_control(m, &items->target.item[k]);
+  return depends;
+}
+
+static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int size) {
+  const SnTarget *g = &t->target;
+  const bool poses = t->residual.quantity == SN_QTY_POSITION || t->residual.quantity == SN_QTY_ORIENTATION;
+  bool rotation = false;
+  for (int k = 0; k < items->n; ++k) {
+    rotation |= sn_item_value_size(items->item[k].type) == 4;
+  }
+  if (g->frame && !poses) sn_issue(b->issues, g->place, "frame: only positions and orientations have one");
+  if (g->kind == SN_TARGET_VALUE) check_entries(b, g->place, "target", g->nvalue, size, rotation);
+  if (g->kind == SN_TARGET_KEYFRAMES) check_entries(b, g->place, "values", g->nvalue, size, rotation);
+  if (g->kind == SN_TARGET_SINUSOID) {
+    if (rotation) sn_issue(b->issues, g->place, "sinusoid: not for orientations");
+    check_entries(b, g->place, "center", g->nvalue, size, rotation);
+    check_entries(b, g->place, "amplitude", g->namplitude, size, rotation);
+    check_entries(b, g->place, "phase", g->nphase, size, rotation);
+  }
+}
+
+// ---- layout ----
+
+static const SnTerm *term_of(const SnTask *task, int i) {
+  return i < task->nterm ? &task->term[i] : &task->measure[i - task->nterm];
+}
+
+static void store_item(SnCost *c, const SnTerm *t, const TermItems *items, int k, int i, int term, int *res,
+                       int *target) {
+  const BoundItem *value = &items->value.item[k];
+  const bool follows = t->target.kind == SN_TARGET_ELEMENT;
+  c->item_term[i] = term;
+  c->item_type[i] = value->type;
+  c->item_id[i] = value->id;
+  c->item_dof[2 * i] = value->dof;
+  memcpy(c->item_end + 8 * i, value->end, sizeof value->end);
+  if (follows && k < items->target.n) {
+    const BoundItem *other = &items->target.item[k];
+    c->item_other_type[i] = other->type;
+    c->item_other_id[i] = other->id;
+    c->item_dof[2 * i + 1] = other->dof;
+    memcpy(c->item_end + 8 * i + 4, other->end, sizeof other->end);
+  }
+  c->item_frame[i] = items->frame;
+  c->item_res[i] = *res;
+  c->item_target[i] = *target;
+  *res += sn_item_residual_size(value->type);
+  *target += sn_item_value_size(value->type);
+}
+
+// Whether two items of a list may look at the same number: several sensors, or a name that stands twice.
+static bool may_coincide(const ItemList *list) {
+  for (int i = 0; i < list->n; ++i)
+    for (int j = 0; j < i; ++j) {
+      const BoundItem *x = &list->item[i], *y = &list->item[j];
+      if ((is_sensor(x) && is_sensor(y)) || (x->type == y->type && x->id == y->id)) return true;
+    }
+  return false;
+}
+
+static bool uses_force(const SnModel *m, const ItemList *list) {
+  for (int k = 0; k < list->n; ++k)
+    if (is_sensor(&list->item[k]) && sn_sensor_stage(m, list->item[k].id) == SN_STAGE_ACTUATION) return true;
+  return false;
+}
+
+// Sizes of the items of an element and of its target must agree one by one.
+static void check_pairs(Binder *b, const SnTerm *t, const TermItems *items) {
+  const SnTarget *g = &t->target;
+  if (g->kind != SN_TARGET_ELEMENT) return;
+  bool same = items->value.n == items->target.n;
+  for (int k = 0; same && k < items->value.n; ++k)
+    same = sn_item_value_size(items->value.item[k].type) == sn_item_value_size(items->target.item[k].type);
+  if (!same) sn_issue(b->issues, g->place, "target: its quantity has not the size of the residual");
+}
+
+// Adds term i to the arrays, or only counts and checks.
+static void bind_term(Binder *b, int i, TermItems *items, bool store) {
+  const SnTerm *t = term_of(b->task, i);
+  SnCost *c = b->cost;
+  items->value.n = items->target.n = 0;
+  items->frame = -1;
+  list_items(b, &t->residual, &items->value);
+  if (t->target.kind == SN_TARGET_ELEMENT) list_items(b, &t->target.element, &items->target);
+  if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, "body", t->target.frame);
+  int res = c->nres, target = c->ntarget;
+  if (store) {
+    c->term_norm[i] = (int)t->norm;
+    c->term_width[i] = (sn_real)t->width;
+    c->term_item[i] = c->nitem;
+    c->term_res[i] = c->nres;
+    c->term_target[i] = c->ntarget;
+    c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
+    if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
+    c->owner->running_only[i] = any_depends_on_control(b->m, items);
+    c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
+    for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
+  } else {
+    for (int k = 0; k < items->value.n && k < items->value.room; ++k) {
+      res += sn_item_residual_size(items->value.item[k].type);
+      target += sn_item_value_size(items->value.item[k].type);
+    }
+    check_target(b, t, &items->value, target - c->ntarget);
+    check_pairs(b, t, items);
+    if (t->terminal > 0 && any_depends_on_control(b->m, items))
+      sn_issue(b->issues, t->place,
+               "terminal: term '%s' depends on the control, and none acts at the end of the horizon", t->name);
+  }
+  c->nitem += items->value.n;
+  c->nres = res;
+  c->ntarget = target;
+}
+
+static void bind_all(Binder *b, TermItems *items, bool store) {
+  SnCost *c = b->cost;
+  c->nitem = c->nres = c->ntarget = 0;
+  for (int i = 0; i < c->nall; ++i) bind_term(b, i, items, store);
+}
+
+// Things of the task outside its terms that name parts of the model.
+static void check_names(Binder *b) {
+  const SnTask *t = b->task;
+  const SnModel *m = b->m;
+  if (t->keyframe) {
+    char *end = NULL;
+    const long k = strtol(t->keyframe, &end, 10);
+    const bool index = *end == 0 && k >= 0 && k < m->nkey;
+    if (!index) find_name(b, t->keyframe_place, SN_NAME_KEY, "keyframe", t->keyframe);
+  }
+  for (int i = 0; i < t->njoint + t->nperturb; ++i) {
+    const SnNamedValue *v = i < t->njoint ? &t->joint[i] : &t->perturb[i - t->njoint];
+    const int j = find_name(b, v->place, SN_NAME_JNT, "joint", v->name);
+    if (j >= 0 && m->jnt_type[j] != SN_JNT_HINGE && m->jnt_type[j] != SN_JNT_SLIDE)
+      sn_issue(b->issues, v->place, "joint '%s' is no hinge or slide joint", v->name);
+  }
+  for (int i = 0; i < t->nbody; ++i) {
+    const int body = find_name(b, t->body[i].place, SN_NAME_BODY, "body", t->body[i].name);
+    if (body >= 0 && (m->body_jntnum[body] != 1 || m->jnt_type[m->body_jntadr[body]] != SN_JNT_FREE))
+      sn_issue(b->issues, t->body[i].place, "body '%s' has no free joint", t->body[i].name);
+  }
+  for (int i = 0; i < t->nplan; ++i) find_name(b, t->plan[i].place, SN_NAME_ACTUATOR, "actuator", t->plan[i].name);
+}
+
+static void *take(SnArena *arena, size_t size, int n) { return sn_arena_alloc(arena, size * (size_t)(n + 1)); }
+
+static bool allocate(SnCost *c, SnArena *a) {
+  SnCostOwner *o = c->owner;
+  bool ok = true;
+#define SN_COST_FIELD(type, name, rows, cols) ok &= (c->name = take(a, sizeof(type), (int)((rows) * (cols)))) != NULL;
+#include "planner/cost/cost_fields.inc"
+  ok &= (o->captured = take(a, sizeof(double), c->ntarget)) != NULL;
+  ok &= (o->given = take(a, sizeof(double), c->ntarget)) != NULL;
+  ok &= (o->overridden = take(a, sizeof(bool), c->nall)) != NULL;
+  ok &= (o->running_only = take(a, sizeof(bool), c->nall)) != NULL;
+  ok &= (o->row = take(a, sizeof(double), c->ntarget)) != NULL;
+  return ok;
+}
+
+static void set_weights(SnCost *c, const SnTask *task) {
+  for (int i = 0; i < c->nterm; ++i) {
+    c->weight[i] = (sn_real)task->term[i].weight;
+    c->terminal[i] = (sn_real)task->term[i].terminal;
+  }
+}
+
+// Counts, allocates, stores. items: scratch that is large enough for any term.
+static SnCode bind(Binder *b, TermItems *items, SnError *err) {
+  SnCost *c = b->cost;
+  check_names(b);
+  bind_all(b, items, false);
+  const SnCode code = sn_issues_end(b->issues, SN_ERR_NOT_FOUND);
+  if (code != SN_OK) return code;
+  if (!allocate(c, &c->owner->arena)) return sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", b->task->name);
+  bind_all(b, items, true);
+  c->term_item[c->nall] = c->nitem;
+  c->term_res[c->nall] = c->nres;
+  c->term_target[c->nall] = c->ntarget;
+  set_weights(c, b->task);
+  return SN_OK;
+}
+
+SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
+  SnCost *c = calloc(1, sizeof *c);
+  SnCostOwner *owner = calloc(1, sizeof *owner);
+  const int room = m->nq + m->nv + m->na + m->nu + m->ntendon + m->nsensordata + SN_TASK_MAX_ITEMS;
+  TermItems items = {
+      {calloc((size_t)room, sizeof(BoundItem)), 0, room}, {calloc((size_t)room, sizeof(BoundItem)), 0, room}, -1};
+  SnCode code = SN_ERR_MEMORY;
+  if (c && owner && items.value.item && items.target.item) {
+    SnIssues issues;
+    sn_issues_begin(&issues, task->file, err);
+    *c = (SnCost){.nterm = task->nterm, .nall = task->nterm + task->nmeasure, .owner = owner};
+    owner->task = task;
+    Binder b = {.task = task, .m = m, .cost = c, .issues = &issues};
+    code = bind(&b, &items, err);
+  } else {
+    sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", task->name);
+  }
+  free(items.value.item);
+  free(items.target.item);
+  if (code == SN_OK) return c;
+  if (owner) sn_arena_free(&owner->arena);
+  free(owner);
+  free(c);
+  return NULL;
+}
+
+SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err) {
+  if (sizeof(sn_real) != sizeof(double))
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "a program whose numbers are floats hands no cost to a backend's library");
+  int n = 0;
+#define SN_COST_SIZE(name) view->size[n++] = cost->name;
+#include "planner/cost/cost_fields.inc"
+  n = 0;
+#define SN_COST_FIELD(type, name, rows, cols) view->field[n++] = cost->name;
+#include "planner/cost/cost_fields.inc"
+  view->flat = (SnFlat){SN_COST_NSIZE, 0, SN_COST_NFIELD, view->size, NULL, view->field};
+  return SN_OK;
+}
+
+void sn_cost_free(SnCost *cost) {
+  if (!cost) return;
+  sn_arena_free(&cost->owner->arena);
+  free(cost->owner);
+  free(cost);
+}
+
+// Whether an item (type, object) is a sensor without gradient.
+static bool lacks_gradient(const SnModel *m, int type, int id) {
+  const BoundItem item = {.type = type, .id = id};
+  return is_sensor(&item) && !sn_sensor_differentiable(m, id);
+}
+
+SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err) {
+  char text[600] = "";
+  for (int i = 0; i < cost->term_item[cost->nterm]; ++i) {
+    const int term = cost->item_term[i];
+    const bool other = cost->owner->task->term[term].target.kind == SN_TARGET_ELEMENT;
+    const bool own = lacks_gradient(m, cost->item_type[i], cost->item_id[i]);
+    if (!own && !(other && lacks_gradient(m, cost->item_other_type[i], cost->item_other_id[i]))) continue;
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%sterm '%s': sensor '%s' has no gradient", used ? "\n" : "",
+             sn_cost_name(cost, term),
+             sn_model_name(m, SN_NAME_SENSOR, own ? cost->item_id[i] : cost->item_other_id[i]));
+  }
+  return text[0] ? sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text) : SN_OK;
+}
+
+const char *sn_cost_name(const SnCost *cost, int i) { return term_of(cost->owner->task, i)->name; }
+
+int sn_cost_find(const SnCost *cost, const char *name) {
+  for (int i = 0; i < cost->nall; ++i)
+    if (strcmp(sn_cost_name(cost, i), name) == 0) return i;
+  return -1;
+}

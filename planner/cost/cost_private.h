@@ -1,0 +1,26 @@
+// What a cost keeps on the host: private to cost_*.c.
+#ifndef SINEW_PLANNER_COST_COST_PRIVATE_H_
+#define SINEW_PLANNER_COST_COST_PRIVATE_H_
+
+#include <stdio.h>
+
+#include "planner/task/arena.h"
+#include "planner/cost/cost.h"
+
+typedef struct SnCostOwner {
+  const SnTask *task;
+  SnArena arena;       // all arrays of the cost
+  double *captured;    // targets taken at the start (ntarget)
+  double *given;       // targets set live (ntarget)
+  double *row;         // scratch: one row of targets (ntarget)
+  bool *overridden;    // terms whose target is set live (nall)
+  bool *running_only;  // terms that depend on the control, which does not act in the last state (nall)
+} SnCostOwner;
+
+// Entries of an item's value and of its residual.
+int sn_item_value_size(int type);
+int sn_item_residual_size(int type);
+// Value of an item in the world after sn_forward, into value[sn_item_value_size(type)].
+SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value);
+
+#endif

@@ -1,0 +1,135 @@
+// Where a task starts: the model with its options, the initial state and the initial plan.
+#include "planner/cost/cost.h"
+#include "planner/optimize/controls.h"
+#include "planner/optimize/random.h"
+
+#include <stdlib.h>
+
+static void override_contacts(SnModel *m, const SnTaskOptions *o) {
+  for (int k = 0; k < o->nsolref; ++k) {
+    for (int g = 0; g < m->ngeom; ++g) m->geom_solref[SN_NREF * g + k] = (sn_real)o->solref[k];
+    for (int p = 0; p < m->npair; ++p) m->pair_solref[SN_NREF * p + k] = (sn_real)o->solref[k];
+    m->opt.o_solref[k] = (sn_real)o->solref[k];
+  }
+  for (int k = 0; k < o->nsolimp; ++k) {
+    for (int g = 0; g < m->ngeom; ++g) m->geom_solimp[SN_NIMP * g + k] = (sn_real)o->solimp[k];
+    for (int p = 0; p < m->npair; ++p) m->pair_solimp[SN_NIMP * p + k] = (sn_real)o->solimp[k];
+    m->opt.o_solimp[k] = (sn_real)o->solimp[k];
+  }
+}
+
+SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
+  const SnTaskOptions *o = &task->options;
+  SnModel *changed = sn_model_copy(model, err);
+  if (!changed) return NULL;
+  if (o->has_timestep) changed->opt.timestep = (sn_real)o->timestep;
+  if (o->has_tolerance) changed->opt.tolerance = (sn_real)o->tolerance;
+  if (o->has_ls_tolerance) changed->opt.ls_tolerance = (sn_real)o->ls_tolerance;
+  if (o->has_ccd_tolerance) changed->opt.ccd_tolerance = (sn_real)o->ccd_tolerance;
+  if (o->has_impratio) changed->opt.impratio = (sn_real)o->impratio;
+  if (o->has_iterations) changed->opt.iterations = o->iterations;
+  if (o->has_ls_iterations) changed->opt.ls_iterations = o->ls_iterations;
+  if (o->has_ccd_iterations) changed->opt.ccd_iterations = o->ccd_iterations;
+  override_contacts(changed, o);
+  // A second copy, because what sn_model_derive computes may depend on these values.
+  SnModel *m = sn_model_copy(changed, err);
+  sn_model_free(changed);
+  return m;
+}
+
+// Uniform in (-1, 1), number k of a stream.
+static sn_real spread(uint64_t seed, uint32_t stream, int k) {
+  return 2 * sn_random_unit(sn_random(seed, 0, 0, (uint32_t)k, stream << 24).word[0]) - 1;
+}
+
+static bool scalar_joint(const SnModel *m, int j) {
+  return m->jnt_type[j] == SN_JNT_HINGE || m->jnt_type[j] == SN_JNT_SLIDE;
+}
+
+// Changes joint j by +-width, inside its range.
+static void perturb_joint(const SnModel *m, SnWorld *w, uint64_t seed, int j, double width) {
+  if (!(width > 0) || !scalar_joint(m, j)) return;
+  sn_real *q = w->qpos + m->jnt_qposadr[j];
+  *q += (sn_real)width * spread(seed, SN_RANDOM_POSE, j);
+  if (m->jnt_limited[j]) *q = sn_clip(*q, m->jnt_range[2 * j], m->jnt_range[2 * j + 1]);
+}
+
+static void perturb_pose(const SnTask *task, const SnModel *m, SnWorld *w, uint64_t seed) {
+  if (seed == 0) return;
+  for (int j = 0; j < m->njnt; ++j) {
+    double width = task->perturb_joints;
+    for (int k = 0; k < task->nperturb; ++k)
+      if (strcmp(task->perturb[k].name, sn_model_name(m, SN_NAME_JNT, j)) == 0) width = task->perturb[k].value;
+    perturb_joint(m, w, seed, j, width);
+  }
+}
+
+// Index of a keyframe by name or, failing that, by number; -1: qpos0.
+static int keyframe_index(const SnTask *task, const SnModel *m) {
+  if (!task->keyframe) return -1;
+  const int key = sn_model_find(m, SN_NAME_KEY, task->keyframe);
+  if (key >= 0) return key;
+  const int k = (int)strtol(task->keyframe, NULL, 10);
+  return k >= 0 && k < m->nkey ? k : -1;
+}
+
+static void put(sn_real *to, const double *from, int n) {
+  for (int i = 0; i < n; ++i) to[i] = (sn_real)from[i];
+}
+
+// Puts the free bodies of the task where they start.
+static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint64_t seed) {
+  for (int k = 0; k < task->nbody; ++k) {
+    const SnBodyStart *start = &task->body[k];
+    const int body = sn_model_find(m, SN_NAME_BODY, start->name);
+    if (body < 0) continue;
+    const int j = m->body_jntadr[body];
+    sn_real *q = w->qpos + m->jnt_qposadr[j], *v = w->qvel + m->jnt_dofadr[j];
+    memset(v, 0, 6 * sizeof *v);
+    if (start->nposition == 3) put(q, start->position, 3);
+    if (start->norientation == 4) put(q + 3, start->orientation, 4);
+    if (start->nvelocity == 3) put(v, start->velocity, 3);
+    if (start->nangular == 3) put(v + 3, start->angular, 3);
+    for (int i = 0; seed != 0 && i < 3; ++i)
+      v[i] += (sn_real)task->perturb_bodies * spread(seed, SN_RANDOM_POSE, m->njnt + 3 * k + i);
+  }
+}
+
+SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err) {
+  const int key = keyframe_index(task, m);
+  if (key >= 0)
+    sn_world_reset_key(m, w, key);
+  else
+    sn_world_reset(m, w);
+  for (int k = 0; k < task->njoint; ++k) {
+    const int j = sn_model_find(m, SN_NAME_JNT, task->joint[k].name);
+    if (j >= 0) w->qpos[m->jnt_qposadr[j]] = (sn_real)task->joint[k].value;
+  }
+  perturb_pose(task, m, w, seed);
+  for (int i = 0; i < m->nactuator; ++i)
+    if (m->actuator_dyntype[i] == SN_DYN_MUSCLE && task->activation > 0)
+      for (int k = 0; k < m->actuator_actnum[i]; ++k) w->act[m->actuator_actadr[i] + k] = (sn_real)task->activation;
+  memset(w->ctrl, 0, sizeof *w->ctrl * (size_t)m->nu);
+  const long steps = lround(task->settle / (double)m->opt.timestep);
+  for (long k = 0; k < steps; ++k) {
+    sn_step(m, w, lane);
+    if (*w->warn & SN_WARN_BAD_STATE)
+      return sn_fail(err, SN_ERR_STATE, "task %s: the body diverges after %g s of settling", task->name,
+                     (double)k * (double)m->opt.timestep);
+  }
+  place_bodies(task, m, w, seed);
+  w->time[0] = 0;
+  return SN_OK;
+}
+
+void sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl) {
+  for (int i = 0; i < m->nu; ++i) ctrl[i] = (sn_real)task->plan_initial;
+  for (int k = 0; k < task->nplan; ++k) {
+    const int i = sn_model_find(m, SN_NAME_ACTUATOR, task->plan[k].name);
+    for (int j = 0; i >= 0 && j < m->actuator_ctrlnum[i]; ++j)
+      ctrl[m->actuator_ctrladr[i] + j] = (sn_real)task->plan[k].value;
+  }
+  for (int i = 0; seed != 0 && i < m->nu; ++i)
+    ctrl[i] += (sn_real)task->perturb_plan * sn_ctrl_half_range(m, i) * spread(seed, SN_RANDOM_PLAN, i);
+  sn_ctrl_clamp(m, ctrl, 1);
+}

@@ -1,0 +1,64 @@
+// Adam on the controls of a plan (Kingma and Ba, "Adam: a method for stochastic optimization", 2015): the arithmetic of
+// one start. Unknowns are offsets at knots, in normalised units, added to base controls; with a knot for every step the
+// controls themselves are sought.
+#ifndef SINEW_PLANNER_OPTIMIZE_ADAM_H_
+#define SINEW_PLANNER_OPTIMIZE_ADAM_H_
+
+#include "physics/base/lane.h"
+#include "planner/optimize/controls.h"
+
+// How offsets (knots, nu) become controls: value at row t of the spline over knots at x = (t + phase) / spacing.
+typedef struct SnAdamGrid {
+  int nstep;
+  int knots;          // sn_noise_knots(nstep, spacing, phase)
+  int spacing;        // steps between knots, >= 1
+  int phase;          // steps from the first knot to the first row, 0 <= phase < spacing
+  int interpolation;  // SnSplineKind
+} SnAdamGrid;
+
+typedef struct SnAdamRule {
+  sn_real rate, beta1, beta2, epsilon;
+  int clip;  // SnClip
+  sn_real clip_norm;
+} SnAdamRule;
+
+// As a planner's settings have it. Host only.
+static inline SnAdamRule sn_adam_rule(const SnSettings *s) {
+  return (SnAdamRule){.rate = (sn_real)s->adam_rate,
+                      .beta1 = (sn_real)s->adam_beta1,
+                      .beta2 = (sn_real)s->adam_beta2,
+                      .epsilon = (sn_real)s->adam_epsilon,
+                      .clip = s->adam_clip,
+                      .clip_norm = (sn_real)s->adam_clip_norm};
+}
+
+// What Adam remembers of the gradients g: means of g and g^2 (knots, nu), and beta1^n, beta2^n after n of them.
+typedef struct SnAdamMoments {
+  sn_real *first, *second;
+  sn_real power1, power2;
+} SnAdamMoments;
+
+// Controls (nstep, nu): base + unit * spline(offset), clamped to the ranges. With offsets of 0 the base, bit for bit.
+// Ends with a sync, as all of these.
+SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
+                              const sn_real *offset, sn_real *ctrl);
+
+// The chain rule backwards: gradient (knots, nu) from ctrl_bar (nstep, nu), overwritten. A control beyond its range
+// before the clamp has no derivative; at its bound it has that inside.
+SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
+                              const sn_real *offset, const sn_real *ctrl_bar, sn_real *gradient);
+
+// Limits the gradient in place.
+SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
+                          sn_real *gradient);
+
+// Takes the gradient into the moments and moves the offsets: offset -= rate * mean / (root of mean square + epsilon),
+// both means corrected for their start at zero.
+SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
+                          const sn_real *gradient, SnAdamMoments *moments, sn_real *offset);
+
+// Cuts every offset to what at least one of the controls that it raises can use: exact for a knot a step; with fewer
+// knots it keeps offsets from running away behind the clamp.
+SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base, sn_real *offset);
+
+#endif

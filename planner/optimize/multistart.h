@@ -1,0 +1,72 @@
+// A refinement: Adam on the controls of one plan, from one start or several, as plain data for a thread or a block of
+// a GPU. One iteration is
+//
+//   sn_refine_open (the first of a plan) or sn_refine_move, then sn_refine_controls     each start for itself
+//   a rollout of ctrl and its gradient ctrl_bar                                        path.h, backward.h
+//   sn_refine_judge                                                                     each start for itself
+//   sn_refine_select                                                                    all starts of the plan
+//
+// so n iterations try n - 1 moves, and the first one measures the warm start. A start whose rollout diverged goes half
+// the way back to its best controls, as often as it takes, and forgets the mean direction that led it out; one that has
+// no finite controls yet goes half the way to the task's initial plan. A gradient that left the range of numbers
+// counts as 0.
+#ifndef SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
+#define SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
+
+#include "planner/optimize/adam.h"
+#include "planner/rollout/rollout_vjp.h"
+#include "planner/optimize/noise.h"
+
+// One start.
+typedef struct SnRefineStart {
+  sn_real *base;           // (nstep, nu) controls that offsets are added to; without a finite iterate they move, too
+  sn_real *offset, *best;  // (knots, nu) of the iterate; of the best one
+  sn_real *gradient;       // (knots, nu) at the iterate, normalised, not limited
+  SnAdamMoments moments;
+  sn_real *ctrl, *ctrl_bar;  // (nstep, nu) of the iterate
+  sn_real *term;             // (nterm) weighted parts of its cost: the path's sum
+  sn_real cost;              // of the iterate
+  sn_real norm;              // of its gradient; NaN where there is none
+  sn_real best_cost;         // infinity: none yet
+  int diverged;              // 1: the iterate's rollout diverged
+} SnRefineStart;
+
+typedef struct SnRefine {
+  // What is asked for.
+  SnAdamGrid grid;
+  SnAdamRule rule;
+  SnNoise noise;                // of starts i > 0
+  const sn_real *initial_ctrl;  // (nu) the task's initial plan
+  int keep;                     // opening: 1: start 0 keeps its moments, whose first `left` knots are gone
+  int left;
+  int starts;  // that there are
+  // What it has come to.
+  sn_real *nominal;     // (nstep, nu) on opening where starts begin; then the best controls measured
+  int measured;         // 1: best_cost is that of the nominal under the weights in force
+  sn_real cost_before;  // of the first nominal measured
+  sn_real best_cost;
+  sn_real gradient_norm;  // at the nominal
+  sn_real *best_term;     // (nterm)
+} SnRefine;
+
+// Rows of knots that any grid over nstep steps can have: room of offset, best, gradient and moments.
+SN_INLINE int sn_refine_knots(int nstep) { return nstep + 2; }
+
+// All of these run on all lanes and end with a sync. Numbers of a start and of the refinement that are no arrays are
+// written by one lane.
+
+// Start i from the nominal (0) or a noisy copy of it. scratch: sn_candidate_scratch(noise.knots, lanes).
+SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, int i, SnRefineStart *s,
+                            sn_real *scratch);
+// From the iterate that was measured to the next.
+SN_FUNC void sn_refine_move(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s);
+// Controls of the iterate.
+SN_FUNC void sn_refine_controls(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s);
+// The iterate was measured: status an SnGradientStatus that is not pending, with ctrl_bar where it is done.
+SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s, int status,
+                             sn_real cost);
+// The best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
+SN_FUNC void sn_refine_select(const SnModel *m, const SnCost *cost, SnLane *lane, SnRefine *r,
+                              const SnRefineStart *start, int count);
+
+#endif

@@ -1,0 +1,64 @@
+#include "planner/rollout/cfd.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// True when body b is `top` or hangs on it.
+static bool hangs_on(const SnModel *m, int b, int top) {
+  while (b > top) b = m->body_parentid[b];
+  return b == top;
+}
+
+unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err) {
+  unsigned char *pair = calloc((size_t)m->ncpair + 1, 1), *chosen = calloc((size_t)m->nbody, 1);
+  SnIssues issues;
+  sn_issues_begin(&issues, task->file, err);
+  if (!pair || !chosen) sn_issue(&issues, (SnPlace){0, 0}, "out of memory");
+  for (int k = 0; issues.count == 0 && k < task->ncfd_body; ++k) {
+    const SnNamedPlace *name = &task->cfd_body[k];
+    const int top = sn_model_find(m, SN_NAME_BODY, name->name);
+    if (top < 0) sn_issue(&issues, name->place, "cfd_bodies: the model has no body '%s'", name->name);
+    for (int b = 0; top >= 0 && b < m->nbody; ++b) chosen[b] |= hangs_on(m, b, top);
+  }
+  for (int p = 0; issues.count == 0 && p < m->ncpair; ++p) {
+    const int *g = m->cpair_geom + 2 * p;
+    pair[p] = task->ncfd_body == 0 || chosen[m->geom_bodyid[g[0]]] || chosen[m->geom_bodyid[g[1]]];
+  }
+  free(chosen);
+  if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return pair;
+  free(pair);
+  return NULL;
+}
+
+SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on) {
+  const SnSoft soft = {.on = on,
+                       .surrogate = s->contact_gradient,
+                       .friction = s->cfd_friction,
+                       .solimp = {(sn_real)s->cfd_far, (sn_real)s->cfd_touch, (sn_real)s->cfd_reach,
+                                  (sn_real)s->cfd_midpoint, (sn_real)s->cfd_power},
+                       .width = (sn_real)s->cfd_softplus,
+                       .pair = pair};
+  return soft;
+}
+
+bool sn_soft_equal(const SnSoft *a, const SnSoft *b) {
+  if (a->on != b->on) return false;
+  if (!a->on) return true;
+  bool same = a->friction == b->friction && a->width == b->width && a->pair == b->pair;
+  for (int i = 0; i < SN_NIMP; ++i) same = same && a->solimp[i] == b->solimp[i];
+  return same;
+}
+
+bool sn_soft_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
+bool sn_soft_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
+
+double sn_soft_jump(const SnModel *m, const SnSoft *soft) {
+  double jump = 0;
+  for (int p = 0; p < m->ncpair; ++p) {
+    if (soft->pair && !soft->pair[p]) continue;
+    // d0 stands behind margin, friction, solref and solreffriction
+    const double d0 = (double)m->conparam[SN_NCONPARAM * m->cpair_param[p] + 10];
+    jump = fmax(jump, fabs((double)soft->solimp[1] - fmin(fmax(d0, 1e-4), 0.9999)));
+  }
+  return jump;
+}

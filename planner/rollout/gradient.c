@@ -1,0 +1,383 @@
+// Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in backward.c.
+//
+// A thread takes the first of these that it finds, over the items in their order: go back through a state whose world
+// is ready; make the world of the next state, where a slot is idle; run an item forward. Worlds are made in the order
+// in which they are needed and few are kept, so memory is bounded and one thread alone works on one world that stays in
+// its cache. The order of the work never touches a result: it depends on the item and the state alone.
+#include "planner/rollout/gradient.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+// A world at one state of a rollout, and what of the way back does not depend on later states.
+typedef struct SnGradientSlot {
+  SnWorld world;
+  void *memory;
+  SnBackwardState state;
+} SnGradientSlot;
+
+// What one thread works with.
+typedef struct SnGradientThread {
+  SnAdjoint adjoint;
+  void *memory;
+  SnLaneShared shared;
+  SnLane lane;
+  sn_real *res;  // residuals (nres)
+} SnGradientThread;
+
+typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
+
+// One gradient under way.
+typedef struct SnGradientItem {
+  SnGradient *out;
+  SnRollout *rollout;
+  SnTrajectory states;  // rows 0 ... nstep
+  SnBackward back;      // its soft_qacc: of the last item that was done, soft_steps of them; 0: none
+  int soft_steps;
+  SnGradientPhase phase;
+  bool busy;  // a thread runs it forward or goes back a step
+  int make;   // next state to make a world of, going down; -1: none
+  int sweep;  // next state to go back through
+  int *slot;  // where the world of each state is, -1: nowhere (max_step + 1)
+} SnGradientItem;
+
+struct SnGradientWork {
+  const SnModel *m;
+  const SnCost *cost;
+  SnPool *pool;
+  int nthread, nslot, room;  // room: items
+  SnGradientThread *thread;
+  SnGradientSlot *slot;
+  SnGradientItem *item;
+  int *idle;  // slots that hold nothing, the one used last on top (nslot)
+  // the batch
+  SnGradientSettings settings;
+  int count;
+  const SnClock *clock;
+  double until;
+  bool active;
+  // under lock:
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  int nidle;
+  bool stop;  // the clock has reached `until`
+};
+
+SnGradientSettings sn_default_gradient_settings(void) { return (SnGradientSettings){.method = SN_GRADIENT_SWEEP}; }
+
+static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+
+// A zeroed array of n numbers; never NULL for want of length.
+static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
+
+static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost) {
+  const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu;
+  s->memory = aligned(sn_world_size(m));
+  s->state = (SnBackwardState){.A = numbers(n * n),
+                               .B = numbers(n * nu),
+                               .state_bar = numbers(n),
+                               .ctrl_bar = numbers(nu),
+                               .target_bar = numbers((size_t)cost->ntarget)};
+  if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.target_bar)
+    return false;
+  sn_world_init(m, &s->world, s->memory);
+  return true;
+}
+
+static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost) {
+  t->memory = aligned(sn_adjoint_size(m));
+  t->res = numbers((size_t)cost->nres);
+  t->lane = (SnLane){.n = 1, .shared = &t->shared};
+  if (!t->memory || !t->res) return false;
+  sn_adjoint_init(m, &t->adjoint, t->memory);
+  return true;
+}
+
+static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
+  SnBackward *b = &x->back;
+  x->rollout = sn_rollout_create(m, cost, err);
+  x->states = (SnTrajectory){.time = numbers(rows),
+                             .qpos = numbers(rows * (size_t)m->nq),
+                             .qvel = numbers(rows * nv),
+                             .act = numbers(rows * (size_t)m->na),
+                             .qacc = numbers(rows * nv)};
+  b->soft_qacc = numbers(rows * nv);
+  b->running = numbers((size_t)cost->nterm);
+  b->terminal = numbers((size_t)cost->nterm);
+  b->state_bar = numbers(n);
+  b->scratch = numbers(n);
+  x->slot = calloc(rows, sizeof *x->slot);
+  return x->rollout && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
+         b->soft_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
+}
+
+SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
+                                   SnError *err) {
+  SnGradientWork *g = calloc(1, sizeof *g);
+  if (g) {
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->changed, NULL);
+    g->m = m;
+    g->cost = cost;
+    g->pool = pool;
+    g->nthread = sn_pool_size(pool);
+    g->nslot = g->nthread == 1 ? 1 : 2 * g->nthread;
+    g->room = count;
+    g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
+    g->slot = calloc((size_t)g->nslot, sizeof *g->slot);
+    g->item = calloc((size_t)count + 1, sizeof *g->item);
+    g->idle = calloc((size_t)g->nslot, sizeof *g->idle);
+  }
+  bool ok = g && g->thread && g->slot && g->item && g->idle;
+  for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost);
+  for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m, cost);
+  for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step, err);
+  if (ok) return g;
+  sn_gradient_free(g);
+  sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
+  return NULL;
+}
+
+static void free_item(SnGradientItem *x) {
+  sn_rollout_free(x->rollout);
+  free(x->states.time);
+  free(x->states.qpos);
+  free(x->states.qvel);
+  free(x->states.act);
+  free(x->states.qacc);
+  free(x->back.soft_qacc);
+  free(x->back.running);
+  free(x->back.terminal);
+  free(x->back.state_bar);
+  free(x->back.scratch);
+  free(x->slot);
+}
+
+void sn_gradient_free(SnGradientWork *g) {
+  if (!g) return;
+  for (int i = 0; g->thread && i < g->nthread; ++i) {
+    free(g->thread[i].memory);
+    free(g->thread[i].res);
+  }
+  for (int i = 0; g->slot && i < g->nslot; ++i) {
+    free(g->slot[i].memory);
+    free(g->slot[i].state.A);
+    free(g->slot[i].state.B);
+    free(g->slot[i].state.state_bar);
+    free(g->slot[i].state.ctrl_bar);
+    free(g->slot[i].state.target_bar);
+  }
+  for (int i = 0; g->item && i < g->room; ++i) free_item(&g->item[i]);
+  free(g->thread);
+  free(g->slot);
+  free(g->item);
+  free(g->idle);
+  pthread_cond_destroy(&g->changed);
+  pthread_mutex_destroy(&g->lock);
+  free(g);
+}
+
+// Without a gradient: all of it is 0.
+static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
+  const size_t nv = (size_t)g->m->nv, rows = (size_t)out->nstep;
+  memset(out->ctrl_bar, 0, sizeof(sn_real) * rows * (size_t)g->m->nu);
+  if (out->qpos_bar) memset(out->qpos_bar, 0, sizeof(sn_real) * nv);
+  if (out->qvel_bar) memset(out->qvel_bar, 0, sizeof(sn_real) * nv);
+  if (out->act_bar) memset(out->act_bar, 0, sizeof(sn_real) * (size_t)g->m->na);
+  if (out->target_bar) memset(out->target_bar, 0, sizeof(sn_real) * (rows + 1) * (size_t)g->cost->ntarget);
+  out->norm = 0;
+}
+
+static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStatus status) {
+  clear_outputs(g, x->out);
+  x->out->status = status;
+  x->phase = SN_PHASE_DONE;
+}
+
+// The rollout is done: its value, and whether there is a way back.
+static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRollout *r) {
+  x->out->cost = sn_rollout_cost(r, x->out->term);
+  x->out->warn = sn_rollout_path(r)->warn;
+  if (sn_rollout_status(r) == SN_ROLLOUT_DONE)
+    x->phase = SN_PHASE_BACK;
+  else
+    fail_item(g, x, SN_GRADIENT_DIVERGED);
+}
+
+// Begins an item of the batch.
+static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
+  x->out = out;
+  x->busy = false;
+  x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
+  if (x->phase == SN_PHASE_DONE) return;
+  x->make = x->sweep = out->nstep;
+  for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
+  if (!out->rolled)
+    sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+  x->back.path = sn_rollout_path(out->rolled ? out->rolled : x->rollout);
+  x->back.soft = g->settings.soft;
+  x->back.soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
+  x->back.ctrl_bar = out->ctrl_bar;
+  x->back.target_bar = out->target_bar;
+  x->soft_steps = 0;
+  sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
+  if (out->rolled) take_rollout(g, x, out->rolled);
+}
+
+// All states have been gone through: the derivative with respect to the first one goes to the outputs.
+static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
+  const SnModel *m = g->m;
+  const size_t nv = (size_t)m->nv, na = (size_t)m->na;
+  const sn_real *bar = x->back.state_bar;
+  SnGradient *out = x->out;
+  if (out->qpos_bar) memcpy(out->qpos_bar, bar, sizeof(sn_real) * nv);
+  if (out->qvel_bar) memcpy(out->qvel_bar, bar + nv, sizeof(sn_real) * nv);
+  if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
+  out->norm = (double)sn_norm(&g->thread[thread].lane, x->back.ctrl_bar, out->nstep * m->nu);
+  out->status = SN_GRADIENT_DONE;
+  if (g->settings.soft.on) x->soft_steps = out->nstep;
+  x->phase = SN_PHASE_DONE;
+}
+
+typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_MAKE, JOB_BACK } JobKind;
+typedef struct Job {
+  JobKind kind;
+  SnGradientItem *item;
+  int t, slot;
+} Job;
+
+// The next job, under lock. JOB_WAIT: others must end theirs first. JOB_NONE: there will be none.
+static Job take_job(SnGradientWork *g) {
+  bool open = false;
+  for (int i = 0; i < g->count; ++i) {
+    SnGradientItem *x = &g->item[i];
+    if (x->phase != SN_PHASE_BACK || x->busy || x->slot[x->sweep] < 0) continue;
+    x->busy = true;
+    return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep]};
+  }
+  for (int i = 0; i < g->count; ++i) {
+    SnGradientItem *x = &g->item[i];
+    open |= x->phase != SN_PHASE_DONE;
+    if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
+      return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
+    if (x->phase == SN_PHASE_FORWARD && !x->busy) {
+      x->busy = true;
+      return (Job){JOB_FORWARD, x, 0, -1};
+    }
+  }
+  return (Job){open ? JOB_WAIT : JOB_NONE, NULL, 0, -1};
+}
+
+// The world of a state, and by products all that can be done there ahead.
+static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
+  SnGradientSlot *slot = &g->slot[job->slot];
+  sn_backward_make(g->m, &thread->lane, &job->item->back, job->t, &slot->world);
+  if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
+  sn_backward_jacobian(g->m, g->cost, &thread->lane, &job->item->back, job->t, &slot->world, &thread->adjoint,
+                       thread->res, &slot->state);
+}
+
+static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
+  SnGradientSlot *slot = &g->slot[job->slot];
+  const SnBackward *back = &job->item->back;
+  if (g->settings.method == SN_GRADIENT_PRODUCTS)
+    return sn_backward_product(g->m, g->cost, &thread->lane, back, job->t, &slot->state);
+  return sn_backward_sweep(g->m, g->cost, &thread->lane, back, job->t, &slot->world, &thread->adjoint, thread->res,
+                           &slot->state);
+}
+
+// Does a job; for JOB_BACK, whether the derivative is still finite.
+static bool do_job(SnGradientWork *g, int thread, const Job *job) {
+  switch (job->kind) {
+    case JOB_FORWARD:
+      sn_rollout_run(job->item->rollout, g->clock, g->until);
+      return true;
+    case JOB_MAKE:
+      make_state(g, &g->thread[thread], job);
+      return true;
+    default:
+      return go_back(g, &g->thread[thread], job);
+  }
+}
+
+static void end_forward(SnGradientWork *g, SnGradientItem *x) {
+  x->busy = false;
+  if (sn_rollout_status(x->rollout) != SN_ROLLOUT_PAUSED) take_rollout(g, x, x->rollout);
+}
+
+static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {
+  SnGradientItem *x = job->item;
+  x->busy = false;
+  x->slot[job->t] = -1;
+  g->idle[g->nidle++] = job->slot;
+  x->sweep = job->t - 1;
+  if (finite && x->sweep < 0) finish_item(g, thread, x);
+  if (finite) return;
+  fail_item(g, x, SN_GRADIENT_UNBOUNDED);
+  for (int t = 0; t < job->t; ++t)
+    if (x->slot[t] >= 0) g->idle[g->nidle++] = x->slot[t];
+}
+
+// Books the end of a job, under lock.
+static void end_job(SnGradientWork *g, int thread, const Job *job, bool finite) {
+  switch (job->kind) {
+    case JOB_FORWARD:
+      end_forward(g, job->item);
+      return;
+    case JOB_MAKE:
+      if (job->item->phase == SN_PHASE_BACK)
+        job->item->slot[job->t] = job->slot;
+      else
+        g->idle[g->nidle++] = job->slot;  // the item has failed meanwhile
+      return;
+    default:
+      end_back(g, thread, job, finite);
+      return;
+  }
+}
+
+static void gradient_work(void *argument, int thread) {
+  SnGradientWork *g = argument;
+  const bool timed = g->until < INFINITY;
+  pthread_mutex_lock(&g->lock);
+  for (;;) {
+    if (timed && !g->stop) g->stop = g->clock->now(g->clock->context) >= g->until;
+    if (g->stop) break;
+    const Job job = take_job(g);
+    if (job.kind == JOB_NONE) break;
+    if (job.kind == JOB_WAIT) {
+      pthread_cond_wait(&g->changed, &g->lock);
+      continue;
+    }
+    pthread_mutex_unlock(&g->lock);
+    const bool finite = do_job(g, thread, &job);
+    pthread_mutex_lock(&g->lock);
+    end_job(g, thread, &job, finite);
+    pthread_cond_broadcast(&g->changed);
+  }
+  pthread_cond_broadcast(&g->changed);
+  pthread_mutex_unlock(&g->lock);
+}
+
+void sn_gradient_abandon(SnGradientWork *g) { g->active = false; }
+
+bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *clock, double until) {
+  if (!g->active) {
+    g->settings = batch->settings;
+    g->count = batch->count;
+    g->nidle = g->nslot;
+    for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
+    for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
+    g->active = true;
+  }
+  g->clock = clock;
+  g->until = until;
+  g->stop = false;
+  sn_pool_run(g->pool, gradient_work, g);
+  for (int i = 0; i < batch->count; ++i)
+    if (batch->item[i].status == SN_GRADIENT_PENDING) return false;
+  g->active = false;
+  return true;
+}

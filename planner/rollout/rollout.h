@@ -1,0 +1,76 @@
+// A path: one rollout as plain data, in memory of whoever runs it, a thread or a block of a GPU. What happens in each
+// of its steps stands here and nowhere else; who steps when is the caller's business (rollout.c, cuda/).
+#ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
+#define SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
+
+#include "planner/cost/cost.h"
+
+typedef enum SnPathStatus { SN_PATH_UNDER_WAY, SN_PATH_DONE, SN_PATH_DIVERGED } SnPathStatus;
+
+typedef struct SnPath {
+  // Where it starts and what acts on it; read only. Arrays as in SnStart; NULL mocap poses: the model's; NULL warm
+  // start: zero.
+  sn_real time;
+  const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
+  SnSoft soft;              // contacts from distance in the steps themselves; soft.on 0: none
+  const sn_real *ctrl;      // (nstep, nu)
+  const sn_real *target;    // (nstep + 1, ntarget)
+  const sn_real *running;   // (nterm) weights of the terms, as the cost has them
+  const sn_real *terminal;  // (nterm)
+  int nstep;
+  sn_real max_velocity;
+
+  // Written on the way, rows 0 ... nstep; each may be NULL.
+  sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost;
+
+  // What it has come to.
+  sn_real *sum;   // (nterm) weighted parts of the cost so far
+  sn_real total;  // cost: of a path that is done; infinity when diverged
+  int t;          // steps done
+  int status;     // SnPathStatus
+  int warn;       // SN_WARN_* bits of all steps
+  // The state between two calls, where the world is given to others meanwhile; NULL: it is not.
+  sn_real *kept;  // (sn_path_kept_size)
+} SnPath;
+
+// Scratch of the cost in one state.
+typedef struct SnPathScratch {
+  sn_real *res;    // (nres)
+  sn_real *value;  // (nall)
+} SnPathScratch;
+
+// One state of a path, wherever it is kept.
+typedef struct SnPathState {
+  sn_real time;
+  const sn_real *qpos, *qvel, *act;
+  const sn_real *ctrl;            // (nu); NULL: zero
+  const sn_real *qacc_warmstart;  // (nv); NULL: zero
+} SnPathState;
+
+// Numbers that sn_path_leave keeps: time, qpos, qvel, act, start of the solver.
+SN_INLINE int sn_path_kept_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
+
+// Part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not finite.
+SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0 ? weight * value : 0; }
+
+// All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the path
+// that they write are written by one lane.
+
+// Puts the world into a state of the path, with its mocap poses and the softening `soft`. No warnings.
+SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
+                         const SnSoft *soft);
+// Puts the world into the path's start: state, zero controls, softening.
+SN_FUNC void sn_path_put_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
+// The same, and the path is under way: t = 0, sums 0.
+SN_FUNC void sn_path_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path);
+// One step, or the end of the path with its terminal cost. The same status on all lanes.
+SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path,
+                                  const SnPathScratch *scratch);
+// Norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
+SN_FUNC void sn_path_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
+                             const sn_real *target, int n, const SnPathScratch *scratch);
+// Before the world is given to another path, and after it is this path's again.
+SN_FUNC void sn_path_leave(const SnModel *m, const SnWorld *w, SnLane *lane, SnPath *path);
+SN_FUNC void sn_path_return(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
+
+#endif

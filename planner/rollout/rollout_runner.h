@@ -1,0 +1,72 @@
+// A rollout: controls applied from a state, the cost summed up on the way. It can be paused at
+// every step, by the clock, and goes on later bit for bit as if it had not been.
+#ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
+#define SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
+
+#include "planner/rollout/rollout.h"
+
+// Monotonic seconds. Injected so that tests can own the time.
+typedef struct SnClock {
+  double (*now)(void *context);
+  void *context;
+} SnClock;
+SnClock sn_clock_monotonic(void);
+
+// The state that a rollout starts from. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
+typedef struct SnStart {
+  double time;                    // [s]
+  const sn_real *qpos;            // (nq)
+  const sn_real *qvel;            // (nv)
+  const sn_real *act;             // (na)
+  const sn_real *mocap_pos;       // (nmocap, 3)
+  const sn_real *mocap_quat;      // (nmocap, 4)
+  const sn_real *qacc_warmstart;  // (nv) or NULL
+  const SnSoft *soft;             // contacts from distance in the steps themselves; NULL: none
+} SnStart;
+
+// Puts a world into that state; controls are zero.
+void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start);
+
+// Where to write the states of a rollout; each may be NULL. Rows 0 ... nstep.
+typedef struct SnTrajectory {
+  sn_real *qpos;  // (nstep + 1, nq)
+  sn_real *qvel;  // (nstep + 1, nv)
+  sn_real *act;   // (nstep + 1, na)
+  sn_real *cost;  // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
+  sn_real *qacc;  // (nstep + 1, nv)
+  sn_real *time;  // (nstep + 1) [s]
+} SnTrajectory;
+
+typedef enum SnRolloutStatus {
+  SN_ROLLOUT_PAUSED = SN_PATH_UNDER_WAY,
+  SN_ROLLOUT_DONE = SN_PATH_DONE,
+  SN_ROLLOUT_DIVERGED = SN_PATH_DIVERGED
+} SnRolloutStatus;
+
+// A rollout on one thread, in memory of its own. Fields are private.
+typedef struct SnRollout SnRollout;
+
+// NULL when out of memory. The model and the cost must outlive it; nothing is allocated later.
+SnRollout *sn_rollout_create(const SnModel *m, const SnCost *cost, SnError *err);
+void sn_rollout_free(SnRollout *r);
+
+// Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule) must
+// stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
+void sn_rollout_begin(SnRollout *r, const SnStart *start, const sn_real *ctrl, const sn_real *target, int nstep,
+                      double max_velocity, const SnTrajectory *out);
+// Steps until the end, until divergence or until the clock reaches `until` (tested before every step;
+// INFINITY: never).
+SnRolloutStatus sn_rollout_run(SnRollout *r, const SnClock *clock, double until);
+SnRolloutStatus sn_rollout_status(const SnRollout *r);
+// Cost of a rollout that is done; infinity when it diverged. term (nterm): its weighted parts, or NULL.
+double sn_rollout_cost(const SnRollout *r, double *term);
+// Judges the state of the rollout's world, whose stages have run (sn_forward), with one row of targets: sum of
+// weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be NULL.
+double sn_rollout_judge(SnRollout *r, const sn_real *target, double *term, double *value);
+// The path that it follows.
+const SnPath *sn_rollout_path(const SnRollout *r);
+// The world of the rollout, at the state that it has reached (all stages have run when it is done), and its lane.
+SnWorld *sn_rollout_world(SnRollout *r);
+SnLane *sn_rollout_lane(SnRollout *r);
+
+#endif

@@ -1,0 +1,66 @@
+// The way back along a path: what is done at each of its states to get the derivative of its cost. Plain data, for a
+// thread or a block of a GPU; the order of the work is the caller's (gradient.c, cuda/).
+//
+// The tangent of a state is (dqpos, dqvel, dact): n = 2 nv + na numbers.
+#ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_VJP_H_
+#define SINEW_PLANNER_ROLLOUT_ROLLOUT_VJP_H_
+
+#include "physics/world/adjoint.h"
+#include "planner/rollout/rollout.h"
+
+// How the derivative runs back through the steps. Both give the same gradient up to rounding, each its own bits.
+typedef enum SnGradientMethod {
+  SN_GRADIENT_SWEEP,    // one adjoint of a step for each step, one after the other, on worlds made in parallel
+  SN_GRADIENT_PRODUCTS  // Jacobians of all steps in parallel, then their products with the derivative
+} SnGradientMethod;
+
+typedef enum SnGradientStatus {
+  SN_GRADIENT_PENDING,   // not yet done
+  SN_GRADIENT_DONE,      // value and gradient
+  SN_GRADIENT_DIVERGED,  // the rollout diverged: the cost is infinity, the gradient 0
+  SN_GRADIENT_UNBOUNDED  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
+} SnGradientStatus;
+
+typedef struct SnBackward {
+  const SnPath *path;   // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
+  SnSoft soft;          // how contacts act in what is differentiated; soft.on 0: as they are
+  sn_real *soft_qacc;   // (nstep + 1, nv) accelerations of the softened worlds: written; read where soft_start
+  int soft_start;       // 1: their solvers start from soft_qacc, else from the path's accelerations
+  sn_real *running;     // (nterm) weights times the share of a state: sn_backward_begin writes them
+  sn_real *terminal;    // (nterm)
+  sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on
+  sn_real *scratch;     // (n)
+  sn_real *ctrl_bar;    // (nstep, nu) out
+  sn_real *target_bar;  // (nstep + 1, ntarget) out, or NULL
+} SnBackward;
+
+// What of one state does not depend on later states, beside its world; by the caller's method some may be NULL.
+typedef struct SnBackwardState {
+  sn_real *A, *B;       // Jacobians of the step (n, n), (n, nu)
+  sn_real *state_bar;   // of the cost of this state alone (n)
+  sn_real *ctrl_bar;    // (nu)
+  sn_real *target_bar;  // (ntarget); NULL where SnBackward has none
+} SnBackwardState;
+
+// Number of tangent coordinates of a state.
+SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
+
+// All of these run on all lanes and end with a sync.
+
+// Weights; the bar of what comes after the last state: 0.
+SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b);
+// The world of state t, 0 <= t <= nstep: its stages, the solver finished.
+SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *b, int t, SnWorld *w);
+// Jacobians of the step from state t (none at the last state) and the derivative of the cost of state t, from its
+// world.
+SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
+                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state);
+// From the derivative with respect to state t + 1 to that with respect to state t and the controls there, by the
+// adjoint of the step. False, on all lanes, when it is not finite. state->target_bar is scratch.
+SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
+                               SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state);
+// The same by the Jacobians.
+SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
+                                 const SnBackwardState *state);
+
+#endif

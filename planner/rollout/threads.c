@@ -1,0 +1,119 @@
+#include "planner/rollout/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct PoolThread {
+  SnPool *pool;
+  int index;
+  pthread_t id;
+} PoolThread;
+
+struct SnPool {
+  int n;
+  int started;         // threads that exist, besides the caller's
+  PoolThread *thread;  // (n - 1)
+  pthread_mutex_t lock;
+  pthread_cond_t wake, idle;
+  // under lock:
+  unsigned long job;  // number of the current job
+  int busy;           // threads that have not ended it
+  bool stop;
+  void (*work)(void *argument, int thread);
+  void *argument;
+};
+
+static void *pool_main(void *context) {
+  PoolThread *self = context;
+  SnPool *pool = self->pool;
+  unsigned long done = 0;
+  pthread_mutex_lock(&pool->lock);
+  for (;;) {
+    while (!pool->stop && pool->job == done) pthread_cond_wait(&pool->wake, &pool->lock);
+    if (pool->stop) break;
+    done = pool->job;
+    pthread_mutex_unlock(&pool->lock);
+    pool->work(pool->argument, self->index);
+    pthread_mutex_lock(&pool->lock);
+    if (--pool->busy == 0) pthread_cond_signal(&pool->idle);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return NULL;
+}
+
+// Starts the threads with all signals blocked, so that the program's own thread gets them.
+static int pool_start(SnPool *pool) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int failed = 0;
+  for (int i = 1; i < pool->n && !failed; ++i) {
+    PoolThread *t = &pool->thread[i - 1];
+    t->pool = pool;
+    t->index = i;
+    failed = pthread_create(&t->id, NULL, pool_main, t);
+    pool->started += !failed;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return failed;
+}
+
+SnPool *sn_pool_create(int n, SnError *err) {
+  if (n < 1 || n > SN_MAX_THREADS) {
+    sn_fail(err, SN_ERR_ARGUMENT, "threads: %d is out of bounds, allowed is 1 to %d", n, SN_MAX_THREADS);
+    return NULL;
+  }
+  SnPool *pool = calloc(1, sizeof *pool);
+  PoolThread *thread = calloc((size_t)n, sizeof *thread);
+  if (!pool || !thread) {
+    free(pool);
+    free(thread);
+    sn_fail(err, SN_ERR_MEMORY, "threads: out of memory");
+    return NULL;
+  }
+  pool->n = n;
+  pool->thread = thread;
+  pthread_mutex_init(&pool->lock, NULL);
+  pthread_cond_init(&pool->wake, NULL);
+  pthread_cond_init(&pool->idle, NULL);
+  const int failed = pool_start(pool);
+  if (failed) {
+    sn_fail(err, SN_ERR_LIMIT, "threads: cannot start %d: %s", n, strerror(failed));
+    sn_pool_free(pool);
+    return NULL;
+  }
+  return pool;
+}
+
+void sn_pool_free(SnPool *pool) {
+  if (!pool) return;
+  pthread_mutex_lock(&pool->lock);
+  pool->stop = true;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
+  for (int i = 0; i < pool->started; ++i) pthread_join(pool->thread[i].id, NULL);
+  pthread_cond_destroy(&pool->wake);
+  pthread_cond_destroy(&pool->idle);
+  pthread_mutex_destroy(&pool->lock);
+  free(pool->thread);
+  free(pool);
+}
+
+int sn_pool_size(const SnPool *pool) { return pool->n; }
+
+void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *argument) {
+  pthread_mutex_lock(&pool->lock);
+  pool->work = work;
+  pool->argument = argument;
+  pool->busy = pool->n - 1;
+  ++pool->job;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->lock);
+  work(argument, 0);
+  pthread_mutex_lock(&pool->lock);
+  while (pool->busy > 0) pthread_cond_wait(&pool->idle, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,44 @@
+#include "planner/task/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_ALIGN = 16, ARENA_BLOCK = 1 << 14 };
+
+struct SnArenaBlock {
+  SnArenaBlock *next;
+  size_t used, size;
+};
+
+// Bytes of the header, rounded so that what follows it is aligned.
+static size_t arena_header(void) { return (sizeof(SnArenaBlock) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN; }
+
+void *sn_arena_alloc(SnArena *arena, size_t bytes) {
+  const size_t size = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+  SnArenaBlock *block = arena->first;
+  if (!block || block->size - block->used < size) {
+    const size_t room = size > ARENA_BLOCK ? size : (size_t)ARENA_BLOCK;
+    block = calloc(1, arena_header() + room);
+    if (!block) return NULL;
+    block->size = room;
+    block->next = arena->first;
+    arena->first = block;
+  }
+  char *p = (char *)block + arena_header() + block->used;
+  block->used += size;
+  return p;
+}
+
+char *sn_arena_text(SnArena *arena, const char *text, size_t size) {
+  char *copy = sn_arena_alloc(arena, size + 1);
+  if (copy) memcpy(copy, text, size);
+  return copy;
+}
+
+void sn_arena_free(SnArena *arena) {
+  while (arena->first) {
+    SnArenaBlock *block = arena->first;
+    arena->first = block->next;
+    free(block);
+  }
+}

@@ -1,0 +1,175 @@
+#include "planner/task/settings.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+// The rows of settings.inc, and where each value lives in SnSettings.
+typedef struct SettingRow {
+  SnSettingInfo info;
+  size_t offset;
+} SettingRow;
+
+static const SettingRow setting_rows[] = {
+#define SN_SETTING_INT(name, value, lo, hi, live, unit, doc) \
+  {{#name, SN_SETTING_TYPE_INT, value, lo, hi, NULL, live, unit, doc}, offsetof(SnSettings, name)},
+#define SN_SETTING_REAL(name, value, lo, hi, live, unit, doc) \
+  {{#name, SN_SETTING_TYPE_REAL, value, lo, hi, NULL, live, unit, doc}, offsetof(SnSettings, name)},
+#define SN_SETTING_CHOICE(name, value, choices, live, doc) \
+  {{#name, SN_SETTING_TYPE_CHOICE, value, 0, 0, choices, live, "", doc}, offsetof(SnSettings, name)},
+#include "planner/task/settings.inc"
+#undef SN_SETTING_INT
+#undef SN_SETTING_REAL
+#undef SN_SETTING_CHOICE
+};
+
+enum { SETTING_COUNT = (int)(sizeof setting_rows / sizeof setting_rows[0]) };
+
+int sn_settings_count(void) { return SETTING_COUNT; }
+
+const SnSettingInfo *sn_settings_info(int i) { return &setting_rows[i].info; }
+
+int sn_settings_find(const char *name) {
+  for (int i = 0; i < SETTING_COUNT; ++i)
+    if (strcmp(setting_rows[i].info.name, name) == 0) return i;
+  return -1;
+}
+
+static void store(SnSettings *s, int i, double value) {
+  char *p = (char *)s + setting_rows[i].offset;
+  if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) {
+    memcpy(p, &value, sizeof value);
+  } else {
+    const int whole = (int)value;
+    memcpy(p, &whole, sizeof whole);
+  }
+}
+
+double sn_settings_get(const SnSettings *s, int i) {
+  const char *p = (const char *)s + setting_rows[i].offset;
+  if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) {
+    double value;
+    memcpy(&value, p, sizeof value);
+    return value;
+  }
+  int whole;
+  memcpy(&whole, p, sizeof whole);
+  return whole;
+}
+
+SnSettings sn_default_settings(void) {
+  SnSettings s;
+  memset(&s, 0, sizeof s);
+  for (int i = 0; i < SETTING_COUNT; ++i) store(&s, i, setting_rows[i].info.value);
+  return s;
+}
+
+const char *sn_settings_choice_name(int i, int value, char *text, int size) {
+  const char *c = setting_rows[i].info.choices;
+  text[0] = 0;
+  if (!c || value < 0) return text;
+  for (; value > 0 && *c; --value) {
+    c += strcspn(c, "|");
+    c += *c == '|';
+  }
+  snprintf(text, (size_t)size, "%.*s", (int)strcspn(c, "|"), c);
+  return text;
+}
+
+int sn_settings_choice_index(int i, const char *name) {
+  char text[64];
+  for (int k = 0; sn_settings_choice_name(i, k, text, sizeof text)[0]; ++k)
+    if (strcmp(text, name) == 0) return k;
+  return -1;
+}
+
+// Appends why value is not allowed for setting i to text, as a line; false when it is allowed.
+static bool complain(int i, double value, char *text, size_t size) {
+  const SnSettingInfo *info = &setting_rows[i].info;
+  const size_t used = strlen(text);
+  const char *gap = used ? "\n" : "";
+  char name[64];
+  if (info->type == SN_SETTING_TYPE_CHOICE) {
+    if (value == floor(value) && value >= 0 && value < 64 &&
+        sn_settings_choice_name(i, (int)value, name, sizeof name)[0])
+      return false;
+    snprintf(text + used, size - used, "%s%s: value %g is unknown, allowed is %s", gap, info->name, value,
+             info->choices);
+    return true;
+  }
+  const bool whole = info->type == SN_SETTING_TYPE_REAL || value == floor(value);
+  if (whole && value >= info->lo && value <= info->hi) return false;  // false for NaN
+  snprintf(text + used, size - used, "%s%s: %g is out of bounds, allowed is %s%g to %g", gap, info->name, value,
+           info->type == SN_SETTING_TYPE_INT ? "a whole number from " : "", info->lo, info->hi);
+  return true;
+}
+
+SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err) {
+  char text[512] = "";
+  if (complain(i, value, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "%s", text);
+  store(s, i, value);
+  return SN_OK;
+}
+
+SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err) {
+  const SnSettingInfo *info = &setting_rows[i].info;
+  if (info->type != SN_SETTING_TYPE_CHOICE)
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s: a number is wanted, not '%s'", info->name, value);
+  const int k = sn_settings_choice_index(i, value);
+  if (k < 0)
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is unknown, allowed is %s", info->name, value, info->choices);
+  store(s, i, k);
+  return SN_OK;
+}
+
+int sn_settings_iterations(const SnSettings *s) {
+  return s->planner == SN_PLANNER_ADAM ? s->adam_iterations : s->iterations;
+}
+
+SnCode sn_settings_validate(const SnSettings *s, SnError *err) {
+  char text[6000] = "";
+  for (int i = 0; i < SETTING_COUNT; ++i) complain(i, sn_settings_get(s, i), text, sizeof text);
+  if (s->knots > s->horizon && s->horizon >= 2) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%sknots: %d is more than the %d steps of the horizon", used ? "\n" : "",
+             s->knots, s->horizon);
+  }
+  if (s->adam_knots == 1 || (s->adam_knots > s->horizon && s->horizon >= 2)) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%sadam_knots: %d, allowed is 0, or 2 to the %d steps of the horizon",
+             used ? "\n" : "", s->adam_knots, s->horizon);
+  }
+  return text[0] ? sn_fail(err, SN_ERR_ARGUMENT, "%s", text) : SN_OK;
+}
+
+SnCode sn_settings_may_change(const SnSettings *now, const SnSettings *next, SnError *err) {
+  const SnCode code = sn_settings_validate(next, err);
+  if (code != SN_OK) return code;
+  char text[3000] = "";
+  for (int i = 0; i < SETTING_COUNT; ++i) {
+    const size_t used = strlen(text);
+    if (!setting_rows[i].info.live && sn_settings_get(now, i) != sn_settings_get(next, i))
+      snprintf(text + used, sizeof text - used, "%s%s: cannot change while the planner runs", used ? "\n" : "",
+               setting_rows[i].info.name);
+  }
+  return text[0] ? sn_fail(err, SN_ERR_STATE, "%s", text) : SN_OK;
+}
+
+int sn_settings_help(char *text, int size) {
+  int used = 0;
+  for (int i = 0; i < SETTING_COUNT; ++i) {
+    const SnSettingInfo *info = &setting_rows[i].info;
+    char range[128], name[64];
+    if (info->choices)
+      snprintf(range, sizeof range, "%s; default %s", info->choices,
+               sn_settings_choice_name(i, (int)info->value, name, sizeof name));
+    else
+      snprintf(range, sizeof range, "%g to %g%s%s; default %g", info->lo, info->hi, info->unit[0] ? " " : "",
+               info->unit, info->value);
+    char *at = used < size ? text + used : NULL;
+    used += snprintf(at, at ? (size_t)(size - used) : 0, "%-16s %s%s\n%-16s %s\n", info->name, range,
+                     info->live ? "; live" : "", "", info->doc);
+  }
+  return used;
+}

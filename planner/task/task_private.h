@@ -1,0 +1,12 @@
+// Readers of the parts of a task file that task.c and task_residual.c share: SnField.read functions, see yaml.h.
+#ifndef SINEW_PLANNER_TASK_TASK_PRIVATE_H_
+#define SINEW_PLANNER_TASK_TASK_PRIVATE_H_
+
+#include "planner/task/task.h"
+
+// target: the SnElement that a residual looks at.
+void sn_task_read_residual(SnReader *r, const SnNode *node, void *target);
+// target: the SnTarget of a term.
+void sn_task_read_target(SnReader *r, const SnNode *node, void *target);
+
+#endif

@@ -1,0 +1,263 @@
+// What a term of a task looks at, and what it is compared with: elements and targets of a task file.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/task/task_private.h"
+
+static const char object_choices[] = "site, body, geom";
+#define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+// ---- elements: {position: {site: NAME}}, {distance: [{site: A}, {body: B}]}, {control: all}, ... ----
+
+// {site: NAME}, {body: NAME} or {geom: NAME}.
+static void read_object(SnReader *r, const SnNode *node, const char *what, SnObject *object, char **name) {
+  static const char *const kinds[] = {"site", "body", "geom"};
+  if (node->kind == SN_NODE_MAP && node->n == 1)
+    for (int k = 0; k < 3; ++k)
+      if (strcmp(node->first->key, kinds[k]) == 0) {
+        const char *text = sn_yaml_text(r, node->first, kinds[k]);
+        *object = (SnObject)k;
+        if (text) *name = sn_arena_text(r->arena, text, strlen(text));
+        return;
+      }
+  sn_issue(r->issues, node->place, "%s: a map with one of %s is wanted, as {site: NAME}", what, object_choices);
+}
+
+static bool element_names(SnReader *r, SnElement *e, int n) {
+  e->name = sn_arena_alloc(r->arena, sizeof *e->name * (size_t)(n > 0 ? n : 1));
+  e->nname = e->name ? n : 0;
+  return e->name != NULL;
+}
+
+// NAME, [NAME, ...] or all.
+static void read_names(SnReader *r, const SnNode *node, const char *what, SnElement *e) {
+  if (node->kind == SN_NODE_SCALAR && !node->quoted && strcmp(node->text, "all") == 0) {
+    e->all = true;
+    return;
+  }
+  if (node->kind == SN_NODE_MAP || (node->kind == SN_NODE_LIST && node->n == 0)) {
+    sn_issue(r->issues, node->place, "%s: a name, a list of names or all is wanted", what);
+    return;
+  }
+  if (!element_names(r, e, node->kind == SN_NODE_LIST ? node->n : 1)) return;
+  int i = 0;
+  for (const SnNode *c = node->kind == SN_NODE_LIST ? node->first : node; c && i < e->nname; c = c->next) {
+    const char *text = sn_yaml_text(r, c, what);
+    e->name[i++] = sn_arena_text(r->arena, text ? text : "", text ? strlen(text) : 0);
+  }
+}
+
+static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
+  const char *what = node->key;
+  if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
+    if (element_names(r, e, 1)) read_object(r, node, what, &e->object[0], &e->name[0]);
+  } else if (e->quantity == SN_QTY_DISTANCE) {
+    if (node->kind != SN_NODE_LIST || node->n != 2) {
+      sn_issue(r->issues, node->place, "distance: a list of two objects is wanted, as [{site: A}, {site: B}]");
+    } else if (element_names(r, e, 2)) {
+      read_object(r, node->first, what, &e->object[0], &e->name[0]);
+      read_object(r, node->first->next, what, &e->object[1], &e->name[1]);
+    }
+  } else if (e->quantity == SN_QTY_SENSOR) {
+    const char *text = sn_yaml_text(r, node, what);
+    if (text && element_names(r, e, 1)) e->name[0] = sn_arena_text(r->arena, text, strlen(text));
+  } else {
+    read_names(r, node, what, e);
+  }
+}
+
+static const char *const quantity_keys[] = {"position",       "orientation",    "distance",
+                                            "joint_position", "joint_velocity", "activation",
+                                            "control",        "tendon_length",  "sensor"};
+static const char quantity_choices[] =
+    "position, orientation, distance, joint_position, joint_velocity, activation, control, tendon_length, sensor";
+
+// Index of a quantity by its key, or -1.
+static int quantity_index(const char *key) {
+  for (int q = 0; q < COUNT(quantity_keys); ++q)
+    if (strcmp(quantity_keys[q], key) == 0) return q;
+  return -1;
+}
+
+void sn_task_read_residual(SnReader *r, const SnNode *node, void *target) {
+  SnElement *e = target;
+  e->place = node->place;
+  const int q = node->kind == SN_NODE_MAP && node->n == 1 ? quantity_index(node->first->key) : -1;
+  if (q < 0) {
+    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted", quantity_choices);
+    return;
+  }
+  e->quantity = (SnQuantity)q;
+  read_quantity(r, node->first, e);
+}
+
+// ---- targets ----
+
+typedef struct KeyframeRows {
+  int n, width;  // width -1: rows of different lengths
+  double *value;
+} KeyframeRows;
+
+typedef struct KeyframeFields {
+  int ntime;
+  double *time;
+  KeyframeRows rows;
+  int interpolation;
+  bool repeat;
+} KeyframeFields;
+
+// A list of rows; a row is a number or a list of numbers.
+static void read_rows(SnReader *r, const SnNode *node, void *target) {
+  KeyframeRows *rows = target;
+  if (node->kind != SN_NODE_LIST || node->n == 0) {
+    sn_issue(r->issues, node->place, "values: a list with one entry a time is wanted");
+    return;
+  }
+  rows->n = node->n;
+  rows->width = node->first->kind == SN_NODE_LIST ? node->first->n : 1;
+  rows->value = sn_arena_alloc(r->arena, sizeof(double) * (size_t)(rows->n * rows->width + 1));
+  if (!rows->value) return;
+  int k = 0;
+  for (const SnNode *row = node->first; row; row = row->next) {
+    const int width = row->kind == SN_NODE_LIST ? row->n : 1;
+    if (width != rows->width || width == 0) {
+      sn_issue(r->issues, row->place, "values: %d entries, the first row has %d", width, rows->width);
+      return;
+    }
+    for (const SnNode *c = row->kind == SN_NODE_LIST ? row->first : row; c && k < rows->n * width; c = c->next) {
+      rows->value[k++] = sn_yaml_number(r, c, "values", 0, 0, 0);
+      if (row->kind != SN_NODE_LIST) break;
+    }
+  }
+}
+
+static void read_keyframes(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField fields[] = {
+      {.name = "times",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(KeyframeFields, time),
+       .count = offsetof(KeyframeFields, ntime)},
+      {.name = "values",
+       .type = SN_FIELD_CUSTOM,
+       .required = true,
+       .offset = offsetof(KeyframeFields, rows),
+       .read = read_rows},
+      {.name = "interpolation",
+       .type = SN_FIELD_CHOICE,
+       .offset = offsetof(KeyframeFields, interpolation),
+       .choices = "zero|linear|cubic"},
+      {.name = "repeat", .type = SN_FIELD_BOOL, .offset = offsetof(KeyframeFields, repeat)},
+  };
+  KeyframeFields k = {.interpolation = SN_SPLINE_LINEAR};
+  sn_yaml_fill(r, node, "keyframes", fields, COUNT(fields), &k);
+  t->kind = SN_TARGET_KEYFRAMES;
+  t->ntime = k.ntime;
+  t->time = k.time;
+  t->key = k.rows.value;
+  t->nvalue = k.rows.width;
+  t->interpolation = (SnSplineKind)k.interpolation;
+  t->repeat = k.repeat;
+  if (k.ntime > 0 && k.rows.n > 0 && k.ntime != k.rows.n)
+    sn_issue(r->issues, node->place, "keyframes: %d times but %d values", k.ntime, k.rows.n);
+  for (int i = 1; i < k.ntime; ++i)
+    if (!(k.time[i] > k.time[i - 1])) {
+      sn_issue(r->issues, node->place, "keyframes: times must ascend, %g follows %g", k.time[i], k.time[i - 1]);
+      break;
+    }
+  if (k.repeat && k.ntime == 1) sn_issue(r->issues, node->place, "keyframes: one time cannot repeat");
+}
+
+static void read_sinusoid(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField fields[] = {
+      {.name = "center",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(SnTarget, value),
+       .count = offsetof(SnTarget, nvalue)},
+      {.name = "amplitude",
+       .type = SN_FIELD_NUMBERS,
+       .required = true,
+       .offset = offsetof(SnTarget, amplitude),
+       .count = offsetof(SnTarget, namplitude)},
+      {.name = "phase",
+       .type = SN_FIELD_NUMBERS,
+       .offset = offsetof(SnTarget, phase),
+       .count = offsetof(SnTarget, nphase)},
+      {.name = "period",
+       .type = SN_FIELD_NUMBER,
+       .required = true,
+       .offset = offsetof(SnTarget, period),
+       .lo = 1e-3,
+       .hi = 1e6},
+  };
+  t->kind = SN_TARGET_SINUSOID;
+  t->period = 1;
+  sn_yaml_fill(r, node, "sinusoid", fields, COUNT(fields), t);
+}
+
+static void read_value(SnReader *r, const SnNode *node, SnTarget *t) {
+  static const SnField field = {.name = "value",
+                                .type = SN_FIELD_NUMBERS,
+                                .offset = offsetof(SnTarget, value),
+                                .count = offsetof(SnTarget, nvalue)};
+  SnNode wrapper = {.kind = SN_NODE_MAP, .place = node->place, .n = 1}, member = *node;
+  member.key = "value";
+  member.next = NULL;
+  wrapper.first = &member;
+  t->kind = SN_TARGET_VALUE;
+  sn_yaml_fill(r, &wrapper, "target", &field, 1, t);
+}
+
+// One member of a target's map. Returns 1 when it says what the target is, 0 when it adds to that.
+static int read_target_member(SnReader *r, const SnNode *c, SnTarget *t) {
+  const int q = quantity_index(c->key);
+  if (q >= 0) {
+    t->kind = SN_TARGET_ELEMENT;
+    t->element.place = c->key_place;
+    t->element.quantity = (SnQuantity)q;
+    read_quantity(r, c, &t->element);
+  } else if (strcmp(c->key, "value") == 0) {
+    read_value(r, c, t);
+  } else if (strcmp(c->key, "sinusoid") == 0) {
+    read_sinusoid(r, c, t);
+  } else if (strcmp(c->key, "keyframes") == 0) {
+    read_keyframes(r, c, t);
+  } else if (strcmp(c->key, "frame") == 0) {
+    const char *text = sn_yaml_text(r, c, "frame");
+    if (text) t->frame = sn_arena_text(r->arena, text, strlen(text));
+    return 0;
+  } else if (strcmp(c->key, "at") == 0) {
+    if (c->kind == SN_NODE_SCALAR && strcmp(c->text, "start") == 0)
+      t->at_start = true;
+    else
+      sn_issue(r->issues, c->place, "at: allowed is start");
+    return 0;
+  } else {
+    sn_issue(r->issues, c->key_place,
+             "target: unknown field '%s', allowed is value, sinusoid, keyframes, frame, at, %s", c->key,
+             quantity_choices);
+    return 0;
+  }
+  return 1;
+}
+
+void sn_task_read_target(SnReader *r, const SnNode *node, void *target) {
+  SnTarget *t = target;
+  t->place = node->place;
+  if (node->kind != SN_NODE_MAP) {
+    read_value(r, node, t);
+    return;
+  }
+  int kinds = 0;
+  const int before = r->issues->count;
+  for (const SnNode *c = node->first; c; c = c->next) kinds += read_target_member(r, c, t);
+  if (kinds != 1 && r->issues->count == before)
+    sn_issue(r->issues, node->place, "target: exactly one of value, sinusoid, keyframes, %s is wanted",
+             quantity_choices);
+  if (t->at_start && t->kind != SN_TARGET_ELEMENT)
+    sn_issue(r->issues, node->place, "target: 'at: start' needs another element");
+  if (t->frame && t->kind == SN_TARGET_ELEMENT && !t->at_start)
+    sn_issue(r->issues, node->place, "target: an element that moves has no frame; add 'at: start' to fix its place");
+}

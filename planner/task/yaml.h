@@ -1,0 +1,99 @@
+// YAML files into typed structs, by tables. A file is first read into a small tree (maps, lists, scalars, each
+// with its place), then a table of fields fills a struct from a map. Every mistake is collected with file,
+// line and column; nothing stops at the first.
+//
+// Not taken, on purpose: anchors and aliases (they can blow up a small file), tags, several documents,
+// the same key twice.
+#ifndef SINEW_PLANNER_TASK_YAML_H_
+#define SINEW_PLANNER_TASK_YAML_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "physics/base/status.h"
+#include "planner/task/arena.h"
+
+// Place in a file, counted from 1.
+typedef struct SnPlace {
+  int line, column;
+} SnPlace;
+
+// Collected mistakes of one file. Text that does not fit is counted, not lost silently.
+typedef struct SnIssues {
+  const char *file;
+  SnError *err;  // may be NULL
+  int count;     // mistakes so far
+  size_t used;   // characters of err->text
+} SnIssues;
+
+// Starts a list for `file`: err is emptied.
+void sn_issues_begin(SnIssues *issues, const char *file, SnError *err);
+// Adds "file:line:column: text" (without a place when place.line is 0).
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...);
+// SN_OK without mistakes; else code, which is also set in err.
+SnCode sn_issues_end(SnIssues *issues, SnCode code);
+
+typedef enum SnNodeKind { SN_NODE_SCALAR, SN_NODE_LIST, SN_NODE_MAP } SnNodeKind;
+
+typedef struct SnNode SnNode;
+struct SnNode {
+  SnNodeKind kind;
+  SnPlace place;
+  const char *text;  // scalar
+  bool quoted;       // scalar in quotes: never a number
+  const char *key;   // as a member of a map, else NULL
+  SnPlace key_place;
+  int n;  // children of a list or map
+  SnNode *first, *next;
+};
+
+// Reads text[size] into a tree that lives in the arena; NULL when a mistake was added. At most max_nodes nodes,
+// 32 levels.
+SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues);
+// Reads a whole file of at most max_bytes into the arena; NULL and err on failure.
+char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size_t *size, SnError *err);
+
+// Member of a map by name, or NULL.
+const SnNode *sn_yaml_member(const SnNode *map, const char *key);
+
+typedef enum SnFieldType {
+  SN_FIELD_NUMBER,   // double
+  SN_FIELD_INTEGER,  // int
+  SN_FIELD_BOOL,     // bool: true or false
+  SN_FIELD_TEXT,     // char *
+  SN_FIELD_CHOICE,   // int: index into choices
+  SN_FIELD_NUMBERS,  // double *, with its count in an int: a number or a list
+  SN_FIELD_CUSTOM    // read(context, node, target)
+} SnFieldType;
+
+typedef struct SnReader {
+  SnArena *arena;
+  SnIssues *issues;
+  void *context;  // for custom fields
+} SnReader;
+
+// A field of a map. Offsets are into the struct that the table fills.
+typedef struct SnField {
+  const char *name;
+  SnFieldType type;
+  bool required;
+  size_t offset;
+  size_t count;         // NUMBERS: offset of the count; others: offset of a bool that says it was there, 0: none
+                        // (so that bool cannot be the first member)
+  double lo, hi;        // bounds of numbers, both allowed; lo == hi == 0: any finite number
+  const char *choices;  // names joined by '|'
+  void (*read)(SnReader *reader, const SnNode *node, void *target);
+} SnField;
+
+// Fills a struct from a map. Unknown and missing fields are mistakes; the text lists the allowed names.
+void sn_yaml_fill(SnReader *reader, const SnNode *map, const char *what, const SnField *field, int nfield,
+                  void *target);
+
+// Single values; a mistake is added and the fallback returned when the node is something else.
+double sn_yaml_number(SnReader *reader, const SnNode *node, const char *what, double lo, double hi, double fallback);
+const char *sn_yaml_text(SnReader *reader, const SnNode *node, const char *what);
+
+#endif

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# sinew-bench: its report as documented, on a small model. Ratios are measured elsewhere, on a quiet machine.
+set -euo pipefail
+BIN=$1
+SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+cat >arm.xml <<'XML'
+<mujoco><worldbody><body><joint name="j"/><geom size=".1" pos="0 0 -1"/></body></worldbody>
+<actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>
+XML
+
+"$BIN/sinew-bench" step --model arm.xml --steps 16 --rounds 3 --profile --json >out.json
+python3 - <<'PY'
+import json
+out = json.load(open("out.json"))
+assert out["steps"] == 16 and out["sinew_us"] > 0 and out["mujoco_us"] > 0, out
+assert abs(out["ratio"] / (out["sinew_us"] / out["mujoco_us"]) - 1) < 0.5, out
+assert out["sinew_stages_us"]["kinematics"] > 0 and "mujoco_timers_us" in out, out
+PY
+# A closed loop on a task of this repository: the seed alone decides, whatever the threads.
+for threads in 1 2; do
+  "$BIN/sinew-bench" mpc --task arm_reach --planner sampling --samples 16 --set iterations=2 --cfd off --seconds 0.3 \
+    --seed 3 --threads $threads --quiet --json >mpc$threads.json
+done
+python3 - <<'PY'
+import json
+a, b = (json.load(open(f"mpc{n}.json")) for n in (1, 2))
+assert a["cost"] == b["cost"] and len(a["cost"]) == len(a["time"]) == a["plans"] + 1, a
+assert a["plans"] == 4 and a["iterations"] == 2 and a["candidates"] == 16 and a["ms_per_plan"] > 0, a
+assert a["cost_end"] < a["cost"][0] and not a["success"] and "hand_at_target" in a["measures"], a
+assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none", a
+PY
+# A task by its name, with the ending too, in a folder of tasks or in this one, and by its path.
+cp "$SOURCE/planner/tasks/arm_reach.yaml" here.yaml
+for task in arm_reach arm_reach.yaml here.yaml ./here.yaml "$PWD/here.yaml" "here --tasks ." "here.yaml --tasks ."; do
+  read -ra words <<<"$task"
+  "$BIN/sinew-bench" mpc --planner sampling --samples 4 --set iterations=1 --seconds 0.02 --quiet --json --task "${words[@]}" >task.json ||
+    { echo "FAIL  --task $task" >&2; exit 1; }
+done
+if "$BIN/sinew-bench" mpc --task nowhere.yaml --seconds 0.02 --quiet 2>err; then exit 1; fi
+grep -q '/share/sinew/tasks/nowhere.yaml:' err || { cat err >&2; exit 1; }
+# By gradients, with contacts from distance.
+for threads in 1 2; do
+  "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
+    --threads $threads --quiet --json >adam$threads.json
+done
+python3 - <<'PY'
+import json
+a, b, sampled = (json.load(open(f)) for f in ("adam1.json", "adam2.json", "mpc1.json"))
+assert a["cost"] == b["cost"] and a["iterations"] == 16 and a["settings"]["cfd"] == "cfd", a
+assert a["cost_end"] < sampled["cost_end"], (a["cost_end"], sampled["cost_end"])
+PY
+# A backend of its own, where this build has one: the host in place of a device, in double, makes the same plans.
+if [ -e "$BIN/../lib/sinew/libsinew_emulator_double.so" ]; then
+  "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
+    --backend emulator_double --backend-folder "$BIN/../lib/sinew" --quiet --json >device.json
+  python3 - <<'PY'
+import json
+cpu, device = json.load(open("adam1.json")), json.load(open("device.json"))
+assert (cpu["backend"], device["backend"]) == ("cpu", "emulator_double") and cpu["cost"] == device["cost"], device
+PY
+fi
+# A comparison that was broken off goes on: cells that the file has are not run again, a torn line counts for nothing.
+compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
+compare >table
+[ "$(wc -l <c.jsonl)" = 8 ] && [ "$(grep -c '^\(steps\|time\) ' table)" = 4 ]
+python3 - <<'PY'
+import json
+cells = {(x["mode"], x["cell"], x["seed"]): x["cost"] for x in map(json.loads, open("c.jsonl"))}
+assert len(cells) == 8 and all(len(cost) > 1 for cost in cells.values()), cells.keys()
+for mode, cell, seed in cells:
+    assert seed == 1 or cells[mode, cell, 1][0] != cells[mode, cell, seed][0], (mode, cell, seed)  # another start
+PY
+sed -i 2d c.jsonl
+head -c 100 c.jsonl >>c.jsonl
+cp c.jsonl before
+compare >table
+[ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl
+compare --seconds 0.05 >table  # another duration: none of these cells
+[ "$(wc -l <c.jsonl)" = 17 ]
+if command -v gnuplot >/dev/null; then [ -s c.png ]; else echo "skipped: the picture, gnuplot is not installed"; fi
+
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json
+python3 - <<'PY'
+import json
+out, other = json.load(open("gradient.json")), json.load(open("other.json"))
+for x in out, other:
+    assert x["steps"] == 16 and x["status"] == "done" and x["norm"] > 0, x
+    for key in "rollout_ms", "gradient_ms", "gradient_over_rollout", "mujoco_rollout_ms", "mujoco_fd_ms", "fd_over_gradient":
+        assert x[key] > 0, (key, x)
+assert (out["threads"], out["cfd"], out["method"]) == (1, "off", "sweep"), out
+assert (other["threads"], other["cfd"], other["method"]) == (2, "on", "products"), other
+assert abs(out["norm"] / other["norm"] - 1) < 1e-6, (out, other)  # nothing to touch: distance changes nothing
+PY
+# Many gradients at once by every method, and many worlds, on a backend.
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 1,3 --json >items.json
+"$BIN/sinew-bench" step --model arm.xml --steps 16 --rounds 2 --backend cpu --worlds 1,8 --json >worlds.json
+"$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 2 --json >null.json
+python3 - <<'PY'
+import json
+assert all(x["over_one"] is None for x in json.load(open("null.json"))["items"])  # one was not asked for: no number
+out = json.load(open("items.json"))
+methods = [x["method"] for x in out["items"]]
+assert methods[:4] == ["sweep", "sweep", "products", "products"], methods
+for x in out["items"]:
+    assert x["done"] == x["items"] in (1, 3) and x["ms"] > 0, x
+    assert abs(x["ms_an_item"] * x["items"] / x["ms"] - 1) < 1e-9 and (x["over_one"] == 1) == (x["items"] == 1), x
+out = json.load(open("worlds.json"))
+assert out["backend"] == "cpu" and out["device"].startswith("cpu, ") and out["steps"] == 16, out
+assert [x["worlds"] for x in out["rows"]] == [1, 8], out
+for x in out["rows"]:
+    assert x["diverged"] == 0 and x["mujoco_steps_per_s"] > 0, x
+    assert 0 < x["steps_per_s_low"] <= x["steps_per_s"] <= x["steps_per_s_high"] and x["seconds"] > 0, x
+PY
+# Refinements: of sessions, of starts, and the same within a planner.
+"$BIN/sinew-bench" refine --task arm_reach --steps 16 --iterations 3 --rounds 2 --sessions 1,2 --starts 1,2 --json >refine.json
+python3 - <<'PY'
+import json
+out = json.load(open("refine.json"))
+assert [(x["sessions"], x["starts"]) for x in out["rows"]] == [(1, 1), (2, 1), (1, 2)], out
+for x in out["rows"]:
+    assert 0 < x["ms_low"] <= x["ms_an_iteration"] <= x["ms_high"], x
+    assert (x["over_one"] == 1) == (x["sessions"] * x["starts"] == 1), x
+assert out["plan_ms"] > 0 and out["cost"] == out["plan_cost"] < out["cost_before"], out
+PY
+"$BIN/sinew-bench" --help | grep -q Example
+"$BIN/sinew-bench" step --help | grep -q Example
+"$BIN/sinew-bench" gradient --help | grep -q Example
+"$BIN/sinew-bench" refine --help | grep -q Example
+status() { "$@" >/dev/null 2>err || echo $?; }
+[ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
+[ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
+[ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err
+[ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err
+[ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err
+echo '<mujoco><option density="1"/></mujoco>' >fluid.xml
+[ "$(status "$BIN/sinew-bench" step --model fluid.xml)" = 2 ] && grep -q density err
+[ ! -e MUJOCO_LOG.TXT ]
+echo "sinew-bench reports as documented"

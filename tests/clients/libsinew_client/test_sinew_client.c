@@ -1,0 +1,370 @@
+// The client library against a daemon of the test's own that answers by the book, late, twice, with another kind of
+// message, or never.
+#include "clients/include/sinew_client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// cmocka needs what stands above.
+#include <cmocka.h>
+
+#include "clients/libsinew_client/wire.h"
+#include "tests/clients/libsinew_client/fake_daemon.h"
+
+static void test_connect_refuses(void **state) {
+  (void)state;
+  char error[400];
+  assert_null(sinew_connect(fake.endpoint, 0, 0, error, sizeof error));
+  assert_non_null(strstr(error, "timeout must be"));
+  assert_null(sinew_connect("nonsense", 1, 0, error, sizeof error));
+  assert_non_null(strstr(error, "cannot connect to nonsense"));
+  assert_null(sinew_connect("ipc:///nowhere/at/all", 0.1, 1, error, sizeof error));
+  assert_non_null(strstr(error, "no answer from ipc:///nowhere/at/all within 0.1 s"));
+  assert_null(sinew_connect("ipc:///nowhere/at/all", 0.1, 0, NULL, 0));
+}
+
+// Where the daemon's own rule puts the socket (daemon/wire/endpoint.c): a variable without an absolute path does not
+// count.
+static void test_default_endpoint(void **state) {
+  (void)state;
+  const char *mine = getenv("XDG_RUNTIME_DIR");
+  char *before = mine ? strdup(mine) : NULL, text[200], tmp[200];
+  snprintf(tmp, sizeof tmp, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
+  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  sinew_default_endpoint(text, sizeof text);
+  assert_string_equal(text, "ipc:///run/user/7/sinew/sinewd.sock");
+  setenv("XDG_RUNTIME_DIR", "run/user/7", 1);
+  sinew_default_endpoint(text, sizeof text);
+  assert_string_equal(text, tmp);
+  unsetenv("XDG_RUNTIME_DIR");
+  sinew_default_endpoint(text, sizeof text);
+  assert_string_equal(text, tmp);
+  if (before) setenv("XDG_RUNTIME_DIR", before, 1);
+  free(before);
+}
+
+static void test_open(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewSessionInfo *info = sinew_session_info(session);
+  assert_int_equal(info->id, 42);
+  assert_true(info->nq == NQ && info->nv == NV && info->nu == NU && info->na == 0);
+  assert_true(info->ctrl_range[0] == -1 && info->ctrl_range[1] == 5 && info->ctrl_range[2] < -1e300);
+  assert_null(sinew_current_plan(session));
+  assert_int_equal(sinew_close(session), SINEW_OK);
+  sinew_disconnect(client);
+}
+
+static void speak_protocol_2(Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_HELLO) reply->hello->protocol = 2;
+}
+
+// Neither an older nor a newer daemon is talked to.
+static void test_other_protocol(void **state) {
+  (void)state;
+  char error[400];
+  fake.lie = speak_protocol_2;
+  assert_null(sinew_connect(fake.endpoint, 5, 0, error, sizeof error));
+  assert_non_null(strstr(error, "the daemon speaks protocol 2, this library 1"));
+}
+
+// What a controller asks for reaches the daemon; what it leaves open is left to it.
+static void test_what_is_asked_for(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  const char *const settings[] = {"candidates=12", "adam_iterations=3", NULL};
+  SinewSessionDef def = sinew_default_session();
+  SinewSession *session;
+  def.task = "fake";
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
+  stop_thread();
+  assert_true(fake.seed == 0 && fake.latency == -1 && fake.lease == -1 && fake.plans_live == -1);
+  assert_true(fake.candidates == -1 && fake.adam_iterations == -1);
+  start_thread();
+  sinew_close(session);
+  def.seed = 9;
+  def.settings = settings;
+  def.latency = 0;
+  def.lease = 7;
+  def.time_to_live = 0.25;
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
+  const SinewStreamDef stream = {.lease = 1.5, .deadline = 0.02, .period = 0.1, .iterations = 4};
+  assert_int_equal(sinew_stream_start(session, &stream), SINEW_OK);
+  stop_thread();
+  assert_true(fake.seed == 9 && fake.latency == 0 && fake.lease == 7 && fake.plans_live == 0.25);
+  assert_true(fake.candidates == 12 && fake.adam_iterations == 3);
+  assert_true(fake.stream_lease == 1.5 && fake.stream_deadline == 0.02);
+  assert_true(fake.stream_period == 0.1 && fake.stream_iterations == 4);
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// A session that cannot be used is closed at the daemon, and the text says why.
+static void test_open_fails_half_way(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  fake.no_model = true;
+  SinewSessionDef def = sinew_default_session();
+  SinewSession *session;
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_ARGUMENT);
+  def.task = "fake";
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_PROTOCOL);
+  assert_null(session);
+  assert_non_null(strstr(sinew_error(client), "incomplete"));
+  const char *const settings[] = {"candidats=3", NULL};
+  def.settings = settings;
+  assert_int_equal(sinew_open(client, &def, &session), SINEW_ARGUMENT);
+  assert_non_null(strstr(sinew_error(client), "unknown field 'candidats'"));
+  stop_thread();
+  assert_int_equal(fake.opens, 1);
+  assert_int_equal(fake.closes, 1);
+  start_thread();
+  sinew_disconnect(client);
+}
+
+static void test_expiry_and_fallback(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, sinew_fallback_hold);
+  double ctrl[NU] = {9, 9};
+  assert_int_equal(sinew_control(session, 1, ctrl), SINEW_NO_PLAN);
+  assert_true(ctrl[0] == 0 && ctrl[1] == 0);
+  const SinewState now = state_at(1);
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  const double at[] = {0.9, 1, 1.05, 1.1, 1.3, 1.45, 1.5}, row[] = {0, 0, 0, 1, 3, 3, 3};
+  for (size_t i = 0; i < sizeof at / sizeof *at; ++i) {
+    assert_int_equal(sinew_control(session, at[i], ctrl), SINEW_OK);
+    assert_true(ctrl[0] == 1 + row[i] && ctrl[1] == ctrl[0]);
+  }
+  ctrl[0] = 0;
+  assert_int_equal(sinew_control(session, 1.51, ctrl), SINEW_EXPIRED);
+  assert_true(ctrl[0] == 4);  // held
+  sinew_close(session);
+  session = open_on(client, NULL);
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  assert_int_equal(sinew_control(session, 2, ctrl), SINEW_EXPIRED);
+  assert_true(ctrl[0] == 0 && ctrl[1] == 0);  // relaxed
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// What is no plan leaves the plan in force as it is.
+static void test_refused_and_diverged(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  SinewState now = state_at(1);
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  now = state_at(1.2);
+  fake.no_plan = true;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_NO_PLAN);
+  fake.no_plan = false;
+  fake.refuse = true;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_REFUSED);
+  assert_string_equal(sinew_error(client), "qpos[1] is nan");
+  fake.refuse = false;
+  fake.wrong_kind = true;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_PROTOCOL);
+  fake.wrong_kind = false;
+  fake.garbage = true;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_PROTOCOL);
+  fake.garbage = false;
+  assert_true(sinew_current_plan(session)->state_time == 1);
+  now.qpos = NULL;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_ARGUMENT);
+  assert_int_equal(sinew_send_state(session, &now, 0.1), SINEW_ARGUMENT);
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+static void test_retry(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(1, 2);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState now = state_at(1);
+  fake.silent = 2;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  fake.silent = 3;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_TIMEOUT);
+  assert_non_null(strstr(sinew_error(client), "within 1 s"));
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  stop_thread();
+  assert_true(fake.requests >= 3 + 3 + 3 + 1);  // more where the machine is slow
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// A late answer is neither that of the next request nor a plan that sinew_receive takes.
+static void test_late_answer(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(1, 0);
+  SinewSession *session = open_on(client, NULL);
+  SinewState now = state_at(1);
+  fake.keep = true;
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_TIMEOUT);
+  stop_thread();
+  fake.keep = false;
+  reply_plan(&kept[0].sender, kept[0].id, kept[0].time, SINEW__V1__PLAN__STATUS__OK);
+  assert_int_equal(sinew_receive(session, 0.2), SINEW_TIMEOUT);
+  assert_null(sinew_current_plan(session));
+  reply_plan(&kept[0].sender, kept[0].id, kept[0].time, SINEW__V1__PLAN__STATUS__OK);
+  start_thread();
+  now = state_at(2);
+  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// Once a plan has been waited for, the answer to a state that was sent before, without waiting, is of no use.
+static void test_earlier_state(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState first = state_at(1), second = state_at(2);
+  fake.keep = true;
+  assert_int_equal(sinew_send_state(session, &first, 0.1), SINEW_OK);
+  stop_thread();
+  assert_int_equal(nkept, 1);
+  fake.keep = false;
+  start_thread();
+  assert_int_equal(sinew_plan(session, &second, 0.1), SINEW_OK);
+  stop_thread();
+  reply_plan(&kept[0].sender, kept[0].id, kept[0].time, SINEW__V1__PLAN__STATUS__OK);
+  assert_int_equal(sinew_receive(session, 0.2), SINEW_TIMEOUT);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// Continuous mode: all that has come is read, the newest plan is in force, and the daemon is told what was read.
+static void test_stream(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewStreamDef def = sinew_default_stream();
+  assert_int_equal(sinew_stream_start(session, &def), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 0), SINEW_TIMEOUT);
+  SinewState now = state_at(1);
+  fake.better = 3;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  for (int i = 0; i < 50 && (!sinew_current_plan(session) || sinew_current_plan(session)->stream_sequence < 3); ++i)
+    sinew_stream_poll(session, 0.1);
+  assert_true(sinew_current_plan(session)->stream_sequence == 3 && sinew_current_plan(session)->state_time == 1);
+  now = state_at(2);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  stop_thread();
+  assert_int_equal(fake.seen, 3);
+  start_thread();
+
+  // Diverged candidates leave the plan in force; so does a state that is refused.
+  while (sinew_stream_poll(session, 0.1) == SINEW_OK) continue;
+  fake.better = 1;
+  fake.no_plan = true;
+  now = state_at(3);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_NO_PLAN);
+  assert_true(sinew_current_plan(session)->state_time == 2);
+  fake.no_plan = false;
+  fake.refuse = true;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_REFUSED);
+  assert_string_equal(sinew_error(client), "qpos[1] is nan");
+  fake.refuse = false;
+  now.qvel = NULL;
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_ARGUMENT);
+
+  // The daemon ends it; a new one counts from 1.
+  fake.better = 0;
+  fake.ends = true;
+  now = state_at(4);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_ENDED);
+  assert_non_null(strstr(sinew_error(client), "lease"));
+  fake.ends = false;
+  fake.better = 1;
+  assert_int_equal(sinew_stream_start(session, &def), SINEW_OK);
+  now = state_at(5);
+  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
+  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
+  assert_true(sinew_current_plan(session)->stream_sequence == 1 && sinew_current_plan(session)->state_time == 5);
+  assert_int_equal(sinew_stream_stop(session), SINEW_OK);
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+static void test_evaluate(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  SinewState now = state_at(1);
+  const double ctrl[2 * NU] = {1, 2, 3, 4};
+  double cost = 0, gradient[2 * NU] = {0};
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, NULL), SINEW_OK);
+  assert_true(cost == 10 && gradient[0] == 0);
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_OK);
+  assert_true(gradient[0] == 4 && gradient[3] == 4);
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 0, &cost, gradient), SINEW_ARGUMENT);
+  fake.no_plan = true;
+  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_PROTOCOL);
+  fake.no_plan = false;
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+// Of states sent without waiting the newest plan wins, in whatever order the answers come.
+static void test_newest_wins(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  assert_int_equal(sinew_receive(session, 0), SINEW_TIMEOUT);
+  fake.keep = true;
+  for (int i = 1; i <= 3; ++i) {
+    const SinewState now = state_at(i);
+    assert_int_equal(sinew_send_state(session, &now, 0.1), SINEW_OK);
+  }
+  stop_thread();
+  assert_int_equal(nkept, 3);
+  reply_plan(&kept[0].sender, kept[0].id, kept[0].time, SINEW__V1__PLAN__STATUS__REPLACED);
+  reply_plan(&kept[2].sender, kept[2].id, kept[2].time, SINEW__V1__PLAN__STATUS__OK);
+  reply_plan(&kept[1].sender, kept[1].id, kept[1].time, SINEW__V1__PLAN__STATUS__OK);
+  assert_int_equal(sinew_receive(session, 5), SINEW_OK);
+  assert_true(sinew_current_plan(session)->state_time == 3);
+  assert_int_equal(sinew_receive(session, 0.2), SINEW_TIMEOUT);
+  assert_true(sinew_current_plan(session)->state_time == 3);
+  start_thread();
+  sinew_close(session);
+  sinew_disconnect(client);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(test_connect_refuses),
+      TEST(test_default_endpoint),
+      TEST(test_open),
+      TEST(test_other_protocol),
+      TEST(test_what_is_asked_for),
+      TEST(test_open_fails_half_way),
+      TEST(test_expiry_and_fallback),
+      TEST(test_refused_and_diverged),
+      TEST(test_retry),
+      TEST(test_late_answer),
+      TEST(test_earlier_state),
+      TEST(test_stream),
+      TEST(test_evaluate),
+      TEST(test_newest_wins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+// The body of the closed loop: it begins where the session says, tells its state whole or without activations, and says
+// when that has become unusable.
+#include <stdio.h>
+#include <unistd.h>
+
+#include "clients/reference/mujoco_log.h"
+#include "clients/plant/plant.h"
+#include "tests/support/oracle.h"
+
+static const char kBody[] =
+    "<mujoco><option timestep='.01'/><worldbody><body name='target' mocap='true' pos='1 2 3'/>"
+    "<body><joint name='j' axis='0 1 0'/><geom size='.1' pos='.3 0 0'/></body></worldbody>"
+    "<actuator><general joint='j' dyntype='filter' dynprm='.1'/></actuator></mujoco>";
+
+static double qpos[] = {0.3}, qvel[] = {-0.2}, act[] = {0.25}, mocap[] = {1, 2, 3, 0.6, 0, 0.8, 0};
+
+// What a daemon would say of that model.
+static SinewSessionInfo info_of(void) {
+  return (SinewSessionInfo){.model = "body",
+                            .timestep = 0.004,
+                            .nq = 1,
+                            .nv = 1,
+                            .na = 1,
+                            .nu = 1,
+                            .nmocap = 1,
+                            .qpos = qpos,
+                            .qvel = qvel,
+                            .act = act,
+                            .mocap = mocap};
+}
+
+// Loads the body as that of a session; false with a text.
+static bool load(PlantBody *body, const SinewSessionInfo *info, char *error, size_t size) {
+  char path[] = "/tmp/sinew-body-XXXXXX.xml";
+  const int fd = mkstemps(path, 4);
+  assert_true(fd >= 0 && write(fd, kBody, sizeof kBody - 1) == (ssize_t)sizeof kBody - 1);
+  close(fd);
+  const PlantOptions opt = {.xml = path};
+  const bool loaded = plant_body_load(body, &opt, info, error, size);
+  unlink(path);
+  return loaded;
+}
+
+static void expect_start(const SinewState *s) {
+  assert_true(s->time == 0 && s->qpos[0] == 0.3 && s->qvel[0] == -0.2);
+  for (int i = 0; i < 7; ++i) assert_true(s->mocap[i] == mocap[i]);
+}
+
+static void start_and_state(void **state) {
+  (void)state;
+  const SinewSessionInfo info = info_of();
+  PlantBody body = {0};
+  char error[1000];
+  if (!load(&body, &info, error, sizeof error)) fail_msg("%s", error);
+  assert_true(body.m->opt.timestep == 0.004);  // the session's
+  for (int round = 0; round < 2; ++round) {
+    plant_body_reset(&body, &info);
+    SinewState s = plant_body_state(&body, false);
+    expect_start(&s);
+    assert_true(s.act && s.act[0] == 0.25);
+    s = plant_body_state(&body, true);
+    expect_start(&s);
+    assert_null(s.act);
+    const double ctrl = 0.5;
+    for (int i = 0; i < 3; ++i) assert_true(plant_body_step(&body, &ctrl));
+    s = plant_body_state(&body, false);
+    assert_true(fabs(s.time - 3 * 0.004) < 1e-12 && body.d->ctrl[0] == 0.5 && s.act[0] > 0.25);
+  }
+  const double strange = 1e300;
+  body.d->qvel[0] = strange;
+  assert_false(plant_body_step(&body, &(double){0}));
+  plant_body_free(&body);
+}
+
+// The model of another session is refused, whichever of its sizes differs.
+static void another_model(void **state) {
+  (void)state;
+  for (int k = 0; k < 5; ++k) {
+    SinewSessionInfo info = info_of();
+    PlantBody body = {0};
+    char error[1000];
+    int *const size[] = {&info.nq, &info.nv, &info.na, &info.nu, &info.nmocap};
+    ++*size[k];
+    assert_false(load(&body, &info, error, sizeof error));
+    assert_non_null(strstr(error, "is not the model of the session"));
+    plant_body_free(&body);
+  }
+}
+
+int main(void) {
+  sn_mujoco_messages("test", 1);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(start_and_state), cmocka_unit_test(another_model)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,566 @@
+// The emulated device: what it does, when, and what it refuses. The kernels here are the test's own.
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cuda/device/device.h"
+#include "cuda/kernels/kernels.h"
+#ifdef SN_LANES
+#include "tests/support/lanes.h"
+#endif
+
+enum { N = 64, FAST = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
+
+// The kernels write into work->scratch (blocks, N); fast memory has room for N numbers.
+//   ROLLOUT   each number of a block's row: its place plus the block times 1000, through fast memory
+//   ITERATE   scratch[block] counts the launches' blocks in the order in which they ran
+//   FORWARD   1 where all of the fast memory was filled with NaN, else 0
+//   MAKE      adds 1 to every number
+static int order;
+
+void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+  sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size;
+  sn_real *room = (sn_real *)((unsigned char *)fast + SN_KERNEL_HEAD);
+  assert_true(block >= 0 && block < blocks);
+  switch ((int)kernel) {
+    case SN_KERNEL_ROLLOUT:
+      SN_FOR(i, N) room[i] = (sn_real)(1000 * block + i);
+      SN_SYNC(lane);
+      SN_FOR(i, N) row[N - 1 - i] = room[N - 1 - i] + 0 * room[i];
+      break;
+    case SN_KERNEL_ITERATE:
+      SN_ONE(lane) row[0] = (sn_real)order++;
+      break;
+    case SN_KERNEL_FORWARD:
+      SN_ONE(lane) {
+        int nan = 0;
+        for (int i = 0; i < N; ++i) nan += isnan(room[i]) != 0;
+        row[0] = nan == N && isnan(lane->shared->part[SN_VLANES - 1]);
+        room[N / 2] = 0;
+      }
+      break;
+    default:
+      SN_FOR(i, N) row[i] += 1;
+      break;
+  }
+  SN_SYNC(lane);
+}
+
+typedef struct Rig {
+  SnDevice *d;
+  SnStream *s;
+  sn_real *memory, *host;  // (8, N)
+  SnWork work;
+} Rig;
+
+enum { BLOCKS = 8, BYTES = BLOCKS * N * (int)sizeof(sn_real) };
+
+static Rig rig_open(const char *fault) {
+  SnError err = {0};
+  Rig r = {.d = sn_device_open(0, fault, &err)};
+  if (!r.d) fail_msg("%s", err.text);
+  r.s = r.d->stream(r.d);
+  r.memory = r.d->alloc(r.d, BYTES);
+  r.host = r.d->alloc_host(r.d, BYTES);
+  assert_non_null(r.host);
+  r.work = (SnWork){.scratch = r.memory, .scratch_size = N};
+  return r;
+}
+
+static void rig_close(Rig *r) { r->d->close(r->d); }
+
+static void launch(Rig *r, SnKernel kernel, int blocks) {
+  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, FAST}, &r->work);
+}
+
+static void fetch(Rig *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
+
+static void expect_lost(Rig *r, const char *text) {
+  assert_true(r->d->lost);
+  if (!strstr(r->d->reason, text)) fail_msg("\"%s\" is not in \"%s\"", text, r->d->reason);
+  // Nothing is done any more.
+  assert_null(r->d->alloc(r->d, 64));
+  assert_null(r->d->alloc_host(r->d, 64));
+  assert_null(r->d->stream(r->d));
+  assert_null(r->d->recorded(r->d, r->s));
+  assert_false(r->d->idle(r->d, r->s));
+  assert_int_equal(r->d->resident(r->d, SN_KERNEL_MAKE, 32, 0), 0);
+  assert_int_equal(r->d->memory_free(r->d), 0);
+  launch(r, SN_KERNEL_MAKE, 1);
+  r->d->wait(r->d, r->s);
+  rig_close(r);
+}
+
+static void blocks_and_lanes(const char *fault) {
+  Rig r = rig_open(fault);
+  launch(&r, SN_KERNEL_ROLLOUT, BLOCKS);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  assert_false(r.d->lost);
+  for (int b = 0; b < BLOCKS; ++b)
+    for (int i = 0; i < N; ++i) assert_true(r.host[b * N + i] == (sn_real)(1000 * b + i));
+  launch(&r, SN_KERNEL_FORWARD, BLOCKS);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  for (int b = 0; b < BLOCKS; ++b) assert_true(r.host[b * N] == 1);
+  rig_close(&r);
+}
+
+static void a_launch_runs_every_block(void **state) {
+  (void)state;
+  blocks_and_lanes(NULL);
+  blocks_and_lanes("blocks:3");
+#ifdef SN_LANES
+  // (also what makes the harness a part of this program)
+  assert_non_null(sn_lanes_run);
+  blocks_and_lanes("lanes:4");
+  blocks_and_lanes("lanes:5,blocks:2");
+#else
+  SnError err = {0};
+  assert_null(sn_device_open(0, "lanes:2", &err));
+  assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+#endif
+}
+
+static void blocks_have_no_order(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  order = 0;
+  launch(&r, SN_KERNEL_ITERATE, BLOCKS);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  const sn_real first = r.host[0];
+  launch(&r, SN_KERNEL_ITERATE, BLOCKS);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  assert_true(first == 0 && r.host[0] == (sn_real)(2 * BLOCKS - 1));
+  rig_close(&r);
+}
+
+static void work_waits_in_its_stream(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  SnStream *other = r.d->stream(r.d);
+  sn_real *out = r.d->alloc_host(r.d, BYTES);
+  for (int i = 0; i < BLOCKS * N; ++i) r.host[i] = 5;
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  launch(&r, SN_KERNEL_MAKE, BLOCKS);
+  r.d->copy_out(r.d, other, out, r.memory, BYTES);
+  r.d->wait(r.d, other);  // does not wait for the first stream
+  assert_true(out[0] == 0 && out[1] == 0);
+  r.d->copy_out(r.d, r.s, out, r.memory, BYTES);
+  assert_true(out[1] == 0);
+  // idle does the oldest call, each time.
+  assert_false(r.d->idle(r.d, r.s));
+  assert_false(r.d->idle(r.d, r.s));
+  assert_true(out[1] == 0);
+  assert_true(r.d->idle(r.d, r.s));
+  assert_true(r.d->idle(r.d, r.s));
+  assert_true(out[0] == 6 && out[1] == 6);
+  assert_false(r.d->lost);
+  rig_close(&r);
+}
+
+// A copy that waits reads what was there when it was asked for, or the device is lost: a GPU may read either.
+static void what_waits_to_be_copied_stays(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  r.host[3] = 5;
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  r.d->wait(r.d, r.s);
+  r.host[3] = 7;  // it has been copied
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  r.d->wait(r.d, r.s);
+  assert_false(r.d->lost);
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  r.host[3] = 8;
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "were written to while the copy waited");
+}
+
+static void a_graph_repeats_its_calls(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  r.d->record(r.d, r.s);
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  launch(&r, SN_KERNEL_MAKE, BLOCKS);
+  launch(&r, SN_KERNEL_MAKE, BLOCKS);
+  fetch(&r);
+  SnGraph *g = r.d->recorded(r.d, r.s);
+  assert_non_null(g);
+  r.d->wait(r.d, r.s);
+  assert_true(r.host[3] == 0);  // recorded, not done
+  r.work.scratch = NULL;        // arguments are those of the recording
+  for (int k = 1; k <= 3; ++k) {
+    r.d->run(r.d, r.s, g);
+    assert_true(r.host[3] == (sn_real)(2 * (k - 1)));
+    assert_true(r.d->idle(r.d, r.s));  // a graph is one piece of work
+    assert_true(r.host[3] == (sn_real)(2 * k));
+  }
+  r.d->free_graph(r.d, g);
+  assert_false(r.d->lost);
+  rig_close(&r);
+}
+
+static void memory_is_counted(void **state) {
+  (void)state;
+  Rig r = rig_open("memory:100000");
+  const size_t before = r.d->memory_free(r.d);
+  assert_int_equal(r.d->memory, 100000);
+  assert_true(before <= 100000 - BYTES);
+  assert_null(r.d->alloc(r.d, before + 1));  // does not fit: no failure of the device
+  assert_null(r.d->alloc(r.d, SIZE_MAX));
+  void *p = r.d->alloc(r.d, 1000);
+  assert_non_null(p);
+  assert_int_equal((uintptr_t)p % 256, 0);
+  assert_int_equal(r.d->memory_free(r.d), before - 1024);
+  r.d->release(r.d, p);
+  r.d->release(r.d, NULL);
+  assert_int_equal(r.d->memory_free(r.d), before);
+  assert_false(r.d->lost);
+  // Memory is zero, that of another allocation before too.
+  for (int i = 0; i < BLOCKS * N; ++i) r.host[i] = 5;
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  r.d->wait(r.d, r.s);
+  r.d->release(r.d, r.memory);
+  r.memory = r.d->alloc(r.d, BYTES);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  for (int i = 0; i < BLOCKS * N; ++i) assert_true(r.host[i] == 0);
+  rig_close(&r);
+}
+
+static void wrong_calls_lose_the_device(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES + 1);
+  expect_lost(&r, "copy_in: ");
+  r = rig_open("");
+  r.d->copy_out(r.d, r.s, r.host, (char *)r.memory + 1, BYTES);
+  expect_lost(&r, "of the device's memory");
+  r = rig_open("");
+  r.d->copy_out(r.d, r.s, r.memory, r.host, BYTES);  // the wrong way round
+  expect_lost(&r, "of the device's memory");
+  r = rig_open("");
+  sn_real mine[N] = {0};
+  r.d->copy_in(r.d, r.s, r.memory, mine, sizeof mine);
+  expect_lost(&r, "host memory for copies");
+  r = rig_open("");
+  r.d->release(r.d, (char *)r.memory + 256);
+  expect_lost(&r, "release of");
+  r = rig_open("");
+  r.d->release(r.d, r.host);
+  expect_lost(&r, "release of");
+  r = rig_open("");
+  r.d->release_host(r.d, r.memory);
+  expect_lost(&r, "release_host of");
+  r = rig_open("");
+  fetch(&r);
+  r.d->release(r.d, r.memory);  // the copy still waits
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "copy_out");
+}
+
+static void wrong_launches_lose_the_device(void **state) {
+  (void)state;
+  const size_t fast = 32768;
+  const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, SN_KERNEL_THREADS + 1, FAST}, {1, 32, fast + 64}};
+  const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of fast memory"};
+  for (int i = 0; i < 4; ++i) {
+    Rig r = rig_open("fast:32768");
+    assert_int_equal(r.d->fast, fast);
+    r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
+    expect_lost(&r, text[i]);
+  }
+  Rig r = rig_open("");
+  r.work.block.world.fast = FAST;  // more than the launch has
+  launch(&r, SN_KERNEL_MAKE, 1);
+  expect_lost(&r, "the layouts need");
+  r = rig_open("");
+  launch(&r, (SnKernel)SN_NKERNEL, 1);
+  expect_lost(&r, "there is no kernel");
+}
+
+static void pointers_of_the_host_lose_the_device(void **state) {
+  (void)state;
+  sn_real mine[N] = {0};
+  int ids[1] = {0};
+  Rig r = rig_open("");
+  r.work.scratch = mine;
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "scratch");
+  r = rig_open("");
+  launch(&r, SN_KERNEL_MAKE, BLOCKS + 1);  // more blocks than rows
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "scratch");
+  r = rig_open("");
+  r.work.model.nbody = 1;
+  r.work.model.body_parentid = ids;
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "body_parentid");
+  r = rig_open("");
+  r.work.cost.nterm = 1;
+  r.work.cost.weight = mine;
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "weight");
+}
+
+// A trial in the device's memory with one pointer of the host.
+static void pointers_inside_trials(void **state) {
+  (void)state;
+  static sn_real mine[N];
+  static const char *const name[] = {"ctrl", "ctrl_bar", "soft_steps", "start of trial 1: offset", "qpos"};
+  for (int k = 0; k < 5; ++k) {
+    Rig r = rig_open("");
+    SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
+    SnRefineStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
+    draft[1] = (SnTrial){.active = 1, .start = start, .path.nstep = 1};
+    r.work.model.nu = r.work.model.nq = 1;
+    draft[1].path.ctrl = k == 0 ? mine : NULL;
+    draft[1].back.ctrl_bar = k == 1 ? mine : NULL;
+    draft[1].soft_steps = k == 2 ? &order : NULL;
+    draft_start->offset = k == 3 ? mine : NULL;
+    draft[1].path.qpos = k == 4 ? mine : NULL;
+    draft[0] = draft[1];
+    draft[0].active = 0;  // may hold anything
+    r.work.trial = trial;
+    r.work.ntrial = 2;
+    r.d->copy_in(r.d, r.s, start, draft_start, sizeof *start);
+    r.d->copy_in(r.d, r.s, trial, draft, 2 * sizeof *trial);
+    launch(&r, SN_KERNEL_MAKE, 1);
+    r.d->wait(r.d, r.s);
+    expect_lost(&r, name[k]);
+  }
+}
+
+// The same in the second sample of a launch, and a sample that is none.
+static void pointers_inside_samples(void **state) {
+  (void)state;
+  static sn_real mine[N];
+  static const char *const name[] = {"sample 1: ctrl", "sample 1: status", "sample 1: base", "sample 1: itself",
+                                     "sample 1: none"};
+  for (int k = 0; k < 5; ++k) {
+    Rig r = rig_open("");
+    SnSample *sample = r.d->alloc(r.d, 2 * sizeof *sample), *draft = r.d->alloc_host(r.d, 2 * sizeof *sample);
+    draft[0] = draft[1] = (SnSample){.count = 1, .path.nstep = 1};
+    r.work.model.nu = 1;
+    draft[1].ctrl = k == 0 ? mine : NULL;
+    draft[1].status = k == 1 ? &order : NULL;
+    draft[1].base = k == 2 ? mine : NULL;
+    r.work.turn[0].sample = sample;
+    r.work.turn[1].sample = k == 3 ? draft : k == 4 ? NULL : sample + 1;
+    r.work.nturn = 2;
+    r.d->copy_in(r.d, r.s, sample, draft, 2 * sizeof *sample);
+    launch(&r, SN_KERNEL_ROLLOUT, 1);
+    r.d->wait(r.d, r.s);
+    expect_lost(&r, name[k]);
+  }
+}
+
+static void wrong_graphs_lose_the_device(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  r.d->record(r.d, r.s);
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "wait while a stream records");
+  r = rig_open("");
+  r.d->record(r.d, r.s);
+  assert_null(r.d->alloc(r.d, 64));
+  expect_lost(&r, "alloc while a stream records");
+  r = rig_open("");
+  assert_null(r.d->recorded(r.d, r.s));
+  expect_lost(&r, "does not record");
+  r = rig_open("");
+  r.d->record(r.d, r.s);
+  SnGraph *g = r.d->recorded(r.d, r.s);
+  r.d->run(r.d, r.d->stream(r.d), g);
+  expect_lost(&r, "another stream");
+  r = rig_open("");
+  r.d->record(r.d, r.s);
+  g = r.d->recorded(r.d, r.s);
+  r.d->run(r.d, r.s, g);
+  r.d->free_graph(r.d, g);
+  expect_lost(&r, "not waited for");
+  r = rig_open("");
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->free_stream(r.d, r.s);
+  expect_lost(&r, "not waited for");
+}
+
+static void faults_that_are_asked_for(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnDevice *d = sn_device_open(0, "alloc:2", &err);
+  assert_non_null(d->alloc(d, 64));
+  assert_null(d->alloc(d, 64));
+  assert_non_null(d->alloc(d, 64));
+  assert_false(d->lost);
+  d->close(d);
+
+  Rig r = rig_open("launch:3");
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->record(r.d, r.s);
+  launch(&r, SN_KERNEL_MAKE, 1);  // recorded: the run counts
+  SnGraph *g = r.d->recorded(r.d, r.s);
+  r.d->run(r.d, r.s, g);
+  r.d->wait(r.d, r.s);
+  r.d->run(r.d, r.s, g);
+  fetch(&r);
+  assert_false(r.d->lost);
+  r.d->wait(r.d, r.s);
+  assert_true(r.host[0] == 0);  // nothing after it was done
+  expect_lost(&r, "launch or run number");
+
+  static const char *const wrong[] = {"alloc",       "alloc:", "alloc:x", "other:1", "alloc:1;launch:2",
+                                      "blocks:1000", "slow:-1"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    assert_null(sn_device_open(0, wrong[i], &err));
+    assert_int_equal(err.code, SN_ERR_ARGUMENT);
+  }
+  assert_null(sn_device_open(1, "", &err));
+  assert_int_equal(err.code, SN_ERR_NOT_FOUND);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void launches_may_be_slow(void **state) {
+  (void)state;
+  Rig r = rig_open("slow:0.02");
+  launch(&r, SN_KERNEL_MAKE, 1);
+  launch(&r, SN_KERNEL_MAKE, 1);
+  const double begin = seconds();
+  r.d->wait(r.d, r.s);
+  assert_true(seconds() - begin >= 0.04);
+  rig_close(&r);
+}
+
+static sn_real sample(unsigned *seed) {
+  *seed = *seed * 1664525u + 1013904223u;
+  return (sn_real)((double)(*seed >> 8) / (1 << 23) - 1.0);
+}
+
+static void products(int transpose, int add) {
+  enum { M = 3, K = 4, L = 5, COUNT = 3, PAD = 2 };
+  Rig r = rig_open("");
+  sn_real *a = r.host, *b = a + COUNT * (M * K + PAD), *c = b + COUNT * (K * L + PAD), before[COUNT * (M * L + PAD)];
+  unsigned seed = 7;
+  const int total = COUNT * (M * K + PAD + K * L + PAD + M * L + PAD);
+  for (int i = 0; i < total; ++i) r.host[i] = sample(&seed);
+  memcpy(before, c, sizeof before);
+  const SnProducts p = {.m = M,
+                        .n = L,
+                        .k = K,
+                        .count = COUNT,
+                        .transpose_a = transpose,
+                        .add = add,
+                        .a = r.memory,
+                        .b = r.memory + (b - a),
+                        .c = r.memory + (c - a),
+                        .stride_a = M * K + PAD,
+                        .stride_b = K * L + PAD,
+                        .stride_c = M * L + PAD};
+  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
+  r.d->multiply(r.d, r.s, &p);
+  fetch(&r);
+  r.d->wait(r.d, r.s);
+  assert_false(r.d->lost);
+  for (int i = 0; i < COUNT; ++i)
+    for (int row = 0; row < M; ++row)
+      for (int col = 0; col < L; ++col) {
+        const int at = i * (M * L + PAD) + row * L + col;
+        double sum = add ? (double)before[at] : 0;
+        for (int k = 0; k < K; ++k)
+          sum += (double)a[i * (M * K + PAD) + (transpose ? k * M + row : row * K + k)] *
+                 (double)b[i * (K * L + PAD) + k * L + col];
+        assert_true(fabs((double)c[at] - sum) < 20 * (double)SN_EPS);
+      }
+  for (int i = 0; i < COUNT; ++i)  // between the products nothing changes
+    assert_memory_equal(c + i * (M * L + PAD) + M * L, before + i * (M * L + PAD) + M * L, PAD * sizeof *c);
+  // Beyond the end of what was allocated.
+  SnProducts beyond = p;
+  beyond.c = r.memory + BLOCKS * N - M * L;
+  r.d->multiply(r.d, r.s, &beyond);
+  expect_lost(&r, "multiply: c");
+}
+
+static void batches_of_products(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; ++i) products(i & 1, i >> 1);
+}
+
+static void resident_blocks(void **state) {
+  (void)state;
+  Rig r = rig_open("fast:8192");
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 0), 8);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 4096), 2);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8192), 1);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8256), 0);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512, 0), 0);
+  rig_close(&r);
+}
+
+// The host must not touch the device's memory, nor anybody what lies behind an allocation: a child process tries.
+static int touch(Rig *r, int what) {
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    volatile sn_real *p = what == 0 ? r->memory : r->host + BLOCKS * N;
+    if (what == 2) p = r->host;
+    const sn_real x = *p;
+    _exit(x == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void the_host_cannot_touch_device_memory(void **state) {
+  (void)state;
+  Rig r = rig_open("");
+  assert_int_equal(touch(&r, 2), 0);
+  assert_int_equal(touch(&r, 0), SIGSEGV);
+  assert_int_equal(touch(&r, 1), SIGSEGV);
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->wait(r.d, r.s);
+  assert_false(r.d->lost);
+  assert_int_equal(touch(&r, 0), SIGSEGV);
+  rig_close(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_launch_runs_every_block),
+      cmocka_unit_test(blocks_have_no_order),
+      cmocka_unit_test(work_waits_in_its_stream),
+      cmocka_unit_test(what_waits_to_be_copied_stays),
+      cmocka_unit_test(a_graph_repeats_its_calls),
+      cmocka_unit_test(memory_is_counted),
+      cmocka_unit_test(wrong_calls_lose_the_device),
+      cmocka_unit_test(wrong_launches_lose_the_device),
+      cmocka_unit_test(pointers_of_the_host_lose_the_device),
+      cmocka_unit_test(pointers_inside_samples),
+      cmocka_unit_test(pointers_inside_trials),
+      cmocka_unit_test(wrong_graphs_lose_the_device),
+      cmocka_unit_test(faults_that_are_asked_for),
+      cmocka_unit_test(launches_may_be_slow),
+      cmocka_unit_test(batches_of_products),
+      cmocka_unit_test(resident_blocks),
+      cmocka_unit_test(the_host_cannot_touch_device_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+// Planners whose plans a device refines, and what they ask of it, counted.
+#ifndef SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
+#define SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
+
+#include "cuda/host/host.h"
+#include "tests/cuda/plugin_fixture.h"
+#include "tests/planner/plans.h"
+
+// A backend of a library as planner/backend/backend_plugin.c makes it: the engine behind it is in reach.
+typedef struct Opened {
+  SnBackend table;
+  SnEngine *engine;
+} Opened;
+
+// What a device was asked for, counted on the way.
+static struct {
+  int records, frees, runs, copies_in;
+  void (*record)(SnDevice *, SnStream *);
+  void (*free_graph)(SnDevice *, SnGraph *);
+  void (*run)(SnDevice *, SnStream *, SnGraph *);
+  void (*copy_in)(SnDevice *, SnStream *, void *, const void *, size_t);
+  SnStream *stream[16];  // of the runs
+} count;
+
+static inline void count_record(SnDevice *d, SnStream *s) {
+  ++count.records;
+  count.record(d, s);
+}
+
+static inline void count_free_graph(SnDevice *d, SnGraph *g) {
+  ++count.frees;
+  count.free_graph(d, g);
+}
+
+static inline void count_run(SnDevice *d, SnStream *s, SnGraph *g) {
+  if (count.runs < 16) count.stream[count.runs] = s;
+  ++count.runs;
+  count.run(d, s, g);
+}
+
+static inline void count_copy_in(SnDevice *d, SnStream *s, void *to, const void *from, size_t bytes) {
+  ++count.copies_in;
+  count.copy_in(d, s, to, from, bytes);
+}
+
+static inline void start_counting(SnBackend *b) {
+  SnDevice *d = ((Opened *)b)->engine->device;
+  memset(&count, 0, sizeof count);
+  count.record = d->record;
+  count.free_graph = d->free_graph;
+  count.run = d->run;
+  count.copy_in = d->copy_in;
+  d->record = count_record;
+  d->free_graph = count_free_graph;
+  d->run = count_run;
+  d->copy_in = count_copy_in;
+}
+
+static inline void stop_counting(SnBackend *b) {
+  SnDevice *d = ((Opened *)b)->engine->device;
+  d->record = count.record;
+  d->free_graph = count.free_graph;
+  d->run = count.run;
+  d->copy_in = count.copy_in;
+}
+
+// ---- planners ----
+
+static inline SnSettings settings_of(const Scene *x, int horizon, int iterations) {
+  SnSettings s = x->task->settings;
+  s.planner = SN_PLANNER_ADAM;
+  s.horizon = horizon;
+  s.knots = s.knots < horizon ? s.knots : horizon;
+  s.adam_iterations = iterations;
+  s.adam_rate = 0.03;
+  return s;
+}
+
+static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed,
+                                 const SnClock *clock) {
+  SnError err = {0};
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = x->o.m;
+  def.task = x->task;
+  def.backend = b;
+  def.settings = *s;
+  def.seed = seed;
+  if (clock) def.clock = *clock;
+  SnPlanner *p = sn_planner_create(&def, &err);
+  if (!p) fail_msg("%s", err.text);
+  return p;
+}
+
+static inline void begin_at(SnPlanner *p, double time) {
+  const SnPlanRequest r = request_of(p, time);
+  begin_plan(p, &r);
+}
+
+static inline SnPlan plan_at(SnPlanner *p, double time) {
+  begin_at(p, time);
+  return finish_plan(p);
+}
+
+static inline void expect_equal(const SnPlan *a, const SnPlan *b) {
+  assert_int_equal(a->status, b->status);
+  assert_int_equal(a->iterations, b->iterations);
+  assert_int_equal(a->candidates, b->candidates);
+  assert_int_equal(a->nstep, b->nstep);
+  assert_memory_equal(&a->cost_before, &b->cost_before, sizeof(double));
+  assert_memory_equal(&a->cost_after, &b->cost_after, sizeof(double));
+  assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof(double));
+  assert_memory_equal(a->term, b->term, sizeof(double) * (size_t)a->nterm);
+  assert_memory_equal(a->ctrl, b->ctrl, sizeof(sn_real) * (size_t)a->nstep * (size_t)a->nu);
+}
+
+#endif

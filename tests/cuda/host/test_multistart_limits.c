@@ -1,0 +1,333 @@
+// What bounds refinements on a device: deadlines, loss of the device at any launch, memory over thousands of plans.
+#include <malloc.h>
+
+#include "tests/cuda/host/multistart_fixture.h"
+
+// ---- deadlines ----
+
+// A clock on which an iteration takes `step` seconds, whatever else is asked for.
+typedef struct StepClock {
+  double now, step;
+} StepClock;
+
+static double step_now(void *context) { return ((StepClock *)context)->now; }
+
+static StepClock *stepped;
+static void step_run(SnDevice *d, SnStream *s, SnGraph *g) {
+  stepped->now += stepped->step;
+  count.run(d, s, g);
+}
+
+static SnPlan plan_until(SnPlanner *p, double time, double deadline) {
+  SnError err = {0};
+  SnPlan plan;
+  SnPlanRequest r = request_of(p, time);
+  r.deadline = deadline;
+  if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+  return plan;
+}
+
+static void deadlines(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  StepClock time = {0, 1};
+  const SnClock clock = {step_now, &time};
+  SnSettings s = settings_of(&x, 16, 0);
+  SnPlanner *p = planner(&x, dev, &s, 1, &clock);
+  start_counting(dev);
+  stepped = &time;
+  ((Opened *)dev)->engine->device->run = step_run;
+  // The first iteration is tried whatever it takes; from then on it is known.
+  SnPlan plan = plan_until(p, 0, 0.5);
+  assert_int_equal(plan.iterations, 1);
+  assert_false(plan.deadline_met);
+  for (int n = 1; n < 6; ++n) {
+    const double from = time.now;
+    plan = plan_until(p, 0, from + n + 0.5);
+    assert_int_equal(plan.iterations, n);
+    assert_true(plan.deadline_met);
+    assert_true(time.now == from + n);
+  }
+  // No time: nothing is begun.
+  plan = plan_until(p, 0, time.now);
+  assert_int_equal(plan.iterations, 0);
+  assert_int_equal(plan.status, SN_PLAN_WARM_START);
+  // An iteration that took long once does not stop plans for ever.
+  time.step = 100;
+  plan = plan_until(p, 0, time.now + 10);
+  assert_int_equal(plan.iterations, 10 / 100 + 1);
+  time.step = 1;
+  int plans = 0;
+  do plan = plan_until(p, 0, time.now + 10);
+  while (plan.iterations == 0 && ++plans < 100);
+  assert_true(plans > 5 && plans < 40);
+  assert_int_equal(plan.iterations, 10);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// What a plan with a deadline came to is what that number of iterations gives.
+static void deadline_repeats(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  CountingClock counting = {0};
+  const SnClock clock = counting_clock(&counting);
+  SnSettings s = settings_of(&x, 16, 0);
+  s.adam_starts = 2;
+  for (int until = 8; until < 60; until += 13) {
+    SnPlanner *a = planner(&x, dev, &s, 1, &clock), *b = planner(&x, x.cpu, &s, 1, NULL);
+    const SnPlan got = plan_until(a, 0, (double)atomic_load(&counting.reads) + until);
+    SnError err = {0};
+    SnPlan want;
+    SnPlanRequest r = request_of(b, 0);
+    r.max_iterations = got.iterations;
+    assert_true(got.iterations > 0);
+    assert_int_equal(sn_planner_plan(b, &r, &want, &err), SN_OK);
+    expect_equal(&want, &got);
+    sn_planner_free(a);
+    sn_planner_free(b);
+  }
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Another number of starts is another graph: it is expected to take what the latest took.
+static void deadline_of_another_graph(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  StepClock time = {0, 1};
+  const SnClock clock = {step_now, &time};
+  SnSettings s = settings_of(&x, 16, 0);
+  s.adam_starts = 3;
+  SnPlanner *p = planner(&x, dev, &s, 1, &clock);
+  start_counting(dev);
+  stepped = &time;
+  ((Opened *)dev)->engine->device->run = step_run;
+  for (int starts = 3; starts > 0; --starts)
+    for (int enough = starts == 3; enough < 2; ++enough) {  // what the first takes is not known
+      SnError err = {0};
+      SnPlan plan;
+      SnPlanRequest r = request_of(p, 0);
+      r.max_iterations = 1;
+      r.max_candidates = starts;
+      r.deadline = time.now + (enough ? 1.5 : 0.5);
+      if (sn_planner_plan(p, &r, &plan, &err) != SN_OK) fail_msg("%s", err.text);
+      assert_int_equal(plan.iterations, enough);
+    }
+  assert_int_equal(count.records, 3);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// A plan of another model is taken along where it gains by that, not where it would be late.
+static void deadline_of_another(void **state) {
+  (void)state;
+  Scene x, y;
+  assert_true(scene_open(&x, "arm_reach") && scene_open(&y, "billiard"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  StepClock time = {0, 1};
+  const SnClock clock = {step_now, &time};
+  const SnSettings s = settings_of(&x, 16, 0), t = settings_of(&y, 16, 0);
+  SnPlanner *p = planner(&x, dev, &s, 1, &clock), *q = planner(&y, dev, &t, 1, &clock);
+  start_counting(dev);
+  stepped = &time;
+  ((Opened *)dev)->engine->device->run = step_run;
+  plan_until(p, 0, time.now + 2.5);
+  plan_until(q, 0, time.now + 2.5);
+  for (int enough = 0; enough < 2; ++enough) {
+    SnError err = {0};
+    SnPlan plan;
+    SnPlanRequest r = request_of(q, 0);
+    r.deadline = time.now + (enough ? 2.5 : 0.5);
+    if (sn_planner_begin(q, &r, &err) != SN_OK) fail_msg("%s", err.text);
+    sn_planner_submit(q);
+    const double from = time.now;
+    plan_until(p, 0, from + 1.5);
+    assert_true(time.now == from + 1 + enough);  // an iteration each
+    sn_planner_finish(q, &plan);
+    assert_int_equal(plan.iterations, enough);
+  }
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_planner_free(q);
+  sn_backend_free(dev);
+  scene_close(&x);
+  scene_close(&y);
+}
+
+// ---- loss ----
+
+// The device is lost at every launch and run in turn: whatever came of a plan, the next one is made by the CPU.
+static void lost(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  const SnSettings s = settings_of(&x, 10, 4);
+  bool done = false;
+  int n = 0;
+  while (!done) {
+    char fault[32], text[300] = "";
+    snprintf(fault, sizeof fault, "launch:%d", ++n);
+    SnBackend *dev = open_library("emulator_double", 0, fault);
+    SnError err = {0};
+    SnPlannerDef def = sn_default_planner_def();
+    def.model = x.o.m;
+    def.task = x.task;
+    def.backend = dev;
+    def.fallback = x.cpu;
+    def.settings = s;
+    SnPlanner *p[2] = {sn_planner_create(&def, &err), sn_planner_create(&def, &err)};
+    SnPlanner *q = planner(&x, x.cpu, &s, 0, NULL);
+    for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
+    sn_planner_submit(p[1]);
+    for (int k = 0; k < 2; ++k) {
+      const SnPlan got = finish_plan(p[k]);
+      assert_int_equal(got.status, SN_PLAN_OK);
+      assert_int_equal(got.iterations, 4);
+    }
+    done = !dev->lost(dev, text, sizeof text);
+    assert_true(done || text[0] != 0);
+    const SnPlan want = plan_at(q, 0), got = plan_at(p[1], 0);
+    assert_int_equal(got.iterations, want.iterations);
+    assert_true(isfinite(got.cost_after));
+    for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
+    sn_planner_free(q);
+    sn_backend_free(dev);
+    assert_true(n < 1000);
+  }
+  printf("%d launches and runs\n", n - 1);
+  assert_true(n > 4);
+  scene_close(&x);
+}
+
+// ---- memory ----
+
+// Plans in thousands take no memory: neither the budget's, nor the device's, nor the process's, nor graphs.
+static void no_growth(void **state) {
+  (void)state;
+  enum { PLANS = 10000 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnDevice *device = ((Opened *)dev)->engine->device;
+  const SnSettings s = settings_of(&x, 2, 1);
+  SnPlanner *p = planner(&x, dev, &s, 1, NULL);
+  plan_at(p, 0);
+  SnBackendMemory before, after;
+  dev->memory(dev, &before);
+  const size_t free_before = device->memory_free(device), heap_before = mallinfo2().uordblks;
+  start_counting(dev);
+  for (int k = 0; k < PLANS; ++k) assert_int_equal(plan_at(p, 0).iterations, 1);
+  dev->memory(dev, &after);
+  assert_int_equal(count.runs, PLANS);
+  assert_int_equal(count.records, 0);
+  stop_counting(dev);
+  assert_true(before.used == after.used && before.used > 0);
+  assert_true(device->memory_free(device) == free_before);
+  printf("heap: %zu bytes before, %zu after %d plans\n", heap_before, mallinfo2().uordblks, PLANS);
+  assert_true(mallinfo2().uordblks < heap_before + 65536);
+  sn_planner_free(p);
+  dev->memory(dev, &after);
+  assert_true(after.used == 0);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Every allocation fails in turn: the room that needed it is refused in words, what there was works, and asked for
+// again it is there.
+static void no_memory(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  const SnSettings s = settings_of(&x, 12, 2);
+  int refused = 0;
+  for (int n = 1; n <= 30; ++n) {
+    char fault[32];
+    snprintf(fault, sizeof fault, "alloc:%d", n);
+    SnBackend *dev = open_library("emulator_double", 0, fault);
+    SnError err = {0};
+    SnBackendMemory memory;
+    SnBackendModel *d = dev->load(dev, x.m, x.cost, 12, &err);
+    if (d && (dev->need_gradients(dev, d, 2, &err) != SN_OK || dev->need_refine(dev, d, 2, &err) != SN_OK ||
+              dev->need_refine(dev, d, 5, &err) != SN_OK)) {
+      ++refused;
+      assert_non_null(strstr(err.text, "memory"));
+      assert_int_equal(dev->need_gradients(dev, d, 2, NULL), SN_OK);
+      assert_int_equal(dev->need_refine(dev, d, 5, NULL), SN_OK);
+    }
+    dev->unload(dev, d);
+    dev->memory(dev, &memory);
+    assert_true(memory.used == 0);
+    if (err.code != SN_OK) {  // it has failed, and fails no more
+      SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
+      const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
+      expect_equal(&want, &got);
+      sn_planner_free(a);
+      sn_planner_free(b);
+    }
+    sn_backend_free(dev);
+  }
+  printf("%d refused\n", refused);
+  assert_true(refused > 6);
+  scene_close(&x);
+}
+
+// Sessions come, grow and go while others stay; at the end all is given back. What does not fit is refused, and the
+// planner goes on as it was.
+static void rooms(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 16, 3);
+  SnPlanner *q = planner(&x, x.cpu, &s, 1, NULL), *p = planner(&x, dev, &s, 1, NULL);
+  for (int k = 0; k < 6; ++k) {
+    s.adam_starts = 1 + k;
+    SnPlanner *other = planner(&x, dev, &s, 5, NULL);
+    begin_at(p, 0.02 * k);
+    begin_at(other, 0);
+    sn_planner_submit(p);
+    sn_planner_submit(other);
+    if (k % 2) {
+      finish_plan(other);
+      sn_planner_free(other);
+    }
+    const SnPlan want = plan_at(q, 0.02 * k), got = finish_plan(p);
+    expect_equal(&want, &got);
+    if (k % 2 == 0) sn_planner_free(other);
+    s.adam_starts = 2 + k;
+    assert_int_equal(sn_planner_configure(p, &s, NULL), SN_OK);
+    assert_int_equal(sn_planner_configure(q, &s, NULL), SN_OK);
+  }
+  sn_planner_free(p);
+  SnBackendMemory memory;
+  dev->memory(dev, &memory);
+  assert_true(memory.used == 0);
+  sn_planner_free(q);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(deadlines),
+      cmocka_unit_test(deadline_repeats),
+      cmocka_unit_test(deadline_of_another),
+      cmocka_unit_test(deadline_of_another_graph),
+      cmocka_unit_test(lost),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(rooms),
+      cmocka_unit_test(no_growth),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

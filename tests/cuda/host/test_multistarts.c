@@ -1,0 +1,457 @@
+// Refinements on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
+// precision, alone and with other sessions, whole and in slices, while settings, weights and targets change; graphs are
+// counted.
+#include "tests/cuda/host/multistart_fixture.h"
+
+enum { MOST = 8 };
+
+// Several plans in a row, each shifted against the one before.
+static void compare_plans(const Scene *x, SnBackend *dev, const SnSettings *s, int plans) {
+  SnPlanner *a = planner(x, x->cpu, s, 3, NULL), *b = planner(x, dev, s, 3, NULL);
+  for (int k = 0; k < plans; ++k) {
+    const double time = 3 * k * (double)x->m->opt.timestep;
+    const SnPlan want = plan_at(a, time), got = plan_at(b, time);
+    assert_int_equal(want.status, SN_PLAN_OK);
+    assert_int_equal(want.iterations, s->adam_iterations);
+    assert_true(want.cost_after < want.cost_before);
+    expect_equal(&want, &got);
+  }
+  sn_planner_free(a);
+  sn_planner_free(b);
+}
+
+static void same_plans_as_cpu(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 20, 5);
+  compare_plans(&x, dev, &s, 2);
+  s.gradient = SN_GRADIENT_PRODUCTS;
+  s.adam_starts = 3;
+  compare_plans(&x, dev, &s, 2);
+  s.gradient = SN_GRADIENT_SWEEP;
+  s.adam_moments = SN_MOMENTS_KEPT;
+  compare_plans(&x, dev, &s, 4);
+  s.adam_knots = 6;
+  s.adam_interpolation = SN_SPLINE_CUBIC;
+  s.adam_clip = SN_CLIP_STEP;
+  compare_plans(&x, dev, &s, 4);
+  s.cfd = SN_CFD_BACKWARD;
+  compare_plans(&x, dev, &s, 2);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Blocks side by side, and blocks with little or much fast memory.
+static void same_plans_on_any_device(void **state) {
+  (void)state;
+  const char *const faults[] = {"blocks:3", "fast:8192", "fast:200000,blocks:2"};
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {
+    SnBackend *dev = open_library("emulator_double", 0, faults[i]);
+    SnSettings s = settings_of(&x, 16, 3);
+    s.adam_starts = 3;
+    compare_plans(&x, dev, &s, 2);
+    s.gradient = SN_GRADIENT_PRODUCTS;
+    compare_plans(&x, dev, &s, 1);
+    sn_backend_free(dev);
+  }
+  scene_close(&x);
+}
+
+// A hand with contacts, some at a distance, too.
+static void same_plans_of_a_hand(void **state) {
+  (void)state;
+  Scene x;
+  if (!scene_open(&x, "hand_balls")) skip();
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 10, 3);
+  s.adam_starts = 2;
+  compare_plans(&x, dev, &s, 1);
+  s.cfd = SN_CFD_BACKWARD;
+  s.cfd_reach = 0.02;
+  compare_plans(&x, dev, &s, 1);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Starts that diverge step back; the others go on.
+static void diverging(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 20, 6);
+  s.adam_starts = 4;
+  s.noise_scale = 1;
+  SnPlanner *free = planner(&x, x.cpu, &s, 3, NULL);
+  int differ = 0;
+  for (double most = 0.05; most < 3; most *= 1.6) {
+    s.max_velocity = most;
+    SnPlanner *a = planner(&x, x.cpu, &s, 3, NULL), *b = planner(&x, dev, &s, 3, NULL);
+    const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
+    expect_equal(&want, &got);
+    sn_planner_reset(free, 3, NULL);
+    const SnPlan without = plan_at(free, 0);
+    differ += want.status == SN_PLAN_OK && without.cost_after != want.cost_after;
+    sn_planner_free(a);
+    sn_planner_free(b);
+  }
+  assert_true(differ > 0);
+  sn_planner_free(free);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// The rule, a weight and a target change between two iterations: the CPU's plan bit for bit, and one graph for all.
+static void tuned_live(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 20, 6);
+  SnPlanner *p[2] = {planner(&x, x.cpu, &s, 3, NULL), planner(&x, dev, &s, 3, NULL)};
+  const double target[3] = {0.3, 0.1, 1.2};
+  SnPlan plan[2];
+  start_counting(dev);
+  for (int k = 0; k < 2; ++k) {
+    SnSettings tuned = s;
+    begin_at(p[k], 0);
+    // On the CPU a slice ends with an iteration; a device's does when its end has come.
+    for (int i = 0; i < 5; ++i) {
+      if (i == 1) tuned.adam_rate = 0.1;
+      if (i == 2) tuned.adam_clip_norm = 0.01;
+      if (i > 0 && i < 3) assert_int_equal(sn_planner_configure(p[k], &tuned, NULL), SN_OK);
+      if (i == 3) assert_int_equal(sn_planner_set_weight(p[k], "effort", 0.5, 0, NULL), SN_OK);
+      if (i == 4) assert_int_equal(sn_planner_set_target(p[k], "reach", target, 3, NULL), SN_OK);
+      assert_false(sn_planner_slice(p[k], k == 0 ? INFINITY : -1));
+      assert_int_equal(sn_planner_iterations(p[k]), i + 1);
+    }
+    plan[k] = finish_plan(p[k]);
+  }
+  expect_equal(&plan[0], &plan[1]);
+  assert_int_equal(count.records, 1);
+  assert_int_equal(count.runs, 6);
+  stop_counting(dev);
+  sn_planner_free(p[0]);
+  sn_planner_free(p[1]);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Without a deadline nobody waits between two iterations of a plan: one copy in, a graph an iteration.
+static void copies_and_graphs(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 20, 9);
+  s.adam_starts = 2;
+  SnPlanner *p = planner(&x, dev, &s, 3, NULL);
+  plan_at(p, 0);
+  start_counting(dev);
+  for (int k = 0; k < 5; ++k) plan_at(p, 0.01 * k);
+  assert_int_equal(count.records, 0);
+  assert_int_equal(count.runs, 5 * 9);
+  assert_int_equal(count.copies_in, 5);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// A graph for each number of trials, and few of them are kept.
+static void few_graphs(void **state) {
+  (void)state;
+  enum { STARTS = 12, KEPT = 8 };
+  Scene x;
+  SnError err = {0};
+  SnPlan plan;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 12, 1);
+  s.adam_starts = STARTS;
+  SnPlanner *p = planner(&x, dev, &s, 3, NULL);
+  start_counting(dev);
+  for (int k = 0; k < 3 * STARTS; ++k) {
+    SnPlanRequest r = request_of(p, 0);
+    r.max_iterations = 1;
+    r.max_candidates = 1 + k % STARTS;
+    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
+    assert_int_equal(plan.candidates, r.max_candidates);
+    assert_true(count.records - count.frees <= KEPT);
+  }
+  assert_true(count.records >= STARTS && count.records <= 3 * STARTS);
+  assert_int_equal(count.frees, count.records - KEPT);
+  // Those that were used last are still there.
+  const int before = count.records;
+  for (int k = 0; k < KEPT; ++k) {
+    SnPlanRequest r = request_of(p, 0);
+    r.max_iterations = 1;
+    r.max_candidates = STARTS - k;
+    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
+  }
+  assert_int_equal(count.records, before);
+  stop_counting(dev);
+  sn_planner_free(p);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// A gradient of the same session between the slices of a plan.
+static void evaluated_between(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 16, 5);
+  SnPlanner *p[2] = {planner(&x, x.cpu, &s, 3, NULL), planner(&x, dev, &s, 3, NULL)};
+  const int nu = x.m->nu;
+  sn_real *ctrl = calloc((size_t)(9 * nu), sizeof *ctrl);
+  double cost[2], norm[2];
+  SnPlan plan[2];
+  for (int i = 0; i < 9 * nu; ++i) ctrl[i] = SN_R(0.01) * (sn_real)(i % 17);
+  for (int k = 0; k < 2; ++k) {
+    const SnStart *from = sn_planner_initial(p[k]);
+    const SnEvaluateRequest r = {
+        .qpos = from->qpos, .qvel = from->qvel, .act = from->act, .nstep = 9, .ctrl = ctrl, .gradient = true};
+    SnEvaluation e;
+    begin_at(p[k], 0);
+    for (int i = 0; i < 3; ++i) sn_planner_slice(p[k], k == 0 ? INFINITY : -1);
+    assert_int_equal(sn_planner_evaluate(p[k], &r, INFINITY, &e, NULL), SN_OK);
+    cost[k] = e.cost;
+    norm[k] = e.gradient->norm;
+    plan[k] = finish_plan(p[k]);
+  }
+  expect_equal(&plan[0], &plan[1]);
+  assert_true(cost[0] == cost[1] && norm[0] == norm[1] && norm[0] > 0);
+  free(ctrl);
+  sn_planner_free(p[0]);
+  sn_planner_free(p[1]);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Sessions with their own seeds, weights, numbers of starts and iterations share launches; each plan is that which its
+// session makes alone.
+static void check_batched(const Scene *x, int n) {
+  SnBackend *dev = open_library("emulator_double", 0, NULL), *alone = open_library("emulator_double", 0, NULL);
+  SnPlanner *p[MOST], *q[MOST];
+  for (int k = 0; k < n; ++k) {
+    SnSettings s = settings_of(x, 12 + 3 * (k % 3), 3 + k % 4);
+    s.adam_starts = 1 + k % 3;
+    if (k % 4 == 3) s.gradient = SN_GRADIENT_PRODUCTS;
+    p[k] = planner(x, dev, &s, (uint64_t)(k + 1), NULL);
+    q[k] = planner(x, alone, &s, (uint64_t)(k + 1), NULL);
+    assert_int_equal(sn_planner_set_weight(p[k], "effort", 0.01 * k, 0, NULL), SN_OK);
+    assert_int_equal(sn_planner_set_weight(q[k], "effort", 0.01 * k, 0, NULL), SN_OK);
+  }
+  for (int round = 0; round < 2; ++round) {
+    SnPlan want[MOST];
+    for (int k = 0; k < n; ++k) want[k] = plan_at(q[k], 0.02 * round);
+    start_counting(dev);
+    for (int k = 0; k < n; ++k) begin_at(p[k], 0.02 * round);
+    for (int k = 0; k < n; ++k) sn_planner_submit(p[k]);
+    for (int k = 0; k < n; ++k) {
+      const SnPlan got = finish_plan(p[k]);
+      expect_equal(&want[k], &got);
+    }
+    // As many as the longest plan has iterations, not as all of them together.
+    assert_int_equal(count.runs, n > 3 ? 6 : 2 + n);
+    stop_counting(dev);
+  }
+  for (int k = 0; k < n; ++k) {
+    sn_planner_free(p[k]);
+    sn_planner_free(q[k]);
+  }
+  sn_backend_free(dev);
+  sn_backend_free(alone);
+}
+
+static void batched(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  check_batched(&x, 2);
+  check_batched(&x, 8);
+  scene_close(&x);
+}
+
+// A short plan of many starts beside a long one of one: what the launch needs for each follows the longest.
+static void uneven(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  for (int order = 0; order < 2; ++order) {
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    SnPlanner *p[2], *q[2];
+    for (int i = 0; i < 2; ++i) {
+      const int k = order ? 1 - i : i;
+      SnSettings s = settings_of(&x, k ? 150 : 7, 2);
+      s.adam_starts = k ? 1 : 16;
+      s.gradient = SN_GRADIENT_PRODUCTS;
+      p[k] = planner(&x, dev, &s, 2, NULL);
+      q[k] = planner(&x, x.cpu, &s, 2, NULL);
+    }
+    for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
+    sn_planner_submit(p[1]);
+    for (int k = 0; k < 2; ++k) {
+      const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
+      expect_equal(&want, &got);
+      sn_planner_free(q[k]);
+    }
+    for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
+    sn_backend_free(dev);
+  }
+  scene_close(&x);
+}
+
+// Jobs that come and go while another goes on, one iteration a slice.
+static void come_and_go(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnSettings s = settings_of(&x, 16, 8);
+  SnPlanner *p[3], *q[3];
+  for (int k = 0; k < 3; ++k) {
+    p[k] = planner(&x, dev, &s, (uint64_t)(k + 1), NULL);
+    q[k] = planner(&x, x.cpu, &s, (uint64_t)(k + 1), NULL);
+    begin_at(p[k], 0);
+  }
+  sn_planner_slice(p[0], -1);
+  sn_planner_submit(p[1]);
+  sn_planner_slice(p[0], -1);
+  sn_planner_submit(p[2]);
+  sn_planner_slice(p[1], -1);
+  SnPlan dropped;
+  sn_planner_finish(p[2], &dropped);  // what the others' launches did for it counts
+  assert_true(dropped.iterations >= 1 && dropped.iterations < 8);
+  for (int k = 0; k < 2; ++k) {
+    const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
+    expect_equal(&want, &got);
+  }
+  SnError err = {0};
+  SnPlan want;
+  SnPlanRequest r = request_of(q[2], 0);
+  r.max_iterations = dropped.iterations;
+  assert_int_equal(sn_planner_plan(q[2], &r, &want, &err), SN_OK);
+  expect_equal(&want, &dropped);
+  for (int k = 0; k < 3; ++k) {
+    sn_planner_free(p[k]);
+    sn_planner_free(q[k]);
+  }
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+// Two models: each in its own stream, one iteration of the other for each of ours.
+static void two_models(void **state) {
+  (void)state;
+  Scene x[2];
+  for (int k = 0; k < 2; ++k) assert_true(scene_open(&x[k], "arm_reach"));
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnPlanner *p[2], *q[2];
+  x[1].task->options.timestep = 2 * (double)x[0].m->opt.timestep;
+  x[1].task->options.has_timestep = true;
+  for (int k = 0; k < 2; ++k) {
+    SnSettings s = settings_of(&x[k], 16, 4);
+    p[k] = planner(&x[k], dev, &s, 1, NULL);
+    q[k] = planner(&x[k], x[k].cpu, &s, 1, NULL);
+    begin_at(p[k], 0);
+  }
+  start_counting(dev);
+  sn_planner_submit(p[1]);
+  for (int k = 0; k < 2; ++k) {
+    const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
+    expect_equal(&want, &got);
+  }
+  assert_int_equal(count.runs, 8);
+  int first = 0;
+  for (int i = 0; i < 8; ++i) first += count.stream[i] == count.stream[0];
+  assert_int_equal(first, 4);
+  assert_ptr_not_equal(count.stream[0], count.stream[1]);
+  stop_counting(dev);
+  for (int k = 0; k < 2; ++k) {
+    sn_planner_free(p[k]);
+    sn_planner_free(q[k]);
+  }
+  sn_backend_free(dev);
+  for (int k = 0; k < 2; ++k) scene_close(&x[k]);
+}
+
+// Floats: what a refinement comes to, against the CPU in double. Adam moves a control by its rate also where its
+// derivative is small, and rounding then says in which direction: iterates part, what they gain does less.
+static void floats(void **state) {
+  (void)state;
+  const struct {
+    const char *task;
+    int horizon, iterations;
+    double most;  // difference of what was gained, as a part of it
+  } table[] = {{"arm_reach", 20, 8, 0.05}, {"hand_balls", 10, 3, 0.05}};
+  SnBackend *dev = open_library("emulator", 0, NULL);
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    Scene x;
+    if (!scene_open(&x, table[k].task)) continue;
+    const SnSettings s = settings_of(&x, table[k].horizon, table[k].iterations);
+    SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
+    const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
+    const double gain = want.cost_before - want.cost_after;
+    const double off = fabs((got.cost_before - got.cost_after) - gain) / gain;
+    printf("%s: %d iterations gain %.4g, in floats %.2g of it otherwise\n", table[k].task, want.iterations, gain, off);
+    assert_true(off > 0 && off < table[k].most);
+    sn_planner_free(a);
+    sn_planner_free(b);
+    scene_close(&x);
+  }
+  sn_backend_free(dev);
+  sn_oracle_needs_myosuite();
+}
+
+// Products by a scan give a plan as good as those by a kernel, to rounding.
+static void scanned(void **state) {
+  (void)state;
+  Scene x;
+  SnError err = {0};
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.chain = "scan";
+  SnBackend *dev = sn_backend_open("emulator_double", NULL, &options, &err);
+  if (!dev) fail_msg("%s", err.text);
+  SnSettings s = settings_of(&x, 20, 5);
+  s.gradient = SN_GRADIENT_PRODUCTS;
+  s.adam_starts = 2;
+  SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
+  const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
+  assert_int_equal(got.iterations, 5);
+  assert_true(got.cost_before == want.cost_before);
+  assert_true(fabs(got.cost_after - want.cost_after) < 1e-9 * want.cost_after);
+  assert_true(got.gradient_norm != want.gradient_norm);
+  sn_planner_free(a);
+  sn_planner_free(b);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_plans_as_cpu),
+      cmocka_unit_test(same_plans_on_any_device),
+      cmocka_unit_test(same_plans_of_a_hand),
+      cmocka_unit_test(diverging),
+      cmocka_unit_test(tuned_live),
+      cmocka_unit_test(copies_and_graphs),
+      cmocka_unit_test(few_graphs),
+      cmocka_unit_test(evaluated_between),
+      cmocka_unit_test(batched),
+      cmocka_unit_test(uneven),
+      cmocka_unit_test(come_and_go),
+      cmocka_unit_test(two_models),
+      cmocka_unit_test(floats),
+      cmocka_unit_test(scanned),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

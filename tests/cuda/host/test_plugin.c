@@ -1,0 +1,338 @@
+// A backend in a library, from the program's side, on the emulator: what is refused and how, memory, faults, changes of
+// the cost while it runs.
+#include "tests/cuda/plugin_fixture.h"
+
+// ---- opening ----
+
+static void expect_refusal(const char *name, const char *folder, int device, SnCode code, const char *words) {
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = folder;
+  options.device = device;
+  SnBackend *b = sn_backend_open(name, NULL, &options, &err);
+  if (b) fail_msg("'%s' was opened", name);
+  if (!strstr(err.text, words)) fail_msg("%s: '%s' does not say '%s'", name, err.text, words);
+  assert_int_equal(err.code, code);
+}
+
+static void refusals(void **state) {
+  (void)state;
+  expect_refusal("tpu", "", 0, SN_ERR_NOT_FOUND, "there is no backend 'tpu'; known are cpu, cuda");
+  expect_refusal("../evil", "", 0, SN_ERR_NOT_FOUND, "there is no backend");
+  expect_refusal("cuda", "/nowhere", 0, SN_ERR_NOT_FOUND,
+                 "'cuda': its library cannot be opened: /nowhere/libsinew_cuda.so");
+  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1002 of the interface");
+  expect_refusal("cuda_double", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_FORMAT, "it has no sn_plugin_open");
+  expect_refusal("emulator_double", SN_TEST_LIBRARIES, 7, SN_ERR_NOT_FOUND, "'emulator_double': ");
+  const char *const *names = sn_backend_names();
+  assert_string_equal(names[0], "cpu");
+  assert_true(names == sn_backend_names());
+  for (int i = 1; names[i]; ++i) assert_string_equal(names[i], "cuda");
+}
+
+static void description(void **state) {
+  (void)state;
+  char text[300];
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  b->describe(b, text, sizeof text);
+  printf("%s\n", text);
+  assert_non_null(strstr(text, "emulator"));
+  assert_non_null(strstr(text, "double"));
+  assert_string_equal(b->name, "emulator_double");
+  assert_false(b->lost(b, text, sizeof text));
+  SnBackendMemory memory;
+  b->memory(b, &memory);
+  assert_int_equal(memory.used, 0);
+  assert_true(memory.budget > 0 && memory.budget < memory.total);
+  sn_backend_free(b);
+}
+
+// ---- memory ----
+
+static void sessions_share_a_model(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  SnBackendModel *first = scene_load(b, &x, 16);
+  const size_t one = memory_used(b);
+  SnBackendModel *second = scene_load(b, &x, 16);
+  const size_t two = memory_used(b);
+  // Another time step is another model.
+  SnModel *other = sn_model_copy(x.m, NULL);
+  other->opt.timestep *= SN_R(0.5);
+  SnModel *mine = sn_model_copy(other, NULL);
+  SnError err = {0};
+  SnBackendModel *third = b->load(b, mine, x.cost, 16, &err);
+  if (!third) fail_msg("%s", err.text);
+  const size_t three = memory_used(b);
+  printf("one session takes %zu bytes, a second %zu more, another model %zu more\n", one, two - one, three - two);
+  assert_true(two - one < one / 4 && three - two > one / 2);
+  b->unload(b, first);
+  assert_true(memory_used(b) < three);
+  b->unload(b, second);
+  b->unload(b, third);
+  assert_int_equal(memory_used(b), 0);
+  sn_model_free(other);
+  sn_model_free(mine);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
+// Batches that do not fit at once run in groups; what fits not even so is refused, and what there was stays.
+static void budget(void **state) {
+  (void)state;
+  enum { STEPS = 20, COUNT = 300 };
+  Scene x;
+  SnError err = {0};
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
+  rollouts_noisy(&want);
+  rollouts_noisy(&got);
+  rollouts_run(&x, b, &want);
+  // What a session takes with room for 1 and for 150 rollouts.
+  SnBackendModel *d = scene_load(b, &x, STEPS);
+  const size_t small = memory_used(b);
+  assert_int_equal(b->need_rollouts(b, d, COUNT / 2, &err), SN_OK);
+  const size_t half = memory_used(b);
+  b->unload(b, d);
+  sn_backend_free(b);
+
+  b = open_library("emulator_double", (double)half + 1000, NULL);
+  d = scene_load(b, &x, STEPS);
+  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_true(memory_used(b) <= half + 1000);
+  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+  rollouts_equal(&want, &got);
+  b->unload(b, d);
+  sn_backend_free(b);
+
+  b = open_library("emulator_double", (double)small + 1000, NULL);
+  d = scene_load(b, &x, STEPS);
+  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
+  printf("%s\n", err.text);
+  assert_non_null(strstr(err.text, "emulator: model 'arm_reach' with horizon 20 needs "));
+  assert_non_null(strstr(err.text, " rollouts at once, the budget is "));
+  assert_non_null(strstr(err.text, " are taken; fewer of them or a shorter horizon need less"));
+  assert_int_equal(memory_used(b), small);
+  rollouts_clear(&got);
+  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));  // one by one
+  rollouts_equal(&want, &got);
+  b->unload(b, d);
+  sn_backend_free(b);
+
+  b = open_library("emulator_double", 1000, NULL);
+  assert_null(b->load(b, x.m, x.cost, STEPS, &err));
+  printf("%s\n", err.text);
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "emulator: model 'arm_reach' takes "));
+  assert_non_null(strstr(err.text, ", the budget is 1.0 kB of which 0 bytes are taken"));
+  assert_int_equal(memory_used(b), 0);
+  sn_backend_free(b);
+  rollouts_free(&want);
+  rollouts_free(&got);
+  scene_close(&x);
+}
+
+// What stages take is measured from the first question on, and touches no result.
+static void stages(void **state) {
+  (void)state;
+  enum { STEPS = 10, COUNT = 3, ROOM = 40 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
+  rollouts_run(&x, b, &want);
+  SnBackendModel *d = scene_load(b, &x, STEPS);
+  SnBackendStage stage[ROOM];
+  const int n = b->profile(b, d, stage, ROOM);
+  assert_int_equal(n, SN_NMARK);
+  for (int k = 0; k < n; ++k) assert_true(stage[k].time == 0);
+  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+  rollouts_equal(&want, &got);
+  assert_int_equal(b->profile(b, d, stage, ROOM), n);
+  assert_string_equal(stage[SN_MARK_TENDON].name, sn_mark_name(SN_MARK_TENDON));
+  assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
+  assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
+  // Each question begins anew; a smaller room gets the first of them.
+  assert_int_equal(b->profile(b, d, stage, 3), n);
+  for (int k = 0; k < 3; ++k) assert_true(stage[k].time == 0);
+  b->unload(b, d);
+  rollouts_free(&want);
+  rollouts_free(&got);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
+// ---- faults ----
+
+// Every allocation fails once: a text or less at once, nothing leaks, and what could be loaded works.
+static void allocations_fail(void **state) {
+  (void)state;
+  enum { STEPS = 12, COUNT = 7 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
+  rollouts_run(&x, b, &want);
+  sn_backend_free(b);
+  // Some failures are made up for by less memory, so the end is where many in a row change nothing.
+  int failed = 0, good = 0;
+  for (int n = 1; good < 20; ++n) {
+    bool all = false;
+    char fault[40];
+    SnError err = {0};
+    snprintf(fault, sizeof fault, "alloc:%d", n);
+    b = open_library("emulator_double", 0, fault);
+    SnBackendModel *d = b->load(b, x.m, x.cost, STEPS, &err);
+    if (d) {
+      const size_t before = memory_used(b);
+      SnCode code = b->need_rollouts(b, d, COUNT, &err);
+      if (code != SN_OK) assert_int_equal(memory_used(b), before);
+      if (code == SN_OK) code = b->need_gradients(b, d, 3, &err);
+      if (code == SN_OK) code = b->need_refine(b, d, 2, &err);
+      all = code == SN_OK;
+      rollouts_clear(&got);
+      assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+      rollouts_equal(&want, &got);
+      b->unload(b, d);
+    }
+    good = all ? good + 1 : 0;
+    if (!all) {
+      ++failed;
+      assert_int_equal(err.code, SN_ERR_LIMIT);
+      assert_non_null(strstr(err.text, "the device has no memory for it"));
+    }
+    assert_int_equal(memory_used(b), 0);
+    sn_backend_free(b);
+  }
+  printf("%d allocations failed\n", failed);
+  assert_true(failed >= 10);
+  rollouts_free(&want);
+  rollouts_free(&got);
+  scene_close(&x);
+}
+
+// The device is lost at the n-th launch: all operations return at once, and all memory is given back.
+static void launches_fail(void **state) {
+  (void)state;
+  enum { STEPS = 12, COUNT = 3 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  Rollouts r = rollouts_make(&x, STEPS, COUNT);
+  for (int n = 1; n <= 3; ++n) {
+    char fault[40], text[300] = "";
+    SnError err = {0};
+    CountingClock count = {0};
+    snprintf(fault, sizeof fault, "launch:%d", n);
+    SnBackend *b = open_library("emulator_double", 0, fault);
+    SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
+    rollouts_clear(&r);
+    assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+    while (!b->lost(b, text, sizeof text)) assert_false(rollouts_until(b, d, &r, &count, 3));
+    printf("%s\n", text);
+    assert_non_null(strstr(text, "launch"));
+    for (int i = 0; i < COUNT; ++i) assert_int_equal(r.batch.done[i], 0);
+    // Everything else, too.
+    assert_false(b->rollouts(b, other, &r.batch, steady_clock(), INFINITY));
+    b->abandon(b, d);
+    assert_int_equal(b->need_rollouts(b, other, 50, &err), SN_ERR_STATE);
+    assert_non_null(strstr(err.text, "the device is lost: "));
+    assert_null(b->load(b, x.m, x.cost, 2 * STEPS, &err));
+    b->update(b, d);
+    b->unload(b, d);
+    b->unload(b, other);
+    sn_backend_free(b);
+  }
+  rollouts_free(&r);
+  scene_close(&x);
+}
+
+// ---- what changes live ----
+
+// Weights, and targets that follow an element or do not.
+static void live_changes(void **state) {
+  (void)state;
+  enum { STEPS = 20, COUNT = 5 };
+  Scene x;
+  scene_pile(&x);
+  SnError err = {0};
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
+  rollouts_noisy(&cpu);
+  rollouts_noisy(&device);
+  SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
+  const double place[3] = {0.5, 0.5, 0.5};
+  double last = -1;
+  for (int k = 0; k < 4; ++k) {
+    if (k == 1) assert_int_equal(sn_cost_set_weight(x.cost, 1, 3, 0, &err), SN_OK);
+    if (k == 2) assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
+    if (k == 3) assert_int_equal(sn_cost_set_target(x.cost, 0, NULL, 0, &err), SN_OK);
+    sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
+    memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
+    b->update(b, d);
+    rollouts_run(&x, x.cpu, &cpu);
+    rollouts_clear(&device);
+    assert_true(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+    rollouts_equal(&cpu, &device);
+    assert_true(cpu.batch.cost[0] != last);
+    last = cpu.batch.cost[0];
+  }
+  b->unload(b, d);
+  b->unload(b, other);
+  assert_int_equal(memory_used(b), 0);
+  rollouts_free(&cpu);
+  rollouts_free(&device);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
+// A change that there is no memory for: nothing is computed until there is.
+static void change_does_not_fit(void **state) {
+  (void)state;
+  enum { STEPS = 20, COUNT = 5 };
+  Scene x;
+  scene_pile(&x);
+  SnError err = {0};
+  SnBackend *b = open_library("emulator_double", 0, NULL);
+  Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
+  SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
+  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  const size_t both = memory_used(b);
+  b->unload(b, d);
+  b->unload(b, other);
+  sn_backend_free(b);
+  b = open_library("emulator_double", (double)both + 1000, NULL);
+  other = scene_load(b, &x, STEPS);
+  d = scene_load(b, &x, STEPS);
+  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  const double place[3] = {0.5, 0.5, 0.5};
+  assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
+  sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
+  memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
+  b->update(b, d);
+  assert_false(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+  for (int i = 0; i < COUNT; ++i) assert_int_equal(device.batch.done[i], 0);
+  assert_int_equal(b->need_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
+  assert_non_null(strstr(err.text, "has no model since its cost was changed"));
+  b->abandon(b, d);
+  b->unload(b, other);
+  assert_true(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+  rollouts_run(&x, x.cpu, &cpu);
+  rollouts_equal(&cpu, &device);
+  b->unload(b, d);
+  assert_int_equal(memory_used(b), 0);
+  rollouts_free(&cpu);
+  rollouts_free(&device);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(refusals),      cmocka_unit_test(description),  cmocka_unit_test(sessions_share_a_model),
+      cmocka_unit_test(budget),        cmocka_unit_test(stages),       cmocka_unit_test(allocations_fail),
+      cmocka_unit_test(launches_fail), cmocka_unit_test(live_changes), cmocka_unit_test(change_does_not_fit)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+#include "tests/cuda/kernels/kernel_fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "planner/optimize/sampling.h"
+#include "tests/support/lanes.h"
+
+enum { SPACING = 3, PHASE = 1 };
+
+// ---- memory ----
+
+// The next n numbers of an array that is counted first.
+static sn_real *cut(sn_real *base, size_t *used, int n) {
+  sn_real *at = base ? base + *used : NULL;
+  *used += (size_t)n;
+  return at;
+}
+
+static int steps_of(const SnRigSettings *s, int i) { return s->steps > i ? s->steps - i : 1; }
+
+static void lay_out_path(SnKernelRig *x, int i) {
+  const SnModel *m = x->s.m;
+  const int steps = steps_of(&x->s, i), rows = steps + 1;
+  SnPath *p = &x->trial[i].path;
+  p->nstep = steps;
+  p->qpos = cut(x->in, &x->nin, m->nq);
+  p->qvel = cut(x->in, &x->nin, m->nv);
+  p->act = cut(x->in, &x->nin, m->na);
+  p->qacc_warmstart = cut(x->in, &x->nin, m->nv);
+  p->ctrl = cut(x->in, &x->nin, steps * m->nu);
+  p->target = cut(x->in, &x->nin, rows * x->s.cost->ntarget);
+  p->out_time = cut(x->out, &x->nout, rows);
+  p->out_qpos = cut(x->out, &x->nout, rows * m->nq);
+  p->out_qvel = cut(x->out, &x->nout, rows * m->nv);
+  p->out_act = cut(x->out, &x->nout, rows * m->na);
+  p->out_qacc = cut(x->out, &x->nout, rows * m->nv);
+  p->sum = cut(x->out, &x->nout, x->s.cost->nterm);
+}
+
+static void lay_out_back(SnKernelRig *x, int i) {
+  const SnModel *m = x->s.m;
+  const int n = sn_tangent_size(m), rows = x->trial[i].path.nstep + 1, whole = x->s.products ? 1 : 0;
+  SnBackward *b = &x->trial[i].back;
+  b->soft = x->s.soft;
+  b->soft_qacc = cut(x->out, &x->nout, rows * m->nv);
+  b->running = cut(x->out, &x->nout, x->s.cost->nterm);
+  b->terminal = cut(x->out, &x->nout, x->s.cost->nterm);
+  b->state_bar = cut(x->out, &x->nout, n);
+  b->scratch = cut(x->out, &x->nout, n);
+  b->ctrl_bar = cut(x->out, &x->nout, rows * m->nu);
+  b->target_bar = cut(x->out, &x->nout, rows * x->s.cost->ntarget);
+  for (int t = 0; t <= x->s.steps; ++t)
+    x->state[i][t] = (SnBackwardState){.A = cut(x->out, &x->nout, whole * n * n),
+                                       .B = cut(x->out, &x->nout, whole * n * m->nu),
+                                       .state_bar = cut(x->out, &x->nout, whole * n),
+                                       .ctrl_bar = cut(x->out, &x->nout, whole * m->nu),
+                                       .target_bar = cut(x->out, &x->nout, x->s.cost->ntarget)};
+}
+
+static void lay_out_start(SnKernelRig *x, int i) {
+  const int nu = x->s.m->nu, n = sn_refine_knots(x->s.steps) * nu;
+  SnTrial *trial = &x->trial[i];
+  x->start[i] = (SnRefineStart){.base = cut(x->out, &x->nout, x->s.steps * nu),
+                                .offset = cut(x->out, &x->nout, n),
+                                .best = cut(x->out, &x->nout, n),
+                                .gradient = cut(x->out, &x->nout, n),
+                                .moments = {.first = cut(x->out, &x->nout, n), .second = cut(x->out, &x->nout, n)},
+                                .ctrl = cut(x->out, &x->nout, x->s.steps * nu),
+                                .ctrl_bar = trial->back.ctrl_bar,
+                                .term = trial->path.sum};
+  trial->path.ctrl = x->start[i].ctrl;
+}
+
+static void lay_out(SnKernelRig *x) {
+  const SnRigSettings *s = &x->s;
+  const size_t count = (size_t)s->candidates, nu = (size_t)s->m->nu, steps = (size_t)s->steps;
+  x->nin = x->nout = 0;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+    lay_out_path(x, i);
+    lay_out_back(x, i);
+    if (s->refine) lay_out_start(x, i);
+  }
+  x->sample.base = cut(x->in, &x->nin, (int)(steps * nu));
+  x->refine.initial_ctrl = cut(x->in, &x->nin, (int)nu);
+  x->refine.nominal = cut(x->out, &x->nout, (int)(steps * nu));
+  x->refine.best_term = cut(x->out, &x->nout, s->cost->nterm);
+  x->sample.ctrl = cut(x->out, &x->nout, (int)(count * steps * nu));
+  x->sample.sum = cut(x->out, &x->nout, s->candidates * s->cost->nterm);
+  x->sample.total = cut(x->out, &x->nout, s->candidates);
+  x->sample.kept = cut(x->out, &x->nout, s->candidates * sn_path_kept_size(s->m));
+}
+
+static void *memory(size_t bytes) {
+  void *p = aligned_alloc(64, (bytes + 64) / 64 * 64);
+  assert_non_null(p);
+  memset(p, 0xff, bytes);
+  return p;
+}
+
+// ---- contents ----
+
+static sn_real wave(int i, int k) { return sn_sin(SN_R(0.37) * (sn_real)(7 * i + 3 * k)); }
+
+static void fill_path(SnKernelRig *x, int i) {
+  const SnModel *m = x->s.m;
+  const SnWorld *at = x->s.at;
+  SnPath *p = &x->trial[i].path;
+  memcpy((void *)p->qpos, at->qpos, sizeof(sn_real) * (size_t)m->nq);
+  for (int k = 0; k < m->nv; ++k) ((sn_real *)p->qvel)[k] = at->qvel[k] + SN_R(0.05) * (sn_real)i * wave(k, i);
+  memcpy((void *)p->act, at->act, sizeof(sn_real) * (size_t)m->na);
+  for (int k = 0; k < p->nstep * m->nu; ++k) ((sn_real *)p->ctrl)[k] = SN_R(0.4) + SN_R(0.3) * wave(k, i);
+  sn_cost_schedule(x->s.cost, (double)at->time[0], (double)m->opt.timestep, p->nstep + 1, (sn_real *)p->target);
+  p->time = at->time[0];
+  p->mocap_pos = at->mocap_pos;
+  p->running = x->s.cost->weight;
+  p->terminal = x->s.cost->terminal;
+  p->max_velocity = x->s.max_velocity;
+}
+
+static void fill_trial(SnKernelRig *x, int i) {
+  x->trial[i].active = 1;
+  x->trial[i].state = x->state[i];
+  x->trial[i].soft_steps = &x->soft_steps[i];
+  x->trial[i].continues = 1;
+  x->trial[i].refine = x->s.refine ? 0 : -1;
+  x->trial[i].index = i;
+  x->trial[i].start = x->s.refine ? &x->start[i] : NULL;
+  x->trial[i].open = x->s.refine;
+}
+
+static SnNoise some_noise(const SnRigSettings *s) {
+  return (SnNoise){.seed = 5,
+                   .plan = 2,
+                   .spacing = SPACING,
+                   .phase = PHASE,
+                   .knots = sn_noise_knots(s->steps, SPACING, PHASE),
+                   .interpolation = SN_SPLINE_LINEAR,
+                   .colour = SN_NOISE_PINK,
+                   .scale = SN_R(0.3)};
+}
+
+// Candidates [first, first + count) of the sample, as a sample of their own.
+static SnSample part_of(const SnKernelRig *x, int first, int count) {
+  const SnModel *m = x->s.m;
+  const size_t k = (size_t)first;
+  SnSample s = x->sample;
+  s.first += first;
+  s.count = count;
+  s.ctrl += k * (size_t)(x->s.steps * m->nu);
+  s.sum += k * (size_t)x->s.cost->nterm;
+  s.total += k;
+  s.kept += k * (size_t)sn_path_kept_size(m);
+  s.t += k;
+  s.status += k;
+  s.warn += k;
+  return s;
+}
+
+static void fill_shared(SnKernelRig *x) {
+  const SnRigSettings *s = &x->s;
+  const SnNoise noise = some_noise(s);
+  SnRefine *r = &x->refine;
+  const int rows = s->steps * s->m->nu;
+  for (int k = 0; k < rows; ++k) ((sn_real *)x->sample.base)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9);
+  for (int k = 0; k < rows; ++k) r->nominal[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 8);
+  x->sample.path = x->trial[0].path;
+  x->sample.noisy = 1;
+  x->sample.noise = noise;
+  x->sample.count = s->candidates;
+  x->sample.path.out_time = x->sample.path.out_qpos = x->sample.path.out_qvel = NULL;
+  x->sample.path.out_act = x->sample.path.out_qacc = NULL;
+  x->sample.t = x->books;
+  x->sample.status = x->books + s->candidates;
+  x->sample.warn = x->books + 2 * s->candidates;
+  x->part[0] = part_of(x, 0, 1);
+  x->part[1] = part_of(x, 1, s->candidates - 1);
+  r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR};
+  r->rule = (SnAdamRule){SN_R(0.05), SN_R(0.9), SN_R(0.99), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)};
+  r->noise = noise;
+  r->starts = SN_RIG_TRIALS;
+  r->best_cost = r->gradient_norm = (sn_real)NAN;
+  x->refinement = (SnRefinement){.refine = r, .count = SN_RIG_TRIALS, .active = 1, .todo = 1 << 20};
+}
+
+static void fill_work(SnKernelRig *x) {
+  const SnRigSettings *s = &x->s;
+  const int knots = some_noise(s).knots;
+  SnWork *w = &x->work;
+  SnError err;
+  w->model = *s->m;
+  w->cost = *s->cost;
+  for (int k = 0; k < 2; ++k) w->turn[w->nturn++].sample = &x->part[k];
+  w->trial = x->trial;
+  w->ntrial = SN_RIG_TRIALS;
+  w->refinement = &x->refinement;
+  w->nrefinement = s->refine ? 1 : 0;
+  assert_int_equal(sn_world_place(s->m, s->fast, &w->block.world, &err), SN_OK);
+  assert_int_equal(sn_adjoint_place(s->m, s->fast - w->block.world.fast, &w->block.adjoint, &err), SN_OK);
+  assert_int_equal(sn_world_place(s->m, 0, &w->state.world, &err), SN_OK);
+  w->block.stride = w->block.world.slow + w->block.adjoint.slow + 64;
+  w->state.stride = w->state.world.slow;
+  w->scratch_size = s->cost->nres + s->cost->nall + sn_candidate_scratch(knots, SN_RIG_LANES);
+  x->nfast = sn_kernel_fast(w);
+  x->nslow = (size_t)s->blocks * w->block.stride;
+  w->block.slow = x->slow = memory(x->nslow);
+  w->state.slow = x->worlds = memory((size_t)(SN_RIG_TRIALS * s->states) * w->state.stride);
+  w->scratch = x->scratch = memory(sizeof(sn_real) * (size_t)(s->blocks * w->scratch_size));
+  x->fast = memory(x->nfast);
+}
+
+void sn_rig_make(SnKernelRig *x, const SnRigSettings *settings) {
+  memset(x, 0, sizeof *x);
+  x->s = *settings;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
+  lay_out(x);
+  x->in = calloc(x->nin + 1, sizeof *x->in);
+  x->out = calloc(x->nout + 1, sizeof *x->out);
+  x->books = calloc(3 * (size_t)settings->candidates + 1, sizeof *x->books);
+  lay_out(x);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+    fill_path(x, i);
+    fill_trial(x, i);
+  }
+  fill_shared(x);
+  fill_work(x);
+}
+
+void sn_rig_free(SnKernelRig *x) {
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) free(x->state[i]);
+  free(x->in);
+  free(x->out);
+  free(x->books);
+  free(x->fast);
+  free(x->slow);
+  free(x->worlds);
+  free(x->scratch);
+  free(x->marks);
+}
+
+// ---- launches ----
+
+typedef struct Launch {
+  SnKernelRig *x;
+  SnKernel kernel;
+} Launch;
+
+static void run_blocks(SnLane *lane, void *argument) {
+  const Launch *launch = argument;
+  const SnKernelRig *x = launch->x;
+  for (int b = 0; b < x->s.blocks; ++b) sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, x->fast);
+}
+
+void sn_rig_launch(SnKernelRig *x, SnKernel kernel, int from, int to) {
+  Launch launch = {x, kernel};
+  x->work.from = from;
+  x->work.to = to;
+  memset(x->fast, 0xff, x->nfast);
+  memset(x->slow, 0xff, x->nslow);
+  sn_lanes_run(x->s.lanes, run_blocks, &launch);
+}
+
+// What a scan over time leaves in the states of a trial.
+static void scan(const SnKernelRig *x, int i) {
+  const int n = sn_tangent_size(x->s.m), nu = x->s.m->nu;
+  for (int t = x->s.steps - 1; t >= 0; --t) {
+    const SnBackwardState *s = &x->state[i][t];
+    const sn_real *next = x->state[i][t + 1].state_bar;
+    for (int k = 0; k < n; ++k)
+      for (int j = 0; j < n; ++j) s->state_bar[j] += s->A[k * n + j] * next[k];
+    for (int k = 0; k < n; ++k)
+      for (int j = 0; j < nu; ++j) s->ctrl_bar[j] += s->B[k * nu + j] * next[k];
+  }
+}
+
+void sn_rig_gradient(SnKernelRig *x, SnRigWay way) {
+  const int rows = x->s.steps + 1, chunk = x->s.states;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i)
+    x->trial[i].method = way == SN_RIG_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
+  sn_rig_launch(x, SN_KERNEL_FORWARD, 0, 0);
+  for (int to = rows; to > 0; to -= chunk) {
+    const int from = to > chunk ? to - chunk : 0;
+    // a chunk is counted from its first state: the slots of worlds depend on it
+    sn_rig_launch(x, way == SN_RIG_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
+    if (way == SN_RIG_SWEEP) sn_rig_launch(x, SN_KERNEL_SWEEP, from, to);
+    if (way == SN_RIG_CHAIN) sn_rig_launch(x, SN_KERNEL_CHAIN, from, to);
+  }
+  for (int i = 0; way == SN_RIG_SCAN && i < SN_RIG_TRIALS; ++i)
+    if (x->trial[i].status == SN_GRADIENT_PENDING) scan(x, i);
+  if (way == SN_RIG_SCAN) sn_rig_launch(x, SN_KERNEL_COLLECT, 0, rows);
+  sn_rig_launch(x, SN_KERNEL_JUDGE, 0, 0);
+}
+
+// The second part is half a slice late, where a slice has halves.
+void sn_rig_sample(SnKernelRig *x, int slice) {
+  SnSampleTurn *turn = x->work.turn;
+  const int late = slice / 2;
+  turn[0].to = turn[1].to = 0;
+  for (int k = 0; turn[1].to <= x->s.steps; ++k) {
+    for (int i = 0; i < 2; ++i) {
+      turn[i].from = turn[i].to;
+      turn[i].to = (k + 1) * slice - (i ? late : 0);
+    }
+    sn_rig_launch(x, SN_KERNEL_ROLLOUT, 0, 0);
+  }
+}
+
+void sn_rig_refine(SnKernelRig *x, int iterations) {
+  x->refinement.todo = iterations;
+  for (int k = 0; k < iterations; ++k) {
+    sn_rig_launch(x, SN_KERNEL_ITERATE, 0, 0);
+    sn_rig_gradient(x, SN_RIG_SWEEP);
+    sn_rig_launch(x, SN_KERNEL_SELECT, 0, 0);
+  }
+}
+
+// ---- comparison ----
+
+static void same_number(sn_real a, sn_real b) { assert_memory_equal(&a, &b, sizeof a); }
+
+static void same_trial(const SnKernelRig *a, const SnKernelRig *b, int i) {
+  const SnTrial *p = &a->trial[i], *q = &b->trial[i];
+  assert_true(p->active == q->active && p->status == q->status && p->open == q->open);
+  assert_true(p->path.t == q->path.t && p->path.status == q->path.status && p->path.warn == q->path.warn);
+  assert_int_equal(a->soft_steps[i], b->soft_steps[i]);
+  same_number(p->norm, q->norm);
+  same_number(p->path.total, q->path.total);
+  same_number(a->start[i].cost, b->start[i].cost);
+  same_number(a->start[i].norm, b->start[i].norm);
+  same_number(a->start[i].best_cost, b->start[i].best_cost);
+  same_number(a->start[i].moments.power1, b->start[i].moments.power1);
+  assert_int_equal(a->start[i].diverged, b->start[i].diverged);
+}
+
+void sn_rig_same(const SnKernelRig *a, const SnKernelRig *b) {
+  assert_int_equal(a->nout, b->nout);
+  assert_memory_equal(a->out, b->out, sizeof *a->out * a->nout);
+  assert_memory_equal(a->books, b->books, sizeof *a->books * 3 * (size_t)a->s.candidates);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) same_trial(a, b, i);
+  assert_true(a->refinement.todo == b->refinement.todo && a->refinement.active == b->refinement.active);
+  assert_true(a->refinement.warn == b->refinement.warn && a->refine.measured == b->refine.measured);
+  same_number(a->refine.cost_before, b->refine.cost_before);
+  same_number(a->refine.best_cost, b->refine.best_cost);
+  same_number(a->refine.gradient_norm, b->refine.gradient_norm);
+}

@@ -1,0 +1,63 @@
+// What kernels work on, in host memory: trials of one body and task, a refinement of them, a sample, worlds in two
+// memories. All numbers that kernels write are one array, so that two rigs are compared at once.
+#ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
+#define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
+
+#include "cuda/kernels/kernels.h"
+#include "tests/support/oracle.h"
+
+enum { SN_RIG_TRIALS = 3, SN_RIG_LANES = 40 };
+
+typedef struct SnRigSettings {
+  const SnModel *m;
+  const SnCost *cost;
+  const SnWorld *at;  // state that all trials start near
+  int steps;          // of the first trial; each other one has one step less
+  int candidates;     // of the sample
+  int states;         // worlds of states that there is room for, of each trial
+  int blocks, lanes;
+  size_t fast;    // bytes of fast memory for worlds and adjoints
+  SnSoft soft;    // of the way back
+  bool products;  // room for Jacobians
+  bool refine;    // the trials are the starts of one refinement
+  sn_real max_velocity;
+} SnRigSettings;
+
+typedef struct SnKernelRig {
+  SnRigSettings s;
+  SnWork work;
+  SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
+  SnTrial trial[SN_RIG_TRIALS];
+  SnBackwardState *state[SN_RIG_TRIALS];
+  int soft_steps[SN_RIG_TRIALS];
+  SnRefinement refinement;
+  SnRefine refine;
+  SnRefineStart start[SN_RIG_TRIALS];
+  sn_real *in, *out;
+  size_t nin, nout;
+  int *books;  // of the sample: t, status, warn
+  unsigned char *fast, *slow, *worlds;
+  size_t nfast, nslow;
+  sn_real *scratch;
+  unsigned long long *marks;
+} SnKernelRig;
+
+void sn_rig_make(SnKernelRig *x, const SnRigSettings *settings);
+void sn_rig_free(SnKernelRig *x);
+
+// One launch: all blocks, one after the other, each on all lanes. The memory of blocks is full of NaN before.
+void sn_rig_launch(SnKernelRig *x, SnKernel kernel, int from, int to);
+
+// FORWARD, the way back in chunks of settings.states, JUDGE. By worlds, by Jacobians, or by Jacobians that a scan on
+// the host has multiplied (COLLECT).
+typedef enum SnRigWay { SN_RIG_SWEEP, SN_RIG_CHAIN, SN_RIG_SCAN } SnRigWay;
+void sn_rig_gradient(SnKernelRig *x, SnRigWay way);
+// All candidates, `slice` steps a launch.
+void sn_rig_sample(SnKernelRig *x, int slice);
+// Iterations of the refinement by sweeps.
+void sn_rig_refine(SnKernelRig *x, int iterations);
+
+// Fails the test unless both rigs have the same bits in all that kernels write.
+void sn_rig_same(const SnKernelRig *a, const SnKernelRig *b);
+
+#endif

@@ -1,0 +1,407 @@
+// Bodies of kernels on one lane: the bits of the planner's own rollouts and gradients, however the work is cut into
+// blocks, slices and chunks, in fast or slow memory; what fails says so.
+#include <math.h>
+#include <stdlib.h>
+
+#include "clients/reference/probe_task.h"
+#include "planner/rollout/gradient.h"
+#include "planner/optimize/sampling.h"
+#include "tests/cuda/kernels/kernel_fixture.h"
+#include "tests/support/small_models.h"
+
+static const SnSoft far_contacts = {
+    .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
+
+// A model with contacts, a task that looks at all that moves, a state.
+typedef struct Scene {
+  SnOracle o;
+  SnTask *task;
+  SnCost *cost;
+  SnRigSettings settings;
+} Scene;
+
+static void make_scene(Scene *s, int model) {
+  char text[1000];
+  SnError err = {0};
+  memset(s, 0, sizeof *s);
+  sn_oracle_load_string(&s->o, sn_zoo_model(model));
+  assert_true(sn_check_task(s->o.m, text, sizeof text));
+  s->task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
+  if (s->task) s->cost = sn_cost_create(s->task, s->o.m, &err);
+  if (!s->cost) fail_msg("%s", err.text);
+  sn_oracle_randomize(&s->o, 1);
+  sn_oracle_copy_state(&s->o);
+  s->settings = (SnRigSettings){.m = s->o.m,
+                                .cost = s->cost,
+                                .at = &s->o.w,
+                                .steps = 6,
+                                .candidates = 5,
+                                .states = 7,
+                                .blocks = 1,
+                                .lanes = 1,
+                                .max_velocity = 1000};
+}
+
+static void free_scene(Scene *s) {
+  sn_cost_free(s->cost);
+  sn_task_free(s->task);
+  sn_oracle_free(&s->o);
+}
+
+static void same(const sn_real *a, const sn_real *b, int n) {
+  if (n) assert_memory_equal(a, b, sizeof *a * (size_t)n);
+}
+
+// ---- rollouts ----
+
+// Candidate c by the planner's noise and rollout.
+static void same_rollout(const SnKernelRig *x, int c, SnRollout *rollout) {
+  const SnModel *m = x->s.m;
+  const SnPath *p = &x->sample.path;
+  const SnClock clock = sn_clock_monotonic();
+  const SnStart start = {.time = (double)p->time,
+                         .qpos = p->qpos,
+                         .qvel = p->qvel,
+                         .act = p->act,
+                         .mocap_pos = p->mocap_pos,
+                         .qacc_warmstart = p->qacc_warmstart};
+  const int n = p->nstep * m->nu;
+  sn_real *ctrl = calloc((size_t)n + 1, sizeof *ctrl);
+  sn_real *scratch = calloc((size_t)sn_candidate_scratch(x->sample.noise.knots, 1), sizeof *scratch);
+  double term[32];
+  SnLane lane = {.n = 1};
+  assert_true(x->s.cost->nterm <= 32);
+  sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, x->sample.base, p->nstep, scratch, ctrl);
+  same(ctrl, x->sample.ctrl + c * n, n);
+  sn_rollout_begin(rollout, &start, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
+  assert_int_equal(sn_rollout_run(rollout, &clock, INFINITY), SN_ROLLOUT_DONE);
+  assert_true((sn_real)sn_rollout_cost(rollout, term) == x->sample.total[c]);
+  for (int i = 0; i < x->s.cost->nterm; ++i) assert_true((sn_real)term[i] == x->sample.sum[c * x->s.cost->nterm + i]);
+  assert_true(x->sample.status[c] == SN_PATH_DONE && x->sample.t[c] == p->nstep);
+  free(ctrl);
+  free(scratch);
+}
+
+static void rollouts_are_the_planners(void **state) {
+  (void)state;
+  for (int model = 0; model < SN_ZOO_MODELS; ++model) {
+    Scene s;
+    SnError err;
+    SnKernelRig x;
+    make_scene(&s, model);
+    sn_rig_make(&x, &s.settings);
+    sn_rig_sample(&x, s.settings.steps + 1);
+    SnRollout *rollout = sn_rollout_create(s.o.m, s.cost, &err);
+    for (int c = 0; c < s.settings.candidates; ++c) same_rollout(&x, c, rollout);
+    if (s.o.m->nu) assert_true(x.sample.total[0] != x.sample.total[1]);
+    sn_rollout_free(rollout);
+    sn_rig_free(&x);
+    free_scene(&s);
+  }
+}
+
+// In one launch; in slices, on several blocks, in fast memory. What is kept between slices is scratch.
+static void rollouts_in_slices(void **state) {
+  (void)state;
+  Scene s;
+  SnKernelRig one;
+  make_scene(&s, 1);
+  sn_rig_make(&one, &s.settings);
+  sn_rig_sample(&one, s.settings.steps + 1);
+  const size_t kept = sizeof(sn_real) * (size_t)(s.settings.candidates * sn_path_kept_size(s.o.m));
+  for (int slice = 1; slice <= 4; ++slice) {
+    SnKernelRig x;
+    SnRigSettings settings = s.settings;
+    settings.blocks = slice;
+    settings.fast = (size_t)slice * 20 * 1024;
+    sn_rig_make(&x, &settings);
+    sn_rig_sample(&x, slice);
+    memcpy(x.sample.kept, one.sample.kept, kept);
+    sn_rig_same(&one, &x);
+    sn_rig_free(&x);
+  }
+  sn_rig_free(&one);
+  free_scene(&s);
+}
+
+// ---- gradients ----
+
+// Trial i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
+static void same_gradient(const SnKernelRig *x, int i, SnGradientMethod method, bool twice) {
+  const SnModel *m = x->s.m;
+  const SnTrial *trial = &x->trial[i];
+  const SnPath *p = &trial->path;
+  const SnClock clock = sn_clock_monotonic();
+  const int rows = p->nstep + 1;
+  SnError err;
+  SnPool *pool = sn_pool_create(1, &err);
+  SnGradientWork *work = sn_gradient_create(m, x->s.cost, x->s.steps, 1, pool, &err);
+  sn_real *out = calloc((size_t)(rows * (m->nu + x->s.cost->ntarget) + sn_tangent_size(m)) + 1, sizeof *out);
+  SnGradient g = {.start = {.time = (double)p->time,
+                            .qpos = p->qpos,
+                            .qvel = p->qvel,
+                            .act = p->act,
+                            .mocap_pos = p->mocap_pos,
+                            .qacc_warmstart = p->qacc_warmstart},
+                  .ctrl = p->ctrl,
+                  .target = p->target,
+                  .nstep = p->nstep,
+                  .max_velocity = (double)p->max_velocity,
+                  .qpos_bar = out,
+                  .qvel_bar = out + m->nv,
+                  .act_bar = out + 2 * m->nv,
+                  .ctrl_bar = out + sn_tangent_size(m)};
+  g.target_bar = g.ctrl_bar + p->nstep * m->nu;
+  SnGradientBatch batch = {.settings = {.method = method, .soft = x->s.soft}, .item = &g, .count = 1};
+  assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
+  if (twice) {
+    g.continues = true;
+    g.status = SN_GRADIENT_PENDING;
+    assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
+  }
+  assert_true((int)g.status == trial->status && (sn_real)g.cost == p->total);
+  assert_true((sn_real)g.norm == trial->norm);
+  same(out, trial->back.state_bar, sn_tangent_size(m));
+  same(g.ctrl_bar, trial->back.ctrl_bar, p->nstep * m->nu);
+  same(g.target_bar, trial->back.target_bar, rows * x->s.cost->ntarget);
+  free(out);
+  sn_gradient_free(work);
+  sn_pool_free(pool);
+}
+
+static void gradients_are_the_planners(void **state) {
+  (void)state;
+  for (int k = 0; k < 4 * SN_ZOO_MODELS; ++k) {
+    Scene s;
+    SnKernelRig x;
+    const bool products = k % 2, soft = k / 2 % 2;
+    make_scene(&s, k / 4);
+    s.settings.products = products;
+    if (soft) s.settings.soft = far_contacts;
+    sn_rig_make(&x, &s.settings);
+    for (int pass = 0; pass < 2; ++pass) {
+      sn_rig_gradient(&x, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
+      for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+        assert_int_equal(x.trial[i].status, SN_GRADIENT_DONE);
+        assert_int_equal(x.soft_steps[i], soft ? x.trial[i].path.nstep : 0);
+        same_gradient(&x, i, products ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, pass);
+      }
+    }
+    sn_rig_free(&x);
+    free_scene(&s);
+  }
+}
+
+// Chunks of states, blocks, fast memory; and, with Jacobians, a scan.
+static void gradients_in_chunks(void **state) {
+  (void)state;
+  for (int products = 0; products < 2; ++products) {
+    Scene s;
+    SnKernelRig one;
+    make_scene(&s, 1);
+    s.settings.products = products;
+    sn_rig_make(&one, &s.settings);
+    sn_rig_gradient(&one, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
+    for (int chunk = 1; chunk <= 5; ++chunk) {
+      SnKernelRig x;
+      SnRigSettings settings = s.settings;
+      settings.states = chunk;
+      settings.blocks = chunk;
+      settings.fast = (size_t)chunk * 20 * 1024;
+      sn_rig_make(&x, &settings);
+      sn_rig_gradient(&x, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
+      sn_rig_same(&one, &x);
+      sn_rig_free(&x);
+    }
+    sn_rig_free(&one);
+    free_scene(&s);
+  }
+}
+
+// The same sums in the same order.
+static void scan_is_the_chain(void **state) {
+  (void)state;
+  Scene s;
+  SnKernelRig chain, x;
+  make_scene(&s, 2);
+  s.settings.products = true;
+  sn_rig_make(&chain, &s.settings);
+  sn_rig_make(&x, &s.settings);
+  sn_rig_gradient(&chain, SN_RIG_CHAIN);
+  sn_rig_gradient(&x, SN_RIG_SCAN);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+    const SnBackward *a = &chain.trial[i].back, *b = &x.trial[i].back;
+    const int steps = x.trial[i].path.nstep;
+    assert_true(x.trial[i].status == SN_GRADIENT_DONE && x.trial[i].norm == chain.trial[i].norm);
+    same(a->state_bar, b->state_bar, sn_tangent_size(s.o.m));
+    same(a->ctrl_bar, b->ctrl_bar, steps * s.o.m->nu);
+    same(a->target_bar, b->target_bar, (steps + 1) * s.cost->ntarget);
+  }
+  sn_rig_free(&chain);
+  sn_rig_free(&x);
+  free_scene(&s);
+}
+
+static void is_zero(const sn_real *x, int n) {
+  for (int i = 0; i < n; ++i) assert_true(x[i] == 0);
+}
+
+static void has_no_gradient(const SnKernelRig *x, int i, int status) {
+  const SnTrial *trial = &x->trial[i];
+  assert_int_equal(trial->status, status);
+  assert_true(trial->norm == 0);
+  is_zero(trial->back.state_bar, sn_tangent_size(x->s.m));
+  is_zero(trial->back.ctrl_bar, trial->path.nstep * x->s.m->nu);
+  is_zero(trial->back.target_bar, (trial->path.nstep + 1) * x->s.cost->ntarget);
+}
+
+// One trial diverges, one takes no part, one is whole.
+static void failures(void **state) {
+  (void)state;
+  for (int way = SN_RIG_SWEEP; way <= SN_RIG_SCAN; ++way) {
+    Scene s;
+    SnKernelRig x;
+    make_scene(&s, 1);
+    s.settings.products = true;
+    sn_rig_make(&x, &s.settings);
+    x.trial[0].path.max_velocity = SN_R(1e-9);
+    x.trial[1].active = 0;
+    x.trial[1].status = 77;
+    x.trial[1].back.ctrl_bar[0] = 77;
+    sn_rig_gradient(&x, (SnRigWay)way);
+    has_no_gradient(&x, 0, SN_GRADIENT_DIVERGED);
+    assert_true(isinf((double)x.trial[0].path.total));
+    assert_true(x.trial[1].status == 77 && x.trial[1].back.ctrl_bar[0] == 77);
+    assert_int_equal(x.trial[2].status, SN_GRADIENT_DONE);
+    sn_rig_free(&x);
+    free_scene(&s);
+  }
+}
+
+// A weight that takes the derivative, not the cost, out of the range of numbers.
+static void unbounded(void **state) {
+  (void)state;
+  for (int way = SN_RIG_SWEEP; way <= SN_RIG_SCAN; ++way) {
+    Scene s;
+    SnKernelRig x;
+    make_scene(&s, 1);
+    s.settings.products = true;
+    sn_rig_make(&x, &s.settings);
+    sn_real *weight = calloc((size_t)s.cost->nterm, sizeof *weight);
+    for (int i = 0; i < s.cost->nterm; ++i) weight[i] = sizeof(sn_real) == 4 ? SN_R(1e37) : (sn_real)1e307;
+    x.trial[1].path.running = weight;
+    sn_rig_gradient(&x, (SnRigWay)way);
+    if (x.trial[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
+    assert_int_equal(x.trial[0].status, SN_GRADIENT_DONE);
+    free(weight);
+    sn_rig_free(&x);
+    free_scene(&s);
+  }
+}
+
+// Too many contacts: the path's warnings say so.
+static void overflow(void **state) {
+  (void)state;
+  Scene s;
+  SnKernelRig x;
+  make_scene(&s, 1);
+  s.o.m->nconmax = 1;
+  sn_rig_make(&x, &s.settings);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].path.soft = far_contacts;
+  x.sample.path.soft = far_contacts;
+  sn_rig_gradient(&x, SN_RIG_SWEEP);
+  sn_rig_sample(&x, 2);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) assert_true(x.trial[i].path.warn & SN_WARN_CONTACT_FULL);
+  for (int c = 0; c < s.settings.candidates; ++c) assert_true(x.sample.warn[c] & SN_WARN_CONTACT_FULL);
+  sn_rig_free(&x);
+  free_scene(&s);
+}
+
+// ---- refinement ----
+
+// It finds something better, counts its iterations, and one of n ends like n of one.
+static void refinements(void **state) {
+  (void)state;
+  enum { ITERATIONS = 4 };
+  Scene s;
+  SnKernelRig once, x;
+  make_scene(&s, 0);
+  assert_true(s.o.m->nu > 0);
+  s.settings.refine = true;
+  sn_rig_make(&once, &s.settings);
+  sn_rig_refine(&once, ITERATIONS);
+  assert_true(once.refine.measured && once.refine.best_cost < once.refine.cost_before);
+  assert_true(once.refinement.active == 0 && once.refinement.todo == 0);
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].open == 0);
+  s.settings.blocks = 2;
+  s.settings.states = 3;
+  sn_rig_make(&x, &s.settings);
+  for (int k = 0; k < ITERATIONS; ++k) {
+    sn_rig_refine(&x, 1);
+    if (k + 1 == ITERATIONS) break;
+    x.refinement.active = 1;
+    for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].active = 1;
+  }
+  sn_rig_same(&once, &x);
+  // a launch on a refinement that has ended does nothing
+  sn_rig_launch(&x, SN_KERNEL_ITERATE, 0, 0);
+  sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
+  sn_rig_same(&once, &x);
+  // warnings of any start are those of the refinement, beside what it had
+  x.refinement.active = x.refinement.todo = 1;
+  x.refinement.warn = SN_WARN_EFC_FULL;
+  for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].path.warn = i ? 0 : SN_WARN_CONTACT_FULL;
+  sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
+  assert_int_equal(x.refinement.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
+  sn_rig_free(&once);
+  sn_rig_free(&x);
+  free_scene(&s);
+}
+
+// ---- marks ----
+
+static unsigned long long ticks(const SnKernelRig *x, SnMark mark) {
+  unsigned long long sum = 0;
+  for (int b = 0; b < x->s.blocks; ++b) sum += x->marks[b * SN_NMARK + (int)mark];
+  return sum;
+}
+
+static void marks(void **state) {
+  (void)state;
+  Scene s;
+  SnKernelRig x;
+  make_scene(&s, 1);
+  s.settings.blocks = 2;
+  s.settings.steps = 20;
+  s.settings.states = 21;
+  sn_rig_make(&x, &s.settings);
+  x.work.marks = x.marks = calloc(2 * SN_NMARK, sizeof *x.marks);
+  sn_rig_sample(&x, 21);
+  assert_true(ticks(&x, SN_MARK_KINEMATICS) > 0 && ticks(&x, SN_MARK_SOLVER) > 0 && ticks(&x, SN_MARK_COST) > 0);
+  assert_true(ticks(&x, SN_MARK_INTEGRATE) > 0 && ticks(&x, SN_MARK_COLLISION) > 0);
+  assert_true(ticks(&x, SN_MARK_TENDON_VJP) == 0 && ticks(&x, SN_MARK_COST_VJP) == 0);
+  const unsigned long long before = ticks(&x, SN_MARK_SOLVER);
+  sn_rig_gradient(&x, SN_RIG_SWEEP);
+  assert_true(ticks(&x, SN_MARK_SOLVER) > before && ticks(&x, SN_MARK_SOLVER_VJP) > 0);
+  assert_true(ticks(&x, SN_MARK_COST_VJP) > 0 && ticks(&x, SN_MARK_KINEMATICS_VJP) > 0);
+  for (int k = 0; k < SN_NMARK; ++k) assert_true(strlen(sn_mark_name((SnMark)k)) > 0);
+  assert_string_equal(sn_mark_name(SN_MARK_SOLVER), "SOLVER");
+  assert_string_equal(sn_mark_name(SN_NMARK), "");
+  sn_rig_free(&x);
+  free_scene(&s);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rollouts_are_the_planners),
+                                     cmocka_unit_test(rollouts_in_slices),
+                                     cmocka_unit_test(gradients_are_the_planners),
+                                     cmocka_unit_test(gradients_in_chunks),
+                                     cmocka_unit_test(scan_is_the_chain),
+                                     cmocka_unit_test(failures),
+                                     cmocka_unit_test(unbounded),
+                                     cmocka_unit_test(overflow),
+                                     cmocka_unit_test(refinements),
+                                     cmocka_unit_test(marks)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

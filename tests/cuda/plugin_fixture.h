@@ -1,0 +1,236 @@
+// A task on the CPU's backend and on that of a library, side by side.
+#ifndef SINEW_TESTS_CUDA_PLUGIN_FIXTURE_H_
+#define SINEW_TESTS_CUDA_PLUGIN_FIXTURE_H_
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/planner.h"
+#include "planner/rollout/cfd.h"
+#include "tests/support/oracle.h"
+
+// A body and a task, with the planner that knows its initial state and plan; not on any device.
+typedef struct Scene {
+  SnOracle o;
+  SnTask *task;
+  SnPool *pool;
+  SnBackend *cpu;
+  SnPlanner *p;
+  const SnModel *m;  // with the task's overrides
+  SnCost *cost;      // a cost of its own, captured at the start
+} Scene;
+
+// A clock that advances by one second each time it is read.
+typedef struct CountingClock {
+  atomic_long reads;
+} CountingClock;
+
+static inline double counting_now(void *context) {
+  return (double)atomic_fetch_add(&((CountingClock *)context)->reads, 1);
+}
+
+static inline SnClock counting_clock(CountingClock *c) { return (SnClock){counting_now, c}; }
+
+static inline void scene_start(Scene *x) {
+  SnError err = {0};
+  SnPlannerDef def = sn_default_planner_def();
+  x->pool = sn_pool_create(1, &err);
+  x->cpu = sn_backend_cpu(x->pool, &err);
+  def.model = x->o.m;
+  def.task = x->task;
+  def.backend = x->cpu;
+  def.settings = x->task->settings;
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+  x->m = sn_planner_model(x->p);
+  x->cost = sn_cost_create(x->task, x->m, &err);
+  if (!x->cost) fail_msg("%s", err.text);
+  // Captured as the planner's own, from the initial state.
+  SnRollout *r = sn_rollout_create(x->m, x->cost, &err);
+  sn_world_set_start(x->m, sn_rollout_world(r), sn_planner_initial(x->p));
+  sn_cost_capture(x->cost, x->m, sn_rollout_world(r), sn_rollout_lane(r));
+  sn_rollout_free(r);
+}
+
+// A task of planner/tasks. False, having said so, when its model is not there.
+static inline bool scene_open(Scene *x, const char *name) {
+  SnError err = {0};
+  char path[4096];
+  memset(x, 0, sizeof *x);
+  snprintf(path, sizeof path, "%s/../planner/tasks/%s.yaml", SN_TEST_SOURCE_DIR, name);
+  x->task = sn_task_load(path, &err);
+  if (!x->task) fail_msg("%s", err.text);
+  snprintf(path, sizeof path, "%s/../physics/models/%s", SN_TEST_SOURCE_DIR, x->task->model);
+  FILE *f = fopen(path, "r");
+  if (!f && sn_oracle_myosuite()) {
+    snprintf(path, sizeof path, "%s/../%s", sn_oracle_myosuite(), x->task->model);
+    f = fopen(path, "r");
+  }
+  if (!f) {
+    printf("%s: skipped, no model %s here\n", name, x->task->model);
+    assert_null(sn_oracle_myosuite());
+    sn_task_free(x->task);
+    return false;
+  }
+  fclose(f);
+  sn_oracle_load_file(&x->o, path);
+  scene_start(x);
+  return true;
+}
+
+// A body and a task given as text.
+static inline void scene_parse(Scene *x, const char *xml, const char *text) {
+  SnError err = {0};
+  memset(x, 0, sizeof *x);
+  sn_oracle_load_string(&x->o, xml);
+  x->task = sn_task_parse(text, strlen(text), "task.yaml", &err);
+  if (!x->task) fail_msg("%s", err.text);
+  scene_start(x);
+}
+
+static inline void scene_close(Scene *x) {
+  sn_cost_free(x->cost);
+  sn_planner_free(x->p);
+  sn_backend_free(x->cpu);
+  sn_pool_free(x->pool);
+  sn_task_free(x->task);
+  sn_oracle_free(&x->o);
+}
+
+// The backend of a library that lies beside the test; fails the test.
+static inline SnBackend *open_library(const char *name, double memory, const char *fault) {
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.memory = memory;
+  options.fault = fault;
+  SnBackend *b = sn_backend_open(name, NULL, &options, &err);
+  if (!b) fail_msg("%s", err.text);
+  return b;
+}
+
+// A batch of rollouts from a scene's initial state, with everything it needs.
+typedef struct Rollouts {
+  SnBatch batch;
+  SnNoise noise;
+  sn_real *ctrl, *target;
+  int nterm;
+} Rollouts;
+
+static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
+  Rollouts r = {.nterm = x->cost->nterm};
+  const size_t nu = (size_t)x->m->nu, n = (size_t)count;
+  r.ctrl = calloc((size_t)nstep * nu + 1, sizeof *r.ctrl);
+  r.target = calloc((size_t)(nstep + 1) * (size_t)x->cost->ntarget + 1, sizeof *r.target);
+  sn_task_initial_plan(x->task, x->m, 0, r.ctrl);
+  for (int t = 1; t < nstep; ++t) memcpy(r.ctrl + (size_t)t * nu, r.ctrl, sizeof *r.ctrl * nu);
+  sn_cost_schedule(x->cost, 0, (double)x->m->opt.timestep, nstep + 1, r.target);
+  r.noise = (SnNoise){.seed = 11,
+                      .plan = 2,
+                      .iteration = 3,
+                      .spacing = 8,
+                      .phase = 3,
+                      .knots = sn_noise_knots(nstep, 8, 3),
+                      .interpolation = SN_SPLINE_CUBIC,
+                      .colour = SN_NOISE_PINK,
+                      .scale = SN_R(0.2)};
+  r.batch = (SnBatch){.start = *sn_planner_initial(x->p),
+                      .ctrl = r.ctrl,
+                      .target = r.target,
+                      .nstep = nstep,
+                      .count = count,
+                      .max_velocity = 1e3};
+  r.batch.cost = calloc(n, sizeof(double));
+  r.batch.term = calloc(n * (size_t)r.nterm + 1, sizeof(double));
+  r.batch.done = calloc(n, 1);
+  r.batch.warn = calloc(n, sizeof(int));
+  return r;
+}
+
+// Call when the struct is where it stays.
+static inline void rollouts_noisy(Rollouts *r) { r->batch.noise = &r->noise; }
+
+static inline void rollouts_clear(Rollouts *r) {
+  const size_t n = (size_t)r->batch.count;
+  memset(r->batch.cost, 0, n * sizeof(double));
+  memset(r->batch.term, 0, n * (size_t)r->nterm * sizeof(double));
+  memset(r->batch.done, 0, n);
+  memset(r->batch.warn, 0, n * sizeof(int));
+}
+
+static inline void rollouts_free(Rollouts *r) {
+  free(r->ctrl);
+  free(r->target);
+  free(r->batch.cost);
+  free(r->batch.term);
+  free(r->batch.done);
+  free(r->batch.warn);
+}
+
+// All of it, without a deadline, on a model that was loaded for it alone.
+static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) {
+  SnError err = {0};
+  const SnClock clock = sn_clock_monotonic();
+  SnBackendModel *d = b->load(b, x->m, x->cost, r->batch.nstep, &err);
+  if (!d) fail_msg("%s", err.text);
+  rollouts_clear(r);
+  assert_true(b->rollouts(b, d, &r->batch, &clock, INFINITY));
+  for (int i = 0; i < r->batch.count; ++i) assert_int_equal(r->batch.done[i], 1);
+  b->unload(b, d);
+}
+
+static inline void rollouts_equal(const Rollouts *a, const Rollouts *b) {
+  const size_t n = (size_t)a->batch.count;
+  assert_memory_equal(a->batch.cost, b->batch.cost, n * sizeof(double));
+  assert_memory_equal(a->batch.term, b->batch.term, n * (size_t)a->nterm * sizeof(double));
+}
+
+static inline const SnClock *steady_clock(void) {
+  static SnClock clock;
+  clock = sn_clock_monotonic();
+  return &clock;
+}
+
+static inline SnBackendModel *scene_load(SnBackend *b, const Scene *x, int nstep) {
+  SnError err = {0};
+  SnBackendModel *d = b->load(b, x->m, x->cost, nstep, &err);
+  if (!d) fail_msg("%s", err.text);
+  return d;
+}
+
+static inline bool rollouts_until(SnBackend *b, SnBackendModel *d, Rollouts *r, CountingClock *count, double more) {
+  const SnClock clock = counting_clock(count);
+  return b->rollouts(b, d, &r->batch, &clock, (double)atomic_load(&count->reads) + more);
+}
+
+// Bytes that a backend takes of its device.
+static inline size_t memory_used(SnBackend *b) {
+  SnBackendMemory m;
+  b->memory(b, &m);
+  return m.used;
+}
+
+// Balls on a plane, and a cart on a rail that shall go where a mocap body is.
+static inline void scene_pile(Scene *x) {
+  static const char *const xml =
+      "<mujoco><option timestep='0.005'/><worldbody><geom type='plane' size='1 1 .1'/>"
+      "<body name='goal' mocap='true' pos='.3 0 .2'/>"
+      "<body name='ball' pos='0 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.4 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.8 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body name='cart' pos='0 1 .5'><joint name='rail' type='slide' axis='1 0 0'/><geom size='.05' mass='1'/></body>"
+      "</worldbody><actuator><motor joint='rail' ctrlrange='-5 5' ctrllimited='true'/></actuator></mujoco>";
+
+  static const char *const text =
+      "model: pile.xml\n"
+      "settings: {horizon: 20}\n"
+      "terms:\n"
+      "  - {name: reach, residual: {position: {body: cart}}, target: {position: {body: goal}}, norm: squared, weight: "
+      "1}\n"
+      "  - {name: ball, residual: {position: {body: ball}}, target: {value: [0, 0, 0.3]}, norm: squared, weight: 2, "
+      "terminal: 1}\n";
+  scene_parse(x, xml, text);
+}
+
+#endif

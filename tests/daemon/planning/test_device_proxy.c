@@ -1,0 +1,174 @@
+// A backend that belongs to one thread: whoever asks, its owner does it.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/planning/device_proxy.h"
+
+enum { THREADS = 6, ROUNDS = 200, ROOM = 1000 };
+
+struct SnBackendModel {
+  int max_step, rollouts, gradients, starts;
+};
+
+// A device that two threads would break: nothing of it is guarded.
+typedef struct Fake {
+  SnBackend table;
+  pthread_t thread;
+  int calls, loaded, strangers;
+} Fake;
+
+static Fake *note(const SnBackend *b) {
+  Fake *f = (Fake *)(uintptr_t)b;
+  f->calls++;
+  f->strangers += !pthread_equal(pthread_self(), f->thread);
+  return f;
+}
+
+static SnBackendModel *fake_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  (void)m, (void)cost;
+  Fake *f = note(b);
+  if (max_step > ROOM) {
+    sn_fail(err, SN_ERR_LIMIT, "%d steps; there is room for %d", max_step, ROOM);
+    return NULL;
+  }
+  SnBackendModel *x = calloc(1, sizeof *x);
+  x->max_step = max_step;
+  f->loaded++;
+  return x;
+}
+static void fake_unload(SnBackend *b, SnBackendModel *x) {
+  note(b)->loaded--;
+  free(x);
+}
+static void fake_update(SnBackend *b, SnBackendModel *x) { note(b), x->max_step++; }
+static SnCode fake_need_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  note(b);
+  if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts", count);
+  x->rollouts = count;
+  return SN_OK;
+}
+static SnCode fake_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  note(b);
+  if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d gradients", count);
+  x->gradients = count;
+  return SN_OK;
+}
+static SnCode fake_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  note(b);
+  if (starts > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d starts", starts);
+  x->starts = starts;
+  return SN_OK;
+}
+static void fake_abandon(SnBackend *b, SnBackendModel *x) { note(b), x->starts = 0; }
+static bool fake_lost(const SnBackend *b, char *text, int size) {
+  note(b);
+  snprintf(text, (size_t)size, "as it was told");
+  return true;
+}
+static void fake_destroy(SnBackend *b) { note(b); }
+
+static Fake fake;
+static SnBackend *owned;
+static atomic_int finished, woken;
+
+static void wake(void *context) { atomic_fetch_add((atomic_int *)context, 1); }
+
+static SnBackend *make(SnError *err) {
+  fake = (Fake){.table = {.name = "fake",
+                          .load = fake_load,
+                          .unload = fake_unload,
+                          .update = fake_update,
+                          .need_rollouts = fake_need_rollouts,
+                          .need_gradients = fake_need_gradients,
+                          .need_refine = fake_need_refine,
+                          .abandon = fake_abandon,
+                          .lost = fake_lost,
+                          .destroy = fake_destroy},
+                .thread = pthread_self()};
+  return sn_owner_create(&fake.table, wake, &woken, err);
+}
+
+// What a loader thread does: room for a planner, refused now and then, and given back.
+static void *load_and_unload(void *argument) {
+  const int thread = (int)(intptr_t)argument;
+  intptr_t wrong = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    SnError err = {0};
+    const int size = 1 + (i + thread) % ROOM;
+    if (owned->load(owned, NULL, NULL, ROOM + size, &err)) wrong++;
+    wrong += err.code != SN_ERR_LIMIT;
+    SnBackendModel *x = owned->load(owned, NULL, NULL, size, &err);
+    owned->update(owned, x);
+    wrong += owned->need_rollouts(owned, x, size, &err) != SN_OK;
+    wrong += owned->need_rollouts(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
+    wrong += owned->need_gradients(owned, x, size, &err) != SN_OK;
+    wrong += owned->need_gradients(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
+    wrong += owned->need_refine(owned, x, size, &err) != SN_OK;
+    wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
+    owned->abandon(owned, x);
+    char text[32] = "";
+    wrong += !owned->lost(owned, text, sizeof text) || strcmp(text, "as it was told") != 0;
+    owned->unload(owned, x);
+  }
+  atomic_fetch_add(&finished, 1);
+  return (void *)wrong;
+}
+
+static void test_calls_of_many_threads(void **state) {
+  (void)state;
+  SnError err = {0};
+  pthread_t thread[THREADS];
+  owned = make(&err);
+  assert_non_null(owned);
+  assert_string_equal(owned->name, "fake");
+  // what the backend has not, it has not either
+  assert_true(owned->memory == NULL && owned->refine_submit == NULL && owned->rollouts_submit == NULL);
+  for (intptr_t i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&thread[i], NULL, load_and_unload, (void *)i), 0);
+  int rounds = 0;
+  while (atomic_load(&finished) < THREADS) rounds += sn_owner_serve(owned);
+  for (int i = 0; i < THREADS; i++) {
+    void *wrong;
+    pthread_join(thread[i], &wrong);
+    assert_int_equal((intptr_t)wrong, 0);
+  }
+  const int each = 11;
+  print_message("%d calls of %d threads in %d rounds of the owner\n", fake.calls, THREADS, rounds);
+  assert_int_equal(fake.calls, THREADS * ROUNDS * each);
+  assert_int_equal(atomic_load(&woken), fake.calls);
+  assert_true(fake.strangers == 0 && fake.loaded == 0);
+  assert_false(sn_owner_serve(owned));
+  sn_backend_free(owned);
+}
+
+// The owner's own calls do not wait for anybody.
+static void test_calls_of_the_owner(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnBackend *b = make(&err);
+  const int before = atomic_load(&woken);
+  SnBackendModel *x = b->load(b, NULL, NULL, 7, &err);
+  assert_non_null(x);
+  assert_int_equal(b->need_refine(b, x, ROOM + 1, &err), SN_ERR_LIMIT);
+  b->unload(b, x);
+  assert_true(fake.calls == 3 && atomic_load(&woken) == before);
+  sn_backend_free(b);
+  assert_int_equal(fake.calls, 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_calls_of_many_threads),
+      cmocka_unit_test(test_calls_of_the_owner),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+// The memory guard with sockets of its own: telemetry goes first, then requests, and what is held elsewhere is left.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/wire/memory_guard.h"
+
+enum { MORE = 64 << 20 };
+
+typedef struct Setup {
+  char folder[64];
+  SnConfig config;
+  SnLog log;
+  SnSockets sockets;
+  SnMemoryGuard guard;
+} Setup;
+
+static void begin(Setup *s, bool telemetry) {
+  SnError err = {0};
+  memset(s, 0, sizeof *s);
+  strcpy(s->folder, "/tmp/sinew-test-XXXXXX");
+  assert_non_null(mkdtemp(s->folder));
+  sn_config_default(&s->config);
+  snprintf(s->config.endpoint, sizeof s->config.endpoint, "ipc://%s/requests", s->folder);
+  if (telemetry) snprintf(s->config.telemetry, sizeof s->config.telemetry, "ipc://%s/telemetry", s->folder);
+  s->log = (SnLog){.fd = -1};
+  assert_int_equal(sn_sockets_open(&s->sockets, &s->config, &s->log, &err), SN_OK);
+  sn_memory_guard_init(&s->guard, &s->config);
+}
+
+static void end(Setup *s) {
+  sn_sockets_close(&s->sockets, 0);
+  assert_int_equal(rmdir(s->folder), 0);
+}
+
+static void look(Setup *s, double now) { sn_memory_guard_look(&s->guard, &s->sockets, now); }
+
+static bool listens(const SnDoor *door) { return door->socket != NULL; }
+
+// Waits until a door is open again.
+static void wait_for(Setup *s, const SnDoor *door) {
+  SnError err = {0};
+  for (int i = 0; i < 2000 && !listens(door); i++) {
+    assert_int_equal(sn_sockets_tend(&s->sockets, &err), SN_OK);
+    usleep(10000);
+  }
+  assert_true(listens(door));
+}
+
+static void test_telemetry_goes_first(void **state) {
+  (void)state;
+  Setup s;
+  begin(&s, true);
+  double now = 100;
+  look(&s, now);
+  assert_true(listens(&s.sockets.telemetry) && listens(&s.sockets.router));
+  assert_int_equal(sn_memory_guard_patience(&s.guard), 50);
+
+  s.guard.most = 1;  // byte
+  look(&s, now);
+  assert_false(listens(&s.sockets.telemetry));
+  assert_true(listens(&s.sockets.router));
+  assert_int_equal(sn_memory_guard_patience(&s.guard), 10);
+  look(&s, now += 0.5);
+  assert_true(listens(&s.sockets.router));
+
+  s.guard.most = UINT64_MAX;  // that has helped
+  look(&s, now += 0.1);
+  look(&s, now += 10);
+  assert_true(listens(&s.sockets.router));
+  wait_for(&s, &s.sockets.telemetry);
+  end(&s);
+}
+
+static void test_requests_go_next(void **state) {
+  (void)state;
+  Setup s;
+  begin(&s, true);
+  double now = 100;
+  s.guard.most = 1;
+  look(&s, now);
+  look(&s, now += 1.1);
+  assert_false(listens(&s.sockets.telemetry) || listens(&s.sockets.router));
+  wait_for(&s, &s.sockets.router);
+
+  // What is in use all the same is held by sessions: connections are not dropped again for it.
+  look(&s, now += 1.1);
+  assert_true(s.guard.held > 0);
+  look(&s, now += 1.1);
+  look(&s, now += 10);
+  assert_true(listens(&s.sockets.router));
+  s.guard.held /= 2;  // more has been added
+  look(&s, now += 0.1);
+  assert_false(listens(&s.sockets.router));
+  end(&s);
+}
+
+// Memory that goes on growing without telemetry grows in requests: that does not wait.
+static void test_growth_elsewhere(void **state) {
+  (void)state;
+  Setup s;
+  begin(&s, true);
+  s.guard.most = 1;
+  look(&s, 100);
+  look(&s, 100.01);
+  assert_true(listens(&s.sockets.router));
+  char *more = malloc(MORE);
+  assert_non_null(more);
+  memset(more, 1, MORE);
+  look(&s, 100.02);
+  assert_false(listens(&s.sockets.router));
+  free(more);
+  end(&s);
+}
+
+static void test_without_telemetry(void **state) {
+  (void)state;
+  Setup s;
+  begin(&s, false);
+  s.guard.most = 1;
+  look(&s, 100);
+  assert_false(listens(&s.sockets.router));
+  wait_for(&s, &s.sockets.router);
+  assert_false(listens(&s.sockets.telemetry));
+  end(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_telemetry_goes_first),
+      cmocka_unit_test(test_requests_go_next),
+      cmocka_unit_test(test_growth_elsewhere),
+      cmocka_unit_test(test_without_telemetry),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

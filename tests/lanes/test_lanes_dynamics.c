@@ -1,0 +1,60 @@
+// The smooth dynamics and all integrators on several lanes: every real field of the world has the bits of one lane.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/lanes.h"
+#include "tests/support/dynamics_models.h"
+
+typedef struct Steps {
+  const SnModel *m;
+  SnWorld *w;
+} Steps;
+
+static void two_steps(SnLane *lane, void *arg) {
+  Steps *steps = arg;
+  for (int i = 0; i < 2; ++i) sn_step(steps->m, steps->w, lane);
+}
+
+// Steps a fresh world from the oracle's state on n lanes; the caller frees the memory.
+static void *step_on(SnOracle *o, int n, SnWorld *w) {
+  void *memory = aligned_alloc(64, sn_world_size(o->m));
+  sn_world_init(o->m, w, memory);
+  sn_world_copy_state(o->m, w, &o->w);
+  Steps steps = {o->m, w};
+  sn_lanes_run(n, two_steps, &steps);
+  return memory;
+}
+
+static void same_bits(const char *model, const char *field, const void *a, const void *b, size_t bytes) {
+  if (bytes && memcmp(a, b, bytes) != 0) fail_msg("%s: %s depends on the number of lanes", model, field);
+}
+
+static void check_lanes(SnOracle *o, const char *name) {
+  const SnModel *m = o->m;
+  SnWorld one, many;
+  void *a = step_on(o, 1, &one), *b = step_on(o, 3, &many);
+#define SN_FIELD(stage, type, field, rows, cols) \
+  if (SN_STAGE_##stage != SN_STAGE_COLLISION)    \
+    same_bits(name, #field, one.field, many.field, sizeof(type) * (size_t)(rows) * (size_t)(cols));
+#include "physics/world/world_fields.inc"
+#undef SN_FIELD
+  assert_int_equal(*one.warn, *many.warn);
+  free(a);
+  free(b);
+}
+
+static void integrators(void **state) {
+  (void)state;
+  static const char *const names[] = {"Euler", "implicitfast", "RK4"};
+  for (int i = 0; i < 3; ++i) {
+    char option[100];
+    snprintf(option, sizeof option, "<option integrator='%s'><flag contact='disable'/></option>", names[i]);
+    sn_zoo_run_inline(option, 1, 1.0, check_lanes);
+  }
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(integrators)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+// Sensor values against MuJoCo's sensordata, for every supported type, kind of object and kind of reference.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/sensor/sensor.h"
+#include "physics/base/vec.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/oracle.h"
+#include "tests/support/tolerance.h"
+
+// The inertia of body b is so nearly in line with the body that MuJoCo takes the body's orientation for its own.
+static const char kBodies[] =
+    "<worldbody><site name='w' pos='.3 .1 1' euler='10 20 30'/><geom name='w' type='box' size='.1 .1 .1' pos='1 1 1' "
+    "euler='40 5 6'/>"
+    "<body name='a' pos='0 0 1'><joint name='h' axis='0 1 .2' range='-20 20'/><joint name='s' type='slide' axis='1 0 "
+    ".1' range='-.2 .2'/>"
+    "<geom name='a' type='box' size='.05 .03 .02' pos='.1 0 0' euler='5 6 7'/><site name='a' pos='.05 0 .02' euler='10 "
+    "40 30'/>"
+    "<body name='b' pos='.2 0 0'><joint name='ball' type='ball' range='0 60'/>"
+    "<inertial pos='.1 0 .02' quat='1 0 7e-7 0' mass='1' diaginertia='.02 .01 .02'/><geom name='b' type='capsule' "
+    "size='.03 "
+    ".1' pos='.1 0 0' euler='0 70 1'/>"
+    "<site name='b' pos='.06 0 .02' euler='-50 20 70'/></body></body>"
+    "<body name='f' pos='.2 .2 1.5' euler='1 2 3'><freejoint name='f'/><geom name='f' type='ellipsoid' size='.03 .04 "
+    ".05' pos='.01 0 0' euler='3 2 1'/>"
+    "<site name='f' pos='.02 .02 .01' euler='5 6 7'/></body>"
+    "<body name='m' mocap='true' pos='0 1 1' euler='20 40 60'><site name='m' pos='.1 .2 .3'/></body>"
+    "<body name='z' pos='3 0 0'><joint name='z' axis='1 0 0' actuatorfrcrange='-5 5'/><geom "
+    "size='.1'/></body></worldbody>"
+    "<tendon><spatial name='t' range='.3 .35'><site site='w'/><site site='a'/><site site='b'/></spatial>"
+    "<fixed name='x' range='-.1 .1'><joint joint='h' coef='1'/></fixed></tendon>"
+    "<actuator><motor name='u' joint='h' gear='2'/><motor name='t' tendon='t'/><motor name='t2' tendon='t' "
+    "gear='3'/><motor name='z' joint='z' gear='3'/><position name='p' joint='z' kp='2' kv='.5'/>"
+    "<position name='x' tendon='x' kp='3' kv='.1'/></actuator>";
+
+static const char kScalars[] =
+    "<clock/><jointpos joint='h'/><jointvel joint='s'/><jointpos joint='h' cutoff='.1'/><ballquat "
+    "joint='ball'/><ballangvel joint='ball'/>"
+    "<tendonpos tendon='t'/><tendonvel tendon='t'/><tendonpos tendon='t' cutoff='.2'/><actuatorpos "
+    "actuator='t2'/><actuatorvel actuator='u'/>"
+    "<actuatorfrc actuator='t'/><jointactuatorfrc joint='h'/><tendonactuatorfrc tendon='t'/>"
+    "<jointlimitpos joint='h'/><jointlimitvel joint='h'/><jointlimitfrc joint='h'/><jointlimitpos joint='ball'/>"
+    "<tendonlimitpos tendon='t'/><tendonlimitvel tendon='t'/><tendonlimitfrc tendon='x'/><jointlimitfrc joint='s' "
+    "cutoff='.01'/>"
+    "<subtreecom body='a'/><subtreecom body='b'/><subtreecom body='m'/><subtreecom body='world'/><gyro "
+    "site='b'/><velocimeter site='b'/><gyro "
+    "site='w'/><velocimeter site='f' cutoff='.3'/><actuatorfrc actuator='x'/><jointactuatorfrc joint='z'/>"
+    "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>";
+
+// Every frame sensor of every kind of object in every kind of frame.
+static size_t frame_sensors(char *xml, size_t room) {
+  static const char *const kinds[] = {"framepos",   "framequat",   "framexaxis", "frameyaxis",
+                                      "framezaxis", "framelinvel", "frameangvel"};
+  static const char *const objects[][2] = {{"body", "b"}, {"xbody", "b"}, {"geom", "f"},
+                                           {"site", "a"}, {"xbody", "m"}, {"geom", "w"}};
+  static const char *const refs[][2] = {{"body", "a"}, {"xbody", "f"}, {"geom", "b"},
+                                        {"site", "f"}, {"site", "m"},  {"site", "w"}};
+  size_t n = 0;
+  for (size_t k = 0; k < 7; ++k)
+    for (size_t i = 0; i < 6; ++i)
+      for (size_t j = 0; j < 7; ++j) {
+        n += (size_t)snprintf(xml + n, room - n, "<%s objtype='%s' objname='%s'", kinds[k], objects[i][0],
+                              objects[i][1]);
+        if (j < 6) n += (size_t)snprintf(xml + n, room - n, " reftype='%s' refname='%s'", refs[j][0], refs[j][1]);
+        n += (size_t)snprintf(xml + n, room - n, "/>");
+      }
+  return n;
+}
+
+// On MuJoCo's fields, or on those of our own step, which computes no more than it needs.
+static void compare(SnOracle *o, bool own) {
+  mj_forward(o->mj, o->d);
+  if (own) {
+    sn_oracle_copy_state(o);
+    sn_forward(o->m, &o->w, &o->lane);
+  } else {
+    sn_oracle_fill(o);
+  }
+  for (int i = 0; i < o->m->nsensor; ++i) {
+    // relative to the size of the scene: values may cancel
+    sn_real value[4];
+    assert_true(sn_sensor_supported(o->m, i));
+    sn_sensor_value(o->m, &o->w, i, value);
+    const double *ref = o->d->sensordata + o->m->sensor_adr[i];
+    double scale = 1;
+    for (int k = 0; k < o->m->sensor_dim[i]; ++k) scale = sn_larger(scale, fabs(ref[k]));
+    for (int k = 0; k < o->m->sensor_dim[i]; ++k)
+      if (!(fabs((double)value[k] - ref[k]) <= scale * (own ? SN_TOL(1e-6, 2e-2) : SN_TOL_SENSOR)))
+        fail_msg("sensor %d of type %d: %g, MuJoCo %g", i, o->m->sensor_type[i], (double)value[k], ref[k]);
+  }
+}
+
+// The scene with all sensors; free it.
+static char *all_sensors(void) {
+  const size_t room = 60000;
+  char *xml = malloc(room);
+  size_t n = (size_t)snprintf(xml, room, "<mujoco>%s<sensor>%s", kBodies, kScalars);
+  n += frame_sensors(xml + n, room - n);
+  snprintf(xml + n, room - n, "</sensor></mujoco>");
+  return xml;
+}
+
+static void every_sensor(void **state) {
+  (void)state;
+  char *xml = all_sensors();
+  SnOracle o;
+  sn_oracle_load_string(&o, xml);
+  print_message("%d sensors\n", o.m->nsensor);
+  int limits = 0;
+  for (int k = 0; k < 50; ++k) {
+    sn_oracle_randomize(&o, 1);
+    for (int j = 0; j < 2; ++j) o.d->qpos[j] *= 1.3;  // beyond the limits now and then
+    o.d->time = 0.3 * k;
+    for (int i = 0; i < 3; ++i) o.d->mocap_pos[i] += 0.1 * sn_oracle_uniform(&o);
+    compare(&o, false);
+    compare(&o, true);
+    limits |= o.d->nl > 2;
+  }
+  assert_true(limits);
+  sn_oracle_free(&o);
+  free(xml);
+}
+
+// What cannot be computed does no harm in a model and is known as such.
+static void unsupported(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><camera name='c'/><body name='a'><joint/><geom size='.1'/><site name='s'/></body></worldbody>"
+      "<sensor><accelerometer site='s'/><touch site='s'/><framelinacc objtype='site' objname='s'/>"
+      "<framepos objtype='camera' objname='c'/><framepos objtype='site' objname='s' reftype='camera' refname='c'/>"
+      "<clock/></sensor></mujoco>");
+  for (int i = 0; i < 5; ++i) assert_false(sn_sensor_supported(o.m, i));
+  assert_true(sn_sensor_supported(o.m, 5));
+  sn_oracle_free(&o);
+}
+
+static void stages(void **state) {
+  (void)state;
+  SnOracle o;
+  char xml[8000];
+  snprintf(xml, sizeof xml, "<mujoco>%s<sensor>%s</sensor></mujoco>", kBodies, kScalars);
+  sn_oracle_load_string(&o, xml);
+  assert_int_equal(sn_sensor_stage(o.m, 1), SN_STAGE_STATE);        // jointpos
+  assert_int_equal(sn_sensor_stage(o.m, 6), SN_STAGE_TENDON);       // tendonpos
+  assert_int_equal(sn_sensor_stage(o.m, 11), SN_STAGE_ACTUATION);   // actuatorfrc
+  assert_int_equal(sn_sensor_stage(o.m, 14), SN_STAGE_CONSTRAINT);  // jointlimitpos
+  assert_int_equal(sn_sensor_stage(o.m, 16), SN_STAGE_SOLVER);      // jointlimitfrc
+  sn_oracle_free(&o);
+}
+
+// ---- gradient ----
+
+enum { MAX_SENSORS = 400 };
+
+typedef struct Gradient {
+  SnGradWorld g;
+  sn_real base[MAX_SENSORS][4];
+} Gradient;
+
+static int residual_size(const SnModel *m, int i) { return m->sensor_dim[i] == 4 ? 3 : m->sensor_dim[i]; }
+
+static bool sample_state(void *context) {
+  Gradient *x = context;
+  SnGradWorld *g = &x->g;
+  sn_oracle_randomize(g->o, 1);
+  for (int j = 0; j < 2; ++j) g->o->d->qpos[j] *= 1.3;
+  for (int i = 0; i < 3; ++i) g->o->d->mocap_pos[i] += 0.1 * sn_oracle_uniform(g->o);
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  sn_forward(g->m, &g->w, &g->lane);
+  for (int i = 0; i < g->m->nsensor; ++i) sn_sensor_value(g->m, &g->w, i, x->base[i]);
+  return true;
+}
+
+// Whether a value is at its cutoff, or that of a limit without row.
+static bool held(const SnModel *m, int i, sn_real value) {
+  return (value == 0 && m->sensor_type[i] >= SN_SENS_JOINTLIMITPOS && m->sensor_type[i] <= SN_SENS_TENDONLIMITFRC) ||
+         (m->sensor_cutoff[i] > 0 && sn_abs(value) >= m->sensor_cutoff[i]);
+}
+
+// Values of all sensors with a gradient; of quaternions the turn from the base.
+static bool values(void *context, const double *dx, double *y) {
+  Gradient *x = context;
+  SnGradWorld *g = &x->g;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, dx);
+  sn_forward(m, &g->w, &g->lane);
+  for (int i = 0; i < m->nsensor; ++i) {
+    sn_real value[4], back[4], turn[4];
+    if (!sn_sensor_differentiable(m, i)) continue;
+    sn_sensor_value(m, &g->w, i, value);
+    for (int k = 0; k < m->sensor_dim[i] && m->sensor_dim[i] < 4; ++k)
+      if (held(m, i, value[k]) != held(m, i, x->base[i][k])) return false;
+    if (m->sensor_dim[i] == 4) {
+      sn_negquat(back, x->base[i]);
+      sn_mulquat(turn, value, back);
+      sn_quat2vel(value, turn);
+    }
+    for (int k = 0; k < residual_size(m, i); ++k) *y++ = (double)value[k];
+  }
+  return true;
+}
+
+static void values_vjp(void *context, const double *ybar, double *xbar) {
+  SnGradWorld *g = &((Gradient *)context)->g;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, NULL);
+  sn_forward(m, &g->w, &g->lane);
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  for (int k = 0; k < SN_NMOTION * m->nv; ++k) g->a.motion[k] = 0;
+  for (int k = 0; k < m->nv; ++k) g->a.motion[SN_VEL * m->nv + k] = g->w.qvel[k];
+  sn_motion_propagate(m, &g->w, &g->a, &g->lane);
+  for (int i = 0; i < m->nsensor; ++i) {
+    sn_real bar[3];
+    if (!sn_sensor_differentiable(m, i)) continue;
+    for (int k = 0; k < residual_size(m, i); ++k) bar[k] = (sn_real)*ybar++;
+    sn_sensor_vjp(m, &g->w, &g->a, i, bar);
+  }
+  sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
+  sn_transmission_vjp(m, &g->w, &g->a, &g->lane);
+  sn_tendon_vjp(m, &g->w, &g->a, &g->lane);
+  sn_kinematics_vjp(m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, xbar);
+}
+
+static void gradients(void **state) {
+  (void)state;
+  char *xml = all_sensors();
+  static Gradient x;
+  SnOracle o;
+  sn_oracle_load_string(&o, xml);
+  sn_grad_world_init(&x.g, &o);
+  int n = 0, without = 0;
+  assert_true(o.m->nsensor <= MAX_SENSORS);
+  for (int i = 0; i < o.m->nsensor; ++i) {
+    if (sn_sensor_differentiable(o.m, i))
+      n += residual_size(o.m, i);
+    else
+      ++without;
+  }
+  assert_int_equal(without, 4);  // three forces of limits, the force on a joint that a spatial tendon moves
+  const SnGradCase c = {.name = "sensors",
+                        .nx = sn_grad_world_nx(&x.g),
+                        .ny = n,
+                        .context = &x,
+                        .sample = sample_state,
+                        .forward = values,
+                        .adjoint = values_vjp,
+                        .samples = 30};
+  sn_gradcheck(&c, 1);
+  sn_grad_world_free(&x.g);
+  sn_oracle_free(&o);
+  free(xml);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_sensor), cmocka_unit_test(unsupported),
+                                     cmocka_unit_test(stages), cmocka_unit_test(gradients)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+// The adjoint of a step in a softened world, where contacts act from a distance, against differences of that step.
+#include <stdio.h>
+
+#include "physics/collision/collide.h"
+#include "tests/support/gradcheck.h"
+
+// Rows that push, to tell whether two steps are on the same branch.
+static uint64_t branch(const SnWorld *w) {
+  uint64_t h = (uint64_t)*w->nefc;
+  for (int i = 0; i < *w->nefc; ++i) h = 1099511628211u * (h ^ (uint64_t)(w->efc_state[i] + 7 * w->efc_type[i]));
+  for (int i = 0; i < *w->ncon; ++i)
+    h = 1099511628211u * (h ^ (uint64_t)(w->contact[i].pair * 64 + w->contact[i].feature));
+  return h;
+}
+
+// Touching convex pairs follow MuJoCo's iterations, whose noise of 1e-6 and more differences would show.
+static bool is_noisy(const SnModel *m, const SnWorld *w) {
+  for (int i = 0; i < *w->ncon; ++i)
+    if (w->contact[i].soft == SN_CONTACT_TOUCHES && m->cpair_collider[w->contact[i].pair] == SN_COLLIDER_CONVEX)
+      return true;
+  return false;
+}
+
+static bool sample(void *context) {
+  SnGradWorld *g = context;
+  for (int tries = 0; tries < 50; ++tries) {
+    sn_oracle_randomize(g->o, 1);
+    for (int i = 0; i < g->m->nq; ++i) g->o->d->qpos[i] = 0.6 * g->o->d->qpos[i] + 0.4 * g->o->mj->qpos0[i];
+    mj_normalizeQuat(g->o->mj, g->o->d->qpos);
+    sn_grad_world_sample(g);
+    sn_grad_world_move(g, NULL);
+    sn_forward(g->m, &g->w, &g->lane);
+    if (!is_noisy(g->m, &g->w)) return true;
+  }
+  return false;
+}
+
+static uint64_t base_branch;
+
+static bool forward(void *context, const double *dx, double *y) {
+  SnGradWorld *g = context;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, dx);
+  sn_forward(m, &g->w, &g->lane);
+  if (branch(&g->w) != base_branch || is_noisy(m, &g->w)) return false;
+  sn_integrate(m, &g->w, &g->lane);
+  for (int i = 0; i < m->nv; ++i) y[i] = (double)g->w.qvel[i];
+  for (int i = 0; i < m->na; ++i) y[m->nv + i] = (double)g->w.act[i];
+  return true;
+}
+
+static void adjoint(void *context, const double *ybar, double *xbar) {
+  SnGradWorld *g = context;
+  const SnModel *m = g->m;
+  sn_grad_world_move(g, NULL);
+  sn_forward(m, &g->w, &g->lane);
+  base_branch = branch(&g->w);
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  for (int i = 0; i < m->nv; ++i) {
+    g->a.qpos_next_bar[i] = 0;
+    g->a.qvel_next_bar[i] = (sn_real)ybar[i];
+  }
+  for (int i = 0; i < m->na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[m->nv + i];
+  sn_step_vjp(m, &g->w, &g->a, &g->lane);
+  sn_position_vjp(m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, xbar);
+}
+
+static void check(SnOracle *o, const char *name, const SnSoft *soft, double tolerance, int samples) {
+  SnGradWorld g;
+  sn_grad_world_init(&g, o);
+  *g.w.soft = *soft;
+  const SnGradCase c = {.name = name,
+                        .nx = sn_grad_world_nx(&g),
+                        .ny = o->m->nv + o->m->na,
+                        .context = &g,
+                        .sample = sample,
+                        .forward = forward,
+                        .adjoint = adjoint,
+                        .tolerance = tolerance,
+                        .samples = samples};
+  sn_gradcheck(&c, 1);
+  sn_grad_world_free(&g);
+}
+
+static const SnSoft kPaper = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.999), 4}, .width = SN_R(0.002)};
+
+// Not the ellipsoid with the box: MuJoCo's iterations leave noise in their distance that differences would show.
+static const char kBodies[] =
+    "<mujoco><default><geom solimp='.1 .95 .001 .5 2' contype='5'/></default><worldbody><geom type='plane' size='2 2 "
+    ".1'/>"
+    "<body pos='0 0 .3'><freejoint/><geom size='.05'/></body>"
+    "<body pos='.2 0 .3'><freejoint/><geom type='capsule' size='.03 .06'/></body>"
+    "<body pos='-.2 .1 .4'><freejoint/><geom type='ellipsoid' contype='1' size='.03 .06 .04'/></body>"
+    "<body pos='0 .3 .4'><joint axis='0 1 0'/><joint type='ball' pos='.1 0 0'/><geom type='box' contype='2' "
+    "conaffinity='4' size='.03 .06 .04'/>"
+    "</body></worldbody></mujoco>";
+
+static void bodies(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o, kBodies);
+  SnSoft soft = kPaper;
+  check(&o, "softened bodies", &soft, 1e-5, 20);
+  soft.friction = 1;
+  check(&o, "softened bodies, friction", &soft, 1e-5, 10);
+  soft.width = SN_R(0.05);
+  soft.solimp[4] = 1;
+  check(&o, "softened bodies, wide softplus, linear impedance", &soft, 1e-5, 10);
+  sn_oracle_free(&o);
+}
+
+static void myohand(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
+  check(&o, "softened MyoHand", &kPaper, 1e-4, 8);
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bodies), cmocka_unit_test(myohand)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+// The CPU backend: the same costs from any number of threads, with and without pauses; abandoned batches.
+#include "planner/backend/backend.h"
+#include "tests/planner/bench_body.h"
+
+enum { STEPS = 25, COUNT = 20, TERMS = 4 };
+
+typedef struct Rig {
+  SnPool *pool;
+  SnBackend *backend;
+  SnModel *m;
+  SnCost *cost;
+  SnBackendModel *model;
+  SnBatch batch;
+  SnNoise noise;
+  sn_real qpos[2], qvel[2], act[2], ctrl[STEPS * 3], target[(STEPS + 1) * 16];
+  double cost_of[COUNT], term_of[COUNT * TERMS];
+  unsigned char done[COUNT];
+} Rig;
+
+static void make_rig(Rig *x, int threads) {
+  SnError err = {0};
+  memset(x, 0, sizeof *x);
+  x->pool = sn_pool_create(threads, &err);
+  x->backend = sn_backend_cpu(x->pool, &err);
+  x->m = sn_task_model(task, body.m, &err);
+  x->cost = sn_cost_create(task, x->m, &err);
+  assert_true(x->cost->ntarget <= 16 && x->cost->nterm == TERMS);
+  x->model = x->backend->load(x->backend, x->m, x->cost, STEPS, &err);
+  assert_non_null(x->model);
+  sn_cost_schedule(x->cost, 0, 0.01, STEPS + 1, x->target);
+  x->noise = (SnNoise){.seed = 5,
+                       .plan = 1,
+                       .spacing = 6,
+                       .phase = 2,
+                       .knots = sn_noise_knots(STEPS, 6, 2),
+                       .interpolation = SN_SPLINE_CUBIC,
+                       .colour = SN_NOISE_BROWN,
+                       .scale = SN_R(0.4)};
+  x->batch = (SnBatch){.start = {.qpos = x->qpos, .qvel = x->qvel, .act = x->act},
+                       .ctrl = x->ctrl,
+                       .target = x->target,
+                       .noise = &x->noise,
+                       .nstep = STEPS,
+                       .count = COUNT,
+                       .max_velocity = 1e3,
+                       .cost = x->cost_of,
+                       .term = x->term_of,
+                       .done = x->done};
+}
+
+static void free_rig(Rig *x) {
+  x->backend->unload(x->backend, x->model);
+  sn_cost_free(x->cost);
+  sn_model_free(x->m);
+  sn_backend_free(x->backend);
+  sn_pool_free(x->pool);
+}
+
+static void threads_and_pauses(void **state) {
+  (void)state;
+  double cost[COUNT], term[COUNT * TERMS];
+  const SnClock monotonic = sn_clock_monotonic();
+  for (int threads = 1; threads <= 8; ++threads) {
+    Rig x;
+    make_rig(&x, threads);
+    assert_true(x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
+    if (threads == 1) {
+      memcpy(cost, x.cost_of, sizeof cost);
+      memcpy(term, x.term_of, sizeof term);
+      for (int i = 1; i < COUNT; ++i) assert_true(isfinite(cost[i]) && cost[i] != cost[0]);
+    }
+    assert_memory_equal(cost, x.cost_of, sizeof cost);
+    assert_memory_equal(term, x.term_of, sizeof term);
+    // Once more, a few readings of the clock at a time.
+    CountingClock count = {0};
+    const SnClock clock = counting_clock(&count);
+    memset(x.done, 0, sizeof x.done);
+    memset(x.cost_of, 0, sizeof x.cost_of);
+    int calls = 1;
+    while (!x.backend->rollouts(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 40)) ++calls;
+    assert_true(calls > 5);
+    assert_memory_equal(cost, x.cost_of, sizeof cost);
+    free_rig(&x);
+  }
+}
+
+// A batch of later candidates, after one that was abandoned half way.
+static void abandoned(void **state) {
+  (void)state;
+  Rig x;
+  make_rig(&x, 3);
+  const SnClock monotonic = sn_clock_monotonic();
+  double cost[COUNT];
+  x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY);
+  memcpy(cost, x.cost_of, sizeof cost);
+  CountingClock count = {0};
+  const SnClock clock = counting_clock(&count);
+  memset(x.done, 0, sizeof x.done);
+  assert_false(x.backend->rollouts(x.backend, x.model, &x.batch, &clock, 30));
+  x.backend->abandon(x.backend, x.model);
+  memset(x.done, 0, sizeof x.done);
+  x.batch.first = 7;
+  x.batch.count = 5;
+  assert_true(x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
+  assert_memory_equal(cost + 7, x.cost_of, 5 * sizeof *cost);
+  char text[80];
+  x.backend->describe(x.backend, text, sizeof text);
+  assert_string_equal(text, sizeof(sn_real) == 8 ? "cpu, double, 3 threads" : "cpu, float, 3 threads");
+  assert_string_equal(sn_backend_names()[0], "cpu");
+  free_rig(&x);
+}
+
+// Backends by name. A program of floats has no libraries, and says so.
+static void by_name(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnPool *pool = sn_pool_create(1, &err);
+  SnBackend *b = sn_backend_open("cpu", pool, NULL, &err);
+  assert_non_null(b);
+  assert_string_equal(b->name, "cpu");
+  sn_backend_free(b);
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = "/nowhere";
+  assert_null(sn_backend_open("emulator", pool, &options, &err));
+  if (sizeof(sn_real) == 8) {
+    assert_int_equal(err.code, SN_ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/nowhere/libsinew_emulator.so"));
+  } else {
+    assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "backend 'emulator': a program whose numbers are floats has the backend 'cpu' alone");
+    assert_null(sn_backend_names()[1]);
+  }
+  sn_pool_free(pool);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_pauses), cmocka_unit_test(abandoned),
+                                     cmocka_unit_test(by_name)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}

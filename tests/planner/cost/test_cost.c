@@ -1,0 +1,305 @@
+// Costs: every quantity, target and norm against values by hand or by MuJoCo; names that do not exist.
+#include <stdio.h>
+
+#include "planner/cost/cost.h"
+#include "tests/support/oracle.h"
+
+static const char *xml =
+    "<mujoco><compiler angle='radian'/><option timestep='0.01'/><worldbody>"
+    "<body name='arm' pos='0 0 1'><joint name='hinge' axis='0 1 0' range='-2 2' limited='true'/>"
+    "  <geom name='bar' type='capsule' fromto='0 0 0 0 0 -.4' size='.03'/>"
+    "  <site name='tip' pos='.1 .2 -.4' quat='.8 .6 0 0'/>"
+    "  <body name='wrist' pos='0 0 -.4'><joint name='ball' type='ball'/><geom size='.05'/><site name='palm' pos='0 .1 "
+    "0'/>"
+    "    <body name='plate' pos='.05 0 0' quat='.5 .5 .5 .5'><geom name='plate' type='box' size='.02 .02 .02' pos='0 0 "
+    ".1'/></body>"
+    "  </body></body>"
+    "<body name='cube' pos='.5 0 1'><joint name='free' type='free'/><geom name='cube' type='box' size='.1 .1 "
+    ".1'/><site name='corner' pos='.1 .1 .1'/></body>"
+    "</worldbody>"
+    "<tendon><spatial name='cord'><site site='tip'/><site site='corner'/></spatial><fixed name='sum'><joint "
+    "joint='hinge' coef='2'/></fixed></tendon>"
+    "<actuator><muscle name='flexor' tendon='cord' lengthrange='.1 2' force='1'/><motor name='motor' joint='hinge' "
+    "ctrlrange='-3 3'/></actuator>"
+    "<sensor><framepos name='where' objtype='site' objname='palm'/><framequat name='turned' objtype='body' "
+    "objname='plate'/>"
+    "<jointvel name='speed' joint='hinge'/><touch name='touch' site='palm'/><actuatorfrc name='push' "
+    "actuator='motor'/></sensor>"
+    "</mujoco>";
+
+static SnOracle o;
+static SnError err;
+
+static int setup(void **state) {
+  (void)state;
+  sn_oracle_load_string(&o, xml);
+  sn_oracle_randomize(&o, 1.0);
+  mj_forward(o.mj, o.d);
+  sn_oracle_fill(&o);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_oracle_free(&o);
+  return 0;
+}
+
+// A task of one term; NULL with err.
+static SnCost *bind(const char *term, SnTask **task) {
+  char text[2000];
+  snprintf(text, sizeof text, "model: x\nterms:\n  - {name: a, %s}\n", term);
+  *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!*task) fail_msg("%s", err.text);
+  SnCost *c = sn_cost_create(*task, o.m, &err);
+  if (!c) sn_task_free(*task);
+  return c;
+}
+
+// Residual of a term at time t, in the oracle's state; its size.
+static int residual(const char *term, double t, sn_real res[64]) {
+  SnTask *task;
+  SnCost *c = bind(term, &task);
+  if (!c) fail_msg("%s", err.text);
+  sn_real target[64];
+  assert_true(c->ntarget <= 64 && c->nres <= 64);
+  sn_cost_capture(c, o.m, &o.w, &o.lane);
+  sn_oracle_fill(&o);
+  sn_cost_schedule(c, t, 0.01, 1, target);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  const int n = c->nres;
+  sn_cost_free(c);
+  sn_task_free(task);
+  return n;
+}
+
+static const double tolerance = sizeof(sn_real) == 4 ? 2e-5 : 1e-12;
+
+static void expect(const char *term, double t, int n, const double *wanted) {
+  sn_real res[64];
+  const int size = residual(term, t, res);
+  if (size != n) fail_msg("%s: %d entries, wanted %d", term, size, n);
+  for (int i = 0; i < n; ++i)
+    if (!(fabs((double)res[i] - wanted[i]) < tolerance * (1 + fabs(wanted[i]))))
+      fail_msg("%s: entry %d is %.15g, wanted %.15g", term, i, (double)res[i], wanted[i]);
+}
+
+static const double *site(const char *name) { return o.d->site_xpos + 3 * mj_name2id(o.mj, mjOBJ_SITE, name); }
+static int body(const char *name) { return mj_name2id(o.mj, mjOBJ_BODY, name); }
+
+static void positions(void **state) {
+  (void)state;
+  const double *palm = site("palm"), *corner = site("corner");
+  expect("residual: {position: {site: palm}}", 0, 3, palm);
+  expect("residual: {position: {body: plate}}", 0, 3, o.d->xpos + 3 * body("plate"));
+  expect("residual: {position: {geom: plate}}", 0, 3, o.d->geom_xpos + 3 * mj_name2id(o.mj, mjOBJ_GEOM, "plate"));
+  const double fixed[3] = {palm[0] - 1, palm[1] - 2, palm[2] - 3};
+  expect("residual: {position: {site: palm}}, target: [1, 2, 3]", 0, 3, fixed);
+  double gap[3], distance = 0;
+  for (int k = 0; k < 3; ++k) {
+    gap[k] = palm[k] - corner[k];
+    distance += gap[k] * gap[k];
+  }
+  distance = sqrt(distance);
+  expect("residual: {position: {site: palm}}, target: {position: {site: corner}}", 0, 3, gap);
+  expect("residual: {distance: [{site: palm}, {site: corner}]}", 0, 1, &distance);
+  const double shorter = distance - 0.25;
+  expect("residual: {distance: [{site: palm}, {site: corner}]}, target: 0.25", 0, 1, &shorter);
+}
+
+// A point given in a body's frame.
+static void frames(void **state) {
+  (void)state;
+  const double local[3] = {0.1, -0.2, 0.3}, *palm = site("palm");
+  double world[3], wanted[3];
+  mju_mulMatVec3(world, o.d->xmat + 9 * body("plate"), local);
+  mju_addTo3(world, o.d->xpos + 3 * body("plate"));
+  mju_sub3(wanted, palm, world);
+  expect("residual: {position: {site: palm}}, target: {value: [0.1, -0.2, 0.3], frame: plate}", 0, 3, wanted);
+}
+
+static void orientations(void **state) {
+  (void)state;
+  double q[4], goal[4], back[4], diff[4], wanted[3];
+  mju_mulQuat(q, o.d->xquat + 4 * body("arm"), (const double[]){0.8, 0.6, 0, 0});
+  mju_quat2Vel(wanted, q, 1);
+  expect("residual: {orientation: {site: tip}}", 0, 3, wanted);
+  mju_copy4(goal, o.d->xquat + 4 * body("cube"));
+  mju_negQuat(back, goal);
+  mju_mulQuat(diff, back, q);
+  mju_quat2Vel(wanted, diff, 1);
+  expect("residual: {orientation: {site: tip}}, target: {orientation: {body: cube}}", 0, 3, wanted);
+  // A constant in a frame: the site in its own body is turned by exactly that.
+  const double zero[3] = {0, 0, 0};
+  expect("residual: {orientation: {site: tip}}, target: {value: [0.8, 0.6, 0, 0], frame: arm}", 0, 3, zero);
+}
+
+static void joints(void **state) {
+  (void)state;
+  const double *qpos = o.d->qpos, *qvel = o.d->qvel;
+  double ball[3];
+  mju_quat2Vel(ball, qpos + 1, 1);
+  const double wanted[4] = {qpos[0] - 0.5, ball[0], ball[1], ball[2]};
+  expect("residual: {joint_position: hinge}, target: 0.5", 0, 1, wanted);
+  expect("residual: {joint_position: [hinge, ball]}, target: [0.5, 1, 0, 0, 0]", 0, 4, wanted);
+  expect("residual: {joint_position: all}, target: [0.5, 1, 0, 0, 0]", 0, 4, wanted);
+  expect("residual: {joint_velocity: all}", 0, 10, qvel);
+  expect("residual: {joint_velocity: [free]}", 0, 6, qvel + 4);
+  const double other = qpos[0] - qvel[0];
+  expect("residual: {joint_position: hinge}, target: {joint_velocity: hinge}", 0, 1, &other);
+}
+
+static void actuators(void **state) {
+  (void)state;
+  expect("residual: {activation: flexor}", 0, 1, o.d->act);
+  expect("residual: {activation: all}", 0, 1, o.d->act);
+  expect("residual: {control: [motor, flexor]}", 0, 2, (const double[]){o.d->ctrl[1], o.d->ctrl[0]});
+  expect("residual: {control: all}", 0, 2, o.d->ctrl);
+  expect("residual: {tendon_length: [cord, sum]}", 0, 2, o.d->ten_length);
+}
+
+static void sensors(void **state) {
+  (void)state;
+  double turned[3];
+  expect("residual: {sensor: where}", 0, 3, o.d->sensordata);
+  mju_quat2Vel(turned, o.d->sensordata + 3, 1);
+  expect("residual: {sensor: turned}", 0, 3, turned);
+  expect("residual: {sensor: speed}, target: 0.5", 0, 1, (const double[]){o.d->sensordata[7] - 0.5});
+}
+
+static void schedules(void **state) {
+  (void)state;
+  const char *wave =
+      "residual: {position: {site: palm}}, target: {sinusoid: {center: [1, 2, 3], amplitude: [0.1, 0, 0.2], phase: [0, "
+      "0, 0.5], period: 4}}";
+  const double *palm = site("palm"), pi = (double)SN_PI;
+  for (int i = 0; i < 5; ++i) {
+    const double t = 0.7 * i, w = 2 * pi * t / 4;
+    const double wanted[3] = {palm[0] - 1 - 0.1 * sin(w), palm[1] - 2, palm[2] - 3 - 0.2 * sin(w + 0.5)};
+    expect(wave, t, 3, wanted);
+  }
+  const double q = o.d->qpos[0];
+  const char *keys =
+      "residual: {joint_position: hinge}, target: {keyframes: {times: [1, 2, 4], values: [10, 20, 0], interpolation: "
+      "%s, repeat: %s}}";
+  const struct {
+    const char *interpolation, *repeat;
+    double t, value;
+  } cases[] = {{"linear", "false", 0, 10},  {"linear", "false", 1.5, 15}, {"linear", "false", 3, 10},
+               {"linear", "false", 9, 0},   {"zero", "false", 1.99, 10},  {"zero", "false", 2, 20},
+               {"linear", "true", 4.5, 15}, {"linear", "true", 0.5, 5},   {"cubic", "false", 2, 20},
+               {"cubic", "false", 4, 0},    {"zero", "true", 7.5, 10}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    char text[300];
+    snprintf(text, sizeof text, keys, cases[i].interpolation, cases[i].repeat);
+    expect(text, cases[i].t, 1, (const double[]){q - cases[i].value});
+  }
+}
+
+// Where the palm was at the start, fixed in the frame of the cube: the cube then moves.
+static void captured(void **state) {
+  (void)state;
+  SnTask *task;
+  SnCost *c =
+      bind("residual: {position: {site: palm}}, target: {position: {site: palm}, at: start, frame: cube}", &task);
+  sn_cost_capture(c, o.m, &o.w, &o.lane);
+  sn_oracle_fill(&o);
+  sn_real target[3], res[3];
+  sn_cost_schedule(c, 0, 0.01, 1, target);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k]) < tolerance);
+  const int cube = body("cube");
+  double before[3], local[3], after[3], moved[3] = {0.3, -0.1, 0.2}, turn[4] = {0.6, 0, 0.8, 0}, q[4], x[3];
+  mju_copy3(before, site("palm"));
+  mju_sub3(x, before, o.d->xpos + 3 * cube);
+  mju_mulMatTVec3(local, o.d->xmat + 9 * cube, x);
+  for (int k = 0; k < 3; ++k) o.d->qpos[5 + k] += moved[k];
+  mju_mulQuat(q, turn, o.d->qpos + 8);
+  mju_copy4(o.d->qpos + 8, q);
+  mj_forward(o.mj, o.d);
+  sn_oracle_fill(&o);
+  mju_mulMatVec3(after, o.d->xmat + 9 * cube, local);
+  mju_addTo3(after, o.d->xpos + 3 * cube);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k] - (site("palm")[k] - after[k])) < tolerance * 10);
+  sn_cost_free(c);
+  sn_task_free(task);
+}
+
+static void norms(void **state) {
+  (void)state;
+  const sn_real r[3] = {3, 0, -4}, zero[3] = {0, 0, 0};
+  assert_true(sn_norm_value(SN_NORM_SQUARED, 0, r, 3) == 25);
+  assert_true(sn_norm_value(SN_NORM_EUCLIDEAN, 0, r, 3) == 5);
+  assert_true(sn_norm_value(SN_NORM_EUCLIDEAN, 12, r, 3) == 1);
+  assert_true(fabs((double)sn_norm_value(SN_NORM_SMOOTH_ABS, SN_R(4.0), r, 3) - (1 + sqrt(32) - 4)) < 1e-5);
+  for (int n = 0; n < 3; ++n) assert_true(sn_norm_value(n, SN_R(0.1), zero, 3) == 0);
+}
+
+static void bad_names(void **state) {
+  (void)state;
+  const char *cases[][2] = {
+      {"residual: {position: {site: thumb}}", "t.yaml:3:25: the model has no site 'thumb', it has tip, palm, corner"},
+      {"residual: {joint_position: [hinge, elbow]}", "the model has no joint 'elbow', it has hinge, ball, free"},
+      {"residual: {joint_position: free}", "'free' is a free joint"},
+      {"residual: {activation: motor}", "actuator 'motor' has none"},
+      {"residual: {sensor: sight}", "the model has no sensor 'sight'"},
+      {"residual: {sensor: touch}", "sensor 'touch'"},
+      {"residual: {position: {site: palm}}, target: [1, 2]", "target: 2 numbers, the residual needs 3"},
+      {"residual: {joint_position: all}, target: 0", "the residual needs 5 (unit quaternions w x y z)"},
+      {"residual: {position: {site: palm}}, target: {orientation: {site: palm}}",
+       "its quantity has not the size of the residual"},
+      {"residual: {control: all}, target: {value: 0, frame: cube}", "frame: only positions and orientations have one"},
+      {"residual: {position: {site: palm}}, target: {value: 0, frame: moon}", "the model has no body 'moon'"},
+      {"residual: {control: all}, terminal: 1",
+       "term 'a' depends on the control, and none acts at the end of the horizon"},
+      {"residual: {sensor: push}, terminal: 1", "term 'a' depends on the control"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    SnTask *task;
+    assert_null(bind(cases[i][0], &task));
+    if (!strstr(err.text, cases[i][1])) fail_msg("%s: wanted '%s', got '%s'", cases[i][0], cases[i][1], err.text);
+  }
+  const char *text =
+      "model: x\ninitial: {keyframe: home, joints: {free: 1}}\nplan: {x: 1}\nterms:\n  - {name: a, residual: {control: "
+      "all}}\n";
+  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  assert_null(sn_cost_create(task, o.m, &err));
+  assert_non_null(strstr(err.text, "t.yaml:2:21: the model has no keyframe 'home', it has none"));
+  assert_non_null(strstr(err.text, "t.yaml:2:36: joint 'free' is no hinge or slide joint"));
+  assert_non_null(strstr(err.text, "t.yaml:3:8: the model has no actuator 'x', it has flexor, motor"));
+  sn_task_free(task);
+}
+
+static void live(void **state) {
+  (void)state;
+  SnTask *task;
+  SnCost *c = bind("residual: {position: {site: palm}}, target: {position: {site: corner}}", &task);
+  assert_int_equal(sn_cost_find(c, "a"), 0);
+  assert_int_equal(sn_cost_find(c, "b"), -1);
+  const double goal[3] = {1, 2, 3};
+  assert_int_equal(sn_cost_set_target(c, 0, goal, 2, &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "target of 'a': 2 numbers, allowed is 3, or none for the task's own");
+  assert_int_equal(sn_cost_set_target(c, 0, goal, 3, &err), SN_OK);
+  sn_real target[3], res[3];
+  sn_cost_schedule(c, 0, 0.01, 1, target);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k] - (site("palm")[k] - goal[k])) < tolerance * 10);
+  assert_int_equal(sn_cost_set_target(c, 0, NULL, 0, &err), SN_OK);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  for (int k = 0; k < 3; ++k)
+    assert_true(fabs((double)res[k] - (site("palm")[k] - site("corner")[k])) < tolerance * 10);
+  assert_int_equal(sn_cost_set_weight(c, 0, (double)NAN, 0, &err), SN_ERR_ARGUMENT);
+  assert_int_equal(sn_cost_set_weight(c, 0, 5, 6, &err), SN_OK);
+  assert_true(c->weight[0] == 5 && c->terminal[0] == 6);
+  sn_cost_free(c);
+  sn_task_free(task);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(positions), cmocka_unit_test(frames),    cmocka_unit_test(orientations),
+      cmocka_unit_test(joints),    cmocka_unit_test(actuators), cmocka_unit_test(sensors),
+      cmocka_unit_test(schedules), cmocka_unit_test(captured),  cmocka_unit_test(norms),
+      cmocka_unit_test(bad_names), cmocka_unit_test(live)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

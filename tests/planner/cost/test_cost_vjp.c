@@ -1,0 +1,236 @@
+// The adjoint of a cost: every quantity, target and norm against central differences, in the state and in the targets.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "planner/cost/cost.h"
+#include "tests/support/gradcheck.h"
+#include "tests/planner/cost/cost_body.h"
+
+static SnOracle o;
+static SnError err;
+
+static int setup(void **state) {
+  (void)state;
+  sn_oracle_load_string(&o, cost_body);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_oracle_free(&o);
+  return 0;
+}
+
+// A cost of these terms (YAML, each with its name) on the body.
+typedef struct Rig {
+  SnGradWorld g;
+  SnTask *task;
+  SnCost *cost;
+  sn_real *target, *moved, *res, *value, *weight, *target_bar;
+} Rig;
+
+static void open_rig(Rig *x, const char *terms) {
+  char text[3000];
+  memset(x, 0, sizeof *x);
+  snprintf(text, sizeof text, "model: x\nterms:\n%s", terms);
+  x->task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!x->task) fail_msg("%s", err.text);
+  x->cost = sn_cost_create(x->task, o.m, &err);
+  if (!x->cost) fail_msg("%s", err.text);
+  sn_grad_world_init(&x->g, &o);
+  const size_t target = (size_t)x->cost->ntarget + 1, res = (size_t)x->cost->nres + 1, n = (size_t)x->cost->nall + 1;
+  x->target = calloc(target, sizeof(sn_real));
+  x->moved = calloc(target, sizeof(sn_real));
+  x->target_bar = calloc(target, sizeof(sn_real));
+  x->res = calloc(res, sizeof(sn_real));
+  x->value = calloc(n, sizeof(sn_real));
+  x->weight = calloc(n, sizeof(sn_real));
+  for (int i = 0; i < x->cost->nterm; ++i) x->weight[i] = SN_R(0.7) + SN_R(0.4) * (sn_real)i;
+}
+
+static void close_rig(Rig *x) {
+  sn_real *const all[] = {x->target, x->moved, x->target_bar, x->res, x->value, x->weight};
+  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
+  sn_grad_world_free(&x->g);
+  sn_cost_free(x->cost);
+  sn_task_free(x->task);
+}
+
+static bool sample(void *context) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  sn_oracle_randomize(&o, 1);
+  for (int i = 0; i < 3 * o.mj->nmocap; ++i) o.d->mocap_pos[i] = sn_oracle_uniform(&o);
+  sn_grad_world_sample(g);
+  sn_grad_world_move(g, NULL);
+  sn_cost_capture(x->cost, o.m, &g->w, &g->lane);
+  sn_cost_schedule(x->cost, 0.3, 0.01, 1, x->target);
+  // another pose than the captured one
+  sn_oracle_randomize(&o, 1);
+  sn_grad_world_sample(g);
+  return true;
+}
+
+// The weighted sum of norms; x: the state, then the row of targets.
+static bool forward(void *context, const double *dx, double *y) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  const SnCost *c = x->cost;
+  const double *dt = dx + sn_grad_world_nx(g);
+  for (int k = 0; k < c->ntarget; ++k) x->moved[k] = x->target[k] + (sn_real)dt[k];
+  sn_grad_world_move(g, dx);
+  sn_forward(o.m, &g->w, &g->lane);
+  sn_cost_residual(c, o.m, &g->w, &g->lane, x->moved, 0, c->nterm, x->res);
+  sn_cost_norm(c, &g->lane, x->res, 0, c->nterm, x->value);
+  y[0] = 0;
+  for (int i = 0; i < c->nterm; ++i) y[0] += (double)(x->weight[i] * x->value[i]);
+  return true;
+}
+
+static void adjoint(void *context, const double *ybar, double *xbar) {
+  Rig *x = context;
+  SnGradWorld *g = &x->g;
+  const int nx = sn_grad_world_nx(g);
+  double *bar = calloc((size_t)nx, sizeof *bar);
+  memset(x->target_bar, 0, sizeof *x->target_bar * (size_t)x->cost->ntarget);
+  sn_grad_world_move(g, NULL);
+  sn_forward(o.m, &g->w, &g->lane);
+  sn_adjoint_clear(o.m, &g->a, &g->lane);
+  for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
+  for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
+  sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
+  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, x->target, x->weight, x->res, x->target_bar);
+  sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_tendon_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_kinematics_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, bar);
+  for (int i = 0; i < nx; ++i) xbar[i] += ybar[0] * bar[i];
+  for (int k = 0; k < x->cost->ntarget; ++k) xbar[nx + k] += ybar[0] * (double)x->target_bar[k];
+  free(bar);
+}
+
+static void check(const char *terms) {
+  Rig x;
+  open_rig(&x, terms);
+  const SnGradCase c = {.name = terms,
+                        .nx = sn_grad_world_nx(&x.g) + x.cost->ntarget,
+                        .ny = 1,
+                        .context = &x,
+                        .sample = sample,
+                        .forward = forward,
+                        .adjoint = adjoint,
+                        .samples = 8};
+  sn_gradcheck(&c, 1);
+  close_rig(&x);
+}
+
+static void every_quantity(void **state) {
+  (void)state;
+  for (int i = 0; i < COST_QUANTITIES; ++i) {
+    char text[600];
+    snprintf(text, sizeof text, "  - {name: a, %s}\n", cost_quantity[i]);
+    check(text);
+  }
+}
+
+static void norms(void **state) {
+  (void)state;
+  static const char *const norm[] = {"norm: squared", "norm: euclidean", "norm: euclidean, width: 0.3",
+                                     "norm: smooth_abs, width: 0.2"};
+  for (size_t i = 0; i < sizeof norm / sizeof *norm; ++i) {
+    char text[600];
+    snprintf(text, sizeof text,
+             "  - {name: a, residual: {position: {site: palm}}, %s}\n  - {name: b, residual: {joint_position: [hinge, "
+             "ball]}, %s}\n",
+             norm[i], norm[i]);
+    check(text);
+  }
+}
+
+// Terms that act on the same numbers add up.
+static void terms_add(void **state) {
+  (void)state;
+  check(
+      "  - {name: a, residual: {position: {site: palm}}, norm: euclidean}\n"
+      "  - {name: b, residual: {distance: [{site: palm}, {site: tip}]}}\n"
+      "  - {name: c, residual: {joint_velocity: all}}\n"
+      "  - {name: d, residual: {sensor: push}, norm: smooth_abs, width: .1}\n"
+      "  - {name: e, residual: {orientation: {body: wrist}}, target: {orientation: {body: arm}}}\n");
+}
+
+// Zero residuals: finite, and 0, whatever the norm; a term of weight 0 adds nothing.
+static void zero_residual(void **state) {
+  (void)state;
+  static const char *const norm[] = {"squared", "euclidean", "smooth_abs, width: 0.2"};
+  for (size_t i = 0; i < 3; ++i) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "  - {name: a, residual: {position: {site: palm}}, target: {position: {site: palm}}, norm: %s}\n"
+             "  - {name: b, residual: {orientation: {body: cube}}, target: {orientation: {body: cube}}, norm: %s}\n"
+             "  - {name: c, residual: {distance: [{site: tip}, {site: tip}]}, norm: %s}\n"
+             "  - {name: d, residual: {joint_velocity: hinge}, target: {joint_velocity: hinge}, norm: %s}\n"
+             "  - {name: e, residual: {control: all}, target: 7, norm: %s}\n",
+             norm[i], norm[i], norm[i], norm[i], norm[i]);
+    Rig x;
+    open_rig(&x, text);
+    x.weight[4] = 0;
+    sample(&x);
+    const int nx = sn_grad_world_nx(&x.g), n = nx + x.cost->ntarget;
+    double *bar = calloc((size_t)n, sizeof *bar);
+    adjoint(&x, (const double[]){1}, bar);
+    for (int k = 0; k < n; ++k)
+      if (!(fabs(bar[k]) < 1e-12)) fail_msg("norm %s: gradient[%d] = %g", norm[i], k, bar[k]);
+    free(bar);
+    close_rig(&x);
+  }
+}
+
+// Half a turn off the target, where the shorter way round changes: finite.
+static void half_turn(void **state) {
+  (void)state;
+  Rig x;
+  open_rig(&x, "  - {name: a, residual: {joint_position: ball}, target: [0, 0, 1, 0]}\n");
+  sample(&x);
+  sn_real *q = x.g.qpos + o.m->jnt_qposadr[mj_name2id(o.mj, mjOBJ_JOINT, "ball")];
+  q[0] = 1;
+  q[1] = q[2] = q[3] = 0;
+  const int n = sn_grad_world_nx(&x.g) + x.cost->ntarget;
+  double *bar = calloc((size_t)n, sizeof *bar), length = 0;
+  adjoint(&x, (const double[]){1}, bar);
+  for (int k = 0; k < n; ++k) {
+    assert_true(isfinite(bar[k]));
+    length += bar[k] * bar[k];
+  }
+  // 2 pi along the axis of the turn, in the joint and in its target's tangent (twice, by |t_bar| = 2 |turn_bar|)
+  assert_true(fabs(sqrt(length) - 0.7 * 2 * 3.14159265 * sqrt(5)) < 1e-3);
+  free(bar);
+  close_rig(&x);
+}
+
+// Sensors without gradient are named, the measures are not looked at.
+static void refused(void **state) {
+  (void)state;
+  const char *text =
+      "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {joint_velocity: "
+      "hinge}, target: {sensor: stop}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
+  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!task) fail_msg("%s", err.text);
+  SnCost *c = sn_cost_create(task, o.m, &err);
+  if (!c) fail_msg("%s", err.text);
+  assert_int_equal(sn_cost_check_gradient(c, o.m, &err), SN_ERR_UNSUPPORTED);
+  assert_string_equal(err.text, "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient");
+  sn_cost_free(c);
+  sn_task_free(task);
+  Rig x;
+  open_rig(&x, "  - {name: a, residual: {sensor: pull}}\n");
+  assert_int_equal(sn_cost_check_gradient(x.cost, o.m, &err), SN_OK);
+  close_rig(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_quantity), cmocka_unit_test(norms),
+                                     cmocka_unit_test(terms_add),      cmocka_unit_test(zero_residual),
+                                     cmocka_unit_test(half_turn),      cmocka_unit_test(refused)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,371 @@
+// A refinement's arithmetic, by hand: opening, moving, stepping back, judging, choosing. Jobs of the CPU backend: one
+// of several iterations is as many of one, whatever the pauses and the threads.
+#include "planner/optimize/multistart.h"
+
+#include "planner/optimize/sampling.h"
+#include "tests/planner/optimize/multistart_case.h"
+
+static SnLaneShared shared;
+static SnLane lane = {.n = 1, .shared = &shared};
+
+static void near(sn_real got, double wanted) {
+  if (!(fabs((double)got - wanted) < (sizeof(sn_real) == 4 ? 1e-6 : 1e-14)))
+    fail_msg("%.17g, wanted %.17g", (double)got, wanted);
+}
+
+static void opening(void **state) {
+  (void)state;
+  Case x;
+  make_case(&x);
+  for (int i = 0; i < 2; ++i) {
+    Memory *y = &x.memory[i];
+    for (int k = 0; k < N; ++k) {
+      y->offset[k] = y->best[k] = 7;
+      y->first[k] = (sn_real)(k + 1);
+      y->second[k] = (sn_real)(100 + k);
+    }
+    x.start[i].moments.power1 = SN_R(0.5);
+    x.start[i].best_cost = 3;
+    x.start[i].diverged = 1;
+  }
+  x.r.keep = 1;
+  x.r.left = 2;
+  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  sn_refine_open(body.m, &lane, &x.r, 1, &x.start[1], x.scratch);
+  assert_memory_equal(x.memory[0].base, x.nominal, sizeof x.nominal);
+  sn_real noisy[ROWS * NU];
+  sn_noise_candidate(body.m, &x.r.noise, 1, x.nominal, ROWS, x.scratch, noisy);
+  assert_memory_equal(x.memory[1].base, noisy, sizeof noisy);
+  assert_memory_not_equal(noisy, x.nominal, sizeof noisy);
+  for (int i = 0; i < 2; ++i) {
+    assert_true(isinf((double)x.start[i].best_cost) && x.start[i].diverged == 0);
+    for (int k = 0; k < N; ++k) assert_true(x.memory[i].offset[k] == 0 && x.memory[i].best[k] == 0);
+  }
+  // start 0 keeps its moments, two knots further; the others begin anew
+  for (int k = 0; k < N; ++k) {
+    const bool there = k < N - 2 * NU;
+    assert_true(x.memory[0].first[k] == (there ? (sn_real)(k + 2 * NU + 1) : 0));
+    assert_true(x.memory[0].second[k] == (there ? (sn_real)(100 + k + 2 * NU) : 0));
+    assert_true(x.memory[1].first[k] == 0 && x.memory[1].second[k] == 0);
+  }
+  assert_true(x.start[0].moments.power1 == SN_R(0.5) && x.start[1].moments.power1 == 1);
+  x.r.left = 1000;
+  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  for (int k = 0; k < N; ++k) assert_true(x.memory[0].first[k] == 0);
+  sn_refine_controls(body.m, &lane, &x.r, &x.start[0]);
+  assert_memory_equal(x.memory[0].ctrl, x.nominal, sizeof x.nominal);
+}
+
+// A first step has the length of the rate; limits of the gradient and of the controls.
+static void moving(void **state) {
+  (void)state;
+  Case x;
+  make_case(&x);
+  for (int k = 0; k < ROWS; ++k) x.nominal[NU * k + 2] = SN_R(0.97);
+  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  Memory *y = &x.memory[0];
+  y->gradient[0] = 2;
+  y->gradient[1] = SN_R(-0.5);
+  y->gradient[2] = SN_R(-4.0);  // to 1.07, cut at 1
+  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  near(y->offset[0], -0.1 * 2 / (2 + 1e-8));
+  near(y->offset[1], 0.1 * 0.5 / (0.5 + 1e-8));
+  near(y->offset[2], 1 - 0.97);
+  near(y->offset[3], 0);
+  near(y->first[0], 0.2);
+  near(y->second[0], 0.04);
+  near(x.start[0].moments.power1, 0.9);
+  sn_refine_controls(body.m, &lane, &x.r, &x.start[0]);
+  near(y->ctrl[0], 0.3 - 3 * 0.1 * 2 / (2 + 1e-8));
+  near(y->ctrl[1], 0.5 + 0.1 * 0.5 / (0.5 + 1e-8));
+  near(y->ctrl[2], 1);
+  // the second: means 0.9 * 0.2 + 0.1 * 0.6 of a gradient of norm 5 that counts as 1
+  x.r.rule.clip = SN_CLIP_GLOBAL;
+  memset(y->gradient, 0, sizeof y->gradient);
+  y->gradient[0] = 3;
+  y->gradient[1] = 4;
+  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  near(y->first[0], 0.24);
+  near(y->second[0], 0.99 * 0.04 + 0.01 * 0.36);
+  near(y->first[1], -0.9 * 0.05 + 0.1 * 0.8);
+}
+
+static void stepping_back(void **state) {
+  (void)state;
+  Case x;
+  make_case(&x);
+  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  Memory *y = &x.memory[0];
+  for (int k = 0; k < N; ++k) y->first[k] = y->second[k] = 1;
+  // without a finite iterate the base goes half the way to the initial plan, and again
+  for (int n = 1; n <= 2; ++n) {
+    sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
+    assert_true(x.start[0].diverged == 1 && isinf((double)x.start[0].best_cost));
+    sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+    near(y->base[0], 0.1 + 0.2 / (1 << n));
+    near(y->base[NU * (ROWS - 1) + 1], 0.25 + 0.25 / (1 << n));
+    assert_true(y->offset[0] == 0 && y->first[3] == 0 && y->second[3] == 1);
+  }
+  // with one, offsets go half the way back to it
+  for (int k = 0; k < ROWS * NU; ++k) y->ctrl_bar[k] = 1;
+  y->offset[4] = SN_R(0.2);
+  sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DONE, 5);
+  assert_true(x.start[0].diverged == 0);
+  y->offset[4] = SN_R(0.6);
+  y->first[4] = 9;
+  sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
+  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  near(y->offset[4], 0.4);
+  near(y->base[0], 0.15);
+  assert_true(y->first[4] == 0 && x.start[0].best_cost == 5);
+}
+
+static void judging(void **state) {
+  (void)state;
+  Case x;
+  make_case(&x);
+  SnRefineStart *s = &x.start[0];
+  Memory *y = &x.memory[0];
+  sn_refine_open(body.m, &lane, &x.r, 0, s, x.scratch);
+  y->ctrl_bar[0] = 1;
+  y->ctrl_bar[1] = 4;
+  y->offset[1] = SN_R(0.125);
+  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
+  assert_true(y->gradient[0] == 3 && y->gradient[1] == 4 && y->gradient[2] == 0);  // in units of the controls
+  assert_true(s->norm == 5 && s->cost == 8 && s->best_cost == 8 && y->best[1] == SN_R(0.125));
+  // as good is not better
+  y->offset[1] = SN_R(0.25);
+  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
+  assert_true(y->best[1] == SN_R(0.125));
+  // a derivative that left the range of numbers counts as 0, its cost counts
+  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_UNBOUNDED, 7);
+  assert_true(isnan((double)s->norm) && y->gradient[0] == 0 && s->best_cost == 7 && y->best[1] == SN_R(0.25));
+  y->ctrl_bar[2] = (sn_real)INFINITY;
+  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 6);
+  assert_true(isnan((double)s->norm) && y->gradient[2] == 0 && s->best_cost == 6 && s->diverged == 0);
+}
+
+typedef struct Choice {
+  int measured, count;
+  double best_cost, cost[STARTS];
+  int chosen;  // whose controls the nominal has then, -1: as before
+  double terms, wanted;
+} Choice;
+
+static void choosing(void **state) {
+  (void)state;
+  const double inf = (double)INFINITY, nan = (double)NAN;
+  const Choice choices[] = {
+      {0, 3, nan, {5, 5, 6}, -1, 100, 5},          // the warm start itself, also at equal cost
+      {0, 3, nan, {5, 4, 4}, 1, 101, 4},           // the earlier one at equal cost
+      {0, 1, nan, {5, 4, 4}, -1, 100, 5},          // those beyond `count` do not take part
+      {0, 3, nan, {inf, inf, 9}, 2, 102, 9},       // the warm start diverged
+      {0, 3, nan, {inf, inf, inf}, -1, 100, inf},  // all did
+      {1, 3, 4, {4, 4, 4}, -1, 0, 4},              // none is better
+      {1, 3, 4, {3, 2, 3}, 1, 101, 2},
+      {1, 2, 4, {inf, 3, 2}, 1, 101, 3},
+      {1, 3, inf, {inf, 3, inf}, 1, 101, 3},
+  };
+  for (size_t i = 0; i < sizeof choices / sizeof *choices; ++i) {
+    const Choice *c = &choices[i];
+    const SnCost cost = {.nterm = 4};
+    Case x;
+    make_case(&x);
+    sn_real before[ROWS * NU];
+    memcpy(before, x.nominal, sizeof before);
+    x.r.measured = c->measured;
+    x.r.best_cost = (sn_real)c->best_cost;
+    x.r.gradient_norm = 77;
+    for (int k = 0; k < STARTS; ++k) {
+      x.start[k].cost = (sn_real)c->cost[k];
+      x.start[k].norm = (sn_real)(10 + k);
+      for (int j = 0; j < ROWS * NU; ++j) x.memory[k].ctrl[j] = (sn_real)(1000 * k + j);
+      for (int j = 0; j < 4; ++j) x.memory[k].term[j] = (sn_real)(100 + k);
+    }
+    sn_refine_select(body.m, &cost, &lane, &x.r, x.start, c->count);
+    assert_true(x.r.measured == 1 && (double)x.r.best_cost == c->wanted);
+    assert_memory_equal(x.nominal, c->chosen < 0 ? before : x.memory[c->chosen].ctrl, sizeof before);
+    for (int j = 0; j < 4; ++j) assert_true((double)x.best_term[j] == c->terms);
+    assert_true((double)x.r.gradient_norm == (c->terms > 0 ? c->terms - 90 : 77));
+    if (!c->measured) assert_true((double)x.r.cost_before == c->cost[0]);
+  }
+}
+
+// ---- jobs ----
+
+enum { STEPS = 20 };
+
+typedef struct Rig {
+  SnPool *pool;
+  SnBackend *backend;
+  SnBackendModel *model;
+  SnPlanner *p;  // of it the body, the cost and the initial state
+  sn_real *target, ctrl[STEPS * NU], initial[NU];
+  double term[4];
+  SnRefineJob job;
+} Rig;
+
+static void make_rig(Rig *x, int threads) {
+  SnError err = {0};
+  memset(x, 0, sizeof *x);
+  x->pool = sn_pool_create(threads, &err);
+  x->backend = sn_backend_cpu(x->pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = x->backend;
+  def.settings = task->settings;
+  if (!(x->p = sn_planner_create(&def, &err))) fail_msg("%s", err.text);
+  const SnCost *cost = sn_planner_cost(x->p);
+  if (!(x->model = x->backend->load(x->backend, sn_planner_model(x->p), cost, STEPS, &err))) fail_msg("%s", err.text);
+  x->target = calloc((STEPS + 1) * (size_t)cost->ntarget, sizeof *x->target);
+  sn_cost_schedule(cost, 0, 0.01, STEPS + 1, x->target);
+  assert_int_equal(x->backend->need_refine(x->backend, x->model, STARTS, &err), SN_OK);
+  for (int k = 0; k < STEPS * NU; ++k) x->ctrl[k] = k % NU ? SN_R(0.1) : 0;
+  x->job = (SnRefineJob){.start = *sn_planner_initial(x->p),
+                         .target = x->target,
+                         .nstep = STEPS,
+                         .max_velocity = 1000,
+                         .settings = sn_default_gradient_settings(),
+                         .grid = {STEPS, STEPS + 1, 1, 0, SN_SPLINE_ZERO},
+                         .rule = {SN_R(0.05), SN_R(0.9), SN_R(0.999), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)},
+                         .noise = {.seed = 9,
+                                   .spacing = 5,
+                                   .knots = sn_noise_knots(STEPS, 5, 0),
+                                   .interpolation = SN_SPLINE_LINEAR,
+                                   .scale = SN_R(0.2)},
+                         .initial_ctrl = x->initial,
+                         .starts = STARTS,
+                         .count = STARTS,
+                         .open = true,
+                         .iterations = 1,
+                         .deadline = INFINITY,
+                         .ctrl = x->ctrl,
+                         .best_term = x->term};
+}
+
+static void free_rig(Rig *x) {
+  x->backend->unload(x->backend, x->model);
+  sn_planner_free(x->p);
+  sn_backend_free(x->backend);
+  sn_pool_free(x->pool);
+  free(x->target);
+}
+
+// The job before has ended: the next one goes on.
+static void next_job(Rig *x, int iterations) {
+  x->job.open = false;
+  x->job.measured = true;
+  x->job.iterations = iterations;
+}
+
+static const SnClock real_time = {NULL, NULL};
+
+static void same(const Rig *a, const Rig *b) {
+  assert_memory_equal(a->ctrl, b->ctrl, sizeof a->ctrl);
+  assert_memory_equal(a->term, b->term, sizeof a->term);
+  assert_true(a->job.best_cost == b->job.best_cost && a->job.gradient_norm == b->job.gradient_norm);
+}
+
+static void one_or_many(void **state) {
+  (void)state;
+  Rig x, y, z;
+  CountingClock count = {0};
+  const SnClock clock = counting_clock(&count);
+  make_rig(&x, 1);
+  make_rig(&y, 1);
+  make_rig(&z, 3);
+  x.job.iterations = 5;
+  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->refine_end(x.backend, x.model, &x.job);
+  assert_true(x.job.done == 5 && x.job.used == STARTS && x.job.best_cost < x.job.cost_before);
+  double before = NAN;
+  for (int n = 0; n < 5; ++n) {
+    if (n > 0) next_job(&y, 1);
+    assert_true(y.backend->refine(y.backend, y.model, &y.job, &real_time, INFINITY));
+    y.backend->refine_end(y.backend, y.model, &y.job);
+    assert_true(y.job.done == 1 && y.job.used == STARTS);
+    if (n == 0) before = y.job.cost_before;
+  }
+  assert_true(before == x.job.cost_before);
+  same(&x, &y);
+  // two jobs, with pauses, on three threads
+  int pauses = 0;
+  z.job.iterations = 2;
+  for (int n = 0; n < 2; ++n) {
+    if (n > 0) next_job(&z, 3);
+    while (!z.backend->refine(z.backend, z.model, &z.job, &clock, (double)atomic_load(&count.reads) + 9)) ++pauses;
+    z.backend->refine_end(z.backend, z.model, &z.job);
+  }
+  assert_true(pauses > 20);
+  same(&x, &z);
+  free_rig(&x);
+  free_rig(&y);
+  free_rig(&z);
+}
+
+// A job that ends half way: starts that are complete count, up to the first that is not; as in a job of so many.
+static void ended_early(void **state) {
+  (void)state;
+  int partial = 0, none = 0;
+  CountingClock count = {0};
+  const SnClock clock = counting_clock(&count);
+  for (int budget = 5; budget < 700; budget += 41) {
+    Rig x, y;
+    make_rig(&x, 1);
+    make_rig(&y, 1);
+    x.job.iterations = 4;
+    const bool all = x.backend->refine(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
+    x.backend->refine_end(x.backend, x.model, &x.job);
+    const int done = x.job.done, used = x.job.used;
+    assert_true(done >= 0 && done <= 4 && used >= 0 && used <= STARTS && all == (done == 4 && used == STARTS));
+    none += done == 0;
+    partial += done > 0 && used < STARTS;
+    for (int n = 0; n < done; ++n) {
+      if (n > 0) next_job(&y, 1);
+      y.job.count = n == done - 1 ? used : STARTS;
+      assert_true(y.backend->refine(y.backend, y.model, &y.job, &real_time, INFINITY));
+      y.backend->refine_end(y.backend, y.model, &y.job);
+    }
+    if (done > 0) same(&x, &y);
+    // the room is free for another job
+    x.job.open = true;
+    x.job.measured = false;
+    x.job.iterations = 1;
+    assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
+    x.backend->refine_end(x.backend, x.model, &x.job);
+    assert_true(x.job.done == 1 && isfinite(x.job.best_cost));
+    free_rig(&x);
+    free_rig(&y);
+  }
+  assert_true(partial > 3 && none > 0);
+}
+
+static void room(void **state) {
+  (void)state;
+  SnError err = {0};
+  Rig x;
+  make_rig(&x, 1);
+  assert_int_equal(x.backend->need_refine(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "refinement of 1000000 starts over 20 steps takes "));
+  assert_non_null(strstr(err.text, " MiB, allowed on the CPU is 1024"));
+  // what there is stays; more of it keeps what starts remember
+  x.job.iterations = 2;
+  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->refine_end(x.backend, x.model, &x.job);
+  const double best = x.job.best_cost;
+  assert_int_equal(x.backend->need_refine(x.backend, x.model, STARTS + 5, &err), SN_OK);
+  next_job(&x, 6);
+  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->refine_end(x.backend, x.model, &x.job);
+  assert_true(x.job.best_cost < best);
+  free_rig(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(opening),       cmocka_unit_test(moving),
+                                     cmocka_unit_test(stepping_back), cmocka_unit_test(judging),
+                                     cmocka_unit_test(choosing),      cmocka_unit_test(one_or_many),
+                                     cmocka_unit_test(ended_early),   cmocka_unit_test(room)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}

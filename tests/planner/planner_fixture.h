@@ -1,0 +1,44 @@
+// A planner of the bench body and its task on the CPU backend.
+#ifndef SINEW_TESTS_PLANNER_PLANNER_FIXTURE_H_
+#define SINEW_TESTS_PLANNER_PLANNER_FIXTURE_H_
+
+#include "tests/planner/bench_body.h"
+#include "tests/planner/plans.h"
+
+typedef struct Rig {
+  SnPool *pool;
+  SnBackend *backend;
+  SnPlanner *p;
+  CountingClock count;
+} Rig;
+
+static inline Rig *make_rig(int threads, bool counting, uint64_t seed) {
+  SnError err = {0};
+  Rig *x = calloc(1, sizeof *x);
+  x->pool = sn_pool_create(threads, &err);
+  x->backend = sn_backend_cpu(x->pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = x->backend;
+  def.settings = task->settings;
+  def.seed = seed;
+  if (counting) def.clock = counting_clock(&x->count);
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+  return x;
+}
+
+static inline void free_rig(Rig *x) {
+  sn_planner_free(x->p);
+  sn_backend_free(x->backend);
+  sn_pool_free(x->pool);
+  free(x);
+}
+
+// A request from the initial state, at a time.
+static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
+
+static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
+
+#endif

@@ -1,0 +1,93 @@
+// The table of settings: defaults, bounds, names, what may change live.
+#include "planner/task/settings.h"
+#include "tests/support/oracle.h"
+
+static void defaults_are_valid(void **state) {
+  (void)state;
+  SnError err = {0};
+  const SnSettings s = sn_default_settings();
+  assert_int_equal(sn_settings_validate(&s, &err), SN_OK);
+  assert_int_equal(s.horizon, 256);
+  for (int i = 0; i < sn_settings_count(); ++i) {
+    const SnSettingInfo *info = sn_settings_info(i);
+    assert_true(sn_settings_get(&s, i) == info->value);
+    assert_int_equal(sn_settings_find(info->name), i);
+    assert_true(info->doc[0] != 0);
+  }
+  assert_int_equal(sn_settings_find("nothing"), -1);
+}
+
+static void bounds_and_names(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnSettings s = sn_default_settings();
+  const int candidates = sn_settings_find("candidates"), noise = sn_settings_find("noise"),
+            scale = sn_settings_find("noise_scale");
+  assert_int_equal(sn_settings_set(&s, candidates, 0, &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "candidates: 0 is out of bounds, allowed is a whole number from 1 to 65536");
+  assert_int_equal(sn_settings_set(&s, candidates, 1.5, &err), SN_ERR_ARGUMENT);
+  assert_int_equal(sn_settings_set(&s, scale, (double)NAN, &err), SN_ERR_ARGUMENT);
+  assert_int_equal(sn_settings_set(&s, candidates, 100, &err), SN_OK);
+  assert_int_equal(s.candidates, 100);
+  assert_int_equal(sn_settings_set_name(&s, noise, "brown", &err), SN_OK);
+  assert_int_equal(s.noise, SN_NOISE_BROWN);
+  assert_int_equal(sn_settings_set_name(&s, noise, "blue", &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "noise: 'blue' is unknown, allowed is white|pink|brown");
+  assert_int_equal(sn_settings_set_name(&s, candidates, "many", &err), SN_ERR_ARGUMENT);
+  char text[32];
+  assert_string_equal(sn_settings_choice_name(noise, 1, text, sizeof text), "pink");
+  assert_string_equal(sn_settings_choice_name(noise, 3, text, sizeof text), "");
+  assert_int_equal(sn_settings_set(&s, noise, 3, &err), SN_ERR_ARGUMENT);
+}
+
+// All that is wrong is listed.
+static void whole_is_validated(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnSettings s = sn_default_settings();
+  s.candidates = 0;
+  s.noise = 17;
+  s.noise_scale = -1;
+  s.knots = 300;
+  assert_int_equal(sn_settings_validate(&s, &err), SN_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "candidates: 0"));
+  assert_non_null(strstr(err.text, "noise: value 17"));
+  assert_non_null(strstr(err.text, "noise_scale: -1"));
+  assert_non_null(strstr(err.text, "knots: 300 is more than the 256 steps"));
+  s = sn_default_settings();
+  s.horizon = 2048;
+  s.knots = 513;  // noise is made without a pause: its time is bounded
+  assert_int_equal(sn_settings_validate(&s, &err), SN_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "knots: 513 is out of bounds, allowed is a whole number from 2 to 512"));
+}
+
+static void live(void **state) {
+  (void)state;
+  SnError err = {0};
+  const SnSettings now = sn_default_settings();
+  SnSettings next = now;
+  next.candidates = 10;
+  next.noise = SN_NOISE_WHITE;
+  assert_int_equal(sn_settings_may_change(&now, &next, &err), SN_OK);
+  next.horizon = 100;
+  assert_int_equal(sn_settings_may_change(&now, &next, &err), SN_ERR_STATE);
+  assert_string_equal(err.text, "horizon: cannot change while the planner runs");
+}
+
+static void help(void **state) {
+  (void)state;
+  char text[8000];
+  const int n = sn_settings_help(text, sizeof text);
+  assert_int_equal(n, (int)strlen(text));
+  for (int i = 0; i < sn_settings_count(); ++i) assert_non_null(strstr(text, sn_settings_info(i)->name));
+  char small[20];
+  assert_int_equal(sn_settings_help(small, sizeof small), n);
+  assert_true(strlen(small) < sizeof small);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(defaults_are_valid), cmocka_unit_test(bounds_and_names),
+                                     cmocka_unit_test(whole_is_validated), cmocka_unit_test(live),
+                                     cmocka_unit_test(help)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

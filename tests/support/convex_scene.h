@@ -1,0 +1,22 @@
+// Convex geoms that move freely, placed at random: the scene of the tests of distance and of penetration.
+#ifndef SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
+#define SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
+
+#include "physics/collision/convex.h"
+#include "tests/support/oracle.h"
+
+// The asset of an irregular hull, for geoms of mesh 'hull'.
+#define SN_CONVEX_HULL                                                                         \
+  "<mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 " \
+  ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 -.07'/>"
+
+// Loads the free bodies of the caller (MJCF text, one geom each), then a cylinder, a box and a mesh.
+void sn_convex_scene(SnOracle *o, const char *bodies);
+
+// All geoms in random orientations, each coordinate at most `far` [m] from the origin.
+void sn_convex_scatter(SnOracle *o, double far);
+
+// Geoms g1 and g2 as a pair, searched to the precision of sn_real; cutoff [m] as in SnCcd.
+void sn_convex_pair(const SnOracle *o, SnCcd *c, int g1, int g2, sn_real cutoff);
+
+#endif

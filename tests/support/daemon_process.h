@@ -1,0 +1,89 @@
+// A sinewd of the test's own, in a temporary folder, and a client that speaks raw ZeroMQ and protobuf to it.
+#ifndef SINEW_TESTS_SUPPORT_DAEMON_PROCESS_H_
+#define SINEW_TESTS_SUPPORT_DAEMON_PROCESS_H_
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "proto/sinew.pb-c.h"
+
+typedef struct SnTestDaemon {
+  pid_t pid;
+  char folder[64];  // temporary; holds socket, log, cache, models/ and tasks/ of the test
+  char endpoint[128], telemetry[128];
+  char log[128];
+  int files;  // that it may open, to be set before the start; 0: as many as the test
+} SnTestDaemon;
+
+// Starts sinewd and waits until it answers. args: more options, NULL at the end; or NULL. Its models and tasks are
+// those of the source tree and those of folder/models, folder/tasks; it plans on the CPU unless args say otherwise.
+// Fails the test when it does not come up.
+void sn_test_daemon_start(SnTestDaemon *daemon, const char *const *args);
+
+// Starts it without waiting.
+void sn_test_daemon_spawn(SnTestDaemon *daemon, const char *const *args);
+
+// Sends the signal, waits at most ten seconds and returns the exit status, or -1 when it had to be killed or crashed.
+int sn_test_daemon_stop(SnTestDaemon *daemon, int signal);
+
+// Waits for a daemon that ends by itself.
+int sn_test_daemon_wait(SnTestDaemon *daemon);
+
+// Removes the folder.
+void sn_test_daemon_remove(SnTestDaemon *daemon);
+
+// Makes the temporary folder only, for tests that write files before the start. Otherwise start does it.
+void sn_test_daemon_prepare(SnTestDaemon *daemon);
+
+// Writes a text file into the folder: "models/NAME.xml", "tasks/NAME.yaml".
+void sn_test_daemon_write(const SnTestDaemon *daemon, const char *name, const char *text);
+
+// True when the log has that word.
+bool sn_test_daemon_logged(const SnTestDaemon *daemon, const char *word);
+
+typedef struct SnTestClient {
+  void *context, *socket;
+  uint64_t id;  // of the latest request
+} SnTestClient;
+
+void sn_test_connect(SnTestClient *client, const char *endpoint);
+void sn_test_disconnect(SnTestClient *client);
+
+// A daemon with the built-in models and tasks, and a client of it: the set-up of a group of tests. The end returns the
+// daemon's exit status.
+void sn_test_begin(SnTestDaemon *daemon, SnTestClient *client);
+int sn_test_end(SnTestDaemon *daemon, SnTestClient *client);
+
+// Sends a request under the next id, or raw bytes.
+void sn_test_send(SnTestClient *client, Sinew__V1__Request *request);
+void sn_test_send_bytes(SnTestClient *client, const void *bytes, size_t size);
+
+// The next reply within so many seconds, or NULL. Free with sn_test_done.
+Sinew__V1__Reply *sn_test_receive(SnTestClient *client, double seconds);
+void sn_test_done(Sinew__V1__Reply *reply);
+
+// Both, with the reply's id checked; fails the test when none comes.
+Sinew__V1__Reply *sn_test_request(SnTestClient *client, Sinew__V1__Request *request);
+
+// Fails the test unless the reply is an error of that code whose text has that word. Frees it.
+void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, const char *word);
+
+// Settings that ask for sampling and for nothing else, whatever a task says.
+Sinew__V1__PlannerSettings *sn_test_sampling(void);
+// Opens a session that plans by sampling, whatever its task says, and returns its id; *initial, if not NULL, gets the
+// whole reply, to be freed.
+uint64_t sn_test_open(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__Reply **initial);
+// The same with settings of the planner; NULL: the task's.
+uint64_t sn_test_open_by(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__PlannerSettings *planner,
+                         Sinew__V1__Reply **initial);
+
+// A plan from that state, which may be NULL for a REPLACED one; the caller frees the reply.
+Sinew__V1__Reply *sn_test_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
+void sn_test_send_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
+
+double sn_test_now(void);
+
+// Where the programs of the build are.
+const char *sn_test_binary_folder(void);
+
+#endif

@@ -1,0 +1,41 @@
+// The oracle of clients/reference/mujoco_reference.h for cmocka: what fails there fails the running test here.
+//
+// A stage is tested alone by loading a model, putting MuJoCo into some state, copying every field
+// that MuJoCo has already computed (sn_oracle_fill), running our one stage and comparing its fields.
+#ifndef SINEW_TESTS_SUPPORT_ORACLE_H_
+#define SINEW_TESTS_SUPPORT_ORACLE_H_
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "clients/reference/statistics.h"
+#include "clients/reference/mujoco_reference.h"
+
+// Loads an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and
+// collision tolerances) and imports it. Height fields, which the importer refuses, are taken out of collision, so that
+// the legs of MyoSuite serve the tests of other stages. Fails the running test with MuJoCo's text when it cannot.
+void sn_oracle_load_string(SnOracle *o, const char *xml);
+void sn_oracle_load_file(SnOracle *o, const char *path);
+
+// Folder of the unpacked MyoSuite wheel's package (…/myosuite), from $SINEW_MYOSUITE_DIR or the cache
+// folder; NULL when it is not there (a test then skips and says so).
+const char *sn_oracle_myosuite(void);
+
+// Ends the running test as skipped, and says so, where that folder is not there. What a test can do without the models
+// comes first.
+void sn_oracle_needs_myosuite(void);
+
+// Loads a file of that folder like sn_oracle_load_file; skips the running test when the folder is not there.
+void sn_oracle_load_myosuite(SnOracle *o, const char *file);
+
+// A random number out of 0, ..., n-1, from the oracle's generator.
+int sn_oracle_pick(SnOracle *o, int n);
+
+// Fails the test, naming the field, when sn_oracle_error exceeds tol.
+void sn_oracle_check(const char *field, const sn_real *ours, const double *ref, int n, double tol);
+
+#endif

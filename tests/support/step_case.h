@@ -1,0 +1,21 @@
+// What tests of whole steps share: integrators, models, the adjoint of a step in the harness's own world.
+#ifndef SINEW_TESTS_SUPPORT_STEP_CASE_H_
+#define SINEW_TESTS_SUPPORT_STEP_CASE_H_
+
+#include "tests/support/gradcheck.h"
+
+enum { SN_STEP_INTEGRATORS = 3 };
+extern const int sn_integrators[SN_STEP_INTEGRATORS];  // SnIntegrator
+extern const char *const sn_integrator_name[SN_STEP_INTEGRATORS];
+
+// Skips the test in a float build: floats take other branches than MuJoCo, and their differences are rounding.
+void sn_needs_doubles(void);
+// Integrator i of the list, for both engines.
+void sn_step_integrator(SnOracle *o, int i);
+// Model i of the zoo, with a site that lies exactly on a sphere that its tendon wraps around moved off it: there the
+// touching point is rounding.
+void sn_step_model(SnOracle *o, int i);
+// sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run, from ybar, the bar of the next state.
+void sn_step_back(SnGradWorld *g, const double *ybar);
+
+#endif
