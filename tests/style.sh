@@ -40,6 +40,9 @@ for folder in physics planner cuda proto daemon clients tests; do
     grep . | complain "include across layers" || true
 done
 
+# Rooms: the folders whose include lines keep to the order of tests/rooms.txt.
+python3 tests/rooms.py cuda proto | complain "rooms" || true
+
 # MuJoCo, libccd: only where the design names them.
 grep -HnE '#include <mujoco/' $(echo "$sources" | grep -E '^(physics|planner|cuda|proto|daemon|clients)/') /dev/null |
   grep -vE '^physics/import/[a-z_]+\.[ch]:' | grep -vE "$clients_exceptions" |
