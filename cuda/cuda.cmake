@@ -91,7 +91,7 @@ function(sinew_cuda_plugin name physics)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=${SN_CUDA_REGISTERS} -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
       --threads 0 -std=c++17 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
-      --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR}
+      --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR} -I${CMAKE_CURRENT_BINARY_DIR}
       -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernels.cu
     DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/kernels.cu DEPFILE ${object}.d VERBATIM
     COMMENT "Device code of libsinew_${name}.so")

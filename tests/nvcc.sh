@@ -14,16 +14,12 @@ if [ -z "$nvcc" ]; then
 fi
 "$nvcc" --version | sed -n 4p
 
-# Every stage file must be part of the device unit; the rest is named here as host code.
-host_only='^physics/(model/.*|import/.*|base/status|world/world)\.c$'
-included() { grep -q "\"$2\"" "$1" || { echo "$1 does not include $2" >&2; exit 1; }; }
-for file in $(git ls-files 'physics/*.c' | grep -vE "$host_only"); do included cuda/kernels/physics.cu "$file"; done
-# So must every file of the planner with text for the device, and every body of a kernel.
-for file in $(git grep -l '^SN_FUNC' -- 'planner/*.c'); do included cuda/kernels/planner.cu "$file"; done
-for file in $(git ls-files 'cuda/kernels/*.c'); do included cuda/kernels/kernels.cu "$file"; done
-
 out=build/cuda
 cmake --preset cuda -DSN_CUDA_ARCHITECTURES="${1:-90}" -DSN_CUDA_KEEP=ON >/dev/null
+# Every file with text for devices is in the lists of CMake.
+for file in $(git grep -lE '^(SN_FUNC|SN_LOCAL)' -- '*.c' ':!tests'); do
+  grep -q "\"$file\"" "$out/cuda/device_text.inc" || { echo "$file is in no list of the device's text" >&2; exit 1; }
+done
 cmake --build "$out" --target sinew_cuda sinew_cuda_double open_device cuda_device_test_device_cuda_float \
   cuda_device_test_device_cuda_double -j "$(nproc)" -- --quiet
 
