@@ -57,5 +57,5 @@ for name in cuda cuda_double; do
     END { if (kernels == 0) { print "no kernels in the log of nvcc" > "/dev/stderr"; exit 1 } }' "$log"
 done
 
-ctest --test-dir "$out" --output-on-failure -R "^cuda/test_(device_cuda|library_cuda)" | grep -vE "^ *Start|^Internal|^Test project|^$"
+ctest --test-dir "$out" --output-on-failure -R "^cuda/(device/test_device|test_library)_cuda" | grep -vE "^ *Start|^Internal|^Test project|^$"
 "$out/bin/open_device" cuda "$out/lib/sinew" || [ $? = 77 ]
