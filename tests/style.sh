@@ -35,7 +35,7 @@ allowed() {
 clients_exceptions='^clients/(check|bench|plant|reference)/[a-z_]*\.[ch]:'
 for folder in physics planner cuda proto daemon clients tests; do
   grep -HnE '^#include "' $(echo "$sources" | grep "^$folder/") /dev/null |
-    grep -vE "#include \"($(allowed $folder))/" | grep -vE '#include "[a-z_]*\.pb-c\.h"' |
+    grep -vE "#include \"($(allowed $folder))/" | grep -vE '#include "[a-z_]*(\.pb-c\.h|_text\.inc)"' |
     { if [ $folder = clients ]; then grep -vE "$clients_exceptions" || true; else cat; fi; } |
     grep . | complain "include across layers" || true
 done

@@ -1,5 +1,6 @@
 // All device code of a library in one unit: the engine's text, the planner's and the bodies of kernels, which
-// cuda/CMakeLists.txt lists in device_text.inc of the build folder, and kernels around them. One block of threads does what one call of a body does, its threads are the lanes.
+// cuda/CMakeLists.txt lists in device_text.inc of the build folder, and kernels around them. One block of threads does
+// what one call of a body does, its threads are the lanes.
 #include "device_text.inc"
 
 // A kernel around a body. The arguments lie in constant memory. Without a model there is nothing to do (kernels.h).
