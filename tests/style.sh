@@ -57,7 +57,7 @@ grep -HnE '\b(printf|puts|exit|_exit|abort|longjmp)\(|fprintf\((stderr|stdout)' 
 
 # Among tests: the largest of errors of which one is NaN is NaN; fmax() would forget it.
 grep -HnE '([^ ]+) = fmaxf?\(\1, ' $(echo "$sources" | grep -E '^tests/') /dev/null |
-  grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/reference/statistics.h)" || true
+  grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/base/statistics.h)" || true
 
 # Top level as the design fixes it.
 git ls-files | cut -d/ -f1 | sort -u |

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 void bench_progress(const char *format, ...) {
   static double shown;

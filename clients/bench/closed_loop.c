@@ -1,10 +1,10 @@
-#include "clients/bench/closed_loop.h"
+#include "clients/bench/closed_loop_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 // All that a run holds, freed together.
 typedef struct Loop {

@@ -1,10 +1,10 @@
-#include "clients/bench/driven_model.h"
+#include "clients/bench/driven_model_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/reference/probe_task.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 // Drives MuJoCo to the start and lists the controls from there on.
 static SnCode drive(BenchDrive *b, const SnDriveArgs *args, SnError *err) {

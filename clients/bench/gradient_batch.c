@@ -1,10 +1,10 @@
-#include "clients/bench/gradient_batch.h"
+#include "clients/bench/gradient_batch_private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "planner/task/settings.h"
 
 static int setting(void) { return sn_settings_find("gradient"); }

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "clients/bench/bench.h"
-#include "clients/bench/closed_loop.h"
+#include "clients/bench/closed_loop_private.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/args.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_ONLY };

@@ -11,11 +11,11 @@
 
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_backend.h"
-#include "clients/bench/driven_model.h"
-#include "clients/bench/gradient_batch.h"
+#include "clients/bench/driven_model_private.h"
+#include "clients/bench/gradient_batch_private.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/args.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 

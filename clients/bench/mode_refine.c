@@ -8,8 +8,8 @@
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_multistart.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/args.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { MOST = 4096 };

@@ -8,9 +8,9 @@
 
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
-#include "clients/bench/rollout_batch.h"
-#include "clients/reference/args.h"
-#include "clients/reference/statistics.h"
+#include "clients/bench/rollout_batch_private.h"
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 #include "clients/reference/mujoco_drive.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };

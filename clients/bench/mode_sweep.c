@@ -10,7 +10,7 @@
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
 #include "clients/bench/bench_task.h"
-#include "clients/reference/args.h"
+#include "clients/base/args.h"
 #include "planner/rollout/gradient.h"
 #include "planner/rollout/cfd.h"
 

@@ -1,13 +1,13 @@
-#include "clients/bench/rollout_batch.h"
+#include "clients/bench/rollout_batch_private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/bench/driven_model.h"
+#include "clients/bench/driven_model_private.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 

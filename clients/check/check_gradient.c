@@ -1,10 +1,10 @@
 // Derivatives of steps against MuJoCo's differences.
-#include "clients/check/check_gradient.h"
+#include "clients/check/check.h"
 
 #include <stdlib.h>
 
 #include "clients/check/check_gradient_private.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "clients/reference/mujoco_drive.h"
 #include "physics/world/adjoint.h"
 

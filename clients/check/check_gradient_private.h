@@ -2,7 +2,7 @@
 #ifndef SINEW_CLIENTS_CHECK_CHECK_GRADIENT_PRIVATE_H_
 #define SINEW_CLIENTS_CHECK_CHECK_GRADIENT_PRIVATE_H_
 
-#include "clients/check/check_gradient.h"
+#include "clients/check/check.h"
 
 #define SN_FINE 1e-6  // steps of the differences
 #define SN_COARSE 1e-5

@@ -3,7 +3,7 @@
 
 #include "clients/check/check_gradient_private.h"
 #include "clients/reference/probe_task.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "planner/rollout/gradient.h"
 
 enum { DIRECTIONS = 8 };

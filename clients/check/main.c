@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "clients/reference/compare.h"
-#include "clients/check/check_gradient.h"
-#include "clients/reference/args.h"
+#include "clients/check/check.h"
+#include "clients/base/args.h"
 #include "clients/reference/mujoco_drive.h"
 #include "clients/reference/mujoco_log.h"
 #include "physics/import/import_mjcf.h"

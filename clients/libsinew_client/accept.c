@@ -1,4 +1,4 @@
-#include "clients/libsinew_client/accept.h"
+#include "clients/libsinew_client/accept_private.h"
 
 #include <math.h>
 #include <stdarg.h>

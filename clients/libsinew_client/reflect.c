@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 // The memory of a field inside a message.
 static void *member(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/libsinew_client/accept.h"
+#include "clients/libsinew_client/accept_private.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
 

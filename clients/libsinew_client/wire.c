@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 enum { PROTOCOL = 1 };
 

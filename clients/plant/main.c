@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "clients/plant/plant.h"
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 // Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
 // nothing.

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "clients/libsinew_client/reflect.h"
-#include "clients/sinewctl/watch.h"
+#include "clients/sinewctl/watch_private.h"
 #include "clients/libsinew_client/wire.h"
 
 enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };

@@ -1,4 +1,4 @@
-#include "clients/sinewctl/watch.h"
+#include "clients/sinewctl/watch_private.h"
 
 #include <cjson/cJSON.h>
 #include <langinfo.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 static const struct {
   const char *name, *text;

@@ -13,7 +13,7 @@
 
 #include "clients/bench/bench_multistart.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "tests/cuda/check_task.h"
 
 enum { ITERATIONS = 2, STEPS = 32, TENTHS = 10 };

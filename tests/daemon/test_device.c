@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "tests/support/daemon_device.h"
 #include "tests/support/daemon_group.h"
 #include "tests/support/daemon_tuning.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "tests/support/daemon_group.h"
 
 // One request with that body; the reply must have the body expected.

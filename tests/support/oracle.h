@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "clients/reference/mujoco_reference.h"
 
 // Loads an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "clients/reference/compare.h"
-#include "clients/check/check_gradient.h"
+#include "clients/check/check.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
 

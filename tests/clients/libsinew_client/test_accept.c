@@ -1,5 +1,5 @@
 // What a daemon says wrongly: each lie is refused by name, and the plan before it stays in force.
-#include "clients/libsinew_client/accept.h"
+#include "clients/libsinew_client/accept_private.h"
 
 #include <math.h>
 #include <setjmp.h>

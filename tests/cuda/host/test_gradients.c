@@ -3,7 +3,7 @@
 // floats, to the precision that is written here.
 #include <float.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "tests/cuda/plugin_fixture.h"
 
 enum { ITEMS = 4, SEED = 5 };

@@ -1,6 +1,6 @@
 // Rollouts and plans of a backend in a library, on the emulator, against those of the CPU: the same bits in double, by
 // a table in float; slices of time; what overflows; several sessions in one launch.
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "tests/cuda/plugin_fixture.h"
 
 // The same bits as the CPU: the same text in the same number type. Noise is of a seed, contacts as they are or from a

@@ -1,10 +1,10 @@
 // A model under seeded smooth controls, as input of rollouts: MuJoCo runs it for BENCH_LEAD steps with the model's own
 // options; where it is then they start, under the controls that follow, and with a cost that looks at all that a state
 // has (check_task.h).
-#ifndef SINEW_CLIENTS_BENCH_DRIVEN_MODEL_H_
-#define SINEW_CLIENTS_BENCH_DRIVEN_MODEL_H_
+#ifndef SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
+#define SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
 
-#include "clients/reference/args.h"
+#include "clients/base/args.h"
 #include "clients/reference/mujoco_drive.h"
 #include "planner/rollout/rollout_runner.h"
 

@@ -1,9 +1,9 @@
 // Many gradients at once, for `sinew-bench gradient --items`.
-#ifndef SINEW_CLIENTS_BENCH_GRADIENT_BATCH_H_
-#define SINEW_CLIENTS_BENCH_GRADIENT_BATCH_H_
+#ifndef SINEW_CLIENTS_BENCH_GRADIENT_BATCH_PRIVATE_H_
+#define SINEW_CLIENTS_BENCH_GRADIENT_BATCH_PRIVATE_H_
 
 #include "clients/bench/bench_backend.h"
-#include "clients/bench/driven_model.h"
+#include "clients/bench/driven_model_private.h"
 #include "clients/bench/bench_report.h"
 
 // Names of SnGradientMethod, those of the planner's setting `gradient`.

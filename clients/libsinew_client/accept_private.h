@@ -1,7 +1,7 @@
 // What a daemon says is checked here before a robot moves by it: whose it is, sizes, numbers that are finite and make
 // sense. Not installed.
-#ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_ACCEPT_H_
-#define SINEW_CLIENTS_LIBSINEW_CLIENT_ACCEPT_H_
+#ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_ACCEPT_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_CLIENT_ACCEPT_PRIVATE_H_
 
 #include "clients/include/sinew_client.h"
 #include "proto/sinew.pb-c.h"

@@ -1,6 +1,6 @@
 // Text that came from elsewhere (names, messages of a daemon), made fit for a terminal. Not installed.
-#ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_TEXT_H_
-#define SINEW_CLIENTS_LIBSINEW_CLIENT_TEXT_H_
+#ifndef SINEW_CLIENTS_BASE_TEXT_H_
+#define SINEW_CLIENTS_BASE_TEXT_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,8 +14,8 @@
 // derivative of a cost of all positions, velocities, activations, controls and tendon lengths along random directions
 // in controls and initial state, against central differences of our own rollout. Directions are left out by the same
 // rule, and as long as more than a quarter of them is, the rollout is halved; its largest error counts at any length.
-#ifndef SINEW_CLIENTS_CHECK_CHECK_GRADIENT_H_
-#define SINEW_CLIENTS_CHECK_CHECK_GRADIENT_H_
+#ifndef SINEW_CLIENTS_CHECK_CHECK_H_
+#define SINEW_CLIENTS_CHECK_CHECK_H_
 
 #include "clients/reference/mujoco_reference.h"
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 #include "clients/plant/plant.h"
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 //------------------------------------------------------------------------------------ what happened
 

@@ -1,6 +1,6 @@
 // Time, medians and largest errors, for the checker, the benchmark, the plant and the tests.
-#ifndef SINEW_CLIENTS_REFERENCE_STATISTICS_H_
-#define SINEW_CLIENTS_REFERENCE_STATISTICS_H_
+#ifndef SINEW_CLIENTS_BASE_STATISTICS_H_
+#define SINEW_CLIENTS_BASE_STATISTICS_H_
 
 #include <math.h>
 

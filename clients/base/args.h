@@ -1,6 +1,6 @@
 // Arguments that sinew-check and sinew-bench share. What is not allowed ends the program with argp's message.
-#ifndef SINEW_CLIENTS_REFERENCE_ARGS_H_
-#define SINEW_CLIENTS_REFERENCE_ARGS_H_
+#ifndef SINEW_CLIENTS_BASE_ARGS_H_
+#define SINEW_CLIENTS_BASE_ARGS_H_
 
 #include <argp.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "clients/reference/args.h"
+#include "clients/base/args.h"
 
 #include <stdlib.h>
 #include <string.h>

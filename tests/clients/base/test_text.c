@@ -1,5 +1,5 @@
 // Text of a daemon on a terminal: nothing in it is a command to the terminal, everything else is as it was.
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 //   bench_loop.c      the loop and its report
 //   bench_mpc.c       one run
 //   bench_compare.c   many of them: planners side by side
-#ifndef SINEW_CLIENTS_BENCH_CLOSED_LOOP_H_
-#define SINEW_CLIENTS_BENCH_CLOSED_LOOP_H_
+#ifndef SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
+#define SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
 
 #include <cjson/cJSON.h>
 

@@ -1,4 +1,4 @@
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>

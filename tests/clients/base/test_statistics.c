@@ -1,5 +1,5 @@
 // The figures that checker, benchmark and tests judge by: a largest error that keeps NaN, and the median.
-#include "clients/reference/statistics.h"
+#include "clients/base/statistics.h"
 
 #include "tests/support/oracle.h"
 

@@ -1,6 +1,6 @@
 // sinewctl watch: how a session fares, from the daemon's telemetry, for people or as JSON lines.
-#ifndef SINEW_CLIENTS_SINEWCTL_WATCH_H_
-#define SINEW_CLIENTS_SINEWCTL_WATCH_H_
+#ifndef SINEW_CLIENTS_SINEWCTL_WATCH_PRIVATE_H_
+#define SINEW_CLIENTS_SINEWCTL_WATCH_PRIVATE_H_
 
 #include "clients/libsinew_client/wire.h"
 

@@ -1,4 +1,4 @@
-#include "clients/libsinew_client/text.h"
+#include "clients/base/text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // Many worlds at once on a backend, for `sinew-bench step --worlds`.
-#ifndef SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_H_
-#define SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_H_
+#ifndef SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_PRIVATE_H_
+#define SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_PRIVATE_H_
 
 #include "clients/bench/bench_backend.h"
-#include "clients/reference/args.h"
+#include "clients/base/args.h"
 
 typedef struct BenchWorlds {
   SnDriveArgs drive;
