@@ -44,7 +44,7 @@ bool sn_arg_switch(const struct argp_state *state, const char *name, const char 
 }
 
 static int parse(int key, char *arg, struct argp_state *state) {
-  SnDriveArgs *s = state->input;
+  DrivenModelArgs *s = state->input;
   switch (key) {
     case 'm':
       s->model = arg;
@@ -53,7 +53,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->steps = sn_arg_count(state, "steps", arg, 100000);
       return 0;
     case 'r':
-      s->rounds = sn_arg_count(state, "rounds", arg, SN_DRIVE_ROUNDS);
+      s->rounds = sn_arg_count(state, "rounds", arg, BENCH_ROUNDS);
       return 0;
     case 's':
       s->seed = sn_arg_seed(state, arg);
@@ -77,4 +77,4 @@ static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "print JSON", 0},
     {0}};
 
-const struct argp sn_drive_argp = {.options = options, .parser = parse};
+const struct argp driven_model_argp = {.options = options, .parser = parse};

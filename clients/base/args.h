@@ -17,14 +17,14 @@ enum { SN_ARG_LIST = 16 };  // room that is enough
 // The value of option --name: on or off.
 bool sn_arg_switch(const struct argp_state *state, const char *name, const char *arg);
 
-// What the benchmarks on a driven model have in common: input of the argp sn_drive_argp, a child of theirs.
-typedef struct SnDriveArgs {
+// What the benchmarks on a driven model have in common: input of the argp driven_model_argp, a child of theirs.
+typedef struct DrivenModelArgs {
   const char *model;
-  int steps, rounds;  // rounds at most SN_DRIVE_ROUNDS
+  int steps, rounds;  // rounds at most BENCH_ROUNDS
   long seed;
   bool json;
-} SnDriveArgs;
-enum { SN_DRIVE_ROUNDS = 1000 };
-extern const struct argp sn_drive_argp;
+} DrivenModelArgs;
+enum { BENCH_ROUNDS = 1000 };
+extern const struct argp driven_model_argp;
 
 #endif

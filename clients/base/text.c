@@ -35,7 +35,7 @@ static size_t next_piece(const char *text, bool lines, char piece[PIECE]) {
   return size;
 }
 
-void sinew_printable(char *out, size_t size, const char *text, bool lines) {
+void sn_printable(char *out, size_t size, const char *text, bool lines) {
   char piece[PIECE];
   size_t used = 0;
   while (*text) {
@@ -48,7 +48,7 @@ void sinew_printable(char *out, size_t size, const char *text, bool lines) {
   if (size) out[used] = '\0';
 }
 
-void sinew_print_text(FILE *out, const char *text, bool lines) {
+void sn_print_text(FILE *out, const char *text, bool lines) {
   char piece[PIECE];
   while (*text) {
     text += next_piece(text, lines, piece);

@@ -8,9 +8,9 @@
 
 // Copies text into out (size bytes, cut off at the end of a character): control characters, and bytes that are no
 // UTF-8, become \xNN, so that none of it steers a terminal. lines: ends of lines stay as they are.
-void sinew_printable(char *out, size_t size, const char *text, bool lines);
+void sn_printable(char *out, size_t size, const char *text, bool lines);
 
 // Prints text of any length likewise.
-void sinew_print_text(FILE *out, const char *text, bool lines);
+void sn_print_text(FILE *out, const char *text, bool lines);
 
 #endif

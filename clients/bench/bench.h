@@ -4,11 +4,11 @@
 
 // Runs a mode: argv[0] is "sinew-bench MODE". Returns the exit status: 0 measured, 2 the model uses what is not
 // supported, 3 it cannot be loaded.
-int sn_bench_step(int argc, char **argv);
-int sn_bench_mpc(int argc, char **argv);
-int sn_bench_compare(int argc, char **argv);
-int sn_bench_gradient(int argc, char **argv);
-int sn_bench_refine(int argc, char **argv);
-int sn_bench_sweep(int argc, char **argv);
+int mode_step(int argc, char **argv);
+int mode_mpc(int argc, char **argv);
+int mode_compare(int argc, char **argv);
+int mode_gradient(int argc, char **argv);
+int mode_refine(int argc, char **argv);
+int mode_sweep(int argc, char **argv);
 
 #endif

@@ -21,7 +21,7 @@ static SnNoise noise_of(const SnSettings *s, uint64_t seed, int steps) {
   return noise;
 }
 
-static SnCode make_room(BenchJob *x, SnError *err) {
+static SnCode make_room(BenchMultistart *x, SnError *err) {
   const size_t nu = (size_t)x->task->m->nu, rows = (size_t)x->task->steps * nu;
   x->first = calloc(rows + 1, sizeof *x->first);
   x->ctrl = calloc(rows + 1, sizeof *x->ctrl);
@@ -32,7 +32,7 @@ static SnCode make_room(BenchJob *x, SnError *err) {
   return x->pair ? SN_OK : err->code;
 }
 
-static SnCode first_controls(BenchJob *x, int number, SnError *err) {
+static SnCode first_controls(BenchMultistart *x, int number, SnError *err) {
   const BenchTask *t = x->task;
   const SnNoise noise = noise_of(&t->task->settings, 1, t->steps);
   sn_real *scratch = calloc(3 * (size_t)noise.knots, sizeof *scratch);
@@ -42,9 +42,10 @@ static SnCode first_controls(BenchJob *x, int number, SnError *err) {
   return SN_OK;
 }
 
-SnCode bench_job_open(BenchJob *x, const BenchTask *task, SnBackend *backend, int number, int starts, SnError *err) {
+SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBackend *backend, int number, int starts,
+                             SnError *err) {
   const SnSettings *s = &task->task->settings;
-  *x = (BenchJob){.task = task, .backend = backend};
+  *x = (BenchMultistart){.task = task, .backend = backend};
   SnCode code = make_room(x, err);
   if (code == SN_OK) code = first_controls(x, number, err);
   if (code != SN_OK) return code;
@@ -69,7 +70,7 @@ SnCode bench_job_open(BenchJob *x, const BenchTask *task, SnBackend *backend, in
   return SN_OK;
 }
 
-void bench_job_close(BenchJob *x) {
+void bench_multistart_close(BenchMultistart *x) {
   if (x->device) x->backend->unload(x->backend, x->device);
   free(x->first);
   free(x->ctrl);
@@ -78,7 +79,7 @@ void bench_job_close(BenchJob *x) {
   free(x->pair);
 }
 
-static void begin(BenchJob *x) {
+static void begin(BenchMultistart *x) {
   memcpy(x->ctrl, x->first, sizeof *x->ctrl * (size_t)x->task->steps * (size_t)x->task->m->nu);
   x->job.open = true;
   x->job.measured = false;
@@ -86,7 +87,7 @@ static void begin(BenchJob *x) {
   x->job.gradient_norm = NAN;
 }
 
-SnCode bench_jobs_run(BenchJob *x, int n, int iterations, SnError *err) {
+SnCode bench_multistarts_run(BenchMultistart *x, int n, int iterations, SnError *err) {
   const SnClock clock = sn_clock_monotonic();
   for (int i = 0; i < n; ++i) begin(x + i);
   for (int left = iterations; left > 0;) {

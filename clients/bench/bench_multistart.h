@@ -5,7 +5,7 @@
 
 #include "clients/bench/bench_task.h"
 
-typedef struct BenchJob {
+typedef struct BenchMultistart {
   const BenchTask *task;
   SnBackend *backend;
   SnBackendModel *device;  // its own
@@ -15,15 +15,16 @@ typedef struct BenchJob {
   sn_real *initial;     // (nu) the task's initial plan
   double *term;         // (nterm)
   unsigned char *pair;  // contacts from distance
-} BenchJob;
+} BenchMultistart;
 
 // Session `number` of the task: 0 begins with the initial plan, others with noise on it. starts: of each iteration.
-SnCode bench_job_open(BenchJob *x, const BenchTask *task, SnBackend *backend, int number, int starts, SnError *err);
+SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBackend *backend, int number, int starts,
+                             SnError *err);
 // Zeroed is allowed.
-void bench_job_close(BenchJob *x);
+void bench_multistart_close(BenchMultistart *x);
 
 // Begins all n anew and makes `iterations` of each: those of one backend together. SN_ERR_LIMIT when the backend
 // stopped; the caller asks it why.
-SnCode bench_jobs_run(BenchJob *x, int n, int iterations, SnError *err);
+SnCode bench_multistarts_run(BenchMultistart *x, int n, int iterations, SnError *err);
 
 #endif

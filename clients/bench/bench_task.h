@@ -17,7 +17,7 @@ typedef struct BenchTask {
 } BenchTask;
 
 // steps 0: the task's horizon.
-SnCode bench_task_open(BenchTask *t, const MpcCase *c, int steps, SnError *err);
+SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *c, int steps, SnError *err);
 // Zeroed is allowed.
 void bench_task_close(BenchTask *t);
 // The initial state, in the task's arrays.

@@ -7,7 +7,7 @@
 #include "physics/import/import_mjcf.h"
 #include "proto/places.h"
 
-MpcCase mpc_default_case(void) { return (MpcCase){.seconds = 1, .execute = 16, .seed = 1}; }
+BenchTaskArgs bench_default_task_args(void) { return (BenchTaskArgs){.seconds = 1, .execute = 16, .seed = 1}; }
 
 static void add(struct argp_state *state, const char *name, const char **list, int room, int *n, const char *text) {
   if (*n == room) argp_error(state, "too many --%s: at most %d", name, room);
@@ -15,19 +15,19 @@ static void add(struct argp_state *state, const char *name, const char **list, i
 }
 
 static int parse(int key, char *arg, struct argp_state *state) {
-  MpcCase *c = state->input;
+  BenchTaskArgs *c = state->input;
   switch (key) {
     case 't':
       c->task = arg;
       return 0;
     case 'x':
-      add(state, "set", c->settings, MPC_SETTINGS, &c->nsettings, arg);
+      add(state, "set", c->settings, BENCH_SETTINGS, &c->nsettings, arg);
       return 0;
     case 'T':
       c->tasks = arg;
       return 0;
     case 'm':
-      add(state, "models", c->models, MPC_MODELS, &c->nmodels, arg);
+      add(state, "models", c->models, BENCH_MODELS, &c->nmodels, arg);
       return 0;
     case ARGP_KEY_END:
       if (!c->task) argp_error(state, "--task is needed");
@@ -44,9 +44,9 @@ static const struct argp_option options[] = {
     {"models", 'm', "[NAME=]FOLDER", 0, "where MJCF is found by its name; may be repeated (default: as sinewd)", 0},
     {0}};
 
-const struct argp mpc_case_argp = {.options = options, .parser = parse};
+const struct argp bench_task_argp = {.options = options, .parser = parse};
 
-SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
+SnCode bench_set(SnSettings *s, const char *assignment, SnError *err) {
   char name[64];
   const size_t n = strcspn(assignment, "=");
   if (assignment[n] != '=' || n >= sizeof name)
@@ -62,14 +62,14 @@ SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err) {
   return sn_settings_set(s, i, value, err);
 }
 
-SnCode mpc_set_all(const MpcCase *c, SnSettings *s, SnError *err) {
+SnCode bench_set_all(const BenchTaskArgs *c, SnSettings *s, SnError *err) {
   SnCode code = SN_OK;
-  for (int i = 0; code == SN_OK && i < c->nsettings; ++i) code = mpc_set(s, c->settings[i], err);
+  for (int i = 0; code == SN_OK && i < c->nsettings; ++i) code = bench_set(s, c->settings[i], err);
   return code;
 }
 
 // A task by its name, with or without the ending, in the folder of tasks; else by its path.
-SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
+SnTask *bench_load_task(const BenchTaskArgs *c, SnError *err) {
   char folder[SN_PLACE_SIZE], path[2200];
   const size_t n = strlen(c->task);
   const bool ended = n > 5 && strcmp(c->task + n - 5, ".yaml") == 0;
@@ -83,7 +83,7 @@ SnTask *mpc_load_task(const MpcCase *c, SnError *err) {
 }
 
 // The model's file is found before MuJoCo knows its sizes: sizes of 0 are taken as they come.
-SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
+SnCode bench_load_model(const BenchTaskArgs *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
   char text[4096];
   PlantOptions opt = {.nmodels = c->nmodels};
   memcpy(opt.models, c->models, sizeof opt.models);

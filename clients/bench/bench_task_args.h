@@ -8,34 +8,34 @@
 #include "clients/plant/plant.h"
 #include "planner/planner.h"
 
-enum { MPC_MODELS = 16, MPC_SETTINGS = 40 };
+enum { BENCH_MODELS = 16, BENCH_SETTINGS = 40 };
 
-typedef struct MpcCase {
-  const char *task;                // name, with or without .yaml, or path of a task file
-  const char *tasks;               // folder of task files; NULL: next to the program
-  const char *models[MPC_MODELS];  // "FOLDER" or "NAME=FOLDER"; none: sinewd's defaults
+typedef struct BenchTaskArgs {
+  const char *task;                  // name, with or without .yaml, or path of a task file
+  const char *tasks;                 // folder of task files; NULL: next to the program
+  const char *models[BENCH_MODELS];  // "FOLDER" or "NAME=FOLDER"; none: sinewd's defaults
   int nmodels;
-  const char *settings[MPC_SETTINGS];  // of the planner, "name=value", on top of the task's
+  const char *settings[BENCH_SETTINGS];  // of the planner, "name=value", on top of the task's
   int nsettings;
   double seconds;       // of motion
   double plan_seconds;  // of computing a plan; 0: as many iterations as the settings say, at least one
   int execute;          // steps between two plans
   BenchBackendArgs backend;
   uint64_t seed;
-} MpcCase;
+} BenchTaskArgs;
 
 // Zeros, 16 steps executed, seed 1, 1 s, the cpu.
-MpcCase mpc_default_case(void);
+BenchTaskArgs bench_default_task_args(void);
 
-// The arguments --task, --set, --tasks and --models, a child of a mode's own; its input is the MpcCase.
-extern const struct argp mpc_case_argp;
+// The arguments --task, --set, --tasks and --models, a child of a mode's own; its input is the BenchTaskArgs.
+extern const struct argp bench_task_argp;
 
 // Sets the setting "name=value" of s, or all that the case has. err names what is wrong.
-SnCode mpc_set(SnSettings *s, const char *assignment, SnError *err);
-SnCode mpc_set_all(const MpcCase *c, SnSettings *s, SnError *err);
+SnCode bench_set(SnSettings *s, const char *assignment, SnError *err);
+SnCode bench_set_all(const BenchTaskArgs *c, SnSettings *s, SnError *err);
 
 // Its task, and the model of the task's body, ours and MuJoCo's.
-SnTask *mpc_load_task(const MpcCase *c, SnError *err);
-SnCode mpc_load_model(const MpcCase *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
+SnTask *bench_load_task(const BenchTaskArgs *c, SnError *err);
+SnCode bench_load_model(const BenchTaskArgs *c, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
 
 #endif

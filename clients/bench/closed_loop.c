@@ -8,7 +8,7 @@
 
 // All that a run holds, freed together.
 typedef struct Loop {
-  const MpcCase *c;
+  const BenchTaskArgs *c;
   SnTask *task;
   SnModel *model;
   BenchBackend backend;
@@ -23,8 +23,8 @@ typedef struct Loop {
 
 //------------------------------------------------------------------------------------ opening
 
-static SnCode make_settings(const MpcCase *c, SnSettings *s, SnError *err) {
-  SnCode code = mpc_set_all(c, s, err);
+static SnCode make_settings(const BenchTaskArgs *c, SnSettings *s, SnError *err) {
+  SnCode code = bench_set_all(c, s, err);
   // Without a limit on time something else must bound a plan.
   const int adam = sn_settings_find("adam_iterations");
   if (c->plan_seconds <= 0 && s->iterations == 0) s->iterations = 1;
@@ -35,9 +35,9 @@ static SnCode make_settings(const MpcCase *c, SnSettings *s, SnError *err) {
   return code == SN_OK ? sn_settings_validate(s, err) : code;
 }
 
-static SnCode open_loop(Loop *l, MpcResult *result, SnError *err) {
-  if (!(l->task = mpc_load_task(l->c, err))) return err->code;
-  SnCode code = mpc_load_model(l->c, l->task, &l->body, &l->model, err);
+static SnCode open_loop(Loop *l, ClosedLoopResult *result, SnError *err) {
+  if (!(l->task = bench_load_task(l->c, err))) return err->code;
+  SnCode code = bench_load_model(l->c, l->task, &l->body, &l->model, err);
   result->settings = l->task->settings;
   if (code == SN_OK) code = make_settings(l->c, &result->settings, err);
   if (code != SN_OK) return code;
@@ -140,7 +140,7 @@ static BodyState read_body(Loop *l) {
   return s;
 }
 
-static SnCode plan(Loop *l, MpcResult *result, SnError *err) {
+static SnCode plan(Loop *l, ClosedLoopResult *result, SnError *err) {
   const BodyState s = read_body(l);
   SnPlanRequest r = sn_default_plan_request();
   SnPlan p;
@@ -182,7 +182,7 @@ static SnCode judge(Loop *l, PlantSample *sample, SnError *err) {
   return SN_OK;
 }
 
-static SnCode record(Loop *l, MpcResult *result, SnError *err) {
+static SnCode record(Loop *l, ClosedLoopResult *result, SnError *err) {
   PlantRecord *r = &result->record;
   plant_record_sample(r, &l->body, l->ctrl);
   return judge(l, &r->sample[r->nsample - 1], err);
@@ -197,7 +197,7 @@ static void control(Loop *l) {
   memcpy(l->ctrl, l->plan + i * nu, sizeof(double) * nu);
 }
 
-static SnCode run(Loop *l, MpcResult *result, void (*progress)(void *, double), void *user, SnError *err) {
+static SnCode run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, double), void *user, SnError *err) {
   const int steps = (int)lround(l->c->seconds / l->body.m->opt.timestep);
   SnCode code = SN_OK;
   for (int i = 0; code == SN_OK && i < steps && !result->record.diverged; ++i) {
@@ -214,7 +214,8 @@ static SnCode run(Loop *l, MpcResult *result, void (*progress)(void *, double), 
   return code;
 }
 
-SnCode mpc_run(const MpcCase *c, MpcResult *result, void (*progress)(void *, double), void *user, SnError *err) {
+SnCode closed_loop_run(const BenchTaskArgs *c, ClosedLoopResult *result, void (*progress)(void *, double), void *user,
+                       SnError *err) {
   Loop l = {.c = c};
   SnError local = {0};
   if (!err) err = &local;
@@ -229,11 +230,11 @@ SnCode mpc_run(const MpcCase *c, MpcResult *result, void (*progress)(void *, dou
     if (result->record.nplan > 0) result->iterations /= result->record.nplan;
   }
   close_loop(&l);
-  if (code != SN_OK) mpc_result_free(result);
+  if (code != SN_OK) closed_loop_free(result);
   return code;
 }
 
-void mpc_result_free(MpcResult *result) {
+void closed_loop_free(ClosedLoopResult *result) {
   plant_record_free(&result->record);
   memset(result, 0, sizeof *result);
 }
@@ -264,7 +265,7 @@ static void add_settings(cJSON *o, const SnSettings *s) {
 }
 
 // Times and costs when plans were begun, and at the end.
-static void add_costs(cJSON *o, const MpcCase *c, const PlantRecord *r) {
+static void add_costs(cJSON *o, const BenchTaskArgs *c, const PlantRecord *r) {
   cJSON *time = cJSON_AddArrayToObject(o, "time"), *cost = cJSON_AddArrayToObject(o, "cost");
   double sum = 0;
   for (int i = 0; i < r->nsample; ++i) {
@@ -288,7 +289,7 @@ static void add_measures(cJSON *o, const PlantRecord *r) {
   }
 }
 
-cJSON *mpc_report(const MpcCase *c, const MpcResult *result) {
+cJSON *closed_loop_report(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   const PlantRecord *r = &result->record;
   cJSON *o = cJSON_CreateObject();
   if (!o || r->nsample == 0) return o;

@@ -9,22 +9,22 @@
 
 #include "clients/bench/bench_task_args.h"
 
-typedef struct MpcResult {
+typedef struct ClosedLoopResult {
   PlantRecord record;  // samples with cost and measures; plans and what they took in seconds as `latency`
   SnSettings settings;
   double iterations;  // of a plan, mean
   int candidates;     // of the last plan's last iteration
   double wall;        // [s] of the whole loop
   int threads;
-} MpcResult;
+} ClosedLoopResult;
 
 // Runs it. progress: called after each plan with the part that is done, or NULL. On failure err, and the result holds
 // nothing.
-SnCode mpc_run(const MpcCase *c, MpcResult *result, void (*progress)(void *user, double part), void *user,
-               SnError *err);
-void mpc_result_free(MpcResult *result);
+SnCode closed_loop_run(const BenchTaskArgs *c, ClosedLoopResult *result, void (*progress)(void *user, double part),
+                       void *user, SnError *err);
+void closed_loop_free(ClosedLoopResult *result);
 
 // The report of a run; the caller deletes it.
-cJSON *mpc_report(const MpcCase *c, const MpcResult *result);
+cJSON *closed_loop_report(const BenchTaskArgs *c, const ClosedLoopResult *result);
 
 #endif

@@ -7,28 +7,28 @@
 #include "clients/base/statistics.h"
 
 // Drives MuJoCo to the start and lists the controls from there on.
-static SnCode drive(BenchDrive *b, const SnDriveArgs *args, SnError *err) {
+static SnCode drive(DrivenModel *b, const DrivenModelArgs *args, SnError *err) {
   SnOracle *o = &b->o;
   const int nu = o->m->nu;
   const double h = o->mj->opt.timestep;
   b->ctrl = calloc((size_t)b->steps * (size_t)nu + 1, sizeof *b->ctrl);
-  b->state = calloc((size_t)mj_stateSize(o->mj, BENCH_STATE), sizeof *b->state);
+  b->state = calloc((size_t)mj_stateSize(o->mj, DRIVEN_MODEL_STATE), sizeof *b->state);
   if (!b->ctrl || !b->state) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_drive_start(o);
-  for (int k = 0; k < BENCH_LEAD; ++k) {
+  for (int k = 0; k < DRIVEN_MODEL_LEAD; ++k) {
     sn_drive_controls(o, (uint64_t)args->seed, k * h);
     mj_step(o->mj, o->d);
   }
-  mj_getState(o->mj, o->d, b->state, BENCH_STATE);
+  mj_getState(o->mj, o->d, b->state, DRIVEN_MODEL_STATE);
   sn_oracle_copy_state(o);
   for (int k = 0; k < b->steps; ++k) {
-    sn_drive_controls(o, (uint64_t)args->seed, (BENCH_LEAD + k) * h);
+    sn_drive_controls(o, (uint64_t)args->seed, (DRIVEN_MODEL_LEAD + k) * h);
     for (int i = 0; i < nu; ++i) b->ctrl[k * nu + i] = (sn_real)o->d->ctrl[i];
   }
   return SN_OK;
 }
 
-SnCode bench_drive_open(BenchDrive *b, const SnDriveArgs *args, SnError *err) {
+SnCode driven_model_open(DrivenModel *b, const DrivenModelArgs *args, SnError *err) {
   memset(b, 0, sizeof *b);
   b->steps = args->steps;
   mjModel *mj = sn_oracle_read_file(args->model, err);
@@ -36,7 +36,7 @@ SnCode bench_drive_open(BenchDrive *b, const SnDriveArgs *args, SnError *err) {
   if (code != SN_OK) return code;
   const SnModel *m = b->o.m;
   char text[1000];
-  if (!sn_check_task(m, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "nothing in the model moves");
+  if (!sn_probe_task(m, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "nothing in the model moves");
   if ((code = drive(b, args, err)) != SN_OK) return code;
   if (!(b->task = sn_task_parse(text, strlen(text), "bench.yaml", err))) return err->code;
   if (!(b->cost = sn_cost_create(b->task, m, err))) return err->code;
@@ -54,7 +54,7 @@ SnCode bench_drive_open(BenchDrive *b, const SnDriveArgs *args, SnError *err) {
   return SN_OK;
 }
 
-void bench_drive_close(BenchDrive *b) {
+void driven_model_close(DrivenModel *b) {
   sn_cost_free(b->cost);
   sn_task_free(b->task);
   free(b->ctrl);
@@ -63,18 +63,18 @@ void bench_drive_close(BenchDrive *b) {
   sn_oracle_free(&b->o);
 }
 
-void bench_drive_restart(BenchDrive *b) { mj_setState(b->o.mj, b->o.d, b->state, BENCH_STATE); }
+void driven_model_restart(DrivenModel *b) { mj_setState(b->o.mj, b->o.d, b->state, DRIVEN_MODEL_STATE); }
 
-void bench_drive_controls(BenchDrive *b, int k) {
+void driven_model_controls(DrivenModel *b, int k) {
   const int nu = b->o.m->nu;
   for (int i = 0; i < nu; ++i) b->o.d->ctrl[i] = (double)b->ctrl[k * nu + i];
 }
 
-double bench_drive_mujoco(BenchDrive *b) {
-  bench_drive_restart(b);
+double driven_model_mujoco(DrivenModel *b) {
+  driven_model_restart(b);
   const double t = sn_now_us();
   for (int k = 0; k < b->steps; ++k) {
-    bench_drive_controls(b, k);
+    driven_model_controls(b, k);
     mj_step(b->o.mj, b->o.d);
   }
   return 1e-3 * (sn_now_us() - t);

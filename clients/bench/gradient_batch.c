@@ -9,30 +9,30 @@
 
 static int setting(void) { return sn_settings_find("gradient"); }
 
-const char *bench_method_name(int method) {
+const char *gradient_method_name(int method) {
   static char text[64];
   return sn_settings_choice_name(setting(), method, text, sizeof text);
 }
 
-int bench_method(const struct argp_state *state, const char *arg) {
+int gradient_method_arg(const struct argp_state *state, const char *arg) {
   const int method = sn_settings_choice_index(setting(), arg);
   if (method < 0) argp_error(state, "--method %s: one of %s", arg, sn_settings_info(setting())->choices);
   return method;
 }
 
-typedef struct Work {
-  const BenchDrive *drive;
+typedef struct GradientBatch {
+  const DrivenModel *driven;
   BenchBackend *on;
   SnBackendModel *device;
   SnGradient *item;
   sn_real *ctrl, *ctrl_bar;  // (count, steps, nu)
   int count;
-} Work;
+} GradientBatch;
 
 // Item 0 is the driven rollout, the others have noise in their controls.
-static SnCode make_items(Work *x, SnError *err) {
-  const SnModel *m = x->drive->o.m;
-  const int steps = x->drive->steps;
+static SnCode make_items(GradientBatch *x, SnError *err) {
+  const SnModel *m = x->driven->o.m;
+  const int steps = x->driven->steps;
   const size_t size = (size_t)steps * (size_t)m->nu;
   SnNoise noise = {.seed = 1, .spacing = (steps + 14) / 15, .interpolation = SN_SPLINE_LINEAR};
   noise.colour = SN_NOISE_PINK;
@@ -44,10 +44,10 @@ static SnCode make_items(Work *x, SnError *err) {
   sn_real *scratch = calloc(3 * (size_t)noise.knots, sizeof *scratch);
   const bool ok = x->item && x->ctrl && x->ctrl_bar && scratch;
   for (int i = 0; i < x->count && ok; ++i) {
-    sn_noise_candidate(m, &noise, i, x->drive->ctrl, steps, scratch, x->ctrl + (size_t)i * size);
-    x->item[i] = (SnGradient){.start = x->drive->start,
+    sn_noise_candidate(m, &noise, i, x->driven->ctrl, steps, scratch, x->ctrl + (size_t)i * size);
+    x->item[i] = (SnGradient){.start = x->driven->start,
                               .ctrl = x->ctrl + (size_t)i * size,
-                              .target = x->drive->target,
+                              .target = x->driven->target,
                               .nstep = steps,
                               .max_velocity = 1e6,
                               .ctrl_bar = x->ctrl_bar + (size_t)i * size};
@@ -57,7 +57,7 @@ static SnCode make_items(Work *x, SnError *err) {
 }
 
 // What `count` items take [ms]; negative when the backend stopped.
-static double pass(Work *x, const SnGradientSettings *settings, int count) {
+static double pass(GradientBatch *x, const SnGradientSettings *settings, int count) {
   const SnClock clock = sn_clock_monotonic();
   SnGradientBatch batch = {.settings = *settings, .item = x->item, .count = count};
   for (int i = 0; i < count; ++i) x->item[i].status = SN_GRADIENT_PENDING;
@@ -67,12 +67,12 @@ static double pass(Work *x, const SnGradientSettings *settings, int count) {
 }
 
 // A row; *one: time of one item by this method [ms], NaN until it is measured.
-static SnCode measure(Work *x, const SnGradientSettings *settings, int count, int rounds, double *one, cJSON *rows,
-                      SnError *err) {
-  double spent[SN_DRIVE_ROUNDS];
+static SnCode measure(GradientBatch *x, const SnGradientSettings *settings, int count, int rounds, double *one,
+                      cJSON *rows, SnError *err) {
+  double spent[BENCH_ROUNDS];
   double warm = pass(x, settings, count);
   for (int i = 0; i < rounds && warm >= 0; ++i) {
-    bench_progress("%s, %d items, round %d of %d", bench_method_name((int)settings->method), count, i + 1, rounds);
+    bench_progress("%s, %d items, round %d of %d", gradient_method_name((int)settings->method), count, i + 1, rounds);
     spent[i] = warm = pass(x, settings, count);
   }
   if (warm < 0) return bench_backend_stopped(x->on, err);
@@ -81,7 +81,7 @@ static SnCode measure(Work *x, const SnGradientSettings *settings, int count, in
   for (int i = 0; i < count; ++i) done += x->item[i].status == SN_GRADIENT_DONE;
   if (count == 1) *one = ms;
   cJSON *row = cJSON_CreateObject();
-  cJSON_AddStringToObject(row, "method", bench_method_name((int)settings->method));
+  cJSON_AddStringToObject(row, "method", gradient_method_name((int)settings->method));
   cJSON_AddNumberToObject(row, "items", count);
   cJSON_AddNumberToObject(row, "done", done);
   cJSON_AddNumberToObject(row, "ms", ms);
@@ -93,16 +93,16 @@ static SnCode measure(Work *x, const SnGradientSettings *settings, int count, in
   return SN_OK;
 }
 
-cJSON *bench_items(const BenchDrive *drive, BenchBackend *on, const SnGradientSettings *settings,
-                   const BenchItems *list, SnError *err) {
-  Work x = {.drive = drive, .on = on};
+cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnGradientSettings *settings,
+                          const GradientBatchSizes *list, SnError *err) {
+  GradientBatch x = {.driven = driven, .on = on};
   SnBackend *b = on->backend;
   char name[64];
   for (int i = 0; i < list->n; ++i)
     if (list->item[i] > x.count) x.count = list->item[i];
   cJSON *rows = cJSON_CreateArray();
   SnCode code = make_items(&x, err);
-  if (code == SN_OK && !(x.device = b->load(b, drive->o.m, drive->cost, drive->steps, err))) code = err->code;
+  if (code == SN_OK && !(x.device = b->load(b, driven->o.m, driven->cost, driven->steps, err))) code = err->code;
   if (code == SN_OK) code = b->need_gradients(b, x.device, x.count, err);
   for (int k = 0; code == SN_OK && sn_settings_choice_name(setting(), k, name, sizeof name)[0]; ++k) {
     SnGradientSettings of = *settings;
@@ -125,7 +125,7 @@ static double number(const cJSON *o, const char *name) {
   return cJSON_IsNumber(x) ? x->valuedouble : NAN;
 }
 
-void bench_items_print(const cJSON *rows) {
+void gradient_batch_print(const cJSON *rows) {
   if (!rows) return;
   printf("\n%-10s %6s %10s %12s %14s\n", "method", "items", "ms", "ms an item", "times that of 1");
   const cJSON *row;

@@ -7,19 +7,19 @@
 #include "clients/bench/bench_report.h"
 
 // Names of SnGradientMethod, those of the planner's setting `gradient`.
-const char *bench_method_name(int method);
-int bench_method(const struct argp_state *state, const char *arg);
+const char *gradient_method_name(int method);
+int gradient_method_arg(const struct argp_state *state, const char *arg);
 
-typedef struct BenchItems {
+typedef struct GradientBatchSizes {
   const int *item;  // (n) how many at once
   int n, rounds;
-} BenchItems;
+} GradientBatchSizes;
 
 // Value and gradient of the driven rollout and of copies with noise in their controls, for each number of items and
 // each method: an array of rows. NULL and err on failure.
-cJSON *bench_items(const BenchDrive *drive, BenchBackend *on, const SnGradientSettings *settings,
-                   const BenchItems *list, SnError *err);
+cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnGradientSettings *settings,
+                          const GradientBatchSizes *list, SnError *err);
 // As a table; NULL: nothing.
-void bench_items_print(const cJSON *rows);
+void gradient_batch_print(const cJSON *rows);
 
 #endif

@@ -10,13 +10,12 @@ static const struct {
   const char *name, *text;
   int (*run)(int argc, char **argv);
 } modes[] = {
-    {"step", "one step of the world, ours and MuJoCo's in turn, one thread", sn_bench_step},
-    {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", sn_bench_mpc},
-    {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", sn_bench_compare},
-    {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", sn_bench_gradient},
-    {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", sn_bench_refine},
-    {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without",
-     sn_bench_sweep},
+    {"step", "one step of the world, ours and MuJoCo's in turn, one thread", mode_step},
+    {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", mode_mpc},
+    {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", mode_compare},
+    {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", mode_gradient},
+    {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", mode_refine},
+    {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without", mode_sweep},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

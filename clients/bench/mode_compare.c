@@ -41,7 +41,7 @@ enum {
 };
 
 typedef struct Compare {
-  MpcCase c;
+  BenchTaskArgs c;
   const char *out, *picture, *only;
   int seeds;
   double plan_seconds;  // of mode "time"; 0: what the first planner took
@@ -199,22 +199,22 @@ static double plan_seconds(Compare *x) {
 }
 
 static SnCode run_cell(Compare *x, int mode, int planner, int seed, SnError *err) {
-  MpcCase c = x->c;
+  BenchTaskArgs c = x->c;
   for (int i = 0; i < 3 && planners[planner].settings[i]; ++i) {
-    if (c.nsettings == MPC_SETTINGS) return sn_fail(err, SN_ERR_LIMIT, "too many settings");
+    if (c.nsettings == BENCH_SETTINGS) return sn_fail(err, SN_ERR_LIMIT, "too many settings");
     c.settings[c.nsettings++] = planners[planner].settings[i];
   }
   c.seed = (uint64_t)seed + 1;
   if (mode == 1) c.plan_seconds = plan_seconds(x);
   Progress at = {x, mode, planner, seed};
-  MpcResult result;
-  SnCode code = mpc_run(&c, &result, show_progress, &at, err);
+  ClosedLoopResult result;
+  SnCode code = closed_loop_run(&c, &result, show_progress, &at, err);
   if (code != SN_OK) return code;
-  cJSON *o = mpc_report(&c, &result);
+  cJSON *o = closed_loop_report(&c, &result);
   cJSON_AddStringToObject(o, "cell", planners[planner].name);
   cJSON_AddStringToObject(o, "mode", modes[mode]);
   cJSON_AddStringToObject(o, "set", x->set);
-  mpc_result_free(&result);
+  closed_loop_free(&result);
   *cell_of(x, mode, planner, seed) = o;
   x->done++;
   write_line(x->lines, o);
@@ -384,7 +384,7 @@ static SnCode settle(Compare *x, SnError *err) {
                  "--only %s names none of adam, adam+cfd, sampling-64, sampling-256, sampling-1024", x->only);
 }
 
-int sn_bench_compare(int argc, char **argv) {
+int mode_compare(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"quick", KEY_QUICK, NULL, 0, "one seed and 0.2 s, where --seeds and --seconds do not say otherwise", 0},
       {"seeds", KEY_SEEDS, "N", 0, "seeds 1 to N (default 5)", 0},
@@ -397,7 +397,7 @@ int sn_bench_compare(int argc, char **argv) {
       {"picture", KEY_PICTURE, "FILE", 0, "where to draw (default sinew-compare.png); needs gnuplot", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Compares planners on a task: adam, adam with contacts from distance, sampling with 64, 256 and 1024 candidates "
       "(brown noise), at equal plan steps and at equal planning time.\vExample: sinew-bench compare --task hand_pose "
@@ -405,7 +405,7 @@ int sn_bench_compare(int argc, char **argv) {
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
   static Compare x;  // too large for the stack
-  x = (Compare){.c = mpc_default_case(), .out = "sinew-compare.jsonl", .picture = "sinew-compare.png"};
+  x = (Compare){.c = bench_default_task_args(), .out = "sinew-compare.jsonl", .picture = "sinew-compare.png"};
   x.c.seconds = 0;
   argp_parse(&argp, argc, argv, 0, NULL, &x);
 

@@ -20,7 +20,7 @@
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
-  SnDriveArgs drive;
+  DrivenModelArgs driven;
   BenchBackendArgs backend;
   int samples, nitems, items[SN_ARG_LIST];
   bool soft, profile;
@@ -31,7 +31,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
     case ARGP_KEY_INIT:
-      state->child_inputs[0] = &s->drive;
+      state->child_inputs[0] = &s->driven;
       state->child_inputs[1] = &s->backend;
       return 0;
     case 'p':
@@ -47,7 +47,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->soft = sn_arg_switch(state, "cfd", arg);
       return 0;
     case 'M':
-      s->method = (SnGradientMethod)bench_method(state, arg);
+      s->method = (SnGradientMethod)gradient_method_arg(state, arg);
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -55,40 +55,40 @@ static int parse(int key, char *arg, struct argp_state *state) {
 }
 
 typedef struct Bench {
-  BenchDrive drive;
+  DrivenModel driven;
   BenchBackend on;
   SnBackendModel *device;
   SnRollout *rollout;
   SnGradient g;
   sn_real *ctrl_bar;
-  mjtNum *now;                       // MuJoCo's state at a sample
-  mjtNum *A, *B;                     // of mjd_transitionFD
-  bool differences;                  // whether it takes the model's integrator
-  double spent[4][SN_DRIVE_ROUNDS];  // [ms]: rollout, gradient, MuJoCo's rollout, MuJoCo's differences
+  mjtNum *now;                    // MuJoCo's state at a sample
+  mjtNum *A, *B;                  // of mjd_transitionFD
+  bool differences;               // whether it takes the model's integrator
+  double spent[4][BENCH_ROUNDS];  // [ms]: rollout, gradient, MuJoCo's rollout, MuJoCo's differences
 } Bench;
 
 static SnCode out_of_memory(SnError *err) { return sn_fail(err, SN_ERR_MEMORY, "out of memory"); }
 
 static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
-  SnCode code = bench_drive_open(&b->drive, &s->drive, err);
+  SnCode code = driven_model_open(&b->driven, &s->driven, err);
   if (code != SN_OK) return code;
-  const SnModel *m = b->drive.o.m;
+  const SnModel *m = b->driven.o.m;
   const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
   if ((code = bench_backend_open(&b->on, &s->backend, err)) != SN_OK) return code;
   SnBackend *backend = b->on.backend;
-  if (!(b->device = backend->load(backend, m, b->drive.cost, s->drive.steps, err))) return err->code;
+  if (!(b->device = backend->load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
   if ((code = backend->need_gradients(backend, b->device, 1, err)) != SN_OK) return code;
-  if (!(b->rollout = sn_rollout_create(m, b->drive.cost, err))) return err->code;
-  b->ctrl_bar = calloc((size_t)s->drive.steps * nu + 1, sizeof *b->ctrl_bar);
-  b->now = calloc((size_t)mj_stateSize(b->drive.o.mj, BENCH_STATE), sizeof *b->now);
+  if (!(b->rollout = sn_rollout_create(m, b->driven.cost, err))) return err->code;
+  b->ctrl_bar = calloc((size_t)s->driven.steps * nu + 1, sizeof *b->ctrl_bar);
+  b->now = calloc((size_t)mj_stateSize(b->driven.o.mj, DRIVEN_MODEL_STATE), sizeof *b->now);
   b->A = calloc(n * n + 1, sizeof *b->A);
   b->B = calloc(n * nu + 1, sizeof *b->B);
   if (!b->ctrl_bar || !b->now || !b->A || !b->B) return out_of_memory(err);
-  b->differences = b->drive.o.mj->opt.integrator != mjINT_RK4;
-  b->g = (SnGradient){.start = b->drive.start,
-                      .ctrl = b->drive.ctrl,
-                      .target = b->drive.target,
-                      .nstep = s->drive.steps,
+  b->differences = b->driven.o.mj->opt.integrator != mjINT_RK4;
+  b->g = (SnGradient){.start = b->driven.start,
+                      .ctrl = b->driven.ctrl,
+                      .target = b->driven.target,
+                      .nstep = s->driven.steps,
                       .max_velocity = 1e6,
                       .ctrl_bar = b->ctrl_bar};
   return SN_OK;
@@ -98,7 +98,7 @@ static void close_bench(Bench *b) {
   sn_rollout_free(b->rollout);
   if (b->device) b->on.backend->unload(b->on.backend, b->device);
   bench_backend_close(&b->on);
-  bench_drive_close(&b->drive);
+  driven_model_close(&b->driven);
   free(b->ctrl_bar);
   free(b->now);
   free(b->A);
@@ -109,7 +109,7 @@ static void close_bench(Bench *b) {
 static double pass_rollout(Bench *b) {
   const SnClock clock = sn_clock_monotonic();
   const double t = sn_now_us();
-  sn_rollout_begin(b->rollout, &b->g.start, b->drive.ctrl, b->drive.target, b->g.nstep, b->g.max_velocity, NULL);
+  sn_rollout_begin(b->rollout, &b->g.start, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity, NULL);
   sn_rollout_run(b->rollout, &clock, INFINITY);
   return 1e-3 * (sn_now_us() - t);
 }
@@ -127,19 +127,19 @@ static bool pass_gradient(Bench *b, const SnGradientSettings *settings, double *
 
 // MuJoCo's rollout; on the way, untimed by it, the differences at `samples` of its states, scaled to all.
 static void pass_mujoco(Bench *b, int samples, double *rollout, double *differences) {
-  SnOracle *o = &b->drive.o;
+  SnOracle *o = &b->driven.o;
   const int steps = b->g.nstep;
   int taken = 0;
   *rollout = *differences = 0;
-  bench_drive_restart(&b->drive);
+  driven_model_restart(&b->driven);
   for (int k = 0; k < steps; ++k) {
-    bench_drive_controls(&b->drive, k);
+    driven_model_controls(&b->driven, k);
     if (b->differences && k >= taken * steps / samples && taken < samples) {
-      mj_getState(o->mj, o->d, b->now, BENCH_STATE);
+      mj_getState(o->mj, o->d, b->now, DRIVEN_MODEL_STATE);
       const double t = sn_now_us();
       mjd_transitionFD(o->mj, o->d, 1e-6, 0, b->A, o->m->nu ? b->B : NULL, NULL, NULL);
       *differences += 1e-3 * (sn_now_us() - t);
-      mj_setState(o->mj, o->d, b->now, BENCH_STATE);
+      mj_setState(o->mj, o->d, b->now, DRIVEN_MODEL_STATE);
       ++taken;
     }
     const double t = sn_now_us();
@@ -164,11 +164,11 @@ static SnCode measure(Bench *b, const Settings *s, SnError *err) {
   double warm;
   pass_rollout(b);
   bool done = pass_gradient(b, &settings, &warm);
-  for (int i = 0; i < s->drive.rounds && done; ++i) {
-    bench_progress("round %d of %d", i + 1, s->drive.rounds);
+  for (int i = 0; i < s->driven.rounds && done; ++i) {
+    bench_progress("round %d of %d", i + 1, s->driven.rounds);
     b->spent[0][i] = pass_rollout(b);
     done = pass_gradient(b, &settings, &b->spent[1][i]);
-    pass_mujoco(b, s->samples < s->drive.steps ? s->samples : s->drive.steps, &b->spent[2][i], &b->spent[3][i]);
+    pass_mujoco(b, s->samples < s->driven.steps ? s->samples : s->driven.steps, &b->spent[2][i], &b->spent[3][i]);
   }
   return done ? SN_OK : bench_backend_stopped(&b->on, err);
 }
@@ -183,7 +183,7 @@ static SnCode profile(Bench *b, const Settings *s, cJSON **shares, SnError *err)
   double ms;
   if (!s->profile) return SN_OK;
   cJSON_Delete(bench_stage_shares(&b->on, b->device));
-  for (int i = 0; i < s->drive.rounds; ++i)
+  for (int i = 0; i < s->driven.rounds; ++i)
     if (!pass_gradient(b, &settings, &ms)) return bench_backend_stopped(&b->on, err);
   *shares = bench_stage_shares(&b->on, b->device);
   return SN_OK;
@@ -195,7 +195,7 @@ typedef struct Figures {
 } Figures;
 
 static Figures figures(const Settings *s, Bench *b) {
-  const int n = s->drive.rounds;
+  const int n = s->driven.rounds;
   Figures f = {.over = bench_ratio(b->spent[1], b->spent[0], n), .times = bench_ratio(b->spent[3], b->spent[1], n)};
   f.rollout = sn_median(b->spent[0], n);
   f.gradient = sn_median(b->spent[1], n);
@@ -205,28 +205,28 @@ static Figures figures(const Settings *s, Bench *b) {
 }
 
 static void print_text(const Settings *s, const Bench *b, const Figures *f, const cJSON *items, const cJSON *shares) {
-  printf("%s: %d steps, %d rounds, gradient %s, norm %.3g\n%s\n", s->drive.model, s->drive.steps, s->drive.rounds,
+  printf("%s: %d steps, %d rounds, gradient %s, norm %.3g\n%s\n", s->driven.model, s->driven.steps, s->driven.rounds,
          status_name(b->g.status), b->g.norm, b->on.text);
   printf("rollout %.2f ms, value and gradient %.2f ms: %.2f times (%.2f to %.2f)\n", f->rollout, f->gradient,
          f->over.median, f->over.low, f->over.high);
   printf("MuJoCo's rollout %.2f ms", f->theirs);
   if (b->differences) printf(", its differences %.1f ms: %.1f times the gradient", f->fd, f->times.median);
   printf("\n");
-  bench_items_print(items);
+  gradient_batch_print(items);
   if (shares) bench_stage_print(shares);
 }
 
 // Takes items and shares over.
 static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSON *items, cJSON *shares) {
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "model", s->drive.model);
+  cJSON_AddStringToObject(root, "model", s->driven.model);
   cJSON_AddStringToObject(root, "backend", bench_backend_name(&s->backend));
   cJSON_AddStringToObject(root, "device", b->on.text);
-  cJSON_AddNumberToObject(root, "steps", s->drive.steps);
-  cJSON_AddNumberToObject(root, "rounds", s->drive.rounds);
+  cJSON_AddNumberToObject(root, "steps", s->driven.steps);
+  cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
   cJSON_AddStringToObject(root, "cfd", s->soft ? "on" : "off");
   cJSON_AddStringToObject(root, "chain", s->backend.options.chain ? s->backend.options.chain : "kernel");
-  cJSON_AddStringToObject(root, "method", bench_method_name((int)s->method));
+  cJSON_AddStringToObject(root, "method", gradient_method_name((int)s->method));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", f->gradient);
   cJSON_AddNumberToObject(root, "gradient_over_rollout", f->over.median);
@@ -244,7 +244,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   bench_print_json(root, false);
 }
 
-int sn_bench_gradient(int argc, char **argv) {
+int mode_gradient(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"cfd", 'c', "off|on", 0, "contacts from distance: all pairs, within 1 m (default off)", 0},
       {"method", 'M', "METHOD", 0, "how the derivative goes back: sweep (default), products, as the setting `gradient`",
@@ -254,7 +254,7 @@ int sn_bench_gradient(int argc, char **argv) {
       {"worlds", 0, NULL, OPTION_ALIAS, NULL, 0},
       {"fd-samples", 'f', "N", 0, "states of each round at which MuJoCo's differences are taken (default 8)", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &driven_model_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Times value and gradient of a rollout against the rollout alone, MuJoCo's rollout and its differences "
       "(mjd_transitionFD, one-sided) in turn.\vExample: sinew-bench gradient --model hand.xml --steps 256 --items "
@@ -262,7 +262,7 @@ int sn_bench_gradient(int argc, char **argv) {
       "status: 0 measured, 2 the model uses what is not supported, 3 it cannot be loaded or nothing in it moves.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.drive = {.steps = 256, .rounds = 9}, .backend = {.threads = 1}, .samples = 8};
+  Settings s = {.driven = {.steps = 256, .rounds = 9}, .backend = {.threads = 1}, .samples = 8};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
   SnError err = {0};
@@ -273,26 +273,26 @@ int sn_bench_gradient(int argc, char **argv) {
     cJSON *items = NULL, *shares = NULL;
     if (code == SN_OK) code = profile(b, &s, &shares, &err);
     if (code == SN_OK && s.nitems > 0) {
-      const BenchItems list = {.item = s.items, .n = s.nitems, .rounds = s.drive.rounds};
+      const GradientBatchSizes list = {.item = s.items, .n = s.nitems, .rounds = s.driven.rounds};
       const SnGradientSettings settings = gradient_settings(&s);
-      items = bench_items(&b->drive, &b->on, &settings, &list, &err);
+      items = gradient_batch_run(&b->driven, &b->on, &settings, &list, &err);
       if (!items) code = err.code;
     }
     bench_progress_end();
     if (code == SN_OK) {
       const Figures f = figures(&s, b);
-      if (s.drive.json)
+      if (s.driven.json)
         print_json(&s, b, &f, items, shares);
       else
         print_text(&s, b, &f, items, shares);
     }
-    if (code != SN_OK || !s.drive.json) {
+    if (code != SN_OK || !s.driven.json) {
       cJSON_Delete(items);
       cJSON_Delete(shares);
     }
   }
   if (code != SN_OK) {
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.drive.model, err.text);
+    fprintf(stderr, "sinew-bench: %s: %s\n", s.driven.model, err.text);
   }
   if (b) close_bench(b);
   free(b);

@@ -14,7 +14,7 @@ enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_CFD, KEY_SAMPLES };
 
 typedef struct Settings {
-  MpcCase c;
+  BenchTaskArgs c;
   char text[3][64];  // settings that options stand for
   bool json, quiet;
 } Settings;
@@ -25,7 +25,7 @@ static const char *setting(Settings *s, int slot, const char *name, const char *
 }
 
 static void add(struct argp_state *state, Settings *s, const char *text) {
-  if (s->c.nsettings == MPC_SETTINGS) argp_error(state, "too many settings");
+  if (s->c.nsettings == BENCH_SETTINGS) argp_error(state, "too many settings");
   s->c.settings[s->c.nsettings++] = text;
 }
 
@@ -68,9 +68,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-static void print_text(const MpcCase *c, const MpcResult *result) {
+static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   const PlantRecord *r = &result->record;
-  cJSON *o = mpc_report(c, result);
+  cJSON *o = closed_loop_report(c, result);
   printf("%s, seed %llu, %g s, %d plans: %s%s\n", c->task, (unsigned long long)c->seed, c->seconds, r->nplan,
          plant_record_success(r) ? "solved" : "not solved", r->diverged ? ", the body diverged" : "");
   printf("cost %.5g at the start, %.5g at the end, %.5g in the mean\n", r->sample[0].cost,
@@ -88,7 +88,7 @@ static void show_progress(void *user, double part) {
   bench_progress("%3.0f %%", 100 * part);
 }
 
-int sn_bench_mpc(int argc, char **argv) {
+int mode_mpc(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"planner", 'p', "PLANNER", 0, "adam or sampling (default: the task's)", 0},
       {"samples", KEY_SAMPLES, "N", 0, "candidates of an iteration of sampling (default: the task's)", 0},
@@ -101,7 +101,7 @@ int sn_bench_mpc(int argc, char **argv) {
       {"json", 'j', NULL, 0, "print one line of JSON", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Lets MuJoCo move a body under our plans, in lockstep and in one process, and reports cost over time, success "
       "and "
@@ -111,22 +111,22 @@ int sn_bench_mpc(int argc, char **argv) {
       "Exit status: 0 measured, solved or not; 2 the model uses what is not supported; 3 anything else.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.c = mpc_default_case()};
+  Settings s = {.c = bench_default_task_args()};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
   SnError err = {0};
-  MpcResult result;
-  const SnCode code = mpc_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
+  ClosedLoopResult result;
+  const SnCode code = closed_loop_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
   if (!s.quiet) bench_progress_end();
   if (code != SN_OK) {
     fprintf(stderr, "sinew-bench: %s\n", err.text);
     return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
   }
   if (s.json) {
-    bench_print_json(mpc_report(&s.c, &result), true);
+    bench_print_json(closed_loop_report(&s.c, &result), true);
   } else {
     print_text(&s.c, &result);
   }
-  mpc_result_free(&result);
+  closed_loop_free(&result);
   return EXIT_MEASURED;
 }

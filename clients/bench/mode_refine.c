@@ -15,7 +15,7 @@ enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { MOST = 4096 };
 
 typedef struct Settings {
-  MpcCase c;
+  BenchTaskArgs c;
   int sessions[SN_ARG_LIST], nsessions, starts[SN_ARG_LIST], nstarts;
   int iterations, rounds, steps;
   bool json;
@@ -52,7 +52,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->steps = sn_arg_count(state, "steps", arg, 4096);
       return 0;
     case 'r':
-      s->rounds = sn_arg_count(state, "rounds", arg, SN_DRIVE_ROUNDS);
+      s->rounds = sn_arg_count(state, "rounds", arg, BENCH_ROUNDS);
       return 0;
     case 'j':
       s->json = true;
@@ -79,35 +79,36 @@ static void add_row(Bench *b, int sessions, int starts, double *ms) {
 
 static SnCode measure(Bench *b, int sessions, int starts, SnError *err) {
   const Settings *s = b->s;
-  double ms[SN_DRIVE_ROUNDS];
-  BenchJob *job = calloc((size_t)sessions, sizeof *job);
-  SnCode code = job ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  double ms[BENCH_ROUNDS];
+  BenchMultistart *session = calloc((size_t)sessions, sizeof *session);
+  SnCode code = session ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "out of memory");
   for (int i = 0; i < sessions && code == SN_OK; ++i)
-    code = bench_job_open(job + i, &b->task, b->on.backend, i, starts, err);
-  if (code == SN_OK && (code = bench_jobs_run(job, sessions, 1, err)) != SN_OK) bench_backend_stopped(&b->on, err);
+    code = bench_multistart_open(session + i, &b->task, b->on.backend, i, starts, err);
+  if (code == SN_OK && (code = bench_multistarts_run(session, sessions, 1, err)) != SN_OK)
+    bench_backend_stopped(&b->on, err);
   for (int r = 0; r < s->rounds && code == SN_OK; ++r) {
     bench_progress("%d sessions, %d starts, round %d of %d", sessions, starts, r + 1, s->rounds);
     const double t = sn_now_us();
-    code = bench_jobs_run(job, sessions, s->iterations, err);
+    code = bench_multistarts_run(session, sessions, s->iterations, err);
     ms[r] = 1e-3 * (sn_now_us() - t) / s->iterations;
     if (code != SN_OK) bench_backend_stopped(&b->on, err);
   }
   if (code == SN_OK) {
     if (sessions == 1 && starts == 1) {
-      b->cost[0] = job->job.cost_before;
-      b->cost[1] = job->job.best_cost;
+      b->cost[0] = session->job.cost_before;
+      b->cost[1] = session->job.best_cost;
     }
     add_row(b, sessions, starts, ms);
   }
-  for (int i = 0; i < sessions && job; ++i) bench_job_close(job + i);
-  free(job);
+  for (int i = 0; i < sessions && session; ++i) bench_multistart_close(session + i);
+  free(session);
   return code;
 }
 
 // The same refinement as a plan: with the planner's own work, its states and its copies.
 static SnCode measure_plan(Bench *b, SnError *err) {
   const Settings *s = b->s;
-  double ms[SN_DRIVE_ROUNDS];
+  double ms[BENCH_ROUNDS];
   SnPlannerDef def = sn_default_planner_def();
   def.model = b->task.loaded;
   def.task = b->task.task;
@@ -192,7 +193,7 @@ static void print_json(Bench *b) {
   bench_print_json(root, false);
 }
 
-int sn_bench_refine(int argc, char **argv) {
+int mode_refine(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"sessions", 'S', "LIST", 0, "sessions of one model at once (default 1,4,16,64)", 0},
       {"worlds", 0, NULL, OPTION_ALIAS, NULL, 0},
@@ -202,7 +203,7 @@ int sn_bench_refine(int argc, char **argv) {
       {"rounds", 'r', "N", 0, "passes of each measurement (default 5)", 0},
       {"json", 'j', NULL, 0, "print JSON", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Times iterations of Adam on plans of a task: value and gradient of every start, and the move; of many sessions, "
       "of many starts, and within a planner.\vExample: sinew-bench refine --task hand_pose --backend cuda --json\n\n"
@@ -210,7 +211,7 @@ int sn_bench_refine(int argc, char **argv) {
       "backend.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.c = mpc_default_case(),
+  Settings s = {.c = bench_default_task_args(),
                 .sessions = {1, 4, 16, 64},
                 .nsessions = 4,
                 .starts = {4, 16, 64},

@@ -16,8 +16,8 @@
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
-  SnDriveArgs drive;
-  BenchWorlds worlds;  // n 0: one world beside MuJoCo's
+  DrivenModelArgs driven;
+  RolloutBatchArgs batch;  // n 0: one world beside MuJoCo's
   bool profile;
 } Settings;
 
@@ -25,15 +25,15 @@ static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
     case ARGP_KEY_INIT:
-      state->child_inputs[0] = &s->drive;
-      state->child_inputs[1] = &s->worlds.backend;
+      state->child_inputs[0] = &s->driven;
+      state->child_inputs[1] = &s->batch.backend;
       return 0;
     case 'w':
-      s->worlds.n = sn_arg_list(state, "worlds", arg, 1000000, s->worlds.list, SN_ARG_LIST);
+      s->batch.n = sn_arg_list(state, "worlds", arg, 1000000, s->batch.list, SN_ARG_LIST);
       return 0;
     case ARGP_KEY_END:
-      if (s->worlds.backend.name && s->worlds.n == 0) argp_error(state, "--backend needs --worlds");
-      if (s->drive.rounds == 0) s->drive.rounds = s->worlds.n > 0 ? 3 : 9;
+      if (s->batch.backend.name && s->batch.n == 0) argp_error(state, "--backend needs --worlds");
+      if (s->driven.rounds == 0) s->driven.rounds = s->batch.n > 0 ? 3 : 9;
       return 0;
     case 'p':
       s->profile = true;
@@ -58,12 +58,12 @@ static void restore(Run *r, int k) { mj_setState(r->o.mj, r->o.d, r->state + (si
 static SnCode record(Run *r, const Settings *s, SnError *err) {
   SnOracle *o = &r->o;
   r->size = (int)mj_stateSize(o->mj, KEPT);
-  r->count = s->drive.steps;
+  r->count = s->driven.steps;
   r->state = malloc(sizeof *r->state * (size_t)r->size * (size_t)r->count);
   if (!r->state) return sn_fail(err, SN_ERR_MEMORY, "no memory for %d states", r->count);
   sn_drive_start(o);
   for (int k = 0; k < r->count; ++k) {
-    sn_drive_controls(o, (uint64_t)s->drive.seed, k * o->mj->opt.timestep);
+    sn_drive_controls(o, (uint64_t)s->driven.seed, k * o->mj->opt.timestep);
     mj_getState(o->mj, o->d, r->state + (size_t)k * (size_t)r->size, KEPT);
     mj_step(o->mj, o->d);
   }
@@ -99,7 +99,7 @@ typedef struct Figures {
 } Figures;
 
 static Figures measure(Run *r, int rounds) {
-  double ours[SN_DRIVE_ROUNDS], theirs[SN_DRIVE_ROUNDS], ratio[SN_DRIVE_ROUNDS];
+  double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
   pass_ours(r);
   pass_mujoco(r);
   for (int i = 0; i < rounds; ++i) {
@@ -179,9 +179,9 @@ static void profile(Run *r, Profile *p) {
 
 static void print_json(const Settings *s, const Figures *f, const Profile *p) {
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "model", s->drive.model);
-  cJSON_AddNumberToObject(root, "steps", s->drive.steps);
-  cJSON_AddNumberToObject(root, "rounds", s->drive.rounds);
+  cJSON_AddStringToObject(root, "model", s->driven.model);
+  cJSON_AddNumberToObject(root, "steps", s->driven.steps);
+  cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
   cJSON_AddNumberToObject(root, "sinew_us", f->sinew_us);
   cJSON_AddNumberToObject(root, "mujoco_us", f->mujoco_us);
   cJSON_AddNumberToObject(root, "ratio", f->ratio);
@@ -201,7 +201,7 @@ static void print_json(const Settings *s, const Figures *f, const Profile *p) {
 }
 
 static void print_text(const Settings *s, const Figures *f, const Profile *p) {
-  printf("%s: %d states, %d rounds, one thread\n", s->drive.model, s->drive.steps, s->drive.rounds);
+  printf("%s: %d states, %d rounds, one thread\n", s->driven.model, s->driven.steps, s->driven.rounds);
   printf("sinew %.1f us, MuJoCo %.1f us, ratio %.3f (%.3f to %.3f)\n", f->sinew_us, f->mujoco_us, f->ratio,
          f->ratio_low, f->ratio_high);
   if (!p) return;
@@ -215,12 +215,12 @@ static void print_text(const Settings *s, const Figures *f, const Profile *p) {
   for (int i = 0; i < mjNTIMER; ++i) printf("  %-22s %8.2f us\n", mjTIMERSTRING[i], p->theirs[i]);
 }
 
-int sn_bench_step(int argc, char **argv) {
+int mode_step(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"worlds", 'w', "LIST", 0, "rollouts of N worlds at once on a backend, e.g. 1,16,256,1024,8192,16384", 0},
       {"profile", 'p', NULL, 0, "time every stage too", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &sn_drive_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &driven_model_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Times one step of the world, ours and mj_step in turn, from the same states with the same controls, on one "
       "thread; or, with --worlds, rollouts of many worlds at once on a backend.\vExamples:\n"
@@ -230,29 +230,29 @@ int sn_bench_step(int argc, char **argv) {
       "backend.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.drive = {.steps = 256}};
+  Settings s = {.driven = {.steps = 256}};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
-  if (s.worlds.n > 0) {
-    s.worlds.drive = s.drive;
-    s.worlds.profile = s.profile;
-    return bench_worlds(&s.worlds);
+  if (s.batch.n > 0) {
+    s.batch.driven = s.driven;
+    s.batch.profile = s.profile;
+    return rollout_batch_run(&s.batch);
   }
   SnError err = {0};
   Run r = {.state = NULL};
-  mjModel *mj = sn_oracle_read_file(s.drive.model, &err);
+  mjModel *mj = sn_oracle_read_file(s.driven.model, &err);
   SnCode code = mj ? sn_oracle_open(&r.o, mj, &err) : SN_ERR_FORMAT;
   if (code == SN_OK) code = record(&r, &s, &err);
   if (code == SN_OK) {
-    const Figures f = measure(&r, s.drive.rounds);
+    const Figures f = measure(&r, s.driven.rounds);
     Profile p;
     if (s.profile) profile(&r, &p);
-    if (s.drive.json)
+    if (s.driven.json)
       print_json(&s, &f, s.profile ? &p : NULL);
     else
       print_text(&s, &f, s.profile ? &p : NULL);
   } else {
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.drive.model, err.text);
+    fprintf(stderr, "sinew-bench: %s: %s\n", s.driven.model, err.text);
   }
   free(r.state);
   sn_oracle_free(&r.o);

@@ -18,7 +18,7 @@ enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_FROM = 256, KEY_TO };
 
 typedef struct Sweep {
-  MpcCase c;
+  BenchTaskArgs c;
   const char *joint;
   int component;  // dof of the joint
   double from, to;
@@ -182,7 +182,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-int sn_bench_sweep(int argc, char **argv) {
+int mode_sweep(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"velocity", 'v', "JOINT[:DOF]", 0, "what is varied: the initial velocity of a joint's dof (default dof 0)", 0},
       {"from", KEY_FROM, "V", 0, "first value (default -1)", 0},
@@ -192,7 +192,7 @@ int sn_bench_sweep(int argc, char **argv) {
       {"seed", 'k', "K", 0, "of the task's start (default 0)", 0},
       {"json", 'j', NULL, 0, "one line of JSON a point", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &mpc_case_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &bench_task_argp}, {0}};
   const struct argp argp = {
       options,
       parse,
@@ -202,7 +202,7 @@ int sn_bench_sweep(int argc, char **argv) {
       children,
       NULL,
       NULL};
-  Sweep s = {.c = mpc_default_case(), .from = -1, .to = 1, .points = 41};
+  Sweep s = {.c = bench_default_task_args(), .from = -1, .to = 1, .points = 41};
   s.c.seed = 0;
   argp_parse(&argp, argc, argv, 0, NULL, &s);
   SnError err = {0};

@@ -11,16 +11,16 @@
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
-typedef struct Worlds {
-  const BenchWorlds *args;
-  BenchDrive drive;
+typedef struct RolloutBatch {
+  const RolloutBatchArgs *args;
+  DrivenModel driven;
   BenchBackend on;
   SnBackendModel *device;
   SnNoise noise;
   double *cost, *term;  // (most), (most, nterm)
   unsigned char *done;  // (most)
   int most;
-} Worlds;
+} RolloutBatch;
 
 // What n worlds did.
 typedef struct Row {
@@ -30,22 +30,22 @@ typedef struct Row {
   BenchRatio ratio;  // of the speeds, in each round
 } Row;
 
-static SnCode open_worlds(Worlds *x, SnError *err) {
-  const BenchWorlds *a = x->args;
+static SnCode open_batch(RolloutBatch *x, SnError *err) {
+  const RolloutBatchArgs *a = x->args;
   for (int i = 0; i < a->n; ++i)
     if (a->list[i] > x->most) x->most = a->list[i];
-  SnCode code = bench_drive_open(&x->drive, &a->drive, err);
+  SnCode code = driven_model_open(&x->driven, &a->driven, err);
   if (code == SN_OK) code = bench_backend_open(&x->on, &a->backend, err);
   if (code != SN_OK) return code;
   SnBackend *b = x->on.backend;
-  if (!(x->device = b->load(b, x->drive.o.m, x->drive.cost, a->drive.steps, err))) return err->code;
+  if (!(x->device = b->load(b, x->driven.o.m, x->driven.cost, a->driven.steps, err))) return err->code;
   const size_t most = (size_t)x->most;
   x->cost = calloc(most, sizeof *x->cost);
-  x->term = calloc(most * (size_t)x->drive.cost->nterm + 1, sizeof *x->term);
+  x->term = calloc(most * (size_t)x->driven.cost->nterm + 1, sizeof *x->term);
   x->done = calloc(most, sizeof *x->done);
   if (!x->cost || !x->term || !x->done) return sn_fail(err, SN_ERR_MEMORY, "no memory for %d worlds", x->most);
-  const int steps = a->drive.steps;
-  x->noise = (SnNoise){.seed = (uint64_t)a->drive.seed,
+  const int steps = a->driven.steps;
+  x->noise = (SnNoise){.seed = (uint64_t)a->driven.seed,
                        .spacing = (steps + 14) / 15,
                        .interpolation = SN_SPLINE_LINEAR,
                        .colour = SN_NOISE_PINK,
@@ -54,23 +54,23 @@ static SnCode open_worlds(Worlds *x, SnError *err) {
   return SN_OK;
 }
 
-static void close_worlds(Worlds *x) {
+static void close_batch(RolloutBatch *x) {
   if (x->device) x->on.backend->unload(x->on.backend, x->device);
   bench_backend_close(&x->on);
-  bench_drive_close(&x->drive);
+  driven_model_close(&x->driven);
   free(x->cost);
   free(x->term);
   free(x->done);
 }
 
 // A whole horizon of n worlds [s]; negative when the backend stopped.
-static double pass(Worlds *x, int n) {
+static double pass(RolloutBatch *x, int n) {
   const SnClock clock = sn_clock_monotonic();
-  const SnBatch batch = {.start = x->drive.start,
-                         .ctrl = x->drive.ctrl,
-                         .target = x->drive.target,
+  const SnBatch batch = {.start = x->driven.start,
+                         .ctrl = x->driven.ctrl,
+                         .target = x->driven.target,
                          .noise = &x->noise,
-                         .nstep = x->drive.steps,
+                         .nstep = x->driven.steps,
                          .count = n,
                          .max_velocity = 1e6,
                          .cost = x->cost,
@@ -83,15 +83,15 @@ static double pass(Worlds *x, int n) {
 }
 
 // Steps of worlds that diverged are not counted: nobody knows how many they were.
-static SnCode measure(Worlds *x, int n, Row *row, SnError *err) {
-  const int rounds = x->args->drive.rounds, steps = x->drive.steps;
-  double ours[SN_DRIVE_ROUNDS], theirs[SN_DRIVE_ROUNDS], seconds[SN_DRIVE_ROUNDS];
+static SnCode measure(RolloutBatch *x, int n, Row *row, SnError *err) {
+  const int rounds = x->args->driven.rounds, steps = x->driven.steps;
+  double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], seconds[BENCH_ROUNDS];
   double taken = pass(x, n);
   *row = (Row){.worlds = n};
   for (int i = 0; i < n; ++i) row->diverged += !isfinite(x->cost[i]);
   for (int r = 0; r < rounds && taken >= 0; ++r) {
     bench_progress("%d worlds, round %d of %d", n, r + 1, rounds);
-    theirs[r] = 1e3 * steps / bench_drive_mujoco(&x->drive);
+    theirs[r] = 1e3 * steps / driven_model_mujoco(&x->driven);
     seconds[r] = taken = pass(x, n);
     ours[r] = (double)(n - row->diverged) * steps / taken;
   }
@@ -107,7 +107,7 @@ static SnCode measure(Worlds *x, int n, Row *row, SnError *err) {
 
 // Shares of the stages in rollouts of as many worlds as were asked for at most; NULL: nobody asked, or the backend does
 // not say.
-static SnCode profile(Worlds *x, cJSON **shares, SnError *err) {
+static SnCode profile(RolloutBatch *x, cJSON **shares, SnError *err) {
   if (!x->args->profile) return SN_OK;
   cJSON_Delete(bench_stage_shares(&x->on, x->device));
   bench_progress("%d worlds, what the stages take", x->most);
@@ -133,26 +133,26 @@ static cJSON *row_json(const Row *r, int steps) {
 }
 
 // Takes the shares over.
-static void print_json(const Worlds *x, const Row *row, cJSON *shares) {
+static void print_json(const RolloutBatch *x, const Row *row, cJSON *shares) {
   cJSON *root = cJSON_CreateObject(), *rows = NULL;
-  cJSON_AddStringToObject(root, "model", x->args->drive.model);
+  cJSON_AddStringToObject(root, "model", x->args->driven.model);
   cJSON_AddStringToObject(root, "backend", bench_backend_name(&x->args->backend));
   cJSON_AddStringToObject(root, "device", x->on.text);
-  cJSON_AddNumberToObject(root, "steps", x->drive.steps);
-  cJSON_AddNumberToObject(root, "rounds", x->args->drive.rounds);
+  cJSON_AddNumberToObject(root, "steps", x->driven.steps);
+  cJSON_AddNumberToObject(root, "rounds", x->args->driven.rounds);
   rows = cJSON_AddArrayToObject(root, "rows");
-  for (int i = 0; i < x->args->n; ++i) cJSON_AddItemToArray(rows, row_json(row + i, x->drive.steps));
+  for (int i = 0; i < x->args->n; ++i) cJSON_AddItemToArray(rows, row_json(row + i, x->driven.steps));
   if (shares) cJSON_AddItemToObject(root, "stage_shares", shares);
   bench_print_json(root, false);
 }
 
-static void print_text(const Worlds *x, const Row *row, const cJSON *shares) {
-  printf("%s: rollouts of %d steps, %d rounds\n%s\n\n", x->args->drive.model, x->drive.steps, x->args->drive.rounds,
+static void print_text(const RolloutBatch *x, const Row *row, const cJSON *shares) {
+  printf("%s: rollouts of %d steps, %d rounds\n%s\n\n", x->args->driven.model, x->driven.steps, x->args->driven.rounds,
          x->on.text);
   printf("%8s %12s %14s %20s %9s\n", "worlds", "us a step", "steps/s", "MuJoCo, one thread", "ratio");
   for (int i = 0; i < x->args->n; ++i) {
     const Row *r = row + i;
-    printf("%8d %12.2f %14.0f %20.0f %9.2f", r->worlds, 1e6 * r->seconds / x->drive.steps, r->steps_per_s,
+    printf("%8d %12.2f %14.0f %20.0f %9.2f", r->worlds, 1e6 * r->seconds / x->driven.steps, r->steps_per_s,
            r->mujoco_steps_per_s, r->ratio.median);
     if (r->diverged) printf("  (%d diverged)", r->diverged);
     printf("\n");
@@ -162,22 +162,22 @@ static void print_text(const Worlds *x, const Row *row, const cJSON *shares) {
     printf("\nthis backend does not say what its stages take; without --worlds, those of the cpu\n");
 }
 
-int bench_worlds(const BenchWorlds *args) {
+int rollout_batch_run(const RolloutBatchArgs *args) {
   SnError err = {0};
-  Worlds x = {.args = args};
+  RolloutBatch x = {.args = args};
   Row row[SN_ARG_LIST];
   cJSON *shares = NULL;
-  SnCode code = open_worlds(&x, &err);
+  SnCode code = open_batch(&x, &err);
   for (int i = 0; i < args->n && code == SN_OK; ++i) code = measure(&x, args->list[i], row + i, &err);
   if (code == SN_OK) code = profile(&x, &shares, &err);
   bench_progress_end();
   if (code != SN_OK)
-    fprintf(stderr, "sinew-bench: %s: %s\n", args->drive.model, err.text);
-  else if (args->drive.json)
+    fprintf(stderr, "sinew-bench: %s: %s\n", args->driven.model, err.text);
+  else if (args->driven.json)
     print_json(&x, row, shares);
   else
     print_text(&x, row, shares);
-  if (code != SN_OK || !args->drive.json) cJSON_Delete(shares);
-  close_worlds(&x);
+  if (code != SN_OK || !args->driven.json) cJSON_Delete(shares);
+  close_batch(&x);
   return code == SN_OK ? EXIT_MEASURED : code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
 }

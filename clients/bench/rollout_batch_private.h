@@ -5,15 +5,15 @@
 #include "clients/bench/bench_backend.h"
 #include "clients/base/args.h"
 
-typedef struct BenchWorlds {
-  SnDriveArgs drive;
+typedef struct RolloutBatchArgs {
+  DrivenModelArgs driven;
   BenchBackendArgs backend;
   int list[SN_ARG_LIST], n;  // how many worlds
   bool profile;
-} BenchWorlds;
+} RolloutBatchArgs;
 
 // Candidates of one batch of rollouts from a driven state, with noise in their controls; MuJoCo's steps of the same
 // rollout on one thread beside it. Reports. Returns the exit status.
-int bench_worlds(const BenchWorlds *x);
+int rollout_batch_run(const RolloutBatchArgs *x);
 
 #endif

@@ -12,7 +12,7 @@
 // A name of the daemon, as it may be printed.
 static char *copy_name(const char *name) {
   char text[256];
-  sinew_printable(text, sizeof text, name, false);
+  sn_printable(text, sizeof text, name, false);
   char *copy = strdup(text);
   if (!copy) abort();
   return copy;
@@ -32,7 +32,7 @@ bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, ch
   request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_TASK;
   request.describe_task = &ask;
   Sinew__V1__Reply *reply;
-  if (sinew_request(client, &request, &reply) != SINEW_OK) {
+  if (sn_request(client, &request, &reply) != SINEW_OK) {
     snprintf(error, size, "%s", sinew_error(client));
     return false;
   }
@@ -46,7 +46,7 @@ bool plant_record_init(PlantRecord *r, SinewClient *client, const char *task, ch
     r->measure_below[i] = t->measures[i]->below;
     r->measure_during[i] = t->measures[i]->during;
   }
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   return true;
 }
 
@@ -119,15 +119,15 @@ SinewStatus plant_judge_state(SinewClient *client, uint64_t session, const Sinew
   request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
   request.evaluate = &evaluate;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(client, &request, &reply);
+  const SinewStatus status = sn_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
   const Sinew__V1__Evaluation *e = reply->evaluate;
   const size_t n = e->n_measures;
   const bool complete = !measure || n == (size_t)nmeasure;
   *cost = e->cost;
   for (int i = 0; measure && complete && i < nmeasure; ++i) measure[i] = e->measures[i]->value;
-  sinew_free_reply(reply);
-  return complete ? SINEW_OK : sinew_wire_fail(client, SINEW_PROTOCOL, "%zu measures, the task has %d", n, nmeasure);
+  sn_free_reply(reply);
+  return complete ? SINEW_OK : sn_wire_fail(client, SINEW_PROTOCOL, "%zu measures, the task has %d", n, nmeasure);
 }
 
 SinewStatus plant_record_judge(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info) {

@@ -19,25 +19,25 @@
 
 #include "clients/reference/mujoco_reference.h"
 
-typedef struct SnJacobianFigures {
+typedef struct CheckJacobian {
   double median, max;     // of the errors of the compared steps; 0 where there are none
   int step, row, column;  // of the largest; -1: none
-} SnJacobianFigures;
+} CheckJacobian;
 
-typedef struct SnGradientReport {
-  SnJacobianFigures A, B;
+typedef struct CheckGradientReport {
+  CheckJacobian A, B;
   int steps_compared, steps_skipped;
   int steps_curved;  // of the compared ones
   double rollout_max;
   int rollout_steps;
   int rollout_compared, rollout_skipped;
   int rollout_curved;  // of the compared ones
-} SnGradientReport;
+} CheckGradientReport;
 
 // Runs MuJoCo for `steps` steps from the start of a drive; the world is ours, of model m. Allocates while it runs.
-SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
-                         SnError *err);
+SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
+                      SnError *err);
 // A and B at most 1e-5 in the median and 1e-4 at most, rollouts at most 1e-4, at most a quarter of each left out.
-bool sn_gradient_agrees(const SnGradientReport *r);
+bool check_gradient_agrees(const CheckGradientReport *r);
 
 #endif

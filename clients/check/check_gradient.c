@@ -8,15 +8,17 @@
 #include "clients/reference/mujoco_drive.h"
 #include "physics/world/adjoint.h"
 
-bool sn_extrapolate(double *f, const double *c, const double *b, int n) {
-  const double share = (SN_BETWEEN * SN_BETWEEN - SN_FINE * SN_FINE) / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+bool check_extrapolate(double *f, const double *c, const double *b, int n) {
+  const double share = (CHECK_BETWEEN * CHECK_BETWEEN - CHECK_FINE * CHECK_FINE) /
+                       (CHECK_COARSE * CHECK_COARSE - CHECK_FINE * CHECK_FINE);
   double worst = 0, scale = 0;
   for (int i = 0; i < n; ++i) {
     worst = sn_larger(worst, fabs(b[i] - f[i] - share * (c[i] - f[i])));
     scale = fmax(scale, fabs(f[i]));
   }
-  if (!(worst <= SN_CERTAIN * (scale + 1e-6))) return false;
-  for (int i = 0; i < n; ++i) f[i] -= (c[i] - f[i]) * SN_FINE * SN_FINE / (SN_COARSE * SN_COARSE - SN_FINE * SN_FINE);
+  if (!(worst <= CHECK_CERTAIN * (scale + 1e-6))) return false;
+  for (int i = 0; i < n; ++i)
+    f[i] -= (c[i] - f[i]) * CHECK_FINE * CHECK_FINE / (CHECK_COARSE * CHECK_COARSE - CHECK_FINE * CHECK_FINE);
   return true;
 }
 
@@ -139,10 +141,10 @@ static double error_of(const double *a, const double *b, int n, int *where) {
   return worst / (scale + 1e-6);
 }
 
-static void add_figure(SnJacobianFigures *f, double *list, int count, double error, int where, int cols, int step) {
+static void add_figure(CheckJacobian *f, double *list, int count, double error, int where, int cols, int step) {
   list[count] = error;
   if (f->step >= 0 && !(error > f->max) && !isnan(error)) return;
-  *f = (SnJacobianFigures){0, error, step, cols ? where / cols : -1, cols ? where % cols : -1};
+  *f = (CheckJacobian){0, error, step, cols ? where / cols : -1, cols ? where % cols : -1};
 }
 
 typedef enum Smoothness { SMOOTH, CURVED, NOT_SMOOTH } Smoothness;
@@ -150,20 +152,20 @@ typedef enum Smoothness { SMOOTH, CURVED, NOT_SMOOTH } Smoothness;
 // MuJoCo's derivatives at its state into the first of the references.
 static Smoothness reference_step(StepCheck *c) {
   const int nA = c->n * c->n, nB = c->n * c->nu;
-  reference(c, SN_FINE, c->A_ref[0], c->B_ref[0]);
-  reference(c, SN_COARSE, c->A_ref[1], c->B_ref[1]);
-  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= SN_CERTAIN &&
-      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= SN_CERTAIN)
+  reference(c, CHECK_FINE, c->A_ref[0], c->B_ref[0]);
+  reference(c, CHECK_COARSE, c->A_ref[1], c->B_ref[1]);
+  if (error_of(c->A_ref[1], c->A_ref[0], nA, NULL) <= CHECK_CERTAIN &&
+      error_of(c->B_ref[1], c->B_ref[0], nB, NULL) <= CHECK_CERTAIN)
     return SMOOTH;
-  reference(c, SN_BETWEEN, c->A_ref[2], c->B_ref[2]);
-  return sn_extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
-                 sn_extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
+  reference(c, CHECK_BETWEEN, c->A_ref[2], c->B_ref[2]);
+  return check_extrapolate(c->A_ref[0], c->A_ref[1], c->A_ref[2], nA) &&
+                 check_extrapolate(c->B_ref[0], c->B_ref[1], c->B_ref[2], nB)
              ? CURVED
              : NOT_SMOOTH;
 }
 
 // Compares the step that MuJoCo is about to make; false where it is left out.
-static bool compare_step(StepCheck *c, SnGradientReport *r, int step) {
+static bool compare_step(StepCheck *c, CheckGradientReport *r, int step) {
   SnOracle *o = c->o;
   const int nA = c->n * c->n, nB = c->n * c->nu;
   mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
@@ -229,8 +231,8 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   }
 }
 
-static void swap_starts(SnCheckStart *a, SnCheckStart *b) {
-  const SnCheckStart t = *a;
+static void swap_starts(CheckStretch *a, CheckStretch *b) {
+  const CheckStretch t = *a;
   *a = *b;
   *b = t;
 }
@@ -238,15 +240,15 @@ static void swap_starts(SnCheckStart *a, SnCheckStart *b) {
 // Runs MuJoCo and compares its steps. What makes derivatives uncertain, like a contact of smooth shapes, lasts: after a
 // step without any the run starts again elsewhere. The longest stretch of compared steps is the rollout's, `best`;
 // `now` is the present one.
-static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
-                            SnCheckStart *best, SnCheckStart *now, SnError *err) {
+static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
+                            CheckStretch *best, CheckStretch *now, SnError *err) {
   StepCheck c;
   SnCode code = open_steps(&c, o, m, w, steps, err);
   if (code == SN_OK) start_moving(o, seed);
   for (int step = 0; code == SN_OK && step < steps; ++step) {
     sn_drive_controls(o, seed, step * o->mj->opt.timestep);
     const bool certain_step = compare_step(&c, r, step);
-    if (certain_step) sn_check_start_add(now, o);
+    if (certain_step) check_stretch_add(now, o);
     mj_step(o->mj, o->d);
     if (certain_step && !diverged(o->d)) continue;
     if (now->steps > best->steps) swap_starts(now, best);
@@ -262,20 +264,20 @@ static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps
   return code;
 }
 
-SnCode sn_check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, SnGradientReport *r,
-                         SnError *err) {
-  *r = (SnGradientReport){.A.step = -1, .B.step = -1};
-  SnCheckStart start = {0}, scratch = {0};
-  SnCode code = sn_check_start_make(&start, m, steps) && sn_check_start_make(&scratch, m, steps)
+SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
+                      SnError *err) {
+  *r = (CheckGradientReport){.A.step = -1, .B.step = -1};
+  CheckStretch start = {0}, scratch = {0};
+  SnCode code = check_stretch_init(&start, m, steps) && check_stretch_init(&scratch, m, steps)
                     ? compare_steps(o, m, w, steps, seed, r, &start, &scratch, err)
                     : sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  if (code == SN_OK) code = sn_check_rollout(o, m, &start, r, err);
-  sn_check_start_free(&start);
-  sn_check_start_free(&scratch);
+  if (code == SN_OK) code = check_rollout(o, m, &start, r, err);
+  check_stretch_free(&start);
+  check_stretch_free(&scratch);
   return code;
 }
 
-bool sn_gradient_agrees(const SnGradientReport *r) {
+bool check_gradient_agrees(const CheckGradientReport *r) {
   const int steps = r->steps_compared + r->steps_skipped, rollouts = r->rollout_compared + r->rollout_skipped;
   return r->A.median <= 1e-5 && r->B.median <= 1e-5 && r->A.max <= 1e-4 && r->B.max <= 1e-4 && r->rollout_max <= 1e-4 &&
          4 * r->steps_skipped <= steps && 4 * r->rollout_skipped <= rollouts;

@@ -14,7 +14,7 @@ static sn_real *reals(const sn_real *from, size_t n) {
   return x;
 }
 
-bool sn_check_start_make(SnCheckStart *s, const SnModel *m, int steps) {
+bool check_stretch_init(CheckStretch *s, const SnModel *m, int steps) {
   s->qpos = reals(NULL, (size_t)m->nq);
   s->qvel = reals(NULL, (size_t)m->nv);
   s->act = reals(NULL, (size_t)m->na);
@@ -25,7 +25,7 @@ bool sn_check_start_make(SnCheckStart *s, const SnModel *m, int steps) {
   return s->qpos && s->qvel && s->act && s->mocap_pos && s->mocap_quat && s->warm && s->ctrl;
 }
 
-void sn_check_start_free(SnCheckStart *s) {
+void check_stretch_free(CheckStretch *s) {
   free(s->qpos);
   free(s->qvel);
   free(s->act);
@@ -35,7 +35,7 @@ void sn_check_start_free(SnCheckStart *s) {
   free(s->ctrl);
 }
 
-void sn_check_start_add(SnCheckStart *s, SnOracle *o) {
+void check_stretch_add(CheckStretch *s, SnOracle *o) {
   const SnModel *m = o->m;
   const SnWorld *w = &o->w;
   sn_oracle_copy_state(o);
@@ -59,14 +59,14 @@ typedef struct RolloutCheck {
   SnGradientWork *work;
   SnRollout *rollout;
   SnGradient g;
-  SnCheckStart moved;  // the start, moved
+  CheckStretch moved;  // the start, moved
   sn_real *direction;
   size_t size;  // of a direction
   SnLaneShared shared;
   SnLane lane;
 } RolloutCheck;
 
-static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const SnCheckStart *start, const char *text,
+static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch *start, const char *text,
                            SnError *err) {
   const int steps = start->steps;
   const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
@@ -80,7 +80,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const SnCheckStart
   if (!(c->rollout = sn_rollout_create(m, c->cost, err))) return err->code;
   sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
   c->direction = reals(NULL, c->size);
-  c->moved = (SnCheckStart){.qpos = reals(start->qpos, (size_t)m->nq),
+  c->moved = (CheckStretch){.qpos = reals(start->qpos, (size_t)m->nq),
                             .qvel = reals(start->qvel, nv),
                             .act = reals(start->act, na),
                             .ctrl = reals(start->ctrl, nu)};
@@ -112,7 +112,7 @@ static void close_rollout(RolloutCheck *c) {
   sn_pool_free(c->pool);
   sn_cost_free(c->cost);
   sn_task_free(c->task);
-  sn_check_start_free(&c->moved);
+  check_stretch_free(&c->moved);
   free(c->direction);
   free((void *)c->g.target);
   free(c->g.ctrl_bar);
@@ -127,7 +127,7 @@ static void pick_direction(RolloutCheck *c, SnOracle *o) {
 }
 
 // The cost of the rollout with controls and start moved by eps along the direction; infinity when it diverges.
-static double moved_cost(RolloutCheck *c, const SnCheckStart *from, double eps) {
+static double moved_cost(RolloutCheck *c, const CheckStretch *from, double eps) {
   const SnModel *m = c->m;
   const sn_real e = (sn_real)eps, *d = c->direction;
   const int nu = c->g.nstep * m->nu;
@@ -164,8 +164,8 @@ static double along_direction(const RolloutCheck *c) {
   return sum;
 }
 
-static void compare_rollouts(RolloutCheck *c, SnOracle *o, const SnCheckStart *start, SnGradientReport *r) {
-  const double eps[3] = {SN_FINE, SN_COARSE, SN_BETWEEN};
+static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *start, CheckGradientReport *r) {
+  const double eps[3] = {CHECK_FINE, CHECK_COARSE, CHECK_BETWEEN};
   double ours[DIRECTIONS], ref[3][DIRECTIONS], scale = 1e-6;
   SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &c->g, .count = 1};
   const SnClock clock = sn_clock_monotonic();
@@ -178,8 +178,8 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const SnCheckStart *s
     if (isfinite(ref[0][k])) scale = fmax(scale, 1e-6 + fabs(ref[0][k]));
   }
   for (int k = 0; k < DIRECTIONS; ++k) {
-    if (!(fabs(ref[0][k] - ref[1][k]) <= SN_CERTAIN * scale)) {
-      if (!sn_extrapolate(&ref[0][k], &ref[1][k], &ref[2][k], 1)) {
+    if (!(fabs(ref[0][k] - ref[1][k]) <= CHECK_CERTAIN * scale)) {
+      if (!check_extrapolate(&ref[0][k], &ref[1][k], &ref[2][k], 1)) {
         ++r->rollout_skipped;
         continue;
       }
@@ -191,10 +191,10 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const SnCheckStart *s
   }
 }
 
-SnCode sn_check_rollout(SnOracle *o, const SnModel *m, SnCheckStart *start, SnGradientReport *r, SnError *err) {
+SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *start, CheckGradientReport *r, SnError *err) {
   enum { SHORTEST = 4 };
   char text[1000];
-  if (start->steps == 0 || !sn_check_task(m, text, sizeof text)) return SN_OK;
+  if (start->steps == 0 || !sn_probe_task(m, text, sizeof text)) return SN_OK;
   for (;; start->steps /= 2) {
     RolloutCheck c = {0};
     r->rollout_steps = start->steps;

@@ -31,7 +31,7 @@ typedef struct Report {
   char *unsupported;   // lines, all of them; NULL: none
   SnError err;
   SnCompare compare;
-  SnGradientReport gradient;
+  CheckGradientReport gradient;
 } Report;
 
 static int parse(int key, char *arg, struct argp_state *state) {
@@ -256,10 +256,10 @@ static int run(const Settings *s, Report *r) {
   SnCode code = open_check(&k, mj, &r->err);
   if (code == SN_OK) compare_steps(&k, s, r);
   if (code == SN_OK && s->gradient)
-    code = sn_check_gradient(&k.o, k.lean, &k.lean_w, s->steps, (uint64_t)s->seed, &r->gradient, &r->err);
+    code = check_gradient(&k.o, k.lean, &k.lean_w, s->steps, (uint64_t)s->seed, &r->gradient, &r->err);
   close_check(&k);
   if (r->err.code != SN_OK) return EXIT_ERROR;
-  const bool agrees = sn_compare_agrees(&r->compare) && (!s->gradient || sn_gradient_agrees(&r->gradient));
+  const bool agrees = sn_compare_agrees(&r->compare) && (!s->gradient || check_gradient_agrees(&r->gradient));
   return agrees ? EXIT_AGREES : EXIT_DIFFERS;
 }
 
@@ -276,7 +276,7 @@ static cJSON *lines(const char *text) {
   return list;
 }
 
-static void add_figures(cJSON *to, const char *name, const SnJacobianFigures *f) {
+static void add_figures(cJSON *to, const char *name, const CheckJacobian *f) {
   cJSON *figures = cJSON_AddObjectToObject(to, name);
   cJSON_AddNumberToObject(figures, "median", f->median);
   cJSON_AddNumberToObject(figures, "max", f->max);
@@ -286,9 +286,9 @@ static void add_figures(cJSON *to, const char *name, const SnJacobianFigures *f)
   cJSON_AddNumberToObject(figures, "column", f->column);
 }
 
-static void add_gradient(cJSON *root, const SnGradientReport *g) {
+static void add_gradient(cJSON *root, const CheckGradientReport *g) {
   cJSON *gradient = cJSON_AddObjectToObject(root, "gradient");
-  cJSON_AddBoolToObject(gradient, "agrees", sn_gradient_agrees(g));
+  cJSON_AddBoolToObject(gradient, "agrees", check_gradient_agrees(g));
   add_figures(gradient, "A", &g->A);
   add_figures(gradient, "B", &g->B);
   cJSON_AddNumberToObject(gradient, "steps_compared", g->steps_compared);
@@ -346,7 +346,7 @@ static void print_json(const Settings *s, const Report *r) {
   cJSON_Delete(root);
 }
 
-static void print_gradient(const SnGradientReport *g) {
+static void print_gradient(const CheckGradientReport *g) {
   printf("\n%-22s %12s %12s %10s %8s\n", "gradient", "median", "largest", "compared", "skipped");
   printf("%-22s %12.3e %12.3e %10d %8d\n", "A", g->A.median, g->A.max, g->steps_compared, g->steps_skipped);
   printf("%-22s %12.3e %12.3e\n", "B", g->B.median, g->B.max);
@@ -359,7 +359,7 @@ static void print_gradient(const SnGradientReport *g) {
 // The one verdict, and where the model differs.
 static void print_verdict(const Settings *s, const Report *r) {
   const bool fields = !sn_compare_agrees(&r->compare);
-  const bool gradient = s->gradient && !sn_gradient_agrees(&r->gradient);
+  const bool gradient = s->gradient && !check_gradient_agrees(&r->gradient);
   printf("%s: %s", s->model, r->verdict);
   if (r->exit_code == EXIT_DIFFERS)
     printf(" in %s%s%s", fields ? "fields" : "", fields && gradient ? " and " : "", gradient ? "the gradient" : "");

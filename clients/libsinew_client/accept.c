@@ -20,7 +20,7 @@ static bool refuse(char *why, size_t size, const char *format, ...) {
   return false;
 }
 
-size_t sinew_first_not_finite(const double *x, size_t n) {
+size_t sn_first_not_finite(const double *x, size_t n) {
   size_t i = 0;
   while (i < n && isfinite(x[i])) ++i;
   return i;
@@ -32,7 +32,7 @@ static bool accept_vector(const char *name, const double *x, size_t n, size_t wa
   if (n != wanted)
     return refuse(why, size, "the initial state has the wrong size: %zu numbers of %s, the model has %zu", n, name,
                   wanted);
-  const size_t bad = sinew_first_not_finite(x, n);
+  const size_t bad = sn_first_not_finite(x, n);
   return bad == n || refuse(why, size, "the initial state has %s[%zu] = %g", name, bad, x[bad]);
 }
 
@@ -43,8 +43,8 @@ static bool accept_control(const Sinew__V1__Quantity *q, size_t i, char *why, si
          refuse(why, size, "control %zu ranges from %g to %g", i, q->min, q->max);
 }
 
-bool sinew_accept_session(const Sinew__V1__OpenReply *open, const Sinew__V1__ModelDescription *model, char *why,
-                          size_t size) {
+bool sn_accept_session(const Sinew__V1__OpenReply *open, const Sinew__V1__ModelDescription *model, char *why,
+                       size_t size) {
   if (!model || !open->initial) return refuse(why, size, "incomplete answer to open");
   const Sinew__V1__State *s = open->initial;
   const uint32_t entries[] = {model->nq, model->nv, model->na, model->nu, model->nmocap};
@@ -81,7 +81,7 @@ static bool accept_times(const Sinew__V1__Plan *p, double latest, char *why, siz
   return true;
 }
 
-bool sinew_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, double latest, char *why, size_t size) {
+bool sn_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, double latest, char *why, size_t size) {
   if (p->session != info->id)
     return refuse(why, size, "it is of session %llu, this is session %llu", (unsigned long long)p->session,
                   (unsigned long long)info->id);

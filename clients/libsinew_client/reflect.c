@@ -54,7 +54,7 @@ static cJSON *value_to_json(const ProtobufCFieldDescriptor *field, const void *v
     case PROTOBUF_C_TYPE_STRING:
       return cJSON_CreateString(*(char *const *)value ? *(char *const *)value : "");
     case PROTOBUF_C_TYPE_MESSAGE:
-      return sinew_message_to_json(*(ProtobufCMessage *const *)value);
+      return sn_message_to_json(*(ProtobufCMessage *const *)value);
     case PROTOBUF_C_TYPE_ENUM: {
       const ProtobufCEnumValue *e = protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)value);
       return e ? cJSON_CreateString(e->name) : cJSON_CreateNumber(*(const int *)value);
@@ -64,7 +64,7 @@ static cJSON *value_to_json(const ProtobufCFieldDescriptor *field, const void *v
   }
 }
 
-cJSON *sinew_message_to_json(const ProtobufCMessage *message) {
+cJSON *sn_message_to_json(const ProtobufCMessage *message) {
   cJSON *object = cJSON_CreateObject();
   for (unsigned i = 0; object && i < message->descriptor->n_fields; ++i) {
     const ProtobufCFieldDescriptor *field = message->descriptor->fields + i;
@@ -84,7 +84,7 @@ cJSON *sinew_message_to_json(const ProtobufCMessage *message) {
 
 static void clear_value(const ProtobufCFieldDescriptor *field, void *value) {
   if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-    sinew_message_clear(*(ProtobufCMessage **)value);
+    sn_message_clear(*(ProtobufCMessage **)value);
     free(*(void **)value);
   } else if (field->type == PROTOBUF_C_TYPE_STRING && *(const void **)value != field->default_value &&
              *(const void **)value != (const void *)protobuf_c_empty_string) {
@@ -107,7 +107,7 @@ static void clear_field(ProtobufCMessage *message, const ProtobufCFieldDescripto
   }
 }
 
-void sinew_message_clear(ProtobufCMessage *message) {
+void sn_message_clear(ProtobufCMessage *message) {
   if (!message) return;
   for (unsigned i = 0; i < message->descriptor->n_fields; ++i) clear_field(message, message->descriptor->fields + i);
 }
@@ -145,7 +145,7 @@ static bool message_value(const ProtobufCFieldDescriptor *field, const cJSON *js
   if (!child) return complain(error, size, field->name, "memory");
   type->message_init(child);
   *(ProtobufCMessage **)value = child;
-  return sinew_message_from_json(child, json, error, size);
+  return sn_message_from_json(child, json, error, size);
 }
 
 static bool value_from_json(const ProtobufCFieldDescriptor *field, const cJSON *json, void *value, char *error,
@@ -205,12 +205,12 @@ static bool field_from_json(ProtobufCMessage *message, const ProtobufCFieldDescr
                             char *error, size_t size) {
   clear_field(message, field);
   if (field->label == PROTOBUF_C_LABEL_REPEATED) return array_from_json(message, field, json, error, size);
-  // The case is set first, so that sinew_message_clear finds what a failure leaves behind.
+  // The case is set first, so that sn_message_clear finds what a failure leaves behind.
   if (is_oneof(field)) *(uint32_t *)quantifier(message, field) = field->id;
   return value_from_json(field, json, member(message, field), error, size);
 }
 
-bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size) {
+bool sn_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size) {
   const cJSON *item;
   cJSON_ArrayForEach(item, json) {
     const ProtobufCFieldDescriptor *field =
@@ -222,7 +222,7 @@ bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char 
   return true;
 }
 
-bool sinew_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size) {
+bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size) {
   const char *equals = strchr(assignment, '=');
   if (!equals || equals == assignment) {
     snprintf(error, error_size, "'%s': expected name=value", assignment);
@@ -250,7 +250,7 @@ static void print_scalar(FILE *out, const ProtobufCFieldDescriptor *field, const
   }
   cJSON *json = value_to_json(field, value);
   if (cJSON_IsString(json)) {
-    sinew_print_text(out, json->valuestring, false);
+    sn_print_text(out, json->valuestring, false);
   } else if (cJSON_IsNumber(json)) {
     fprintf(out, field->type == PROTOBUF_C_TYPE_UINT32 ? "%.0f" : "%.9g", json->valuedouble);
   } else {
@@ -267,7 +267,7 @@ static void print_array(FILE *out, const ProtobufCMessage *message, const Protob
   if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
     for (size_t k = 0; k < n; ++k) {
       fprintf(out, "%*s%s %zu:\n", indent, "", field->name, k);
-      sinew_message_print(out, *(ProtobufCMessage *const *)(const void *)(data + k * size), indent + 2);
+      sn_message_print(out, *(ProtobufCMessage *const *)(const void *)(data + k * size), indent + 2);
     }
     return;
   }
@@ -280,14 +280,14 @@ static void print_array(FILE *out, const ProtobufCMessage *message, const Protob
   fputc('\n', out);
 }
 
-void sinew_message_print(FILE *out, const ProtobufCMessage *message, int indent) {
+void sn_message_print(FILE *out, const ProtobufCMessage *message, int indent) {
   for (unsigned i = 0; i < message->descriptor->n_fields; ++i) {
     const ProtobufCFieldDescriptor *field = message->descriptor->fields + i;
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
       print_array(out, message, field, indent);
     } else if (is_present(message, field) && field->type == PROTOBUF_C_TYPE_MESSAGE) {
       fprintf(out, "%*s%s:\n", indent, "", field->name);
-      sinew_message_print(out, *(ProtobufCMessage *const *)member(message, field), indent + 2);
+      sn_message_print(out, *(ProtobufCMessage *const *)member(message, field), indent + 2);
     } else if (is_present(message, field)) {
       fprintf(out, "%*s%s: ", indent, "", field->name);
       print_scalar(out, field, member(message, field));

@@ -10,21 +10,21 @@
 
 // A message as a JSON object (the caller deletes it): absent oneofs and sub-messages are left out; infinities and NaN,
 // which JSON does not have, are printed as null, as by every program here that prints JSON. NULL when out of memory.
-cJSON *sinew_message_to_json(const ProtobufCMessage *message);
+cJSON *sn_message_to_json(const ProtobufCMessage *message);
 
 // Fills a message, initialised by its __init, from a JSON object; null leaves a field out, "inf", "-inf" and "nan" are
 // the numbers. Memory of strings, arrays and sub-messages comes from malloc and belongs to the message: free it with
-// sinew_message_clear. false and a text in error (which names the field) when a field is unknown or of the wrong type.
-bool sinew_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
+// sn_message_clear. false and a text in error (which names the field) when a field is unknown or of the wrong type.
+bool sn_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
 
 // Sets the field of "name=value" in a message: a text as it stands, anything else as in JSON, e.g. target=[0.1,2].
 // false and a text when there is no such field or the value does not fit; the text lists the names that exist.
-bool sinew_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
+bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
 // Frees what from_json and set allocated inside the message and empties it; the message itself is the caller's.
-void sinew_message_clear(ProtobufCMessage *message);
+void sn_message_clear(ProtobufCMessage *message);
 
 // Prints a message for people: one line a field, indented, long number arrays shortened, texts fit for a terminal.
-void sinew_message_print(FILE *out, const ProtobufCMessage *message, int indent);
+void sn_message_print(FILE *out, const ProtobufCMessage *message, int indent);
 
 #endif

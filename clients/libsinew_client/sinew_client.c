@@ -60,8 +60,8 @@ const SinewPlan *sinew_current_plan(const SinewSession *session) { return sessio
 static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, Sinew__V1__PlannerSettings *planner) {
   char error[1024];
   for (const char *const *s = def->settings; s && *s; ++s)
-    if (!sinew_message_set(&planner->base, *s, error, sizeof error))
-      return sinew_wire_fail(session->client, SINEW_ARGUMENT, "setting %s", error);
+    if (!sn_message_set(&planner->base, *s, error, sizeof error))
+      return sn_wire_fail(session->client, SINEW_ARGUMENT, "setting %s", error);
   Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
   if (def->latency >= 0) {
     settings.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
@@ -83,7 +83,7 @@ static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, 
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
-  return sinew_request(session->client, &request, &session->opened);
+  return sn_request(session->client, &request, &session->opened);
 }
 
 static SinewStatus describe(SinewSession *session, const char *task) {
@@ -92,7 +92,7 @@ static SinewStatus describe(SinewSession *session, const char *task) {
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_TASK;
   request.describe_task = &ask;
-  return sinew_request(session->client, &request, &session->described);
+  return sn_request(session->client, &request, &session->described);
 }
 
 static SinewStatus fill_info(SinewSession *session) {
@@ -100,8 +100,7 @@ static SinewStatus fill_info(SinewSession *session) {
   const Sinew__V1__TaskDescription *task = session->described->describe_task;
   const Sinew__V1__ModelDescription *model = task->model;
   char why[400];
-  if (!sinew_accept_session(open, model, why, sizeof why))
-    return sinew_wire_fail(session->client, SINEW_PROTOCOL, "%s", why);
+  if (!sn_accept_session(open, model, why, sizeof why)) return sn_wire_fail(session->client, SINEW_PROTOCOL, "%s", why);
   SinewSessionInfo *info = &session->info;
   *info = (SinewSessionInfo){.id = open->session,
                              .model = model->model,
@@ -120,7 +119,7 @@ static SinewStatus fill_info(SinewSession *session) {
   const size_t nu = model->nu ? model->nu : 1;
   session->ctrl_range = calloc(2 * nu, sizeof(double));
   session->last = calloc(nu, sizeof(double));
-  if (!session->ctrl_range || !session->last) return sinew_wire_fail(session->client, SINEW_MEMORY, "out of memory");
+  if (!session->ctrl_range || !session->last) return sn_wire_fail(session->client, SINEW_MEMORY, "out of memory");
   for (size_t i = 0; i < model->nu; ++i) {
     const bool limited = model->ctrl[i]->limited;
     session->ctrl_range[2 * i] = limited ? model->ctrl[i]->min : -INFINITY;
@@ -131,9 +130,9 @@ static SinewStatus fill_info(SinewSession *session) {
 }
 
 static void free_session(SinewSession *session) {
-  sinew_free_reply(session->opened);
-  sinew_free_reply(session->described);
-  sinew_free_reply(session->planned);
+  sn_free_reply(session->opened);
+  sn_free_reply(session->described);
+  sn_free_reply(session->planned);
   free(session->ctrl_range);
   free(session->last);
   free(session);
@@ -156,24 +155,24 @@ static void abandon(SinewSession *session) {
     Sinew__V1__Request request = close_request(session, &close);
     char text[1000];
     snprintf(text, sizeof text, "%s", sinew_error(session->client));
-    sinew_wire_send(session->client, &request, NULL);
-    sinew_wire_fail(session->client, SINEW_OK, "%s", text);
+    sn_wire_send(session->client, &request, NULL);
+    sn_wire_fail(session->client, SINEW_OK, "%s", text);
   }
   free_session(session);
 }
 
 SinewStatus sinew_open(SinewClient *client, const SinewSessionDef *def, SinewSession **out) {
   *out = NULL;
-  if (!def->task) return sinew_wire_fail(client, SINEW_ARGUMENT, "task: a name is needed");
+  if (!def->task) return sn_wire_fail(client, SINEW_ARGUMENT, "task: a name is needed");
   SinewSession *session = calloc(1, sizeof *session);
-  if (!session) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!session) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   session->client = client;
   session->latest = -INFINITY;
   session->fallback = def->fallback ? def->fallback : sinew_fallback_zero;
   session->fallback_user = def->fallback_user;
   Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
   SinewStatus status = send_open(session, def, &planner);
-  sinew_message_clear(&planner.base);
+  sn_message_clear(&planner.base);
   if (status == SINEW_OK) status = describe(session, def->task);
   if (status == SINEW_OK) status = fill_info(session);
   if (status == SINEW_OK)
@@ -188,8 +187,8 @@ SinewStatus sinew_close(SinewSession *session) {
   Sinew__V1__CloseRequest close;
   Sinew__V1__Request request = close_request(session, &close);
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(session->client, &request, &reply);
-  sinew_free_reply(reply);
+  const SinewStatus status = sn_request(session->client, &request, &reply);
+  sn_free_reply(reply);
   free_session(session);
   return status;
 }
@@ -200,7 +199,7 @@ SinewStatus sinew_close(SinewSession *session) {
 static SinewStatus fill_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s) {
   const SinewSessionInfo *info = &session->info;
   if ((!state->qpos && info->nq) || (!state->qvel && info->nv))
-    return sinew_wire_fail(session->client, SINEW_ARGUMENT, "a state needs qpos and qvel");
+    return sn_wire_fail(session->client, SINEW_ARGUMENT, "a state needs qpos and qvel");
   *s = (Sinew__V1__State)SINEW__V1__STATE__INIT;
   s->time = state->time;
   s->n_qpos = (size_t)info->nq;
@@ -231,17 +230,17 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
 // Whether a reply brings a plan that may be put in force; else what it is, with the client's error text.
 static SinewStatus judge_plan(const SinewSession *session, const Sinew__V1__Reply *reply) {
   SinewClient *client = session->client;
-  const SinewStatus status = sinew_wire_check(client, reply);
+  const SinewStatus status = sn_wire_check(client, reply);
   if (status != SINEW_OK) return status;
   if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
-    return sinew_wire_fail(client, SINEW_PROTOCOL, "unexpected answer to a plan request");
+    return sn_wire_fail(client, SINEW_PROTOCOL, "unexpected answer to a plan request");
   const Sinew__V1__Plan *p = reply->plan;
   const bool ours = p->session == session->info.id;
   if (ours && (p->status == SINEW__V1__PLAN__STATUS__REPLACED || p->status == SINEW__V1__PLAN__STATUS__DIVERGED))
-    return sinew_wire_fail(client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
+    return sn_wire_fail(client, SINEW_NO_PLAN, "no plan for the state at %g s", p->state_time);
   char why[400];
-  if (!sinew_accept_plan(p, &session->info, session->latest, why, sizeof why))
-    return sinew_wire_fail(client, SINEW_BAD_PLAN, "a plan of the daemon is refused: %s", why);
+  if (!sn_accept_plan(p, &session->info, session->latest, why, sizeof why))
+    return sn_wire_fail(client, SINEW_BAD_PLAN, "a plan of the daemon is refused: %s", why);
   return SINEW_OK;
 }
 
@@ -251,11 +250,11 @@ static int count(uint32_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 static SinewStatus take_plan(SinewSession *session, Sinew__V1__Reply *reply) {
   const SinewStatus status = judge_plan(session, reply);
   if (status != SINEW_OK) {
-    sinew_free_reply(reply);
+    sn_free_reply(reply);
     return status;
   }
   const Sinew__V1__Plan *p = reply->plan;
-  sinew_free_reply(session->planned);
+  sn_free_reply(session->planned);
   session->planned = reply;
   session->plan = (SinewPlan){.sequence = p->sequence,
                               .state_time = p->state_time,
@@ -289,7 +288,7 @@ SinewStatus sinew_plan(SinewSession *session, const SinewState *state, double de
   SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
   if (status != SINEW_OK) return status;
   session->latest = state->time;
-  status = sinew_request(session->client, &request, &reply);
+  status = sn_request(session->client, &request, &reply);
   session->taken = request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? take_plan(session, reply) : status;
 }
@@ -301,7 +300,7 @@ SinewStatus sinew_send_state(SinewSession *session, const SinewState *state, dou
   const SinewStatus status = fill_request(session, state, deadline, &request, &plan, &s);
   if (status != SINEW_OK) return status;
   session->latest = state->time;
-  return sinew_wire_send(session->client, &request, &session->sent);
+  return sn_wire_send(session->client, &request, &session->sent);
 }
 
 // Is a reply of no use? It does not answer a state that this session sent without waiting, or one that is older than
@@ -315,13 +314,13 @@ static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply)
 }
 
 SinewStatus sinew_receive(SinewSession *session, double wait) {
-  const double until = sinew_wire_now() + wait;
+  const double until = sn_wire_now() + wait;
   for (;;) {
     Sinew__V1__Reply *reply;
-    const SinewStatus status = sinew_wire_receive(session->client, until - sinew_wire_now(), &reply);
+    const SinewStatus status = sn_wire_receive(session->client, until - sn_wire_now(), &reply);
     if (status != SINEW_OK) return status;
     if (is_stale(session, reply)) {
-      sinew_free_reply(reply);
+      sn_free_reply(reply);
       continue;
     }
     session->taken = reply->id ? reply->id : session->taken;
@@ -335,7 +334,7 @@ SinewStatus sinew_evaluate(SinewSession *session, const SinewState *state, const
   SinewStatus status = fill_state(session, state, &s);
   if (status != SINEW_OK) return status;
   if (steps < 1 || !ctrl || !cost)
-    return sinew_wire_fail(session->client, SINEW_ARGUMENT, "evaluate needs controls of a step and room for the cost");
+    return sn_wire_fail(session->client, SINEW_ARGUMENT, "evaluate needs controls of a step and room for the cost");
   const size_t n = (size_t)steps * (size_t)session->info.nu;
   Sinew__V1__EvaluateRequest in = SINEW__V1__EVALUATE_REQUEST__INIT;
   in.session = session->info.id;
@@ -347,20 +346,20 @@ SinewStatus sinew_evaluate(SinewSession *session, const SinewState *state, const
   request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
   request.evaluate = &in;
   Sinew__V1__Reply *reply;
-  status = sinew_request(session->client, &request, &reply);
+  status = sn_request(session->client, &request, &reply);
   if (status != SINEW_OK) return status;
   const Sinew__V1__Gradient *g = reply->evaluate->gradient;
-  const size_t bad = gradient && g && g->n_ctrl == n ? sinew_first_not_finite(g->ctrl, n) : n;
+  const size_t bad = gradient && g && g->n_ctrl == n ? sn_first_not_finite(g->ctrl, n) : n;
   if (isnan(reply->evaluate->cost))
-    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the cost is nan");
+    status = sn_wire_fail(session->client, SINEW_PROTOCOL, "the cost is nan");
   else if (gradient && (!g || g->n_ctrl != n))
-    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "the gradient has the wrong size");
+    status = sn_wire_fail(session->client, SINEW_PROTOCOL, "the gradient has the wrong size");
   else if (bad < n)
-    status = sinew_wire_fail(session->client, SINEW_PROTOCOL, "gradient[%zu] is %g", bad, g->ctrl[bad]);
+    status = sn_wire_fail(session->client, SINEW_PROTOCOL, "gradient[%zu] is %g", bad, g->ctrl[bad]);
   else
     *cost = reply->evaluate->cost;
   if (status == SINEW_OK && gradient && n > 0) memcpy(gradient, g->ctrl, n * sizeof *gradient);
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   return status;
 }
 
@@ -382,9 +381,9 @@ static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *d
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
   request.stream = &in;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(session->client, &request, &reply);
+  const SinewStatus status = sn_request(session->client, &request, &reply);
   if (status == SINEW_OK && reply->stream->states == 0) session->read = 0;  // it has just begun
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   return status;
 }
 
@@ -412,7 +411,7 @@ SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state) {
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
   request.stream_state = &in;
-  return sinew_wire_send(session->client, &request, NULL);
+  return sn_wire_send(session->client, &request, NULL);
 }
 
 // What a reply means for the stream; SINEW_TIMEOUT: nothing. The reply is taken over.
@@ -425,25 +424,25 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply)
     if (status != SINEW_BAD_PLAN) session->read = sequence;  // the number of a plan that is refused is not believed
     return status;
   }
-  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) status = sinew_wire_check(session->client, reply);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) status = sn_wire_check(session->client, reply);
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
       reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
-    status = sinew_wire_fail(session->client, SINEW_ENDED, "%s",
-                             reply->stream->end == SINEW__V1__STREAM_REPLY__END__LEASE
-                                 ? "continuous mode has ended: no state came within its lease"
-                                 : "continuous mode has ended: the session was closed");
-  sinew_free_reply(reply);
+    status = sn_wire_fail(session->client, SINEW_ENDED, "%s",
+                          reply->stream->end == SINEW__V1__STREAM_REPLY__END__LEASE
+                              ? "continuous mode has ended: no state came within its lease"
+                              : "continuous mode has ended: the session was closed");
+  sn_free_reply(reply);
   return status;
 }
 
 SinewStatus sinew_stream_poll(SinewSession *session, double wait) {
-  const double until = sinew_wire_now() + wait;
+  const double until = sn_wire_now() + wait;
   SinewStatus found = SINEW_TIMEOUT;
   for (;;) {
     Sinew__V1__Reply *reply;
     // Once something has come, only what lies there already is read too.
-    const double left = found == SINEW_TIMEOUT ? until - sinew_wire_now() : 0;
-    SinewStatus status = sinew_wire_receive(session->client, left, &reply);
+    const double left = found == SINEW_TIMEOUT ? until - sn_wire_now() : 0;
+    SinewStatus status = sn_wire_receive(session->client, left, &reply);
     if (status == SINEW_TIMEOUT) return found;
     if (status == SINEW_OK) status = take_streamed(session, reply);
     if (status == SINEW_TIMEOUT) continue;

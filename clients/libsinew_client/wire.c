@@ -28,13 +28,13 @@ struct SinewClient {
   char error[4096];
 };
 
-SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...) {
+SinewStatus sn_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...) {
   char text[sizeof client->error];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  sinew_printable(client->error, sizeof client->error, text, true);
+  sn_printable(client->error, sizeof client->error, text, true);
   return status;
 }
 
@@ -66,7 +66,7 @@ const char *sinew_status_name(SinewStatus status) {
   return "unknown status";
 }
 
-void sinew_default_endpoint(char *text, size_t size) {
+void sn_default_endpoint(char *text, size_t size) {
   const char *runtime = getenv("XDG_RUNTIME_DIR");
   if (runtime && runtime[0] == '/')
     snprintf(text, size, "ipc://%s/sinew/sinewd.sock", runtime);
@@ -74,9 +74,9 @@ void sinew_default_endpoint(char *text, size_t size) {
     snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
 }
 
-void sinew_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
+void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
 
-double sinew_wire_now(void) {
+double sn_wire_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -86,71 +86,69 @@ double sinew_wire_now(void) {
 static SinewStatus reconnect(SinewClient *client) {
   if (client->socket) zmq_close(client->socket);
   client->socket = zmq_socket(client->context, ZMQ_DEALER);
-  if (!client->socket) return sinew_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
+  if (!client->socket) return sn_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
   const int linger = 0;
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
   zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   if (zmq_connect(client->socket, client->endpoint) != 0)
-    return sinew_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
+    return sn_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
-SinewStatus sinew_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id) {
+SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id) {
   request->id = ++client->next_id;
   if (id) *id = request->id;
   const size_t size = sinew__v1__request__get_packed_size(request);
   uint8_t *bytes = malloc(size ? size : 1);
-  if (!bytes) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!bytes) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   sinew__v1__request__pack(request, bytes);
   const int sent = zmq_send(client->socket, bytes, size, ZMQ_DONTWAIT);
   free(bytes);
   if (sent < 0)
-    return sinew_wire_fail(client, SINEW_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
+    return sn_wire_fail(client, SINEW_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
-SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply) {
+SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply) {
   *reply = NULL;
   // Without a socket zmq_poll would look at file descriptor 0.
-  if (!client->socket) return sinew_wire_fail(client, SINEW_MEMORY, "not connected to %s", client->endpoint);
+  if (!client->socket) return sn_wire_fail(client, SINEW_MEMORY, "not connected to %s", client->endpoint);
   zmq_pollitem_t item = {.socket = client->socket, .events = ZMQ_POLLIN};
   const int ready = zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
-  if (ready <= 0)
-    return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
+  if (ready <= 0) return sn_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) < 0) {
     zmq_msg_close(&message);
-    return sinew_wire_fail(client, SINEW_TIMEOUT, "cannot receive from %s: %s", client->endpoint, zmq_strerror(errno));
+    return sn_wire_fail(client, SINEW_TIMEOUT, "cannot receive from %s: %s", client->endpoint, zmq_strerror(errno));
   }
   *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *reply ? SINEW_OK
-                : sinew_wire_fail(client, SINEW_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
+  return *reply ? SINEW_OK : sn_wire_fail(client, SINEW_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
 }
 
-void sinew_free_reply(Sinew__V1__Reply *reply) {
+void sn_free_reply(Sinew__V1__Reply *reply) {
   if (reply) sinew__v1__reply__free_unpacked(reply, NULL);
 }
 
-SinewStatus sinew_wire_check(SinewClient *client, const Sinew__V1__Reply *reply) {
+SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply) {
   if (reply->body_case != SINEW__V1__REPLY__BODY_ERROR) return SINEW_OK;
-  return sinew_wire_fail(client, SINEW_REFUSED, "%s", reply->error->text);
+  return sn_wire_fail(client, SINEW_REFUSED, "%s", reply->error->text);
 }
 
 // Waits for the reply with this id; replies to older requests are dropped.
 static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply) {
-  const double until = sinew_wire_now() + client->timeout;
+  const double until = sn_wire_now() + client->timeout;
   for (;;) {
-    const double left = until - sinew_wire_now();
+    const double left = until - sn_wire_now();
     if (left <= 0)
-      return sinew_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
-    const SinewStatus status = sinew_wire_receive(client, left, reply);
+      return sn_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
+    const SinewStatus status = sn_wire_receive(client, left, reply);
     if (status == SINEW_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
     // Id 0 answers a request that the daemon could not read: ours, since we wait for nothing else.
     if ((*reply)->id == id || (*reply)->id == 0) return SINEW_OK;
-    sinew_free_reply(*reply);
+    sn_free_reply(*reply);
     *reply = NULL;
   }
 }
@@ -164,50 +162,50 @@ static bool answers(const Sinew__V1__Request *request, const Sinew__V1__Reply *r
   return asked && got && strcmp(asked->name, got->name) == 0;
 }
 
-SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply) {
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply) {
   *reply = NULL;
   SinewStatus status = SINEW_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_TIMEOUT; ++attempt) {
     if (attempt > 0 && (status = reconnect(client)) != SINEW_OK) return status;
     uint64_t id = 0;
-    status = sinew_wire_send(client, request, &id);
+    status = sn_wire_send(client, request, &id);
     if (status == SINEW_OK) status = await_reply(client, id, reply);
   }
   if (status != SINEW_OK) return status;
-  status = sinew_wire_check(client, *reply);
+  status = sn_wire_check(client, *reply);
   if (status == SINEW_OK && !answers(request, *reply))
-    status = sinew_wire_fail(client, SINEW_PROTOCOL, "%s answers with another kind of message", client->endpoint);
+    status = sn_wire_fail(client, SINEW_PROTOCOL, "%s answers with another kind of message", client->endpoint);
   if (status != SINEW_OK) {
-    sinew_free_reply(*reply);
+    sn_free_reply(*reply);
     *reply = NULL;
   }
   return status;
 }
 
-SinewStatus sinew_wire_subscribe(SinewClient *client, const char *endpoint) {
+SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint) {
   const int zero = 0, one = 1;
   client->telemetry = zmq_socket(client->context, ZMQ_SUB);
-  if (!client->telemetry) return sinew_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
+  if (!client->telemetry) return sn_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
   zmq_setsockopt(client->telemetry, ZMQ_LINGER, &zero, sizeof zero);
   zmq_setsockopt(client->telemetry, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   zmq_setsockopt(client->telemetry, ZMQ_CONFLATE, &one, sizeof one);
   zmq_setsockopt(client->telemetry, ZMQ_SUBSCRIBE, "", 0);
   if (zmq_connect(client->telemetry, endpoint) != 0)
-    return sinew_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
+    return sn_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
-SinewStatus sinew_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry) {
+SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry) {
   *telemetry = NULL;
   zmq_pollitem_t item = {.socket = client->telemetry, .events = ZMQ_POLLIN};
   if (zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0) <= 0)
-    return sinew_wire_fail(client, SINEW_TIMEOUT, "no telemetry within %g s", wait);
+    return sn_wire_fail(client, SINEW_TIMEOUT, "no telemetry within %g s", wait);
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->telemetry, ZMQ_DONTWAIT) >= 0)
     *telemetry = sinew__v1__telemetry__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *telemetry ? SINEW_OK : sinew_wire_fail(client, SINEW_PROTOCOL, "what came as telemetry is none");
+  return *telemetry ? SINEW_OK : sn_wire_fail(client, SINEW_PROTOCOL, "what came as telemetry is none");
 }
 
 // Greets the daemon and makes sure that both speak the same protocol.
@@ -219,21 +217,21 @@ static SinewStatus greet(SinewClient *client) {
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
   request.hello = &hello;
   Sinew__V1__Reply *reply;
-  SinewStatus status = sinew_request(client, &request, &reply);
+  SinewStatus status = sn_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
   if (reply->hello->protocol != PROTOCOL)
-    status = sinew_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d",
-                             reply->hello->protocol, PROTOCOL);
-  sinew_free_reply(reply);
+    status = sn_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d",
+                          reply->hello->protocol, PROTOCOL);
+  sn_free_reply(reply);
   return status;
 }
 
 static SinewStatus start(SinewClient *client, const char *endpoint) {
   char text[256];
-  if (!endpoint) sinew_default_endpoint(text, sizeof text);
+  if (!endpoint) sn_default_endpoint(text, sizeof text);
   client->endpoint = strdup(endpoint ? endpoint : text);
   client->context = zmq_ctx_new();
-  if (!client->endpoint || !client->context) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!client->endpoint || !client->context) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   const SinewStatus status = reconnect(client);
   return status == SINEW_OK ? greet(client) : status;
 }

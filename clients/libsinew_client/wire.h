@@ -8,35 +8,35 @@
 
 // Sends a request (its id is set here) and waits for the reply, retrying after a time-out with a fresh socket.
 // An error reply is SINEW_REFUSED, one of another kind than the request SINEW_PROTOCOL. On SINEW_OK *reply is the
-// caller's, freed with sinew_free_reply; else it is NULL.
-SinewStatus sinew_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply);
+// caller's, freed with sn_free_reply; else it is NULL.
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply);
 
 // The same in halves: send gives the id; receive waits at most `wait` seconds for any reply (SINEW_TIMEOUT: none).
-SinewStatus sinew_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id);
-SinewStatus sinew_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply);
+SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id);
+SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply);
 
-void sinew_free_reply(Sinew__V1__Reply *reply);
+void sn_free_reply(Sinew__V1__Reply *reply);
 
 // Sets the client's error text like printf and returns status. What a daemon said may be part of it: of control
 // characters only ends of lines stay.
-SinewStatus sinew_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...)
+SinewStatus sn_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Turns an error reply into SINEW_REFUSED with its text; SINEW_OK for any other reply.
-SinewStatus sinew_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
+SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
 
 // Subscribes to telemetry at an endpoint (HelloReply.telemetry); then the next message within `wait` seconds, freed by
 // the caller (SINEW_TIMEOUT: none). The newest one counts: older ones that wait are dropped.
-SinewStatus sinew_wire_subscribe(SinewClient *client, const char *endpoint);
-SinewStatus sinew_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry);
+SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint);
+SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry);
 
 // A monotonic clock [s].
-double sinew_wire_now(void);
+double sn_wire_now(void);
 
-// Changes the time [s] that sinew_request waits.
-void sinew_wire_set_timeout(SinewClient *client, double timeout);
+// Changes the time [s] that sn_request waits.
+void sn_wire_set_timeout(SinewClient *client, double timeout);
 
 // Writes the daemon's default endpoint of this user into text.
-void sinew_default_endpoint(char *text, size_t size);
+void sn_default_endpoint(char *text, size_t size);
 
 #endif

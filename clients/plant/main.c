@@ -135,7 +135,7 @@ static void on_error(const char *text) {
 
 static int fail(const char *text) {
   fprintf(stderr, "sinew-plant: ");
-  sinew_print_text(stderr, text, true);
+  sn_print_text(stderr, text, true);
   fputc('\n', stderr);
   return 1;
 }
@@ -159,13 +159,13 @@ static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool 
   request.body_case = SINEW__V1__REQUEST__BODY_GET_CONFIG;
   request.get_config = &ask;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(client, &request, &reply);
+  const SinewStatus status = sn_request(client, &request, &reply);
   if (status != SINEW_OK) return status;
   const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
   const bool adam = s && s->has_planner_case && strcmp(s->planner, "adam") == 0;
   *bound =
       s && (adam ? s->has_adam_iterations_case && s->adam_iterations > 0 : s->has_iterations_case && s->iterations > 0);
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   return SINEW_OK;
 }
 
@@ -194,7 +194,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
   if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
   if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
   SinewStatus status = choose_deadline(client, session, opt);
-  sinew_wire_set_timeout(client, plant_patience(opt));
+  sn_wire_set_timeout(client, plant_patience(opt));
   if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
   if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
   int result = 0;
@@ -228,7 +228,7 @@ int main(int argc, char **argv) {
   char error[4096];
   SinewClient *client = sinew_connect(opt.endpoint, PLANT_ANSWERING, 0, error, sizeof error);
   if (!client) return fail(error);
-  sinew_wire_set_timeout(client, IMPORTING);
+  sn_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);
   SinewSession *session;
   int result;
@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
     PlantBody body = {0};
     result = run(client, session, &body, &opt);
     plant_body_free(&body);
-    sinew_wire_set_timeout(client, CLOSING);
+    sn_wire_set_timeout(client, CLOSING);
     sinew_close(session);
   }
   sinew_disconnect(client);

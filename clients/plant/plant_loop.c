@@ -43,7 +43,7 @@ static void note_plan(PlantRecord *r, const SinewSession *session, double latenc
 double plant_patience(const PlantOptions *opt) { return PLANT_ANSWERING + 2 * opt->deadline; }
 
 static SinewStatus no_plan(SinewClient *client, const PlantOptions *opt) {
-  return sinew_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", plant_patience(opt));
+  return sn_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", plant_patience(opt));
 }
 
 static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
@@ -208,7 +208,7 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
   uint64_t rng = opt->seed;
   double best = INFINITY;
   double *chosen = calloc((size_t)info->nu + 1, sizeof(double));
-  if (!chosen) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!chosen) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   SinewStatus status = SINEW_OK;
   for (int k = 0; k < opt->random_controls && status == SINEW_OK; ++k) {
     for (int i = 0; i < info->nu; ++i) {
@@ -240,7 +240,7 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
                       PlantRecord *r) {
   const SinewSessionInfo *info = sinew_session_info(session);
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
-  if (!ctrl) return sinew_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!ctrl) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   plant_body_reset(body, info);
   const double start = wall_seconds();
   SinewStatus status = SINEW_OK;

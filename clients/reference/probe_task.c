@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-bool sn_check_task(const SnModel *m, char *text, size_t size) {
+bool sn_probe_task(const SnModel *m, char *text, size_t size) {
   int joints = 0;
   for (int j = 0; j < m->njnt; ++j) joints += m->jnt_type[j] != SN_JNT_FREE;
   const struct {

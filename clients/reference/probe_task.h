@@ -6,6 +6,6 @@
 
 // Writes a task file that looks at all that a state of the model has: positions of joints, velocities, activations,
 // controls, lengths of tendons. False when there is nothing that moves.
-bool sn_check_task(const SnModel *m, char *text, size_t size);
+bool sn_probe_task(const SnModel *m, char *text, size_t size);
 
 #endif

@@ -120,7 +120,7 @@ static bool assign_term(Call *call, const char *word, const char *dot, Sinew__V1
     if (!(term->name = strndup(word, length))) abort();
     r->terms[r->n_terms++] = term;
   }
-  return sinew_message_set(&r->terms[i]->base, dot + 1, call->error, sizeof call->error);
+  return sn_message_set(&r->terms[i]->base, dot + 1, call->error, sizeof call->error);
 }
 
 // name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
@@ -145,7 +145,7 @@ static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, 
       if (!(*planner = malloc(sizeof **planner))) abort();
       sinew__v1__planner_settings__init(*planner);
     }
-    if (!sinew_message_set(is_session ? &(*session)->base : &(*planner)->base, word, call->error, sizeof call->error))
+    if (!sn_message_set(is_session ? &(*session)->base : &(*planner)->base, word, call->error, sizeof call->error))
       return false;
   }
   return true;
@@ -258,7 +258,7 @@ static bool fill_from_json(Call *call, ProtobufCMessage *message) {
     cJSON_AddItemToObject(whole, "state", json);
     json = whole;
   }
-  const bool ok = sinew_message_from_json(message, json, call->error, sizeof call->error);
+  const bool ok = sn_message_from_json(message, json, call->error, sizeof call->error);
   cJSON_Delete(json);
   return ok;
 }
@@ -412,10 +412,10 @@ static void print_reply(const Sinew__V1__Reply *reply, bool json) {
   const ProtobufCMessage *message = reply_body(reply);
   if (!message) return;
   if (!json) {
-    sinew_message_print(stdout, message, 0);
+    sn_message_print(stdout, message, 0);
     return;
   }
-  cJSON *object = sinew_message_to_json(message);
+  cJSON *object = sn_message_to_json(message);
   char *text = cJSON_PrintUnformatted(object);
   puts(text);
   cJSON_free(text);
@@ -449,7 +449,7 @@ static SinewStatus watch(SinewClient *client, const Options *opt) {
   WatchOptions watch = opt->watch;
   whole_number(opt->word[1], &watch.session);
   watch.json = opt->json;
-  return sinew_watch(client, &watch);
+  return watch_run(client, &watch);
 }
 
 int main(int argc, char **argv) {
@@ -479,17 +479,17 @@ int main(int argc, char **argv) {
   else if (!(client = sinew_connect(opt.endpoint, fmin(opt.timeout, GREETING), 0, error, sizeof error)))
     report_error(&opt, "no connection", error);
   else {
-    sinew_wire_set_timeout(client, opt.timeout);
+    sn_wire_set_timeout(client, opt.timeout);
     const bool watches = command->run == do_watch;
-    const SinewStatus status = watches ? watch(client, &opt) : sinew_request(client, &call.request, &reply);
+    const SinewStatus status = watches ? watch(client, &opt) : sn_request(client, &call.request, &reply);
     if (status == SINEW_OK && reply)
       print_reply(reply, opt.json);
     else if (status != SINEW_OK)
       report_error(&opt, sinew_status_name(status), sinew_error(client));
     result = status != SINEW_OK ? 1 : reply ? reply_status(reply) : 0;
   }
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   sinew_disconnect(client);
-  sinew_message_clear(&call.request.base);
+  sn_message_clear(&call.request.base);
   return result;
 }

@@ -41,9 +41,9 @@ static bool take(Watch *w, double time, const Sinew__V1__Statistics *all, Look *
   for (size_t i = 0; i < all->n_sessions; ++i) {
     const Sinew__V1__SessionStatistics *s = all->sessions[i];
     if (s->session != w->options->session) continue;
-    sinew_printable(w->task, sizeof w->task, s->task, false);
+    sn_printable(w->task, sizeof w->task, s->task, false);
     *look = (Look){.time = time, .now = *s, .iterations = NAN, .plans = NAN};
-    sinew_printable(w->backend, sizeof w->backend, s->backend, false);
+    sn_printable(w->backend, sizeof w->backend, s->backend, false);
     w->device_lost = all->device && all->device->lost;
     look->now.task = look->now.backend = NULL;  // belong to the message
     const double dt = time - w->last.time;
@@ -63,13 +63,13 @@ static SinewStatus ask(Watch *w, Look *look) {
   request.body_case = SINEW__V1__REQUEST__BODY_STATISTICS;
   request.statistics = &in;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sinew_request(w->client, &request, &reply);
+  const SinewStatus status = sn_request(w->client, &request, &reply);
   if (status != SINEW_OK) return status;
   const bool found = take(w, reply->statistics->uptime, reply->statistics, look);
-  sinew_free_reply(reply);
+  sn_free_reply(reply);
   return found ? SINEW_OK
-               : sinew_wire_fail(w->client, SINEW_PROTOCOL, "the statistics are not those of session %llu",
-                                 (unsigned long long)w->options->session);
+               : sn_wire_fail(w->client, SINEW_PROTOCOL, "the statistics are not those of session %llu",
+                              (unsigned long long)w->options->session);
 }
 
 // The next look; SINEW_ENDED when the session is no more.
@@ -81,7 +81,7 @@ static SinewStatus next_look(Watch *w, Look *look) {
     return status == SINEW_REFUSED ? SINEW_ENDED : status;
   }
   Sinew__V1__Telemetry *message;
-  const SinewStatus status = sinew_wire_telemetry(w->client, GONE, &message);
+  const SinewStatus status = sn_wire_telemetry(w->client, GONE, &message);
   if (status != SINEW_OK) return status;
   const bool found = message->statistics && take(w, message->time, message->statistics, look);
   sinew__v1__telemetry__free_unpacked(message, NULL);
@@ -199,15 +199,15 @@ static SinewStatus subscribe(Watch *w) {
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
   request.hello = &in;
   Sinew__V1__Reply *reply;
-  SinewStatus status = sinew_request(w->client, &request, &reply);
+  SinewStatus status = sn_request(w->client, &request, &reply);
   if (status != SINEW_OK) return status;
   w->telemetry = w->options->interval <= 0 && reply->hello->telemetry[0];
-  if (w->telemetry) status = sinew_wire_subscribe(w->client, reply->hello->telemetry);
-  sinew_free_reply(reply);
+  if (w->telemetry) status = sn_wire_subscribe(w->client, reply->hello->telemetry);
+  sn_free_reply(reply);
   return status;
 }
 
-SinewStatus sinew_watch(SinewClient *client, const WatchOptions *options) {
+SinewStatus watch_run(SinewClient *client, const WatchOptions *options) {
   const char *term = getenv("TERM");
   Watch w = {.client = client, .options = options};
   setlocale(LC_CTYPE, "");
@@ -216,10 +216,10 @@ SinewStatus sinew_watch(SinewClient *client, const WatchOptions *options) {
   Look look;
   SinewStatus status = ask(&w, &look);  // says so when there is no such session
   if (status == SINEW_OK) status = subscribe(&w);
-  const double until = sinew_wire_now() + (options->seconds > 0 ? options->seconds : INFINITY);
+  const double until = sn_wire_now() + (options->seconds > 0 ? options->seconds : INFINITY);
   while (status == SINEW_OK) {
     show(&w, &look);
-    if ((options->count && (uint64_t)w.looks >= options->count) || sinew_wire_now() >= until) return SINEW_OK;
+    if ((options->count && (uint64_t)w.looks >= options->count) || sn_wire_now() >= until) return SINEW_OK;
     status = next_look(&w, &look);
   }
   if (status != SINEW_ENDED) return status;

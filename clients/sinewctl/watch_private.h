@@ -14,6 +14,6 @@ typedef struct WatchOptions {
 
 // Looks at the session until a bound is reached or it ends (SINEW_OK), or the daemon is gone. On another status the
 // text is in sinew_error.
-SinewStatus sinew_watch(SinewClient *client, const WatchOptions *options);
+SinewStatus watch_run(SinewClient *client, const WatchOptions *options);
 
 #endif

@@ -53,7 +53,7 @@ bool check_task_open(BenchTask *t, const char *name, int steps, SnError *err) {
   static char tasks[4096], models[4096], myosuite[5000];
   const char *folder = getenv("SINEW_SOURCE_DIR");
   if (!folder) folder = SN_TEST_SOURCE_DIR "/..";
-  MpcCase c = mpc_default_case();
+  BenchTaskArgs c = bench_default_task_args();
   snprintf(tasks, sizeof tasks, "%s/planner/tasks", folder);
   snprintf(models, sizeof models, "%s/physics/models", folder);
   c.task = name;

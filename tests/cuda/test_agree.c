@@ -348,11 +348,11 @@ static void rollouts(void **state) {
 }
 
 // By the planner's own jobs: settings, noise and contacts from distance as the task has them.
-static void run_refinement(SnBackend *b, const BenchTask *t, int method, int iterations, BenchJob *job) {
+static void run_refinement(SnBackend *b, const BenchTask *t, int method, int iterations, BenchMultistart *job) {
   SnError err = {0};
-  must(bench_job_open(job, t, b, 1, 2, &err) == SN_OK, tasks[0], &err);
+  must(bench_multistart_open(job, t, b, 1, 2, &err) == SN_OK, tasks[0], &err);
   job->job.settings.method = (SnGradientMethod)method;
-  must_end(bench_jobs_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
+  must_end(bench_multistarts_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
 }
 
 // The task's controls with white noise: constant ones may lead activations to where the control is, to the last bit,
@@ -415,7 +415,7 @@ static void refinements(void **state) {
     BenchTask t;
     if (open_task(&t, i)) {
       for (int k = 0; k < methods(); ++k) {
-        BenchJob ref, ours, again;
+        BenchMultistart ref, ours, again;
         const size_t bytes = sizeof(sn_real) * (size_t)STEPS * (size_t)t.m->nu;
         run_refinement(cpu, &t, k, 4, &ref);
         run_refinement(other, &t, k, 4, &ours);
@@ -429,9 +429,9 @@ static void refinements(void **state) {
                    tasks[i], k);
         agree_note(AGREE_ROW_REFINE, agree_error(ours.ctrl, ref.ctrl, STEPS * t.m->nu), "%s: controls, method %d",
                    tasks[i], k);
-        bench_job_close(&ref);
-        bench_job_close(&ours);
-        bench_job_close(&again);
+        bench_multistart_close(&ref);
+        bench_multistart_close(&ours);
+        bench_multistart_close(&again);
       }
     }
     bench_task_close(&t);

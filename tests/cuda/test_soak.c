@@ -39,23 +39,23 @@ static Memory memory_now(SnBackend *b) {
 
 // A second session of another number of starts that comes, works and goes.
 static SnCode visit(const BenchTask *t, SnBackend *b, int i, SnError *err) {
-  BenchJob job;
-  SnCode code = bench_job_open(&job, t, b, 1 + i % 3, 1 + i % 4, err);
-  if (code == SN_OK) code = bench_jobs_run(&job, 1, 1, err);
-  bench_job_close(&job);
+  BenchMultistart job;
+  SnCode code = bench_multistart_open(&job, t, b, 1 + i % 3, 1 + i % 4, err);
+  if (code == SN_OK) code = bench_multistarts_run(&job, 1, 1, err);
+  bench_multistart_close(&job);
   return code;
 }
 
 // The refinements; memory after each tenth of them. *same: whether all had the first one's cost.
 static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, bool *same, SnError *err) {
-  BenchJob job;
+  BenchMultistart job;
   double first = 0;
-  SnCode code = bench_job_open(&job, t, b, 0, 1, err);
+  SnCode code = bench_multistart_open(&job, t, b, 0, 1, err);
   *same = true;
   for (int tenth = 0, i = 0; tenth < TENTHS && code == SN_OK; ++tenth) {
     for (; i < (tenth + 1) * count / TENTHS && code == SN_OK; ++i) {
       bench_progress("%d of %d refinements", i, count);
-      code = bench_jobs_run(&job, 1, ITERATIONS, err);
+      code = bench_multistarts_run(&job, 1, ITERATIONS, err);
       if (i == 0) first = job.job.best_cost;
       *same = *same && memcmp(&first, &job.job.best_cost, sizeof first) == 0;
     }
@@ -63,7 +63,7 @@ static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, b
     after[tenth] = memory_now(b);
   }
   bench_progress_end();
-  bench_job_close(&job);
+  bench_multistart_close(&job);
   return code;
 }
 

@@ -213,7 +213,7 @@ static void zoos(void) {
       sn_oracle_load_string(&x.o, i == SN_ZOO_MODELS ? sn_zoo_branches() : golden_sensors);
     if (i > SN_ZOO_MODELS)
       sensor_task(text, sizeof text);
-    else if (!sn_check_task(x.o.m, text, sizeof text))
+    else if (!sn_probe_task(x.o.m, text, sizeof text))
       fail_msg("zoo %d: nothing moves", i);
     x.task = sn_task_parse(text, strlen(text), "zoo.yaml", &err);
     if (!x.task) fail_msg("%s", err.text);

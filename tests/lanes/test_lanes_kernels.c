@@ -70,7 +70,7 @@ static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes
   char text[2000];
   SnError err = {0};
   SnCost *cost = NULL;
-  assert_true(sn_check_task(o->m, text, sizeof text));
+  assert_true(sn_probe_task(o->m, text, sizeof text));
   SnTask *task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
   if (task) cost = sn_cost_create(task, o->m, &err);
   if (!cost) fail_msg("%s", err.text);

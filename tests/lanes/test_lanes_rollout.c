@@ -242,7 +242,7 @@ static Checked check_all(const SnModel *m) {
   char text[1000];
   SnError err = {0};
   Checked c = {0};
-  assert_true(sn_check_task(m, text, sizeof text));
+  assert_true(sn_probe_task(m, text, sizeof text));
   c.task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
   if (c.task) c.cost = sn_cost_create(c.task, m, &err);
   if (!c.cost) fail_msg("%s", err.text);

@@ -45,10 +45,10 @@ static const struct {
 static void expect(const char *text, bool lines, const char *wanted) {
   char buffer[100], *stream = NULL;
   size_t size = 0;
-  sinew_printable(buffer, sizeof buffer, text, lines);
+  sn_printable(buffer, sizeof buffer, text, lines);
   assert_string_equal(buffer, wanted);
   FILE *out = open_memstream(&stream, &size);
-  sinew_print_text(out, text, lines);
+  sn_print_text(out, text, lines);
   fclose(out);
   assert_string_equal(stream, wanted);
   free(stream);
@@ -70,12 +70,12 @@ static void test_cut(void **state) {
   } cut[] = {{"abcdef", "abcd"}, {"abcd", "abcd"}, {"abc\x1b", "abc"}, {"\x1b\x1b", "\\x1b"}, {"ab力", "ab"}};
   for (size_t i = 0; i < sizeof cut / sizeof *cut; ++i) {
     char out[6] = "......";
-    sinew_printable(out, 5, cut[i].text, false);
+    sn_printable(out, 5, cut[i].text, false);
     assert_string_equal(out, cut[i].wanted);
     assert_int_equal(out[5], '.');
   }
   char none = '.';
-  sinew_printable(&none, 0, "a", false);
+  sn_printable(&none, 0, "a", false);
   assert_int_equal(none, '.');
 }
 

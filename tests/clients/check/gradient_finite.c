@@ -151,7 +151,7 @@ static SnCode open_finite(Finite *f, const char *model, SnError *err) {
   if (code != SN_OK) return code;
   const SnModel *m = f->m = f->o.m;
   char text[1000];
-  if (!sn_check_task(m, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "nothing in the model moves");
+  if (!sn_probe_task(m, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "nothing in the model moves");
   if (!(f->task = sn_task_parse(text, strlen(text), "finite.yaml", err))) return err->code;
   if (!(f->cost = sn_cost_create(f->task, m, err))) return err->code;
   if (!(f->pool = sn_pool_create(1, err))) return err->code;

@@ -515,15 +515,15 @@ static void the_report_is_as_documented(void **state) {
 // The limits of a verdict on derivatives, one at a time; NaN is beyond every limit.
 static void gradients_have_limits(void **state) {
   (void)state;
-  const SnGradientReport good = {.A = {1e-5, 1e-4, 0, 0, 0},
-                                 .B = {1e-5, 1e-4, 0, 0, 0},
-                                 .steps_compared = 48,
-                                 .steps_skipped = 16,
-                                 .rollout_max = 1e-4,
-                                 .rollout_compared = 6,
-                                 .rollout_skipped = 2};
-  assert_true(sn_gradient_agrees(&good));
-  SnGradientReport bad[9];
+  const CheckGradientReport good = {.A = {1e-5, 1e-4, 0, 0, 0},
+                                    .B = {1e-5, 1e-4, 0, 0, 0},
+                                    .steps_compared = 48,
+                                    .steps_skipped = 16,
+                                    .rollout_max = 1e-4,
+                                    .rollout_compared = 6,
+                                    .rollout_skipped = 2};
+  assert_true(check_gradient_agrees(&good));
+  CheckGradientReport bad[9];
   for (int i = 0; i < 9; ++i) bad[i] = good;
   bad[0].A.median = 1.1e-5;
   bad[1].A.max = 1.1e-4;
@@ -534,7 +534,7 @@ static void gradients_have_limits(void **state) {
   bad[6].steps_compared = 47;
   bad[7].rollout_skipped = 3;
   bad[8].A.max = (double)NAN;
-  for (int i = 0; i < 9; ++i) assert_false(sn_gradient_agrees(&bad[i]));
+  for (int i = 0; i < 9; ++i) assert_false(check_gradient_agrees(&bad[i]));
 }
 
 int main(void) {

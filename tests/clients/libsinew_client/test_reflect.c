@@ -19,13 +19,13 @@ static char error[400];
 static bool fill(ProtobufCMessage *message, const char *text) {
   cJSON *json = cJSON_Parse(text);
   assert_non_null(json);
-  const bool ok = sinew_message_from_json(message, json, error, sizeof error);
+  const bool ok = sn_message_from_json(message, json, error, sizeof error);
   cJSON_Delete(json);
   return ok;
 }
 
 static void expect_json(const ProtobufCMessage *message, const char *wanted) {
-  cJSON *json = sinew_message_to_json(message);
+  cJSON *json = sn_message_to_json(message);
   char *text = cJSON_PrintUnformatted(json);
   assert_string_equal(text, wanted);
   cJSON_free(text);
@@ -48,7 +48,7 @@ static void test_round_trip(void **state) {
   expect_json(&r.base,
               "{\"session\":7,\"state\":{\"time\":0.5,\"qpos\":[1,2.5],\"qvel\":[],\"act\":[0.25],\"mocap\":[]},"
               "\"deadline\":0.1,\"want_states\":true,\"iterations\":3}");
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
 }
 
 // What JSON has no number for is read from the words that a person would write.
@@ -58,7 +58,7 @@ static void test_infinities_are_read(void **state) {
   assert_true(fill(&r.base, "{\"ctrl\":[\"inf\",\"-inf\",\"nan\",-0.5]}"));
   assert_int_equal(r.n_ctrl, 4);
   assert_true(r.ctrl[0] == INFINITY && r.ctrl[1] == -INFINITY && isnan(r.ctrl[2]) && r.ctrl[3] == -0.5);
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
 }
 
 // JSON has no infinities and no NaN: null, everywhere.
@@ -82,7 +82,7 @@ static void test_null_is_absent(void **state) {
   assert_int_equal(r.state->n_act, 0);
   assert_null(r.applied);
   assert_int_equal(r.has_iterations_case, 0);
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
 }
 
 // A name that comes twice replaces what it held before; clearing twice is harmless.
@@ -92,14 +92,14 @@ static void test_twice(void **state) {
   assert_true(fill(&r.base, "{\"state\":{\"qpos\":[1,2],\"qpos\":[3]},\"state\":{\"qpos\":[4]}}"));
   assert_int_equal(r.state->n_qpos, 1);
   assert_true(r.state->qpos[0] == 4);
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
   assert_null(r.state);
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
   Sinew__V1__PlannerSettings s = SINEW__V1__PLANNER_SETTINGS__INIT;
-  assert_true(sinew_message_set(&s.base, "noise=white", error, sizeof error));
-  assert_true(sinew_message_set(&s.base, "noise=pink", error, sizeof error));
+  assert_true(sn_message_set(&s.base, "noise=white", error, sizeof error));
+  assert_true(sn_message_set(&s.base, "noise=pink", error, sizeof error));
   assert_string_equal(s.noise, "pink");
-  sinew_message_clear(&s.base);
+  sn_message_clear(&s.base);
 }
 
 static void test_misfits(void **state) {
@@ -122,7 +122,7 @@ static void test_misfits(void **state) {
     Sinew__V1__PlanRequest r = SINEW__V1__PLAN_REQUEST__INIT;
     assert_false(fill(&r.base, misfit[i].json));
     assert_non_null(strstr(error, misfit[i].said));
-    sinew_message_clear(&r.base);
+    sn_message_clear(&r.base);
   }
 }
 
@@ -131,26 +131,26 @@ static void test_failure_leaves_nothing(void **state) {
   (void)state;
   Sinew__V1__Request r = SINEW__V1__REQUEST__INIT;
   assert_false(fill(&r.base, "{\"plan\":{\"state\":{\"qpos\":[1,2],\"time\":\"x\"}}}"));
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
   assert_false(fill(&r.base, "{\"set_config\":{\"terms\":[{\"name\":\"a\",\"target\":[1]},{\"name\":2}]}}"));
-  sinew_message_clear(&r.base);
+  sn_message_clear(&r.base);
   assert_null(r.set_config);
 }
 
 static void test_set(void **state) {
   (void)state;
   Sinew__V1__TermSettings t = SINEW__V1__TERM_SETTINGS__INIT;
-  assert_true(sinew_message_set(&t.base, "weight=0.5", error, sizeof error));
-  assert_true(sinew_message_set(&t.base, "target=[1, -2]", error, sizeof error));
-  assert_true(sinew_message_set(&t.base, "own_target=false", error, sizeof error));
+  assert_true(sn_message_set(&t.base, "weight=0.5", error, sizeof error));
+  assert_true(sn_message_set(&t.base, "target=[1, -2]", error, sizeof error));
+  assert_true(sn_message_set(&t.base, "own_target=false", error, sizeof error));
   assert_true(t.weight == 0.5 && t.n_target == 2 && t.target[1] == -2 && !t.own_target);
-  sinew_message_clear(&t.base);
+  sn_message_clear(&t.base);
   const char *const misfit[] = {"weight", "=1", "weight=", "weight=1x", "weight=1 2", "weight=heavy", "size=1"};
   for (size_t i = 0; i < sizeof misfit / sizeof *misfit; ++i) {
-    assert_false(sinew_message_set(&t.base, misfit[i], error, sizeof error));
+    assert_false(sn_message_set(&t.base, misfit[i], error, sizeof error));
     assert_true(error[0]);
   }
-  sinew_message_clear(&t.base);
+  sn_message_clear(&t.base);
 }
 
 // For people: large numbers keep their digits, long arrays are shortened.
@@ -166,7 +166,7 @@ static void test_print(void **state) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
-  sinew_message_print(out, &plan.base, 2);
+  sn_message_print(out, &plan.base, 2);
   fclose(out);
   assert_non_null(strstr(text, "  session: 12345678901234567\n"));
   assert_non_null(strstr(text, "  steps: 4000000000\n"));
@@ -184,7 +184,7 @@ static void test_print_escapes(void **state) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
-  sinew_message_print(out, &model.base, 0);
+  sn_message_print(out, &model.base, 0);
   fclose(out);
   assert_string_equal(text, "name: \\x1b[2J%n\\x0aloaded: true\nloaded: false\nsessions: 0\n");
   free(text);

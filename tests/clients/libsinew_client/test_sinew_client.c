@@ -36,13 +36,13 @@ static void test_default_endpoint(void **state) {
   char *before = mine ? strdup(mine) : NULL, text[200], tmp[200];
   snprintf(tmp, sizeof tmp, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
   setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-  sinew_default_endpoint(text, sizeof text);
+  sn_default_endpoint(text, sizeof text);
   assert_string_equal(text, "ipc:///run/user/7/sinew/sinewd.sock");
   setenv("XDG_RUNTIME_DIR", "run/user/7", 1);
-  sinew_default_endpoint(text, sizeof text);
+  sn_default_endpoint(text, sizeof text);
   assert_string_equal(text, tmp);
   unsetenv("XDG_RUNTIME_DIR");
-  sinew_default_endpoint(text, sizeof text);
+  sn_default_endpoint(text, sizeof text);
   assert_string_equal(text, tmp);
   if (before) setenv("XDG_RUNTIME_DIR", before, 1);
   free(before);

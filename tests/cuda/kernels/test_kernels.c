@@ -25,7 +25,7 @@ static void make_scene(Scene *s, int model) {
   SnError err = {0};
   memset(s, 0, sizeof *s);
   sn_oracle_load_string(&s->o, sn_zoo_model(model));
-  assert_true(sn_check_task(s->o.m, text, sizeof text));
+  assert_true(sn_probe_task(s->o.m, text, sizeof text));
   s->task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
   if (s->task) s->cost = sn_cost_create(s->task, s->o.m, &err);
   if (!s->cost) fail_msg("%s", err.text);
