@@ -7,28 +7,28 @@
 #include "tests/cuda/kernels/kernel_fixture.h"
 #include "tests/support/small_models.h"
 
-// What is done with a rig, and by how many blocks.
+// What is done with a fixture, and by how many blocks.
 typedef struct Work {
-  void (*run)(SnKernelRig *x);
+  void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
   bool products, refine, soft;
   size_t fast;
 } Work;
 
-static void sample(SnKernelRig *x) { sn_rig_sample(x, 2); }
-static void sweep(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_SWEEP); }
-static void chain(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_CHAIN); }
-static void scan(SnKernelRig *x) { sn_rig_gradient(x, SN_RIG_SCAN); }
-static void refine(SnKernelRig *x) { sn_rig_refine(x, 3); }
+static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
+static void sweep(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SWEEP); }
+static void chain(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_CHAIN); }
+static void scan(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SCAN); }
+static void refine(SnKernelFixture *x) { sn_fixture_refine(x, 3); }
 // One trial diverges, one takes no part.
-static void lose_one(SnKernelRig *x) {
+static void lose_one(SnKernelFixture *x) {
   x->trial[0].path.max_velocity = SN_R(1e-9);
   x->trial[1].active = 0;
-  sn_rig_gradient(x, SN_RIG_SWEEP);
+  sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
 }
-static void measure(SnKernelRig *x) {
+static void measure(SnKernelFixture *x) {
   x->work.marks = x->marks = calloc((size_t)x->s.blocks * SN_NMARK, sizeof *x->marks);
-  sn_rig_sample(x, 1);
+  sn_fixture_sample(x, 1);
   assert_true(x->marks[SN_MARK_SOLVER] > 0);
 }
 
@@ -36,30 +36,30 @@ static const SnSoft far_contacts = {
     .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
 
 static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int *lanes) {
-  SnKernelRig one, many;
-  SnRigSettings settings = {.m = o->m,
-                            .cost = cost,
-                            .at = &o->w,
-                            .steps = work->steps,
-                            .candidates = 3,
-                            .states = work->states,
-                            .blocks = work->blocks,
-                            .lanes = 1,
-                            .fast = work->fast,
-                            .products = work->products,
-                            .refine = work->refine,
-                            .max_velocity = 1000};
+  SnKernelFixture one, many;
+  SnFixtureSettings settings = {.m = o->m,
+                                .cost = cost,
+                                .at = &o->w,
+                                .steps = work->steps,
+                                .candidates = 3,
+                                .states = work->states,
+                                .blocks = work->blocks,
+                                .lanes = 1,
+                                .fast = work->fast,
+                                .products = work->products,
+                                .refine = work->refine,
+                                .max_velocity = 1000};
   if (work->soft) settings.soft = far_contacts;
-  sn_rig_make(&one, &settings);
+  sn_fixture_make(&one, &settings);
   work->run(&one);
   for (; *lanes; ++lanes) {
     settings.lanes = *lanes;
-    sn_rig_make(&many, &settings);
+    sn_fixture_make(&many, &settings);
     work->run(&many);
-    sn_rig_same(&one, &many);
-    sn_rig_free(&many);
+    sn_fixture_same(&one, &many);
+    sn_fixture_free(&many);
   }
-  sn_rig_free(&one);
+  sn_fixture_free(&one);
 }
 
 // Numbers of lanes, 0 at the end. More than a warp's 32, and than the parts of a sum, take ways of their own.

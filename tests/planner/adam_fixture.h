@@ -6,13 +6,13 @@
 #include "tests/planner/backend/difference_backend.h"
 #include "tests/planner/plans.h"
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *cpu;
   DifferenceBackend differences;
   SnPlanner *p;
   CountingClock count;
-} Rig;
+} Fixture;
 
 static inline SnSettings adam_settings(void) {
   SnSettings s = task->settings;
@@ -23,9 +23,9 @@ static inline SnSettings adam_settings(void) {
 }
 
 // exact: with the CPU backend's own gradients.
-static inline Rig *open_rig(int threads, bool counting, const SnSettings *settings, bool exact) {
+static inline Fixture *open_fixture(int threads, bool counting, const SnSettings *settings, bool exact) {
   SnError err = {0};
-  Rig *x = calloc(1, sizeof *x);
+  Fixture *x = calloc(1, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
   x->cpu = sn_backend_cpu(x->pool, &err);
   SnPlannerDef def = sn_default_planner_def();
@@ -40,31 +40,31 @@ static inline Rig *open_rig(int threads, bool counting, const SnSettings *settin
   return x;
 }
 
-static inline Rig *make_rig(int threads, bool counting, const SnSettings *settings) {
-  return open_rig(threads, counting, settings, false);
+static inline Fixture *make_fixture(int threads, bool counting, const SnSettings *settings) {
+  return open_fixture(threads, counting, settings, false);
 }
 
-static inline void free_rig(Rig *x) {
+static inline void free_fixture(Fixture *x) {
   sn_planner_free(x->p);
   sn_backend_free(x->cpu);
   sn_pool_free(x->pool);
   free(x);
 }
 
-static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
+static inline SnPlanRequest initial_request(const Fixture *x, double time) { return request_of(x->p, time); }
 
-static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
+static inline SnPlan plan_now(Fixture *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
 
-static inline SnPlan plan_at(Rig *x, double time) {
+static inline SnPlan plan_at(Fixture *x, double time) {
   const SnPlanRequest r = initial_request(x, time);
   return plan_now(x, &r);
 }
 
-static inline void configure(Rig *x, const SnSettings *s) {
+static inline void configure(Fixture *x, const SnSettings *s) {
   SnError err = {0};
   if (sn_planner_configure(x->p, s, &err) != SN_OK) fail_msg("%s", err.text);
 }
 
-static inline double evaluate(Rig *x, const SnPlan *plan) { return cost_of(x->p, plan); }
+static inline double evaluate(Fixture *x, const SnPlan *plan) { return cost_of(x->p, plan); }
 
 #endif

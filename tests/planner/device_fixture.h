@@ -5,12 +5,12 @@
 #include "tests/planner/backend/device_backend.h"
 #include "tests/planner/plans.h"
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *cpu;
   DeviceBackend d;
   SnPlanner *p;
-} Rig;
+} Fixture;
 
 static inline SnSettings adam_settings(int iterations) {
   SnSettings s = task->settings;
@@ -22,9 +22,9 @@ static inline SnSettings adam_settings(int iterations) {
 }
 
 // On the device with jobs of that many iterations (0: on the CPU itself), with the CPU as fallback or without one.
-static inline Rig *make_rig(int job_iterations, const SnSettings *settings, bool fallback) {
+static inline Fixture *make_fixture(int job_iterations, const SnSettings *settings, bool fallback) {
   SnError err = {0};
-  Rig *x = calloc(1, sizeof *x);
+  Fixture *x = calloc(1, sizeof *x);
   x->pool = sn_pool_create(1, &err);
   x->cpu = sn_backend_cpu(x->pool, &err);
   SnPlannerDef def = sn_default_planner_def();
@@ -41,7 +41,7 @@ static inline Rig *make_rig(int job_iterations, const SnSettings *settings, bool
   return x;
 }
 
-static inline void free_rig(Rig *x) {
+static inline void free_fixture(Fixture *x) {
   sn_planner_free(x->p);
   assert_int_equal(x->d.models, 0);
   sn_backend_free(x->cpu);
@@ -49,16 +49,16 @@ static inline void free_rig(Rig *x) {
   free(x);
 }
 
-static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
+static inline SnPlanRequest initial_request(const Fixture *x, double time) { return request_of(x->p, time); }
 
-static inline void begin(Rig *x, const SnPlanRequest *r) { begin_plan(x->p, r); }
+static inline void begin(Fixture *x, const SnPlanRequest *r) { begin_plan(x->p, r); }
 
-static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) {
+static inline SnPlan plan_now(Fixture *x, const SnPlanRequest *r) {
   begin_plan(x->p, r);
   return finish_plan(x->p);
 }
 
-static inline double evaluate(Rig *x, const SnPlan *plan) { return cost_of(x->p, plan); }
+static inline double evaluate(Fixture *x, const SnPlan *plan) { return cost_of(x->p, plan); }
 
 static inline void same_plan(const SnPlan *a, const SnPlan *b) {
   assert_true(a->status == b->status && a->iterations == b->iterations && a->candidates == b->candidates);

@@ -5,16 +5,16 @@
 #include "tests/planner/bench_body.h"
 #include "tests/planner/plans.h"
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *backend;
   SnPlanner *p;
   CountingClock count;
-} Rig;
+} Fixture;
 
-static inline Rig *make_rig(int threads, bool counting, uint64_t seed) {
+static inline Fixture *make_fixture(int threads, bool counting, uint64_t seed) {
   SnError err = {0};
-  Rig *x = calloc(1, sizeof *x);
+  Fixture *x = calloc(1, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
   x->backend = sn_backend_cpu(x->pool, &err);
   SnPlannerDef def = sn_default_planner_def();
@@ -29,7 +29,7 @@ static inline Rig *make_rig(int threads, bool counting, uint64_t seed) {
   return x;
 }
 
-static inline void free_rig(Rig *x) {
+static inline void free_fixture(Fixture *x) {
   sn_planner_free(x->p);
   sn_backend_free(x->backend);
   sn_pool_free(x->pool);
@@ -37,8 +37,8 @@ static inline void free_rig(Rig *x) {
 }
 
 // A request from the initial state, at a time.
-static inline SnPlanRequest initial_request(const Rig *x, double time) { return request_of(x->p, time); }
+static inline SnPlanRequest initial_request(const Fixture *x, double time) { return request_of(x->p, time); }
 
-static inline SnPlan plan_now(Rig *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
+static inline SnPlan plan_now(Fixture *x, const SnPlanRequest *r) { return plan_of(x->p, r); }
 
 #endif

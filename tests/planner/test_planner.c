@@ -30,7 +30,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size) {
 
 static void improves(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 1);
+  Fixture *x = make_fixture(2, false, 1);
   SnPlanRequest r = initial_request(x, 0);
   r.max_iterations = 8;
   const SnPlan plan = plan_now(x, &r);
@@ -44,7 +44,7 @@ static void improves(void **state) {
   assert_true(fabs(sum - plan.cost_after) < 1e-6 * sum);
   for (int k = 0; k < plan.nstep * plan.nu; ++k)
     assert_true(plan.ctrl[k] >= (k % 3 ? 0 : -3) && plan.ctrl[k] <= (k % 3 ? 1 : 3));
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Three plans in a row, whatever the number of threads.
@@ -53,7 +53,7 @@ static void threads(void **state) {
   sn_real first[3][40 * 3];
   double cost[3];
   for (int n = 1; n <= 8; ++n) {
-    Rig *x = make_rig(n, false, 7);
+    Fixture *x = make_fixture(n, false, 7);
     for (int k = 0; k < 3; ++k) {
       SnPlanRequest r = initial_request(x, 0.05 * k);
       const SnPlan plan = plan_now(x, &r);
@@ -65,14 +65,14 @@ static void threads(void **state) {
       assert_memory_equal(first[k], plan.ctrl, sizeof first[k]);
       assert_true(cost[k] == plan.cost_after);
     }
-    free_rig(x);
+    free_fixture(x);
   }
   assert_memory_not_equal(first[0], first[1], sizeof first[0]);
 }
 
 static void seeds(void **state) {
   (void)state;
-  Rig *a = make_rig(1, false, 0), *b = make_rig(1, false, 11), *c = make_rig(1, false, 11);
+  Fixture *a = make_fixture(1, false, 0), *b = make_fixture(1, false, 11), *c = make_fixture(1, false, 11);
   const sn_real *qa = sn_planner_initial(a->p)->qpos, *qb = sn_planner_initial(b->p)->qpos,
                 *qc = sn_planner_initial(c->p)->qpos;
   assert_true(qa[0] == SN_R(0.2) && qa[1] == SN_R(0.1));
@@ -82,9 +82,9 @@ static void seeds(void **state) {
   SnError err = {0};
   assert_int_equal(sn_planner_reset(b->p, 0, &err), SN_OK);
   assert_memory_equal(qa, sn_planner_initial(b->p)->qpos, 2 * sizeof *qa);
-  free_rig(a);
-  free_rig(b);
-  free_rig(c);
+  free_fixture(a);
+  free_fixture(b);
+  free_fixture(c);
 }
 
 // The deadline is read at every step of a rollout: hardly anything happens after it.
@@ -92,7 +92,7 @@ static void deadline(void **state) {
   (void)state;
   for (int n = 1; n <= 4; n += 3) {
     for (int budget = 20; budget < 2500; budget += 171) {
-      Rig *x = make_rig(n, true, 5);
+      Fixture *x = make_fixture(n, true, 5);
       SnPlanRequest r = initial_request(x, 0);
       r.max_iterations = 1000;
       r.deadline = (double)atomic_load(&x->count.reads) + budget;
@@ -102,7 +102,7 @@ static void deadline(void **state) {
       assert_true(plan.deadline_met == false || plan.iterations > 0);
       if (budget < 35) assert_int_equal(plan.status, SN_PLAN_WARM_START);
       if (budget > 400) assert_int_equal(plan.status, SN_PLAN_OK);
-      free_rig(x);
+      free_fixture(x);
     }
   }
 }
@@ -112,7 +112,7 @@ static void reproduced(void **state) {
   (void)state;
   int partial = 0;
   for (int budget = 60; budget < 2500; budget += 173) {
-    Rig *x = make_rig(3, true, 5), *y = make_rig(2, false, 5);
+    Fixture *x = make_fixture(3, true, 5), *y = make_fixture(2, false, 5);
     SnPlanRequest r = initial_request(x, 0);
     r.max_iterations = 1000;
     r.deadline = (double)atomic_load(&x->count.reads) + budget;
@@ -126,15 +126,15 @@ static void reproduced(void **state) {
       assert_true(b.iterations == a.iterations && b.candidates == a.candidates && b.cost_after == a.cost_after);
       assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
     }
-    free_rig(x);
-    free_rig(y);
+    free_fixture(x);
+    free_fixture(y);
   }
   assert_true(partial > 3);
 }
 
 static void slices(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 5), *y = make_rig(2, true, 5);
+  Fixture *x = make_fixture(2, false, 5), *y = make_fixture(2, true, 5);
   SnPlanRequest r = initial_request(x, 0);
   const SnPlan a = plan_now(x, &r);
   SnError err = {0};
@@ -156,14 +156,14 @@ static void slices(void **state) {
   // Without a plan in progress there is nothing to finish.
   sn_planner_finish(y->p, &b);
   assert_int_equal(b.nstep, 0);
-  free_rig(x);
-  free_rig(y);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 // With one candidate there is no noise: plans are the initial plan, shifted.
 static void warm_start(void **state) {
   (void)state;
-  Rig *x = make_rig(1, false, 3);
+  Fixture *x = make_fixture(1, false, 3);
   SnPlanRequest r = initial_request(x, 0);
   SnPlan plan = plan_now(x, &r);
   sn_real first[40 * 3];
@@ -181,24 +181,24 @@ static void warm_start(void **state) {
   r.time = 0;
   const SnPlan again = plan_now(x, &r);
   assert_true(again.ctrl[0] == first[3 * 7]);
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void deadline_before_all(void **state) {
   (void)state;
-  Rig *x = make_rig(2, true, 3);
+  Fixture *x = make_fixture(2, true, 3);
   SnPlanRequest r = initial_request(x, 0);
   r.deadline = 0;
   const SnPlan plan = plan_now(x, &r);
   assert_int_equal(plan.status, SN_PLAN_WARM_START);
   assert_true(plan.nstep == 40 && plan.iterations == 0 && isnan(plan.cost_after) && !plan.deadline_met);
   assert_true(isfinite(plan.cost_now));
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void diverged(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnSettings s = *sn_planner_settings(x->p);
   s.max_velocity = 1e-3;
@@ -217,12 +217,12 @@ static void diverged(void **state) {
   sn_planner_configure(x->p, &s, &err);
   plan = plan_now(x, &r);
   assert_int_equal(plan.status, SN_PLAN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void live_tuning(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   const double now = plan_now(x, &r).cost_now;
@@ -243,13 +243,13 @@ static void live_tuning(void **state) {
   s.candidates = 200;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
   assert_int_equal(plan_now(x, &r).candidates, 200);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Between two iterations of one plan.
 static void configured_in_flight(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
@@ -263,14 +263,14 @@ static void configured_in_flight(void **state) {
   SnPlan plan;
   sn_planner_finish(x->p, &plan);
   assert_true(plan.iterations == 3 && plan.candidates == 30);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Weights, settings and label change together at the begin of an iteration, not within one, and the plan says which of
 // them its costs belong to: equal to what an evaluation under these weights says.
 static void retuned_in_flight(void **state) {
   (void)state;
-  Rig *x = make_rig(2, true, 3);
+  Fixture *x = make_fixture(2, true, 3);
   SnError err = {0};
   SnPlan plan, peek;
   SnPlanRequest r = initial_request(x, 0);
@@ -302,12 +302,12 @@ static void retuned_in_flight(void **state) {
   assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
   assert_true(e.cost == plan.cost_after);
   assert_false(sn_planner_peek(x->p, &peek));
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void bad_requests(void **state) {
   (void)state;
-  Rig *x = make_rig(1, false, 3);
+  Fixture *x = make_fixture(1, false, 3);
   SnError err = {0};
   SnPlan plan;
   SnPlanRequest r = initial_request(x, 0);
@@ -335,14 +335,14 @@ static void bad_requests(void **state) {
   const SnEvaluateRequest q = {.time = 0, .qpos = r.qpos, .qvel = bad, .act = r.act};
   SnEvaluation e;
   assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_ERR_ARGUMENT);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Planning takes no memory from the heap, whichever planner it is.
 static void no_allocation(void **state) {
   (void)state;
   SnError err = {0};
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnPlanRequest r = initial_request(x, 0);
   r.want_states = true;
   for (int planner = SN_PLANNER_SAMPLING; planner <= SN_PLANNER_ADAM; ++planner) {
@@ -362,13 +362,13 @@ static void no_allocation(void **state) {
     assert_int_equal(atomic_load(&allocations), before);
     assert_true(before > 0);
   }
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Our own engine as the body: the tip comes close to its goal and stays there.
 static void closed_loop(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 1);
+  Fixture *x = make_fixture(2, false, 1);
   SnError err = {0};
   SnSettings s = *sn_planner_settings(x->p);
   s.candidates = 32;
@@ -396,7 +396,7 @@ static void closed_loop(void **state) {
     if (k >= 10) assert_true(distance < 0.1);
   }
   printf("closed loop: %.4f m from the goal at the end\n", distance);
-  free_rig(x);
+  free_fixture(x);
 }
 
 int main(void) {

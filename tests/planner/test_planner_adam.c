@@ -6,7 +6,7 @@ static void improves(void **state) {
   (void)state;
   SnSettings s = adam_settings();
   s.adam_iterations = 25;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   const SnPlan plan = plan_at(x, 0);
   printf("cost before %.4f, after %.4f, gradient %.4f\n", plan.cost_before, plan.cost_after, plan.gradient_norm);
   assert_int_equal(plan.status, SN_PLAN_OK);
@@ -21,7 +21,7 @@ static void improves(void **state) {
   // the next plan begins with what is left of this one
   const SnPlan next = plan_at(x, 0);
   assert_true(next.cost_before == best && next.cost_after <= best);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // The best iterate is kept, also when the rate is far too large; one iteration measures the warm start alone.
@@ -30,7 +30,7 @@ static void never_worse(void **state) {
   SnSettings s = adam_settings();
   s.adam_rate = 10;
   s.adam_iterations = 6;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   for (int k = 0; k < 4; ++k) {
     const SnPlan plan = plan_at(x, 0.05 * k);
     assert_true(plan.cost_after <= plan.cost_before);
@@ -41,7 +41,7 @@ static void never_worse(void **state) {
   r.max_iterations = 1;
   const SnPlan plan = plan_now(x, &r);
   assert_true(plan.cost_after == plan.cost_before && plan.iterations == 1 && plan.status == SN_PLAN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // The same plans in slices of any length and with any number of threads; the numbers that a plan reports reproduce it.
@@ -50,7 +50,7 @@ static void repeats(void **state) {
   SnSettings s = adam_settings();
   s.adam_iterations = 4;
   s.adam_starts = 3;
-  Rig *x = make_rig(1, false, &s), *y = make_rig(4, true, &s);
+  Fixture *x = make_fixture(1, false, &s), *y = make_fixture(4, true, &s);
   SnError err = {0};
   for (int k = 0; k < 3; ++k) {
     const SnPlan a = plan_at(x, 0.05 * k);
@@ -64,8 +64,8 @@ static void repeats(void **state) {
     assert_true(a.cost_after == b.cost_after && a.gradient_norm == b.gradient_norm);
     assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
   }
-  free_rig(x);
-  free_rig(y);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 // The same with the engine's gradients, which lead where differences do.
@@ -73,7 +73,8 @@ static void exact_gradients(void **state) {
   (void)state;
   SnSettings s = adam_settings();
   s.adam_starts = 2;
-  Rig *differences = make_rig(1, false, &s), *x = open_rig(1, false, &s, true), *y = open_rig(4, true, &s, true);
+  Fixture *differences = make_fixture(1, false, &s), *x = open_fixture(1, false, &s, true),
+          *y = open_fixture(4, true, &s, true);
   SnError err = {0};
   for (int k = 0; k < 3; ++k) {
     const SnPlan about = plan_at(differences, 0.05 * k), a = plan_at(x, 0.05 * k);
@@ -91,9 +92,9 @@ static void exact_gradients(void **state) {
     assert_true(a.cost_after == b.cost_after && a.gradient_norm == b.gradient_norm);
     assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
   }
-  free_rig(differences);
-  free_rig(x);
-  free_rig(y);
+  free_fixture(differences);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 static void deadline(void **state) {
@@ -103,7 +104,7 @@ static void deadline(void **state) {
   s.adam_starts = 2;
   int partial = 0, none = 0;
   for (int budget = 10; budget < 1000; budget += 97) {
-    Rig *x = make_rig(1, true, &s), *y = make_rig(1, false, &s);
+    Fixture *x = make_fixture(1, true, &s), *y = make_fixture(1, false, &s);
     SnPlanRequest r = initial_request(x, 0);
     r.deadline = (double)atomic_load(&x->count.reads) + budget;
     const SnPlan a = plan_now(x, &r);
@@ -120,8 +121,8 @@ static void deadline(void **state) {
       assert_true(b.iterations == a.iterations && b.candidates == a.candidates && b.cost_after == a.cost_after);
       assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
     }
-    free_rig(x);
-    free_rig(y);
+    free_fixture(x);
+    free_fixture(y);
   }
   assert_true(partial > 3 && none > 0 && none < 5);
 }
@@ -133,7 +134,7 @@ static void diverging(void **state) {
   s.adam_rate = 1.5;
   s.adam_iterations = 12;
   s.max_velocity = 7;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   const SnPlan plan = plan_at(x, 0);
   int lost = 0, back = 0;
   for (int i = 1; i < x->differences.ncost; ++i) {
@@ -152,7 +153,7 @@ static void diverging(void **state) {
   assert_int_equal(plan_at(x, 0.05).status, SN_PLAN_DIVERGED);
   configure(x, &s);
   assert_int_equal(plan_at(x, 0.1).status, SN_PLAN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // A warm start that diverges finds back to controls that do not.
@@ -161,7 +162,7 @@ static void diverging_warm_start(void **state) {
   SnSettings s = adam_settings();
   s.adam_rate = 0.5;
   s.adam_iterations = 10;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   plan_at(x, 0);
   SnSettings strict = s;
   strict.max_velocity = 2.5;
@@ -169,7 +170,7 @@ static void diverging_warm_start(void **state) {
   const SnPlan plan = plan_at(x, 0);
   assert_true(isinf(plan.cost_before) && isfinite(plan.cost_after));
   assert_int_equal(plan.status, SN_PLAN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void starts(void **state) {
@@ -177,7 +178,7 @@ static void starts(void **state) {
   SnSettings s = adam_settings();
   s.adam_starts = 4;
   s.adam_iterations = 3;
-  Rig *x = make_rig(2, false, &s);
+  Fixture *x = make_fixture(2, false, &s);
   const SnPlan plan = plan_at(x, 0);
   assert_true(plan.candidates == 4 && x->differences.ncost == 12);
   assert_true(plan.cost_before == x->differences.costs[0]);
@@ -185,7 +186,7 @@ static void starts(void **state) {
   double best = INFINITY;
   for (int i = 0; i < 12; ++i) best = fmin(best, x->differences.costs[i]);
   assert_true(plan.cost_after == best && evaluate(x, &plan) == best);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // With knots the change to the warm start is a spline.
@@ -194,7 +195,7 @@ static void few_knots(void **state) {
   SnSettings s = adam_settings();
   s.adam_knots = 5;
   s.adam_interpolation = SN_SPLINE_ZERO;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   const SnPlan plan = plan_at(x, 0);
   assert_true(plan.cost_after < plan.cost_before);
   int changes = 0;
@@ -212,7 +213,7 @@ static void few_knots(void **state) {
       moved += !known;
     }
   assert_int_equal(moved, 0);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Kept moments change the plans after the first, and only these.
@@ -220,7 +221,7 @@ static void moments_kept(void **state) {
   (void)state;
   SnSettings fresh = adam_settings(), kept = fresh;
   kept.adam_moments = SN_MOMENTS_KEPT;
-  Rig *x = make_rig(1, false, &fresh), *y = make_rig(1, false, &kept);
+  Fixture *x = make_fixture(1, false, &fresh), *y = make_fixture(1, false, &kept);
   for (int k = 0; k < 3; ++k) {
     const SnPlan a = plan_at(x, 0.05 * k), b = plan_at(y, 0.05 * k);
     assert_true(b.cost_after <= b.cost_before);
@@ -235,15 +236,15 @@ static void moments_kept(void **state) {
   assert_int_equal(sn_planner_reset(y->p, 3, &err), SN_OK);
   const SnPlan a = plan_at(x, 0), b = plan_at(y, 0);
   assert_memory_equal(a.ctrl, b.ctrl, ctrl_bytes(&a));
-  free_rig(x);
-  free_rig(y);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 // From sampling to Adam and back between plans; a plan in progress goes on as it began.
 static void live(void **state) {
   (void)state;
   SnSettings sampling = task->settings, adam = adam_settings();
-  Rig *x = make_rig(1, false, &sampling);
+  Fixture *x = make_fixture(1, false, &sampling);
   SnError err = {0};
   SnPlan plan = plan_at(x, 0);
   assert_true(isnan(plan.gradient_norm) && plan.candidates == 12);
@@ -260,14 +261,14 @@ static void live(void **state) {
   configure(x, &sampling);
   plan = plan_at(x, 0);
   assert_true(isnan(plan.gradient_norm) && plan.iterations == 2 && plan.candidates == 12);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Weights, starts and the rate change while a plan is made: the best so far is measured anew.
 static void tuned_in_flight(void **state) {
   (void)state;
   SnSettings s = adam_settings();
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   SnPlan peek, plan;
@@ -286,14 +287,14 @@ static void tuned_in_flight(void **state) {
   sn_planner_finish(x->p, &plan);
   assert_true(plan.candidates == 3 && plan.iterations == 8 && plan.cost_after < peek.cost_after);
   assert_true(evaluate(x, &plan) == plan.cost_after);
-  free_rig(x);
+  free_fixture(x);
 }
 
 static void refused(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings();
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   s.adam_knots = 1;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_ERR_ARGUMENT);
   assert_string_equal(err.text, "adam_knots: 1, allowed is 0, or 2 to the 40 steps of the horizon");
@@ -304,7 +305,7 @@ static void refused(void **state) {
   configure(x, &s);
   const SnPlanRequest r = initial_request(x, 0);
   assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_ERR_ARGUMENT);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // The tip reaches the goal and stays there, a plan every 5 steps.
@@ -314,7 +315,7 @@ static void closed_loop(void **state) {
   SnSettings s = adam_settings();
   s.adam_iterations = 12;
   s.adam_rate = 0.1;
-  Rig *x = make_rig(1, false, &s);
+  Fixture *x = make_fixture(1, false, &s);
   assert_int_equal(sn_planner_set_weight(x->p, "elbow", 0, 0, &err), SN_OK);
   SnPlanRequest r = initial_request(x, 0);
   r.want_states = true;
@@ -337,7 +338,7 @@ static void closed_loop(void **state) {
     if (k >= 12 && !(distance < 0.1)) fail_msg("plan %d: %g m from the goal", k, distance);
   }
   printf("closed loop: %.4f m from the goal at the end\n", distance);
-  free_rig(x);
+  free_fixture(x);
 }
 
 int main(void) {

@@ -11,7 +11,7 @@ static void jobs(void **state) {
   SnSettings s = adam_settings(12);
   s.adam_moments = SN_MOMENTS_KEPT;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
-    Rig *x = make_rig(lengths[i], &s, false), *y = make_rig(0, &s, false);
+    Fixture *x = make_fixture(lengths[i], &s, false), *y = make_fixture(0, &s, false);
     for (int k = 0; k < 3; ++k) {
       SnPlanRequest r = initial_request(x, 0.05 * k);
       x->d.jobs = 0;
@@ -29,8 +29,8 @@ static void jobs(void **state) {
     const SnPlan a = plan_now(x, &r), b = plan_now(y, &r);
     same_plan(&a, &b);
     assert_true(a.iterations == 6 && a.candidates == 1);
-    free_rig(x);
-    free_rig(y);
+    free_fixture(x);
+    free_fixture(y);
   }
 }
 
@@ -40,11 +40,11 @@ static void slices(void **state) {
   const double lengths[] = {2.5, 0.25};
   const int wanted[] = {2, 1};
   const SnSettings s = adam_settings(7);
-  Rig *y = make_rig(0, &s, false);
+  Fixture *y = make_fixture(0, &s, false);
   const SnPlanRequest r = initial_request(y, 0);
   const SnPlan b = plan_now(y, &r);
   for (int i = 0; i < 2; ++i) {
-    Rig *x = make_rig(100, &s, false);
+    Fixture *x = make_fixture(100, &s, false);
     SnPlan plan, peek;
     double last = INFINITY;
     int done = 0;
@@ -60,9 +60,9 @@ static void slices(void **state) {
     assert_true(done == 6);
     sn_planner_finish(x->p, &plan);
     same_plan(&plan, &b);
-    free_rig(x);
+    free_fixture(x);
   }
-  free_rig(y);
+  free_fixture(y);
 }
 
 // No iteration is begun that would end after the deadline, nobody waits for it in vain, and the number of iterations
@@ -71,7 +71,7 @@ static void deadline(void **state) {
   (void)state;
   const SnSettings s = adam_settings(0);
   for (int n = 0; n < 5; ++n) {
-    Rig *x = make_rig(4, &s, false), *y = make_rig(0, &s, false);
+    Fixture *x = make_fixture(4, &s, false), *y = make_fixture(0, &s, false);
     SnPlanRequest r = initial_request(x, 0);
     SnPlan plan;
     x->d.seconds = 1;
@@ -91,8 +91,8 @@ static void deadline(void **state) {
       const SnPlan again = plan_now(y, &r);
       same_plan(&plan, &again);
     }
-    free_rig(x);
-    free_rig(y);
+    free_fixture(x);
+    free_fixture(y);
   }
 }
 
@@ -101,7 +101,7 @@ static void tuned(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(9);
-  Rig *x = make_rig(100, &s, false);
+  Fixture *x = make_fixture(100, &s, false);
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan, peek;
   x->d.seconds = 1;
@@ -120,7 +120,7 @@ static void tuned(void **state) {
   while (!sn_planner_slice(x->p, x->d.now + 3)) continue;
   sn_planner_finish(x->p, &plan);
   assert_true(plan.iterations == 11 && plan.label == 4 && evaluate(x, &plan) == plan.cost_after);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Shown to the device, with the lead rolled forward, any number of times; a plan that ends before its turn; a change
@@ -129,7 +129,7 @@ static void submitted(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(5);
-  Rig *x = make_rig(100, &s, false), *y = make_rig(0, &s, false);
+  Fixture *x = make_fixture(100, &s, false), *y = make_fixture(0, &s, false);
   SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
   r.latency = 0.05;
@@ -171,8 +171,8 @@ static void submitted(void **state) {
   begin(x, &r);
   sn_planner_submit(x->p);
   assert_int_equal(x->d.submits, 0);
-  free_rig(x);
-  free_rig(y);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 // Moments are kept from plan to plan; not beyond a job that was shown and dropped, of which nobody knows how far it
@@ -181,7 +181,7 @@ static void dropped(void **state) {
   (void)state;
   SnSettings s = adam_settings(5);
   s.adam_moments = SN_MOMENTS_KEPT;
-  Rig *x = make_rig(100, &s, false);
+  Fixture *x = make_fixture(100, &s, false);
   const SnPlanRequest r = initial_request(x, 0);
   plan_now(x, &r);
   begin(x, &r);
@@ -194,7 +194,7 @@ static void dropped(void **state) {
   begin(x, &r);
   sn_planner_submit(x->p);
   assert_true(x->d.job->keep);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // More room is new room, where nothing is remembered: the next job opens, also when as many starts as before are
@@ -203,7 +203,7 @@ static void new_room(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(9);
-  Rig *x = make_rig(100, &s, false);
+  Fixture *x = make_fixture(100, &s, false);
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
   x->d.seconds = 1;
@@ -221,7 +221,7 @@ static void new_room(void **state) {
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   sn_planner_finish(x->p, &plan);
   assert_true(plan.iterations == 9 && plan.cost_after < plan.cost_before);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // ---- what is refused ----
@@ -230,7 +230,7 @@ static void without_gradients(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings adam = adam_settings(4), sampling = task->settings;
-  Rig *x = make_rig(3, &sampling, false);
+  Fixture *x = make_fixture(3, &sampling, false);
   static const char text[] = "planner: adam needs gradients, and the backend 'scripted' makes none";
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
@@ -251,7 +251,7 @@ static void without_gradients(void **state) {
   assert_null(sn_planner_create(&def, &err));
   assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
   assert_string_equal(err.text, text);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Settings without room: refused at once where nothing is under way; else the plan goes on with the old ones, weights
@@ -260,7 +260,7 @@ static void without_room(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(6);
-  Rig *x = make_rig(2, &s, false);
+  Fixture *x = make_fixture(2, &s, false);
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan, peek;
   x->d.most = 3;
@@ -293,7 +293,7 @@ static void without_room(void **state) {
   assert_true(plan.candidates == 3 && plan.label == 6 && plan.cost_after > 2 * before);
   plan = plan_now(x, &r);
   assert_true(plan.candidates == 3 && plan.label == 6 && !plan.remark[0]);
-  free_rig(x);
+  free_fixture(x);
 }
 
 int main(void) {

@@ -6,7 +6,7 @@
 static void lost(void **state) {
   (void)state;
   const SnSettings s = adam_settings(12);
-  Rig *x = make_rig(3, &s, true), *y = make_rig(0, &s, false);
+  Fixture *x = make_fixture(3, &s, true), *y = make_fixture(0, &s, false);
   SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
   r.max_iterations = 6;
@@ -23,8 +23,8 @@ static void lost(void **state) {
   const double after = plan.cost_after;
   plan = plan_now(x, &r);
   assert_true(plan.cost_before == after && plan.iterations == 12 && plan.device_lost && !plan.remark[0]);
-  free_rig(x);
-  free_rig(y);
+  free_fixture(x);
+  free_fixture(y);
 }
 
 // At any call of a plan: the plan is there, as good as the warm start at least.
@@ -35,7 +35,7 @@ static void lost_anywhere(void **state) {
     s.planner = sampling ? SN_PLANNER_SAMPLING : SN_PLANNER_ADAM;
     s.iterations = 3;
     for (int at = 1; at <= 4; ++at) {
-      Rig *x = make_rig(2, &s, true);
+      Fixture *x = make_fixture(2, &s, true);
       SnPlanRequest r = initial_request(x, 0);
       r.want_states = true;
       x->d.lose_at = at;
@@ -43,7 +43,7 @@ static void lost_anywhere(void **state) {
       assert_true(plan.status == SN_PLAN_OK && plan.iterations == (sampling ? 3 : 6) && plan.qpos);
       assert_true(plan.cost_after <= plan.cost_before && evaluate(x, &plan) == plan.cost_after);
       assert_true(plan.device_lost == (at <= 3));
-      free_rig(x);
+      free_fixture(x);
     }
   }
 }
@@ -52,7 +52,7 @@ static void lost_anywhere(void **state) {
 static void lost_alone(void **state) {
   (void)state;
   const SnSettings s = adam_settings(12);
-  Rig *x = make_rig(3, &s, false);
+  Fixture *x = make_fixture(3, &s, false);
   SnPlanRequest r = initial_request(x, 0);
   sn_real before[40 * 3];
   SnPlan plan = plan_now(x, &r);
@@ -75,7 +75,7 @@ static void lost_alone(void **state) {
       for (int j = 0; j < 3; ++j) assert_true(plan.ctrl[3 * t + j] == before[3 * (t + 5 * k) + j]);
   }
   assert_int_equal(x->d.models, 1);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Before a planner is made, and where there is no other backend then.
@@ -83,7 +83,7 @@ static void lost_before(void **state) {
   (void)state;
   SnError err = {0};
   const SnSettings s = adam_settings(4);
-  Rig *x = make_rig(3, &s, true);
+  Fixture *x = make_fixture(3, &s, true);
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;
   def.task = task;
@@ -102,7 +102,7 @@ static void lost_before(void **state) {
   def.fallback = NULL;
   assert_null(sn_planner_create(&def, &err));
   assert_string_equal(err.text, "the device is lost");
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Gradients of evaluations: the same at the fallback; without one there is none.
@@ -113,7 +113,7 @@ static void lost_evaluating(void **state) {
   sn_real ctrl[20 * 3], bar[20 * 3];
   for (int k = 0; k < 60; ++k) ctrl[k] = SN_R(0.1);
   for (int fallback = 0; fallback < 2; ++fallback) {
-    Rig *x = make_rig(3, &s, fallback);
+    Fixture *x = make_fixture(3, &s, fallback);
     const SnStart *at = sn_planner_initial(x->p);
     const SnEvaluateRequest q = {
         .qpos = at->qpos, .qvel = at->qvel, .act = at->act, .nstep = 20, .ctrl = ctrl, .gradient = true};
@@ -141,7 +141,7 @@ static void lost_evaluating(void **state) {
     plain.gradient = false;
     assert_int_equal(sn_planner_evaluate(x->p, &plain, INFINITY, &e, &err), SN_OK);
     assert_true(e.cost == cost);
-    free_rig(x);
+    free_fixture(x);
   }
 }
 

@@ -4,7 +4,7 @@
 // An evaluation of a plan's controls gives the plan's cost, bit for bit, and its states.
 static void evaluated(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0.3);
   r.want_states = true;
@@ -32,13 +32,13 @@ static void evaluated(void **state) {
   assert_true(e.cost == plan.cost_now);
   q.nstep = plan.nstep;
   assert_int_equal(sn_planner_evaluate(x->p, &q, 0, &e, &err), SN_ERR_TIMEOUT);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Evaluations and predicted states in slices have the bits of those in one go, with a plan made in between.
 static void evaluated_in_slices(void **state) {
   (void)state;
-  Rig *x = make_rig(2, true, 5);
+  Fixture *x = make_fixture(2, true, 5);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   r.want_states = true;
@@ -78,7 +78,7 @@ static void evaluated_in_slices(void **state) {
   free(ctrl);
   free(qpos);
   free(again);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // An evaluation with a gradient steps along the controls once, as one without: the clock is read once a step, then once
@@ -86,7 +86,7 @@ static void evaluated_in_slices(void **state) {
 // gradient whether the request has room for states or not.
 static void evaluated_once(void **state) {
   (void)state;
-  Rig *x = make_rig(1, true, 3);
+  Fixture *x = make_fixture(1, true, 3);
   SnError err = {0};
   const SnPlanRequest r = initial_request(x, 0.3);
   enum { STEPS = 40, NU = 3 };
@@ -119,13 +119,13 @@ static void evaluated_once(void **state) {
     if (room) memcpy(bar, e.gradient->ctrl_bar, sizeof bar);
   }
   assert_memory_equal(bar, e.gradient->ctrl_bar, sizeof bar);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // The state is rolled forward under the plan in force, whose rows come first.
 static void latency(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   SnPlan plan = plan_now(x, &r);
@@ -151,7 +151,7 @@ static void latency(void **state) {
   r.latency = 1;
   assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_ERR_ARGUMENT);
   assert_non_null(strstr(err.text, "latency: 1 s, allowed is 0 to the length of a plan, 0.4 s"));
-  free_rig(x);
+  free_fixture(x);
 }
 
 // A latency between two steps ends with the later one: a plan that is in force earlier than its rows say would be late.
@@ -161,7 +161,7 @@ static void latency_off_the_grid(void **state) {
     double latency;
     int lead;
   } cases[] = {{0, 0}, {0.0001, 1}, {0.0099, 1}, {0.01, 1}, {0.0101, 2}, {0.025, 3}, {0.03, 3}, {0.0349, 4}};
-  Rig *x = make_rig(1, false, 3);
+  Fixture *x = make_fixture(1, false, 3);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     SnPlanRequest r = initial_request(x, 0);
     r.latency = cases[i].latency;
@@ -170,14 +170,14 @@ static void latency_off_the_grid(void **state) {
       fail_msg("latency %g s, steps of 0.01 s: lead %d, wanted %d", r.latency, plan.lead, cases[i].lead);
     assert_int_equal(plan.nstep, 40 + plan.lead);
   }
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Rolling forward heeds the clock as rollouts do: slices do not change the plan, and a deadline within the lead leaves
 // the warm start.
 static void latency_in_slices(void **state) {
   (void)state;
-  Rig *whole = make_rig(1, false, 3), *sliced = make_rig(1, true, 3);
+  Fixture *whole = make_fixture(1, false, 3), *sliced = make_fixture(1, true, 3);
   SnError err = {0};
   SnPlanRequest a = initial_request(whole, 0), b = initial_request(sliced, 0);
   plan_now(whole, &a);
@@ -206,14 +206,14 @@ static void latency_in_slices(void **state) {
   const SnPlan late = plan_now(sliced, &b);
   assert_true(late.status == SN_PLAN_WARM_START && late.lead == 30 && late.nstep == 70 && !late.qpos);
   assert_true(late.iterations == 0 && late.candidates == 0 && isnan(late.cost_after));
-  free_rig(whole);
-  free_rig(sliced);
+  free_fixture(whole);
+  free_fixture(sliced);
 }
 
 // Activations that nobody measured follow the controls of the plan in force, or those reported.
 static void estimated_act(void **state) {
   (void)state;
-  Rig *x = make_rig(2, false, 3);
+  Fixture *x = make_fixture(2, false, 3);
   SnError err = {0};
   SnPlanRequest r = initial_request(x, 0);
   r.want_states = true;
@@ -239,7 +239,7 @@ static void estimated_act(void **state) {
   plan = plan_now(x, &r);
   assert_true(plan.act[0] > SN_R(0.8) && plan.act[1] > SN_R(0.8));
   assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 // Reported controls of several rows count each in its time: one report is the same as two after one another.
@@ -249,7 +249,7 @@ static void reported_rows(void **state) {
   const sn_real rows[9] = {0, 0, 0, 0, 1, 1, 0, 0, SN_R(0.5)};
   sn_real once[2], twice[2];
   for (int k = 0; k < 2; ++k) {
-    Rig *x = make_rig(1, false, 3);
+    Fixture *x = make_fixture(1, false, 3);
     SnPlanRequest r = initial_request(x, 0);
     plan_now(x, &r);
     r.act = NULL;
@@ -263,7 +263,7 @@ static void reported_rows(void **state) {
     r.time = 0.1;
     r.applied = k == 0 ? &last : &all;
     memcpy(k == 0 ? twice : once, plan_now(x, &r).act, sizeof once);
-    free_rig(x);
+    free_fixture(x);
   }
   for (int i = 0; i < 2; ++i) assert_true(fabs((double)(once[i] - twice[i])) < 1e-6);
   assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
@@ -307,7 +307,7 @@ static void refused_gradient(void **state) {
 // A plan without a deadline ends though "as many iterations as the deadline allows" is what is wanted meanwhile.
 static void endless(void **state) {
   (void)state;
-  Rig *x = make_rig(1, false, 1);
+  Fixture *x = make_fixture(1, false, 1);
   SnError err = {0};
   SnSettings s = *sn_planner_settings(x->p);
   const SnPlanRequest r = initial_request(x, 0);
@@ -320,7 +320,7 @@ static void endless(void **state) {
   while (!sn_planner_slice(x->p, INFINITY)) assert_true(++slices < 100);
   sn_planner_finish(x->p, &plan);
   assert_int_equal(plan.status, SN_PLAN_OK);
-  free_rig(x);
+  free_fixture(x);
 }
 
 int main(void) {

@@ -9,13 +9,13 @@
 static const char *folder = SN_TEST_SOURCE_DIR "/../planner/tasks";
 
 // A task with its model in the planner.
-typedef struct Rig {
+typedef struct Fixture {
   SnTask *task;
   SnOracle o;
   SnPool *pool;
   SnBackend *backend;
   SnPlanner *p;
-} Rig;
+} Fixture;
 
 // Models are looked for where the task says, in physics/models and above the package of MyoSuite.
 static bool model_path(const char *model, char path[4096]) {
@@ -31,7 +31,7 @@ static bool model_path(const char *model, char path[4096]) {
 }
 
 // Fails the test when it cannot; false, having said so, where the model is one of MyoSuite's and that is not there.
-static bool open_rig(Rig *x, const char *name, uint64_t seed) {
+static bool open_fixture(Fixture *x, const char *name, uint64_t seed) {
   SnError err = {0};
   char path[4096];
   memset(x, 0, sizeof *x);
@@ -60,7 +60,7 @@ static bool open_rig(Rig *x, const char *name, uint64_t seed) {
   return true;
 }
 
-static void close_rig(Rig *x) {
+static void close_fixture(Fixture *x) {
   sn_planner_free(x->p);
   sn_backend_free(x->backend);
   sn_pool_free(x->pool);
@@ -68,7 +68,7 @@ static void close_rig(Rig *x) {
   sn_task_free(x->task);
 }
 
-static SnEvaluation judge_start(Rig *x) {
+static SnEvaluation judge_start(Fixture *x) {
   SnError err = {0};
   const SnStart *s = sn_planner_initial(x->p);
   const SnEvaluateRequest q = {.qpos = s->qpos, .qvel = s->qvel, .act = s->act};
@@ -90,12 +90,12 @@ static void all_load(void **state) {
     if (!dot || strcmp(dot, ".yaml") != 0) continue;
     *dot = 0;
     for (uint64_t seed = 0; seed < 2; ++seed) {
-      Rig x;
-      if (!open_rig(&x, name, seed)) break;
+      Fixture x;
+      if (!open_fixture(&x, name, seed)) break;
       const SnEvaluation start = judge_start(&x);
       printf("%s, seed %d: cost %.4f at the start\n", name, (int)seed, start.cost);
       assert_true(isfinite(start.cost) && start.cost > 0 && start.nmeasure > 0);
-      close_rig(&x);
+      close_fixture(&x);
     }
     ++n;
   }
@@ -107,8 +107,8 @@ static void all_load(void **state) {
 // The balls have settled in the palm, and each target is where the other one lies.
 static void balls(void **state) {
   (void)state;
-  Rig x;
-  if (!open_rig(&x, "hand_balls", 0)) skip();
+  Fixture x;
+  if (!open_fixture(&x, "hand_balls", 0)) skip();
   const SnModel *m = sn_planner_model(x.p);
   const SnStart *s = sn_planner_initial(x.p);
   const sn_real *ball[2];
@@ -137,13 +137,13 @@ static void balls(void **state) {
   mj_kinematics(x.o.mj, x.o.d);
   for (int k = 0; k < 2; ++k)
     for (int i = 0; i < 3; ++i) assert_true(fabs((double)ball[k][i] - their[k][i]) < 1e-4);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 static void pose(void **state) {
   (void)state;
-  Rig x;
-  if (!open_rig(&x, "hand_pose", 0)) skip();
+  Fixture x;
+  if (!open_fixture(&x, "hand_pose", 0)) skip();
   // The key of the reference pose: joints one by one, in the order of the model.
   const SnModel *m = sn_planner_model(x.p);
   const SnTerm *fingers = &x.task->term[0];
@@ -163,15 +163,15 @@ static void pose(void **state) {
   assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
   assert_true(e.term[0] < 1e-9 && e.met[0] && !judge_start(&x).met[0]);
   free(qpos);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 // A hand that does nothing does not touch the ball, and misses it by 5 cm at least.
 static void catch_misses(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed <= 5; ++seed) {
-    Rig x;
-    if (!open_rig(&x, "ball_catch", seed)) skip();
+    Fixture x;
+    if (!open_fixture(&x, "ball_catch", seed)) skip();
     SnError err = {0};
     enum { STEPS = 256 };
     const SnModel *m = sn_planner_model(x.p);
@@ -187,15 +187,15 @@ static void catch_misses(void **state) {
     printf("ball_catch, seed %d: zero control misses by %.3f m\n", (int)seed, nearest);
     assert_true(nearest > 0.05 && cost[STEPS - 1] > 0.3);
     free(ctrl);
-    close_rig(&x);
+    close_fixture(&x);
   }
 }
 
 // The built-in arm: two joints, six muscles, moment arms of the sign that a muscle's name says.
 static void arm(void **state) {
   (void)state;
-  Rig x;
-  assert_true(open_rig(&x, "arm_reach", 0));
+  Fixture x;
+  assert_true(open_fixture(&x, "arm_reach", 0));
   const SnModel *m = x.o.m;
   assert_true(m->nv == 2 && m->nu == 6 && m->na == 6 && m->nwrap >= 18);
   const struct {
@@ -223,7 +223,7 @@ static void arm(void **state) {
       }
     }
   }
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 // The arm follows the moving point, our own engine being the body: in its last second within 2 cm, by two iterations of
@@ -231,8 +231,8 @@ static void arm(void **state) {
 static void arm_follows(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    Rig x;
-    assert_true(open_rig(&x, "arm_reach", seed));
+    Fixture x;
+    assert_true(open_fixture(&x, "arm_reach", seed));
     SnError err = {0};
     SnSettings sampling = x.task->settings;
     sampling.planner = SN_PLANNER_SAMPLING;
@@ -265,7 +265,7 @@ static void arm_follows(void **state) {
     }
     printf("arm_reach, seed %d: %.4f m at most in the last second\n", (int)seed, worst);
     assert_true(worst < 0.02);
-    close_rig(&x);
+    close_fixture(&x);
   }
 }
 

@@ -53,18 +53,18 @@ void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, 
   SN_SYNC(lane);
 }
 
-typedef struct Rig {
+typedef struct Fixture {
   SnDevice *d;
   SnStream *s;
   sn_real *memory, *host;  // (8, N)
   SnWork work;
-} Rig;
+} Fixture;
 
 enum { BLOCKS = 8, BYTES = BLOCKS * N * (int)sizeof(sn_real) };
 
-static Rig rig_open(const char *fault) {
+static Fixture open_fixture(const char *fault) {
   SnError err = {0};
-  Rig r = {.d = sn_device_open(0, fault, &err)};
+  Fixture r = {.d = sn_device_open(0, fault, &err)};
   if (!r.d) fail_msg("%s", err.text);
   r.s = r.d->stream(r.d);
   r.memory = r.d->alloc(r.d, BYTES);
@@ -74,15 +74,15 @@ static Rig rig_open(const char *fault) {
   return r;
 }
 
-static void rig_close(Rig *r) { r->d->close(r->d); }
+static void close_fixture(Fixture *r) { r->d->close(r->d); }
 
-static void launch(Rig *r, SnKernel kernel, int blocks) {
+static void launch(Fixture *r, SnKernel kernel, int blocks) {
   r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, FAST}, &r->work);
 }
 
-static void fetch(Rig *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
+static void fetch(Fixture *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
 
-static void expect_lost(Rig *r, const char *text) {
+static void expect_lost(Fixture *r, const char *text) {
   assert_true(r->d->lost);
   if (!strstr(r->d->reason, text)) fail_msg("\"%s\" is not in \"%s\"", text, r->d->reason);
   // Nothing is done any more.
@@ -95,11 +95,11 @@ static void expect_lost(Rig *r, const char *text) {
   assert_int_equal(r->d->memory_free(r->d), 0);
   launch(r, SN_KERNEL_MAKE, 1);
   r->d->wait(r->d, r->s);
-  rig_close(r);
+  close_fixture(r);
 }
 
 static void blocks_and_lanes(const char *fault) {
-  Rig r = rig_open(fault);
+  Fixture r = open_fixture(fault);
   launch(&r, SN_KERNEL_ROLLOUT, BLOCKS);
   fetch(&r);
   r.d->wait(r.d, r.s);
@@ -110,7 +110,7 @@ static void blocks_and_lanes(const char *fault) {
   fetch(&r);
   r.d->wait(r.d, r.s);
   for (int b = 0; b < BLOCKS; ++b) assert_true(r.host[b * N] == 1);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 static void a_launch_runs_every_block(void **state) {
@@ -131,7 +131,7 @@ static void a_launch_runs_every_block(void **state) {
 
 static void blocks_have_no_order(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   order = 0;
   launch(&r, SN_KERNEL_ITERATE, BLOCKS);
   fetch(&r);
@@ -141,12 +141,12 @@ static void blocks_have_no_order(void **state) {
   fetch(&r);
   r.d->wait(r.d, r.s);
   assert_true(first == 0 && r.host[0] == (sn_real)(2 * BLOCKS - 1));
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 static void work_waits_in_its_stream(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   SnStream *other = r.d->stream(r.d);
   sn_real *out = r.d->alloc_host(r.d, BYTES);
   for (int i = 0; i < BLOCKS * N; ++i) r.host[i] = 5;
@@ -165,13 +165,13 @@ static void work_waits_in_its_stream(void **state) {
   assert_true(r.d->idle(r.d, r.s));
   assert_true(out[0] == 6 && out[1] == 6);
   assert_false(r.d->lost);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 // A copy that waits reads what was there when it was asked for, or the device is lost: a GPU may read either.
 static void what_waits_to_be_copied_stays(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.host[3] = 5;
   r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
   r.d->wait(r.d, r.s);
@@ -187,7 +187,7 @@ static void what_waits_to_be_copied_stays(void **state) {
 
 static void a_graph_repeats_its_calls(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.d->record(r.d, r.s);
   r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
   launch(&r, SN_KERNEL_MAKE, BLOCKS);
@@ -206,12 +206,12 @@ static void a_graph_repeats_its_calls(void **state) {
   }
   r.d->free_graph(r.d, g);
   assert_false(r.d->lost);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 static void memory_is_counted(void **state) {
   (void)state;
-  Rig r = rig_open("memory:100000");
+  Fixture r = open_fixture("memory:100000");
   const size_t before = r.d->memory_free(r.d);
   assert_int_equal(r.d->memory, 100000);
   assert_true(before <= 100000 - BYTES);
@@ -234,34 +234,34 @@ static void memory_is_counted(void **state) {
   fetch(&r);
   r.d->wait(r.d, r.s);
   for (int i = 0; i < BLOCKS * N; ++i) assert_true(r.host[i] == 0);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 static void wrong_calls_lose_the_device(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES + 1);
   expect_lost(&r, "copy_in: ");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->copy_out(r.d, r.s, r.host, (char *)r.memory + 1, BYTES);
   expect_lost(&r, "of the device's memory");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->copy_out(r.d, r.s, r.memory, r.host, BYTES);  // the wrong way round
   expect_lost(&r, "of the device's memory");
-  r = rig_open("");
+  r = open_fixture("");
   sn_real mine[N] = {0};
   r.d->copy_in(r.d, r.s, r.memory, mine, sizeof mine);
   expect_lost(&r, "host memory for copies");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->release(r.d, (char *)r.memory + 256);
   expect_lost(&r, "release of");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->release(r.d, r.host);
   expect_lost(&r, "release of");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->release_host(r.d, r.memory);
   expect_lost(&r, "release_host of");
-  r = rig_open("");
+  r = open_fixture("");
   fetch(&r);
   r.d->release(r.d, r.memory);  // the copy still waits
   r.d->wait(r.d, r.s);
@@ -274,16 +274,16 @@ static void wrong_launches_lose_the_device(void **state) {
   const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, SN_KERNEL_THREADS + 1, FAST}, {1, 32, fast + 64}};
   const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of fast memory"};
   for (int i = 0; i < 4; ++i) {
-    Rig r = rig_open("fast:32768");
+    Fixture r = open_fixture("fast:32768");
     assert_int_equal(r.d->fast, fast);
     r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
     expect_lost(&r, text[i]);
   }
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.work.block.world.fast = FAST;  // more than the launch has
   launch(&r, SN_KERNEL_MAKE, 1);
   expect_lost(&r, "the layouts need");
-  r = rig_open("");
+  r = open_fixture("");
   launch(&r, (SnKernel)SN_NKERNEL, 1);
   expect_lost(&r, "there is no kernel");
 }
@@ -292,22 +292,22 @@ static void pointers_of_the_host_lose_the_device(void **state) {
   (void)state;
   sn_real mine[N] = {0};
   int ids[1] = {0};
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.work.scratch = mine;
   launch(&r, SN_KERNEL_MAKE, 1);
   r.d->wait(r.d, r.s);
   expect_lost(&r, "scratch");
-  r = rig_open("");
+  r = open_fixture("");
   launch(&r, SN_KERNEL_MAKE, BLOCKS + 1);  // more blocks than rows
   r.d->wait(r.d, r.s);
   expect_lost(&r, "scratch");
-  r = rig_open("");
+  r = open_fixture("");
   r.work.model.nbody = 1;
   r.work.model.body_parentid = ids;
   launch(&r, SN_KERNEL_MAKE, 1);
   r.d->wait(r.d, r.s);
   expect_lost(&r, "body_parentid");
-  r = rig_open("");
+  r = open_fixture("");
   r.work.cost.nterm = 1;
   r.work.cost.weight = mine;
   launch(&r, SN_KERNEL_MAKE, 1);
@@ -321,7 +321,7 @@ static void pointers_inside_trials(void **state) {
   static sn_real mine[N];
   static const char *const name[] = {"ctrl", "ctrl_bar", "soft_steps", "start of trial 1: offset", "qpos"};
   for (int k = 0; k < 5; ++k) {
-    Rig r = rig_open("");
+    Fixture r = open_fixture("");
     SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
     SnRefineStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
     draft[1] = (SnTrial){.active = 1, .start = start, .path.nstep = 1};
@@ -350,7 +350,7 @@ static void pointers_inside_samples(void **state) {
   static const char *const name[] = {"sample 1: ctrl", "sample 1: status", "sample 1: base", "sample 1: itself",
                                      "sample 1: none"};
   for (int k = 0; k < 5; ++k) {
-    Rig r = rig_open("");
+    Fixture r = open_fixture("");
     SnSample *sample = r.d->alloc(r.d, 2 * sizeof *sample), *draft = r.d->alloc_host(r.d, 2 * sizeof *sample);
     draft[0] = draft[1] = (SnSample){.count = 1, .path.nstep = 1};
     r.work.model.nu = 1;
@@ -369,29 +369,29 @@ static void pointers_inside_samples(void **state) {
 
 static void wrong_graphs_lose_the_device(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   r.d->record(r.d, r.s);
   r.d->wait(r.d, r.s);
   expect_lost(&r, "wait while a stream records");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->record(r.d, r.s);
   assert_null(r.d->alloc(r.d, 64));
   expect_lost(&r, "alloc while a stream records");
-  r = rig_open("");
+  r = open_fixture("");
   assert_null(r.d->recorded(r.d, r.s));
   expect_lost(&r, "does not record");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->record(r.d, r.s);
   SnGraph *g = r.d->recorded(r.d, r.s);
   r.d->run(r.d, r.d->stream(r.d), g);
   expect_lost(&r, "another stream");
-  r = rig_open("");
+  r = open_fixture("");
   r.d->record(r.d, r.s);
   g = r.d->recorded(r.d, r.s);
   r.d->run(r.d, r.s, g);
   r.d->free_graph(r.d, g);
   expect_lost(&r, "not waited for");
-  r = rig_open("");
+  r = open_fixture("");
   launch(&r, SN_KERNEL_MAKE, 1);
   r.d->free_stream(r.d, r.s);
   expect_lost(&r, "not waited for");
@@ -407,7 +407,7 @@ static void faults_that_are_asked_for(void **state) {
   assert_false(d->lost);
   d->close(d);
 
-  Rig r = rig_open("launch:3");
+  Fixture r = open_fixture("launch:3");
   launch(&r, SN_KERNEL_MAKE, 1);
   r.d->record(r.d, r.s);
   launch(&r, SN_KERNEL_MAKE, 1);  // recorded: the run counts
@@ -439,13 +439,13 @@ static double seconds(void) {
 
 static void launches_may_be_slow(void **state) {
   (void)state;
-  Rig r = rig_open("slow:0.02");
+  Fixture r = open_fixture("slow:0.02");
   launch(&r, SN_KERNEL_MAKE, 1);
   launch(&r, SN_KERNEL_MAKE, 1);
   const double begin = seconds();
   r.d->wait(r.d, r.s);
   assert_true(seconds() - begin >= 0.04);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 static sn_real sample(unsigned *seed) {
@@ -455,7 +455,7 @@ static sn_real sample(unsigned *seed) {
 
 static void products(int transpose, int add) {
   enum { M = 3, K = 4, L = 5, COUNT = 3, PAD = 2 };
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   sn_real *a = r.host, *b = a + COUNT * (M * K + PAD), *c = b + COUNT * (K * L + PAD), before[COUNT * (M * L + PAD)];
   unsigned seed = 7;
   const int total = COUNT * (M * K + PAD + K * L + PAD + M * L + PAD);
@@ -504,17 +504,17 @@ static void batches_of_products(void **state) {
 
 static void resident_blocks(void **state) {
   (void)state;
-  Rig r = rig_open("fast:8192");
+  Fixture r = open_fixture("fast:8192");
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 0), 8);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 4096), 2);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8192), 1);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8256), 0);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512, 0), 0);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 // The host must not touch the device's memory, nor anybody what lies behind an allocation: a child process tries.
-static int touch(Rig *r, int what) {
+static int touch(Fixture *r, int what) {
   const pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
@@ -531,7 +531,7 @@ static int touch(Rig *r, int what) {
 
 static void the_host_cannot_touch_device_memory(void **state) {
   (void)state;
-  Rig r = rig_open("");
+  Fixture r = open_fixture("");
   assert_int_equal(touch(&r, 2), 0);
   assert_int_equal(touch(&r, 0), SIGSEGV);
   assert_int_equal(touch(&r, 1), SIGSEGV);
@@ -539,7 +539,7 @@ static void the_host_cannot_touch_device_memory(void **state) {
   r.d->wait(r.d, r.s);
   assert_false(r.d->lost);
   assert_int_equal(touch(&r, 0), SIGSEGV);
-  rig_close(&r);
+  close_fixture(&r);
 }
 
 int main(void) {

@@ -17,9 +17,9 @@ static sn_real *cut(sn_real *base, size_t *used, int n) {
   return at;
 }
 
-static int steps_of(const SnRigSettings *s, int i) { return s->steps > i ? s->steps - i : 1; }
+static int steps_of(const SnFixtureSettings *s, int i) { return s->steps > i ? s->steps - i : 1; }
 
-static void lay_out_path(SnKernelRig *x, int i) {
+static void lay_out_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int steps = steps_of(&x->s, i), rows = steps + 1;
   SnPath *p = &x->trial[i].path;
@@ -38,7 +38,7 @@ static void lay_out_path(SnKernelRig *x, int i) {
   p->sum = cut(x->out, &x->nout, x->s.cost->nterm);
 }
 
-static void lay_out_back(SnKernelRig *x, int i) {
+static void lay_out_back(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int n = sn_tangent_size(m), rows = x->trial[i].path.nstep + 1, whole = x->s.products ? 1 : 0;
   SnBackward *b = &x->trial[i].back;
@@ -58,7 +58,7 @@ static void lay_out_back(SnKernelRig *x, int i) {
                                        .target_bar = cut(x->out, &x->nout, x->s.cost->ntarget)};
 }
 
-static void lay_out_start(SnKernelRig *x, int i) {
+static void lay_out_start(SnKernelFixture *x, int i) {
   const int nu = x->s.m->nu, n = sn_refine_knots(x->s.steps) * nu;
   SnTrial *trial = &x->trial[i];
   x->start[i] = (SnRefineStart){.base = cut(x->out, &x->nout, x->s.steps * nu),
@@ -72,11 +72,11 @@ static void lay_out_start(SnKernelRig *x, int i) {
   trial->path.ctrl = x->start[i].ctrl;
 }
 
-static void lay_out(SnKernelRig *x) {
-  const SnRigSettings *s = &x->s;
+static void lay_out(SnKernelFixture *x) {
+  const SnFixtureSettings *s = &x->s;
   const size_t count = (size_t)s->candidates, nu = (size_t)s->m->nu, steps = (size_t)s->steps;
   x->nin = x->nout = 0;
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
     lay_out_path(x, i);
     lay_out_back(x, i);
     if (s->refine) lay_out_start(x, i);
@@ -102,7 +102,7 @@ static void *memory(size_t bytes) {
 
 static sn_real wave(int i, int k) { return sn_sin(SN_R(0.37) * (sn_real)(7 * i + 3 * k)); }
 
-static void fill_path(SnKernelRig *x, int i) {
+static void fill_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const SnWorld *at = x->s.at;
   SnPath *p = &x->trial[i].path;
@@ -118,7 +118,7 @@ static void fill_path(SnKernelRig *x, int i) {
   p->max_velocity = x->s.max_velocity;
 }
 
-static void fill_trial(SnKernelRig *x, int i) {
+static void fill_trial(SnKernelFixture *x, int i) {
   x->trial[i].active = 1;
   x->trial[i].state = x->state[i];
   x->trial[i].soft_steps = &x->soft_steps[i];
@@ -129,7 +129,7 @@ static void fill_trial(SnKernelRig *x, int i) {
   x->trial[i].open = x->s.refine;
 }
 
-static SnNoise some_noise(const SnRigSettings *s) {
+static SnNoise some_noise(const SnFixtureSettings *s) {
   return (SnNoise){.seed = 5,
                    .plan = 2,
                    .spacing = SPACING,
@@ -141,7 +141,7 @@ static SnNoise some_noise(const SnRigSettings *s) {
 }
 
 // Candidates [first, first + count) of the sample, as a sample of their own.
-static SnSample part_of(const SnKernelRig *x, int first, int count) {
+static SnSample part_of(const SnKernelFixture *x, int first, int count) {
   const SnModel *m = x->s.m;
   const size_t k = (size_t)first;
   SnSample s = x->sample;
@@ -157,8 +157,8 @@ static SnSample part_of(const SnKernelRig *x, int first, int count) {
   return s;
 }
 
-static void fill_shared(SnKernelRig *x) {
-  const SnRigSettings *s = &x->s;
+static void fill_shared(SnKernelFixture *x) {
+  const SnFixtureSettings *s = &x->s;
   const SnNoise noise = some_noise(s);
   SnRefine *r = &x->refine;
   const int rows = s->steps * s->m->nu;
@@ -178,13 +178,13 @@ static void fill_shared(SnKernelRig *x) {
   r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR};
   r->rule = (SnAdamRule){SN_R(0.05), SN_R(0.9), SN_R(0.99), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)};
   r->noise = noise;
-  r->starts = SN_RIG_TRIALS;
+  r->starts = SN_FIXTURE_TRIALS;
   r->best_cost = r->gradient_norm = (sn_real)NAN;
-  x->refinement = (SnRefinement){.refine = r, .count = SN_RIG_TRIALS, .active = 1, .todo = 1 << 20};
+  x->refinement = (SnRefinement){.refine = r, .count = SN_FIXTURE_TRIALS, .active = 1, .todo = 1 << 20};
 }
 
-static void fill_work(SnKernelRig *x) {
-  const SnRigSettings *s = &x->s;
+static void fill_work(SnKernelFixture *x) {
+  const SnFixtureSettings *s = &x->s;
   const int knots = some_noise(s).knots;
   SnWork *w = &x->work;
   SnError err;
@@ -192,7 +192,7 @@ static void fill_work(SnKernelRig *x) {
   w->cost = *s->cost;
   for (int k = 0; k < 2; ++k) w->turn[w->nturn++].sample = &x->part[k];
   w->trial = x->trial;
-  w->ntrial = SN_RIG_TRIALS;
+  w->ntrial = SN_FIXTURE_TRIALS;
   w->refinement = &x->refinement;
   w->nrefinement = s->refine ? 1 : 0;
   assert_int_equal(sn_world_place(s->m, s->fast, &w->block.world, &err), SN_OK);
@@ -200,25 +200,25 @@ static void fill_work(SnKernelRig *x) {
   assert_int_equal(sn_world_place(s->m, 0, &w->state.world, &err), SN_OK);
   w->block.stride = w->block.world.slow + w->block.adjoint.slow + 64;
   w->state.stride = w->state.world.slow;
-  w->scratch_size = s->cost->nres + s->cost->nall + sn_candidate_scratch(knots, SN_RIG_LANES);
+  w->scratch_size = s->cost->nres + s->cost->nall + sn_candidate_scratch(knots, SN_FIXTURE_LANES);
   x->nfast = sn_kernel_fast(w);
   x->nslow = (size_t)s->blocks * w->block.stride;
   w->block.slow = x->slow = memory(x->nslow);
-  w->state.slow = x->worlds = memory((size_t)(SN_RIG_TRIALS * s->states) * w->state.stride);
+  w->state.slow = x->worlds = memory((size_t)(SN_FIXTURE_TRIALS * s->states) * w->state.stride);
   w->scratch = x->scratch = memory(sizeof(sn_real) * (size_t)(s->blocks * w->scratch_size));
   x->fast = memory(x->nfast);
 }
 
-void sn_rig_make(SnKernelRig *x, const SnRigSettings *settings) {
+void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
   memset(x, 0, sizeof *x);
   x->s = *settings;
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
   lay_out(x);
   x->in = calloc(x->nin + 1, sizeof *x->in);
   x->out = calloc(x->nout + 1, sizeof *x->out);
   x->books = calloc(3 * (size_t)settings->candidates + 1, sizeof *x->books);
   lay_out(x);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
     fill_path(x, i);
     fill_trial(x, i);
   }
@@ -226,8 +226,8 @@ void sn_rig_make(SnKernelRig *x, const SnRigSettings *settings) {
   fill_work(x);
 }
 
-void sn_rig_free(SnKernelRig *x) {
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) free(x->state[i]);
+void sn_fixture_free(SnKernelFixture *x) {
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) free(x->state[i]);
   free(x->in);
   free(x->out);
   free(x->books);
@@ -241,17 +241,17 @@ void sn_rig_free(SnKernelRig *x) {
 // ---- launches ----
 
 typedef struct Launch {
-  SnKernelRig *x;
+  SnKernelFixture *x;
   SnKernel kernel;
 } Launch;
 
 static void run_blocks(SnLane *lane, void *argument) {
   const Launch *launch = argument;
-  const SnKernelRig *x = launch->x;
+  const SnKernelFixture *x = launch->x;
   for (int b = 0; b < x->s.blocks; ++b) sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, x->fast);
 }
 
-void sn_rig_launch(SnKernelRig *x, SnKernel kernel, int from, int to) {
+void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
   Launch launch = {x, kernel};
   x->work.from = from;
   x->work.to = to;
@@ -261,7 +261,7 @@ void sn_rig_launch(SnKernelRig *x, SnKernel kernel, int from, int to) {
 }
 
 // What a scan over time leaves in the states of a trial.
-static void scan(const SnKernelRig *x, int i) {
+static void scan(const SnKernelFixture *x, int i) {
   const int n = sn_tangent_size(x->s.m), nu = x->s.m->nu;
   for (int t = x->s.steps - 1; t >= 0; --t) {
     const SnBackwardState *s = &x->state[i][t];
@@ -273,26 +273,26 @@ static void scan(const SnKernelRig *x, int i) {
   }
 }
 
-void sn_rig_gradient(SnKernelRig *x, SnRigWay way) {
+void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way) {
   const int rows = x->s.steps + 1, chunk = x->s.states;
-  for (int i = 0; i < SN_RIG_TRIALS; ++i)
-    x->trial[i].method = way == SN_RIG_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
-  sn_rig_launch(x, SN_KERNEL_FORWARD, 0, 0);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i)
+    x->trial[i].method = way == SN_FIXTURE_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
+  sn_fixture_launch(x, SN_KERNEL_FORWARD, 0, 0);
   for (int to = rows; to > 0; to -= chunk) {
     const int from = to > chunk ? to - chunk : 0;
     // a chunk is counted from its first state: the slots of worlds depend on it
-    sn_rig_launch(x, way == SN_RIG_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
-    if (way == SN_RIG_SWEEP) sn_rig_launch(x, SN_KERNEL_SWEEP, from, to);
-    if (way == SN_RIG_CHAIN) sn_rig_launch(x, SN_KERNEL_CHAIN, from, to);
+    sn_fixture_launch(x, way == SN_FIXTURE_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
+    if (way == SN_FIXTURE_SWEEP) sn_fixture_launch(x, SN_KERNEL_SWEEP, from, to);
+    if (way == SN_FIXTURE_CHAIN) sn_fixture_launch(x, SN_KERNEL_CHAIN, from, to);
   }
-  for (int i = 0; way == SN_RIG_SCAN && i < SN_RIG_TRIALS; ++i)
+  for (int i = 0; way == SN_FIXTURE_SCAN && i < SN_FIXTURE_TRIALS; ++i)
     if (x->trial[i].status == SN_GRADIENT_PENDING) scan(x, i);
-  if (way == SN_RIG_SCAN) sn_rig_launch(x, SN_KERNEL_COLLECT, 0, rows);
-  sn_rig_launch(x, SN_KERNEL_JUDGE, 0, 0);
+  if (way == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
+  sn_fixture_launch(x, SN_KERNEL_JUDGE, 0, 0);
 }
 
 // The second part is half a slice late, where a slice has halves.
-void sn_rig_sample(SnKernelRig *x, int slice) {
+void sn_fixture_sample(SnKernelFixture *x, int slice) {
   SnSampleTurn *turn = x->work.turn;
   const int late = slice / 2;
   turn[0].to = turn[1].to = 0;
@@ -301,16 +301,16 @@ void sn_rig_sample(SnKernelRig *x, int slice) {
       turn[i].from = turn[i].to;
       turn[i].to = (k + 1) * slice - (i ? late : 0);
     }
-    sn_rig_launch(x, SN_KERNEL_ROLLOUT, 0, 0);
+    sn_fixture_launch(x, SN_KERNEL_ROLLOUT, 0, 0);
   }
 }
 
-void sn_rig_refine(SnKernelRig *x, int iterations) {
+void sn_fixture_refine(SnKernelFixture *x, int iterations) {
   x->refinement.todo = iterations;
   for (int k = 0; k < iterations; ++k) {
-    sn_rig_launch(x, SN_KERNEL_ITERATE, 0, 0);
-    sn_rig_gradient(x, SN_RIG_SWEEP);
-    sn_rig_launch(x, SN_KERNEL_SELECT, 0, 0);
+    sn_fixture_launch(x, SN_KERNEL_ITERATE, 0, 0);
+    sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
+    sn_fixture_launch(x, SN_KERNEL_SELECT, 0, 0);
   }
 }
 
@@ -318,7 +318,7 @@ void sn_rig_refine(SnKernelRig *x, int iterations) {
 
 static void same_number(sn_real a, sn_real b) { assert_memory_equal(&a, &b, sizeof a); }
 
-static void same_trial(const SnKernelRig *a, const SnKernelRig *b, int i) {
+static void same_trial(const SnKernelFixture *a, const SnKernelFixture *b, int i) {
   const SnTrial *p = &a->trial[i], *q = &b->trial[i];
   assert_true(p->active == q->active && p->status == q->status && p->open == q->open);
   assert_true(p->path.t == q->path.t && p->path.status == q->path.status && p->path.warn == q->path.warn);
@@ -332,11 +332,11 @@ static void same_trial(const SnKernelRig *a, const SnKernelRig *b, int i) {
   assert_int_equal(a->start[i].diverged, b->start[i].diverged);
 }
 
-void sn_rig_same(const SnKernelRig *a, const SnKernelRig *b) {
+void sn_fixture_same(const SnKernelFixture *a, const SnKernelFixture *b) {
   assert_int_equal(a->nout, b->nout);
   assert_memory_equal(a->out, b->out, sizeof *a->out * a->nout);
   assert_memory_equal(a->books, b->books, sizeof *a->books * 3 * (size_t)a->s.candidates);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) same_trial(a, b, i);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) same_trial(a, b, i);
   assert_true(a->refinement.todo == b->refinement.todo && a->refinement.active == b->refinement.active);
   assert_true(a->refinement.warn == b->refinement.warn && a->refine.measured == b->refine.measured);
   same_number(a->refine.cost_before, b->refine.cost_before);

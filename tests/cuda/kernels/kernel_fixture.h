@@ -1,14 +1,14 @@
 // What kernels work on, in host memory: trials of one body and task, a refinement of them, a sample, worlds in two
-// memories. All numbers that kernels write are one array, so that two rigs are compared at once.
+// memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
 #ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 #define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 
 #include "cuda/kernels/kernels.h"
 #include "tests/support/oracle.h"
 
-enum { SN_RIG_TRIALS = 3, SN_RIG_LANES = 40 };
+enum { SN_FIXTURE_TRIALS = 3, SN_FIXTURE_LANES = 40 };
 
-typedef struct SnRigSettings {
+typedef struct SnFixtureSettings {
   const SnModel *m;
   const SnCost *cost;
   const SnWorld *at;  // state that all trials start near
@@ -21,18 +21,18 @@ typedef struct SnRigSettings {
   bool products;  // room for Jacobians
   bool refine;    // the trials are the starts of one refinement
   sn_real max_velocity;
-} SnRigSettings;
+} SnFixtureSettings;
 
-typedef struct SnKernelRig {
-  SnRigSettings s;
+typedef struct SnKernelFixture {
+  SnFixtureSettings s;
   SnWork work;
   SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
-  SnTrial trial[SN_RIG_TRIALS];
-  SnBackwardState *state[SN_RIG_TRIALS];
-  int soft_steps[SN_RIG_TRIALS];
+  SnTrial trial[SN_FIXTURE_TRIALS];
+  SnBackwardState *state[SN_FIXTURE_TRIALS];
+  int soft_steps[SN_FIXTURE_TRIALS];
   SnRefinement refinement;
   SnRefine refine;
-  SnRefineStart start[SN_RIG_TRIALS];
+  SnRefineStart start[SN_FIXTURE_TRIALS];
   sn_real *in, *out;
   size_t nin, nout;
   int *books;  // of the sample: t, status, warn
@@ -40,24 +40,24 @@ typedef struct SnKernelRig {
   size_t nfast, nslow;
   sn_real *scratch;
   unsigned long long *marks;
-} SnKernelRig;
+} SnKernelFixture;
 
-void sn_rig_make(SnKernelRig *x, const SnRigSettings *settings);
-void sn_rig_free(SnKernelRig *x);
+void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings);
+void sn_fixture_free(SnKernelFixture *x);
 
 // One launch: all blocks, one after the other, each on all lanes. The memory of blocks is full of NaN before.
-void sn_rig_launch(SnKernelRig *x, SnKernel kernel, int from, int to);
+void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to);
 
 // FORWARD, the way back in chunks of settings.states, JUDGE. By worlds, by Jacobians, or by Jacobians that a scan on
 // the host has multiplied (COLLECT).
-typedef enum SnRigWay { SN_RIG_SWEEP, SN_RIG_CHAIN, SN_RIG_SCAN } SnRigWay;
-void sn_rig_gradient(SnKernelRig *x, SnRigWay way);
+typedef enum SnFixtureWay { SN_FIXTURE_SWEEP, SN_FIXTURE_CHAIN, SN_FIXTURE_SCAN } SnFixtureWay;
+void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way);
 // All candidates, `slice` steps a launch.
-void sn_rig_sample(SnKernelRig *x, int slice);
+void sn_fixture_sample(SnKernelFixture *x, int slice);
 // Iterations of the refinement by sweeps.
-void sn_rig_refine(SnKernelRig *x, int iterations);
+void sn_fixture_refine(SnKernelFixture *x, int iterations);
 
-// Fails the test unless both rigs have the same bits in all that kernels write.
-void sn_rig_same(const SnKernelRig *a, const SnKernelRig *b);
+// Fails the test unless both fixtures have the same bits in all that kernels write.
+void sn_fixture_same(const SnKernelFixture *a, const SnKernelFixture *b);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct Scene {
   SnOracle o;
   SnTask *task;
   SnCost *cost;
-  SnRigSettings settings;
+  SnFixtureSettings settings;
 } Scene;
 
 static void make_scene(Scene *s, int model) {
@@ -31,15 +31,15 @@ static void make_scene(Scene *s, int model) {
   if (!s->cost) fail_msg("%s", err.text);
   sn_oracle_randomize(&s->o, 1);
   sn_oracle_copy_state(&s->o);
-  s->settings = (SnRigSettings){.m = s->o.m,
-                                .cost = s->cost,
-                                .at = &s->o.w,
-                                .steps = 6,
-                                .candidates = 5,
-                                .states = 7,
-                                .blocks = 1,
-                                .lanes = 1,
-                                .max_velocity = 1000};
+  s->settings = (SnFixtureSettings){.m = s->o.m,
+                                    .cost = s->cost,
+                                    .at = &s->o.w,
+                                    .steps = 6,
+                                    .candidates = 5,
+                                    .states = 7,
+                                    .blocks = 1,
+                                    .lanes = 1,
+                                    .max_velocity = 1000};
 }
 
 static void free_scene(Scene *s) {
@@ -55,7 +55,7 @@ static void same(const sn_real *a, const sn_real *b, int n) {
 // ---- rollouts ----
 
 // Candidate c by the planner's noise and rollout.
-static void same_rollout(const SnKernelRig *x, int c, SnRollout *rollout) {
+static void same_rollout(const SnKernelFixture *x, int c, SnRollout *rollout) {
   const SnModel *m = x->s.m;
   const SnPath *p = &x->sample.path;
   const SnClock clock = sn_clock_monotonic();
@@ -87,15 +87,15 @@ static void rollouts_are_the_planners(void **state) {
   for (int model = 0; model < SN_ZOO_MODELS; ++model) {
     Scene s;
     SnError err;
-    SnKernelRig x;
+    SnKernelFixture x;
     make_scene(&s, model);
-    sn_rig_make(&x, &s.settings);
-    sn_rig_sample(&x, s.settings.steps + 1);
+    sn_fixture_make(&x, &s.settings);
+    sn_fixture_sample(&x, s.settings.steps + 1);
     SnRollout *rollout = sn_rollout_create(s.o.m, s.cost, &err);
     for (int c = 0; c < s.settings.candidates; ++c) same_rollout(&x, c, rollout);
     if (s.o.m->nu) assert_true(x.sample.total[0] != x.sample.total[1]);
     sn_rollout_free(rollout);
-    sn_rig_free(&x);
+    sn_fixture_free(&x);
     free_scene(&s);
   }
 }
@@ -104,30 +104,30 @@ static void rollouts_are_the_planners(void **state) {
 static void rollouts_in_slices(void **state) {
   (void)state;
   Scene s;
-  SnKernelRig one;
+  SnKernelFixture one;
   make_scene(&s, 1);
-  sn_rig_make(&one, &s.settings);
-  sn_rig_sample(&one, s.settings.steps + 1);
+  sn_fixture_make(&one, &s.settings);
+  sn_fixture_sample(&one, s.settings.steps + 1);
   const size_t kept = sizeof(sn_real) * (size_t)(s.settings.candidates * sn_path_kept_size(s.o.m));
   for (int slice = 1; slice <= 4; ++slice) {
-    SnKernelRig x;
-    SnRigSettings settings = s.settings;
+    SnKernelFixture x;
+    SnFixtureSettings settings = s.settings;
     settings.blocks = slice;
     settings.fast = (size_t)slice * 20 * 1024;
-    sn_rig_make(&x, &settings);
-    sn_rig_sample(&x, slice);
+    sn_fixture_make(&x, &settings);
+    sn_fixture_sample(&x, slice);
     memcpy(x.sample.kept, one.sample.kept, kept);
-    sn_rig_same(&one, &x);
-    sn_rig_free(&x);
+    sn_fixture_same(&one, &x);
+    sn_fixture_free(&x);
   }
-  sn_rig_free(&one);
+  sn_fixture_free(&one);
   free_scene(&s);
 }
 
 // ---- gradients ----
 
 // Trial i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
-static void same_gradient(const SnKernelRig *x, int i, SnGradientMethod method, bool twice) {
+static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod method, bool twice) {
   const SnModel *m = x->s.m;
   const SnTrial *trial = &x->trial[i];
   const SnPath *p = &trial->path;
@@ -173,21 +173,21 @@ static void gradients_are_the_planners(void **state) {
   (void)state;
   for (int k = 0; k < 4 * SN_ZOO_MODELS; ++k) {
     Scene s;
-    SnKernelRig x;
+    SnKernelFixture x;
     const bool products = k % 2, soft = k / 2 % 2;
     make_scene(&s, k / 4);
     s.settings.products = products;
     if (soft) s.settings.soft = far_contacts;
-    sn_rig_make(&x, &s.settings);
+    sn_fixture_make(&x, &s.settings);
     for (int pass = 0; pass < 2; ++pass) {
-      sn_rig_gradient(&x, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
-      for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+      sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
+      for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
         assert_int_equal(x.trial[i].status, SN_GRADIENT_DONE);
         assert_int_equal(x.soft_steps[i], soft ? x.trial[i].path.nstep : 0);
         same_gradient(&x, i, products ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, pass);
       }
     }
-    sn_rig_free(&x);
+    sn_fixture_free(&x);
     free_scene(&s);
   }
 }
@@ -197,23 +197,23 @@ static void gradients_in_chunks(void **state) {
   (void)state;
   for (int products = 0; products < 2; ++products) {
     Scene s;
-    SnKernelRig one;
+    SnKernelFixture one;
     make_scene(&s, 1);
     s.settings.products = products;
-    sn_rig_make(&one, &s.settings);
-    sn_rig_gradient(&one, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
+    sn_fixture_make(&one, &s.settings);
+    sn_fixture_gradient(&one, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
     for (int chunk = 1; chunk <= 5; ++chunk) {
-      SnKernelRig x;
-      SnRigSettings settings = s.settings;
+      SnKernelFixture x;
+      SnFixtureSettings settings = s.settings;
       settings.states = chunk;
       settings.blocks = chunk;
       settings.fast = (size_t)chunk * 20 * 1024;
-      sn_rig_make(&x, &settings);
-      sn_rig_gradient(&x, products ? SN_RIG_CHAIN : SN_RIG_SWEEP);
-      sn_rig_same(&one, &x);
-      sn_rig_free(&x);
+      sn_fixture_make(&x, &settings);
+      sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
+      sn_fixture_same(&one, &x);
+      sn_fixture_free(&x);
     }
-    sn_rig_free(&one);
+    sn_fixture_free(&one);
     free_scene(&s);
   }
 }
@@ -222,14 +222,14 @@ static void gradients_in_chunks(void **state) {
 static void scan_is_the_chain(void **state) {
   (void)state;
   Scene s;
-  SnKernelRig chain, x;
+  SnKernelFixture chain, x;
   make_scene(&s, 2);
   s.settings.products = true;
-  sn_rig_make(&chain, &s.settings);
-  sn_rig_make(&x, &s.settings);
-  sn_rig_gradient(&chain, SN_RIG_CHAIN);
-  sn_rig_gradient(&x, SN_RIG_SCAN);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) {
+  sn_fixture_make(&chain, &s.settings);
+  sn_fixture_make(&x, &s.settings);
+  sn_fixture_gradient(&chain, SN_FIXTURE_CHAIN);
+  sn_fixture_gradient(&x, SN_FIXTURE_SCAN);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
     const SnBackward *a = &chain.trial[i].back, *b = &x.trial[i].back;
     const int steps = x.trial[i].path.nstep;
     assert_true(x.trial[i].status == SN_GRADIENT_DONE && x.trial[i].norm == chain.trial[i].norm);
@@ -237,8 +237,8 @@ static void scan_is_the_chain(void **state) {
     same(a->ctrl_bar, b->ctrl_bar, steps * s.o.m->nu);
     same(a->target_bar, b->target_bar, (steps + 1) * s.cost->ntarget);
   }
-  sn_rig_free(&chain);
-  sn_rig_free(&x);
+  sn_fixture_free(&chain);
+  sn_fixture_free(&x);
   free_scene(&s);
 }
 
@@ -246,7 +246,7 @@ static void is_zero(const sn_real *x, int n) {
   for (int i = 0; i < n; ++i) assert_true(x[i] == 0);
 }
 
-static void has_no_gradient(const SnKernelRig *x, int i, int status) {
+static void has_no_gradient(const SnKernelFixture *x, int i, int status) {
   const SnTrial *trial = &x->trial[i];
   assert_int_equal(trial->status, status);
   assert_true(trial->norm == 0);
@@ -258,22 +258,22 @@ static void has_no_gradient(const SnKernelRig *x, int i, int status) {
 // One trial diverges, one takes no part, one is whole.
 static void failures(void **state) {
   (void)state;
-  for (int way = SN_RIG_SWEEP; way <= SN_RIG_SCAN; ++way) {
+  for (int way = SN_FIXTURE_SWEEP; way <= SN_FIXTURE_SCAN; ++way) {
     Scene s;
-    SnKernelRig x;
+    SnKernelFixture x;
     make_scene(&s, 1);
     s.settings.products = true;
-    sn_rig_make(&x, &s.settings);
+    sn_fixture_make(&x, &s.settings);
     x.trial[0].path.max_velocity = SN_R(1e-9);
     x.trial[1].active = 0;
     x.trial[1].status = 77;
     x.trial[1].back.ctrl_bar[0] = 77;
-    sn_rig_gradient(&x, (SnRigWay)way);
+    sn_fixture_gradient(&x, (SnFixtureWay)way);
     has_no_gradient(&x, 0, SN_GRADIENT_DIVERGED);
     assert_true(isinf((double)x.trial[0].path.total));
     assert_true(x.trial[1].status == 77 && x.trial[1].back.ctrl_bar[0] == 77);
     assert_int_equal(x.trial[2].status, SN_GRADIENT_DONE);
-    sn_rig_free(&x);
+    sn_fixture_free(&x);
     free_scene(&s);
   }
 }
@@ -281,20 +281,20 @@ static void failures(void **state) {
 // A weight that takes the derivative, not the cost, out of the range of numbers.
 static void unbounded(void **state) {
   (void)state;
-  for (int way = SN_RIG_SWEEP; way <= SN_RIG_SCAN; ++way) {
+  for (int way = SN_FIXTURE_SWEEP; way <= SN_FIXTURE_SCAN; ++way) {
     Scene s;
-    SnKernelRig x;
+    SnKernelFixture x;
     make_scene(&s, 1);
     s.settings.products = true;
-    sn_rig_make(&x, &s.settings);
+    sn_fixture_make(&x, &s.settings);
     sn_real *weight = calloc((size_t)s.cost->nterm, sizeof *weight);
     for (int i = 0; i < s.cost->nterm; ++i) weight[i] = sizeof(sn_real) == 4 ? SN_R(1e37) : (sn_real)1e307;
     x.trial[1].path.running = weight;
-    sn_rig_gradient(&x, (SnRigWay)way);
+    sn_fixture_gradient(&x, (SnFixtureWay)way);
     if (x.trial[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
     assert_int_equal(x.trial[0].status, SN_GRADIENT_DONE);
     free(weight);
-    sn_rig_free(&x);
+    sn_fixture_free(&x);
     free_scene(&s);
   }
 }
@@ -303,17 +303,17 @@ static void unbounded(void **state) {
 static void overflow(void **state) {
   (void)state;
   Scene s;
-  SnKernelRig x;
+  SnKernelFixture x;
   make_scene(&s, 1);
   s.o.m->nconmax = 1;
-  sn_rig_make(&x, &s.settings);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].path.soft = far_contacts;
+  sn_fixture_make(&x, &s.settings);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.soft = far_contacts;
   x.sample.path.soft = far_contacts;
-  sn_rig_gradient(&x, SN_RIG_SWEEP);
-  sn_rig_sample(&x, 2);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) assert_true(x.trial[i].path.warn & SN_WARN_CONTACT_FULL);
+  sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
+  sn_fixture_sample(&x, 2);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(x.trial[i].path.warn & SN_WARN_CONTACT_FULL);
   for (int c = 0; c < s.settings.candidates; ++c) assert_true(x.sample.warn[c] & SN_WARN_CONTACT_FULL);
-  sn_rig_free(&x);
+  sn_fixture_free(&x);
   free_scene(&s);
 }
 
@@ -324,43 +324,43 @@ static void refinements(void **state) {
   (void)state;
   enum { ITERATIONS = 4 };
   Scene s;
-  SnKernelRig once, x;
+  SnKernelFixture once, x;
   make_scene(&s, 0);
   assert_true(s.o.m->nu > 0);
   s.settings.refine = true;
-  sn_rig_make(&once, &s.settings);
-  sn_rig_refine(&once, ITERATIONS);
+  sn_fixture_make(&once, &s.settings);
+  sn_fixture_refine(&once, ITERATIONS);
   assert_true(once.refine.measured && once.refine.best_cost < once.refine.cost_before);
   assert_true(once.refinement.active == 0 && once.refinement.todo == 0);
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].open == 0);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].open == 0);
   s.settings.blocks = 2;
   s.settings.states = 3;
-  sn_rig_make(&x, &s.settings);
+  sn_fixture_make(&x, &s.settings);
   for (int k = 0; k < ITERATIONS; ++k) {
-    sn_rig_refine(&x, 1);
+    sn_fixture_refine(&x, 1);
     if (k + 1 == ITERATIONS) break;
     x.refinement.active = 1;
-    for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].active = 1;
+    for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].active = 1;
   }
-  sn_rig_same(&once, &x);
+  sn_fixture_same(&once, &x);
   // a launch on a refinement that has ended does nothing
-  sn_rig_launch(&x, SN_KERNEL_ITERATE, 0, 0);
-  sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
-  sn_rig_same(&once, &x);
+  sn_fixture_launch(&x, SN_KERNEL_ITERATE, 0, 0);
+  sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
+  sn_fixture_same(&once, &x);
   // warnings of any start are those of the refinement, beside what it had
   x.refinement.active = x.refinement.todo = 1;
   x.refinement.warn = SN_WARN_EFC_FULL;
-  for (int i = 0; i < SN_RIG_TRIALS; ++i) x.trial[i].path.warn = i ? 0 : SN_WARN_CONTACT_FULL;
-  sn_rig_launch(&x, SN_KERNEL_SELECT, 0, 0);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.warn = i ? 0 : SN_WARN_CONTACT_FULL;
+  sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
   assert_int_equal(x.refinement.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
-  sn_rig_free(&once);
-  sn_rig_free(&x);
+  sn_fixture_free(&once);
+  sn_fixture_free(&x);
   free_scene(&s);
 }
 
 // ---- marks ----
 
-static unsigned long long ticks(const SnKernelRig *x, SnMark mark) {
+static unsigned long long ticks(const SnKernelFixture *x, SnMark mark) {
   unsigned long long sum = 0;
   for (int b = 0; b < x->s.blocks; ++b) sum += x->marks[b * SN_NMARK + (int)mark];
   return sum;
@@ -369,25 +369,25 @@ static unsigned long long ticks(const SnKernelRig *x, SnMark mark) {
 static void marks(void **state) {
   (void)state;
   Scene s;
-  SnKernelRig x;
+  SnKernelFixture x;
   make_scene(&s, 1);
   s.settings.blocks = 2;
   s.settings.steps = 20;
   s.settings.states = 21;
-  sn_rig_make(&x, &s.settings);
+  sn_fixture_make(&x, &s.settings);
   x.work.marks = x.marks = calloc(2 * SN_NMARK, sizeof *x.marks);
-  sn_rig_sample(&x, 21);
+  sn_fixture_sample(&x, 21);
   assert_true(ticks(&x, SN_MARK_KINEMATICS) > 0 && ticks(&x, SN_MARK_SOLVER) > 0 && ticks(&x, SN_MARK_COST) > 0);
   assert_true(ticks(&x, SN_MARK_INTEGRATE) > 0 && ticks(&x, SN_MARK_COLLISION) > 0);
   assert_true(ticks(&x, SN_MARK_TENDON_VJP) == 0 && ticks(&x, SN_MARK_COST_VJP) == 0);
   const unsigned long long before = ticks(&x, SN_MARK_SOLVER);
-  sn_rig_gradient(&x, SN_RIG_SWEEP);
+  sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
   assert_true(ticks(&x, SN_MARK_SOLVER) > before && ticks(&x, SN_MARK_SOLVER_VJP) > 0);
   assert_true(ticks(&x, SN_MARK_COST_VJP) > 0 && ticks(&x, SN_MARK_KINEMATICS_VJP) > 0);
   for (int k = 0; k < SN_NMARK; ++k) assert_true(strlen(sn_mark_name((SnMark)k)) > 0);
   assert_string_equal(sn_mark_name(SN_MARK_SOLVER), "SOLVER");
   assert_string_equal(sn_mark_name(SN_NMARK), "");
-  sn_rig_free(&x);
+  sn_fixture_free(&x);
   free_scene(&s);
 }
 

@@ -4,7 +4,7 @@
 
 enum { STEPS = 25, COUNT = 20, TERMS = 4 };
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *backend;
   SnModel *m;
@@ -15,9 +15,9 @@ typedef struct Rig {
   sn_real qpos[2], qvel[2], act[2], ctrl[STEPS * 3], target[(STEPS + 1) * 16];
   double cost_of[COUNT], term_of[COUNT * TERMS];
   unsigned char done[COUNT];
-} Rig;
+} Fixture;
 
-static void make_rig(Rig *x, int threads) {
+static void make_fixture(Fixture *x, int threads) {
   SnError err = {0};
   memset(x, 0, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
@@ -48,7 +48,7 @@ static void make_rig(Rig *x, int threads) {
                        .done = x->done};
 }
 
-static void free_rig(Rig *x) {
+static void free_fixture(Fixture *x) {
   x->backend->unload(x->backend, x->model);
   sn_cost_free(x->cost);
   sn_model_free(x->m);
@@ -61,8 +61,8 @@ static void threads_and_pauses(void **state) {
   double cost[COUNT], term[COUNT * TERMS];
   const SnClock monotonic = sn_clock_monotonic();
   for (int threads = 1; threads <= 8; ++threads) {
-    Rig x;
-    make_rig(&x, threads);
+    Fixture x;
+    make_fixture(&x, threads);
     assert_true(x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
     if (threads == 1) {
       memcpy(cost, x.cost_of, sizeof cost);
@@ -80,15 +80,15 @@ static void threads_and_pauses(void **state) {
     while (!x.backend->rollouts(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 40)) ++calls;
     assert_true(calls > 5);
     assert_memory_equal(cost, x.cost_of, sizeof cost);
-    free_rig(&x);
+    free_fixture(&x);
   }
 }
 
 // A batch of later candidates, after one that was abandoned half way.
 static void abandoned(void **state) {
   (void)state;
-  Rig x;
-  make_rig(&x, 3);
+  Fixture x;
+  make_fixture(&x, 3);
   const SnClock monotonic = sn_clock_monotonic();
   double cost[COUNT];
   x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY);
@@ -107,7 +107,7 @@ static void abandoned(void **state) {
   x.backend->describe(x.backend, text, sizeof text);
   assert_string_equal(text, sizeof(sn_real) == 8 ? "cpu, double, 3 threads" : "cpu, float, 3 threads");
   assert_string_equal(sn_backend_names()[0], "cpu");
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 // Backends by name. A program of floats has no libraries, and says so.

@@ -23,14 +23,14 @@ static int teardown(void **state) {
 }
 
 // A cost of these terms (YAML, each with its name) on the body.
-typedef struct Rig {
+typedef struct Fixture {
   SnGradWorld g;
   SnTask *task;
   SnCost *cost;
   sn_real *target, *moved, *res, *value, *weight, *target_bar;
-} Rig;
+} Fixture;
 
-static void open_rig(Rig *x, const char *terms) {
+static void open_fixture(Fixture *x, const char *terms) {
   char text[3000];
   memset(x, 0, sizeof *x);
   snprintf(text, sizeof text, "model: x\nterms:\n%s", terms);
@@ -49,7 +49,7 @@ static void open_rig(Rig *x, const char *terms) {
   for (int i = 0; i < x->cost->nterm; ++i) x->weight[i] = SN_R(0.7) + SN_R(0.4) * (sn_real)i;
 }
 
-static void close_rig(Rig *x) {
+static void close_fixture(Fixture *x) {
   sn_real *const all[] = {x->target, x->moved, x->target_bar, x->res, x->value, x->weight};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
   sn_grad_world_free(&x->g);
@@ -58,7 +58,7 @@ static void close_rig(Rig *x) {
 }
 
 static bool sample(void *context) {
-  Rig *x = context;
+  Fixture *x = context;
   SnGradWorld *g = &x->g;
   sn_oracle_randomize(&o, 1);
   for (int i = 0; i < 3 * o.mj->nmocap; ++i) o.d->mocap_pos[i] = sn_oracle_uniform(&o);
@@ -74,7 +74,7 @@ static bool sample(void *context) {
 
 // The weighted sum of norms; x: the state, then the row of targets.
 static bool forward(void *context, const double *dx, double *y) {
-  Rig *x = context;
+  Fixture *x = context;
   SnGradWorld *g = &x->g;
   const SnCost *c = x->cost;
   const double *dt = dx + sn_grad_world_nx(g);
@@ -89,7 +89,7 @@ static bool forward(void *context, const double *dx, double *y) {
 }
 
 static void adjoint(void *context, const double *ybar, double *xbar) {
-  Rig *x = context;
+  Fixture *x = context;
   SnGradWorld *g = &x->g;
   const int nx = sn_grad_world_nx(g);
   double *bar = calloc((size_t)nx, sizeof *bar);
@@ -111,8 +111,8 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
 }
 
 static void check(const char *terms) {
-  Rig x;
-  open_rig(&x, terms);
+  Fixture x;
+  open_fixture(&x, terms);
   const SnGradCase c = {.name = terms,
                         .nx = sn_grad_world_nx(&x.g) + x.cost->ntarget,
                         .ny = 1,
@@ -122,7 +122,7 @@ static void check(const char *terms) {
                         .adjoint = adjoint,
                         .samples = 8};
   sn_gradcheck(&c, 1);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 static void every_quantity(void **state) {
@@ -172,8 +172,8 @@ static void zero_residual(void **state) {
              "  - {name: d, residual: {joint_velocity: hinge}, target: {joint_velocity: hinge}, norm: %s}\n"
              "  - {name: e, residual: {control: all}, target: 7, norm: %s}\n",
              norm[i], norm[i], norm[i], norm[i], norm[i]);
-    Rig x;
-    open_rig(&x, text);
+    Fixture x;
+    open_fixture(&x, text);
     x.weight[4] = 0;
     sample(&x);
     const int nx = sn_grad_world_nx(&x.g), n = nx + x.cost->ntarget;
@@ -182,15 +182,15 @@ static void zero_residual(void **state) {
     for (int k = 0; k < n; ++k)
       if (!(fabs(bar[k]) < 1e-12)) fail_msg("norm %s: gradient[%d] = %g", norm[i], k, bar[k]);
     free(bar);
-    close_rig(&x);
+    close_fixture(&x);
   }
 }
 
 // Half a turn off the target, where the shorter way round changes: finite.
 static void half_turn(void **state) {
   (void)state;
-  Rig x;
-  open_rig(&x, "  - {name: a, residual: {joint_position: ball}, target: [0, 0, 1, 0]}\n");
+  Fixture x;
+  open_fixture(&x, "  - {name: a, residual: {joint_position: ball}, target: [0, 0, 1, 0]}\n");
   sample(&x);
   sn_real *q = x.g.qpos + o.m->jnt_qposadr[mj_name2id(o.mj, mjOBJ_JOINT, "ball")];
   q[0] = 1;
@@ -205,7 +205,7 @@ static void half_turn(void **state) {
   // 2 pi along the axis of the turn, in the joint and in its target's tangent (twice, by |t_bar| = 2 |turn_bar|)
   assert_true(fabs(sqrt(length) - 0.7 * 2 * 3.14159265 * sqrt(5)) < 1e-3);
   free(bar);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 // Sensors without gradient are named, the measures are not looked at.
@@ -222,10 +222,10 @@ static void refused(void **state) {
   assert_string_equal(err.text, "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient");
   sn_cost_free(c);
   sn_task_free(task);
-  Rig x;
-  open_rig(&x, "  - {name: a, residual: {sensor: pull}}\n");
+  Fixture x;
+  open_fixture(&x, "  - {name: a, residual: {sensor: pull}}\n");
   assert_int_equal(sn_cost_check_gradient(x.cost, o.m, &err), SN_OK);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 int main(void) {

@@ -195,7 +195,7 @@ static void choosing(void **state) {
 
 enum { STEPS = 20 };
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *backend;
   SnBackendModel *model;
@@ -203,9 +203,9 @@ typedef struct Rig {
   sn_real *target, ctrl[STEPS * NU], initial[NU];
   double term[4];
   SnRefineJob job;
-} Rig;
+} Fixture;
 
-static void make_rig(Rig *x, int threads) {
+static void make_fixture(Fixture *x, int threads) {
   SnError err = {0};
   memset(x, 0, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
@@ -244,7 +244,7 @@ static void make_rig(Rig *x, int threads) {
                          .best_term = x->term};
 }
 
-static void free_rig(Rig *x) {
+static void free_fixture(Fixture *x) {
   x->backend->unload(x->backend, x->model);
   sn_planner_free(x->p);
   sn_backend_free(x->backend);
@@ -253,7 +253,7 @@ static void free_rig(Rig *x) {
 }
 
 // The job before has ended: the next one goes on.
-static void next_job(Rig *x, int iterations) {
+static void next_job(Fixture *x, int iterations) {
   x->job.open = false;
   x->job.measured = true;
   x->job.iterations = iterations;
@@ -261,7 +261,7 @@ static void next_job(Rig *x, int iterations) {
 
 static const SnClock real_time = {NULL, NULL};
 
-static void same(const Rig *a, const Rig *b) {
+static void same(const Fixture *a, const Fixture *b) {
   assert_memory_equal(a->ctrl, b->ctrl, sizeof a->ctrl);
   assert_memory_equal(a->term, b->term, sizeof a->term);
   assert_true(a->job.best_cost == b->job.best_cost && a->job.gradient_norm == b->job.gradient_norm);
@@ -269,12 +269,12 @@ static void same(const Rig *a, const Rig *b) {
 
 static void one_or_many(void **state) {
   (void)state;
-  Rig x, y, z;
+  Fixture x, y, z;
   CountingClock count = {0};
   const SnClock clock = counting_clock(&count);
-  make_rig(&x, 1);
-  make_rig(&y, 1);
-  make_rig(&z, 3);
+  make_fixture(&x, 1);
+  make_fixture(&y, 1);
+  make_fixture(&z, 3);
   x.job.iterations = 5;
   assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
   x.backend->refine_end(x.backend, x.model, &x.job);
@@ -299,9 +299,9 @@ static void one_or_many(void **state) {
   }
   assert_true(pauses > 20);
   same(&x, &z);
-  free_rig(&x);
-  free_rig(&y);
-  free_rig(&z);
+  free_fixture(&x);
+  free_fixture(&y);
+  free_fixture(&z);
 }
 
 // A job that ends half way: starts that are complete count, up to the first that is not; as in a job of so many.
@@ -311,9 +311,9 @@ static void ended_early(void **state) {
   CountingClock count = {0};
   const SnClock clock = counting_clock(&count);
   for (int budget = 5; budget < 700; budget += 41) {
-    Rig x, y;
-    make_rig(&x, 1);
-    make_rig(&y, 1);
+    Fixture x, y;
+    make_fixture(&x, 1);
+    make_fixture(&y, 1);
     x.job.iterations = 4;
     const bool all = x.backend->refine(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
     x.backend->refine_end(x.backend, x.model, &x.job);
@@ -335,8 +335,8 @@ static void ended_early(void **state) {
     assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
     x.backend->refine_end(x.backend, x.model, &x.job);
     assert_true(x.job.done == 1 && isfinite(x.job.best_cost));
-    free_rig(&x);
-    free_rig(&y);
+    free_fixture(&x);
+    free_fixture(&y);
   }
   assert_true(partial > 3 && none > 0);
 }
@@ -344,8 +344,8 @@ static void ended_early(void **state) {
 static void room(void **state) {
   (void)state;
   SnError err = {0};
-  Rig x;
-  make_rig(&x, 1);
+  Fixture x;
+  make_fixture(&x, 1);
   assert_int_equal(x.backend->need_refine(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "refinement of 1000000 starts over 20 steps takes "));
   assert_non_null(strstr(err.text, " MiB, allowed on the CPU is 1024"));
@@ -359,7 +359,7 @@ static void room(void **state) {
   assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
   x.backend->refine_end(x.backend, x.model, &x.job);
   assert_true(x.job.best_cost < best);
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 int main(void) {

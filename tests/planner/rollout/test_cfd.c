@@ -24,15 +24,15 @@ static const char kTask[] =
     "1, "
     "terminal: 1}\nsuccess:\n  - {name: there, term: ball, below: 0.01}\n";
 
-typedef struct Rig {
+typedef struct Fixture {
   SnOracle o;
   SnTask *task;
   SnPool *pool;
   SnBackend *backend;
   SnPlanner *p;
-} Rig;
+} Fixture;
 
-static void open_rig(Rig *x, const char *bodies, const char *cfd) {
+static void open_fixture(Fixture *x, const char *bodies, const char *cfd) {
   SnError err = {0};
   char text[2048];
   snprintf(text, sizeof text, kTask, bodies);
@@ -50,7 +50,7 @@ static void open_rig(Rig *x, const char *bodies, const char *cfd) {
   if (!(x->p = sn_planner_create(&def, &err))) fail_msg("%s", err.text);
 }
 
-static void close_rig(Rig *x) {
+static void close_fixture(Fixture *x) {
   sn_planner_free(x->p);
   sn_backend_free(x->backend);
   sn_pool_free(x->pool);
@@ -59,7 +59,7 @@ static void close_rig(Rig *x) {
 }
 
 // One plan from the start.
-static SnPlan plan(Rig *x) {
+static SnPlan plan(Fixture *x) {
   SnError err = {0};
   SnPlanRequest q = sn_default_plan_request();
   const SnStart *s = sn_planner_initial(x->p);
@@ -73,10 +73,10 @@ static SnPlan plan(Rig *x) {
 
 static void gradient_at_a_distance(void **state) {
   (void)state;
-  Rig plain, cfd, forward;
-  open_rig(&plain, "[]", "none");
-  open_rig(&cfd, "[]", "cfd");
-  open_rig(&forward, "[]", "cfd_forward");
+  Fixture plain, cfd, forward;
+  open_fixture(&plain, "[]", "none");
+  open_fixture(&cfd, "[]", "cfd");
+  open_fixture(&forward, "[]", "cfd_forward");
   const SnPlan a = plan(&plain), b = plan(&cfd), c = plan(&forward);
   // without contact the motor has no effect on the ball
   assert_true(a.gradient_norm == 0);
@@ -91,12 +91,12 @@ static void gradient_at_a_distance(void **state) {
   assert_true(fabs(c.cost_before - a.cost_before) < 1e-6);
   assert_true(c.cost_after < c.cost_before && c.cost_after != b.cost_after);
   printf("cost %.4f; from a distance %.4f; hovering %.4f\n", a.cost_after, b.cost_after, c.cost_after);
-  close_rig(&plain);
-  close_rig(&cfd);
-  close_rig(&forward);
+  close_fixture(&plain);
+  close_fixture(&cfd);
+  close_fixture(&forward);
 }
 
-static int taking_part(Rig *x, int *all) {
+static int taking_part(Fixture *x, int *all) {
   SnError err = {0};
   unsigned char *pair = sn_soft_pairs(x->task, x->o.m, &err);
   int n = 0;
@@ -113,12 +113,12 @@ static void named_bodies(void **state) {
     int pairs;
   } cases[] = {{"[]", 3}, {"ball", 2}, {"[ball, other]", 3}, {"rider", 0}, {"[rider, pusher]", 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    Rig x;
+    Fixture x;
     int all;
-    open_rig(&x, cases[i].names, "cfd");
+    open_fixture(&x, cases[i].names, "cfd");
     assert_int_equal(taking_part(&x, &all), cases[i].pairs);
     assert_int_equal(all, 3);
-    close_rig(&x);
+    close_fixture(&x);
   }
   SnError err = {0};
   static const char text[] =
@@ -134,7 +134,7 @@ static void named_bodies(void **state) {
 }
 
 // The plan of some iterations with a rule for how contact points move in gradients.
-static SnPlan plan_by(Rig *x, const char *rule, int iterations) {
+static SnPlan plan_by(Fixture *x, const char *rule, int iterations) {
   SnError err = {0};
   SnSettings s = *sn_planner_settings(x->p);
   s.adam_iterations = iterations;
@@ -147,23 +147,23 @@ static SnPlan plan_by(Rig *x, const char *rule, int iterations) {
 static void surrogate(void **state) {
   (void)state;
   for (int iterations = 1; iterations <= 8; iterations += 7) {
-    Rig a, b;
-    open_rig(&a, "[]", "cfd");
-    open_rig(&b, "[]", "cfd");
+    Fixture a, b;
+    open_fixture(&a, "[]", "cfd");
+    open_fixture(&b, "[]", "cfd");
     const SnPlan exact = plan_by(&a, "exact", iterations), crude = plan_by(&b, "surrogate", iterations);
     printf("%d iterations: cost %.9g, with the surrogate %.9g\n", iterations, exact.cost_after, crude.cost_after);
     assert_true(exact.cost_before == crude.cost_before);
     assert_true((exact.cost_after == crude.cost_after) == (iterations == 1));
-    close_rig(&a);
-    close_rig(&b);
+    close_fixture(&a);
+    close_fixture(&b);
   }
 }
 
 // The step of the impedance at touch.
 static void jump(void **state) {
   (void)state;
-  Rig x;
-  open_rig(&x, "[]", "cfd");
+  Fixture x;
+  open_fixture(&x, "[]", "cfd");
   SnSettings s = x.task->settings;
   s.cfd_touch = 0.9;  // MuJoCo's solimp[0]
   SnSoft soft = sn_soft_settings(&s, NULL, true);
@@ -171,7 +171,7 @@ static void jump(void **state) {
   s.cfd_touch = 0.4;
   soft = sn_soft_settings(&s, NULL, true);
   assert_true(fabs(sn_soft_jump(x.o.m, &soft) - 0.5) < 1e-6);
-  close_rig(&x);
+  close_fixture(&x);
 }
 
 int main(void) {

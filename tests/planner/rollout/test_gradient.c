@@ -16,7 +16,7 @@ typedef struct Input {
   sn_real qpos[NQ], qvel[NV], act[NA], ctrl[STEPS * NU], target[(STEPS + 1) * TARGETS];
 } Input;
 
-typedef struct Rig {
+typedef struct Fixture {
   SnPool *pool;
   SnBackend *backend;
   SnModel *m;
@@ -27,12 +27,12 @@ typedef struct Rig {
   SnGradient item[ITEMS];
   Result result[ITEMS];
   SnGradientBatch batch;
-} Rig;
+} Fixture;
 
 static sn_real wave(int i, int k) { return sn_sin((sn_real)(i * 7 + k * 3) * SN_R(0.37)); }
 
 // Three different gradients on a pool of `threads`.
-static void make_rig(Rig *x, int threads) {
+static void make_fixture(Fixture *x, int threads) {
   SnError err = {0};
   memset(x, 0, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
@@ -68,7 +68,7 @@ static void make_rig(Rig *x, int threads) {
   x->batch = (SnGradientBatch){.settings = sn_default_gradient_settings(), .item = x->item, .count = ITEMS};
 }
 
-static void free_rig(Rig *x) {
+static void free_fixture(Fixture *x) {
   sn_rollout_free(x->rollout);
   x->backend->unload(x->backend, x->model);
   sn_cost_free(x->cost);
@@ -78,7 +78,7 @@ static void free_rig(Rig *x) {
 }
 
 // Fills the outputs with what must not stay, and computes the batch.
-static void compute(Rig *x) {
+static void compute(Fixture *x) {
   const SnClock clock = sn_clock_monotonic();
   for (int k = 0; k < x->batch.count; ++k) {
     memset(&x->result[k], 0xff, sizeof x->result[k]);
@@ -91,7 +91,7 @@ static void compute(Rig *x) {
   }
 }
 
-static double cost_of(Rig *x, const Input *in, double time) {
+static double cost_of(Fixture *x, const Input *in, double time) {
   const SnClock clock = sn_clock_monotonic();
   const SnStart start = {.time = time, .qpos = in->qpos, .qvel = in->qvel, .act = in->act};
   sn_rollout_begin(x->rollout, &start, in->ctrl, in->target, STEPS, 1e3, NULL);
@@ -104,8 +104,8 @@ static void against_differences(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
-    Rig x;
-    make_rig(&x, 1);
+    Fixture x;
+    make_fixture(&x, 1);
     x.batch.settings.method = (SnGradientMethod)method;
     compute(&x);
     for (int k = 0; k < ITEMS; ++k) {
@@ -142,14 +142,14 @@ static void against_differences(void **state) {
         if (p == 0) assert_true(fabs(r->norm - sqrt(sum)) <= 1e-12 * r->norm);
       }
     }
-    free_rig(&x);
+    free_fixture(&x);
   }
 }
 
 static void methods_agree(void **state) {
   (void)state;
-  Rig x;
-  make_rig(&x, 1);
+  Fixture x;
+  make_fixture(&x, 1);
   compute(&x);
   Result sweep[ITEMS];
   memcpy(sweep, x.result, sizeof sweep);
@@ -165,7 +165,7 @@ static void methods_agree(void **state) {
       assert_true(fabs((double)(a->qvel[i] - b->qvel[i])) <= tight * (1 + fabs((double)a->qvel[i])));
     }
   }
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 static void threads_and_pauses(void **state) {
@@ -173,8 +173,8 @@ static void threads_and_pauses(void **state) {
   Result *alone = calloc(ITEMS, sizeof *alone);
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
     for (int threads = 1; threads <= 4; ++threads) {
-      Rig x;
-      make_rig(&x, threads);
+      Fixture x;
+      make_fixture(&x, threads);
       x.batch.settings.method = (SnGradientMethod)method;
       compute(&x);
       if (threads == 1) memcpy(alone, x.result, sizeof x.result);
@@ -210,7 +210,7 @@ static void threads_and_pauses(void **state) {
         x.result[k].norm = x.item[k].norm;
       }
       assert_memory_equal(alone, x.result, sizeof x.result);
-      free_rig(&x);
+      free_fixture(&x);
     }
   }
   free(alone);
@@ -219,8 +219,8 @@ static void threads_and_pauses(void **state) {
 // A batch that is dropped half way leaves nothing behind; items that are done are left alone.
 static void abandoned(void **state) {
   (void)state;
-  Rig x;
-  make_rig(&x, 2);
+  Fixture x;
+  make_fixture(&x, 2);
   compute(&x);
   Result *whole = calloc(ITEMS, sizeof *whole);
   memcpy(whole, x.result, sizeof x.result);
@@ -238,7 +238,7 @@ static void abandoned(void **state) {
   assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &clock, INFINITY));
   assert_true(x.result[1].ctrl[0] == 0 && whole[1].ctrl[0] != 0);
   free(whole);
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 static bool all_zero(const sn_real *x, int n) {
@@ -251,8 +251,8 @@ static bool all_zero(const sn_real *x, int n) {
 static void divergence(void **state) {
   (void)state;
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
-    Rig x;
-    make_rig(&x, 3);
+    Fixture x;
+    make_fixture(&x, 3);
     x.batch.settings.method = (SnGradientMethod)method;
     compute(&x);
     const Result last = x.result[2];
@@ -267,7 +267,7 @@ static void divergence(void **state) {
     }
     assert_int_equal(x.item[2].status, SN_GRADIENT_DONE);
     assert_memory_equal(&last, &x.result[2], sizeof last);
-    free_rig(&x);
+    free_fixture(&x);
   }
 }
 
@@ -276,8 +276,8 @@ static void divergence(void **state) {
 static void rolled_already(void **state) {
   (void)state;
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
-    Rig x;
-    make_rig(&x, 1);
+    Fixture x;
+    make_fixture(&x, 1);
     x.batch.settings.method = (SnGradientMethod)method;
     x.item[1].max_velocity = 1e-3;
     compute(&x);
@@ -305,15 +305,15 @@ static void rolled_already(void **state) {
       assert_true(atomic_load(&count.reads) <= 3 * ROWS + 2);  // of steps, of worlds and steps on the way back
     }
     free(whole);
-    free_rig(&x);
+    free_fixture(&x);
   }
 }
 
 // Outputs that nobody asks for change nothing.
 static void few_outputs(void **state) {
   (void)state;
-  Rig x;
-  make_rig(&x, 1);
+  Fixture x;
+  make_fixture(&x, 1);
   compute(&x);
   const Result whole = x.result[0];
   SnGradient *g = &x.item[0];
@@ -321,7 +321,7 @@ static void few_outputs(void **state) {
   g->qpos_bar = g->qvel_bar = g->act_bar = g->target_bar = NULL;
   compute(&x);
   assert_memory_equal(whole.ctrl, x.result[0].ctrl, sizeof whole.ctrl);
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 // At the top of a hill that is steeper than numbers reach: the cost is finite, its derivative is not.
@@ -379,8 +379,8 @@ static void unbounded(void **state) {
 static void large(void **state) {
   (void)state;
   const double scale = sizeof(sn_real) == 4 ? 0x1p80 : 0x1p600;
-  Rig x;
-  make_rig(&x, 1);
+  Fixture x;
+  make_fixture(&x, 1);
   compute(&x);
   const double norm = x.result[0].norm;
   for (int i = 0; i < TERMS; ++i) {
@@ -391,7 +391,7 @@ static void large(void **state) {
   assert_int_equal(x.item[0].status, SN_GRADIENT_DONE);
   if (!(fabs(x.result[0].norm / scale - norm) <= 1e-6 * norm))
     fail_msg("norm %g of the gradient, %g of %g times it", norm, x.result[0].norm, scale);
-  free_rig(&x);
+  free_fixture(&x);
 }
 
 int main(void) {
