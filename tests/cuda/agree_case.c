@@ -27,9 +27,9 @@ static const char *const options[] = {"<option integrator='implicitfast' timeste
 static bool load_text(AgreeCase *c, int *i) {
   const struct {
     const char *name, *xml;
-  } list[] = {{"zoo 0", sn_zoo_model(0)},      {"zoo 1", sn_zoo_model(1)}, {"zoo 2", sn_zoo_model(2)},
-              {"branches", sn_zoo_branches()}, {"tendons", sn_tendon_zoo}, {"wraps", sn_wrap_zoo},
-              {"actuators", sn_actuator_zoo},  {"passive", sn_passive_zoo}};
+  } list[] = {{"small 0", sn_small_model(0)},     {"small 1", sn_small_model(1)}, {"small 2", sn_small_model(2)},
+              {"branches", sn_branching_model()}, {"tendons", sn_tendon_xml},     {"wraps", sn_wrap_xml},
+              {"actuators", sn_actuator_xml},     {"passive", sn_passive_xml}};
   const int n = sizeof list / sizeof *list;
   if (*i >= n) {
     *i -= n;
@@ -41,27 +41,27 @@ static bool load_text(AgreeCase *c, int *i) {
 }
 
 static bool load_rows(AgreeCase *c, int *i) {
-  static SnZooCase cases[CASES];
-  const int n = sn_zoo_cases(cases, CASES), picked = (n + STRIDE - 1) / STRIDE;
+  static SnConstraintCase cases[CASES];
+  const int n = sn_constraint_cases(cases, CASES), picked = (n + STRIDE - 1) / STRIDE;
   if (*i >= 2 * picked) {
     *i -= 2 * picked;
     return false;
   }
-  const SnZooCase *z = cases + STRIDE * (*i / 2);
+  const SnConstraintCase *z = cases + STRIDE * (*i / 2);
   const bool contacts = *i % 2 == 0;
   snprintf(c->name, sizeof c->name, "%s: %s condim %d impratio %g solref %s solimp %s %s",
            contacts ? "contacts" : "joints", z->cone, z->condim, z->impratio, z->solref, z->solimp, z->flag);
   if (contacts)
-    sn_zoo_contacts(&c->o, z);
+    sn_constraint_load_contacts(&c->o, z);
   else
-    sn_zoo_joints(&c->o, z);
+    sn_constraint_load_joints(&c->o, z);
   return true;
 }
 
 static bool load_integrators(AgreeCase *c, int *i) {
   const char *name;
   for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
-    for (int j = 0; sn_zoo_load_inline(&c->o, options[k], j, &name); ++j) {
+    for (int j = 0; sn_dynamics_load_inline(&c->o, options[k], j, &name); ++j) {
       if ((*i)-- == 0) {
         snprintf(c->name, sizeof c->name, "%s, %s", name, k ? "RK4" : "implicitfast");
         return true;
@@ -122,7 +122,7 @@ static void keep_state(AgreeCase *c) {
 // States near the reference pose and far from it, by turns.
 static void sample_states(AgreeCase *c) {
   while (c->count < AGREE_STATES) {
-    sn_zoo_sample(&c->o, c->count % 2 ? 3 : 0.1);
+    sn_constraint_sample(&c->o, c->count % 2 ? 3 : 0.1);
     keep_state(c);
   }
 }
@@ -267,7 +267,7 @@ static bool load(AgreeCase *c, int i, int real, bool *missing) {
     sample_states(c);
     return true;
   }
-  if (i >= real || !sn_zoo_real(&c->o, i, 0, &name, missing)) return false;
+  if (i >= real || !sn_constraint_load_myosuite(&c->o, i, 0, &name, missing)) return false;
   snprintf(c->name, sizeof c->name, "%s", name);
   if (*missing)
     printf("%s: skipped, the file is not there\n", name);

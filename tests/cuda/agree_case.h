@@ -1,5 +1,5 @@
-// Bodies on which a backend is compared with the cpu: the zoos of the other tests and models of MyoSuite, each in
-// several states and with a cost that looks at everything that the planner can see of a state, element by element.
+// Bodies on which a backend is compared with the cpu: the small models of the other tests and models of MyoSuite, each
+// in several states and with a cost that looks at everything that the planner can see of a state, element by element.
 #ifndef SINEW_TESTS_CUDA_AGREE_CASE_H_
 #define SINEW_TESTS_CUDA_AGREE_CASE_H_
 

@@ -201,21 +201,21 @@ static void sensor_task(char *text, size_t size) {
 }
 
 // Models without a task of their own: one for all that moves.
-static void zoos(void) {
-  for (int i = 0; i < SN_ZOO_MODELS + 2; ++i) {
+static void models(void) {
+  for (int i = 0; i < SN_SMALL_MODELS + 2; ++i) {
     Scene x;
     SnError err = {0};
     char name[64], text[4000];
     memset(&x, 0, sizeof x);
-    if (i < SN_ZOO_MODELS)
+    if (i < SN_SMALL_MODELS)
       sn_step_model(&x.o, i);
     else
-      sn_oracle_load_string(&x.o, i == SN_ZOO_MODELS ? sn_zoo_branches() : golden_sensors);
-    if (i > SN_ZOO_MODELS)
+      sn_oracle_load_string(&x.o, i == SN_SMALL_MODELS ? sn_branching_model() : golden_sensors);
+    if (i > SN_SMALL_MODELS)
       sensor_task(text, sizeof text);
     else if (!sn_probe_task(x.o.m, text, sizeof text))
-      fail_msg("zoo %d: nothing moves", i);
-    x.task = sn_task_parse(text, strlen(text), "zoo.yaml", &err);
+      fail_msg("small model %d: nothing moves", i);
+    x.task = sn_task_parse(text, strlen(text), "small.yaml", &err);
     if (!x.task) fail_msg("%s", err.text);
     scene_start(&x);
     snprintf(name, sizeof name, "task_zoo%d", i);
@@ -227,7 +227,7 @@ void golden_plans(void **state) {
   (void)state;
   const int before = golden_failures();
   open_backends();
-  zoos();
+  models();
   tasks();
   close_backends();
   assert_int_equal(golden_failures() - before, 0);

@@ -209,41 +209,41 @@ static void shapes(void) {
 }
 
 static void small_models(void) {
-  static SnZooCase cases[200];
+  static SnConstraintCase cases[200];
   SnOracle o;
   char name[64], xml[12000];
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     snprintf(name, sizeof name, "zoo%d", i);
     sn_step_model(&o, i);
     run_model(name, &o, true, false);
   }
-  sn_oracle_load_string(&o, sn_zoo_branches());
+  sn_oracle_load_string(&o, sn_branching_model());
   run_model("branches", &o, true, false);
-  const int n = sn_zoo_cases(cases, 200);
+  const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += 13) {
     snprintf(name, sizeof name, "contact_rows_%d", i);
-    sn_zoo_contacts(&o, cases + i);
+    sn_constraint_load_contacts(&o, cases + i);
     run_model(name, &o, false, false);
     snprintf(name, sizeof name, "joint_rows_%d", i);
-    sn_zoo_joints(&o, cases + i);
+    sn_constraint_load_joints(&o, cases + i);
     run_model(name, &o, i % 2, false);
   }
   const char *text;
-  for (int i = 0; sn_zoo_load_inline(&o, i % 2 ? "<option integrator='implicitfast'/>" : "", i, &text); ++i) {
+  for (int i = 0; sn_dynamics_load_inline(&o, i % 2 ? "<option integrator='implicitfast'/>" : "", i, &text); ++i) {
     snprintf(name, sizeof name, "smooth%d", i);
     run_model(name, &o, false, false);
   }
-  const char *const zoos[][2] = {{"tendons", sn_tendon_zoo},
-                                 {"wraps", sn_wrap_zoo},
-                                 {"actuators", sn_actuator_zoo},
-                                 {"passive", sn_passive_zoo},
-                                 {"all_sensors", golden_sensors}};
-  for (size_t i = 0; i < sizeof zoos / sizeof *zoos; ++i) {
-    sn_oracle_load_string(&o, zoos[i][1]);
-    run_model(zoos[i][0], &o, i == 2 || i == 4, false);
+  const char *const models[][2] = {{"tendons", sn_tendon_xml},
+                                   {"wraps", sn_wrap_xml},
+                                   {"actuators", sn_actuator_xml},
+                                   {"passive", sn_passive_xml},
+                                   {"all_sensors", golden_sensors}};
+  for (size_t i = 0; i < sizeof models / sizeof *models; ++i) {
+    sn_oracle_load_string(&o, models[i][1]);
+    run_model(models[i][0], &o, i == 2 || i == 4, false);
   }
   for (int i = 0; i < 2; ++i) {
-    snprintf(xml, sizeof xml, sn_adhesion_zoo, i ? "elliptic" : "pyramidal");
+    snprintf(xml, sizeof xml, sn_adhesion_xml, i ? "elliptic" : "pyramidal");
     snprintf(name, sizeof name, "adhesion%d", i);
     sn_oracle_load_string(&o, xml);
     run_model(name, &o, false, false);

@@ -80,14 +80,14 @@ static void check(SnOracle *o, const char *name) {
   sn_grad_world_free(&many);
 }
 
-static void zoos(void **state) {
+static void xml_models(void **state) {
   (void)state;
   char adhesion[2000];
-  snprintf(adhesion, sizeof adhesion, sn_adhesion_zoo, "pyramidal");
-  const char *const models[] = {sn_tendon_zoo, sn_wrap_zoo, sn_actuator_zoo, adhesion};
+  snprintf(adhesion, sizeof adhesion, sn_adhesion_xml, "pyramidal");
+  const char *const models[] = {sn_tendon_xml, sn_wrap_xml, sn_actuator_xml, adhesion};
   for (int i = 0; i < 4; ++i) {
     char name[20];
-    snprintf(name, sizeof name, "zoo %d", i);
+    snprintf(name, sizeof name, "model %d", i);
     SnOracle o;
     sn_oracle_load_string(&o, models[i]);
     check(&o, name);
@@ -105,6 +105,6 @@ static void hand(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoos), cmocka_unit_test(hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(xml_models), cmocka_unit_test(hand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,18 +51,18 @@ static void compare(SnOracle *o) {
   free(one);
 }
 
-static void zoo(void **state) {
+static void models(void **state) {
   (void)state;
-  static SnZooCase cases[200];
-  const int n = sn_zoo_cases(cases, 200);
+  static SnConstraintCase cases[200];
+  const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += 7)
     for (int kind = 0; kind < 2; ++kind) {
       SnOracle o;
       if (kind)
-        sn_zoo_contacts(&o, cases + i);
+        sn_constraint_load_contacts(&o, cases + i);
       else
-        sn_zoo_joints(&o, cases + i);
-      sn_zoo_sample(&o, 1);
+        sn_constraint_load_joints(&o, cases + i);
+      sn_constraint_sample(&o, 1);
       compare(&o);
       sn_oracle_free(&o);
     }
@@ -74,7 +74,7 @@ static void hand(void **state) {
   const char *name;
   bool missing;
   sn_oracle_needs_myosuite();
-  sn_zoo_real(&o, 0, 100, &name, &missing);
+  sn_constraint_load_myosuite(&o, 0, 100, &name, &missing);
   assert_false(missing);
   compare(&o);
   sn_oracle_free(&o);
@@ -130,18 +130,18 @@ static void compare_backwards(SnOracle *o) {
   o->m->opt.iterations = iterations;
 }
 
-static void zoo_backwards(void **state) {
+static void models_backwards(void **state) {
   (void)state;
-  static SnZooCase cases[200];
-  const int n = sn_zoo_cases(cases, 200);
+  static SnConstraintCase cases[200];
+  const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += 11)
     for (int kind = 0; kind < 2; ++kind) {
       SnOracle o;
       if (kind)
-        sn_zoo_contacts(&o, cases + i);
+        sn_constraint_load_contacts(&o, cases + i);
       else
-        sn_zoo_joints(&o, cases + i);
-      sn_zoo_sample(&o, 1);
+        sn_constraint_load_joints(&o, cases + i);
+      sn_constraint_sample(&o, 1);
       compare_backwards(&o);
       *o.w.soft = (SnSoft){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
       compare_backwards(&o);
@@ -151,6 +151,7 @@ static void zoo_backwards(void **state) {
 
 int main(void) {
   printf("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(hand), cmocka_unit_test(zoo_backwards)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(hand),
+                                     cmocka_unit_test(models_backwards)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

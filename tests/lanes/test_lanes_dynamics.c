@@ -49,7 +49,7 @@ static void integrators(void **state) {
   for (int i = 0; i < 3; ++i) {
     char option[100];
     snprintf(option, sizeof option, "<option integrator='%s'><flag contact='disable'/></option>", names[i]);
-    sn_zoo_run_inline(option, 1, 1.0, check_lanes);
+    sn_dynamics_for_inline(option, 1, 1.0, check_lanes);
   }
 }
 

@@ -63,12 +63,12 @@ static void compare(SnOracle *o) {
   gradient_free(&one);
 }
 
-static void zoo(void **state) {
+static void small_models(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-  for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : sn_zoo_branches());
+    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
     for (int k = 0; k < 3; ++k) {
       o.m->opt.integrator = integrators[k];
       sn_oracle_randomize(&o, 1);
@@ -93,6 +93,6 @@ static void myohand(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes
   sn_task_free(task);
 }
 
-static void zoo(void **state) {
+static void small_models(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .fast = 40 * 1024},
@@ -92,9 +92,9 @@ static void zoo(void **state) {
                                {.run = refine, .steps = 3, .blocks = 2, .states = 4, .refine = true},
                                {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
                                {.run = measure, .steps = 2, .blocks = 1, .states = 1}};
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, sn_zoo_model(i));
+    sn_oracle_load_string(&o, sn_small_model(i));
     sn_oracle_randomize(&o, 1);
     sn_oracle_copy_state(&o);
     compare_model(&o, works, sizeof works / sizeof *works, i == 0 ? many : few);
@@ -115,6 +115,6 @@ static void myohand(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

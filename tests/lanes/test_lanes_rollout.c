@@ -269,12 +269,12 @@ static void small_body(void **state) {
   sn_cost_free(cost);
 }
 
-static void zoo(void **state) {
+static void small_models(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-  for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : sn_zoo_branches());
+    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
     Checked c = check_all(o.m);
     for (int k = 0; k < 4; ++k) {
       o.m->opt.integrator = integrators[(k + i) % 3];
@@ -308,7 +308,7 @@ static void myohand(void **state) {
 static void ends_badly(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_zoo_model(1));
+  sn_oracle_load_string(&o, sn_small_model(1));
   Checked c = check_all(o.m);
   sn_oracle_copy_state(&o);
   o.m->nconmax = 1;
@@ -372,7 +372,8 @@ static void candidates(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_body), cmocka_unit_test(zoo), cmocka_unit_test(myohand),
-                                     cmocka_unit_test(ends_badly), cmocka_unit_test(candidates)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_body), cmocka_unit_test(small_models),
+                                     cmocka_unit_test(myohand), cmocka_unit_test(ends_badly),
+                                     cmocka_unit_test(candidates)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

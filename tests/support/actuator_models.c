@@ -2,7 +2,7 @@
 
 // Every kind of path: sites on one body, several wraps, pulleys, world and mocap ends, two trees, ball, slide and free
 // joints, welded bodies, fixed tendons.
-const char sn_tendon_zoo[] =
+const char sn_tendon_xml[] =
     "<mujoco><worldbody><site name='w' pos='.3 0 1'/><site name='w2' pos='.35 .1 1'/>"
     "<body name='m' mocap='true' pos='0 .5 1'><site name='m' pos='.01 .02 .03'/><site name='m2' pos='.02 .03 "
     ".04'/></body>"
@@ -38,7 +38,7 @@ const char sn_tendon_zoo[] =
     "</tendon></mujoco>";
 
 // A geom body and two bodies with an endpoint each; every kind of wrap between the same endpoints.
-const char sn_wrap_zoo[] =
+const char sn_wrap_xml[] =
     "<mujoco><worldbody>"
     "<body name='g' pos='0 0 1'><freejoint/><geom type='sphere' size='.01'/>"
     "<geom name='sphere' type='sphere' size='.05' pos='.01 0 0' euler='20 30 40'/>"
@@ -77,7 +77,7 @@ const char sn_wrap_zoo[] =
   "<fixed name='x'><joint joint='h' coef='.3'/><joint joint='d' coef='-2'/></fixed></tendon>"
 
 // Every kind of transmission, activation, gain, bias and limit.
-const char sn_actuator_zoo[] =
+const char sn_actuator_xml[] =
     "<mujoco><option timestep='.004'/>" BODIES
     "<actuator>"
     // transmissions
@@ -112,10 +112,10 @@ const char sn_actuator_zoo[] =
     "<general group='3' joint='d' dyntype='filter' dynprm='.1'/>"
     "</actuator></mujoco>";
 
-const char sn_passive_zoo[] = "<mujoco>" BODIES "</mujoco>";
+const char sn_passive_xml[] = "<mujoco>" BODIES "</mujoco>";
 
 // Contacts of every kind, some in the gap, one on a geom of the world.
-const char sn_adhesion_zoo[] =
+const char sn_adhesion_xml[] =
     "<mujoco><option cone='%s'/><default><geom margin='.1' gap='.05'/></default><worldbody>"
     "<geom type='plane' size='1 1 1'/><body name='a' pos='0 0 .05'><freejoint/><geom size='.1' condim='4'/>"
     "<body name='b' pos='.19 0 0'><joint/><geom size='.1' condim='1'/></body></body>"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-int sn_zoo_cases(SnZooCase *out, int max) {
+int sn_constraint_cases(SnConstraintCase *out, int max) {
   static const char *const cone[] = {"pyramidal", "elliptic"};
   static const int condim[] = {1, 3, 4, 6};
   static const double impratio[] = {1, 10, 0.3};
@@ -19,7 +19,7 @@ int sn_zoo_cases(SnZooCase *out, int max) {
         for (int d = 0; d < 3; ++d)
           for (int e = 0; e < 2; ++e) {
             if (n == max) return n;
-            out[n] = (SnZooCase){
+            out[n] = (SnConstraintCase){
                 cone[a], condim[b], impratio[c], solref[d], friction[(b + c + d) % 3], solimp[(a + b + d + e) % 3],
                 flag[e]};
             ++n;
@@ -27,7 +27,7 @@ int sn_zoo_cases(SnZooCase *out, int max) {
   return n;
 }
 
-void sn_zoo_contacts(SnOracle *o, const SnZooCase *c) {
+void sn_constraint_load_contacts(SnOracle *o, const SnConstraintCase *c) {
   char xml[8000];
   snprintf(
       xml, sizeof xml,
@@ -54,7 +54,7 @@ void sn_zoo_contacts(SnOracle *o, const SnZooCase *c) {
   sn_oracle_load_string(o, xml);
 }
 
-void sn_zoo_joints(SnOracle *o, const SnZooCase *c) {
+void sn_constraint_load_joints(SnOracle *o, const SnConstraintCase *c) {
   char xml[8000];
   snprintf(
       xml, sizeof xml,
@@ -126,7 +126,7 @@ static void near_state(SnOracle *o, double speed) {
   free(v);
 }
 
-void sn_zoo_sample(SnOracle *o, double speed) {
+void sn_constraint_sample(SnOracle *o, double speed) {
   const mjModel *mj = o->mj;
   if (speed < 0.2)
     near_state(o, speed);
@@ -152,7 +152,7 @@ static void load_without_terrain(SnOracle *o, const char *path) {
   if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("import: %s", err.text);
 }
 
-bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing) {
+bool sn_constraint_load_myosuite(SnOracle *o, int i, int steps, const char **name, bool *missing) {
   static const char *const list[] = {"envs/myo/assets/hand/myohand_baoding.xml",
                                      "envs/myo/assets/hand/myohand_pose.xml",
                                      "envs/myo/assets/arm/myoarm_relocate.xml",
@@ -195,10 +195,11 @@ bool sn_zoo_real(SnOracle *o, int i, int steps, const char **name, bool *missing
   return true;
 }
 
-int sn_zoo_over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name, SnZooCheck *check) {
+int sn_constraint_for_cases(void (*load)(SnOracle *, const SnConstraintCase *), int samples, const char *name,
+                            SnConstraintCheck *check) {
   enum { MAXCASE = 200 };
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
+  static SnConstraintCase cases[MAXCASE];
+  const int n = sn_constraint_cases(cases, MAXCASE);
   for (int i = 0; i < n; ++i) {
     SnOracle o;
     load(&o, cases + i);
@@ -206,7 +207,7 @@ int sn_zoo_over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, 
       char what[300];
       snprintf(what, sizeof what, "%s %d: %s condim %d impratio %g solref %s solimp %s %s", name, k, cases[i].cone,
                cases[i].condim, cases[i].impratio, cases[i].solref, cases[i].solimp, cases[i].flag);
-      sn_zoo_sample(&o, k % 2 ? 3 : 0.1);
+      sn_constraint_sample(&o, k % 2 ? 3 : 0.1);
       check(&o, what);
     }
     sn_oracle_free(&o);
@@ -214,11 +215,11 @@ int sn_zoo_over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, 
   return n;
 }
 
-void sn_zoo_over_real(int steps, SnZooCheck *check) {
+void sn_constraint_for_myosuite(int steps, SnConstraintCheck *check) {
   SnOracle o;
   const char *name;
   bool missing;
-  for (int i = 0; sn_zoo_real(&o, i, steps, &name, &missing); ++i) {
+  for (int i = 0; sn_constraint_load_myosuite(&o, i, steps, &name, &missing); ++i) {
     if (missing) {
       printf("%s: skipped, the file is not there\n", name);
       continue;
@@ -229,7 +230,7 @@ void sn_zoo_over_real(int steps, SnZooCheck *check) {
   sn_oracle_needs_myosuite();
 }
 
-void sn_zoo_make_rows(SnOracle *o) {
+void sn_constraint_make_rows(SnOracle *o) {
   assert_true(o->d->ncon <= o->m->nconmax);
   for (int i = 0; i < o->w.ncon[0]; ++i) {
     SnContact *con = o->w.contact + i;
@@ -264,7 +265,7 @@ static void check(const char *what, const char *field, const sn_real *ours, cons
   if (!(e <= tol)) fail_msg("%s: %s: relative error %g, allowed %g", what, field, e, tol);
 }
 
-void sn_zoo_check_rows(SnOracle *o, const char *what) {
+void sn_constraint_check_rows(SnOracle *o, const char *what) {
   const mjData *d = o->d;
   const SnWorld *w = &o->w;
   const int nefc = d->nefc, nv = o->m->nv;

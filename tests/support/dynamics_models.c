@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 // Names and bodies of the models; an option element is put in front.
-static const char *const zoo[][2] = {
+static const char *const inline_models[][2] = {
     {"pendulum",
      "<worldbody><body><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 -.5' "
      "size='.05'/></body></worldbody>"},
@@ -118,7 +118,7 @@ static const char *const myosuite[] = {"envs/myo/assets/hand/myohand_baoding.xml
                                        "simhive/MPL_sim/scenes/left_arm.xml",
                                        "simhive/myo_sim/finger/myofinger_v0.xml"};
 
-void sn_zoo_state(SnOracle *o, double speed) {
+void sn_dynamics_sample(SnOracle *o, double speed) {
   sn_oracle_randomize(o, speed);
   for (int i = 0; i < 3 * o->mj->nmocap; ++i) o->d->mocap_pos[i] = sn_oracle_uniform(o);
   for (int i = 0; i < 4 * o->mj->nmocap; ++i) o->d->mocap_quat[i] = 2 * sn_oracle_uniform(o);
@@ -132,25 +132,26 @@ static void run_states(SnOracle *o, const char *name, int nstate, double speed,
                        void (*check)(SnOracle *o, const char *name)) {
   sn_model_need_all(o->m);
   for (int i = 0; i < nstate; ++i) {
-    sn_zoo_state(o, speed);
+    sn_dynamics_sample(o, speed);
     check(o, name);
   }
   sn_oracle_free(o);
 }
 
-bool sn_zoo_load_inline(SnOracle *o, const char *option, int i, const char **name) {
+bool sn_dynamics_load_inline(SnOracle *o, const char *option, int i, const char **name) {
   static char xml[20000];
-  if (i >= (int)(sizeof zoo / sizeof *zoo)) return false;
-  snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", option, zoo[i][1]);
+  if (i >= (int)(sizeof inline_models / sizeof *inline_models)) return false;
+  snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", option, inline_models[i][1]);
   sn_oracle_load_string(o, xml);
-  *name = zoo[i][0];
+  *name = inline_models[i][0];
   return true;
 }
 
-void sn_zoo_run_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
+void sn_dynamics_for_inline(const char *option, int nstate, double speed,
+                            void (*check)(SnOracle *o, const char *name)) {
   SnOracle o;
   const char *name;
-  for (int i = 0; sn_zoo_load_inline(&o, option, i, &name); ++i) run_states(&o, name, nstate, speed, check);
+  for (int i = 0; sn_dynamics_load_inline(&o, option, i, &name); ++i) run_states(&o, name, nstate, speed, check);
 }
 
 // Height fields, which we refuse, are of no interest here: they collide with nothing.
@@ -164,8 +165,8 @@ static void load_without_terrain(SnOracle *o, const char *path) {
   if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("%s: import: %s", path, err.text);
 }
 
-void sn_zoo_run(int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
-  sn_zoo_run_inline("", nstate, speed, check);
+void sn_dynamics_for_models(int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
+  sn_dynamics_for_inline("", nstate, speed, check);
   const char *dir = sn_oracle_myosuite();
   if (!dir) print_message("skipped: the MyoSuite models are not in the cache folder\n");
   for (size_t i = 0; dir && i < sizeof myosuite / sizeof *myosuite; ++i) {

@@ -8,15 +8,15 @@
 
 // Calls check(o, name) in `nstate` random states of every model, inline ones and MyoSuite's (left out, with a message,
 // when they are not in the cache). MuJoCo has run mj_forward, our world has the state and nothing else but NaN.
-void sn_zoo_run(int nstate, double speed, void (*check)(SnOracle *o, const char *name));
+void sn_dynamics_for_models(int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
 // The inline models alone, loaded with an option element of the caller, like "<option integrator='RK4'/>".
-void sn_zoo_run_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name));
+void sn_dynamics_for_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
 // Loads the i-th of them; false at the end of the list.
-bool sn_zoo_load_inline(SnOracle *o, const char *option, int i, const char **name);
+bool sn_dynamics_load_inline(SnOracle *o, const char *option, int i, const char **name);
 
 // Random state (mocap poses too), mj_forward, a world with that state and otherwise NaN.
-void sn_zoo_state(SnOracle *o, double speed);
+void sn_dynamics_sample(SnOracle *o, double speed);
 
 #endif

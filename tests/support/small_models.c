@@ -100,9 +100,9 @@ static const char branches[] =
     "<spatial name='m' armature='.4' damping='1'><site site='c'/><site site='d'/></spatial></tendon>"
     "<actuator><muscle tendon='m' lengthrange='.1 2' force='20'/><velocity joint='a' kv='1'/></actuator></mujoco>";
 
-const char *sn_zoo_branches(void) { return branches; }
+const char *sn_branching_model(void) { return branches; }
 
-const char *sn_zoo_model(int i) {
-  static const char *const zoo[SN_ZOO_MODELS] = {arm, pile, chains};
-  return zoo[i];
+const char *sn_small_model(int i) {
+  static const char *const models[SN_SMALL_MODELS] = {arm, pile, chains};
+  return models[i];
 }

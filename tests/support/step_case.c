@@ -19,7 +19,7 @@ void sn_step_integrator(SnOracle *o, int i) { o->m->opt.integrator = o->mj->opt.
 
 void sn_step_model(SnOracle *o, int i) {
   static char xml[20000];
-  snprintf(xml, sizeof xml, "%s", sn_zoo_model(i));
+  snprintf(xml, sizeof xml, "%s", sn_small_model(i));
   char *site = strstr(xml, "name='u0' pos='.04 0 -.1'");
   if (site) site[strlen("name='u0' pos='.0")] = '6';
   assert_true(i > 0 || site);

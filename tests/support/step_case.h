@@ -12,7 +12,7 @@ extern const char *const sn_integrator_name[SN_STEP_INTEGRATORS];
 void sn_needs_doubles(void);
 // Integrator i of the list, for both engines.
 void sn_step_integrator(SnOracle *o, int i);
-// Model i of the zoo, with a site that lies exactly on a sphere that its tendon wraps around moved off it: there the
+// Small model i, with a site that lies exactly on a sphere that its tendon wraps around moved off it: there the
 // touching point is rounding.
 void sn_step_model(SnOracle *o, int i);
 // sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run, from ybar, the bar of the next state.

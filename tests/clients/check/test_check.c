@@ -11,8 +11,8 @@
 #include "tests/support/oracle.h"
 
 // Both engines after the stages of one step, somewhere along a fall.
-static void prepare(SnOracle *o, int zoo) {
-  sn_oracle_load_string(o, sn_zoo_model(zoo));
+static void prepare(SnOracle *o, int model) {
+  sn_oracle_load_string(o, sn_small_model(model));
   sn_model_need_all(o->m);
   sn_world_init(o->m, &o->w, o->memory);
   for (int k = 0; k < 40; ++k) mj_step(o->mj, o->d);
@@ -37,12 +37,12 @@ static void assert_flagged(const SnOracle *o, SnCompared field) {
   sn_compare_free(&c);
 }
 
-// On every model of the zoo a number of ours that is off by 1e-5 of the field's scale is noticed, and one that is NaN.
+// On every small model a number of ours that is off by 1e-5 of the field's scale is noticed, and one that is NaN.
 static void small_differences_are_noticed(void **state) {
   (void)state;
-  for (int zoo = 0; zoo < SN_ZOO_MODELS; ++zoo) {
+  for (int model = 0; model < SN_SMALL_MODELS; ++model) {
     SnOracle o;
-    prepare(&o, zoo);
+    prepare(&o, model);
     const struct {
       sn_real *x;
       int n;
@@ -441,15 +441,15 @@ static void the_report_is_as_documented(void **state) {
   static char out[200000];
   char folder[] = "/tmp/sinew-check-XXXXXX";
   enter_folder(folder);
-  write_file("check_zoo.xml", sn_zoo_model(2));
+  write_file("check_small.xml", sn_small_model(2));
   write_file("check_flat.xml",
              "<mujoco><worldbody><geom type='cylinder' size='.3 .2' pos='0 0 .1'/><body pos='.02 .01 .42'><freejoint/>"
              "<geom type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
   write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
-  assert_int_equal(run(SN_CHECK " check_zoo.xml --steps 5 --json", out, sizeof out), 0);
+  assert_int_equal(run(SN_CHECK " check_small.xml --steps 5 --json", out, sizeof out), 0);
   cJSON *root = cJSON_Parse(out);
   assert_non_null(root);
-  assert_string_equal(cJSON_GetObjectItem(root, "model")->valuestring, "check_zoo.xml");
+  assert_string_equal(cJSON_GetObjectItem(root, "model")->valuestring, "check_small.xml");
   assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "agrees");
   assert_int_equal(cJSON_GetObjectItem(root, "steps")->valueint, 5);
   assert_non_null(cJSON_GetObjectItem(root, "loose_steps"));
@@ -470,7 +470,7 @@ static void the_report_is_as_documented(void **state) {
   assert_true(cJSON_IsFalse(cJSON_GetObjectItem(field, "agrees")));
   cJSON_Delete(root);
 
-  assert_int_equal(run(SN_CHECK " check_zoo.xml --gradient --steps 8 --json", out, sizeof out), 0);
+  assert_int_equal(run(SN_CHECK " check_small.xml --gradient --steps 8 --json", out, sizeof out), 0);
   root = cJSON_Parse(out);
   assert_non_null(root);
   assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "agrees");
@@ -502,11 +502,11 @@ static void the_report_is_as_documented(void **state) {
   assert_non_null(strstr(cJSON_GetObjectItem(root, "error")->valuestring, "nothere.xml"));
   cJSON_Delete(root);
 
-  assert_int_equal(run(SN_CHECK " --steps nine check_zoo.xml 2>&1", out, sizeof out), 3);
+  assert_int_equal(run(SN_CHECK " --steps nine check_small.xml 2>&1", out, sizeof out), 3);
   assert_int_equal(run(SN_CHECK " 2>&1", out, sizeof out), 3);
   assert_int_equal(run(SN_CHECK " --help", out, sizeof out), 0);
   assert_non_null(strstr(out, "Example:"));
-  unlink("check_zoo.xml");
+  unlink("check_small.xml");
   unlink("check_fluid.xml");
   unlink("check_flat.xml");
   leave_folder(folder);

@@ -24,7 +24,7 @@ static void make_scene(Scene *s, int model) {
   char text[1000];
   SnError err = {0};
   memset(s, 0, sizeof *s);
-  sn_oracle_load_string(&s->o, sn_zoo_model(model));
+  sn_oracle_load_string(&s->o, sn_small_model(model));
   assert_true(sn_probe_task(s->o.m, text, sizeof text));
   s->task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
   if (s->task) s->cost = sn_cost_create(s->task, s->o.m, &err);
@@ -84,7 +84,7 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRollout *rollout) {
 
 static void rollouts_are_the_planners(void **state) {
   (void)state;
-  for (int model = 0; model < SN_ZOO_MODELS; ++model) {
+  for (int model = 0; model < SN_SMALL_MODELS; ++model) {
     Scene s;
     SnError err;
     SnKernelFixture x;
@@ -171,7 +171,7 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
 
 static void gradients_are_the_planners(void **state) {
   (void)state;
-  for (int k = 0; k < 4 * SN_ZOO_MODELS; ++k) {
+  for (int k = 0; k < 4 * SN_SMALL_MODELS; ++k) {
     Scene s;
     SnKernelFixture x;
     const bool products = k % 2, soft = k / 2 % 2;

@@ -73,7 +73,7 @@ static void compare(SnOracle *o) {
 static void every_branch(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_actuator_zoo);
+  sn_oracle_load_string(&o, sn_actuator_xml);
   for (int k = 0; k < 300; ++k) {
     sn_oracle_randomize(&o, 1);
     for (int i = 0; i < o.m->na; ++i) o.d->act[i] *= 1.3;
@@ -87,7 +87,7 @@ static void switches(void **state) {
   (void)state;
   for (int c = 0; c < 7; ++c) {
     SnError err;
-    mjModel *mj = sn_oracle_read_string(sn_actuator_zoo, &err);
+    mjModel *mj = sn_oracle_read_string(sn_actuator_xml, &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;
@@ -114,7 +114,7 @@ static void adhesion(void **state) {
   static const char *const cones[] = {"pyramidal", "elliptic"};
   for (int c = 0; c < 2; ++c) {
     char xml[2000];
-    snprintf(xml, sizeof xml, sn_adhesion_zoo, cones[c]);
+    snprintf(xml, sizeof xml, sn_adhesion_xml, cones[c]);
     SnOracle o;
     sn_oracle_load_string(&o, xml);
     int touching = 0;
@@ -134,7 +134,7 @@ static void adhesion(void **state) {
 static void adhesion_softened(void **state) {
   (void)state;
   char xml[2000];
-  snprintf(xml, sizeof xml, sn_adhesion_zoo, "pyramidal");
+  snprintf(xml, sizeof xml, sn_adhesion_xml, "pyramidal");
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   sn_real *plain = malloc(sizeof *plain * (size_t)o.m->nmom + 1);
@@ -167,7 +167,7 @@ static void adhesion_softened(void **state) {
 static void no_actuators(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_passive_zoo);
+  sn_oracle_load_string(&o, sn_passive_xml);
   sn_oracle_randomize(&o, 1);
   compare(&o);
   sn_oracle_free(&o);

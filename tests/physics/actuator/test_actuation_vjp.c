@@ -88,8 +88,8 @@ static void check_with(const char *name, SnOracle *o, double speed, int samples,
 static void every_branch(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_actuator_zoo);
-  check_with("actuation, zoo", &o, 1, 60, sample);
+  sn_oracle_load_string(&o, sn_actuator_xml);
+  check_with("actuation, all kinds", &o, 1, 60, sample);
   sn_oracle_free(&o);
 }
 
@@ -105,7 +105,7 @@ static void switches(void **state) {
   (void)state;
   for (int c = 0; c < 5; ++c) {
     SnError err;
-    mjModel *mj = sn_oracle_read_string(sn_actuator_zoo, &err);
+    mjModel *mj = sn_oracle_read_string(sn_actuator_xml, &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;

@@ -31,7 +31,7 @@ static void compare(SnOracle *o) {
 static void every_branch(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_tendon_zoo);
+  sn_oracle_load_string(&o, sn_tendon_xml);
   sn_model_need_all(o.m);
   for (int k = 0; k < 500; ++k) {
     sn_oracle_randomize(&o, 1);
@@ -130,7 +130,7 @@ static void moment_arms_are_derivatives(void **state) {
   (void)state;
   if (sizeof(sn_real) == sizeof(float)) skip();
   SnOracle o;
-  sn_oracle_load_string(&o, sn_tendon_zoo);
+  sn_oracle_load_string(&o, sn_tendon_xml);
   const double h = 1e-6;
   double J[64], dq[64], length[2][16];
   assert_true(o.m->nv <= 64 && o.m->ntendon <= 16);
@@ -166,7 +166,7 @@ static void moment_arms_are_derivatives(void **state) {
 static void rigid_motion(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_tendon_zoo);
+  sn_oracle_load_string(&o, sn_tendon_xml);
   sn_oracle_randomize(&o, 0);
   mj_forward(o.mj, o.d);
   sn_oracle_fill(&o);

@@ -105,14 +105,14 @@ static void check_string(const char *name, const char *xml, bool inside, double 
 
 static void every_branch(void **state) {
   (void)state;
-  check_string("tendons, zoo", sn_tendon_zoo, false, 1e-6, 40);
+  check_string("tendons, all kinds", sn_tendon_xml, false, 1e-6, 40);
 }
 
 static void wraps(void **state) {
   (void)state;
-  check_string("tendons, wraps", sn_wrap_zoo, false, 1e-6, 60);
+  check_string("tendons, wraps", sn_wrap_xml, false, 1e-6, 60);
   // the forward function solves for the touching point to 1e-6, as MuJoCo does: differences show it
-  check_string("tendons, wraps inside", sn_wrap_zoo, true, 1e-4, 60);
+  check_string("tendons, wraps inside", sn_wrap_xml, true, 1e-4, 60);
 }
 
 // Models of people: all tendons.

@@ -65,8 +65,8 @@ static void check_oracle(const char *name, SnOracle *o, int samples) {
 static void every_transmission(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_actuator_zoo);
-  check_oracle("transmissions, zoo", &o, 60);
+  sn_oracle_load_string(&o, sn_actuator_xml);
+  check_oracle("transmissions, all kinds", &o, 60);
   sn_oracle_free(&o);
 }
 
@@ -139,7 +139,7 @@ static void adhesion_adjoint(void *context, const double *ybar, double *xbar) {
 static void adhesion(void **state) {
   (void)state;
   char xml[2000];
-  snprintf(xml, sizeof xml, sn_adhesion_zoo, "pyramidal");
+  snprintf(xml, sizeof xml, sn_adhesion_xml, "pyramidal");
   SnOracle o;
   Adhesion s;
   sn_oracle_load_string(&o, xml);

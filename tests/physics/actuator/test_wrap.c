@@ -12,7 +12,7 @@
 static void random_states(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(&o, sn_wrap_zoo);
+  sn_oracle_load_string(&o, sn_wrap_xml);
   sn_model_need_all(o.m);
   int on[9] = {0};
   for (int k = 0; k < 2000; ++k) {

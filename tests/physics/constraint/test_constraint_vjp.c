@@ -59,7 +59,7 @@ static void run(Rows *k, const double *dx) {
 static bool sample(void *context) {
   Rows *k = context;
   SnGradWorld *g = &k->g;
-  sn_zoo_sample(g->o, k->speed);
+  sn_constraint_sample(g->o, k->speed);
   if (k->soft) *g->w.soft = *k->soft;
   sn_grad_world_sample(g);
   sn_grad_world_move(g, NULL);
@@ -139,16 +139,16 @@ static void check_rows(Rows *k, const char *name, SnOracle *o, int samples, doub
   sn_grad_world_free(&k->g);
 }
 
-static void over_cases(void (*load)(SnOracle *, const SnZooCase *), const char *kind, int stride) {
-  static SnZooCase cases[200];
+static void over_cases(void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride) {
+  static SnConstraintCase cases[200];
   static Rows k;
-  const int n = sn_zoo_cases(cases, 200);
+  const int n = sn_constraint_cases(cases, 200);
   memset(&k, 0, sizeof k);
   for (int i = 0; i < n; i += stride)
     for (int near = 0; near < 2; ++near) {
       SnOracle o;
       char name[300];
-      const SnZooCase *c = cases + i;
+      const SnConstraintCase *c = cases + i;
       load(&o, c);
       k.speed = near ? 0.1 : 2;
       snprintf(name, sizeof name, "%s, %s: %s condim %d impratio %g solref %s friction %s solimp %s", kind,
@@ -163,26 +163,26 @@ static void over_cases(void (*load)(SnOracle *, const SnZooCase *), const char *
 
 static void contacts(void **state) {
   (void)state;
-  over_cases(sn_zoo_contacts, "contacts", 5);
+  over_cases(sn_constraint_load_contacts, "contacts", 5);
 }
 
 static void joints_tendons_equalities(void **state) {
   (void)state;
-  over_cases(sn_zoo_joints, "joints", 11);
+  over_cases(sn_constraint_load_joints, "joints", 11);
 }
 
 // Weak springs, so that what moves with the velocities is as large as what moves with the positions.
 static void weak(void **state) {
   (void)state;
-  static const SnZooCase c[2] = {{"elliptic", 4, 3, "-1 -0.5", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
-                                 {"pyramidal", 6, 3, "-1 -0.5", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "-1 -0.5", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
+                                        {"pyramidal", 6, 3, "-1 -0.5", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
   static Rows k;
   memset(&k, 0, sizeof k);
   k.speed = 2;
   for (int i = 0; i < 2; ++i)
     for (int kind = 0; kind < 2; ++kind) {
       SnOracle o;
-      (kind ? sn_zoo_contacts : sn_zoo_joints)(&o, c + i);
+      (kind ? sn_constraint_load_contacts : sn_constraint_load_joints)(&o, c + i);
       check_rows(&k, kind ? "contacts, weak" : "joints, weak", &o, 10, 1e-7);
       sn_oracle_free(&o);
     }
@@ -204,9 +204,9 @@ static void ball_and_slide(void **state) {
                         "</body></body></body></worldbody><equality><connect body1='c' anchor='0 .1 0'/><weld "
                         "body1='b' body2='a'/></equality></mujoco>");
   for (int i = 0; i < 10; ++i) {
-    sn_zoo_sample(&o, 2);
-    sn_zoo_make_rows(&o);
-    sn_zoo_check_rows(&o, "ball and slide");
+    sn_constraint_sample(&o, 2);
+    sn_constraint_make_rows(&o);
+    sn_constraint_check_rows(&o, "ball and slide");
   }
   check_rows(&k, "ball and slide", &o, 10, 1e-7);
   sn_oracle_free(&o);
@@ -215,15 +215,15 @@ static void ball_and_slide(void **state) {
 // Contacts from distance: rows of bodies that do not touch, softplus of those that do.
 static void softened(void **state) {
   (void)state;
-  static const SnZooCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
-                                 {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
+                                        {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
   SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.02)};
   static Rows k;
   memset(&k, 0, sizeof k);
   k.soft = &soft;
   for (int i = 0; i < 4; ++i) {
     SnOracle o;
-    sn_zoo_contacts(&o, c + i % 2);
+    sn_constraint_load_contacts(&o, c + i % 2);
     soft.friction = i / 2;
     k.speed = i % 2 ? 0.1 : 2;
     check_rows(&k, "contacts from distance", &o, 10, 1e-6);
@@ -405,16 +405,16 @@ static void bounded_weight(void **state) {
 // Fast and far out: joints to three times their range, bodies pushed into each other.
 static void wild_states(void **state) {
   (void)state;
-  static SnZooCase cases[200];
-  const int n = sn_zoo_cases(cases, 200);
+  static SnConstraintCase cases[200];
+  const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += 13)
     for (int kind = 0; kind < 2; ++kind) {
       SnOracle o;
       SnGradWorld g;
-      (kind ? sn_zoo_contacts : sn_zoo_joints)(&o, cases + i);
+      (kind ? sn_constraint_load_contacts : sn_constraint_load_joints)(&o, cases + i);
       sn_grad_world_init(&g, &o);
       for (int s = 0; s < 20; ++s) {
-        sn_zoo_sample(&o, 100);
+        sn_constraint_sample(&o, 100);
         for (int j = 0; j < o.mj->njnt; ++j)
           if (o.mj->jnt_type[j] <= mjJNT_SLIDE && o.mj->jnt_type[j] != mjJNT_BALL)
             o.d->qpos[o.mj->jnt_qposadr[j]] *= o.mj->jnt_type[j] == mjJNT_FREE ? 1 : 3;

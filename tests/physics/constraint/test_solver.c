@@ -63,7 +63,7 @@ static void check_forces(SnOracle *o, const char *what) {
 
 static void solve_and_check(SnOracle *o, const char *what) {
   const mjData *d = o->d;
-  sn_zoo_make_rows(o);
+  sn_constraint_make_rows(o);
   sn_world_poison(o->m, &o->w, SN_STAGE_SOLVER);
   sn_solve(o->m, &o->w, &o->lane);
   const double eq = sn_oracle_error(o->w.qacc, d->qacc, o->m->nv),
@@ -93,19 +93,19 @@ static void report(const char *name) {
   most_iterations = 0;
 }
 
-static void over_cases(void (*load)(SnOracle *, const SnZooCase *), int samples, const char *name) {
-  sn_zoo_over_cases(load, samples, name, solve_and_check);
+static void over_cases(void (*load)(SnOracle *, const SnConstraintCase *), int samples, const char *name) {
+  sn_constraint_for_cases(load, samples, name, solve_and_check);
   report(name);
 }
 
 static void contacts(void **state) {
   (void)state;
-  over_cases(sn_zoo_contacts, 6, "contacts");
+  over_cases(sn_constraint_load_contacts, 6, "contacts");
 }
 
 static void joints_tendons_equalities(void **state) {
   (void)state;
-  over_cases(sn_zoo_joints, 4, "joints");
+  over_cases(sn_constraint_load_joints, 4, "joints");
 }
 
 // H = M + J' C J at our solution, with MuJoCo's cone Hessians: dense, (nv, nv).
@@ -163,19 +163,19 @@ static double factor_error(SnOracle *o) {
 static void hessian(void **state) {
   (void)state;
   enum { MAXCASE = 200 };
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
+  static SnConstraintCase cases[MAXCASE];
+  const int n = sn_constraint_cases(cases, MAXCASE);
   double made = 0, updated = 0;
   int updates = 0;
   for (int i = 0; i < n; ++i) {
     SnOracle o;
     if (i % 3)
-      sn_zoo_contacts(&o, cases + i);
+      sn_constraint_load_contacts(&o, cases + i);
     else
-      sn_zoo_joints(&o, cases + i);
+      sn_constraint_load_joints(&o, cases + i);
     for (int k = 0; k < 4; ++k) {
-      sn_zoo_sample(&o, 0.5);
-      sn_zoo_make_rows(&o);
+      sn_constraint_sample(&o, 0.5);
+      sn_constraint_make_rows(&o);
       if (o.w.nefc[0] == 0) continue;
       sn_solve(o.m, &o.w, &o.lane);
       sn_hessian_factor(o.m, &o.w, &o.lane);
@@ -247,14 +247,14 @@ static void momentum(void **state) {
 // Cold start, no rows, too few iterations, MuJoCo's default tolerance.
 static void options(void **state) {
   (void)state;
-  static const SnZooCase c = {"elliptic", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
+  static const SnConstraintCase c = {"elliptic", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
   SnOracle o;
-  sn_zoo_contacts(&o, &c);
+  sn_constraint_load_contacts(&o, &c);
   int starved = 0, ours = 0, theirs = 0;
   for (int k = 0; k < 40; ++k) {
     o.mj->opt.tolerance = 1e-14;
     o.m->opt.tolerance = SN_R(1e-14);
-    sn_zoo_sample(&o, 1);
+    sn_constraint_sample(&o, 1);
     o.m->opt.disableflags |= SN_DSBL_WARMSTART;
     solve_and_check(&o, "cold start");
     o.m->opt.disableflags &= ~SN_DSBL_WARMSTART;
@@ -295,7 +295,7 @@ static void options(void **state) {
 
 static void real_models(void **state) {
   (void)state;
-  for (int steps = 100; steps <= 300; steps += 200) sn_zoo_over_real(steps, solve_and_check);
+  for (int steps = 100; steps <= 300; steps += 200) sn_constraint_for_myosuite(steps, solve_and_check);
   report("real models");
 }
 

@@ -13,7 +13,7 @@ enum { ROWS = 200, BLOCKS = 50 };
 typedef struct Solve {
   SnGradWorld g;
   double speed;
-  int steps;       // > 0: states are those of MuJoCo's simulation, so many steps apart; else random ones of the zoo
+  int steps;  // > 0: states are those of MuJoCo's simulation, so many steps apart; else random ones of the small models
   int iterations;  // of the adjoint's own solve; 0: as many as it takes
   sn_real *smooth;
   double *qacc;
@@ -54,7 +54,7 @@ static bool sample(void *context) {
   Solve *k = context;
   SnGradWorld *g = &k->g;
   SnWorld *w = &g->w;
-  if (k->steps == 0) sn_zoo_sample(g->o, k->speed);
+  if (k->steps == 0) sn_constraint_sample(g->o, k->speed);
   for (int i = 0; i < k->steps; ++i) {
     if (i % 20 == 0)
       for (int u = 0; u < g->m->nu; ++u) g->o->d->ctrl[u] = 0.5 * (1 + sn_oracle_uniform(g->o));
@@ -134,14 +134,14 @@ static void check_solve(Solve *k, const char *name, SnOracle *o, int samples) {
   free(k->qacc);
 }
 
-static void over_cases(Solve *k, void (*load)(SnOracle *, const SnZooCase *), const char *kind, int stride) {
-  static SnZooCase cases[200];
-  const int n = sn_zoo_cases(cases, 200);
+static void over_cases(Solve *k, void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride) {
+  static SnConstraintCase cases[200];
+  const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += stride)
     for (int near = 0; near < 2; ++near) {
       SnOracle o;
       char name[300];
-      const SnZooCase *c = cases + i;
+      const SnConstraintCase *c = cases + i;
       load(&o, c);
       k->speed = near ? 0.1 : 2;
       snprintf(name, sizeof name, "%s, %s: %s condim %d impratio %g solref %s solimp %s", kind, near ? "near" : "far",
@@ -157,7 +157,7 @@ static void contacts(void **state) {
   (void)state;
   static Solve k;
   memset(&k, 0, sizeof k);
-  over_cases(&k, sn_zoo_contacts, "contacts", 11);
+  over_cases(&k, sn_constraint_load_contacts, "contacts", 11);
   assert_true(k.count[SN_CSTATE_CONE] > 100);
 }
 
@@ -165,7 +165,7 @@ static void joints_tendons_equalities(void **state) {
   (void)state;
   static Solve k;
   memset(&k, 0, sizeof k);
-  over_cases(&k, sn_zoo_joints, "joints", 17);
+  over_cases(&k, sn_constraint_load_joints, "joints", 17);
   assert_true(k.count[SN_CSTATE_LINEARNEG] > 10 && k.count[SN_CSTATE_LINEARPOS] > 10);
 }
 
@@ -176,7 +176,7 @@ static void stopped_early(void **state) {
     static Solve k;
     memset(&k, 0, sizeof k);
     k.iterations = iterations;
-    over_cases(&k, sn_zoo_contacts, "contacts, few iterations", 29);
+    over_cases(&k, sn_constraint_load_contacts, "contacts, few iterations", 29);
     assert_true(k.early > 0);
   }
 }
@@ -205,7 +205,7 @@ static void no_rows(void **state) {
                         "0'><joint axis='0 0 1'/><joint axis='0 1 0'/><geom size='.1' pos='.1 0 0'/></body></body>"
                         "</worldbody></mujoco>");
   sn_grad_world_init(&g, &o);
-  sn_zoo_sample(&o, 1);
+  sn_constraint_sample(&o, 1);
   sn_grad_world_sample(&g);
   sn_grad_world_move(&g, NULL);
   sn_forward(g.m, &g.w, &g.lane);

@@ -39,9 +39,9 @@ static void check_bias(SnOracle *o, const char *name) {
 
 static void against_mujoco(void **state) {
   (void)state;
-  sn_zoo_run(5, 2.0, check_bias);
-  sn_zoo_run_inline("<option gravity='1 2 3'/>", 2, 2.0, check_bias);
-  sn_zoo_run_inline("<option><flag gravity='disable'/></option>", 2, 2.0, check_bias);
+  sn_dynamics_for_models(5, 2.0, check_bias);
+  sn_dynamics_for_inline("<option gravity='1 2 3'/>", 2, 2.0, check_bias);
+  sn_dynamics_for_inline("<option><flag gravity='disable'/></option>", 2, 2.0, check_bias);
   print_message("largest relative error %.2g\n", worst);
 }
 
@@ -75,7 +75,7 @@ static void check_gravity(SnOracle *o, const char *name) {
 
 static void gravity_slope(void **state) {
   (void)state;
-  sn_zoo_run_inline("", 2, 0.0, check_gravity);
+  sn_dynamics_for_inline("", 2, 0.0, check_gravity);
 }
 
 int main(void) {

@@ -76,13 +76,13 @@ static void check(SnOracle *o, const char *name) {
   sn_oracle_free(o);
 }
 
-static void zoo(void **state) {
+static void models(void **state) {
   (void)state;
   static const char *const options[] = {"", "<option gravity='3 -2 1'><flag eulerdamp='disable'/></option>"};
   SnOracle o;
   const char *name;
   for (int k = 0; k < 2; ++k)
-    for (int i = 0; sn_zoo_load_inline(&o, options[k], i, &name); ++i) check(&o, name);
+    for (int i = 0; sn_dynamics_load_inline(&o, options[k], i, &name); ++i) check(&o, name);
 }
 
 static void hand(void **state) {
@@ -140,7 +140,7 @@ static void coincident_sites(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(hand), cmocka_unit_test(tendon_armature),
-                                     cmocka_unit_test(coincident_sites)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(hand),
+                                     cmocka_unit_test(tendon_armature), cmocka_unit_test(coincident_sites)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,13 +60,13 @@ static void check_solve(SnOracle *o, const char *name) {
 
 static void matrix(void **state) {
   (void)state;
-  sn_zoo_run(5, 1.0, check_matrix);
+  sn_dynamics_for_models(5, 1.0, check_matrix);
   print_message("largest relative error %.2g\n", worst);
 }
 
 static void solve(void **state) {
   (void)state;
-  sn_zoo_run(2, 1.0, check_solve);
+  sn_dynamics_for_models(2, 1.0, check_solve);
 }
 
 // Without sn_model_need_all the root's centre of mass is all that is known, and all that is used.
@@ -79,7 +79,7 @@ static void roots_only(void **state) {
                         "<body pos='.4 0 0'><geom size='.1'/><body pos='.1 0 0'><joint/><geom size='.1' pos='0 .1 "
                         "0'/></body></body></body></body></worldbody></mujoco>");
   for (int i = 0; i < 5; ++i) {
-    sn_zoo_state(&o, 1);
+    sn_dynamics_sample(&o, 1);
     positions(&o);
     same("roots", "subtree_com", o.w.subtree_com + 3, o.d->subtree_com + 3, 3);
     assert_true(o.w.subtree_com[0] == 0 && isnan(o.w.subtree_com[6]));
@@ -101,7 +101,7 @@ static void asked_for(void **state) {
       "</worldbody><sensor><subtreecom body='b'/><subtreecom body='world'/></sensor></mujoco>");
   const int b = sn_model_find(o.m, SN_NAME_BODY, "b");
   for (int i = 0; i < 3; ++i) {
-    sn_zoo_state(&o, 1);
+    sn_dynamics_sample(&o, 1);
     positions(&o);
     same("sensor", "subtree_com", o.w.subtree_com, o.d->subtree_com, 3);
     same("sensor", "subtree_com", o.w.subtree_com + 3 * b, o.d->subtree_com + 3 * b, 3);
@@ -117,7 +117,7 @@ static void bad_pivot(void **state) {
   sn_oracle_load_string(&o,
                         "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/><body pos='.4 0 "
                         "0'><joint/><geom size='.1'/></body></body></worldbody></mujoco>");
-  sn_zoo_state(&o, 1);
+  sn_dynamics_sample(&o, 1);
   positions(&o);
   o.w.M[o.m->M_rowadr[1] + o.m->M_rownnz[1] - 1] = 0;
   sn_factor_M(o.m, &o.w, &o.lane);

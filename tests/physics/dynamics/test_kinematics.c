@@ -29,7 +29,7 @@ static void check_frames(SnOracle *o, const char *name) {
 
 static void frames(void **state) {
   (void)state;
-  sn_zoo_run(5, 1.0, check_frames);
+  sn_dynamics_for_models(5, 1.0, check_frames);
   print_message("largest relative error %.2g\n", worst);
 }
 
@@ -43,7 +43,7 @@ static void quaternions(void **state) {
       "<body pos='.2 0 0'><joint type='ball'/><geom size='.1' pos='.1 0 0'/></body></body></worldbody></mujoco>");
   sn_model_need_all(o.m);
   for (int i = 0; i < 4; ++i) {
-    sn_zoo_state(&o, 0);
+    sn_dynamics_sample(&o, 0);
     const double scale[4] = {2, 1e-3, 30, 0};
     for (int k = 3; k < 11; ++k) o.d->qpos[k] *= scale[i];
     mj_forward(o.mj, o.d);
@@ -68,7 +68,7 @@ static void needed_only(void **state) {
       "<geom name='far' size='.1' contype='0' conaffinity='0'/><site name='fix' pos='0 .1 0' euler='20 0 "
       "0'/></body></body></worldbody>"
       "<tendon><spatial><site site='w'/><geom geom='wrap'/><site site='used'/></spatial></tendon></mujoco>");
-  sn_zoo_state(&o, 1);
+  sn_dynamics_sample(&o, 1);
   sn_kinematics(o.m, &o.w, &o.lane);
   const SnModel *m = o.m;
   static const char *const geoms[] = {"floor", "bone", "skin", "wrap", "far"}, *const sites[] = {"w", "used", "idle",

@@ -108,12 +108,12 @@ static void check_model(const char *name, const char *xml) {
   sn_oracle_free(&o);
 }
 
-static void zoo(void **state) {
+static void small_models(void **state) {
   (void)state;
   char name[32];
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
-    snprintf(name, sizeof name, "kinematics, zoo %d", i);
-    check_model(name, sn_zoo_model(i));
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
+    snprintf(name, sizeof name, "kinematics, small model %d", i);
+    check_model(name, sn_small_model(i));
   }
 }
 
@@ -131,6 +131,6 @@ static void mixed_joints(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(mixed_joints)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(mixed_joints)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,18 +25,18 @@ static void check_passive(SnOracle *o, const char *name) {
 
 static void against_mujoco(void **state) {
   (void)state;
-  sn_zoo_run(5, 2.0, check_passive);
+  sn_dynamics_for_models(5, 2.0, check_passive);
   print_message("largest relative error %.2g\n", worst);
 }
 
 static void flags(void **state) {
   (void)state;
-  sn_zoo_run_inline("<option><flag spring='disable'/></option>", 2, 2.0, check_passive);
-  sn_zoo_run_inline("<option><flag damper='disable'/></option>", 2, 2.0, check_passive);
-  sn_zoo_run_inline("<option><flag spring='disable' damper='disable'/></option>", 2, 2.0, check_passive);
-  sn_zoo_run_inline("<option><flag gravity='disable'/></option>", 2, 2.0, check_passive);
-  sn_zoo_run_inline("<option gravity='0 0 0'/>", 1, 2.0, check_passive);
-  sn_zoo_run_inline("<option gravity='1 2 3'/>", 1, 2.0, check_passive);
+  sn_dynamics_for_inline("<option><flag spring='disable'/></option>", 2, 2.0, check_passive);
+  sn_dynamics_for_inline("<option><flag damper='disable'/></option>", 2, 2.0, check_passive);
+  sn_dynamics_for_inline("<option><flag spring='disable' damper='disable'/></option>", 2, 2.0, check_passive);
+  sn_dynamics_for_inline("<option><flag gravity='disable'/></option>", 2, 2.0, check_passive);
+  sn_dynamics_for_inline("<option gravity='0 0 0'/>", 1, 2.0, check_passive);
+  sn_dynamics_for_inline("<option gravity='1 2 3'/>", 1, 2.0, check_passive);
 }
 
 int main(void) {

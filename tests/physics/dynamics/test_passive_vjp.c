@@ -86,14 +86,14 @@ static void check(SnOracle *o, const char *name) {
   sn_oracle_free(o);
 }
 
-static void zoo(void **state) {
+static void models(void **state) {
   (void)state;
   static const char *const options[] = {"", "<option gravity='3 -2 1'><flag damper='disable'/></option>",
                                         "<option><flag actuation='disable' spring='disable'/></option>"};
   SnOracle o;
   const char *name;
   for (int k = 0; k < 3; ++k)
-    for (int i = 0; sn_zoo_load_inline(&o, options[k], i, &name); ++i) {
+    for (int i = 0; sn_dynamics_load_inline(&o, options[k], i, &name); ++i) {
       speed = k ? 3 : 0.3;
       check(&o, name);
     }
@@ -167,7 +167,7 @@ static void kinks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(zoo), cmocka_unit_test(hand),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(hand),
                                      cmocka_unit_test(gravity_compensation), cmocka_unit_test(kinks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,11 +16,11 @@ enum { MAX_WORLD = 64 << 20 };
 
 static int mutations = 1500;  // of each model; the program's argument asks for more
 
-// Image of a zoo model; the caller frees it.
-static unsigned char *zoo_image(int i, size_t *size) {
+// Image of a small model; the caller frees it.
+static unsigned char *model_image(int i, size_t *size) {
   SnOracle o;
   SnError err = {0};
-  sn_oracle_load_string(&o, sn_zoo_model(i));
+  sn_oracle_load_string(&o, sn_small_model(i));
   unsigned char *image = sn_model_write(o.m, size, &err);
   if (!image) fail_msg("%s", err.text);
   sn_oracle_free(&o);
@@ -29,10 +29,10 @@ static unsigned char *zoo_image(int i, size_t *size) {
 
 static void an_image_holds_the_model(void **state) {
   (void)state;
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     SnError err = {0};
     SnOracle o;
-    sn_oracle_load_string(&o, sn_zoo_model(i));
+    sn_oracle_load_string(&o, sn_small_model(i));
     size_t size = 0, again = 0;
     unsigned char *image = sn_model_write(o.m, &size, &err);
     assert_non_null(image);
@@ -66,7 +66,7 @@ static void files_are_written_whole(void **state) {
   (void)state;
   SnError err = {0};
   SnOracle o;
-  sn_oracle_load_string(&o, sn_zoo_model(0));
+  sn_oracle_load_string(&o, sn_small_model(0));
   char path[] = "/tmp/sinew-model-XXXXXX";
   close(mkstemp(path));
   assert_int_equal(sn_model_save_file(o.m, path, &err), SN_OK);
@@ -94,7 +94,7 @@ static void refused(const unsigned char *image, size_t size, SnCode code, const 
 static void damage_is_named(void **state) {
   (void)state;
   size_t size = 0;
-  unsigned char *image = zoo_image(0, &size);
+  unsigned char *image = model_image(0, &size);
   SnModelHeader *h = (SnModelHeader *)(void *)image, before = *h;
   refused(image, 0, SN_ERR_FORMAT, "0 bytes, its header alone has 64");
   refused(image, size - 8, SN_ERR_FORMAT, "its header says");
@@ -166,9 +166,9 @@ static void mutate(unsigned char *image, size_t size) {
 
 static void damaged_images_are_refused_or_harmless(void **state) {
   (void)state;
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     size_t size = 0;
-    unsigned char *image = zoo_image(i, &size), *copy = malloc(size);
+    unsigned char *image = model_image(i, &size), *copy = malloc(size);
     int accepted = 0, stepped = 0;
     for (int k = 0; k < mutations; ++k) {
       rng = (uint64_t)(1000003 * i + k);
@@ -188,7 +188,7 @@ static void damaged_images_are_refused_or_harmless(void **state) {
       stepped += sn_exercise_model(m, MAX_WORLD) > 0;
       sn_model_free(m);
     }
-    print_message("zoo %d, seeds %d to %d: %d of %d accepted, %d stepped\n", i, 1000003 * i,
+    print_message("small model %d, seeds %d to %d: %d of %d accepted, %d stepped\n", i, 1000003 * i,
                   1000003 * i + mutations - 1, accepted, mutations, stepped);
     assert_true(accepted > 0 && accepted < mutations);
     free(copy);
@@ -200,11 +200,11 @@ static void seeds_for_the_fuzz_driver(void **state) {
   (void)state;
   mkdir("corpus", 0755);
   mkdir("corpus/model_image", 0755);
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     char path[100];
     size_t size = 0;
-    unsigned char *image = zoo_image(i, &size);
-    snprintf(path, sizeof path, "corpus/model_image/zoo%d", i);
+    unsigned char *image = model_image(i, &size);
+    snprintf(path, sizeof path, "corpus/model_image/small%d", i);
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(image, 1, size, f), size);

@@ -26,7 +26,7 @@ static bool sample(void *context) {
   Whole *k = context;
   SnOracle *o = k->g.o;
   const SnWorld *w = &k->g.w;
-  sn_zoo_sample(o, k->speed);
+  sn_constraint_sample(o, k->speed);
   if (k->soft) *k->g.w.soft = *k->soft;
   sn_grad_world_sample(&k->g);
   run(k, NULL);
@@ -90,16 +90,16 @@ static void check_forward(Whole *k, const char *name, SnOracle *o, int samples, 
   sn_grad_world_free(&k->g);
 }
 
-static void over_cases(void (*load)(SnOracle *, const SnZooCase *), const char *kind, int stride) {
-  static SnZooCase cases[200];
+static void over_cases(void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride) {
+  static SnConstraintCase cases[200];
   static Whole k;
-  const int n = sn_zoo_cases(cases, 200);
+  const int n = sn_constraint_cases(cases, 200);
   memset(&k, 0, sizeof k);
   for (int i = 0; i < n; i += stride)
     for (int near = 0; near < 2; ++near) {
       SnOracle o;
       char name[300];
-      const SnZooCase *c = cases + i;
+      const SnConstraintCase *c = cases + i;
       load(&o, c);
       k.speed = near ? 0.1 : 2;
       snprintf(name, sizeof name, "%s, %s: %s condim %d impratio %g solref %s friction %s solimp %s", kind,
@@ -114,26 +114,26 @@ static void over_cases(void (*load)(SnOracle *, const SnZooCase *), const char *
 
 static void contacts(void **state) {
   (void)state;
-  over_cases(sn_zoo_contacts, "contacts", 7);
+  over_cases(sn_constraint_load_contacts, "contacts", 7);
 }
 
 static void joints_tendons_equalities(void **state) {
   (void)state;
-  over_cases(sn_zoo_joints, "joints", 11);
+  over_cases(sn_constraint_load_joints, "joints", 11);
 }
 
 // Contacts from distance. The nearest points of boxes and cylinders far away are known to 1e-9 m or so, which limits
 // the differences.
 static void softened(void **state) {
   (void)state;
-  static const SnZooCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", ""};
+  static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", ""};
   const SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01)};
   static Whole k;
   SnOracle o;
   memset(&k, 0, sizeof k);
   k.soft = &soft;
   k.speed = 1;
-  sn_zoo_contacts(&o, &c);
+  sn_constraint_load_contacts(&o, &c);
   check_forward(&k, "contacts from distance", &o, 20, 1e-5, 5e-5);
   assert_true(k.count[SN_CNSTR_CONTACT_FRICTIONLESS] > 100);
   sn_oracle_free(&o);

@@ -43,25 +43,25 @@ static void check_integrate(SnOracle *o, const char *name) {
 
 static void euler(void **state) {
   (void)state;
-  sn_zoo_run(3, 1.0, check_integrate);
-  sn_zoo_run_inline("<option timestep='.02'/>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option timestep='.02'><flag eulerdamp='disable'/></option>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option timestep='.02'><flag damper='disable'/></option>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option timestep='.02'><flag actuation='disable'/></option>", 3, 3.0, check_integrate);
+  sn_dynamics_for_models(3, 1.0, check_integrate);
+  sn_dynamics_for_inline("<option timestep='.02'/>", 3, 3.0, check_integrate);
+  sn_dynamics_for_inline("<option timestep='.02'><flag eulerdamp='disable'/></option>", 3, 3.0, check_integrate);
+  sn_dynamics_for_inline("<option timestep='.02'><flag damper='disable'/></option>", 3, 3.0, check_integrate);
+  sn_dynamics_for_inline("<option timestep='.02'><flag actuation='disable'/></option>", 3, 3.0, check_integrate);
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
 static void implicitfast(void **state) {
   (void)state;
   worst = 0;
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'/>", 3, 3.0, check_integrate);
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag damper='disable'/></option>", 3, 3.0,
-                    check_integrate);
-  sn_zoo_run_inline(
+  sn_dynamics_for_inline("<option integrator='implicitfast' timestep='.02'/>", 3, 3.0, check_integrate);
+  sn_dynamics_for_inline("<option integrator='implicitfast' timestep='.02'><flag damper='disable'/></option>", 3, 3.0,
+                         check_integrate);
+  sn_dynamics_for_inline(
       "<option integrator='implicitfast' timestep='.02'><flag spring='disable' damper='disable'/></option>", 3, 3.0,
       check_integrate);
-  sn_zoo_run_inline("<option integrator='implicitfast' timestep='.02'><flag actuation='disable'/></option>", 3, 3.0,
-                    check_integrate);
+  sn_dynamics_for_inline("<option integrator='implicitfast' timestep='.02'><flag actuation='disable'/></option>", 3,
+                         3.0, check_integrate);
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
@@ -69,9 +69,9 @@ static void implicitfast(void **state) {
 static void runge_kutta(void **state) {
   (void)state;
   worst = 0;
-  sn_zoo_run_inline("<option integrator='RK4' timestep='.01'><flag contact='disable' island='disable'/></option>", 3,
-                    2.0, check_integrate);
-  sn_zoo_run_inline(
+  sn_dynamics_for_inline("<option integrator='RK4' timestep='.01'><flag contact='disable' island='disable'/></option>",
+                         3, 2.0, check_integrate);
+  sn_dynamics_for_inline(
       "<option integrator='RK4' timestep='.01'><flag contact='disable' island='disable' actuation='disable'/></option>",
       3, 2.0, check_integrate);
   print_message("largest error relative to the change %.2g\n", worst);
@@ -81,7 +81,7 @@ static void run_model(const char *xml, int nstate, double speed) {
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   for (int i = 0; i < nstate; ++i) {
-    sn_zoo_state(&o, speed);
+    sn_dynamics_sample(&o, speed);
     for (int k = 0; k < o.mj->nu && i % 2; ++k) o.d->ctrl[k] *= 3;  // beyond its range
     mj_forward(o.mj, o.d);
     check_integrate(&o, xml);
@@ -194,7 +194,7 @@ static void positions(void **state) {
   sn_oracle_load_string(&o,
                         "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body><body><joint type='ball'/><joint "
                         "type='slide'/><geom size='.1'/></body></worldbody></mujoco>");
-  sn_zoo_state(&o, 1);
+  sn_dynamics_sample(&o, 1);
   double qpos[12], qvel[10];
   sn_real ours[12], vel[10];
   for (int i = 0; i < 12; ++i) ours[i] = (sn_real)(qpos[i] = o.d->qpos[i] * (i == 8 ? 1.0 : 1.1));

@@ -111,23 +111,24 @@ static void check(SnOracle *o, const char *name, double speed, int samples) {
   sn_oracle_free(o);
 }
 
-static void over_zoo(const char *option, double speed) {
+static void over_models(const char *option, double speed) {
   SnOracle o;
   const char *name;
-  for (int i = 0; sn_zoo_load_inline(&o, option, i, &name); ++i) check(&o, name, speed, 6);
+  for (int i = 0; sn_dynamics_load_inline(&o, option, i, &name); ++i) check(&o, name, speed, 6);
 }
 
 static void euler(void **state) {
   (void)state;
-  over_zoo("<option timestep='.02'/>", 3);
-  over_zoo("<option timestep='.02'><flag eulerdamp='disable'/></option>", 3);
-  over_zoo("<option timestep='.02'><flag damper='disable' actuation='disable'/></option>", 3);
+  over_models("<option timestep='.02'/>", 3);
+  over_models("<option timestep='.02'><flag eulerdamp='disable'/></option>", 3);
+  over_models("<option timestep='.02'><flag damper='disable' actuation='disable'/></option>", 3);
 }
 
 static void implicitfast(void **state) {
   (void)state;
-  over_zoo("<option integrator='implicitfast' timestep='.02'/>", 3);
-  over_zoo("<option integrator='implicitfast' timestep='.02'><flag damper='disable' actuation='disable'/></option>", 3);
+  over_models("<option integrator='implicitfast' timestep='.02'/>", 3);
+  over_models("<option integrator='implicitfast' timestep='.02'><flag damper='disable' actuation='disable'/></option>",
+              3);
 }
 
 // Bodies that spin freely: simple, off-centre, with welded and with jointed parts, held by dampers.
@@ -207,7 +208,7 @@ static void boundaries(void **state) {
       SnOracle o;
       const char *name;
       snprintf(option, sizeof option, "<option integrator='%s' timestep='.01'/>", integrators[i]);
-      sn_zoo_load_inline(&o, option, 4, &name);
+      sn_dynamics_load_inline(&o, option, 4, &name);
       sn_grad_world_init(&k.g, &o);
       k.speed = 0;
       sample(&k);

@@ -41,7 +41,7 @@ static void against_mujoco(void **state) {
              "<option integrator='%s' timestep='.01'><flag contact='disable' island='disable'/></option>",
              integrators[i]);
     worst = 0;
-    sn_zoo_run_inline(option, 4, 2.0, check_step);
+    sn_dynamics_for_inline(option, 4, 2.0, check_step);
     print_message("%s: largest error relative to the change %.2g\n", integrators[i], worst);
   }
 }
@@ -64,7 +64,7 @@ static void muscles(void **state) {
     assert_int_equal(sn_oracle_open(&o, mj, &err), SN_OK);
     worst = 0;
     for (int k = 0; k < 5; ++k) {
-      sn_zoo_state(&o, 1.0);
+      sn_dynamics_sample(&o, 1.0);
       check_step(&o, "myohand_baoding.xml");
     }
     print_message("integrator %d: largest error relative to the change %.2g\n", integrators[i], worst);
@@ -107,7 +107,7 @@ static void conservation(void **state) {
     SnOracle o;
     load_floating(&o, SN_TOL(5e-4, 2e-3), with_gravity ? -9.81 : 0.0,
                   with_gravity ? "<joint type='ball'/>" : "<freejoint/>");
-    sn_zoo_state(&o, 2);
+    sn_dynamics_sample(&o, 2);
     double first[7], last[7];
     conserved(&o, first);
     for (int k = 0; k < 1000; ++k) sn_step(o.m, &o.w, &o.lane);
@@ -124,7 +124,7 @@ static void conservation(void **state) {
 static void run_for(double step, sn_real *qpos) {
   SnOracle o;
   load_floating(&o, step, -9.81, "<freejoint/>");
-  sn_zoo_state(&o, 3);
+  sn_dynamics_sample(&o, 3);
   const int n = (int)(0.2 / step + 0.5);
   for (int k = 0; k < n; ++k) sn_step(o.m, &o.w, &o.lane);
   sn_copy(qpos, o.w.qpos, o.m->nq);

@@ -83,10 +83,10 @@ static void check(const char *xml, const char *name) {
 
 static void rows(void **state) {
   (void)state;
-  for (int i = 0; i < SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     char name[20];
-    snprintf(name, sizeof name, "zoo %d", i);
-    check(sn_zoo_model(i), name);
+    snprintf(name, sizeof name, "small model %d", i);
+    check(sn_small_model(i), name);
   }
   check(servo_xml, "servos");
 }

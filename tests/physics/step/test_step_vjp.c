@@ -88,7 +88,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
 }
 
 static void draw_random(Step *s) { sn_oracle_randomize(s->g.o, s->speed); }
-static void draw_zoo(Step *s) { sn_zoo_sample(s->g.o, s->speed); }
+static void draw_state(Step *s) { sn_constraint_sample(s->g.o, s->speed); }
 
 static void step_init(Step *s, SnOracle *o) {
   sn_grad_world_init(&s->g, o);
@@ -127,11 +127,11 @@ static void check(SnOracle *o, const char *name, int integrator, double speed, v
 
 static void models(void **state) {
   (void)state;
-  for (int i = 0; i < SN_ZOO_MODELS; ++i)
+  for (int i = 0; i < SN_SMALL_MODELS; ++i)
     for (int k = 0; k < 3; ++k) {
       SnOracle o;
       char name[32];
-      snprintf(name, sizeof name, "zoo %d", i);
+      snprintf(name, sizeof name, "small model %d", i);
       sn_step_model(&o, i);
       // convex contacts move by 1e-9 and more by rounding: a wider step
       const bool convex = i == 1;
@@ -145,35 +145,35 @@ static void branches(void **state) {
   (void)state;
   for (int k = 0; k < 3; ++k) {
     SnOracle o;
-    sn_oracle_load_string(&o, sn_zoo_branches());
+    sn_oracle_load_string(&o, sn_branching_model());
     check(&o, "branches", k, 1, draw_random, 10, 1e-6, 1e-5);
     sn_oracle_free(&o);
   }
 }
 
 // Rows of every kind, both cones: every 13th case, near and far states, each integrator in turn.
-static void over_rows(void (*load)(SnOracle *, const SnZooCase *), const char *name) {
+static void over_rows(void (*load)(SnOracle *, const SnConstraintCase *), const char *name) {
   enum { MAXCASE = 200 };
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
+  static SnConstraintCase cases[MAXCASE];
+  const int n = sn_constraint_cases(cases, MAXCASE);
   for (int i = 0, k = 0; i < n; i += 13, ++k) {
     SnOracle o;
     char text[100];
     load(&o, cases + i);
     snprintf(text, sizeof text, "%s %d (%s)", name, i, cases[i].cone);
-    check(&o, text, k % 3, k % 2 ? 2 : 0.1, draw_zoo, 6, 1e-6, 1e-5);
+    check(&o, text, k % 3, k % 2 ? 2 : 0.1, draw_state, 6, 1e-6, 1e-5);
     sn_oracle_free(&o);
   }
 }
 
 static void joint_rows(void **state) {
   (void)state;
-  over_rows(sn_zoo_joints, "joints");
+  over_rows(sn_constraint_load_joints, "joints");
 }
 
 static void contact_rows(void **state) {
   (void)state;
-  over_rows(sn_zoo_contacts, "contacts");
+  over_rows(sn_constraint_load_contacts, "contacts");
 }
 
 enum { MOCAP_NV = 7 };
@@ -249,7 +249,7 @@ static void leaves_the_world(void **state) {
   for (int k = 0; k < 3; ++k) {
     SnOracle o;
     SnGradWorld g;
-    sn_oracle_load_string(&o, sn_zoo_model(0));
+    sn_oracle_load_string(&o, sn_small_model(0));
     sn_step_integrator(&o, k);
     sn_grad_world_init(&g, &o);
     sn_oracle_randomize(&o, 1);
@@ -285,11 +285,11 @@ static void scratch_is_written(void **state) {
   static const SnSoft kSoft = {
       .on = 1, .friction = 1, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.005), .pair = NULL};
   int contacts = 0;
-  for (int model = 0; model < SN_ZOO_MODELS; ++model)
+  for (int model = 0; model < SN_SMALL_MODELS; ++model)
     for (int k = 0; k < 6; ++k) {
       SnOracle o;
       SnGradWorld g;
-      sn_oracle_load_string(&o, sn_zoo_model(model));
+      sn_oracle_load_string(&o, sn_small_model(model));
       sn_step_integrator(&o, k % 3);
       sn_grad_world_init(&g, &o);
       if (k >= 3) *g.w.soft = kSoft;
@@ -312,7 +312,7 @@ static void scratch_is_written(void **state) {
       }
       for (int i = 0; i < n; ++i)
         if (memcmp(x[0] + i, x[1] + i, sizeof(double)))
-          fail_msg("zoo %d, %s%s: [%d] = %g, with NaN in scratch %g", model, k >= 3 ? "softened, " : "",
+          fail_msg("small model %d, %s%s: [%d] = %g, with NaN in scratch %g", model, k >= 3 ? "softened, " : "",
                    sn_integrator_name[k % 3], i, x[0][i], x[1][i]);
       free(ybar);
       free(x[0]);
@@ -329,7 +329,7 @@ static void rest(void **state) {
   sn_needs_doubles();
   SnOracle o;
   SnGradWorld g;
-  sn_oracle_load_string(&o, sn_zoo_model(0));
+  sn_oracle_load_string(&o, sn_small_model(0));
   sn_grad_world_init(&g, &o);
   sn_oracle_randomize(&o, 1);
   sn_grad_world_sample(&g);
@@ -384,14 +384,14 @@ static void rest(void **state) {
 static void always_finite(void **state) {
   (void)state;
   int steps = 0;
-  for (int model = 0; model <= SN_ZOO_MODELS; ++model) {
+  for (int model = 0; model <= SN_SMALL_MODELS; ++model) {
     SnOracle o;
-    const char *name = "zoo";
+    const char *name = "small model";
     bool missing = false;
-    if (model < SN_ZOO_MODELS)
-      sn_oracle_load_string(&o, sn_zoo_model(model));
+    if (model < SN_SMALL_MODELS)
+      sn_oracle_load_string(&o, sn_small_model(model));
     else
-      sn_zoo_real(&o, 0, 0, &name, &missing);
+      sn_constraint_load_myosuite(&o, 0, 0, &name, &missing);
     if (missing) continue;
     const SnModel *m = o.m;
     for (int k = 0; k < 3; ++k) {

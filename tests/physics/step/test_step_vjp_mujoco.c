@@ -158,19 +158,19 @@ static void rows_against_mujoco(void **state) {
   (void)state;
   sn_needs_doubles();
   enum { MAXCASE = 200 };
-  static SnZooCase cases[MAXCASE];
-  const int n = sn_zoo_cases(cases, MAXCASE);
+  static SnConstraintCase cases[MAXCASE];
+  const int n = sn_constraint_cases(cases, MAXCASE);
   for (int k = 0; k < 3; ++k) {
     Score score = {0};
     for (int i = k; i < n; i += 29)
       for (int kind = 0; kind < 2; ++kind) {
         SnOracle o;
         SnGradWorld g;
-        (kind ? sn_zoo_joints : sn_zoo_contacts)(&o, cases + i);
+        (kind ? sn_constraint_load_joints : sn_constraint_load_contacts)(&o, cases + i);
         sn_step_integrator(&o, k);
         sn_grad_world_init(&g, &o);
         for (int j = 0; j < 4; ++j) {
-          sn_zoo_sample(&o, j % 2 ? 2 : 0.1);
+          sn_constraint_sample(&o, j % 2 ? 2 : 0.1);
           compare_mujoco(&o, &g, kind ? "joints" : "contacts", &score);
         }
         sn_grad_world_free(&g);
@@ -185,19 +185,19 @@ static void models_against_mujoco(void **state) {
   sn_needs_doubles();
   for (int k = 0; k < 3; ++k) {
     Score score = {0};
-    for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+    for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
       SnOracle o;
       SnGradWorld g;
-      if (i < SN_ZOO_MODELS)
+      if (i < SN_SMALL_MODELS)
         sn_step_model(&o, i);
       else
-        sn_oracle_load_string(&o, sn_zoo_branches());
+        sn_oracle_load_string(&o, sn_branching_model());
       sn_step_integrator(&o, k);
       sn_grad_world_init(&g, &o);
       for (int j = 0; j < 6; ++j) {
         sn_oracle_randomize(&o, 1);
         mj_forward(o.mj, o.d);
-        compare_mujoco(&o, &g, "zoo", &score);
+        compare_mujoco(&o, &g, "small model", &score);
       }
       sn_grad_world_free(&g);
       sn_oracle_free(&o);
@@ -230,7 +230,7 @@ static void hand(void **state) {
   const char *name;
   bool missing;
   sn_oracle_needs_myosuite();
-  sn_zoo_real(&o, 0, 300, &name, &missing);
+  sn_constraint_load_myosuite(&o, 0, 300, &name, &missing);
   assert_false(missing);
   SnGradWorld g;
   sn_grad_world_init(&g, &o);

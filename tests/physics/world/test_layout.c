@@ -85,9 +85,9 @@ static void check_order(const SnModel *m, const SnLayout *layout, size_t room, F
 static void layouts(void **state) {
   (void)state;
   static const size_t fast[] = {0, 63, 64, 1000, 16 * KIB, 48 * KIB, 227 * KIB, (size_t)1 << 30};
-  for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : sn_zoo_branches());
+    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
     for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) {
       Placed p;
       place(&p, o.m, fast[k]);
@@ -109,7 +109,7 @@ static void one_memory(void **state) {
   SnOracle o;
   SnLayout layout;
   SnWorld a, b;
-  sn_oracle_load_string(&o, sn_zoo_model(0));
+  sn_oracle_load_string(&o, sn_small_model(0));
   void *memory = nans(sn_world_size(o.m));
   assert_int_equal(sn_world_place(o.m, 0, &layout, NULL), SN_OK);
   assert_int_equal(layout.slow, sn_world_size(o.m));
@@ -128,7 +128,7 @@ static void too_large(void **state) {
   SnOracle o;
   SnError err;
   SnLayout layout;
-  sn_oracle_load_string(&o, sn_zoo_model(0));
+  sn_oracle_load_string(&o, sn_small_model(0));
   SnModel big = *o.m;
   big.nefcmax = 500 * 1000 * 1000;
   assert_int_equal(sn_world_place(&big, 48 * KIB, &layout, &err), SN_ERR_LIMIT);
@@ -204,12 +204,12 @@ static void compare_states(SnOracle *o, int states) {
   }
 }
 
-static void zoo_from_nans(void **state) {
+static void small_models_from_nans(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-  for (int i = 0; i <= SN_ZOO_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_ZOO_MODELS ? sn_zoo_model(i) : sn_zoo_branches());
+    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
     for (int k = 0; k < 3; ++k) {
       o.m->opt.integrator = integrators[k];
       compare_states(&o, 4);
@@ -250,7 +250,7 @@ static void hand_table(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(layouts),        cmocka_unit_test(one_memory),
-                                     cmocka_unit_test(too_large),      cmocka_unit_test(zoo_from_nans),
+                                     cmocka_unit_test(too_large),      cmocka_unit_test(small_models_from_nans),
                                      cmocka_unit_test(hand_from_nans), cmocka_unit_test(hand_table)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
