@@ -72,7 +72,7 @@ struct SnDevice {
 // "": none. Several are joined by commas: "alloc:N" makes the N-th allocation fail, "launch:N" loses the device at the
 // N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has, "fast:BYTES"
 // the fast memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run blocks at once,
-// "lanes:N" are the lanes of each (lanes build, in a program with its harness).
+// "lanes:N" are the lanes of each (lanes build, in a program with tests/support/lanes.c).
 SnDevice *sn_device_open(int index, const char *fault, SnError *err);
 
 #endif

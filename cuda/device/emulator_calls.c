@@ -9,7 +9,7 @@
 #include "cuda/kernels/kernels.h"
 
 #ifdef SN_LANES
-// Several host threads as the lanes of a block: where the program has the harness of the lanes build.
+// Several host threads as the lanes of a block: where the program has tests/support/lanes.c.
 void sn_lanes_run(int n, void (*body)(SnLane *lane, void *arg), void *arg) __attribute__((weak));
 #endif
 

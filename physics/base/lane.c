@@ -7,8 +7,8 @@
 #endif
 
 #if defined(SN_LANES) && !defined(__CUDACC__)
-// Programs of the lanes build that step with one lane need no barrier; the test harness that starts
-// several has the real one, which takes the place of this.
+// Programs of the lanes build that step with one lane need no barrier; tests/support/lanes.c, which starts
+// several, has the real one, which takes the place of this.
 __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int line) {
   (void)file;
   (void)line;

@@ -3,8 +3,8 @@
 //
 //   cuda_test_agree BACKEND[+scan] FOLDER [REAL [OUT]]
 //
-// FOLDER: of libsinew_BACKEND.so. REAL: how many models of MyoSuite, in the order of the harness (default 1). OUT: file
-// that gets a line of JSON a comparison. Exit status 77, with the reason, where BACKEND is of CUDA and there is no
+// FOLDER: of libsinew_BACKEND.so. REAL: how many models of MyoSuite, in the order of tests/support (default 1). OUT:
+// file that gets a line of JSON a comparison. Exit status 77, with the reason, where BACKEND is of CUDA and there is no
 // device, or is of fused products and the processor has none.
 #include <math.h>
 #include <stdio.h>

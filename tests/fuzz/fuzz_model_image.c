@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "physics/model/model_file.h"
-#include "tests/support/exercise.h"
+#include "tests/support/untrusted_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size) memcpy(image, data, size);
   sn_model_seal(image, size);
   SnModel *m = sn_model_read(image, size, NULL);
-  if (m) sn_exercise_model(m, 64 << 20);
+  if (m) sn_untrusted_model_run(m, 64 << 20);
   sn_model_free(m);
   free(image);
   return 0;

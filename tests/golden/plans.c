@@ -3,7 +3,7 @@
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/golden/golden.h"
 #include "tests/support/small_models.h"
-#include "tests/support/step_case.h"
+#include "tests/support/step_fixture.h"
 #include "tests/planner/plans.h"
 
 enum { STEPS = 20, CANDIDATES = 5, PLANS = 2 };

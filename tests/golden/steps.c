@@ -9,7 +9,7 @@
 #include "tests/support/convex_scene.h"
 #include "tests/support/small_models.h"
 #include "tests/support/dynamics_models.h"
-#include "tests/support/step_case.h"
+#include "tests/support/step_fixture.h"
 
 enum { STARTS = 3, STEPS = 32, FEW_STEPS = 16 };
 

@@ -118,7 +118,7 @@ static void a_launch_runs_every_block(void **state) {
   blocks_and_lanes(NULL);
   blocks_and_lanes("blocks:3");
 #ifdef SN_LANES
-  // (also what makes the harness a part of this program)
+  // (also what makes support/lanes.c a part of this program)
   assert_non_null(sn_lanes_run);
   blocks_and_lanes("lanes:4");
   blocks_and_lanes("lanes:5,blocks:2");

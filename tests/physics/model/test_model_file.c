@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/support/exercise.h"
+#include "tests/support/untrusted_model.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
 
@@ -53,7 +53,7 @@ static void an_image_holds_the_model(void **state) {
     }
     assert_memory_equal(w.qpos, o.w.qpos, sizeof(sn_real) * (size_t)m->nq);
     assert_memory_equal(w.qvel, o.w.qvel, sizeof(sn_real) * (size_t)m->nv);
-    assert_true(sn_exercise_model(m, MAX_WORLD) > 0);
+    assert_true(sn_untrusted_model_run(m, MAX_WORLD) > 0);
     free(memory);
     free(second);
     free(image);
@@ -185,7 +185,7 @@ static void damaged_images_are_refused_or_harmless(void **state) {
         continue;
       }
       ++accepted;
-      stepped += sn_exercise_model(m, MAX_WORLD) > 0;
+      stepped += sn_untrusted_model_run(m, MAX_WORLD) > 0;
       sn_model_free(m);
     }
     print_message("small model %d, seeds %d to %d: %d of %d accepted, %d stepped\n", i, 1000003 * i,

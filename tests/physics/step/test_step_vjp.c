@@ -8,7 +8,7 @@
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"
-#include "tests/support/step_case.h"
+#include "tests/support/step_fixture.h"
 
 // What must be the same at both ends of a difference: a step is smooth only between its switches.
 enum { BRANCH = 2000 };
@@ -83,7 +83,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   Step *s = context;
   sn_grad_world_move(&s->g, NULL);
   sn_forward(s->g.m, &s->g.w, &s->g.lane);
-  sn_step_back(&s->g, ybar);
+  sn_step_full_vjp(&s->g, ybar);
   sn_grad_world_result(&s->g, xbar);
 }
 
@@ -231,7 +231,7 @@ static void mocap(void **state) {
       }
       sn_grad_world_move(&g, NULL);
       sn_forward(o.m, &g.w, &g.lane);
-      sn_step_back(&g, ybar);
+      sn_step_full_vjp(&g, ybar);
       assert_true(largest > 1e-3);
       for (int e = 0; e < 6; ++e)
         if (!(fabs((double)g.a.mocap_bar[e] - difference[e]) < 1e-5 * largest))
@@ -263,7 +263,7 @@ static void leaves_the_world(void **state) {
     sn_world_copy_state(o.m, &before, &g.w);
     double ybar[200];
     for (int i = 0; i < 200; ++i) ybar[i] = 1;
-    sn_step_back(&g, ybar);
+    sn_step_full_vjp(&g, ybar);
 #define SAME(field, n) assert_memory_equal(before.field, g.w.field, sizeof(sn_real) * (size_t)(n))
     SAME(time, 1);
     SAME(qpos, o.m->nq);
@@ -307,7 +307,7 @@ static void scratch_is_written(void **state) {
         sn_grad_world_move(&g, NULL);
         sn_forward(o.m, &g.w, &g.lane);
         contacts += *g.w.ncon;
-        sn_step_back(&g, ybar);
+        sn_step_full_vjp(&g, ybar);
         sn_grad_world_result(&g, x[filled]);
       }
       for (int i = 0; i < n; ++i)
@@ -411,7 +411,7 @@ static void always_finite(void **state) {
         for (int i = 0; i < 2 * m->nv + m->na; ++i) ybar[i] = sn_oracle_uniform(&o);
         sn_grad_world_move(&g, NULL);
         sn_forward(m, &g.w, &g.lane);
-        sn_step_back(&g, ybar);
+        sn_step_full_vjp(&g, ybar);
         memset(xbar, 0, sizeof *xbar * (size_t)sn_grad_world_nx(&g));
         sn_grad_world_result(&g, xbar);
         sn_step(m, &g.w, &g.lane);

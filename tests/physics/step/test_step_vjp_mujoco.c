@@ -6,7 +6,7 @@
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"
-#include "tests/support/step_case.h"
+#include "tests/support/step_fixture.h"
 
 // Our Jacobians of a step, one row of A (n, n) and B (n, nu) for each number of the next state: bars of unit vectors.
 static void our_jacobians(SnGradWorld *g, double *A, double *B) {
@@ -17,7 +17,7 @@ static void our_jacobians(SnGradWorld *g, double *A, double *B) {
   sn_forward(m, &g->w, &g->lane);
   for (int i = 0; i < n; ++i) {
     unit[i] = 1;
-    sn_step_back(g, unit);
+    sn_step_full_vjp(g, unit);
     unit[i] = 0;
     for (int k = 0; k < n + m->nu; ++k) row[k] = 0;
     sn_grad_world_result(g, row);

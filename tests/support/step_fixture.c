@@ -1,4 +1,4 @@
-#include "tests/support/step_case.h"
+#include "tests/support/step_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void sn_step_model(SnOracle *o, int i) {
   sn_oracle_load_string(o, xml);
 }
 
-void sn_step_back(SnGradWorld *g, const double *ybar) {
+void sn_step_full_vjp(SnGradWorld *g, const double *ybar) {
   const SnModel *m = g->m;
   sn_adjoint_clear(m, &g->a, &g->lane);
   for (int i = 0; i < m->nv; ++i) {

@@ -1,4 +1,4 @@
-#include "tests/support/exercise.h"
+#include "tests/support/untrusted_model.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static int take_steps(const SnModel *m, SnWorld *w, int n) {
   return n;
 }
 
-int sn_exercise_model(const SnModel *m, size_t max_bytes) {
+int sn_untrusted_model_run(const SnModel *m, size_t max_bytes) {
   size_t letters = 0;
   for (int kind = SN_NAME_BODY; kind <= SN_NAME_EQ; ++kind)
     for (int i = 0; i < sn_model_count(m, (SnNameKind)kind); ++i)

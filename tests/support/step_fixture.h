@@ -1,6 +1,6 @@
-// What tests of whole steps share: integrators, models, the adjoint of a step in the harness's own world.
-#ifndef SINEW_TESTS_SUPPORT_STEP_CASE_H_
-#define SINEW_TESTS_SUPPORT_STEP_CASE_H_
+// What tests of whole steps share: integrators, models, the adjoint of a step in a world of the test.
+#ifndef SINEW_TESTS_SUPPORT_STEP_FIXTURE_H_
+#define SINEW_TESTS_SUPPORT_STEP_FIXTURE_H_
 
 #include "tests/support/gradcheck.h"
 
@@ -16,6 +16,6 @@ void sn_step_integrator(SnOracle *o, int i);
 // touching point is rounding.
 void sn_step_model(SnOracle *o, int i);
 // sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run, from ybar, the bar of the next state.
-void sn_step_back(SnGradWorld *g, const double *ybar);
+void sn_step_full_vjp(SnGradWorld *g, const double *ybar);
 
 #endif
