@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs sinew-check on every model of the MyoSuite wheel that MuJoCo loads and prints the result as a Markdown table.
 
-    check_table.py SINEW_CHECK MYOSUITE [--gradient] [--steps N] [--jobs N] [--write README.md] [--extra MODEL.xml ...]
+    check_table.py SINEW_CHECK MYOSUITE [--gradient] [--steps N] [--jobs N] [--write PAGE | --page PAGE] [--extra MODEL.xml ...]
 
 MYOSUITE is the folder of the package (clients/scripts/fetch_models.sh prints it). With --gradient the table is that of the
 derivatives, of the models that agree without it. With --write the table replaces what stands between the two marker
-lines of that file. Exit status: 0 every model agrees, also stage by stage, or is one of refused.txt and refused with the
-words there; 1 one differs, crashes, is refused or accepted against that list, or the number of models that load is not the
-known one; 77 the folder is missing.
+lines of that page (MODELS.md beside this script; models_page.sh writes all of it). With --page names and verdicts are
+compared with those of the page. Exit status: 0 every model agrees, also stage by stage, or is one of refused.txt and refused
+with the words there; 1 one differs, crashes, is refused or accepted against that list, is not on the page as it should be,
+or the number of models that load is not the known one; 77 the folder is missing.
 """
 
 import argparse
@@ -127,9 +128,32 @@ def refusals(rows, known_file, words):
     ]
 
 
+def between(page, markers):
+    """Where what stands between the two marker lines of a page begins and ends."""
+    return page.index(markers[0]) + len(markers[0]), page.index(markers[1])
+
+
+def stale(path, markers, text):
+    """Where names and verdicts of a page's table are not those of this one, but for models that a page has besides: a line each."""
+
+    def verdicts(table):
+        cells = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
+        return {c[0].removeprefix("| "): c[1] for c in cells[2:]}
+
+    page = pathlib.Path(path).read_text(encoding="utf-8")
+    begin, end = between(page, markers)
+    kept, now = verdicts(page[begin:end]), verdicts(text)
+    names = now.keys() | {name for name in kept if name.startswith(("envs/", "simhive/"))}
+    return [
+        f"{name}: {now.get(name, 'no such model')}; in {pathlib.Path(path).name}: {kept.get(name, 'no such model')}"
+        for name in sorted(names)
+        if kept.get(name) != now.get(name)
+    ]
+
+
 def write(path, markers, text):
     page = pathlib.Path(path).read_text(encoding="utf-8")
-    begin, end = page.index(markers[0]) + len(markers[0]), page.index(markers[1])
+    begin, end = between(page, markers)
     pathlib.Path(path).write_text(page[:begin] + "\n" + text + "\n" + page[end:], encoding="utf-8")
 
 
@@ -140,7 +164,8 @@ def main():
     parser.add_argument("--gradient", action="store_true")
     parser.add_argument("--steps", type=int, help="default 256, with --gradient 64")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--write", metavar="README.md")
+    parser.add_argument("--write", metavar="PAGE")
+    parser.add_argument("--page", metavar="PAGE")
     parser.add_argument("--extra", nargs="*", type=pathlib.Path, default=[])
     args = parser.parse_args()
     steps = args.steps or (64 if args.gradient else 256)
@@ -158,15 +183,17 @@ def main():
         if r["verdict"] != "error" or m in args.extra
     ]
     text = (gradient_table if args.gradient else table)(rows, steps)
+    markers = GRADIENT_MARKERS if args.gradient else MARKERS
     print(text)
     if args.write:
-        write(args.write, GRADIENT_MARKERS if args.gradient else MARKERS, text)
+        write(args.write, markers, text)
 
     loaded = len(rows) - len(args.extra)
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
     bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
     bad += refusals(rows, REFUSED, remark)
+    bad += stale(args.page, markers, text) if args.page else []
     for name in bad:
         print(f"not as it should be: {name}", file=sys.stderr)
     return 1 if bad or loaded != LOADABLE else 0

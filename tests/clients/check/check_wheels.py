@@ -2,7 +2,7 @@
 """Runs sinew-check on every MJCF file of four Python packages that MuJoCo loads, models that nobody made for us, and
 prints the result by package as a Markdown table, then by name what is not supported and what differs.
 
-    check_wheels.py SINEW_CHECK [--wheels NAME ...] [--steps N] [--jobs N] [--json] [--write README.md]
+    check_wheels.py SINEW_CHECK [--wheels NAME ...] [--steps N] [--jobs N] [--json] [--write PAGE]
 
 The packages are fetched from PyPI as clients/setup.sh does it: pinned, unpacked into its cache folder, never imported; all
 four are 240 MB. The short form is `--wheels gymnasium --steps 24`: half a megabyte, some seconds. With --json the reports
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--write", metavar="README.md")
+    parser.add_argument("--write", metavar="PAGE")
     args = parser.parse_args()
 
     folders = {name: fetch(name) for name in args.wheels}
