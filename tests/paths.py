@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Checks that the files which documents and comments name are there.
+
+  tests/paths.py              complaints, one a line; exit status 1 if there are any
+  tests/paths.py README.md    those about these files
+
+Looked at are, of all files that git knows:
+
+- in pages (*.md): words in `backticks` and targets of links that end like a file of ours. With a slash they are looked for from
+  the top and from the page's folder; without one (`step.c`) anywhere under the page's folder and under that of its tests.
+- in all other files: words that begin with a folder of the top level ("physics/step/step.c"), or of their own.
+
+A star stands for any letters. Words in capitals (NAME.yaml) are place holders; what lies under build/ is made, under share/ installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOP = r"(?:physics|planner|cuda|proto|daemon|clients|tests)"
+END = r"\.(?:c|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in)\b(?![\w-]|\.\w)"
+SPAN = re.compile(r"`([^`\n]+)`|\]\(([^)#\s]+)[^)]*\)")
+WORD = re.compile(r"(?<![\w/.$~:*}-])([\w.*-]+(?:/[\w.*-]+)*" + END + ")")
+PLACE = re.compile(r"(?<![\w/.$~-])(" + TOP + r"/[\w./-]*" + END + ")")
+EXAMPLES = {"tests/paths.py", "tests/rooms.py", "tests/comments.py"}  # what these name are examples
+LOOSE = (".c", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
+
+
+def skipped(word: str) -> bool:
+    """Whether a word names no file of the tree: a place holder, something made, something of others.
+
+    >>> [skipped(w) for w in ("tasks/NAME.yaml", "build/x.c", "MODEL.xml", "sinew.pb-c.h", "physics/step/step.c", "MODELS.md")]
+    [True, True, True, True, False, False]
+    """
+    held = bool(re.search(r"NAME|PATH|FILE|FOLDER|\bMODEL\b|\bTASK\b", word))
+    return held or word.startswith(("build/", "share/", "/", "http")) or "..." in word or word.endswith((".pb-c.h", "device_text.inc"))
+
+
+def found(word: str, folder: str, files: list[str]) -> bool:
+    """Whether the tree has a file of this name, for a page in this folder ("" for the top).
+
+    >>> tree = ["README.md", "physics/README.md", "physics/step/step.c", "physics/models/arm.xml"]
+    >>> [found(w, "physics", tree) for w in ("step.c", "step/step.c", "physics/step/*.c", "../README.md", "gone.c", "x/step.c")]
+    [True, True, True, True, False, False]
+    """
+    if "/" not in word:
+        below = (folder + "/" if folder else "", f"tests/{folder}/")
+        return any(fnmatch.fnmatchcase(pathlib.PurePath(f).name, word) for f in files if f.startswith(below))
+    parts: list[str] = folder.split("/") if folder else []
+    for part in word.split("/"):
+        parts = parts[:-1] if part == ".." else parts + [part] if part != "." else parts
+    return any(fnmatch.fnmatchcase(f, w) for w in (word, "/".join(parts)) for f in files)
+
+
+def words(line: str, page: bool) -> Iterator[str]:
+    """Names of files in a line of a page, or of another file.
+
+    >>> list(words("`a/b.c` and `tests/run.sh --list`, [x](../y.md), z.c", True))
+    ['a/b.c', 'tests/run.sh', '../y.md']
+    >>> list(words('// See physics/world/world.h and world.c.', False))
+    ['physics/world/world.h']
+    """
+    if not page:
+        yield from PLACE.findall(line)
+        return
+    for span, link in SPAN.findall(line):
+        for word in [link] if link else WORD.findall(span):
+            if "/" in word or word.endswith(LOOSE):
+                yield word
+
+
+def main() -> int:
+    """Reads the arguments and prints complaints."""
+    parser = argparse.ArgumentParser(
+        prog="tests/paths.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="files to look at; all without any")
+    arguments = parser.parse_args()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = listed.stdout.splitlines()
+    bad = 0
+    for file in arguments.files or [f for f in files if f not in EXAMPLES]:
+        page, fence = file.endswith(".md"), False
+        folder = str(pathlib.PurePath(file).parent) if "/" in file else ""
+        if folder.startswith("."):  # pages about the whole tree
+            folder = ""
+        try:
+            lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue
+        for number, line in enumerate(lines, 1):
+            fence ^= page and line.startswith("```")
+            for word in words(line, page and not fence):
+                if not skipped(word) and not found(word, folder, files):
+                    print(f"{file}:{number}: there is no {word}")
+                    bad += 1
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
