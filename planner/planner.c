@@ -76,7 +76,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->cost = sn_cost_create(def->task, p->m, err);
   p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
-  if (!(p->cfd_pair = sn_soft_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
+  if (!(p->cfd_pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->judge = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->tracer = sn_rollout_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
   if (!(p->evaluator = sn_rollout_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
@@ -233,8 +233,8 @@ SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, doub
 
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size) {
   static const double noticeable = 1e-3;
-  const SnSoft soft = sn_soft_settings(settings, p->cfd_pair, true);
-  const double jump = sn_soft_backward(settings) ? sn_soft_jump(p->m, &soft) : 0;
+  const SnCfd cfd = sn_cfd_settings(settings, p->cfd_pair, true);
+  const double jump = sn_cfd_backward(settings) ? sn_cfd_jump(p->m, &cfd) : 0;
   text[0] = '\0';
   if (jump > noticeable)
     snprintf(text, size,

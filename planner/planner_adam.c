@@ -98,7 +98,7 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                          .target = p->target,
                          .nstep = p->horizon,
                          .max_velocity = p->settings.max_velocity,
-                         .settings = {.method = (SnGradientMethod)p->settings.gradient, .soft = p->backward},
+                         .settings = {.method = (SnGradientMethod)p->settings.gradient, .cfd = p->backward},
                          .grid = a->grid,
                          .rule = sn_adam_rule(&p->settings),
                          .noise = sn_planner_noise(p),

@@ -121,7 +121,7 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.status = SN_GRADIENT_PENDING;
   g->batch =
       (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient,
-                                     .soft = sn_soft_settings(&p->pending, p->cfd_pair, sn_soft_backward(&p->pending))},
+                                     .cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_backward(&p->pending))},
                         .item = &g->item,
                         .count = 1};
   g->backend->update(g->backend, g->device);
@@ -179,8 +179,8 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
   SnStart start = sn_planner_prepare(p, &p->probe);
-  p->evaluate_soft = sn_soft_settings(&p->pending, p->cfd_pair, sn_soft_forward(&p->pending));
-  if (p->evaluate_soft.on) start.soft = &p->evaluate_soft;
+  p->evaluate_cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_forward(&p->pending));
+  if (p->evaluate_cfd.on) start.cfd = &p->evaluate_cfd;
   p->evaluate_steps = r->nstep;
   if (r->gradient) begin_gradient(p, r, &start);
   const SnTrajectory kept = kept_states(p, r);

@@ -61,11 +61,11 @@ static void take_cost(SnPlanner *p) {
 
 // The settings come into force. Costs that were measured in rollouts of another kind no longer count.
 static void take_pending(SnPlanner *p) {
-  const SnSoft before = p->forward;
+  const SnCfd before = p->forward;
   p->settings = p->pending;
-  p->forward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_forward(&p->settings));
-  p->backward = sn_soft_settings(&p->settings, p->cfd_pair, sn_soft_backward(&p->settings));
-  if (!sn_soft_equal(&before, &p->forward)) p->measured = false;
+  p->forward = sn_cfd_settings(&p->settings, p->cfd_pair, sn_cfd_forward(&p->settings));
+  p->backward = sn_cfd_settings(&p->settings, p->cfd_pair, sn_cfd_backward(&p->settings));
+  if (!sn_cfd_equal(&before, &p->forward)) p->measured = false;
 }
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {

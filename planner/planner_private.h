@@ -58,14 +58,14 @@ struct SnPlanner {
   double h;                       // time step [s]
   int horizon;
 
-  SnSettings settings;       // in force
-  SnSettings pending;        // from the next iteration on
-  bool retuned;              // weights or targets of `wanted` have changed since `cost` took them over
-  unsigned char *cfd_pair;   // (ncpair) pairs whose contacts act from a distance, where the settings want that
-  SnSoft forward, backward;  // how, in rollouts and in derivatives, by the settings in force
-  uint64_t label;            // of pending and wanted: sn_planner_label
-  uint64_t taken;            // of settings and cost
-  bool refused;              // there is no room for pending: it is not tried again until something is set
+  SnSettings settings;      // in force
+  SnSettings pending;       // from the next iteration on
+  bool retuned;             // weights or targets of `wanted` have changed since `cost` took them over
+  unsigned char *cfd_pair;  // (ncpair) pairs whose contacts act from a distance, where the settings want that
+  SnCfd forward, backward;  // how, in rollouts and in derivatives, by the settings in force
+  uint64_t label;           // of pending and wanted: sn_planner_label
+  uint64_t taken;           // of settings and cost
+  bool refused;             // there is no room for pending: it is not tried again until something is set
 
   SnStateBuffer initial, state;  // of the task; of the latest request
   SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
@@ -126,7 +126,7 @@ struct SnPlanner {
 
   // Evaluation.
   SnEvaluation evaluation;  // in progress
-  SnSoft evaluate_soft;     // its rollout's
+  SnCfd evaluate_cfd;       // its rollout's
   int evaluate_steps;
   int evaluate_room;  // rows of its target table
   sn_real *evaluate_target;
@@ -200,7 +200,7 @@ void sn_planner_evaluate_free(SnPlanner *p);
 // The gradient of the evaluation in progress begins anew at p->backend, without one where there is no room.
 void sn_planner_evaluate_move(SnPlanner *p);
 
-// The same for rollouts and gradients of the plan in progress: softened as the settings in force say.
+// The same for rollouts and gradients of the plan in progress: CFD as the settings in force say.
 SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s);
 
 // A view of a buffer.

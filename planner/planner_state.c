@@ -131,7 +131,7 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
 
 SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s) {
   SnStart start = sn_state_view(s);
-  if (p->forward.on) start.soft = &p->forward;
+  if (p->forward.on) start.cfd = &p->forward;
   return start;
 }
 

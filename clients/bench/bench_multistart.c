@@ -28,7 +28,7 @@ static SnCode make_room(BenchMultistart *x, SnError *err) {
   x->initial = calloc(nu + 1, sizeof *x->initial);
   x->term = calloc((size_t)x->task->cost->nterm + 1, sizeof *x->term);
   if (!x->first || !x->ctrl || !x->initial || !x->term) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  x->pair = sn_soft_pairs(x->task->task, x->task->m, err);
+  x->pair = sn_cfd_pairs(x->task->task, x->task->m, err);
   return x->pair ? SN_OK : err->code;
 }
 
@@ -57,7 +57,7 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
       .target = task->target,
       .nstep = task->steps,
       .max_velocity = s->max_velocity,
-      .settings = {.method = (SnGradientMethod)s->gradient, .soft = sn_soft_settings(s, x->pair, sn_soft_backward(s))},
+      .settings = {.method = (SnGradientMethod)s->gradient, .cfd = sn_cfd_settings(s, x->pair, sn_cfd_backward(s))},
       .grid = grid_of(task->steps),
       .rule = sn_adam_rule(s),
       .noise = noise_of(s, 2 + (uint64_t)number, task->steps),

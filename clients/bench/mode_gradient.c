@@ -23,7 +23,7 @@ typedef struct Settings {
   DrivenModelArgs driven;
   BenchBackendArgs backend;
   int samples, nitems, items[SN_ARG_LIST];
-  bool soft, profile;
+  bool cfd, profile;
   SnGradientMethod method;
 } Settings;
 
@@ -44,7 +44,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->samples = sn_arg_count(state, "fd-samples", arg, 100000);
       return 0;
     case 'c':
-      s->soft = sn_arg_switch(state, "cfd", arg);
+      s->cfd = sn_arg_switch(state, "cfd", arg);
       return 0;
     case 'M':
       s->method = (SnGradientMethod)gradient_method_arg(state, arg);
@@ -153,9 +153,9 @@ static SnGradientSettings gradient_settings(const Settings *s) {
   SnGradientSettings settings = sn_default_gradient_settings();
   settings.method = s->method;
   // all pairs, reach 1 m, without friction; impedances and softplus width as DESIGN gives them for a hand
-  if (s->soft)
-    settings.soft =
-        (SnSoft){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
+  if (s->cfd)
+    settings.cfd =
+        (SnCfd){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
   return settings;
 }
 
@@ -224,7 +224,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddStringToObject(root, "device", b->on.text);
   cJSON_AddNumberToObject(root, "steps", s->driven.steps);
   cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
-  cJSON_AddStringToObject(root, "cfd", s->soft ? "on" : "off");
+  cJSON_AddStringToObject(root, "cfd", s->cfd ? "on" : "off");
   cJSON_AddStringToObject(root, "chain", s->backend.options.chain ? s->backend.options.chain : "kernel");
   cJSON_AddStringToObject(root, "method", gradient_method_name((int)s->method));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);

@@ -54,7 +54,7 @@ static SnCode open_sweep(Sweep *s, SnError *err) {
   SnCode code = bench_task_open(&s->t, &s->c, s->steps, err);
   if (code != SN_OK) return code;
   const SnModel *m = s->t.m;
-  if (!(s->pair = sn_soft_pairs(s->t.task, m, err))) return err->code;
+  if (!(s->pair = sn_cfd_pairs(s->t.task, m, err))) return err->code;
   if (!(s->pool = sn_pool_create(1, err))) return err->code;
   if (!(s->work = sn_gradient_create(m, s->t.cost, s->t.steps, 1, s->pool, err))) return err->code;
   s->memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
@@ -82,7 +82,7 @@ static double slope(Sweep *s, bool cfd, double *cost) {
                      .ctrl_bar = s->ctrl_bar,
                      .qvel_bar = s->qvel_bar};
   SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &item, .count = 1};
-  batch.settings.soft = sn_soft_settings(&s->t.task->settings, s->pair, cfd);
+  batch.settings.cfd = sn_cfd_settings(&s->t.task->settings, s->pair, cfd);
   sn_gradient_run(s->work, &batch, &clock, INFINITY);
   *cost = item.cost;
   return item.status == SN_GRADIENT_DONE ? (double)s->qvel_bar[s->component] : NAN;

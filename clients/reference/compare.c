@@ -396,7 +396,7 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
     case SN_STAGE_SOLVER:
       compare_solver(c, o, step);
       break;
-    case SN_STAGE_SOFT:
+    case SN_STAGE_CFD:
     case SN_STAGE_STATE:
     case SN_STAGE_INTEGRATE:
       break;

@@ -233,7 +233,7 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
 #define REAL(name, n) copy_real(w->name, d->name, (n))
 #define INTS(name, n) copy_int(w->name, d->name, (n))
   switch (stage) {
-    case SN_STAGE_SOFT:  // MuJoCo has none of it
+    case SN_STAGE_CFD:  // MuJoCo has none of it
       break;
     case SN_STAGE_STATE:
       sn_oracle_copy_state(o);

@@ -50,7 +50,7 @@ static bool check_path(const Check *c, const char *owner, int index, const SnWor
   const SnModel *m = &w->model;
   const size_t rows = (size_t)x->nstep + 1, nterm = (size_t)w->cost.nterm;
   return ARRAY(qpos, m->nq) && ARRAY(qvel, m->nv) && ARRAY(act, m->na) && ARRAY(mocap_pos, 3 * m->nmocap) &&
-         ARRAY(mocap_quat, 4 * m->nmocap) && ARRAY(qacc_warmstart, m->nv) && ARRAY(soft.pair, m->ncpair) &&
+         ARRAY(mocap_quat, 4 * m->nmocap) && ARRAY(qacc_warmstart, m->nv) && ARRAY(cfd.pair, m->ncpair) &&
          ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) && ARRAY(target, rows * (size_t)w->cost.ntarget) &&
          ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
          ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
@@ -75,7 +75,7 @@ static bool check_backward(const Check *c, int index, const SnWork *w, const SnP
   const char *owner = "trial";
   const SnModel *m = &w->model;
   const size_t rows = (size_t)path->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
-  return ARRAY(soft.pair, m->ncpair) && ARRAY(soft_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
+  return ARRAY(cfd.pair, m->ncpair) && ARRAY(cfd_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
          ARRAY(terminal, nterm) && ARRAY(state_bar, n) && ARRAY(scratch, n) &&
          ARRAY(ctrl_bar, (rows - 1) * (size_t)m->nu) && ARRAY(target_bar, rows * (size_t)w->cost.ntarget);
 }
@@ -108,7 +108,7 @@ static bool check_trial(const Check *c, const SnWork *w, int index) {
   const SnTrial *x = &w->trial[index];
   if (!x->active) return true;
   if (!check_path(c, owner, index, w, &x->path) || !check_backward(c, index, w, &x->path, &x->back)) return false;
-  if (!ARRAY(soft_steps, 1) || !ARRAY(start, 1)) return false;
+  if (!ARRAY(cfd_steps, 1) || !ARRAY(start, 1)) return false;
   if (!ARRAY(state, x->method == SN_GRADIENT_SWEEP ? 1 : sn_mini(w->to, x->path.nstep + 1))) return false;
   if (x->start && !check_start(c, index, w, x->path.nstep, x->start)) return false;
   return check_states(c, index, w, x);

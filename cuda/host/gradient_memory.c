@@ -16,14 +16,14 @@ void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, S
   memory->qvel = reals(p, used, rows * nv);
   memory->act = reals(p, used, rows * (size_t)m->na);
   memory->qacc = reals(p, used, rows * nv);
-  memory->soft_qacc = reals(p, used, rows * nv);
+  memory->cfd_qacc = reals(p, used, rows * nv);
   memory->sum = reals(p, used, nterm);
   memory->running = reals(p, used, nterm);
   memory->terminal = reals(p, used, nterm);
   memory->state_bar = reals(p, used, n);
   memory->scratch = reals(p, used, n);
   memory->target_bar = reals(p, used, (size_t)d->cost.ntarget);
-  memory->soft_steps = (int *)sn_cut(p, used, sizeof(int));
+  memory->cfd_steps = (int *)sn_cut(p, used, sizeof(int));
 }
 
 SnTrial sn_trial_make(int method, int nstep) {
@@ -38,12 +38,12 @@ void sn_trial_use(SnTrial *x, const SnTrialMemory *memory) {
   x->path.out_act = memory->act;
   x->path.out_qacc = memory->qacc;
   x->path.sum = memory->sum;
-  x->back.soft_qacc = memory->soft_qacc;
+  x->back.cfd_qacc = memory->cfd_qacc;
   x->back.running = memory->running;
   x->back.terminal = memory->terminal;
   x->back.state_bar = memory->state_bar;
   x->back.scratch = memory->scratch;
-  x->soft_steps = memory->soft_steps;
+  x->cfd_steps = memory->cfd_steps;
 }
 
 size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory) {

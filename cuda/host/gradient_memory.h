@@ -9,11 +9,11 @@
 
 // Device memory of one trial, kept from launch to launch.
 typedef struct SnTrialMemory {
-  sn_real *time, *qpos, *qvel, *act, *qacc, *soft_qacc;  // (max_step + 1, ...) states of its path
-  sn_real *sum, *running, *terminal;                     // (nterm)
-  sn_real *state_bar, *scratch;                          // (n)
-  sn_real *target_bar;                                   // (ntarget) of one state
-  int *soft_steps;
+  sn_real *time, *qpos, *qvel, *act, *qacc, *cfd_qacc;  // (max_step + 1, ...) states of its path
+  sn_real *sum, *running, *terminal;                    // (nterm)
+  sn_real *state_bar, *scratch;                         // (n)
+  sn_real *target_bar;                                  // (ntarget) of one state
+  int *cfd_steps;
 } SnTrialMemory;
 
 // Cuts it off a room at p (NULL: counts only).

@@ -103,13 +103,13 @@ static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradien
   sn_parcel_begin(parcel);
   const sn_real *running = sn_parcel_reals(parcel, batch->weights.running, nterm);
   const sn_real *terminal = sn_parcel_reals(parcel, batch->weights.terminal, nterm);
-  const SnSoft soft = sn_parcel_soft(parcel, d, &batch->soft);
+  const SnCfd cfd = sn_parcel_cfd(parcel, d, &batch->cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
     SnTrial x = put_inputs(d, parcel, batch, i, &g->memory[i]);
     x.path.running = running;
     x.path.terminal = terminal;
-    x.back.soft = soft;
+    x.back.cfd = cfd;
     x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, parcel);
     trial[r++] = x;
   }
@@ -129,19 +129,19 @@ static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradien
 static size_t parcel_bytes(const SnPluginSession *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnPluginSoft soft = {.pair = pair};
+  const SnPluginCfd cfd = {.pair = pair};
   SnParcel parcel = {0};
   SnPluginGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnPluginGradient){.start = {0, some, some, some, some, some, some, soft},
+    item[i] = (SnPluginGradient){.start = {0, some, some, some, some, some, some, cfd},
                                  .ctrl = some,
                                  .target = some,
                                  .nstep = x->max_step,
                                  .status = SN_GRADIENT_PENDING,
                                  .target_bar = some};
   const SnPluginGradientBatch batch = {
-      .weights = {some, some}, .method = SN_GRADIENT_PRODUCTS, .soft = soft, .item = item, .count = g->count};
+      .weights = {some, some}, .method = SN_GRADIENT_PRODUCTS, .cfd = cfd, .item = item, .count = g->count};
   SnPasses p = passes_of(&batch);
   p.scan = 1;
   p.product_chunk = sn_scan_rows(p.states);

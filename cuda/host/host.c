@@ -135,10 +135,10 @@ void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream) {
   if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
 
-SnSoft sn_parcel_soft(SnParcel *s, const SnDeviceModel *d, const SnPluginSoft *soft) {
-  SnSoft to = {.on = soft->on, .surrogate = soft->surrogate, .friction = soft->friction, .width = (sn_real)soft->width};
-  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)soft->solimp[k];
-  to.pair = sn_parcel_bytes(s, soft->pair, (size_t)d->m.ncpair);
+SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd) {
+  SnCfd to = {.on = cfd->on, .surrogate = cfd->surrogate, .friction = cfd->friction, .width = (sn_real)cfd->width};
+  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)cfd->solimp[k];
+  to.pair = sn_parcel_bytes(s, cfd->pair, (size_t)d->m.ncpair);
   return to;
 }
 
@@ -151,7 +151,7 @@ void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *s
   path->mocap_pos = sn_parcel_reals(s, start->mocap_pos, 3 * (size_t)m->nmocap);
   path->mocap_quat = sn_parcel_reals(s, start->mocap_quat, 4 * (size_t)m->nmocap);
   path->qacc_warmstart = sn_parcel_reals(s, start->qacc_warmstart, (size_t)m->nv);
-  path->soft = sn_parcel_soft(s, d, &start->soft);
+  path->cfd = sn_parcel_cfd(s, d, &start->cfd);
 }
 
 SnNoise sn_engine_noise(const SnPluginNoise *n) {

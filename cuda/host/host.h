@@ -72,9 +72,9 @@ void sn_parcel_results(SnParcel *s);
 void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream);
 void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream);
 
-// The start of a path and the softening of a plugin structure, their arrays put into the parcel.
+// The start of a path and the CFD settings of a plugin structure, their arrays put into the parcel.
 void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnPath *path);
-SnSoft sn_parcel_soft(SnParcel *s, const SnDeviceModel *d, const SnPluginSoft *soft);
+SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
 SnNoise sn_engine_noise(const SnPluginNoise *noise);
 
 // ---- models: device_model.c ----

@@ -1,6 +1,6 @@
 // Iterations of refinements. The jobs of all sessions of a model that are under way, or were submitted, are packed into
 // one launch: the trials of all their starts. What differs between them and may change, states, targets, weights, rule,
-// softening, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of passes.c,
+// CFD, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of passes.c,
 // then one copy of results. Between two iterations of a job the device needs nothing from the host: it counts them
 // itself (kernel SELECT), and a refinement that has done all of its own stands still while others go on.
 //
@@ -94,7 +94,7 @@ static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPlugi
   x.path.running = sn_parcel_reals(parcel, job->weights.running, nterm);
   x.path.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
   x.path.max_velocity = (sn_real)job->max_velocity;
-  x.back.soft = sn_parcel_soft(parcel, d, &job->soft);
+  x.back.cfd = sn_parcel_cfd(parcel, d, &job->cfd);
   x.continues = 1;
   return x;
 }
@@ -200,13 +200,13 @@ static bool pack(SnDeviceModel *d) {
 size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnPluginSoft soft = {.pair = pair};
-  const SnPluginRefine job = {.start = {0, some, some, some, some, some, some, soft},
+  const SnPluginCfd cfd = {.pair = pair};
+  const SnPluginRefine job = {.start = {0, some, some, some, some, some, some, cfd},
                               .weights = {some, some},
                               .target = some,
                               .nstep = x->max_step,
                               .method = SN_GRADIENT_PRODUCTS,
-                              .soft = soft,
+                              .cfd = cfd,
                               .initial_ctrl = some,
                               .starts = r->starts,
                               .count = r->starts};

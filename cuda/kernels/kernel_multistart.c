@@ -27,7 +27,7 @@ SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
   SN_ONE(b->lane) {
     x->norm = norm;
     x->status = SN_GRADIENT_DONE;
-    if (x->back.soft.on) *x->soft_steps = x->path.nstep;
+    if (x->back.cfd.on) *x->cfd_steps = x->path.nstep;
   }
   SN_SYNC(b->lane);
   return SN_GRADIENT_DONE;

@@ -72,10 +72,10 @@ SN_LOCAL void forward_open(SnTrial *x) {
   x->status = SN_GRADIENT_PENDING;
   x->norm = 0;
   x->back.path = &x->path;
-  x->back.soft_start = 0;
-  if (!x->back.soft.on) return;
-  x->back.soft_start = x->continues && !x->open && *x->soft_steps == nstep;
-  *x->soft_steps = 0;
+  x->back.cfd_start = 0;
+  if (!x->back.cfd.on) return;
+  x->back.cfd_start = x->continues && !x->open && *x->cfd_steps == nstep;
+  *x->cfd_steps = 0;
 }
 
 SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {

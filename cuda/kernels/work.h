@@ -18,7 +18,7 @@ typedef struct SnSlots {
 // Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnSampleTurn.from 0 begins them
 // all; later ones go on where they stopped.
 typedef struct SnSample {
-  SnPath path;          // what they share: start, soft, target, weights, nstep, max_velocity; no outputs
+  SnPath path;          // what they share: start, cfd, target, weights, nstep, max_velocity; no outputs
   const sn_real *base;  // (nstep, nu) controls without noise
   int noisy;            // 1: candidate c has noise c
   SnNoise noise;
@@ -43,17 +43,17 @@ enum { SN_SAMPLES = 32 };
 // One gradient: a path, the way back, and whose it is.
 typedef struct SnTrial {
   SnPath path;
-  SnBackward back;         // back.path and back.soft_start are set by FORWARD
+  SnBackward back;         // back.path and back.cfd_start are set by FORWARD
   int method;              // SnGradientMethod
   int active;              // 0: takes no part in this launch
   int status;              // SnGradientStatus: FORWARD begins it
   sn_real norm;            // of ctrl_bar
   SnBackwardState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for the
                            // sweep one, target_bar alone
-  // Steps of the last gradient in this place whose back.soft_qacc is complete; 0: none. FORWARD sets back.soft_start
+  // Steps of the last gradient in this place whose back.cfd_qacc is complete; 0: none. FORWARD sets back.cfd_start
   // where it is path.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it path.nstep where
-  // the gradient is done and softened.
-  int *soft_steps;
+  // the gradient is done with CFD on.
+  int *cfd_steps;
   int continues;         // 1: the gradient before in this place had nearly the same inputs
   int refine;            // index of its refinement, -1: none
   int index;             // of its start there

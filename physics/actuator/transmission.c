@@ -145,10 +145,10 @@ SN_LOCAL void sn_add_normal_row(const SnModel *m, const SnWorld *w, int body, co
     row[dof] += scale * sn_wrench_arm(m, w, dof, p, normal, none);
 }
 
-// True when the contact counts for adhesion of the body. What a softened world adds at a distance does not: adhesion is
+// True when the contact counts for adhesion of the body. What CFD adds at a distance does not: adhesion is
 // the same there, but for those contacts in the gap that it leaves out because their pair also touches.
 SN_LOCAL bool sn_adheres(const SnModel *m, const SnContact *con, int body) {
-  if (con->exclude > 1 || (con->soft == SN_CONTACT_FAR && con->dist > m->cpair_reach[con->pair])) return false;
+  if (con->exclude > 1 || (con->cfd == SN_CONTACT_FAR && con->dist > m->cpair_reach[con->pair])) return false;
   return m->geom_bodyid[con->geom[0]] == body || m->geom_bodyid[con->geom[1]] == body;
 }
 

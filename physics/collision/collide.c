@@ -7,7 +7,8 @@
 // boxes (Gottschalk, Lin, Manocha 1996): a gap along a unit axis is no more than the distance, so that nothing within
 // reach is lost. Nothing depends on the number of lanes.
 //
-// In a softened world (SnSoft) pairs that take part also have a contact when they do not touch: their nearest points.
+// In a world with contacts from distance (SnCfd) pairs that take part also have a contact when they do not touch: their
+// nearest points.
 #include "physics/world/adjoint.h"
 #include "physics/collision/collide.h"
 #include "physics/collision/ellipsoid_distance.h"
@@ -40,14 +41,14 @@ SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, i
 
 // True when a pair makes rows at a distance.
 SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
-  return w->soft->on && (!w->soft->pair || w->soft->pair[pair]);
+  return w->cfd->on && (!w->cfd->pair || w->cfd->pair[pair]);
 }
 
-// Near pairs of a softened world: those near, and those that take part and may be within its reach of touching.
-SN_LOCAL int collide_soft_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+// Near pairs of a world with CFD: those near, and those that take part and may be within its reach of touching.
+SN_LOCAL int collide_cfd_bits(const SnModel *m, const SnWorld *w, int start, int n) {
   const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
   const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
-  const sn_real reach = w->soft->solimp[2];
+  const sn_real reach = w->cfd->solimp[2];
   int bits = 0;
   for (int k = 0; k < n; ++k) {
     const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
@@ -203,9 +204,9 @@ SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, 
   return n > 0;
 }
 
-// The same in a softened world: a pair that does not touch has one contact, at its nearest points. A pair that touches
+// The same in a world with CFD: a pair that does not touch has one contact, at its nearest points. A pair that touches
 // drops those of its contacts that make no rows.
-SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
   const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
   const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
   if (!collide_takes_part(w, pair)) return near;
@@ -213,7 +214,7 @@ SN_LOCAL int collide_pair_soft(const SnModel *m, SnWorld *w, int pair, SnContact
   for (int i = 0; i < near; ++i)
     if (con[i].dist < margin) con[touching++] = con[i];
   if (touching) return touching;
-  return collide_far(m, w, pair, margin + w->soft->solimp[2], con);
+  return collide_far(m, w, pair, margin + w->cfd->solimp[2], con);
 }
 
 // Makes frame orthonormal from its normal and a wish for the first tangent (none: y, or z when the normal is near y).
@@ -255,7 +256,7 @@ SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *wish, const
 
 // The collider that made a contact.
 SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnContact *con) {
-  return con->soft == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
+  return con->cfd == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
 }
 
 // A contact of the list from what a collider wrote and the parameters of its pair.
@@ -276,14 +277,14 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   con->geom[0] = m->cpair_geom[2 * pair];
   con->geom[1] = m->cpair_geom[2 * pair + 1];
   con->exclude = con->dist >= con->includemargin;
-  con->soft = SN_CONTACT_HARD;
+  con->cfd = SN_CONTACT_HARD;
   con->efc_address = -1;
   con->pair = pair;
   con->feature = raw->feature;
   if (collide_takes_part(w, pair)) {
-    con->soft = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
+    con->cfd = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
     con->exclude = 0;
-    if (con->soft == SN_CONTACT_FAR && !w->soft->friction) con->dim = 1;
+    if (con->cfd == SN_CONTACT_FAR && !w->cfd->friction) con->dim = 1;
   }
   const bool convex = collide_made_by(m, con) == SN_COLLIDER_CONVEX;
   for (int i = 0; i < 6; ++i) con->corner[i] = convex ? raw->corner[i] : -1;
@@ -295,7 +296,7 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(b, nblock) {
     const int start = b * SN_COLLIDE_BLOCK;
     // the whole block is a case of its own so that the compiler unrolls it
-    const int bits = w->soft->on ? collide_soft_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
+    const int bits = w->cfd->on ? collide_cfd_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
                      : start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
                                                      : collide_near_bits(m, w, start, n - start);
     int count = 0;
@@ -319,10 +320,10 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
   const int *near = w->col_near + start;
   int *count = w->col_count;
-  const bool soft = w->soft->on != 0;
+  const bool cfd = w->cfd->on != 0;
   SN_FOR(k, n) {
     SnContact *con = w->col_contact + SN_COLLIDE_SLOTS * k;
-    count[k] = soft ? collide_pair_soft(m, w, near[k], con) : collide_pair(m, w, near[k], con);
+    count[k] = cfd ? collide_pair_cfd(m, w, near[k], con) : collide_pair(m, w, near[k], con);
   }
   SN_SYNC(lane);
   const int total = sn_compact(lane, count, n);
@@ -352,7 +353,7 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
 // Adds the torque and force (6) on each geom of a contact, about their own centres.
 SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                  sn_real *wrench) {
-  if (w->soft->surrogate) {
+  if (w->cfd->surrogate) {
     sn_collide_surrogate_vjp(m, w, con, bar, wrench);
     return;
   }

@@ -143,11 +143,11 @@ SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
   const sn_real r = w->efc_pos[row] - w->efc_margin[row];
   *slope = -1;
-  if (!w->soft->on || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS ||
-      w->contact[w->efc_id[row]].soft == SN_CONTACT_HARD)
+  if (!w->cfd->on || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS ||
+      w->contact[w->efc_id[row]].cfd == SN_CONTACT_HARD)
     return -r;
   // log(1 + exp(-x)) and its slope, without overflow; far away both are nothing
-  const sn_real width = w->soft->width, x = r / width;
+  const sn_real width = w->cfd->width, x = r / width;
   if (x > SN_R(80.0)) {
     *slope = 0;
     return 0;

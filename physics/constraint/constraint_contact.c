@@ -42,7 +42,7 @@ SN_LOCAL int contact_common(const SnModel *m, const SnContact *con) {
 
 // A contact at a distance with one row.
 SN_INLINE bool contact_is_single(const SnContact *con) {
-  return con->soft == SN_CONTACT_FAR && con->dim == 1 && con->exclude == 0;
+  return con->cfd == SN_CONTACT_FAR && con->dim == 1 && con->exclude == 0;
 }
 
 SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i) {

@@ -13,7 +13,7 @@
 // rows of a pyramid share R = 2 mu^2 R0, which gives it the friction impedance of the elliptic cone. At the
 // end A is set to what R implies: A = R d / (1 - d).
 //
-// Contacts from distance (SnSoft): where bodies that take part do not touch, d follows a spline of its own; on both
+// Contacts from distance (CFD, SnCfd): where bodies that take part do not touch, d follows a spline of its own; on both
 // sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
 //
 // Adjoint: d reaches G (adjoint.h) through aref = -b J v + k d depth and, as log D, through the force of a given
@@ -117,7 +117,7 @@ SN_LOCAL sn_real impedance_far_power(sn_real x, sn_real p) {
   return y;
 }
 
-// The same of bodies that are r >= 0 from touching, by SnSoft.solimp: not bounded from below, so that nothing jumps
+// The same of bodies that are r >= 0 from touching, by SnCfd.solimp: not bounded from below, so that nothing jumps
 // where a row begins.
 SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope) {
   const sn_real far = sn_clip(solimp[0], 0, SN_MAXIMP), touch = sn_clip(solimp[1], 0, SN_MAXIMP), reach = solimp[2];
@@ -195,7 +195,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   const RowParams p = admit_params(m, con->solref, con->solreffriction, con->solimp);
   sn_real kbip[4], slope;
   const sn_real r = con->dist - con->includemargin;
-  kbip[2] = con->soft == SN_CONTACT_FAR ? impedance_far(w->soft->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
+  kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
   kbip[3] = slope;
   row_spring(p.solref, p.solimp[1], false, kbip);
   for (int k = 0; k < block.num; ++k)

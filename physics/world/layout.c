@@ -154,7 +154,7 @@ SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, v
 
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) {
-    memset(w->soft, 0, sizeof *w->soft);
+    memset(w->cfd, 0, sizeof *w->cfd);
     *w->warn = 0;
   }
   sn_lane_zero(lane, w->time, 1);

@@ -6,26 +6,26 @@
 #include "physics/base/lane.h"
 #include "physics/model/model.h"
 
-// Contacts from distance (A. Paulus et al., 2025, arXiv 2506.14186): settings of a softened world, in which bodies that
-// do not touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row; its
+// Contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): settings of a world in which bodies that do
+// not touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row; its
 // impedance goes from solimp[0] at that distance to solimp[1] at touch along MuJoCo's spline of midpoint solimp[3] and
 // power solimp[4]; the position part of the reference acceleration of all their rows, in contact too, is a softplus of
 // the depth instead of the depth itself.
-typedef struct SnSoft {
+typedef struct SnCfd {
   int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
   int surrogate;              // 1: adjoints carry contact points rigidly (sn_collide_surrogate_vjp)
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
   sn_real solimp[SN_NIMP];    // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
   sn_real width;              // of the softplus [m], > 0
   const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
-} SnSoft;
+} SnCfd;
 
-// What softening makes of a contact.
-typedef enum SnSoftContact {
+// What CFD makes of a contact.
+typedef enum SnCfdContact {
   SN_CONTACT_HARD,     // MuJoCo's
   SN_CONTACT_TOUCHES,  // of a pair that takes part, touching
   SN_CONTACT_FAR       // at a distance: the nearest points of a pair that does not touch
-} SnSoftContact;
+} SnCfdContact;
 
 // A detected contact, with MuJoCo's mjContact conventions.
 typedef struct SnContact {
@@ -42,7 +42,7 @@ typedef struct SnContact {
   int geom[2];
   int common;       // dofs that move both bodies: the first of their chains; set by sn_make_constraint
   int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
-  int soft;         // SnSoftContact
+  int cfd;          // SnCfdContact
   int efc_address;  // first row, -1: none
   int pair;         // candidate pair of the model that made it
   int feature;      // what touches what: a code of its collider, for the adjoint
@@ -70,7 +70,7 @@ typedef enum SnConstraintState {
 
 // The groups of world_fields.inc, in the order in which a step writes them.
 typedef enum SnStage {
-  SN_STAGE_SOFT,
+  SN_STAGE_CFD,
   SN_STAGE_STATE,
   SN_STAGE_KINEMATICS,
   SN_STAGE_INERTIA,

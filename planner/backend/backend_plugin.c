@@ -35,15 +35,15 @@ static SnPlugin *plugin_of(const SnBackend *b) { return ((const PluginBackend *)
 // An array of the program as one of doubles: the same, see the head of this file.
 static double *doubles(const sn_real *x) { return (double *)(uintptr_t)x; }
 
-static SnPluginSoft plugin_soft(const SnSoft *soft) {
-  SnPluginSoft to = {0};
-  if (!soft) return to;
-  to = (SnPluginSoft){.on = soft->on,
-                      .surrogate = soft->surrogate,
-                      .friction = soft->friction,
-                      .width = (double)soft->width,
-                      .pair = soft->pair};
-  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (double)soft->solimp[k];
+static SnPluginCfd plugin_cfd(const SnCfd *cfd) {
+  SnPluginCfd to = {0};
+  if (!cfd) return to;
+  to = (SnPluginCfd){.on = cfd->on,
+                     .surrogate = cfd->surrogate,
+                     .friction = cfd->friction,
+                     .width = (double)cfd->width,
+                     .pair = cfd->pair};
+  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (double)cfd->solimp[k];
   return to;
 }
 
@@ -55,7 +55,7 @@ static SnPluginStart plugin_start(const SnStart *s) {
                          .mocap_pos = doubles(s->mocap_pos),
                          .mocap_quat = doubles(s->mocap_quat),
                          .qacc_warmstart = doubles(s->qacc_warmstart),
-                         .soft = plugin_soft(s->soft)};
+                         .cfd = plugin_cfd(s->cfd)};
 }
 
 static SnPluginNoise plugin_noise(const SnNoise *n) {
@@ -234,7 +234,7 @@ static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
     plugin_update(b, x);
     to->weights = plugin_weights(x);
     to->method = (int)batch->settings.method;
-    to->soft = plugin_soft(&batch->settings.soft);
+    to->cfd = plugin_cfd(&batch->settings.cfd);
     to->count = batch->count;
     for (int i = 0; i < batch->count; ++i) to->item[i] = plugin_gradient(&batch->item[i]);
   }
@@ -282,7 +282,7 @@ static void begin_job(SnBackend *b, SnBackendModel *x, const SnRefineJob *job) {
                                .nstep = job->nstep,
                                .max_velocity = job->max_velocity,
                                .method = (int)job->settings.method,
-                               .soft = plugin_soft(&job->settings.soft),
+                               .cfd = plugin_cfd(&job->settings.cfd),
                                .noise = plugin_noise(&job->noise),
                                .initial_ctrl = doubles(job->initial_ctrl),
                                .starts = job->starts,

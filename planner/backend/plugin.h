@@ -20,17 +20,17 @@ typedef struct SnPluginClock {
   void *context;
 } SnPluginClock;
 
-// SnSoft, SnStart, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
-typedef struct SnPluginSoft {
+// SnCfd, SnStart, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
+typedef struct SnPluginCfd {
   int on, surrogate, friction;
   double solimp[5], width;
   const unsigned char *pair;
-} SnPluginSoft;
+} SnPluginCfd;
 
 typedef struct SnPluginStart {
   double time;
   const double *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
-  SnPluginSoft soft;
+  SnPluginCfd cfd;
 } SnPluginStart;
 
 typedef struct SnPluginNoise {
@@ -73,7 +73,7 @@ typedef struct SnPluginGradient {
 typedef struct SnPluginGradientBatch {
   SnPluginWeights weights;
   int method;  // SnGradientMethod
-  SnPluginSoft soft;
+  SnPluginCfd cfd;
   SnPluginGradient *item;
   int count;
 } SnPluginGradientBatch;
@@ -90,7 +90,7 @@ typedef struct SnPluginRefine {
   int nstep;
   double max_velocity;
   int method;
-  SnPluginSoft soft;                         // of the derivative
+  SnPluginCfd cfd;                           // of the derivative
   int knots, spacing, phase, interpolation;  // SnAdamGrid
   SnPluginRule rule;
   SnPluginNoise noise;

@@ -9,7 +9,7 @@ static bool hangs_on(const SnModel *m, int b, int top) {
   return b == top;
 }
 
-unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err) {
+unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) {
   unsigned char *pair = calloc((size_t)m->ncpair + 1, 1), *chosen = calloc((size_t)m->nbody, 1);
   SnIssues issues;
   sn_issues_begin(&issues, task->file, err);
@@ -30,18 +30,18 @@ unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err)
   return NULL;
 }
 
-SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on) {
-  const SnSoft soft = {.on = on,
-                       .surrogate = s->contact_gradient,
-                       .friction = s->cfd_friction,
-                       .solimp = {(sn_real)s->cfd_far, (sn_real)s->cfd_touch, (sn_real)s->cfd_reach,
-                                  (sn_real)s->cfd_midpoint, (sn_real)s->cfd_power},
-                       .width = (sn_real)s->cfd_softplus,
-                       .pair = pair};
-  return soft;
+SnCfd sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on) {
+  const SnCfd cfd = {.on = on,
+                     .surrogate = s->contact_gradient,
+                     .friction = s->cfd_friction,
+                     .solimp = {(sn_real)s->cfd_far, (sn_real)s->cfd_touch, (sn_real)s->cfd_reach,
+                                (sn_real)s->cfd_midpoint, (sn_real)s->cfd_power},
+                     .width = (sn_real)s->cfd_softplus,
+                     .pair = pair};
+  return cfd;
 }
 
-bool sn_soft_equal(const SnSoft *a, const SnSoft *b) {
+bool sn_cfd_equal(const SnCfd *a, const SnCfd *b) {
   if (a->on != b->on) return false;
   if (!a->on) return true;
   bool same = a->friction == b->friction && a->width == b->width && a->pair == b->pair;
@@ -49,16 +49,16 @@ bool sn_soft_equal(const SnSoft *a, const SnSoft *b) {
   return same;
 }
 
-bool sn_soft_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
-bool sn_soft_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
+bool sn_cfd_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
+bool sn_cfd_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
 
-double sn_soft_jump(const SnModel *m, const SnSoft *soft) {
+double sn_cfd_jump(const SnModel *m, const SnCfd *cfd) {
   double jump = 0;
   for (int p = 0; p < m->ncpair; ++p) {
-    if (soft->pair && !soft->pair[p]) continue;
+    if (cfd->pair && !cfd->pair[p]) continue;
     // d0 stands behind margin, friction, solref and solreffriction
     const double d0 = (double)m->conparam[SN_NCONPARAM * m->cpair_param[p] + 10];
-    jump = fmax(jump, fabs((double)soft->solimp[1] - fmin(fmax(d0, 1e-4), 0.9999)));
+    jump = fmax(jump, fabs((double)cfd->solimp[1] - fmin(fmax(d0, 1e-4), 0.9999)));
   }
   return jump;
 }

@@ -1,5 +1,5 @@
-// Contacts from distance as a planner's settings and a task describe them: the softened world (physics/world/world.h,
-// SnSoft).
+// Contacts from distance (CFD, Paulus et al.) as a planner's settings and a task describe them: SnCfd of
+// physics/world/world.h.
 #ifndef SINEW_PLANNER_ROLLOUT_CFD_H_
 #define SINEW_PLANNER_ROLLOUT_CFD_H_
 
@@ -9,20 +9,20 @@
 // Which pairs of a model's list (cpair_geom) take part in a task: those of which a geom belongs to one of the bodies
 // that the task names under cfd_bodies, or to what hangs on them; all pairs when it names none. (ncpair), to free; NULL
 // and err when a name is not in the model or memory runs out.
-unsigned char *sn_soft_pairs(const SnTask *task, const SnModel *m, SnError *err);
+unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err);
 
-// The softening that the settings ask for, `on` or not; pair: from sn_soft_pairs, kept as a pointer.
-SnSoft sn_soft_settings(const SnSettings *s, const unsigned char *pair, bool on);
+// The contacts from distance that the settings ask for, `on` or not; pair: from sn_cfd_pairs, kept as a pointer.
+SnCfd sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on);
 
-// Whether two softenings make the same worlds.
-bool sn_soft_equal(const SnSoft *a, const SnSoft *b);
+// Whether the two make the same worlds.
+bool sn_cfd_equal(const SnCfd *a, const SnCfd *b);
 
-// Whether rollouts, and whether derivatives, are taken in the softened world.
-bool sn_soft_forward(const SnSettings *s);
-bool sn_soft_backward(const SnSettings *s);
+// Whether rollouts, and whether derivatives, are taken with contacts from distance.
+bool sn_cfd_forward(const SnSettings *s);
+bool sn_cfd_backward(const SnSettings *s);
 
 // Largest step of the impedance at touch over the pairs that take part: |cfd_touch - solimp[0]| as it acts; 0 when
 // nothing jumps. A user should know of one.
-double sn_soft_jump(const SnModel *m, const SnSoft *soft);
+double sn_cfd_jump(const SnModel *m, const SnCfd *cfd);
 
 #endif

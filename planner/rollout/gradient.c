@@ -33,8 +33,8 @@ typedef struct SnGradientItem {
   SnGradient *out;
   SnRollout *rollout;
   SnTrajectory states;  // rows 0 ... nstep
-  SnBackward back;      // its soft_qacc: of the last item that was done, soft_steps of them; 0: none
-  int soft_steps;
+  SnBackward back;      // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
+  int cfd_steps;
   SnGradientPhase phase;
   bool busy;  // a thread runs it forward or goes back a step
   int make;   // next state to make a world of, going down; -1: none
@@ -103,14 +103,14 @@ static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost,
                              .qvel = numbers(rows * nv),
                              .act = numbers(rows * (size_t)m->na),
                              .qacc = numbers(rows * nv)};
-  b->soft_qacc = numbers(rows * nv);
+  b->cfd_qacc = numbers(rows * nv);
   b->running = numbers((size_t)cost->nterm);
   b->terminal = numbers((size_t)cost->nterm);
   b->state_bar = numbers(n);
   b->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
   return x->rollout && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
-         b->soft_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
+         b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
@@ -147,7 +147,7 @@ static void free_item(SnGradientItem *x) {
   free(x->states.qvel);
   free(x->states.act);
   free(x->states.qacc);
-  free(x->back.soft_qacc);
+  free(x->back.cfd_qacc);
   free(x->back.running);
   free(x->back.terminal);
   free(x->back.state_bar);
@@ -217,11 +217,11 @@ static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
   if (!out->rolled)
     sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
   x->back.path = sn_rollout_path(out->rolled ? out->rolled : x->rollout);
-  x->back.soft = g->settings.soft;
-  x->back.soft_start = g->settings.soft.on && out->continues && x->soft_steps == out->nstep;
+  x->back.cfd = g->settings.cfd;
+  x->back.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;
   x->back.ctrl_bar = out->ctrl_bar;
   x->back.target_bar = out->target_bar;
-  x->soft_steps = 0;
+  x->cfd_steps = 0;
   sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
   if (out->rolled) take_rollout(g, x, out->rolled);
 }
@@ -237,7 +237,7 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
   if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
   out->norm = (double)sn_norm(&g->thread[thread].lane, x->back.ctrl_bar, out->nstep * m->nu);
   out->status = SN_GRADIENT_DONE;
-  if (g->settings.soft.on) x->soft_steps = out->nstep;
+  if (g->settings.cfd.on) x->cfd_steps = out->nstep;
   x->phase = SN_PHASE_DONE;
 }
 

@@ -22,7 +22,7 @@ typedef struct SnGradientSettings {
   SnGradientMethod method;
   // Contacts from distance: the steps are differentiated as those of such worlds at the same states, while the rollout
   // itself is that of the world as it is. Off: no difference.
-  SnSoft soft;
+  SnCfd cfd;
 } SnGradientSettings;
 
 // The faster method; contacts as they are.
@@ -36,8 +36,8 @@ typedef struct SnGradient {
   const sn_real *target;  // (nstep + 1, ntarget)
   int nstep;              // at least 1
   double max_velocity;    // a faster dof means divergence
-  bool continues;  // the item that was last computed in this place of a batch had nearly the same inputs: softened
-                   // worlds start their solver from its accelerations, and the last bits depend on it, too
+  bool continues;         // the item that was last computed in this place of a batch had nearly the same inputs: worlds
+                          // with CFD start their solver from its accelerations, and the last bits depend on it, too
   // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
   // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
   const SnRollout *rolled;

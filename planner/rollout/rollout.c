@@ -22,7 +22,7 @@ SN_LOCAL void sn_path_mocap(const SnModel *m, SnWorld *w, SnLane *lane, const Sn
 }
 
 SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
-                         const SnSoft *soft) {
+                         const SnCfd *cfd) {
   sn_lane_copy(lane, w->qpos, state->qpos, m->nq);
   sn_lane_copy(lane, w->qvel, state->qvel, m->nv);
   sn_lane_copy(lane, w->act, state->act, m->na);
@@ -31,7 +31,7 @@ SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPat
   sn_path_mocap(m, w, lane, path);
   SN_ONE(lane) {
     w->time[0] = state->time;
-    w->soft[0] = *soft;
+    w->cfd[0] = *cfd;
     *w->warn = 0;
   }
   SN_SYNC(lane);
@@ -39,7 +39,7 @@ SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPat
 
 SN_FUNC void sn_path_put_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path) {
   const SnPathState start = {path->time, path->qpos, path->qvel, path->act, NULL, path->qacc_warmstart};
-  sn_path_put(m, w, lane, path, &start, &path->soft);
+  sn_path_put(m, w, lane, path, &start, &path->cfd);
 }
 
 SN_FUNC void sn_path_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path) {
@@ -163,5 +163,5 @@ SN_FUNC void sn_path_return(const SnModel *m, SnWorld *w, SnLane *lane, const Sn
   const sn_real *qpos = path->kept + 1, *qvel = qpos + m->nq, *warm = qvel + m->nv, *act = warm + m->nv;
   const sn_real *ctrl = path->t > 0 ? path->ctrl + (size_t)(path->t - 1) * (size_t)m->nu : NULL;
   const SnPathState state = {path->kept[0], qpos, qvel, act, ctrl, warm};
-  sn_path_put(m, w, lane, path, &state, &path->soft);
+  sn_path_put(m, w, lane, path, &state, &path->cfd);
 }

@@ -12,7 +12,7 @@ typedef struct SnPath {
   // start: zero.
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
-  SnSoft soft;              // contacts from distance in the steps themselves; soft.on 0: none
+  SnCfd cfd;                // contacts from distance in the steps themselves; cfd.on 0: none
   const sn_real *ctrl;      // (nstep, nu)
   const sn_real *target;    // (nstep + 1, ntarget)
   const sn_real *running;   // (nterm) weights of the terms, as the cost has them
@@ -56,10 +56,10 @@ SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0
 // All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the path
 // that they write are written by one lane.
 
-// Puts the world into a state of the path, with its mocap poses and the softening `soft`. No warnings.
+// Puts the world into a state of the path, with its mocap poses and contacts from distance as in `cfd`. No warnings.
 SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
-                         const SnSoft *soft);
-// Puts the world into the path's start: state, zero controls, softening.
+                         const SnCfd *cfd);
+// Puts the world into the path's start: state, zero controls, CFD.
 SN_FUNC void sn_path_put_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
 // The same, and the path is under way: t = 0, sums 0.
 SN_FUNC void sn_path_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path);

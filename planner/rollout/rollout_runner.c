@@ -64,7 +64,7 @@ static SnPath path_from(const SnStart *start) {
                   .mocap_pos = start->mocap_pos,
                   .mocap_quat = start->mocap_quat,
                   .qacc_warmstart = start->qacc_warmstart,
-                  .soft = start->soft ? *start->soft : (SnSoft){0}};
+                  .cfd = start->cfd ? *start->cfd : (SnCfd){0}};
 }
 
 void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start) {

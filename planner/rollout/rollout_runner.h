@@ -21,7 +21,7 @@ typedef struct SnStart {
   const sn_real *mocap_pos;       // (nmocap, 3)
   const sn_real *mocap_quat;      // (nmocap, 4)
   const sn_real *qacc_warmstart;  // (nv) or NULL
-  const SnSoft *soft;             // contacts from distance in the steps themselves; NULL: none
+  const SnCfd *cfd;               // contacts from distance in the steps themselves; NULL: none
 } SnStart;
 
 // Puts a world into that state; controls are zero.

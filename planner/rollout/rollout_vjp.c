@@ -18,7 +18,7 @@ SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lan
   SN_SYNC(lane);
 }
 
-// The solver starts at the acceleration that the path found, or that of the same softened world before. At the last
+// The solver starts at the acceleration that the path found, or that of the same world with CFD before. At the last
 // state the controls of the last step still stand.
 SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *b, int t, SnWorld *w) {
   const SnPath *path = b->path;
@@ -28,14 +28,14 @@ SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *
                              path->out_qvel + row * nv,
                              path->out_act + row * (size_t)m->na,
                              path->ctrl + step * (size_t)m->nu,
-                             (b->soft_start ? b->soft_qacc : path->out_qacc) + row * nv};
-  sn_path_put(m, w, lane, path, &state, &b->soft);
+                             (b->cfd_start ? b->cfd_qacc : path->out_qacc) + row * nv};
+  sn_path_put(m, w, lane, path, &state, &b->cfd);
   SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
   sn_solve_finish(m, w, lane);
   SN_MARK(lane, SOLVER);
-  if (!b->soft.on) return;
-  sn_lane_copy(lane, b->soft_qacc + row * nv, w->qacc, m->nv);
+  if (!b->cfd.on) return;
+  sn_lane_copy(lane, b->cfd_qacc + row * nv, w->qacc, m->nv);
   SN_SYNC(lane);
 }
 

@@ -23,9 +23,9 @@ typedef enum SnGradientStatus {
 
 typedef struct SnBackward {
   const SnPath *path;   // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
-  SnSoft soft;          // how contacts act in what is differentiated; soft.on 0: as they are
-  sn_real *soft_qacc;   // (nstep + 1, nv) accelerations of the softened worlds: written; read where soft_start
-  int soft_start;       // 1: their solvers start from soft_qacc, else from the path's accelerations
+  SnCfd cfd;            // how contacts act in what is differentiated; cfd.on 0: as they are
+  sn_real *cfd_qacc;    // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
+  int cfd_start;        // 1: their solvers start from cfd_qacc, else from the path's accelerations
   sn_real *running;     // (nterm) weights times the share of a state: sn_backward_begin writes them
   sn_real *terminal;    // (nterm)
   sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on

@@ -11,7 +11,7 @@ typedef enum SnPlannerKind { SN_PLANNER_SAMPLING, SN_PLANNER_ADAM } SnPlannerKin
 typedef enum SnSplineKind { SN_SPLINE_ZERO, SN_SPLINE_LINEAR, SN_SPLINE_CUBIC } SnSplineKind;
 typedef enum SnNoiseColour { SN_NOISE_WHITE, SN_NOISE_PINK, SN_NOISE_BROWN } SnNoiseColour;
 // Contacts from distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.
-typedef enum SnCfd { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfd;
+typedef enum SnCfdUse { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfdUse;
 // What a gradient's norm is limited over: all of the plan, one time step (knot), or nothing.
 typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
 // Moments of Adam at the begin of a plan: zero, or those of the plan before, moved in time with it.

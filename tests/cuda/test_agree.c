@@ -206,7 +206,7 @@ static void check_step(const AgreeCase *c) {
   free(target);
 }
 
-static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnSoft *soft) {
+static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfd *cfd) {
   const SnModel *m = c->o.m;
   const SnCost *cost = c->smooth.cost;
   char method[64];
@@ -220,7 +220,7 @@ static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnSoft *soft) 
                        .target = target,
                        .n = c->count,
                        .steps = 1,
-                       .settings = {.method = (SnGradientMethod)k, .soft = *soft}};
+                       .settings = {.method = (SnGradientMethod)k, .cfd = *cfd}};
     Bars ref = make_bars(m, cost, 1, c->count), ours = make_bars(m, cost, 1, c->count),
          again = make_bars(m, cost, 1, c->count);
     run_gradients(cpu, &in, &ref);
@@ -252,15 +252,15 @@ static int over_cases(void (*check)(const AgreeCase *c)) {
 }
 
 static void plain_adjoint(const AgreeCase *c) {
-  const SnSoft none = {0};
+  const SnCfd none = {0};
   check_adjoint(c, AGREE_ROW_ADJOINT, &none);
 }
 
 // All pairs within 0.2 m, with their friction.
-static void soft_adjoint(const AgreeCase *c) {
-  const SnSoft soft = {
+static void cfd_adjoint(const AgreeCase *c) {
+  const SnCfd cfd = {
       .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(0.2), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
-  check_adjoint(c, AGREE_ROW_SOFT, &soft);
+  check_adjoint(c, AGREE_ROW_CFD, &cfd);
 }
 
 static void holds(AgreeRow row) { assert_true(agree_row_holds(row, name, tolerance, out)); }
@@ -277,10 +277,10 @@ static void adjoints(void **state) {
   holds(AGREE_ROW_ADJOINT);
 }
 
-static void soft_adjoints(void **state) {
+static void cfd_adjoints(void **state) {
   (void)state;
-  over_cases(soft_adjoint);
-  holds(AGREE_ROW_SOFT);
+  over_cases(cfd_adjoint);
+  holds(AGREE_ROW_CFD);
 }
 
 // ---- tasks ----
@@ -455,9 +455,9 @@ int main(int argc, char **argv) {
   cpu = b.cpu;
   other = b.other;
   tolerance = strstr(b.text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;
-  const struct CMUnitTest list[] = {cmocka_unit_test(steps),         cmocka_unit_test(adjoints),
-                                    cmocka_unit_test(soft_adjoints), cmocka_unit_test(rollouts),
-                                    cmocka_unit_test(gradients),     cmocka_unit_test(refinements)};
+  const struct CMUnitTest list[] = {cmocka_unit_test(steps),        cmocka_unit_test(adjoints),
+                                    cmocka_unit_test(cfd_adjoints), cmocka_unit_test(rollouts),
+                                    cmocka_unit_test(gradients),    cmocka_unit_test(refinements)};
   const int failed = status ? status : cmocka_run_group_tests(list, NULL, NULL);
   check_backends_close(&b);
   return failed;

@@ -80,14 +80,14 @@ static void gradients(const Scene *x, const char *name, int b) {
   stir(x->m, r.ctrl);
   SnBackendModel *d = scene_load(backends[b], x, STEPS);
   if (backends[b]->need_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);
-  unsigned char *pair = sn_soft_pairs(x->task, x->m, &err);
+  unsigned char *pair = sn_cfd_pairs(x->task, x->m, &err);
   if (!pair) fail_msg("%s", err.text);
   Hash *h = hash_new();
   for (int k = 0; k < 5; ++k) {
     SnGradientSettings settings = sn_default_gradient_settings();
     settings.method = k % 2 ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP;
-    settings.soft = sn_soft_settings(&x->task->settings, pair, k >= 2);
-    settings.soft.surrogate = k == 4;
+    settings.cfd = sn_cfd_settings(&x->task->settings, pair, k >= 2);
+    settings.cfd.surrogate = k == 4;
     add_gradient(h, backends[b], d, x, &settings, &r);
   }
   free(pair);

@@ -126,18 +126,18 @@ static void add_gradient(Hash *h, SnOracle *o, SnAdjoint *a, double *A) {
 
 // Contacts as they are, carried rigidly, and from distance.
 static void gradients(Hash *h, SnOracle *o, SnAdjoint *a, double *A) {
-  const SnSoft hard = *o->w.soft;
-  const SnSoft kinds[] = {
+  const SnCfd hard = *o->w.cfd;
+  const SnCfd kinds[] = {
       {.on = 0},
       {.on = 0, .surrogate = 1},
       {.on = 1, .solimp = {0, 0.1, 0.2, 1, 4}, .width = 0.002},
       {.on = 1, .friction = 1, .solimp = {0.01, 0.2, 0.05, 0.6, 2}, .width = 0.01},
   };
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
-    *o->w.soft = kinds[k];
+    *o->w.cfd = kinds[k];
     add_gradient(h, o, a, k % 2 ? NULL : A);
   }
-  *o->w.soft = hard;
+  *o->w.cfd = hard;
 }
 
 static int pairs[8][8];  // contacts seen, by the types of their geoms

@@ -143,7 +143,7 @@ static void models_backwards(void **state) {
         sn_constraint_load_joints(&o, cases + i);
       sn_constraint_sample(&o, 1);
       compare_backwards(&o);
-      *o.w.soft = (SnSoft){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
+      *o.w.cfd = (SnCfd){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
       compare_backwards(&o);
       sn_oracle_free(&o);
     }

@@ -1,5 +1,5 @@
 // Every kernel on several lanes: the bits of one lane, in all that kernels write. Sampling with noise in slices,
-// gradients by worlds in chunks, by Jacobians and by a scan, softened too, refinements by Adam, marks.
+// gradients by worlds in chunks, by Jacobians and by a scan, with CFD too, refinements by Adam, marks.
 #include <stdlib.h>
 
 #include "clients/reference/probe_task.h"
@@ -11,7 +11,7 @@
 typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
-  bool products, refine, soft;
+  bool products, refine, cfd;
   size_t fast;
 } Work;
 
@@ -32,7 +32,7 @@ static void measure(SnKernelFixture *x) {
   assert_true(x->marks[SN_MARK_SOLVER] > 0);
 }
 
-static const SnSoft far_contacts = {
+static const SnCfd far_contacts = {
     .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
 
 static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int *lanes) {
@@ -49,7 +49,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .products = work->products,
                                 .refine = work->refine,
                                 .max_velocity = 1000};
-  if (work->soft) settings.soft = far_contacts;
+  if (work->cfd) settings.cfd = far_contacts;
   sn_fixture_make(&one, &settings);
   work->run(&one);
   for (; *lanes; ++lanes) {
@@ -86,7 +86,7 @@ static void small_models(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .fast = 40 * 1024},
-                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .soft = true},
+                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
                                {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
                                {.run = refine, .steps = 3, .blocks = 2, .states = 4, .refine = true},

@@ -15,9 +15,9 @@ enum { MAX_STEPS = 8, MAX_LANES = 5 };
 typedef struct Manner {
   int steps, lanes;
   SnGradientMethod method;
-  bool slices;     // the world is given away after each step
-  bool soft;       // what is differentiated is softened
-  bool soft_path;  // the steps are
+  bool slices;    // the world is given away after each step
+  bool cfd;       // what is differentiated has CFD
+  bool cfd_path;  // the steps are
   sn_real max_velocity;
 } Manner;
 
@@ -69,7 +69,7 @@ static void lay_out(Trip *x) {
   p->out_cost = cut(x->out, &x->nout, rows);
   p->sum = cut(x->out, &x->nout, x->cost->nterm);
   p->kept = cut(x->out, &x->nout, sn_path_kept_size(m));
-  b->soft_qacc = cut(x->out, &x->nout, rows * nv);
+  b->cfd_qacc = cut(x->out, &x->nout, rows * nv);
   b->running = cut(x->out, &x->nout, x->cost->nterm);
   b->terminal = cut(x->out, &x->nout, x->cost->nterm);
   b->state_bar = cut(x->out, &x->nout, n);
@@ -90,7 +90,7 @@ static void lay_out(Trip *x) {
   }
 }
 
-static const SnSoft soft = {
+static const SnCfd cfd = {
     .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
 
 static void fill_start(Trip *x, const SnWorld *at) {
@@ -119,8 +119,8 @@ static void trip_make(Trip *x, const SnModel *m, const SnCost *cost, const SnWor
   x->path.terminal = cost->terminal;
   x->path.nstep = manner->steps;
   x->path.max_velocity = manner->max_velocity;
-  if (manner->soft_path) x->path.soft = soft;
-  if (manner->soft) x->back.soft = soft;
+  if (manner->cfd_path) x->path.cfd = cfd;
+  if (manner->cfd) x->back.cfd = cfd;
   x->back.path = &x->path;
   for (int i = 0; i < 2; ++i) {
     x->memory[i] = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
@@ -139,8 +139,8 @@ static void trip_free(Trip *x) {
 // Somebody else steps in the world: from another state, with other contacts and a warning.
 static void intrude(const Trip *x, SnLane *lane, SnWorld *w) {
   const SnPathState other = {7, x->m->qpos0, x->path.qacc_warmstart, x->path.act, NULL, x->path.qvel};
-  const SnPath without = {.soft = x->path.soft};
-  sn_path_put(x->m, w, lane, &without, &other, x->path.soft.on ? &without.soft : &soft);
+  const SnPath without = {.cfd = x->path.cfd};
+  sn_path_put(x->m, w, lane, &without, &other, x->path.cfd.on ? &without.cfd : &cfd);
   sn_forward(x->m, w, lane);
   sn_integrate(x->m, w, lane);
   SN_ONE(lane) *w->warn = SN_WARN_BAD_STATE;
@@ -283,8 +283,8 @@ static void small_models(void **state) {
       compare_done(o.m, c.cost, &o.w,
                    &(Manner){.steps = k < 3 ? 3 : 2,
                              .method = k < 3 ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS,
-                             .soft = k % 2 == 1,
-                             .soft_path = k == 2,
+                             .cfd = k % 2 == 1,
+                             .cfd_path = k == 2,
                              .max_velocity = 1000});
     }
     check_free(&c);
@@ -299,7 +299,7 @@ static void myohand(void **state) {
   Checked c = check_all(o.m);
   sn_oracle_copy_state(&o);
   compare_done(o.m, c.cost, &o.w,
-               &(Manner){.steps = 2, .method = SN_GRADIENT_SWEEP, .soft = true, .max_velocity = 1000});
+               &(Manner){.steps = 2, .method = SN_GRADIENT_SWEEP, .cfd = true, .max_velocity = 1000});
   check_free(&c);
   sn_oracle_free(&o);
 }
@@ -312,11 +312,11 @@ static void ends_badly(void **state) {
   Checked c = check_all(o.m);
   sn_oracle_copy_state(&o);
   o.m->nconmax = 1;
-  Trip x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .soft_path = true, .max_velocity = 1000});
+  Trip x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .cfd_path = true, .max_velocity = 1000});
   assert_true(x.path.status == SN_PATH_DONE && x.path.warn == SN_WARN_CONTACT_FULL);
   const sn_real speed = sn_abs(x.path.out_qvel[2 * o.m->nv + 2]);
   trip_free(&x);
-  x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .soft_path = true, .max_velocity = SN_R(0.5) * speed});
+  x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .cfd_path = true, .max_velocity = SN_R(0.5) * speed});
   assert_true(x.path.status == SN_PATH_DIVERGED && x.path.t > 0 && x.path.t <= 2 && isinf(x.path.total));
   assert_int_equal(x.path.warn, SN_WARN_CONTACT_FULL);
   trip_free(&x);

@@ -24,7 +24,7 @@ static void *step_on(SnOracle *o, int n, int nstep, SnWorld *w) {
   void *memory = aligned_alloc(64, sn_world_size(o->m));
   sn_world_init(o->m, w, memory);
   sn_world_copy_state(o->m, w, &o->w);
-  *w->soft = *o->w.soft;
+  *w->cfd = *o->w.cfd;
   Steps steps = {o, w, nstep};
   sn_lanes_run(n, run_steps, &steps);
   return memory;
@@ -48,11 +48,11 @@ static void compare(SnOracle *o, int nstep) {
 }
 
 // Random states of a model, a few steps each, where contacts act from a distance or not.
-static void compare_model(const char *path, int nstate, int nstep, bool soft) {
+static void compare_model(const char *path, int nstate, int nstep, bool cfd) {
   SnOracle o;
   sn_oracle_load_file(&o, path);
-  const SnSoft settings = {.on = soft, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
-  *o.w.soft = settings;
+  const SnCfd settings = {.on = cfd, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
+  *o.w.cfd = settings;
   for (int i = 0; i < nstate; ++i) {
     sn_oracle_randomize(&o, 1.0);
     sn_oracle_copy_state(&o);
@@ -84,11 +84,11 @@ static void small_models(void **state) {
   }
 }
 
-static void compare_hand(int nstate, int nstep, bool soft) {
+static void compare_hand(int nstate, int nstep, bool cfd) {
   sn_oracle_needs_myosuite();
   char path[4096];
   snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", sn_oracle_myosuite());
-  compare_model(path, nstate, nstep, soft);
+  compare_model(path, nstate, nstep, cfd);
 }
 
 static void myohand(void **state) {

@@ -13,7 +13,7 @@ typedef struct Asked {
   int rollouts, jobs, gradients;  // how often
   int nstep, candidates, starts, keep, method;
   double max_velocity;
-  SnSoft forward, backward;
+  SnCfd forward, backward;
   SnNoise noise;
   uint32_t iteration;  // the latest noise's
   SnAdamGrid grid;
@@ -30,7 +30,7 @@ static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const
 
 static void note(const SnStart *start, const sn_real *ctrl, int nstep, double max_velocity) {
   assert_true(nstep <= HORIZON_MOST);
-  asked.forward = start->soft ? *start->soft : (SnSoft){.on = 0};
+  asked.forward = start->cfd ? *start->cfd : (SnCfd){.on = 0};
   asked.nstep = nstep;
   asked.max_velocity = max_velocity;
   memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
@@ -49,7 +49,7 @@ static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch,
 static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
   if (asked.jobs++ == 0) {
     note(&job->start, job->ctrl, job->nstep, job->max_velocity);
-    asked.backward = job->settings.soft;
+    asked.backward = job->settings.cfd;
     asked.method = (int)job->settings.method;
     asked.noise = job->noise;
     asked.grid = job->grid;
@@ -65,7 +65,7 @@ static bool note_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *bat
                            double until) {
   if (asked.gradients++ == 0) {
     note(&batch->item->start, batch->item->ctrl, batch->item->nstep, batch->item->max_velocity);
-    asked.backward = batch->settings.soft;
+    asked.backward = batch->settings.cfd;
     asked.method = (int)batch->settings.method;
   }
   return gradients(b, x, batch, clock, until);
@@ -81,23 +81,23 @@ typedef struct Trial {
 
 static int knots_of(int nstep, int spacing) { return (nstep - 1) / spacing + 1; }
 
-// One number of the softened contacts; NAN where rollouts and gradients do not have the same.
-static double of_soft(const Trial *t, double forward, double backward) {
+// One number of the contacts from distance; NAN where rollouts and gradients do not have the same.
+static double of_cfd(const Trial *t, double forward, double backward) {
   if (!t->first.forward.on || (t->kind != SAMPLING && (!t->first.backward.on || forward != backward)))
     return (double)NAN;
   return forward;
 }
-#define SOFT(name, member)                                                                \
-  static double name(const Trial *t) {                                                    \
-    return of_soft(t, (double)t->first.forward.member, (double)t->first.backward.member); \
+#define CFD(name, member)                                                                \
+  static double name(const Trial *t) {                                                   \
+    return of_cfd(t, (double)t->first.forward.member, (double)t->first.backward.member); \
   }
-SOFT(see_cfd_far, solimp[0])
-SOFT(see_cfd_touch, solimp[1])
-SOFT(see_cfd_reach, solimp[2])
-SOFT(see_cfd_midpoint, solimp[3])
-SOFT(see_cfd_power, solimp[4])
-SOFT(see_cfd_softplus, width)
-SOFT(see_cfd_friction, friction)
+CFD(see_cfd_far, solimp[0])
+CFD(see_cfd_touch, solimp[1])
+CFD(see_cfd_reach, solimp[2])
+CFD(see_cfd_midpoint, solimp[3])
+CFD(see_cfd_power, solimp[4])
+CFD(see_cfd_softplus, width)
+CFD(see_cfd_friction, friction)
 
 static double see_cfd(const Trial *t) {
   if (t->first.forward.on) return t->first.backward.on ? SN_CFD_FORWARD : (double)NAN;

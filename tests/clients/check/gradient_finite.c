@@ -1,9 +1,9 @@
-// gradient_finite MODEL.xml [COUNT [SEED [soft]]]: gradients at random states are finite.
+// gradient_finite MODEL.xml [COUNT [SEED [cfd]]]: gradients at random states are finite.
 //
 // States: joints to three times their range, velocities to 100, any activation, controls in and at the ends of their
 // range; one in four of these parts is where derivatives are known for trouble instead: reference pose, ends of ranges,
 // zero velocity, activations of 0 and 1, controls equal to activations. At each state the adjoint of a step is taken
-// with random bars, and the gradient of a rollout of two steps. With "soft", contacts act from a distance.
+// with random bars, and the gradient of a rollout of two steps. With "cfd", contacts act from a distance.
 // Prints a line; exit status 0 all finite, 1 not, 2 the model is not supported, 3 it cannot be loaded or nothing moves.
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static bool step_is_finite(Finite *f) {
   const SnModel *m = f->m;
   SnOracle *o = &f->o;
   SnAdjoint *a = &f->a;
-  o->w.soft[0] = f->settings.soft;
+  o->w.cfd[0] = f->settings.cfd;
   sn_forward(m, &o->w, &o->lane);
   if (!all_finite(o->w.qacc, m->nv)) {
     ++f->wild;
@@ -192,7 +192,7 @@ static void close_finite(Finite *f) {
 
 int main(int argc, char **argv) {
   if (argc < 2) {
-    fprintf(stderr, "usage: gradient_finite MODEL.xml [COUNT [SEED [soft]]]\n");
+    fprintf(stderr, "usage: gradient_finite MODEL.xml [COUNT [SEED [cfd]]]\n");
     return 3;
   }
   const long count = argc > 2 ? strtol(argv[2], NULL, 10) : 100;
@@ -207,8 +207,8 @@ int main(int argc, char **argv) {
   }
   f.settings = sn_default_gradient_settings();
   if (argc > 4)
-    f.settings.soft =
-        (SnSoft){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
+    f.settings.cfd =
+        (SnCfd){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
   f.o.rng = (uint64_t)seed;
   for (long i = 0; i < count; ++i) {
     random_state(&f);

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Gradients at random states of every model of MyoSuite are finite: gradient_finite on each, COUNT states.
 #
-#   gradient_finite.sh PROGRAM MYOSUITE [COUNT [SEED [soft]]]
+#   gradient_finite.sh PROGRAM MYOSUITE [COUNT [SEED [cfd]]]
 #
 # PROGRAM is gradient_finite of a build, MYOSUITE the folder of the package (clients/scripts/fetch_models.sh prints it), COUNT 100
 # unless told. Exit status: 0 all finite; 1 not, or a crash, or the models that are not supported are not those of
 # refused.txt, or others than the ten known ones have nothing that moves; 77 the folder is missing.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-program=$1 folder=$2 count=${3:-100} seed=${4:-1} soft=${5:-}
+program=$1 folder=$2 count=${3:-100} seed=${4:-1} cfd=${5:-}
 [ -d "$folder" ] || { echo "$folder is missing: clients/scripts/fetch_models.sh fetches it" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +31,7 @@ try() {
 }
 export -f try
 find "$folder" -name '*.xml' | sort |
-  xargs -P "$(nproc)" -I{} bash -c 'try "$@"' _ "$program" {} "$count" "$seed" "$soft" "$work" | tee "$work/lines"
+  xargs -P "$(nproc)" -I{} bash -c 'try "$@"' _ "$program" {} "$count" "$seed" "$cfd" "$work" | tee "$work/lines"
 finite=$(grep -c ': finite:' "$work/lines")
 still=$(grep -c 'nothing in the model moves' "$work/lines")
 refused=$(grep -c ': not supported:' "$work/lines")

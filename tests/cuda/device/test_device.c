@@ -319,7 +319,7 @@ static void pointers_of_the_host_lose_the_device(void **state) {
 static void pointers_inside_trials(void **state) {
   (void)state;
   static sn_real mine[N];
-  static const char *const name[] = {"ctrl", "ctrl_bar", "soft_steps", "start of trial 1: offset", "qpos"};
+  static const char *const name[] = {"ctrl", "ctrl_bar", "cfd_steps", "start of trial 1: offset", "qpos"};
   for (int k = 0; k < 5; ++k) {
     Fixture r = open_fixture("");
     SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
@@ -328,7 +328,7 @@ static void pointers_inside_trials(void **state) {
     r.work.model.nu = r.work.model.nq = 1;
     draft[1].path.ctrl = k == 0 ? mine : NULL;
     draft[1].back.ctrl_bar = k == 1 ? mine : NULL;
-    draft[1].soft_steps = k == 2 ? &order : NULL;
+    draft[1].cfd_steps = k == 2 ? &order : NULL;
     draft_start->offset = k == 3 ? mine : NULL;
     draft[1].path.qpos = k == 4 ? mine : NULL;
     draft[0] = draft[1];

@@ -51,15 +51,15 @@ static void make_item(const Scene *x, Batch *b, int k) {
   b->item[k].start.qvel = qvel;
 }
 
-static Batch *make_batch(const Scene *x, SnGradientMethod method, bool soft) {
+static Batch *make_batch(const Scene *x, SnGradientMethod method, bool cfd) {
   Batch *b = calloc(1, sizeof *b);
   for (int k = 0; k < ITEMS; ++k) make_item(x, b, k);
   const SnSettings s = x->task->settings;
   SnError err = {0};
-  b->pair = sn_soft_pairs(x->task, x->m, &err);
+  b->pair = sn_cfd_pairs(x->task, x->m, &err);
   assert_non_null(b->pair);
   b->batch = (SnGradientBatch){
-      .settings = {.method = method, .soft = sn_soft_settings(&s, b->pair, soft)}, .item = b->item, .count = ITEMS};
+      .settings = {.method = method, .cfd = sn_cfd_settings(&s, b->pair, cfd)}, .item = b->item, .count = ITEMS};
   return b;
 }
 
@@ -138,10 +138,10 @@ static void check_bits(const Scene *x) {
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   SnBackendModel *a = load(x, x->cpu), *d = load(x, dev);
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method)
-    for (int soft = 0; soft <= 1; ++soft) {
-      Batch *want = make_batch(x, (SnGradientMethod)method, soft), *got = make_batch(x, (SnGradientMethod)method, soft);
-      // The second time softened solvers start from the first.
-      for (int again = 0; again <= soft; ++again) {
+    for (int cfd = 0; cfd <= 1; ++cfd) {
+      Batch *want = make_batch(x, (SnGradientMethod)method, cfd), *got = make_batch(x, (SnGradientMethod)method, cfd);
+      // The second time solvers with CFD start from the first.
+      for (int again = 0; again <= cfd; ++again) {
         for (int k = 0; k < ITEMS; ++k) want->item[k].continues = got->item[k].continues = again;
         run(x->cpu, a, want);
         run(dev, d, got);

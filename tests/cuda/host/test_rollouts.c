@@ -9,12 +9,12 @@ static void same_as_cpu(const char *name, int nstep) {
   Scene x;
   if (!scene_open(&x, name)) skip();
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  const SnSoft soft = sn_soft_settings(&x.task->settings, NULL, true);
-  for (int softened = 0; softened < 2; ++softened) {
+  const SnCfd cfd = sn_cfd_settings(&x.task->settings, NULL, true);
+  for (int with_cfd = 0; with_cfd < 2; ++with_cfd) {
     Rollouts cpu = rollouts_make(&x, nstep, 6), device = rollouts_make(&x, nstep, 6);
     rollouts_noisy(&cpu);
     rollouts_noisy(&device);
-    if (softened) cpu.batch.start.soft = device.batch.start.soft = &soft;
+    if (with_cfd) cpu.batch.start.cfd = device.batch.start.cfd = &cfd;
     rollouts_run(&x, x.cpu, &cpu);
     rollouts_run(&x, b, &device);
     for (int i = 1; i < 6; ++i) assert_true(isfinite(cpu.batch.cost[i]) && cpu.batch.cost[i] != cpu.batch.cost[0]);

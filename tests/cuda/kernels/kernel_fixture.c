@@ -42,8 +42,8 @@ static void lay_out_back(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int n = sn_tangent_size(m), rows = x->trial[i].path.nstep + 1, whole = x->s.products ? 1 : 0;
   SnBackward *b = &x->trial[i].back;
-  b->soft = x->s.soft;
-  b->soft_qacc = cut(x->out, &x->nout, rows * m->nv);
+  b->cfd = x->s.cfd;
+  b->cfd_qacc = cut(x->out, &x->nout, rows * m->nv);
   b->running = cut(x->out, &x->nout, x->s.cost->nterm);
   b->terminal = cut(x->out, &x->nout, x->s.cost->nterm);
   b->state_bar = cut(x->out, &x->nout, n);
@@ -121,7 +121,7 @@ static void fill_path(SnKernelFixture *x, int i) {
 static void fill_trial(SnKernelFixture *x, int i) {
   x->trial[i].active = 1;
   x->trial[i].state = x->state[i];
-  x->trial[i].soft_steps = &x->soft_steps[i];
+  x->trial[i].cfd_steps = &x->cfd_steps[i];
   x->trial[i].continues = 1;
   x->trial[i].refine = x->s.refine ? 0 : -1;
   x->trial[i].index = i;
@@ -322,7 +322,7 @@ static void same_trial(const SnKernelFixture *a, const SnKernelFixture *b, int i
   const SnTrial *p = &a->trial[i], *q = &b->trial[i];
   assert_true(p->active == q->active && p->status == q->status && p->open == q->open);
   assert_true(p->path.t == q->path.t && p->path.status == q->path.status && p->path.warn == q->path.warn);
-  assert_int_equal(a->soft_steps[i], b->soft_steps[i]);
+  assert_int_equal(a->cfd_steps[i], b->cfd_steps[i]);
   same_number(p->norm, q->norm);
   same_number(p->path.total, q->path.total);
   same_number(a->start[i].cost, b->start[i].cost);

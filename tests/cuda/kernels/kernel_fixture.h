@@ -17,7 +17,7 @@ typedef struct SnFixtureSettings {
   int states;         // worlds of states that there is room for, of each trial
   int blocks, lanes;
   size_t fast;    // bytes of fast memory for worlds and adjoints
-  SnSoft soft;    // of the way back
+  SnCfd cfd;      // of the way back
   bool products;  // room for Jacobians
   bool refine;    // the trials are the starts of one refinement
   sn_real max_velocity;
@@ -29,7 +29,7 @@ typedef struct SnKernelFixture {
   SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
   SnTrial trial[SN_FIXTURE_TRIALS];
   SnBackwardState *state[SN_FIXTURE_TRIALS];
-  int soft_steps[SN_FIXTURE_TRIALS];
+  int cfd_steps[SN_FIXTURE_TRIALS];
   SnRefinement refinement;
   SnRefine refine;
   SnRefineStart start[SN_FIXTURE_TRIALS];

@@ -9,7 +9,7 @@
 #include "tests/cuda/kernels/kernel_fixture.h"
 #include "tests/support/small_models.h"
 
-static const SnSoft far_contacts = {
+static const SnCfd far_contacts = {
     .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.9), SN_R(0.2), SN_R(0.5), 2}, .width = SN_R(0.01)};
 
 // A model with contacts, a task that looks at all that moves, a state.
@@ -152,7 +152,7 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
                   .act_bar = out + 2 * m->nv,
                   .ctrl_bar = out + sn_tangent_size(m)};
   g.target_bar = g.ctrl_bar + p->nstep * m->nu;
-  SnGradientBatch batch = {.settings = {.method = method, .soft = x->s.soft}, .item = &g, .count = 1};
+  SnGradientBatch batch = {.settings = {.method = method, .cfd = x->s.cfd}, .item = &g, .count = 1};
   assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
   if (twice) {
     g.continues = true;
@@ -174,16 +174,16 @@ static void gradients_are_the_planners(void **state) {
   for (int k = 0; k < 4 * SN_SMALL_MODELS; ++k) {
     Scene s;
     SnKernelFixture x;
-    const bool products = k % 2, soft = k / 2 % 2;
+    const bool products = k % 2, cfd = k / 2 % 2;
     make_scene(&s, k / 4);
     s.settings.products = products;
-    if (soft) s.settings.soft = far_contacts;
+    if (cfd) s.settings.cfd = far_contacts;
     sn_fixture_make(&x, &s.settings);
     for (int pass = 0; pass < 2; ++pass) {
       sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
       for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
         assert_int_equal(x.trial[i].status, SN_GRADIENT_DONE);
-        assert_int_equal(x.soft_steps[i], soft ? x.trial[i].path.nstep : 0);
+        assert_int_equal(x.cfd_steps[i], cfd ? x.trial[i].path.nstep : 0);
         same_gradient(&x, i, products ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, pass);
       }
     }
@@ -307,8 +307,8 @@ static void overflow(void **state) {
   make_scene(&s, 1);
   s.o.m->nconmax = 1;
   sn_fixture_make(&x, &s.settings);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.soft = far_contacts;
-  x.sample.path.soft = far_contacts;
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.cfd = far_contacts;
+  x.sample.path.cfd = far_contacts;
   sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
   sn_fixture_sample(&x, 2);
   for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(x.trial[i].path.warn & SN_WARN_CONTACT_FULL);

@@ -130,8 +130,8 @@ static void adhesion(void **state) {
   }
 }
 
-// Contacts that a softened world has at a distance pull on nothing.
-static void adhesion_softened(void **state) {
+// Contacts that a world with CFD has at a distance pull on nothing.
+static void adhesion_with_cfd(void **state) {
   (void)state;
   char xml[2000];
   snprintf(xml, sizeof xml, sn_adhesion_xml, "pyramidal");
@@ -144,15 +144,15 @@ static void adhesion_softened(void **state) {
     sn_oracle_randomize(&o, 1);
     o.d->qpos[2] += 0.1;
     sn_oracle_copy_state(&o);
-    for (int soft = 0; soft < 2; ++soft) {
-      *o.w.soft = (SnSoft){.on = soft, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.002)};
+    for (int cfd = 0; cfd < 2; ++cfd) {
+      *o.w.cfd = (SnCfd){.on = cfd, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.002)};
       sn_kinematics(o.m, &o.w, &o.lane);
       sn_com_pos(o.m, &o.w, &o.lane);
       const int before = *o.w.ncon;
       sn_collision(o.m, &o.w, &o.lane);
-      added += soft && *o.w.ncon > before;
+      added += cfd && *o.w.ncon > before;
       sn_transmission(o.m, &o.w, &o.lane);
-      if (!soft) memcpy(plain, o.w.actuator_moment, sizeof *plain * (size_t)o.m->nmom);
+      if (!cfd) memcpy(plain, o.w.actuator_moment, sizeof *plain * (size_t)o.m->nmom);
     }
     for (int i = 0; i < o.m->nmom; ++i) {
       assert_true(fabs((double)(plain[i] - o.w.actuator_moment[i])) < SN_TOL(1e-12, 1e-5));
@@ -220,7 +220,7 @@ static void passive_only(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_branch), cmocka_unit_test(switches),
-                                     cmocka_unit_test(adhesion),     cmocka_unit_test(adhesion_softened),
+                                     cmocka_unit_test(adhesion),     cmocka_unit_test(adhesion_with_cfd),
                                      cmocka_unit_test(no_actuators), cmocka_unit_test(passive_only),
                                      cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);

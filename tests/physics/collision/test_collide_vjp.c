@@ -183,7 +183,7 @@ static void move(SnGradWorld *g, const double *dx) {
 // Whether a contact is of the pairs that this test is about.
 static bool is_closed(const Scene *s, const SnContact *con) {
   const SnCollider c = (SnCollider)s->g.m->cpair_collider[con->pair];
-  return c != SN_COLLIDER_CONVEX && !(c == SN_COLLIDER_BOX_BOX && con->soft == SN_CONTACT_FAR);
+  return c != SN_COLLIDER_CONVEX && !(c == SN_COLLIDER_BOX_BOX && con->cfd == SN_CONTACT_FAR);
 }
 
 static bool forward(void *context, const double *dx, double *y) {
@@ -448,11 +448,11 @@ static void check_model(Scene *s, const char *name, int samples) {
   unload(s);
 }
 
-// Links in series, geoms of the world and of fixed bodies, a body that carries others; in a softened world, too, where
+// Links in series, geoms of the world and of fixed bodies, a body that carries others; in a world with CFD, too, where
 // most contacts are at a distance.
 static void trees(void **state) {
   (void)state;
-  for (int soft = 0; soft < 2; ++soft) {
+  for (int cfd = 0; cfd < 2; ++cfd) {
     Scene s = {0};
     sn_oracle_load_string(
         &s.o,
@@ -466,8 +466,8 @@ static void trees(void **state) {
         "<body pos='-.2 -.1 .3'><freejoint/><geom type='capsule' size='.04 .1' pos='.02 .03 0' euler='30 40 0'/></body>"
         "</worldbody></mujoco>");
     sn_grad_world_init(&s.g, &s.o);
-    if (soft) *s.g.w.soft = (SnSoft){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
-    check_model(&s, soft ? "trees, softened" : "trees", 20);
+    if (cfd) *s.g.w.cfd = (SnCfd){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
+    check_model(&s, cfd ? "trees, CFD" : "trees", 20);
   }
 }
 

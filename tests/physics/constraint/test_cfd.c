@@ -7,9 +7,9 @@
 // What float arithmetic adds to tolerances.
 static const bool single = sizeof(sn_real) == sizeof(float);
 
-static SnSoft paper(void) {
-  const SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
-  return soft;
+static SnCfd paper(void) {
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
+  return cfd;
 }
 
 // One of every kind of geom on free bodies, over a plane.
@@ -31,7 +31,7 @@ static void distances(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(&o, kShapes);
-  *o.w.soft = paper();
+  *o.w.cfd = paper();
   int compared = 0;
   double worst = 0;
   for (int k = 0; k < 200; ++k) {
@@ -42,7 +42,7 @@ static void distances(void **state) {
     int far[64] = {0}, found = 0;
     for (int i = 0; i < *o.w.ncon; ++i) {
       const SnContact *con = o.w.contact + i;
-      if (con->soft != SN_CONTACT_FAR) continue;
+      if (con->cfd != SN_CONTACT_FAR) continue;
       assert_int_equal(con->dim, 1);
       assert_true(con->efc_address >= 0);
       assert_int_equal(o.w.efc_type[con->efc_address], SN_CNSTR_CONTACT_FRICTIONLESS);
@@ -87,7 +87,7 @@ static void formulas(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(&o, kBalls);
-  *o.w.soft = paper();
+  *o.w.cfd = paper();
   const double tc = 0.02, dwidth = 0.95, k = 1 / (dwidth * dwidth * tc * tc), b = 2 / (dwidth * tc);
   for (int i = 0; i < 50; ++i) {
     const double r = -0.002 + 0.02 * i, v = 0.3;
@@ -114,7 +114,7 @@ static void formulas(void **state) {
   sn_forward(o.m, &o.w, &o.lane);
   assert_true(o.w.qacc[0] < 0);
   assert_true(o.w.qacc[1] > 0);
-  o.w.soft->on = 0;
+  o.w.cfd->on = 0;
   sn_forward(o.m, &o.w, &o.lane);
   assert_true(o.w.qacc[0] == 0);
   sn_oracle_free(&o);
@@ -127,17 +127,17 @@ static void chosen_pairs(void **state) {
   sn_oracle_load_string(&o, kBalls);
   const unsigned char none[3] = {0, 0, 0};
   assert_int_equal(o.m->ncpair, 3);
-  *o.w.soft = paper();
-  o.w.soft->pair = none;
+  *o.w.cfd = paper();
+  o.w.cfd->pair = none;
   sn_oracle_copy_state(&o);
   sn_forward(o.m, &o.w, &o.lane);
   assert_int_equal(*o.w.ncon, 0);
   o.w.qpos[0] = SN_R(0.21);
   sn_forward(o.m, &o.w, &o.lane);
   assert_int_equal(*o.w.ncon, 1);
-  assert_int_equal(o.w.contact[0].soft, SN_CONTACT_HARD);
+  assert_int_equal(o.w.contact[0].cfd, SN_CONTACT_HARD);
   const sn_real qacc = o.w.qacc[0];
-  o.w.soft->on = 0;
+  o.w.cfd->on = 0;
   sn_forward(o.m, &o.w, &o.lane);
   close_to((double)o.w.qacc[0], (double)qacc, 1e-9 * fabs((double)qacc));
   sn_oracle_free(&o);
@@ -148,8 +148,8 @@ static void friction(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(&o, kBalls);
-  *o.w.soft = paper();
-  o.w.soft->friction = 1;
+  *o.w.cfd = paper();
+  o.w.cfd->friction = 1;
   sn_oracle_copy_state(&o);
   sn_forward(o.m, &o.w, &o.lane);
   assert_int_equal(*o.w.ncon, 1);
@@ -167,17 +167,17 @@ static void touching_as_before(void **state) {
   for (int k = 0; k < 30; ++k) {
     sn_oracle_randomize(&o, 1);
     sn_oracle_copy_state(&o);
-    o.w.soft->on = 0;
+    o.w.cfd->on = 0;
     sn_forward(o.m, &o.w, &o.lane);
     const int n = *o.w.ncon;
     SnContact *hard = malloc(sizeof *hard * (size_t)(n + 1));
     memcpy(hard, o.w.contact, sizeof *hard * (size_t)n);
-    *o.w.soft = paper();
+    *o.w.cfd = paper();
     sn_forward(o.m, &o.w, &o.lane);
     int at = 0;
     for (int i = 0; i < *o.w.ncon; ++i) {
       const SnContact *con = o.w.contact + i;
-      if (con->soft == SN_CONTACT_FAR) {
+      if (con->cfd == SN_CONTACT_FAR) {
         ++far;
         continue;
       }

@@ -15,7 +15,7 @@ enum { ROWS = 160, CONTACTS = 10, CONTACT = 13, MOCAP = 6 };
 typedef struct Rows {
   SnGradWorld g;
   double speed;
-  const SnSoft *soft;  // NULL: MuJoCo's contacts
+  const SnCfd *cfd;  // NULL: MuJoCo's contacts
   int ncon, nefc;
   SnContact contact[CONTACTS];
   int type[ROWS], id[ROWS];
@@ -60,7 +60,7 @@ static bool sample(void *context) {
   Rows *k = context;
   SnGradWorld *g = &k->g;
   sn_constraint_sample(g->o, k->speed);
-  if (k->soft) *g->w.soft = *k->soft;
+  if (k->cfd) *g->w.cfd = *k->cfd;
   sn_grad_world_sample(g);
   sn_grad_world_move(g, NULL);
   sn_kinematics(g->m, &g->w, &g->lane);
@@ -68,7 +68,7 @@ static bool sample(void *context) {
   sn_collision(g->m, &g->w, &g->lane);
   k->ncon = g->w.ncon[0] < CONTACTS ? g->w.ncon[0] : CONTACTS;
   memcpy(k->contact, g->w.contact, sizeof *k->contact * (size_t)k->ncon);
-  for (int i = 0; i < k->ncon; ++i) k->far += k->contact[i].soft == SN_CONTACT_FAR;
+  for (int i = 0; i < k->ncon; ++i) k->far += k->contact[i].cfd == SN_CONTACT_FAR;
   run(k, NULL);
   k->nefc = g->w.nefc[0];
   assert_true(k->nefc <= ROWS);
@@ -213,18 +213,18 @@ static void ball_and_slide(void **state) {
 }
 
 // Contacts from distance: rows of bodies that do not touch, softplus of those that do.
-static void softened(void **state) {
+static void contacts_from_distance(void **state) {
   (void)state;
   static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
                                         {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
-  SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.02)};
+  SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.02)};
   static Rows k;
   memset(&k, 0, sizeof k);
-  k.soft = &soft;
+  k.cfd = &cfd;
   for (int i = 0; i < 4; ++i) {
     SnOracle o;
     sn_constraint_load_contacts(&o, c + i % 2);
-    soft.friction = i / 2;
+    cfd.friction = i / 2;
     k.speed = i % 2 ? 0.1 : 2;
     check_rows(&k, "contacts from distance", &o, 10, 1e-6);
     sn_oracle_free(&o);
@@ -425,11 +425,16 @@ static void wild_states(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts),      cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(weak),          cmocka_unit_test(ball_and_slide),
-                                     cmocka_unit_test(softened),      cmocka_unit_test(impedance),
-                                     cmocka_unit_test(zero_residual), cmocka_unit_test(ball_angles),
-                                     cmocka_unit_test(no_slip),       cmocka_unit_test(bounded_weight),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts),
+                                     cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(weak),
+                                     cmocka_unit_test(ball_and_slide),
+                                     cmocka_unit_test(contacts_from_distance),
+                                     cmocka_unit_test(impedance),
+                                     cmocka_unit_test(zero_residual),
+                                     cmocka_unit_test(ball_angles),
+                                     cmocka_unit_test(no_slip),
+                                     cmocka_unit_test(bounded_weight),
                                      cmocka_unit_test(wild_states)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

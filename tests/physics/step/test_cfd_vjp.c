@@ -1,4 +1,4 @@
-// The adjoint of a step in a softened world, where contacts act from a distance, against differences of that step.
+// The adjoint of a step with contacts from distance (CFD) against differences of that step.
 #include <stdio.h>
 
 #include "physics/collision/collide.h"
@@ -16,7 +16,7 @@ static uint64_t branch(const SnWorld *w) {
 // Touching convex pairs follow MuJoCo's iterations, whose noise of 1e-6 and more differences would show.
 static bool is_noisy(const SnModel *m, const SnWorld *w) {
   for (int i = 0; i < *w->ncon; ++i)
-    if (w->contact[i].soft == SN_CONTACT_TOUCHES && m->cpair_collider[w->contact[i].pair] == SN_COLLIDER_CONVEX)
+    if (w->contact[i].cfd == SN_CONTACT_TOUCHES && m->cpair_collider[w->contact[i].pair] == SN_COLLIDER_CONVEX)
       return true;
   return false;
 }
@@ -66,10 +66,10 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_grad_world_result(g, xbar);
 }
 
-static void check(SnOracle *o, const char *name, const SnSoft *soft, double tolerance, int samples) {
+static void check(SnOracle *o, const char *name, const SnCfd *cfd, double tolerance, int samples) {
   SnGradWorld g;
   sn_grad_world_init(&g, o);
-  *g.w.soft = *soft;
+  *g.w.cfd = *cfd;
   const SnGradCase c = {.name = name,
                         .nx = sn_grad_world_nx(&g),
                         .ny = o->m->nv + o->m->na,
@@ -83,7 +83,7 @@ static void check(SnOracle *o, const char *name, const SnSoft *soft, double tole
   sn_grad_world_free(&g);
 }
 
-static const SnSoft kPaper = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.999), 4}, .width = SN_R(0.002)};
+static const SnCfd kPaper = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.999), 4}, .width = SN_R(0.002)};
 
 // Not the ellipsoid with the box: MuJoCo's iterations leave noise in their distance that differences would show.
 static const char kBodies[] =
@@ -100,13 +100,13 @@ static void bodies(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(&o, kBodies);
-  SnSoft soft = kPaper;
-  check(&o, "softened bodies", &soft, 1e-5, 20);
-  soft.friction = 1;
-  check(&o, "softened bodies, friction", &soft, 1e-5, 10);
-  soft.width = SN_R(0.05);
-  soft.solimp[4] = 1;
-  check(&o, "softened bodies, wide softplus, linear impedance", &soft, 1e-5, 10);
+  SnCfd cfd = kPaper;
+  check(&o, "bodies with CFD", &cfd, 1e-5, 20);
+  cfd.friction = 1;
+  check(&o, "bodies with CFD, friction", &cfd, 1e-5, 10);
+  cfd.width = SN_R(0.05);
+  cfd.solimp[4] = 1;
+  check(&o, "bodies with CFD, wide softplus, linear impedance", &cfd, 1e-5, 10);
   sn_oracle_free(&o);
 }
 
@@ -114,7 +114,7 @@ static void myohand(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
-  check(&o, "softened MyoHand", &kPaper, 1e-4, 8);
+  check(&o, "MyoHand with CFD", &kPaper, 1e-4, 8);
   sn_oracle_free(&o);
 }
 

@@ -12,7 +12,7 @@ enum { ROWS = 700 };
 typedef struct Whole {
   SnGradWorld g;
   double speed;
-  const SnSoft *soft;
+  const SnCfd *cfd;
   int nefc, ncon, type[ROWS], id[ROWS], state[ROWS];
   int count[8];  // rows by type, over all samples
 } Whole;
@@ -27,7 +27,7 @@ static bool sample(void *context) {
   SnOracle *o = k->g.o;
   const SnWorld *w = &k->g.w;
   sn_constraint_sample(o, k->speed);
-  if (k->soft) *k->g.w.soft = *k->soft;
+  if (k->cfd) *k->g.w.cfd = *k->cfd;
   sn_grad_world_sample(&k->g);
   run(k, NULL);
   sn_solve_finish(k->g.m, &k->g.w, &k->g.lane);
@@ -124,14 +124,14 @@ static void joints_tendons_equalities(void **state) {
 
 // Contacts from distance. The nearest points of boxes and cylinders far away are known to 1e-9 m or so, which limits
 // the differences.
-static void softened(void **state) {
+static void contacts_from_distance(void **state) {
   (void)state;
   static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", ""};
-  const SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01)};
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01)};
   static Whole k;
   SnOracle o;
   memset(&k, 0, sizeof k);
-  k.soft = &soft;
+  k.cfd = &cfd;
   k.speed = 1;
   sn_constraint_load_contacts(&o, &c);
   check_forward(&k, "contacts from distance", &o, 20, 1e-5, 5e-5);
@@ -199,6 +199,6 @@ static void exactly_at_the_limit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(softened), cmocka_unit_test(exactly_at_the_limit)};
+                                     cmocka_unit_test(contacts_from_distance), cmocka_unit_test(exactly_at_the_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,10 +279,10 @@ static void leaves_the_world(void **state) {
 }
 
 // What an earlier step left in the scratch of an adjoint does not matter: filled with NaN, the results have the same
-// bits, in hard and in softened worlds. (The twists of link 0 are zero for good.)
+// bits, with and without CFD. (The twists of link 0 are zero for good.)
 static void scratch_is_written(void **state) {
   (void)state;
-  static const SnSoft kSoft = {
+  static const SnCfd kCfd = {
       .on = 1, .friction = 1, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.005), .pair = NULL};
   int contacts = 0;
   for (int model = 0; model < SN_SMALL_MODELS; ++model)
@@ -292,7 +292,7 @@ static void scratch_is_written(void **state) {
       sn_oracle_load_string(&o, sn_small_model(model));
       sn_step_integrator(&o, k % 3);
       sn_grad_world_init(&g, &o);
-      if (k >= 3) *g.w.soft = kSoft;
+      if (k >= 3) *g.w.cfd = kCfd;
       const int n = sn_grad_world_nx(&g);
       double *ybar = calloc((size_t)(2 * o.m->nv + o.m->na) + 1, sizeof *ybar);
       double *x[2] = {calloc((size_t)n + 1, sizeof *x[0]), calloc((size_t)n + 1, sizeof *x[1])};
@@ -312,7 +312,7 @@ static void scratch_is_written(void **state) {
       }
       for (int i = 0; i < n; ++i)
         if (memcmp(x[0] + i, x[1] + i, sizeof(double)))
-          fail_msg("small model %d, %s%s: [%d] = %g, with NaN in scratch %g", model, k >= 3 ? "softened, " : "",
+          fail_msg("small model %d, %s%s: [%d] = %g, with NaN in scratch %g", model, k >= 3 ? "CFD, " : "",
                    sn_integrator_name[k % 3], i, x[0][i], x[1][i]);
       free(ybar);
       free(x[0]);

@@ -140,10 +140,10 @@ static void too_large(void **state) {
 }
 
 // Steps and the adjoint of the last one.
-static void run(SnOracle *o, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnSoft *soft) {
+static void run(SnOracle *o, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnCfd *cfd) {
   const SnModel *m = o->m;
   sn_world_copy_state(m, w, &o->w);
-  *w->soft = *soft;
+  *w->cfd = *cfd;
   for (int t = 0; t < 3; ++t) sn_step(m, w, lane);
   sn_forward(m, w, lane);
   for (int repeat = 0; repeat < 2; ++repeat) {
@@ -162,7 +162,7 @@ static void same(const sn_real *a, const sn_real *b, int n) {
   if (n) assert_memory_equal(a, b, sizeof(sn_real) * (size_t)n);
 }
 
-static void compare(SnOracle *o, size_t fast, const SnSoft *soft) {
+static void compare(SnOracle *o, size_t fast, const SnCfd *cfd) {
   const SnModel *m = o->m;
   SnWorld w;
   SnAdjoint a;
@@ -173,8 +173,8 @@ static void compare(SnOracle *o, size_t fast, const SnSoft *soft) {
   sn_adjoint_init(m, &a, memory[1]);
   Placed p;
   place(&p, m, fast);
-  run(o, &w, &a, &lane, soft);
-  run(o, &p.w, &p.a, &p.lane, soft);
+  run(o, &w, &a, &lane, cfd);
+  run(o, &p.w, &p.a, &p.lane, cfd);
   assert_int_equal(*w.warn, *p.w.warn);
   assert_int_equal(*w.nefc, *p.w.nefc);
   same(w.qpos, p.w.qpos, m->nq);
@@ -195,12 +195,12 @@ static void compare(SnOracle *o, size_t fast, const SnSoft *soft) {
 
 static void compare_states(SnOracle *o, int states) {
   static const size_t fast[] = {0, 20 * KIB, 227 * KIB};
-  const SnSoft hard = {0};
-  const SnSoft soft = {.on = 1, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
+  const SnCfd hard = {0};
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
   for (int s = 0; s < states; ++s) {
     sn_oracle_randomize(o, 1);
     sn_oracle_copy_state(o);
-    for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) compare(o, fast[k], s % 2 ? &soft : &hard);
+    for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) compare(o, fast[k], s % 2 ? &cfd : &hard);
   }
 }
 

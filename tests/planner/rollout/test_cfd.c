@@ -87,7 +87,7 @@ static void gradient_at_a_distance(void **state) {
   double mean = 0;
   for (int t = 0; t < 20; ++t) mean += (double)b.ctrl[t];
   assert_true(mean > 0);
-  // softened rollouts are others, if only a little while nothing moves
+  // rollouts with CFD are others, if only a little while nothing moves
   assert_true(fabs(c.cost_before - a.cost_before) < 1e-6);
   assert_true(c.cost_after < c.cost_before && c.cost_after != b.cost_after);
   printf("cost %.4f; from a distance %.4f; hovering %.4f\n", a.cost_after, b.cost_after, c.cost_after);
@@ -98,7 +98,7 @@ static void gradient_at_a_distance(void **state) {
 
 static int taking_part(Fixture *x, int *all) {
   SnError err = {0};
-  unsigned char *pair = sn_soft_pairs(x->task, x->o.m, &err);
+  unsigned char *pair = sn_cfd_pairs(x->task, x->o.m, &err);
   int n = 0;
   *all = x->o.m->ncpair;
   for (int i = 0; i < *all; ++i) n += pair[i];
@@ -127,7 +127,7 @@ static void named_bodies(void **state) {
   assert_non_null(task);
   SnOracle o;
   sn_oracle_load_string(&o, kScene);
-  assert_null(sn_soft_pairs(task, o.m, &err));
+  assert_null(sn_cfd_pairs(task, o.m, &err));
   assert_string_equal(err.text, "bad.yaml:3:13: cfd_bodies: the model has no body 'nobody'");
   sn_oracle_free(&o);
   sn_task_free(task);
@@ -166,11 +166,11 @@ static void jump(void **state) {
   open_fixture(&x, "[]", "cfd");
   SnSettings s = x.task->settings;
   s.cfd_touch = 0.9;  // MuJoCo's solimp[0]
-  SnSoft soft = sn_soft_settings(&s, NULL, true);
-  assert_true(sn_soft_jump(x.o.m, &soft) < 1e-6);
+  SnCfd cfd = sn_cfd_settings(&s, NULL, true);
+  assert_true(sn_cfd_jump(x.o.m, &cfd) < 1e-6);
   s.cfd_touch = 0.4;
-  soft = sn_soft_settings(&s, NULL, true);
-  assert_true(fabs(sn_soft_jump(x.o.m, &soft) - 0.5) < 1e-6);
+  cfd = sn_cfd_settings(&s, NULL, true);
+  assert_true(fabs(sn_cfd_jump(x.o.m, &cfd) - 0.5) < 1e-6);
   close_fixture(&x);
 }
 
