@@ -1,5 +1,5 @@
 // Models on the device: found by content or uploaded, in one allocation by one copy. The arrays come as the program
-// derived them, in double, and are converted here: nothing is derived in another number type.
+// set them up, in double, and are converted here: nothing is set up in another number type.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 //   W = (m, u),  m = (p - c) x u,  p any point of the line, c the point that cdof refers to,
 // +W on body 1 and -W on body 0, and the moment arm of dof k is
 //   dL/dq_k = cdof_k . (sum of W over lines with body 1 behind k  -  the same with body 0).
-// Which lines count for which dof is fixed at load (derive_tendon.c: arm_line), so are the lengths of
+// Which lines count for which dof is fixed at load (setup_tendon.c: arm_line), so are the lengths of
 // lines between sites of the same rigid body (ten_const). A wrap owns two lines; where its string
 // is free both carry the wrench of the direct line, and the geom's body sees their difference, zero.
 //

@@ -2,7 +2,7 @@
 // model"; XMLreference, actuator/general).
 //
 // Moments of sites are those of a wrench at the site, J' (f, tau) with J from cdof, as in tendon.c.
-// The sparsity of actuator_moment is fixed at load (derive_actuator.c).
+// The sparsity of actuator_moment is fixed at load (setup_actuator.c).
 //
 // Adjoint (own). As in tendon.c, sum_z r_z (moment . z) = moment . A with the one motion A = sum_z r_z z.
 // Ball joint: its length is phi . g, phi the rotation vector of the joint, whose derivative with respect to a small

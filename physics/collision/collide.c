@@ -1,6 +1,6 @@
 // Collision: which of the model's candidate pairs are near, and their contacts, in MuJoCo's order.
 //
-// The list of candidate pairs (derive_collision.c) is already in that order. The broad phase tests the bounding spheres
+// The list of candidate pairs (setup_collision.c) is already in that order. The broad phase tests the bounding spheres
 // of every pair (a plane: its half space) and keeps the near ones by an exclusive scan, which keeps the order. The
 // narrow phase takes them in chunks: one lane a pair writes its contacts to slots of its own, a second scan over the
 // counts places them in the list. Costly pairs are first tested for a separating axis among the faces of their bounding

@@ -6,7 +6,7 @@
 // equality, distance of a limit or contact) and a reference acceleration of a damped spring
 //   aref = -b (J v) - k d(r) (r - margin) [- Jdot v for connect and weld].
 //
-// Rows are made in two passes that any number of lanes can share: each source (derive_constraint.c) and each
+// Rows are made in two passes that any number of lanes can share: each source (setup_constraint.c) and each
 // contact says how many rows it has, prefix sums give every one its place, then each fills its own. The rows
 // of one source or contact have the same columns and form a dense block of the sparse J; products with J go
 // block by block.

@@ -8,7 +8,7 @@
 // chapter Computation, Kinematic tree, compared field by field with mj_kinematics. Quaternions in qpos and of mocap
 // bodies are scaled to unit length on use; products of unit quaternions are pulled back to the sphere by a Newton step.
 //
-// Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (derive_pose.c).
+// Welded bodies, geoms, sites and inertial frames follow their link by one rigid motion (setup_pose.c).
 //
 // Adjoint. Stages leave, per link, a wrench W (the derivative for a small rigid displacement of the link), the
 // derivatives T_z of the twists of the motions z, and P of cacc. With S_k the axis of dof k (cdof), z_k its velocity in

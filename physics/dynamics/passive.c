@@ -4,7 +4,7 @@
 //   spring  -x (k0 + k1 x + k2 x^2),     damper  -v (b0 + b1 |v| + b2 v^2)
 // x is the displacement from qpos_spring; of a free joint's position and of rotations it is a vector, and its norm
 // goes into the parentheses. A tendon's x is the distance of its length from the range lengthspring. Dampers include
-// what actuators reflect (derive_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
+// what actuators reflect (setup_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
 // summed from the leaves like the bias force; joints with actgravcomp receive it through the actuators.
 // Both flags, spring and damper, disabled together also disable gravity compensation, as in mj_passive.
 //

@@ -387,7 +387,7 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
     drop_visual_meshes(m, touchable);
   else
     sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
-  if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
+  if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
     sn_model_free(m);
     m = NULL;
   }

@@ -45,15 +45,15 @@ void sn_model_free(SnModel *m) {
   free(m);
 }
 
-SnCode sn_model_derive(SnModel *m, SnError *err) {
-  SnCode code = sn_derive_tree(m, err);
-  if (code == SN_OK) code = sn_derive_collision(m, err);
-  if (code == SN_OK) code = sn_derive_tendon(m, err);
-  if (code == SN_OK) code = sn_derive_pose(m, err);
-  if (code == SN_OK) code = sn_derive_passive(m, err);
-  if (code == SN_OK) code = sn_derive_actuator(m, err);
-  if (code == SN_OK) code = sn_derive_needs(m, err);
-  if (code == SN_OK) code = sn_derive_constraint(m, err);
+SnCode sn_model_setup(SnModel *m, SnError *err) {
+  SnCode code = sn_setup_tree(m, err);
+  if (code == SN_OK) code = sn_setup_collision(m, err);
+  if (code == SN_OK) code = sn_setup_tendon(m, err);
+  if (code == SN_OK) code = sn_setup_pose(m, err);
+  if (code == SN_OK) code = sn_setup_passive(m, err);
+  if (code == SN_OK) code = sn_setup_actuator(m, err);
+  if (code == SN_OK) code = sn_setup_needs(m, err);
+  if (code == SN_OK) code = sn_setup_constraint(m, err);
   return code;
 }
 
@@ -70,7 +70,7 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
 #define SN_FIELD(type, name, rows, cols) memcpy(copy->name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
 #undef SN_FIELD
-  if (sn_model_derive(copy, err) != SN_OK) {
+  if (sn_model_setup(copy, err) != SN_OK) {
     sn_model_free(copy);
     return NULL;
   }

@@ -2,7 +2,7 @@
 // outside the model, shared read-only by any number of worlds and threads.
 //
 // Life: a flat image (written by sinew-import, see model_file.h) -> sn_model_create ->
-// arrays filled -> sn_model_derive -> read-only use -> sn_model_free.
+// arrays filled -> sn_model_setup -> read-only use -> sn_model_free.
 #ifndef SINEW_PHYSICS_MODEL_MODEL_H_
 #define SINEW_PHYSICS_MODEL_MODEL_H_
 
@@ -20,7 +20,7 @@ enum {
   SN_NBIAS = 10,
   SN_NSENS = 3
 };
-enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see derived_fields.inc
+enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
 enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
@@ -161,29 +161,30 @@ typedef struct SnModel {
 // with zeroed arrays. NULL and err on failure; the caller frees with sn_model_free.
 SnModel *sn_model_create(const SnModel *sizes, SnError *err);
 
-// Computes every derived size and array. Call once, after the arrays are filled and checked.
-SnCode sn_model_derive(SnModel *m, SnError *err);
+// Computes every size of setup_sizes.inc and every array of setup_fields.inc. Call once, after the arrays are filled
+// and checked.
+SnCode sn_model_setup(SnModel *m, SnError *err);
 
 // Frees a model; NULL is allowed. No world may use it any more.
 void sn_model_free(SnModel *m);
 
 // Memory that lives as long as the model, zeroed, 64-byte aligned; NULL when out of memory.
-// For sn_model_derive_* only.
+// For sn_setup_* only.
 void *sn_model_alloc(SnModel *m, size_t bytes);
 
-// A private copy, derived again, whose options the caller may then change (time step, solver):
+// A private copy, set up again, whose options the caller may then change (time step, solver):
 // for a session's overrides. NULL and err on failure.
 SnModel *sn_model_copy(const SnModel *m, SnError *err);
 
-// The parts of sn_model_derive, each in derive_<part>.c, called in this order by model.c.
-SnCode sn_derive_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
-SnCode sn_derive_collision(SnModel *m, SnError *err);   // pair list, nconmax
-SnCode sn_derive_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
-SnCode sn_derive_pose(SnModel *m, SnError *err);        // frames in links, masses of links
-SnCode sn_derive_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
-SnCode sn_derive_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
-SnCode sn_derive_needs(SnModel *m, SnError *err);       // what a step computes
-SnCode sn_derive_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
+// The parts of sn_model_setup, each in setup_<part>.c, called in this order by model.c.
+SnCode sn_setup_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
+SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
+SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
+SnCode sn_setup_pose(SnModel *m, SnError *err);        // frames in links, masses of links
+SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
+SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
+SnCode sn_setup_needs(SnModel *m, SnError *err);       // what a step computes
+SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 // From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the
 // lists of tendons' path points, not only the frames that a contact, tendon, actuator, equality or sensor reads: for

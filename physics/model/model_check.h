@@ -16,7 +16,7 @@ enum {
 SnCode sn_model_check_sizes(const SnModel *m, SnError *err);
 
 // SN_OK, or SN_ERR_FORMAT and a text that names field, index, value and what is allowed. Reads fields of
-// model_sizes.inc, model_fields.inc and option_fields.inc only; call it before sn_model_derive. Cost: one pass.
+// model_sizes.inc, model_fields.inc and option_fields.inc only; call it before sn_model_setup. Cost: one pass.
 SnCode sn_model_check(const SnModel *m, SnError *err);
 
 // Parts of sn_model_check: bodies, joints, degrees of freedom, patterns; everything else.

@@ -203,7 +203,7 @@ SnModel *sn_model_read(const void *image, size_t size, SnError *err) {
   if (!m) return NULL;
   m->opt = sizes.opt;
   visit_arrays(&c, m);
-  if (sn_model_check(m, err) != SN_OK || sn_model_derive(m, err) != SN_OK) {
+  if (sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
     sn_model_free(m);
     return NULL;
   }

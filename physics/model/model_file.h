@@ -21,7 +21,7 @@ typedef struct SnModelHeader {
   uint64_t reserved[3];
 } SnModelHeader;
 
-// Reads an image of `size` bytes (any alignment) into a model that is checked, derived and ready for use; the caller
+// Reads an image of `size` bytes (any alignment) into a model that is checked, set up and ready for use; the caller
 // frees it with sn_model_free. On failure NULL and err: SN_ERR_FORMAT, SN_ERR_LIMIT, SN_ERR_MEMORY.
 SnModel *sn_model_read(const void *image, size_t size, SnError *err);
 

@@ -13,8 +13,8 @@ typedef struct SnFlat {
   const void *const *field;  // (nfield) arrays; an empty one may be NULL
 } SnFlat;
 
-// How many sizes, entries of options and arrays a model has: model_sizes.inc, derived_sizes.inc; option_fields.inc;
-// model_fields.inc, derived_fields.inc.
+// How many sizes, entries of options and arrays a model has: model_sizes.inc, setup_sizes.inc; option_fields.inc;
+// model_fields.inc, setup_fields.inc.
 enum {
   SN_MODEL_NSIZE = 0
 #define SN_SIZE(name) +1
@@ -42,7 +42,7 @@ typedef struct SnModelFlat {
   const void *field[SN_MODEL_NFIELD];
 } SnModelFlat;
 
-// A view of a model that has been derived, for as long as model and view stay where they are. SN_ERR_UNSUPPORTED in a
+// A view of a model that has been set up, for as long as model and view stay where they are. SN_ERR_UNSUPPORTED in a
 // build whose sn_real is not double.
 SnCode sn_model_flatten(const SnModel *m, SnModelFlat *view, SnError *err);
 

@@ -71,7 +71,7 @@ static SnCode actuator_row(const SnModel *m, int i, int *col, int *side, int *n,
   }
 }
 
-static SnCode derive_rows(SnModel *m, SnError *err) {
+static SnCode setup_rows(SnModel *m, SnError *err) {
   m->nmom = 0;
   for (int i = 0; i < m->nactuator; ++i) {
     if (m->actuator_outnum[i] != 1 || m->actuator_outadr[i] != i || m->actuator_ctrlnum[i] != 1)
@@ -99,7 +99,7 @@ static SnCode derive_rows(SnModel *m, SnError *err) {
 }
 
 // The same pattern by columns.
-static SnCode derive_columns(SnModel *m, SnError *err) {
+static SnCode setup_columns(SnModel *m, SnError *err) {
   m->momT_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->nv + 1));
   m->momT_entry = sn_model_alloc(m, sizeof(int) * (size_t)m->nmom);
   m->momT_out = sn_model_alloc(m, sizeof(int) * (size_t)m->nmom);
@@ -120,7 +120,7 @@ static SnCode derive_columns(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-static SnCode derive_tendon_actuators(SnModel *m, SnError *err) {
+static SnCode setup_tendon_actuators(SnModel *m, SnError *err) {
   m->ntenact = 0;
   for (int i = 0; i < m->nactuator; ++i) m->ntenact += m->actuator_trntype[i] == SN_TRN_TENDON;
   m->ten_act_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->ntendon + 1));
@@ -137,7 +137,7 @@ static SnCode derive_tendon_actuators(SnModel *m, SnError *err) {
 }
 
 // Actuators of joints, by joint; actuators that are neither theirs nor tendons'; joints with limited forces.
-static SnCode derive_joint_actuators(SnModel *m, SnError *err) {
+static SnCode setup_joint_actuators(SnModel *m, SnError *err) {
   m->jnt_act_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->njnt + 1));
   m->jnt_act = sn_model_alloc(m, sizeof(int) * (size_t)m->nactuator);
   m->space_act = sn_model_alloc(m, sizeof(int) * (size_t)m->nactuator);
@@ -187,7 +187,7 @@ static sn_real setpoint_period(const SnModel *m, int i) {
 }
 
 // Controls that matter: planners stay inside, descriptions show it.
-static void derive_ctrl_range(SnModel *m) {
+static void setup_ctrl_range(SnModel *m) {
   for (int i = 0; i < m->nactuator; ++i)
     for (int u = m->actuator_ctrladr[i]; u < m->actuator_ctrladr[i] + m->actuator_ctrlnum[i]; ++u) {
       const bool limited =
@@ -199,7 +199,7 @@ static void derive_ctrl_range(SnModel *m) {
     }
 }
 
-static SnCode derive_muscles(SnModel *m, SnError *err) {
+static SnCode setup_muscles(SnModel *m, SnError *err) {
   m->muscle_gain = sn_model_alloc(m, sizeof(sn_real) * SN_NMUSCLE * (size_t)m->nactuator);
   m->muscle_bias = sn_model_alloc(m, sizeof(sn_real) * SN_NMUSCLE * (size_t)m->nactuator);
   if (!m->muscle_gain || !m->muscle_bias) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -214,12 +214,12 @@ static SnCode derive_muscles(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-SnCode sn_derive_actuator(SnModel *m, SnError *err) {
-  SnCode code = derive_rows(m, err);
-  if (code == SN_OK) code = derive_columns(m, err);
-  if (code == SN_OK) code = derive_tendon_actuators(m, err);
-  if (code == SN_OK) code = derive_joint_actuators(m, err);
-  if (code == SN_OK) code = derive_muscles(m, err);
+SnCode sn_setup_actuator(SnModel *m, SnError *err) {
+  SnCode code = setup_rows(m, err);
+  if (code == SN_OK) code = setup_columns(m, err);
+  if (code == SN_OK) code = setup_tendon_actuators(m, err);
+  if (code == SN_OK) code = setup_joint_actuators(m, err);
+  if (code == SN_OK) code = setup_muscles(m, err);
   if (code != SN_OK) return code;
   m->actuator_period = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->nactuator);
   m->ctrl_limited = sn_model_alloc(m, sizeof(int) * (size_t)m->nu);
@@ -227,6 +227,6 @@ SnCode sn_derive_actuator(SnModel *m, SnError *err) {
   if (!m->actuator_period || !m->ctrl_limited || !m->ctrl_range)
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int i = 0; i < m->nactuator; ++i) m->actuator_period[i] = setpoint_period(m, i);
-  derive_ctrl_range(m);
+  setup_ctrl_range(m);
   return SN_OK;
 }

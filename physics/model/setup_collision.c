@@ -311,7 +311,7 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
   return true;
 }
 
-SnCode sn_derive_collision(SnModel *m, SnError *err) {
+SnCode sn_setup_collision(SnModel *m, SnError *err) {
   PairList list = {0};
   PairParam *set = NULL;
   bool ok = list_pairs(m, &list);

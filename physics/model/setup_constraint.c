@@ -110,7 +110,7 @@ static void list_sources(SnModel *m, SourceList *list, int *scratch) {
 }
 
 // chain_dof: the dofs that move each body, ascending.
-static SnCode derive_chains(SnModel *m, SnError *err) {
+static SnCode setup_chains(SnModel *m, SnError *err) {
   m->chain_adr = sn_model_alloc(m, sizeof(int) * (size_t)(m->nbody + 1));
   if (!m->chain_adr) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   for (int pass = 0; pass < 2; ++pass) {
@@ -148,7 +148,7 @@ static void contact_bounds(const SnModel *m, int *rows, int *cols) {
 }
 
 // Capacities: every source, the contacts that touch at their largest, and one row of every pair at a distance.
-static SnCode derive_capacity(SnModel *m, SnError *err) {
+static SnCode setup_capacity(SnModel *m, SnError *err) {
   int rows, cols;
   contact_bounds(m, &rows, &cols);
   int64_t nefc = (int64_t)(m->nconmax - m->nfarmax) * rows + m->nfarmax, nJ = nefc * cols;
@@ -166,7 +166,7 @@ static SnCode derive_capacity(SnModel *m, SnError *err) {
 }
 
 // Columns of each row of M below the diagonal as bits: the pattern that the solver's Hessian starts from.
-static SnCode derive_inertia_bits(SnModel *m, SnError *err) {
+static SnCode setup_inertia_bits(SnModel *m, SnError *err) {
   m->nword = (m->nv + 63) / 64;
   m->M_bits = sn_model_alloc(m, sizeof(uint64_t) * (size_t)(m->nv * m->nword));
   if (!m->M_bits) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -176,9 +176,9 @@ static SnCode derive_inertia_bits(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-SnCode sn_derive_constraint(SnModel *m, SnError *err) {
-  SnCode code = derive_chains(m, err);
-  if (code == SN_OK) code = derive_inertia_bits(m, err);
+SnCode sn_setup_constraint(SnModel *m, SnError *err) {
+  SnCode code = setup_chains(m, err);
+  if (code == SN_OK) code = setup_inertia_bits(m, err);
   if (code != SN_OK) return code;
   int *scratch = sn_model_alloc(m, sizeof(int) * (size_t)(m->nv + 1));
   if (!scratch) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -194,5 +194,5 @@ SnCode sn_derive_constraint(SnModel *m, SnError *err) {
   if (!list.type || !list.id || !list.size || !list.nnz || !list.coladr || !list.col)
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   list_sources(m, &list, scratch);
-  return derive_capacity(m, err);
+  return setup_capacity(m, err);
 }

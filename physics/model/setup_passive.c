@@ -29,7 +29,7 @@ static void passive_transpose(SnModel *m) {
   m->dof_tendon_adr[0] = 0;
 }
 
-SnCode sn_derive_passive(SnModel *m, SnError *err) {
+SnCode sn_setup_passive(SnModel *m, SnError *err) {
   if (!PASSIVE_ALLOC(jntspring_list, m->njnt) || !PASSIVE_ALLOC(tenpassive_list, m->ntendon) ||
       !PASSIVE_ALLOC(dof_tendon_adr, m->nv + 1) || !PASSIVE_ALLOC(dof_tendon_id, m->nJten) ||
       !PASSIVE_ALLOC(dof_tendon_J, m->nJten))

@@ -180,7 +180,7 @@ static void pose_fill_geom(SnModel *m, int block, int place, int geom) {
   }
 }
 
-SnCode sn_derive_needs(SnModel *m, SnError *err) {
+SnCode sn_setup_needs(SnModel *m, SnError *err) {
   pose_needs(m);
   m->ngeomblock =
       pose_blocks(m, m->ngeom, m->link_of_geom, m->need_geom, SN_GEOM_BLOCK, m->geomblock_link, pose_fill_geom);
@@ -194,10 +194,10 @@ SnCode sn_derive_needs(SnModel *m, SnError *err) {
 
 void sn_model_need_all(SnModel *m) {
   m->need_all = 1;
-  sn_derive_needs(m, NULL);
+  sn_setup_needs(m, NULL);
 }
 
-SnCode sn_derive_pose(SnModel *m, SnError *err) {
+SnCode sn_setup_pose(SnModel *m, SnError *err) {
   m->ngeomblockmax = m->ngeom / SN_GEOM_BLOCK + m->nlink;
   m->nsiteblockmax = m->nsite / SN_SITE_BLOCK + m->nlink;
   if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) ||

@@ -86,7 +86,7 @@ static void straight_segment(SnModel *m, int t, int site0, int site1, sn_real sc
 }
 
 // What the side site of segment k asks for: fixed where the site belongs to the geom's rigid body.
-static void derive_side(SnModel *m, int k, int side) {
+static void setup_side(SnModel *m, int k, int side) {
   const int geom = m->wseg_geom[k];
   m->wseg_rule[k] = SN_SIDE_FREE;
   m->wseg_side_site[k] = -1;
@@ -108,7 +108,7 @@ static void wrapped_segment(SnModel *m, int entry, int site0, int site1, sn_real
     m->wseg_root[k] = root;
     m->wseg_geom[k] = m->wrap_objid[entry];
     m->wseg_type[k] = m->wrap_type[entry];
-    derive_side(m, k, (int)sn_floor(m->wrap_prm[entry] + SN_R(0.5)));
+    setup_side(m, k, (int)sn_floor(m->wrap_prm[entry] + SN_R(0.5)));
     m->wrap_seg[entry] = k;
   }
   ++c->nwseg;
@@ -256,7 +256,7 @@ static SnCode list_arms(SnModel *m, int *count, SnError *err) {
 }
 
 // Moment arms: count the lines of each entry, list the entries, fill.
-static SnCode derive_arms(SnModel *m, SnError *err) {
+static SnCode setup_arms(SnModel *m, SnError *err) {
   int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv),
       *next = sn_model_alloc(m, sizeof(int) * (size_t)m->nJten);
   if (!column || !next) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -328,7 +328,7 @@ static void list_fixed(SnModel *m, int *next) {
 }
 
 // What the adjoint sums by tendon and link, and by dof.
-static SnCode derive_adjoint(SnModel *m, SnError *err) {
+static SnCode setup_adjoint(SnModel *m, SnError *err) {
   const size_t most = 2 * (size_t)m->nseg + 3 * (size_t)m->nwseg;
   int *next = sn_model_alloc(m, sizeof(int) * (size_t)(m->nbody + m->nv + 1));
   bool ok = next != NULL;
@@ -350,7 +350,7 @@ static SnCode derive_adjoint(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-SnCode sn_derive_tendon(SnModel *m, SnError *err) {
+SnCode sn_setup_tendon(SnModel *m, SnError *err) {
   PathCursor c = {0, 0, false};
   SnCode code = walk_all(m, &c, err);
   if (code != SN_OK) return code;
@@ -387,6 +387,6 @@ SnCode sn_derive_tendon(SnModel *m, SnError *err) {
   if (code != SN_OK) return code;
   m->ten_seg[m->ntendon] = m->nseg;
   m->ten_wseg[m->ntendon] = m->nwseg;
-  code = derive_arms(m, err);
-  return code == SN_OK ? derive_adjoint(m, err) : code;
+  code = setup_arms(m, err);
+  return code == SN_OK ? setup_adjoint(m, err) : code;
 }

@@ -187,7 +187,7 @@ static SnCode tree_reflected(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-SnCode sn_derive_tree(SnModel *m, SnError *err) {
+SnCode sn_setup_tree(SnModel *m, SnError *err) {
   SnCode code = tree_links(m, err);
   if (code == SN_OK) code = tree_dofs(m, err);
   if (code == SN_OK) code = tree_reflected(m, err);

@@ -31,7 +31,7 @@ SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   if (o->has_ls_iterations) changed->opt.ls_iterations = o->ls_iterations;
   if (o->has_ccd_iterations) changed->opt.ccd_iterations = o->ccd_iterations;
   override_contacts(changed, o);
-  // A second copy, because what sn_model_derive computes may depend on these values.
+  // A second copy, because what sn_model_setup computes may depend on these values.
   SnModel *m = sn_model_copy(changed, err);
   sn_model_free(changed);
   return m;
