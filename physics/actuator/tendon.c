@@ -267,8 +267,8 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
     ten_field(y + 3 * i, A[i], r + 3 * i);
   }
   sn_sub3(touch, w->wseg_point + 6 * k, pos);
-  sn_wrap_bend(g, h, x, y, touch, w->geom_xmat + 9 * geom, w->wseg_length[k] / scale, m->geom_size[3 * geom],
-               m->wseg_type[k], w->wseg_turn[k]);
+  sn_wrap_hvp(g, h, x, y, touch, w->geom_xmat + 9 * geom, w->wseg_length[k] / scale, m->geom_size[3 * geom],
+              m->wseg_type[k], w->wseg_turn[k]);
   for (int i = 0; i < 2; ++i) {
     sn_real *at = a->tenlink + TEN_LINK * entry[i], W[6], F[6], G[6], t[3], turn[3];
     const sn_real *ri = r + 3 * i;

@@ -303,10 +303,11 @@ SN_LOCAL void trn_pull(const SnModel *m, SnAdjoint *a, int o, int body, const Tr
   for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_out_bar[o] * W[e];
 }
 
-// Change of the gradient (dv, da) of a slider-crank's length when (v, a) move at (yv, ya). Where the rod is too short
-// the length is that of forward's choice, v . a; so it is at the point where it just reaches.
-SN_LOCAL void trn_crank_bend(const sn_real *v, const sn_real *axis, const sn_real *yv, const sn_real *ya, sn_real rod,
-                             sn_real gear, sn_real *dv, sn_real *da, sn_real *hv, sn_real *ha) {
+// Gradient (dv, da) of a slider-crank's length and its Hessian-vector product (hv, ha) with (yv, ya), the rates of (v,
+// a). Where the rod is too short the length is that of forward's choice, v . a; so it is at the point where it just
+// reaches.
+SN_LOCAL void trn_crank_hvp(const sn_real *v, const sn_real *axis, const sn_real *yv, const sn_real *ya, sn_real rod,
+                            sn_real gear, sn_real *dv, sn_real *da, sn_real *hv, sn_real *ha) {
   const sn_real av = sn_dot3(v, axis), det = av * av + rod * rod - sn_dot3(v, v);
   const sn_real root = det > 0 ? sn_sqrt(det) : 0, per = det > 0 ? 1 / root : 0;
   const sn_real dav = sn_dot3(axis, yv) + sn_dot3(v, ya), droot = (av * dav - sn_dot3(v, yv)) * per;
@@ -331,7 +332,7 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_sub3(v, w->site_xpos + 3 * crank, w->site_xpos + 3 * slider);
   sn_sub3(yv, ends[1].v, ends[0].v);
   sn_cross(ya, ends[0].A, axis);
-  trn_crank_bend(v, axis, yv, ya, m->actuator_cranklength[i], m->actuator_gear[6 * o], dv, da, hv, ha);
+  trn_crank_hvp(v, axis, yv, ya, m->actuator_cranklength[i], m->actuator_gear[6 * o], dv, da, hv, ha);
   sn_cross(turn, axis, da);
   trn_pull(m, a, o, ends[1].body, ends + 1, dv, none, 1);
   sn_scale3(t, turn, -1);

@@ -295,8 +295,8 @@ typedef struct WrapEnd {
 } WrapEnd;
 
 // Gradient and its change in the plane across the unit vector n, about which the path winds from x to x + 3.
-SN_LOCAL void sn_wrap_circle_bend(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
-                                  const sn_real *n, sn_real radius) {
+SN_LOCAL void sn_wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
+                                 const sn_real *n, sn_real radius) {
   for (int i = 0; i < 2; ++i) {
     WrapEnd *s = end + i;
     const sn_real *xi = x + 3 * i, *yi = y + 3 * i, ll = sn_dot3(xi, xi), tt = ll - radius * radius;
@@ -319,8 +319,8 @@ SN_LOCAL void sn_wrap_circle_bend(WrapEnd *end, sn_real *g, sn_real *h, const sn
   }
 }
 
-SN_LOCAL void sn_wrap_sphere_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
-                                  sn_real radius, int turn) {
+SN_LOCAL void sn_wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
+                                 sn_real radius, int turn) {
   const sn_real sign = turn < 0 ? SN_R(-1.0) : SN_R(1.0);
   WrapEnd end[2];
   sn_real n[3], tilt = 0;
@@ -334,7 +334,7 @@ SN_LOCAL void sn_wrap_sphere_bend(sn_real *g, sn_real *h, const sn_real *x, cons
   } else {
     sn_scale3(n, n, sign / across);
   }
-  sn_wrap_circle_bend(end, g, h, x, y, n, radius);
+  sn_wrap_circle_hvp(end, g, h, x, y, n, radius);
   const sn_real per = end[0].per * end[1].per, cosine = sn_dot3(x, x + 3) * per;
   if (across >= SN_MINVAL) tilt = sign / (across * per);
   const sn_real q0 = sn_dot3(y, n) * end[0].per, q1 = sn_dot3(y + 3, n) * end[1].per;
@@ -346,8 +346,8 @@ SN_LOCAL void sn_wrap_sphere_bend(sn_real *g, sn_real *h, const sn_real *x, cons
 SN_LOCAL void sn_wrap_reject(sn_real *r, const sn_real *a, const sn_real *n) { sn_addscl3(r, a, n, -sn_dot3(a, n)); }
 
 // Inside wrap at c; about a cylinder all vectors lie in the plane across it. Returns the length.
-SN_LOCAL sn_real sn_wrap_inside_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
-                                     sn_real radius) {
+SN_LOCAL sn_real sn_wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
+                                    sn_real radius) {
   sn_real per[2], length = 0, radial[3], both[3] = {0, 0, 0}, half[3], shift[3];
   sn_scale3(radial, c, 1 / radius);
   for (int i = 0; i < 2; ++i) {
@@ -377,8 +377,8 @@ SN_LOCAL sn_real sn_wrap_inside_bend(sn_real *g, sn_real *h, const sn_real *x, c
   return length;
 }
 
-SN_LOCAL void sn_wrap_cylinder_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                                    const sn_real *mat, sn_real length, sn_real radius, int turn) {
+SN_LOCAL void sn_wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                                   const sn_real *mat, sn_real length, sn_real radius, int turn) {
   const sn_real axis[3] = {mat[2], mat[5], mat[8]};
   sn_real px[6], py[6], c[3], n[3], planar;
   for (int i = 0; i < 2; ++i) {
@@ -388,11 +388,11 @@ SN_LOCAL void sn_wrap_cylinder_bend(sn_real *g, sn_real *h, const sn_real *x, co
   const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x), dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
   if (turn == 0) {
     sn_wrap_reject(c, touch, axis);
-    planar = sn_wrap_inside_bend(g, h, px, py, c, radius);
+    planar = sn_wrap_inside_hvp(g, h, px, py, c, radius);
   } else {
     WrapEnd end[2];
     sn_scale3(n, axis, turn < 0 ? SN_R(-1.0) : SN_R(1.0));
-    sn_wrap_circle_bend(end, g, h, px, py, n, radius);
+    sn_wrap_circle_hvp(end, g, h, px, py, n, radius);
     planar = sn_sqrt(sn_max(0, (length - dz) * (length + dz)));
   }
   // lift: p / s, dz / s with s = sqrt(p^2 + dz^2)
@@ -407,12 +407,12 @@ SN_LOCAL void sn_wrap_cylinder_bend(sn_real *g, sn_real *h, const sn_real *x, co
   }
 }
 
-SN_FUNC void sn_wrap_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                          const sn_real *mat, sn_real length, sn_real radius, int type, int turn) {
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                         const sn_real *mat, sn_real length, sn_real radius, int type, int turn) {
   if (type == SN_WRAP_CYLINDER)
-    sn_wrap_cylinder_bend(g, h, x, y, touch, mat, length, radius, turn);
+    sn_wrap_cylinder_hvp(g, h, x, y, touch, mat, length, radius, turn);
   else if (turn == 0)
-    sn_wrap_inside_bend(g, h, x, y, touch, radius);
+    sn_wrap_inside_hvp(g, h, x, y, touch, radius);
   else
-    sn_wrap_sphere_bend(g, h, x, y, mat, radius, turn);
+    sn_wrap_sphere_hvp(g, h, x, y, mat, radius, turn);
 }

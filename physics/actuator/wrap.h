@@ -23,13 +23,14 @@ typedef enum SnSide {
 SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const sn_real *pos,
                         const sn_real *mat, sn_real radius, int type, int rule, const sn_real *side);
 
-// The adjoint's view of a path that wraps: its length as a function of the end points x[6], relative to the geom's
-// centre and with the geom at rest, has the gradient g[6] (the directions of the two lines, away from the geom), and
-// h[6] is the derivative of g as the ends move at y[6]: the product of the Hessian with y. World axes. length: of the
-// whole path; touch[3]: where an inside wrap touches, relative to the centre; turn: as sn_wrap gave it. Choices, all
-// finite: an end on the surface contributes no curvature of its tangent (the length's second derivative is infinite
-// there); of opposite ends about a sphere, whose plane is arbitrary, the plane does not tilt.
-SN_FUNC void sn_wrap_bend(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                          const sn_real *mat, sn_real length, sn_real radius, int type, int turn);
+// Gradient and Hessian-vector product (hvp) of a path that wraps, for the adjoint: its length as a function of the end
+// points x[6], relative to the geom's centre and with the geom at rest, has the gradient g[6] (the directions of the
+// two lines, away from the geom), and h[6] is the derivative of g as the ends move at y[6]: the product of the Hessian
+// with y. World axes. length: of the whole path; touch[3]: where an inside wrap touches, relative to the centre; turn:
+// as sn_wrap gave it. Choices, all finite: an end on the surface contributes no curvature of its tangent (the length's
+// second derivative is infinite there); of opposite ends about a sphere, whose plane is arbitrary, the plane does not
+// tilt.
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                         const sn_real *mat, sn_real length, sn_real radius, int type, int turn);
 
 #endif

@@ -68,7 +68,7 @@ SN_LOCAL sn_real sn_muscle_velocity_slope(const sn_real *t, sn_real V) {
 }
 
 // FV''.
-SN_LOCAL sn_real sn_muscle_velocity_bend(const sn_real *t, sn_real V) {
+SN_LOCAL sn_real sn_muscle_velocity_curvature(const sn_real *t, sn_real V) {
   if (V > -1 && V <= 0) return 2;
   return V > 0 && V <= t[SN_MUSCLE_FVSTEP] ? -2 * t[SN_MUSCLE_PER_FVSTEP] : 0;
 }
@@ -103,7 +103,7 @@ SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_r
   *length_bar +=
       scale * table[SN_MUSCLE_PER_LENGTH] * sn_muscle_length_slope(table, L) * sn_muscle_velocity_slope(table, V);
   *velocity_bar +=
-      scale * table[SN_MUSCLE_PER_VELOCITY] * sn_muscle_length_curve(table, L) * sn_muscle_velocity_bend(table, V);
+      scale * table[SN_MUSCLE_PER_VELOCITY] * sn_muscle_length_curve(table, L) * sn_muscle_velocity_curvature(table, V);
 }
 
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {

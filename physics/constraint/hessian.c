@@ -27,7 +27,7 @@ SN_LOCAL void cone_curve(const SnWorld *w, int row, BlockCurve *c) {
     t[j] = S[j] * x[j];
     TT += t[j] * t[j];
   }
-  const sn_real T = sn_sqrt(TT), bend = mu * mu - mu * mu * x[0] / T;
+  const sn_real T = sn_sqrt(TT), curvature = mu * mu - mu * mu * x[0] / T;
   for (int j = 1; j < dim; ++j) t[j] /= T;
   c->cone = true;
   c->num = dim;
@@ -37,7 +37,7 @@ SN_LOCAL void cone_curve(const SnWorld *w, int row, BlockCurve *c) {
       if (i == 0 || j == 0)
         e = i == j ? 1 : -mu * t[i + j];
       else
-        e = (mu * mu - bend) * t[i] * t[j] + (i == j ? bend : 0);
+        e = (mu * mu - curvature) * t[i] * t[j] + (i == j ? curvature : 0);
       c->C[i * dim + j] = Dm * S[i] * S[j] * e;
     }
   }

@@ -228,7 +228,7 @@ static double exact_length(Path *p) {
 }
 
 // Gradient and its change when the ends move at y.
-static void bend(Path *p, const double *y, double *g, double *h) {
+static void gradient_and_hvp(Path *p, const double *y, double *g, double *h) {
   const double length = exact_length(p);
   sn_real xs[6], ys[6], gs[6], hs[6], touch[3];
   for (int k = 0; k < 6; ++k) {
@@ -236,7 +236,7 @@ static void bend(Path *p, const double *y, double *g, double *h) {
     ys[k] = (sn_real)y[k];
   }
   for (int k = 0; k < 3; ++k) touch[k] = (sn_real)p->touch[k];
-  sn_wrap_bend(gs, hs, xs, ys, touch, kFrame, (sn_real)length, (sn_real)kRadius, p->type, p->turn);
+  sn_wrap_hvp(gs, hs, xs, ys, touch, kFrame, (sn_real)length, (sn_real)kRadius, p->type, p->turn);
   for (int k = 0; k < 6; ++k) {
     g[k] = (double)gs[k];
     h[k] = (double)hs[k];
@@ -244,7 +244,7 @@ static void bend(Path *p, const double *y, double *g, double *h) {
 }
 
 // Gradients of lengths and their changes, of every kind of wrap, against central differences of exact lengths.
-static void bends(void **state) {
+static void gradients_and_hvps(void **state) {
   (void)state;
   if (sizeof(sn_real) == sizeof(float)) skip();
   SnOracle o = {.rng = 7};
@@ -275,7 +275,7 @@ static void bends(void **state) {
     orthonormal(e, f, p.x, p.x + 3);
     regular = regular && fabs(dot(f, p.x + 3)) > 0.01;
     if (!regular) continue;
-    bend(&p, y, g, h);
+    gradient_and_hvp(&p, y, g, h);
     const int turn = p.turn;
     bool same = true;
     for (int side = 0; side < 2; ++side) {
@@ -283,7 +283,7 @@ static void bends(void **state) {
       for (int k = 0; k < 6; ++k) q.x[k] += (side ? step : -step) * y[k];
       length[side] = exact_length(&q);
       same = same && length[side] >= 0 && q.turn == turn;
-      if (same) bend(&q, y, gs[side], unused);
+      if (same) gradient_and_hvp(&q, y, gs[side], unused);
     }
     if (!same) continue;
     double along = 0;
@@ -314,6 +314,6 @@ int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(continuous),
                                      cmocka_unit_test(rigid_motion), cmocka_unit_test(random_states),
-                                     cmocka_unit_test(bends)};
+                                     cmocka_unit_test(gradients_and_hvps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
