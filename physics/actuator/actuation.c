@@ -327,7 +327,7 @@ SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_real ba
 SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
   const int o = m->actuator_outadr[i], last = sn_last_activation(m, i), k = m->actuator_ctrladr[i];
   if (bar == 0 || sn_actuator_disabled(m, i)) return;
-  sn_real *length_bar = a->out_length_bar + o, *velocity_bar = a->out_rate_bar + SN_NMOTION * o + SN_VEL;
+  sn_real *length_bar = a->trn_length_bar + o, *velocity_bar = a->trn_rate_bar + SN_NMOTION * o + SN_VEL;
   const sn_real input_bar = bar * sn_actuator_gain(m, w, i);
   act_gain_vjp(m, w, i, bar * sn_actuator_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
   act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
@@ -370,8 +370,8 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   const bool bad_ctrl = act_bad_ctrl(m, w);
   SN_FOR(i, m->nactuator) {
     const int o = m->actuator_outadr[i], last = sn_last_activation(m, i);
-    a->force_bar[o] += a->out_rate[SN_NMOTION * o + SN_LAMBDA];
-    a->out_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
+    a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
+    a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
     if (last >= 0 && a->act_dot_bar[last] != 0) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
   }
   if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);

@@ -2,7 +2,7 @@
 //
 // There lambda' qfrc_actuator has no derivative by the forces on that dof d: actuators work on lambda with lambda_d =
 // 0. All else works on lambda, so the difference is a motion of its own, -lambda_d on saturated dofs: actuators, and
-// through them tendons, also get bars for their rates in it (sat_out_bar, sat_ten_bar; tendon.c and transmission.c know
+// through them tendons, also get bars for their rates in it (sat_trn_bar, sat_ten_bar; tendon.c and transmission.c know
 // it where sat_on says so). The motion turns with the axes of its few dofs: what moves dof d's axis, by S x
 // (sat_motion_d T), T the sum of sat_twist_bar over d's subtree, is what sn_kinematics_vjp does for the other motions.
 // Gravity compensation that counts as actuation is saturated with its joint (passive.c).
@@ -45,7 +45,7 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     for (int k = m->mom_rowadr[o]; k < m->mom_rowadr[o] + m->mom_rownnz[o]; ++k)
       rate += w->actuator_moment[k] * a->sat_motion[m->mom_colind[k]];
     a->force_bar[o] += rate;
-    a->sat_out_bar[o] = w->actuator_force[o];
+    a->sat_trn_bar[o] = w->actuator_force[o];
   }
   SN_FOR(t, m->ntendon) a->sat_ten_bar[t] = 0;
   SN_SYNC(lane);

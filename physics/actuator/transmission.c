@@ -195,8 +195,8 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 // True when nothing asks for output o.
 SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
-  bool idle = a->out_length_bar[o] == 0 && !(*a->sat_on && a->sat_out_bar[o] != 0);
-  for (int z = 0; z < SN_NMOTION; ++z) idle = idle && a->out_rate_bar[SN_NMOTION * o + z] == 0;
+  bool idle = a->trn_length_bar[o] == 0 && !(*a->sat_on && a->sat_trn_bar[o] != 0);
+  for (int z = 0; z < SN_NMOTION; ++z) idle = idle && a->trn_rate_bar[SN_NMOTION * o + z] == 0;
   return idle;
 }
 
@@ -204,12 +204,12 @@ SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
 SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int j) {
   const int o = m->actuator_outadr[i], ball = m->jnt_type[j] == SN_JNT_BALL;
   const int dof = m->jnt_dofadr[j], turn = dof + (ball ? 0 : 3), n = ball ? 3 : 6;
-  const sn_real *rate = a->out_rate_bar + SN_NMOTION * o, *moment = w->actuator_moment + m->mom_rowadr[o];
+  const sn_real *rate = a->trn_rate_bar + SN_NMOTION * o, *moment = w->actuator_moment + m->mom_rowadr[o];
   for (int k = 0; k < n; ++k) a->qvel_bar[dof + k] += rate[SN_VEL] * moment[k];
   if (m->actuator_trntype[i] == SN_TRN_JOINTINPARENT) {
     sn_real A[3] = {0, 0, 0}, t[3];
     for (int z = 0; z < SN_NMOTION; ++z) sn_addtoscl3(A, a->motion + z * m->nv + turn, rate[z]);
-    if (*a->sat_on) sn_addtoscl3(A, a->sat_motion + turn, a->sat_out_bar[o]);
+    if (*a->sat_on) sn_addtoscl3(A, a->sat_motion + turn, a->sat_trn_bar[o]);
     sn_cross(t, moment + n - 3, A);
     sn_subfrom3(a->qpos_bar + turn, t);
   }
@@ -218,7 +218,7 @@ SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
   sn_normalize4(quat);
   sn_quat2vel(phi, quat);
-  sn_scale3(bar, m->actuator_gear + 6 * o, a->out_length_bar[o]);
+  sn_scale3(bar, m->actuator_gear + 6 * o, a->trn_length_bar[o]);
   sn_right_jacobian_inverse_transpose(bar, phi);
   sn_addto3(a->qpos_bar + turn, bar);
 }
@@ -232,8 +232,8 @@ SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
       if (!trn_idle(a, o)) trn_turn_vjp(m, w, a, i, j);
       continue;
     }
-    a->qpos_bar[dof] += gear * a->out_length_bar[o];
-    a->qvel_bar[dof] += gear * a->out_rate_bar[SN_NMOTION * o + SN_VEL];
+    a->qpos_bar[dof] += gear * a->trn_length_bar[o];
+    a->qvel_bar[dof] += gear * a->trn_rate_bar[SN_NMOTION * o + SN_VEL];
   }
 }
 
@@ -241,10 +241,10 @@ SN_LOCAL void trn_tendon_vjp(const SnModel *m, SnAdjoint *a, int t) {
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int o = m->actuator_outadr[m->ten_act[k]];
     const sn_real gear = m->actuator_gear[6 * o];
-    a->ten_length_bar[t] += gear * a->out_length_bar[o];
-    if (*a->sat_on) a->sat_ten_bar[t] += gear * a->sat_out_bar[o];
+    a->ten_length_bar[t] += gear * a->trn_length_bar[o];
+    if (*a->sat_on) a->sat_ten_bar[t] += gear * a->sat_trn_bar[o];
     for (int z = 0; z < SN_NMOTION; ++z)
-      a->ten_rate_bar[SN_NMOTION * t + z] += gear * a->out_rate_bar[SN_NMOTION * o + z];
+      a->ten_rate_bar[SN_NMOTION * t + z] += gear * a->trn_rate_bar[SN_NMOTION * o + z];
   }
 }
 
@@ -258,11 +258,11 @@ typedef struct TrnEnd {
 // A += sign times the weighted twist of a body.
 SN_LOCAL void trn_add_twist(const SnModel *m, const SnAdjoint *a, int o, int body, sn_real sign, sn_real *A) {
   for (int z = 0; z < SN_NMOTION; ++z) {
-    const sn_real rate = sign * a->out_rate_bar[SN_NMOTION * o + z], *twist = sn_twist(m, a, body, (SnMotion)z);
+    const sn_real rate = sign * a->trn_rate_bar[SN_NMOTION * o + z], *twist = sn_twist(m, a, body, (SnMotion)z);
     for (int e = 0; e < 6; ++e) A[e] += rate * twist[e];
   }
   if (!*a->sat_on) return;
-  for (int e = 0; e < 6; ++e) A[e] += sign * a->sat_out_bar[o] * a->sat_twist[6 * m->link_of_body[body] + e];
+  for (int e = 0; e < 6; ++e) A[e] += sign * a->sat_trn_bar[o] * a->sat_twist[6 * m->link_of_body[body] + e];
 }
 
 SN_LOCAL void trn_open(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int body, const sn_real *p,
@@ -294,13 +294,13 @@ SN_LOCAL void trn_pull(const SnModel *m, SnAdjoint *a, int o, int body, const Tr
   sn_addto3(W, t);
   sn_copy3(W + 3, f);
   for (int z = 0; z < SN_NMOTION; ++z) {
-    const sn_real rate = sign * a->out_rate_bar[SN_NMOTION * o + z];
+    const sn_real rate = sign * a->trn_rate_bar[SN_NMOTION * o + z];
     sn_real *bar = sn_twist_bar(m, a, body, (SnMotion)z);
     for (int e = 0; e < 6; ++e) bar[e] += rate * W[e];
   }
   if (!*a->sat_on) return;
   sn_real *bar = a->sat_twist_bar + 6 * m->link_of_body[body];
-  for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_out_bar[o] * W[e];
+  for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_trn_bar[o] * W[e];
 }
 
 // Gradient (dv, da) of a slider-crank's length and its Hessian-vector product (hv, ha) with (yv, ya), the rates of (v,
@@ -325,7 +325,7 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   const int o = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
   const sn_real *mat = w->site_xmat + 9 * slider, axis[3] = {mat[2], mat[5], mat[8]};
   sn_real v[3], yv[3], ya[3], dv[3], da[3], hv[3], ha[3], f[3], t[3], turn[3];
-  const sn_real none[3] = {0, 0, 0}, length_bar = a->out_length_bar[o];
+  const sn_real none[3] = {0, 0, 0}, length_bar = a->trn_length_bar[o];
   TrnEnd ends[2];
   trn_open(m, w, a, o, m->site_bodyid[slider], w->site_xpos + 3 * slider, 0, ends);
   trn_open(m, w, a, o, m->site_bodyid[crank], w->site_xpos + 3 * crank, 0, ends + 1);
@@ -369,7 +369,7 @@ SN_LOCAL int trn_common_link(const SnModel *m, int link0, int link1) {
 SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const TrnEnd *site,
                                      const TrnEnd *ref, const sn_real *force) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
-  const sn_real *gear = m->actuator_gear + 6 * o, length_bar = a->out_length_bar[o];
+  const sn_real *gear = m->actuator_gear + 6 * o, length_bar = a->trn_length_bar[o];
   sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3];
   if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
     sn_real quat[4], inverse[4], relative[4];

@@ -88,7 +88,7 @@ SN_LOCAL void branched_passes(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
       if (out < 0)
         branched_rate_bars(b, a->ten_rate + SN_NMOTION * t, (sn_real)e, a->ten_rate_bar + SN_NMOTION * t);
       else
-        branched_rate_bars(b, a->out_rate + SN_NMOTION * out, (sn_real)e, a->out_rate_bar + SN_NMOTION * out);
+        branched_rate_bars(b, a->trn_rate + SN_NMOTION * out, (sn_real)e, a->trn_rate_bar + SN_NMOTION * out);
     }
     SN_SYNC(lane);
     if (out >= 0) {

@@ -371,18 +371,18 @@ SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real 
   sn_copy(rate, sum, SN_NMOTION);
 }
 
-// out_rate of the outputs of actuator i: that of its tendon times the gear, or moment times motion.
+// trn_rate of the outputs of actuator i: that of its tendon times the gear, or moment times motion.
 SN_LOCAL void kin_output_rates(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int first = m->actuator_outadr[i];
   if (m->actuator_trntype[i] == SN_TRN_TENDON) {
     const sn_real gear = m->actuator_gear[6 * first], *rate = a->ten_rate + SN_NMOTION * m->actuator_trnid[2 * i];
-    for (int z = 0; z < SN_NMOTION; ++z) a->out_rate[SN_NMOTION * first + z] = gear * rate[z];
+    for (int z = 0; z < SN_NMOTION; ++z) a->trn_rate[SN_NMOTION * first + z] = gear * rate[z];
     return;
   }
   for (int out = first; out < first + m->actuator_outnum[i]; ++out) {
     const int adr = m->mom_rowadr[out];
     kin_row_rates(m, a, w->actuator_moment + adr, m->mom_colind + adr, m->mom_rownnz[out],
-                  a->out_rate + SN_NMOTION * out);
+                  a->trn_rate + SN_NMOTION * out);
   }
 }
 

@@ -292,10 +292,10 @@ SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
         a->force_bar[m->actuator_outadr[m->ten_act[k]]] += bar[0];
       break;
     case SN_SENS_ACTUATORPOS:
-      a->out_length_bar[m->actuator_outadr[id]] += bar[0];
+      a->trn_length_bar[m->actuator_outadr[id]] += bar[0];
       break;
     case SN_SENS_ACTUATORVEL:
-      a->out_rate_bar[SN_NMOTION * m->actuator_outadr[id] + SN_VEL] += bar[0];
+      a->trn_rate_bar[SN_NMOTION * m->actuator_outadr[id] + SN_VEL] += bar[0];
       break;
     case SN_SENS_ACTUATORFRC:
       a->force_bar[m->actuator_outadr[id]] += bar[0];

@@ -24,7 +24,7 @@ SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real 
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable: its bar, 1 or 3 numbers; of a quaternion the 3 of a small
 // turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
-// ten_length_bar, ten_rate_bar[SN_VEL], out_length_bar, out_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane.
+// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
 
 #endif

@@ -275,7 +275,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i], last = adr + m->actuator_actnum[i] - 1;
   if (integrate_saturated(m, w, i)) return;
   const SnRow row = sn_output_row(m, w, out);
-  sn_real *bar = a->out_rate_bar + SN_NMOTION * out, gain = 0, input;
+  sn_real *bar = a->trn_rate_bar + SN_NMOTION * out, gain = 0, input;
   const sn_real slope_bar = m->opt.timestep * integrate_row_vjp(m, a, &row, w->act_slope[out], bar);
   const bool muscle = m->actuator_gaintype[i] == SN_GAIN_MUSCLE;
   const sn_real *table = m->muscle_gain + SN_NMUSCLE * i, length = w->actuator_length[out];
@@ -293,7 +293,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
     a->act_bar[last] += slope_bar * gain;
   }
   if (muscle)
-    sn_muscle_gain_slope_vjp(table, length, w->actuator_velocity[out], slope_bar * input, a->out_length_bar + out,
+    sn_muscle_gain_slope_vjp(table, length, w->actuator_velocity[out], slope_bar * input, a->trn_length_bar + out,
                              bar + SN_VEL);
 }
 

@@ -33,8 +33,8 @@ SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane)
   sn_lane_zero(lane, a->acc_bar, 6 * m->nbody);
   sn_lane_zero(lane, a->ten_length_bar, m->ntendon);
   sn_lane_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
-  sn_lane_zero(lane, a->out_length_bar, m->nout);
-  sn_lane_zero(lane, a->out_rate_bar, SN_NMOTION * m->nout);
+  sn_lane_zero(lane, a->trn_length_bar, m->nout);
+  sn_lane_zero(lane, a->trn_rate_bar, SN_NMOTION * m->nout);
   sn_lane_zero(lane, a->force_bar, m->nout);
   SN_ONE(lane) *a->sat_on = 0;
   SN_SYNC(lane);

@@ -79,23 +79,23 @@ SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
 // integrate.c: NEXT -> qacc_bar, act_dot_bar, motions SN_Y and SN_NEXT; adds what goes directly to qpos_bar, qvel_bar,
 // act_bar (and, for implicitfast, the derivative of -h y' B a+).
 SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// actuation.c: act_next_bar -> act_bar, act_dot_bar, out_length_bar.
+// actuation.c: act_next_bar -> act_bar, act_dot_bar, trn_length_bar.
 SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h);
 // solver.c: the solution to rounding, from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar,
 // qfrc_constraint; the factor of H is left behind. Little more than a solve with it where nothing was left to do.
 SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
 // solver.c: qacc_bar -> motions SN_LAMBDA, SN_ACC, SN_VEL; row_lambda, row_c. Calls sn_solve_finish.
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// kinematics.c: motion -> twist of links, ten_rate, out_rate. Reads ten_J, actuator_moment, cdof.
+// kinematics.c: motion -> twist of links, ten_rate, trn_rate. Reads ten_J, actuator_moment, cdof.
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
-// actuation.c: lambda' qfrc_actuator: force_bar, out_rate_bar; act_dot_bar -> act_bar, ctrl_bar; calls the next.
+// actuation.c: lambda' qfrc_actuator: force_bar, trn_rate_bar; act_dot_bar -> act_bar, ctrl_bar; calls the next.
 SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// saturation.c: joints whose actuator forces are beyond their limit -> sat_on, sat_motion, sat_twist, sat_out_bar,
+// saturation.c: joints whose actuator forces are beyond their limit -> sat_on, sat_motion, sat_twist, sat_trn_bar,
 // force_bar; called by sn_actuation_vjp. The second adds what sat_twist_bar does to wrench and qpos_bar; called by
 // sn_tendon_vjp.
 SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 SN_FUNC void sn_saturation_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
-// actuation.c: force_bar -> out_length_bar, out_rate_bar[SN_VEL], act_bar, ctrl_bar; force_bar becomes 0.
+// actuation.c: force_bar -> trn_length_bar, trn_rate_bar[SN_VEL], act_bar, ctrl_bar; force_bar becomes 0.
 SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // passive.c: lambda' qfrc_passive.
 SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
@@ -104,7 +104,7 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 // constraint.c: rows -> row_z, row_pos; then, by kind, qpos_bar, qvel_bar, tendon and contact bars, wrench, twist_bar,
 // acc_bar.
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
-// transmission.c: out_length_bar, out_rate_bar -> tendon bars, wrench, twist_bar, contact bars (adhesion), qpos_bar.
+// transmission.c: trn_length_bar, trn_rate_bar -> tendon bars, wrench, twist_bar, contact bars (adhesion), qpos_bar.
 SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // collide.c: con_dist_bar, con_pos_bar, con_frame_bar -> wrench.
 SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);

@@ -32,8 +32,8 @@ static void backwards(SnLane *lane, void *arg) {
   take(r, &at, a->act_dot_bar, m->na, lane);
   take(r, &at, a->ten_length_bar, m->ntendon, lane);
   take(r, &at, a->ten_rate_bar, SN_NMOTION * m->ntendon, lane);
-  take(r, &at, a->out_length_bar, m->nout, lane);
-  take(r, &at, a->out_rate_bar, SN_NMOTION * m->nout, lane);
+  take(r, &at, a->trn_length_bar, m->nout, lane);
+  take(r, &at, a->trn_rate_bar, SN_NMOTION * m->nout, lane);
   SN_FOR(i, 3 * *w->ncon) a->con_pos_bar[i] = 0;
   SN_FOR(i, 9 * *w->ncon) a->con_frame_bar[i] = 0;
   SN_SYNC(lane);

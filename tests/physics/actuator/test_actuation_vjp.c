@@ -167,7 +167,7 @@ static void pull_back(SnGradWorld *g, int force) {
   sn_grad_world_move(g, NULL);
   run(g);
   sn_adjoint_clear(g->m, &g->a, &g->lane);
-  memset(g->a.out_rate, 0, sizeof(sn_real) * (size_t)(SN_NMOTION * g->m->nout));
+  memset(g->a.trn_rate, 0, sizeof(sn_real) * (size_t)(SN_NMOTION * g->m->nout));
   for (int i = 0; i < g->m->na; ++i) g->a.act_dot_bar[i] = force < 0;
   if (force >= 0) g->a.force_bar[force] = 1;
   sn_actuation_vjp(g->m, &g->w, &g->a, &g->lane);
@@ -236,8 +236,8 @@ static void always_finite(void **state) {
           for (int u = 0; u < g.m->nu; ++u) assert_true(isfinite((double)g.a.ctrl_bar[u]));
           for (int u = 0; u < g.m->na; ++u) assert_true(isfinite((double)g.a.act_bar[u]));
           for (int n = 0; n < g.m->nout; ++n) {
-            assert_true(isfinite((double)g.a.out_length_bar[n]));
-            assert_true(isfinite((double)g.a.out_rate_bar[SN_NMOTION * n + SN_VEL]));
+            assert_true(isfinite((double)g.a.trn_length_bar[n]));
+            assert_true(isfinite((double)g.a.trn_rate_bar[SN_NMOTION * n + SN_VEL]));
           }
         }
       }

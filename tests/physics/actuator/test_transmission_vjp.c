@@ -27,7 +27,7 @@ static bool forward(void *context, const double *dx, double *y) {
   run(g);
   for (int o = 0; o < g->m->nout; ++o, y += OUT) {
     y[0] = (double)g->w.actuator_length[o];
-    for (int z = 0; z < SN_NMOTION; ++z) y[1 + z] = (double)g->a.out_rate[SN_NMOTION * o + z];
+    for (int z = 0; z < SN_NMOTION; ++z) y[1 + z] = (double)g->a.trn_rate[SN_NMOTION * o + z];
   }
   return true;
 }
@@ -38,8 +38,8 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   run(g);
   sn_adjoint_clear(g->m, &g->a, &g->lane);
   for (int o = 0; o < g->m->nout; ++o, ybar += OUT) {
-    g->a.out_length_bar[o] = (sn_real)ybar[0];
-    for (int z = 0; z < SN_NMOTION; ++z) g->a.out_rate_bar[SN_NMOTION * o + z] = (sn_real)ybar[1 + z];
+    g->a.trn_length_bar[o] = (sn_real)ybar[0];
+    for (int z = 0; z < SN_NMOTION; ++z) g->a.trn_rate_bar[SN_NMOTION * o + z] = (sn_real)ybar[1 + z];
   }
   sn_transmission_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(g->m, &g->w, &g->a, &g->lane);
@@ -109,7 +109,7 @@ static bool adhesion_forward(void *context, const double *dx, double *y) {
     }
   sn_transmission(g->m, &g->w, &g->lane);
   sn_motion_propagate(g->m, &g->w, &g->a, &g->lane);
-  for (int i = 0; i < SN_NMOTION * g->m->nout; ++i) y[i] = (double)g->a.out_rate[i];
+  for (int i = 0; i < SN_NMOTION * g->m->nout; ++i) y[i] = (double)g->a.trn_rate[i];
   return true;
 }
 
@@ -124,7 +124,7 @@ static void adhesion_adjoint(void *context, const double *ybar, double *xbar) {
     memset(g->a.con_pos_bar + 3 * c, 0, 3 * sizeof(sn_real));
     memset(g->a.con_frame_bar + 9 * c, 0, 9 * sizeof(sn_real));
   }
-  for (int i = 0; i < SN_NMOTION * g->m->nout; ++i) g->a.out_rate_bar[i] = (sn_real)ybar[i];
+  for (int i = 0; i < SN_NMOTION * g->m->nout; ++i) g->a.trn_rate_bar[i] = (sn_real)ybar[i];
   sn_transmission_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, xbar);
@@ -191,8 +191,8 @@ static void degenerate(void **state) {
         sn_grad_world_move(&g, NULL);
         run(&g);
         sn_adjoint_clear(g.m, &g.a, &g.lane);
-        for (int i = 0; i < g.m->nout; ++i) g.a.out_length_bar[i] = 1;
-        for (int i = 0; i < SN_NMOTION * g.m->nout; ++i) g.a.out_rate_bar[i] = 1;
+        for (int i = 0; i < g.m->nout; ++i) g.a.trn_length_bar[i] = 1;
+        for (int i = 0; i < SN_NMOTION * g.m->nout; ++i) g.a.trn_rate_bar[i] = 1;
         sn_transmission_vjp(g.m, &g.w, &g.a, &g.lane);
         sn_kinematics_vjp(g.m, &g.w, &g.a, &g.lane);
         for (int i = 0; i < g.m->nv; ++i)
