@@ -27,28 +27,28 @@ static void *image_array(ModelImage *image, const void *from, size_t n, size_t b
 // Names stay on the host.
 static bool is_name(const char *field) { return strncmp(field, "name", 4) == 0; }
 
-static void image_model(ModelImage *image, const SnFlat *flat, SnModel *m) {
+static void image_model(ModelImage *image, const SnParts *parts, SnModel *m) {
   int k = 0;
   *m = (SnModel){0};
-#define SN_SIZE(name)                         \
-  const int name = m->name = flat->size[k++]; \
+#define SN_SIZE(name)                          \
+  const int name = m->name = parts->size[k++]; \
   (void)name;
 #include "physics/model/model_sizes.inc"
 #include "physics/model/setup_sizes.inc"
 #undef SN_SIZE
   k = 0;
 #define SN_OPTION(type, name, count) \
-  for (int i = 0; i < (count); ++i) ((type *)(void *)&m->opt.name)[i] = (type)flat->option[k++];
+  for (int i = 0; i < (count); ++i) ((type *)(void *)&m->opt.name)[i] = (type)parts->option[k++];
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION
   // Part of what models are found by.
-  image_array(image, flat->size, (size_t)flat->nsize, sizeof(int), false);
-  image_array(image, flat->option, (size_t)flat->noption, sizeof(double), false);
+  image_array(image, parts->size, (size_t)parts->nsize, sizeof(int), false);
+  image_array(image, parts->option, (size_t)parts->noption, sizeof(double), false);
   k = 0;
-#define SN_FIELD(type, name, rows, cols)                                                                              \
-  if (!is_name(#name))                                                                                                \
-    m->name =                                                                                                         \
-        (type *)image_array(image, flat->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
+#define SN_FIELD(type, name, rows, cols)                                                                               \
+  if (!is_name(#name))                                                                                                 \
+    m->name =                                                                                                          \
+        (type *)image_array(image, parts->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
   ++k;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
@@ -58,34 +58,34 @@ static void image_model(ModelImage *image, const SnFlat *flat, SnModel *m) {
 // Weights are not part of it: they come with every path.
 static bool is_weight(const char *field) { return strcmp(field, "weight") == 0 || strcmp(field, "terminal") == 0; }
 
-static void image_cost(ModelImage *image, const SnFlat *flat, SnCost *c) {
+static void image_cost(ModelImage *image, const SnParts *parts, SnCost *c) {
   int k = 0;
   *c = (SnCost){0};
-#define SN_COST_SIZE(name) c->name = flat->size[k++];
+#define SN_COST_SIZE(name) c->name = parts->size[k++];
 #include "planner/cost/cost_fields.inc"
-  image_array(image, flat->size, (size_t)flat->nsize, sizeof(int), false);
+  image_array(image, parts->size, (size_t)parts->nsize, sizeof(int), false);
   k = 0;
-#define SN_COST_FIELD(type, name, rows, cols)                                                                         \
-  if (!is_weight(#name))                                                                                              \
-    c->name =                                                                                                         \
-        (type *)image_array(image, flat->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
+#define SN_COST_FIELD(type, name, rows, cols)                                                                          \
+  if (!is_weight(#name))                                                                                               \
+    c->name =                                                                                                          \
+        (type *)image_array(image, parts->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
   ++k;
 #include "planner/cost/cost_fields.inc"
 }
 
-// Name of a flat model: the first of its names.
-static const char *flat_name(const SnFlat *flat) {
+// Name of a model from its parts: the first of its names.
+static const char *model_name(const SnParts *parts) {
   int k = 0;
   const char *found = NULL;
-#define SN_FIELD(type, name, rows, cols)                                 \
-  if (strcmp(#name, "names") == 0) found = (const char *)flat->field[k]; \
+#define SN_FIELD(type, name, rows, cols)                                  \
+  if (strcmp(#name, "names") == 0) found = (const char *)parts->field[k]; \
   ++k;
 #include "physics/model/model_fields.inc"
 #undef SN_FIELD
   return found ? found : "";
 }
 
-static SnCode check_lists(const SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err) {
+static SnCode check_lists(const SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err) {
   const bool same = model->nsize == SN_MODEL_NSIZE && model->noption == SN_MODEL_NOPTION &&
                     model->nfield == SN_MODEL_NFIELD && cost->nsize == SN_COST_NSIZE && cost->nfield == SN_COST_NFIELD;
   if (same) return SN_OK;
@@ -106,7 +106,7 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
 }
 
 // The arrays of a new model go to the device; image holds them.
-static SnCode upload(SnDeviceModel *d, const SnFlat *model, const SnFlat *cost, SnError *err) {
+static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost, SnError *err) {
   SnEngine *e = d->engine;
   SnDevice *device = e->device;
   const SnPluginSession session = {.engine = e, .model = d};  // no horizon: it is about the model itself
@@ -148,13 +148,13 @@ static SnDeviceModel *find(SnEngine *e, const SnDeviceModel *like) {
   return NULL;
 }
 
-SnDeviceModel *sn_device_model_get(SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err) {
+SnDeviceModel *sn_device_model_get(SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err) {
   if (check_lists(e, model, cost, err) != SN_OK) return NULL;
   SnDeviceModel *d = calloc(1, sizeof *d);
   ModelImage image = {0};
   if (d) {
     d->engine = e;
-    snprintf(d->name, sizeof d->name, "%s", flat_name(model));
+    snprintf(d->name, sizeof d->name, "%s", model_name(model));
     image_model(&image, model, &d->m);
     image_cost(&image, cost, &d->cost);
     d->image_bytes = image.used;
@@ -206,7 +206,7 @@ void sn_device_model_leave(SnPluginSession *x) {
   model_free(d);
 }
 
-SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err) {
+SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
   SnError local = {.code = SN_OK};
   SnError *e = err ? err : &local;
   SnDeviceModel *to = sn_device_model_get(x->engine, model, cost, e);

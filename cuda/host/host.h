@@ -103,12 +103,12 @@ struct SnDeviceModel {
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
 // sessions: sn_device_model_leave frees a session's room, and the model with its last session.
-SnDeviceModel *sn_device_model_get(SnEngine *e, const SnFlat *model, const SnFlat *cost, SnError *err);
+SnDeviceModel *sn_device_model_get(SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err);
 void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
 void sn_device_model_leave(SnPluginSession *x);
 // Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
 // refinement remembers from job to job is gone. On failure the session has no model.
-SnCode sn_device_model_change(SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err);
+SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
 
 // The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
 // many as run at once where blocks take memory.

@@ -21,7 +21,8 @@ static void plugin_unload(SnPlugin *p, SnPluginSession *x) {
   free(x);
 }
 
-static SnPluginSession *plugin_load(SnPlugin *p, const SnFlat *model, const SnFlat *cost, int max_step, SnError *err) {
+static SnPluginSession *plugin_load(SnPlugin *p, const SnParts *model, const SnParts *cost, int max_step,
+                                    SnError *err) {
   SnEngine *e = (SnEngine *)p;
   SnPluginSession *x = calloc(1, sizeof *x);
   if (!x) {
@@ -51,7 +52,7 @@ static void plugin_abandon(SnPlugin *p, SnPluginSession *x) {
   sn_refinements_abandon(x);
 }
 
-static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err) {
+static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
   (void)p;
   return sn_device_model_change(x, model, cost, err);
 }

@@ -131,7 +131,7 @@ SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnCollider c
     return 0;
   switch (collider) {
     case SN_COLLIDER_NONE:
-    case SN_COLLIDER_SMOOTH:
+    case SN_COLLIDER_ELLIPSOID:
       return 0;
     case SN_COLLIDER_PLANE_SPHERE:
       return sn_collide_plane_sphere(&a, &b, reach, con);
@@ -169,12 +169,12 @@ SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con
 }
 
 // The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
-SN_LOCAL int collide_smooth(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
+SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
   const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
   const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
   const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
   SnNearest near;
-  if (!sn_smooth_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
+  if (!sn_ellipsoid_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
   sn_real mid[3];
   sn_add3(mid, near.x1, near.x2);
   sn_scale3(mid, mid, SN_R(0.5));
@@ -186,7 +186,7 @@ SN_LOCAL int collide_smooth(const SnModel *m, const SnWorld *w, int pair, sn_rea
 SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
   const SnCollider own = (SnCollider)m->cpair_collider[pair];
   if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
-    return SN_COLLIDER_SMOOTH;
+    return SN_COLLIDER_ELLIPSOID;
   // two boxes: the gap along the best axis is not the distance
   return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
 }
@@ -194,7 +194,7 @@ SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
 // The nearest points of a pair that does not touch, if they are within reach; else returns 0.
 SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, SnContact *con) {
   const SnCollider own = collide_far_collider(m, pair);
-  if (own == SN_COLLIDER_SMOOTH) return collide_smooth(m, w, pair, reach, con);
+  if (own == SN_COLLIDER_ELLIPSOID) return collide_ellipsoid(m, w, pair, reach, con);
   if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
   const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
   int nearest = 0;
@@ -217,7 +217,7 @@ SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact 
   return collide_far(m, w, pair, margin + w->cfd->solimp[2], con);
 }
 
-// Makes frame orthonormal from its normal and a wish for the first tangent (none: y, or z when the normal is near y).
+// Makes frame orthonormal from its normal and a hint for the first tangent (none: y, or z when the normal is near y).
 SN_LOCAL void collide_complete_frame(sn_real *frame) {
   sn_real *t = frame + 3;
   sn_normalize3(frame);
@@ -230,28 +230,28 @@ SN_LOCAL void collide_complete_frame(sn_real *frame) {
   sn_cross(frame + 6, frame, t);
 }
 
-// Adjoint of the completion: bars of the unit normal and of the wish (NULL: there was none, the tangent followed a
-// fixed axis; where the choice of the axis switches, the one taken). With t = u / |u|, u = wish - n (n.wish), s = n x
-// t. A wish along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
-SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *wish, const sn_real *frame_bar,
-                                sn_real *normal_bar, sn_real *wish_bar) {
+// Adjoint of the completion: bars of the unit normal and of the hint (NULL: there was none, the tangent followed a
+// fixed axis; where the choice of the axis switches, the one taken). With t = u / |u|, u = v - n (n.v), v the hint, s =
+// n x t. A hint along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
+SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const sn_real *frame_bar,
+                                sn_real *normal_bar, sn_real *hint_bar) {
   const sn_real *n = frame, *t = frame + 3;
   const bool y = n[1] < SN_R(0.5) && n[1] > SN_R(-0.5);
   const sn_real fixed[3] = {0, y ? SN_R(1.0) : SN_R(0.0), y ? SN_R(0.0) : SN_R(1.0)};
-  const sn_real *v = wish ? wish : fixed;
+  const sn_real *v = hint ? hint : fixed;
   sn_real t_bar[3], u_bar[3], r[3];
   sn_cross(r, t, frame_bar + 6);
   sn_add3(normal_bar, frame_bar, r);
   sn_cross(r, frame_bar + 6, n);
   sn_add3(t_bar, frame_bar + 3, r);
-  sn_zero(wish_bar, 3);
+  sn_zero(hint_bar, 3);
   const sn_real length = sn_dot3(v, t);  // of u
   if (length < SN_STEADY_SINE) return;
   sn_direction_vjp(u_bar, t, length, t_bar);
   const sn_real along = sn_dot3(n, u_bar), level = sn_dot3(n, v);
   for (int i = 0; i < 3; ++i) normal_bar[i] -= level * u_bar[i] + along * v[i];
-  if (wish)
-    for (int i = 0; i < 3; ++i) wish_bar[i] = u_bar[i] - along * n[i];
+  if (hint)
+    for (int i = 0; i < 3; ++i) hint_bar[i] = u_bar[i] - along * n[i];
 }
 
 // The collider that made a contact.
@@ -400,7 +400,7 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
       sn_collide_box_box_vjp(&a, &b, con, bar, wrench);
       break;
     case SN_COLLIDER_CONVEX:
-    case SN_COLLIDER_SMOOTH:
+    case SN_COLLIDER_ELLIPSOID:
       sn_collide_convex_vjp(m, w, con, bar, wrench);
       break;
   }
@@ -409,10 +409,10 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
 SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
                             const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench) {
   SnContactBar bar = {.dist = dist_bar, .pos = {pos_bar[0], pos_bar[1], pos_bar[2]}};
-  const bool wishes = (SnCollider)m->cpair_collider[con->pair] == SN_COLLIDER_PLANE_CAPSULE;
-  sn_real wish[3];
-  if (wishes) sn_shape_axis(wish, w->geom_xmat + 9 * con->geom[1]);
-  collide_frame_vjp(con->frame, wishes ? wish : NULL, frame_bar, bar.normal, bar.wish);
+  const bool hinted = (SnCollider)m->cpair_collider[con->pair] == SN_COLLIDER_PLANE_CAPSULE;
+  sn_real hint[3];
+  if (hinted) sn_shape_axis(hint, w->geom_xmat + 9 * con->geom[1]);
+  collide_frame_vjp(con->frame, hinted ? hint : NULL, frame_bar, bar.normal, bar.tangent_hint);
   sn_zero(wrench, 12);
   collide_narrow_vjp(m, w, con, &bar, wrench);
   for (int side = 0; side < 2; ++side) {  // torque about the origin of twists

@@ -5,14 +5,14 @@
 // in the order of the pair), the normal points from the first to the second, a contact exists where the distance
 // of the surfaces is at most `reach` (margin + gap of the pair), its position is midway between the surfaces.
 // A collider writes dist, pos and frame of its contacts, in frame[0..2] the unit normal and in frame[3..5] a
-// wish for the first tangent (zero: none), in `feature` a code that tells its adjoint what touches what; collide.c
+// hint for the first tangent (zero: none), in `feature` a code that tells its adjoint what touches what; collide.c
 // completes the frame and the parameters.
 //
-// The adjoint of a collider, NAME_vjp, gets the derivative of a scalar with respect to dist, pos, normal and wish
-// (SnContactBar) and adds that for a small displacement of either geom: torque and force on it, about its own centre
-// geom_xpos, in world axes: wrench = (torque, force) of the first geom, then of the second, 12 numbers. The normal is
-// a unit vector however the geoms move, so what lies along it in the bar is of no account. collide.c differentiates
-// the completion of the frame and moves wrenches to the links.
+// The adjoint of a collider, NAME_vjp, gets the derivative of a scalar with respect to dist, pos, normal and
+// tangent_hint (SnContactBar) and adds that for a small displacement of either geom: torque and force on it, about its
+// own centre geom_xpos, in world axes: wrench = (torque, force) of the first geom, then of the second, 12 numbers. The
+// normal is a unit vector however the geoms move, so what lies along it in the bar is of no account. collide.c
+// differentiates the completion of the frame and moves wrenches to the links.
 #ifndef SINEW_PHYSICS_COLLISION_COLLIDE_H_
 #define SINEW_PHYSICS_COLLISION_COLLIDE_H_
 
@@ -29,7 +29,7 @@ typedef struct SnShape {
 // The z axis of a shape with rotation matrix mat: normal of a plane, axis of a capsule or cylinder.
 SN_INLINE void sn_shape_axis(sn_real *r, const sn_real *mat) { sn_set3(r, mat[2], mat[5], mat[8]); }
 
-// Writes a contact without a wish for a tangent.
+// Writes a contact without a hint for a tangent.
 SN_INLINE void sn_contact_write(SnContact *con, sn_real dist, const sn_real *pos, const sn_real *normal, int feature) {
   con->dist = dist;
   sn_copy3(con->pos, pos);
@@ -65,7 +65,7 @@ typedef enum SnCollider {
   SN_COLLIDER_CAPSULE_BOX,
   SN_COLLIDER_BOX_BOX,
   SN_COLLIDER_CONVEX,
-  SN_COLLIDER_SMOOTH  // an ellipsoid at a distance: never a pair's own (collide.c)
+  SN_COLLIDER_ELLIPSOID  // an ellipsoid at a distance: never a pair's own (collide.c)
 } SnCollider;
 
 // The collider of two geom types (type1 <= type2); SN_COLLIDER_NONE when the two never collide.
@@ -78,7 +78,7 @@ int sn_collider_max(const SnModel *m, int g1, int g2);
 typedef struct SnContactBar {
   sn_real dist;
   sn_real pos[3], normal[3];
-  sn_real wish[3];  // zero where the collider wishes none
+  sn_real tangent_hint[3];  // zero where the collider gives none
 } SnContactBar;
 
 // Adds a force on a point fixed to a shape to the (torque, force) on it about its centre.
@@ -190,7 +190,7 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
 // Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
                               int max);
-// Its adjoint, also for nearest points found otherwise (sn_smooth_nearest).
+// Its adjoint, also for nearest points found otherwise (sn_ellipsoid_nearest).
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                    sn_real *wrench);
 

@@ -7,7 +7,7 @@
 //
 // Pairs of ellipsoids take this path too, not Newton's method: MuJoCo's distance is that of the optimum to 1e-9 m at
 // tight tolerances, but its normal is off by up to 3e-5 and at default tolerances its depth by up to 4e-4 m, so to
-// agree is to take the same steps. smooth.c has the exact answer, which a derivative should start from.
+// agree is to take the same steps. ellipsoid_distance.c has the exact answer, which a derivative should start from.
 #include "physics/collision/convex.h"
 #include "physics/collision/collide.h"
 #include "physics/collision/surface.h"
@@ -129,8 +129,8 @@ SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2
 //
 // Nearest points x1, x2 with x2 - x1 = d n: the normal of the first surface at x1 is n, that of the second at x2 is -n,
 // for both signs of d. Let the bodies move: v1, v2 the velocities of the points of the bodies that lie at x1, x2, and
-// w1, w2 the angular velocities. A surface of radii of curvature S (touch.c) has at the turned normal n + dn the point
-// x + v + S (dn - w x n). With P the projection on the tangent plane, the condition x2 - x1 = d n becomes
+// w1, w2 the angular velocities. A surface of radii of curvature S (surface.c) has at the turned normal n + dn the
+// point x + v + S (dn - w x n). With P the projection on the tangent plane, the condition x2 - x1 = d n becomes
 //
 //   dd = n'(v2 - v1),     (S1 + S2 + d I) dn + E z = P (v2 - v1) + S1 W1 + S2 W2,     E'dn = E'W,     W = w x n,
 //
@@ -169,7 +169,7 @@ SN_LOCAL void convex_flat(SnKkt *k, int from, const sn_real *dir, const sn_real 
 }
 
 // Rounds both surfaces by equal parts where the principal radius along t (NULL: the least of all) is below the limit.
-SN_LOCAL void convex_round(SnKkt *k, SnSurface *s, const sn_real *t) {
+SN_LOCAL void convex_round(SnKkt *k, SnSurfacePoint *s, const sn_real *t) {
   sn_real *h = k->h, least, add[3] = {0, 0, 0};
   if (t) {
     least = t[0] * t[0] * h[0] + 2 * t[0] * t[1] * h[1] + t[1] * t[1] * h[2];
@@ -188,7 +188,7 @@ SN_LOCAL void convex_round(SnKkt *k, SnSurface *s, const sn_real *t) {
   }
 }
 
-SN_LOCAL void convex_kkt(SnKkt *k, const SnTouch *t, SnSurface *s, sn_real dist, const sn_real *tangent) {
+SN_LOCAL void convex_kkt(SnKkt *k, const SnSurface *t, SnSurfacePoint *s, sn_real dist, const sn_real *tangent) {
   for (int i = 0; i < 3; ++i) k->h[i] = s[0].s[i] + s[1].s[i];
   k->h[0] += dist;
   k->h[2] += dist;
@@ -231,8 +231,8 @@ SN_LOCAL void convex_solve(const SnKkt *k, const sn_real *r, const sn_real *g, s
 
 // The nearest points and what surrounds them.
 typedef struct SnNearby {
-  SnTouch t[2];
-  SnSurface s[2];
+  SnSurface t[2];
+  SnSurfacePoint s[2];
   SnKkt k;
   sn_real n[3], tangent[6], dist;
   sn_real x[6];  // nearest points
@@ -247,8 +247,8 @@ SN_LOCAL void convex_linearise(SnNearby *p, const SnContact *con) {
   sn_normalize3(p->tangent);
   sn_cross(p->tangent + 3, p->n, p->tangent);
   sn_scale3(back, p->n, -1);
-  sn_touch_surface(p->t, p->n, p->tangent, p->s);
-  sn_touch_surface(p->t + 1, back, p->tangent, p->s + 1);
+  sn_surface_point(p->t, p->n, p->tangent, p->s);
+  sn_surface_point(p->t + 1, back, p->tangent, p->s + 1);
   sn_sub3(d, p->s[1].x, p->s[0].x);
   p->dist = con ? con->dist : sn_dot3(d, p->n);
   convex_kkt(&p->k, p->t, p->s, p->dist, p->tangent);
@@ -311,8 +311,8 @@ SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, c
   sn_addscl3(found, con->pos, p->n, -half);
   sn_addscl3(found + 3, con->pos, p->n, half);
   sn_copy(p->x, found, 6);
-  sn_touch_init(p->t, a, con->corner, found, p->n);
-  sn_touch_init(p->t + 1, b, con->corner + 3, found + 3, back);
+  sn_surface_init(p->t, a, con->corner, found, p->n);
+  sn_surface_init(p->t + 1, b, con->corner + 3, found + 3, back);
   convex_linearise(p, NULL);
   if (convex_sharpen(p, con)) return;
   sn_copy3(p->n, con->frame);

@@ -73,7 +73,7 @@ SN_FUNC void sn_collide_plane_capsule_vjp(const SnShape *a, const SnShape *b, co
   sn_add3(end, b->pos, arm);
   sn_plane_point_vjp(a, con->frame, end, b->size[0], con->dist, bar, wrench, force);
   sn_push_arm(wrench + 6, arm, force);
-  sn_turn(wrench + 6, axis, bar->wish);
+  sn_turn(wrench + 6, axis, bar->tangent_hint);
 }
 
 // The rim point that lies deepest, the rim point opposite to it along the axis, then two more of the near cap which

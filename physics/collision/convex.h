@@ -1,4 +1,4 @@
-// Convex collision: the types shared by support.c, gjk.c, epa.c, polytope.c, multicontact.c and collide_convex.c.
+// Convex collision: the types shared by support.c, gjk.c, epa.c, epa_polytope.c, multicontact.c and collide_convex.c.
 //
 // Two convex shapes A and B touch where their Minkowski difference A - B = {a - b} contains the origin. All that
 // the algorithms know of a shape is its support function s(d), a point of the shape farthest along d; the
@@ -181,7 +181,7 @@ typedef struct SnEpa {
   sn_real center[3];
 } SnEpa;
 
-// polytope.c: a first polytope around the origin from the simplex; false when there is none.
+// epa_polytope.c: a first polytope around the origin from the simplex; false when there is none.
 SN_FUNC bool sn_epa_start(SnCcd *c, SnEpa *p);
 // epa.c: empties the polytope.
 SN_FUNC void sn_epa_reset(SnEpa *p);

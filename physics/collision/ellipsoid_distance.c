@@ -23,11 +23,11 @@
 
 #include "physics/base/vec.h"
 
-enum { SMOOTH_STEPS = 60 };
+enum { ELLIPSOID_STEPS = 60 };
 
 // Root of sum (s_i y_i / (lambda + s2_i))^2 = 1 to the right of the poles; s2 = s^2. False: the point is at the centre
 // of an axis.
-SN_LOCAL bool smooth_secular(const sn_real *s, const sn_real *s2, const sn_real *y, int n, sn_real *root) {
+SN_LOCAL bool ellipsoid_secular(const sn_real *s, const sn_real *s2, const sn_real *y, int n, sn_real *root) {
   // one term alone is 1 at lo, all of them together at most 1 at hi
   sn_real lo = -SN_R(1e30), norm2 = 0, largest = 0, scale = 0;
   for (int i = 0; i < n; ++i) {
@@ -39,7 +39,7 @@ SN_LOCAL bool smooth_secular(const sn_real *s, const sn_real *s2, const sn_real 
   }
   sn_real hi = sn_sqrt(norm2) - largest, lambda = lo;
   if (!(lo > -largest)) return false;
-  for (int k = 0; k < SMOOTH_STEPS; ++k) {
+  for (int k = 0; k < ELLIPSOID_STEPS; ++k) {
     sn_real w2 = 0, slope = 0;
     for (int i = 0; i < n; ++i) {
       const sn_real inv = 1 / (lambda + s2[i]), t = s[i] * y[i] * inv, t2 = t * t;
@@ -63,10 +63,10 @@ SN_LOCAL bool smooth_secular(const sn_real *s, const sn_real *s2, const sn_real 
 
 // Nearest point x of the ellipsoid with semi-axes s to y, all in its frame; n: outward unit normal there. Returns
 // whether the signed distance is certain.
-SN_LOCAL bool smooth_point(const sn_real *s, const sn_real *y, sn_real *dist, sn_real *n, sn_real *x) {
+SN_LOCAL bool ellipsoid_point(const sn_real *s, const sn_real *y, sn_real *dist, sn_real *n, sn_real *x) {
   const sn_real s2[3] = {s[0] * s[0], s[1] * s[1], s[2] * s[2]};
   sn_real lambda;
-  if (!smooth_secular(s, s2, y, 3, &lambda)) return false;
+  if (!ellipsoid_secular(s, s2, y, 3, &lambda)) return false;
   for (int i = 0; i < 3; ++i) {
     n[i] = y[i] / (lambda + s2[i]);
     x[i] = s2[i] * n[i];
@@ -80,18 +80,18 @@ SN_LOCAL bool smooth_point(const sn_real *s, const sn_real *y, sn_real *dist, sn
 
 // Orthonormal b1, b2 that make a right-handed frame with the unit vector u (Duff et al., "Building an orthonormal
 // basis, revisited", JCGT 2017).
-SN_LOCAL void smooth_basis(const sn_real *u, sn_real *b1, sn_real *b2) {
+SN_LOCAL void ellipsoid_basis(const sn_real *u, sn_real *b1, sn_real *b2) {
   const sn_real sign = u[2] >= 0 ? SN_R(1.0) : -SN_R(1.0), a = -1 / (sign + u[2]), b = u[0] * u[1] * a;
   sn_set3(b1, 1 + sign * u[0] * u[0] * a, sign * b, -sign * u[0]);
   sn_set3(b2, b, sign + u[1] * u[1] * a, -u[1]);
 }
 
 // Nearest points of the ellipsoid and the line q + t u, seen along u. Gives the signed distance, normal, point and t.
-SN_LOCAL bool smooth_line(const sn_real *s, const sn_real *q, const sn_real *u, sn_real *dist, sn_real *n, sn_real *x,
-                          sn_real *t) {
+SN_LOCAL bool ellipsoid_line(const sn_real *s, const sn_real *q, const sn_real *u, sn_real *dist, sn_real *n,
+                             sn_real *x, sn_real *t) {
   const sn_real s2[3] = {s[0] * s[0], s[1] * s[1], s[2] * s[2]};
   sn_real b1[3], b2[3], a11 = 0, a12 = 0, a22 = 0;
-  smooth_basis(u, b1, b2);
+  ellipsoid_basis(u, b1, b2);
   for (int i = 0; i < 3; ++i) {
     a11 += s2[i] * b1[i] * b1[i];
     a12 += s2[i] * b1[i] * b2[i];
@@ -115,7 +115,7 @@ SN_LOCAL bool smooth_line(const sn_real *s, const sn_real *q, const sn_real *u, 
   const sn_real e[2] = {sn_sqrt(e2[0]), sn_sqrt(e2[1])}, q1 = sn_dot3(b1, q), q2 = sn_dot3(b2, q);
   const sn_real y[2] = {cx * q1 + cy * q2, cx * q2 - cy * q1};
   sn_real lambda;
-  if (!smooth_secular(e, e2, y, 2, &lambda)) return false;
+  if (!ellipsoid_secular(e, e2, y, 2, &lambda)) return false;
   const sn_real g1 = y[0] / (lambda + e2[0]), g2 = y[1] / (lambda + e2[1]);
   const sn_real m1 = cx * g1 - cy * g2, m2 = cy * g1 + cx * g2;
   for (int i = 0; i < 3; ++i) n[i] = m1 * b1[i] + m2 * b2[i];
@@ -134,7 +134,7 @@ SN_LOCAL bool smooth_line(const sn_real *s, const sn_real *q, const sn_real *u, 
 }
 
 // Where the line q + t u is inside the ellipsoid: t in [from, to].
-SN_LOCAL void smooth_inside(const sn_real *s, const sn_real *q, const sn_real *u, sn_real *from, sn_real *to) {
+SN_LOCAL void ellipsoid_inside(const sn_real *s, const sn_real *q, const sn_real *u, sn_real *from, sn_real *to) {
   sn_real a = 0, b = 0, c = -1;
   for (int i = 0; i < 3; ++i) {
     const sn_real ui = u[i] / s[i], qi = q[i] / s[i];
@@ -148,23 +148,24 @@ SN_LOCAL void smooth_inside(const sn_real *s, const sn_real *q, const sn_real *u
 }
 
 // The same with the segment |t| <= half.
-SN_LOCAL bool smooth_segment(const sn_real *s, const sn_real *q, const sn_real *u, sn_real half, sn_real *dist,
-                             sn_real *n, sn_real *x) {
+SN_LOCAL bool ellipsoid_segment(const sn_real *s, const sn_real *q, const sn_real *u, sn_real half, sn_real *dist,
+                                sn_real *n, sn_real *x) {
   sn_real t, end[3];
-  if (!smooth_line(s, q, u, dist, n, x, &t)) return false;
+  if (!ellipsoid_line(s, q, u, dist, n, x, &t)) return false;
   if (*dist > 0) {
     if (sn_abs(t) <= half) return true;
   } else {
     sn_real from, to;
-    smooth_inside(s, q, u, &from, &to);
+    ellipsoid_inside(s, q, u, &from, &to);
     if (from <= half && to >= -half) return false;
     t = from;
   }
   sn_addscl3(end, q, u, t > 0 ? half : -half);
-  return smooth_point(s, end, dist, n, x);
+  return ellipsoid_point(s, end, dist, n, x);
 }
 
-SN_LOCAL bool smooth_round(const SnShape *a, const SnShape *b, sn_real radius, sn_real half, bool rod, SnNearest *r) {
+SN_LOCAL bool ellipsoid_round(const SnShape *a, const SnShape *b, sn_real radius, sn_real half, bool rod,
+                              SnNearest *r) {
   sn_real q[3], u[3], d[3], n[3], x[3];
   sn_sub3(d, b->pos, a->pos);
   sn_mulmattvec3(q, a->mat, d);
@@ -172,9 +173,9 @@ SN_LOCAL bool smooth_round(const SnShape *a, const SnShape *b, sn_real radius, s
   if (rod) {
     const sn_real axis[3] = {b->mat[2], b->mat[5], b->mat[8]};
     sn_mulmattvec3(u, a->mat, axis);
-    ok = smooth_segment(a->size, q, u, half, &r->dist, n, x);
+    ok = ellipsoid_segment(a->size, q, u, half, &r->dist, n, x);
   } else {
-    ok = smooth_point(a->size, q, &r->dist, n, x);
+    ok = ellipsoid_point(a->size, q, &r->dist, n, x);
   }
   if (!ok) return false;
   sn_mulmatvec3(r->normal, a->mat, n);
@@ -186,7 +187,7 @@ SN_LOCAL bool smooth_round(const SnShape *a, const SnShape *b, sn_real radius, s
 }
 
 // A = R S^2 R', upper triangle by rows.
-SN_LOCAL void smooth_matrix(const SnShape *e, sn_real *a) {
+SN_LOCAL void ellipsoid_matrix(const SnShape *e, sn_real *a) {
   const sn_real s0 = e->size[0] * e->size[0], s1 = e->size[1] * e->size[1], s2 = e->size[2] * e->size[2];
   for (int i = 0, k = 0; i < 3; ++i)
     for (int j = i; j < 3; ++j, ++k) {
@@ -195,31 +196,31 @@ SN_LOCAL void smooth_matrix(const SnShape *e, sn_real *a) {
     }
 }
 
-SN_LOCAL void smooth_mul(sn_real *r, const sn_real *a, const sn_real *x) {
+SN_LOCAL void ellipsoid_mul(sn_real *r, const sn_real *a, const sn_real *x) {
   r[0] = a[0] * x[0] + a[1] * x[1] + a[2] * x[2];
   r[1] = a[1] * x[0] + a[3] * x[1] + a[4] * x[2];
   r[2] = a[2] * x[0] + a[4] * x[1] + a[5] * x[2];
 }
 
 // x = A^-1 b for a symmetric A, up to a positive factor.
-SN_LOCAL void smooth_solve(sn_real *x, const sn_real *a, const sn_real *b) {
+SN_LOCAL void ellipsoid_solve(sn_real *x, const sn_real *a, const sn_real *b) {
   const sn_real c[6] = {a[3] * a[5] - a[4] * a[4], a[2] * a[4] - a[1] * a[5], a[1] * a[4] - a[2] * a[3],
                         a[0] * a[5] - a[2] * a[2], a[1] * a[2] - a[0] * a[4], a[0] * a[3] - a[1] * a[1]};
-  smooth_mul(x, c, b);
+  ellipsoid_mul(x, c, b);
 }
 
 // Two ellipsoids at a direction n.
-typedef struct SmoothPair {
+typedef struct EllipsoidPair {
   sn_real n[3];
   sn_real g1[3], g2[3];  // support points from the centres
   sn_real h1, h2;
   sn_real r[3];  // gradient
   sn_real f;
-} SmoothPair;
+} EllipsoidPair;
 
-SN_LOCAL void smooth_evaluate(SmoothPair *p, const sn_real *a1, const sn_real *a2, const sn_real *d) {
-  smooth_mul(p->g1, a1, p->n);
-  smooth_mul(p->g2, a2, p->n);
+SN_LOCAL void ellipsoid_evaluate(EllipsoidPair *p, const sn_real *a1, const sn_real *a2, const sn_real *d) {
+  ellipsoid_mul(p->g1, a1, p->n);
+  ellipsoid_mul(p->g2, a2, p->n);
   p->h1 = sn_sqrt(sn_dot3(p->g1, p->n));
   p->h2 = sn_sqrt(sn_dot3(p->g2, p->n));
   sn_scale3(p->g1, p->g1, 1 / p->h1);
@@ -229,41 +230,41 @@ SN_LOCAL void smooth_evaluate(SmoothPair *p, const sn_real *a1, const sn_real *a
 }
 
 // b'((A - g g') / h) c for both ellipsoids.
-SN_LOCAL sn_real smooth_curvature(const SmoothPair *p, const sn_real *a1, const sn_real *a2, const sn_real *b,
-                                  const sn_real *c) {
+SN_LOCAL sn_real ellipsoid_curvature(const EllipsoidPair *p, const sn_real *a1, const sn_real *a2, const sn_real *b,
+                                     const sn_real *c) {
   sn_real t[3];
-  smooth_mul(t, a1, c);
+  ellipsoid_mul(t, a1, c);
   const sn_real k1 = (sn_dot3(b, t) - sn_dot3(b, p->g1) * sn_dot3(c, p->g1)) / p->h1;
-  smooth_mul(t, a2, c);
+  ellipsoid_mul(t, a2, c);
   return k1 + (sn_dot3(b, t) - sn_dot3(b, p->g2) * sn_dot3(c, p->g2)) / p->h2;
 }
 
-SN_LOCAL sn_real smooth_least_radius(const SnShape *e) {
+SN_LOCAL sn_real ellipsoid_least_radius(const SnShape *e) {
   const sn_real *s = e->size;
   const sn_real a = sn_max(sn_max(s[0], s[1]), s[2]), c = sn_min(sn_min(s[0], s[1]), s[2]);
   return c * c / a;
 }
 
-SN_LOCAL bool smooth_ellipsoids(const SnShape *a, const SnShape *b, SnNearest *r) {
+SN_LOCAL bool ellipsoid_ellipsoid(const SnShape *a, const SnShape *b, SnNearest *r) {
   sn_real a1[6], a2[6], sum[6], d[3], b1[3], b2[3];
-  SmoothPair p, q;
-  smooth_matrix(a, a1);
-  smooth_matrix(b, a2);
+  EllipsoidPair p, q;
+  ellipsoid_matrix(a, a1);
+  ellipsoid_matrix(b, a2);
   sn_sub3(d, b->pos, a->pos);
   if (!(sn_dot3(d, d) > 0)) return false;
 
   // start: the normal of an ellipsoid around the sum of the two, scaled to pass through the other centre
   const sn_real ratio = sn_sqrt((a2[0] + a2[3] + a2[5]) / (a1[0] + a1[3] + a1[5]));
   for (int i = 0; i < 6; ++i) sum[i] = (1 + ratio) * a1[i] + (1 + 1 / ratio) * a2[i];
-  smooth_solve(p.n, sum, d);
+  ellipsoid_solve(p.n, sum, d);
   sn_scale3(p.n, p.n, 1 / sn_norm3(p.n));
-  smooth_evaluate(&p, a1, a2, d);
+  ellipsoid_evaluate(&p, a1, a2, d);
 
-  const sn_real deepest = -smooth_least_radius(a) - smooth_least_radius(b);
-  for (int k = 0; k < SMOOTH_STEPS; ++k) {
-    smooth_basis(p.n, b1, b2);
-    const sn_real h11 = smooth_curvature(&p, a1, a2, b1, b1) + p.f, h12 = smooth_curvature(&p, a1, a2, b1, b2);
-    const sn_real h22 = smooth_curvature(&p, a1, a2, b2, b2) + p.f, det = h11 * h22 - h12 * h12;
+  const sn_real deepest = -ellipsoid_least_radius(a) - ellipsoid_least_radius(b);
+  for (int k = 0; k < ELLIPSOID_STEPS; ++k) {
+    ellipsoid_basis(p.n, b1, b2);
+    const sn_real h11 = ellipsoid_curvature(&p, a1, a2, b1, b1) + p.f, h12 = ellipsoid_curvature(&p, a1, a2, b1, b2);
+    const sn_real h22 = ellipsoid_curvature(&p, a1, a2, b2, b2) + p.f, det = h11 * h22 - h12 * h12;
     if (!(h11 > 0 && det > 0)) return false;
     const sn_real r1 = sn_dot3(b1, p.r), r2 = sn_dot3(b2, p.r);
     sn_real x1 = (h22 * r1 - h12 * r2) / det, x2 = (h11 * r2 - h12 * r1) / det;
@@ -271,7 +272,7 @@ SN_LOCAL bool smooth_ellipsoids(const SnShape *a, const SnShape *b, SnNearest *r
     for (int half = 0;; ++half) {
       for (int i = 0; i < 3; ++i) q.n[i] = p.n[i] + x1 * b1[i] + x2 * b2[i];
       sn_scale3(q.n, q.n, 1 / sn_norm3(q.n));
-      smooth_evaluate(&q, a1, a2, d);
+      ellipsoid_evaluate(&q, a1, a2, d);
       if (last || q.f >= p.f) break;
       if (half == 20) return false;
       x1 *= SN_R(0.5);
@@ -289,9 +290,9 @@ SN_LOCAL bool smooth_ellipsoids(const SnShape *a, const SnShape *b, SnNearest *r
   return false;
 }
 
-SN_FUNC bool sn_smooth_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r) {
-  if (type == SN_GEOM_ELLIPSOID) return smooth_ellipsoids(a, b, r);
-  if (!smooth_round(b, a, a->size[0], a->size[1], type == SN_GEOM_CAPSULE, r)) return false;
+SN_FUNC bool sn_ellipsoid_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r) {
+  if (type == SN_GEOM_ELLIPSOID) return ellipsoid_ellipsoid(a, b, r);
+  if (!ellipsoid_round(b, a, a->size[0], a->size[1], type == SN_GEOM_CAPSULE, r)) return false;
   for (int i = 0; i < 3; ++i) {
     const sn_real x = r->x1[i];
     r->normal[i] = -r->normal[i];

@@ -1,4 +1,4 @@
-// Exact signed distance of smooth shapes.
+// Exact signed distance of an ellipsoid and another smooth shape.
 #ifndef SINEW_PHYSICS_COLLISION_ELLIPSOID_DISTANCE_H_
 #define SINEW_PHYSICS_COLLISION_ELLIPSOID_DISTANCE_H_
 
@@ -13,6 +13,6 @@ typedef struct SnNearest {
 
 // a: sphere, capsule or ellipsoid, as `type` says; b: ellipsoid. False: too deep to be certain that the point found is
 // the nearest, or the centres coincide.
-SN_FUNC bool sn_smooth_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r);
+SN_FUNC bool sn_ellipsoid_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r);
 
 #endif

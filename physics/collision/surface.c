@@ -17,79 +17,81 @@
 #include "physics/base/vec.h"
 
 // Column k of the shape's frame.
-SN_LOCAL void touch_axis(const SnConvex *s, int k, sn_real *r) { sn_set3(r, s->mat[k], s->mat[3 + k], s->mat[6 + k]); }
+SN_LOCAL void surface_axis(const SnConvex *s, int k, sn_real *r) {
+  sn_set3(r, s->mat[k], s->mat[3 + k], s->mat[6 + k]);
+}
 
 // at = the point `local` of the shape's frame.
-SN_LOCAL void touch_place(SnTouch *t, const sn_real *local) {
+SN_LOCAL void surface_place(SnSurface *t, const sn_real *local) {
   sn_mulmatvec3(t->at, t->s->mat, local);
   sn_addto3(t->at, t->s->pos);
 }
 
 // True when what is active is the limit, `gap` away, and not the freedom to move along: `lean` is the normal's
 // component.
-SN_LOCAL bool touch_at_limit(sn_real gap, sn_real scale, sn_real lean) { return !(gap > lean * scale); }
+SN_LOCAL bool surface_at_limit(sn_real gap, sn_real scale, sn_real lean) { return !(gap > lean * scale); }
 
-SN_LOCAL void touch_kind(SnTouch *t, int nflat) {
-  t->kind = nflat == 0 ? SN_TOUCH_POINT : (nflat == 1 ? SN_TOUCH_LINE : SN_TOUCH_PLANE);
+SN_LOCAL void surface_kind(SnSurface *t, int nflat) {
+  t->kind = nflat == 0 ? SN_SURFACE_POINT : (nflat == 1 ? SN_SURFACE_LINE : SN_SURFACE_PLANE);
   t->nflat = nflat;
 }
 
 // Segment of half length size[1] along z, with a radius.
-SN_LOCAL void touch_capsule(SnTouch *t, const sn_real *x, const sn_real *n) {
+SN_LOCAL void surface_capsule(SnSurface *t, const sn_real *x, const sn_real *n) {
   const SnConvex *s = t->s;
   const sn_real z = x[2] - s->size[0] * n[2], half = s->size[1];
   sn_real local[3] = {0, 0, 0};
   t->radius = s->size[0];
-  if (touch_at_limit(half - sn_abs(z), half + t->radius, z > 0 ? n[2] : -n[2])) {
+  if (surface_at_limit(half - sn_abs(z), half + t->radius, z > 0 ? n[2] : -n[2])) {
     local[2] = z > 0 ? half : -half;
-    touch_kind(t, 0);
+    surface_kind(t, 0);
   } else {
-    touch_axis(s, 2, t->flat);
-    touch_kind(t, 1);
+    surface_axis(s, 2, t->flat);
+    surface_kind(t, 1);
   }
-  touch_place(t, local);
+  surface_place(t, local);
 }
 
-SN_LOCAL void touch_cylinder(SnTouch *t, const sn_real *x, const sn_real *n) {
+SN_LOCAL void surface_cylinder(SnSurface *t, const sn_real *x, const sn_real *n) {
   const SnConvex *s = t->s;
   const sn_real out = sn_sqrt(x[0] * x[0] + x[1] * x[1]), lean = sn_sqrt(n[0] * n[0] + n[1] * n[1]);
-  const bool side = touch_at_limit(s->size[0] - out, s->size[0], lean);
-  const bool cap = touch_at_limit(s->size[1] - sn_abs(x[2]), s->size[1], x[2] > 0 ? n[2] : -n[2]);
+  const bool side = surface_at_limit(s->size[0] - out, s->size[0], lean);
+  const bool cap = surface_at_limit(s->size[1] - sn_abs(x[2]), s->size[1], x[2] > 0 ? n[2] : -n[2]);
   sn_real local[3] = {0, 0, 0};
   if (cap || !side) local[2] = x[2] > 0 ? s->size[1] : -s->size[1];
   if (side) t->radius = s->size[0];
   if (!side) {
-    touch_axis(s, 0, t->flat);
-    touch_axis(s, 1, t->flat + 3);
-    touch_kind(t, 2);
+    surface_axis(s, 0, t->flat);
+    surface_axis(s, 1, t->flat + 3);
+    surface_kind(t, 2);
   } else {
-    touch_axis(s, 2, t->flat);
-    touch_kind(t, 1);
+    surface_axis(s, 2, t->flat);
+    surface_kind(t, 1);
     if (cap) {
-      t->kind = SN_TOUCH_RIM;
+      t->kind = SN_SURFACE_RIM;
       t->nflat = 0;
     }
   }
-  touch_place(t, local);
+  surface_place(t, local);
 }
 
-SN_LOCAL void touch_box(SnTouch *t, const sn_real *x, const sn_real *n) {
+SN_LOCAL void surface_box(SnSurface *t, const sn_real *x, const sn_real *n) {
   const SnConvex *s = t->s;
   sn_real local[3] = {0, 0, 0};
   int nflat = 0;
   for (int k = 0; k < 3; ++k) {
     // a third flat direction would leave no face
-    if (nflat == 2 || touch_at_limit(s->size[k] - sn_abs(x[k]), s->size[k], x[k] > 0 ? n[k] : -n[k]))
+    if (nflat == 2 || surface_at_limit(s->size[k] - sn_abs(x[k]), s->size[k], x[k] > 0 ? n[k] : -n[k]))
       local[k] = x[k] > 0 ? s->size[k] : -s->size[k];
     else
-      touch_axis(s, k, t->flat + 3 * nflat++);
+      surface_axis(s, k, t->flat + 3 * nflat++);
   }
-  touch_kind(t, nflat);
-  touch_place(t, local);
+  surface_kind(t, nflat);
+  surface_place(t, local);
 }
 
 // Of three corners: false, and the one that does not carry x in place 2, when the normal leans away from it.
-SN_LOCAL bool touch_triangle(const SnConvex *s, int *corner, const sn_real *x, const sn_real *n) {
+SN_LOCAL bool surface_triangle(const SnConvex *s, int *corner, const sn_real *x, const sn_real *n) {
   const sn_real *v[3] = {s->vert + 3 * corner[0], s->vert + 3 * corner[1], s->vert + 3 * corner[2]};
   sn_real a[3], b[3], face[3], r[3], c[3], weight[3];
   sn_sub3(a, v[1], v[0]);
@@ -113,7 +115,7 @@ SN_LOCAL bool touch_triangle(const SnConvex *s, int *corner, const sn_real *x, c
 }
 
 // The face that has the line of two corners inside it, a diagonal; -1: the line is an edge, of two faces.
-SN_LOCAL int touch_diagonal(const SnConvex *s, int v1, int v2) {
+SN_LOCAL int surface_diagonal(const SnConvex *s, int v1, int v2) {
   int face = -1;
   for (int i = 0; s->npoly && i < s->mapnum[v1]; ++i)
     for (int j = 0; j < s->mapnum[v2]; ++j)
@@ -124,7 +126,7 @@ SN_LOCAL int touch_diagonal(const SnConvex *s, int v1, int v2) {
   return face;
 }
 
-SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const sn_real *n) {
+SN_LOCAL void surface_mesh(SnSurface *t, const int *corner, const sn_real *x, const sn_real *n) {
   const SnConvex *s = t->s;
   int id[3] = {corner[0], corner[1], corner[2]}, count = 1;
   if (id[0] < 0) {  // nobody said: the farthest one
@@ -139,7 +141,7 @@ SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const 
     for (int k = 0; k < count; ++k) known = known || id[i] == id[k];
     if (!known) id[count++] = id[i];
   }
-  if (count == 3 && !touch_triangle(s, id, x, n)) count = 2;
+  if (count == 3 && !surface_triangle(s, id, x, n)) count = 2;
   const sn_real *v0 = s->vert + 3 * id[0];
   sn_real edge[6], r[3];
   for (int k = 1; k < count; ++k) sn_sub3(edge + 3 * (k - 1), s->vert + 3 * id[k], v0);
@@ -151,7 +153,7 @@ SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const 
       if (along > SN_R(0.5)) id[0] = id[1];
       count = 1;
     } else {
-      const int face = touch_diagonal(s, id[0], id[1]);
+      const int face = surface_diagonal(s, id[0], id[1]);
       if (face >= 0) {
         sn_cross(edge + 3, s->polynormal + 3 * face, edge);
         count = 3;
@@ -162,11 +164,11 @@ SN_LOCAL void touch_mesh(SnTouch *t, const int *corner, const sn_real *x, const 
     sn_mulmatvec3(t->flat + 3 * k, s->mat, edge + 3 * k);
     sn_normalize3(t->flat + 3 * k);
   }
-  touch_kind(t, count - 1);
-  touch_place(t, s->vert + 3 * id[0]);
+  surface_kind(t, count - 1);
+  surface_place(t, s->vert + 3 * id[0]);
 }
 
-SN_FUNC void sn_touch_init(SnTouch *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n) {
+SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n) {
   sn_real r[3], lx[3], ln[3];
   sn_sub3(r, x, s->pos);
   sn_mulmattvec3(lx, s->mat, r);
@@ -174,22 +176,22 @@ SN_FUNC void sn_touch_init(SnTouch *t, const SnConvex *s, const int *corner, con
   t->s = s;
   t->radius = 0;
   sn_copy3(t->at, s->pos);
-  touch_kind(t, 0);
+  surface_kind(t, 0);
   switch (s->type) {
     case SN_GEOM_CAPSULE:
-      touch_capsule(t, lx, ln);
+      surface_capsule(t, lx, ln);
       break;
     case SN_GEOM_ELLIPSOID:
-      t->kind = SN_TOUCH_ELLIPSOID;
+      t->kind = SN_SURFACE_ELLIPSOID;
       break;
     case SN_GEOM_CYLINDER:
-      touch_cylinder(t, lx, ln);
+      surface_cylinder(t, lx, ln);
       break;
     case SN_GEOM_BOX:
-      touch_box(t, lx, ln);
+      surface_box(t, lx, ln);
       break;
     case SN_GEOM_MESH:
-      touch_mesh(t, corner, lx, ln);
+      surface_mesh(t, corner, lx, ln);
       break;
     default:
       t->radius = s->size[0];
@@ -197,7 +199,7 @@ SN_FUNC void sn_touch_init(SnTouch *t, const SnConvex *s, const int *corner, con
   }
 }
 
-SN_LOCAL void touch_ellipsoid(const SnTouch *t, const sn_real *n, const sn_real *tangent, SnSurface *r) {
+SN_LOCAL void surface_ellipsoid(const SnSurface *t, const sn_real *n, const sn_real *tangent, SnSurfacePoint *r) {
   const sn_real *mat = t->s->mat, *size = t->s->size;
   sn_real ln[3], l1[3], l2[3], g[3];
   sn_mulmattvec3(ln, mat, n);
@@ -219,8 +221,8 @@ SN_LOCAL void touch_ellipsoid(const SnTouch *t, const sn_real *n, const sn_real 
 }
 
 // r->s = radius along the unit vector of the tangent plane that is square to both the normal and `axis`, 0 across.
-SN_LOCAL void touch_across(const sn_real *n, const sn_real *axis, const sn_real *tangent, sn_real radius,
-                           SnSurface *r) {
+SN_LOCAL void surface_across(const sn_real *n, const sn_real *axis, const sn_real *tangent, sn_real radius,
+                             SnSurfacePoint *r) {
   sn_real u[3];
   sn_cross(u, axis, n);
   sn_normalize3(u);
@@ -230,24 +232,24 @@ SN_LOCAL void touch_across(const sn_real *n, const sn_real *axis, const sn_real 
   r->s[2] = radius * u2 * u2;
 }
 
-SN_FUNC void sn_touch_surface(const SnTouch *t, const sn_real *n, const sn_real *tangent, SnSurface *r) {
+SN_FUNC void sn_surface_point(const SnSurface *t, const sn_real *n, const sn_real *tangent, SnSurfacePoint *r) {
   sn_copy3(r->x, t->at);
   r->s[0] = r->s[2] = t->radius;
   r->s[1] = 0;
   switch (t->kind) {
-    case SN_TOUCH_ELLIPSOID:
-      touch_ellipsoid(t, n, tangent, r);
+    case SN_SURFACE_ELLIPSOID:
+      surface_ellipsoid(t, n, tangent, r);
       return;
-    case SN_TOUCH_RIM: {
+    case SN_SURFACE_RIM: {
       sn_real u[3];
       sn_addscl3(u, n, t->flat, -sn_dot3(n, t->flat));
       const sn_real out = sn_normalize3(u);
       sn_addtoscl3(r->x, u, t->radius);
-      touch_across(n, t->flat, tangent, t->radius / sn_max(out, SN_R(1e-6)), r);
+      surface_across(n, t->flat, tangent, t->radius / sn_max(out, SN_R(1e-6)), r);
       return;
     }
-    case SN_TOUCH_LINE:
-      touch_across(n, t->flat, tangent, t->radius, r);
+    case SN_SURFACE_LINE:
+      surface_across(n, t->flat, tangent, t->radius, r);
       break;
     default:
       break;

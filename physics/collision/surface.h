@@ -1,38 +1,38 @@
 // What a convex shape is near the point where it is nearest to another one: the part of its surface that decides how
-// that point moves (touch.c).
+// that point moves (surface.c).
 #ifndef SINEW_PHYSICS_COLLISION_SURFACE_H_
 #define SINEW_PHYSICS_COLLISION_SURFACE_H_
 
 #include "physics/collision/convex.h"
 
-typedef enum SnTouchKind {
-  SN_TOUCH_POINT,  // a corner, the end of a capsule, a sphere
-  SN_TOUCH_LINE,   // an edge, the side of a capsule or of a cylinder
-  SN_TOUCH_PLANE,  // a face, the cap of a cylinder
-  SN_TOUCH_ELLIPSOID,
-  SN_TOUCH_RIM  // the edge of a cylinder's cap
-} SnTouchKind;
+typedef enum SnSurfaceKind {
+  SN_SURFACE_POINT,  // a corner, the end of a capsule, a sphere
+  SN_SURFACE_LINE,   // an edge, the side of a capsule or of a cylinder
+  SN_SURFACE_PLANE,  // a face, the cap of a cylinder
+  SN_SURFACE_ELLIPSOID,
+  SN_SURFACE_RIM  // the edge of a cylinder's cap
+} SnSurfaceKind;
 
-typedef struct SnTouch {
-  SnTouchKind kind;
+typedef struct SnSurface {
+  SnSurfaceKind kind;
   const SnConvex *s;
   sn_real radius;   // by which the surface lies beyond point or line; of a rim: its own
   sn_real at[3];    // the point, one of the line or plane, the centre of the ellipsoid or rim [m], world
   int nflat;        // directions in which the surface is straight: line 1, plane 2, others 0
   sn_real flat[6];  // these unit vectors; of a rim: the axis
-} SnTouch;
+} SnSurface;
 
 // The surface where its outward unit normal is n.
-typedef struct SnSurface {
+typedef struct SnSurfacePoint {
   sn_real x[3];  // its point; of a line or a plane: one of its points
   sn_real s[3];  // radii of curvature, straight directions left out: s11, s12, s22 in the caller's tangents [m]
-} SnSurface;
+} SnSurfacePoint;
 
 // The part of s that has the witness point x with outward normal n. corner: three corners of the mesh that span it
 // (repeated where they are fewer), as GJK and EPA leave them; not read for other shapes.
-SN_FUNC void sn_touch_init(SnTouch *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n);
+SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n);
 
 // tangent: two unit vectors that make a right-handed frame with the contact normal, (2, 3).
-SN_FUNC void sn_touch_surface(const SnTouch *t, const sn_real *n, const sn_real *tangent, SnSurface *r);
+SN_FUNC void sn_surface_point(const SnSurface *t, const sn_real *n, const sn_real *tangent, SnSurfacePoint *r);
 
 #endif

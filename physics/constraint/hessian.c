@@ -4,7 +4,7 @@
 // elliptic contact in its cone: with U, N, T, Dm of solver.h, t = U_1.. / T and S = diag(mu, mu_1, ..),
 //   C = Dm S [ 1, -mu t' ; -mu t, mu^2 t t' + (mu^2 - mu N / T) (I - t t') ] S.
 //
-// H is built in a dense array, of which only the pattern of the factor (factor.c) is in use.
+// H is built in a dense array, of which only the pattern of the factor (hessian_factor.c) is in use.
 #include "physics/constraint/solver.h"
 
 // Rows of a block whose cost is curved, and their curvature: H += sum_ij J_row(i)' C_ij J_row(j).

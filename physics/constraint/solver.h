@@ -30,11 +30,12 @@ SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int changed, int cones);
 // hessian.c. r = C x (nefc) with the C of H at efc_state and efc_jar. Needs a sync before, has one at the end.
 SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
-// factor.c. x <- H^-1 x, x (nv), in place. Needs the factor, and a sync before.
+// hessian_factor.c. x <- H^-1 x, x (nv), in place. Needs the factor, and a sync before.
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
 
-// factor.c. The pattern of the factor from the blocks of J; zeroes of H on it; the factor of the dense H; the factor of
-// H + s v v', v row `row` of J in `block` (false, with the factor spoilt, where a pivot would lose most of its digits).
+// hessian_factor.c. The pattern of the factor from the blocks of J; zeroes of H on it; the factor of the dense H; the
+// factor of H + s v v', v row `row` of J in `block` (false, with the factor spoilt, where a pivot would lose most of
+// its digits).
 SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane);

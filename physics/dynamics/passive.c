@@ -24,7 +24,7 @@
 
 // Vector spring: force -= dif k(|dif|).
 SN_LOCAL void passive_spring3(sn_real *force, const sn_real *dif, sn_real linear, const sn_real *poly) {
-  sn_scale3(force, dif, -sn_poly(linear, poly, sn_norm3(dif)));
+  sn_scale3(force, dif, -sn_polynomial(linear, poly, sn_norm3(dif)));
 }
 
 SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
@@ -34,7 +34,7 @@ SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
   sn_real *force = w->qfrc_spring + m->jnt_dofadr[j];
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
     const sn_real x = q[0] - rest[0];
-    force[0] = -x * sn_poly(linear, poly, x);
+    force[0] = -x * sn_polynomial(linear, poly, x);
     return;
   }
   sn_real dif[3], quat[4], back[4], turn[4];
@@ -58,8 +58,8 @@ SN_LOCAL void passive_tendon(const SnModel *m, SnWorld *w, int t, bool springs, 
   const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
   const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
   const sn_real v = w->ten_velocity[t], *damp = m->ten_damp + (1 + SN_NPOLY) * t;
-  out[0] = springs ? -x * sn_poly(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x) : 0;
-  out[1] = dampers ? -v * sn_poly(damp[0], damp + 1, sn_abs(v)) : 0;
+  out[0] = springs ? -x * sn_polynomial(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x) : 0;
+  out[1] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
 }
 
 // qfrc_spring and qfrc_damper of dof i from the tendons on the list of those that have either.
@@ -102,7 +102,7 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY);
   SN_FOR(i, m->nv) {
     const sn_real v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
-    w->qfrc_damper[i] = dampers ? -v * sn_poly(damp[0], damp + 1, sn_abs(v)) : 0;
+    w->qfrc_damper[i] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
     w->qfrc_spring[i] = w->qfrc_gravcomp[i] = 0;
   }
   SN_FOR(k, m->ntenpassive) {
@@ -127,8 +127,8 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_LOCAL void passive_spring3_vjp(sn_real *bar, const sn_real *lambda, const sn_real *dif, sn_real linear,
                                   const sn_real *poly) {
   const sn_real norm = sn_norm3(dif);
-  sn_scale3(bar, lambda, -sn_poly(linear, poly, norm));
-  if (norm > SN_MINVAL) sn_addtoscl3(bar, dif, -sn_poly_change(poly, norm) * sn_dot3(dif, lambda) / norm);
+  sn_scale3(bar, lambda, -sn_polynomial(linear, poly, norm));
+  if (norm > SN_MINVAL) sn_addtoscl3(bar, dif, -sn_polynomial_change(poly, norm) * sn_dot3(dif, lambda) / norm);
 }
 
 SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
@@ -138,7 +138,7 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   const sn_real *lambda = a->motion + SN_LAMBDA * m->nv + dof;
   sn_real *out = a->qpos_bar + dof;
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
-    out[0] -= lambda[0] * sn_poly_slope(linear, poly, q[0] - rest[0]);
+    out[0] -= lambda[0] * sn_polynomial_slope(linear, poly, q[0] - rest[0]);
     return;
   }
   sn_real dif[3], bar[3], quat[4], back[4], turn[4];
@@ -170,7 +170,8 @@ SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   rate_bar[SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
   const bool slack = length >= range[0] && length <= range[1] && range[0] < range[1];
   if (springs && !slack)
-    a->ten_length_bar[t] -= pull * sn_poly_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
+    a->ten_length_bar[t] -=
+        pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
   if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
 }
 

@@ -1,6 +1,6 @@
 #include "physics/model/model_view.h"
 
-SnCode sn_model_flatten(const SnModel *m, SnModelFlat *view, SnError *err) {
+SnCode sn_model_view(const SnModel *m, SnModelView *view, SnError *err) {
   if (sizeof(sn_real) != sizeof(double))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "a program whose numbers are floats hands no model to a backend's library");
   int n = 0;
@@ -19,6 +19,6 @@ SnCode sn_model_flatten(const SnModel *m, SnModelFlat *view, SnError *err) {
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
 #undef SN_FIELD
-  view->flat = (SnFlat){SN_MODEL_NSIZE, SN_MODEL_NOPTION, SN_MODEL_NFIELD, view->size, view->option, view->field};
+  view->parts = (SnParts){SN_MODEL_NSIZE, SN_MODEL_NOPTION, SN_MODEL_NFIELD, view->size, view->option, view->field};
   return SN_OK;
 }

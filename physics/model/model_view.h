@@ -1,17 +1,17 @@
-// A structure of the engine as its parts, so that it can be handed to a library that computes in another number type:
-// sizes, options and arrays in the order of their field lists. Both sides compile the same lists.
+// A structure of the engine as its parts (SnParts), so that it can be handed to a library that computes in another
+// number type: sizes, options and arrays in the order of their field lists. Both sides compile the same lists.
 #ifndef SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
 #define SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
 
 #include "physics/model/model.h"
 
 // Real numbers are doubles; other arrays are of the type that the list gives.
-typedef struct SnFlat {
+typedef struct SnParts {
   int nsize, noption, nfield;
   const int *size;           // (nsize)
   const double *option;      // (noption) entries of all options
   const void *const *field;  // (nfield) arrays; an empty one may be NULL
-} SnFlat;
+} SnParts;
 
 // How many sizes, entries of options and arrays a model has: model_sizes.inc, setup_sizes.inc; option_fields.inc;
 // model_fields.inc, setup_fields.inc.
@@ -34,17 +34,17 @@ enum {
 #undef SN_FIELD
 };
 
-// Memory of a flat model; its arrays are the model's own.
-typedef struct SnModelFlat {
-  SnFlat flat;
+// View of a model: memory of its parts. The arrays are the model's own.
+typedef struct SnModelView {
+  SnParts parts;
   int size[SN_MODEL_NSIZE];
   double option[SN_MODEL_NOPTION];
   const void *field[SN_MODEL_NFIELD];
-} SnModelFlat;
+} SnModelView;
 
 // A view of a model that has been set up, for as long as model and view stay where they are. SN_ERR_UNSUPPORTED in a
 // build whose sn_real is not double.
-SnCode sn_model_flatten(const SnModel *m, SnModelFlat *view, SnError *err);
+SnCode sn_model_view(const SnModel *m, SnModelView *view, SnError *err);
 
 // For a field's type in a list: whether it is the number type.
 #define SN_IS_REAL_sn_real 1

@@ -71,9 +71,9 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
 SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // step.c. All motions zero but SN_VEL = qvel, propagated. The world has its kinematics, tendons and velocities.
 SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
-// jacobian.c. The Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major, rows the next state and
-// columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for sn_step_vjp; of
-// the adjoint, all is scratch. Where a step is not smooth, a row is what the adjoint gives for it.
+// step_jacobian.c. The Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major, rows the next state
+// and columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for
+// sn_step_vjp; of the adjoint, all is scratch. Where a step is not smooth, a row is what the adjoint gives for it.
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
 
 // integrate.c: NEXT -> qacc_bar, act_dot_bar, motions SN_Y and SN_NEXT; adds what goes directly to qpos_bar, qvel_bar,

@@ -97,9 +97,9 @@ static void remember_follows(SnBackendModel *x) {
 
 static SnBackendModel *plugin_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   SnPlugin *p = plugin_of(b);
-  SnModelFlat model;
-  SnCostFlat flat;
-  if (sn_model_flatten(m, &model, err) != SN_OK || sn_cost_flatten(cost, &flat, err) != SN_OK) return NULL;
+  SnModelView model;
+  SnCostView view;
+  if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;
   SnBackendModel *x = calloc(1, sizeof *x);
   if (x) x->follows = calloc((size_t)cost->nall + 1, sizeof *x->follows);
   if (!x || !x->follows) {
@@ -110,7 +110,7 @@ static SnBackendModel *plugin_load(SnBackend *b, const SnModel *m, const SnCost 
   x->m = m;
   x->cost = cost;
   remember_follows(x);
-  x->session = p->load(p, &model.flat, &flat.flat, max_step, err);
+  x->session = p->load(p, &model.parts, &view.parts, max_step, err);
   if (x->session && p->need(p, x->session, 1, 0, 0, err) == SN_OK) {
     x->rollouts = 1;
     return x;
@@ -122,12 +122,12 @@ static SnBackendModel *plugin_load(SnBackend *b, const SnModel *m, const SnCost 
 // Weights and rows of targets go with every call; whether a term follows an element is part of the cost's structure.
 static void plugin_update(SnBackend *b, SnBackendModel *x) {
   SnPlugin *p = plugin_of(b);
-  SnModelFlat model;
-  SnCostFlat flat;
+  SnModelView model;
+  SnCostView view;
   if (memcmp(x->follows, x->cost->term_follows, sizeof *x->follows * (size_t)x->cost->nall) == 0) return;
-  if (sn_model_flatten(x->m, &model, NULL) != SN_OK || sn_cost_flatten(x->cost, &flat, NULL) != SN_OK) return;
+  if (sn_model_view(x->m, &model, NULL) != SN_OK || sn_cost_view(x->cost, &view, NULL) != SN_OK) return;
   // Where it fails nothing is computed until it succeeds: what begins tries again, and what asks for room gets a text.
-  if (p->update(p, x->session, &model.flat, &flat.flat, NULL) == SN_OK) remember_follows(x);
+  if (p->update(p, x->session, &model.parts, &view.parts, NULL) == SN_OK) remember_follows(x);
 }
 
 // ---- rollouts ----

@@ -135,11 +135,11 @@ struct SnPlugin {
   int job_iterations;
   int real_bytes;  // of the numbers that it computes with
   void (*describe)(const SnPlugin *p, char *text, int size);
-  SnPluginSession *(*load)(SnPlugin *p, const SnFlat *model, const SnFlat *cost, int max_step, SnError *err);
+  SnPluginSession *(*load)(SnPlugin *p, const SnParts *model, const SnParts *cost, int max_step, SnError *err);
   void (*unload)(SnPlugin *p, SnPluginSession *x);
   // The cost's arrays other than weights have changed (term_follows). Not while something is under way. On failure all
   // operations of the session fail until it succeeds.
-  SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnFlat *model, const SnFlat *cost, SnError *err);
+  SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
   // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of refinements; 0: as it is. SN_ERR_LIMIT
   // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
   SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);

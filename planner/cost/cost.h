@@ -54,15 +54,16 @@ enum {
 #include "planner/cost/cost_fields.inc"
 };
 
-// Memory of a flat cost (physics/model/model_view.h), which has no options; its arrays are the cost's own.
-typedef struct SnCostFlat {
-  SnFlat flat;
+// View of a cost: memory of its parts (physics/model/model_view.h), which has no options; its arrays are the cost's
+// own.
+typedef struct SnCostView {
+  SnParts parts;
   int size[SN_COST_NSIZE];
   const void *field[SN_COST_NFIELD];
-} SnCostFlat;
+} SnCostView;
 
-// As sn_model_flatten.
-SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err);
+// As sn_model_view.
+SnCode sn_cost_view(const SnCost *cost, SnCostView *view, SnError *err);
 
 // Options of the task applied to a private copy of the model: time step, solver, solref and solimp of all
 // contacts. NULL and err on failure. The caller frees with

@@ -390,7 +390,7 @@ SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
   return NULL;
 }
 
-SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err) {
+SnCode sn_cost_view(const SnCost *cost, SnCostView *view, SnError *err) {
   if (sizeof(sn_real) != sizeof(double))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "a program whose numbers are floats hands no cost to a backend's library");
   int n = 0;
@@ -399,7 +399,7 @@ SnCode sn_cost_flatten(const SnCost *cost, SnCostFlat *view, SnError *err) {
   n = 0;
 #define SN_COST_FIELD(type, name, rows, cols) view->field[n++] = cost->name;
 #include "planner/cost/cost_fields.inc"
-  view->flat = (SnFlat){SN_COST_NSIZE, 0, SN_COST_NFIELD, view->size, NULL, view->field};
+  view->parts = (SnParts){SN_COST_NSIZE, 0, SN_COST_NFIELD, view->size, NULL, view->field};
   return SN_OK;
 }
 

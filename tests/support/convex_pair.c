@@ -41,7 +41,7 @@ static void write_y(double *y, double dist, const double *x1, const double *x2, 
 static void part_point(const SnPart *a, const double *u, double *x, double *dx) {
   mju_copy3(x, a->at);
   switch (a->kind) {
-    case SN_TOUCH_ELLIPSOID: {
+    case SN_SURFACE_ELLIPSOID: {
       double q[3];
       for (int i = 0; i < 3; ++i) q[i] = a->at[i] + u[0] * a->dir[i] + u[1] * a->dir[3 + i];
       const double length = mju_normalize3(q);
@@ -52,7 +52,7 @@ static void part_point(const SnPart *a, const double *u, double *x, double *dx) 
       for (int i = 0; i < 3; ++i) x[i] = a->size[i] * q[i];
       return;
     }
-    case SN_TOUCH_RIM:
+    case SN_SURFACE_RIM:
       x[0] = a->size[0] * cos(u[0]);
       x[1] = a->size[0] * sin(u[0]);
       dx[0] = -x[1];
@@ -150,16 +150,16 @@ static bool nearest_parts(const SnPair *p, double sign, double *y) {
 // The part of geom g that the engine says touches.
 static void take_part(SnPair *p, int g, const SnContact *con) {
   SnConvex s;
-  SnTouch t;
+  SnSurface t;
   SnPart *a = p->part + g;
   sn_real x[3], n[3], r[3], l[3], ln[3];
   sn_convex_init(&s, p->o.m, &p->o.w, p->geom[g], 0);
   sn_scale3(n, con->frame, g == 0 ? 1 : -1);
   sn_addscl3(x, con->pos, n, SN_R(-0.5) * con->dist);
-  sn_touch_init(&t, &s, con->corner + 3 * g, x, n);
+  sn_surface_init(&t, &s, con->corner + 3 * g, x, n);
   a->kind = t.kind;
-  a->dim = t.kind == SN_TOUCH_ELLIPSOID ? 2 : t.kind == SN_TOUCH_RIM ? 1 : t.nflat;
-  a->radius = t.kind == SN_TOUCH_RIM ? 0 : (double)t.radius;
+  a->dim = t.kind == SN_SURFACE_ELLIPSOID ? 2 : t.kind == SN_SURFACE_RIM ? 1 : t.nflat;
+  a->radius = t.kind == SN_SURFACE_RIM ? 0 : (double)t.radius;
   a->u[0] = a->u[1] = 0;
   sn_sub3(r, t.at, s.pos);
   sn_mulmattvec3(l, s.mat, r);
@@ -173,9 +173,9 @@ static void take_part(SnPair *p, int g, const SnContact *con) {
   }
   sn_mulmattvec3(ln, s.mat, n);
   sn_addtoscl3(x, n, -(sn_real)a->radius);
-  if (t.kind == SN_TOUCH_RIM) {
+  if (t.kind == SN_SURFACE_RIM) {
     a->u[0] = atan2((double)ln[1], (double)ln[0]);
-  } else if (t.kind == SN_TOUCH_ELLIPSOID) {
+  } else if (t.kind == SN_SURFACE_ELLIPSOID) {
     double b[3] = {0};
     for (int i = 0; i < 3; ++i) a->at[i] = (double)ln[i] * a->size[i];
     mju_normalize3(a->at);
@@ -279,7 +279,7 @@ bool sn_pair_forward(void *context, const double *dx, double *y) {
     SnNearest r;
     shape_of(p, 0, &a);
     shape_of(p, 1, &b);
-    if (!sn_smooth_nearest(p->o.m->geom_type[p->geom[0]], &a, &b, &r)) return false;
+    if (!sn_ellipsoid_nearest(p->o.m->geom_type[p->geom[0]], &a, &b, &r)) return false;
     const double x1[3] = {r.x1[0], r.x1[1], r.x1[2]}, x2[3] = {r.x2[0], r.x2[1], r.x2[2]};
     write_y(y, r.dist, x1, x2, (const double[3]){r.normal[0], r.normal[1], r.normal[2]});
     return true;

@@ -1,7 +1,7 @@
 // Two convex geoms, their contact, and something exact to differentiate in its place.
 //
 // GJK and EPA end where curved shapes are near enough, so that their normals are noisy and their differences useless.
-// What is differentiated in their place is exact: sn_smooth_nearest for ellipsoids with round shapes; for the others
+// What is differentiated in their place is exact: sn_ellipsoid_nearest for ellipsoids with round shapes; for the others
 // the nearest points of two parts of surfaces (corner, edge, face, rim, mantle, ellipsoid), found by Newton's method
 // from the contact. Which parts these are is taken from the engine, and believed only where distance, normal and
 // point equal those of the contact. Polyhedra are differentiated as they are.
@@ -17,7 +17,7 @@ enum { SN_PAIR_NX = 12, SN_PAIR_NY = 7 };
 
 // A part of a shape's surface, in the shape's frame: x(u) for `dim` parameters, and a radius around it.
 typedef struct SnPart {
-  SnTouchKind kind;
+  SnSurfaceKind kind;
   int dim;
   double at[3], dir[6], radius, size[3];
   double u[2];  // at the base
@@ -30,7 +30,7 @@ typedef struct SnPair {
   double nearest, farthest;  // range of distances
   int max;                   // contacts
   bool exact;                // differentiate the nearest points of parts
-  bool smooth;               // differentiate sn_smooth_nearest
+  bool smooth;               // differentiate sn_ellipsoid_nearest
   bool line;                 // differentiate a cylinder's end that lies on a face
   int wanted;                // of multi-contacts: 1 faces, 2 edges on faces
   int pair;

@@ -127,7 +127,7 @@ static void activation_slopes(void **state) {
   }
 }
 
-// At every kink the derivative is finite and the one that muscle.h promises.
+// At every kink the derivative is finite and the one that muscle_curves.h promises.
 static void kinks(void **state) {
   (void)state;
   const sn_real prm[9] = {SN_R(0.75), SN_R(1.05), 100, 0, SN_R(0.5), SN_R(1.6), SN_R(1.5), SN_R(1.3), SN_R(1.2)};

@@ -63,7 +63,7 @@ static void witnesses(void **state) {
 
 static bool nearest(const SnCcd *c, SnNearest *r) {
   const SnShape a = {c->a.pos, c->a.mat, c->a.size}, b = {c->b.pos, c->b.mat, c->b.size};
-  return sn_smooth_nearest(c->a.type, &a, &b, r);
+  return sn_ellipsoid_nearest(c->a.type, &a, &b, r);
 }
 
 // Ellipsoids with spheres, capsules and ellipsoids.
