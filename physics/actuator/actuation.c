@@ -29,7 +29,7 @@ SN_LOCAL bool act_bad_ctrl(const SnModel *m, const SnWorld *w) {
 }
 
 // Rate of the activation of actuator i.
-SN_LOCAL sn_real sn_activation_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
+SN_LOCAL sn_real act_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
   switch (m->actuator_dyntype[i]) {
     case SN_DYN_INTEGRATOR:
@@ -42,7 +42,7 @@ SN_LOCAL sn_real sn_activation_rate(const SnModel *m, int i, sn_real ctrl, sn_re
 }
 
 // Activation of actuator i after h [s] at the given rate.
-SN_LOCAL sn_real sn_advance_activation(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
+SN_LOCAL sn_real act_advance(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
   const sn_real *range = m->actuator_actrange + 2 * i;
   if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
     const sn_real tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
@@ -54,11 +54,11 @@ SN_LOCAL sn_real sn_advance_activation(const SnModel *m, int i, sn_real act, sn_
 }
 
 // The setpoint that means the same rotation as u and is nearest to length.
-SN_LOCAL sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
+SN_LOCAL sn_real act_near_setpoint(sn_real u, sn_real length, sn_real period) {
   return u - period * sn_floor((u - length) / period + SN_R(0.5));
 }
 
-SN_LOCAL sn_real sn_actuator_gain(const SnModel *m, const SnWorld *w, int i) {
+SN_LOCAL sn_real act_gain(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out],
                 velocity = w->actuator_velocity[out];
@@ -72,7 +72,7 @@ SN_LOCAL sn_real sn_actuator_gain(const SnModel *m, const SnWorld *w, int i) {
   }
 }
 
-SN_LOCAL sn_real sn_actuator_bias(const SnModel *m, const SnWorld *w, int i) {
+SN_LOCAL sn_real act_bias(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i, length = w->actuator_length[out];
   switch (m->actuator_biastype[i]) {
@@ -86,41 +86,41 @@ SN_LOCAL sn_real sn_actuator_bias(const SnModel *m, const SnWorld *w, int i) {
 }
 
 // Last activation of actuator i; -1: it has none.
-SN_LOCAL int sn_last_activation(const SnModel *m, int i) {
+SN_LOCAL int act_last(const SnModel *m, int i) {
   return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
 }
 
 // What the gain of actuator i multiplies; act_dot is known.
-SN_LOCAL sn_real sn_actuator_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
-  const int last = sn_last_activation(m, i);
+SN_LOCAL sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+  const int last = act_last(m, i);
   const sn_real period = m->actuator_period[i];
   sn_real input;
   if (last < 0)
     input = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
   else if (m->actuator_actearly[i])
-    input = sn_advance_activation(m, i, w->act[last], w->act_dot[last], m->opt.timestep);
+    input = act_advance(m, i, w->act[last], w->act_dot[last], m->opt.timestep);
   else
     input = w->act[last];
-  return period > 0 ? sn_near_setpoint(input, w->actuator_length[m->actuator_outadr[i]], period) : input;
+  return period > 0 ? act_near_setpoint(input, w->actuator_length[m->actuator_outadr[i]], period) : input;
 }
 
 // Force of actuator i before all limits.
-SN_LOCAL sn_real sn_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+SN_LOCAL sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   if (sn_actuator_disabled(m, i)) return 0;
-  return sn_actuator_gain(m, w, i) * sn_actuator_input(m, w, i, bad_ctrl) + sn_actuator_bias(m, w, i);
+  return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
 }
 
 // act_dot and the force of actuator i before the limits on tendons.
-SN_LOCAL void sn_actuate(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
-  const int last = sn_last_activation(m, i);
+SN_LOCAL void act_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
+  const int last = act_last(m, i);
   const sn_real ctrl = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
   for (int k = m->actuator_actadr[i]; k < last; ++k) w->act_dot[k] = 0;
-  if (last >= 0) w->act_dot[last] = sn_activation_rate(m, i, ctrl, w->act[last]);
-  w->actuator_force[m->actuator_outadr[i]] = sn_raw_force(m, w, i, bad_ctrl);
+  if (last >= 0) w->act_dot[last] = act_rate(m, i, ctrl, w->act[last]);
+  w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
 }
 
 // Scales the forces on tendon t so that their sum stays in its range.
-SN_LOCAL void sn_limit_tendon_force(const SnModel *m, SnWorld *w, int t) {
+SN_LOCAL void act_limit_tendon(const SnModel *m, SnWorld *w, int t) {
   if (!m->tendon_actfrclimited[t]) return;
   const sn_real *range = m->tendon_actfrcrange + 2 * t;
   sn_real total = 0;
@@ -149,7 +149,7 @@ SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j) {
 }
 
 // Dofs of joint j: sum over actuators, gravity compensation, limit on its first dof.
-SN_LOCAL void sn_joint_force(const SnModel *m, SnWorld *w, int j) {
+SN_LOCAL void act_joint_force(const SnModel *m, SnWorld *w, int j) {
   const int adr = m->jnt_dofadr[j], end = j + 1 < m->njnt ? m->jnt_dofadr[j + 1] : m->nv;
   for (int dof = adr; dof < end; ++dof) w->qfrc_actuator[dof] = sn_dof_actuation(m, w, dof);
   if (m->jnt_actfrclimited[j])
@@ -166,9 +166,9 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
     return;
   }
   const bool bad_ctrl = act_bad_ctrl(m, w);
-  SN_FOR(i, m->nactuator) sn_actuate(m, w, i, bad_ctrl);
+  SN_FOR(i, m->nactuator) act_forces(m, w, i, bad_ctrl);
   SN_SYNC(lane);
-  SN_FOR(t, m->ntendon) sn_limit_tendon_force(m, w, t);
+  SN_FOR(t, m->ntendon) act_limit_tendon(m, w, t);
   SN_SYNC(lane);
   SN_FOR(i, m->nactuator) {
     const int out = m->actuator_outadr[i];
@@ -176,7 +176,7 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
     if (m->actuator_forcelimited[i]) w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
   }
   SN_SYNC(lane);
-  SN_FOR(j, m->njnt) sn_joint_force(m, w, j);
+  SN_FOR(j, m->njnt) act_joint_force(m, w, j);
   SN_SYNC(lane);
 }
 
@@ -189,15 +189,15 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
   SN_FOR(i, m->nactuator) {
     const int adr = m->actuator_actadr[i], end = adr + m->actuator_actnum[i];
     const bool disabled = sn_actuator_disabled(m, i);
-    for (int k = adr; k < end; ++k) out[k] = sn_advance_activation(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);
+    for (int k = adr; k < end; ++k) out[k] = act_advance(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);
     // a setpoint on a rotation stays within half a turn of the length
     if (m->actuator_period[i] > 0 && m->actuator_dyntype[i] == SN_DYN_INTEGRATOR)
-      out[end - 1] = sn_near_setpoint(out[end - 1], w->actuator_length[m->actuator_outadr[i]], m->actuator_period[i]);
+      out[end - 1] = act_near_setpoint(out[end - 1], w->actuator_length[m->actuator_outadr[i]], m->actuator_period[i]);
   }
   SN_SYNC(lane);
 }
 
-// Bars of sn_activation_rate's arguments.
+// Bars of act_rate's arguments.
 SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, sn_real bar, sn_real *ctrl_bar,
                            sn_real *act_bar) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
@@ -216,7 +216,7 @@ SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, s
   }
 }
 
-// Bars of sn_advance_activation's arguments. An activation that its range has stopped has no derivative; on a bound it
+// Bars of act_advance's arguments. An activation that its range has stopped has no derivative; on a bound it
 // is that of the inside.
 SN_LOCAL void act_advance_vjp(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h, sn_real bar,
                               sn_real *act_bar, sn_real *rate_bar) {
@@ -245,7 +245,7 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   }
   SN_FOR(i, m->nactuator) {
     const bool disabled = sn_actuator_disabled(m, i);
-    for (int k = m->actuator_actadr[i]; k >= 0 && k <= sn_last_activation(m, i); ++k) {
+    for (int k = m->actuator_actadr[i]; k >= 0 && k <= act_last(m, i); ++k) {
       sn_real rate_bar = 0;
       act_advance_vjp(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k], a->act_bar + k, &rate_bar);
       if (!disabled) a->act_dot_bar[k] += rate_bar;
@@ -256,7 +256,7 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 
 // Bars of the activation and the control of actuator i from that of the rate of its activation.
 SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
-  const int last = sn_last_activation(m, i), k = m->actuator_ctrladr[i];
+  const int last = act_last(m, i), k = m->actuator_ctrladr[i];
   sn_real ctrl_bar = 0;
   act_rate_vjp(m, i, bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k), w->act[last], bar, &ctrl_bar, a->act_bar + last);
   if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += ctrl_bar;
@@ -278,7 +278,7 @@ SN_LOCAL void act_tendon_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
   sn_real total = 0, along = 0, scale = 1;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int i = m->ten_act[k];
-    total += a->raw_force[m->actuator_outadr[i]] = sn_raw_force(m, w, i, bad_ctrl);
+    total += a->raw_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
   }
   const bool scaled = !(total == 0 || (total >= range[0] && total <= range[1]));
   if (scaled) scale = (total < range[0] ? range[0] : range[1]) / total;
@@ -325,11 +325,11 @@ SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_real ba
 // The force of actuator i before all limits has the bar `bar`. A setpoint on a rotation moves with its control; the
 // turns that it is shifted by to stay near the length are constant.
 SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
-  const int o = m->actuator_outadr[i], last = sn_last_activation(m, i), k = m->actuator_ctrladr[i];
+  const int o = m->actuator_outadr[i], last = act_last(m, i), k = m->actuator_ctrladr[i];
   if (bar == 0 || sn_actuator_disabled(m, i)) return;
   sn_real *length_bar = a->trn_length_bar + o, *velocity_bar = a->trn_rate_bar + SN_NMOTION * o + SN_VEL;
-  const sn_real input_bar = bar * sn_actuator_gain(m, w, i);
-  act_gain_vjp(m, w, i, bar * sn_actuator_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
+  const sn_real input_bar = bar * act_gain(m, w, i);
+  act_gain_vjp(m, w, i, bar * act_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
   act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
   if (last < 0) {
     if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
@@ -355,7 +355,7 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
       if (on_tendon && m->tendon_actfrclimited[m->actuator_trnid[2 * i]])
         bar = a->raw_force_bar[o];
       else if (m->actuator_forcelimited[i])
-        bar = act_limit_vjp(m, a, i, sn_raw_force(m, w, i, bad_ctrl));
+        bar = act_limit_vjp(m, a, i, act_raw_force(m, w, i, bad_ctrl));
       act_force_vjp(m, w, a, i, bad_ctrl, bar);
     }
     SN_SYNC(lane);
@@ -369,7 +369,7 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return;
   const bool bad_ctrl = act_bad_ctrl(m, w);
   SN_FOR(i, m->nactuator) {
-    const int o = m->actuator_outadr[i], last = sn_last_activation(m, i);
+    const int o = m->actuator_outadr[i], last = act_last(m, i);
     a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
     a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
     if (last >= 0 && a->act_dot_bar[last] != 0) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);

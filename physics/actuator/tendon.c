@@ -32,7 +32,7 @@
 
 // Wrench of the line p0 -> p1 about c, times scale, in W[6]; returns its length. MuJoCo's direction
 // of a line of zero length is x.
-SN_LOCAL sn_real sn_line(sn_real *W, const sn_real *p0, const sn_real *p1, const sn_real *c, sn_real scale) {
+SN_LOCAL sn_real ten_line(sn_real *W, const sn_real *p0, const sn_real *p1, const sn_real *c, sn_real scale) {
   sn_real arm[3];
   sn_sub3(W + 3, p1, p0);
   const sn_real length = sn_norm3(W + 3);
@@ -46,14 +46,14 @@ SN_LOCAL sn_real sn_line(sn_real *W, const sn_real *p0, const sn_real *p1, const
 }
 
 // Straight segment s between two sites.
-SN_LOCAL void sn_segment(const SnModel *m, SnWorld *w, int s) {
+SN_LOCAL void ten_segment(const SnModel *m, SnWorld *w, int s) {
   const sn_real *p0 = w->site_xpos + 3 * m->seg_site[2 * s], *p1 = w->site_xpos + 3 * m->seg_site[2 * s + 1];
   const sn_real scale = m->seg_scale[s];
-  w->seg_length[s] = scale * sn_line(w->line_wrench + 6 * s, p0, p1, w->subtree_com + 3 * m->seg_root[s], scale);
+  w->seg_length[s] = scale * ten_line(w->line_wrench + 6 * s, p0, p1, w->subtree_com + 3 * m->seg_root[s], scale);
 }
 
 // Segment k that may wrap around a geom: two lines, the arc, the touching points.
-SN_LOCAL void sn_wrapped_segment(const SnModel *m, SnWorld *w, int k) {
+SN_LOCAL void ten_wrap(const SnModel *m, SnWorld *w, int k) {
   const int geom = m->wseg_geom[k], site = m->wseg_side_site[k];
   const sn_real *p0 = w->site_xpos + 3 * m->wseg_site[2 * k], *p1 = w->site_xpos + 3 * m->wseg_site[2 * k + 1];
   const sn_real *c = w->subtree_com + 3 * m->wseg_root[k], scale = m->wseg_scale[k], radius = m->geom_size[3 * geom];
@@ -70,16 +70,16 @@ SN_LOCAL void sn_wrapped_segment(const SnModel *m, SnWorld *w, int k) {
   const sn_real arc = sn_wrap(pnt, w->wseg_turn + k, p0, p1, pos, mat, radius, m->wseg_type[k], rule, side);
   w->wseg_on[k] = arc >= 0;
   if (arc < 0) {
-    w->wseg_length[k] = scale * sn_line(W, p0, p1, c, scale);
+    w->wseg_length[k] = scale * ten_line(W, p0, p1, c, scale);
     sn_copy(W + 6, W, 6);
     return;
   }
-  const sn_real first = sn_line(W, p0, pnt, c, scale), last = sn_line(W + 6, pnt + 3, p1, c, scale);
+  const sn_real first = ten_line(W, p0, pnt, c, scale), last = ten_line(W + 6, pnt + 3, p1, c, scale);
   w->wseg_length[k] = scale * (first + arc + last);
 }
 
 // Length of tendon t from its segments or from joint positions.
-SN_LOCAL void sn_tendon_length(const SnModel *m, SnWorld *w, int t) {
+SN_LOCAL void ten_path_length(const SnModel *m, SnWorld *w, int t) {
   sn_real length = m->ten_const[t];
   if (m->tendon_type[t] == SN_TENDON_FIXED) {
     for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i)
@@ -91,7 +91,7 @@ SN_LOCAL void sn_tendon_length(const SnModel *m, SnWorld *w, int t) {
 }
 
 // Moment arm a: one entry of ten_J, a dof of a tendon.
-SN_LOCAL void sn_moment_arm(const SnModel *m, SnWorld *w, int a) {
+SN_LOCAL void ten_moment_arm(const SnModel *m, SnWorld *w, int a) {
   const int entry = m->arm_entry[a], dof = m->ten_J_colind[entry], root = m->arm_root[a];
   const sn_real *axis = w->cdof + 6 * dof;
   sn_real even = 0, odd = 0, pull[3] = {0, 0, 0};
@@ -114,14 +114,14 @@ SN_LOCAL void sn_moment_arm(const SnModel *m, SnWorld *w, int a) {
 }
 
 // Number of path points of tendon t.
-SN_LOCAL int sn_path_points(const SnModel *m, const SnWorld *w, int t) {
+SN_LOCAL int ten_path_points(const SnModel *m, const SnWorld *w, int t) {
   int points = m->ten_point0[t];
   for (int k = m->ten_wseg[t]; k < m->ten_wseg[t + 1]; ++k) points += 2 * w->wseg_on[k];
   return points;
 }
 
 // Path points of tendon t as mjData lists them.
-SN_LOCAL void sn_tendon_path(const SnModel *m, SnWorld *w, int t) {
+SN_LOCAL void ten_path(const SnModel *m, SnWorld *w, int t) {
   if (m->tendon_type[t] == SN_TENDON_FIXED) return;
   int n = w->ten_wrapadr[t];
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
@@ -143,21 +143,21 @@ SN_LOCAL void sn_tendon_path(const SnModel *m, SnWorld *w, int t) {
 }
 
 // The list of path points; the motion of the body does not depend on it.
-SN_LOCAL void sn_all_paths(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(t, m->ntendon) w->ten_wrapnum[t] = w->ten_wrapadr[t] = sn_path_points(m, w, t);
+SN_LOCAL void ten_all_paths(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(t, m->ntendon) w->ten_wrapnum[t] = w->ten_wrapadr[t] = ten_path_points(m, w, t);
   SN_SYNC(lane);
   sn_compact(lane, w->ten_wrapadr, m->ntendon);
-  SN_FOR(t, m->ntendon) sn_tendon_path(m, w, t);
+  SN_FOR(t, m->ntendon) ten_path(m, w, t);
 }
 
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(s, m->nseg) sn_segment(m, w, s);
-  SN_FOR(k, m->nwseg) sn_wrapped_segment(m, w, k);
+  SN_FOR(s, m->nseg) ten_segment(m, w, s);
+  SN_FOR(k, m->nwseg) ten_wrap(m, w, k);
   SN_FOR(k, m->nJten) w->ten_J[k] = m->ten_J_fixed[k];
   SN_SYNC(lane);
-  SN_FOR(t, m->ntendon) sn_tendon_length(m, w, t);
-  SN_FOR(a, m->narm) sn_moment_arm(m, w, a);
-  if (m->need_all) sn_all_paths(m, w, lane);
+  SN_FOR(t, m->ntendon) ten_path_length(m, w, t);
+  SN_FOR(a, m->narm) ten_moment_arm(m, w, a);
+  if (m->need_all) ten_all_paths(m, w, lane);
   SN_SYNC(lane);
 }
 

@@ -20,8 +20,8 @@
 #include "physics/base/vec.h"
 
 // Wrench (moment, force) about the origin of cdof of dof: a force f at p and a torque tau.
-SN_LOCAL sn_real sn_wrench_arm(const SnModel *m, const SnWorld *w, int dof, const sn_real *p, const sn_real *f,
-                               const sn_real *tau) {
+SN_LOCAL sn_real trn_wrench_arm(const SnModel *m, const SnWorld *w, int dof, const sn_real *p, const sn_real *f,
+                                const sn_real *tau) {
   const sn_real *c = w->subtree_com + 3 * m->body_rootid[m->dof_bodyid[dof]], *axis = w->cdof + 6 * dof;
   sn_real arm[3], moment[3];
   sn_sub3(arm, p, c);
@@ -31,7 +31,7 @@ SN_LOCAL sn_real sn_wrench_arm(const SnModel *m, const SnWorld *w, int dof, cons
 }
 
 // Joint, or joint in the parent's frame: a scalar, 3D or 6D gear.
-SN_LOCAL void sn_joint_transmission(const SnModel *m, SnWorld *w, int i) {
+SN_LOCAL void trn_joint(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], joint = m->actuator_trnid[2 * i], type = m->jnt_type[joint];
   const sn_real *gear = m->actuator_gear + 6 * out, *q = w->qpos + m->jnt_qposadr[joint];
   sn_real *moment = w->actuator_moment + m->mom_rowadr[out];
@@ -62,7 +62,7 @@ SN_LOCAL void sn_joint_transmission(const SnModel *m, SnWorld *w, int i) {
 
 // Slider-crank: with v the vector from slider to crank site and a the slider's axis, a rod of length r
 // has length a.v - sqrt((a.v)^2 + r^2 - v.v); where the rod is too short, a.v.
-SN_LOCAL void sn_crank_transmission(const SnModel *m, SnWorld *w, int i) {
+SN_LOCAL void trn_crank(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
   const sn_real rod = m->actuator_cranklength[i], gear = m->actuator_gear[6 * out];
   const sn_real *p0 = w->site_xpos + 3 * slider, *p1 = w->site_xpos + 3 * crank, *mat = w->site_xmat + 9 * slider;
@@ -87,17 +87,17 @@ SN_LOCAL void sn_crank_transmission(const SnModel *m, SnWorld *w, int i) {
   for (int k = m->mom_rowadr[out]; k < m->mom_rowadr[out] + m->mom_rownnz[out]; ++k) {
     const int dof = m->mom_colind[k];
     w->actuator_moment[k] =
-        m->mom_side[k] > 0 ? sn_wrench_arm(m, w, dof, p1, dv, none) : -sn_wrench_arm(m, w, dof, p0, dv, torque);
+        m->mom_side[k] > 0 ? trn_wrench_arm(m, w, dof, p1, dv, none) : -trn_wrench_arm(m, w, dof, p0, dv, torque);
   }
 }
 
 // Orientation of a site from its body's.
-SN_LOCAL void sn_site_quat(const SnModel *m, const SnWorld *w, int site, sn_real *quat) {
+SN_LOCAL void trn_site_quat(const SnModel *m, const SnWorld *w, int site, sn_real *quat) {
   sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[site], m->site_quat + 4 * site);
 }
 
 // Site: the gear is a wrench in the site's frame or, with a reference site, in that one's frame.
-SN_LOCAL void sn_site_transmission(const SnModel *m, SnWorld *w, int i) {
+SN_LOCAL void trn_site(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], site = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1];
   const sn_real *gear = m->actuator_gear + 6 * out, *p = w->site_xpos + 3 * site;
   const sn_real *mat = w->site_xmat + 9 * (ref >= 0 ? ref : site), *p_ref = ref >= 0 ? w->site_xpos + 3 * ref : p;
@@ -110,8 +110,8 @@ SN_LOCAL void sn_site_transmission(const SnModel *m, SnWorld *w, int i) {
     sn_sub3(v, p, p_ref);
     length = sn_dot3(v, force);
     if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
-      sn_site_quat(m, w, site, quat);
-      sn_site_quat(m, w, ref, relative);
+      trn_site_quat(m, w, site, quat);
+      trn_site_quat(m, w, ref, relative);
       sn_negquat(inverse, relative);
       sn_mulquat(relative, inverse, quat);
       sn_quat2vel(v, relative);
@@ -121,12 +121,12 @@ SN_LOCAL void sn_site_transmission(const SnModel *m, SnWorld *w, int i) {
   w->actuator_length[out] = length;
   for (int k = m->mom_rowadr[out]; k < m->mom_rowadr[out] + m->mom_rownnz[out]; ++k) {
     const bool own = m->mom_side[k] > 0;
-    const sn_real arm = sn_wrench_arm(m, w, m->mom_colind[k], own ? p : p_ref, force, torque);
+    const sn_real arm = trn_wrench_arm(m, w, m->mom_colind[k], own ? p : p_ref, force, torque);
     w->actuator_moment[k] = own ? arm : -arm;
   }
 }
 
-SN_LOCAL void sn_tendon_transmission(const SnModel *m, SnWorld *w, int i) {
+SN_LOCAL void trn_tendon(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], tendon = m->actuator_trnid[2 * i];
   const sn_real gear = m->actuator_gear[6 * out], *J = w->ten_J + m->ten_J_rowadr[tendon];
   sn_real *moment = w->actuator_moment + m->mom_rowadr[out];
@@ -136,25 +136,25 @@ SN_LOCAL void sn_tendon_transmission(const SnModel *m, SnWorld *w, int i) {
 
 // Adds scale times the velocity along `normal` of the point p of body per unit velocity of each of its
 // dofs to row[nv].
-SN_LOCAL void sn_add_normal_row(const SnModel *m, const SnWorld *w, int body, const sn_real *p, const sn_real *normal,
-                                sn_real scale, sn_real *row) {
+SN_LOCAL void trn_add_normal_row(const SnModel *m, const SnWorld *w, int body, const sn_real *p, const sn_real *normal,
+                                 sn_real scale, sn_real *row) {
   const int weld = m->body_weldid[body];
   const sn_real none[3] = {0, 0, 0};
   if (m->body_dofnum[weld] == 0) return;
   for (int dof = m->body_dofadr[weld] + m->body_dofnum[weld] - 1; dof >= 0; dof = m->dof_parentid[dof])
-    row[dof] += scale * sn_wrench_arm(m, w, dof, p, normal, none);
+    row[dof] += scale * trn_wrench_arm(m, w, dof, p, normal, none);
 }
 
 // True when the contact counts for adhesion of the body. What CFD adds at a distance does not: adhesion is
 // the same there, but for those contacts in the gap that it leaves out because their pair also touches.
-SN_LOCAL bool sn_adheres(const SnModel *m, const SnContact *con, int body) {
+SN_LOCAL bool trn_adheres(const SnModel *m, const SnContact *con, int body) {
   if (con->exclude > 1 || (con->cfd == SN_CONTACT_FAR && con->dist > m->cpair_reach[con->pair])) return false;
   return m->geom_bodyid[con->geom[0]] == body || m->geom_bodyid[con->geom[1]] == body;
 }
 
 // Adhesion: minus the mean of the normal Jacobians of the body's contacts, those in the gap included. (The mean
 // of a pyramid's rows is its normal.) Its length means nothing.
-SN_LOCAL void sn_body_transmission(const SnModel *m, SnWorld *w, int i) {
+SN_LOCAL void trn_body(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
   sn_real *row = w->actuator_moment + m->mom_rowadr[out];
   int count = 0;
@@ -162,10 +162,10 @@ SN_LOCAL void sn_body_transmission(const SnModel *m, SnWorld *w, int i) {
   sn_zero(row, m->nv);
   for (int c = 0; c < *w->ncon; ++c) {
     const SnContact *con = w->contact + c;
-    if (!sn_adheres(m, con, body)) continue;
+    if (!trn_adheres(m, con, body)) continue;
     ++count;
-    sn_add_normal_row(m, w, m->geom_bodyid[con->geom[0]], con->pos, con->frame, 1, row);
-    sn_add_normal_row(m, w, m->geom_bodyid[con->geom[1]], con->pos, con->frame, -1, row);
+    trn_add_normal_row(m, w, m->geom_bodyid[con->geom[0]], con->pos, con->frame, 1, row);
+    trn_add_normal_row(m, w, m->geom_bodyid[con->geom[1]], con->pos, con->frame, -1, row);
   }
   for (int k = 0; k < m->nv && count > 0; ++k) row[k] /= (sn_real)count;
 }
@@ -174,19 +174,19 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nactuator) {
     switch (m->actuator_trntype[i]) {
       case SN_TRN_TENDON:
-        sn_tendon_transmission(m, w, i);
+        trn_tendon(m, w, i);
         break;
       case SN_TRN_SITE:
-        sn_site_transmission(m, w, i);
+        trn_site(m, w, i);
         break;
       case SN_TRN_SLIDERCRANK:
-        sn_crank_transmission(m, w, i);
+        trn_crank(m, w, i);
         break;
       case SN_TRN_BODY:
-        sn_body_transmission(m, w, i);
+        trn_body(m, w, i);
         break;
       default:
-        sn_joint_transmission(m, w, i);
+        trn_joint(m, w, i);
         break;
     }
   }
@@ -373,8 +373,8 @@ SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3];
   if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
     sn_real quat[4], inverse[4], relative[4];
-    sn_site_quat(m, w, id, quat);
-    sn_site_quat(m, w, ref_id, relative);
+    trn_site_quat(m, w, id, quat);
+    trn_site_quat(m, w, ref_id, relative);
     sn_negquat(inverse, relative);
     sn_mulquat(relative, inverse, quat);
     sn_quat2vel(v, relative);
@@ -430,12 +430,12 @@ SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   const int o = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
   const sn_real none[3] = {0, 0, 0};
   int count = 0;
-  for (int c = 0; c < *w->ncon; ++c) count += sn_adheres(m, w->contact + c, body);
+  for (int c = 0; c < *w->ncon; ++c) count += trn_adheres(m, w->contact + c, body);
   if (count == 0) return;
   const sn_real share = SN_R(1.0) / (sn_real)count;
   for (int c = 0; c < *w->ncon; ++c) {
     const SnContact *con = w->contact + c;
-    if (!sn_adheres(m, con, body)) continue;
+    if (!trn_adheres(m, con, body)) continue;
     TrnEnd ends[2];
     sn_real spin[3], t[3];
     for (int side = 0; side < 2; ++side) {

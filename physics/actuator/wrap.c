@@ -45,8 +45,8 @@ SN_LOCAL int wrap_turn_sign(const sn_real *a, const sn_real *b) {
 
 // Outside wrap in the plane: d holds the endpoints. Returns the arc's length or -1, the touching
 // points in pnt[4], the lengths of the two tangents in tangent[2], and the sign of the winding.
-SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, int *sign, const sn_real *d, const sn_real *side,
-                                sn_real radius) {
+SN_LOCAL sn_real wrap_circle(sn_real *pnt, sn_real *tangent, int *sign, const sn_real *d, const sn_real *side,
+                             sn_real radius) {
   const sn_real rr = radius * radius;
   const sn_real ll0 = d[0] * d[0] + d[1] * d[1], ll1 = d[2] * d[2] + d[3] * d[3];
   if (ll0 < rr || ll1 < rr || radius < SN_MINVAL) return -1;
@@ -88,7 +88,7 @@ SN_LOCAL sn_real sn_wrap_circle(sn_real *pnt, sn_real *tangent, int *sign, const
 }
 
 // Angle of the unit vector (c, s) in (-pi, pi].
-SN_LOCAL sn_real sn_unit_angle(sn_real c, sn_real s) {
+SN_LOCAL sn_real wrap_unit_angle(sn_real c, sn_real s) {
   if (c < 0 || sn_abs(s) > SN_R(0.1)) return sn_atan2(s, c);
   const sn_real x = s * s, xx = x * x;  // series of the arcsine
   return s * (1 + x * (SN_R(1.0) / 6) +
@@ -117,7 +117,7 @@ SN_LOCAL void wrap_turn(sn_real *z, sn_real angle) {
 // unit numbers of its four parts, so that no inverse function is needed near the solution; the first step, from
 // psi = pi/2 with slope -2, is half of f. The residual after a step h is below (A / ca^3 + B / cb^3) h^2: where that is
 // far below the tolerance it is not evaluated.
-SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real cosG, sn_real sinG, bool first) {
+SN_LOCAL bool wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real cosG, sn_real sinG, bool first) {
   const sn_real tolerance = sn_max(SN_R(1e-6), 32 * SN_EPS);
   enum { MAX_ITER = 20 };
   sn_real z[2] = {0, 1};
@@ -140,7 +140,7 @@ SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real co
           continue;
         }
       }
-      f = sn_unit_angle(cf, sf);
+      f = wrap_unit_angle(cf, sf);
       if (f > tolerance) return false;
     }
     if (f >= -tolerance) {
@@ -158,7 +158,7 @@ SN_LOCAL bool sn_wrap_reflection(sn_real *turn, sn_real A, sn_real B, sn_real co
 }
 
 // Inside wrap in the plane: returns 0 and the touching point twice in pnt[4], or -1.
-SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) {
+SN_LOCAL sn_real wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) {
   const sn_real rr = radius * radius, ll0 = d[0] * d[0] + d[1] * d[1], ll1 = d[2] * d[2] + d[3] * d[3];
   if (ll0 <= rr || ll1 <= rr || radius < SN_MINVAL) return -1;
 
@@ -175,7 +175,7 @@ SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) 
   sn_real turn[2];
   const bool first = cross > 0;
   const sn_real A = radius * len1 * scale, B = radius * len0 * scale;
-  if (cosG <= 1 - SN_MINVAL && sn_wrap_reflection(turn, A, B, cosG, sn_abs(cross) * scale, first)) {
+  if (cosG <= 1 - SN_MINVAL && wrap_reflection(turn, A, B, cosG, sn_abs(cross) * scale, first)) {
     const sn_real x = first ? d[0] * A : d[2] * B, y = first ? d[1] * A : d[3] * B;
     pnt[0] = pnt[2] = turn[0] * x - turn[1] * y;
     pnt[1] = pnt[3] = turn[1] * x + turn[0] * y;
@@ -191,8 +191,8 @@ SN_LOCAL sn_real sn_wrap_inside(sn_real *pnt, const sn_real *d, sn_real radius) 
 
 // Unit vectors a0 along p0 and a1 across it that span the plane of a sphere's wrap, and p0 and p1 in it. Where p0 and
 // p1 are parallel the plane is arbitrary: MuJoCo's choice, made in the geom's own frame.
-SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real *p0, const sn_real *p1,
-                            const sn_real *mat) {
+SN_LOCAL void wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real *p0, const sn_real *p1,
+                         const sn_real *mat) {
   sn_real normal[3];
   sn_cross(normal, p0, p1);
   const sn_real across = sn_norm3(normal), len0 = sn_norm3(p0);
@@ -219,21 +219,21 @@ SN_LOCAL void sn_wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real 
   d[3] = sn_dot3(p1, a1);
 }
 
-SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                                const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+SN_LOCAL sn_real wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+                             const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
   // with the way round left open the segment is free when the angle at the centre is too small
   if (rule == SN_SIDE_FREE && sn_dot3(p0, p1) >= radius * radius) return -1;
   sn_real a0[3], a1[3], s[3], d[4], on[4], tangent[2];
-  sn_wrap_plane(a0, a1, d, p0, p1, mat);
+  wrap_plane(a0, a1, d, p0, p1, mat);
   sn_real arc;
   if (rule == SN_SIDE_INSIDE) {
-    arc = sn_wrap_inside(on, d, radius);
+    arc = wrap_inside(on, d, radius);
   } else if (rule == SN_SIDE_OUTSIDE) {
     sn_mulmatvec3(s, mat, side);
     const sn_real across[2] = {sn_dot3(s, a0), sn_dot3(s, a1)};
-    arc = sn_wrap_circle(on, tangent, turn, d, across, radius);
+    arc = wrap_circle(on, tangent, turn, d, across, radius);
   } else {
-    arc = sn_wrap_circle(on, tangent, turn, d, NULL, radius);
+    arc = wrap_circle(on, tangent, turn, d, NULL, radius);
   }
   if (arc < 0) return -1;
   for (int i = 0; i < 3; ++i) {
@@ -244,24 +244,24 @@ SN_LOCAL sn_real sn_wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, cons
 }
 
 // x and y of a vector in the frame mat.
-SN_LOCAL void sn_wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
+SN_LOCAL void wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
   r[0] = mat[0] * a[0] + mat[3] * a[1] + mat[6] * a[2];
   r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
 }
 
-SN_LOCAL sn_real sn_wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                                  const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+SN_LOCAL sn_real wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
+                               const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
   sn_real d[4], on[4], tangent[2], arc;
-  sn_wrap_across(d, mat, p0);
-  sn_wrap_across(d + 2, mat, p1);
+  wrap_across(d, mat, p0);
+  wrap_across(d + 2, mat, p1);
   if (rule == SN_SIDE_INSIDE) {
-    arc = sn_wrap_inside(on, d, radius);
+    arc = wrap_inside(on, d, radius);
     if (arc < 0) return -1;
     const sn_real dx0 = d[0] - on[0], dy0 = d[1] - on[1], dx1 = d[2] - on[2], dy1 = d[3] - on[3];
     tangent[0] = sn_sqrt(dx0 * dx0 + dy0 * dy0);
     tangent[1] = sn_sqrt(dx1 * dx1 + dy1 * dy1);
   } else {
-    arc = sn_wrap_circle(on, tangent, turn, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
+    arc = wrap_circle(on, tangent, turn, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
     if (arc < 0) return -1;
   }
 
@@ -284,8 +284,8 @@ SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_rea
   sn_sub3(p1, x1, pos);
   *turn = 0;
   if (sn_dot3(p0, p0) < SN_MINVAL * SN_MINVAL || sn_dot3(p1, p1) < SN_MINVAL * SN_MINVAL) return -1;
-  return type == SN_WRAP_SPHERE ? sn_wrap_sphere(pnt, turn, p0, p1, pos, mat, radius, rule, side)
-                                : sn_wrap_cylinder(pnt, turn, p0, p1, pos, mat, radius, rule, side);
+  return type == SN_WRAP_SPHERE ? wrap_sphere(pnt, turn, p0, p1, pos, mat, radius, rule, side)
+                                : wrap_cylinder(pnt, turn, p0, p1, pos, mat, radius, rule, side);
 }
 
 // One end of an outside wrap.
@@ -295,8 +295,8 @@ typedef struct WrapEnd {
 } WrapEnd;
 
 // Gradient and its change in the plane across the unit vector n, about which the path winds from x to x + 3.
-SN_LOCAL void sn_wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
-                                 const sn_real *n, sn_real radius) {
+SN_LOCAL void wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
+                              const sn_real *n, sn_real radius) {
   for (int i = 0; i < 2; ++i) {
     WrapEnd *s = end + i;
     const sn_real *xi = x + 3 * i, *yi = y + 3 * i, ll = sn_dot3(xi, xi), tt = ll - radius * radius;
@@ -319,8 +319,8 @@ SN_LOCAL void sn_wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_
   }
 }
 
-SN_LOCAL void sn_wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
-                                 sn_real radius, int turn) {
+SN_LOCAL void wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
+                              sn_real radius, int turn) {
   const sn_real sign = turn < 0 ? SN_R(-1.0) : SN_R(1.0);
   WrapEnd end[2];
   sn_real n[3], tilt = 0;
@@ -328,13 +328,13 @@ SN_LOCAL void sn_wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const
   const sn_real across = sn_norm3(n);
   if (across < SN_MINVAL) {
     sn_real a0[3], a1[3], d[4];
-    sn_wrap_plane(a0, a1, d, x, x + 3, mat);
+    wrap_plane(a0, a1, d, x, x + 3, mat);
     sn_cross(n, a0, a1);
     sn_scale3(n, n, sign);
   } else {
     sn_scale3(n, n, sign / across);
   }
-  sn_wrap_circle_hvp(end, g, h, x, y, n, radius);
+  wrap_circle_hvp(end, g, h, x, y, n, radius);
   const sn_real per = end[0].per * end[1].per, cosine = sn_dot3(x, x + 3) * per;
   if (across >= SN_MINVAL) tilt = sign / (across * per);
   const sn_real q0 = sn_dot3(y, n) * end[0].per, q1 = sn_dot3(y + 3, n) * end[1].per;
@@ -343,11 +343,11 @@ SN_LOCAL void sn_wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const
 }
 
 // a less its part along the unit vector n.
-SN_LOCAL void sn_wrap_reject(sn_real *r, const sn_real *a, const sn_real *n) { sn_addscl3(r, a, n, -sn_dot3(a, n)); }
+SN_LOCAL void wrap_reject(sn_real *r, const sn_real *a, const sn_real *n) { sn_addscl3(r, a, n, -sn_dot3(a, n)); }
 
 // Inside wrap at c; about a cylinder all vectors lie in the plane across it. Returns the length.
-SN_LOCAL sn_real sn_wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
-                                    sn_real radius) {
+SN_LOCAL sn_real wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
+                                 sn_real radius) {
   sn_real per[2], length = 0, radial[3], both[3] = {0, 0, 0}, half[3], shift[3];
   sn_scale3(radial, c, 1 / radius);
   for (int i = 0; i < 2; ++i) {
@@ -355,12 +355,12 @@ SN_LOCAL sn_real sn_wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, co
     const sn_real dist = sn_normalize3(g + 3 * i);
     length += dist;
     per[i] = 1 / sn_max(SN_MINVAL, dist);
-    sn_wrap_reject(h + 3 * i, y + 3 * i, g + 3 * i);
+    wrap_reject(h + 3 * i, y + 3 * i, g + 3 * i);
     sn_addtoscl3(both, h + 3 * i, per[i]);
   }
   for (int k = 0; k < 3; ++k) half[k] = SN_R(0.5) * (g[k] - g[3 + k]);
-  sn_wrap_reject(both, both, radial);
-  sn_wrap_reject(half, half, radial);
+  wrap_reject(both, both, radial);
+  wrap_reject(half, half, radial);
   const sn_real q = per[0] + per[1], stiff = q + (sn_dot3(g, radial) + sn_dot3(g + 3, radial)) / radius;
   const sn_real det = stiff - q * sn_dot3(half, half);
   sn_set3(shift, 0, 0, 0);
@@ -370,29 +370,29 @@ SN_LOCAL sn_real sn_wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, co
   }
   for (int i = 0; i < 2; ++i) {
     sn_real across[3];
-    sn_wrap_reject(across, shift, g + 3 * i);
+    wrap_reject(across, shift, g + 3 * i);
     sn_subfrom3(h + 3 * i, across);
     sn_scale3(h + 3 * i, h + 3 * i, per[i]);
   }
   return length;
 }
 
-SN_LOCAL void sn_wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                                   const sn_real *mat, sn_real length, sn_real radius, int turn) {
+SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
+                                const sn_real *mat, sn_real length, sn_real radius, int turn) {
   const sn_real axis[3] = {mat[2], mat[5], mat[8]};
   sn_real px[6], py[6], c[3], n[3], planar;
   for (int i = 0; i < 2; ++i) {
-    sn_wrap_reject(px + 3 * i, x + 3 * i, axis);
-    sn_wrap_reject(py + 3 * i, y + 3 * i, axis);
+    wrap_reject(px + 3 * i, x + 3 * i, axis);
+    wrap_reject(py + 3 * i, y + 3 * i, axis);
   }
   const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x), dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
   if (turn == 0) {
-    sn_wrap_reject(c, touch, axis);
-    planar = sn_wrap_inside_hvp(g, h, px, py, c, radius);
+    wrap_reject(c, touch, axis);
+    planar = wrap_inside_hvp(g, h, px, py, c, radius);
   } else {
     WrapEnd end[2];
     sn_scale3(n, axis, turn < 0 ? SN_R(-1.0) : SN_R(1.0));
-    sn_wrap_circle_hvp(end, g, h, px, py, n, radius);
+    wrap_circle_hvp(end, g, h, px, py, n, radius);
     planar = sn_sqrt(sn_max(0, (length - dz) * (length + dz)));
   }
   // lift: p / s, dz / s with s = sqrt(p^2 + dz^2)
@@ -410,9 +410,9 @@ SN_LOCAL void sn_wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, con
 SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
                          const sn_real *mat, sn_real length, sn_real radius, int type, int turn) {
   if (type == SN_WRAP_CYLINDER)
-    sn_wrap_cylinder_hvp(g, h, x, y, touch, mat, length, radius, turn);
+    wrap_cylinder_hvp(g, h, x, y, touch, mat, length, radius, turn);
   else if (turn == 0)
-    sn_wrap_inside_hvp(g, h, x, y, touch, radius);
+    wrap_inside_hvp(g, h, x, y, touch, radius);
   else
-    sn_wrap_sphere_hvp(g, h, x, y, mat, radius, turn);
+    wrap_sphere_hvp(g, h, x, y, mat, radius, turn);
 }

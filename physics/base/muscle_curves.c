@@ -33,7 +33,7 @@ SN_FUNC void sn_muscle_table(sn_real *table, const sn_real *prm, const sn_real *
 }
 
 // FL'.
-SN_LOCAL sn_real sn_muscle_length_slope(const sn_real *t, sn_real L) {
+SN_LOCAL sn_real muscle_length_slope(const sn_real *t, sn_real L) {
   if (!(L >= t[SN_MUSCLE_LMIN] && L <= t[SN_MUSCLE_LMAX])) return 0;
   const bool rising = L <= 1;
   const bool outer = rising ? L <= t[SN_MUSCLE_LOW] : L > t[SN_MUSCLE_HIGH];
@@ -43,7 +43,7 @@ SN_LOCAL sn_real sn_muscle_length_slope(const sn_real *t, sn_real L) {
 }
 
 // Normalised active force: x is the distance from the nearest end of a quadratic piece, in its lengths.
-SN_LOCAL sn_real sn_muscle_length_curve(const sn_real *t, sn_real L) {
+SN_LOCAL sn_real muscle_length_curve(const sn_real *t, sn_real L) {
   if (!(L >= t[SN_MUSCLE_LMIN] && L <= t[SN_MUSCLE_LMAX])) return 0;
   const bool rising = L <= 1;
   const bool outer = rising ? L <= t[SN_MUSCLE_LOW] : L > t[SN_MUSCLE_HIGH];
@@ -53,7 +53,7 @@ SN_LOCAL sn_real sn_muscle_length_curve(const sn_real *t, sn_real L) {
 }
 
 // FV.
-SN_LOCAL sn_real sn_muscle_velocity_curve(const sn_real *t, sn_real V) {
+SN_LOCAL sn_real muscle_velocity_curve(const sn_real *t, sn_real V) {
   const sn_real y = t[SN_MUSCLE_FVSTEP];
   if (V <= -1) return 0;
   if (V <= 0) return (V + 1) * (V + 1);
@@ -61,14 +61,14 @@ SN_LOCAL sn_real sn_muscle_velocity_curve(const sn_real *t, sn_real V) {
 }
 
 // FV'.
-SN_LOCAL sn_real sn_muscle_velocity_slope(const sn_real *t, sn_real V) {
+SN_LOCAL sn_real muscle_velocity_slope(const sn_real *t, sn_real V) {
   if (V > -1 && V <= 0) return 2 * V + 2;
   const sn_real y = t[SN_MUSCLE_FVSTEP];
   return V > 0 && V <= y ? 2 * (y - V) * t[SN_MUSCLE_PER_FVSTEP] : 0;
 }
 
 // FV''.
-SN_LOCAL sn_real sn_muscle_velocity_curvature(const sn_real *t, sn_real V) {
+SN_LOCAL sn_real muscle_velocity_curvature(const sn_real *t, sn_real V) {
   if (V > -1 && V <= 0) return 2;
   return V > 0 && V <= t[SN_MUSCLE_FVSTEP] ? -2 * t[SN_MUSCLE_PER_FVSTEP] : 0;
 }
@@ -76,23 +76,22 @@ SN_LOCAL sn_real sn_muscle_velocity_curvature(const sn_real *t, sn_real V) {
 SN_FUNC sn_real sn_muscle_gain(const sn_real *table, sn_real length, sn_real velocity) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
-  return -table[SN_MUSCLE_PEAK] * sn_muscle_length_curve(table, L) * sn_muscle_velocity_curve(table, V);
+  return -table[SN_MUSCLE_PEAK] * muscle_length_curve(table, L) * muscle_velocity_curve(table, V);
 }
 
 SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
                                 sn_real *length_bar, sn_real *velocity_bar) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY], scale = -table[SN_MUSCLE_PEAK] * bar;
-  *length_bar +=
-      scale * table[SN_MUSCLE_PER_LENGTH] * sn_muscle_length_slope(table, L) * sn_muscle_velocity_curve(table, V);
+  *length_bar += scale * table[SN_MUSCLE_PER_LENGTH] * muscle_length_slope(table, L) * muscle_velocity_curve(table, V);
   *velocity_bar +=
-      scale * table[SN_MUSCLE_PER_VELOCITY] * sn_muscle_length_curve(table, L) * sn_muscle_velocity_slope(table, V);
+      scale * table[SN_MUSCLE_PER_VELOCITY] * muscle_length_curve(table, L) * muscle_velocity_slope(table, V);
 }
 
 SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_real velocity) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
-  const sn_real slope = sn_muscle_velocity_slope(table, velocity * table[SN_MUSCLE_PER_VELOCITY]);
-  return -table[SN_MUSCLE_PEAK] * sn_muscle_length_curve(table, L) * slope * table[SN_MUSCLE_PER_VELOCITY];
+  const sn_real slope = muscle_velocity_slope(table, velocity * table[SN_MUSCLE_PER_VELOCITY]);
+  return -table[SN_MUSCLE_PEAK] * muscle_length_curve(table, L) * slope * table[SN_MUSCLE_PER_VELOCITY];
 }
 
 SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
@@ -100,10 +99,9 @@ SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_r
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
   const sn_real scale = -table[SN_MUSCLE_PEAK] * table[SN_MUSCLE_PER_VELOCITY] * bar;
-  *length_bar +=
-      scale * table[SN_MUSCLE_PER_LENGTH] * sn_muscle_length_slope(table, L) * sn_muscle_velocity_slope(table, V);
+  *length_bar += scale * table[SN_MUSCLE_PER_LENGTH] * muscle_length_slope(table, L) * muscle_velocity_slope(table, V);
   *velocity_bar +=
-      scale * table[SN_MUSCLE_PER_VELOCITY] * sn_muscle_length_curve(table, L) * sn_muscle_velocity_curvature(table, V);
+      scale * table[SN_MUSCLE_PER_VELOCITY] * muscle_length_curve(table, L) * muscle_velocity_curvature(table, V);
 }
 
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {

@@ -13,7 +13,7 @@ SN_FUNC bool sn_object_has_frame(int type) {
 }
 
 // Body that carries an object.
-SN_LOCAL int sn_object_body(const SnModel *m, int type, int id) {
+SN_LOCAL int frame_object_body(const SnModel *m, int type, int id) {
   return type == SN_OBJ_SITE ? m->site_bodyid[id] : type == SN_OBJ_GEOM ? m->geom_bodyid[id] : id;
 }
 
@@ -43,7 +43,7 @@ SN_FUNC void sn_object_pose(const SnModel *m, const SnWorld *w, int type, int id
 }
 
 SN_FUNC void sn_object_quat(const SnModel *m, const SnWorld *w, int type, int id, sn_real *quat) {
-  const sn_real *body = w->xquat + 4 * sn_object_body(m, type, id);
+  const sn_real *body = w->xquat + 4 * frame_object_body(m, type, id);
   switch (type) {
     case SN_OBJ_SITE:
       sn_mulquat(quat, body, m->site_quat + 4 * id);
@@ -74,7 +74,7 @@ SN_FUNC void sn_point_velocity(const SnModel *m, const SnWorld *w, int body, con
 SN_FUNC void sn_object_velocity(const SnModel *m, const SnWorld *w, int type, int id, sn_real *vel) {
   sn_real pos[3];
   sn_object_pose(m, w, type, id, pos, NULL);
-  sn_point_velocity(m, w, sn_object_body(m, type, id), pos, vel);
+  sn_point_velocity(m, w, frame_object_body(m, type, id), pos, vel);
 }
 
 SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
@@ -93,12 +93,12 @@ SN_FUNC void sn_object_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
                                 const sn_real *pos_bar, const sn_real *turn_bar) {
   sn_real pos[3];
   sn_object_pose(m, w, type, id, pos, NULL);
-  sn_point_wrench(m, w, a, sn_object_body(m, type, id), pos, pos_bar, turn_bar);
+  sn_point_wrench(m, w, a, frame_object_body(m, type, id), pos, pos_bar, turn_bar);
 }
 
 SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                     const sn_real vel_bar[6]) {
-  const int body = sn_object_body(m, type, id);
+  const int body = frame_object_body(m, type, id);
   sn_real *bar = sn_twist_bar(m, a, body, SN_VEL), pos[3], arm[3], t[3];
   if (m->body_treeid[body] < 0) return;
   sn_object_pose(m, w, type, id, pos, NULL);

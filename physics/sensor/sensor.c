@@ -90,16 +90,16 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
 }
 
 // First row of the limit of joint or tendon id, or -1.
-SN_LOCAL int sn_limit_row(const SnWorld *w, int type, int id) {
+SN_LOCAL int sensor_limit_row(const SnWorld *w, int type, int id) {
   const int first = *w->ne + *w->nf;
   for (int r = first; r < first + *w->nl; ++r)
     if (w->efc_type[r] == type && w->efc_id[r] == id) return r;
   return -1;
 }
 
-SN_LOCAL sn_real sn_limit_value(const SnWorld *w, int type, int id) {
+SN_LOCAL sn_real sensor_limit_value(const SnWorld *w, int type, int id) {
   const bool tendon = type >= SN_SENS_TENDONLIMITPOS;
-  const int row = sn_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
+  const int row = sensor_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
   if (row < 0) return 0;
   switch (type) {
     case SN_SENS_JOINTLIMITPOS:
@@ -114,14 +114,14 @@ SN_LOCAL sn_real sn_limit_value(const SnWorld *w, int type, int id) {
 }
 
 // Total force of the actuators on a tendon.
-SN_LOCAL sn_real sn_tendon_force(const SnModel *m, const SnWorld *w, int t) {
+SN_LOCAL sn_real sensor_tendon_force(const SnModel *m, const SnWorld *w, int t) {
   sn_real total = 0;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
     total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
   return total;
 }
 
-SN_LOCAL void sn_raw_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int type = m->sensor_type[i], id = m->sensor_objid[i];
   if (sn_sensor_is_frame(type)) {
     sn_frame_sensor_value(m, w, i, value);
@@ -154,7 +154,7 @@ SN_LOCAL void sn_raw_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_
       value[0] = w->ten_velocity[id];
       break;
     case SN_SENS_TENDONACTFRC:
-      value[0] = sn_tendon_force(m, w, id);
+      value[0] = sensor_tendon_force(m, w, id);
       break;
     case SN_SENS_ACTUATORPOS:
       value[0] = w->actuator_length[m->actuator_outadr[id]];
@@ -166,13 +166,13 @@ SN_LOCAL void sn_raw_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_
       value[0] = w->actuator_force[m->actuator_outadr[id]];
       break;
     default:
-      value[0] = sn_limit_value(w, type, id);
+      value[0] = sensor_limit_value(w, type, id);
       break;
   }
 }
 
 // Smallest value that a cutoff lets through; the largest is the cutoff itself. False: sensor i has none.
-SN_LOCAL bool sn_sensor_cutoff(const SnModel *m, int i, sn_real *low) {
+SN_LOCAL bool sensor_cutoff(const SnModel *m, int i, sn_real *low) {
   enum { REAL, POSITIVE };  // mjtDataType: what a cutoff applies to
   const sn_real cutoff = m->sensor_cutoff[i];
   *low = m->sensor_datatype[i] == REAL ? -cutoff : -SN_MAXVAL;
@@ -181,13 +181,13 @@ SN_LOCAL bool sn_sensor_cutoff(const SnModel *m, int i, sn_real *low) {
 
 SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   sn_real low;
-  sn_raw_sensor_value(m, w, i, value);
-  if (!sn_sensor_cutoff(m, i, &low)) return;
+  sensor_raw_value(m, w, i, value);
+  if (!sensor_cutoff(m, i, &low)) return;
   for (int k = 0; k < m->sensor_dim[i]; ++k) value[k] = sn_clip(value[k], low, m->sensor_cutoff[i]);
 }
 
 // True when the force of actuators on joint j is a sum of constant gears times forces.
-SN_LOCAL bool sn_joint_force_is_plain(const SnModel *m, int j) {
+SN_LOCAL bool sensor_joint_force_is_plain(const SnModel *m, int j) {
   const int dof = m->jnt_dofadr[j];
   bool plain = m->jnt_type[j] == SN_JNT_HINGE || m->jnt_type[j] == SN_JNT_SLIDE;
   plain = plain && !(m->jnt_actgravcomp[j] && m->ngravcomp > 0);
@@ -201,12 +201,12 @@ SN_LOCAL bool sn_joint_force_is_plain(const SnModel *m, int j) {
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
   const int type = m->sensor_type[i];
   if (type == SN_SENS_JOINTLIMITFRC || type == SN_SENS_TENDONLIMITFRC) return false;
-  if (type == SN_SENS_JOINTACTFRC) return sn_joint_force_is_plain(m, m->sensor_objid[i]);
+  if (type == SN_SENS_JOINTACTFRC) return sensor_joint_force_is_plain(m, m->sensor_objid[i]);
   return sn_sensor_supported(m, i);
 }
 
 // Rate of a ball joint's limit: -n . v.
-SN_LOCAL void sn_ball_limit_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int joint, sn_real bar) {
+SN_LOCAL void sensor_ball_limit_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int joint, sn_real bar) {
   const int dof = m->jnt_dofadr[joint];
   const sn_real *v = w->qvel + dof;
   sn_real quat[4], r[3], n[3], across[3], back[3], q[3];
@@ -224,9 +224,9 @@ SN_LOCAL void sn_ball_limit_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   sn_addto3(a->qpos_bar + dof, q);
 }
 
-SN_LOCAL void sn_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, sn_real bar) {
+SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, sn_real bar) {
   const bool tendon = type >= SN_SENS_TENDONLIMITPOS;
-  const int row = sn_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
+  const int row = sensor_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
   const bool rate = type == SN_SENS_JOINTLIMITVEL || type == SN_SENS_TENDONLIMITVEL;
   if (row < 0) return;
   if (tendon) {
@@ -240,7 +240,7 @@ SN_LOCAL void sn_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     return;
   }
   if (rate && m->jnt_type[id] == SN_JNT_BALL) {
-    sn_ball_limit_rate_vjp(m, w, a, id, bar);
+    sensor_ball_limit_rate_vjp(m, w, a, id, bar);
     return;
   }
   const int dofs = m->jnt_type[id] == SN_JNT_BALL ? 3 : 1;
@@ -249,7 +249,7 @@ SN_LOCAL void sn_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 }
 
 // Force of the actuators on a joint: those inside the joint's limit.
-SN_LOCAL void sn_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
+SN_LOCAL void sensor_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
   const int dof = m->jnt_dofadr[j];
   sn_real force = 0;
   for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
@@ -259,7 +259,7 @@ SN_LOCAL void sn_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     a->force_bar[m->momT_out[k]] += bar * w->actuator_moment[m->momT_entry[k]];
 }
 
-SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int type = m->sensor_type[i], id = m->sensor_objid[i];
   switch (type) {
     case SN_SENS_CLOCK:
@@ -273,7 +273,7 @@ SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
       a->qvel_bar[m->jnt_dofadr[id]] += bar[0];
       break;
     case SN_SENS_JOINTACTFRC:
-      sn_joint_force_vjp(m, w, a, id, bar[0]);
+      sensor_joint_force_vjp(m, w, a, id, bar[0]);
       break;
     case SN_SENS_BALLQUAT:
       sn_ball_turn_vjp(w, a, m->jnt_qposadr[id], m->jnt_dofadr[id], bar);
@@ -301,7 +301,7 @@ SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
       a->force_bar[m->actuator_outadr[id]] += bar[0];
       break;
     default:
-      sn_limit_vjp(m, w, a, type, id, bar[0]);
+      sensor_limit_vjp(m, w, a, type, id, bar[0]);
       break;
   }
 }
@@ -309,13 +309,13 @@ SN_LOCAL void sn_scalar_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
   sn_real bar[3] = {0}, value[4], low;
   sn_copy(bar, value_bar, sn_mini(m->sensor_dim[i], 3));
-  if (sn_sensor_cutoff(m, i, &low)) {
-    sn_raw_sensor_value(m, w, i, value);
+  if (sensor_cutoff(m, i, &low)) {
+    sensor_raw_value(m, w, i, value);
     for (int k = 0; k < m->sensor_dim[i]; ++k)
       if (value[k] < low || value[k] > m->sensor_cutoff[i]) bar[k] = 0;
   }
   if (sn_sensor_is_frame(m->sensor_type[i]))
     sn_frame_sensor_vjp(m, w, a, i, bar);
   else
-    sn_scalar_sensor_vjp(m, w, a, i, bar);
+    sensor_scalar_vjp(m, w, a, i, bar);
 }

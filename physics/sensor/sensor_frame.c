@@ -20,7 +20,7 @@
 #include "physics/base/vec.h"
 
 // Pose of an object, or one axis of it, relative to the reference frame where there is one.
-SN_LOCAL void sn_frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_LOCAL void frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int type = m->sensor_type[i], ref = m->sensor_refid[i];
   sn_real pos[3], mat[9], ref_pos[3] = {0, 0, 0}, ref_mat[9], v[3];
   sn_object_pose(m, w, m->sensor_objtype[i], m->sensor_objid[i], pos, mat);
@@ -38,7 +38,7 @@ SN_LOCAL void sn_frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_
 }
 
 // Bar of a value in the axes of the reference frame, in world axes.
-SN_LOCAL void sn_reference_bar(const SnModel *m, const SnWorld *w, int i, const sn_real *bar, sn_real *b) {
+SN_LOCAL void frame_reference_bar(const SnModel *m, const SnWorld *w, int i, const sn_real *bar, sn_real *b) {
   sn_real mat[9];
   if (m->sensor_refid[i] < 0) {
     sn_copy3(b, bar);
@@ -48,11 +48,11 @@ SN_LOCAL void sn_reference_bar(const SnModel *m, const SnWorld *w, int i, const 
   sn_mulmatvec3(b, mat, bar);
 }
 
-SN_LOCAL void sn_frame_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_LOCAL void frame_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int type = m->sensor_type[i], objtype = m->sensor_objtype[i], id = m->sensor_objid[i], ref = m->sensor_refid[i];
   const bool point = type == SN_SENS_FRAMEPOS;
   sn_real b[3], pos[3], mat[9], u[3], torque[3];
-  sn_reference_bar(m, w, i, bar, b);
+  frame_reference_bar(m, w, i, bar, b);
   sn_object_pose(m, w, objtype, id, pos, mat);
   if (point) {
     sn_object_pose_vjp(m, w, a, objtype, id, b, NULL);
@@ -76,7 +76,7 @@ SN_LOCAL void sn_frame_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   sn_object_pose_vjp(m, w, a, m->sensor_reftype[i], ref, NULL, torque);
 }
 
-SN_LOCAL void sn_frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_LOCAL void frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   sn_real quat[4], back[4];
   sn_object_quat(m, w, m->sensor_objtype[i], m->sensor_objid[i], quat);
   if (m->sensor_refid[i] < 0) {
@@ -88,9 +88,9 @@ SN_LOCAL void sn_frame_quat_value(const SnModel *m, const SnWorld *w, int i, sn_
   sn_mulquat(value, back, quat);
 }
 
-SN_LOCAL void sn_frame_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_LOCAL void frame_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   sn_real torque[3];
-  sn_reference_bar(m, w, i, bar, torque);
+  frame_reference_bar(m, w, i, bar, torque);
   sn_object_pose_vjp(m, w, a, m->sensor_objtype[i], m->sensor_objid[i], NULL, torque);
   if (m->sensor_refid[i] < 0) return;
   sn_scale3(torque, torque, -1);
@@ -98,8 +98,8 @@ SN_LOCAL void sn_frame_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
 }
 
 // Velocity of the object of a sensor less that of its reference frame there, in world axes; arm: from the frame to it.
-SN_LOCAL void sn_relative_velocity(const SnModel *m, const SnWorld *w, int i, sn_real *vel, sn_real *ref_vel,
-                                   sn_real *arm) {
+SN_LOCAL void frame_relative_velocity(const SnModel *m, const SnWorld *w, int i, sn_real *vel, sn_real *ref_vel,
+                                      sn_real *arm) {
   const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i],
             ref = m->sensor_refid[i];
   sn_real pos[3], ref_pos[3], carried[3];
@@ -113,7 +113,7 @@ SN_LOCAL void sn_relative_velocity(const SnModel *m, const SnWorld *w, int i, sn
   sn_subfrom3(vel + 3, carried);
 }
 
-SN_LOCAL void sn_frame_velocity_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_LOCAL void frame_velocity_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int part = m->sensor_type[i] == SN_SENS_FRAMELINVEL ? 3 : 0;
   sn_real vel[6], ref_vel[6], arm[3], mat[9];
   if (m->sensor_refid[i] < 0) {
@@ -121,22 +121,22 @@ SN_LOCAL void sn_frame_velocity_value(const SnModel *m, const SnWorld *w, int i,
     sn_copy3(value, vel + part);
     return;
   }
-  sn_relative_velocity(m, w, i, vel, ref_vel, arm);
+  frame_relative_velocity(m, w, i, vel, ref_vel, arm);
   sn_object_pose(m, w, m->sensor_reftype[i], m->sensor_refid[i], NULL, mat);
   sn_mulmattvec3(value, mat, vel + part);
 }
 
-SN_LOCAL void sn_frame_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_LOCAL void frame_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int part = m->sensor_type[i] == SN_SENS_FRAMELINVEL ? 3 : 0;
   const int objtype = m->sensor_objtype[i], id = m->sensor_objid[i], reftype = m->sensor_reftype[i],
             ref = m->sensor_refid[i];
   sn_real b[3], vel_bar[6] = {0};
-  sn_reference_bar(m, w, i, bar, b);
+  frame_reference_bar(m, w, i, bar, b);
   sn_copy3(vel_bar + part, b);
   sn_object_velocity_vjp(m, w, a, objtype, id, vel_bar);
   if (ref < 0) return;
   sn_real vel[6], ref_vel[6], arm[3], torque[3], force[3] = {0, 0, 0}, t[3];
-  sn_relative_velocity(m, w, i, vel, ref_vel, arm);
+  frame_relative_velocity(m, w, i, vel, ref_vel, arm);
   for (int k = 0; k < 6; ++k) vel_bar[k] = -vel_bar[k];
   if (part == 3) {
     sn_cross(t, arm, b);
@@ -151,14 +151,14 @@ SN_LOCAL void sn_frame_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 }
 
 // Velocity of a site in its own axes.
-SN_LOCAL void sn_site_motion_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_LOCAL void frame_site_motion_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   sn_real vel[6], mat[9];
   sn_object_velocity(m, w, SN_OBJ_SITE, m->sensor_objid[i], vel);
   sn_object_pose(m, w, SN_OBJ_SITE, m->sensor_objid[i], NULL, mat);
   sn_mulmattvec3(value, mat, vel + (m->sensor_type[i] == SN_SENS_VELOCIMETER ? 3 : 0));
 }
 
-SN_LOCAL void sn_site_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_LOCAL void frame_site_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int part = m->sensor_type[i] == SN_SENS_VELOCIMETER ? 3 : 0, site = m->sensor_objid[i];
   sn_real vel[6], mat[9], vel_bar[6] = {0}, torque[3];
   sn_object_velocity(m, w, SN_OBJ_SITE, site, vel);
@@ -171,7 +171,7 @@ SN_LOCAL void sn_site_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 
 // Centre of mass of the subtree of a body: bodies of a subtree follow their root in one run. A step itself knows
 // the centres of whole trees only.
-SN_LOCAL void sn_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+SN_LOCAL void frame_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
   sn_real sum[3] = {0, 0, 0}, mass = 0, pos[3];
   for (int i = body; i == body || (i < m->nbody && m->body_parentid[i] >= body); ++i) {
     sn_object_pose(m, w, SN_OBJ_BODY, i, pos, NULL);
@@ -184,7 +184,7 @@ SN_LOCAL void sn_subtree_com_value(const SnModel *m, const SnWorld *w, int body,
     sn_scale3(value, sum, SN_R(1.0) / mass);
 }
 
-SN_LOCAL void sn_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *bar) {
+SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *bar) {
   sn_real mass = 0, share[3];
   int end = body;
   for (; end == body || (end < m->nbody && m->body_parentid[end] >= body); ++end) mass += m->body_mass[end];
@@ -219,21 +219,21 @@ SN_FUNC bool sn_sensor_is_frame(int type) {
 SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   switch (m->sensor_type[i]) {
     case SN_SENS_SUBTREECOM:
-      sn_subtree_com_value(m, w, m->sensor_objid[i], value);
+      frame_subtree_com_value(m, w, m->sensor_objid[i], value);
       break;
     case SN_SENS_FRAMEQUAT:
-      sn_frame_quat_value(m, w, i, value);
+      frame_quat_value(m, w, i, value);
       break;
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
-      sn_frame_velocity_value(m, w, i, value);
+      frame_velocity_value(m, w, i, value);
       break;
     case SN_SENS_VELOCIMETER:
     case SN_SENS_GYRO:
-      sn_site_motion_value(m, w, i, value);
+      frame_site_motion_value(m, w, i, value);
       break;
     default:
-      sn_frame_pose_value(m, w, i, value);
+      frame_pose_value(m, w, i, value);
       break;
   }
 }
@@ -241,21 +241,21 @@ SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn
 SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real bar[3]) {
   switch (m->sensor_type[i]) {
     case SN_SENS_SUBTREECOM:
-      sn_subtree_com_vjp(m, w, a, m->sensor_objid[i], bar);
+      frame_subtree_com_vjp(m, w, a, m->sensor_objid[i], bar);
       break;
     case SN_SENS_FRAMEQUAT:
-      sn_frame_quat_vjp(m, w, a, i, bar);
+      frame_quat_vjp(m, w, a, i, bar);
       break;
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
-      sn_frame_velocity_vjp(m, w, a, i, bar);
+      frame_velocity_vjp(m, w, a, i, bar);
       break;
     case SN_SENS_VELOCIMETER:
     case SN_SENS_GYRO:
-      sn_site_motion_vjp(m, w, a, i, bar);
+      frame_site_motion_vjp(m, w, a, i, bar);
       break;
     default:
-      sn_frame_pose_vjp(m, w, a, i, bar);
+      frame_pose_vjp(m, w, a, i, bar);
       break;
   }
 }

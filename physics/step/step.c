@@ -13,7 +13,7 @@
 #endif
 
 // qacc_smooth: the acceleration that the body would have without constraints.
-SN_LOCAL void sn_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_LOCAL void step_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv) {
     w->qfrc_smooth[i] = w->qfrc_passive[i] - w->qfrc_bias[i] + w->qfrc_actuator[i];
     w->qacc_smooth[i] = w->qfrc_smooth[i];
@@ -63,7 +63,7 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_actuation(m, w, lane);
   SN_MARK(lane, ACTUATION);
   SN_POISON(SMOOTH);
-  sn_smooth(m, w, lane);
+  step_smooth(m, w, lane);
   SN_MARK(lane, SMOOTH);
   SN_POISON(SOLVER);
   sn_solve(m, w, lane);
@@ -113,20 +113,20 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 }
 
 // True on all lanes when an entry of x is NaN or beyond SN_MAXVAL. Every lane scans all of x.
-SN_LOCAL bool sn_any_bad(const sn_real *x, int n) {
+SN_LOCAL bool step_any_bad(const sn_real *x, int n) {
   for (int i = 0; i < n; ++i)
     if (sn_is_bad(x[i])) return true;
   return false;
 }
 
 SN_FUNC void sn_step(const SnModel *m, SnWorld *w, SnLane *lane) {
-  if (sn_any_bad(w->qpos, m->nq) || sn_any_bad(w->qvel, m->nv)) {
+  if (step_any_bad(w->qpos, m->nq) || step_any_bad(w->qvel, m->nv)) {
     SN_ONE(lane) *w->warn |= SN_WARN_BAD_STATE;
     SN_SYNC(lane);
     return;
   }
   sn_forward(m, w, lane);
-  if (sn_any_bad(w->qacc, m->nv)) {
+  if (step_any_bad(w->qacc, m->nv)) {
     SN_ONE(lane) *w->warn |= SN_WARN_BAD_STATE;
     SN_SYNC(lane);
     return;
