@@ -267,7 +267,7 @@ static bool load(AgreeCase *c, int i, int real, bool *missing) {
     sample_states(c);
     return true;
   }
-  if (i >= real || !sn_constraint_load_myosuite(&c->o, i, 0, &name, missing)) return false;
+  if (i >= real || !sn_constraint_load_real(&c->o, i, 0, &name, missing)) return false;
   snprintf(c->name, sizeof c->name, "%s", name);
   if (*missing)
     printf("%s: skipped, the file is not there\n", name);

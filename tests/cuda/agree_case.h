@@ -1,12 +1,12 @@
-// Bodies on which a backend is compared with the cpu: the small models of the other tests and models of MyoSuite, each
-// in several states and with a cost that looks at everything that the planner can see of a state, element by element.
+// Bodies on which a backend is compared with the cpu: the small models of the other tests and models of MyoSuite. Each
+// has several states, and a cost that looks at all that the planner can see of a state, element by element.
 #ifndef SINEW_TESTS_CUDA_AGREE_CASE_H_
 #define SINEW_TESTS_CUDA_AGREE_CASE_H_
 
 #include "planner/rollout/rollout_runner.h"
 #include "tests/support/oracle.h"
 
-// What the terms of the cost look at, and a name for each.
+// Lists the quantities that terms of the cost look at, with a name for each.
 #define AGREE_KINDS(X)                      \
   X(POSITION, "joint positions")            \
   X(VELOCITY, "joint velocities")           \
@@ -29,7 +29,7 @@ enum { AGREE_STATES = 6 };
 #endif
 enum { AGREE_TERMS = 256 };
 
-// A cost of the case, with what each of its terms looks at.
+// Holds a cost of the case, and the kind of quantity of each of its terms.
 typedef struct AgreeCost {
   SnTask *task;
   SnCost *cost;
@@ -43,11 +43,11 @@ typedef struct AgreeCase {
   int count;              // states
   SnStart start[AGREE_STATES];
   sn_real *ctrl[AGREE_STATES];  // (nu)
-  sn_real *memory;              // what the states lie in
+  sn_real *memory;              // memory of start and ctrl
 } AgreeCase;
 
-// Case i; false at the end of the list. `real` counts models of MyoSuite: the list ends after so many of them, and a
-// model that is not there is left out with a message.
+// Opens case i; returns false at the end of the list. The list ends after `real` models of MyoSuite. Leaves out a model
+// that is not there, with a message.
 bool agree_case_open(AgreeCase *c, int i, int real);
 void agree_case_close(AgreeCase *c);
 

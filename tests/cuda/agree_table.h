@@ -1,14 +1,14 @@
-// What agrees how well: one row a kind of comparison. The tolerances are those that cuda/README.md documents.
+// How well backends agree: one row a kind of comparison. The tolerances are those that cuda/README.md documents.
 #ifndef SINEW_TESTS_CUDA_AGREE_TABLE_H_
 #define SINEW_TESTS_CUDA_AGREE_TABLE_H_
 
 #include <stdbool.h>
 
-// AGREE(name, text, double, double of nineteen in twenty, float, float of nineteen in twenty). Errors are
-// max|a - b| / max|b| over a vector: the median of all may be as large as the first, and all but one in twenty as the
-// second. Of the worst nothing is asked, in double neither: where a contact, a limit or a wrap is active for one and
-// not for the other, by rounding, it is another state. (Products that are added without being rounded do that on a
-// host.)
+// Lists AGREE(name, text, double, double of nineteen in twenty, float, float of nineteen in twenty). Errors are
+// max|a - b| / max|b| over a vector. The median may be as large as the first tolerance, all but one in twenty as the
+// second. The worst may be of any size, in double too. By rounding a contact, a limit or a wrap can be active for one
+// backend and not for the other, which makes another state. (Fused products of a host, which are not rounded before
+// they are added, do that.)
 #define AGREE_ROWS(X)                                                                        \
   X(STEP, "state after a step, by kind of quantity", 1e-13, 1e-11, 2e-6, 2e-4)               \
   X(ADJOINT, "adjoint of a step: state, control and target bars", 1e-12, 1e-10, 1e-5, 2e-3)  \
@@ -23,12 +23,12 @@ typedef enum AgreeRow {
       AGREE_NROW
 } AgreeRow;
 
-// Which column holds; the host in place of a device, in double, gives the cpu's bits.
+// Selects the column that holds. The host in place of a device, in double, gives the cpu's bits.
 typedef enum AgreeTolerance { AGREE_BITS, AGREE_DOUBLE, AGREE_FLOAT } AgreeTolerance;
 
-// Notes an error; where: what it is of, for the report of the largest.
+// Notes an error; `where` names its origin, for the report of the largest.
 void agree_note(AgreeRow row, double error, const char *where, ...) __attribute__((format(printf, 3, 4)));
-// max|a - b| / (max|b| + 1e-6); infinity when only one of two numbers is finite. n may be 0.
+// Returns max|a - b| / (max|b| + 1e-6), or infinity when only one of two numbers is finite. Accepts n = 0.
 double agree_error(const double *a, const double *b, int n);
 
 // Prints the row, appends it as a line of JSON to the file `out` (NULL: nowhere), and says whether the backend is

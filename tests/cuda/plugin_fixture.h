@@ -10,7 +10,7 @@
 #include "planner/rollout/cfd.h"
 #include "tests/support/oracle.h"
 
-// A body and a task, with the planner that knows its initial state and plan; not on any device.
+// Holds a body and a task, with the planner that knows its initial state and plan; not on any device.
 typedef struct Scene {
   SnOracle o;
   SnTask *task;
@@ -21,7 +21,7 @@ typedef struct Scene {
   SnCost *cost;      // a cost of its own, captured at the start
 } Scene;
 
-// A clock that advances by one second each time it is read.
+// Advances by one second each time it is read.
 typedef struct CountingClock {
   atomic_long reads;
 } CountingClock;
@@ -53,7 +53,7 @@ static inline void scene_start(Scene *x) {
   sn_rollout_free(r);
 }
 
-// A task of planner/tasks. False, having said so, when its model is not there.
+// Opens a task of planner/tasks. Returns false, having said so, when its model is not there.
 static inline bool scene_open(Scene *x, const char *name) {
   SnError err = {0};
   char path[4096];
@@ -79,7 +79,7 @@ static inline bool scene_open(Scene *x, const char *name) {
   return true;
 }
 
-// A body and a task given as text.
+// Opens a body and a task given as text.
 static inline void scene_parse(Scene *x, const char *xml, const char *text) {
   SnError err = {0};
   memset(x, 0, sizeof *x);
@@ -98,7 +98,7 @@ static inline void scene_close(Scene *x) {
   sn_oracle_free(&x->o);
 }
 
-// The backend of a library that lies beside the test; fails the test.
+// Returns the backend of a library that lies beside the test. Fails the test when it cannot.
 static inline SnBackend *open_library(const char *name, double memory, const char *fault) {
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
@@ -110,7 +110,7 @@ static inline SnBackend *open_library(const char *name, double memory, const cha
   return b;
 }
 
-// A batch of rollouts from a scene's initial state, with everything it needs.
+// Holds a batch of rollouts from a scene's initial state, with everything it needs.
 typedef struct Rollouts {
   SnBatch batch;
   SnNoise noise;
@@ -148,7 +148,7 @@ static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
   return r;
 }
 
-// Call when the struct is where it stays.
+// Gives the batch its noise. Call it when the struct is where it stays.
 static inline void rollouts_noisy(Rollouts *r) { r->batch.noise = &r->noise; }
 
 static inline void rollouts_clear(Rollouts *r) {
@@ -168,7 +168,7 @@ static inline void rollouts_free(Rollouts *r) {
   free(r->batch.warn);
 }
 
-// All of it, without a deadline, on a model that was loaded for it alone.
+// Runs all of it, without a deadline, on a model that is loaded for it alone.
 static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) {
   SnError err = {0};
   const SnClock clock = sn_clock_monotonic();
@@ -204,14 +204,14 @@ static inline bool rollouts_until(SnBackend *b, SnBackendModel *d, Rollouts *r, 
   return b->rollouts(b, d, &r->batch, &clock, (double)atomic_load(&count->reads) + more);
 }
 
-// Bytes that a backend takes of its device.
+// Returns the bytes that a backend takes of its device.
 static inline size_t memory_used(SnBackend *b) {
   SnBackendMemory m;
   b->memory(b, &m);
   return m.used;
 }
 
-// Balls on a plane, and a cart on a rail that shall go where a mocap body is.
+// Opens balls on a plane, and a cart on a rail that shall go where a mocap body is.
 static inline void scene_pile(Scene *x) {
   static const char *const xml =
       "<mujoco><option timestep='0.005'/><worldbody><geom type='plane' size='1 1 .1'/>"

@@ -74,7 +74,7 @@ static void hand(void **state) {
   const char *name;
   bool missing;
   sn_oracle_needs_myosuite();
-  sn_constraint_load_myosuite(&o, 0, 100, &name, &missing);
+  sn_constraint_load_real(&o, 0, 100, &name, &missing);
   assert_false(missing);
   compare(&o);
   sn_oracle_free(&o);

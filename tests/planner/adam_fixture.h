@@ -22,7 +22,7 @@ static inline SnSettings adam_settings(void) {
   return s;
 }
 
-// exact: with the CPU backend's own gradients.
+// Makes a planner; `exact`: with the CPU backend's own gradients, else by differences. `counting`: its clock counts.
 static inline Fixture *open_fixture(int threads, bool counting, const SnSettings *settings, bool exact) {
   SnError err = {0};
   Fixture *x = calloc(1, sizeof *x);

@@ -8,7 +8,7 @@
 #include "planner/planner.h"
 #include "tests/support/oracle.h"
 
-// Two links, a motor and two muscles that pull on a tendon; one mocap body.
+// Describes two links, a motor and two muscles that pull on a tendon, and one mocap body.
 static const char *const body_xml =
     "<mujoco><compiler angle='radian'/><option timestep='0.01'/><worldbody>"
     "<body name='goal' mocap='true' pos='.3 0 .2'><site name='goal'/></body>"
@@ -40,7 +40,7 @@ static const char *const body_task =
     "success:\n"
     "  - {name: there, term: reach, below: 0.05, during: 0.1}\n";
 
-// Model and task of one test program.
+// Hold model and task of the test program.
 static SnOracle body;
 static SnTask *task;
 
@@ -60,7 +60,7 @@ static int body_teardown(void **state) {
   return 0;
 }
 
-// A clock that advances by one second each time it is read, from any thread.
+// Advances by one second each time it is read, from any thread.
 typedef struct CountingClock {
   atomic_long reads;
 } CountingClock;

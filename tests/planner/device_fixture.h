@@ -21,7 +21,8 @@ static inline SnSettings adam_settings(int iterations) {
   return s;
 }
 
-// On the device with jobs of that many iterations (0: on the CPU itself), with the CPU as fallback or without one.
+// Makes a planner on the device with jobs of that many iterations (0: on the CPU itself), with the CPU as fallback or
+// without one.
 static inline Fixture *make_fixture(int job_iterations, const SnSettings *settings, bool fallback) {
   SnError err = {0};
   Fixture *x = calloc(1, sizeof *x);

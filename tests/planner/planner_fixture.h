@@ -36,7 +36,7 @@ static inline void free_fixture(Fixture *x) {
   free(x);
 }
 
-// A request from the initial state, at a time.
+// Returns a request from the initial state, at a time [s].
 static inline SnPlanRequest initial_request(const Fixture *x, double time) { return request_of(x->p, time); }
 
 static inline SnPlan plan_now(Fixture *x, const SnPlanRequest *r) { return plan_of(x->p, r); }

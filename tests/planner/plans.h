@@ -1,11 +1,11 @@
-// What tests ask of a planner, whatever it runs on.
+// Requests of a planner, whatever it runs on.
 #ifndef SINEW_TESTS_PLANNER_PLANS_H_
 #define SINEW_TESTS_PLANNER_PLANS_H_
 
 #include "planner/planner.h"
 #include "tests/support/oracle.h"
 
-// A request from the initial state, at a time.
+// Returns a request from the initial state, at a time [s].
 static inline SnPlanRequest request_of(const SnPlanner *p, double time) {
   const SnStart *s = sn_planner_initial(p);
   SnPlanRequest r = sn_default_plan_request();
@@ -23,7 +23,7 @@ static inline SnPlan plan_of(SnPlanner *p, const SnPlanRequest *r) {
   return plan;
 }
 
-// The same in its parts.
+// Run the parts of a plan: begin; then slices to the end, and finish.
 static inline void begin_plan(SnPlanner *p, const SnPlanRequest *r) {
   SnError err = {0};
   if (sn_planner_begin(p, r, &err) != SN_OK) fail_msg("%s", err.text);
@@ -35,7 +35,7 @@ static inline SnPlan finish_plan(SnPlanner *p) {
   return plan;
 }
 
-// Cost of a plan's controls from the initial state.
+// Returns the cost of a plan's controls from the initial state.
 static inline double cost_of(SnPlanner *p, const SnPlan *plan) {
   SnError err = {0};
   const SnStart *s = sn_planner_initial(p);

@@ -152,7 +152,7 @@ static void load_without_terrain(SnOracle *o, const char *path) {
   if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("import: %s", err.text);
 }
 
-bool sn_constraint_load_myosuite(SnOracle *o, int i, int steps, const char **name, bool *missing) {
+bool sn_constraint_load_real(SnOracle *o, int i, int steps, const char **name, bool *missing) {
   static const char *const list[] = {"envs/myo/assets/hand/myohand_baoding.xml",
                                      "envs/myo/assets/hand/myohand_pose.xml",
                                      "envs/myo/assets/arm/myoarm_relocate.xml",
@@ -215,11 +215,11 @@ int sn_constraint_for_cases(void (*load)(SnOracle *, const SnConstraintCase *), 
   return n;
 }
 
-void sn_constraint_for_myosuite(int steps, SnConstraintCheck *check) {
+void sn_constraint_for_real(int steps, SnConstraintCheck *check) {
   SnOracle o;
   const char *name;
   bool missing;
-  for (int i = 0; sn_constraint_load_myosuite(&o, i, steps, &name, &missing); ++i) {
+  for (int i = 0; sn_constraint_load_real(&o, i, steps, &name, &missing); ++i) {
     if (missing) {
       printf("%s: skipped, the file is not there\n", name);
       continue;

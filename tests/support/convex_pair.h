@@ -1,10 +1,10 @@
 // Two convex geoms, their contact, and something exact to differentiate in its place.
 //
 // GJK and EPA end where curved shapes are near enough, so that their normals are noisy and their differences useless.
-// What is differentiated in their place is exact: sn_ellipsoid_nearest for ellipsoids with round shapes; for the others
-// the nearest points of two parts of surfaces (corner, edge, face, rim, mantle, ellipsoid), found by Newton's method
-// from the contact. Which parts these are is taken from the engine, and believed only where distance, normal and
-// point equal those of the contact. Polyhedra are differentiated as they are.
+// An exact function is differentiated in their place. For ellipsoids with round shapes it is sn_ellipsoid_nearest. For
+// the others it gives the nearest points of two parts of surfaces (corner, edge, face, rim, mantle, ellipsoid), found
+// by Newton's method from the contact. The engine says which parts these are. It is believed only where distance,
+// normal and point equal those of the contact. Polyhedra are differentiated as they are.
 #ifndef SINEW_TESTS_SUPPORT_CONVEX_PAIR_H_
 #define SINEW_TESTS_SUPPORT_CONVEX_PAIR_H_
 
@@ -12,10 +12,11 @@
 #include "physics/collision/surface.h"
 #include "tests/support/gradcheck.h"
 
-// Coordinates of a case: rotation and translation of the first geom, then of the second; distance, point, normal.
+// Counts the numbers of a case. x holds rotation and translation of the first geom, then of the second; y holds
+// distance, point and normal.
 enum { SN_PAIR_NX = 12, SN_PAIR_NY = 7 };
 
-// A part of a shape's surface, in the shape's frame: x(u) for `dim` parameters, and a radius around it.
+// Describes a part of a shape's surface, in the shape's frame: x(u) for `dim` parameters, and a radius around it.
 typedef struct SnPart {
   SnSurfaceKind kind;
   int dim;
@@ -32,7 +33,7 @@ typedef struct SnPair {
   bool exact;                // differentiate the nearest points of parts
   bool smooth;               // differentiate sn_ellipsoid_nearest
   bool line;                 // differentiate a cylinder's end that lies on a face
-  int wanted;                // of multi-contacts: 1 faces, 2 edges on faces
+  int wanted;                // kind of multi-contact: 1 faces, 2 edges on faces
   int pair;
   int which;  // contact that is differentiated
   SnContact base[SN_MAXCON_PAIR];
@@ -43,28 +44,28 @@ typedef struct SnPair {
   SnPart part[2];
 } SnPair;
 
-// Loads two free geoms: type, and of a mesh also its asset, 'hull' or 'cube'.
+// Loads two free geoms, each given by its type, and a mesh also by its asset, 'hull' or 'cube'.
 void sn_pair_load(SnOracle *o, const char *geom1, const char *geom2);
 
 // Moves both geoms by dx from the base (NULL: to the base).
 void sn_pair_place(SnPair *p, const double *dx);
 
-// Contacts at the present place; returns their number.
+// Collides the geoms at their present place. Writes con (SN_MAXCON_PAIR) and returns the number of contacts.
 int sn_pair_collide(SnPair *p, SnContact *con);
 
-// Sizes of geoms that are no meshes, 2 to 20 cm.
+// Draws new sizes of the geoms that are no meshes, 2 to 20 cm.
 void sn_pair_sizes(SnPair *p);
 
 // Moves the second geom along an axis to a random distance of those that are wanted.
 void sn_pair_approach(SnPair *p, const double *dir);
 
-// What is differentiated in the place of the contact is the contact: finds its parts.
+// Finds the parts of surfaces that touch. Returns whether their nearest points are the contact.
 bool sn_pair_is_believed(SnPair *p);
 
-// Differences with two steps agree: the function is smooth here on the scale of the step.
+// Returns whether differences with two steps agree: then the function is smooth on the scale of the step.
 bool sn_pair_is_smooth(SnPair *p);
 
-// For SnGradCase; the context starts with an SnPair.
+// Serve as forward and adjoint of an SnGradCase, whose context starts with an SnPair.
 bool sn_pair_forward(void *context, const double *dx, double *y);
 void sn_pair_adjoint(void *context, const double *ybar, double *xbar);
 

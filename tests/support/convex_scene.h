@@ -5,7 +5,7 @@
 #include "physics/collision/convex.h"
 #include "tests/support/oracle.h"
 
-// The asset of an irregular hull, for geoms of mesh 'hull'.
+// Defines the asset of an irregular hull, for geoms of mesh 'hull'.
 #define SN_CONVEX_HULL                                                                         \
   "<mesh name='hull' vertex='.1 0 0 -.1 .02 0 0 .2 .01 .03 -.15 .02 .01 .02 .15 .02 -.01 -.2 " \
   ".07 .07 .07 -.07 .07 .1 .07 -.08 .09 -.06 -.07 .08 .05 .08 -.09 -.05 .06 -.1 .06 -.07 -.11 -.08 -.06 -.07'/>"
@@ -13,10 +13,10 @@
 // Loads the free bodies of the caller (MJCF text, one geom each), then a cylinder, a box and a mesh.
 void sn_convex_scene(SnOracle *o, const char *bodies);
 
-// All geoms in random orientations, each coordinate at most `far` [m] from the origin.
+// Places all geoms at random in random orientations, each coordinate at most `far` [m] from the origin.
 void sn_convex_scatter(SnOracle *o, double far);
 
-// Geoms g1 and g2 as a pair, searched to the precision of sn_real; cutoff [m] as in SnCcd.
+// Makes *c a search between geoms g1 and g2 to the precision of sn_real. Takes cutoff [m] as SnCcd does.
 void sn_convex_pair(const SnOracle *o, SnCcd *c, int g1, int g2, sn_real cutoff);
 
 #endif

@@ -1,11 +1,11 @@
-// One sinewd and one client for all tests of a program: cmocka's set-up and teardown of a group, and what such tests
-// share.
+// One sinewd and one client for all tests of a program: cmocka's set-up and teardown of a group, and helpers of such
+// tests.
 #ifndef SINEW_TESTS_SUPPORT_DAEMON_GROUP_H_
 #define SINEW_TESTS_SUPPORT_DAEMON_GROUP_H_
 
 #include "tests/support/daemon_process.h"
 
-// Set by the build where sanitizers slow everything down; then deadlines are not judged.
+// Says whether deadlines are judged: not where sanitizers slow everything down, for which the build sets SN_TEST_SLOW.
 #ifdef SN_TEST_SLOW
 enum { JUDGE_TIME = 0 };
 #else
@@ -17,10 +17,10 @@ extern SnTestClient client;
 int sn_test_group_setup(void **state);
 int sn_test_group_teardown(void **state);
 
-// Statistics of a session, or of the daemon (0).
+// Asks for the statistics of a session, or of the daemon (0). The caller frees the reply.
 Sinew__V1__Reply *sn_test_statistics(SnTestClient *c, uint64_t session);
 
-// For qsort.
+// Compares two doubles for qsort.
 int sn_test_compare_doubles(const void *a, const void *b);
 
 #endif

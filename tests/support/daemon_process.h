@@ -12,12 +12,12 @@ typedef struct SnTestDaemon {
   char folder[64];  // temporary; holds socket, log, cache, models/ and tasks/ of the test
   char endpoint[128], telemetry[128];
   char log[128];
-  int files;  // that it may open, to be set before the start; 0: as many as the test
+  int files;  // number that it may open, to be set before the start; 0: as many as the test
 } SnTestDaemon;
 
-// Starts sinewd and waits until it answers. args: more options, NULL at the end; or NULL. Its models and tasks are
-// those of the source tree and those of folder/models, folder/tasks; it plans on the CPU unless args say otherwise.
-// Fails the test when it does not come up.
+// Starts sinewd and waits until it answers. Takes more options in args, NULL at the end; or NULL. The daemon serves the
+// models and tasks of the source tree and of folder/models, folder/tasks. It plans on the CPU unless args say
+// otherwise. Fails the test when it does not come up.
 void sn_test_daemon_start(SnTestDaemon *daemon, const char *const *args);
 
 // Starts it without waiting.
@@ -38,52 +38,54 @@ void sn_test_daemon_prepare(SnTestDaemon *daemon);
 // Writes a text file into the folder: "models/NAME.xml", "tasks/NAME.yaml".
 void sn_test_daemon_write(const SnTestDaemon *daemon, const char *name, const char *text);
 
-// True when the log has that word.
+// Returns whether the log has that word.
 bool sn_test_daemon_logged(const SnTestDaemon *daemon, const char *word);
 
 typedef struct SnTestClient {
   void *context, *socket;
-  uint64_t id;  // of the latest request
+  uint64_t id;  // latest request's
 } SnTestClient;
 
+// Connect a client to a daemon's endpoint, and take it off again.
 void sn_test_connect(SnTestClient *client, const char *endpoint);
 void sn_test_disconnect(SnTestClient *client);
 
-// A daemon with the built-in models and tasks, and a client of it: the set-up of a group of tests. The end returns the
-// daemon's exit status.
+// Starts a daemon with the models and tasks of the source tree, and a client of it: the set-up of a group of tests.
 void sn_test_begin(SnTestDaemon *daemon, SnTestClient *client);
+// Ends both. Returns the daemon's exit status.
 int sn_test_end(SnTestDaemon *daemon, SnTestClient *client);
 
-// Sends a request under the next id, or raw bytes.
+// Send a request under the next id, or raw bytes.
 void sn_test_send(SnTestClient *client, Sinew__V1__Request *request);
 void sn_test_send_bytes(SnTestClient *client, const void *bytes, size_t size);
 
-// The next reply within so many seconds, or NULL. Free with sn_test_done.
+// Returns the next reply within so many seconds, or NULL. Free it with sn_test_done.
 Sinew__V1__Reply *sn_test_receive(SnTestClient *client, double seconds);
 void sn_test_done(Sinew__V1__Reply *reply);
 
-// Both, with the reply's id checked; fails the test when none comes.
+// Sends a request and returns its reply, whose id is checked. Fails the test when none comes.
 Sinew__V1__Reply *sn_test_request(SnTestClient *client, Sinew__V1__Request *request);
 
 // Fails the test unless the reply is an error of that code whose text has that word. Frees it.
 void sn_test_expect_error(Sinew__V1__Reply *reply, Sinew__V1__Error__Code code, const char *word);
 
-// Settings that ask for sampling and for nothing else, whatever a task says.
+// Returns settings that ask for sampling and for nothing else, whatever a task says.
 Sinew__V1__PlannerSettings *sn_test_sampling(void);
-// Opens a session that plans by sampling, whatever its task says, and returns its id; *initial, if not NULL, gets the
+// Opens a session that plans by sampling, whatever its task says, and returns its id. *initial, if not NULL, gets the
 // whole reply, to be freed.
 uint64_t sn_test_open(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__Reply **initial);
-// The same with settings of the planner; NULL: the task's.
+// Opens a session with settings of the planner; NULL: the task's.
 uint64_t sn_test_open_by(SnTestClient *client, const char *task, uint64_t seed, Sinew__V1__PlannerSettings *planner,
                          Sinew__V1__Reply **initial);
 
-// A plan from that state, which may be NULL for a REPLACED one; the caller frees the reply.
+// Asks for a plan from that state by that deadline [s] and returns the reply, which the caller frees; or only asks. The
+// state may be NULL for a plan that is REPLACED.
 Sinew__V1__Reply *sn_test_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
 void sn_test_send_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
 
 double sn_test_now(void);
 
-// Where the programs of the build are.
+// Returns the folder with the programs of the build.
 const char *sn_test_binary_folder(void);
 
 #endif

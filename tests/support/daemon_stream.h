@@ -4,12 +4,12 @@
 
 #include "tests/support/daemon_process.h"
 
-// What is known of a stream while its plans are read; its task has six controls.
+// Holds a stream while its plans are read. The task has six controls.
 typedef struct SnTestStream {
   SnTestClient *c;
   uint64_t session;
-  uint64_t id, before;  // of the latest StreamRequest, and of the one before: plans may still come under it
-  uint64_t sequence;    // of the latest plan
+  uint64_t id, before;  // latest StreamRequest, and the one before: plans may still come under it
+  uint64_t sequence;    // latest plan's
   double stamp, cost;
   uint64_t version, number;
   int plans, improved;
@@ -19,7 +19,7 @@ typedef struct SnTestStream {
 // Starts a stream and reads the answer.
 SnTestStream sn_test_stream_start(SnTestClient *client, uint64_t session, double lease, double deadline);
 
-// A StreamRequest, and a state of the stream; seen: as on the wire, negative for none.
+// Send a StreamRequest, and a state of the stream. `seen` is as on the wire, negative for none.
 void sn_test_stream_request(SnTestStream *s, bool stop, double lease, double deadline);
 void sn_test_stream_state(SnTestStream *s, Sinew__V1__State *x, int64_t seen);
 
@@ -32,7 +32,7 @@ void sn_test_stream_await(SnTestStream *s, double stamp);
 // Sends a request on the stream's connection and returns its answer.
 Sinew__V1__Reply *sn_test_stream_ask(SnTestStream *s, Sinew__V1__Request *request);
 
-// The end of a stream, by its own request or unasked: checked and counted.
+// Reads the end of a stream, which came by its own request or unasked. Checks it and its counts.
 void sn_test_stream_end(SnTestStream *s, Sinew__V1__StreamReply__End end, double seconds);
 
 #endif

@@ -10,13 +10,14 @@
 // when they are not in the cache). MuJoCo has run mj_forward, our world has the state and nothing else but NaN.
 void sn_dynamics_for_models(int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
-// The inline models alone, loaded with an option element of the caller, like "<option integrator='RK4'/>".
+// Calls check for the inline models alone, loaded with an option element of the caller, such as
+// "<option integrator='RK4'/>".
 void sn_dynamics_for_inline(const char *option, int nstate, double speed, void (*check)(SnOracle *o, const char *name));
 
-// Loads the i-th of them; false at the end of the list.
+// Loads inline model i and its name. Returns false at the end of the list.
 bool sn_dynamics_load_inline(SnOracle *o, const char *option, int i, const char **name);
 
-// Random state (mocap poses too), mj_forward, a world with that state and otherwise NaN.
+// Draws a random state, mocap poses too, runs mj_forward on it, and makes our world that state and otherwise NaN.
 void sn_dynamics_sample(SnOracle *o, double speed);
 
 #endif

@@ -1,10 +1,14 @@
 // Checks an adjoint against central differences of its forward function, by one table for every stage.
 //
-// A case is a function y(x) of nx numbers near a base point, and its adjoint, which ADDS (dy/dx)' ybar to xbar.
-// For every sample: (1) for random weights, the adjoint equals the central differences along every coordinate;
-// (2) <w, J v> = <J' w, v> along random directions v; (3) it adds: a second call doubles; (4) it repeats bit for bit;
-// (5) everything is finite; over all samples the adjoint is not zero, and not bit-equal to the differences.
-// A float build does not compare with differences, which would show its forward function's rounding: (3) to (5) alone.
+// A case is a function y(x) of nx numbers near a base point, and its adjoint, which ADDS (dy/dx)' ybar to xbar. Every
+// sample is checked for this:
+//   (1) for random weights, the adjoint equals the central differences along every coordinate
+//   (2) <w, J v> = <J' w, v> along random directions v
+//   (3) it adds: a second call doubles
+//   (4) it repeats bit for bit
+//   (5) everything is finite
+// Over all samples the adjoint is not zero, and not bit-equal to the differences. A float build does not compare with
+// differences, which would show its forward function's rounding: (3) to (5) alone.
 #ifndef SINEW_TESTS_SUPPORT_GRADCHECK_H_
 #define SINEW_TESTS_SUPPORT_GRADCHECK_H_
 
@@ -24,7 +28,7 @@ typedef struct SnGradCase {
   bool (*forward)(void *context, const double *dx, double *y);
   // At the base: xbar += J' ybar.
   void (*adjoint)(void *context, const double *ybar, double *xbar);
-  double step;       // of the differences; 0: 1e-6
+  double step;       // step of the differences; 0: 1e-6
   double tolerance;  // relative to the largest entry of the gradient and to 1e-3; 0: 1e-6
   int samples;       // 0: 20
 } SnGradCase;
@@ -33,8 +37,8 @@ typedef struct SnGradCase {
 // coordinate and both numbers. Fails, too, when less than half of the samples could be compared.
 void sn_gradcheck(const SnGradCase *c, uint64_t seed);
 
-// A world and an adjoint of the oracle's model at a base state, for the cases of stages. Tangent coordinates of a
-// state, as x of a case: dq (nv), dv (nv), dact (na), dctrl (nu).
+// Holds a world and an adjoint of the oracle's model at a base state, for the cases of stages. x of a case holds the
+// tangent coordinates of a state: dq (nv), dv (nv), dact (na), dctrl (nu).
 typedef struct SnGradWorld {
   SnOracle *o;
   const SnModel *m;
@@ -47,20 +51,20 @@ typedef struct SnGradWorld {
   void *memory, *adjoint_memory;
 } SnGradWorld;
 
-// Takes the model of the oracle; free before it.
+// Takes the model of the oracle; free it before the oracle.
 void sn_grad_world_init(SnGradWorld *g, SnOracle *o);
 void sn_grad_world_free(SnGradWorld *g);
-// Number of tangent coordinates: 2 nv + na + nu.
+// Returns the number of tangent coordinates: 2 nv + na + nu.
 int sn_grad_world_nx(const SnGradWorld *g);
-// The base state becomes that of MuJoCo's data o->d (after sn_oracle_randomize), motions new random numbers.
+// Makes the base state that of MuJoCo's data o->d (after sn_oracle_randomize), and draws new motions.
 void sn_grad_world_sample(SnGradWorld *g);
-// w's STATE becomes base (+) dx; NULL: the base.
+// Sets w's STATE to base (+) dx; NULL: to the base.
 void sn_grad_world_move(SnGradWorld *g, const double *dx);
 // Runs the stages up to velocities: kinematics, tendons, collision, transmissions, velocities.
 void sn_grad_world_velocities(SnGradWorld *g);
-// Sets the motions of the adjoint: qvel of w for SN_VEL, the random ones for the others. Then sn_motion_propagate.
+// Sets the motions of the adjoint: qvel of w for SN_VEL, the random ones for the others. Calls sn_motion_propagate.
 void sn_grad_world_motions(SnGradWorld *g);
-// xbar += RESULT of the adjoint in the order of x.
+// Adds RESULT of the adjoint to xbar (nx), in the order of x.
 void sn_grad_world_result(const SnGradWorld *g, double *xbar);
 
 #endif

@@ -1,7 +1,7 @@
 // The oracle of clients/reference/mujoco_reference.h for cmocka: what fails there fails the running test here.
 //
-// A stage is tested alone by loading a model, putting MuJoCo into some state, copying every field
-// that MuJoCo has already computed (sn_oracle_fill), running our one stage and comparing its fields.
+// A test of one stage loads a model and puts MuJoCo into some state. It copies every field that MuJoCo has computed
+// (sn_oracle_fill), runs our one stage and compares its fields.
 #ifndef SINEW_TESTS_SUPPORT_ORACLE_H_
 #define SINEW_TESTS_SUPPORT_ORACLE_H_
 
@@ -15,24 +15,24 @@
 #include "clients/base/statistics.h"
 #include "clients/reference/mujoco_reference.h"
 
-// Loads an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and
-// collision tolerances) and imports it. Height fields, which the importer refuses, are taken out of collision, so that
-// the legs of MyoSuite serve the tests of other stages. Fails the running test with MuJoCo's text when it cannot.
+// Load an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and collision
+// tolerances) and import it. Height fields, which the importer refuses, are taken out of collision: so MyoSuite's legs
+// serve the tests of other stages. Fail the running test with MuJoCo's text when they cannot.
 void sn_oracle_load_string(SnOracle *o, const char *xml);
 void sn_oracle_load_file(SnOracle *o, const char *path);
 
-// Folder of the unpacked MyoSuite wheel's package (…/myosuite), from $SINEW_MYOSUITE_DIR or the cache
-// folder; NULL when it is not there (a test then skips and says so).
+// Returns the folder of the unpacked MyoSuite wheel's package (…/myosuite), from $SINEW_MYOSUITE_DIR or the cache
+// folder. Returns NULL when it is not there; a test then skips and says so.
 const char *sn_oracle_myosuite(void);
 
-// Ends the running test as skipped, and says so, where that folder is not there. What a test can do without the models
-// comes first.
+// Ends the running test as skipped, and says so, where that folder is not there. Call it behind the checks that need no
+// models.
 void sn_oracle_needs_myosuite(void);
 
 // Loads a file of that folder like sn_oracle_load_file; skips the running test when the folder is not there.
 void sn_oracle_load_myosuite(SnOracle *o, const char *file);
 
-// A random number out of 0, ..., n-1, from the oracle's generator.
+// Returns a random number out of 0, ..., n-1, from the oracle's generator.
 int sn_oracle_pick(SnOracle *o, int n);
 
 // Fails the test, naming the field, when sn_oracle_error exceeds tol.

@@ -4,10 +4,10 @@
 
 enum { SN_SMALL_MODELS = 3 };
 
-// Model i, 0 <= i < SN_SMALL_MODELS.
+// Returns model i, 0 <= i < SN_SMALL_MODELS.
 const char *sn_small_model(int i);
-// One more, for the adjoint: tendons that branch, with armature, damping and a muscle, gravity compensation and
-// actuators of joints at their limits.
+// Returns one more model, for the adjoint. It has tendons that branch, with armature, damping and a muscle, gravity
+// compensation, and actuators of joints at their limits.
 const char *sn_branching_model(void);
 
 #endif

@@ -1,4 +1,4 @@
-// What tests of whole steps share: integrators, models, the adjoint of a step in a world of the test.
+// Tests of whole steps: integrators, models, the adjoint of a step in a world of the test.
 #ifndef SINEW_TESTS_SUPPORT_STEP_FIXTURE_H_
 #define SINEW_TESTS_SUPPORT_STEP_FIXTURE_H_
 
@@ -10,12 +10,13 @@ extern const char *const sn_integrator_name[SN_STEP_INTEGRATORS];
 
 // Skips the test in a float build: floats take other branches than MuJoCo, and their differences are rounding.
 void sn_needs_doubles(void);
-// Integrator i of the list, for both engines.
+// Selects integrator i of the list, for both engines.
 void sn_step_integrator(SnOracle *o, int i);
-// Small model i, with a site that lies exactly on a sphere that its tendon wraps around moved off it: there the
+// Loads small model i. Moves a site that lies exactly on a sphere that its tendon wraps around off it: there the
 // touching point is rounding.
 void sn_step_model(SnOracle *o, int i);
-// sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run, from ybar, the bar of the next state.
+// Runs sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run. Takes ybar, the bar of the next
+// state (2 nv + na).
 void sn_step_full_vjp(SnGradWorld *g, const double *ybar);
 
 #endif

@@ -16,8 +16,8 @@
 #define SN_TOL_SENSOR SN_TOL(1e-9, 2e-4)     // values of sensors, forces included
 #define SN_TOL_ROWS SN_TOL(1e-9, 2e-4)       // J, pos, impedance, velocity, reference of constraint rows
 #define SN_TOL_QACC SN_TOL(1e-8, 1e-2)       // solution of the constraint solver: acceleration
-#define SN_TOL_FORCE SN_TOL(1e-7, 1e-2)      // and its forces
-#define SN_TOL_GRADIENT SN_TOL(1e-7, 1e-2)   // what is left of the solver's gradient, relative to its largest term
+#define SN_TOL_FORCE SN_TOL(1e-7, 1e-2)      // solution of the constraint solver: forces
+#define SN_TOL_GRADIENT SN_TOL(1e-7, 1e-2)   // rest of the solver's gradient, relative to its largest term
 #define SN_TOL_FRAME SN_TOL(1e-12, 2e-6)     // frames of bodies, geoms, sites
 #define SN_TOL_INERTIA SN_TOL(1e-11, 5e-4)   // inertia matrix, its factor
 #define SN_TOL_BIAS SN_TOL(1e-10, 2e-3)      // velocities, bias and passive forces

@@ -10,13 +10,13 @@
 #include "cuda/kernels/kernels.h"
 
 typedef struct Fake {
-  // What it pretends.
+  // Pretended.
   int devices, driver, major, minor;  // driver as of cudaDriverGetVersion; 0: there is none
   size_t memory, stack;               // free; of each kernel
-  cudaError_t code;                   // of a call that fails
+  cudaError_t code;                   // result of the call that fails
   int fail;                           // number of the call that fails, counted from 1; 0: none
   int busy;                           // how often cudaStreamQuery says that there is work
-  // What it saw.
+  // Counted.
   int calls;
   const char *failed;  // name of the call
   int left;            // allocations, streams, graphs, handles that are not freed

@@ -6,20 +6,21 @@
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
 
-// A backend of a library as planner/backend/backend_plugin.c makes it: the engine behind it is in reach.
+// Mirrors a backend of a library as planner/backend/backend_plugin.c makes it, so that the engine behind it is in
+// reach.
 typedef struct Opened {
   SnBackend table;
   SnEngine *engine;
 } Opened;
 
-// What a device was asked for, counted on the way.
+// Counts the calls of a device on their way to it.
 static struct {
   int records, frees, runs, copies_in;
   void (*record)(SnDevice *, SnStream *);
   void (*free_graph)(SnDevice *, SnGraph *);
   void (*run)(SnDevice *, SnStream *, SnGraph *);
   void (*copy_in)(SnDevice *, SnStream *, void *, const void *, size_t);
-  SnStream *stream[16];  // of the runs
+  SnStream *stream[16];  // one for each run
 } count;
 
 static inline void count_record(SnDevice *d, SnStream *s) {

@@ -58,7 +58,7 @@ static void check_real(SnOracle *o, const char *name) {
 
 static void real_models(void **state) {
   (void)state;
-  sn_constraint_for_myosuite(100, check_real);
+  sn_constraint_for_real(100, check_real);
 }
 
 // With too little room whole sources are dropped from the end, and the world says so.

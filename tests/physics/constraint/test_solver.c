@@ -295,7 +295,7 @@ static void options(void **state) {
 
 static void real_models(void **state) {
   (void)state;
-  for (int steps = 100; steps <= 300; steps += 200) sn_constraint_for_myosuite(steps, solve_and_check);
+  for (int steps = 100; steps <= 300; steps += 200) sn_constraint_for_real(steps, solve_and_check);
   report("real models");
 }
 

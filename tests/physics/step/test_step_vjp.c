@@ -391,7 +391,7 @@ static void always_finite(void **state) {
     if (model < SN_SMALL_MODELS)
       sn_oracle_load_string(&o, sn_small_model(model));
     else
-      sn_constraint_load_myosuite(&o, 0, 0, &name, &missing);
+      sn_constraint_load_real(&o, 0, 0, &name, &missing);
     if (missing) continue;
     const SnModel *m = o.m;
     for (int k = 0; k < 3; ++k) {

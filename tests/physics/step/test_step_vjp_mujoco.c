@@ -230,7 +230,7 @@ static void hand(void **state) {
   const char *name;
   bool missing;
   sn_oracle_needs_myosuite();
-  sn_constraint_load_myosuite(&o, 0, 300, &name, &missing);
+  sn_constraint_load_real(&o, 0, 300, &name, &missing);
   assert_false(missing);
   SnGradWorld g;
   sn_grad_world_init(&g, &o);

@@ -1,4 +1,4 @@
-// A device by a script, on top of the CPU backend: it works in whole iterations that take a time of the script's clock,
+// A device by a script, on top of the CPU backend. It works in whole iterations that take a time of the script's clock,
 // and is lost at the call that the script says.
 #ifndef SINEW_TESTS_PLANNER_BACKEND_DEVICE_BACKEND_H_
 #define SINEW_TESTS_PLANNER_BACKEND_DEVICE_BACKEND_H_
@@ -10,13 +10,13 @@
 typedef struct DeviceBackend {
   SnBackend table;  // first
   SnBackend *cpu;
-  double now;      // its clock, and the planner's
-  double seconds;  // that an iteration takes
+  double now;      // time of the clock, which is the planner's too
+  double seconds;  // duration of an iteration
   int most;        // starts that there is room for
   // The loss: at call `lose_at` (1: the first) of rollouts, gradients and refine together; 0: never.
   int lose_at;
   bool lost;
-  // What it was asked for.
+  // Counts of calls.
   int calls, jobs, submits, updates, models;
   SnRefineJob *job;  // under way
 } DeviceBackend;
@@ -74,7 +74,7 @@ static SnCode device_need_refine(SnBackend *b, SnBackendModel *x, int starts, Sn
   return d->cpu->need_refine(d->cpu, x, starts, err);
 }
 
-// Iterations one by one: the first of a call by the plan's deadline, the others by the end of the call, too.
+// Runs iterations one by one: the first of a call by the plan's deadline, the others by the end of the call, too.
 static bool device_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
   DeviceBackend *d = (DeviceBackend *)b;
   const int all = job->iterations;
@@ -121,7 +121,7 @@ static void device_abandon(SnBackend *b, SnBackendModel *x) {
   d->cpu->abandon(d->cpu, x);
 }
 
-// Of d, on top of cpu, which must outlive it.
+// Makes d a backend on top of cpu, which must outlive it.
 static inline SnBackend *device_backend(DeviceBackend *d, SnBackend *cpu, int job_iterations) {
   *d = (DeviceBackend){.cpu = cpu, .most = 64};
   d->table = (SnBackend){.name = "scripted",

@@ -16,9 +16,9 @@ typedef struct DifferenceBackend {
   SnHostRefine *refine;
   sn_real *ctrl;  // (max_step, nu)
   int max_step;
-  int item, entry;  // where an interrupted batch goes on; entry -1: the value
+  int item, entry;  // position in an interrupted batch; entry -1: the value
   int room;
-  double costs[4096];  // of the items in the order in which they were done
+  double costs[4096];  // items' costs in the order in which they were done
   int ncost;
 } DifferenceBackend;
 
@@ -65,7 +65,7 @@ static double difference_cost(DifferenceBackend *d, const SnGradient *g, const s
   return sn_rollout_cost(d->rollout, term);
 }
 
-// One entry of the gradient of an item.
+// Computes one entry of the gradient of an item.
 static void difference_entry(DifferenceBackend *d, SnGradient *g, int k) {
   const sn_real h = sizeof h == sizeof(float) ? SN_R(2e-3) : SN_R(1e-6);  // costs are sums in sn_real
   memcpy(d->ctrl, g->ctrl, sizeof *d->ctrl * (size_t)(g->nstep * d->m->nu));
@@ -132,7 +132,7 @@ static void difference_abandon(SnBackend *b, SnBackendModel *x) {
   d->cpu->abandon(d->cpu, x);
 }
 
-// Of d, on top of cpu, which must outlive it.
+// Makes d a backend on top of cpu, which must outlive it.
 static inline SnBackend *difference_backend(DifferenceBackend *d, SnBackend *cpu) {
   memset(d, 0, sizeof *d);
   d->cpu = cpu;

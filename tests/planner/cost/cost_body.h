@@ -29,7 +29,7 @@ static const char *const cost_body =
     "actuator='flexor'/><jointlimitfrc name='stop' joint='hinge'/><tendonvel name='reel' tendon='cord'/>"
     "<tendonpos name='span' tendon='cord'/><actuatorvel name='rate' actuator='flexor'/></sensor></mujoco>";
 
-// What a term compares with what: every quantity that has a gradient, every kind of target.
+// Lists terms: every quantity that has a gradient, every kind of target.
 static const char *const cost_quantity[] = {
     "residual: {position: {site: palm}}, target: [.1, .2, .3]",
     "residual: {position: {body: plate}}, target: {value: [.1, -.2, .3], frame: cube}",

@@ -1,5 +1,5 @@
-// Starts of a refinement of the bench body, as plain data: a motor in [-3, 3], whose unit is 3, and two muscles in
-// [0, 1], whose unit is 1.
+// Starts of a multistart on the bench body, as plain data. The body has a motor in [-3, 3], whose unit is 3, and two
+// muscles in [0, 1], whose unit is 1.
 #ifndef SINEW_TESTS_PLANNER_OPTIMIZE_MULTISTART_CASE_H_
 #define SINEW_TESTS_PLANNER_OPTIMIZE_MULTISTART_CASE_H_
 
@@ -21,7 +21,7 @@ typedef struct Case {
   SnRefine r;
 } Case;
 
-// Any number of lanes up to 7. A knot a step; the nominal is 0.3 for the motor and 0.5 for muscles.
+// Makes a case for up to 7 lanes. It has a knot a step; the nominal is 0.3 for the motor and 0.5 for muscles.
 static inline void make_case(Case *x) {
   memset(x, 0, sizeof *x);
   for (int i = 0; i < STARTS; ++i) {
