@@ -243,60 +243,66 @@ static void gradient_and_hvp(Path *p, const double *y, double *g, double *h) {
   }
 }
 
+// Draws path n and a direction y (6) to move its ends in. False: there is no such path, or one whose ends are close to
+// the surface or nearly opposite, which have large higher derivatives.
+static bool draw_regular(SnOracle *o, int n, Path *p, double *y) {
+  const double axis[3] = {(double)kFrame[2], (double)kFrame[5], (double)kFrame[8]};
+  *p = (Path){.type = n & 1 ? SN_WRAP_SPHERE : SN_WRAP_CYLINDER,
+              .rule = n % 3 == 0   ? SN_SIDE_INSIDE
+                      : n % 3 == 1 ? SN_SIDE_OUTSIDE
+                                   : SN_SIDE_FREE};
+  for (int k = 0; k < 6; ++k) {
+    p->x[k] = 0.12 * sn_oracle_uniform(o);
+    y[k] = sn_oracle_uniform(o);
+  }
+  for (int k = 0; k < 3; ++k)
+    p->side[k] = (sn_real)(p->rule == SN_SIDE_INSIDE ? 0.1 : 1) * (sn_real)(0.1 * sn_oracle_uniform(o));
+  if (exact_length(p) < 0) return false;
+  for (int i = 0; i < 2; ++i) {
+    const double along = dot(axis, p->x + 3 * i), up = p->type == SN_WRAP_CYLINDER ? along : 0;
+    if (!(dot(p->x + 3 * i, p->x + 3 * i) - up * up > 1.2 * kRadius * kRadius)) return false;
+  }
+  double e[3], f[3];
+  orthonormal(e, f, p->x, p->x + 3);
+  return fabs(dot(f, p->x + 3)) > 0.01;
+}
+
+// Compares the gradient and its Hessian-vector product with y with central differences. False: the path takes another
+// turn near by. Raises *worst to the largest difference.
+static bool compare_differences(Path *p, const double *y, int n, double *worst) {
+  const double step = 1e-6;
+  double g[6], h[6], gs[2][6], unused[6], length[2], along = 0;
+  gradient_and_hvp(p, y, g, h);
+  for (int side = 0; side < 2; ++side) {
+    Path q = *p;
+    for (int k = 0; k < 6; ++k) q.x[k] += (side ? step : -step) * y[k];
+    length[side] = exact_length(&q);
+    if (length[side] < 0 || q.turn != p->turn) return false;
+    gradient_and_hvp(&q, y, gs[side], unused);
+  }
+  for (int k = 0; k < 6; ++k) {
+    along += g[k] * y[k];
+    const double expected = (gs[1][k] - gs[0][k]) / (2 * step);
+    *worst = sn_larger(*worst, fabs(h[k] - expected) / (1 + fabs(h[k])));
+    if (!(fabs(h[k] - expected) <= 1e-5 * (1 + fabs(h[k]))))
+      fail_msg("path %d, type %d, turn %d: change of gradient[%d] %.12g, difference %.12g", n, p->type, p->turn, k,
+               h[k], expected);
+  }
+  assert_true(fabs(along - (length[1] - length[0]) / (2 * step)) < 1e-7);
+  return true;
+}
+
 // Gradients of lengths and their changes, of every kind of wrap, against central differences of exact lengths.
 static void gradients_and_hvps(void **state) {
   (void)state;
   if (sizeof(sn_real) == sizeof(float)) skip();
   SnOracle o = {.rng = 7};
-  const double step = 1e-6, axis[3] = {(double)kFrame[2], (double)kFrame[5], (double)kFrame[8]};
   int compared[2][2][3] = {{{0}}};
-  double worst = 0;
+  double worst = 0, y[6];
   for (int n = 0; n < 40000; ++n) {
-    Path p = {.type = n & 1 ? SN_WRAP_SPHERE : SN_WRAP_CYLINDER,
-              .rule = n % 3 == 0   ? SN_SIDE_INSIDE
-                      : n % 3 == 1 ? SN_SIDE_OUTSIDE
-                                   : SN_SIDE_FREE};
-    double y[6], g[6], h[6], gs[2][6], unused[6], length[2];
-    for (int k = 0; k < 6; ++k) {
-      p.x[k] = 0.12 * sn_oracle_uniform(&o);
-      y[k] = sn_oracle_uniform(&o);
-    }
-    for (int k = 0; k < 3; ++k)
-      p.side[k] = (sn_real)(p.rule == SN_SIDE_INSIDE ? 0.1 : 1) * (sn_real)(0.1 * sn_oracle_uniform(&o));
-    if (exact_length(&p) < 0) continue;
-    // ends close to the surface, or nearly opposite ends, have large higher derivatives
-    bool regular = true;
-    for (int i = 0; i < 2; ++i) {
-      const double along = dot(axis, p.x + 3 * i), up = p.type == SN_WRAP_CYLINDER ? along : 0;
-      const double r2 = dot(p.x + 3 * i, p.x + 3 * i) - up * up;
-      regular = regular && r2 > 1.2 * kRadius * kRadius;
-    }
-    double e[3], f[3];
-    orthonormal(e, f, p.x, p.x + 3);
-    regular = regular && fabs(dot(f, p.x + 3)) > 0.01;
-    if (!regular) continue;
-    gradient_and_hvp(&p, y, g, h);
-    const int turn = p.turn;
-    bool same = true;
-    for (int side = 0; side < 2; ++side) {
-      Path q = p;
-      for (int k = 0; k < 6; ++k) q.x[k] += (side ? step : -step) * y[k];
-      length[side] = exact_length(&q);
-      same = same && length[side] >= 0 && q.turn == turn;
-      if (same) gradient_and_hvp(&q, y, gs[side], unused);
-    }
-    if (!same) continue;
-    double along = 0;
-    for (int k = 0; k < 6; ++k) {
-      along += g[k] * y[k];
-      const double expected = (gs[1][k] - gs[0][k]) / (2 * step);
-      worst = sn_larger(worst, fabs(h[k] - expected) / (1 + fabs(h[k])));
-      if (!(fabs(h[k] - expected) <= 1e-5 * (1 + fabs(h[k]))))
-        fail_msg("path %d, type %d, turn %d: change of gradient[%d] %.12g, difference %.12g", n, p.type, turn, k, h[k],
-                 expected);
-    }
-    assert_true(fabs(along - (length[1] - length[0]) / (2 * step)) < 1e-7);
-    ++compared[p.type == SN_WRAP_SPHERE][p.rule == SN_SIDE_OUTSIDE][turn + 1];
+    Path p;
+    if (draw_regular(&o, n, &p, y) && compare_differences(&p, y, n, &worst))
+      ++compared[p.type == SN_WRAP_SPHERE][p.rule == SN_SIDE_OUTSIDE][p.turn + 1];
   }
   print_message("seed 7, largest difference %.3g\n", worst);
   for (int type = 0; type < 2; ++type)
