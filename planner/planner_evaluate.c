@@ -145,11 +145,11 @@ static SnCode check_controls(const SnPlanner *p, const SnEvaluateRequest *r, SnE
 }
 
 // Norms in the state that a rollout's world is in, whose stages have run, and, without steps, its cost.
-static void evaluate_state(SnPlanner *p, SnRollout *at) {
+static void evaluate_state(SnPlanner *p, SnRolloutRunner *at) {
   SnEvaluation *e = &p->evaluation;
   const int nstep = p->evaluate_steps, nterm = e->nterm;
   const sn_real *target = p->evaluate_target + (size_t)nstep * (size_t)p->cost->ntarget;
-  const double now = sn_rollout_judge(at, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
+  const double now = sn_rollout_runner_evaluate(at, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
   if (nstep == 0) e->cost = now;
   for (int i = 0; i < e->nmeasure; ++i)
     p->evaluate_met[i] = p->evaluate_value[nterm + i] <= p->def.task->measure[i].below;
@@ -187,7 +187,8 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (r->nstep == 0)
     evaluate_state(p, p->judge);
   else
-    sn_rollout_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity, &kept);
+    sn_rollout_runner_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity,
+                            &kept);
   return SN_OK;
 }
 
@@ -195,7 +196,8 @@ bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
   if (p->evaluate_steps == 0) return true;
   const bool stranded = !sn_planner_watch(p);
   SnEvaluateGradient *g = p->evaluate_gradient;
-  if (!p->evaluate_rolled) p->evaluate_rolled = sn_rollout_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_PAUSED;
+  if (!p->evaluate_rolled)
+    p->evaluate_rolled = sn_rollout_runner_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_UNDER_WAY;
   if (!p->evaluate_rolled || !g || !g->asked || stranded) return p->evaluate_rolled;
   return g->backend->gradients(g->backend, g->device, &g->batch, &p->def.clock, until);
 }
@@ -209,7 +211,7 @@ void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
   }
   e->device_lost = p->stranded;
   if (p->evaluate_steps > 0) {
-    e->cost = sn_rollout_cost(p->evaluator, p->evaluate_term);
+    e->cost = sn_rollout_runner_cost(p->evaluator, p->evaluate_term);
     e->diverged = !isfinite(e->cost);
     if (!e->diverged) evaluate_state(p, p->evaluator);
     for (int i = 0; e->diverged && i < e->nmeasure; ++i) {

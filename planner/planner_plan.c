@@ -49,7 +49,7 @@ static void shift_nominal(SnPlanner *p) {
 static void judge_state(SnPlanner *p) {
   sn_planner_prepare(p, &p->state);
   sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
-  p->judged = sn_rollout_judge(p->judge, p->target, NULL, NULL);
+  p->judged = sn_rollout_runner_evaluate(p->judge, p->target, NULL, NULL);
 }
 
 // Weights and targets that were set live.
@@ -141,14 +141,14 @@ static void end_iteration(SnPlanner *p) {
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.
 static void begin_rolling(SnPlanner *p) {
   const SnStart view = sn_planner_start(p, &p->state);
-  sn_world_set_start(p->m, sn_rollout_world(p->tracer), &view);
+  sn_world_set_start(p->m, sn_rollout_runner_world(p->tracer), &view);
   p->rolled = 0;
   p->rolling = true;
 }
 
 // The state rolled forward is where the optimised part starts.
 static void end_rolling(SnPlanner *p) {
-  sn_planner_store_world(p, sn_rollout_world(p->tracer), &p->start);
+  sn_planner_store_world(p, sn_rollout_runner_world(p->tracer), &p->start);
   if (p->lead > 0)
     sn_planner_prepare(p, &p->start);
   else
@@ -198,7 +198,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 static bool roll_forward(SnPlanner *p, double until) {
   const SnModel *m = p->m;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
-  SnWorld *w = sn_rollout_world(p->tracer);
+  SnWorld *w = sn_rollout_runner_world(p->tracer);
   const double stop = until < p->request.deadline ? until : p->request.deadline;
   for (; p->rolled < p->lead; ++p->rolled) {
     const size_t t = (size_t)p->rolled;
@@ -207,7 +207,7 @@ static bool roll_forward(SnPlanner *p, double until) {
     sn_planner_copy(p->plan_qvel + t * nv, w->qvel, nv);
     sn_planner_copy(p->plan_act + t * na, w->act, na);
     sn_planner_copy(w->ctrl, p->plan_ctrl + t * nu, nu);
-    sn_step(m, w, sn_rollout_lane(p->tracer));
+    sn_step(m, w, sn_rollout_runner_lane(p->tracer));
   }
   end_rolling(p);
   return true;
@@ -251,16 +251,16 @@ static bool trace(SnPlanner *p, double until) {
                               .qvel = p->plan_qvel + lead * (size_t)m->nv,
                               .act = p->plan_act + lead * (size_t)m->na};
     const SnStart start = sn_planner_start(p, &p->start);
-    sn_rollout_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
+    sn_rollout_runner_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
     p->tracing = true;
     p->trace_seconds = 0;
   }
   const double from = sn_planner_now(p), stop = until < p->request.deadline ? until : p->request.deadline;
-  const SnRolloutStatus status = sn_rollout_run(p->tracer, &p->def.clock, stop);
+  const SnRolloutStatus status = sn_rollout_runner_run(p->tracer, &p->def.clock, stop);
   p->trace_seconds += sn_planner_now(p) - from;
   p->traced = status == SN_ROLLOUT_DONE;
   if (p->traced) p->rollout_seconds = p->trace_seconds;
-  return status != SN_ROLLOUT_PAUSED || sn_planner_now(p) >= p->request.deadline;
+  return status != SN_ROLLOUT_UNDER_WAY || sn_planner_now(p) >= p->request.deadline;
 }
 
 bool sn_planner_slice(SnPlanner *p, double until) {

@@ -46,16 +46,16 @@ typedef struct SnAdamState SnAdamState;
 
 struct SnPlanner {
   SnPlannerDef def;
-  SnModel *m;                     // with the task's overrides
-  SnCost *cost;                   // of the plan in progress
-  SnCost *wanted;                 // with live changes: the next plan's, and that of evaluations
-  SnBackend *backend;             // that of the definition, or its fallback
-  SnBackendModel *device;         // there
-  bool device_lost;               // the backend of the definition is lost
-  bool stranded;                  // and there is nothing to go on with
-  SnRollout *judge;               // a world for all that is done at once
-  SnRollout *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
-  double h;                       // time step [s]
+  SnModel *m;                           // with the task's overrides
+  SnCost *cost;                         // of the plan in progress
+  SnCost *wanted;                       // with live changes: the next plan's, and that of evaluations
+  SnBackend *backend;                   // that of the definition, or its fallback
+  SnBackendModel *device;               // there
+  bool device_lost;                     // the backend of the definition is lost
+  bool stranded;                        // and there is nothing to go on with
+  SnRolloutRunner *judge;               // a world for all that is done at once
+  SnRolloutRunner *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
+  double h;                             // time step [s]
   int horizon;
 
   SnSettings settings;      // in force

@@ -58,7 +58,7 @@ typedef struct Bench {
   DrivenModel driven;
   BenchBackend on;
   SnBackendModel *device;
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   SnGradient g;
   sn_real *ctrl_bar;
   mjtNum *now;                    // MuJoCo's state at a sample
@@ -78,7 +78,7 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   SnBackend *backend = b->on.backend;
   if (!(b->device = backend->load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
   if ((code = backend->need_gradients(backend, b->device, 1, err)) != SN_OK) return code;
-  if (!(b->rollout = sn_rollout_create(m, b->driven.cost, err))) return err->code;
+  if (!(b->runner = sn_rollout_runner_create(m, b->driven.cost, err))) return err->code;
   b->ctrl_bar = calloc((size_t)s->driven.steps * nu + 1, sizeof *b->ctrl_bar);
   b->now = calloc((size_t)mj_stateSize(b->driven.o.mj, DRIVEN_MODEL_STATE), sizeof *b->now);
   b->A = calloc(n * n + 1, sizeof *b->A);
@@ -95,7 +95,7 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
 }
 
 static void close_bench(Bench *b) {
-  sn_rollout_free(b->rollout);
+  sn_rollout_runner_free(b->runner);
   if (b->device) b->on.backend->unload(b->on.backend, b->device);
   bench_backend_close(&b->on);
   driven_model_close(&b->driven);
@@ -109,8 +109,9 @@ static void close_bench(Bench *b) {
 static double pass_rollout(Bench *b) {
   const SnClock clock = sn_clock_monotonic();
   const double t = sn_now_us();
-  sn_rollout_begin(b->rollout, &b->g.start, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity, NULL);
-  sn_rollout_run(b->rollout, &clock, INFINITY);
+  sn_rollout_runner_begin(b->runner, &b->g.start, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity,
+                          NULL);
+  sn_rollout_runner_run(b->runner, &clock, INFINITY);
   return 1e-3 * (sn_now_us() - t);
 }
 

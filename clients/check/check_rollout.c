@@ -57,7 +57,7 @@ typedef struct RolloutCheck {
   SnCost *cost;
   SnPool *pool;
   SnGradientWork *work;
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   SnGradient g;
   CheckStretch moved;  // the start, moved
   sn_real *direction;
@@ -77,7 +77,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch
   if (!(c->cost = sn_cost_create(c->task, m, err))) return err->code;
   if (!(c->pool = sn_pool_create(1, err))) return err->code;
   if (!(c->work = sn_gradient_create(m, c->cost, steps, 1, c->pool, err))) return err->code;
-  if (!(c->rollout = sn_rollout_create(m, c->cost, err))) return err->code;
+  if (!(c->runner = sn_rollout_runner_create(m, c->cost, err))) return err->code;
   sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
   c->direction = reals(NULL, c->size);
   c->moved = (CheckStretch){.qpos = reals(start->qpos, (size_t)m->nq),
@@ -107,7 +107,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch
 }
 
 static void close_rollout(RolloutCheck *c) {
-  sn_rollout_free(c->rollout);
+  sn_rollout_runner_free(c->runner);
   sn_gradient_free(c->work);
   sn_pool_free(c->pool);
   sn_cost_free(c->cost);
@@ -144,9 +144,9 @@ static double moved_cost(RolloutCheck *c, const CheckStretch *from, double eps) 
   start.qvel = c->moved.qvel;
   start.act = c->moved.act;
   const SnClock clock = sn_clock_monotonic();
-  sn_rollout_begin(c->rollout, &start, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
-  sn_rollout_run(c->rollout, &clock, INFINITY);
-  return sn_rollout_cost(c->rollout, NULL);
+  sn_rollout_runner_begin(c->runner, &start, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
+  sn_rollout_runner_run(c->runner, &clock, INFINITY);
+  return sn_rollout_runner_cost(c->runner, NULL);
 }
 
 // The derivative along the direction that the gradient gives.

@@ -46,7 +46,7 @@ static bool check_cost(const Check *c, const SnCost *x) {
          ARRAY(item_target, nitem) && ARRAY(item_res, nitem);
 }
 
-static bool check_path(const Check *c, const char *owner, int index, const SnWork *w, const SnPath *x) {
+static bool check_rollout(const Check *c, const char *owner, int index, const SnWork *w, const SnRollout *x) {
   const SnModel *m = &w->model;
   const size_t rows = (size_t)x->nstep + 1, nterm = (size_t)w->cost.nterm;
   return ARRAY(qpos, m->nq) && ARRAY(qvel, m->nv) && ARRAY(act, m->na) && ARRAY(mocap_pos, 3 * m->nmocap) &&
@@ -54,7 +54,7 @@ static bool check_path(const Check *c, const char *owner, int index, const SnWor
          ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) && ARRAY(target, rows * (size_t)w->cost.ntarget) &&
          ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
          ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
-         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, 1) && ARRAY(sum, nterm) && ARRAY(kept, 1);
+         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, 1) && ARRAY(sum, nterm) && ARRAY(saved, 1);
 }
 
 static bool check_sample(const Check *c, const SnWork *w, int index) {
@@ -65,16 +65,16 @@ static bool check_sample(const Check *c, const SnWork *w, int index) {
     return false;
   }
   if (!array(c, owner, index, "itself", x, sizeof *x)) return false;
-  const size_t n = (size_t)x->count, rows = (size_t)x->path.nstep, nu = (size_t)w->model.nu;
-  return check_path(c, owner, index, w, &x->path) && ARRAY(base, rows * nu) && ARRAY(ctrl, n * rows * nu) &&
-         ARRAY(sum, n * (size_t)w->cost.nterm) && ARRAY(total, n) && ARRAY(kept, n) && ARRAY(t, n) &&
+  const size_t n = (size_t)x->count, rows = (size_t)x->rollout.nstep, nu = (size_t)w->model.nu;
+  return check_rollout(c, owner, index, w, &x->rollout) && ARRAY(base, rows * nu) && ARRAY(ctrl, n * rows * nu) &&
+         ARRAY(sum, n * (size_t)w->cost.nterm) && ARRAY(total, n) && ARRAY(saved, n) && ARRAY(t, n) &&
          ARRAY(status, n) && ARRAY(warn, n);
 }
 
-static bool check_backward(const Check *c, int index, const SnWork *w, const SnPath *path, const SnBackward *x) {
+static bool check_vjp(const Check *c, int index, const SnWork *w, const SnRollout *rollout, const SnRolloutVjp *x) {
   const char *owner = "trial";
   const SnModel *m = &w->model;
-  const size_t rows = (size_t)path->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
+  const size_t rows = (size_t)rollout->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
   return ARRAY(cfd.pair, m->ncpair) && ARRAY(cfd_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
          ARRAY(terminal, nterm) && ARRAY(state_bar, n) && ARRAY(scratch, n) &&
          ARRAY(ctrl_bar, (rows - 1) * (size_t)m->nu) && ARRAY(target_bar, rows * (size_t)w->cost.ntarget);
@@ -93,9 +93,9 @@ static bool check_states(const Check *c, int index, const SnWork *w, const SnTri
   const bool sweep = trial->method == SN_GRADIENT_SWEEP;
   const SnModel *m = &w->model;
   const size_t n = (size_t)sn_tangent_size(m);
-  const int last = sweep ? 1 : sn_mini(w->to, trial->path.nstep + 1);
+  const int last = sweep ? 1 : sn_mini(w->to, trial->rollout.nstep + 1);
   for (int t = 0; trial->state && t < last; ++t) {
-    const SnBackwardState *x = &trial->state[t];
+    const SnRolloutVjpState *x = &trial->state[t];
     if (!(ARRAY(A, n * n) && ARRAY(B, n * (size_t)m->nu) && ARRAY(state_bar, n) && ARRAY(ctrl_bar, m->nu) &&
           ARRAY(target_bar, w->cost.ntarget)))
       return false;
@@ -107,10 +107,10 @@ static bool check_trial(const Check *c, const SnWork *w, int index) {
   const char *owner = "trial";
   const SnTrial *x = &w->trial[index];
   if (!x->active) return true;
-  if (!check_path(c, owner, index, w, &x->path) || !check_backward(c, index, w, &x->path, &x->back)) return false;
+  if (!check_rollout(c, owner, index, w, &x->rollout) || !check_vjp(c, index, w, &x->rollout, &x->vjp)) return false;
   if (!ARRAY(cfd_steps, 1) || !ARRAY(start, 1)) return false;
-  if (!ARRAY(state, x->method == SN_GRADIENT_SWEEP ? 1 : sn_mini(w->to, x->path.nstep + 1))) return false;
-  if (x->start && !check_start(c, index, w, x->path.nstep, x->start)) return false;
+  if (!ARRAY(state, x->method == SN_GRADIENT_SWEEP ? 1 : sn_mini(w->to, x->rollout.nstep + 1))) return false;
+  if (x->start && !check_start(c, index, w, x->rollout.nstep, x->start)) return false;
   return check_states(c, index, w, x);
 }
 
@@ -119,10 +119,10 @@ static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
   const SnTrial *x = &w->trial[i], *y = &w->trial[j];
   const char *what = NULL;
   if (!x->active || !y->active) return true;
-  if (x->path.out_qpos == y->path.out_qpos || x->path.out_time == y->path.out_time) what = "states";
-  if (x->path.sum == y->path.sum && w->cost.nterm > 0) what = "terms";
-  if (x->back.state_bar == y->back.state_bar || x->back.scratch == y->back.scratch) what = "derivatives";
-  if (x->back.ctrl_bar == y->back.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
+  if (x->rollout.out_qpos == y->rollout.out_qpos || x->rollout.out_time == y->rollout.out_time) what = "states";
+  if (x->rollout.sum == y->rollout.sum && w->cost.nterm > 0) what = "terms";
+  if (x->vjp.state_bar == y->vjp.state_bar || x->vjp.scratch == y->vjp.scratch) what = "derivatives";
+  if (x->vjp.ctrl_bar == y->vjp.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
   if (x->state && x->state == y->state) what = "states of the way back";
   if (x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
   if (what) snprintf(c->text, c->size, "trials %d and %d have the same memory for their %s", i, j, what);

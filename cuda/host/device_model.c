@@ -55,7 +55,7 @@ static void image_model(ModelImage *image, const SnParts *parts, SnModel *m) {
 #undef SN_FIELD
 }
 
-// Weights are not part of it: they come with every path.
+// Weights are not part of it: they come with every rollout.
 static bool is_weight(const char *field) { return strcmp(field, "weight") == 0 || strcmp(field, "terminal") == 0; }
 
 static void image_cost(ModelImage *image, const SnParts *parts, SnCost *c) {

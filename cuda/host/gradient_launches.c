@@ -1,7 +1,7 @@
 // The order of launches for value and gradient of all trials of a launch, which is that of every gradient on a device:
 //
 //   ITERATE                 where there are refinements: starts open or move; a block a trial
-//   FORWARD                 the path, all states of it kept; a block a trial
+//   FORWARD                 the rollout, all states of it kept; a block a trial
 //   MAKE, SWEEP             chunks of states from the last to the first: the worlds of a chunk, a block a state and a
 //                           trial, then back through them, a block a trial
 //   JACOBIAN, CHAIN         the same by Jacobians of the steps, for trials whose method is that of products;
@@ -10,7 +10,7 @@
 //   SELECT                  where there are refinements: the best of each one's starts
 //
 // A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
-// path alone, and the way back takes state after state whatever the chunks are.
+// rollout alone, and the way back takes state after state whatever the chunks are.
 #include "cuda/host/gradient_memory.h"
 
 // Chunks of at most `most` of the states, all of about the same length.
@@ -45,23 +45,23 @@ static size_t product_place(const SnPasses *p, int r, int t) {
   return (size_t)r * (size_t)p->product_chunk + (size_t)(t - (from > 0 ? from : 0));
 }
 
-SnBackwardState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
-                                  int method, SnParcel *parcel) {
+SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+                                    int method, SnParcel *parcel) {
   const int rows = sn_passes_rows(p, method);
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
-  SnBackwardState *there = NULL;
-  SnBackwardState *state = sn_parcel_put(parcel, (size_t)rows * sizeof *state, (void *)&there);
+  SnRolloutVjpState *there = NULL;
+  SnRolloutVjpState *state = sn_parcel_put(parcel, (size_t)rows * sizeof *state, (void *)&there);
   for (int t = 0; state && t < rows; ++t) {
     if (method != SN_GRADIENT_PRODUCTS) {
-      state[t] = (SnBackwardState){.target_bar = memory->target_bar};
+      state[t] = (SnRolloutVjpState){.target_bar = memory->target_bar};
       continue;
     }
     const size_t k = product_place(p, r, t);
-    state[t] = (SnBackwardState){.A = p->memory.A + k * n * n,
-                                 .B = p->memory.B + k * n * nu,
-                                 .state_bar = p->memory.state_bar + k * n,
-                                 .ctrl_bar = p->memory.ctrl_bar + k * nu,
-                                 .target_bar = p->memory.target_bar + k * (size_t)d->cost.ntarget};
+    state[t] = (SnRolloutVjpState){.A = p->memory.A + k * n * n,
+                                   .B = p->memory.B + k * n * nu,
+                                   .state_bar = p->memory.state_bar + k * n,
+                                   .ctrl_bar = p->memory.ctrl_bar + k * nu,
+                                   .target_bar = p->memory.target_bar + k * (size_t)d->cost.ntarget};
   }
   return there;
 }

@@ -28,21 +28,21 @@ void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, S
 
 SnTrial sn_trial_make(int method, int nstep) {
   return (SnTrial){
-      .path = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .refine = -1};
+      .rollout = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .refine = -1};
 }
 
 void sn_trial_use(SnTrial *x, const SnTrialMemory *memory) {
-  x->path.out_time = memory->time;
-  x->path.out_qpos = memory->qpos;
-  x->path.out_qvel = memory->qvel;
-  x->path.out_act = memory->act;
-  x->path.out_qacc = memory->qacc;
-  x->path.sum = memory->sum;
-  x->back.cfd_qacc = memory->cfd_qacc;
-  x->back.running = memory->running;
-  x->back.terminal = memory->terminal;
-  x->back.state_bar = memory->state_bar;
-  x->back.scratch = memory->scratch;
+  x->rollout.out_time = memory->time;
+  x->rollout.out_qpos = memory->qpos;
+  x->rollout.out_qvel = memory->qvel;
+  x->rollout.out_act = memory->act;
+  x->rollout.out_qacc = memory->qacc;
+  x->rollout.sum = memory->sum;
+  x->vjp.cfd_qacc = memory->cfd_qacc;
+  x->vjp.running = memory->running;
+  x->vjp.terminal = memory->terminal;
+  x->vjp.state_bar = memory->state_bar;
+  x->vjp.scratch = memory->scratch;
   x->cfd_steps = memory->cfd_steps;
 }
 

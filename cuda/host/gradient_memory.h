@@ -9,7 +9,7 @@
 
 // Device memory of one trial, kept from launch to launch.
 typedef struct SnTrialMemory {
-  sn_real *time, *qpos, *qvel, *act, *qacc, *cfd_qacc;  // (max_step + 1, ...) states of its path
+  sn_real *time, *qpos, *qvel, *act, *qacc, *cfd_qacc;  // (max_step + 1, ...) states of its rollout
   sn_real *sum, *running, *terminal;                    // (nterm)
   sn_real *state_bar, *scratch;                         // (n)
   sn_real *target_bar;                                  // (ntarget) of one state
@@ -53,7 +53,7 @@ SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own,
 // Value and gradient of all trials of a launch.
 typedef struct SnPasses {
   int ntrial, nrefinement;
-  int states;           // of the longest path: nstep + 1
+  int states;           // of the longest rollout: nstep + 1
   int sweep, products;  // 1: some trial's method
   // by sn_passes_plan:
   int scan;                        // 1: Jacobians are chained by a scan
@@ -67,8 +67,8 @@ typedef struct SnPasses {
 // Fills in how it goes in the pool that there is.
 void sn_passes_plan(const SnDeviceModel *d, SnPasses *p);
 // Puts the states of trial r for its method into the parcel; returns their place on the device. rows: how many.
-SnBackwardState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
-                                  int method, SnParcel *parcel);
+SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+                                    int method, SnParcel *parcel);
 int sn_passes_rows(const SnPasses *p, int method);
 // The launches in groups: forward, one chunk of states after another, the end. Between two groups the pool may be used
 // by others.
@@ -79,7 +79,7 @@ void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group);
 
 enum { SN_SCAN_BLOCK = 16 };  // states of a block: a power of two
 
-// States of a path in whole blocks, and the place of state t of trial r in the memory of a scan.
+// States of a rollout in whole blocks, and the place of state t of trial r in the memory of a scan.
 int sn_scan_rows(int states);
 size_t sn_scan_place(int ntrial, int r, int t);
 // After JACOBIAN over all rows: from the derivatives of the cost of each state alone to those of the whole cost, with

@@ -62,10 +62,10 @@ static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPlug
   const size_t nstep = (size_t)item->nstep;
   SnTrial x = sn_trial_make(batch->method, item->nstep);
   sn_trial_use(&x, memory);
-  sn_parcel_start(parcel, d, &item->start, &x.path);
-  x.path.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
-  x.path.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
-  x.path.max_velocity = (sn_real)item->max_velocity;
+  sn_parcel_start(parcel, d, &item->start, &x.rollout);
+  x.rollout.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
+  x.rollout.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  x.rollout.max_velocity = (sn_real)item->max_velocity;
   x.continues = item->continues;
   return x;
 }
@@ -74,12 +74,12 @@ static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPlug
 static void put_outputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradient *item, SnTrial *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
-  out->sum = sn_parcel_put(parcel, (size_t)d->cost.nterm * real, (void *)&x->path.sum);
-  out->state_bar = sn_parcel_put(parcel, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->back.state_bar);
-  out->ctrl_bar = sn_parcel_put(parcel, nstep * (size_t)d->m.nu * real, (void *)&x->back.ctrl_bar);
+  out->sum = sn_parcel_put(parcel, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
+  out->state_bar = sn_parcel_put(parcel, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->vjp.state_bar);
+  out->ctrl_bar = sn_parcel_put(parcel, nstep * (size_t)d->m.nu * real, (void *)&x->vjp.ctrl_bar);
   out->target_bar = NULL;
   if (item->target_bar)
-    out->target_bar = sn_parcel_put(parcel, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->back.target_bar);
+    out->target_bar = sn_parcel_put(parcel, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
 }
 
 static bool takes_part(const SnPluginGradient *item) { return item->status == SN_GRADIENT_PENDING; }
@@ -107,9 +107,9 @@ static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradien
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
     SnTrial x = put_inputs(d, parcel, batch, i, &g->memory[i]);
-    x.path.running = running;
-    x.path.terminal = terminal;
-    x.back.cfd = cfd;
+    x.rollout.running = running;
+    x.rollout.terminal = terminal;
+    x.vjp.cfd = cfd;
     x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, parcel);
     trial[r++] = x;
   }
@@ -209,7 +209,7 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
   const SnTrial *x = out->trial;
   const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
   const bool done = x->status == SN_GRADIENT_DONE, diverged = x->status == SN_GRADIENT_DIVERGED;
-  item->cost = diverged ? (double)INFINITY : (double)x->path.total;
+  item->cost = diverged ? (double)INFINITY : (double)x->rollout.total;
   for (int i = 0; item->term && i < d->cost.nterm; ++i)
     item->term[i] = diverged ? (double)INFINITY : (double)out->sum[i];
   give(item->ctrl_bar, out->ctrl_bar, nstep * (size_t)d->m.nu, done);
@@ -218,7 +218,7 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
   give(item->act_bar, out->state_bar + 2 * nv, (size_t)d->m.na, done);
   give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
   item->norm = done ? (double)x->norm : 0;
-  item->warn = x->path.warn;
+  item->warn = x->rollout.warn;
   item->status = x->status;
 }
 

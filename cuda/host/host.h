@@ -72,8 +72,8 @@ void sn_parcel_results(SnParcel *s);
 void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream);
 void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream);
 
-// The start of a path and the CFD settings of a plugin structure, their arrays put into the parcel.
-void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnPath *path);
+// The start of a rollout and the CFD settings of a plugin structure, their arrays put into the parcel.
+void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnRollout *rollout);
 SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
 SnNoise sn_engine_noise(const SnPluginNoise *noise);
 
@@ -86,7 +86,7 @@ struct SnDeviceModel {
   SnPluginSession *session;  // its list
   char name[64];
   SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
-  SnCost cost;  // the same; no weights, which are a path's, and no owner
+  SnCost cost;  // the same; no weights, which are a rollout's, and no owner
   char *image;  // what was uploaded, to find it by content
   size_t image_bytes;
   SnRoom memory;

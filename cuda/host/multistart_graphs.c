@@ -89,12 +89,12 @@ static SnPasses passes_of(const SnDeviceModel *d) {
 static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
   const size_t nterm = (size_t)d->cost.nterm;
   SnTrial x = sn_trial_make(job->method, job->nstep);
-  sn_parcel_start(parcel, d, &job->start, &x.path);
-  x.path.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
-  x.path.running = sn_parcel_reals(parcel, job->weights.running, nterm);
-  x.path.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
-  x.path.max_velocity = (sn_real)job->max_velocity;
-  x.back.cfd = sn_parcel_cfd(parcel, d, &job->cfd);
+  sn_parcel_start(parcel, d, &job->start, &x.rollout);
+  x.rollout.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
+  x.rollout.running = sn_parcel_reals(parcel, job->weights.running, nterm);
+  x.rollout.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
+  x.rollout.max_velocity = (sn_real)job->max_velocity;
+  x.vjp.cfd = sn_parcel_cfd(parcel, d, &job->cfd);
   x.continues = 1;
   return x;
 }
@@ -128,8 +128,8 @@ static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p,
   for (int i = 0; i < job->count; ++i) {
     const int k = r->first + i;
     sn_trial_use(&x, &r->memory[i]);
-    x.path.ctrl = r->view[i].ctrl;
-    x.back.ctrl_bar = r->view[i].ctrl_bar;
+    x.rollout.ctrl = r->view[i].ctrl;
+    x.vjp.ctrl_bar = r->view[i].ctrl_bar;
     x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, parcel);
     x.index = i;
     x.start = r->start + i;

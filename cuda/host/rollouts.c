@@ -1,7 +1,7 @@
 // Rollouts of candidates on the device, in groups, in the order of their index. Without a deadline a group is what
 // there is room for, and one launch. With one it is what the device runs at once, so that some candidates are complete
 // when time is up, and a launch is a slice of steps: what a step takes is measured, each slice gets half of the time
-// that is left, and the clock is read in between. A path that is interrupted stays on the device, so slices touch no
+// that is left, and the clock is read in between. A rollout that is interrupted stays on the device, so slices touch no
 // result.
 //
 // A launch that one session waits for takes the groups of others of the model along, of batches that were submitted or
@@ -24,8 +24,8 @@ typedef struct SnRollouts {
   int *status, *warn;
   // The batch under way.
   bool active;
-  int first, count;     // its group: candidates [first, first + count) of the batch
-  int done, all;        // calls of sn_path_step that every path of the group has had, of all: the last one ends it
+  int first, count;  // its group: candidates [first, first + count) of the batch
+  int done, all;     // calls of sn_rollout_step that every rollout of the group has had, of all: the last one ends it
   double step_seconds;  // that one takes, measured; < 0: not yet
 } SnRollouts;
 
@@ -37,7 +37,7 @@ static size_t cut_kept(const SnPluginSession *x, char *room, int group, SnSample
   const size_t n = (size_t)group, steps = (size_t)x->max_step;
   size_t used = 0;
   sample->ctrl = sn_cut(room, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
-  sample->kept = sn_cut(room, &used, n * (size_t)sn_path_kept_size(m) * sizeof(sn_real));
+  sample->saved = sn_cut(room, &used, n * (size_t)sn_rollout_saved_size(m) * sizeof(sn_real));
   return used;
 }
 
@@ -58,12 +58,12 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   SnParcel *p = &r->parcel;
   sn_parcel_begin(p);
   r->sample = sn_parcel_put(p, sizeof s, (void *)&r->sample_there);
-  sn_parcel_start(p, d, &b->start, &s.path);
-  s.path.running = sn_parcel_reals(p, b->weights.running, nterm);
-  s.path.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
-  s.path.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
-  s.path.nstep = b->nstep;
-  s.path.max_velocity = (sn_real)b->max_velocity;
+  sn_parcel_start(p, d, &b->start, &s.rollout);
+  s.rollout.running = sn_parcel_reals(p, b->weights.running, nterm);
+  s.rollout.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
+  s.rollout.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  s.rollout.nstep = b->nstep;
+  s.rollout.max_velocity = (sn_real)b->max_velocity;
   s.base = sn_parcel_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
   if (b->noise) s.noise = sn_engine_noise(b->noise);
   sn_parcel_results(p);
@@ -255,7 +255,7 @@ static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
   const int nterm = x->model->cost.nterm;
   for (int c = 0; c < r->count; ++c) {
     const size_t i = (size_t)r->first + (size_t)c;
-    const bool diverged = r->status[c] != SN_PATH_DONE;
+    const bool diverged = r->status[c] != SN_ROLLOUT_DONE;
     const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
     double *term = batch->term + i * (size_t)nterm;
     for (int k = 0; k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];

@@ -61,10 +61,10 @@ SN_FUNC void sn_block_adjoint(const SnKernelBlock *b) {
 SN_FUNC bool sn_trial_pending(const SnTrial *x) { return x->active && x->status == SN_GRADIENT_PENDING; }
 
 SN_FUNC void sn_trial_fail(const SnKernelBlock *b, SnTrial *x, int status) {
-  const int nstep = x->path.nstep;
-  sn_lane_zero(b->lane, x->back.state_bar, sn_tangent_size(b->m));
-  sn_lane_zero(b->lane, x->back.ctrl_bar, nstep * b->m->nu);
-  if (x->back.target_bar) sn_lane_zero(b->lane, x->back.target_bar, (nstep + 1) * b->cost->ntarget);
+  const int nstep = x->rollout.nstep;
+  sn_lane_zero(b->lane, x->vjp.state_bar, sn_tangent_size(b->m));
+  sn_lane_zero(b->lane, x->vjp.ctrl_bar, nstep * b->m->nu);
+  if (x->vjp.target_bar) sn_lane_zero(b->lane, x->vjp.target_bar, (nstep + 1) * b->cost->ntarget);
   SN_ONE(b->lane) {
     x->status = status;
     x->norm = 0;

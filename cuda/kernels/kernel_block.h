@@ -13,7 +13,7 @@ typedef struct SnKernelBlock {
   SnLane *lane;
   SnKernelHead *head;
   unsigned char *fast;  // behind the head
-  SnPathScratch scratch;
+  SnRolloutScratch scratch;
   sn_real *noise;  // scratch of candidates' controls
 } SnKernelBlock;
 

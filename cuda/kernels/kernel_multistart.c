@@ -23,11 +23,11 @@ SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane
 SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
-  const sn_real norm = sn_norm(b->lane, x->back.ctrl_bar, x->path.nstep * b->m->nu);
+  const sn_real norm = sn_norm(b->lane, x->vjp.ctrl_bar, x->rollout.nstep * b->m->nu);
   SN_ONE(b->lane) {
     x->norm = norm;
     x->status = SN_GRADIENT_DONE;
-    if (x->back.cfd.on) *x->cfd_steps = x->path.nstep;
+    if (x->vjp.cfd.on) *x->cfd_steps = x->rollout.nstep;
   }
   SN_SYNC(b->lane);
   return SN_GRADIENT_DONE;
@@ -39,7 +39,7 @@ SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *
     SnTrial *x = work->trial + i;
     if (!x->active) continue;
     const int status = judge_gradient(&b, x);
-    if (x->start) sn_refine_judge(b.m, lane, work->refinement[x->refine].refine, x->start, status, x->path.total);
+    if (x->start) sn_refine_judge(b.m, lane, work->refinement[x->refine].refine, x->start, status, x->rollout.total);
   }
   sn_block_leave(&b);
 }
@@ -51,7 +51,7 @@ SN_LOCAL void select_refinement(const SnKernelBlock *b, SnRefinement *r) {
     const int left = --r->todo > 0;
     r->active = left;
     for (int i = 0; i < r->count; ++i) {
-      r->warn |= trial[i].path.warn;
+      r->warn |= trial[i].rollout.warn;
       trial[i].open = 0;
       trial[i].active = left;
     }

@@ -1,54 +1,54 @@
-// Kernels that run paths forward. The loop over steps is inside: a world stays in its block's memory.
+// Kernels that run rollouts forward. The loop over steps is inside: a world stays in its block's memory.
 #include <math.h>
 
 #include "cuda/kernels/kernel_block.h"
 
-// Puts candidate c of the sample into the head's path.
+// Puts candidate c of the sample into the head's rollout.
 SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
   const SnSample *s = turn->sample;
-  SnPath *path = &b->head->path;
+  SnRollout *rollout = &b->head->rollout;
   const size_t k = (size_t)c;
-  *path = s->path;
-  path->ctrl = s->noisy ? s->ctrl + k * (size_t)s->path.nstep * (size_t)b->m->nu : s->base;
-  path->sum = s->sum + k * (size_t)b->cost->nterm;
-  path->kept = s->kept ? s->kept + k * (size_t)sn_path_kept_size(b->m) : NULL;
+  *rollout = s->rollout;
+  rollout->ctrl = s->noisy ? s->ctrl + k * (size_t)s->rollout.nstep * (size_t)b->m->nu : s->base;
+  rollout->sum = s->sum + k * (size_t)b->cost->nterm;
+  rollout->saved = s->saved ? s->saved + k * (size_t)sn_rollout_saved_size(b->m) : NULL;
   if (turn->from == 0) return;
-  path->total = s->total[c];
-  path->t = s->t[c];
-  path->status = s->status[c];
-  path->warn = s->warn[c];
+  rollout->total = s->total[c];
+  rollout->t = s->t[c];
+  rollout->status = s->status[c];
+  rollout->warn = s->warn[c];
 }
 
 SN_LOCAL void rollout_store(const SnKernelBlock *b, const SnSample *s, int c) {
-  const SnPath *path = &b->head->path;
-  s->total[c] = path->total;
-  s->t[c] = path->t;
-  s->status[c] = path->status;
-  s->warn[c] = path->warn;
+  const SnRollout *rollout = &b->head->rollout;
+  s->total[c] = rollout->total;
+  s->t[c] = rollout->t;
+  s->status[c] = rollout->status;
+  s->warn[c] = rollout->warn;
 }
 
 SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
   const SnSample *s = turn->sample;
   const SnModel *m = b->m;
   SnLane *lane = b->lane;
-  SnPath *path = &b->head->path;
+  SnRollout *rollout = &b->head->rollout;
   SnWorld *w = &b->head->world;
   const int from = turn->from, to = turn->to;
-  if (from > 0 && s->status[c] != SN_PATH_UNDER_WAY) return;
+  if (from > 0 && s->status[c] != SN_ROLLOUT_UNDER_WAY) return;
   SN_ONE(lane) rollout_load(b, turn, c);
   SN_SYNC(lane);
   if (from > 0) {
-    sn_path_return(m, w, lane, path);
+    sn_rollout_restore(m, w, lane, rollout);
   } else {
     if (s->noisy)
-      sn_candidate_controls(m, &s->noise, s->first + c, lane, s->base, path->nstep, b->noise,
-                            s->ctrl + (size_t)c * (size_t)path->nstep * (size_t)m->nu);
-    sn_path_begin(m, b->cost, w, lane, path);
+      sn_candidate_controls(m, &s->noise, s->first + c, lane, s->base, rollout->nstep, b->noise,
+                            s->ctrl + (size_t)c * (size_t)rollout->nstep * (size_t)m->nu);
+    sn_rollout_begin(m, b->cost, w, lane, rollout);
   }
-  SnPathStatus status = SN_PATH_UNDER_WAY;
-  for (int t = from; t < to && status == SN_PATH_UNDER_WAY; ++t)
-    status = sn_path_step(m, b->cost, w, lane, path, &b->scratch);
-  if (status == SN_PATH_UNDER_WAY) sn_path_leave(m, w, lane, path);
+  SnRolloutStatus status = SN_ROLLOUT_UNDER_WAY;
+  for (int t = from; t < to && status == SN_ROLLOUT_UNDER_WAY; ++t)
+    status = sn_rollout_step(m, b->cost, w, lane, rollout, &b->scratch);
+  if (status == SN_ROLLOUT_UNDER_WAY) sn_rollout_save(m, w, lane, rollout);
   SN_ONE(lane) rollout_store(b, s, c);
   SN_SYNC(lane);
 }
@@ -68,13 +68,13 @@ SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane
 
 // One lane: a trial begins.
 SN_LOCAL void forward_open(SnTrial *x) {
-  const int nstep = x->path.nstep;
+  const int nstep = x->rollout.nstep;
   x->status = SN_GRADIENT_PENDING;
   x->norm = 0;
-  x->back.path = &x->path;
-  x->back.cfd_start = 0;
-  if (!x->back.cfd.on) return;
-  x->back.cfd_start = x->continues && !x->open && *x->cfd_steps == nstep;
+  x->vjp.rollout = &x->rollout;
+  x->vjp.cfd_start = 0;
+  if (!x->vjp.cfd.on) return;
+  x->vjp.cfd_start = x->continues && !x->open && *x->cfd_steps == nstep;
   *x->cfd_steps = 0;
 }
 
@@ -83,12 +83,12 @@ SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {
   SnWorld *w = &b->head->world;
   SN_ONE(lane) forward_open(x);
   SN_SYNC(lane);
-  sn_path_begin(b->m, b->cost, w, lane, &x->path);
-  SnPathStatus status = SN_PATH_UNDER_WAY;
-  while (status == SN_PATH_UNDER_WAY) status = sn_path_step(b->m, b->cost, w, lane, &x->path, &b->scratch);
-  sn_backward_begin(b->m, b->cost, lane, &x->back);
-  if (status != SN_PATH_DIVERGED) return;
-  SN_FOR(i, b->cost->nterm) x->path.sum[i] = (sn_real)INFINITY;
+  sn_rollout_begin(b->m, b->cost, w, lane, &x->rollout);
+  SnRolloutStatus status = SN_ROLLOUT_UNDER_WAY;
+  while (status == SN_ROLLOUT_UNDER_WAY) status = sn_rollout_step(b->m, b->cost, w, lane, &x->rollout, &b->scratch);
+  sn_rollout_vjp_begin(b->m, b->cost, lane, &x->vjp);
+  if (status != SN_ROLLOUT_DIVERGED) return;
+  SN_FOR(i, b->cost->nterm) x->rollout.sum[i] = (sn_real)INFINITY;
   sn_trial_fail(b, x, SN_GRADIENT_DIVERGED);
 }
 

@@ -18,15 +18,15 @@ SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *l
   for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
     int t;
     const SnTrial *x = back_item(work, k, &t);
-    if (!back_by(x, SN_GRADIENT_SWEEP) || t > x->path.nstep) continue;
+    if (!back_by(x, SN_GRADIENT_SWEEP) || t > x->rollout.nstep) continue;
     sn_block_state(&b, (size_t)k, true);
-    sn_backward_make(b.m, lane, &x->back, t, &b.head->world);
+    sn_rollout_vjp_recompute(b.m, lane, &x->vjp, t, &b.head->world);
   }
   sn_block_leave(&b);
 }
 
 // What a batched product over states reads where there is no step, or no state.
-SN_LOCAL void back_empty(const SnKernelBlock *b, const SnBackwardState *state, bool bars) {
+SN_LOCAL void back_empty(const SnKernelBlock *b, const SnRolloutVjpState *state, bool bars) {
   const int n = sn_tangent_size(b->m), nu = b->m->nu;
   sn_lane_zero(b->lane, state->A, n * n);
   sn_lane_zero(b->lane, state->B, n * nu);
@@ -40,11 +40,11 @@ SN_LOCAL void back_empty(const SnKernelBlock *b, const SnBackwardState *state, b
 
 SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnTrial *x, int t) {
   SnWorld *w = &b->head->world;
-  const SnBackwardState *state = x->state + t;
-  if (t >= x->path.nstep) back_empty(b, state, t > x->path.nstep);
-  if (t > x->path.nstep) return;
-  sn_backward_make(b->m, b->lane, &x->back, t, w);
-  sn_backward_jacobian(b->m, b->cost, b->lane, &x->back, t, w, &b->head->adjoint, b->scratch.res, state);
+  const SnRolloutVjpState *state = x->state + t;
+  if (t >= x->rollout.nstep) back_empty(b, state, t > x->rollout.nstep);
+  if (t > x->rollout.nstep) return;
+  sn_rollout_vjp_recompute(b->m, b->lane, &x->vjp, t, w);
+  sn_rollout_vjp_jacobian(b->m, b->cost, b->lane, &x->vjp, t, w, &b->head->adjoint, b->scratch.res, state);
 }
 
 SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
@@ -64,10 +64,10 @@ SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   const SnWork *work = b->work;
   SnTrial *x = work->trial + i;
   const int states = work->to - work->from;
-  for (int t = sn_mini(work->to, x->path.nstep + 1) - 1; t >= work->from; --t) {
+  for (int t = sn_mini(work->to, x->rollout.nstep + 1) - 1; t >= work->from; --t) {
     sn_block_state(b, (size_t)i * (size_t)states + (size_t)(t - work->from), false);
-    if (sn_backward_sweep(b->m, b->cost, b->lane, &x->back, t, &b->head->world, &b->head->adjoint, b->scratch.res,
-                          x->state))
+    if (sn_rollout_vjp_sweep(b->m, b->cost, b->lane, &x->vjp, t, &b->head->world, &b->head->adjoint, b->scratch.res,
+                             x->state))
       continue;
     sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
     return;
@@ -84,8 +84,8 @@ SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *
 
 // The same by Jacobians.
 SN_LOCAL void back_chain(const SnKernelBlock *b, SnTrial *x) {
-  for (int t = sn_mini(b->work->to, x->path.nstep + 1) - 1; t >= b->work->from; --t) {
-    if (sn_backward_product(b->m, b->cost, b->lane, &x->back, t, x->state + t)) continue;
+  for (int t = sn_mini(b->work->to, x->rollout.nstep + 1) - 1; t >= b->work->from; --t) {
+    if (sn_rollout_vjp_product(b->m, b->cost, b->lane, &x->vjp, t, x->state + t)) continue;
     sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
     return;
   }
@@ -115,13 +115,13 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
   SnLane *lane = b->lane;
   const int nu = b->m->nu, ntarget = b->cost->ntarget, from = b->work->from;
   int bad = 0;
-  for (int t = from; t < sn_mini(b->work->to, x->path.nstep + 1); ++t) {
-    const SnBackwardState *state = x->state + t;
-    if (t < x->path.nstep) bad += collect_copy(lane, x->back.ctrl_bar + t * nu, state->ctrl_bar, nu);
-    if (x->back.target_bar) bad += collect_copy(lane, x->back.target_bar + t * ntarget, state->target_bar, ntarget);
+  for (int t = from; t < sn_mini(b->work->to, x->rollout.nstep + 1); ++t) {
+    const SnRolloutVjpState *state = x->state + t;
+    if (t < x->rollout.nstep) bad += collect_copy(lane, x->vjp.ctrl_bar + t * nu, state->ctrl_bar, nu);
+    if (x->vjp.target_bar) bad += collect_copy(lane, x->vjp.target_bar + t * ntarget, state->target_bar, ntarget);
   }
-  if (from <= x->path.nstep)
-    bad += collect_copy(lane, x->back.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
+  if (from <= x->rollout.nstep)
+    bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
   if (sn_count(lane, bad) > 0) sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
 }
 

@@ -9,7 +9,7 @@
 typedef struct SnKernelHead {
   SnWorld world;
   SnAdjoint adjoint;
-  SnPath path;
+  SnRollout rollout;
   SnMarks marks;
 } SnKernelHead;
 

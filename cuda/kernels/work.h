@@ -18,7 +18,7 @@ typedef struct SnSlots {
 // Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnSampleTurn.from 0 begins them
 // all; later ones go on where they stopped.
 typedef struct SnSample {
-  SnPath path;          // what they share: start, cfd, target, weights, nstep, max_velocity; no outputs
+  SnRollout rollout;    // what they share: start, cfd, target, weights, nstep, max_velocity; no outputs
   const sn_real *base;  // (nstep, nu) controls without noise
   int noisy;            // 1: candidate c has noise c
   SnNoise noise;
@@ -27,11 +27,11 @@ typedef struct SnSample {
   sn_real *ctrl;           // (count, nstep, nu) where noisy is 1
   sn_real *sum;            // (count, nterm)
   sn_real *total;          // (count)
-  sn_real *kept;           // (count, sn_path_kept_size); NULL where one launch does all steps
+  sn_real *saved;          // (count, sn_rollout_saved_size); NULL where one launch does all steps
   int *t, *status, *warn;  // (count)
 } SnSample;
 
-// What a launch does of a sample: steps [from, to) of each path, of nstep + 1: the last one is its end.
+// What a launch does of a sample: steps [from, to) of each rollout, of nstep + 1: the last one is its end.
 typedef struct SnSampleTurn {
   SnSample *sample;
   int from, to;
@@ -40,19 +40,19 @@ typedef struct SnSampleTurn {
 // Samples of different sessions in one launch, at most.
 enum { SN_SAMPLES = 32 };
 
-// One gradient: a path, the way back, and whose it is.
+// One gradient: a rollout, the way back, and whose it is.
 typedef struct SnTrial {
-  SnPath path;
-  SnBackward back;         // back.path and back.cfd_start are set by FORWARD
-  int method;              // SnGradientMethod
-  int active;              // 0: takes no part in this launch
-  int status;              // SnGradientStatus: FORWARD begins it
-  sn_real norm;            // of ctrl_bar
-  SnBackwardState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for the
-                           // sweep one, target_bar alone
-  // Steps of the last gradient in this place whose back.cfd_qacc is complete; 0: none. FORWARD sets back.cfd_start
-  // where it is path.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it path.nstep where
-  // the gradient is done with CFD on.
+  SnRollout rollout;
+  SnRolloutVjp vjp;          // vjp.rollout and vjp.cfd_start are set by FORWARD
+  int method;                // SnGradientMethod
+  int active;                // 0: takes no part in this launch
+  int status;                // SnGradientStatus: FORWARD begins it
+  sn_real norm;              // of ctrl_bar
+  SnRolloutVjpState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for
+                             // the sweep one, target_bar alone
+  // Steps of the last gradient in this place whose vjp.cfd_qacc is complete; 0: none. FORWARD sets vjp.cfd_start
+  // where it is rollout.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it rollout.nstep
+  // where the gradient is done with CFD on.
   int *cfd_steps;
   int continues;         // 1: the gradient before in this place had nearly the same inputs
   int refine;            // index of its refinement, -1: none
@@ -68,21 +68,21 @@ typedef struct SnRefinement {
   SnRefine *refine;
   int first, count, active;
   int todo;  // iterations that it still takes part in
-  int warn;  // SN_WARN_* bits of its paths so far: SELECT adds them
+  int warn;  // SN_WARN_* bits of its rollouts so far: SELECT adds them
 } SnRefinement;
 
 // The arguments of every kernel. Not every kernel reads everything.
 typedef struct SnWork {
   SnModel model;                  // arrays in device memory
-  SnCost cost;                    // the same; weights and targets are those of the paths
+  SnCost cost;                    // the same; weights and targets are those of the rollouts
   SnSampleTurn turn[SN_SAMPLES];  // ROLLOUT (nturn): candidates of the first sample, then of the next, are items
   int nturn;
   SnTrial *trial;  // (ntrial) the others
   int ntrial;
   SnRefinement *refinement;  // SELECT (nrefinement)
   int nrefinement;
-  // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter path are left out, but
-  // JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
+  // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter rollout are left out,
+  // but JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
   SnSlots state;              // worlds of states: slot trial * (to - from) + t - from; no fast memory
@@ -96,7 +96,7 @@ typedef struct SnWork {
 #define SN_KERNELS(X)                                                                                      \
   X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
   X(ITERATE, "a trial: its start opens or moves, then controls")                                           \
-  X(FORWARD, "a trial: its path from beginning to end, with all states; backward begins")                  \
+  X(FORWARD, "a trial: its rollout from beginning to end, with all states; backward begins")               \
   X(MAKE, "a state t of a trial: its world into slots `state`")                                            \
   X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians; zeros where there is no step") \
   X(SWEEP, "a trial: back through states [from, to) by their worlds")                                      \

@@ -13,7 +13,7 @@ static const double most_refine_memory = 1 << 30;
 
 // What one thread works with.
 typedef struct CpuSlot {
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   sn_real *ctrl;     // controls of the candidate (max_step, nu)
   sn_real *scratch;  // of the noise (3 * (max_step + 2))
   int candidate;     // index in the batch that is under way, -1: none
@@ -51,7 +51,7 @@ static void cpu_unload(SnBackend *b, SnBackendModel *x) {
   (void)b;
   if (!x) return;
   for (int i = 0; i < x->nslot; ++i) {
-    sn_rollout_free(x->slot[i].rollout);
+    sn_rollout_runner_free(x->slot[i].runner);
     free(x->slot[i].ctrl);
     free(x->slot[i].scratch);
   }
@@ -77,10 +77,10 @@ static SnBackendModel *cpu_load(SnBackend *b, const SnModel *m, const SnCost *co
   for (int i = 0; ok && i < n; ++i) {
     CpuSlot *s = &x->slot[i];
     s->candidate = -1;
-    s->rollout = sn_rollout_create(m, cost, err);
+    s->runner = sn_rollout_runner_create(m, cost, err);
     s->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *s->ctrl);
     s->scratch = calloc(3 * ((size_t)max_step + 2), sizeof *s->scratch);
-    ok = s->rollout && s->ctrl && s->scratch;
+    ok = s->runner && s->ctrl && s->scratch;
   }
   if (ok) return x;
   cpu_unload(b, x);
@@ -98,7 +98,7 @@ static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
     sn_noise_candidate(x->m, batch->noise, batch->first + i, batch->ctrl, batch->nstep, s->scratch, s->ctrl);
     ctrl = s->ctrl;
   }
-  sn_rollout_begin(s->rollout, &batch->start, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
+  sn_rollout_runner_begin(s->runner, &batch->start, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
   s->candidate = i;
   return true;
 }
@@ -111,10 +111,10 @@ static void cpu_work(void *argument, int thread) {
     if (s->candidate < 0) {
       if (x->clock->now(x->clock->context) >= x->until || !take_candidate(x, s)) return;
     }
-    if (sn_rollout_run(s->rollout, x->clock, x->until) == SN_ROLLOUT_PAUSED) return;
+    if (sn_rollout_runner_run(s->runner, x->clock, x->until) == SN_ROLLOUT_UNDER_WAY) return;
     const int i = s->candidate;
-    batch->cost[i] = sn_rollout_cost(s->rollout, batch->term + (size_t)i * (size_t)x->cost->nterm);
-    if (batch->warn) batch->warn[i] = sn_rollout_path(s->rollout)->warn;
+    batch->cost[i] = sn_rollout_runner_cost(s->runner, batch->term + (size_t)i * (size_t)x->cost->nterm);
+    if (batch->warn) batch->warn[i] = sn_rollout_runner_rollout(s->runner)->warn;
     batch->done[i] = 1;
     s->candidate = -1;
   }

@@ -2,7 +2,7 @@
 // a GPU. One iteration is
 //
 //   sn_refine_open (the first of a plan) or sn_refine_move, then sn_refine_controls     each start for itself
-//   a rollout of ctrl and its gradient ctrl_bar                                        path.h, backward.h
+//   a rollout of ctrl and its gradient ctrl_bar                                        rollout.h, rollout_vjp.h
 //   sn_refine_judge                                                                     each start for itself
 //   sn_refine_select                                                                    all starts of the plan
 //
@@ -24,7 +24,7 @@ typedef struct SnRefineStart {
   sn_real *gradient;       // (knots, nu) at the iterate, normalised, not limited
   SnAdamMoments moments;
   sn_real *ctrl, *ctrl_bar;  // (nstep, nu) of the iterate
-  sn_real *term;             // (nterm) weighted parts of its cost: the path's sum
+  sn_real *term;             // (nterm) weighted parts of its cost: the rollout's sum
   sn_real cost;              // of the iterate
   sn_real norm;              // of its gradient; NaN where there is none
   sn_real best_cost;         // infinity: none yet

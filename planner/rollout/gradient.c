@@ -1,4 +1,4 @@
-// Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in backward.c.
+// Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in rollout_vjp.c.
 //
 // A thread takes the first of these that it finds, over the items in their order: go back through a state whose world
 // is ready; make the world of the next state, where a slot is idle; run an item forward. Worlds are made in the order
@@ -14,7 +14,7 @@
 typedef struct SnGradientSlot {
   SnWorld world;
   void *memory;
-  SnBackwardState state;
+  SnRolloutVjpState state;
 } SnGradientSlot;
 
 // What one thread works with.
@@ -31,9 +31,9 @@ typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } 
 // One gradient under way.
 typedef struct SnGradientItem {
   SnGradient *out;
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   SnTrajectory states;  // rows 0 ... nstep
-  SnBackward back;      // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
+  SnRolloutVjp vjp;     // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
   int cfd_steps;
   SnGradientPhase phase;
   bool busy;  // a thread runs it forward or goes back a step
@@ -74,11 +74,11 @@ static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
 static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost) {
   const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu;
   s->memory = aligned(sn_world_size(m));
-  s->state = (SnBackwardState){.A = numbers(n * n),
-                               .B = numbers(n * nu),
-                               .state_bar = numbers(n),
-                               .ctrl_bar = numbers(nu),
-                               .target_bar = numbers((size_t)cost->ntarget)};
+  s->state = (SnRolloutVjpState){.A = numbers(n * n),
+                                 .B = numbers(n * nu),
+                                 .state_bar = numbers(n),
+                                 .ctrl_bar = numbers(nu),
+                                 .target_bar = numbers((size_t)cost->ntarget)};
   if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.target_bar)
     return false;
   sn_world_init(m, &s->world, s->memory);
@@ -96,8 +96,8 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
 
 static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
-  SnBackward *b = &x->back;
-  x->rollout = sn_rollout_create(m, cost, err);
+  SnRolloutVjp *b = &x->vjp;
+  x->runner = sn_rollout_runner_create(m, cost, err);
   x->states = (SnTrajectory){.time = numbers(rows),
                              .qpos = numbers(rows * (size_t)m->nq),
                              .qvel = numbers(rows * nv),
@@ -109,7 +109,7 @@ static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost,
   b->state_bar = numbers(n);
   b->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
-  return x->rollout && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
+  return x->runner && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
          b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
@@ -141,17 +141,17 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
 }
 
 static void free_item(SnGradientItem *x) {
-  sn_rollout_free(x->rollout);
+  sn_rollout_runner_free(x->runner);
   free(x->states.time);
   free(x->states.qpos);
   free(x->states.qvel);
   free(x->states.act);
   free(x->states.qacc);
-  free(x->back.cfd_qacc);
-  free(x->back.running);
-  free(x->back.terminal);
-  free(x->back.state_bar);
-  free(x->back.scratch);
+  free(x->vjp.cfd_qacc);
+  free(x->vjp.running);
+  free(x->vjp.terminal);
+  free(x->vjp.state_bar);
+  free(x->vjp.scratch);
   free(x->slot);
 }
 
@@ -197,10 +197,10 @@ static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStat
 }
 
 // The rollout is done: its value, and whether there is a way back.
-static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRollout *r) {
-  x->out->cost = sn_rollout_cost(r, x->out->term);
-  x->out->warn = sn_rollout_path(r)->warn;
-  if (sn_rollout_status(r) == SN_ROLLOUT_DONE)
+static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRolloutRunner *r) {
+  x->out->cost = sn_rollout_runner_cost(r, x->out->term);
+  x->out->warn = sn_rollout_runner_rollout(r)->warn;
+  if (sn_rollout_runner_status(r) == SN_ROLLOUT_DONE)
     x->phase = SN_PHASE_BACK;
   else
     fail_item(g, x, SN_GRADIENT_DIVERGED);
@@ -215,14 +215,14 @@ static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
   x->make = x->sweep = out->nstep;
   for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
   if (!out->rolled)
-    sn_rollout_begin(x->rollout, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
-  x->back.path = sn_rollout_path(out->rolled ? out->rolled : x->rollout);
-  x->back.cfd = g->settings.cfd;
-  x->back.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;
-  x->back.ctrl_bar = out->ctrl_bar;
-  x->back.target_bar = out->target_bar;
+    sn_rollout_runner_begin(x->runner, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+  x->vjp.rollout = sn_rollout_runner_rollout(out->rolled ? out->rolled : x->runner);
+  x->vjp.cfd = g->settings.cfd;
+  x->vjp.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;
+  x->vjp.ctrl_bar = out->ctrl_bar;
+  x->vjp.target_bar = out->target_bar;
   x->cfd_steps = 0;
-  sn_backward_begin(g->m, g->cost, &g->thread[0].lane, &x->back);
+  sn_rollout_vjp_begin(g->m, g->cost, &g->thread[0].lane, &x->vjp);
   if (out->rolled) take_rollout(g, x, out->rolled);
 }
 
@@ -230,12 +230,12 @@ static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
 static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
   const SnModel *m = g->m;
   const size_t nv = (size_t)m->nv, na = (size_t)m->na;
-  const sn_real *bar = x->back.state_bar;
+  const sn_real *bar = x->vjp.state_bar;
   SnGradient *out = x->out;
   if (out->qpos_bar) memcpy(out->qpos_bar, bar, sizeof(sn_real) * nv);
   if (out->qvel_bar) memcpy(out->qvel_bar, bar + nv, sizeof(sn_real) * nv);
   if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
-  out->norm = (double)sn_norm(&g->thread[thread].lane, x->back.ctrl_bar, out->nstep * m->nu);
+  out->norm = (double)sn_norm(&g->thread[thread].lane, x->vjp.ctrl_bar, out->nstep * m->nu);
   out->status = SN_GRADIENT_DONE;
   if (g->settings.cfd.on) x->cfd_steps = out->nstep;
   x->phase = SN_PHASE_DONE;
@@ -273,26 +273,26 @@ static Job take_job(SnGradientWork *g) {
 // The world of a state, and by products all that can be done there ahead.
 static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
-  sn_backward_make(g->m, &thread->lane, &job->item->back, job->t, &slot->world);
+  sn_rollout_vjp_recompute(g->m, &thread->lane, &job->item->vjp, job->t, &slot->world);
   if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
-  sn_backward_jacobian(g->m, g->cost, &thread->lane, &job->item->back, job->t, &slot->world, &thread->adjoint,
-                       thread->res, &slot->state);
+  sn_rollout_vjp_jacobian(g->m, g->cost, &thread->lane, &job->item->vjp, job->t, &slot->world, &thread->adjoint,
+                          thread->res, &slot->state);
 }
 
 static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
-  const SnBackward *back = &job->item->back;
+  const SnRolloutVjp *vjp = &job->item->vjp;
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
-    return sn_backward_product(g->m, g->cost, &thread->lane, back, job->t, &slot->state);
-  return sn_backward_sweep(g->m, g->cost, &thread->lane, back, job->t, &slot->world, &thread->adjoint, thread->res,
-                           &slot->state);
+    return sn_rollout_vjp_product(g->m, g->cost, &thread->lane, vjp, job->t, &slot->state);
+  return sn_rollout_vjp_sweep(g->m, g->cost, &thread->lane, vjp, job->t, &slot->world, &thread->adjoint, thread->res,
+                              &slot->state);
 }
 
 // Does a job; for JOB_BACK, whether the derivative is still finite.
 static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
-      sn_rollout_run(job->item->rollout, g->clock, g->until);
+      sn_rollout_runner_run(job->item->runner, g->clock, g->until);
       return true;
     case JOB_MAKE:
       make_state(g, &g->thread[thread], job);
@@ -304,7 +304,7 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
 
 static void end_forward(SnGradientWork *g, SnGradientItem *x) {
   x->busy = false;
-  if (sn_rollout_status(x->rollout) != SN_ROLLOUT_PAUSED) take_rollout(g, x, x->rollout);
+  if (sn_rollout_runner_status(x->runner) != SN_ROLLOUT_UNDER_WAY) take_rollout(g, x, x->runner);
 }
 
 static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {

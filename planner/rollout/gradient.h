@@ -40,7 +40,7 @@ typedef struct SnGradient {
                           // with CFD start their solver from its accelerations, and the last bits depend on it, too
   // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
   // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
-  const SnRollout *rolled;
+  const SnRolloutRunner *rolled;
 
   SnGradientStatus status;  // set SN_GRADIENT_PENDING to begin
   double cost;              // infinity when diverged

@@ -1,13 +1,13 @@
-// A path: one rollout as plain data, in memory of whoever runs it, a thread or a block of a GPU. What happens in each
-// of its steps stands here and nowhere else; who steps when is the caller's business (rollout.c, cuda/).
+// A rollout as plain data, in memory of whoever runs it, a thread or a block of a GPU. What happens in each
+// of its steps stands here and nowhere else; who steps when is the caller's business (rollout_runner.c, cuda/).
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 
 #include "planner/cost/cost.h"
 
-typedef enum SnPathStatus { SN_PATH_UNDER_WAY, SN_PATH_DONE, SN_PATH_DIVERGED } SnPathStatus;
+typedef enum SnRolloutStatus { SN_ROLLOUT_UNDER_WAY, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
 
-typedef struct SnPath {
+typedef struct SnRollout {
   // Where it starts and what acts on it; read only. Arrays as in SnStart; NULL mocap poses: the model's; NULL warm
   // start: zero.
   sn_real time;
@@ -25,52 +25,52 @@ typedef struct SnPath {
 
   // What it has come to.
   sn_real *sum;   // (nterm) weighted parts of the cost so far
-  sn_real total;  // cost: of a path that is done; infinity when diverged
+  sn_real total;  // cost: of a rollout that is done; infinity when diverged
   int t;          // steps done
-  int status;     // SnPathStatus
+  int status;     // SnRolloutStatus
   int warn;       // SN_WARN_* bits of all steps
   // The state between two calls, where the world is given to others meanwhile; NULL: it is not.
-  sn_real *kept;  // (sn_path_kept_size)
-} SnPath;
+  sn_real *saved;  // (sn_rollout_saved_size)
+} SnRollout;
 
 // Scratch of the cost in one state.
-typedef struct SnPathScratch {
+typedef struct SnRolloutScratch {
   sn_real *res;    // (nres)
   sn_real *value;  // (nall)
-} SnPathScratch;
+} SnRolloutScratch;
 
-// One state of a path, wherever it is kept.
-typedef struct SnPathState {
+// One state of a rollout, wherever it is kept.
+typedef struct SnRolloutState {
   sn_real time;
   const sn_real *qpos, *qvel, *act;
   const sn_real *ctrl;            // (nu); NULL: zero
   const sn_real *qacc_warmstart;  // (nv); NULL: zero
-} SnPathState;
+} SnRolloutState;
 
-// Numbers that sn_path_leave keeps: time, qpos, qvel, act, start of the solver.
-SN_INLINE int sn_path_kept_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
+// Numbers that sn_rollout_save saves: time, qpos, qvel, act, start of the solver.
+SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
 
 // Part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not finite.
 SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0 ? weight * value : 0; }
 
-// All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the path
-// that they write are written by one lane.
+// All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the
+// rollout that they write are written by one lane.
 
-// Puts the world into a state of the path, with its mocap poses and contacts from distance as in `cfd`. No warnings.
-SN_FUNC void sn_path_put(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path, const SnPathState *state,
-                         const SnCfd *cfd);
-// Puts the world into the path's start: state, zero controls, CFD.
-SN_FUNC void sn_path_put_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
-// The same, and the path is under way: t = 0, sums 0.
-SN_FUNC void sn_path_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path);
-// One step, or the end of the path with its terminal cost. The same status on all lanes.
-SN_FUNC SnPathStatus sn_path_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnPath *path,
-                                  const SnPathScratch *scratch);
+// Puts the world into a state of the rollout, with its mocap poses and contacts from distance as in `cfd`. No warnings.
+SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout,
+                                  const SnRolloutState *state, const SnCfd *cfd);
+// Puts the world into the rollout's start: state, zero controls, CFD.
+SN_FUNC void sn_rollout_set_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
+// The same, and the rollout is under way: t = 0, sums 0.
+SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnRollout *rollout);
+// One step, or the end of the rollout with its terminal cost. The same status on all lanes.
+SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
+                                        SnRollout *rollout, const SnRolloutScratch *scratch);
 // Norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
-SN_FUNC void sn_path_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
-                             const sn_real *target, int n, const SnPathScratch *scratch);
-// Before the world is given to another path, and after it is this path's again.
-SN_FUNC void sn_path_leave(const SnModel *m, const SnWorld *w, SnLane *lane, SnPath *path);
-SN_FUNC void sn_path_return(const SnModel *m, SnWorld *w, SnLane *lane, const SnPath *path);
+SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
+                                const sn_real *target, int n, const SnRolloutScratch *scratch);
+// Saves the world's state before the world is given to another rollout, and restores it after.
+SN_FUNC void sn_rollout_save(const SnModel *m, const SnWorld *w, SnLane *lane, SnRollout *rollout);
+SN_FUNC void sn_rollout_restore(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
 
 #endif

@@ -1,5 +1,5 @@
-// A rollout: controls applied from a state, the cost summed up on the way. It can be paused at
-// every step, by the clock, and goes on later bit for bit as if it had not been.
+// A runner of rollouts: controls applied from a state, the cost summed up on the way, on one thread. A rollout can be
+// paused at every step, by the clock, and goes on later bit for bit as if it had not been.
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 
@@ -37,36 +37,32 @@ typedef struct SnTrajectory {
   sn_real *time;  // (nstep + 1) [s]
 } SnTrajectory;
 
-typedef enum SnRolloutStatus {
-  SN_ROLLOUT_PAUSED = SN_PATH_UNDER_WAY,
-  SN_ROLLOUT_DONE = SN_PATH_DONE,
-  SN_ROLLOUT_DIVERGED = SN_PATH_DIVERGED
-} SnRolloutStatus;
-
-// A rollout on one thread, in memory of its own. Fields are private.
-typedef struct SnRollout SnRollout;
+// Runs one rollout after another on one thread, in memory of its own. Fields are private.
+typedef struct SnRolloutRunner SnRolloutRunner;
 
 // NULL when out of memory. The model and the cost must outlive it; nothing is allocated later.
-SnRollout *sn_rollout_create(const SnModel *m, const SnCost *cost, SnError *err);
-void sn_rollout_free(SnRollout *r);
+SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err);
+void sn_rollout_runner_free(SnRolloutRunner *r);
 
 // Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule) must
 // stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
-void sn_rollout_begin(SnRollout *r, const SnStart *start, const sn_real *ctrl, const sn_real *target, int nstep,
-                      double max_velocity, const SnTrajectory *out);
-// Steps until the end, until divergence or until the clock reaches `until` (tested before every step;
-// INFINITY: never).
-SnRolloutStatus sn_rollout_run(SnRollout *r, const SnClock *clock, double until);
-SnRolloutStatus sn_rollout_status(const SnRollout *r);
+void sn_rollout_runner_begin(SnRolloutRunner *r, const SnStart *start, const sn_real *ctrl, const sn_real *target,
+                             int nstep, double max_velocity, const SnTrajectory *out);
+// Steps until the end, until divergence or until the clock reaches `until` (tested before every step; INFINITY:
+// never): SN_ROLLOUT_UNDER_WAY then.
+SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until);
+SnRolloutStatus sn_rollout_runner_status(const SnRolloutRunner *r);
 // Cost of a rollout that is done; infinity when it diverged. term (nterm): its weighted parts, or NULL.
-double sn_rollout_cost(const SnRollout *r, double *term);
-// Judges the state of the rollout's world, whose stages have run (sn_forward), with one row of targets: sum of
-// weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be NULL.
-double sn_rollout_judge(SnRollout *r, const sn_real *target, double *term, double *value);
-// The path that it follows.
-const SnPath *sn_rollout_path(const SnRollout *r);
-// The world of the rollout, at the state that it has reached (all stages have run when it is done), and its lane.
-SnWorld *sn_rollout_world(SnRollout *r);
-SnLane *sn_rollout_lane(SnRollout *r);
+double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term);
+// Evaluates the cost in the state of the runner's world, whose stages have run (sn_forward), with one row of targets:
+// sum of weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be
+// NULL.
+double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value);
+// The rollout that it runs.
+const SnRollout *sn_rollout_runner_rollout(const SnRolloutRunner *r);
+// The world of the runner, at the state that the rollout has reached (all stages have run when it is done), and its
+// lane.
+SnWorld *sn_rollout_runner_world(SnRolloutRunner *r);
+SnLane *sn_rollout_runner_lane(SnRolloutRunner *r);
 
 #endif

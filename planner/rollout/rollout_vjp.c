@@ -1,35 +1,35 @@
-// One state of a path on the way back: its world made again, and the derivative of the cost taken through its step.
+// One state of a rollout on the way back: its world recomputed, and the derivative of the cost taken through its step.
 //
 // The cost is sum_t c_t(x_t, u_t, g_t) with x_{t+1} = step(x_t, u_t), g_t the targets. With p_t = d cost / d x_t,
 //
 //   p_H = dc_H/dx,   p_t = A_t' p_{t+1} + dc_t/dx,   d cost / du_t = B_t' p_{t+1} + dc_t/du,   A, B = d step / d(x, u).
 //
-// Only p_{t+1} ties the steps together. sn_backward_sweep applies A_t' and B_t' as the adjoint of the step, and c_t
-// shares its sweep over the links; sn_backward_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
+// Only p_{t+1} ties the steps together. sn_rollout_vjp_sweep applies A_t' and B_t' as the adjoint of the step, and c_t
+// shares its sweep over the links; sn_rollout_vjp_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
 #include "planner/rollout/rollout_vjp.h"
 
-SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b) {
-  const sn_real share = SN_R(1.0) / (sn_real)b->path->nstep;
+SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b) {
+  const sn_real share = SN_R(1.0) / (sn_real)b->rollout->nstep;
   SN_FOR(i, cost->nterm) {
-    b->running[i] = share * b->path->running[i];
-    b->terminal[i] = b->path->terminal[i];
+    b->running[i] = share * b->rollout->running[i];
+    b->terminal[i] = b->rollout->terminal[i];
   }
   sn_lane_zero(lane, b->state_bar, sn_tangent_size(m));
   SN_SYNC(lane);
 }
 
-// The solver starts at the acceleration that the path found, or that of the same world with CFD before. At the last
+// The solver starts at the acceleration that the rollout found, or that of the same world with CFD before. At the last
 // state the controls of the last step still stand.
-SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *b, int t, SnWorld *w) {
-  const SnPath *path = b->path;
-  const size_t row = (size_t)t, step = (size_t)(t < path->nstep ? t : t - 1), nv = (size_t)m->nv;
-  const SnPathState state = {path->out_time[t],
-                             path->out_qpos + row * (size_t)m->nq,
-                             path->out_qvel + row * nv,
-                             path->out_act + row * (size_t)m->na,
-                             path->ctrl + step * (size_t)m->nu,
-                             (b->cfd_start ? b->cfd_qacc : path->out_qacc) + row * nv};
-  sn_path_put(m, w, lane, path, &state, &b->cfd);
+SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w) {
+  const SnRollout *rollout = b->rollout;
+  const size_t row = (size_t)t, step = (size_t)(t < rollout->nstep ? t : t - 1), nv = (size_t)m->nv;
+  const SnRolloutState state = {rollout->out_time[t],
+                                rollout->out_qpos + row * (size_t)m->nq,
+                                rollout->out_qvel + row * nv,
+                                rollout->out_act + row * (size_t)m->na,
+                                rollout->ctrl + step * (size_t)m->nu,
+                                (b->cfd_start ? b->cfd_qacc : rollout->out_qacc) + row * nv};
+  sn_rollout_set_state(m, w, lane, rollout, &state, &b->cfd);
   SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
   sn_solve_finish(m, w, lane);
@@ -41,37 +41,37 @@ SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *
 
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint, and carries all of
 // it to the state.
-SN_LOCAL void sn_backward_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                               SnWorld *w, SnAdjoint *a, sn_real *res, sn_real *target_bar) {
-  const SnPath *path = b->path;
+SN_LOCAL void sn_rollout_vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                  SnWorld *w, SnAdjoint *a, sn_real *res, sn_real *target_bar) {
+  const SnRollout *rollout = b->rollout;
   if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
   SN_SYNC(lane);
-  sn_cost_vjp(cost, m, w, a, lane, path->target + (size_t)t * (size_t)cost->ntarget,
-              t < path->nstep ? b->running : b->terminal, res, target_bar);
+  sn_cost_vjp(cost, m, w, a, lane, rollout->target + (size_t)t * (size_t)cost->ntarget,
+              t < rollout->nstep ? b->running : b->terminal, res, target_bar);
   SN_MARK(lane, COST_VJP);
   sn_position_vjp(m, w, a, lane);
 }
 
 // What the adjoint has come to, with respect to the state.
-SN_LOCAL void sn_backward_take(const SnModel *m, SnLane *lane, const SnAdjoint *a, sn_real *state_bar) {
+SN_LOCAL void sn_rollout_vjp_take(const SnModel *m, SnLane *lane, const SnAdjoint *a, sn_real *state_bar) {
   sn_lane_copy(lane, state_bar, a->qpos_bar, m->nv);
   sn_lane_copy(lane, state_bar + m->nv, a->qvel_bar, m->nv);
   sn_lane_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
 }
 
-SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state) {
-  if (t < b->path->nstep) sn_step_jacobian(m, w, a, lane, state->A, state->B);
+SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                     SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state) {
+  if (t < b->rollout->nstep) sn_step_jacobian(m, w, a, lane, state->A, state->B);
   sn_adjoint_clear(m, a, lane);
   sn_motion_rest(m, w, a, lane);
-  sn_backward_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
-  sn_backward_take(m, lane, a, state->state_bar);
+  sn_rollout_vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  sn_rollout_vjp_take(m, lane, a, state->state_bar);
   sn_lane_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
 }
 
 // How many of x[0..n) are not finite, among those of this lane.
-SN_LOCAL int sn_backward_lost(SnLane *lane, const sn_real *x, int n) {
+SN_LOCAL int sn_rollout_vjp_lost(SnLane *lane, const sn_real *x, int n) {
   (void)lane;
   sn_real sum = 0;
   SN_FOR(i, n) sum += 0 * x[i];
@@ -79,17 +79,17 @@ SN_LOCAL int sn_backward_lost(SnLane *lane, const sn_real *x, int n) {
 }
 
 // The end of going back through state t: its targets, which are written in order, so that none is after a failure.
-SN_LOCAL bool sn_backward_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                                const sn_real *target_bar) {
+SN_LOCAL bool sn_rollout_vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                   const sn_real *target_bar) {
   if (b->target_bar) sn_lane_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, target_bar, cost->ntarget);
-  int lost = sn_backward_lost(lane, b->state_bar, sn_tangent_size(m));
-  if (t < b->path->nstep) lost += sn_backward_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
+  int lost = sn_rollout_vjp_lost(lane, b->state_bar, sn_tangent_size(m));
+  if (t < b->rollout->nstep) lost += sn_rollout_vjp_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
   return sn_count(lane, lost) == 0;
 }
 
-SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                               SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state) {
-  const bool step = t < b->path->nstep;
+SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state) {
+  const bool step = t < b->rollout->nstep;
   sn_adjoint_clear(m, a, lane);
   if (step) {
     sn_lane_copy(lane, a->qpos_next_bar, b->state_bar, m->nv);
@@ -101,16 +101,16 @@ SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lan
   } else {
     sn_motion_rest(m, w, a, lane);
   }
-  sn_backward_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
-  sn_backward_take(m, lane, a, b->state_bar);
+  sn_rollout_vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  sn_rollout_vjp_take(m, lane, a, b->state_bar);
   if (step) sn_lane_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
-  return sn_backward_close(m, cost, lane, b, t, state->target_bar);
+  return sn_rollout_vjp_close(m, cost, lane, b, t, state->target_bar);
 }
 
 // y = c + J' x, J (n, cols). Ends with no sync.
-SN_LOCAL void sn_backward_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *SN_RESTRICT c,
-                                   const sn_real *SN_RESTRICT J, const sn_real *SN_RESTRICT x, int n, int cols) {
+SN_LOCAL void sn_rollout_vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *SN_RESTRICT c,
+                                      const sn_real *SN_RESTRICT J, const sn_real *SN_RESTRICT x, int n, int cols) {
   (void)lane;
   SN_FOR(j, cols) {
     sn_real sum = c[j];
@@ -119,15 +119,15 @@ SN_LOCAL void sn_backward_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const s
   }
 }
 
-SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                                 const SnBackwardState *state) {
-  const int n = sn_tangent_size(m), rows = t < b->path->nstep ? n : 0;  // no step from the last state
-  sn_backward_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
+SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                    const SnRolloutVjpState *state) {
+  const int n = sn_tangent_size(m), rows = t < b->rollout->nstep ? n : 0;  // no step from the last state
+  sn_rollout_vjp_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
   if (rows > 0)
-    sn_backward_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n,
-                         m->nu);
+    sn_rollout_vjp_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n,
+                            m->nu);
   SN_SYNC(lane);
   sn_lane_copy(lane, b->state_bar, b->scratch, n);
   SN_SYNC(lane);
-  return sn_backward_close(m, cost, lane, b, t, state->target_bar);
+  return sn_rollout_vjp_close(m, cost, lane, b, t, state->target_bar);
 }

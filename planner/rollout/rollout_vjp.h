@@ -1,5 +1,5 @@
-// The way back along a path: what is done at each of its states to get the derivative of its cost. Plain data, for a
-// thread or a block of a GPU; the order of the work is the caller's (gradient.c, cuda/).
+// The adjoint of a rollout: what is done at each of its states, from the last to the first, to get the derivative of
+// its cost. Plain data, for a thread or a block of a GPU; the order of the work is the caller's (gradient.c, cuda/).
 //
 // The tangent of a state is (dqpos, dqvel, dact): n = 2 nv + na numbers.
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_VJP_H_
@@ -21,26 +21,26 @@ typedef enum SnGradientStatus {
   SN_GRADIENT_UNBOUNDED  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
 } SnGradientStatus;
 
-typedef struct SnBackward {
-  const SnPath *path;   // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
-  SnCfd cfd;            // how contacts act in what is differentiated; cfd.on 0: as they are
-  sn_real *cfd_qacc;    // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
-  int cfd_start;        // 1: their solvers start from cfd_qacc, else from the path's accelerations
-  sn_real *running;     // (nterm) weights times the share of a state: sn_backward_begin writes them
-  sn_real *terminal;    // (nterm)
-  sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on
-  sn_real *scratch;     // (n)
-  sn_real *ctrl_bar;    // (nstep, nu) out
-  sn_real *target_bar;  // (nstep + 1, ntarget) out, or NULL
-} SnBackward;
+typedef struct SnRolloutVjp {
+  const SnRollout *rollout;  // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
+  SnCfd cfd;                 // how contacts act in what is differentiated; cfd.on 0: as they are
+  sn_real *cfd_qacc;         // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
+  int cfd_start;             // 1: their solvers start from cfd_qacc, else from the rollout's accelerations
+  sn_real *running;          // (nterm) weights times the share of a state: sn_rollout_vjp_begin writes them
+  sn_real *terminal;         // (nterm)
+  sn_real *state_bar;        // (n) derivative of the cost of all states from the one last gone back through on
+  sn_real *scratch;          // (n)
+  sn_real *ctrl_bar;         // (nstep, nu) out
+  sn_real *target_bar;       // (nstep + 1, ntarget) out, or NULL
+} SnRolloutVjp;
 
 // What of one state does not depend on later states, beside its world; by the caller's method some may be NULL.
-typedef struct SnBackwardState {
+typedef struct SnRolloutVjpState {
   sn_real *A, *B;       // Jacobians of the step (n, n), (n, nu)
   sn_real *state_bar;   // of the cost of this state alone (n)
   sn_real *ctrl_bar;    // (nu)
-  sn_real *target_bar;  // (ntarget); NULL where SnBackward has none
-} SnBackwardState;
+  sn_real *target_bar;  // (ntarget); NULL where SnRolloutVjp has none
+} SnRolloutVjpState;
 
 // Number of tangent coordinates of a state.
 SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
@@ -48,19 +48,19 @@ SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
 // All of these run on all lanes and end with a sync.
 
 // Weights; the bar of what comes after the last state: 0.
-SN_FUNC void sn_backward_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b);
-// The world of state t, 0 <= t <= nstep: its stages, the solver finished.
-SN_FUNC void sn_backward_make(const SnModel *m, SnLane *lane, const SnBackward *b, int t, SnWorld *w);
+SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b);
+// Recomputes the world of state t, 0 <= t <= nstep: its stages, the solver finished.
+SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w);
 // Jacobians of the step from state t (none at the last state) and the derivative of the cost of state t, from its
 // world.
-SN_FUNC void sn_backward_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state);
+SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                     SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state);
 // From the derivative with respect to state t + 1 to that with respect to state t and the controls there, by the
 // adjoint of the step. False, on all lanes, when it is not finite. state->target_bar is scratch.
-SN_FUNC bool sn_backward_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                               SnWorld *w, SnAdjoint *a, sn_real *res, const SnBackwardState *state);
+SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state);
 // The same by the Jacobians.
-SN_FUNC bool sn_backward_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnBackward *b, int t,
-                                 const SnBackwardState *state);
+SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                    const SnRolloutVjpState *state);
 
 #endif

@@ -47,10 +47,10 @@ static inline void scene_start(Scene *x) {
   x->cost = sn_cost_create(x->task, x->m, &err);
   if (!x->cost) fail_msg("%s", err.text);
   // Captured as the planner's own, from the initial state.
-  SnRollout *r = sn_rollout_create(x->m, x->cost, &err);
-  sn_world_set_start(x->m, sn_rollout_world(r), sn_planner_initial(x->p));
-  sn_cost_capture(x->cost, x->m, sn_rollout_world(r), sn_rollout_lane(r));
-  sn_rollout_free(r);
+  SnRolloutRunner *r = sn_rollout_runner_create(x->m, x->cost, &err);
+  sn_world_set_start(x->m, sn_rollout_runner_world(r), sn_planner_initial(x->p));
+  sn_cost_capture(x->cost, x->m, sn_rollout_runner_world(r), sn_rollout_runner_lane(r));
+  sn_rollout_runner_free(r);
 }
 
 // Opens a task of planner/tasks. Returns false, having said so, when its model is not there.

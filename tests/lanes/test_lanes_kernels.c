@@ -22,7 +22,7 @@ static void scan(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SCAN); 
 static void refine(SnKernelFixture *x) { sn_fixture_refine(x, 3); }
 // One trial diverges, one takes no part.
 static void lose_one(SnKernelFixture *x) {
-  x->trial[0].path.max_velocity = SN_R(1e-9);
+  x->trial[0].rollout.max_velocity = SN_R(1e-9);
   x->trial[1].active = 0;
   sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
 }

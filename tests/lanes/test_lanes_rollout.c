@@ -1,5 +1,5 @@
-// A path and the way back along it on several lanes: the bits of one lane, also where the path leaves its world after
-// each step, others use it, and the path goes on in another one.
+// A rollout and the way back along it on several lanes: the bits of one lane, also where the rollout leaves its world
+// after each step, others use it, and the rollout goes on in another one.
 #include <stdlib.h>
 
 #include "clients/reference/probe_task.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_STEPS = 8, MAX_LANES = 5 };
 
-// How a path is gone along.
+// How a rollout is gone along.
 typedef struct Manner {
   int steps, lanes;
   SnGradientMethod method;
@@ -21,23 +21,23 @@ typedef struct Manner {
   sn_real max_velocity;
 } Manner;
 
-// A path, the way back and all that they write, as one array: two of them are compared at once.
+// A rollout, the way back and all that they write, as one array: two of them are compared at once.
 typedef struct Trip {
   const SnModel *m;
   const SnCost *cost;
   Manner manner;
   sn_real *in, *out;
   size_t nin, nout;
-  SnPath path;
-  SnBackward back;
-  SnBackwardState state[MAX_STEPS + 1];
-  SnPathScratch scratch;
+  SnRollout rollout;
+  SnRolloutVjp vjp;
+  SnRolloutVjpState state[MAX_STEPS + 1];
+  SnRolloutScratch scratch;
   sn_real *res;
   SnWorld world[2];
   SnAdjoint adjoint;
   void *memory[3];
   // of each lane
-  SnPathStatus status[MAX_LANES];
+  SnRolloutStatus status[MAX_LANES];
   bool finite[MAX_LANES];
   sn_real norm[MAX_LANES];
 } Trip;
@@ -52,8 +52,8 @@ static sn_real *cut(sn_real *base, size_t *used, int n) {
 static void lay_out(Trip *x) {
   const SnModel *m = x->m;
   const int steps = x->manner.steps, rows = steps + 1, nv = m->nv, n = sn_tangent_size(m);
-  SnPath *p = &x->path;
-  SnBackward *b = &x->back;
+  SnRollout *p = &x->rollout;
+  SnRolloutVjp *b = &x->vjp;
   x->nin = x->nout = 0;
   p->qpos = cut(x->in, &x->nin, m->nq);
   p->qvel = cut(x->in, &x->nin, nv);
@@ -68,7 +68,7 @@ static void lay_out(Trip *x) {
   p->out_qacc = cut(x->out, &x->nout, rows * nv);
   p->out_cost = cut(x->out, &x->nout, rows);
   p->sum = cut(x->out, &x->nout, x->cost->nterm);
-  p->kept = cut(x->out, &x->nout, sn_path_kept_size(m));
+  p->saved = cut(x->out, &x->nout, sn_rollout_saved_size(m));
   b->cfd_qacc = cut(x->out, &x->nout, rows * nv);
   b->running = cut(x->out, &x->nout, x->cost->nterm);
   b->terminal = cut(x->out, &x->nout, x->cost->nterm);
@@ -80,7 +80,7 @@ static void lay_out(Trip *x) {
   x->scratch.value = cut(x->out, &x->nout, x->cost->nall);
   x->res = cut(x->out, &x->nout, x->cost->nres);
   for (int t = 0; t < rows; ++t) {
-    SnBackwardState *s = &x->state[t];
+    SnRolloutVjpState *s = &x->state[t];
     const bool whole = x->manner.method == SN_GRADIENT_PRODUCTS;
     s->A = cut(x->out, &x->nout, whole ? n * n : 0);
     s->B = cut(x->out, &x->nout, whole ? n * m->nu : 0);
@@ -104,8 +104,8 @@ static void fill_start(Trip *x, const SnWorld *at) {
   for (int i = 0; i < x->manner.steps * m->nu; ++i) in[i] = SN_R(0.4) + SN_R(0.3) * sn_sin((sn_real)i);
   in += x->manner.steps * m->nu;
   sn_cost_schedule(x->cost, (double)at->time[0], (double)m->opt.timestep, x->manner.steps + 1, in);
-  x->path.mocap_pos = at->mocap_pos;
-  x->path.time = at->time[0];
+  x->rollout.mocap_pos = at->mocap_pos;
+  x->rollout.time = at->time[0];
 }
 
 static void trip_make(Trip *x, const SnModel *m, const SnCost *cost, const SnWorld *at, const Manner *manner) {
@@ -115,13 +115,13 @@ static void trip_make(Trip *x, const SnModel *m, const SnCost *cost, const SnWor
   x->out = calloc(x->nout + 1, sizeof *x->out);
   lay_out(x);
   fill_start(x, at);
-  x->path.running = cost->weight;
-  x->path.terminal = cost->terminal;
-  x->path.nstep = manner->steps;
-  x->path.max_velocity = manner->max_velocity;
-  if (manner->cfd_path) x->path.cfd = cfd;
-  if (manner->cfd) x->back.cfd = cfd;
-  x->back.path = &x->path;
+  x->rollout.running = cost->weight;
+  x->rollout.terminal = cost->terminal;
+  x->rollout.nstep = manner->steps;
+  x->rollout.max_velocity = manner->max_velocity;
+  if (manner->cfd_path) x->rollout.cfd = cfd;
+  if (manner->cfd) x->vjp.cfd = cfd;
+  x->vjp.rollout = &x->rollout;
   for (int i = 0; i < 2; ++i) {
     x->memory[i] = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
     sn_world_init(m, &x->world[i], x->memory[i]);
@@ -138,9 +138,9 @@ static void trip_free(Trip *x) {
 
 // Somebody else steps in the world: from another state, with other contacts and a warning.
 static void intrude(const Trip *x, SnLane *lane, SnWorld *w) {
-  const SnPathState other = {7, x->m->qpos0, x->path.qacc_warmstart, x->path.act, NULL, x->path.qvel};
-  const SnPath without = {.cfd = x->path.cfd};
-  sn_path_put(x->m, w, lane, &without, &other, x->path.cfd.on ? &without.cfd : &cfd);
+  const SnRolloutState other = {7, x->m->qpos0, x->rollout.qacc_warmstart, x->rollout.act, NULL, x->rollout.qvel};
+  const SnRollout without = {.cfd = x->rollout.cfd};
+  sn_rollout_set_state(x->m, w, lane, &without, &other, x->rollout.cfd.on ? &without.cfd : &cfd);
   sn_forward(x->m, w, lane);
   sn_integrate(x->m, w, lane);
   SN_ONE(lane) *w->warn = SN_WARN_BAD_STATE;
@@ -149,36 +149,36 @@ static void intrude(const Trip *x, SnLane *lane, SnWorld *w) {
 
 static void go_along(Trip *x, SnLane *lane) {
   SnWorld *w = &x->world[0];
-  SnPathStatus status = SN_PATH_UNDER_WAY;
-  sn_path_begin(x->m, x->cost, w, lane, &x->path);
-  for (int k = 1; status == SN_PATH_UNDER_WAY; ++k) {
+  SnRolloutStatus status = SN_ROLLOUT_UNDER_WAY;
+  sn_rollout_begin(x->m, x->cost, w, lane, &x->rollout);
+  for (int k = 1; status == SN_ROLLOUT_UNDER_WAY; ++k) {
     if (x->manner.slices) {
-      sn_path_leave(x->m, w, lane, &x->path);
+      sn_rollout_save(x->m, w, lane, &x->rollout);
       w = &x->world[k % 2];
       intrude(x, lane, w);
-      sn_path_return(x->m, w, lane, &x->path);
+      sn_rollout_restore(x->m, w, lane, &x->rollout);
     }
-    status = sn_path_step(x->m, x->cost, w, lane, &x->path, &x->scratch);
+    status = sn_rollout_step(x->m, x->cost, w, lane, &x->rollout, &x->scratch);
   }
   x->status[lane->id] = status;
 }
 
 static bool go_back(Trip *x, SnLane *lane) {
-  const SnBackward *b = &x->back;
+  const SnRolloutVjp *b = &x->vjp;
   const bool products = x->manner.method == SN_GRADIENT_PRODUCTS;
   bool finite = true;
-  sn_backward_begin(x->m, x->cost, lane, b);
-  for (int t = 0; products && t <= x->path.nstep; ++t) {
-    sn_backward_make(x->m, lane, b, t, &x->world[1]);
-    sn_backward_jacobian(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
+  sn_rollout_vjp_begin(x->m, x->cost, lane, b);
+  for (int t = 0; products && t <= x->rollout.nstep; ++t) {
+    sn_rollout_vjp_recompute(x->m, lane, b, t, &x->world[1]);
+    sn_rollout_vjp_jacobian(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
   }
-  for (int t = x->path.nstep; t >= 0; --t) {
+  for (int t = x->rollout.nstep; t >= 0; --t) {
     if (products) {
-      finite &= sn_backward_product(x->m, x->cost, lane, b, t, &x->state[t]);
+      finite &= sn_rollout_vjp_product(x->m, x->cost, lane, b, t, &x->state[t]);
       continue;
     }
-    sn_backward_make(x->m, lane, b, t, &x->world[1]);
-    finite &= sn_backward_sweep(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
+    sn_rollout_vjp_recompute(x->m, lane, b, t, &x->world[1]);
+    finite &= sn_rollout_vjp_sweep(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
   }
   return finite;
 }
@@ -186,18 +186,20 @@ static bool go_back(Trip *x, SnLane *lane) {
 static void travel(SnLane *lane, void *arg) {
   Trip *x = arg;
   go_along(x, lane);
-  if (x->status[lane->id] != SN_PATH_DONE) return;
+  if (x->status[lane->id] != SN_ROLLOUT_DONE) return;
   x->finite[lane->id] = go_back(x, lane);
-  x->norm[lane->id] = sn_norm(lane, x->back.ctrl_bar, x->path.nstep * x->m->nu);
+  x->norm[lane->id] = sn_norm(lane, x->vjp.ctrl_bar, x->rollout.nstep * x->m->nu);
 }
 
 // Everything that a trip writes but what it keeps between slices.
 static void same(Trip *a, Trip *b) {
-  if (!a->manner.slices) memcpy(b->path.kept, a->path.kept, sizeof(sn_real) * (size_t)sn_path_kept_size(a->m));
+  if (!a->manner.slices)
+    memcpy(b->rollout.saved, a->rollout.saved, sizeof(sn_real) * (size_t)sn_rollout_saved_size(a->m));
   assert_int_equal(a->nout, b->nout);
   assert_memory_equal(a->out, b->out, sizeof *a->out * a->nout);
-  assert_memory_equal(&a->path.total, &b->path.total, sizeof a->path.total);
-  assert_true(a->path.t == b->path.t && a->path.status == b->path.status && a->path.warn == b->path.warn);
+  assert_memory_equal(&a->rollout.total, &b->rollout.total, sizeof a->rollout.total);
+  assert_true(a->rollout.t == b->rollout.t && a->rollout.status == b->rollout.status &&
+              a->rollout.warn == b->rollout.warn);
   for (int i = 0; i < b->manner.lanes; ++i) {
     assert_true(b->status[i] == a->status[0] && b->finite[i] == a->finite[0]);
     assert_memory_equal(&b->norm[i], &a->norm[0], sizeof a->norm[0]);
@@ -223,12 +225,12 @@ static Trip compare(const SnModel *m, const SnCost *cost, const SnWorld *at, Man
   return one;
 }
 
-// A path that ends well and has a gradient.
+// A rollout that ends well and has a gradient.
 static void compare_done(const SnModel *m, const SnCost *cost, const SnWorld *at, const Manner *manner) {
   Trip x = compare(m, cost, at, *manner);
-  assert_int_equal(x.path.status, SN_PATH_DONE);
-  assert_true(x.path.t == manner->steps && x.finite[0]);
-  assert_true(x.path.total > 0 && (m->nu == 0 || x.norm[0] > 0));
+  assert_int_equal(x.rollout.status, SN_ROLLOUT_DONE);
+  assert_true(x.rollout.t == manner->steps && x.finite[0]);
+  assert_true(x.rollout.total > 0 && (m->nu == 0 || x.norm[0] > 0));
   trip_free(&x);
 }
 
@@ -304,7 +306,7 @@ static void myohand(void **state) {
   sn_oracle_free(&o);
 }
 
-// Divergence and overflow come to all lanes alike, and what the path warns of stays through the slices.
+// Divergence and overflow come to all lanes alike, and what the rollout warns of stays through the slices.
 static void ends_badly(void **state) {
   (void)state;
   SnOracle o;
@@ -313,12 +315,12 @@ static void ends_badly(void **state) {
   sn_oracle_copy_state(&o);
   o.m->nconmax = 1;
   Trip x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .cfd_path = true, .max_velocity = 1000});
-  assert_true(x.path.status == SN_PATH_DONE && x.path.warn == SN_WARN_CONTACT_FULL);
-  const sn_real speed = sn_abs(x.path.out_qvel[2 * o.m->nv + 2]);
+  assert_true(x.rollout.status == SN_ROLLOUT_DONE && x.rollout.warn == SN_WARN_CONTACT_FULL);
+  const sn_real speed = sn_abs(x.rollout.out_qvel[2 * o.m->nv + 2]);
   trip_free(&x);
   x = compare(o.m, c.cost, &o.w, (Manner){.steps = 3, .cfd_path = true, .max_velocity = SN_R(0.5) * speed});
-  assert_true(x.path.status == SN_PATH_DIVERGED && x.path.t > 0 && x.path.t <= 2 && isinf(x.path.total));
-  assert_int_equal(x.path.warn, SN_WARN_CONTACT_FULL);
+  assert_true(x.rollout.status == SN_ROLLOUT_DIVERGED && x.rollout.t > 0 && x.rollout.t <= 2 && isinf(x.rollout.total));
+  assert_int_equal(x.rollout.warn, SN_WARN_CONTACT_FULL);
   trip_free(&x);
   check_free(&c);
   sn_oracle_free(&o);

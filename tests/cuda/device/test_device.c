@@ -324,13 +324,13 @@ static void pointers_inside_trials(void **state) {
     Fixture r = open_fixture("");
     SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
     SnRefineStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
-    draft[1] = (SnTrial){.active = 1, .start = start, .path.nstep = 1};
+    draft[1] = (SnTrial){.active = 1, .start = start, .rollout.nstep = 1};
     r.work.model.nu = r.work.model.nq = 1;
-    draft[1].path.ctrl = k == 0 ? mine : NULL;
-    draft[1].back.ctrl_bar = k == 1 ? mine : NULL;
+    draft[1].rollout.ctrl = k == 0 ? mine : NULL;
+    draft[1].vjp.ctrl_bar = k == 1 ? mine : NULL;
     draft[1].cfd_steps = k == 2 ? &order : NULL;
     draft_start->offset = k == 3 ? mine : NULL;
-    draft[1].path.qpos = k == 4 ? mine : NULL;
+    draft[1].rollout.qpos = k == 4 ? mine : NULL;
     draft[0] = draft[1];
     draft[0].active = 0;  // may hold anything
     r.work.trial = trial;
@@ -352,7 +352,7 @@ static void pointers_inside_samples(void **state) {
   for (int k = 0; k < 5; ++k) {
     Fixture r = open_fixture("");
     SnSample *sample = r.d->alloc(r.d, 2 * sizeof *sample), *draft = r.d->alloc_host(r.d, 2 * sizeof *sample);
-    draft[0] = draft[1] = (SnSample){.count = 1, .path.nstep = 1};
+    draft[0] = draft[1] = (SnSample){.count = 1, .rollout.nstep = 1};
     r.work.model.nu = 1;
     draft[1].ctrl = k == 0 ? mine : NULL;
     draft[1].status = k == 1 ? &order : NULL;

@@ -387,8 +387,8 @@ static void scan_over_time(void **state) {
   on_scenes(check_scan);
 }
 
-// Nothing of a launch gets into the next: a long path with derivatives beyond numbers, then shorter ones, whose places
-// beyond their ends lie where those were.
+// Nothing of a launch gets into the next: a long rollout with derivatives beyond numbers, then shorter ones, whose
+// places beyond their ends lie where those were.
 static void scan_after_unbounded(void **state) {
   (void)state;
   Scene x;

@@ -123,7 +123,7 @@ static void plans_are_the_same(void **state) {
   scene_close(&x);
 }
 
-// How far floats are from doubles: the largest relative difference of a candidate's cost. Where bodies touch, paths
+// How far floats are from doubles: the largest relative difference of a candidate's cost. Where bodies touch, rollouts
 // part for good once a contact begins a step earlier or later, so the table is of whole rollouts and not of steps.
 typedef struct FloatLimit {
   const char *task;

@@ -22,7 +22,7 @@ static int steps_of(const SnFixtureSettings *s, int i) { return s->steps > i ? s
 static void lay_out_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int steps = steps_of(&x->s, i), rows = steps + 1;
-  SnPath *p = &x->trial[i].path;
+  SnRollout *p = &x->trial[i].rollout;
   p->nstep = steps;
   p->qpos = cut(x->in, &x->nin, m->nq);
   p->qvel = cut(x->in, &x->nin, m->nv);
@@ -40,8 +40,8 @@ static void lay_out_path(SnKernelFixture *x, int i) {
 
 static void lay_out_back(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
-  const int n = sn_tangent_size(m), rows = x->trial[i].path.nstep + 1, whole = x->s.products ? 1 : 0;
-  SnBackward *b = &x->trial[i].back;
+  const int n = sn_tangent_size(m), rows = x->trial[i].rollout.nstep + 1, whole = x->s.products ? 1 : 0;
+  SnRolloutVjp *b = &x->trial[i].vjp;
   b->cfd = x->s.cfd;
   b->cfd_qacc = cut(x->out, &x->nout, rows * m->nv);
   b->running = cut(x->out, &x->nout, x->s.cost->nterm);
@@ -51,11 +51,11 @@ static void lay_out_back(SnKernelFixture *x, int i) {
   b->ctrl_bar = cut(x->out, &x->nout, rows * m->nu);
   b->target_bar = cut(x->out, &x->nout, rows * x->s.cost->ntarget);
   for (int t = 0; t <= x->s.steps; ++t)
-    x->state[i][t] = (SnBackwardState){.A = cut(x->out, &x->nout, whole * n * n),
-                                       .B = cut(x->out, &x->nout, whole * n * m->nu),
-                                       .state_bar = cut(x->out, &x->nout, whole * n),
-                                       .ctrl_bar = cut(x->out, &x->nout, whole * m->nu),
-                                       .target_bar = cut(x->out, &x->nout, x->s.cost->ntarget)};
+    x->state[i][t] = (SnRolloutVjpState){.A = cut(x->out, &x->nout, whole * n * n),
+                                         .B = cut(x->out, &x->nout, whole * n * m->nu),
+                                         .state_bar = cut(x->out, &x->nout, whole * n),
+                                         .ctrl_bar = cut(x->out, &x->nout, whole * m->nu),
+                                         .target_bar = cut(x->out, &x->nout, x->s.cost->ntarget)};
 }
 
 static void lay_out_start(SnKernelFixture *x, int i) {
@@ -67,9 +67,9 @@ static void lay_out_start(SnKernelFixture *x, int i) {
                                 .gradient = cut(x->out, &x->nout, n),
                                 .moments = {.first = cut(x->out, &x->nout, n), .second = cut(x->out, &x->nout, n)},
                                 .ctrl = cut(x->out, &x->nout, x->s.steps * nu),
-                                .ctrl_bar = trial->back.ctrl_bar,
-                                .term = trial->path.sum};
-  trial->path.ctrl = x->start[i].ctrl;
+                                .ctrl_bar = trial->vjp.ctrl_bar,
+                                .term = trial->rollout.sum};
+  trial->rollout.ctrl = x->start[i].ctrl;
 }
 
 static void lay_out(SnKernelFixture *x) {
@@ -88,7 +88,7 @@ static void lay_out(SnKernelFixture *x) {
   x->sample.ctrl = cut(x->out, &x->nout, (int)(count * steps * nu));
   x->sample.sum = cut(x->out, &x->nout, s->candidates * s->cost->nterm);
   x->sample.total = cut(x->out, &x->nout, s->candidates);
-  x->sample.kept = cut(x->out, &x->nout, s->candidates * sn_path_kept_size(s->m));
+  x->sample.saved = cut(x->out, &x->nout, s->candidates * sn_rollout_saved_size(s->m));
 }
 
 static void *memory(size_t bytes) {
@@ -105,7 +105,7 @@ static sn_real wave(int i, int k) { return sn_sin(SN_R(0.37) * (sn_real)(7 * i +
 static void fill_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const SnWorld *at = x->s.at;
-  SnPath *p = &x->trial[i].path;
+  SnRollout *p = &x->trial[i].rollout;
   memcpy((void *)p->qpos, at->qpos, sizeof(sn_real) * (size_t)m->nq);
   for (int k = 0; k < m->nv; ++k) ((sn_real *)p->qvel)[k] = at->qvel[k] + SN_R(0.05) * (sn_real)i * wave(k, i);
   memcpy((void *)p->act, at->act, sizeof(sn_real) * (size_t)m->na);
@@ -150,7 +150,7 @@ static SnSample part_of(const SnKernelFixture *x, int first, int count) {
   s.ctrl += k * (size_t)(x->s.steps * m->nu);
   s.sum += k * (size_t)x->s.cost->nterm;
   s.total += k;
-  s.kept += k * (size_t)sn_path_kept_size(m);
+  s.saved += k * (size_t)sn_rollout_saved_size(m);
   s.t += k;
   s.status += k;
   s.warn += k;
@@ -164,12 +164,12 @@ static void fill_shared(SnKernelFixture *x) {
   const int rows = s->steps * s->m->nu;
   for (int k = 0; k < rows; ++k) ((sn_real *)x->sample.base)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9);
   for (int k = 0; k < rows; ++k) r->nominal[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 8);
-  x->sample.path = x->trial[0].path;
+  x->sample.rollout = x->trial[0].rollout;
   x->sample.noisy = 1;
   x->sample.noise = noise;
   x->sample.count = s->candidates;
-  x->sample.path.out_time = x->sample.path.out_qpos = x->sample.path.out_qvel = NULL;
-  x->sample.path.out_act = x->sample.path.out_qacc = NULL;
+  x->sample.rollout.out_time = x->sample.rollout.out_qpos = x->sample.rollout.out_qvel = NULL;
+  x->sample.rollout.out_act = x->sample.rollout.out_qacc = NULL;
   x->sample.t = x->books;
   x->sample.status = x->books + s->candidates;
   x->sample.warn = x->books + 2 * s->candidates;
@@ -264,7 +264,7 @@ void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
 static void scan(const SnKernelFixture *x, int i) {
   const int n = sn_tangent_size(x->s.m), nu = x->s.m->nu;
   for (int t = x->s.steps - 1; t >= 0; --t) {
-    const SnBackwardState *s = &x->state[i][t];
+    const SnRolloutVjpState *s = &x->state[i][t];
     const sn_real *next = x->state[i][t + 1].state_bar;
     for (int k = 0; k < n; ++k)
       for (int j = 0; j < n; ++j) s->state_bar[j] += s->A[k * n + j] * next[k];
@@ -321,10 +321,11 @@ static void same_number(sn_real a, sn_real b) { assert_memory_equal(&a, &b, size
 static void same_trial(const SnKernelFixture *a, const SnKernelFixture *b, int i) {
   const SnTrial *p = &a->trial[i], *q = &b->trial[i];
   assert_true(p->active == q->active && p->status == q->status && p->open == q->open);
-  assert_true(p->path.t == q->path.t && p->path.status == q->path.status && p->path.warn == q->path.warn);
+  assert_true(p->rollout.t == q->rollout.t && p->rollout.status == q->rollout.status &&
+              p->rollout.warn == q->rollout.warn);
   assert_int_equal(a->cfd_steps[i], b->cfd_steps[i]);
   same_number(p->norm, q->norm);
-  same_number(p->path.total, q->path.total);
+  same_number(p->rollout.total, q->rollout.total);
   same_number(a->start[i].cost, b->start[i].cost);
   same_number(a->start[i].norm, b->start[i].norm);
   same_number(a->start[i].best_cost, b->start[i].best_cost);

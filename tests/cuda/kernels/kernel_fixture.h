@@ -28,7 +28,7 @@ typedef struct SnKernelFixture {
   SnWork work;
   SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
   SnTrial trial[SN_FIXTURE_TRIALS];
-  SnBackwardState *state[SN_FIXTURE_TRIALS];
+  SnRolloutVjpState *state[SN_FIXTURE_TRIALS];
   int cfd_steps[SN_FIXTURE_TRIALS];
   SnRefinement refinement;
   SnRefine refine;

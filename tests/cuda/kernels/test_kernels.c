@@ -55,9 +55,9 @@ static void same(const sn_real *a, const sn_real *b, int n) {
 // ---- rollouts ----
 
 // Candidate c by the planner's noise and rollout.
-static void same_rollout(const SnKernelFixture *x, int c, SnRollout *rollout) {
+static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runner) {
   const SnModel *m = x->s.m;
-  const SnPath *p = &x->sample.path;
+  const SnRollout *p = &x->sample.rollout;
   const SnClock clock = sn_clock_monotonic();
   const SnStart start = {.time = (double)p->time,
                          .qpos = p->qpos,
@@ -73,11 +73,11 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRollout *rollout) {
   assert_true(x->s.cost->nterm <= 32);
   sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, x->sample.base, p->nstep, scratch, ctrl);
   same(ctrl, x->sample.ctrl + c * n, n);
-  sn_rollout_begin(rollout, &start, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
-  assert_int_equal(sn_rollout_run(rollout, &clock, INFINITY), SN_ROLLOUT_DONE);
-  assert_true((sn_real)sn_rollout_cost(rollout, term) == x->sample.total[c]);
+  sn_rollout_runner_begin(runner, &start, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
+  assert_int_equal(sn_rollout_runner_run(runner, &clock, INFINITY), SN_ROLLOUT_DONE);
+  assert_true((sn_real)sn_rollout_runner_cost(runner, term) == x->sample.total[c]);
   for (int i = 0; i < x->s.cost->nterm; ++i) assert_true((sn_real)term[i] == x->sample.sum[c * x->s.cost->nterm + i]);
-  assert_true(x->sample.status[c] == SN_PATH_DONE && x->sample.t[c] == p->nstep);
+  assert_true(x->sample.status[c] == SN_ROLLOUT_DONE && x->sample.t[c] == p->nstep);
   free(ctrl);
   free(scratch);
 }
@@ -91,10 +91,10 @@ static void rollouts_are_the_planners(void **state) {
     make_scene(&s, model);
     sn_fixture_make(&x, &s.settings);
     sn_fixture_sample(&x, s.settings.steps + 1);
-    SnRollout *rollout = sn_rollout_create(s.o.m, s.cost, &err);
-    for (int c = 0; c < s.settings.candidates; ++c) same_rollout(&x, c, rollout);
+    SnRolloutRunner *runner = sn_rollout_runner_create(s.o.m, s.cost, &err);
+    for (int c = 0; c < s.settings.candidates; ++c) same_rollout(&x, c, runner);
     if (s.o.m->nu) assert_true(x.sample.total[0] != x.sample.total[1]);
-    sn_rollout_free(rollout);
+    sn_rollout_runner_free(runner);
     sn_fixture_free(&x);
     free_scene(&s);
   }
@@ -108,7 +108,7 @@ static void rollouts_in_slices(void **state) {
   make_scene(&s, 1);
   sn_fixture_make(&one, &s.settings);
   sn_fixture_sample(&one, s.settings.steps + 1);
-  const size_t kept = sizeof(sn_real) * (size_t)(s.settings.candidates * sn_path_kept_size(s.o.m));
+  const size_t kept = sizeof(sn_real) * (size_t)(s.settings.candidates * sn_rollout_saved_size(s.o.m));
   for (int slice = 1; slice <= 4; ++slice) {
     SnKernelFixture x;
     SnFixtureSettings settings = s.settings;
@@ -116,7 +116,7 @@ static void rollouts_in_slices(void **state) {
     settings.fast = (size_t)slice * 20 * 1024;
     sn_fixture_make(&x, &settings);
     sn_fixture_sample(&x, slice);
-    memcpy(x.sample.kept, one.sample.kept, kept);
+    memcpy(x.sample.saved, one.sample.saved, kept);
     sn_fixture_same(&one, &x);
     sn_fixture_free(&x);
   }
@@ -130,7 +130,7 @@ static void rollouts_in_slices(void **state) {
 static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod method, bool twice) {
   const SnModel *m = x->s.m;
   const SnTrial *trial = &x->trial[i];
-  const SnPath *p = &trial->path;
+  const SnRollout *p = &trial->rollout;
   const SnClock clock = sn_clock_monotonic();
   const int rows = p->nstep + 1;
   SnError err;
@@ -161,9 +161,9 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
   }
   assert_true((int)g.status == trial->status && (sn_real)g.cost == p->total);
   assert_true((sn_real)g.norm == trial->norm);
-  same(out, trial->back.state_bar, sn_tangent_size(m));
-  same(g.ctrl_bar, trial->back.ctrl_bar, p->nstep * m->nu);
-  same(g.target_bar, trial->back.target_bar, rows * x->s.cost->ntarget);
+  same(out, trial->vjp.state_bar, sn_tangent_size(m));
+  same(g.ctrl_bar, trial->vjp.ctrl_bar, p->nstep * m->nu);
+  same(g.target_bar, trial->vjp.target_bar, rows * x->s.cost->ntarget);
   free(out);
   sn_gradient_free(work);
   sn_pool_free(pool);
@@ -183,7 +183,7 @@ static void gradients_are_the_planners(void **state) {
       sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
       for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
         assert_int_equal(x.trial[i].status, SN_GRADIENT_DONE);
-        assert_int_equal(x.cfd_steps[i], cfd ? x.trial[i].path.nstep : 0);
+        assert_int_equal(x.cfd_steps[i], cfd ? x.trial[i].rollout.nstep : 0);
         same_gradient(&x, i, products ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, pass);
       }
     }
@@ -230,8 +230,8 @@ static void scan_is_the_chain(void **state) {
   sn_fixture_gradient(&chain, SN_FIXTURE_CHAIN);
   sn_fixture_gradient(&x, SN_FIXTURE_SCAN);
   for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
-    const SnBackward *a = &chain.trial[i].back, *b = &x.trial[i].back;
-    const int steps = x.trial[i].path.nstep;
+    const SnRolloutVjp *a = &chain.trial[i].vjp, *b = &x.trial[i].vjp;
+    const int steps = x.trial[i].rollout.nstep;
     assert_true(x.trial[i].status == SN_GRADIENT_DONE && x.trial[i].norm == chain.trial[i].norm);
     same(a->state_bar, b->state_bar, sn_tangent_size(s.o.m));
     same(a->ctrl_bar, b->ctrl_bar, steps * s.o.m->nu);
@@ -250,9 +250,9 @@ static void has_no_gradient(const SnKernelFixture *x, int i, int status) {
   const SnTrial *trial = &x->trial[i];
   assert_int_equal(trial->status, status);
   assert_true(trial->norm == 0);
-  is_zero(trial->back.state_bar, sn_tangent_size(x->s.m));
-  is_zero(trial->back.ctrl_bar, trial->path.nstep * x->s.m->nu);
-  is_zero(trial->back.target_bar, (trial->path.nstep + 1) * x->s.cost->ntarget);
+  is_zero(trial->vjp.state_bar, sn_tangent_size(x->s.m));
+  is_zero(trial->vjp.ctrl_bar, trial->rollout.nstep * x->s.m->nu);
+  is_zero(trial->vjp.target_bar, (trial->rollout.nstep + 1) * x->s.cost->ntarget);
 }
 
 // One trial diverges, one takes no part, one is whole.
@@ -264,14 +264,14 @@ static void failures(void **state) {
     make_scene(&s, 1);
     s.settings.products = true;
     sn_fixture_make(&x, &s.settings);
-    x.trial[0].path.max_velocity = SN_R(1e-9);
+    x.trial[0].rollout.max_velocity = SN_R(1e-9);
     x.trial[1].active = 0;
     x.trial[1].status = 77;
-    x.trial[1].back.ctrl_bar[0] = 77;
+    x.trial[1].vjp.ctrl_bar[0] = 77;
     sn_fixture_gradient(&x, (SnFixtureWay)way);
     has_no_gradient(&x, 0, SN_GRADIENT_DIVERGED);
-    assert_true(isinf((double)x.trial[0].path.total));
-    assert_true(x.trial[1].status == 77 && x.trial[1].back.ctrl_bar[0] == 77);
+    assert_true(isinf((double)x.trial[0].rollout.total));
+    assert_true(x.trial[1].status == 77 && x.trial[1].vjp.ctrl_bar[0] == 77);
     assert_int_equal(x.trial[2].status, SN_GRADIENT_DONE);
     sn_fixture_free(&x);
     free_scene(&s);
@@ -289,7 +289,7 @@ static void unbounded(void **state) {
     sn_fixture_make(&x, &s.settings);
     sn_real *weight = calloc((size_t)s.cost->nterm, sizeof *weight);
     for (int i = 0; i < s.cost->nterm; ++i) weight[i] = sizeof(sn_real) == 4 ? SN_R(1e37) : (sn_real)1e307;
-    x.trial[1].path.running = weight;
+    x.trial[1].rollout.running = weight;
     sn_fixture_gradient(&x, (SnFixtureWay)way);
     if (x.trial[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
     assert_int_equal(x.trial[0].status, SN_GRADIENT_DONE);
@@ -299,7 +299,7 @@ static void unbounded(void **state) {
   }
 }
 
-// Too many contacts: the path's warnings say so.
+// Too many contacts: the rollout's warnings say so.
 static void overflow(void **state) {
   (void)state;
   Scene s;
@@ -307,11 +307,11 @@ static void overflow(void **state) {
   make_scene(&s, 1);
   s.o.m->nconmax = 1;
   sn_fixture_make(&x, &s.settings);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.cfd = far_contacts;
-  x.sample.path.cfd = far_contacts;
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].rollout.cfd = far_contacts;
+  x.sample.rollout.cfd = far_contacts;
   sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
   sn_fixture_sample(&x, 2);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(x.trial[i].path.warn & SN_WARN_CONTACT_FULL);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(x.trial[i].rollout.warn & SN_WARN_CONTACT_FULL);
   for (int c = 0; c < s.settings.candidates; ++c) assert_true(x.sample.warn[c] & SN_WARN_CONTACT_FULL);
   sn_fixture_free(&x);
   free_scene(&s);
@@ -350,7 +350,7 @@ static void refinements(void **state) {
   // warnings of any start are those of the refinement, beside what it had
   x.refinement.active = x.refinement.todo = 1;
   x.refinement.warn = SN_WARN_EFC_FULL;
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].path.warn = i ? 0 : SN_WARN_CONTACT_FULL;
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].rollout.warn = i ? 0 : SN_WARN_CONTACT_FULL;
   sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
   assert_int_equal(x.refinement.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
   sn_fixture_free(&once);

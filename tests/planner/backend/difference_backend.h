@@ -12,7 +12,7 @@ typedef struct DifferenceBackend {
   SnBackend table;  // first
   SnBackend *cpu;
   const SnModel *m;
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   SnHostRefine *refine;
   sn_real *ctrl;  // (max_step, nu)
   int max_step;
@@ -37,16 +37,16 @@ static SnBackendModel *difference_load(SnBackend *b, const SnModel *m, const SnC
   DifferenceBackend *d = (DifferenceBackend *)b;
   d->m = m;
   d->max_step = max_step;
-  d->rollout = sn_rollout_create(m, cost, err);
+  d->runner = sn_rollout_runner_create(m, cost, err);
   d->refine = sn_host_refine_create(m, cost, max_step, err);
   d->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *d->ctrl);
   d->entry = -1;
-  return d->rollout && d->refine && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
+  return d->runner && d->refine && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
 }
 
 static void difference_unload(SnBackend *b, SnBackendModel *x) {
   DifferenceBackend *d = (DifferenceBackend *)b;
-  sn_rollout_free(d->rollout);
+  sn_rollout_runner_free(d->runner);
   sn_host_refine_free(d->refine);
   free(d->ctrl);
   d->cpu->unload(d->cpu, x);
@@ -60,9 +60,9 @@ static SnCode difference_need(SnBackend *b, SnBackendModel *x, int count, SnErro
 }
 
 static double difference_cost(DifferenceBackend *d, const SnGradient *g, const sn_real *ctrl, double *term) {
-  sn_rollout_begin(d->rollout, &g->start, ctrl, g->target, g->nstep, g->max_velocity, NULL);
-  sn_rollout_run(d->rollout, NULL, INFINITY);
-  return sn_rollout_cost(d->rollout, term);
+  sn_rollout_runner_begin(d->runner, &g->start, ctrl, g->target, g->nstep, g->max_velocity, NULL);
+  sn_rollout_runner_run(d->runner, NULL, INFINITY);
+  return sn_rollout_runner_cost(d->runner, term);
 }
 
 // Computes one entry of the gradient of an item.

@@ -22,7 +22,7 @@ typedef struct Fixture {
   SnModel *m;
   SnCost *cost;
   SnBackendModel *model;
-  SnRollout *rollout;
+  SnRolloutRunner *runner;
   Input input[ITEMS];
   SnGradient item[ITEMS];
   Result result[ITEMS];
@@ -44,7 +44,7 @@ static void make_fixture(Fixture *x, int threads) {
   x->model = x->backend->load(x->backend, x->m, x->cost, STEPS, &err);
   assert_non_null(x->model);
   assert_int_equal(x->backend->need_gradients(x->backend, x->model, ITEMS, &err), SN_OK);
-  x->rollout = sn_rollout_create(x->m, x->cost, &err);
+  x->runner = sn_rollout_runner_create(x->m, x->cost, &err);
   for (int k = 0; k < ITEMS; ++k) {
     Input *in = &x->input[k];
     Result *out = &x->result[k];
@@ -69,7 +69,7 @@ static void make_fixture(Fixture *x, int threads) {
 }
 
 static void free_fixture(Fixture *x) {
-  sn_rollout_free(x->rollout);
+  sn_rollout_runner_free(x->runner);
   x->backend->unload(x->backend, x->model);
   sn_cost_free(x->cost);
   sn_model_free(x->m);
@@ -94,9 +94,9 @@ static void compute(Fixture *x) {
 static double cost_of(Fixture *x, const Input *in, double time) {
   const SnClock clock = sn_clock_monotonic();
   const SnStart start = {.time = time, .qpos = in->qpos, .qvel = in->qvel, .act = in->act};
-  sn_rollout_begin(x->rollout, &start, in->ctrl, in->target, STEPS, 1e3, NULL);
-  assert_int_equal(sn_rollout_run(x->rollout, &clock, INFINITY), SN_ROLLOUT_DONE);
-  return sn_rollout_cost(x->rollout, NULL);
+  sn_rollout_runner_begin(x->runner, &start, in->ctrl, in->target, STEPS, 1e3, NULL);
+  assert_int_equal(sn_rollout_runner_run(x->runner, &clock, INFINITY), SN_ROLLOUT_DONE);
+  return sn_rollout_runner_cost(x->runner, NULL);
 }
 
 // Every coordinate of every input.
@@ -291,11 +291,11 @@ static void rolled_already(void **state) {
       Result *r = &x.result[k];
       CountingClock count = {0};
       const SnClock clock = counting_clock(&count);
-      sn_rollout_begin(x.rollout, &g->start, g->ctrl, g->target, STEPS, g->max_velocity, &states);
-      sn_rollout_run(x.rollout, &clock, INFINITY);
+      sn_rollout_runner_begin(x.runner, &g->start, g->ctrl, g->target, STEPS, g->max_velocity, &states);
+      sn_rollout_runner_run(x.runner, &clock, INFINITY);
       memset(r, 0xff, sizeof *r);
       g->status = SN_GRADIENT_PENDING;
-      g->rolled = x.rollout;
+      g->rolled = x.runner;
       x.batch = (SnGradientBatch){.settings = x.batch.settings, .item = g, .count = 1};
       assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &clock, 1e9));
       r->cost = g->cost;
