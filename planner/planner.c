@@ -39,7 +39,7 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   bool ok = true;
   make_state(m, &p->initial, &ok);
   make_state(m, &p->state, &ok);
-  make_state(m, &p->start, &ok);
+  make_state(m, &p->rolled_state, &ok);
   make_state(m, &p->probe, &ok);
   p->initial_ctrl = sn_planner_room(nu, sizeof(sn_real), &ok);
   p->nominal = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
@@ -112,7 +112,7 @@ void sn_planner_free(SnPlanner *p) {
   sn_cost_free(p->cost);
   free_state(&p->initial);
   free_state(&p->state);
-  free_state(&p->start);
+  free_state(&p->rolled_state);
   free_state(&p->probe);
   void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->trial,           p->force,
                            p->target,         p->scratch,        p->best_term,       p->plan_ctrl,
@@ -197,7 +197,7 @@ const SnModel *sn_planner_model(const SnPlanner *p) { return p->m; }
 const SnCost *sn_planner_cost(const SnPlanner *p) { return p->wanted; }
 const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
 double sn_planner_length(const SnPlanner *p) { return p->horizon * p->h; }
-const SnStart *sn_planner_initial(const SnPlanner *p) { return &p->initial_view; }
+const SnState *sn_planner_initial(const SnPlanner *p) { return &p->initial_view; }
 const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; }
 
 // ---- live tuning ----

@@ -42,7 +42,7 @@ const SnTask *sn_planner_task(const SnPlanner *p);
 double sn_planner_length(const SnPlanner *p);
 
 // The task's initial state with this planner's seed: where the body shall start. Valid until sn_planner_reset.
-const SnStart *sn_planner_initial(const SnPlanner *p);
+const SnState *sn_planner_initial(const SnPlanner *p);
 
 // Back to the initial state and plan, with another seed if wanted: forgets the warm start. The same seed takes no time,
 // another one as long as the task's settle time.

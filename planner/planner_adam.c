@@ -94,7 +94,7 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
   const bool keep = p->settings.adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iteration == 0;
   const int left = open ? make_grid(p) : 0, worth = p->backend->job_iterations > 1 ? p->backend->job_iterations : 1;
   a->known = a->known && !open;
-  a->job = (SnRefineJob){.start = sn_planner_start(p, &p->start),
+  a->job = (SnRefineJob){.state = sn_planner_rollout_state(p, &p->rolled_state),
                          .target = p->target,
                          .nstep = p->horizon,
                          .max_velocity = p->settings.max_velocity,

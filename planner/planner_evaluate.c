@@ -109,10 +109,10 @@ static SnTrajectory kept_states(const SnPlanner *p, const SnEvaluateRequest *r) 
   return out;
 }
 
-static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnStart *start) {
+static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnState *initial) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   g->asked = true;
-  g->item.start = *start;
+  g->item.state = *initial;
   g->item.ctrl = r->ctrl;
   g->item.target = p->evaluate_target;
   g->item.nstep = r->nstep;
@@ -178,16 +178,16 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
-  SnStart start = sn_planner_prepare(p, &p->probe);
+  SnState initial = sn_planner_prepare(p, &p->probe);
   p->evaluate_cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_forward(&p->pending));
-  if (p->evaluate_cfd.on) start.cfd = &p->evaluate_cfd;
+  if (p->evaluate_cfd.on) initial.cfd = &p->evaluate_cfd;
   p->evaluate_steps = r->nstep;
-  if (r->gradient) begin_gradient(p, r, &start);
+  if (r->gradient) begin_gradient(p, r, &initial);
   const SnTrajectory kept = kept_states(p, r);
   if (r->nstep == 0)
     evaluate_state(p, p->judge);
   else
-    sn_rollout_runner_begin(p->evaluator, &start, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity,
+    sn_rollout_runner_begin(p->evaluator, &initial, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity,
                             &kept);
   return SN_OK;
 }

@@ -29,19 +29,19 @@ static void take_lead(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
   for (int k = 0; k < p->lead; ++k)
     sn_planner_copy(p->plan_ctrl + (size_t)k * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
-  p->start.time = p->state.time + p->lead * p->h;
+  p->rolled_state.time = p->state.time + p->lead * p->h;
 }
 
 // Moves the warm start to the new plan's start.
 static void shift_nominal(SnPlanner *p) {
-  const double since = (p->start.time - p->nominal_time) / p->h;
+  const double since = (p->rolled_state.time - p->nominal_time) / p->h;
   int k = p->settings.shift;
   if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
   if (!p->has_nominal) k = 0;
   sn_plan_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
   p->phase += k;
   sn_planner_adam_shift(p, k);
-  p->nominal_time = p->start.time;
+  p->nominal_time = p->rolled_state.time;
   p->has_nominal = true;
 }
 
@@ -106,7 +106,7 @@ static void take_changes(SnPlanner *p) {
   if (!p->retuned || p->refused) return;
   take_cost(p);
   judge_state(p);
-  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+  sn_cost_schedule(p->cost, p->rolled_state.time, p->h, p->horizon + 1, p->target);
   p->measured = false;
 }
 
@@ -140,19 +140,19 @@ static void end_iteration(SnPlanner *p) {
 
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.
 static void begin_rolling(SnPlanner *p) {
-  const SnStart view = sn_planner_start(p, &p->state);
-  sn_world_set_start(p->m, sn_rollout_runner_world(p->tracer), &view);
+  const SnState view = sn_planner_rollout_state(p, &p->state);
+  sn_world_set_state(p->m, sn_rollout_runner_world(p->tracer), &view);
   p->rolled = 0;
   p->rolling = true;
 }
 
 // The state rolled forward is where the optimised part starts.
 static void end_rolling(SnPlanner *p) {
-  sn_planner_store_world(p, sn_rollout_runner_world(p->tracer), &p->start);
+  sn_planner_store_world(p, sn_rollout_runner_world(p->tracer), &p->rolled_state);
   if (p->lead > 0)
-    sn_planner_prepare(p, &p->start);
+    sn_planner_prepare(p, &p->rolled_state);
   else
-    sn_planner_copy(p->start.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
+    sn_planner_copy(p->rolled_state.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
   p->rolling = false;
 }
 
@@ -177,7 +177,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->lead = lead_steps(p, request->latency);
   take_lead(p);
   shift_nominal(p);
-  sn_cost_schedule(p->cost, p->start.time, p->h, p->horizon + 1, p->target);
+  sn_cost_schedule(p->cost, p->rolled_state.time, p->h, p->horizon + 1, p->target);
 
   p->iteration = p->iterations = p->candidates = 0;
   p->measured = false;
@@ -250,8 +250,8 @@ static bool trace(SnPlanner *p, double until) {
     const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
                               .qvel = p->plan_qvel + lead * (size_t)m->nv,
                               .act = p->plan_act + lead * (size_t)m->na};
-    const SnStart start = sn_planner_start(p, &p->start);
-    sn_rollout_runner_begin(p->tracer, &start, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
+    const SnState state = sn_planner_rollout_state(p, &p->rolled_state);
+    sn_rollout_runner_begin(p->tracer, &state, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
     p->tracing = true;
     p->trace_seconds = 0;
   }

@@ -7,7 +7,7 @@
 #include "planner/planner.h"
 #include "planner/rollout/cfd.h"
 
-// Copies of the arrays of an SnStart.
+// Copies of the arrays of an SnState.
 typedef struct SnStateBuffer {
   double time;
   sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
@@ -67,9 +67,9 @@ struct SnPlanner {
   uint64_t taken;           // of settings and cost
   bool refused;             // there is no room for pending: it is not tried again until something is set
 
-  SnStateBuffer initial, state;  // of the task; of the latest request
-  SnStateBuffer start, probe;    // where the optimised part begins; of an evaluation
-  SnStart initial_view;
+  SnStateBuffer initial, state;       // of the task; of the latest request
+  SnStateBuffer rolled_state, probe;  // where the optimised part begins; of an evaluation
+  SnState initial_view;
   bool settled;           // initial is that of def.seed
   sn_real *initial_ctrl;  // (nu)
 
@@ -191,9 +191,9 @@ void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *q
 // Row of the plan in force at a time: the initial plan where there is none.
 const sn_real *sn_planner_force_row(const SnPlanner *p, double time);
 
-// The start of rollouts that belongs to a buffer: its arrays, with the acceleration there as the solver's warm start
-// (a function of the state alone, so that a plan and an evaluation of its controls agree bit for bit).
-SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
+// The initial state of rollouts that belongs to a buffer: its arrays, with the acceleration there as the solver's warm
+// start (a function of the state alone, so that a plan and an evaluation of its controls agree bit for bit).
+SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
 
 // Frees the room for gradients of evaluations.
 void sn_planner_evaluate_free(SnPlanner *p);
@@ -201,9 +201,9 @@ void sn_planner_evaluate_free(SnPlanner *p);
 void sn_planner_evaluate_move(SnPlanner *p);
 
 // The same for rollouts and gradients of the plan in progress: CFD as the settings in force say.
-SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s);
+SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s);
 
 // A view of a buffer.
-SnStart sn_state_view(const SnStateBuffer *s);
+SnState sn_state_view(const SnStateBuffer *s);
 
 #endif

@@ -68,7 +68,7 @@ static void sampling_begin(SnPlanner *p, int most, int iterations) {
     memcpy(p->candidate_term, p->best_term, sizeof(double) * nterm);
     p->candidate_done[0] = 1;
   }
-  p->batch = (SnBatch){.start = sn_planner_start(p, &p->start),
+  p->batch = (SnBatch){.state = sn_planner_rollout_state(p, &p->rolled_state),
                        .ctrl = p->nominal,
                        .target = p->target,
                        .noise = &p->noise,

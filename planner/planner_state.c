@@ -6,8 +6,8 @@
 // Activation dynamics forget within a fraction of a second: longer gaps are cut to this.
 static const double longest_memory = 2.0;
 
-SnStart sn_state_view(const SnStateBuffer *s) {
-  return (SnStart){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL};
+SnState sn_state_view(const SnStateBuffer *s) {
+  return (SnState){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL};
 }
 
 static SnCode check_finite(const char *what, const sn_real *x, int n, SnError *err) {
@@ -75,11 +75,11 @@ void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *q
   const double memory = gap < longest_memory ? gap : longest_memory;
   const long steps = gap > 0 ? lround(memory / p->h) : 0;
   if (steps == 0) return;
-  SnStart s = sn_state_view(from);
+  SnState s = sn_state_view(from);
   s.qpos = qpos;
   s.qvel = qvel;
   s.qacc_warmstart = NULL;
-  sn_world_set_start(m, w, &s);
+  sn_world_set_state(m, w, &s);
   sn_forward(m, w, lane);
   int row = 0;
   for (long k = 0; k < steps; ++k) {
@@ -129,17 +129,17 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
   return SN_OK;
 }
 
-SnStart sn_planner_start(const SnPlanner *p, const SnStateBuffer *s) {
-  SnStart start = sn_state_view(s);
-  if (p->forward.on) start.cfd = &p->forward;
-  return start;
+SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s) {
+  SnState state = sn_state_view(s);
+  if (p->forward.on) state.cfd = &p->forward;
+  return state;
 }
 
-SnStart sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
+SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
   SnWorld *w = sn_rollout_runner_world(p->judge);
-  SnStart view = sn_state_view(s);
+  SnState view = sn_state_view(s);
   view.qacc_warmstart = NULL;
-  sn_world_set_start(p->m, w, &view);
+  sn_world_set_state(p->m, w, &view);
   sn_forward(p->m, w, sn_rollout_runner_lane(p->judge));
   for (int i = 0; i < p->m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
   return sn_state_view(s);

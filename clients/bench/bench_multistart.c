@@ -53,7 +53,7 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
   if ((code = backend->need_refine(backend, x->device, starts, err)) != SN_OK) return code;
   sn_task_initial_plan(task->task, task->m, 0, x->initial);
   x->job = (SnRefineJob){
-      .start = bench_task_start(task),
+      .state = bench_task_state(task),
       .target = task->target,
       .nstep = task->steps,
       .max_velocity = s->max_velocity,

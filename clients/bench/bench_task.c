@@ -70,7 +70,7 @@ void bench_task_close(BenchTask *t) {
   plant_body_free(&t->body);
 }
 
-SnStart bench_task_start(const BenchTask *t) {
-  return (SnStart){
+SnState bench_task_state(const BenchTask *t) {
+  return (SnState){
       .qpos = t->qpos, .qvel = t->qvel, .act = t->act, .mocap_pos = t->mocap_pos, .mocap_quat = t->mocap_quat};
 }

@@ -21,6 +21,6 @@ SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *c, int steps, SnError 
 // Zeroed is allowed.
 void bench_task_close(BenchTask *t);
 // The initial state, in the task's arrays.
-SnStart bench_task_start(const BenchTask *t);
+SnState bench_task_state(const BenchTask *t);
 
 #endif

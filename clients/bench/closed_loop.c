@@ -87,7 +87,7 @@ static void set_contacts(mjModel *m, const SnTaskPlant *plant) {
 // The body at the planner's initial state, with the planner's time step.
 static void start_body(Loop *l) {
   const SnModel *m = sn_planner_model(l->planner);
-  const SnStart *s = sn_planner_initial(l->planner);
+  const SnState *s = sn_planner_initial(l->planner);
   mjData *d = l->body.d;
   l->body.m->opt.timestep = (double)m->opt.timestep;
   set_contacts(l->body.m, &l->task->plant);

@@ -43,14 +43,14 @@ SnCode driven_model_open(DrivenModel *b, const DrivenModelArgs *args, SnError *e
   b->target = calloc((size_t)(b->steps + 1) * (size_t)b->cost->ntarget + 1, sizeof *b->target);
   if (!b->target) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   const SnWorld *w = &b->o.w;
-  b->start = (SnStart){.time = (double)w->time[0],
-                       .qpos = w->qpos,
-                       .qvel = w->qvel,
-                       .act = w->act,
-                       .mocap_pos = w->mocap_pos,
-                       .mocap_quat = w->mocap_quat,
-                       .qacc_warmstart = w->qacc_warmstart};
-  sn_cost_schedule(b->cost, b->start.time, (double)m->opt.timestep, b->steps + 1, b->target);
+  b->initial = (SnState){.time = (double)w->time[0],
+                         .qpos = w->qpos,
+                         .qvel = w->qvel,
+                         .act = w->act,
+                         .mocap_pos = w->mocap_pos,
+                         .mocap_quat = w->mocap_quat,
+                         .qacc_warmstart = w->qacc_warmstart};
+  sn_cost_schedule(b->cost, b->initial.time, (double)m->opt.timestep, b->steps + 1, b->target);
   return SN_OK;
 }
 

@@ -14,7 +14,7 @@ typedef struct DrivenModel {
   SnOracle o;  // its world is at the start
   SnTask *task;
   SnCost *cost;
-  SnStart start;    // in the oracle's world
+  SnState initial;  // in the oracle's world
   sn_real *ctrl;    // (steps, nu)
   sn_real *target;  // (steps + 1, ntarget)
   mjtNum *state;    // MuJoCo's at the start

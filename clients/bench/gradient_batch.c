@@ -45,7 +45,7 @@ static SnCode make_items(GradientBatch *x, SnError *err) {
   const bool ok = x->item && x->ctrl && x->ctrl_bar && scratch;
   for (int i = 0; i < x->count && ok; ++i) {
     sn_noise_candidate(m, &noise, i, x->driven->ctrl, steps, scratch, x->ctrl + (size_t)i * size);
-    x->item[i] = (SnGradient){.start = x->driven->start,
+    x->item[i] = (SnGradient){.state = x->driven->initial,
                               .ctrl = x->ctrl + (size_t)i * size,
                               .target = x->driven->target,
                               .nstep = steps,

@@ -85,7 +85,7 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   b->B = calloc(n * nu + 1, sizeof *b->B);
   if (!b->ctrl_bar || !b->now || !b->A || !b->B) return out_of_memory(err);
   b->differences = b->driven.o.mj->opt.integrator != mjINT_RK4;
-  b->g = (SnGradient){.start = b->driven.start,
+  b->g = (SnGradient){.state = b->driven.initial,
                       .ctrl = b->driven.ctrl,
                       .target = b->driven.target,
                       .nstep = s->driven.steps,
@@ -109,7 +109,7 @@ static void close_bench(Bench *b) {
 static double pass_rollout(Bench *b) {
   const SnClock clock = sn_clock_monotonic();
   const double t = sn_now_us();
-  sn_rollout_runner_begin(b->runner, &b->g.start, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity,
+  sn_rollout_runner_begin(b->runner, &b->g.state, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity,
                           NULL);
   sn_rollout_runner_run(b->runner, &clock, INFINITY);
   return 1e-3 * (sn_now_us() - t);

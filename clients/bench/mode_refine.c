@@ -122,12 +122,12 @@ static SnCode measure_plan(Bench *b, SnError *err) {
   SnCode code = p ? SN_OK : err->code;
   for (int r = -1; r < s->rounds && code == SN_OK; ++r) {
     bench_progress("a planner's plan, round %d of %d", r + 1, s->rounds);
-    const SnStart *start = sn_planner_initial(p);
+    const SnState *state = sn_planner_initial(p);
     SnPlanRequest q = sn_default_plan_request();
     SnPlan plan;
-    q.qpos = start->qpos;
-    q.qvel = start->qvel;
-    q.act = start->act;
+    q.qpos = state->qpos;
+    q.qvel = state->qvel;
+    q.act = state->act;
     if ((code = sn_planner_reset(p, s->c.seed, err)) != SN_OK) break;
     const double t = sn_now_us();
     code = sn_planner_plan(p, &q, &plan, err);

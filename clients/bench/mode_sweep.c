@@ -74,7 +74,7 @@ static SnCode open_sweep(Sweep *s, SnError *err) {
 // Slope of the cost with contacts from distance or without; *cost: the cost, which does not depend on that.
 static double slope(Sweep *s, bool cfd, double *cost) {
   const SnClock clock = sn_clock_monotonic();
-  SnGradient item = {.start = bench_task_start(&s->t),
+  SnGradient item = {.state = bench_task_state(&s->t),
                      .ctrl = s->t.ctrl,
                      .target = s->t.target,
                      .nstep = s->t.steps,
@@ -92,11 +92,11 @@ static double slope(Sweep *s, bool cfd, double *cost) {
 static bool touches(Sweep *s) {
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
-  const SnStart start = bench_task_start(&s->t);
+  const SnState state = bench_task_state(&s->t);
   const int nu = s->t.m->nu;
   SnWorld *w = &s->world;
   bool touched = false;
-  sn_world_set_start(s->t.m, w, &start);
+  sn_world_set_state(s->t.m, w, &state);
   for (int t = 0; t < s->t.steps && !touched; ++t) {
     memcpy(w->ctrl, s->t.ctrl + t * nu, sizeof *w->ctrl * (size_t)nu);
     sn_step(s->t.m, w, &lane);

@@ -66,7 +66,7 @@ static void close_batch(RolloutBatch *x) {
 // A whole horizon of n worlds [s]; negative when the backend stopped.
 static double pass(RolloutBatch *x, int n) {
   const SnClock clock = sn_clock_monotonic();
-  const SnBatch batch = {.start = x->driven.start,
+  const SnBatch batch = {.state = x->driven.initial,
                          .ctrl = x->driven.ctrl,
                          .target = x->driven.target,
                          .noise = &x->noise,

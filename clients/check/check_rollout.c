@@ -84,7 +84,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch
                             .qvel = reals(start->qvel, nv),
                             .act = reals(start->act, na),
                             .ctrl = reals(start->ctrl, nu)};
-  c->g = (SnGradient){.start = {.time = start->time,
+  c->g = (SnGradient){.state = {.time = start->time,
                                 .qpos = start->qpos,
                                 .qvel = start->qvel,
                                 .act = start->act,
@@ -139,12 +139,12 @@ static double moved_cost(RolloutCheck *c, const CheckStretch *from, double eps) 
   for (int i = 0; i < m->nv; ++i) c->moved.qvel[i] = from->qvel[i] + e * d[i];
   d += m->nv;
   for (int i = 0; i < m->na; ++i) c->moved.act[i] = from->act[i] + e * d[i];
-  SnStart start = c->g.start;
-  start.qpos = c->moved.qpos;
-  start.qvel = c->moved.qvel;
-  start.act = c->moved.act;
+  SnState state = c->g.state;
+  state.qpos = c->moved.qpos;
+  state.qvel = c->moved.qvel;
+  state.act = c->moved.act;
   const SnClock clock = sn_clock_monotonic();
-  sn_rollout_runner_begin(c->runner, &start, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
+  sn_rollout_runner_begin(c->runner, &state, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
   sn_rollout_runner_run(c->runner, &clock, INFINITY);
   return sn_rollout_runner_cost(c->runner, NULL);
 }

@@ -19,7 +19,8 @@ typedef struct SnTrialMemory {
 // Cuts it off a room at p (NULL: counts only).
 void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory);
 
-// A pending trial without memory, start, controls, targets, weights, outputs and what it is part of; and its memory.
+// A pending trial without memory, initial state, controls, targets, weights, outputs and what it is part of; and its
+// memory.
 SnTrial sn_trial_make(int method, int nstep);
 void sn_trial_use(SnTrial *x, const SnTrialMemory *memory);
 

@@ -62,7 +62,7 @@ static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPlug
   const size_t nstep = (size_t)item->nstep;
   SnTrial x = sn_trial_make(batch->method, item->nstep);
   sn_trial_use(&x, memory);
-  sn_parcel_start(parcel, d, &item->start, &x.rollout);
+  sn_parcel_state(parcel, d, &item->state, &x.rollout);
   x.rollout.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
   x.rollout.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
   x.rollout.max_velocity = (sn_real)item->max_velocity;
@@ -134,7 +134,7 @@ static size_t parcel_bytes(const SnPluginSession *x, SnGradients *g) {
   SnPluginGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnPluginGradient){.start = {0, some, some, some, some, some, some, cfd},
+    item[i] = (SnPluginGradient){.state = {0, some, some, some, some, some, some, cfd},
                                  .ctrl = some,
                                  .target = some,
                                  .nstep = x->max_step,

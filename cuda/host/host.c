@@ -142,16 +142,16 @@ SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd)
   return to;
 }
 
-void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnRollout *rollout) {
+void sn_parcel_state(SnParcel *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout) {
   const SnModel *m = &d->m;
-  rollout->time = (sn_real)start->time;
-  rollout->qpos = sn_parcel_reals(s, start->qpos, (size_t)m->nq);
-  rollout->qvel = sn_parcel_reals(s, start->qvel, (size_t)m->nv);
-  rollout->act = sn_parcel_reals(s, start->act, (size_t)m->na);
-  rollout->mocap_pos = sn_parcel_reals(s, start->mocap_pos, 3 * (size_t)m->nmocap);
-  rollout->mocap_quat = sn_parcel_reals(s, start->mocap_quat, 4 * (size_t)m->nmocap);
-  rollout->qacc_warmstart = sn_parcel_reals(s, start->qacc_warmstart, (size_t)m->nv);
-  rollout->cfd = sn_parcel_cfd(s, d, &start->cfd);
+  rollout->time = (sn_real)state->time;
+  rollout->qpos = sn_parcel_reals(s, state->qpos, (size_t)m->nq);
+  rollout->qvel = sn_parcel_reals(s, state->qvel, (size_t)m->nv);
+  rollout->act = sn_parcel_reals(s, state->act, (size_t)m->na);
+  rollout->mocap_pos = sn_parcel_reals(s, state->mocap_pos, 3 * (size_t)m->nmocap);
+  rollout->mocap_quat = sn_parcel_reals(s, state->mocap_quat, 4 * (size_t)m->nmocap);
+  rollout->qacc_warmstart = sn_parcel_reals(s, state->qacc_warmstart, (size_t)m->nv);
+  rollout->cfd = sn_parcel_cfd(s, d, &state->cfd);
 }
 
 SnNoise sn_engine_noise(const SnPluginNoise *n) {

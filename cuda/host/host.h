@@ -72,8 +72,8 @@ void sn_parcel_results(SnParcel *s);
 void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream);
 void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream);
 
-// The start of a rollout and the CFD settings of a plugin structure, their arrays put into the parcel.
-void sn_parcel_start(SnParcel *s, const SnDeviceModel *d, const SnPluginStart *start, SnRollout *rollout);
+// The initial state of a rollout and the CFD settings of a plugin structure, their arrays put into the parcel.
+void sn_parcel_state(SnParcel *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout);
 SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
 SnNoise sn_engine_noise(const SnPluginNoise *noise);
 

@@ -89,7 +89,7 @@ static SnPasses passes_of(const SnDeviceModel *d) {
 static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
   const size_t nterm = (size_t)d->cost.nterm;
   SnTrial x = sn_trial_make(job->method, job->nstep);
-  sn_parcel_start(parcel, d, &job->start, &x.rollout);
+  sn_parcel_state(parcel, d, &job->state, &x.rollout);
   x.rollout.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
   x.rollout.running = sn_parcel_reals(parcel, job->weights.running, nterm);
   x.rollout.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
@@ -201,7 +201,7 @@ size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
   const SnPluginCfd cfd = {.pair = pair};
-  const SnPluginRefine job = {.start = {0, some, some, some, some, some, some, cfd},
+  const SnPluginRefine job = {.state = {0, some, some, some, some, some, some, cfd},
                               .weights = {some, some},
                               .target = some,
                               .nstep = x->max_step,

@@ -46,7 +46,7 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   // What is counted has all arrays; an address stands for each.
   static const double there[1];
   static const unsigned char pairs[1];
-  const SnPluginBatch full = {.start = {0, there, there, there, there, there, there, {.pair = pairs}},
+  const SnPluginBatch full = {.state = {0, there, there, there, there, there, there, {.pair = pairs}},
                               .weights = {there, there},
                               .ctrl = there,
                               .target = there,
@@ -58,7 +58,7 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   SnParcel *p = &r->parcel;
   sn_parcel_begin(p);
   r->sample = sn_parcel_put(p, sizeof s, (void *)&r->sample_there);
-  sn_parcel_start(p, d, &b->start, &s.rollout);
+  sn_parcel_state(p, d, &b->state, &s.rollout);
   s.rollout.running = sn_parcel_reals(p, b->weights.running, nterm);
   s.rollout.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
   s.rollout.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);

@@ -18,7 +18,7 @@ typedef struct SnSlots {
 // Candidates of a batch of rollouts: they differ in their noise alone. The launch with SnSampleTurn.from 0 begins them
 // all; later ones go on where they stopped.
 typedef struct SnSample {
-  SnRollout rollout;    // what they share: start, cfd, target, weights, nstep, max_velocity; no outputs
+  SnRollout rollout;    // what they share: initial state, cfd, target, weights, nstep, max_velocity; no outputs
   const sn_real *base;  // (nstep, nu) controls without noise
   int noisy;            // 1: candidate c has noise c
   SnNoise noise;

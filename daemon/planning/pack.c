@@ -34,19 +34,19 @@ double *sn_pack_reals(SnScratch *scratch, const sn_real *x, size_t n, size_t *co
   return out;
 }
 
-Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnStart *start) {
+Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnState *from) {
   Sinew__V1__State *state = sn_scratch(scratch, sizeof *state);
   if (!state) return NULL;
   sinew__v1__state__init(state);
-  state->time = start->time;
-  state->qpos = sn_pack_reals(scratch, start->qpos, (size_t)m->nq, &state->n_qpos);
-  state->qvel = sn_pack_reals(scratch, start->qvel, (size_t)m->nv, &state->n_qvel);
-  state->act = sn_pack_reals(scratch, start->act, (size_t)m->na, &state->n_act);
+  state->time = from->time;
+  state->qpos = sn_pack_reals(scratch, from->qpos, (size_t)m->nq, &state->n_qpos);
+  state->qvel = sn_pack_reals(scratch, from->qvel, (size_t)m->nv, &state->n_qvel);
+  state->act = sn_pack_reals(scratch, from->act, (size_t)m->na, &state->n_act);
   double *mocap = m->nmocap ? sn_scratch(scratch, (size_t)m->nmocap * 7 * sizeof *mocap) : NULL;
   if (!mocap) return state;
   for (int i = 0; i < m->nmocap; i++) {
-    for (int k = 0; k < 3; k++) mocap[7 * i + k] = (double)start->mocap_pos[3 * i + k];
-    for (int k = 0; k < 4; k++) mocap[7 * i + 3 + k] = (double)start->mocap_quat[4 * i + k];
+    for (int k = 0; k < 3; k++) mocap[7 * i + k] = (double)from->mocap_pos[3 * i + k];
+    for (int k = 0; k < 4; k++) mocap[7 * i + 3 + k] = (double)from->mocap_quat[4 * i + k];
   }
   state->mocap = mocap;
   state->n_mocap = (size_t)m->nmocap * 7;

@@ -18,7 +18,7 @@ void sn_scratch_free(SnScratch *scratch);
 double *sn_pack_reals(SnScratch *scratch, const sn_real *x, size_t n, size_t *count);
 
 // The state of a body; mocap poses as position and quaternion.
-Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnStart *start);
+Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnState *from);
 
 // Costs of the terms (nterm) with their names.
 Sinew__V1__TermCost **sn_pack_terms(SnScratch *scratch, const SnCost *cost, const double *term, size_t *count);

@@ -12,7 +12,7 @@
 // A batch: candidates [first, first + count) of one iteration, from one state. Candidate c applies the
 // base controls plus noise c (candidate 0: none); noise NULL: every candidate is the base.
 typedef struct SnBatch {
-  SnStart start;
+  SnState state;
   const sn_real *ctrl;    // (nstep, nu) base controls
   const sn_real *target;  // (nstep + 1, ntarget)
   const SnNoise *noise;
@@ -29,7 +29,7 @@ typedef struct SnBatch {
 // job.
 typedef struct SnRefineJob {
   // What is asked for. Arrays must stay until the job is ended.
-  SnStart start;
+  SnState state;
   const sn_real *target;  // (nstep + 1, ntarget)
   int nstep;
   double max_velocity;

@@ -98,7 +98,7 @@ static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
     sn_noise_candidate(x->m, batch->noise, batch->first + i, batch->ctrl, batch->nstep, s->scratch, s->ctrl);
     ctrl = s->ctrl;
   }
-  sn_rollout_runner_begin(s->runner, &batch->start, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
+  sn_rollout_runner_begin(s->runner, &batch->state, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
   s->candidate = i;
   return true;
 }

@@ -47,8 +47,8 @@ static SnPluginCfd plugin_cfd(const SnCfd *cfd) {
   return to;
 }
 
-static SnPluginStart plugin_start(const SnStart *s) {
-  return (SnPluginStart){.time = s->time,
+static SnPluginState plugin_state(const SnState *s) {
+  return (SnPluginState){.time = s->time,
                          .qpos = doubles(s->qpos),
                          .qvel = doubles(s->qvel),
                          .act = doubles(s->act),
@@ -143,7 +143,7 @@ static SnCode plugin_need_rollouts(SnBackend *b, SnBackendModel *x, int count, S
 // noise: room for that of the batch.
 static SnPluginBatch plugin_batch(const SnBackendModel *x, const SnBatch *batch, SnPluginNoise *noise) {
   if (batch->noise) *noise = plugin_noise(batch->noise);
-  return (SnPluginBatch){.start = plugin_start(&batch->start),
+  return (SnPluginBatch){.state = plugin_state(&batch->state),
                          .weights = plugin_weights(x),
                          .ctrl = doubles(batch->ctrl),
                          .target = doubles(batch->target),
@@ -207,7 +207,7 @@ static SnCode plugin_need_gradients(SnBackend *b, SnBackendModel *x, int count, 
 }
 
 static SnPluginGradient plugin_gradient(const SnGradient *g) {
-  return (SnPluginGradient){.start = plugin_start(&g->start),
+  return (SnPluginGradient){.state = plugin_state(&g->state),
                             .ctrl = doubles(g->ctrl),
                             .target = doubles(g->target),
                             .nstep = g->nstep,
@@ -276,7 +276,7 @@ static void begin_job(SnBackend *b, SnBackendModel *x, const SnRefineJob *job) {
   if (x->job == job) return;
   plugin_update(b, x);
   x->job = job;
-  x->refine = (SnPluginRefine){.start = plugin_start(&job->start),
+  x->refine = (SnPluginRefine){.state = plugin_state(&job->state),
                                .weights = plugin_weights(x),
                                .target = doubles(job->target),
                                .nstep = job->nstep,

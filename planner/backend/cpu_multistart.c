@@ -126,7 +126,7 @@ static void begin_iteration(SnHostRefine *h, const SnRefineJob *job) {
     SnRefineStart *s = &h->start[i];
     if (!open) sn_refine_move(h->m, &h->lane, &h->refine, s);
     sn_refine_controls(h->m, &h->lane, &h->refine, s);
-    h->item[i] = (SnGradient){.start = job->start,
+    h->item[i] = (SnGradient){.state = job->state,
                               .ctrl = s->ctrl,
                               .target = job->target,
                               .nstep = job->nstep,

@@ -20,18 +20,18 @@ typedef struct SnPluginClock {
   void *context;
 } SnPluginClock;
 
-// SnCfd, SnStart, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
+// SnCfd, SnState, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
 typedef struct SnPluginCfd {
   int on, surrogate, friction;
   double solimp[5], width;
   const unsigned char *pair;
 } SnPluginCfd;
 
-typedef struct SnPluginStart {
+typedef struct SnPluginState {
   double time;
   const double *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
   SnPluginCfd cfd;
-} SnPluginStart;
+} SnPluginState;
 
 typedef struct SnPluginNoise {
   uint64_t seed;
@@ -46,7 +46,7 @@ typedef struct SnPluginWeights {
 } SnPluginWeights;
 
 typedef struct SnPluginBatch {
-  SnPluginStart start;
+  SnPluginState state;
   SnPluginWeights weights;
   const double *ctrl, *target;
   const SnPluginNoise *noise;  // NULL: none
@@ -58,7 +58,7 @@ typedef struct SnPluginBatch {
 } SnPluginBatch;
 
 typedef struct SnPluginGradient {
-  SnPluginStart start;
+  SnPluginState state;
   const double *ctrl, *target;
   int nstep;
   double max_velocity;
@@ -84,7 +84,7 @@ typedef struct SnPluginRule {
 } SnPluginRule;
 
 typedef struct SnPluginRefine {
-  SnPluginStart start;
+  SnPluginState state;
   SnPluginWeights weights;
   const double *target;
   int nstep;

@@ -80,16 +80,16 @@ static void put(sn_real *to, const double *from, int n) {
 // Puts the free bodies of the task where they start.
 static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint64_t seed) {
   for (int k = 0; k < task->nbody; ++k) {
-    const SnBodyStart *start = &task->body[k];
-    const int body = sn_model_find(m, SN_NAME_BODY, start->name);
+    const SnBodyState *from = &task->body[k];
+    const int body = sn_model_find(m, SN_NAME_BODY, from->name);
     if (body < 0) continue;
     const int j = m->body_jntadr[body];
     sn_real *q = w->qpos + m->jnt_qposadr[j], *v = w->qvel + m->jnt_dofadr[j];
     memset(v, 0, 6 * sizeof *v);
-    if (start->nposition == 3) put(q, start->position, 3);
-    if (start->norientation == 4) put(q + 3, start->orientation, 4);
-    if (start->nvelocity == 3) put(v, start->velocity, 3);
-    if (start->nangular == 3) put(v + 3, start->angular, 3);
+    if (from->nposition == 3) put(q, from->position, 3);
+    if (from->norientation == 4) put(q + 3, from->orientation, 4);
+    if (from->nvelocity == 3) put(v, from->velocity, 3);
+    if (from->nangular == 3) put(v + 3, from->angular, 3);
     for (int i = 0; seed != 0 && i < 3; ++i)
       v[i] += (sn_real)task->perturb_bodies * spread(seed, SN_RANDOM_POSE, m->njnt + 3 * k + i);
   }

@@ -215,7 +215,7 @@ static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
   x->make = x->sweep = out->nstep;
   for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
   if (!out->rolled)
-    sn_rollout_runner_begin(x->runner, &out->start, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
+    sn_rollout_runner_begin(x->runner, &out->state, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
   x->vjp.rollout = sn_rollout_runner_rollout(out->rolled ? out->rolled : x->runner);
   x->vjp.cfd = g->settings.cfd;
   x->vjp.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;

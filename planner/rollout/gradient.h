@@ -31,7 +31,7 @@ SnGradientSettings sn_default_gradient_settings(void);
 // One gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half done until
 // the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.
 typedef struct SnGradient {
-  SnStart start;
+  SnState state;
   const sn_real *ctrl;    // (nstep, nu)
   const sn_real *target;  // (nstep + 1, ntarget)
   int nstep;              // at least 1
@@ -46,9 +46,9 @@ typedef struct SnGradient {
   double cost;              // infinity when diverged
   double *term;             // (nterm) weighted parts of it; or NULL
   sn_real *ctrl_bar;        // (nstep, nu)
-  sn_real *qpos_bar;        // (nv) of start.qpos, tangent as qvel; or NULL
-  sn_real *qvel_bar;        // (nv) of start.qvel; or NULL
-  sn_real *act_bar;         // (na) of start.act; or NULL
+  sn_real *qpos_bar;        // (nv) of state.qpos, tangent as qvel; or NULL
+  sn_real *qvel_bar;        // (nv) of state.qvel; or NULL
+  sn_real *act_bar;         // (na) of state.act; or NULL
   sn_real *target_bar;      // (nstep + 1, ntarget); or NULL
   double norm;              // Euclidean norm of ctrl_bar
   int warn;                 // SN_WARN_* bits of the rollout's steps

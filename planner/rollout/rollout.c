@@ -37,10 +37,10 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_rollout_set_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
-  const SnRolloutState start = {rollout->time, rollout->qpos, rollout->qvel,
-                                rollout->act,  NULL,          rollout->qacc_warmstart};
-  sn_rollout_set_state(m, w, lane, rollout, &start, &rollout->cfd);
+SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
+  const SnRolloutState initial = {rollout->time, rollout->qpos, rollout->qvel,
+                                  rollout->act,  NULL,          rollout->qacc_warmstart};
+  sn_rollout_set_state(m, w, lane, rollout, &initial, &rollout->cfd);
 }
 
 SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnRollout *rollout) {
@@ -51,7 +51,7 @@ SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, 
     rollout->status = SN_ROLLOUT_UNDER_WAY;
     rollout->warn = 0;
   }
-  sn_rollout_set_start(m, w, lane, rollout);
+  sn_rollout_set_initial(m, w, lane, rollout);
 }
 
 // True on all lanes when one of them says so.

@@ -8,7 +8,7 @@
 typedef enum SnRolloutStatus { SN_ROLLOUT_UNDER_WAY, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
 
 typedef struct SnRollout {
-  // Where it starts and what acts on it; read only. Arrays as in SnStart; NULL mocap poses: the model's; NULL warm
+  // Its initial state and what acts on it; read only. Arrays as in SnState; NULL mocap poses: the model's; NULL warm
   // start: zero.
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
@@ -47,7 +47,7 @@ typedef struct SnRolloutState {
   const sn_real *qacc_warmstart;  // (nv); NULL: zero
 } SnRolloutState;
 
-// Numbers that sn_rollout_save saves: time, qpos, qvel, act, start of the solver.
+// Numbers that sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start.
 SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
 
 // Part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not finite.
@@ -59,8 +59,8 @@ SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0
 // Puts the world into a state of the rollout, with its mocap poses and contacts from distance as in `cfd`. No warnings.
 SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout,
                                   const SnRolloutState *state, const SnCfd *cfd);
-// Puts the world into the rollout's start: state, zero controls, CFD.
-SN_FUNC void sn_rollout_set_start(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
+// Puts the world into the rollout's initial state: zero controls, its CFD.
+SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
 // The same, and the rollout is under way: t = 0, sums 0.
 SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnRollout *rollout);
 // One step, or the end of the rollout with its terminal cost. The same status on all lanes.

@@ -55,29 +55,29 @@ void sn_rollout_runner_free(SnRolloutRunner *r) {
   free(r);
 }
 
-// The rollout from a start, without what it writes.
-static SnRollout rollout_from(const SnStart *start) {
-  return (SnRollout){.time = (sn_real)start->time,
-                     .qpos = start->qpos,
-                     .qvel = start->qvel,
-                     .act = start->act,
-                     .mocap_pos = start->mocap_pos,
-                     .mocap_quat = start->mocap_quat,
-                     .qacc_warmstart = start->qacc_warmstart,
-                     .cfd = start->cfd ? *start->cfd : (SnCfd){0}};
+// The rollout from a state, without what it writes.
+static SnRollout rollout_from(const SnState *state) {
+  return (SnRollout){.time = (sn_real)state->time,
+                     .qpos = state->qpos,
+                     .qvel = state->qvel,
+                     .act = state->act,
+                     .mocap_pos = state->mocap_pos,
+                     .mocap_quat = state->mocap_quat,
+                     .qacc_warmstart = state->qacc_warmstart,
+                     .cfd = state->cfd ? *state->cfd : (SnCfd){0}};
 }
 
-void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start) {
+void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state) {
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
-  const SnRollout rollout = rollout_from(start);
-  sn_rollout_set_start(m, w, &lane, &rollout);
+  const SnRollout rollout = rollout_from(state);
+  sn_rollout_set_initial(m, w, &lane, &rollout);
 }
 
-void sn_rollout_runner_begin(SnRolloutRunner *r, const SnStart *start, const sn_real *ctrl, const sn_real *target,
+void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out) {
   sn_real *sum = r->rollout.sum;
-  r->rollout = rollout_from(start);
+  r->rollout = rollout_from(state);
   r->rollout.ctrl = ctrl;
   r->rollout.target = target;
   r->rollout.running = r->cost->weight;

@@ -12,8 +12,8 @@ typedef struct SnClock {
 } SnClock;
 SnClock sn_clock_monotonic(void);
 
-// The state that a rollout starts from. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
-typedef struct SnStart {
+// The initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
+typedef struct SnState {
   double time;                    // [s]
   const sn_real *qpos;            // (nq)
   const sn_real *qvel;            // (nv)
@@ -22,10 +22,10 @@ typedef struct SnStart {
   const sn_real *mocap_quat;      // (nmocap, 4)
   const sn_real *qacc_warmstart;  // (nv) or NULL
   const SnCfd *cfd;               // contacts from distance in the steps themselves; NULL: none
-} SnStart;
+} SnState;
 
 // Puts a world into that state; controls are zero.
-void sn_world_set_start(const SnModel *m, SnWorld *w, const SnStart *start);
+void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state);
 
 // Where to write the states of a rollout; each may be NULL. Rows 0 ... nstep.
 typedef struct SnTrajectory {
@@ -46,7 +46,7 @@ void sn_rollout_runner_free(SnRolloutRunner *r);
 
 // Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule) must
 // stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
-void sn_rollout_runner_begin(SnRolloutRunner *r, const SnStart *start, const sn_real *ctrl, const sn_real *target,
+void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out);
 // Steps until the end, until divergence or until the clock reaches `until` (tested before every step; INFINITY:
 // never): SN_ROLLOUT_UNDER_WAY then.

@@ -159,20 +159,20 @@ static void read_bodies(SnReader *r, const SnNode *node, void *target) {
   static const SnField fields[] = {
       {.name = "position",
        .type = SN_FIELD_NUMBERS,
-       .offset = offsetof(SnBodyStart, position),
-       .count = offsetof(SnBodyStart, nposition)},
+       .offset = offsetof(SnBodyState, position),
+       .count = offsetof(SnBodyState, nposition)},
       {.name = "orientation",
        .type = SN_FIELD_NUMBERS,
-       .offset = offsetof(SnBodyStart, orientation),
-       .count = offsetof(SnBodyStart, norientation)},
+       .offset = offsetof(SnBodyState, orientation),
+       .count = offsetof(SnBodyState, norientation)},
       {.name = "velocity",
        .type = SN_FIELD_NUMBERS,
-       .offset = offsetof(SnBodyStart, velocity),
-       .count = offsetof(SnBodyStart, nvelocity)},
+       .offset = offsetof(SnBodyState, velocity),
+       .count = offsetof(SnBodyState, nvelocity)},
       {.name = "angular_velocity",
        .type = SN_FIELD_NUMBERS,
-       .offset = offsetof(SnBodyStart, angular),
-       .count = offsetof(SnBodyStart, nangular)},
+       .offset = offsetof(SnBodyState, angular),
+       .count = offsetof(SnBodyState, nangular)},
   };
   SnTask *t = target;
   if (node->kind != SN_NODE_MAP) {
@@ -182,7 +182,7 @@ static void read_bodies(SnReader *r, const SnNode *node, void *target) {
   t->body = sn_arena_alloc(r->arena, sizeof *t->body * (size_t)(node->n + 1));
   if (!t->body) return;
   for (const SnNode *c = node->first; c; c = c->next) {
-    SnBodyStart *b = &t->body[t->nbody++];
+    SnBodyState *b = &t->body[t->nbody++];
     b->name = sn_arena_text(r->arena, c->key, strlen(c->key));
     b->place = c->key_place;
     sn_yaml_fill(r, c, c->key, fields, COUNT(fields), b);

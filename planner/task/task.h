@@ -95,7 +95,7 @@ typedef struct SnNamedValue {
 } SnNamedValue;
 
 // Where a body with a free joint starts; NULL: where the model puts it, at rest.
-typedef struct SnBodyStart {
+typedef struct SnBodyState {
   char *name;
   SnPlace place;
   int nposition, norientation, nvelocity, nangular;
@@ -103,7 +103,7 @@ typedef struct SnBodyStart {
   double *orientation;  // (4) quaternion w x y z
   double *velocity;     // (3) [m/s]
   double *angular;      // (3) in the body's frame [rad/s]
-} SnBodyStart;
+} SnBodyState;
 
 // A name in the file.
 typedef struct SnNamedPlace {
@@ -143,7 +143,7 @@ typedef struct SnTask {
   int njoint;
   SnNamedValue *joint;  // (njoint) initial positions of hinge and slide joints [rad, m]
   int nbody;
-  SnBodyStart *body;      // (nbody) put there after the settling
+  SnBodyState *body;      // (nbody) put there after the settling
   double activation;      // initial activation of every muscle
   double settle;          // time under zero control before the start [s]
   double perturb_joints;  // half width of the uniform change of each hinge and slide joint by the seed [rad, m]

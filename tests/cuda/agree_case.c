@@ -109,7 +109,7 @@ static void keep_state(AgreeCase *c) {
     if (part[k].n > 0) memcpy(at, part[k].from, sizeof *at * (size_t)part[k].n);
     at += part[k].n;
   }
-  c->start[c->count] = (SnStart){.time = c->o.d->time,
+  c->state[c->count] = (SnState){.time = c->o.d->time,
                                  .qpos = to[0],
                                  .qvel = to[1],
                                  .act = to[2],

@@ -41,7 +41,7 @@ typedef struct AgreeCase {
   SnOracle o;
   AgreeCost all, smooth;  // every term; those that have a gradient
   int count;              // states
-  SnStart start[AGREE_STATES];
+  SnState state[AGREE_STATES];
   sn_real *ctrl[AGREE_STATES];  // (nu)
   sn_real *memory;              // memory of start and ctrl
 } AgreeCase;

@@ -48,7 +48,7 @@ static inline void scene_start(Scene *x) {
   if (!x->cost) fail_msg("%s", err.text);
   // Captured as the planner's own, from the initial state.
   SnRolloutRunner *r = sn_rollout_runner_create(x->m, x->cost, &err);
-  sn_world_set_start(x->m, sn_rollout_runner_world(r), sn_planner_initial(x->p));
+  sn_world_set_state(x->m, sn_rollout_runner_world(r), sn_planner_initial(x->p));
   sn_cost_capture(x->cost, x->m, sn_rollout_runner_world(r), sn_rollout_runner_lane(r));
   sn_rollout_runner_free(r);
 }
@@ -135,7 +135,7 @@ static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
                       .interpolation = SN_SPLINE_CUBIC,
                       .colour = SN_NOISE_PINK,
                       .scale = SN_R(0.2)};
-  r.batch = (SnBatch){.start = *sn_planner_initial(x->p),
+  r.batch = (SnBatch){.state = *sn_planner_initial(x->p),
                       .ctrl = r.ctrl,
                       .target = r.target,
                       .nstep = nstep,

@@ -88,7 +88,7 @@ typedef struct Inputs {
   const char *name;
   const SnModel *m;
   const SnCost *cost;
-  const SnStart *start;        // (n)
+  const SnState *state;        // (n)
   const sn_real *const *ctrl;  // (n)
   const sn_real *target;
   int n, steps;
@@ -100,7 +100,7 @@ static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
   SnGradient *item = room((size_t)in->n, sizeof *item);
   SnGradientBatch batch = {.settings = in->settings, .item = item, .count = in->n};
   for (int i = 0; i < in->n; ++i)
-    item[i] = (SnGradient){.start = in->start[i],
+    item[i] = (SnGradient){.state = in->state[i],
                            .ctrl = in->ctrl[i],
                            .target = in->target,
                            .nstep = in->steps,
@@ -169,7 +169,7 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
   SnBackendModel *x = load(b, c->o.m, c->all.cost, 1, 0);
   for (int i = 0; i < c->count; ++i) {
     unsigned char done = 0;
-    const SnBatch batch = {.start = c->start[i],
+    const SnBatch batch = {.state = c->state[i],
                            .ctrl = c->ctrl[i],
                            .target = target,
                            .nstep = 1,
@@ -215,7 +215,7 @@ static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfd *cfd) {
     const Inputs in = {.name = c->name,
                        .m = m,
                        .cost = cost,
-                       .start = c->start,
+                       .state = c->state,
                        .ctrl = (const sn_real *const *)c->ctrl,
                        .target = target,
                        .n = c->count,
@@ -305,7 +305,7 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                          .colour = SN_NOISE_PINK,
                          .scale = SN_R(0.1)};
   unsigned char done[CANDIDATES] = {0};
-  const SnBatch batch = {.start = bench_task_start(t),
+  const SnBatch batch = {.state = bench_task_state(t),
                          .ctrl = t->ctrl,
                          .target = t->target,
                          .noise = &noise,
@@ -375,7 +375,7 @@ static void gradients(void **state) {
   for (int i = 0; i < TASKS; ++i) {
     BenchTask t;
     if (open_task(&t, i)) {
-      const SnStart start = bench_task_start(&t);
+      const SnState initial = bench_task_state(&t);
       sn_real *noisy = lively_controls(&t);
       const sn_real *ctrl = noisy;
       char method[64];
@@ -383,7 +383,7 @@ static void gradients(void **state) {
         const Inputs in = {.name = tasks[i],
                            .m = t.m,
                            .cost = t.cost,
-                           .start = &start,
+                           .state = &initial,
                            .ctrl = &ctrl,
                            .target = t.target,
                            .n = 1,

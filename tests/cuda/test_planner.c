@@ -61,7 +61,7 @@ static SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
 
 static double evaluate(SnPlanner *p, const SnPlan *plan) {
   SnError err = {0};
-  const SnStart *s = sn_planner_initial(p);
+  const SnState *s = sn_planner_initial(p);
   const SnEvaluateRequest q = {
       .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
   SnEvaluation e;

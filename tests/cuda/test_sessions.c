@@ -28,7 +28,7 @@ static Gradients *gradients_make(const Scene *x, int steps) {
     g->ctrl[k] = calloc((size_t)(steps * nu) + 1, sizeof *g->ctrl[k]);
     g->bar[k] = calloc((size_t)(steps * nu) + 1, sizeof *g->bar[k]);
     for (int i = 0; i < steps * nu; ++i) g->ctrl[k][i] = SN_R(0.2) + SN_R(0.1) * sn_sin((sn_real)(i + 5 * k));
-    g->item[k] = (SnGradient){.start = *sn_planner_initial(x->p),
+    g->item[k] = (SnGradient){.state = *sn_planner_initial(x->p),
                               .ctrl = g->ctrl[k],
                               .target = g->target,
                               .nstep = steps,
@@ -243,7 +243,7 @@ static void warnings_of_slices(void **state) {
   Rollouts cpu = rollouts_make(&x, STEPS, ITEMS), device = rollouts_make(&x, STEPS, ITEMS);
   sn_real *up = calloc((size_t)x.m->nv, sizeof *up);
   for (int i = 0; i < 3; ++i) up[6 * i + 2] = 3;
-  cpu.batch.start.qvel = device.batch.start.qvel = up;
+  cpu.batch.state.qvel = device.batch.state.qvel = up;
   rollouts_run(&x, x.cpu, &cpu);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   CountingClock counting = {0};

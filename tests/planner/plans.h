@@ -7,7 +7,7 @@
 
 // Returns a request from the initial state, at a time [s].
 static inline SnPlanRequest request_of(const SnPlanner *p, double time) {
-  const SnStart *s = sn_planner_initial(p);
+  const SnState *s = sn_planner_initial(p);
   SnPlanRequest r = sn_default_plan_request();
   r.time = time;
   r.qpos = s->qpos;
@@ -38,7 +38,7 @@ static inline SnPlan finish_plan(SnPlanner *p) {
 // Returns the cost of a plan's controls from the initial state.
 static inline double cost_of(SnPlanner *p, const SnPlan *plan) {
   SnError err = {0};
-  const SnStart *s = sn_planner_initial(p);
+  const SnState *s = sn_planner_initial(p);
   const SnEvaluateRequest q = {
       .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
   SnEvaluation e;

@@ -114,7 +114,7 @@ static void lost_evaluating(void **state) {
   for (int k = 0; k < 60; ++k) ctrl[k] = SN_R(0.1);
   for (int fallback = 0; fallback < 2; ++fallback) {
     Fixture *x = make_fixture(3, &s, fallback);
-    const SnStart *at = sn_planner_initial(x->p);
+    const SnState *at = sn_planner_initial(x->p);
     const SnEvaluateRequest q = {
         .qpos = at->qpos, .qvel = at->qvel, .act = at->act, .nstep = 20, .ctrl = ctrl, .gradient = true};
     SnEvaluation e;

@@ -28,9 +28,9 @@ static bool (*rollouts)(SnBackend *, SnBackendModel *, const SnBatch *, const Sn
 static bool (*refine)(SnBackend *, SnBackendModel *, SnRefineJob *, const SnClock *, double);
 static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const SnClock *, double);
 
-static void note(const SnStart *start, const sn_real *ctrl, int nstep, double max_velocity) {
+static void note(const SnState *state, const sn_real *ctrl, int nstep, double max_velocity) {
   assert_true(nstep <= HORIZON_MOST);
-  asked.forward = start->cfd ? *start->cfd : (SnCfd){.on = 0};
+  asked.forward = state->cfd ? *state->cfd : (SnCfd){.on = 0};
   asked.nstep = nstep;
   asked.max_velocity = max_velocity;
   memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
@@ -38,7 +38,7 @@ static void note(const SnStart *start, const sn_real *ctrl, int nstep, double ma
 
 static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   if (asked.rollouts++ == 0) {
-    note(&batch->start, batch->ctrl, batch->nstep, batch->max_velocity);
+    note(&batch->state, batch->ctrl, batch->nstep, batch->max_velocity);
     asked.candidates = batch->first + batch->count;
     asked.noise = *batch->noise;
   }
@@ -48,7 +48,7 @@ static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch,
 
 static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
   if (asked.jobs++ == 0) {
-    note(&job->start, job->ctrl, job->nstep, job->max_velocity);
+    note(&job->state, job->ctrl, job->nstep, job->max_velocity);
     asked.backward = job->settings.cfd;
     asked.method = (int)job->settings.method;
     asked.noise = job->noise;
@@ -64,7 +64,7 @@ static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const
 static bool note_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
                            double until) {
   if (asked.gradients++ == 0) {
-    note(&batch->item->start, batch->item->ctrl, batch->item->nstep, batch->item->max_velocity);
+    note(&batch->item->state, batch->item->ctrl, batch->item->nstep, batch->item->max_velocity);
     asked.backward = batch->settings.cfd;
     asked.method = (int)batch->settings.method;
   }
@@ -235,7 +235,7 @@ static void evaluate_once(SnPlanner *p, Trial *t) {
   SnError err = {0};
   SnEvaluation e;
   const sn_real ctrl[STEPS * NU] = {0};
-  const SnStart *s = sn_planner_initial(p);
+  const SnState *s = sn_planner_initial(p);
   const SnEvaluateRequest q = {
       .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = STEPS, .ctrl = ctrl, .gradient = true};
   memset(&asked, 0, sizeof asked);

@@ -68,9 +68,9 @@ static void close_fixture(Fixture *x) {
   sn_task_free(x->task);
 }
 
-static SnEvaluation judge_start(Fixture *x) {
+static SnEvaluation judge_initial(Fixture *x) {
   SnError err = {0};
-  const SnStart *s = sn_planner_initial(x->p);
+  const SnState *s = sn_planner_initial(x->p);
   const SnEvaluateRequest q = {.qpos = s->qpos, .qvel = s->qvel, .act = s->act};
   SnEvaluation e;
   if (sn_planner_evaluate(x->p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
@@ -92,7 +92,7 @@ static void all_load(void **state) {
     for (uint64_t seed = 0; seed < 2; ++seed) {
       Fixture x;
       if (!open_fixture(&x, name, seed)) break;
-      const SnEvaluation start = judge_start(&x);
+      const SnEvaluation start = judge_initial(&x);
       printf("%s, seed %d: cost %.4f at the start\n", name, (int)seed, start.cost);
       assert_true(isfinite(start.cost) && start.cost > 0 && start.nmeasure > 0);
       close_fixture(&x);
@@ -110,7 +110,7 @@ static void balls(void **state) {
   Fixture x;
   if (!open_fixture(&x, "hand_balls", 0)) skip();
   const SnModel *m = sn_planner_model(x.p);
-  const SnStart *s = sn_planner_initial(x.p);
+  const SnState *s = sn_planner_initial(x.p);
   const sn_real *ball[2];
   for (int k = 0; k < 2; ++k) {
     const int b = sn_model_find(m, SN_NAME_BODY, k ? "ball2" : "ball1");
@@ -119,7 +119,7 @@ static void balls(void **state) {
   double apart = 0;
   for (int k = 0; k < 3; ++k) apart += (double)((ball[0][k] - ball[1][k]) * (ball[0][k] - ball[1][k]));
   apart = sqrt(apart);
-  const SnEvaluation e = judge_start(&x);
+  const SnEvaluation e = judge_initial(&x);
   assert_true(fabs(e.cost - 2 * apart) < 1e-5);
   assert_true(fabs(e.term[0] - apart) < 1e-5 && fabs(e.measure[1] - apart) < 1e-5);
   assert_true(apart > 0.04 && apart < 0.1);
@@ -161,7 +161,7 @@ static void pose(void **state) {
   SnEvaluation e;
   SnError err = {0};
   assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
-  assert_true(e.term[0] < 1e-9 && e.met[0] && !judge_start(&x).met[0]);
+  assert_true(e.term[0] < 1e-9 && e.met[0] && !judge_initial(&x).met[0]);
   free(qpos);
   close_fixture(&x);
 }
@@ -175,7 +175,7 @@ static void catch_misses(void **state) {
     SnError err = {0};
     enum { STEPS = 256 };
     const SnModel *m = sn_planner_model(x.p);
-    const SnStart *s = sn_planner_initial(x.p);
+    const SnState *s = sn_planner_initial(x.p);
     sn_real *ctrl = calloc((size_t)(STEPS * m->nu), sizeof *ctrl);
     sn_real cost[STEPS + 1];
     double nearest = INFINITY;
@@ -238,7 +238,7 @@ static void arm_follows(void **state) {
     sampling.planner = SN_PLANNER_SAMPLING;
     assert_int_equal(sn_planner_configure(x.p, &sampling, &err), SN_OK);
     const SnModel *m = sn_planner_model(x.p);
-    const SnStart *s = sn_planner_initial(x.p);
+    const SnState *s = sn_planner_initial(x.p);
     sn_real qpos[2], qvel[2], act[6];
     memcpy(qpos, s->qpos, sizeof qpos);
     memcpy(qvel, s->qvel, sizeof qvel);

@@ -118,7 +118,7 @@ static bool rollout_is_finite(Finite *f) {
   const SnWorld *w = &f->o.w;
   SnGradient *g = &f->g;
   for (int t = 0; t < STEPS; ++t) memcpy(f->ctrl + t * m->nu, w->ctrl, sizeof *f->ctrl * (size_t)m->nu);
-  g->start = (SnStart){
+  g->state = (SnState){
       .qpos = w->qpos, .qvel = w->qvel, .act = w->act, .mocap_pos = w->mocap_pos, .mocap_quat = w->mocap_quat};
   g->status = SN_GRADIENT_PENDING;
   SnGradientBatch batch = {.settings = f->settings, .item = g, .count = 1};

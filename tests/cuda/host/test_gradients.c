@@ -29,14 +29,14 @@ static void make_item(const Scene *x, Batch *b, int k) {
   double *out = b->memory[k] = calloc(outputs + 1, sizeof *out);
   sn_real *qvel = b->in[k] = calloc((size_t)(nv + n * nu) + target + 1, sizeof *qvel);
   sn_real *ctrl = qvel + nv, *row = ctrl + n * nu;
-  const SnStart *start = sn_planner_initial(x->p);
+  const SnState *state = sn_planner_initial(x->p);
   b->bytes[k] = outputs * sizeof *out;
-  for (int i = 0; i < nv; ++i) qvel[i] = start->qvel[i] + SN_R(0.1) * wave(i, k);
+  for (int i = 0; i < nv; ++i) qvel[i] = state->qvel[i] + SN_R(0.1) * wave(i, k);
   if (n > 0 && nu > 0) sn_task_initial_plan(x->task, m, 0, ctrl);
   for (int i = nu; i < n * nu; ++i) ctrl[i] = ctrl[i - nu];
   for (int i = 0; i < n * nu; ++i) ctrl[i] += SN_R(0.1) + SN_R(0.1) * wave(i, k + 11);
   sn_cost_schedule(x->cost, 0.1 * k, (double)m->opt.timestep, n + 1, row);
-  b->item[k] = (SnGradient){.start = *start,
+  b->item[k] = (SnGradient){.state = *state,
                             .ctrl = ctrl,
                             .target = row,
                             .nstep = n,
@@ -47,8 +47,8 @@ static void make_item(const Scene *x, Batch *b, int k) {
                             .qvel_bar = out + x->cost->nterm + n * nu + nv,
                             .act_bar = out + x->cost->nterm + n * nu + 2 * nv,
                             .target_bar = out + x->cost->nterm + n * nu + 2 * nv + m->na};
-  b->item[k].start.time = 0.1 * k;
-  b->item[k].start.qvel = qvel;
+  b->item[k].state.time = 0.1 * k;
+  b->item[k].state.qvel = qvel;
 }
 
 static Batch *make_batch(const Scene *x, SnGradientMethod method, bool cfd) {
@@ -480,7 +480,7 @@ static void lost(void **state) {
   scene_close(&x);
 }
 
-// Floats: the float library against the CPU in double, on starts and controls that floats hold about. Outputs of an
+// Floats: the float library against the CPU in double, on states and controls that floats hold about. Outputs of an
 // item relative to its largest; a gradient grows with its horizon, and contacts make it steep.
 static void check_float(const Scene *x) {
   const struct {

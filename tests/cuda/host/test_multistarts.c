@@ -214,7 +214,7 @@ static void evaluated_between(void **state) {
   SnPlan plan[2];
   for (int i = 0; i < 9 * nu; ++i) ctrl[i] = SN_R(0.01) * (sn_real)(i % 17);
   for (int k = 0; k < 2; ++k) {
-    const SnStart *from = sn_planner_initial(p[k]);
+    const SnState *from = sn_planner_initial(p[k]);
     const SnEvaluateRequest r = {
         .qpos = from->qpos, .qvel = from->qvel, .act = from->act, .nstep = 9, .ctrl = ctrl, .gradient = true};
     SnEvaluation e;

@@ -14,7 +14,7 @@ static void same_as_cpu(const char *name, int nstep) {
     Rollouts cpu = rollouts_make(&x, nstep, 6), device = rollouts_make(&x, nstep, 6);
     rollouts_noisy(&cpu);
     rollouts_noisy(&device);
-    if (with_cfd) cpu.batch.start.cfd = device.batch.start.cfd = &cfd;
+    if (with_cfd) cpu.batch.state.cfd = device.batch.state.cfd = &cfd;
     rollouts_run(&x, x.cpu, &cpu);
     rollouts_run(&x, b, &device);
     for (int i = 1; i < 6; ++i) assert_true(isfinite(cpu.batch.cost[i]) && cpu.batch.cost[i] != cpu.batch.cost[0]);
@@ -84,7 +84,7 @@ static size_t make_plans(const Scene *x, SnBackend *b, int planner, sn_real *ctr
   def.seed = 5;
   SnPlanner *p = sn_planner_create(&def, &err);
   if (!p) fail_msg("%s", err.text);
-  const SnStart *s = sn_planner_initial(p);
+  const SnState *s = sn_planner_initial(p);
   for (int k = 0; k < 2; ++k) {
     SnPlan plan;
     SnPlanRequest q = sn_default_plan_request();

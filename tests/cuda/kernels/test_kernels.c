@@ -59,7 +59,7 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runne
   const SnModel *m = x->s.m;
   const SnRollout *p = &x->sample.rollout;
   const SnClock clock = sn_clock_monotonic();
-  const SnStart start = {.time = (double)p->time,
+  const SnState state = {.time = (double)p->time,
                          .qpos = p->qpos,
                          .qvel = p->qvel,
                          .act = p->act,
@@ -73,7 +73,7 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runne
   assert_true(x->s.cost->nterm <= 32);
   sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, x->sample.base, p->nstep, scratch, ctrl);
   same(ctrl, x->sample.ctrl + c * n, n);
-  sn_rollout_runner_begin(runner, &start, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
+  sn_rollout_runner_begin(runner, &state, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
   assert_int_equal(sn_rollout_runner_run(runner, &clock, INFINITY), SN_ROLLOUT_DONE);
   assert_true((sn_real)sn_rollout_runner_cost(runner, term) == x->sample.total[c]);
   for (int i = 0; i < x->s.cost->nterm; ++i) assert_true((sn_real)term[i] == x->sample.sum[c * x->s.cost->nterm + i]);
@@ -137,7 +137,7 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
   SnPool *pool = sn_pool_create(1, &err);
   SnGradientWork *work = sn_gradient_create(m, x->s.cost, x->s.steps, 1, pool, &err);
   sn_real *out = calloc((size_t)(rows * (m->nu + x->s.cost->ntarget) + sn_tangent_size(m)) + 1, sizeof *out);
-  SnGradient g = {.start = {.time = (double)p->time,
+  SnGradient g = {.state = {.time = (double)p->time,
                             .qpos = p->qpos,
                             .qvel = p->qvel,
                             .act = p->act,

@@ -60,7 +60,7 @@ static SnCode difference_need(SnBackend *b, SnBackendModel *x, int count, SnErro
 }
 
 static double difference_cost(DifferenceBackend *d, const SnGradient *g, const sn_real *ctrl, double *term) {
-  sn_rollout_runner_begin(d->runner, &g->start, ctrl, g->target, g->nstep, g->max_velocity, NULL);
+  sn_rollout_runner_begin(d->runner, &g->state, ctrl, g->target, g->nstep, g->max_velocity, NULL);
   sn_rollout_runner_run(d->runner, NULL, INFINITY);
   return sn_rollout_runner_cost(d->runner, term);
 }

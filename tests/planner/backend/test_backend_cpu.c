@@ -36,7 +36,7 @@ static void make_fixture(Fixture *x, int threads) {
                        .interpolation = SN_SPLINE_CUBIC,
                        .colour = SN_NOISE_BROWN,
                        .scale = SN_R(0.4)};
-  x->batch = (SnBatch){.start = {.qpos = x->qpos, .qvel = x->qvel, .act = x->act},
+  x->batch = (SnBatch){.state = {.qpos = x->qpos, .qvel = x->qvel, .act = x->act},
                        .ctrl = x->ctrl,
                        .target = x->target,
                        .noise = &x->noise,

@@ -222,7 +222,7 @@ static void make_fixture(Fixture *x, int threads) {
   sn_cost_schedule(cost, 0, 0.01, STEPS + 1, x->target);
   assert_int_equal(x->backend->need_refine(x->backend, x->model, STARTS, &err), SN_OK);
   for (int k = 0; k < STEPS * NU; ++k) x->ctrl[k] = k % NU ? SN_R(0.1) : 0;
-  x->job = (SnRefineJob){.start = *sn_planner_initial(x->p),
+  x->job = (SnRefineJob){.state = *sn_planner_initial(x->p),
                          .target = x->target,
                          .nstep = STEPS,
                          .max_velocity = 1000,

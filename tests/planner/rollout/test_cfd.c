@@ -62,7 +62,7 @@ static void close_fixture(Fixture *x) {
 static SnPlan plan(Fixture *x) {
   SnError err = {0};
   SnPlanRequest q = sn_default_plan_request();
-  const SnStart *s = sn_planner_initial(x->p);
+  const SnState *s = sn_planner_initial(x->p);
   q.qpos = s->qpos;
   q.qvel = s->qvel;
   q.act = s->act;

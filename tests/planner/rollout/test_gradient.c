@@ -53,7 +53,7 @@ static void make_fixture(Fixture *x, int threads) {
     for (int i = 0; i < NA; ++i) in->act[i] = SN_R(0.4) + SN_R(0.2) * wave(i, k + 9);
     for (int i = 0; i < STEPS * NU; ++i) in->ctrl[i] = SN_R(0.5) + SN_R(0.4) * wave(i, k + 11);
     sn_cost_schedule(x->cost, 0.1 * k, 0.01, STEPS + 1, in->target);
-    x->item[k] = (SnGradient){.start = {.time = 0.1 * k, .qpos = in->qpos, .qvel = in->qvel, .act = in->act},
+    x->item[k] = (SnGradient){.state = {.time = 0.1 * k, .qpos = in->qpos, .qvel = in->qvel, .act = in->act},
                               .ctrl = in->ctrl,
                               .target = in->target,
                               .nstep = STEPS,
@@ -93,8 +93,8 @@ static void compute(Fixture *x) {
 
 static double cost_of(Fixture *x, const Input *in, double time) {
   const SnClock clock = sn_clock_monotonic();
-  const SnStart start = {.time = time, .qpos = in->qpos, .qvel = in->qvel, .act = in->act};
-  sn_rollout_runner_begin(x->runner, &start, in->ctrl, in->target, STEPS, 1e3, NULL);
+  const SnState state = {.time = time, .qpos = in->qpos, .qvel = in->qvel, .act = in->act};
+  sn_rollout_runner_begin(x->runner, &state, in->ctrl, in->target, STEPS, 1e3, NULL);
   assert_int_equal(sn_rollout_runner_run(x->runner, &clock, INFINITY), SN_ROLLOUT_DONE);
   return sn_rollout_runner_cost(x->runner, NULL);
 }
@@ -291,7 +291,7 @@ static void rolled_already(void **state) {
       Result *r = &x.result[k];
       CountingClock count = {0};
       const SnClock clock = counting_clock(&count);
-      sn_rollout_runner_begin(x.runner, &g->start, g->ctrl, g->target, STEPS, g->max_velocity, &states);
+      sn_rollout_runner_begin(x.runner, &g->state, g->ctrl, g->target, STEPS, g->max_velocity, &states);
       sn_rollout_runner_run(x.runner, &clock, INFINITY);
       memset(r, 0xff, sizeof *r);
       g->status = SN_GRADIENT_PENDING;
@@ -340,7 +340,7 @@ static void unbounded(void **state) {
   SnCost *cost = sn_cost_create(hill, o.m, &err);
   sn_real zero = 0, ctrl[LONG] = {0}, target[LONG + 1], ctrl_bar[LONG], target_bar[LONG + 1];
   sn_cost_schedule(cost, 0, 0.01, LONG + 1, target);
-  SnGradient g = {.start = {.qpos = &zero, .qvel = &zero, .act = &zero},
+  SnGradient g = {.state = {.qpos = &zero, .qvel = &zero, .act = &zero},
                   .ctrl = ctrl,
                   .target = target,
                   .nstep = LONG,

@@ -8,7 +8,7 @@ typedef struct Run {
   SnModel *m;
   SnCost *cost;
   SnRolloutRunner *r;
-  SnStart start;
+  SnState state;
   sn_real qpos[4], qvel[4], act[4];
   sn_real *ctrl, *target;
 } Run;
@@ -27,7 +27,7 @@ static Run make_run(void) {
   memcpy(run.qpos, w->qpos, sizeof(sn_real) * (size_t)run.m->nq);
   memcpy(run.qvel, w->qvel, sizeof(sn_real) * (size_t)run.m->nv);
   memcpy(run.act, w->act, sizeof(sn_real) * (size_t)run.m->na);
-  run.start = (SnStart){.time = 0.5, .qpos = run.qpos, .qvel = run.qvel, .act = run.act};
+  run.state = (SnState){.time = 0.5, .qpos = run.qpos, .qvel = run.qvel, .act = run.act};
   for (int t = 0; t < STEPS; ++t)
     for (int i = 0; i < run.m->nu; ++i)
       run.ctrl[t * run.m->nu + i] = SN_R(0.5) + SN_R(0.5) * sn_sin((sn_real)(t + 2 * i) * SN_R(0.3));
@@ -35,11 +35,11 @@ static Run make_run(void) {
   return run;
 }
 
-// The arrays of a start point into the run: set after the run has its final place.
-static void link_start(Run *run) {
-  run->start.qpos = run->qpos;
-  run->start.qvel = run->qvel;
-  run->start.act = run->act;
+// The arrays of a state point into the run: set after the run has its final place.
+static void link_state(Run *run) {
+  run->state.qpos = run->qpos;
+  run->state.qvel = run->qvel;
+  run->state.act = run->act;
 }
 
 static void free_run(Run *run) {
@@ -53,18 +53,18 @@ static void free_run(Run *run) {
 static void as_steps(void **state) {
   (void)state;
   Run run = make_run();
-  link_start(&run);
+  link_state(&run);
   const SnModel *m = run.m;
   sn_real qpos[(STEPS + 1) * 2], qvel[(STEPS + 1) * 2], act[(STEPS + 1) * 2];
   sn_real cost[STEPS + 1];
   const SnTrajectory out = {.qpos = qpos, .qvel = qvel, .act = act, .cost = cost};
   const SnClock clock = sn_clock_monotonic();
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, &out);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, &out);
   assert_int_equal(sn_rollout_runner_run(run.r, &clock, INFINITY), SN_ROLLOUT_DONE);
   void *memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
   SnWorld w;
   sn_world_init(m, &w, memory);
-  sn_world_set_start(m, &w, &run.start);
+  sn_world_set_state(m, &w, &run.state);
   for (int t = 0; t <= STEPS; ++t) {
     assert_memory_equal(w.qpos, qpos + t * m->nq, sizeof(sn_real) * (size_t)m->nq);
     assert_memory_equal(w.qvel, qvel + t * m->nv, sizeof(sn_real) * (size_t)m->nv);
@@ -88,11 +88,11 @@ static void as_steps(void **state) {
 static void formula(void **state) {
   (void)state;
   Run run = make_run();
-  link_start(&run);
+  link_state(&run);
   sn_real qpos[(STEPS + 1) * 2], qvel[(STEPS + 1) * 2];
   const SnTrajectory out = {.qpos = qpos, .qvel = qvel};
   const SnClock clock = sn_clock_monotonic();
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, &out);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, &out);
   sn_rollout_runner_run(run.r, &clock, INFINITY);
   double elbow = 0, speed = 0, effort = 0, term[8];
   for (int t = 0; t < STEPS; ++t) {
@@ -113,15 +113,15 @@ static void formula(void **state) {
 static void pauses(void **state) {
   (void)state;
   Run run = make_run();
-  link_start(&run);
+  link_state(&run);
   const SnClock monotonic = sn_clock_monotonic();
   double whole[8], pieces[8];
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, NULL);
   sn_rollout_runner_run(run.r, &monotonic, INFINITY);
   const double a = sn_rollout_runner_cost(run.r, whole);
   CountingClock count = {0};
   const SnClock clock = counting_clock(&count);
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, NULL);
   int paused = 0;
   // Each call gets three readings of the clock: two steps.
   while (sn_rollout_runner_run(run.r, &clock, (double)atomic_load(&count.reads) + 2) == SN_ROLLOUT_UNDER_WAY) ++paused;
@@ -136,13 +136,13 @@ static void pauses(void **state) {
 static void weight_zero(void **state) {
   (void)state;
   Run run = make_run();
-  link_start(&run);
+  link_state(&run);
   const SnClock clock = sn_clock_monotonic();
   const int reach = sn_cost_find(run.cost, "reach"), elbow = sn_cost_find(run.cost, "elbow");
   double term[8];
   for (int t = 0; t <= STEPS; ++t) run.target[t * run.cost->ntarget + run.cost->term_target[elbow]] = (sn_real)NAN;
   for (int k = 0; k < 2; ++k) {
-    sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+    sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, NULL);
     assert_int_equal(sn_rollout_runner_run(run.r, &clock, INFINITY), k == 0 ? SN_ROLLOUT_DIVERGED : SN_ROLLOUT_DONE);
     run.cost->weight[elbow] = 0;
   }
@@ -155,17 +155,17 @@ static void weight_zero(void **state) {
 static void divergence(void **state) {
   (void)state;
   Run run = make_run();
-  link_start(&run);
+  link_state(&run);
   const SnClock clock = sn_clock_monotonic();
   double term[8];
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e-3, NULL);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e-3, NULL);
   assert_int_equal(sn_rollout_runner_run(run.r, &clock, INFINITY), SN_ROLLOUT_DIVERGED);
   assert_true(isinf(sn_rollout_runner_cost(run.r, term)) && isinf(term[0]));
   run.qvel[0] = (sn_real)NAN;
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, NULL);
   assert_int_equal(sn_rollout_runner_run(run.r, &clock, INFINITY), SN_ROLLOUT_DIVERGED);
   run.qvel[0] = 0;
-  sn_rollout_runner_begin(run.r, &run.start, run.ctrl, run.target, STEPS, 1e3, NULL);
+  sn_rollout_runner_begin(run.r, &run.state, run.ctrl, run.target, STEPS, 1e3, NULL);
   assert_int_equal(sn_rollout_runner_run(run.r, &clock, INFINITY), SN_ROLLOUT_DONE);
   free_run(&run);
 }
