@@ -77,7 +77,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->cfd_pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
-  if (!(p->judge = sn_rollout_runner_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
+  if (!(p->runner = sn_rollout_runner_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if (!(p->tracer = sn_rollout_runner_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
   if (!(p->evaluator = sn_rollout_runner_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
   if ((code = sn_planner_load(p, err)) != SN_OK) return code;
@@ -105,7 +105,7 @@ void sn_planner_free(SnPlanner *p) {
   sn_planner_adam_free(p);
   if (p->device) p->backend->unload(p->backend, p->device);
   free(p->cfd_pair);
-  sn_rollout_runner_free(p->judge);
+  sn_rollout_runner_free(p->runner);
   sn_rollout_runner_free(p->tracer);
   sn_rollout_runner_free(p->evaluator);
   sn_cost_free(p->wanted);
@@ -147,8 +147,8 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
 
 // The task's initial state and plan with a seed.
 static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
-  SnWorld *w = sn_rollout_runner_world(p->judge);
-  SnLane *lane = sn_rollout_runner_lane(p->judge);
+  SnWorld *w = sn_rollout_runner_world(p->runner);
+  SnLane *lane = sn_rollout_runner_lane(p->runner);
   const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, err);
   if (code != SN_OK) return code;
   p->def.seed = seed;
@@ -206,7 +206,7 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
   SnCode code = sn_settings_may_change(&p->settings, settings, err);
   if (code == SN_OK) code = check_gradient(p, settings, err);
   // The room of iterations under way stays as it is: theirs is looked at when the next ones begin.
-  if (code == SN_OK && !p->batch_active) code = sn_planner_improver(settings)->room(p, settings, err);
+  if (code == SN_OK && !p->batch_active) code = sn_planner_optimizer(settings)->room(p, settings, err);
   if (code != SN_OK) return code;
   p->pending = *settings;
   p->refused = false;

@@ -127,7 +127,7 @@ void sn_planner_label(SnPlanner *p, uint64_t label);
 // another one's place with a seed of its own. p must have no plan in progress.
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from);
 
-// Cost of given controls from a state; nstep 0 judges the state alone.
+// Cost of given controls from a state; nstep 0 evaluates the state alone.
 typedef struct SnEvaluateRequest {
   double time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // as in SnPlanRequest; act NULL: the estimate

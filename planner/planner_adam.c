@@ -1,11 +1,11 @@
 // Planning by gradients. A plan begins with one start or several: the warm start, and copies of it with the noise of
-// sampling; the backend refines them (refine.h). Here stands what a planner asks of it, and what Adam remembers from
-// plan to plan.
+// sampling; the backend optimizes them (multistart.h). Here stands what a planner asks of it, and what Adam remembers
+// from plan to plan.
 #include "planner/optimize/adam.h"
 #include "planner/planner_private.h"
 
 struct SnAdamState {
-  SnRefineJob job;
+  SnMultistartJob job;
   SnAdamGrid grid;  // of this plan
   int knots;        // settings that the grid was made from
   int interpolation, starts;
@@ -17,7 +17,7 @@ struct SnAdamState {
 
 SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
   const SnBackend *b = p->backend;
-  if (b->need_refine && b->refine && b->refine_end) return SN_OK;
+  if (b->need_multistart && b->multistart && b->multistart_end) return SN_OK;
   return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none", b->name);
 }
 
@@ -28,7 +28,7 @@ static SnCode adam_room(SnPlanner *p, const SnSettings *s, SnError *err) {
   if (code != SN_OK) return code;
   if (!p->adam) p->adam = sn_planner_room(1, sizeof *p->adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
-  code = b->need_refine(b, p->device, s->adam_starts, err);
+  code = b->need_multistart(b, p->device, s->adam_starts, err);
   if (code != SN_OK || s->adam_starts <= p->adam->room) return code;
   p->adam->room = s->adam_starts;
   p->adam->fresh = true;
@@ -86,53 +86,53 @@ static int make_grid(SnPlanner *p) {
 
 // ---- iterations ----
 
-// Within a plan (what is sought or how it is judged has changed) moments are fresh. What the backend remembers is that
-// of the plan before only once a job of this plan has come to something.
+// Within a plan (what is sought or how it is measured has changed) moments are fresh. What the backend remembers is
+// that of the plan before only once a job of this plan has come to something.
 static void adam_begin(SnPlanner *p, int most, int iterations) {
   SnAdamState *a = p->adam;
-  const bool open = p->iteration == 0 || !p->measured || !same_structure(p) || a->fresh;
+  const bool init = p->iteration == 0 || !p->measured || !same_structure(p) || a->fresh;
   const bool keep = p->settings.adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iteration == 0;
-  const int left = open ? make_grid(p) : 0, worth = p->backend->job_iterations > 1 ? p->backend->job_iterations : 1;
-  a->known = a->known && !open;
-  a->job = (SnRefineJob){.state = sn_planner_rollout_state(p, &p->rolled_state),
-                         .target = p->target,
-                         .nstep = p->horizon,
-                         .max_velocity = p->settings.max_velocity,
-                         .settings = {.method = (SnGradientMethod)p->settings.gradient, .cfd = p->backward},
-                         .grid = a->grid,
-                         .rule = sn_adam_rule(&p->settings),
-                         .noise = sn_planner_noise(p),
-                         .initial_ctrl = p->initial_ctrl,
-                         .starts = a->starts,
-                         .count = most < a->starts ? most : a->starts,
-                         .open = open,
-                         .keep = keep,
-                         .left = left,
-                         .measured = p->measured,
-                         .iterations = iterations < worth ? iterations : worth,
-                         .deadline = sn_planner_iteration_deadline(p),
-                         .ctrl = p->nominal,
-                         .cost_before = p->cost_before,
-                         .best_cost = p->best_cost,
-                         .gradient_norm = p->gradient_norm,
-                         .best_term = p->best_term};
+  const int left = init ? make_grid(p) : 0, worth = p->backend->job_iterations > 1 ? p->backend->job_iterations : 1;
+  a->known = a->known && !init;
+  a->job = (SnMultistartJob){.state = sn_planner_rollout_state(p, &p->rolled_state),
+                             .target = p->target,
+                             .nstep = p->horizon,
+                             .max_velocity = p->settings.max_velocity,
+                             .settings = {.method = (SnGradientMethod)p->settings.gradient, .cfd = p->backward},
+                             .grid = a->grid,
+                             .rule = sn_adam_rule(&p->settings),
+                             .noise = sn_planner_noise(p),
+                             .initial_ctrl = p->initial_ctrl,
+                             .starts = a->starts,
+                             .count = most < a->starts ? most : a->starts,
+                             .init = init,
+                             .keep = keep,
+                             .left = left,
+                             .measured = p->measured,
+                             .iterations = iterations < worth ? iterations : worth,
+                             .deadline = sn_planner_iteration_deadline(p),
+                             .ctrl = p->nominal,
+                             .cost_before = p->cost_before,
+                             .best_cost = p->best_cost,
+                             .gradient_norm = p->gradient_norm,
+                             .best_term = p->best_term};
 }
 
-static void adam_submit(SnPlanner *p) { p->backend->refine_submit(p->backend, p->device, &p->adam->job); }
+static void adam_submit(SnPlanner *p) { p->backend->multistart_submit(p->backend, p->device, &p->adam->job); }
 
 static SnWorked adam_work(SnPlanner *p, double stop) {
-  if (p->backend->refine(p->backend, p->device, &p->adam->job, &p->def.clock, stop)) return SN_WORKED_ALL;
+  if (p->backend->multistart(p->backend, p->device, &p->adam->job, &p->def.clock, stop)) return SN_WORKED_ALL;
   return p->backend->job_iterations > 1 ? SN_WORKED_PART : SN_WORKED_PAUSED;
 }
 
 static void adam_end(SnPlanner *p) {
   SnAdamState *a = p->adam;
-  const SnRefineJob *job = &a->job;
-  p->backend->refine_end(p->backend, p->device, &a->job);
+  const SnMultistartJob *job = &a->job;
+  p->backend->multistart_end(p->backend, p->device, &a->job);
   if (job->done == 0) return;
   if (!p->measured) {
     p->cost_before = job->cost_before;
-    p->cost_now = p->judged;
+    p->cost_now = p->state_cost;
     p->measured = true;
   }
   p->best_cost = job->best_cost;
@@ -146,4 +146,4 @@ static void adam_end(SnPlanner *p) {
   a->fresh = false;
 }
 
-const SnImprover sn_improve_adam = {adam_room, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};
+const SnOptimizer sn_optimizer_adam = {adam_room, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};

@@ -185,7 +185,7 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   if (r->gradient) begin_gradient(p, r, &initial);
   const SnTrajectory kept = kept_states(p, r);
   if (r->nstep == 0)
-    evaluate_state(p, p->judge);
+    evaluate_state(p, p->runner);
   else
     sn_rollout_runner_begin(p->evaluator, &initial, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity,
                             &kept);

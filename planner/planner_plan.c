@@ -1,5 +1,5 @@
 // How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time; then iterations
-// improve it (SnImprover: sampling or Adam) until there are enough or the deadline comes; then states are predicted.
+// improve it (SnOptimizer: sampling or Adam) until there are enough or the deadline comes; then states are predicted.
 //
 // The best controls so far are dense rows on the model's time step, kept from plan to plan.
 #include "planner/planner_private.h"
@@ -18,7 +18,7 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
   if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
-  if (sn_planner_improver(&p->pending)->iterations(&p->pending) == 0 && r->max_iterations == 0 &&
+  if (sn_planner_optimizer(&p->pending)->iterations(&p->pending) == 0 && r->max_iterations == 0 &&
       r->deadline == INFINITY)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
   return SN_OK;
@@ -46,10 +46,10 @@ static void shift_nominal(SnPlanner *p) {
 }
 
 // Cost of the state that is answered, whose stages are run anew.
-static void judge_state(SnPlanner *p) {
+static void evaluate_first_state(SnPlanner *p) {
   sn_planner_prepare(p, &p->state);
   sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
-  p->judged = sn_rollout_runner_evaluate(p->judge, p->target, NULL, NULL);
+  p->state_cost = sn_rollout_runner_evaluate(p->runner, p->target, NULL, NULL);
 }
 
 // Weights and targets that were set live.
@@ -69,10 +69,10 @@ static void take_pending(SnPlanner *p) {
 }
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
-  const SnImprover *improver = sn_planner_improver(&p->pending);
-  const SnCode code = improver->room(p, &p->pending, err);
+  const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending);
+  const SnCode code = optimizer->room(p, &p->pending, err);
   if (code != SN_OK) return code;
-  p->improver = improver;
+  p->optimizer = optimizer;
   take_pending(p);
   p->taken = p->label;
   return SN_OK;
@@ -97,7 +97,7 @@ static bool take_tuned(SnPlanner *p) {
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
   SnError err = {0};
-  if (!p->refused && p->improver->room(p, &p->pending, &err) != SN_OK) refuse(p, &err);
+  if (!p->refused && p->optimizer->room(p, &p->pending, &err) != SN_OK) refuse(p, &err);
   if (!p->refused) {
     take_pending(p);
     p->taken = p->label;
@@ -105,7 +105,7 @@ static void take_changes(SnPlanner *p) {
   p->trying = p->taken;
   if (!p->retuned || p->refused) return;
   take_cost(p);
-  judge_state(p);
+  evaluate_first_state(p);
   sn_cost_schedule(p->cost, p->rolled_state.time, p->h, p->horizon + 1, p->target);
   p->measured = false;
 }
@@ -117,7 +117,7 @@ double sn_planner_iteration_deadline(const SnPlanner *p) {
 // Iterations that the plan shall have; 0: as many as the deadline allows.
 static int iteration_limit(const SnPlanner *p) {
   if (p->request.max_iterations > 0) return p->request.max_iterations;
-  return p->improver->iterations(p->refused ? &p->settings : &p->pending);
+  return p->optimizer->iterations(p->refused ? &p->settings : &p->pending);
 }
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
@@ -127,14 +127,14 @@ static void begin_iteration(SnPlanner *p) {
   int left = limit > 0 ? limit - p->iteration : (p->request.deadline < INFINITY ? INT_MAX : 1);
   const bool last = left <= 1 && limit > 0;
   if (few > 0 && left > 1) --left;
-  p->improver->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
+  p->optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
   p->batch_active = true;
 }
 
 // Takes what counts of the iterations under way.
 static void end_iteration(SnPlanner *p) {
   if (!p->batch_active) return;
-  p->improver->end(p);
+  p->optimizer->end(p);
   p->batch_active = false;
 }
 
@@ -172,8 +172,8 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   take_tuned(p);
   ++p->number;
 
-  judge_state(p);
-  p->cost_now = p->judged;
+  evaluate_first_state(p);
+  p->cost_now = p->state_cost;
   p->lead = lead_steps(p, request->latency);
   take_lead(p);
   shift_nominal(p);
@@ -186,7 +186,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->cost_before = p->best_cost = p->gradient_norm = NAN;
   for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
   p->active = true;
-  p->finished = p->improved = p->tracing = p->traced = false;
+  p->finished = p->optimized = p->tracing = p->traced = false;
   begin_rolling(p);
   if (p->lead == 0) end_rolling(p);
   return SN_OK;
@@ -213,28 +213,28 @@ static bool roll_forward(SnPlanner *p, double until) {
   return true;
 }
 
-// Iterates until `until`; p->improved when there is no more to be done.
-static void improve(SnPlanner *p, double until) {
+// Iterates until `until`; p->optimized when there is no more to be done.
+static void optimize(SnPlanner *p, double until) {
   const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
   if (!p->batch_active) begin_iteration(p);
   const int before = p->iteration;
-  const SnWorked worked = p->improver->work(p, stop);
+  const SnWorked worked = p->optimizer->work(p, stop);
   if (worked != SN_WORKED_ALL && (!sn_planner_watch(p) || !p->batch_active)) {
-    p->improved =
+    p->optimized =
         p->stranded || sn_planner_now(p) >= deadline;  // the device is lost: at the fallback, with what is left
     return;
   }
   const bool late = sn_planner_now(p) >= deadline;
   if (worked == SN_WORKED_PAUSED) {
-    p->improved = late || stop == INFINITY;  // the latter: a backend that cannot go on
-    if (p->improved) end_iteration(p);
+    p->optimized = late || stop == INFINITY;  // the latter: a backend that cannot go on
+    if (p->optimized) end_iteration(p);
     return;
   }
   end_iteration(p);
   const int limit = iteration_limit(p);
   const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
   const bool full = worked == SN_WORKED_PART && (p->iteration == before || stop >= deadline);  // no more fit
-  p->improved = (limit > 0 && p->iteration >= limit) || endless || full || late;
+  p->optimized = (limit > 0 && p->iteration >= limit) || endless || full || late;
 }
 
 static SnPlanStatus plan_status(const SnPlanner *p) {
@@ -265,15 +265,15 @@ static bool trace(SnPlanner *p, double until) {
 
 bool sn_planner_slice(SnPlanner *p, double until) {
   if (!p->active || p->finished) return true;
-  if (!p->improved) sn_planner_watch(p);
+  if (!p->optimized) sn_planner_watch(p);
   if (p->rolling && !roll_forward(p, until)) {
     p->finished = sn_planner_now(p) >= p->request.deadline;
     return p->finished;
   }
-  p->improved = p->improved || p->stranded;
-  if (!p->improved) {
-    improve(p, until);
-    if (!p->improved) return false;
+  p->optimized = p->optimized || p->stranded;
+  if (!p->optimized) {
+    optimize(p, until);
+    if (!p->optimized) return false;
   }
   const bool wanted = p->request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
   p->finished = !wanted || trace(p, until);
@@ -282,14 +282,15 @@ bool sn_planner_slice(SnPlanner *p, double until) {
 
 // Whether the backend wants to know what comes next.
 static bool takes_along(const SnPlanner *p) {
-  return p->improver == &sn_improve_adam ? p->backend->refine_submit != NULL : p->backend->rollouts_submit != NULL;
+  return p->optimizer == &sn_optimizer_adam ? p->backend->multistart_submit != NULL
+                                            : p->backend->rollouts_submit != NULL;
 }
 
 void sn_planner_submit(SnPlanner *p) {
-  if (!p->active || p->finished || p->improved || !sn_planner_watch(p) || !takes_along(p)) return;
+  if (!p->active || p->finished || p->optimized || !sn_planner_watch(p) || !takes_along(p)) return;
   if (p->rolling && !roll_forward(p, INFINITY)) return;
   if (!p->batch_active) begin_iteration(p);
-  p->improver->submit(p);
+  p->optimizer->submit(p);
 }
 
 // ---- ending it ----

@@ -20,8 +20,8 @@ typedef enum SnWorked {
   SN_WORKED_ALL
 } SnWorked;
 
-// A way to improve the best controls so far, p->nominal, iteration by iteration.
-typedef struct SnImprover {
+// An optimizer: a way to improve the best controls so far, p->nominal, iteration by iteration.
+typedef struct SnOptimizer {
   // Makes room for iterations with these settings; on failure all is as before. Not while iterations are under way.
   SnCode (*room)(SnPlanner *p, const SnSettings *s, SnError *err);
   // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
@@ -37,9 +37,9 @@ typedef struct SnImprover {
   // next one), iterations, candidates, warn; cost_before, measured and used, too, when it was the first under the
   // weights in force.
   void (*end)(SnPlanner *p);
-} SnImprover;
+} SnOptimizer;
 
-extern const SnImprover sn_improve_sampling, sn_improve_adam;
+extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam;
 
 // What planner_adam.c keeps.
 typedef struct SnAdamState SnAdamState;
@@ -53,7 +53,7 @@ struct SnPlanner {
   SnBackendModel *device;               // there
   bool device_lost;                     // the backend of the definition is lost
   bool stranded;                        // and there is nothing to go on with
-  SnRolloutRunner *judge;               // a world for all that is done at once
+  SnRolloutRunner *runner;              // a world for all that is done at once
   SnRolloutRunner *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
   double h;                             // time step [s]
   int horizon;
@@ -94,22 +94,22 @@ struct SnPlanner {
   sn_real *target;  // (horizon + 1, ntarget) rows from the start of the optimised part
   SnNoise noise;
   SnBatch batch;
-  const SnImprover *improver;  // of this plan
-  bool batch_active;           // iterations are begun
-  int iteration;               // that is under way or comes next: the first of those begun
-  int count;                   // its candidates
-  int iterations, candidates;  // used so far: iterations, and candidates of the latest of them
-  bool measured;               // best_cost is that of the nominal under the weights and targets in force
-  uint64_t trying, used;       // labels: of the iteration under way; of the latest one that was used
-  int room;                    // candidates that the arrays hold
-  double *candidate_cost;      // (room)
-  double *candidate_term;      // (room, nterm)
+  const SnOptimizer *optimizer;  // of this plan
+  bool batch_active;             // iterations are begun
+  int iteration;                 // that is under way or comes next: the first of those begun
+  int count;                     // its candidates
+  int iterations, candidates;    // used so far: iterations, and candidates of the latest of them
+  bool measured;                 // best_cost is that of the nominal under the weights and targets in force
+  uint64_t trying, used;         // labels: of the iteration under way; of the latest one that was used
+  int room;                      // candidates that the arrays hold
+  double *candidate_cost;        // (room)
+  double *candidate_term;        // (room, nterm)
   unsigned char *candidate_done;
   int *candidate_warn;
   SnAdamState *adam;  // NULL until a plan is improved by Adam
   double best_cost, cost_before, cost_now;
   double gradient_norm;    // at the best controls; NaN where there is no gradient
-  double judged;           // cost of the state under the weights of the iteration under way
+  double state_cost;       // cost of the state under the weights of the iteration under way
   double *best_term;       // (nterm)
   int warn;                // SN_WARN_* bits of the rollouts that count
   char remark[256];        // SnPlan.remark
@@ -121,8 +121,8 @@ struct SnPlanner {
   sn_real *plan_ctrl;                         // (2 * horizon, nu)
   sn_real *plan_qpos, *plan_qvel, *plan_act;  // (2 * horizon + 1, ...)
 
-  bool improved, tracing, traced;  // iterations are done; states are being predicted, and are
-  double trace_seconds;            // spent on it so far
+  bool optimized, tracing, traced;  // iterations are done; states are being predicted, and are
+  double trace_seconds;             // spent on it so far
 
   // Evaluation.
   SnEvaluation evaluation;  // in progress
@@ -150,12 +150,12 @@ static inline void *sn_planner_room(size_t n, size_t size, bool *ok) {
   return x;
 }
 
-// The improver that the settings name.
-static inline const SnImprover *sn_planner_improver(const SnSettings *s) {
-  return s->planner == SN_PLANNER_ADAM ? &sn_improve_adam : &sn_improve_sampling;
+// The optimizer that the settings name.
+static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) {
+  return s->planner == SN_PLANNER_ADAM ? &sn_optimizer_adam : &sn_optimizer_sampling;
 }
 
-// The pending settings, and the improver that they name, are in force from now on. On failure nothing is changed.
+// The pending settings, and the optimizer that they name, are in force from now on. On failure nothing is changed.
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
 // When iterations must stop so that the predicted states are still computed before the deadline.
 double sn_planner_iteration_deadline(const SnPlanner *p);

@@ -96,7 +96,7 @@ static void sampling_end(SnPlanner *p) {
   if (used == 0 || (p->measured && used == 1 && p->count > 1)) return;
   if (!p->measured) {
     p->cost_before = p->candidate_cost[0];
-    p->cost_now = p->judged;
+    p->cost_now = p->state_cost;
   }
   p->measured = true;
   p->used = p->trying;
@@ -121,5 +121,5 @@ static SnCode sampling_room(SnPlanner *p, const SnSettings *s, SnError *err) {
 }
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
-const SnImprover sn_improve_sampling = {sampling_room,   sampling_iterations, sampling_begin,
-                                        sampling_submit, sampling_work,       sampling_end};
+const SnOptimizer sn_optimizer_sampling = {sampling_room,   sampling_iterations, sampling_begin,
+                                           sampling_submit, sampling_work,       sampling_end};

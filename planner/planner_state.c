@@ -67,8 +67,8 @@ void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *q
                              const SnApplied *applied, sn_real *act) {
   const SnModel *m = p->m;
   const SnStateBuffer *from = p->has_act ? &p->state : &p->initial;
-  SnWorld *w = sn_rollout_runner_world(p->judge);
-  SnLane *lane = sn_rollout_runner_lane(p->judge);
+  SnWorld *w = sn_rollout_runner_world(p->runner);
+  SnLane *lane = sn_rollout_runner_lane(p->runner);
   if (m->na == 0) return;
   copy(act, from->act, m->na);
   const double gap = p->has_act ? time - from->time : 0;
@@ -136,11 +136,11 @@ SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s) {
 }
 
 SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
-  SnWorld *w = sn_rollout_runner_world(p->judge);
+  SnWorld *w = sn_rollout_runner_world(p->runner);
   SnState view = sn_state_view(s);
   view.qacc_warmstart = NULL;
   sn_world_set_state(p->m, w, &view);
-  sn_forward(p->m, w, sn_rollout_runner_lane(p->judge));
+  sn_forward(p->m, w, sn_rollout_runner_lane(p->runner));
   for (int i = 0; i < p->m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
   return sn_state_view(s);
 }

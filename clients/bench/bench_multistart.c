@@ -50,9 +50,9 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
   if (code == SN_OK) code = first_controls(x, number, err);
   if (code != SN_OK) return code;
   if (!(x->device = backend->load(backend, task->m, task->cost, task->steps, err))) return err->code;
-  if ((code = backend->need_refine(backend, x->device, starts, err)) != SN_OK) return code;
+  if ((code = backend->need_multistart(backend, x->device, starts, err)) != SN_OK) return code;
   sn_task_initial_plan(task->task, task->m, 0, x->initial);
-  x->job = (SnRefineJob){
+  x->job = (SnMultistartJob){
       .state = bench_task_state(task),
       .target = task->target,
       .nstep = task->steps,
@@ -81,7 +81,7 @@ void bench_multistart_close(BenchMultistart *x) {
 
 static void begin(BenchMultistart *x) {
   memcpy(x->ctrl, x->first, sizeof *x->ctrl * (size_t)x->task->steps * (size_t)x->task->m->nu);
-  x->job.open = true;
+  x->job.init = true;
   x->job.measured = false;
   x->job.best_cost = INFINITY;
   x->job.gradient_norm = NAN;
@@ -95,13 +95,13 @@ SnCode bench_multistarts_run(BenchMultistart *x, int n, int iterations, SnError 
     for (int i = 0; i < n; ++i) {
       x[i].job.iterations = now;
       x[i].job.done = 0;
-      if (x->backend->refine_submit) x->backend->refine_submit(x->backend, x[i].device, &x[i].job);
+      if (x->backend->multistart_submit) x->backend->multistart_submit(x->backend, x[i].device, &x[i].job);
     }
     bool done = true;
     for (int i = 0; i < n; ++i) {
-      done = done && x->backend->refine(x->backend, x[i].device, &x[i].job, &clock, INFINITY);
-      x->backend->refine_end(x->backend, x[i].device, &x[i].job);
-      x[i].job.open = false;
+      done = done && x->backend->multistart(x->backend, x[i].device, &x[i].job, &clock, INFINITY);
+      x->backend->multistart_end(x->backend, x[i].device, &x[i].job);
+      x[i].job.init = false;
       x[i].job.measured = true;
     }
     if (!done) return sn_fail(err, SN_ERR_LIMIT, "the backend stopped");

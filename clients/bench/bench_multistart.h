@@ -1,4 +1,4 @@
-// Refinements of a task on a backend, as sessions of a daemon have them, without planners around them: for the
+// Multistarts of a task on a backend, as sessions of a daemon have them, without planners around them: for the
 // benchmark and for checks of backends.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_MULTISTART_H_
 #define SINEW_CLIENTS_BENCH_BENCH_MULTISTART_H_
@@ -9,7 +9,7 @@ typedef struct BenchMultistart {
   const BenchTask *task;
   SnBackend *backend;
   SnBackendModel *device;  // its own
-  SnRefineJob job;
+  SnMultistartJob job;
   sn_real *first;       // (steps, nu) controls that it begins with
   sn_real *ctrl;        // (steps, nu) the best so far
   sn_real *initial;     // (nu) the task's initial plan

@@ -80,7 +80,7 @@ static bool check_vjp(const Check *c, int index, const SnWork *w, const SnRollou
          ARRAY(ctrl_bar, (rows - 1) * (size_t)m->nu) && ARRAY(target_bar, rows * (size_t)w->cost.ntarget);
 }
 
-static bool check_start(const Check *c, int index, const SnWork *w, int nstep, const SnRefineStart *x) {
+static bool check_start(const Check *c, int index, const SnWork *w, int nstep, const SnMultistartStart *x) {
   const char *owner = "start of trial";
   const size_t nu = (size_t)w->model.nu, ctrl = (size_t)nstep * nu, knots = nu;  // at least one knot
   return ARRAY(base, ctrl) && ARRAY(offset, knots) && ARRAY(best, knots) && ARRAY(gradient, knots) &&
@@ -129,11 +129,11 @@ static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
   return !what;
 }
 
-static bool check_refinement(const Check *c, const SnWork *w, int index) {
-  const char *owner = "refinement";
-  if (!w->refinement[index].active) return true;
-  if (!array(c, owner, index, "refine", w->refinement[index].refine, sizeof(SnRefine))) return false;
-  const SnRefine *x = w->refinement[index].refine;
+static bool check_multistart(const Check *c, const SnWork *w, int index) {
+  const char *owner = "multistart";
+  if (!w->multistart[index].active) return true;
+  if (!array(c, owner, index, "data", w->multistart[index].data, sizeof(SnMultistart))) return false;
+  const SnMultistart *x = w->multistart[index].data;
   return !x || (ARRAY(initial_ctrl, w->model.nu) && ARRAY(nominal, (size_t)x->grid.nstep * (size_t)w->model.nu) &&
                 ARRAY(best_term, w->cost.nterm));
 }
@@ -156,7 +156,7 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   const size_t states = (size_t)sn_maxi(x->ntrial, 0) * (size_t)sn_maxi(x->to - x->from, 0);
   const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
   if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
-  if (!ARRAY(trial, x->ntrial) || !ARRAY(refinement, x->nrefinement)) return false;
+  if (!ARRAY(trial, x->ntrial) || !ARRAY(multistart, x->nmultistart)) return false;
   if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
     return false;
   if (!check_slots(c, "block", &x->block, (size_t)blocks)) return false;
@@ -168,7 +168,7 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
     for (int j = 0; j < i; ++j)
       if (!check_apart(c, x, i, j)) return false;
   }
-  for (int i = 0; x->refinement && i < x->nrefinement; ++i)
-    if (!check_refinement(c, x, i)) return false;
+  for (int i = 0; x->multistart && i < x->nmultistart; ++i)
+    if (!check_multistart(c, x, i)) return false;
   return true;
 }

@@ -193,7 +193,7 @@ void sn_device_model_leave(SnPluginSession *x) {
   e->device->wait(e->device, d->stream);
   sn_rollouts_free(x);
   sn_gradients_free(x);
-  sn_refinements_free(x);
+  sn_multistarts_free(x);
   SnPluginSession **at = &d->session;
   while (*at != x) at = &(*at)->next;
   *at = x->next;
@@ -226,7 +226,7 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const Sn
 
 SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
   SnCode (*const need[SN_NROOM])(SnPluginSession *, int, SnError *) = {sn_rollouts_need, sn_gradients_need,
-                                                                       sn_refinements_need};
+                                                                       sn_multistarts_need};
   const int n[SN_NROOM] = {rollouts, gradients, starts};
   if (!x->model)
     return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->engine->table.name);

@@ -1,13 +1,13 @@
 // The order of launches for value and gradient of all trials of a launch, which is that of every gradient on a device:
 //
-//   ITERATE                 where there are refinements: starts open or move; a block a trial
+//   ITERATE                 where there are multistarts: starts begin or step; a block a trial
 //   FORWARD                 the rollout, all states of it kept; a block a trial
 //   MAKE, SWEEP             chunks of states from the last to the first: the worlds of a chunk, a block a state and a
 //                           trial, then back through them, a block a trial
 //   JACOBIAN, CHAIN         the same by Jacobians of the steps, for trials whose method is that of products;
-//   JACOBIAN, scan, COLLECT or all of them at once, chained by a scan over time (scan.c)
-//   JUDGE                   the end of each gradient; a block a trial
-//   SELECT                  where there are refinements: the best of each one's starts
+//   JACOBIAN, scan, COLLECT or all of them at once, chained by a scan over time (jacobian_scan.c)
+//   EVALUATE                the end of each gradient; a block a trial
+//   SELECT                  where there are multistarts: the best of each one's starts
 //
 // A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
 // rollout alone, and the way back takes state after state whatever the chunks are.
@@ -72,8 +72,8 @@ static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int ite
   SnWork work = sn_device_work(d, kernel, items);
   work.trial = p->trial;
   work.ntrial = p->ntrial;
-  work.refinement = p->refinement;
-  work.nrefinement = p->nrefinement;
+  work.multistart = p->multistart;
+  work.nmultistart = p->nmultistart;
   work.from = from;
   work.to = to;
   work.state.world = d->gradients->world;
@@ -111,7 +111,7 @@ static void launch_scan(SnDeviceModel *d, const SnPasses *p) {
 void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
   const int sweeps = p->sweep ? chunks(p->states, p->sweep_chunk) : 0;
   if (group == 0) {
-    if (p->nrefinement > 0) launch(d, p, SN_KERNEL_ITERATE, p->ntrial, 0, 0);
+    if (p->nmultistart > 0) launch(d, p, SN_KERNEL_ITERATE, p->ntrial, 0, 0);
     launch(d, p, SN_KERNEL_FORWARD, p->ntrial, 0, p->states);
   } else if (group <= sweeps) {
     launch_sweep(d, p, group - 1);
@@ -121,7 +121,7 @@ void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
     else
       launch_products(d, p, group - 1 - sweeps);
   } else {
-    launch(d, p, SN_KERNEL_JUDGE, p->ntrial, 0, p->states);
-    if (p->nrefinement > 0) launch(d, p, SN_KERNEL_SELECT, p->nrefinement, 0, 0);
+    launch(d, p, SN_KERNEL_EVALUATE, p->ntrial, 0, p->states);
+    if (p->nmultistart > 0) launch(d, p, SN_KERNEL_SELECT, p->nmultistart, 0, 0);
   }
 }

@@ -28,7 +28,7 @@ void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, S
 
 SnTrial sn_trial_make(int method, int nstep) {
   return (SnTrial){
-      .rollout = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .refine = -1};
+      .rollout = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .multistart = -1};
 }
 
 void sn_trial_use(SnTrial *x, const SnTrialMemory *memory) {
@@ -116,7 +116,7 @@ enum { BLOCK_NEEDS = 5 };
 
 static void block_needs(int trials, int max_step, BlockNeed need[BLOCK_NEEDS]) {
   const int states = trials * sn_scan_rows(max_step + 1);
-  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, sn_refine_knots(max_step)},
+  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, sn_multistart_knots(max_step)},
                                       {SN_KERNEL_FORWARD, trials, 0},
                                       {SN_KERNEL_MAKE, states, 0},
                                       {SN_KERNEL_JACOBIAN, states, 0},
@@ -151,7 +151,7 @@ static bool grow_pool(SnDeviceModel *d, size_t bytes) {
   if (bytes <= s->pool.bytes) return true;
   SnRoom room = sn_room_take(d->engine, bytes);
   if (!room.p) return false;
-  if (s->iterations) sn_iterations_forget(d);
+  if (s->graphs) sn_multistart_graphs_forget(d);
   sn_room_drop(d->engine, &s->pool);
   s->pool = room;
   ++s->generation;
@@ -163,7 +163,7 @@ static bool grow_parcel(SnDeviceModel *d, size_t bytes) {
   SnParcel parcel;
   if (bytes <= s->parcel.room) return true;
   if (!sn_parcel_create(d->engine, &parcel, bytes)) return false;
-  if (s->iterations) sn_iterations_forget(d);
+  if (s->graphs) sn_multistart_graphs_forget(d);
   sn_parcel_free(d->engine, &s->parcel);
   s->parcel = parcel;
   return true;
@@ -188,7 +188,7 @@ SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own,
   }
   const SnCode admitted = sn_engine_admit(x, rest + more, gone + less, what, err);
   if (admitted != SN_OK) return admitted;
-  if (s->iterations) sn_iterations_change(d);
+  if (s->graphs) sn_multistart_graphs_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
   ok = ok && block_room(d, trials, x->max_step) && grow_parcel(d, parcel);
   return ok ? SN_OK : sn_engine_refuse(x, rest + least, what, err);
@@ -197,7 +197,7 @@ SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own,
 void sn_gradients_forget(SnDeviceModel *d) {
   SnSharedGradients *s = d->gradients;
   if (!s) return;
-  if (s->iterations) sn_iterations_free(d);
+  if (s->graphs) sn_multistart_graphs_free(d);
   sn_parcel_free(d->engine, &s->parcel);
   sn_room_drop(d->engine, &s->pool);
   free(s);

@@ -1,11 +1,11 @@
-// Inside of gradients and refinements: memory of trials, and the launches that take them forward and back. Shared by
-// trials.c, passes.c, scan.c, gradients.c, refinements.c and iterations.c.
+// Inside of gradients and multistarts: memory of trials, and the launches that take them forward and back. Shared by
+// gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and multistart_graphs.c.
 #ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
 #define SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
 
 #include "cuda/host/host.h"
 
-// ---- trials.c: memory ----
+// ---- gradient_memory.c: memory ----
 
 // Device memory of one trial, kept from launch to launch.
 typedef struct SnTrialMemory {
@@ -33,27 +33,27 @@ typedef struct SnProductMemory {
 // Cuts it off at p (NULL: counts only); returns its bytes.
 size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory);
 
-// What all gradients and refinements of a model share. The pool holds the worlds or the Jacobians of a chunk of states,
+// What all gradients and multistarts of a model share. The pool holds the worlds or the Jacobians of a chunk of states,
 // one launch's after another's.
 typedef struct SnSharedGradients {
   SnLayout world;  // of a state: no fast memory
   SnRoom pool;
-  int generation;                   // counts how often the pool was moved
-  SnParcel parcel;                  // of refinements
-  struct SnIterations *iterations;  // iterations.c; NULL: no refinement yet
+  int generation;                     // counts how often the pool was moved
+  SnParcel parcel;                    // of multistarts
+  struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
 } SnSharedGradients;
 
-// Makes shared memory large enough for launches of `trials` trials of the session, and for a parcel of refinements of
+// Makes shared memory large enough for launches of `trials` trials of the session, and for a parcel of multistarts of
 // `parcel` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in the budget,
 // too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
 SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own, size_t freed, const char *what,
                       SnError *err);
 
-// ---- passes.c: launches ----
+// ---- gradient_launches.c: launches ----
 
 // Value and gradient of all trials of a launch.
 typedef struct SnPasses {
-  int ntrial, nrefinement;
+  int ntrial, nmultistart;
   int states;           // of the longest rollout: nstep + 1
   int sweep, products;  // 1: some trial's method
   // by sn_passes_plan:
@@ -62,7 +62,7 @@ typedef struct SnPasses {
   SnProductMemory memory;
   // on the device, by the caller
   SnTrial *trial;
-  SnRefinement *refinement;
+  SnMultistartTurn *multistart;
 } SnPasses;
 
 // Fills in how it goes in the pool that there is.
@@ -76,7 +76,7 @@ int sn_passes_rows(const SnPasses *p, int method);
 int sn_passes_count(const SnPasses *p);
 void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group);
 
-// ---- scan.c ----
+// ---- jacobian_scan.c ----
 
 enum { SN_SCAN_BLOCK = 16 };  // states of a block: a power of two
 
@@ -87,45 +87,45 @@ size_t sn_scan_place(int ntrial, int r, int t);
 // respect to controls (ctrl_bar) and to the first state (state_bar), in place.
 void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemory *memory);
 
-// ---- refinements.c: a session's ----
+// ---- multistarts.c: a session's ----
 
 // Its room, and how far its job is.
-typedef struct SnRefinements {
+typedef struct SnMultistarts {
   SnRoom room;
   int starts;
-  SnTrialMemory *memory;  // (starts)
-  SnRefineStart *view;    // (starts) the pointers of those on the device
-  SnRefineStart *start;   // (starts) on the device
+  SnTrialMemory *memory;     // (starts)
+  SnMultistartStart *view;   // (starts) the pointers of those on the device
+  SnMultistartStart *start;  // (starts) on the device
   // the job, and what has come back of it
-  SnPluginRefine *job;  // NULL: none
+  SnPluginMultistart *job;  // NULL: none
   int done, warn;
   bool measured;
   double cost_before, best_cost, gradient_norm;
   double *ctrl, *best_term;  // (max_step, nu), (nterm)
-  // where it lies in what iterations.c has packed
+  // where it lies in what multistart_graphs.c has packed
   int place;  // -1: it does not
   int first, packed_done;
-  SnRefine asked;
+  SnMultistart asked;
   const sn_real *nominal, *term;  // its results, on the host
-} SnRefinements;
+} SnMultistarts;
 
-// ---- iterations.c: those of a model that go on together ----
+// ---- multistart_graphs.c: those of a model that go on together ----
 
-typedef struct SnIterations SnIterations;
+typedef struct SnMultistartGraphs SnMultistartGraphs;
 
 // Where there are none yet; false: no memory.
-bool sn_iterations_create(SnDeviceModel *d);
-void sn_iterations_free(SnDeviceModel *d);
+bool sn_multistart_graphs_create(SnDeviceModel *d);
+void sn_multistart_graphs_free(SnDeviceModel *d);
 // Most bytes of a parcel that a job of a session takes beside jobs of at most `longest` steps. Not while anything is
 // packed.
-size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest);
+size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int longest);
 // A job came: the next iteration takes it along. Does not wait.
-void sn_iterations_add(SnDeviceModel *d);
+void sn_multistart_graphs_add(SnDeviceModel *d);
 // Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.
-void sn_iterations_change(SnDeviceModel *d);
+void sn_multistart_graphs_change(SnDeviceModel *d);
 // Graphs hold addresses of shared memory, which has moved: none is valid any more.
-void sn_iterations_forget(SnDeviceModel *d);
+void sn_multistart_graphs_forget(SnDeviceModel *d);
 // Iterations of all jobs of the model until that of x is done (true) or the clock says no.
-bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double until);
+bool sn_multistart_graphs_run(SnPluginSession *x, const SnPluginClock *clock, double until);
 
 #endif

@@ -5,7 +5,7 @@
 //   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
 //   memory
 //                 of blocks, launch shapes
-//   session       one planner's body and task: room for its rollouts, gradients and refinements
+//   session       one planner's body and task: room for its rollouts, gradients and multistarts
 //
 // Memory is taken in rooms, when a session says what it needs, and never while a plan is made. What goes to the device
 // for a launch is written into a parcel and sent by one copy; results lie at its end and come back by one copy.
@@ -98,7 +98,7 @@ struct SnDeviceModel {
   int rollouts;                         // candidates that a launch of ROLLOUT has memory of blocks for
   int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
   SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
-  struct SnSharedGradients *gradients;  // gradients.c: what all its sessions' gradients share; NULL: nothing yet
+  struct SnSharedGradients *gradients;  // gradient_memory.c: what all its sessions' gradients share; NULL: nothing yet
 };
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
@@ -107,7 +107,7 @@ SnDeviceModel *sn_device_model_get(SnEngine *e, const SnParts *model, const SnPa
 void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
 void sn_device_model_leave(SnPluginSession *x);
 // Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
-// refinement remembers from job to job is gone. On failure the session has no model.
+// multistart remembers from job to job is gone. On failure the session has no model.
 SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
 
 // The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
@@ -136,7 +136,7 @@ struct SnPluginSession {
   int room[SN_NROOM];                 // that there is
   struct SnRollouts *rollouts;        // rollouts.c; NULL: no room yet
   struct SnGradients *gradients;      // gradients.c
-  struct SnRefinements *refinements;  // refinements.c
+  struct SnMultistarts *multistarts;  // multistarts.c
 };
 
 // Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
@@ -147,25 +147,25 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
 // Room for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
 SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err);
 SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err);
-SnCode sn_refinements_need(SnPluginSession *x, int n, SnError *err);
+SnCode sn_multistarts_need(SnPluginSession *x, int n, SnError *err);
 
 void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch);
 bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until);
 bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until);
-void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job);
-bool sn_refinements_run(SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock, double until);
-void sn_refinements_end(SnPluginSession *x, SnPluginRefine *job);
+void sn_multistarts_submit(SnPluginSession *x, SnPluginMultistart *job);
+bool sn_multistarts_run(SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock, double until);
+void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job);
 
 // Drops what is under way.
 void sn_rollouts_abandon(SnPluginSession *x);
 void sn_gradients_abandon(SnPluginSession *x);
-void sn_refinements_abandon(SnPluginSession *x);
+void sn_multistarts_abandon(SnPluginSession *x);
 
 // Frees a session's room; nothing of it runs on the device any more. NULL rooms are allowed.
 void sn_rollouts_free(SnPluginSession *x);
 void sn_gradients_free(SnPluginSession *x);
-void sn_refinements_free(SnPluginSession *x);
-// Frees what a model's gradients and refinements share, graphs too; its last session has gone.
+void sn_multistarts_free(SnPluginSession *x);
+// Frees what a model's gradients and multistarts share, graphs too; its last session has gone.
 void sn_gradients_forget(SnDeviceModel *d);
 
 // ---- the engine: plugin.c ----

@@ -1,8 +1,9 @@
-// Iterations of refinements. The jobs of all sessions of a model that are under way, or were submitted, are packed into
+// Iterations of multistarts. The jobs of all sessions of a model that are under way, or were submitted, are packed into
 // one launch: the trials of all their starts. What differs between them and may change, states, targets, weights, rule,
-// CFD, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of passes.c,
-// then one copy of results. Between two iterations of a job the device needs nothing from the host: it counts them
-// itself (kernel SELECT), and a refinement that has done all of its own stands still while others go on.
+// CFD, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of
+// gradient_launches.c, then one copy of results. Between two iterations of a job the device needs nothing from the
+// host: it counts them itself (kernel SELECT), and a multistart that has done all of its own stands still while others
+// go on.
 //
 // Graphs are kept by the numbers and addresses that they were recorded with, a few of them. Tuning while a plan is made
 // changes data alone and records nothing.
@@ -27,42 +28,42 @@ typedef struct Graph {
   double seconds;  // its latest run; 0: not known
 } Graph;
 
-struct SnIterations {
+struct SnMultistartGraphs {
   bool packed, stale;  // stale: a job came since
   bool sent;           // the parcel may still be on its way
   int flying;          // iterations that were begun and not taken yet
   SnPasses passes;
-  const SnRefinement *refinement;  // results of what is packed, on the host
-  const SnRefine *refine;
+  const SnMultistartTurn *turn;  // results of what is packed, on the host
+  const SnMultistart *multistart;
   Graph graph[GRAPHS];
   long used;
 };
 
-bool sn_iterations_create(SnDeviceModel *d) {
-  if (!d->gradients->iterations) d->gradients->iterations = calloc(1, sizeof(SnIterations));
-  return d->gradients->iterations != NULL;
+bool sn_multistart_graphs_create(SnDeviceModel *d) {
+  if (!d->gradients->graphs) d->gradients->graphs = calloc(1, sizeof(SnMultistartGraphs));
+  return d->gradients->graphs != NULL;
 }
 
-void sn_iterations_forget(SnDeviceModel *d) {
+void sn_multistart_graphs_forget(SnDeviceModel *d) {
   SnDevice *device = d->engine->device;
-  SnIterations *it = d->gradients->iterations;
-  sn_iterations_change(d);
+  SnMultistartGraphs *it = d->gradients->graphs;
+  sn_multistart_graphs_change(d);
   for (int i = 0; i < GRAPHS; ++i) {
     if (it->graph[i].graph) device->free_graph(device, it->graph[i].graph);
     it->graph[i] = (Graph){0};
   }
 }
 
-void sn_iterations_free(SnDeviceModel *d) {
-  sn_iterations_forget(d);
-  free(d->gradients->iterations);
-  d->gradients->iterations = NULL;
+void sn_multistart_graphs_free(SnDeviceModel *d) {
+  sn_multistart_graphs_forget(d);
+  free(d->gradients->graphs);
+  d->gradients->graphs = NULL;
 }
 
 // ---- packing ----
 
 static bool goes_on(const SnPluginSession *x) {
-  const SnRefinements *r = x->refinements;
+  const SnMultistarts *r = x->multistarts;
   return r && r->job && r->done < r->job->iterations;
 }
 
@@ -70,11 +71,11 @@ static bool goes_on(const SnPluginSession *x) {
 static SnPasses passes_of(const SnDeviceModel *d) {
   SnPasses p = {0};
   for (SnPluginSession *x = d->session; x; x = x->next) {
-    if (x->refinements) x->refinements->place = -1;
+    if (x->multistarts) x->multistarts->place = -1;
     if (!goes_on(x)) continue;
-    const SnPluginRefine *job = x->refinements->job;
-    x->refinements->place = p.nrefinement++;
-    x->refinements->first = p.ntrial;
+    const SnPluginMultistart *job = x->multistarts->job;
+    x->multistarts->place = p.nmultistart++;
+    x->multistarts->first = p.ntrial;
     p.ntrial += job->count;
     p.states = sn_maxi(p.states, job->nstep + 1);
     if (job->method == SN_GRADIENT_SWEEP)
@@ -85,8 +86,8 @@ static SnPasses passes_of(const SnDeviceModel *d) {
   return p;
 }
 
-// What the trials of a job share, and the job's part of its refinement; both put their arrays into the parcel.
-static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
+// What the trials of a job share, and the job's part of its multistart; both put their arrays into the parcel.
+static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
   const size_t nterm = (size_t)d->cost.nterm;
   SnTrial x = sn_trial_make(job->method, job->nstep);
   sn_parcel_state(parcel, d, &job->state, &x.rollout);
@@ -99,32 +100,32 @@ static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPlugi
   return x;
 }
 
-static SnRefine put_asked(const SnDeviceModel *d, SnParcel *parcel, const SnPluginRefine *job) {
+static SnMultistart put_asked(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
   const SnPluginRule *rule = &job->rule;
-  return (SnRefine){.grid = {.nstep = job->nstep,
-                             .knots = job->knots,
-                             .spacing = job->spacing,
-                             .phase = job->phase,
-                             .interpolation = job->interpolation},
-                    .rule = {.rate = (sn_real)rule->rate,
-                             .beta1 = (sn_real)rule->beta1,
-                             .beta2 = (sn_real)rule->beta2,
-                             .epsilon = (sn_real)rule->epsilon,
-                             .clip = rule->clip,
-                             .clip_norm = (sn_real)rule->clip_norm},
-                    .noise = sn_engine_noise(&job->noise),
-                    .initial_ctrl = sn_parcel_reals(parcel, job->initial_ctrl, (size_t)d->m.nu),
-                    .keep = job->keep,
-                    .left = job->left,
-                    .starts = job->starts};
+  return (SnMultistart){.grid = {.nstep = job->nstep,
+                                 .knots = job->knots,
+                                 .spacing = job->spacing,
+                                 .phase = job->phase,
+                                 .interpolation = job->interpolation},
+                        .rule = {.rate = (sn_real)rule->rate,
+                                 .beta1 = (sn_real)rule->beta1,
+                                 .beta2 = (sn_real)rule->beta2,
+                                 .epsilon = (sn_real)rule->epsilon,
+                                 .clip = rule->clip,
+                                 .clip_norm = (sn_real)rule->clip_norm},
+                        .noise = sn_engine_noise(&job->noise),
+                        .initial_ctrl = sn_parcel_reals(parcel, job->initial_ctrl, (size_t)d->m.nu),
+                        .keep = job->keep,
+                        .left = job->left,
+                        .starts = job->starts};
 }
 
 // The inputs of a job: its trials from `r->first` on (trial NULL: it only counts), and what is asked of it.
-static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p, SnRefinements *r,
-                    const SnPluginRefine *job, SnTrial *trial) {
+static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p, SnMultistarts *r,
+                    const SnPluginMultistart *job, SnTrial *trial) {
   SnTrial x = put_start(d, parcel, job);
-  x.refine = r->place;
-  x.open = job->open && r->done == 0;
+  x.multistart = r->place;
+  x.init = job->init && r->done == 0;
   for (int i = 0; i < job->count; ++i) {
     const int k = r->first + i;
     sn_trial_use(&x, &r->memory[i]);
@@ -146,8 +147,8 @@ static sn_real *put_reals(SnParcel *parcel, const double *from, size_t n, sn_rea
 }
 
 // The results of a job, as they are so far: they go in, too.
-static void put_results(const SnDeviceModel *d, SnParcel *parcel, SnRefinements *r, const SnPluginRefine *job) {
-  SnRefine *x = &r->asked;
+static void put_results(const SnDeviceModel *d, SnParcel *parcel, SnMultistarts *r, const SnPluginMultistart *job) {
+  SnMultistart *x = &r->asked;
   r->nominal = put_reals(parcel, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
   r->term = put_reals(parcel, r->best_term, (size_t)d->cost.nterm, &x->best_term);
   x->measured = r->measured;
@@ -156,67 +157,67 @@ static void put_results(const SnDeviceModel *d, SnParcel *parcel, SnRefinements 
   x->gradient_norm = (sn_real)r->gradient_norm;
 }
 
-static SnRefinement refinement_of(const SnRefinements *r, SnRefine *there) {
-  return (SnRefinement){.refine = there + r->place,
-                        .first = r->first,
-                        .count = r->job->count,
-                        .active = 1,
-                        .todo = r->job->iterations - r->done,
-                        .warn = r->warn};
+static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
+  return (SnMultistartTurn){.data = there + r->place,
+                            .first = r->first,
+                            .count = r->job->count,
+                            .active = 1,
+                            .todo = r->job->iterations - r->done,
+                            .warn = r->warn};
 }
 
 // Puts all jobs that go on into the parcel and sends it. False: there are none.
 static bool pack(SnDeviceModel *d) {
   SnDevice *device = d->engine->device;
-  SnIterations *it = d->gradients->iterations;
+  SnMultistartGraphs *it = d->gradients->graphs;
   SnParcel *parcel = &d->gradients->parcel;
-  SnRefine *there = NULL;
+  SnMultistart *there = NULL;
   SnPasses p = passes_of(d);
-  if (p.nrefinement == 0) return false;
+  if (p.nmultistart == 0) return false;
   sn_passes_plan(d, &p);
   sn_parcel_begin(parcel);
   SnTrial *trial = sn_parcel_put(parcel, (size_t)p.ntrial * sizeof *trial, (void *)&p.trial);
   for (SnPluginSession *x = d->session; x; x = x->next)
-    if (goes_on(x)) put_job(d, parcel, &p, x->refinements, x->refinements->job, trial);
+    if (goes_on(x)) put_job(d, parcel, &p, x->multistarts, x->multistarts->job, trial);
   sn_parcel_results(parcel);
-  SnRefinement *refinement = sn_parcel_put(parcel, (size_t)p.nrefinement * sizeof *refinement, (void *)&p.refinement);
-  SnRefine *refine = sn_parcel_put(parcel, (size_t)p.nrefinement * sizeof *refine, (void *)&there);
+  SnMultistartTurn *turn = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *turn, (void *)&p.multistart);
+  SnMultistart *multistart = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *multistart, (void *)&there);
   for (SnPluginSession *x = d->session; x; x = x->next) {
-    SnRefinements *r = x->refinements;
+    SnMultistarts *r = x->multistarts;
     if (!goes_on(x)) continue;
     put_results(d, parcel, r, r->job);
-    refine[r->place] = r->asked;
-    refinement[r->place] = refinement_of(r, there);
+    multistart[r->place] = r->asked;
+    turn[r->place] = turn_of(r, there);
   }
   it->passes = p;
-  it->refine = refine;
-  it->refinement = refinement;
+  it->multistart = multistart;
+  it->turn = turn;
   it->packed = it->sent = true;
   device->copy_in(device, d->stream, parcel->device.p, parcel->host, parcel->used);
   return true;
 }
 
 // That of a job with everything that may be left out. Nothing is read.
-size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
+size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
   const SnPluginCfd cfd = {.pair = pair};
-  const SnPluginRefine job = {.state = {0, some, some, some, some, some, some, cfd},
-                              .weights = {some, some},
-                              .target = some,
-                              .nstep = x->max_step,
-                              .method = SN_GRADIENT_PRODUCTS,
-                              .cfd = cfd,
-                              .initial_ctrl = some,
-                              .starts = r->starts,
-                              .count = r->starts};
+  const SnPluginMultistart job = {.state = {0, some, some, some, some, some, some, cfd},
+                                  .weights = {some, some},
+                                  .target = some,
+                                  .nstep = x->max_step,
+                                  .method = SN_GRADIENT_PRODUCTS,
+                                  .cfd = cfd,
+                                  .initial_ctrl = some,
+                                  .starts = r->starts,
+                                  .count = r->starts};
   const SnPasses p = {.ntrial = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
   SnParcel parcel = {0};
   sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnTrial), NULL);
   put_job(x->model, &parcel, &p, r, &job, NULL);
   sn_parcel_results(&parcel);
-  sn_parcel_put(&parcel, sizeof(SnRefinement), NULL);
-  sn_parcel_put(&parcel, sizeof(SnRefine), NULL);
+  sn_parcel_put(&parcel, sizeof(SnMultistartTurn), NULL);
+  sn_parcel_put(&parcel, sizeof(SnMultistart), NULL);
   put_results(x->model, &parcel, r, &job);
   return parcel.used;
 }
@@ -224,16 +225,16 @@ size_t sn_iterations_parcel(SnPluginSession *x, SnRefinements *r, int longest) {
 // ---- graphs ----
 
 static bool same_launch(const Graph *g, const SnDeviceModel *d) {
-  const SnPasses *a = &g->passes, *b = &d->gradients->iterations->passes;
+  const SnPasses *a = &g->passes, *b = &d->gradients->graphs->passes;
   const SnParcel *p = &d->gradients->parcel;
   return g->graph && g->generation == d->generation && g->parcel.host == p->host && g->parcel.used == p->used &&
-         g->parcel.results == p->results && a->ntrial == b->ntrial && a->nrefinement == b->nrefinement &&
+         g->parcel.results == p->results && a->ntrial == b->ntrial && a->nmultistart == b->nmultistart &&
          a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->trial == b->trial &&
-         a->refinement == b->refinement;
+         a->multistart == b->multistart;
 }
 
 // What a new graph is expected to take: as long as the latest one over as many states, however many trials there are.
-static double expected(const SnIterations *it) {
+static double expected(const SnMultistartGraphs *it) {
   const Graph *latest = NULL;
   for (int i = 0; i < GRAPHS; ++i) {
     const Graph *g = &it->graph[i];
@@ -246,7 +247,7 @@ static double expected(const SnIterations *it) {
 
 static void record(SnDeviceModel *d, Graph *g) {
   SnDevice *device = d->engine->device;
-  SnIterations *it = d->gradients->iterations;
+  SnMultistartGraphs *it = d->gradients->graphs;
   const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
   *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
@@ -261,7 +262,7 @@ static void record(SnDeviceModel *d, Graph *g) {
 // The graph of what is packed: one that there is, or in the place of the one that was not used for longest. NULL: the
 // device is lost.
 static Graph *graph_of(SnDeviceModel *d) {
-  SnIterations *it = d->gradients->iterations;
+  SnMultistartGraphs *it = d->gradients->graphs;
   Graph *g = &it->graph[0];
   for (int i = 0; i < GRAPHS; ++i) {
     if (same_launch(&it->graph[i], d)) {
@@ -278,13 +279,13 @@ static Graph *graph_of(SnDeviceModel *d) {
 // ---- running ----
 
 // What came back of a job.
-static void take_job(const SnIterations *it, const SnDeviceModel *d, SnRefinements *r) {
-  const SnRefinement *refinement = &it->refinement[r->place];
-  const SnRefine *x = &it->refine[r->place];
-  const int done = r->job->iterations - refinement->todo;
+static void take_job(const SnMultistartGraphs *it, const SnDeviceModel *d, SnMultistarts *r) {
+  const SnMultistartTurn *turn = &it->turn[r->place];
+  const SnMultistart *x = &it->multistart[r->place];
+  const int done = r->job->iterations - turn->todo;
   if (done <= r->done) return;
   r->done = done;
-  r->warn = refinement->warn;
+  r->warn = turn->warn;
   r->measured = x->measured;
   r->cost_before = (double)x->cost_before;
   r->best_cost = (double)x->best_cost;
@@ -296,7 +297,7 @@ static void take_job(const SnIterations *it, const SnDeviceModel *d, SnRefinemen
 // Waits for what runs; its results are in the jobs then, but where the device was lost.
 static void settle(SnDeviceModel *d) {
   SnDevice *device = d->engine->device;
-  SnIterations *it = d->gradients->iterations;
+  SnMultistartGraphs *it = d->gradients->graphs;
   const bool results = it->flying > 0;
   if (!results && !it->sent) return;
   device->wait(device, d->stream);
@@ -304,28 +305,28 @@ static void settle(SnDeviceModel *d) {
   it->sent = false;
   if (device->lost || !results) return;
   for (SnPluginSession *x = d->session; x; x = x->next)
-    if (x->refinements && x->refinements->job && x->refinements->place >= 0) take_job(it, d, x->refinements);
+    if (x->multistarts && x->multistarts->job && x->multistarts->place >= 0) take_job(it, d, x->multistarts);
 }
 
-void sn_iterations_change(SnDeviceModel *d) {
-  if (!d->gradients || !d->gradients->iterations) return;
+void sn_multistart_graphs_change(SnDeviceModel *d) {
+  if (!d->gradients || !d->gradients->graphs) return;
   settle(d);
-  d->gradients->iterations->packed = d->gradients->iterations->stale = false;
+  d->gradients->graphs->packed = d->gradients->graphs->stale = false;
 }
 
-void sn_iterations_add(SnDeviceModel *d) { d->gradients->iterations->stale = true; }
+void sn_multistart_graphs_add(SnDeviceModel *d) { d->gradients->graphs->stale = true; }
 
 // Whether there is something to be done, packed and sent.
 static bool ready(SnDeviceModel *d) {
-  SnIterations *it = d->gradients->iterations;
-  if (it->stale) sn_iterations_change(d);
+  SnMultistartGraphs *it = d->gradients->graphs;
+  if (it->stale) sn_multistart_graphs_change(d);
   return it->packed || pack(d);
 }
 
 // Puts one iteration into the stream. False: there is none to be done, or the device is lost.
 static bool begin(SnDeviceModel *d, Graph **used) {
   SnDevice *device = d->engine->device;
-  SnIterations *it = d->gradients->iterations;
+  SnMultistartGraphs *it = d->gradients->graphs;
   if (!ready(d)) return false;
   Graph *g = graph_of(d);
   if (!g) return false;
@@ -344,7 +345,7 @@ static bool any_goes_on(const SnDeviceModel *d) {
 // Whether what ends at `end` is in time for every plan that an iteration of the model works on.
 static bool in_time(const SnDeviceModel *d, double end) {
   for (const SnPluginSession *x = d->session; x; x = x->next)
-    if (goes_on(x) && x->refinements->job->deadline < end) return false;
+    if (goes_on(x) && x->multistarts->job->deadline < end) return false;
   return true;
 }
 
@@ -353,8 +354,8 @@ static bool in_time(const SnDeviceModel *d, double end) {
 static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
   SnDevice *device = d->engine->device;
   for (SnDeviceModel *o = d->engine->models; o; o = o->next) {
-    if (o == d || !o->gradients || !o->gradients->iterations) continue;
-    if (o->gradients->iterations->flying > 0 && !device->idle(device, o->stream)) continue;
+    if (o == d || !o->gradients || !o->gradients->graphs) continue;
+    if (o->gradients->graphs->flying > 0 && !device->idle(device, o->stream)) continue;
     settle(o);
     if (!any_goes_on(o) || !ready(o)) continue;
     Graph *g = graph_of(o);
@@ -365,7 +366,7 @@ static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
 // All that is left of the job: it has no deadline.
 static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
   SnDeviceModel *d = x->model;
-  const SnRefinements *r = x->refinements;
+  const SnMultistarts *r = x->multistarts;
   Graph *g;
   for (int left = r->job->iterations - r->done; left > 0; --left) {
     begin_others(d, clock);
@@ -384,7 +385,7 @@ static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until
   const double now = clock->now(clock->context);
   if (!(now < until && now + g->seconds <= until)) {
     // Where not even the first of a plan fits, the expectation shrinks: one long outlier does not stop all plans after.
-    if (x->refinements->job->open && x->refinements->done == 0 && now < until) g->seconds *= 0.9;
+    if (x->multistarts->job->init && x->multistarts->done == 0 && now < until) g->seconds *= 0.9;
     return false;
   }
   begin_others(d, clock);
@@ -395,8 +396,8 @@ static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until
   return !d->engine->device->lost;
 }
 
-bool sn_iterations_run(SnPluginSession *x, const SnPluginClock *clock, double until) {
-  const SnPluginRefine *job = x->refinements->job;
+bool sn_multistart_graphs_run(SnPluginSession *x, const SnPluginClock *clock, double until) {
+  const SnPluginMultistart *job = x->multistarts->job;
   const double never = (double)INFINITY;
   settle(x->model);
   if (!(until < never) && !(job->deadline < never)) return run_all(x, clock);

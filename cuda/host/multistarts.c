@@ -1,6 +1,6 @@
-// A session's refinement (SnPlugin.refine): its room and its job. What Adam remembers lies in the room, on the device,
-// from job to job; it goes with the room. What a job has come to is taken over after every launch and given to the job
-// when it ends, so that a device that is lost meanwhile leaves the job as it was given.
+// A session's multistart (SnPlugin.multistart): its room and its job. What Adam remembers lies in the room, on the
+// device, from job to job; it goes with the room. What a job has come to is taken over after every launch and given to
+// the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 // ---- memory ----
 
-static void refinements_free(SnEngine *e, SnRefinements *r) {
+static void multistarts_free(SnEngine *e, SnMultistarts *r) {
   if (!r) return;
   sn_room_drop(e, &r->room);
   free(r->memory);
@@ -19,20 +19,20 @@ static void refinements_free(SnEngine *e, SnRefinements *r) {
   free(r);
 }
 
-void sn_refinements_free(SnPluginSession *x) {
-  SnRefinements *r = x->refinements;
+void sn_multistarts_free(SnPluginSession *x) {
+  SnMultistarts *r = x->multistarts;
   if (!r) return;
   r->job = NULL;
-  sn_iterations_change(x->model);
-  x->refinements = NULL;
-  refinements_free(x->engine, r);
+  sn_multistart_graphs_change(x->model);
+  x->multistarts = NULL;
+  multistarts_free(x->engine, r);
 }
 
 static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
 
 static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory,
-                      SnRefineStart *s) {
-  const size_t nu = (size_t)d->m.nu, rows = (size_t)max_step * nu, knots = (size_t)sn_refine_knots(max_step) * nu;
+                      SnMultistartStart *s) {
+  const size_t nu = (size_t)d->m.nu, rows = (size_t)max_step * nu, knots = (size_t)sn_multistart_knots(max_step) * nu;
   sn_trial_cut(d, max_step, p, used, memory);
   s->base = reals(p, used, rows);
   s->offset = reals(p, used, knots);
@@ -47,7 +47,7 @@ static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *use
   s->term = memory->sum;
 }
 
-static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnRefinements *r) {
+static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnMultistarts *r) {
   size_t used = 0;
   r->start = sn_cut(p, &used, (size_t)r->starts * sizeof *r->start);
   for (int i = 0; i < r->starts; ++i) cut_start(d, max_step, p, &used, &r->memory[i], &r->view[i]);
@@ -56,10 +56,10 @@ static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnRefineme
 
 // The starts' structures, with moments that remember nothing, go to the device once; from then on only the device
 // writes them.
-static bool send_starts(SnDeviceModel *d, SnRefinements *r) {
+static bool send_starts(SnDeviceModel *d, SnMultistarts *r) {
   SnDevice *device = d->engine->device;
   const size_t bytes = (size_t)r->starts * sizeof *r->start;
-  SnRefineStart *host = device->alloc_host(device, bytes);
+  SnMultistartStart *host = device->alloc_host(device, bytes);
   if (!host) return false;
   memcpy(host, r->view, bytes);
   device->copy_in(device, d->stream, r->start, host, bytes);
@@ -75,27 +75,27 @@ typedef struct Together {
 } Together;
 
 // A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its trials.
-static Together together(SnPluginSession *x, SnRefinements *r) {
+static Together together(SnPluginSession *x, SnMultistarts *r) {
   SnPluginSession *const all = x->model->session;
   Together t = {.starts = r->starts};
   int longest = x->max_step;
   for (SnPluginSession *y = all; y; y = y->next)
-    if (y->refinements) longest = sn_maxi(longest, y->max_step);
-  t.parcel = sn_iterations_parcel(x, r, longest);
+    if (y->multistarts) longest = sn_maxi(longest, y->max_step);
+  t.parcel = sn_multistart_graphs_parcel(x, r, longest);
   for (SnPluginSession *y = all; y; y = y->next) {
-    if (y == x || !y->refinements) continue;
-    t.starts += y->refinements->starts;
-    t.parcel += sn_iterations_parcel(y, y->refinements, longest);
+    if (y == x || !y->multistarts) continue;
+    t.starts += y->multistarts->starts;
+    t.parcel += sn_multistart_graphs_parcel(y, y->multistarts, longest);
   }
   return t;
 }
 
-static SnCode refinements_create(SnPluginSession *x, SnRefinements *r, SnError *err) {
+static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *err) {
   SnEngine *e = x->engine;
   SnDeviceModel *d = x->model;
-  const size_t n = (size_t)r->starts, old = x->refinements ? x->refinements->room.bytes : 0;
+  const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->room.bytes : 0;
   char what[64];
-  snprintf(what, sizeof what, "refinements of %d start%s", r->starts, n == 1 ? "" : "s");
+  snprintf(what, sizeof what, "adam from %d start%s", r->starts, n == 1 ? "" : "s");
   r->memory = calloc(n, sizeof *r->memory);
   r->view = calloc(n, sizeof *r->view);
   r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
@@ -106,26 +106,27 @@ static SnCode refinements_create(SnPluginSession *x, SnRefinements *r, SnError *
   const size_t room = cut_room(d, x->max_step, NULL, r);
   const SnCode code = sn_shared_need(x, t.starts, t.parcel, room, old, what, err);
   if (code != SN_OK) return code;
-  if (!sn_iterations_create(d)) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  if (!sn_multistart_graphs_create(d))
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   r->room = sn_room_take(e, room);
   if (!r->room.p) return sn_engine_refuse(x, room, what, err);
   cut_room(d, x->max_step, r->room.p, r);
   return send_starts(d, r) ? SN_OK : sn_engine_refuse(x, room, what, err);
 }
 
-SnCode sn_refinements_need(SnPluginSession *x, int n, SnError *err) {
-  SnRefinements *r = calloc(1, sizeof *r);
+SnCode sn_multistarts_need(SnPluginSession *x, int n, SnError *err) {
+  SnMultistarts *r = calloc(1, sizeof *r);
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   r->starts = n;
   r->place = -1;
-  sn_iterations_change(x->model);
-  const SnCode code = refinements_create(x, r, err);
+  sn_multistart_graphs_change(x->model);
+  const SnCode code = multistarts_create(x, r, err);
   if (code != SN_OK) {
-    refinements_free(x->engine, r);
+    multistarts_free(x->engine, r);
     return code;
   }
-  sn_refinements_free(x);
-  x->refinements = r;
+  sn_multistarts_free(x);
+  x->multistarts = r;
   return SN_OK;
 }
 
@@ -135,11 +136,11 @@ static void copy(double *to, const double *from, size_t n) {
   if (n > 0) memcpy(to, from, n * sizeof *to);
 }
 
-void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job) {
-  SnRefinements *r = x->refinements;
+void sn_multistarts_submit(SnPluginSession *x, SnPluginMultistart *job) {
+  SnMultistarts *r = x->multistarts;
   if (!r || r->job == job || job->starts > r->starts || job->nstep > x->max_step) return;
-  if (r->job) sn_refinements_abandon(x);
-  sn_iterations_add(x->model);
+  if (r->job) sn_multistarts_abandon(x);
+  sn_multistart_graphs_add(x->model);
   r->job = job;
   r->place = -1;
   r->done = r->warn = 0;
@@ -151,16 +152,16 @@ void sn_refinements_submit(SnPluginSession *x, SnPluginRefine *job) {
   copy(r->best_term, job->best_term, (size_t)x->model->cost.nterm);
 }
 
-bool sn_refinements_run(SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock, double until) {
-  sn_refinements_submit(x, job);
-  return x->refinements && x->refinements->job == job && sn_iterations_run(x, clock, until);
+bool sn_multistarts_run(SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock, double until) {
+  sn_multistarts_submit(x, job);
+  return x->multistarts && x->multistarts->job == job && sn_multistart_graphs_run(x, clock, until);
 }
 
-void sn_refinements_end(SnPluginSession *x, SnPluginRefine *job) {
-  SnRefinements *r = x->refinements;
+void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job) {
+  SnMultistarts *r = x->multistarts;
   job->done = job->used = 0;
   if (!r || r->job != job) return;
-  sn_iterations_change(x->model);
+  sn_multistart_graphs_change(x->model);
   r->job = NULL;
   if (r->done == 0 || x->engine->device->lost) return;
   job->done = r->done;
@@ -173,9 +174,9 @@ void sn_refinements_end(SnPluginSession *x, SnPluginRefine *job) {
   copy(job->best_term, r->best_term, (size_t)x->model->cost.nterm);
 }
 
-void sn_refinements_abandon(SnPluginSession *x) {
-  SnRefinements *r = x->refinements;
+void sn_multistarts_abandon(SnPluginSession *x) {
+  SnMultistarts *r = x->multistarts;
   if (!r || !r->job) return;
-  sn_iterations_change(x->model);
+  sn_multistart_graphs_change(x->model);
   r->job = NULL;
 }

@@ -49,7 +49,7 @@ static void plugin_abandon(SnPlugin *p, SnPluginSession *x) {
   (void)p;
   sn_rollouts_abandon(x);
   sn_gradients_abandon(x);
-  sn_refinements_abandon(x);
+  sn_multistarts_abandon(x);
 }
 
 static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
@@ -76,20 +76,20 @@ static bool plugin_gradients(SnPlugin *p, SnPluginSession *x, SnPluginGradientBa
   return usable(x) && sn_gradients_run(x, batch, clock, until) && usable(x);
 }
 
-static void plugin_refine_submit(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job) {
+static void plugin_multistart_submit(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job) {
   (void)p;
-  if (usable(x)) sn_refinements_submit(x, job);
+  if (usable(x)) sn_multistarts_submit(x, job);
 }
 
-static bool plugin_refine(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock,
-                          double until) {
+static bool plugin_multistart(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock,
+                              double until) {
   (void)p;
-  return usable(x) && sn_refinements_run(x, job, clock, until) && usable(x);
+  return usable(x) && sn_multistarts_run(x, job, clock, until) && usable(x);
 }
 
-static void plugin_refine_end(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job) {
+static void plugin_multistart_end(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job) {
   (void)p;
-  if (x->model) sn_refinements_end(x, job);
+  if (x->model) sn_multistarts_end(x, job);
 }
 
 static bool plugin_lost(const SnPlugin *p, char *text, int size) {
@@ -128,9 +128,9 @@ static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
                                       .rollouts_submit = plugin_rollouts_submit,
                                       .rollouts = plugin_rollouts,
                                       .gradients = plugin_gradients,
-                                      .refine_submit = plugin_refine_submit,
-                                      .refine = plugin_refine,
-                                      .refine_end = plugin_refine_end,
+                                      .multistart_submit = plugin_multistart_submit,
+                                      .multistart = plugin_multistart,
+                                      .multistart_end = plugin_multistart_end,
                                       .abandon = plugin_abandon,
                                       .lost = plugin_lost,
                                       .memory = plugin_memory,

@@ -89,7 +89,7 @@ void sn_rollouts_free(SnPluginSession *x) {
 }
 
 static int scratch_size(const SnPluginSession *x) {
-  return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_refine_knots(x->max_step));
+  return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
 }
 
 // Bytes of a session's room for a group: parcel, and what is kept.

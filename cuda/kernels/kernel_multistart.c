@@ -1,13 +1,13 @@
-// Kernels of a refinement around its gradients, and the table of all kernels.
+// Kernels of a multistart around its gradients, and the table of all kernels.
 #include "cuda/kernels/kernel_block.h"
 
 SN_LOCAL void iterate_trial(const SnKernelBlock *b, const SnTrial *x) {
-  const SnRefine *r = b->work->refinement[x->refine].refine;
-  if (x->open)
-    sn_refine_open(b->m, b->lane, r, x->index, x->start, b->noise);
+  const SnMultistart *r = b->work->multistart[x->multistart].data;
+  if (x->init)
+    sn_multistart_init(b->m, b->lane, r, x->index, x->start, b->noise);
   else
-    sn_refine_move(b->m, b->lane, r, x->start);
-  sn_refine_controls(b->m, b->lane, r, x->start);
+    sn_multistart_step(b->m, b->lane, r, x->start);
+  sn_multistart_controls(b->m, b->lane, r, x->start);
 }
 
 SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
@@ -20,7 +20,7 @@ SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane
 }
 
 // The end of a gradient: its norm and status.
-SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
+SN_LOCAL int end_gradient(const SnKernelBlock *b, SnTrial *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
   const sn_real norm = sn_norm(b->lane, x->vjp.ctrl_bar, x->rollout.nstep * b->m->nu);
@@ -33,26 +33,27 @@ SN_LOCAL int judge_gradient(const SnKernelBlock *b, SnTrial *x) {
   return SN_GRADIENT_DONE;
 }
 
-SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   for (int i = block; i < work->ntrial; i += blocks) {
     SnTrial *x = work->trial + i;
     if (!x->active) continue;
-    const int status = judge_gradient(&b, x);
-    if (x->start) sn_refine_judge(b.m, lane, work->refinement[x->refine].refine, x->start, status, x->rollout.total);
+    const int status = end_gradient(&b, x);
+    if (x->start)
+      sn_multistart_evaluate(b.m, lane, work->multistart[x->multistart].data, x->start, status, x->rollout.total);
   }
   sn_block_leave(&b);
 }
 
-SN_LOCAL void select_refinement(const SnKernelBlock *b, SnRefinement *r) {
+SN_LOCAL void select_best(const SnKernelBlock *b, SnMultistartTurn *r) {
   SnTrial *trial = b->work->trial + r->first;
-  sn_refine_select(b->m, b->cost, b->lane, r->refine, trial->start, r->count);
+  sn_multistart_select_best(b->m, b->cost, b->lane, r->data, trial->start, r->count);
   SN_ONE(b->lane) {
     const int left = --r->todo > 0;
     r->active = left;
     for (int i = 0; i < r->count; ++i) {
       r->warn |= trial[i].rollout.warn;
-      trial[i].open = 0;
+      trial[i].init = 0;
       trial[i].active = left;
     }
   }
@@ -61,8 +62,8 @@ SN_LOCAL void select_refinement(const SnKernelBlock *b, SnRefinement *r) {
 
 SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int i = block; i < work->nrefinement; i += blocks)
-    if (work->refinement[i].active) select_refinement(&b, work->refinement + i);
+  for (int i = block; i < work->nmultistart; i += blocks)
+    if (work->multistart[i].active) select_best(&b, work->multistart + i);
   sn_block_leave(&b);
 }
 
@@ -92,8 +93,8 @@ SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int 
     case SN_KERNEL_COLLECT:
       sn_kernel_collect(work, block, blocks, lane, fast);
       return;
-    case SN_KERNEL_JUDGE:
-      sn_kernel_judge(work, block, blocks, lane, fast);
+    case SN_KERNEL_EVALUATE:
+      sn_kernel_evaluate(work, block, blocks, lane, fast);
       return;
     case SN_KERNEL_SELECT:
       sn_kernel_select(work, block, blocks, lane, fast);

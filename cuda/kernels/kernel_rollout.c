@@ -74,7 +74,7 @@ SN_LOCAL void forward_open(SnTrial *x) {
   x->vjp.rollout = &x->rollout;
   x->vjp.cfd_start = 0;
   if (!x->vjp.cfd.on) return;
-  x->vjp.cfd_start = x->continues && !x->open && *x->cfd_steps == nstep;
+  x->vjp.cfd_start = x->continues && !x->init && *x->cfd_steps == nstep;
   *x->cfd_steps = 0;
 }
 

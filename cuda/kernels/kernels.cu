@@ -21,7 +21,7 @@ SN_KERNEL_AROUND(sn_kernel_jacobian)
 SN_KERNEL_AROUND(sn_kernel_sweep)
 SN_KERNEL_AROUND(sn_kernel_chain)
 SN_KERNEL_AROUND(sn_kernel_collect)
-SN_KERNEL_AROUND(sn_kernel_judge)
+SN_KERNEL_AROUND(sn_kernel_evaluate)
 SN_KERNEL_AROUND(sn_kernel_select)
 
 extern "C" const void *sn_kernel_function(SnKernel kernel) {
@@ -42,8 +42,8 @@ extern "C" const void *sn_kernel_function(SnKernel kernel) {
       return (const void *)sn_kernel_chain_on_device;
     case SN_KERNEL_COLLECT:
       return (const void *)sn_kernel_collect_on_device;
-    case SN_KERNEL_JUDGE:
-      return (const void *)sn_kernel_judge_on_device;
+    case SN_KERNEL_EVALUATE:
+      return (const void *)sn_kernel_evaluate_on_device;
     case SN_KERNEL_SELECT:
       return (const void *)sn_kernel_select_on_device;
     default:

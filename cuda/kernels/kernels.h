@@ -56,7 +56,7 @@ SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLan
 SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_judge(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
 
 #endif

@@ -1,5 +1,5 @@
 // What kernels work on: plain data in the device's memory. One kernel launch has one SnWork, given by value, so that
-// model and cost lie in constant memory; trials and refinements are arrays in device memory that one copy fills.
+// model and cost lie in constant memory; trials and multistarts are arrays in device memory that one copy fills.
 #ifndef SINEW_CUDA_KERNELS_WORK_H_
 #define SINEW_CUDA_KERNELS_WORK_H_
 
@@ -51,25 +51,25 @@ typedef struct SnTrial {
   SnRolloutVjpState *state;  // for SN_GRADIENT_PRODUCTS those of all states, as many as `to` of a launch may be; for
                              // the sweep one, target_bar alone
   // Steps of the last gradient in this place whose vjp.cfd_qacc is complete; 0: none. FORWARD sets vjp.cfd_start
-  // where it is rollout.nstep, `continues` is set and `open` is not, and then makes it 0; JUDGE makes it rollout.nstep
-  // where the gradient is done with CFD on.
+  // where it is rollout.nstep, `continues` is set and `init` is not, and then makes it 0; EVALUATE makes it
+  // rollout.nstep where the gradient is done with CFD on.
   int *cfd_steps;
-  int continues;         // 1: the gradient before in this place had nearly the same inputs
-  int refine;            // index of its refinement, -1: none
-  int index;             // of its start there
-  SnRefineStart *start;  // NULL without a refinement
-  int open;              // 1: the refinement opens in this iteration
+  int continues;             // 1: the gradient before in this place had nearly the same inputs
+  int multistart;            // index of its multistart, -1: none
+  int index;                 // of its start there
+  SnMultistartStart *start;  // NULL without a multistart
+  int init;                  // 1: the multistart begins in this iteration
 } SnTrial;
 
-// One refinement of a launch: its starts are trials [first, first + count), and SnTrial.start of the first is an array
-// of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `open` of its trials 0,
-// counts `todo` down, and at 0 makes the refinement and its trials inactive.
-typedef struct SnRefinement {
-  SnRefine *refine;
+// One multistart of a launch: its starts are trials [first, first + count), and SnTrial.start of the first is an array
+// of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `init` of its trials 0,
+// counts `todo` down, and at 0 makes the multistart and its trials inactive.
+typedef struct SnMultistartTurn {
+  SnMultistart *data;
   int first, count, active;
   int todo;  // iterations that it still takes part in
   int warn;  // SN_WARN_* bits of its rollouts so far: SELECT adds them
-} SnRefinement;
+} SnMultistartTurn;
 
 // The arguments of every kernel. Not every kernel reads everything.
 typedef struct SnWork {
@@ -79,8 +79,8 @@ typedef struct SnWork {
   int nturn;
   SnTrial *trial;  // (ntrial) the others
   int ntrial;
-  SnRefinement *refinement;  // SELECT (nrefinement)
-  int nrefinement;
+  SnMultistartTurn *multistart;  // SELECT (nmultistart)
+  int nmultistart;
   // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter rollout are left out,
   // but JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
@@ -95,15 +95,15 @@ typedef struct SnWork {
 // block b does b, b + blocks, ...
 #define SN_KERNELS(X)                                                                                      \
   X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
-  X(ITERATE, "a trial: its start opens or moves, then controls")                                           \
+  X(ITERATE, "a trial: its start begins or steps, then controls")                                          \
   X(FORWARD, "a trial: its rollout from beginning to end, with all states; backward begins")               \
   X(MAKE, "a state t of a trial: its world into slots `state`")                                            \
   X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians; zeros where there is no step") \
   X(SWEEP, "a trial: back through states [from, to) by their worlds")                                      \
   X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                   \
   X(COLLECT, "a trial: its derivatives from those of its states, which a scan has made and left there")    \
-  X(JUDGE, "a trial: the end of its gradient; its start is judged")                                        \
-  X(SELECT, "a refinement: the best of its starts")
+  X(EVALUATE, "a trial: the end of its gradient; its start is evaluated")                                  \
+  X(SELECT, "a multistart: the best of its starts")
 
 typedef enum SnKernel {
 #define SN_KERNEL_ENUM(name, text) SN_KERNEL_##name,

@@ -102,9 +102,9 @@ static SnCode owner_need_gradients(SnBackend *b, SnBackendModel *model, int coun
   return c.code;
 }
 
-static void run_need_refine(SnBackend *b, Call *c) { c->code = b->need_refine(b, c->model, c->count, c->err); }
-static SnCode owner_need_refine(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
-  Call c = {.run = run_need_refine, .model = model, .count = starts, .err = err};
+static void run_need_multistart(SnBackend *b, Call *c) { c->code = b->need_multistart(b, c->model, c->count, c->err); }
+static SnCode owner_need_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
+  Call c = {.run = run_need_multistart, .model = model, .count = starts, .err = err};
   call(b, &c);
   return c.code;
 }
@@ -142,16 +142,17 @@ static bool owner_gradients(SnBackend *b, SnBackendModel *model, SnGradientBatch
   return inner_of(b)->gradients(inner_of(b), model, batch, clock, until);
 }
 
-static bool owner_refine(SnBackend *b, SnBackendModel *model, SnRefineJob *job, const SnClock *clock, double until) {
-  return inner_of(b)->refine(inner_of(b), model, job, clock, until);
+static bool owner_multistart(SnBackend *b, SnBackendModel *model, SnMultistartJob *job, const SnClock *clock,
+                             double until) {
+  return inner_of(b)->multistart(inner_of(b), model, job, clock, until);
 }
 
-static void owner_refine_end(SnBackend *b, SnBackendModel *model, SnRefineJob *job) {
-  inner_of(b)->refine_end(inner_of(b), model, job);
+static void owner_multistart_end(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
+  inner_of(b)->multistart_end(inner_of(b), model, job);
 }
 
-static void owner_refine_submit(SnBackend *b, SnBackendModel *model, SnRefineJob *job) {
-  inner_of(b)->refine_submit(inner_of(b), model, job);
+static void owner_multistart_submit(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
+  inner_of(b)->multistart_submit(inner_of(b), model, job);
 }
 
 static void owner_memory(const SnBackend *b, SnBackendMemory *memory) { inner_of(b)->memory(inner_of(b), memory); }
@@ -182,10 +183,10 @@ SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *
                          .rollouts_submit = inner->rollouts_submit ? owner_rollouts_submit : NULL,
                          .need_gradients = owner_need_gradients,
                          .gradients = owner_gradients,
-                         .need_refine = owner_need_refine,
-                         .refine = owner_refine,
-                         .refine_end = owner_refine_end,
-                         .refine_submit = inner->refine_submit ? owner_refine_submit : NULL,
+                         .need_multistart = owner_need_multistart,
+                         .multistart = owner_multistart,
+                         .multistart_end = owner_multistart_end,
+                         .multistart_submit = inner->multistart_submit ? owner_multistart_submit : NULL,
                          .lost = inner->lost ? owner_lost : NULL,
                          .memory = inner->memory ? owner_memory : NULL,
                          .abandon = owner_abandon,

@@ -27,7 +27,7 @@ typedef struct SnBatch {
 
 // Iterations of Adam on one plan (planner/optimize/multistart.h). What it remembers stays with the backend from job to
 // job.
-typedef struct SnRefineJob {
+typedef struct SnMultistartJob {
   // What is asked for. Arrays must stay until the job is ended.
   SnState state;
   const sn_real *target;  // (nstep + 1, ntarget)
@@ -40,14 +40,14 @@ typedef struct SnRefineJob {
   const sn_real *initial_ctrl;  // (nu)
   int starts;                   // at most as many as there is room for
   int count;                    // starts that take part, 1 ... starts
-  bool open;                    // begin anew, from `ctrl`; else go on from where the job before ended
-  bool keep;                    // opening: start 0 keeps its moments
+  bool init;                    // begin anew, from `ctrl`; else go on from where the job before ended
+  bool keep;                    // on init: start 0 keeps its moments
   int left;                     // whose first `left` knots are gone
   bool measured;                // best_cost is that of ctrl under the weights in force; in and out
   int iterations;               // 1 ... job_iterations of the backend
   double deadline;              // on the clock: where the whole plan ends; INFINITY: nowhere
 
-  // What there is so far; in force after refine_end.
+  // What there is so far; in force after multistart_end.
   int done;              // iterations that count; in the last one of a job that was ended early maybe not all starts
   int used;              // starts of the latest of them that count
   sn_real *ctrl;         // (nstep, nu) in: where it begins, out: the best that was measured
@@ -55,8 +55,8 @@ typedef struct SnRefineJob {
   double best_cost;      // in and out
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
-  int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on opening
-} SnRefineJob;
+  int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on init
+} SnMultistartJob;
 
 // What a backend takes of its device's memory [bytes]; budget 0: no limit of its own.
 typedef struct SnBackendMemory {
@@ -78,7 +78,7 @@ typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device
 // threads hands those of others over (sinewd: daemon/planning/device_proxy.h).
 struct SnBackend {
   const char *name;    // "cpu"
-  int job_iterations;  // most iterations that are worth asking for in one job of refine
+  int job_iterations;  // most iterations that are worth asking for in one job of multistart
   // One line for people: device, number type, threads. Into text[size].
   void (*describe)(const SnBackend *b, char *text, int size);
   // Room for rollouts of at most max_step steps. Model and cost must outlive it. NULL and err on failure.
@@ -101,25 +101,25 @@ struct SnBackend {
   // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again
   // with the same batch it goes on where it stopped.
   bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
-  // Makes room for refinements of at most `starts` starts. Not while a job is under way. Where room grows, what starts
-  // remember may be gone: the next job opens.
-  SnCode (*need_refine)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
+  // Makes room for multistarts of at most `starts` starts. Not while a job is under way. Where room grows, what starts
+  // remember may be gone: the next job begins anew.
+  SnCode (*need_multistart)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
   // Works on the job until its iterations are done (true) or the clock reaches `until` (false), which is not after
   // job->deadline; called again with the same job it goes on where it stopped. A backend whose job_iterations is 1
   // stops anywhere. Others work in whole iterations: the first of a call unless it is expected to end after
   // job->deadline, further ones as long as they are expected to end before `until`. Where no iteration was done they
   // return false: then none fits.
-  bool (*refine)(SnBackend *b, SnBackendModel *model, SnRefineJob *job, const SnClock *clock, double until);
+  bool (*multistart)(SnBackend *b, SnBackendModel *model, SnMultistartJob *job, const SnClock *clock, double until);
   // Ends a job, done or not: what counts of it is in the job's results from now on, the rest is dropped. After this the
   // next job may come.
-  void (*refine_end)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
+  void (*multistart_end)(SnBackend *b, SnBackendModel *model, SnMultistartJob *job);
   // Optional (NULL): the job will be asked for soon; a device takes it along with the next launch for the same model,
-  // which another planner waits for. Any number of times for the same job. The caller then calls refine, refine_end or
-  // abandon.
-  void (*refine_submit)(SnBackend *b, SnBackendModel *model, SnRefineJob *job);
+  // which another planner waits for. Any number of times for the same job. The caller then calls multistart,
+  // multistart_end or abandon.
+  void (*multistart_submit)(SnBackend *b, SnBackendModel *model, SnMultistartJob *job);
   // Optional (NULL: never): true when the device is lost for this process; the reason into text[size]. All operations
-  // return at once then: rollouts, gradients and refine false, with nothing done. refine_end leaves a job as it was
-  // given, `done` 0; unload gives back what is not the device's.
+  // return at once then: rollouts, gradients and multistart false, with nothing done. multistart_end leaves a job as it
+  // was given, `done` 0; unload gives back what is not the device's.
   bool (*lost)(const SnBackend *b, char *text, int size);
   // Optional (NULL): what models and sessions take.
   void (*memory)(const SnBackend *b, SnBackendMemory *memory);
@@ -127,7 +127,7 @@ struct SnBackend {
   // there are, 0 when the library was built without. The first call for a model begins to measure, which makes it
   // slower.
   int (*profile)(SnBackend *b, SnBackendModel *model, SnBackendStage *stage, int room);
-  // Drops what is under way, of rollouts, gradients and refinements.
+  // Drops what is under way, of rollouts, gradients and multistarts.
   void (*abandon)(SnBackend *b, SnBackendModel *model);
   void (*destroy)(SnBackend *b);
 };

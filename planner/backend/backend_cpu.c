@@ -8,8 +8,8 @@
 
 #include "planner/backend/cpu_multistart.h"
 
-// Memory that the refinements of one planner may take [bytes]: refused beyond, before the machine runs out.
-static const double most_refine_memory = 1 << 30;
+// Memory that the multistarts of one planner may take [bytes]: refused beyond, before the machine runs out.
+static const double most_multistart_memory = 1 << 30;
 
 // What one thread works with.
 typedef struct CpuSlot {
@@ -29,11 +29,11 @@ struct SnBackendModel {
   const SnBatch *batch;
   const SnClock *clock;
   double until;
-  bool active;               // a batch is under way
-  atomic_int next;           // first candidate that nobody has taken
-  SnGradientWork *gradient;  // NULL: none needed yet
-  SnHostRefine *refine;      // the same
-  int max_step, gradients;   // that it has room for
+  bool active;                  // a batch is under way
+  atomic_int next;              // first candidate that nobody has taken
+  SnGradientWork *gradient;     // NULL: none needed yet
+  SnCpuMultistart *multistart;  // the same
+  int max_step, gradients;      // that it has room for
 };
 
 typedef struct CpuBackend {
@@ -57,7 +57,7 @@ static void cpu_unload(SnBackend *b, SnBackendModel *x) {
   }
   free(x->slot);
   sn_gradient_free(x->gradient);
-  sn_host_refine_free(x->refine);
+  sn_cpu_multistart_free(x->multistart);
   free(x);
 }
 
@@ -125,7 +125,7 @@ static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
   for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
   x->active = false;
   if (x->gradient) sn_gradient_abandon(x->gradient);
-  if (x->refine) sn_host_refine_abandon(x->refine);
+  if (x->multistart) sn_cpu_multistart_abandon(x->multistart);
 }
 
 static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
@@ -148,20 +148,19 @@ static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batc
 static double start_bytes(const SnBackendModel *x) {
   const SnModel *m = x->m;
   const double row = m->nq + 3.0 * m->nv + m->na + 1;  // of a trajectory that is kept
-  return (double)sn_host_refine_bytes(m, x->cost, x->max_step) + (double)sn_world_size(m) +
+  return (double)sn_cpu_multistart_bytes(m, x->cost, x->max_step) + (double)sn_world_size(m) +
          (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
 }
 
-static SnCode cpu_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode cpu_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   const double bytes = starts * start_bytes(x), mib = 1 << 20;
-  if (bytes > most_refine_memory)
-    return sn_fail(err, SN_ERR_LIMIT,
-                   "refinement of %d starts over %d steps takes %.0f MiB, allowed on the CPU is %.0f", starts,
-                   x->max_step, bytes / mib, most_refine_memory / mib);
-  if (!x->refine) x->refine = sn_host_refine_create(x->m, x->cost, x->max_step, err);
-  if (!x->refine) return SN_ERR_MEMORY;
+  if (bytes > most_multistart_memory)
+    return sn_fail(err, SN_ERR_LIMIT, "adam from %d starts over %d steps takes %.0f MiB, allowed on the CPU is %.0f",
+                   starts, x->max_step, bytes / mib, most_multistart_memory / mib);
+  if (!x->multistart) x->multistart = sn_cpu_multistart_create(x->m, x->cost, x->max_step, err);
+  if (!x->multistart) return SN_ERR_MEMORY;
   const SnCode code = cpu_need_gradients(b, x, starts, err);
-  return code == SN_OK ? sn_host_refine_room(x->refine, starts, err) : code;
+  return code == SN_OK ? sn_cpu_multistart_room(x->multistart, starts, err) : code;
 }
 
 static bool run_gradients(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
@@ -169,14 +168,14 @@ static bool run_gradients(void *context, SnGradientBatch *batch, const SnClock *
   return sn_gradient_run(x->gradient, batch, clock, until);
 }
 
-static bool cpu_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+static bool cpu_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
   (void)b;
-  return sn_host_refine_run(x->refine, job, run_gradients, x, clock, until);
+  return sn_cpu_multistart_run(x->multistart, job, run_gradients, x, clock, until);
 }
 
-static void cpu_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void cpu_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   (void)b;
-  sn_host_refine_end(x->refine, job);
+  sn_cpu_multistart_end(x->multistart, job);
   sn_gradient_abandon(x->gradient);
 }
 
@@ -220,9 +219,9 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .rollouts = cpu_rollouts,
                            .need_gradients = cpu_need_gradients,
                            .gradients = cpu_gradients,
-                           .need_refine = cpu_need_refine,
-                           .refine = cpu_refine,
-                           .refine_end = cpu_refine_end,
+                           .need_multistart = cpu_need_multistart,
+                           .multistart = cpu_multistart,
+                           .multistart_end = cpu_multistart_end,
                            .abandon = cpu_abandon,
                            .destroy = cpu_destroy};
   return &cpu->table;

@@ -24,8 +24,8 @@ struct SnBackendModel {
   bool rolling, deriving;
   SnPluginGradientBatch gradients;
   int room;  // of gradients.item
-  const SnRefineJob *job;
-  SnPluginRefine refine;
+  const SnMultistartJob *job;
+  SnPluginMultistart multistart;
 };
 
 static SnPlugin *plugin_of(const SnBackend *b) { return ((const PluginBackend *)b)->plugin; }
@@ -251,14 +251,14 @@ static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
   return all;
 }
 
-// ---- refinements ----
+// ---- multistarts ----
 
-static SnCode plugin_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode plugin_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   SnPlugin *p = plugin_of(b);
   return p->need(p, x->session, 0, 0, starts, err);
 }
 
-static void fill_rule(SnPluginRefine *to, const SnRefineJob *job) {
+static void fill_rule(SnPluginMultistart *to, const SnMultistartJob *job) {
   to->knots = job->grid.knots;
   to->spacing = job->grid.spacing;
   to->phase = job->grid.phase;
@@ -272,54 +272,55 @@ static void fill_rule(SnPluginRefine *to, const SnRefineJob *job) {
 }
 
 // A new job.
-static void begin_job(SnBackend *b, SnBackendModel *x, const SnRefineJob *job) {
+static void begin_job(SnBackend *b, SnBackendModel *x, const SnMultistartJob *job) {
   if (x->job == job) return;
   plugin_update(b, x);
   x->job = job;
-  x->refine = (SnPluginRefine){.state = plugin_state(&job->state),
-                               .weights = plugin_weights(x),
-                               .target = doubles(job->target),
-                               .nstep = job->nstep,
-                               .max_velocity = job->max_velocity,
-                               .method = (int)job->settings.method,
-                               .cfd = plugin_cfd(&job->settings.cfd),
-                               .noise = plugin_noise(&job->noise),
-                               .initial_ctrl = doubles(job->initial_ctrl),
-                               .starts = job->starts,
-                               .count = job->count,
-                               .open = job->open,
-                               .keep = job->keep,
-                               .measured = job->measured,
-                               .left = job->left,
-                               .iterations = job->iterations,
-                               .deadline = job->deadline,
-                               .ctrl = doubles(job->ctrl),
-                               .cost_before = job->cost_before,
-                               .best_cost = job->best_cost,
-                               .gradient_norm = job->gradient_norm,
-                               .best_term = job->best_term,
-                               .warn = job->warn};
-  fill_rule(&x->refine, job);
+  x->multistart = (SnPluginMultistart){.state = plugin_state(&job->state),
+                                       .weights = plugin_weights(x),
+                                       .target = doubles(job->target),
+                                       .nstep = job->nstep,
+                                       .max_velocity = job->max_velocity,
+                                       .method = (int)job->settings.method,
+                                       .cfd = plugin_cfd(&job->settings.cfd),
+                                       .noise = plugin_noise(&job->noise),
+                                       .initial_ctrl = doubles(job->initial_ctrl),
+                                       .starts = job->starts,
+                                       .count = job->count,
+                                       .init = job->init,
+                                       .keep = job->keep,
+                                       .measured = job->measured,
+                                       .left = job->left,
+                                       .iterations = job->iterations,
+                                       .deadline = job->deadline,
+                                       .ctrl = doubles(job->ctrl),
+                                       .cost_before = job->cost_before,
+                                       .best_cost = job->best_cost,
+                                       .gradient_norm = job->gradient_norm,
+                                       .best_term = job->best_term,
+                                       .warn = job->warn};
+  fill_rule(&x->multistart, job);
 }
 
-static void plugin_refine_submit(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void plugin_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   SnPlugin *p = plugin_of(b);
   begin_job(b, x, job);
-  p->refine_submit(p, x->session, &x->refine);
+  p->multistart_submit(p, x->session, &x->multistart);
 }
 
-static bool plugin_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+static bool plugin_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock,
+                              double until) {
   SnPlugin *p = plugin_of(b);
   const SnPluginClock time = plugin_clock(clock);
   begin_job(b, x, job);
-  return p->refine(p, x->session, &x->refine, &time, until);
+  return p->multistart(p, x->session, &x->multistart, &time, until);
 }
 
-static void plugin_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void plugin_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   SnPlugin *p = plugin_of(b);
   begin_job(b, x, job);
-  p->refine_end(p, x->session, &x->refine);
-  const SnPluginRefine *from = &x->refine;
+  p->multistart_end(p, x->session, &x->multistart);
+  const SnPluginMultistart *from = &x->multistart;
   job->done = from->done;
   job->used = from->used;
   job->measured = from->measured;
@@ -374,10 +375,10 @@ static const SnBackend plugin_table = {.describe = plugin_describe,
                                        .rollouts = plugin_rollouts,
                                        .need_gradients = plugin_need_gradients,
                                        .gradients = plugin_gradients,
-                                       .need_refine = plugin_need_refine,
-                                       .refine = plugin_refine,
-                                       .refine_end = plugin_refine_end,
-                                       .refine_submit = plugin_refine_submit,
+                                       .need_multistart = plugin_need_multistart,
+                                       .multistart = plugin_multistart,
+                                       .multistart_end = plugin_multistart_end,
+                                       .multistart_submit = plugin_multistart_submit,
                                        .lost = plugin_lost,
                                        .memory = plugin_memory,
                                        .profile = plugin_profile,

@@ -2,17 +2,17 @@
 
 #include <stdlib.h>
 
-struct SnHostRefine {
+struct SnCpuMultistart {
   const SnModel *m;
   const SnCost *cost;
   int max_step;
-  int room;              // starts
-  SnRefineStart *start;  // (room); `base` is where the memory of one begins
-  SnGradient *item;      // (room)
-  double *term;          // (room, nterm)
-  sn_real *best_term;    // (nterm)
-  sn_real *scratch;      // of the noise
-  SnRefine refine;       // of the job under way
+  int room;                  // starts
+  SnMultistartStart *start;  // (room); `base` is where the memory of one begins
+  SnGradient *item;          // (room)
+  double *term;              // (room, nterm)
+  sn_real *best_term;        // (nterm)
+  sn_real *scratch;          // of the noise
+  SnMultistart multistart;   // of the job under way
   SnGradientBatch batch;
   bool begun;      // a job is under way
   bool under_way;  // an iteration of it is
@@ -21,50 +21,50 @@ struct SnHostRefine {
 };
 
 static size_t rows_of(const SnModel *m, int max_step) { return (size_t)max_step * (size_t)m->nu; }
-static size_t knots_of(const SnModel *m, int max_step) { return (size_t)sn_refine_knots(max_step) * (size_t)m->nu; }
+static size_t knots_of(const SnModel *m, int max_step) { return (size_t)sn_multistart_knots(max_step) * (size_t)m->nu; }
 
 // Numbers of one start: base, ctrl, ctrl_bar; offset, best, gradient, both moments; the terms.
 static size_t start_numbers(const SnModel *m, const SnCost *cost, int max_step) {
   return 3 * rows_of(m, max_step) + 5 * knots_of(m, max_step) + (size_t)cost->nterm;
 }
 
-size_t sn_host_refine_bytes(const SnModel *m, const SnCost *cost, int max_step) {
-  return sizeof(SnRefineStart) + sizeof(SnGradient) + sizeof(double) * (size_t)cost->nterm +
+size_t sn_cpu_multistart_bytes(const SnModel *m, const SnCost *cost, int max_step) {
+  return sizeof(SnMultistartStart) + sizeof(SnGradient) + sizeof(double) * (size_t)cost->nterm +
          sizeof(sn_real) * start_numbers(m, cost, max_step);
 }
 
-static bool make_start(const SnHostRefine *h, SnRefineStart *s) {
+static bool make_start(const SnCpuMultistart *h, SnMultistartStart *s) {
   const size_t rows = rows_of(h->m, h->max_step), knots = knots_of(h->m, h->max_step);
   sn_real *x = calloc(start_numbers(h->m, h->cost, h->max_step) + 1, sizeof *x);
   if (!x) return false;
-  *s = (SnRefineStart){.base = x,
-                       .offset = x + 3 * rows,
-                       .best = x + 3 * rows + knots,
-                       .gradient = x + 3 * rows + 2 * knots,
-                       .moments = {x + 3 * rows + 3 * knots, x + 3 * rows + 4 * knots, 1, 1},
-                       .ctrl = x + rows,
-                       .ctrl_bar = x + 2 * rows,
-                       .term = x + 3 * rows + 5 * knots};
+  *s = (SnMultistartStart){.base = x,
+                           .offset = x + 3 * rows,
+                           .best = x + 3 * rows + knots,
+                           .gradient = x + 3 * rows + 2 * knots,
+                           .moments = {x + 3 * rows + 3 * knots, x + 3 * rows + 4 * knots, 1, 1},
+                           .ctrl = x + rows,
+                           .ctrl_bar = x + 2 * rows,
+                           .term = x + 3 * rows + 5 * knots};
   return true;
 }
 
-SnHostRefine *sn_host_refine_create(const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
-  SnHostRefine *h = calloc(1, sizeof *h);
+SnCpuMultistart *sn_cpu_multistart_create(const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  SnCpuMultistart *h = calloc(1, sizeof *h);
   if (h) {
     h->m = m;
     h->cost = cost;
     h->max_step = max_step;
     h->lane = (SnLane){.n = 1, .shared = &h->shared};
     h->best_term = calloc((size_t)cost->nterm + 1, sizeof *h->best_term);
-    h->scratch = calloc((size_t)sn_candidate_scratch(sn_refine_knots(max_step), 1), sizeof *h->scratch);
+    h->scratch = calloc((size_t)sn_candidate_scratch(sn_multistart_knots(max_step), 1), sizeof *h->scratch);
   }
   if (h && h->best_term && h->scratch) return h;
-  sn_host_refine_free(h);
-  sn_fail(err, SN_ERR_MEMORY, "refinement: out of memory");
+  sn_cpu_multistart_free(h);
+  sn_fail(err, SN_ERR_MEMORY, "multistart: out of memory");
   return NULL;
 }
 
-void sn_host_refine_free(SnHostRefine *h) {
+void sn_cpu_multistart_free(SnCpuMultistart *h) {
   if (!h) return;
   for (int i = 0; i < h->room; ++i) free(h->start[i].base);
   free(h->start);
@@ -75,9 +75,9 @@ void sn_host_refine_free(SnHostRefine *h) {
   free(h);
 }
 
-SnCode sn_host_refine_room(SnHostRefine *h, int n, SnError *err) {
+SnCode sn_cpu_multistart_room(SnCpuMultistart *h, int n, SnError *err) {
   if (n <= h->room) return SN_OK;
-  SnRefineStart *start = calloc((size_t)n, sizeof *start);
+  SnMultistartStart *start = calloc((size_t)n, sizeof *start);
   SnGradient *item = calloc((size_t)n, sizeof *item);
   double *term = calloc((size_t)n * (size_t)h->cost->nterm + 1, sizeof *term);
   int made = h->room;
@@ -87,7 +87,7 @@ SnCode sn_host_refine_room(SnHostRefine *h, int n, SnError *err) {
     free(start);
     free(item);
     free(term);
-    return sn_fail(err, SN_ERR_MEMORY, "refinement of %d starts: out of memory", n);
+    return sn_fail(err, SN_ERR_MEMORY, "adam from %d starts: out of memory", n);
   }
   if (h->room > 0) memcpy(start, h->start, sizeof *start * (size_t)h->room);
   free(h->start);
@@ -100,38 +100,39 @@ SnCode sn_host_refine_room(SnHostRefine *h, int n, SnError *err) {
   return SN_OK;
 }
 
-static void begin_job(SnHostRefine *h, SnRefineJob *job) {
+static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
   for (int k = 0; k < h->cost->nterm; ++k) h->best_term[k] = (sn_real)job->best_term[k];
-  h->refine = (SnRefine){.grid = job->grid,
-                         .rule = job->rule,
-                         .noise = job->noise,
-                         .initial_ctrl = job->initial_ctrl,
-                         .keep = job->keep,
-                         .left = job->left,
-                         .starts = job->starts,
-                         .nominal = job->ctrl,
-                         .measured = job->measured,
-                         .cost_before = (sn_real)job->cost_before,
-                         .best_cost = (sn_real)job->best_cost,
-                         .gradient_norm = (sn_real)job->gradient_norm,
-                         .best_term = h->best_term};
+  h->multistart = (SnMultistart){.grid = job->grid,
+                                 .rule = job->rule,
+                                 .noise = job->noise,
+                                 .initial_ctrl = job->initial_ctrl,
+                                 .keep = job->keep,
+                                 .left = job->left,
+                                 .starts = job->starts,
+                                 .nominal = job->ctrl,
+                                 .measured = job->measured,
+                                 .cost_before = (sn_real)job->cost_before,
+                                 .best_cost = (sn_real)job->best_cost,
+                                 .gradient_norm = (sn_real)job->gradient_norm,
+                                 .best_term = h->best_term};
   job->done = job->used = 0;
   h->begun = true;
 }
 
-static void begin_iteration(SnHostRefine *h, const SnRefineJob *job) {
-  const bool open = job->open && job->done == 0;
-  for (int i = 0; open && i < job->starts; ++i) sn_refine_open(h->m, &h->lane, &h->refine, i, &h->start[i], h->scratch);
+static void begin_iteration(SnCpuMultistart *h, const SnMultistartJob *job) {
+  const bool init = job->init && job->done == 0;
+  for (int i = 0; init && i < job->starts; ++i)
+    sn_multistart_init(h->m, &h->lane, &h->multistart, i, &h->start[i], h->scratch);
   for (int i = 0; i < job->count; ++i) {
-    SnRefineStart *s = &h->start[i];
-    if (!open) sn_refine_move(h->m, &h->lane, &h->refine, s);
-    sn_refine_controls(h->m, &h->lane, &h->refine, s);
+    SnMultistartStart *s = &h->start[i];
+    if (!init) sn_multistart_step(h->m, &h->lane, &h->multistart, s);
+    sn_multistart_controls(h->m, &h->lane, &h->multistart, s);
     h->item[i] = (SnGradient){.state = job->state,
                               .ctrl = s->ctrl,
                               .target = job->target,
                               .nstep = job->nstep,
                               .max_velocity = job->max_velocity,
-                              .continues = !open,
+                              .continues = !init,
                               .status = SN_GRADIENT_PENDING,
                               .term = h->term + (size_t)i * (size_t)h->cost->nterm,
                               .ctrl_bar = s->ctrl_bar};
@@ -140,20 +141,20 @@ static void begin_iteration(SnHostRefine *h, const SnRefineJob *job) {
   h->under_way = true;
 }
 
-// The iteration's first `used` starts are judged, and the best of them chosen.
-static void end_iteration(SnHostRefine *h, SnRefineJob *job, int used) {
+// The iteration's first `used` starts are evaluated, and the best of them selected.
+static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job, int used) {
   const int nterm = h->cost->nterm;
-  const bool first = !h->refine.measured;
+  const bool first = !h->multistart.measured;
   for (int i = 0; i < used; ++i) {
     const SnGradient *g = &h->item[i];
     for (int k = 0; k < nterm; ++k) h->start[i].term[k] = (sn_real)g->term[k];
-    sn_refine_judge(h->m, &h->lane, &h->refine, &h->start[i], (int)g->status, (sn_real)g->cost);
+    sn_multistart_evaluate(h->m, &h->lane, &h->multistart, &h->start[i], (int)g->status, (sn_real)g->cost);
     job->warn |= g->warn;
   }
-  sn_refine_select(h->m, h->cost, &h->lane, &h->refine, h->start, used);
-  if (first) job->cost_before = (double)h->refine.cost_before;
-  job->best_cost = (double)h->refine.best_cost;
-  job->gradient_norm = (double)h->refine.gradient_norm;
+  sn_multistart_select_best(h->m, h->cost, &h->lane, &h->multistart, h->start, used);
+  if (first) job->cost_before = (double)h->multistart.cost_before;
+  job->best_cost = (double)h->multistart.best_cost;
+  job->gradient_norm = (double)h->multistart.gradient_norm;
   for (int k = 0; k < nterm; ++k) job->best_term[k] = (double)h->best_term[k];
   job->measured = true;
   job->used = used;
@@ -161,8 +162,8 @@ static void end_iteration(SnHostRefine *h, SnRefineJob *job, int used) {
   h->under_way = false;
 }
 
-bool sn_host_refine_run(SnHostRefine *h, SnRefineJob *job, SnHostGradients *gradients, void *context,
-                        const SnClock *clock, double until) {
+bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradients *gradients, void *context,
+                           const SnClock *clock, double until) {
   if (!h->begun) begin_job(h, job);
   while (job->done < job->iterations) {
     if (!h->under_way) begin_iteration(h, job);
@@ -172,12 +173,12 @@ bool sn_host_refine_run(SnHostRefine *h, SnRefineJob *job, SnHostGradients *grad
   return true;
 }
 
-void sn_host_refine_end(SnHostRefine *h, SnRefineJob *job) {
+void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job) {
   int used = 0;
   if (!h->begun) job->done = job->used = 0;
   while (h->under_way && used < h->batch.count && h->item[used].status != SN_GRADIENT_PENDING) ++used;
   if (used > 0) end_iteration(h, job, used);
-  sn_host_refine_abandon(h);
+  sn_cpu_multistart_abandon(h);
 }
 
-void sn_host_refine_abandon(SnHostRefine *h) { h->begun = h->under_way = false; }
+void sn_cpu_multistart_abandon(SnCpuMultistart *h) { h->begun = h->under_way = false; }

@@ -20,7 +20,7 @@ typedef struct SnPluginClock {
   void *context;
 } SnPluginClock;
 
-// SnCfd, SnState, SnNoise, SnBatch, SnGradient, SnRefineJob of the program's headers.
+// SnCfd, SnState, SnNoise, SnBatch, SnGradient, SnMultistartJob of the program's headers.
 typedef struct SnPluginCfd {
   int on, surrogate, friction;
   double solimp[5], width;
@@ -83,7 +83,7 @@ typedef struct SnPluginRule {
   int clip;
 } SnPluginRule;
 
-typedef struct SnPluginRefine {
+typedef struct SnPluginMultistart {
   SnPluginState state;
   SnPluginWeights weights;
   const double *target;
@@ -96,7 +96,7 @@ typedef struct SnPluginRefine {
   SnPluginNoise noise;
   const double *initial_ctrl;
   int starts, count;
-  bool open, keep, measured;
+  bool init, keep, measured;
   int left, iterations;
   double deadline;
   int done, used;
@@ -104,7 +104,7 @@ typedef struct SnPluginRefine {
   double cost_before, best_cost, gradient_norm;
   double *best_term;
   int warn;
-} SnPluginRefine;
+} SnPluginMultistart;
 
 typedef struct SnPluginMemory {
   size_t used, budget, total;
@@ -140,7 +140,7 @@ struct SnPlugin {
   // The cost's arrays other than weights have changed (term_follows). Not while something is under way. On failure all
   // operations of the session fail until it succeeds.
   SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
-  // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of refinements; 0: as it is. SN_ERR_LIMIT
+  // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of multistarts; 0: as it is. SN_ERR_LIMIT
   // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
   SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
   // Reads the batch, which may go then, but not its arrays of results.
@@ -149,9 +149,10 @@ struct SnPlugin {
                    double until);
   bool (*gradients)(SnPlugin *p, SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock,
                     double until);
-  void (*refine_submit)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job);
-  bool (*refine)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job, const SnPluginClock *clock, double until);
-  void (*refine_end)(SnPlugin *p, SnPluginSession *x, SnPluginRefine *job);
+  void (*multistart_submit)(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job);
+  bool (*multistart)(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock,
+                     double until);
+  void (*multistart_end)(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job);
   void (*abandon)(SnPlugin *p, SnPluginSession *x);
   bool (*lost)(const SnPlugin *p, char *text, int size);
   void (*memory)(const SnPlugin *p, SnPluginMemory *memory);

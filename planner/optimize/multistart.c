@@ -2,10 +2,10 @@
 // one. What all lanes decide by, a status, a cost, is read by each of them before one lane writes it.
 #include "planner/optimize/multistart.h"
 
-SN_LOCAL bool sn_refine_finite(sn_real x) { return x - x == 0; }
+SN_LOCAL bool sn_multistart_finite(sn_real x) { return x - x == 0; }
 
 // Drops the first `left` knots of one moment (knots, nu) in place; new ones are 0. A lane has columns of its own.
-SN_LOCAL void sn_refine_shift(const SnLane *lane, sn_real *moment, int knots, int nu, int left) {
+SN_LOCAL void sn_multistart_shift(const SnLane *lane, sn_real *moment, int knots, int nu, int left) {
   (void)lane;
   const int gone = sn_mini(sn_maxi(left, 0), knots);
   SN_FOR(k, nu) {
@@ -14,16 +14,16 @@ SN_LOCAL void sn_refine_shift(const SnLane *lane, sn_real *moment, int knots, in
   }
 }
 
-SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, int i, SnRefineStart *s,
-                            sn_real *scratch) {
-  const int knots = sn_refine_knots(r->grid.nstep), n = knots * m->nu;
+SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
+                                sn_real *scratch) {
+  const int knots = sn_multistart_knots(r->grid.nstep), n = knots * m->nu;
   sn_candidate_controls(m, &r->noise, i, lane, r->nominal, r->grid.nstep, scratch, s->base);
   sn_lane_zero(lane, s->offset, n);
   sn_lane_zero(lane, s->best, n);
   sn_lane_zero(lane, s->gradient, n);
   if (i == 0 && r->keep) {
-    sn_refine_shift(lane, s->moments.first, knots, m->nu, r->left);
-    sn_refine_shift(lane, s->moments.second, knots, m->nu, r->left);
+    sn_multistart_shift(lane, s->moments.first, knots, m->nu, r->left);
+    sn_multistart_shift(lane, s->moments.second, knots, m->nu, r->left);
   } else {
     sn_lane_zero(lane, s->moments.first, n);
     sn_lane_zero(lane, s->moments.second, n);
@@ -38,10 +38,10 @@ SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, i
 }
 
 // Half the way back from controls that diverged.
-SN_LOCAL void sn_refine_step_back(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s) {
+SN_LOCAL void sn_multistart_step_back(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   const int n = r->grid.knots * m->nu;
   sn_lane_zero(lane, s->moments.first, n);
-  if (sn_refine_finite(s->best_cost)) {
+  if (sn_multistart_finite(s->best_cost)) {
     SN_FOR(i, n) s->offset[i] = s->best[i] + SN_R(0.5) * (s->offset[i] - s->best[i]);
   } else {
     SN_FOR(i, r->grid.nstep * m->nu) s->base[i] += SN_R(0.5) * (r->initial_ctrl[i % m->nu] - s->base[i]);
@@ -49,9 +49,9 @@ SN_LOCAL void sn_refine_step_back(const SnModel *m, SnLane *lane, const SnRefine
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_refine_move(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s) {
+SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   if (s->diverged) {
-    sn_refine_step_back(m, lane, r, s);
+    sn_multistart_step_back(m, lane, r, s);
     return;
   }
   sn_adam_clip(m, &r->grid, &r->rule, lane, s->gradient);
@@ -59,12 +59,12 @@ SN_FUNC void sn_refine_move(const SnModel *m, SnLane *lane, const SnRefine *r, S
   sn_adam_project(m, &r->grid, lane, s->base, s->offset);
 }
 
-SN_FUNC void sn_refine_controls(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s) {
+SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   sn_adam_controls(m, &r->grid, lane, s->base, s->offset, s->ctrl);
 }
 
-SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s, int status,
-                             sn_real cost) {
+SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                    int status, sn_real cost) {
   const int n = r->grid.knots * m->nu;
   const bool better = cost < s->best_cost;
   sn_real norm = (sn_real)NAN;
@@ -72,7 +72,7 @@ SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, 
     sn_adam_gradient(m, &r->grid, lane, s->base, s->offset, s->ctrl_bar, s->gradient);
     norm = sn_norm(lane, s->gradient, n);
   }
-  if (!sn_refine_finite(norm)) {
+  if (!sn_multistart_finite(norm)) {
     norm = (sn_real)NAN;
     sn_lane_zero(lane, s->gradient, n);
   }
@@ -87,8 +87,8 @@ SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, 
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_refine_select(const SnModel *m, const SnCost *cost, SnLane *lane, SnRefine *r,
-                              const SnRefineStart *start, int count) {
+SN_FUNC void sn_multistart_select_best(const SnModel *m, const SnCost *cost, SnLane *lane, SnMultistart *r,
+                                       const SnMultistartStart *start, int count) {
   const int first = r->measured ? 0 : 1;  // the nominal was not measured: start 0 is, and stands for it
   if (count < 1) return;
   int best = first - 1;  // -1: the nominal as it is

@@ -1,12 +1,12 @@
-// A refinement: Adam on the controls of one plan, from one start or several, as plain data for a thread or a block of
+// A multistart: Adam on the controls of one plan, from one start or several, as plain data for a thread or a block of
 // a GPU. One iteration is
 //
-//   sn_refine_open (the first of a plan) or sn_refine_move, then sn_refine_controls     each start for itself
-//   a rollout of ctrl and its gradient ctrl_bar                                        rollout.h, rollout_vjp.h
-//   sn_refine_judge                                                                     each start for itself
-//   sn_refine_select                                                                    all starts of the plan
+//   sn_multistart_init (the first of a plan) or _step, then _controls     each start for itself
+//   a rollout of ctrl and its gradient ctrl_bar                           rollout.h, rollout_vjp.h
+//   sn_multistart_evaluate                                                each start for itself
+//   sn_multistart_select_best                                             all starts of the plan
 //
-// so n iterations try n - 1 moves, and the first one measures the warm start. A start whose rollout diverged goes half
+// so n iterations make n - 1 steps, and the first one measures the warm start. A start whose rollout diverged goes half
 // the way back to its best controls, as often as it takes, and forgets the mean direction that led it out; one that has
 // no finite controls yet goes half the way to the task's initial plan. A gradient that left the range of numbers
 // counts as 0.
@@ -18,7 +18,7 @@
 #include "planner/optimize/noise.h"
 
 // One start.
-typedef struct SnRefineStart {
+typedef struct SnMultistartStart {
   sn_real *base;           // (nstep, nu) controls that offsets are added to; without a finite iterate they move, too
   sn_real *offset, *best;  // (knots, nu) of the iterate; of the best one
   sn_real *gradient;       // (knots, nu) at the iterate, normalised, not limited
@@ -29,44 +29,45 @@ typedef struct SnRefineStart {
   sn_real norm;              // of its gradient; NaN where there is none
   sn_real best_cost;         // infinity: none yet
   int diverged;              // 1: the iterate's rollout diverged
-} SnRefineStart;
+} SnMultistartStart;
 
-typedef struct SnRefine {
+typedef struct SnMultistart {
   // What is asked for.
   SnAdamGrid grid;
   SnAdamRule rule;
   SnNoise noise;                // of starts i > 0
   const sn_real *initial_ctrl;  // (nu) the task's initial plan
-  int keep;                     // opening: 1: start 0 keeps its moments, whose first `left` knots are gone
+  int keep;                     // on init: 1: start 0 keeps its moments, whose first `left` knots are gone
   int left;
   int starts;  // that there are
   // What it has come to.
-  sn_real *nominal;     // (nstep, nu) on opening where starts begin; then the best controls measured
+  sn_real *nominal;     // (nstep, nu) on init where starts begin; then the best controls measured
   int measured;         // 1: best_cost is that of the nominal under the weights in force
   sn_real cost_before;  // of the first nominal measured
   sn_real best_cost;
   sn_real gradient_norm;  // at the nominal
   sn_real *best_term;     // (nterm)
-} SnRefine;
+} SnMultistart;
 
 // Rows of knots that any grid over nstep steps can have: room of offset, best, gradient and moments.
-SN_INLINE int sn_refine_knots(int nstep) { return nstep + 2; }
+SN_INLINE int sn_multistart_knots(int nstep) { return nstep + 2; }
 
-// All of these run on all lanes and end with a sync. Numbers of a start and of the refinement that are no arrays are
+// All of these run on all lanes and end with a sync. Numbers of a start and of the multistart that are no arrays are
 // written by one lane.
 
-// Start i from the nominal (0) or a noisy copy of it. scratch: sn_candidate_scratch(noise.knots, lanes).
-SN_FUNC void sn_refine_open(const SnModel *m, SnLane *lane, const SnRefine *r, int i, SnRefineStart *s,
-                            sn_real *scratch);
-// From the iterate that was measured to the next.
-SN_FUNC void sn_refine_move(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s);
+// Initialises start i from the nominal (0) or a noisy copy of it. scratch: sn_candidate_scratch(noise.knots, lanes).
+SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
+                                sn_real *scratch);
+// Steps from the iterate that was measured to the next.
+SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
 // Controls of the iterate.
-SN_FUNC void sn_refine_controls(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s);
-// The iterate was measured: status an SnGradientStatus that is not pending, with ctrl_bar where it is done.
-SN_FUNC void sn_refine_judge(const SnModel *m, SnLane *lane, const SnRefine *r, SnRefineStart *s, int status,
-                             sn_real cost);
-// The best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
-SN_FUNC void sn_refine_select(const SnModel *m, const SnCost *cost, SnLane *lane, SnRefine *r,
-                              const SnRefineStart *start, int count);
+SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
+// Takes what was measured of the iterate: status an SnGradientStatus that is not pending, with ctrl_bar where it is
+// done.
+SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                    int status, sn_real cost);
+// Selects the best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
+SN_FUNC void sn_multistart_select_best(const SnModel *m, const SnCost *cost, SnLane *lane, SnMultistart *r,
+                                       const SnMultistartStart *start, int count);
 
 #endif

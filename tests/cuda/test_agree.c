@@ -1,5 +1,5 @@
 // A backend against the cpu, through the table alone: steps and their adjoints on every kind of element, rollouts,
-// gradients and refinements of the tasks that come with sinew; and that a repetition gives the same bits.
+// gradients and multistarts of the tasks that come with sinew; and that a repetition gives the same bits.
 //
 //   cuda_test_agree BACKEND[+scan] FOLDER [REAL [OUT]]
 //
@@ -348,7 +348,7 @@ static void rollouts(void **state) {
 }
 
 // By the planner's own jobs: settings, noise and contacts from distance as the task has them.
-static void run_refinement(SnBackend *b, const BenchTask *t, int method, int iterations, BenchMultistart *job) {
+static void run_multistart(SnBackend *b, const BenchTask *t, int method, int iterations, BenchMultistart *job) {
   SnError err = {0};
   must(bench_multistart_open(job, t, b, 1, 2, &err) == SN_OK, tasks[0], &err);
   job->job.settings.method = (SnGradientMethod)method;
@@ -408,7 +408,7 @@ static void gradients(void **state) {
   holds(AGREE_ROW_GRADIENT);
 }
 
-static void refinements(void **state) {
+static void multistarts(void **state) {
   (void)state;
   int better = 0;
   for (int i = 0; i < TASKS; ++i) {
@@ -417,9 +417,9 @@ static void refinements(void **state) {
       for (int k = 0; k < methods(); ++k) {
         BenchMultistart ref, ours, again;
         const size_t bytes = sizeof(sn_real) * (size_t)STEPS * (size_t)t.m->nu;
-        run_refinement(cpu, &t, k, 4, &ref);
-        run_refinement(other, &t, k, 4, &ours);
-        run_refinement(other, &t, k, 4, &again);
+        run_multistart(cpu, &t, k, 4, &ref);
+        run_multistart(other, &t, k, 4, &ours);
+        run_multistart(other, &t, k, 4, &again);
         better += ref.job.best_cost < ref.job.cost_before;
         assert_memory_equal(ours.ctrl, again.ctrl, bytes);
         assert_true(ours.job.best_cost == again.job.best_cost);
@@ -457,7 +457,7 @@ int main(int argc, char **argv) {
   tolerance = strstr(b.text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;
   const struct CMUnitTest list[] = {cmocka_unit_test(steps),        cmocka_unit_test(adjoints),
                                     cmocka_unit_test(cfd_adjoints), cmocka_unit_test(rollouts),
-                                    cmocka_unit_test(gradients),    cmocka_unit_test(refinements)};
+                                    cmocka_unit_test(gradients),    cmocka_unit_test(multistarts)};
   const int failed = status ? status : cmocka_run_group_tests(list, NULL, NULL);
   check_backends_close(&b);
   return failed;

@@ -284,7 +284,7 @@ static void scene_sledge(Scene *x) {
 }
 
 // A plan of Adam says that contacts were dropped in what it tried.
-static void warnings_of_refinements(void **state) {
+static void warnings_of_multistarts(void **state) {
   (void)state;
   Scene x;
   scene_sledge(&x);
@@ -397,7 +397,7 @@ int main(void) {
                                      cmocka_unit_test(two_models),
                                      cmocka_unit_test(dropped_on_the_way),
                                      cmocka_unit_test(warnings_of_slices),
-                                     cmocka_unit_test(warnings_of_refinements),
+                                     cmocka_unit_test(warnings_of_multistarts),
                                      cmocka_unit_test(profile_of_a_graph),
                                      cmocka_unit_test(growth_gives_back),
                                      cmocka_unit_test(room_after_a_change)};

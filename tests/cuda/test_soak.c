@@ -1,5 +1,5 @@
-// Memory of a backend stays as it is: refinements of a task one after the other, and sessions that come and go. Each
-// refinement is the same, and so must be its cost, to the bit.
+// Memory of a backend stays as it is: multistarts of a task one after the other, and sessions that come and go. Each
+// multistart is the same, and so must be its cost, to the bit.
 //
 //   cuda_test_soak BACKEND FOLDER TASK COUNT [OUT]
 //
@@ -46,7 +46,7 @@ static SnCode visit(const BenchTask *t, SnBackend *b, int i, SnError *err) {
   return code;
 }
 
-// The refinements; memory after each tenth of them. *same: whether all had the first one's cost.
+// The multistarts; memory after each tenth of them. *same: whether all had the first one's cost.
 static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, bool *same, SnError *err) {
   BenchMultistart job;
   double first = 0;
@@ -54,7 +54,7 @@ static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, b
   *same = true;
   for (int tenth = 0, i = 0; tenth < TENTHS && code == SN_OK; ++tenth) {
     for (; i < (tenth + 1) * count / TENTHS && code == SN_OK; ++i) {
-      bench_progress("%d of %d refinements", i, count);
+      bench_progress("%d of %d multistarts", i, count);
       code = bench_multistarts_run(&job, 1, ITERATIONS, err);
       if (i == 0) first = job.job.best_cost;
       *same = *same && memcmp(&first, &job.job.best_cost, sizeof first) == 0;
@@ -70,12 +70,12 @@ static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, b
 static void report(const char *backend, const char *task, int count, const Memory *after, double seconds, bool holds,
                    const char *out) {
   const Memory *a = after, *z = after + TENTHS - 1;
-  printf("%s, %s: %d refinements in %.1f s; device %zu bytes, then %zu; heap %zu, then %zu; resident %zu, then %zu\n",
+  printf("%s, %s: %d multistarts in %.1f s; device %zu bytes, then %zu; heap %zu, then %zu; resident %zu, then %zu\n",
          backend, task, count, seconds, a->device, z->device, a->heap, z->heap, a->resident, z->resident);
   FILE *file = out ? fopen(out, "a") : NULL;
   if (!file) return;
   fprintf(file,
-          "{\"check\":\"soak\",\"backend\":\"%s\",\"task\":\"%s\",\"refinements\":%d,\"seconds\":%.3f,"
+          "{\"check\":\"soak\",\"backend\":\"%s\",\"task\":\"%s\",\"multistarts\":%d,\"seconds\":%.3f,"
           "\"device_first\":%zu,\"device_last\":%zu,\"heap_first\":%zu,\"heap_last\":%zu,\"resident_first\":%zu,"
           "\"resident_last\":%zu,\"holds\":%s}\n",
           backend, task, count, seconds, a->device, z->device, a->heap, z->heap, a->resident, z->resident,
@@ -86,7 +86,7 @@ static void report(const char *backend, const char *task, int count, const Memor
 static bool holds(const Memory *after, bool same) {
   enum { HEAP = 64 << 10, RESIDENT = 16 << 20 };  // what the C library keeps for itself varies
   bool ok = same;
-  if (!same) printf("refinements of the same plan gave different costs\n");
+  if (!same) printf("multistarts of the same plan gave different costs\n");
   for (int i = 1; i < TENTHS; ++i) {
     if (after[i].device != after[0].device) {
       printf("memory of the device went from %zu to %zu bytes\n", after[0].device, after[i].device);

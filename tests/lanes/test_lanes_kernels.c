@@ -1,5 +1,5 @@
 // Every kernel on several lanes: the bits of one lane, in all that kernels write. Sampling with noise in slices,
-// gradients by worlds in chunks, by Jacobians and by a scan, with CFD too, refinements by Adam, marks.
+// gradients by worlds in chunks, by Jacobians and by a scan, with CFD too, multistarts by Adam, marks.
 #include <stdlib.h>
 
 #include "clients/reference/probe_task.h"
@@ -11,7 +11,7 @@
 typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
-  bool products, refine, cfd;
+  bool products, multistart, cfd;
   size_t fast;
 } Work;
 
@@ -19,7 +19,7 @@ static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
 static void sweep(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SWEEP); }
 static void chain(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_CHAIN); }
 static void scan(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SCAN); }
-static void refine(SnKernelFixture *x) { sn_fixture_refine(x, 3); }
+static void multistart(SnKernelFixture *x) { sn_fixture_multistart(x, 3); }
 // One trial diverges, one takes no part.
 static void lose_one(SnKernelFixture *x) {
   x->trial[0].rollout.max_velocity = SN_R(1e-9);
@@ -47,7 +47,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .lanes = 1,
                                 .fast = work->fast,
                                 .products = work->products,
-                                .refine = work->refine,
+                                .multistart = work->multistart,
                                 .max_velocity = 1000};
   if (work->cfd) settings.cfd = far_contacts;
   sn_fixture_make(&one, &settings);
@@ -75,7 +75,7 @@ static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes
   if (task) cost = sn_cost_create(task, o->m, &err);
   if (!cost) fail_msg("%s", err.text);
   for (int k = 0; k < n; ++k) {
-    if (work[k].refine && o->m->nu == 0) continue;
+    if (work[k].multistart && o->m->nu == 0) continue;
     compare(o, cost, &work[k], lanes);
   }
   sn_cost_free(cost);
@@ -89,7 +89,7 @@ static void small_models(void **state) {
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
                                {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
-                               {.run = refine, .steps = 3, .blocks = 2, .states = 4, .refine = true},
+                               {.run = multistart, .steps = 3, .blocks = 2, .states = 4, .multistart = true},
                                {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
                                {.run = measure, .steps = 2, .blocks = 1, .states = 1}};
   for (int i = 0; i < SN_SMALL_MODELS; ++i) {
@@ -105,7 +105,7 @@ static void small_models(void **state) {
 static void myohand(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1, .fast = 200 * 1024},
-                               {.run = refine, .steps = 2, .blocks = 1, .states = 2, .refine = true}};
+                               {.run = multistart, .steps = 2, .blocks = 1, .states = 2, .multistart = true}};
   SnOracle o;
   sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");
   sn_oracle_copy_state(&o);

@@ -1,4 +1,4 @@
-// A refinement on several lanes: the bits of one lane.
+// A multistart on several lanes: the bits of one lane.
 #include <stdlib.h>
 
 #include "tests/support/lanes.h"
@@ -13,7 +13,7 @@ typedef struct Run {
 } Run;
 
 static void rollouts(Run *run, int iteration, int i) {
-  SnRefineStart *s = &run->x.start[i];
+  SnMultistartStart *s = &run->x.start[i];
   for (int k = 0; k < ROWS * NU; ++k) s->ctrl_bar[k] = 2 * (s->ctrl[k] - SN_R(0.1) * (sn_real)(k % 4));
   if (iteration == 1 && i == 0) s->ctrl_bar[7] = (sn_real)INFINITY;
   for (int k = 0; k < 4; ++k) s->term[k] = s->ctrl[k];
@@ -24,26 +24,26 @@ static SnGradientStatus status_of(int iteration, int i) {
   return i == 2 && iteration == 1 ? SN_GRADIENT_UNBOUNDED : SN_GRADIENT_DONE;
 }
 
-static void refine(SnLane *lane, void *argument) {
+static void optimize(SnLane *lane, void *argument) {
   Run *run = argument;
   Case *x = &run->x;
   for (int iteration = 0; iteration < 4; ++iteration) {
     for (int i = 0; i < STARTS; ++i) {
       if (iteration == 0)
-        sn_refine_open(body.m, lane, &x->r, i, &x->start[i], x->scratch);
+        sn_multistart_init(body.m, lane, &x->r, i, &x->start[i], x->scratch);
       else
-        sn_refine_move(body.m, lane, &x->r, &x->start[i]);
-      sn_refine_controls(body.m, lane, &x->r, &x->start[i]);
+        sn_multistart_step(body.m, lane, &x->r, &x->start[i]);
+      sn_multistart_controls(body.m, lane, &x->r, &x->start[i]);
       SN_ONE(lane) rollouts(run, iteration, i);
       SN_SYNC(lane);
       const SnGradientStatus status = status_of(iteration, i);
       sn_real cost = 0;
       for (int k = 0; k < ROWS * NU; ++k) cost += x->start[i].ctrl[k] * x->start[i].ctrl[k];
-      sn_refine_judge(body.m, lane, &x->r, &x->start[i], status,
-                      status == SN_GRADIENT_DIVERGED ? (sn_real)INFINITY : cost);
+      sn_multistart_evaluate(body.m, lane, &x->r, &x->start[i], status,
+                             status == SN_GRADIENT_DIVERGED ? (sn_real)INFINITY : cost);
       SN_ONE(lane) run->unbounded += status == SN_GRADIENT_UNBOUNDED && x->start[i].best_cost == cost;
     }
-    sn_refine_select(body.m, &run->cost, lane, &x->r, x->start, STARTS);
+    sn_multistart_select_best(body.m, &run->cost, lane, &x->r, x->start, STARTS);
   }
 }
 
@@ -65,7 +65,7 @@ static void same(const Run *a, const Run *b) {
   assert_true(a->x.r.best_cost == b->x.r.best_cost && a->x.r.cost_before == b->x.r.cost_before);
   assert_memory_equal(&a->x.r.gradient_norm, &b->x.r.gradient_norm, sizeof a->x.r.gradient_norm);
   for (int i = 0; i < STARTS; ++i) {
-    const SnRefineStart *p = &a->x.start[i], *q = &b->x.start[i];
+    const SnMultistartStart *p = &a->x.start[i], *q = &b->x.start[i];
     assert_true(p->cost == q->cost && p->best_cost == q->best_cost && p->diverged == q->diverged);
     assert_true(p->moments.power1 == q->moments.power1 && p->moments.power2 == q->moments.power2);
   }
@@ -77,12 +77,12 @@ static void any_number_of_lanes(void **state) {
   Run *one = calloc(1, sizeof *one), *some = calloc(1, sizeof *some);
   for (int i = 0; i < 6; ++i) {
     make_run(one, clips[i / 2], i % 2);
-    sn_lanes_run(1, refine, one);
+    sn_lanes_run(1, optimize, one);
     assert_int_equal(one->unbounded, 1);
     assert_true(isfinite((double)one->x.r.best_cost) && one->x.r.best_cost < one->x.r.cost_before);
     for (int lanes = 2; lanes <= 7; ++lanes) {
       make_run(some, clips[i / 2], i % 2);
-      sn_lanes_run(lanes, refine, some);
+      sn_lanes_run(lanes, optimize, some);
       same(one, some);
     }
   }

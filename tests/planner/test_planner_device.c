@@ -138,7 +138,7 @@ static void submitted(void **state) {
   begin(x, &r);
   sn_planner_submit(x->p);
   sn_planner_submit(x->p);
-  assert_true(x->d.submits == 2 && x->d.job && x->d.job->iterations == 5 && x->d.job->open && x->d.jobs == 0);
+  assert_true(x->d.submits == 2 && x->d.job && x->d.job->iterations == 5 && x->d.job->init && x->d.jobs == 0);
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
   sn_planner_label(x->p, 1);
   assert_true(sn_planner_slice(x->p, INFINITY));
@@ -186,10 +186,10 @@ static void dropped(void **state) {
   plan_now(x, &r);
   begin(x, &r);
   sn_planner_submit(x->p);
-  assert_true(x->d.job->open && x->d.job->keep);
+  assert_true(x->d.job->init && x->d.job->keep);
   begin(x, &r);
   sn_planner_submit(x->p);
-  assert_true(x->d.job->open && !x->d.job->keep);
+  assert_true(x->d.job->init && !x->d.job->keep);
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   begin(x, &r);
   sn_planner_submit(x->p);
@@ -210,14 +210,14 @@ static void new_room(void **state) {
   begin(x, &r);
   assert_false(sn_planner_slice(x->p, x->d.now + 3));
   sn_planner_submit(x->p);
-  assert_false(x->d.job->open);
+  assert_false(x->d.job->init);
   assert_false(sn_planner_slice(x->p, x->d.now + 3));
   for (int starts = 5; starts >= 2; starts -= 3) {
     s.adam_starts = starts;
     assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
   }
   sn_planner_submit(x->p);
-  assert_true(x->d.job->open && x->d.job->measured && x->d.job->starts == 2);
+  assert_true(x->d.job->init && x->d.job->measured && x->d.job->starts == 2);
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   sn_planner_finish(x->p, &plan);
   assert_true(plan.iterations == 9 && plan.cost_after < plan.cost_before);
@@ -234,7 +234,7 @@ static void without_gradients(void **state) {
   static const char text[] = "planner: adam needs gradients, and the backend 'scripted' makes none";
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
-  x->d.table.need_refine = NULL;
+  x->d.table.need_multistart = NULL;
   assert_int_equal(sn_planner_configure(x->p, &adam, &err), SN_ERR_UNSUPPORTED);
   assert_string_equal(err.text, text);
   begin(x, &r);

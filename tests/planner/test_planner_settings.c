@@ -25,7 +25,7 @@ static Asked asked;
 
 // The CPU backend's own operations; what stands in their place notes the question first.
 static bool (*rollouts)(SnBackend *, SnBackendModel *, const SnBatch *, const SnClock *, double);
-static bool (*refine)(SnBackend *, SnBackendModel *, SnRefineJob *, const SnClock *, double);
+static bool (*multistart)(SnBackend *, SnBackendModel *, SnMultistartJob *, const SnClock *, double);
 static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const SnClock *, double);
 
 static void note(const SnState *state, const sn_real *ctrl, int nstep, double max_velocity) {
@@ -46,7 +46,7 @@ static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch,
   return rollouts(b, x, batch, clock, until);
 }
 
-static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+static bool note_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
   if (asked.jobs++ == 0) {
     note(&job->state, job->ctrl, job->nstep, job->max_velocity);
     asked.backward = job->settings.cfd;
@@ -58,7 +58,7 @@ static bool note_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const
     asked.keep = job->keep;
   }
   asked.iteration = job->noise.iteration;
-  return refine(b, x, job, clock, until);
+  return multistart(b, x, job, clock, until);
 }
 
 static bool note_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
@@ -258,10 +258,10 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
   SnPool *pool = sn_pool_create(1, &err);
   SnBackend *cpu = sn_backend_cpu(pool, &err);
   rollouts = cpu->rollouts;
-  refine = cpu->refine;
+  multistart = cpu->multistart;
   gradients = cpu->gradients;
   cpu->rollouts = note_rollouts;
-  cpu->refine = note_refine;
+  cpu->multistart = note_multistart;
   cpu->gradients = note_gradients;
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;

@@ -68,7 +68,7 @@ static void close_fixture(Fixture *x) {
   sn_task_free(x->task);
 }
 
-static SnEvaluation judge_initial(Fixture *x) {
+static SnEvaluation evaluate_initial(Fixture *x) {
   SnError err = {0};
   const SnState *s = sn_planner_initial(x->p);
   const SnEvaluateRequest q = {.qpos = s->qpos, .qvel = s->qvel, .act = s->act};
@@ -92,7 +92,7 @@ static void all_load(void **state) {
     for (uint64_t seed = 0; seed < 2; ++seed) {
       Fixture x;
       if (!open_fixture(&x, name, seed)) break;
-      const SnEvaluation start = judge_initial(&x);
+      const SnEvaluation start = evaluate_initial(&x);
       printf("%s, seed %d: cost %.4f at the start\n", name, (int)seed, start.cost);
       assert_true(isfinite(start.cost) && start.cost > 0 && start.nmeasure > 0);
       close_fixture(&x);
@@ -119,7 +119,7 @@ static void balls(void **state) {
   double apart = 0;
   for (int k = 0; k < 3; ++k) apart += (double)((ball[0][k] - ball[1][k]) * (ball[0][k] - ball[1][k]));
   apart = sqrt(apart);
-  const SnEvaluation e = judge_initial(&x);
+  const SnEvaluation e = evaluate_initial(&x);
   assert_true(fabs(e.cost - 2 * apart) < 1e-5);
   assert_true(fabs(e.term[0] - apart) < 1e-5 && fabs(e.measure[1] - apart) < 1e-5);
   assert_true(apart > 0.04 && apart < 0.1);
@@ -161,7 +161,7 @@ static void pose(void **state) {
   SnEvaluation e;
   SnError err = {0};
   assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
-  assert_true(e.term[0] < 1e-9 && e.met[0] && !judge_initial(&x).met[0]);
+  assert_true(e.term[0] < 1e-9 && e.met[0] && !evaluate_initial(&x).met[0]);
   free(qpos);
   close_fixture(&x);
 }

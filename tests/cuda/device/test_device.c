@@ -323,7 +323,7 @@ static void pointers_inside_trials(void **state) {
   for (int k = 0; k < 5; ++k) {
     Fixture r = open_fixture("");
     SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
-    SnRefineStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
+    SnMultistartStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
     draft[1] = (SnTrial){.active = 1, .start = start, .rollout.nstep = 1};
     r.work.model.nu = r.work.model.nq = 1;
     draft[1].rollout.ctrl = k == 0 ? mine : NULL;

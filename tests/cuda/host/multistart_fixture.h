@@ -1,4 +1,4 @@
-// Planners whose plans a device refines, and what they ask of it, counted.
+// Planners whose plans a device optimizes, and what they ask of it, counted.
 #ifndef SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
 #define SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
 

@@ -1,4 +1,4 @@
-// Refinements on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
+// Multistarts on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
 // precision, alone and with other sessions, whole and in slices, while settings, weights and targets change; graphs are
 // counted.
 #include "tests/cuda/host/multistart_fixture.h"
@@ -382,7 +382,7 @@ static void two_models(void **state) {
   for (int k = 0; k < 2; ++k) scene_close(&x[k]);
 }
 
-// Floats: what a refinement comes to, against the CPU in double. Adam moves a control by its rate also where its
+// Floats: what a multistart comes to, against the CPU in double. Adam moves a control by its rate also where its
 // derivative is small, and rounding then says in which direction: iterates part, what they gain does less.
 static void floats(void **state) {
   (void)state;

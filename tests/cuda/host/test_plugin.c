@@ -191,7 +191,7 @@ static void allocations_fail(void **state) {
       SnCode code = b->need_rollouts(b, d, COUNT, &err);
       if (code != SN_OK) assert_int_equal(memory_used(b), before);
       if (code == SN_OK) code = b->need_gradients(b, d, 3, &err);
-      if (code == SN_OK) code = b->need_refine(b, d, 2, &err);
+      if (code == SN_OK) code = b->need_multistart(b, d, 2, &err);
       all = code == SN_OK;
       rollouts_clear(&got);
       assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));

@@ -59,16 +59,16 @@ static void lay_out_back(SnKernelFixture *x, int i) {
 }
 
 static void lay_out_start(SnKernelFixture *x, int i) {
-  const int nu = x->s.m->nu, n = sn_refine_knots(x->s.steps) * nu;
+  const int nu = x->s.m->nu, n = sn_multistart_knots(x->s.steps) * nu;
   SnTrial *trial = &x->trial[i];
-  x->start[i] = (SnRefineStart){.base = cut(x->out, &x->nout, x->s.steps * nu),
-                                .offset = cut(x->out, &x->nout, n),
-                                .best = cut(x->out, &x->nout, n),
-                                .gradient = cut(x->out, &x->nout, n),
-                                .moments = {.first = cut(x->out, &x->nout, n), .second = cut(x->out, &x->nout, n)},
-                                .ctrl = cut(x->out, &x->nout, x->s.steps * nu),
-                                .ctrl_bar = trial->vjp.ctrl_bar,
-                                .term = trial->rollout.sum};
+  x->start[i] = (SnMultistartStart){.base = cut(x->out, &x->nout, x->s.steps * nu),
+                                    .offset = cut(x->out, &x->nout, n),
+                                    .best = cut(x->out, &x->nout, n),
+                                    .gradient = cut(x->out, &x->nout, n),
+                                    .moments = {.first = cut(x->out, &x->nout, n), .second = cut(x->out, &x->nout, n)},
+                                    .ctrl = cut(x->out, &x->nout, x->s.steps * nu),
+                                    .ctrl_bar = trial->vjp.ctrl_bar,
+                                    .term = trial->rollout.sum};
   trial->rollout.ctrl = x->start[i].ctrl;
 }
 
@@ -79,12 +79,12 @@ static void lay_out(SnKernelFixture *x) {
   for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
     lay_out_path(x, i);
     lay_out_back(x, i);
-    if (s->refine) lay_out_start(x, i);
+    if (s->multistart) lay_out_start(x, i);
   }
   x->sample.base = cut(x->in, &x->nin, (int)(steps * nu));
-  x->refine.initial_ctrl = cut(x->in, &x->nin, (int)nu);
-  x->refine.nominal = cut(x->out, &x->nout, (int)(steps * nu));
-  x->refine.best_term = cut(x->out, &x->nout, s->cost->nterm);
+  x->multistart.initial_ctrl = cut(x->in, &x->nin, (int)nu);
+  x->multistart.nominal = cut(x->out, &x->nout, (int)(steps * nu));
+  x->multistart.best_term = cut(x->out, &x->nout, s->cost->nterm);
   x->sample.ctrl = cut(x->out, &x->nout, (int)(count * steps * nu));
   x->sample.sum = cut(x->out, &x->nout, s->candidates * s->cost->nterm);
   x->sample.total = cut(x->out, &x->nout, s->candidates);
@@ -123,10 +123,10 @@ static void fill_trial(SnKernelFixture *x, int i) {
   x->trial[i].state = x->state[i];
   x->trial[i].cfd_steps = &x->cfd_steps[i];
   x->trial[i].continues = 1;
-  x->trial[i].refine = x->s.refine ? 0 : -1;
+  x->trial[i].multistart = x->s.multistart ? 0 : -1;
   x->trial[i].index = i;
-  x->trial[i].start = x->s.refine ? &x->start[i] : NULL;
-  x->trial[i].open = x->s.refine;
+  x->trial[i].start = x->s.multistart ? &x->start[i] : NULL;
+  x->trial[i].init = x->s.multistart;
 }
 
 static SnNoise some_noise(const SnFixtureSettings *s) {
@@ -160,7 +160,7 @@ static SnSample part_of(const SnKernelFixture *x, int first, int count) {
 static void fill_shared(SnKernelFixture *x) {
   const SnFixtureSettings *s = &x->s;
   const SnNoise noise = some_noise(s);
-  SnRefine *r = &x->refine;
+  SnMultistart *r = &x->multistart;
   const int rows = s->steps * s->m->nu;
   for (int k = 0; k < rows; ++k) ((sn_real *)x->sample.base)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9);
   for (int k = 0; k < rows; ++k) r->nominal[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 8);
@@ -180,7 +180,7 @@ static void fill_shared(SnKernelFixture *x) {
   r->noise = noise;
   r->starts = SN_FIXTURE_TRIALS;
   r->best_cost = r->gradient_norm = (sn_real)NAN;
-  x->refinement = (SnRefinement){.refine = r, .count = SN_FIXTURE_TRIALS, .active = 1, .todo = 1 << 20};
+  x->turn = (SnMultistartTurn){.data = r, .count = SN_FIXTURE_TRIALS, .active = 1, .todo = 1 << 20};
 }
 
 static void fill_work(SnKernelFixture *x) {
@@ -193,8 +193,8 @@ static void fill_work(SnKernelFixture *x) {
   for (int k = 0; k < 2; ++k) w->turn[w->nturn++].sample = &x->part[k];
   w->trial = x->trial;
   w->ntrial = SN_FIXTURE_TRIALS;
-  w->refinement = &x->refinement;
-  w->nrefinement = s->refine ? 1 : 0;
+  w->multistart = &x->turn;
+  w->nmultistart = s->multistart ? 1 : 0;
   assert_int_equal(sn_world_place(s->m, s->fast, &w->block.world, &err), SN_OK);
   assert_int_equal(sn_adjoint_place(s->m, s->fast - w->block.world.fast, &w->block.adjoint, &err), SN_OK);
   assert_int_equal(sn_world_place(s->m, 0, &w->state.world, &err), SN_OK);
@@ -288,7 +288,7 @@ void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way) {
   for (int i = 0; way == SN_FIXTURE_SCAN && i < SN_FIXTURE_TRIALS; ++i)
     if (x->trial[i].status == SN_GRADIENT_PENDING) scan(x, i);
   if (way == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
-  sn_fixture_launch(x, SN_KERNEL_JUDGE, 0, 0);
+  sn_fixture_launch(x, SN_KERNEL_EVALUATE, 0, 0);
 }
 
 // The second part is half a slice late, where a slice has halves.
@@ -305,8 +305,8 @@ void sn_fixture_sample(SnKernelFixture *x, int slice) {
   }
 }
 
-void sn_fixture_refine(SnKernelFixture *x, int iterations) {
-  x->refinement.todo = iterations;
+void sn_fixture_multistart(SnKernelFixture *x, int iterations) {
+  x->turn.todo = iterations;
   for (int k = 0; k < iterations; ++k) {
     sn_fixture_launch(x, SN_KERNEL_ITERATE, 0, 0);
     sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
@@ -320,7 +320,7 @@ static void same_number(sn_real a, sn_real b) { assert_memory_equal(&a, &b, size
 
 static void same_trial(const SnKernelFixture *a, const SnKernelFixture *b, int i) {
   const SnTrial *p = &a->trial[i], *q = &b->trial[i];
-  assert_true(p->active == q->active && p->status == q->status && p->open == q->open);
+  assert_true(p->active == q->active && p->status == q->status && p->init == q->init);
   assert_true(p->rollout.t == q->rollout.t && p->rollout.status == q->rollout.status &&
               p->rollout.warn == q->rollout.warn);
   assert_int_equal(a->cfd_steps[i], b->cfd_steps[i]);
@@ -338,9 +338,9 @@ void sn_fixture_same(const SnKernelFixture *a, const SnKernelFixture *b) {
   assert_memory_equal(a->out, b->out, sizeof *a->out * a->nout);
   assert_memory_equal(a->books, b->books, sizeof *a->books * 3 * (size_t)a->s.candidates);
   for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) same_trial(a, b, i);
-  assert_true(a->refinement.todo == b->refinement.todo && a->refinement.active == b->refinement.active);
-  assert_true(a->refinement.warn == b->refinement.warn && a->refine.measured == b->refine.measured);
-  same_number(a->refine.cost_before, b->refine.cost_before);
-  same_number(a->refine.best_cost, b->refine.best_cost);
-  same_number(a->refine.gradient_norm, b->refine.gradient_norm);
+  assert_true(a->turn.todo == b->turn.todo && a->turn.active == b->turn.active);
+  assert_true(a->turn.warn == b->turn.warn && a->multistart.measured == b->multistart.measured);
+  same_number(a->multistart.cost_before, b->multistart.cost_before);
+  same_number(a->multistart.best_cost, b->multistart.best_cost);
+  same_number(a->multistart.gradient_norm, b->multistart.gradient_norm);
 }

@@ -1,4 +1,4 @@
-// What kernels work on, in host memory: trials of one body and task, a refinement of them, a sample, worlds in two
+// What kernels work on, in host memory: trials of one body and task, a multistart of them, a sample, worlds in two
 // memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
 #ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 #define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
@@ -16,10 +16,10 @@ typedef struct SnFixtureSettings {
   int candidates;     // of the sample
   int states;         // worlds of states that there is room for, of each trial
   int blocks, lanes;
-  size_t fast;    // bytes of fast memory for worlds and adjoints
-  SnCfd cfd;      // of the way back
-  bool products;  // room for Jacobians
-  bool refine;    // the trials are the starts of one refinement
+  size_t fast;      // bytes of fast memory for worlds and adjoints
+  SnCfd cfd;        // of the way back
+  bool products;    // room for Jacobians
+  bool multistart;  // the trials are the starts of one multistart
   sn_real max_velocity;
 } SnFixtureSettings;
 
@@ -30,9 +30,9 @@ typedef struct SnKernelFixture {
   SnTrial trial[SN_FIXTURE_TRIALS];
   SnRolloutVjpState *state[SN_FIXTURE_TRIALS];
   int cfd_steps[SN_FIXTURE_TRIALS];
-  SnRefinement refinement;
-  SnRefine refine;
-  SnRefineStart start[SN_FIXTURE_TRIALS];
+  SnMultistartTurn turn;
+  SnMultistart multistart;
+  SnMultistartStart start[SN_FIXTURE_TRIALS];
   sn_real *in, *out;
   size_t nin, nout;
   int *books;  // of the sample: t, status, warn
@@ -48,14 +48,14 @@ void sn_fixture_free(SnKernelFixture *x);
 // One launch: all blocks, one after the other, each on all lanes. The memory of blocks is full of NaN before.
 void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to);
 
-// FORWARD, the way back in chunks of settings.states, JUDGE. By worlds, by Jacobians, or by Jacobians that a scan on
+// FORWARD, the way back in chunks of settings.states, EVALUATE. By worlds, by Jacobians, or by Jacobians that a scan on
 // the host has multiplied (COLLECT).
 typedef enum SnFixtureWay { SN_FIXTURE_SWEEP, SN_FIXTURE_CHAIN, SN_FIXTURE_SCAN } SnFixtureWay;
 void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way);
 // All candidates, `slice` steps a launch.
 void sn_fixture_sample(SnKernelFixture *x, int slice);
-// Iterations of the refinement by sweeps.
-void sn_fixture_refine(SnKernelFixture *x, int iterations);
+// Iterations of the multistart by sweeps.
+void sn_fixture_multistart(SnKernelFixture *x, int iterations);
 
 // Fails the test unless both fixtures have the same bits in all that kernels write.
 void sn_fixture_same(const SnKernelFixture *a, const SnKernelFixture *b);

@@ -317,42 +317,42 @@ static void overflow(void **state) {
   free_scene(&s);
 }
 
-// ---- refinement ----
+// ---- multistart ----
 
 // It finds something better, counts its iterations, and one of n ends like n of one.
-static void refinements(void **state) {
+static void multistarts(void **state) {
   (void)state;
   enum { ITERATIONS = 4 };
   Scene s;
   SnKernelFixture once, x;
   make_scene(&s, 0);
   assert_true(s.o.m->nu > 0);
-  s.settings.refine = true;
+  s.settings.multistart = true;
   sn_fixture_make(&once, &s.settings);
-  sn_fixture_refine(&once, ITERATIONS);
-  assert_true(once.refine.measured && once.refine.best_cost < once.refine.cost_before);
-  assert_true(once.refinement.active == 0 && once.refinement.todo == 0);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].open == 0);
+  sn_fixture_multistart(&once, ITERATIONS);
+  assert_true(once.multistart.measured && once.multistart.best_cost < once.multistart.cost_before);
+  assert_true(once.turn.active == 0 && once.turn.todo == 0);
+  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].init == 0);
   s.settings.blocks = 2;
   s.settings.states = 3;
   sn_fixture_make(&x, &s.settings);
   for (int k = 0; k < ITERATIONS; ++k) {
-    sn_fixture_refine(&x, 1);
+    sn_fixture_multistart(&x, 1);
     if (k + 1 == ITERATIONS) break;
-    x.refinement.active = 1;
+    x.turn.active = 1;
     for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].active = 1;
   }
   sn_fixture_same(&once, &x);
-  // a launch on a refinement that has ended does nothing
+  // a launch on a multistart that has ended does nothing
   sn_fixture_launch(&x, SN_KERNEL_ITERATE, 0, 0);
   sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
   sn_fixture_same(&once, &x);
-  // warnings of any start are those of the refinement, beside what it had
-  x.refinement.active = x.refinement.todo = 1;
-  x.refinement.warn = SN_WARN_EFC_FULL;
+  // warnings of any start are those of the multistart, beside what it had
+  x.turn.active = x.turn.todo = 1;
+  x.turn.warn = SN_WARN_EFC_FULL;
   for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].rollout.warn = i ? 0 : SN_WARN_CONTACT_FULL;
   sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
-  assert_int_equal(x.refinement.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
+  assert_int_equal(x.turn.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
   sn_fixture_free(&once);
   sn_fixture_free(&x);
   free_scene(&s);
@@ -401,7 +401,7 @@ int main(void) {
                                      cmocka_unit_test(failures),
                                      cmocka_unit_test(unbounded),
                                      cmocka_unit_test(overflow),
-                                     cmocka_unit_test(refinements),
+                                     cmocka_unit_test(multistarts),
                                      cmocka_unit_test(marks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static SnCode fake_need_gradients(SnBackend *b, SnBackendModel *x, int count, Sn
   x->gradients = count;
   return SN_OK;
 }
-static SnCode fake_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode fake_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   note(b);
   if (starts > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d starts", starts);
   x->starts = starts;
@@ -89,7 +89,7 @@ static SnBackend *make(SnError *err) {
                           .update = fake_update,
                           .need_rollouts = fake_need_rollouts,
                           .need_gradients = fake_need_gradients,
-                          .need_refine = fake_need_refine,
+                          .need_multistart = fake_need_multistart,
                           .abandon = fake_abandon,
                           .lost = fake_lost,
                           .destroy = fake_destroy},
@@ -112,7 +112,7 @@ static void *load_and_unload(void *argument) {
     wrong += owned->need_rollouts(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
     wrong += owned->need_gradients(owned, x, size, &err) != SN_OK;
     wrong += owned->need_gradients(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
-    wrong += owned->need_refine(owned, x, size, &err) != SN_OK;
+    wrong += owned->need_multistart(owned, x, size, &err) != SN_OK;
     wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
     owned->abandon(owned, x);
     char text[32] = "";
@@ -131,7 +131,7 @@ static void test_calls_of_many_threads(void **state) {
   assert_non_null(owned);
   assert_string_equal(owned->name, "fake");
   // what the backend has not, it has not either
-  assert_true(owned->memory == NULL && owned->refine_submit == NULL && owned->rollouts_submit == NULL);
+  assert_true(owned->memory == NULL && owned->multistart_submit == NULL && owned->rollouts_submit == NULL);
   for (intptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, load_and_unload, (void *)i), 0);
   int rounds = 0;
@@ -158,7 +158,7 @@ static void test_calls_of_the_owner(void **state) {
   const int before = atomic_load(&woken);
   SnBackendModel *x = b->load(b, NULL, NULL, 7, &err);
   assert_non_null(x);
-  assert_int_equal(b->need_refine(b, x, ROOM + 1, &err), SN_ERR_LIMIT);
+  assert_int_equal(b->need_multistart(b, x, ROOM + 1, &err), SN_ERR_LIMIT);
   b->unload(b, x);
   assert_true(fake.calls == 3 && atomic_load(&woken) == before);
   sn_backend_free(b);

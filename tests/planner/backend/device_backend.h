@@ -13,12 +13,12 @@ typedef struct DeviceBackend {
   double now;      // time of the clock, which is the planner's too
   double seconds;  // duration of an iteration
   int most;        // starts that there is room for
-  // The loss: at call `lose_at` (1: the first) of rollouts, gradients and refine together; 0: never.
+  // The loss: at call `lose_at` (1: the first) of rollouts, gradients and multistart together; 0: never.
   int lose_at;
   bool lost;
   // Counts of calls.
   int calls, jobs, submits, updates, models;
-  SnRefineJob *job;  // under way
+  SnMultistartJob *job;  // under way
 } DeviceBackend;
 
 static inline double device_now(void *context) { return ((DeviceBackend *)context)->now; }
@@ -67,15 +67,16 @@ static bool device_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
   return !device_fails(d) && d->cpu->gradients(d->cpu, x, batch, clock, until);
 }
 
-static SnCode device_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode device_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   DeviceBackend *d = (DeviceBackend *)b;
   assert_null(d->job);
   if (starts > d->most) return sn_fail(err, SN_ERR_LIMIT, "%d starts do not fit: room for %d", starts, d->most);
-  return d->cpu->need_refine(d->cpu, x, starts, err);
+  return d->cpu->need_multistart(d->cpu, x, starts, err);
 }
 
 // Runs iterations one by one: the first of a call by the plan's deadline, the others by the end of the call, too.
-static bool device_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+static bool device_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock,
+                              double until) {
   DeviceBackend *d = (DeviceBackend *)b;
   const int all = job->iterations;
   assert_true(all >= 1 && all <= b->job_iterations && until <= job->deadline);
@@ -87,21 +88,21 @@ static bool device_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, con
     const double latest = first ? job->deadline : until;
     if (d->now + d->seconds > latest) return false;
     job->iterations = job->done + 1;
-    assert_true(d->cpu->refine(d->cpu, x, job, clock, INFINITY));
+    assert_true(d->cpu->multistart(d->cpu, x, job, clock, INFINITY));
     job->iterations = all;
     d->now += d->seconds;
   }
   return true;
 }
 
-static void device_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void device_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   DeviceBackend *d = (DeviceBackend *)b;
   assert_true(d->job == job);
-  d->cpu->refine_end(d->cpu, x, job);
+  d->cpu->multistart_end(d->cpu, x, job);
   d->job = NULL;
 }
 
-static void device_refine_submit(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void device_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   DeviceBackend *d = (DeviceBackend *)b;
   (void)x;
   assert_true(!d->job || d->job == job);
@@ -132,10 +133,10 @@ static inline SnBackend *device_backend(DeviceBackend *d, SnBackend *cpu, int jo
                          .rollouts = device_rollouts,
                          .need_gradients = device_need_gradients,
                          .gradients = device_gradients,
-                         .need_refine = device_need_refine,
-                         .refine = device_refine,
-                         .refine_end = device_refine_end,
-                         .refine_submit = device_refine_submit,
+                         .need_multistart = device_need_multistart,
+                         .multistart = device_multistart,
+                         .multistart_end = device_multistart_end,
+                         .multistart_submit = device_multistart_submit,
                          .lost = device_lost,
                          .abandon = device_abandon};
   return &d->table;

@@ -13,7 +13,7 @@ typedef struct DifferenceBackend {
   SnBackend *cpu;
   const SnModel *m;
   SnRolloutRunner *runner;
-  SnHostRefine *refine;
+  SnCpuMultistart *multistart;
   sn_real *ctrl;  // (max_step, nu)
   int max_step;
   int item, entry;  // position in an interrupted batch; entry -1: the value
@@ -38,16 +38,16 @@ static SnBackendModel *difference_load(SnBackend *b, const SnModel *m, const SnC
   d->m = m;
   d->max_step = max_step;
   d->runner = sn_rollout_runner_create(m, cost, err);
-  d->refine = sn_host_refine_create(m, cost, max_step, err);
+  d->multistart = sn_cpu_multistart_create(m, cost, max_step, err);
   d->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *d->ctrl);
   d->entry = -1;
-  return d->runner && d->refine && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
+  return d->runner && d->multistart && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
 }
 
 static void difference_unload(SnBackend *b, SnBackendModel *x) {
   DifferenceBackend *d = (DifferenceBackend *)b;
   sn_rollout_runner_free(d->runner);
-  sn_host_refine_free(d->refine);
+  sn_cpu_multistart_free(d->multistart);
   free(d->ctrl);
   d->cpu->unload(d->cpu, x);
 }
@@ -102,31 +102,32 @@ static bool difference_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatc
   return true;
 }
 
-static SnCode difference_need_refine(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode difference_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   difference_need(b, x, starts, err);
-  return sn_host_refine_room(((DifferenceBackend *)b)->refine, starts, err);
+  return sn_cpu_multistart_room(((DifferenceBackend *)b)->multistart, starts, err);
 }
 
 static bool difference_run(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
   return difference_gradients(context, NULL, batch, clock, until);
 }
 
-static bool difference_refine(SnBackend *b, SnBackendModel *x, SnRefineJob *job, const SnClock *clock, double until) {
+static bool difference_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock,
+                                  double until) {
   (void)x;
-  return sn_host_refine_run(((DifferenceBackend *)b)->refine, job, difference_run, b, clock, until);
+  return sn_cpu_multistart_run(((DifferenceBackend *)b)->multistart, job, difference_run, b, clock, until);
 }
 
-static void difference_refine_end(SnBackend *b, SnBackendModel *x, SnRefineJob *job) {
+static void difference_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   DifferenceBackend *d = (DifferenceBackend *)b;
   (void)x;
-  sn_host_refine_end(d->refine, job);
+  sn_cpu_multistart_end(d->multistart, job);
   d->item = 0;
   d->entry = -1;
 }
 
 static void difference_abandon(SnBackend *b, SnBackendModel *x) {
   DifferenceBackend *d = (DifferenceBackend *)b;
-  sn_host_refine_abandon(d->refine);
+  sn_cpu_multistart_abandon(d->multistart);
   d->item = 0;
   d->entry = -1;
   d->cpu->abandon(d->cpu, x);
@@ -144,9 +145,9 @@ static inline SnBackend *difference_backend(DifferenceBackend *d, SnBackend *cpu
                          .rollouts = difference_rollouts,
                          .need_gradients = difference_need,
                          .gradients = difference_gradients,
-                         .need_refine = difference_need_refine,
-                         .refine = difference_refine,
-                         .refine_end = difference_refine_end,
+                         .need_multistart = difference_need_multistart,
+                         .multistart = difference_multistart,
+                         .multistart_end = difference_multistart_end,
                          .abandon = difference_abandon};
   return &d->table;
 }

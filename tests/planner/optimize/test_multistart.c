@@ -1,5 +1,5 @@
-// A refinement's arithmetic, by hand: opening, moving, stepping back, judging, choosing. Jobs of the CPU backend: one
-// of several iterations is as many of one, whatever the pauses and the threads.
+// A multistart's arithmetic, by hand: beginning, steps, stepping back, evaluation, selection. Jobs of the CPU backend:
+// one of several iterations is as many of one, whatever the pauses and the threads.
 #include "planner/optimize/multistart.h"
 
 #include "planner/optimize/sampling.h"
@@ -30,8 +30,8 @@ static void opening(void **state) {
   }
   x.r.keep = 1;
   x.r.left = 2;
-  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
-  sn_refine_open(body.m, &lane, &x.r, 1, &x.start[1], x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 1, &x.start[1], x.scratch);
   assert_memory_equal(x.memory[0].base, x.nominal, sizeof x.nominal);
   sn_real noisy[ROWS * NU];
   sn_noise_candidate(body.m, &x.r.noise, 1, x.nominal, ROWS, x.scratch, noisy);
@@ -50,9 +50,9 @@ static void opening(void **state) {
   }
   assert_true(x.start[0].moments.power1 == SN_R(0.5) && x.start[1].moments.power1 == 1);
   x.r.left = 1000;
-  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
   for (int k = 0; k < N; ++k) assert_true(x.memory[0].first[k] == 0);
-  sn_refine_controls(body.m, &lane, &x.r, &x.start[0]);
+  sn_multistart_controls(body.m, &lane, &x.r, &x.start[0]);
   assert_memory_equal(x.memory[0].ctrl, x.nominal, sizeof x.nominal);
 }
 
@@ -62,12 +62,12 @@ static void moving(void **state) {
   Case x;
   make_case(&x);
   for (int k = 0; k < ROWS; ++k) x.nominal[NU * k + 2] = SN_R(0.97);
-  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
   Memory *y = &x.memory[0];
   y->gradient[0] = 2;
   y->gradient[1] = SN_R(-0.5);
   y->gradient[2] = SN_R(-4.0);  // to 1.07, cut at 1
-  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  sn_multistart_step(body.m, &lane, &x.r, &x.start[0]);
   near(y->offset[0], -0.1 * 2 / (2 + 1e-8));
   near(y->offset[1], 0.1 * 0.5 / (0.5 + 1e-8));
   near(y->offset[2], 1 - 0.97);
@@ -75,7 +75,7 @@ static void moving(void **state) {
   near(y->first[0], 0.2);
   near(y->second[0], 0.04);
   near(x.start[0].moments.power1, 0.9);
-  sn_refine_controls(body.m, &lane, &x.r, &x.start[0]);
+  sn_multistart_controls(body.m, &lane, &x.r, &x.start[0]);
   near(y->ctrl[0], 0.3 - 3 * 0.1 * 2 / (2 + 1e-8));
   near(y->ctrl[1], 0.5 + 0.1 * 0.5 / (0.5 + 1e-8));
   near(y->ctrl[2], 1);
@@ -84,7 +84,7 @@ static void moving(void **state) {
   memset(y->gradient, 0, sizeof y->gradient);
   y->gradient[0] = 3;
   y->gradient[1] = 4;
-  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  sn_multistart_step(body.m, &lane, &x.r, &x.start[0]);
   near(y->first[0], 0.24);
   near(y->second[0], 0.99 * 0.04 + 0.01 * 0.36);
   near(y->first[1], -0.9 * 0.05 + 0.1 * 0.8);
@@ -94,14 +94,14 @@ static void stepping_back(void **state) {
   (void)state;
   Case x;
   make_case(&x);
-  sn_refine_open(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
   Memory *y = &x.memory[0];
   for (int k = 0; k < N; ++k) y->first[k] = y->second[k] = 1;
   // without a finite iterate the base goes half the way to the initial plan, and again
   for (int n = 1; n <= 2; ++n) {
-    sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
+    sn_multistart_evaluate(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
     assert_true(x.start[0].diverged == 1 && isinf((double)x.start[0].best_cost));
-    sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+    sn_multistart_step(body.m, &lane, &x.r, &x.start[0]);
     near(y->base[0], 0.1 + 0.2 / (1 << n));
     near(y->base[NU * (ROWS - 1) + 1], 0.25 + 0.25 / (1 << n));
     assert_true(y->offset[0] == 0 && y->first[3] == 0 && y->second[3] == 1);
@@ -109,12 +109,12 @@ static void stepping_back(void **state) {
   // with one, offsets go half the way back to it
   for (int k = 0; k < ROWS * NU; ++k) y->ctrl_bar[k] = 1;
   y->offset[4] = SN_R(0.2);
-  sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DONE, 5);
+  sn_multistart_evaluate(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DONE, 5);
   assert_true(x.start[0].diverged == 0);
   y->offset[4] = SN_R(0.6);
   y->first[4] = 9;
-  sn_refine_judge(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
-  sn_refine_move(body.m, &lane, &x.r, &x.start[0]);
+  sn_multistart_evaluate(body.m, &lane, &x.r, &x.start[0], SN_GRADIENT_DIVERGED, (sn_real)INFINITY);
+  sn_multistart_step(body.m, &lane, &x.r, &x.start[0]);
   near(y->offset[4], 0.4);
   near(y->base[0], 0.15);
   assert_true(y->first[4] == 0 && x.start[0].best_cost == 5);
@@ -124,24 +124,24 @@ static void judging(void **state) {
   (void)state;
   Case x;
   make_case(&x);
-  SnRefineStart *s = &x.start[0];
+  SnMultistartStart *s = &x.start[0];
   Memory *y = &x.memory[0];
-  sn_refine_open(body.m, &lane, &x.r, 0, s, x.scratch);
+  sn_multistart_init(body.m, &lane, &x.r, 0, s, x.scratch);
   y->ctrl_bar[0] = 1;
   y->ctrl_bar[1] = 4;
   y->offset[1] = SN_R(0.125);
-  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
+  sn_multistart_evaluate(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
   assert_true(y->gradient[0] == 3 && y->gradient[1] == 4 && y->gradient[2] == 0);  // in units of the controls
   assert_true(s->norm == 5 && s->cost == 8 && s->best_cost == 8 && y->best[1] == SN_R(0.125));
   // as good is not better
   y->offset[1] = SN_R(0.25);
-  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
+  sn_multistart_evaluate(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 8);
   assert_true(y->best[1] == SN_R(0.125));
   // a derivative that left the range of numbers counts as 0, its cost counts
-  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_UNBOUNDED, 7);
+  sn_multistart_evaluate(body.m, &lane, &x.r, s, SN_GRADIENT_UNBOUNDED, 7);
   assert_true(isnan((double)s->norm) && y->gradient[0] == 0 && s->best_cost == 7 && y->best[1] == SN_R(0.25));
   y->ctrl_bar[2] = (sn_real)INFINITY;
-  sn_refine_judge(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 6);
+  sn_multistart_evaluate(body.m, &lane, &x.r, s, SN_GRADIENT_DONE, 6);
   assert_true(isnan((double)s->norm) && y->gradient[2] == 0 && s->best_cost == 6 && s->diverged == 0);
 }
 
@@ -182,7 +182,7 @@ static void choosing(void **state) {
       for (int j = 0; j < ROWS * NU; ++j) x.memory[k].ctrl[j] = (sn_real)(1000 * k + j);
       for (int j = 0; j < 4; ++j) x.memory[k].term[j] = (sn_real)(100 + k);
     }
-    sn_refine_select(body.m, &cost, &lane, &x.r, x.start, c->count);
+    sn_multistart_select_best(body.m, &cost, &lane, &x.r, x.start, c->count);
     assert_true(x.r.measured == 1 && (double)x.r.best_cost == c->wanted);
     assert_memory_equal(x.nominal, c->chosen < 0 ? before : x.memory[c->chosen].ctrl, sizeof before);
     for (int j = 0; j < 4; ++j) assert_true((double)x.best_term[j] == c->terms);
@@ -202,7 +202,7 @@ typedef struct Fixture {
   SnPlanner *p;  // of it the body, the cost and the initial state
   sn_real *target, ctrl[STEPS * NU], initial[NU];
   double term[4];
-  SnRefineJob job;
+  SnMultistartJob job;
 } Fixture;
 
 static void make_fixture(Fixture *x, int threads) {
@@ -220,28 +220,28 @@ static void make_fixture(Fixture *x, int threads) {
   if (!(x->model = x->backend->load(x->backend, sn_planner_model(x->p), cost, STEPS, &err))) fail_msg("%s", err.text);
   x->target = calloc((STEPS + 1) * (size_t)cost->ntarget, sizeof *x->target);
   sn_cost_schedule(cost, 0, 0.01, STEPS + 1, x->target);
-  assert_int_equal(x->backend->need_refine(x->backend, x->model, STARTS, &err), SN_OK);
+  assert_int_equal(x->backend->need_multistart(x->backend, x->model, STARTS, &err), SN_OK);
   for (int k = 0; k < STEPS * NU; ++k) x->ctrl[k] = k % NU ? SN_R(0.1) : 0;
-  x->job = (SnRefineJob){.state = *sn_planner_initial(x->p),
-                         .target = x->target,
-                         .nstep = STEPS,
-                         .max_velocity = 1000,
-                         .settings = sn_default_gradient_settings(),
-                         .grid = {STEPS, STEPS + 1, 1, 0, SN_SPLINE_ZERO},
-                         .rule = {SN_R(0.05), SN_R(0.9), SN_R(0.999), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)},
-                         .noise = {.seed = 9,
-                                   .spacing = 5,
-                                   .knots = sn_noise_knots(STEPS, 5, 0),
-                                   .interpolation = SN_SPLINE_LINEAR,
-                                   .scale = SN_R(0.2)},
-                         .initial_ctrl = x->initial,
-                         .starts = STARTS,
-                         .count = STARTS,
-                         .open = true,
-                         .iterations = 1,
-                         .deadline = INFINITY,
-                         .ctrl = x->ctrl,
-                         .best_term = x->term};
+  x->job = (SnMultistartJob){.state = *sn_planner_initial(x->p),
+                             .target = x->target,
+                             .nstep = STEPS,
+                             .max_velocity = 1000,
+                             .settings = sn_default_gradient_settings(),
+                             .grid = {STEPS, STEPS + 1, 1, 0, SN_SPLINE_ZERO},
+                             .rule = {SN_R(0.05), SN_R(0.9), SN_R(0.999), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)},
+                             .noise = {.seed = 9,
+                                       .spacing = 5,
+                                       .knots = sn_noise_knots(STEPS, 5, 0),
+                                       .interpolation = SN_SPLINE_LINEAR,
+                                       .scale = SN_R(0.2)},
+                             .initial_ctrl = x->initial,
+                             .starts = STARTS,
+                             .count = STARTS,
+                             .init = true,
+                             .iterations = 1,
+                             .deadline = INFINITY,
+                             .ctrl = x->ctrl,
+                             .best_term = x->term};
 }
 
 static void free_fixture(Fixture *x) {
@@ -254,7 +254,7 @@ static void free_fixture(Fixture *x) {
 
 // The job before has ended: the next one goes on.
 static void next_job(Fixture *x, int iterations) {
-  x->job.open = false;
+  x->job.init = false;
   x->job.measured = true;
   x->job.iterations = iterations;
 }
@@ -276,14 +276,14 @@ static void one_or_many(void **state) {
   make_fixture(&y, 1);
   make_fixture(&z, 3);
   x.job.iterations = 5;
-  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->refine_end(x.backend, x.model, &x.job);
+  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->multistart_end(x.backend, x.model, &x.job);
   assert_true(x.job.done == 5 && x.job.used == STARTS && x.job.best_cost < x.job.cost_before);
   double before = NAN;
   for (int n = 0; n < 5; ++n) {
     if (n > 0) next_job(&y, 1);
-    assert_true(y.backend->refine(y.backend, y.model, &y.job, &real_time, INFINITY));
-    y.backend->refine_end(y.backend, y.model, &y.job);
+    assert_true(y.backend->multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
+    y.backend->multistart_end(y.backend, y.model, &y.job);
     assert_true(y.job.done == 1 && y.job.used == STARTS);
     if (n == 0) before = y.job.cost_before;
   }
@@ -294,8 +294,8 @@ static void one_or_many(void **state) {
   z.job.iterations = 2;
   for (int n = 0; n < 2; ++n) {
     if (n > 0) next_job(&z, 3);
-    while (!z.backend->refine(z.backend, z.model, &z.job, &clock, (double)atomic_load(&count.reads) + 9)) ++pauses;
-    z.backend->refine_end(z.backend, z.model, &z.job);
+    while (!z.backend->multistart(z.backend, z.model, &z.job, &clock, (double)atomic_load(&count.reads) + 9)) ++pauses;
+    z.backend->multistart_end(z.backend, z.model, &z.job);
   }
   assert_true(pauses > 20);
   same(&x, &z);
@@ -315,8 +315,9 @@ static void ended_early(void **state) {
     make_fixture(&x, 1);
     make_fixture(&y, 1);
     x.job.iterations = 4;
-    const bool all = x.backend->refine(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
-    x.backend->refine_end(x.backend, x.model, &x.job);
+    const bool all =
+        x.backend->multistart(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
+    x.backend->multistart_end(x.backend, x.model, &x.job);
     const int done = x.job.done, used = x.job.used;
     assert_true(done >= 0 && done <= 4 && used >= 0 && used <= STARTS && all == (done == 4 && used == STARTS));
     none += done == 0;
@@ -324,16 +325,16 @@ static void ended_early(void **state) {
     for (int n = 0; n < done; ++n) {
       if (n > 0) next_job(&y, 1);
       y.job.count = n == done - 1 ? used : STARTS;
-      assert_true(y.backend->refine(y.backend, y.model, &y.job, &real_time, INFINITY));
-      y.backend->refine_end(y.backend, y.model, &y.job);
+      assert_true(y.backend->multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
+      y.backend->multistart_end(y.backend, y.model, &y.job);
     }
     if (done > 0) same(&x, &y);
     // the room is free for another job
-    x.job.open = true;
+    x.job.init = true;
     x.job.measured = false;
     x.job.iterations = 1;
-    assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
-    x.backend->refine_end(x.backend, x.model, &x.job);
+    assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+    x.backend->multistart_end(x.backend, x.model, &x.job);
     assert_true(x.job.done == 1 && isfinite(x.job.best_cost));
     free_fixture(&x);
     free_fixture(&y);
@@ -346,18 +347,18 @@ static void room(void **state) {
   SnError err = {0};
   Fixture x;
   make_fixture(&x, 1);
-  assert_int_equal(x.backend->need_refine(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
-  assert_non_null(strstr(err.text, "refinement of 1000000 starts over 20 steps takes "));
+  assert_int_equal(x.backend->need_multistart(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "adam from 1000000 starts over 20 steps takes "));
   assert_non_null(strstr(err.text, " MiB, allowed on the CPU is 1024"));
   // what there is stays; more of it keeps what starts remember
   x.job.iterations = 2;
-  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->refine_end(x.backend, x.model, &x.job);
+  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->multistart_end(x.backend, x.model, &x.job);
   const double best = x.job.best_cost;
-  assert_int_equal(x.backend->need_refine(x.backend, x.model, STARTS + 5, &err), SN_OK);
+  assert_int_equal(x.backend->need_multistart(x.backend, x.model, STARTS + 5, &err), SN_OK);
   next_job(&x, 6);
-  assert_true(x.backend->refine(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->refine_end(x.backend, x.model, &x.job);
+  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  x.backend->multistart_end(x.backend, x.model, &x.job);
   assert_true(x.job.best_cost < best);
   free_fixture(&x);
 }
