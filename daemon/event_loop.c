@@ -10,10 +10,10 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/wire/inbox.h"
-#include "daemon/wire/memory_guard.h"
-#include "daemon/planning/pack.h"
-#include "daemon/wire/sockets.h"
+#include "daemon/wire/inbox_private.h"
+#include "daemon/wire/memory_guard_private.h"
+#include "daemon/session/pack.h"
+#include "daemon/wire/sockets_private.h"
 
 // Requests read, and handled, in a row before replies get their turn; the time between looks at leases, watchdog and
 // memory, and at full pipes, in milliseconds; requests that a connection may have waiting, and how many of the longest.

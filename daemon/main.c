@@ -8,7 +8,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/wire/files.h"
+#include "daemon/wire/files_private.h"
 #include "daemon/models/repository.h"
 
 enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };

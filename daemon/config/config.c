@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "daemon/wire/endpoint.h"
+#include "daemon/wire/endpoint_private.h"
 #include "daemon/models/repository.h"
 #include "proto/places.h"
 

@@ -1,11 +1,11 @@
-#include "daemon/planning/backends.h"
+#include "daemon/planning/backends_private.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/device_proxy.h"
+#include "daemon/planning/device_proxy_private.h"
 
 // Time between two questions for the device's memory [s].
 #define LOOK 0.1

@@ -1,4 +1,4 @@
-#include "daemon/planning/device_proxy.h"
+#include "daemon/planning/device_proxy_private.h"
 
 #include <pthread.h>
 #include <stdint.h>

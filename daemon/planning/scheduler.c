@@ -1,11 +1,11 @@
-#include "daemon/planning/scheduler.h"
+#include "daemon/planning/planning.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/serve.h"
+#include "daemon/planning/serve_private.h"
 
 // The thread says that it is alive at least this often, in seconds.
 #define HEARTBEAT 0.25

@@ -1,7 +1,7 @@
 // Cost of controls that a client has chosen, a slice at a time.
 #include <stdlib.h>
 
-#include "daemon/planning/serve.h"
+#include "daemon/planning/serve_private.h"
 
 struct SnEvaluationWork {
   SnScratch scratch;  // of the request

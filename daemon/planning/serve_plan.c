@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/pack.h"
-#include "daemon/planning/serve.h"
+#include "daemon/session/pack.h"
+#include "daemon/planning/serve_private.h"
 
 // Time kept back from a deadline for making the reply, as a part of the time allowed and at most in seconds.
 #define REPLY_PART 0.05

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/serve.h"
+#include "daemon/planning/serve_private.h"
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };
 

@@ -1,7 +1,7 @@
-#include "daemon/requests/handlers.h"
+#include "daemon/requests/handlers_private.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 
 // Work for the loader threads.
 static SnCode handle_load(SnDaemon *d, SnJob *job, SnError *err) {

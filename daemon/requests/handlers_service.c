@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/requests/handlers.h"
-#include "daemon/planning/pack.h"
+#include "daemon/requests/handlers_private.h"
+#include "daemon/session/pack.h"
 
 SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   SnScratch scratch = {0};

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/requests/handlers.h"
+#include "daemon/requests/handlers_private.h"
 
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0

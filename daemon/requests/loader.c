@@ -5,9 +5,9 @@
 #include <sys/random.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 #include "daemon/models/repository.h"
-#include "daemon/planning/serve.h"
+#include "daemon/planning/serve_private.h"
 
 static void reply_error(SnLoader *l, const SnJob *job, const SnError *err) {
   sn_outbox_error(l->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);

@@ -3,7 +3,7 @@
 #ifndef SINEW_DAEMON_REQUESTS_LOADER_H_
 #define SINEW_DAEMON_REQUESTS_LOADER_H_
 
-#include "daemon/planning/scheduler.h"
+#include "daemon/planning/planning.h"
 
 enum { SN_LOADER_THREADS = 16 };
 

@@ -1,4 +1,4 @@
-#include "daemon/wire/connections.h"
+#include "daemon/wire/connections_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/wire/endpoint.h"
+#include "daemon/wire/endpoint_private.h"
 
 #include <ctype.h>
 #include <errno.h>

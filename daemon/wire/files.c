@@ -1,4 +1,4 @@
-#include "daemon/wire/files.h"
+#include "daemon/wire/files_private.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "daemon/wire/inbox.h"
+#include "daemon/wire/inbox_private.h"
 
 #include <stdlib.h>
 #include <string.h>

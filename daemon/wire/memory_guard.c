@@ -1,4 +1,4 @@
-#include "daemon/wire/memory_guard.h"
+#include "daemon/wire/memory_guard_private.h"
 
 #include <malloc.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "daemon/wire/sockets.h"
+#include "daemon/wire/sockets_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <zmq.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/wire/endpoint.h"
+#include "daemon/wire/endpoint_private.h"
 
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. SUBSCRIBER_BYTES
 // holds the handshake of a SUB socket and the subscription to everything; up to there libzmq copies frames, and keeps

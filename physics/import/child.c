@@ -1,4 +1,4 @@
-#include "physics/import/child.h"
+#include "physics/import/child_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // MuJoCo tells nobody in C which files a model is made of, so this program's own fopen stands before the C library's:
 // every file that is opened for reading is noted. Linked into sinew-import alone.
-#include "physics/import/import_files.h"
+#include "physics/import/import_files_private.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

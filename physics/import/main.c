@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "physics/import/import_files.h"
+#include "physics/import/import_files_private.h"
 #include "physics/import/import_mjcf.h"
 #include "physics/model/model_file.h"
 

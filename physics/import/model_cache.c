@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "physics/import/child.h"
+#include "physics/import/child_private.h"
 #include "physics/model/model_file.h"
 
 struct SnModelCache {

@@ -6,7 +6,7 @@
 #ifndef SINEW_PHYSICS_IMPORT_MODEL_CACHE_H_
 #define SINEW_PHYSICS_IMPORT_MODEL_CACHE_H_
 
-#include "physics/import/model_inputs.h"
+#include "physics/import/model_inputs_private.h"
 #include "physics/model/model.h"
 
 typedef struct SnModelCacheDef {

@@ -1,4 +1,4 @@
-#include "physics/import/model_inputs.h"
+#include "physics/import/model_inputs_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -75,7 +75,7 @@ typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device
 
 // One thread at a time; the CPU's load, unload and need_* from any thread at any time, for models that are not in use
 // elsewhere. A device belongs to the thread that opened it: every call comes from there, and a program of several
-// threads hands those of others over (sinewd: daemon/planning/device_proxy.h).
+// threads hands those of others over (sinewd: daemon/planning/device_proxy_private.h).
 struct SnBackend {
   const char *name;    // "cpu"
   int job_iterations;  // most iterations that are worth asking for in one job of multistart

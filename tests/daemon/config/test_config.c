@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/config/config.h"
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 
 static SnConfig config;
 

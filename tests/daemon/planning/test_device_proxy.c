@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/planning/device_proxy.h"
+#include "daemon/planning/device_proxy_private.h"
 
 enum { THREADS = 6, ROUNDS = 200, ROOM = 1000 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/wire/endpoint.h"
+#include "daemon/wire/endpoint_private.h"
 
 static void test_allowed(void **state) {
   (void)state;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/wire/inbox.h"
+#include "daemon/wire/inbox_private.h"
 
 enum { MOST = 5, MOST_BYTES = 100 };
 

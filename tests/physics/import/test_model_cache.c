@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "physics/import/child.h"
+#include "physics/import/child_private.h"
 #include "physics/model/model_file.h"
 #include "tests/support/oracle.h"
 

@@ -1,7 +1,7 @@
 // The files that a model was made of: what was in them, and whether they have changed since. The latter costs one stat
 // a file.
-#ifndef SINEW_PHYSICS_IMPORT_MODEL_INPUTS_H_
-#define SINEW_PHYSICS_IMPORT_MODEL_INPUTS_H_
+#ifndef SINEW_PHYSICS_IMPORT_MODEL_INPUTS_PRIVATE_H_
+#define SINEW_PHYSICS_IMPORT_MODEL_INPUTS_PRIVATE_H_
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 // Parts of replies made from what the planner knows. They live in a scratch that is freed after the reply is packed;
 // out of memory there leaves the scratch `failed`, arrays empty, and the reply must not be sent.
-#ifndef SINEW_DAEMON_PLANNING_PACK_H_
-#define SINEW_DAEMON_PLANNING_PACK_H_
+#ifndef SINEW_DAEMON_SESSION_PACK_H_
+#define SINEW_DAEMON_SESSION_PACK_H_
 
-#include "daemon/planning/session.h"
+#include "daemon/session/session.h"
 
 typedef struct SnScratch {
   struct SnScratchBlock *first;

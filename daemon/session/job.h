@@ -1,6 +1,6 @@
 // A request on its way to another thread: where its answer goes, and the request itself, owned.
-#ifndef SINEW_DAEMON_PLANNING_JOB_H_
-#define SINEW_DAEMON_PLANNING_JOB_H_
+#ifndef SINEW_DAEMON_SESSION_JOB_H_
+#define SINEW_DAEMON_SESSION_JOB_H_
 
 #include "daemon/wire/outbox.h"
 

@@ -1,7 +1,7 @@
 // The configurations that a session has had: settings of planner and session, weights and targets. Each change is a
 // version; the latest ones are kept, can be read, and be put in force again as a new version.
-#ifndef SINEW_DAEMON_PLANNING_HISTORY_H_
-#define SINEW_DAEMON_PLANNING_HISTORY_H_
+#ifndef SINEW_DAEMON_SESSION_HISTORY_H_
+#define SINEW_DAEMON_SESSION_HISTORY_H_
 
 #include "planner/planner.h"
 

@@ -1,7 +1,7 @@
 // A mailbox of depth one between the event loop and the planner thread: an old state is worthless, so a new one takes
 // its place. Lock-free: what lies in the box is one pointer, and whoever exchanges it out owns it.
-#ifndef SINEW_DAEMON_PLANNING_MAILBOX_H_
-#define SINEW_DAEMON_PLANNING_MAILBOX_H_
+#ifndef SINEW_DAEMON_BASE_MAILBOX_H_
+#define SINEW_DAEMON_BASE_MAILBOX_H_
 
 #include <stdatomic.h>
 #include <stddef.h>

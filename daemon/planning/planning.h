@@ -4,14 +4,14 @@
 // seconds) goes to the one whose deadline plus the time it has already been served is nearest: earliest deadline first,
 // where several with the same deadline share. A newer state ends a plan in the making early, at the latest when half of
 // its own time has gone.
-#ifndef SINEW_DAEMON_PLANNING_SCHEDULER_H_
-#define SINEW_DAEMON_PLANNING_SCHEDULER_H_
+#ifndef SINEW_DAEMON_PLANNING_PLANNING_H_
+#define SINEW_DAEMON_PLANNING_PLANNING_H_
 
 #include <semaphore.h>
 
-#include "daemon/planning/backends.h"
-#include "daemon/planning/queue.h"
-#include "daemon/planning/session.h"
+#include "daemon/planning/backends_private.h"
+#include "daemon/base/queue.h"
+#include "daemon/session/session.h"
 
 typedef struct SnScheduler {
   const SnConfig *config;

@@ -2,8 +2,8 @@
 // device that two threads share is a device on which every order of calls would have to be right. So the planner thread
 // alone opens, uses and closes it. Loader threads make planners, which need room on the device: what they ask of the
 // table is handed to the owner, who carries it out between two slices, and they wait for it.
-#ifndef SINEW_DAEMON_PLANNING_DEVICE_PROXY_H_
-#define SINEW_DAEMON_PLANNING_DEVICE_PROXY_H_
+#ifndef SINEW_DAEMON_PLANNING_DEVICE_PROXY_PRIVATE_H_
+#define SINEW_DAEMON_PLANNING_DEVICE_PROXY_PRIVATE_H_
 
 #include "planner/backend/backend.h"
 

@@ -1,8 +1,8 @@
 // Requests that have been read and wait for their turn: one queue a connection, served in turn. The router is emptied
 // at once, and what a connection has waiting is counted here: where the socket library has to hold a connection back,
 // it may never notice that it breaks off, or end the process (README.md). The event loop's alone.
-#ifndef SINEW_DAEMON_WIRE_INBOX_H_
-#define SINEW_DAEMON_WIRE_INBOX_H_
+#ifndef SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
 
 #include <stdbool.h>
 #include <stddef.h>

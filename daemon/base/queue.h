@@ -1,6 +1,6 @@
 // A bounded queue of jobs from many threads to many, in order of arrival.
-#ifndef SINEW_DAEMON_PLANNING_QUEUE_H_
-#define SINEW_DAEMON_PLANNING_QUEUE_H_
+#ifndef SINEW_DAEMON_BASE_QUEUE_H_
+#define SINEW_DAEMON_BASE_QUEUE_H_
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "daemon/planning/history.h"
+#include "daemon/session/history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Which files MuJoCo opened while it loaded a model: the XML, what it includes, meshes, textures.
-#ifndef SINEW_PHYSICS_IMPORT_IMPORT_FILES_H_
-#define SINEW_PHYSICS_IMPORT_IMPORT_FILES_H_
+#ifndef SINEW_PHYSICS_IMPORT_IMPORT_FILES_PRIVATE_H_
+#define SINEW_PHYSICS_IMPORT_IMPORT_FILES_PRIVATE_H_
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 // Descriptions of models and tasks: names, order, units and ranges of all that a controller fills or reads.
 #include <stdio.h>
 
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 
 typedef struct Quantities {
   Sinew__V1__Quantity **list, *items;

@@ -1,11 +1,11 @@
 // The memory guard: beyond the limit it drops what clients may have piled up inside the socket library, telemetry
 // first, since controllers do not need it. The event loop's alone.
-#ifndef SINEW_DAEMON_WIRE_MEMORY_GUARD_H_
-#define SINEW_DAEMON_WIRE_MEMORY_GUARD_H_
+#ifndef SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
 
 #include <stdint.h>
 
-#include "daemon/wire/sockets.h"
+#include "daemon/wire/sockets_private.h"
 
 typedef struct SnMemoryGuard {
   uint64_t most;   // that the daemon may use, in bytes

@@ -1,6 +1,6 @@
 // Addresses that the daemon may bind, the user's runtime folder, and the lock that keeps a second daemon off.
-#ifndef SINEW_DAEMON_WIRE_ENDPOINT_H_
-#define SINEW_DAEMON_WIRE_ENDPOINT_H_
+#ifndef SINEW_DAEMON_WIRE_ENDPOINT_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_ENDPOINT_PRIVATE_H_
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 // What the event loop does with a request: answer it at once, or check it and hand it to a thread. One row a request in
 // handlers.c; a handler returns SN_OK when it has answered, or keeps, the job.
-#ifndef SINEW_DAEMON_REQUESTS_HANDLERS_H_
-#define SINEW_DAEMON_REQUESTS_HANDLERS_H_
+#ifndef SINEW_DAEMON_REQUESTS_HANDLERS_PRIVATE_H_
+#define SINEW_DAEMON_REQUESTS_HANDLERS_PRIVATE_H_
 
 #include "daemon/daemon.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 
 enum { REMARK = 512 };  // bytes of a warning
 

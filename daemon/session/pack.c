@@ -1,4 +1,4 @@
-#include "daemon/planning/pack.h"
+#include "daemon/session/pack.h"
 
 #include <stdlib.h>
 #include <string.h>

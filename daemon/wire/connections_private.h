@@ -1,6 +1,6 @@
 // Who is connected to the daemon's sockets, by file descriptor, as the sockets' monitors tell. The event loop's alone.
-#ifndef SINEW_DAEMON_WIRE_CONNECTIONS_H_
-#define SINEW_DAEMON_WIRE_CONNECTIONS_H_
+#ifndef SINEW_DAEMON_WIRE_CONNECTIONS_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_CONNECTIONS_PRIVATE_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 // The ZeroMQ sockets of the daemon. The event loop's alone.
-#ifndef SINEW_DAEMON_WIRE_SOCKETS_H_
-#define SINEW_DAEMON_WIRE_SOCKETS_H_
+#ifndef SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
 
 #include "daemon/config/config.h"
-#include "daemon/wire/connections.h"
+#include "daemon/wire/connections_private.h"
 #include "daemon/base/log.h"
 #include "daemon/wire/outbox.h"
 

@@ -1,6 +1,6 @@
 // How many files may be open, and how many of them are for connections.
-#ifndef SINEW_DAEMON_WIRE_FILES_H_
-#define SINEW_DAEMON_WIRE_FILES_H_
+#ifndef SINEW_DAEMON_WIRE_FILES_PRIVATE_H_
+#define SINEW_DAEMON_WIRE_FILES_PRIVATE_H_
 
 #include "daemon/config/config.h"
 #include "daemon/base/log.h"

@@ -1,7 +1,7 @@
 // Where plans are made: on the CPU, or on a device with the CPU as what remains when the device is lost. The planner
 // thread opens, looks after and closes them; what others may know of the device is a view, taken now and then.
-#ifndef SINEW_DAEMON_PLANNING_BACKENDS_H_
-#define SINEW_DAEMON_PLANNING_BACKENDS_H_
+#ifndef SINEW_DAEMON_PLANNING_BACKENDS_PRIVATE_H_
+#define SINEW_DAEMON_PLANNING_BACKENDS_PRIVATE_H_
 
 #include <pthread.h>
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/clock.h"
-#include "daemon/planning/mailbox.h"
-#include "daemon/planning/queue.h"
+#include "daemon/base/mailbox.h"
+#include "daemon/base/queue.h"
 
 enum { ITEMS = 20000, WRITERS = 3 };
 

@@ -1,9 +1,9 @@
 // What the planner thread does for a session in its turn: begin and finish plans, evaluate, change settings.
-#ifndef SINEW_DAEMON_PLANNING_SERVE_H_
-#define SINEW_DAEMON_PLANNING_SERVE_H_
+#ifndef SINEW_DAEMON_PLANNING_SERVE_PRIVATE_H_
+#define SINEW_DAEMON_PLANNING_SERVE_PRIVATE_H_
 
-#include "daemon/planning/pack.h"
-#include "daemon/planning/scheduler.h"
+#include "daemon/session/pack.h"
+#include "daemon/planning/planning.h"
 
 // The clock of the scheduler, for planners.
 SnClock sn_scheduler_clock(void);

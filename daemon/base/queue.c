@@ -1,4 +1,4 @@
-#include "daemon/planning/queue.h"
+#include "daemon/base/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

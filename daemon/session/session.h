@@ -1,13 +1,13 @@
 // A session: a task on a model with its own planner. Opened by a loader thread, found by the event loop, planned for by
 // the planner thread, each with its own part.
-#ifndef SINEW_DAEMON_PLANNING_SESSION_H_
-#define SINEW_DAEMON_PLANNING_SESSION_H_
+#ifndef SINEW_DAEMON_SESSION_SESSION_H_
+#define SINEW_DAEMON_SESSION_SESSION_H_
 
 #include <stdatomic.h>
 
-#include "daemon/planning/history.h"
-#include "daemon/planning/job.h"
-#include "daemon/planning/mailbox.h"
+#include "daemon/session/history.h"
+#include "daemon/session/job.h"
+#include "daemon/base/mailbox.h"
 #include "daemon/base/metrics.h"
 #include "daemon/models/models.h"
 #include "planner/planner.h"

@@ -1,4 +1,4 @@
-#include "daemon/planning/session.h"
+#include "daemon/session/session.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/planning/job.h"
+#include "daemon/session/job.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // A program run as a child process, with a time limit, and what it wrote to standard error.
-#ifndef SINEW_PHYSICS_IMPORT_CHILD_H_
-#define SINEW_PHYSICS_IMPORT_CHILD_H_
+#ifndef SINEW_PHYSICS_IMPORT_CHILD_PRIVATE_H_
+#define SINEW_PHYSICS_IMPORT_CHILD_PRIVATE_H_
 
 #include <stdatomic.h>
 #include <stdbool.h>
