@@ -6,8 +6,6 @@
 #include "daemon/base/systemd.h"
 #include "proto/validate.h"
 
-#define SN_VERSION "0.1.0"
-
 typedef struct SnDaemon {
   SnConfig config;
   SnLog log;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/wire/inbox_private.h"
 #include "daemon/wire/memory_guard_private.h"

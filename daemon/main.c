@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/wire/files_private.h"
 #include "daemon/models/repository.h"

@@ -1,27 +1,9 @@
 #include "proto/places.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-bool sn_program_folder(char *path, size_t size) {
-  const ssize_t n = readlink("/proc/self/exe", path, size);
-  if (n <= 0 || (size_t)n == size) return false;
-  path[n] = '\0';
-  *strrchr(path, '/') = '\0';
-  return true;
-}
-
-bool sn_cache_folder(char *path, size_t size) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int n = -1;
-  if (cache && *cache)
-    n = snprintf(path, size, "%s/sinew", cache);
-  else if (home && *home)
-    n = snprintf(path, size, "%s/.cache/sinew", home);
-  return n > 0 && (size_t)n < size;
-}
+#include "physics/base/folders.h"
 
 // Writes prefix, the installation's folder or the cache folder, and what lies below. False when it does not fit.
 static bool write_place(char *place, size_t size, const char *prefix, const char *root, const char *below) {

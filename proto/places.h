@@ -8,12 +8,6 @@
 
 enum { SN_PLACE_SIZE = 512, SN_PLACES_OF_MODELS = 2 };
 
-// The folder that the running program lies in. False when that cannot be told.
-bool sn_program_folder(char *path, size_t size);
-
-// The user's cache folder of sinew: $XDG_CACHE_HOME/sinew, or ~/.cache/sinew. False when neither is set.
-bool sn_cache_folder(char *path, size_t size);
-
 // Folders of models as in the daemon's setting `models`, "FOLDER" or "NAME=FOLDER", whether they exist or not: those of
 // the installation, and MyoSuite's where setup puts them. Returns how many.
 int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]);

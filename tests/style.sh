@@ -25,9 +25,9 @@ allowed() {
     physics) echo 'physics' ;;
     planner) echo 'physics|planner' ;;
     cuda) echo 'physics|planner|cuda' ;;
-    proto) echo 'proto' ;;
+    proto) echo 'physics/base|proto' ;;
     daemon) echo 'physics|planner|proto|daemon' ;;
-    clients) echo 'proto|clients' ;;
+    clients) echo 'physics/base|proto|clients' ;;
     tests) echo 'physics|planner|cuda|proto|daemon|clients|tests' ;;
   esac
 }

@@ -2,7 +2,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "physics/base/clock.h"
 
 static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -15,8 +16,4 @@ double sn_median(double *x, int n) {
   return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
-double sn_now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
+double sn_now_us(void) { return 1e6 * sn_clock_now(); }

@@ -9,6 +9,7 @@
 #include "clients/libsinew_client/accept_private.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
+#include "physics/base/clock.h"
 
 struct SinewSession {
   SinewClient *client;
@@ -314,10 +315,10 @@ static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply)
 }
 
 SinewStatus sinew_receive(SinewSession *session, double wait) {
-  const double until = sn_wire_now() + wait;
+  const double until = sn_clock_now() + wait;
   for (;;) {
     Sinew__V1__Reply *reply;
-    const SinewStatus status = sn_wire_receive(session->client, until - sn_wire_now(), &reply);
+    const SinewStatus status = sn_wire_receive(session->client, until - sn_clock_now(), &reply);
     if (status != SINEW_OK) return status;
     if (is_stale(session, reply)) {
       sn_free_reply(reply);
@@ -436,12 +437,12 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply)
 }
 
 SinewStatus sinew_stream_poll(SinewSession *session, double wait) {
-  const double until = sn_wire_now() + wait;
+  const double until = sn_clock_now() + wait;
   SinewStatus found = SINEW_TIMEOUT;
   for (;;) {
     Sinew__V1__Reply *reply;
     // Once something has come, only what lies there already is read too.
-    const double left = found == SINEW_TIMEOUT ? until - sn_wire_now() : 0;
+    const double left = found == SINEW_TIMEOUT ? until - sn_clock_now() : 0;
     SinewStatus status = sn_wire_receive(session->client, left, &reply);
     if (status == SINEW_TIMEOUT) return found;
     if (status == SINEW_OK) status = take_streamed(session, reply);

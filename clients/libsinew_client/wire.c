@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "clients/base/text.h"
+#include "physics/base/clock.h"
 
 enum { PROTOCOL = 1 };
 
@@ -76,12 +76,6 @@ void sn_default_endpoint(char *text, size_t size) {
 
 void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
 
-double sn_wire_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // A fresh socket: replies to what the old one sent can no longer arrive.
 static SinewStatus reconnect(SinewClient *client) {
   if (client->socket) zmq_close(client->socket);
@@ -138,9 +132,9 @@ SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply) {
 
 // Waits for the reply with this id; replies to older requests are dropped.
 static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply) {
-  const double until = sn_wire_now() + client->timeout;
+  const double until = sn_clock_now() + client->timeout;
   for (;;) {
-    const double left = until - sn_wire_now();
+    const double left = until - sn_clock_now();
     if (left <= 0)
       return sn_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
     const SinewStatus status = sn_wire_receive(client, left, reply);

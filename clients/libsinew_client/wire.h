@@ -30,9 +30,6 @@ SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint);
 SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry);
 
-// A monotonic clock [s].
-double sn_wire_now(void);
-
 // Changes the time [s] that sn_request waits.
 void sn_wire_set_timeout(SinewClient *client, double timeout);
 

@@ -4,21 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clients/plant/plant.h"
-
-static double wall_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "physics/base/clock.h"
 
 static void sleep_until(double wall) {
-  const double left = wall - wall_seconds();
+  const double left = wall - sn_clock_now();
   if (left <= 0) return;
-  const struct timespec t = {.tv_sec = (time_t)left, .tv_nsec = (long)(1e9 * (left - floor(left)))};
+  const struct timespec t = sn_clock_timespec(left);
   nanosleep(&t, NULL);
 }
 
@@ -27,7 +21,7 @@ static void show_progress(const PlantOptions *opt, const PlantRecord *r, const S
                           bool last) {
   static double shown = -1;
   const bool terminal = isatty(STDERR_FILENO);
-  const double now = wall_seconds();
+  const double now = sn_clock_now();
   if (opt->quiet || (!last && now - shown < (terminal ? 0.2 : 1.0))) return;
   shown = now;
   const SinewPlan *plan = sinew_current_plan(session);
@@ -52,10 +46,10 @@ static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const Pl
   for (int i = 0; i < nstep; ++i) {
     if (i % opt->execute == 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
-      const double sent = wall_seconds();
+      const double sent = sn_clock_now();
       const SinewStatus status = sinew_plan(session, &state, opt->deadline);
       if (status == SINEW_OK)
-        note_plan(r, session, wall_seconds() - sent);
+        note_plan(r, session, sn_clock_now() - sent);
       else if (status != SINEW_NO_PLAN)
         return status;
     }
@@ -76,7 +70,7 @@ static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *s
     const SinewStatus status = sinew_receive(session, 0);
     if (status == SINEW_TIMEOUT) return SINEW_OK;
     if (status == SINEW_OK)
-      note_plan(r, session, wall_seconds() - *sent);
+      note_plan(r, session, sn_clock_now() - *sent);
     else if (status != SINEW_NO_PLAN)
       return status;
     *sent = -1;
@@ -91,16 +85,16 @@ static SinewStatus run_realtime(SinewClient *client, SinewSession *session, Plan
   SinewState state = plant_body_state(body, opt->hide_act);
   SinewStatus status = sinew_plan(session, &state, opt->deadline);
   if (status != SINEW_OK && status != SINEW_NO_PLAN) return status;
-  const double start = wall_seconds();
+  const double start = sn_clock_now();
   double sent = -1;
   int next_send = 0;
   for (int i = 0; i < nstep; ++i) {
     sleep_until(start + i * h);
     if ((status = take_arrived(session, r, &sent)) != SINEW_OK) return status;
-    if (sent >= 0 && wall_seconds() - sent > give_up) return no_plan(client, opt);
+    if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(client, opt);
     if (sent < 0 && i >= next_send) {
       state = plant_body_state(body, opt->hide_act);
-      sent = wall_seconds();
+      sent = sn_clock_now();
       next_send = i + opt->execute;
       if ((status = sinew_send_state(session, &state, opt->deadline)) != SINEW_OK) return status;
     }
@@ -123,7 +117,7 @@ static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double w
   const double before = plan ? plan->state_time : -INFINITY;
   const uint64_t sequence = plan ? plan->stream_sequence : 0;
   const SinewStatus status = sinew_stream_poll(session, wait);
-  if (status != SINEW_TIMEOUT) *heard = wall_seconds();
+  if (status != SINEW_TIMEOUT) *heard = sn_clock_now();
   if (status == SINEW_TIMEOUT || status == SINEW_NO_PLAN) return SINEW_OK;
   if (status != SINEW_OK) return status;
   plan = sinew_current_plan(session);
@@ -148,8 +142,8 @@ static SinewStatus begin_stream(SinewClient *client, SinewSession *session, Plan
   const SinewState state = plant_body_state(body, opt->hide_act);
   SinewStatus status = sinew_stream_start(session, &def);
   if (status == SINEW_OK) status = sinew_stream_state(session, &state);
-  for (const double until = wall_seconds() + give_up; status == SINEW_OK && !sinew_current_plan(session);) {
-    if (wall_seconds() > until) return no_plan(client, opt);
+  for (const double until = sn_clock_now() + give_up; status == SINEW_OK && !sinew_current_plan(session);) {
+    if (sn_clock_now() > until) return no_plan(client, opt);
     status = take_streamed(session, r, 0.01, &heard);
   }
   return status;
@@ -160,12 +154,12 @@ static SinewStatus run_continuous(SinewClient *client, SinewSession *session, Pl
   const double h = body->m->opt.timestep;
   const int nstep = (int)lround(opt->seconds / h);
   SinewStatus status = begin_stream(client, session, body, opt, r);
-  const double start = wall_seconds();
+  const double start = sn_clock_now();
   double heard = start;
   for (int i = 0; i < nstep && status == SINEW_OK; ++i) {
     sleep_until(start + i * h);
     if ((status = take_streamed(session, r, 0, &heard)) != SINEW_OK) break;
-    if (wall_seconds() - heard > plant_patience(opt)) return no_plan(client, opt);
+    if (sn_clock_now() - heard > plant_patience(opt)) return no_plan(client, opt);
     if (i % opt->execute == 0 && i > 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
       if ((status = sinew_stream_state(session, &state)) != SINEW_OK) break;
@@ -242,7 +236,7 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
   if (!ctrl) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
   plant_body_reset(body, info);
-  const double start = wall_seconds();
+  const double start = sn_clock_now();
   SinewStatus status = SINEW_OK;
   switch (opt->controller) {
     case PLANT_ZERO:
@@ -258,7 +252,7 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
       show_progress(opt, r, session, body->d->time, true);
       break;
   }
-  r->wall = wall_seconds() - start;
+  r->wall = sn_clock_now() - start;
   r->simulated = body->d->time;
   plant_record_sample(r, body, ctrl);
   free(ctrl);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clients/base/text.h"
+#include "physics/base/clock.h"
 
 enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20 };
 
@@ -76,7 +77,8 @@ static SinewStatus ask(Watch *w, Look *look) {
 static SinewStatus next_look(Watch *w, Look *look) {
   if (!w->telemetry) {
     const double pause = w->options->interval > 0 ? w->options->interval : POLL;
-    nanosleep(&(struct timespec){(time_t)pause, (long)(1e9 * (pause - floor(pause)))}, NULL);
+    const struct timespec t = sn_clock_timespec(pause);
+    nanosleep(&t, NULL);
     const SinewStatus status = ask(w, look);
     return status == SINEW_REFUSED ? SINEW_ENDED : status;
   }
@@ -216,10 +218,10 @@ SinewStatus watch_run(SinewClient *client, const WatchOptions *options) {
   Look look;
   SinewStatus status = ask(&w, &look);  // says so when there is no such session
   if (status == SINEW_OK) status = subscribe(&w);
-  const double until = sn_wire_now() + (options->seconds > 0 ? options->seconds : INFINITY);
+  const double until = sn_clock_now() + (options->seconds > 0 ? options->seconds : INFINITY);
   while (status == SINEW_OK) {
     show(&w, &look);
-    if ((options->count && (uint64_t)w.looks >= options->count) || sn_wire_now() >= until) return SINEW_OK;
+    if ((options->count && (uint64_t)w.looks >= options->count) || sn_clock_now() >= until) return SINEW_OK;
     status = next_look(&w, &look);
   }
   if (status != SINEW_ENDED) return status;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 
 bool sn_queue_init(SnQueue *queue, int capacity) {
   *queue = (SnQueue){.capacity = capacity, .ring = calloc((size_t)capacity, sizeof(void *))};

@@ -115,16 +115,7 @@ static void add_folder(SnConfigList *list, const char *entry) {
 }
 
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
-  char self[SN_CONFIG_TEXT_SIZE - 64], cache[SN_CONFIG_TEXT_SIZE - 64], folder[SN_CONFIG_TEXT_SIZE - 64];
-  if (!sn_program_folder(self, sizeof self)) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
-  bool has_cache = sn_cache_folder(cache, sizeof cache);
-  if (!*config->importer) snprintf(config->importer, sizeof config->importer, "%.440s/sinew-import", self);
-  if (!*config->cache) {
-    if (!has_cache)
-      return sn_fail(err, SN_ERR_ARGUMENT,
-                     "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
-    snprintf(config->cache, sizeof config->cache, "%s/models", cache);
-  }
+  char folder[SN_CONFIG_TEXT_SIZE - 64];
   // Of defaults some may be missing: MyoSuite that nobody has fetched.
   SnCode folders = sn_repository_check(&config->models, SN_KIND_MODEL, err);
   if (folders == SN_OK) folders = sn_repository_check(&config->tasks, SN_KIND_TASK, err);

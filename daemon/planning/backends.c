@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/planning/device_proxy_private.h"
 
 // Time between two questions for the device's memory [s].

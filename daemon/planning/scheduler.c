@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/planning/serve_private.h"
 
 // The thread says that it is alive at least this often, in seconds.

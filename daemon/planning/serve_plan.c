@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/session/pack.h"
 #include "daemon/planning/serve_private.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/planning/serve_private.h"
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };

@@ -1,6 +1,6 @@
 #include "daemon/requests/handlers_private.h"
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/session/pack.h"
 
 // Work for the loader threads.

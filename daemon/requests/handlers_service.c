@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/requests/handlers_private.h"
 #include "daemon/session/pack.h"
 

@@ -2,7 +2,7 @@
 // thread.
 #include <math.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/requests/handlers_private.h"
 
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.

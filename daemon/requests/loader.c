@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/session/pack.h"
 #include "daemon/models/repository.h"
 #include "daemon/planning/serve_private.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <zmq.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/wire/endpoint_private.h"
 
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. SUBSCRIBER_BYTES

@@ -3,7 +3,7 @@
 #include "physics/base/lane.h"
 
 #if !defined(__CUDACC__)
-#include <time.h>
+#include "physics/base/clock.h"
 #endif
 
 #if defined(SN_LANES) && !defined(__CUDACC__)
@@ -19,11 +19,7 @@ __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int l
 #if defined(__CUDACC__)
 SN_LOCAL unsigned long long lane_clock(void) { return (unsigned long long)clock64(); }
 #else
-static unsigned long long lane_clock(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1000000000ull * (unsigned long long)t.tv_sec + (unsigned long long)t.tv_nsec;
-}
+static unsigned long long lane_clock(void) { return sn_clock_nanoseconds(); }
 
 const char *sn_mark_name(SnMark mark) {
   switch (mark) {

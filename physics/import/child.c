@@ -7,14 +7,9 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "physics/base/clock.h"
 
 // Starts the program with its standard error on `err_fd`.
 static int spawn(char *const argv[], int err_fd, pid_t *pid) {
@@ -60,7 +55,7 @@ static bool is_cancelled(const atomic_bool *cancel) { return cancel && atomic_lo
 // Reads until the other end closes; false when the deadline passes or the flag is set first.
 static bool read_until(int fd, double deadline, const atomic_bool *cancel, SnChildResult *r) {
   for (;;) {
-    const double left = 1000 * (deadline - now());
+    const double left = 1000 * (deadline - sn_clock_now());
     struct pollfd p = {.fd = fd, .events = POLLIN};
     if (left <= 0 || is_cancelled(cancel)) return false;
     const int ready = poll(&p, 1, left < LOOK_MS ? (int)left + 1 : LOOK_MS);
@@ -80,7 +75,7 @@ static bool wait_until(pid_t pid, double deadline, const atomic_bool *cancel, in
     const pid_t got = waitpid(pid, status, WNOHANG);
     if (got == pid) return true;
     if (got < 0 && errno != EINTR) return false;
-    if (now() > deadline || is_cancelled(cancel)) return false;
+    if (sn_clock_now() > deadline || is_cancelled(cancel)) return false;
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
   }
 }
@@ -90,7 +85,7 @@ SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cance
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) != 0) return sn_fail(err, SN_ERR_IO, "%s: %s", argv[0], strerror(errno));
   pid_t pid = 0;
-  const double deadline = now() + seconds;
+  const double deadline = sn_clock_now() + seconds;
   const int code = spawn(argv, fd[1], &pid);
   close(fd[1]);
   if (code != 0) {

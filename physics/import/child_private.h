@@ -11,14 +11,15 @@
 typedef struct SnChildResult {
   bool timed_out;   // it was killed after `seconds`
   bool cancelled;   // it was killed because *cancel was set
-  int signal;       // that ended it; 0: none
+  int signal;       // the one that ended it; 0: none
   int status;       // exit status, when neither of the above
   char text[4000];  // the end of its standard error, without trailing line breaks
 } SnChildResult;
 
-// Runs argv[0] with the arguments argv (NULL at the end), standard input and output from and to /dev/null, in a process
-// group of its own, which is killed after `seconds`, or soon after *cancel (may be NULL) becomes true. Waits for it.
-// SN_OK also when the program failed; SN_ERR_IO when it could not be started. Any number of threads.
+// Runs argv[0] with the arguments argv (NULL at the end) and waits for it. Standard input and output are /dev/null. The
+// program runs in a process group of its own, which is killed after `seconds`, or soon after *cancel (may be NULL)
+// becomes true. Returns SN_OK also when the program failed; SN_ERR_IO when it could not be started. Any number of
+// threads may call it.
 SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cancel, SnChildResult *result, SnError *err);
 
 #endif

@@ -1,14 +1,14 @@
-// Which files MuJoCo opened while it loaded a model: the XML, what it includes, meshes, textures.
+// The files that MuJoCo opens while it loads a model: the XML, what it includes, meshes, textures.
 #ifndef SINEW_PHYSICS_IMPORT_IMPORT_FILES_PRIVATE_H_
 #define SINEW_PHYSICS_IMPORT_IMPORT_FILES_PRIVATE_H_
 
 #include <stdbool.h>
 
-// Forgets the list and records from now on. Not for several threads.
+// Forgets the list and records from now on. One thread alone may use the record.
 void sn_import_files_start(void);
 
-// Writes the absolute paths recorded so far to a file, one a line, each once; false when that fails or the record is
-// incomplete (a path with a line break, no memory).
+// Writes the absolute paths recorded so far to a file, one a line, each once. Returns false when that fails or the
+// record is incomplete (a path with a line break, no memory).
 bool sn_import_files_save(const char *path);
 
 #endif

@@ -13,7 +13,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "physics/base/folders.h"
 #include "physics/import/child_private.h"
+#include "physics/import/model_inputs_private.h"
 #include "physics/model/model_file.h"
 
 struct SnModelCache {
@@ -47,22 +49,23 @@ static bool make_folder(const char *path) {
   return access(part, W_OK | X_OK) == 0;
 }
 
-static void default_folder(char *out, size_t size) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (cache && cache[0])
-    snprintf(out, size, "%s/sinew/models", cache);
-  else
-    snprintf(out, size, "%s/.cache/sinew/models", home && home[0] ? home : "/tmp");
+// Writes sinew-import in the folder of the running program, or "".
+static void default_importer(char *out, size_t size) {
+  char folder[PATH_MAX / 2];
+  const bool known = sn_program_folder(folder, sizeof folder);
+  if (!known || snprintf(out, size, "%s/sinew-import", folder) >= (int)size) out[0] = 0;
 }
 
-// sinew-import in the folder of the running program.
-static void default_importer(char *out, size_t size) {
-  char self[PATH_MAX] = "";
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) self[n] = 0;
-  char *slash = strrchr(self, '/');
-  if (slash) *slash = 0;
-  if (snprintf(out, size, "%s/sinew-import", self) >= (int)size) out[0] = 0;
+// Writes the folder of the cache: the one that is given, or the default.
+static SnCode choose_folder(const char *given, char *out, size_t size, SnError *err) {
+  char cache[PATH_MAX / 2];
+  const bool has_given = given && given[0];
+  if (!has_given && !sn_cache_folder(cache, sizeof cache))
+    return sn_fail(err, SN_ERR_ARGUMENT,
+                   "model cache: no folder is given, and neither is XDG_CACHE_HOME nor HOME in the environment");
+  const int n = has_given ? snprintf(out, size, "%s", given) : snprintf(out, size, "%s/models", cache);
+  if (n < (int)size) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "model cache: the path of the folder is too long");
 }
 
 // Tells whether a file can be run; a folder, which may be entered, cannot. errno says why not.
@@ -74,36 +77,34 @@ static bool is_program(const char *path) {
   return false;
 }
 
+// Checks the limits, makes the folder and finds the program.
+static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err) {
+  c->seconds = def->seconds;
+  c->bytes = def->bytes;
+  if (def->importer && def->importer[0])
+    snprintf(c->importer, sizeof c->importer, "%s", def->importer);
+  else
+    default_importer(c->importer, sizeof c->importer);
+  if (!(c->seconds > 0) || c->bytes < (size_t)64 << 20)
+    return sn_fail(err, SN_ERR_ARGUMENT,
+                   "model cache: limits of %g s and %zu bytes; more than 0 s and at least 64 MiB are needed",
+                   c->seconds, c->bytes);
+  const SnCode code = choose_folder(def->folder, c->folder, sizeof c->folder, err);
+  if (code != SN_OK) return code;
+  if (!make_folder(c->folder)) return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
+  if (!is_program(c->importer))
+    return sn_fail(err, SN_ERR_NOT_FOUND, "model cache: the program %s cannot be run: %s", c->importer,
+                   strerror(errno));
+  return SN_OK;
+}
+
 SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
   SnModelCache *c = calloc(1, sizeof *c);
   if (!c) {
     sn_fail(err, SN_ERR_MEMORY, "model cache: out of memory");
     return NULL;
   }
-  c->seconds = def->seconds;
-  c->bytes = def->bytes;
-  int n = 0;
-  if (def->folder && def->folder[0])
-    n = snprintf(c->folder, sizeof c->folder, "%s", def->folder);
-  else
-    default_folder(c->folder, sizeof c->folder);
-  if (def->importer && def->importer[0])
-    snprintf(c->importer, sizeof c->importer, "%s", def->importer);
-  else
-    default_importer(c->importer, sizeof c->importer);
-  SnCode code = SN_OK;
-  if (!(c->seconds > 0) || c->bytes < (size_t)64 << 20)
-    code = sn_fail(err, SN_ERR_ARGUMENT,
-                   "model cache: limits of %g s and %zu bytes; more than 0 s and at least 64 MiB are needed",
-                   c->seconds, c->bytes);
-  else if (n >= (int)sizeof c->folder)
-    code = sn_fail(err, SN_ERR_ARGUMENT, "model cache: the path of the folder is too long");
-  else if (!make_folder(c->folder))
-    code = sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
-  else if (!is_program(c->importer))
-    code =
-        sn_fail(err, SN_ERR_NOT_FOUND, "model cache: the program %s cannot be run: %s", c->importer, strerror(errno));
-  if (code == SN_OK) return c;
+  if (prepare(c, def, err) == SN_OK) return c;
   free(c);
   return NULL;
 }

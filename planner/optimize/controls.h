@@ -6,18 +6,12 @@
 #include "physics/model/model.h"
 #include "planner/task/settings.h"
 
-// Outcome of planning. Data, not an error.
-#define SN_PLAN_STATUSES(X)                                                                     \
-  X(SN_PLAN_OK, "ok")                                                                           \
-  X(SN_PLAN_WARM_START, "the deadline left no time: the shifted plan of before, not evaluated") \
-  X(SN_PLAN_DIVERGED, "every candidate diverged: no controls")
-
+// Tells the outcome of planning. It is data, not an error.
 typedef enum SnPlanStatus {
-#define SN_PLAN_ENUM(code, text) code,
-  SN_PLAN_STATUSES(SN_PLAN_ENUM)
-#undef SN_PLAN_ENUM
+  SN_PLAN_OK,
+  SN_PLAN_WARM_START,  // the deadline left no time: the shifted plan of before, not evaluated
+  SN_PLAN_DIVERGED     // every candidate diverged: no controls
 } SnPlanStatus;
-const char *sn_plan_status_text(SnPlanStatus status);
 
 // A finished plan. Arrays belong to the planner and stay until its next call.
 //
@@ -53,10 +47,9 @@ typedef struct SnPlan {
   double seconds;        // computing time from begin to finish, pauses between slices included
 } SnPlan;
 
-// Controls between physical and normalised units: a limited control from [lo, hi] to [-1, 1], except
-// that [0, 1] (muscles) stays as it is; unlimited controls stay as they are. n rows of nu.
-void sn_ctrl_normalise(const SnModel *m, sn_real *out, const sn_real *ctrl, int n);
-void sn_ctrl_denormalise(const SnModel *m, sn_real *out, const sn_real *unit, int n);
+// Normalised controls run over [-1, 1] where a control is limited to [lo, hi], except that [0, 1] (muscles) stays as it
+// is, and unlimited controls stay as they are.
+
 // Physical units of control i in one normalised one: half its range; 1 for [0, 1] and for unlimited controls.
 SN_INLINE sn_real sn_ctrl_unit(const SnModel *m, int i) {
   const sn_real lo = m->ctrl_range[2 * i], hi = m->ctrl_range[2 * i + 1];

@@ -2,7 +2,8 @@
 #include "planner/rollout/rollout_runner.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "physics/base/clock.h"
 
 struct SnRolloutRunner {
   const SnModel *m;
@@ -17,9 +18,7 @@ struct SnRolloutRunner {
 
 static double monotonic_now(void *context) {
   (void)context;
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  return sn_clock_now();
 }
 
 SnClock sn_clock_monotonic(void) { return (SnClock){monotonic_now, NULL}; }

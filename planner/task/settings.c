@@ -155,21 +155,3 @@ SnCode sn_settings_may_change(const SnSettings *now, const SnSettings *next, SnE
   }
   return text[0] ? sn_fail(err, SN_ERR_STATE, "%s", text) : SN_OK;
 }
-
-int sn_settings_help(char *text, int size) {
-  int used = 0;
-  for (int i = 0; i < SETTING_COUNT; ++i) {
-    const SnSettingInfo *info = &setting_rows[i].info;
-    char range[128], name[64];
-    if (info->choices)
-      snprintf(range, sizeof range, "%s; default %s", info->choices,
-               sn_settings_choice_name(i, (int)info->value, name, sizeof name));
-    else
-      snprintf(range, sizeof range, "%g to %g%s%s; default %g", info->lo, info->hi, info->unit[0] ? " " : "",
-               info->unit, info->value);
-    char *at = used < size ? text + used : NULL;
-    used += snprintf(at, at ? (size_t)(size - used) : 0, "%-16s %s%s\n%-16s %s\n", info->name, range,
-                     info->live ? "; live" : "", "", info->doc);
-  }
-  return used;
-}

@@ -74,7 +74,4 @@ SnCode sn_settings_validate(const SnSettings *s, SnError *err);
 // Checks that `next` is valid and differs from `now` in live settings only; err lists what does not.
 SnCode sn_settings_may_change(const SnSettings *now, const SnSettings *next, SnError *err);
 
-// The table as text for people, into text[size] (cut, always 0-terminated). Returns the full length.
-int sn_settings_help(char *text, int size);
-
 #endif

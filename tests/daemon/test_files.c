@@ -129,11 +129,11 @@ static void test_limit_of_connections(void **state) {
   const int before = sn_test_daemon_files(&d);
   connect_many(d.telemetry, fd, MANY);
   int files = MANY + before;
-  for (double until = sn_test_now() + 20; files > before + MOST && sn_test_now() < until; usleep(10000))
+  for (double until = sn_clock_now() + 20; files > before + MOST && sn_clock_now() < until; usleep(10000))
     files = sn_test_daemon_files(&d);
   assert_in_range(files, before, before + MOST);
   bool logged = false;
-  for (double until = sn_test_now() + 20; !logged && sn_test_now() < until; usleep(10000))
+  for (double until = sn_clock_now() + 20; !logged && sn_clock_now() < until; usleep(10000))
     logged = sn_test_daemon_logged(&d, "connections for telemetry; at most 8 are allowed");
   assert_true(logged);
   for (int k = 0; k < MANY; k++) close(fd[k]);

@@ -229,7 +229,7 @@ static int users_of(const char *model) {
 
 // Waits until sessions that were closed have let a model go: the planner thread frees them when it comes to it.
 static void expect_unused(const char *model) {
-  for (const double until = sn_test_now() + 30; users_of(model) > 0 && sn_test_now() < until;) usleep(10000);
+  for (const double until = sn_clock_now() + 30; users_of(model) > 0 && sn_clock_now() < until;) usleep(10000);
   assert_true(users_of(model) <= 0);
 }
 
@@ -379,7 +379,7 @@ static void test_measures(void **state) {
 static int watchdogs(int fd, double seconds) {
   char text[256];
   int n = 0;
-  for (const double until = sn_test_now() + seconds; sn_test_now() < until;) {
+  for (const double until = sn_clock_now() + seconds; sn_clock_now() < until;) {
     const ssize_t got = recv(fd, text, sizeof text - 1, 0);
     if (got <= 0) continue;
     text[got] = '\0';
@@ -389,8 +389,8 @@ static int watchdogs(int fd, double seconds) {
 }
 
 static void await_ready(SnTestClient *c) {
-  for (const double until = sn_test_now() + 30; health_of(c).state != SINEW__V1__HEALTH__STATE__READY;)
-    assert_true(sn_test_now() < until);
+  for (const double until = sn_clock_now() + 30; health_of(c).state != SINEW__V1__HEALTH__STATE__READY;)
+    assert_true(sn_clock_now() < until);
 }
 
 // Slices as long as the daemon may call the planner stalled: health says so, and the watchdog is not fed, until the
@@ -415,7 +415,7 @@ static void test_stalled_planner(void **state) {
   unsetenv("WATCHDOG_USEC");
   sn_test_connect(&c, d.endpoint);
   await_ready(&c);
-  for (const double until = sn_test_now() + 30; watchdogs(fd, 0.1) == 0;) assert_true(sn_test_now() < until);
+  for (const double until = sn_clock_now() + 30; watchdogs(fd, 0.1) == 0;) assert_true(sn_clock_now() < until);
 
   // An iteration that takes longer than a slice.
   Sinew__V1__Reply *opened;
@@ -431,7 +431,7 @@ static void test_stalled_planner(void **state) {
   int stalled = 0, late = 0;
   Sinew__V1__Reply *r = NULL;
   while (!(r = sn_test_receive(&c, 0.02))) {
-    const double looked = sn_test_now();
+    const double looked = sn_clock_now();
     const Sinew__V1__Health h = health_of(&looker);
     const bool says = h.state == SINEW__V1__HEALTH__STATE__STALLED;
     assert_true(says == (h.planner_age > 0.5));
@@ -441,7 +441,7 @@ static void test_stalled_planner(void **state) {
     while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0) continue;
     const int fed = watchdogs(fd, 0.1);
     const double age = health_of(&looker).planner_age;
-    late += fed > 0 && age > sn_test_now() - looked;
+    late += fed > 0 && age > sn_clock_now() - looked;
   }
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
   assert_true(stalled > 0 && late == 0);

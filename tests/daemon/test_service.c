@@ -37,7 +37,7 @@ static void test_hello(void **state) {
   hello.client = "test";
   Sinew__V1__Reply *r = REQUEST(hello, HELLO, &hello);
   assert_int_equal(r->hello->protocol, 1);
-  assert_string_equal(r->hello->version, "0.1.0");
+  assert_string_equal(r->hello->version, SN_TEST_VERSION);
   assert_int_equal(r->hello->n_planners, 2);
   assert_string_equal(r->hello->planners[0], "sampling");
   assert_string_equal(r->hello->planners[1], "adam");

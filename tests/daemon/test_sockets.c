@@ -137,9 +137,9 @@ static void test_successor_under_the_same_name(void **state) {
   sn_test_connect_as(&successor, sinewd.endpoint, "torso");
   assert_false(sn_test_answers(&successor, 0.5));
   close(holder);
-  const double begin = sn_test_now();
+  const double begin = sn_clock_now();
   assert_true(sn_test_answers(&successor, 30));
-  print_message("served %.2f s after the connection of its predecessor had ended\n", sn_test_now() - begin);
+  print_message("served %.2f s after the connection of its predecessor had ended\n", sn_clock_now() - begin);
   sn_test_disconnect(&successor);
 }
 
@@ -150,10 +150,10 @@ static void test_reconnect_at_once(void **state) {
   double longest = 0;
   for (int i = 0; i < TIMES; i++) {
     SnTestClient c;
-    const double begin = sn_test_now();
+    const double begin = sn_clock_now();
     sn_test_connect_as(&c, sinewd.endpoint, "head");
     assert_true(sn_test_answers(&c, 30));
-    if (sn_test_now() - begin > longest) longest = sn_test_now() - begin;
+    if (sn_clock_now() - begin > longest) longest = sn_clock_now() - begin;
     sn_test_disconnect(&c);
   }
   print_message("%d times under one name; the longest took %.2f s\n", TIMES, longest);
@@ -224,7 +224,7 @@ static void test_storm_under_one_name(void **state) {
   assert_true(sn_test_answers(&fresh, 20));
   sn_test_disconnect(&fresh);
   int files = sn_test_daemon_files(&sinewd);
-  for (double until = sn_test_now() + 20; files > before + 2 && sn_test_now() < until;) {
+  for (double until = sn_clock_now() + 20; files > before + 2 && sn_clock_now() < until;) {
     usleep(50000);
     files = sn_test_daemon_files(&sinewd);
   }

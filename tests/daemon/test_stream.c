@@ -49,7 +49,7 @@ static void test_stream(void **state) {
   }
   // The last state is refined on and on, long after its plan was due.
   sn_test_stream_await(&s, 0.02 * (STATES - 1));
-  for (double until = sn_test_now() + 60; s.improved == 0 && sn_test_now() < until;)
+  for (double until = sn_clock_now() + 60; s.improved == 0 && sn_clock_now() < until;)
     assert_null(sn_test_stream_read(&s, 0.1));
   assert_null(sn_test_stream_read(&s, 0.5));
   print_message("%d states, %d plans, %d of them better ones for the same state\n", STATES, s.plans, s.improved);
@@ -81,9 +81,9 @@ static void test_lease_ends(void **state) {
     sn_test_done(r);
   }
   assert_true(session_statistics(&s).streaming || !JUDGE_TIME);
-  const double silent = sn_test_now();
+  const double silent = sn_clock_now();
   sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 10);
-  if (JUDGE_TIME) assert_true(sn_test_now() - silent > lease - 0.2 && sn_test_now() - silent < lease + 1);
+  if (JUDGE_TIME) assert_true(sn_clock_now() - silent > lease - 0.2 && sn_clock_now() - silent < lease + 1);
   assert_true(sn_test_daemon_logged(&sinewd, "stream-expired"));
   assert_false(session_statistics(&s).streaming);
   sn_test_stream_state(&s, opened->open->initial, -1);

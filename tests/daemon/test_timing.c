@@ -45,10 +45,10 @@ static Sinew__V1__Reply *receive_plan(SnTestClient *c) {
 // A plan, and how long the client waited for it.
 static Sinew__V1__Plan plan_of(uint64_t session, Sinew__V1__State *state, double deadline, unsigned iterations,
                                double *waited) {
-  const double began = sn_test_now();
+  const double began = sn_clock_now();
   send_plan(&client, session, state, deadline, iterations);
   Sinew__V1__Reply *r = receive_plan(&client);
-  *waited = sn_test_now() - began;
+  *waited = sn_clock_now() - began;
   const Sinew__V1__Plan plan = *r->plan;
   assert_int_equal(plan.session, session);
   sn_test_done(r);
@@ -134,15 +134,15 @@ static void test_idle_and_plan_age(void **state) {
   double waited;
   const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
   assert_true(isnan(statistics_of(id).plan_age));
-  const double before = sn_test_now();
+  const double before = sn_clock_now();
   plan_of(id, opened->open->initial, 0, 1, &waited);
-  const double after = sn_test_now();
+  const double after = sn_clock_now();
   usleep(1000 * PAUSE_MS / 2);
   statistics_of(id);
   usleep(1000 * PAUSE_MS / 2);
-  const double asked = sn_test_now();
+  const double asked = sn_clock_now();
   const Sinew__V1__SessionStatistics s = statistics_of(id);
-  const double answered = sn_test_now();
+  const double answered = sn_clock_now();
   assert_true(s.idle >= asked - after && s.idle <= answered - before);
   assert_true(s.plan_age >= asked - after && s.plan_age <= answered - before);
   sn_test_done(opened);
@@ -159,14 +159,14 @@ static void test_age_of_what_is_replaced(void **state) {
   int replaced = 0;
   for (int i = 0; i < STATES; i++) {
     s.time = i;
-    sent[i] = sn_test_now();
+    sent[i] = sn_clock_now();
     send_plan(&client, id, &s, GENEROUS, 2);
   }
   for (int i = 0; i < STATES; i++) {
     Sinew__V1__Reply *r = receive_plan(&client);
     const int which = (int)r->plan->state_time;
     assert_true(which >= 0 && which < STATES && r->plan->session == id);
-    assert_true(r->plan->age >= 0 && r->plan->age <= sn_test_now() - sent[which]);
+    assert_true(r->plan->age >= 0 && r->plan->age <= sn_clock_now() - sent[which]);
     replaced += r->plan->status == SINEW__V1__PLAN__STATUS__REPLACED;
     sn_test_done(r);
   }
@@ -218,7 +218,7 @@ static void test_misses_of_a_stream(void **state) {
 // The age of a stream's plan is that since its state arrived: a state that is refined for long gets old plans.
 static double sent_at, oldest;
 static void note_age(const Sinew__V1__Plan *plan) {
-  assert_true(plan->age >= 0 && plan->age <= sn_test_now() - sent_at);
+  assert_true(plan->age >= 0 && plan->age <= sn_clock_now() - sent_at);
   oldest = plan->age;
 }
 
@@ -228,11 +228,11 @@ static void test_age_in_a_stream(void **state) {
   SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
   s = sn_test_stream_start(&client, s.session, 60, GENEROUS);
   s.check = note_age;
-  sent_at = sn_test_now();
+  sent_at = sn_clock_now();
   sn_test_stream_state(&s, opened->open->initial, -1);
   sn_test_stream_await(&s, opened->open->initial->time);
   const double first = oldest;
-  for (const double until = sn_test_now() + 30; oldest < first + 0.1 && sn_test_now() < until;)
+  for (const double until = sn_clock_now() + 30; oldest < first + 0.1 && sn_clock_now() < until;)
     assert_null(sn_test_stream_read(&s, 0.05));
   assert_true(oldest >= first + 0.1);
   sn_test_stream_request(&s, true, 0, 0);
@@ -265,16 +265,16 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
   set.settings = &settings;
   request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
   request.set_config = &set;
-  const double sent = sn_test_now();
+  const double sent = sn_clock_now();
   send_plan(&owner, id, opened->open->initial, deadline, ENDLESS);
   sn_test_send(&owner, &request);
   bool gone = false;
-  for (const double until = sent + 30; !gone && sn_test_now() < until; usleep(20000)) {
+  for (const double until = sent + 30; !gone && sn_clock_now() < until; usleep(20000)) {
     Sinew__V1__Reply *r = sn_test_statistics(&client, id);
     gone = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
     sn_test_done(r);
-    if (gone && sn_test_now() - sent < deadline + lease)
-      fail_msg("the session was closed after %g s, its plan was due at %g s", sn_test_now() - sent, deadline);
+    if (gone && sn_clock_now() - sent < deadline + lease)
+      fail_msg("the session was closed after %g s, its plan was due at %g s", sn_clock_now() - sent, deadline);
   }
   assert_true(gone);
   int plans = 0;

@@ -11,29 +11,13 @@
 // cmocka needs what stands above.
 #include <cmocka.h>
 
-static void test_cache_folder(void **state) {
-  (void)state;
-  char path[SN_PLACE_SIZE];
-  setenv("XDG_CACHE_HOME", "/a", 1);
-  setenv("HOME", "/b", 1);
-  assert_true(sn_cache_folder(path, sizeof path));
-  assert_string_equal(path, "/a/sinew");
-  setenv("XDG_CACHE_HOME", "", 1);
-  assert_true(sn_cache_folder(path, sizeof path));
-  assert_string_equal(path, "/b/.cache/sinew");
-  assert_false(sn_cache_folder(path, 8));
-  unsetenv("XDG_CACHE_HOME");
-  unsetenv("HOME");
-  assert_false(sn_cache_folder(path, sizeof path));
-}
+#include "physics/base/folders.h"
 
 static void test_models_and_tasks(void **state) {
   (void)state;
   char program[SN_PLACE_SIZE], wanted[2 * SN_PLACE_SIZE], path[SN_PLACE_SIZE];
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
   assert_true(sn_program_folder(program, sizeof program));
-  assert_int_equal(program[0], '/');
-  assert_false(sn_program_folder(path, 4));
   setenv("XDG_CACHE_HOME", "/a", 1);
   assert_int_equal(sn_places_of_models(place), 2);
   snprintf(wanted, sizeof wanted, "%s/../share/sinew/models", program);
@@ -63,7 +47,6 @@ static void test_entries(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cache_folder),
       cmocka_unit_test(test_models_and_tasks),
       cmocka_unit_test(test_entries),
   };

@@ -20,12 +20,6 @@
 
 enum { ARGS_MAX = 40 };
 
-double sn_test_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 const char *sn_test_binary_folder(void) { return SN_TEST_BINARY_DIR; }
 
 static void pause_ms(int ms) {
@@ -92,7 +86,7 @@ void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {
   sn_test_send(&client, &request);
   Sinew__V1__Reply *reply = NULL;
   bool ended = false;
-  for (double until = sn_test_now() + 20; !reply && !ended && sn_test_now() < until;) {
+  for (double until = sn_clock_now() + 20; !reply && !ended && sn_clock_now() < until;) {
     reply = sn_test_receive(&client, 0.1);
     ended = !reply && waitpid(d->pid, NULL, WNOHANG) == d->pid;
   }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "physics/base/clock.h"
 #include "proto/sinew.pb-c.h"
 
 typedef struct SnTestDaemon {
@@ -82,8 +83,6 @@ uint64_t sn_test_open_by(SnTestClient *client, const char *task, uint64_t seed, 
 // state may be NULL for a plan that is REPLACED.
 Sinew__V1__Reply *sn_test_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
 void sn_test_send_plan(SnTestClient *client, uint64_t session, Sinew__V1__State *state, double deadline);
-
-double sn_test_now(void);
 
 // Returns the folder with the programs of the build.
 const char *sn_test_binary_folder(void);

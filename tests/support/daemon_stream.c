@@ -32,8 +32,8 @@ static void take_plan(SnTestStream *s, const Sinew__V1__Reply *r) {
 }
 
 Sinew__V1__Reply *sn_test_stream_read(SnTestStream *s, double seconds) {
-  for (double until = sn_test_now() + seconds; sn_test_now() < until;) {
-    Sinew__V1__Reply *r = sn_test_receive(s->c, fmax(0, until - sn_test_now()));
+  for (double until = sn_clock_now() + seconds; sn_clock_now() < until;) {
+    Sinew__V1__Reply *r = sn_test_receive(s->c, fmax(0, until - sn_clock_now()));
     if (!r) continue;
     if (r->body_case != SINEW__V1__REPLY__BODY_PLAN || r->plan->stream_sequence == 0) return r;
     assert_true(r->id == s->id || r->id == s->before);
@@ -44,8 +44,8 @@ Sinew__V1__Reply *sn_test_stream_read(SnTestStream *s, double seconds) {
 }
 
 void sn_test_stream_await(SnTestStream *s, double stamp) {
-  for (double until = sn_test_now() + 60; s->stamp != stamp;) {
-    assert_true(sn_test_now() < until);
+  for (double until = sn_clock_now() + 60; s->stamp != stamp;) {
+    assert_true(sn_clock_now() < until);
     assert_null(sn_test_stream_read(s, 0.01));
   }
 }

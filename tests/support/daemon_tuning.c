@@ -158,12 +158,12 @@ Sinew__V1__Reply *sn_test_stream_config(SnTestStream *s, uint64_t version) {
 // Waits for a plan that was made with at least that version. Now and then the daemon is told what has been read: it
 // holds back what a client with many unread plans does not need.
 static void await_version(SnTestStream *s, Sinew__V1__State *x, uint64_t version) {
-  double told = sn_test_now();
+  double told = sn_clock_now();
   for (double until = told + 60; s->version < version;) {
-    assert_true(sn_test_now() < until);
+    assert_true(sn_clock_now() < until);
     assert_null(sn_test_stream_read(s, 0.001));
-    if (sn_test_now() - told < 0.5) continue;
-    told = sn_test_now();
+    if (sn_clock_now() - told < 0.5) continue;
+    told = sn_clock_now();
     sn_test_stream_state(s, x, (int64_t)s->sequence);
   }
 }

@@ -40,8 +40,8 @@ int sn_raw_receive(int fd, double seconds, void *bytes, size_t size) {
 
 bool sn_raw_ended(int fd, double seconds) {
   char bytes[4096];
-  const double until = sn_test_now() + seconds;
-  for (double left = seconds; left > 0; left = until - sn_test_now())
+  const double until = sn_clock_now() + seconds;
+  for (double left = seconds; left > 0; left = until - sn_clock_now())
     if (sn_raw_receive(fd, left, bytes, sizeof bytes) == 0) return true;
   return false;
 }
@@ -98,7 +98,7 @@ bool sn_test_answers(SnTestClient *c, double seconds) {
   Sinew__V1__Request request;
   Sinew__V1__HealthRequest health;
   health_request(&request, &health);
-  for (double until = sn_test_now() + seconds; sn_test_now() < until;) {
+  for (double until = sn_clock_now() + seconds; sn_clock_now() < until;) {
     sn_test_send(c, &request);
     Sinew__V1__Reply *reply;
     bool answered = false;

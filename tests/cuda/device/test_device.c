@@ -12,6 +12,7 @@
 
 #include "cuda/device/device.h"
 #include "cuda/kernels/kernels.h"
+#include "physics/base/clock.h"
 #ifdef SN_LANES
 #include "tests/support/lanes.h"
 #endif
@@ -431,20 +432,14 @@ static void faults_that_are_asked_for(void **state) {
   assert_int_equal(err.code, SN_ERR_NOT_FOUND);
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void launches_may_be_slow(void **state) {
   (void)state;
   Fixture r = open_fixture("slow:0.02");
   launch(&r, SN_KERNEL_MAKE, 1);
   launch(&r, SN_KERNEL_MAKE, 1);
-  const double begin = seconds();
+  const double begin = sn_clock_now();
   r.d->wait(r.d, r.s);
-  assert_true(seconds() - begin >= 0.04);
+  assert_true(sn_clock_now() - begin >= 0.04);
   close_fixture(&r);
 }
 

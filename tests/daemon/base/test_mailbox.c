@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/queue.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/clock.h"
+#include "physics/base/clock.h"
 #include "daemon/wire/memory_guard_private.h"
 
 enum { MORE = 64 << 20 };

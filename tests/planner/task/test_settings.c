@@ -74,20 +74,8 @@ static void live(void **state) {
   assert_string_equal(err.text, "horizon: cannot change while the planner runs");
 }
 
-static void help(void **state) {
-  (void)state;
-  char text[8000];
-  const int n = sn_settings_help(text, sizeof text);
-  assert_int_equal(n, (int)strlen(text));
-  for (int i = 0; i < sn_settings_count(); ++i) assert_non_null(strstr(text, sn_settings_info(i)->name));
-  char small[20];
-  assert_int_equal(sn_settings_help(small, sizeof small), n);
-  assert_true(strlen(small) < sizeof small);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(defaults_are_valid), cmocka_unit_test(bounds_and_names),
-                                     cmocka_unit_test(whole_is_validated), cmocka_unit_test(live),
-                                     cmocka_unit_test(help)};
+                                     cmocka_unit_test(whole_is_validated), cmocka_unit_test(live)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

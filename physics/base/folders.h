@@ -1,0 +1,16 @@
+// Folders that programs of sinew look in when nobody names one. Installed files lie beside the running program; those
+// that were fetched or made lie in the user's cache folder.
+#ifndef SINEW_PHYSICS_BASE_FOLDERS_H_
+#define SINEW_PHYSICS_BASE_FOLDERS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Writes the folder that the running program lies in. Returns false when that cannot be told, or does not fit.
+bool sn_program_folder(char *path, size_t size);
+
+// Writes the user's cache folder of sinew: $XDG_CACHE_HOME/sinew, or ~/.cache/sinew. Returns false when neither
+// variable is set, or the path does not fit.
+bool sn_cache_folder(char *path, size_t size);
+
+#endif
