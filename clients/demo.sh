@@ -12,7 +12,7 @@
 #   --mode MODE      realtime, continuous or lockstep (default: realtime for arm_reach, lockstep else)
 #   --seconds S      how long the body moves
 #   --seed N         initial pose, initial plan, planner (default 1)
-#   --picture FILE   where to draw (default sinew-report.png)
+#   --picture FILE   where to draw (default sinew-report.png); a small drawing if it ends with .svg
 #   --json           each report as one line of JSON
 set -euo pipefail
 caller=$PWD
