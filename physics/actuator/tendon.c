@@ -56,18 +56,22 @@ SN_LOCAL void ten_segment(const SnModel *m, SnWorld *w, int s) {
 SN_LOCAL void ten_wrap(const SnModel *m, SnWorld *w, int k) {
   const int geom = m->wseg_geom[k], site = m->wseg_side_site[k];
   const sn_real *p0 = w->site_xpos + 3 * m->wseg_site[2 * k], *p1 = w->site_xpos + 3 * m->wseg_site[2 * k + 1];
-  const sn_real *c = w->subtree_com + 3 * m->wseg_root[k], scale = m->wseg_scale[k], radius = m->geom_size[3 * geom];
-  const sn_real *pos = w->geom_xpos + 3 * geom, *mat = w->geom_xmat + 9 * geom, *side = m->wseg_side + 3 * k;
+  const sn_real *c = w->subtree_com + 3 * m->wseg_root[k], scale = m->wseg_scale[k];
   sn_real *W = w->line_wrench + 6 * (m->nseg + 2 * k), *pnt = w->wseg_point + 6 * k, moving_side[3];
-  int rule = m->wseg_rule[k];
+  SnWrapGeom wrap = {.pos = w->geom_xpos + 3 * geom,
+                     .mat = w->geom_xmat + 9 * geom,
+                     .side = m->wseg_side + 3 * k,
+                     .radius = m->geom_size[3 * geom],
+                     .type = m->wseg_type[k],
+                     .rule = m->wseg_rule[k]};
   if (site >= 0) {
     sn_real arm[3];
-    sn_sub3(arm, w->site_xpos + 3 * site, pos);
-    sn_mulmattvec3(moving_side, mat, arm);
-    rule = sn_norm3(arm) < radius ? SN_SIDE_INSIDE : SN_SIDE_OUTSIDE;
-    side = moving_side;
+    sn_sub3(arm, w->site_xpos + 3 * site, wrap.pos);
+    sn_mulmattvec3(moving_side, wrap.mat, arm);
+    wrap.rule = sn_norm3(arm) < wrap.radius ? SN_SIDE_INSIDE : SN_SIDE_OUTSIDE;
+    wrap.side = moving_side;
   }
-  const sn_real arc = sn_wrap(pnt, w->wseg_turn + k, p0, p1, pos, mat, radius, m->wseg_type[k], rule, side);
+  const sn_real arc = sn_wrap(pnt, w->wseg_turn + k, p0, p1, &wrap);
   w->wseg_on[k] = arc >= 0;
   if (arc < 0) {
     w->wseg_length[k] = scale * ten_line(W, p0, p1, c, scale);
@@ -228,13 +232,19 @@ SN_INLINE void ten_add_force(sn_real *W, const sn_real *r, const sn_real *f, sn_
   sn_addtoscl3(W + 3, f, sign);
 }
 
-// A line of wrench W (its direction scaled) and scaled length from p0 on entry at0 to p1 on at1. A line of no length
-// pulls in MuJoCo's direction, which does not change.
-SN_LOCAL void ten_line_vjp(sn_real *at0, sn_real *at1, const sn_real *p0, const sn_real *p1, const sn_real *c,
-                           const sn_real *W, sn_real length, sn_real scale, sn_real length_bar) {
+// A straight line from p0 to p1: the wrench that it has about c, its direction and its length times scale.
+typedef struct TenLine {
+  const sn_real *p0, *p1, *c;  // (3)
+  const sn_real *W;            // (6)
+  sn_real length, scale;
+} TenLine;
+
+// The line from entry at0 to at1. A line of no length pulls in MuJoCo's direction, which does not change.
+SN_LOCAL void ten_line_vjp(sn_real *at0, sn_real *at1, const TenLine *line, sn_real length_bar) {
+  const sn_real *W = line->W, length = line->length, scale = line->scale;
   sn_real r0[3], r1[3], v0[3], v1[3], dv[3], f[3], f0[3], f1[3];
-  sn_sub3(r0, p0, c);
-  sn_sub3(r1, p1, c);
+  sn_sub3(r0, line->p0, line->c);
+  sn_sub3(r1, line->p1, line->c);
   ten_field(v0, at0, r0);
   ten_field(v1, at1, r1);
   sn_sub3(dv, v1, v0);
@@ -267,8 +277,10 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
     ten_field(y + 3 * i, A[i], r + 3 * i);
   }
   sn_sub3(touch, w->wseg_point + 6 * k, pos);
-  sn_wrap_hvp(g, h, x, y, touch, w->geom_xmat + 9 * geom, w->wseg_length[k] / scale, m->geom_size[3 * geom],
-              m->wseg_type[k], w->wseg_turn[k]);
+  const SnWrapGeom wrap = {
+      .pos = pos, .mat = w->geom_xmat + 9 * geom, .radius = m->geom_size[3 * geom], .type = m->wseg_type[k]};
+  const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / scale, .turn = w->wseg_turn[k]};
+  sn_wrap_hvp(g, h, x, y, &wrap, &path);
   for (int i = 0; i < 2; ++i) {
     sn_real *at = a->tenlink + TEN_LINK * entry[i], W[6], F[6], G[6], t[3], turn[3];
     const sn_real *ri = r + 3 * i;
@@ -302,17 +314,27 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_open_link(m, w, a, t, k, list, n);
   for (int s = m->ten_seg[t]; s < m->ten_seg[t + 1]; ++s) {
     const int *entry = m->seg_tenlink + 2 * s, *site = m->seg_site + 2 * s;
-    ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], w->site_xpos + 3 * site[0],
-                 w->site_xpos + 3 * site[1], c, w->line_wrench + 6 * s, w->seg_length[s], m->seg_scale[s], length_bar);
+    const TenLine line = {.p0 = w->site_xpos + 3 * site[0],
+                          .p1 = w->site_xpos + 3 * site[1],
+                          .c = c,
+                          .W = w->line_wrench + 6 * s,
+                          .length = w->seg_length[s],
+                          .scale = m->seg_scale[s]};
+    ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], &line, length_bar);
   }
   for (int k = m->ten_wseg[t]; k < m->ten_wseg[t + 1]; ++k) {
     const int *entry = m->wseg_tenlink + 3 * k, *site = m->wseg_site + 2 * k;
-    if (w->wseg_on[k])
+    if (w->wseg_on[k]) {
       ten_wrap_vjp(m, w, a, k, c, length_bar);
-    else
-      ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], w->site_xpos + 3 * site[0],
-                   w->site_xpos + 3 * site[1], c, w->line_wrench + 6 * (m->nseg + 2 * k), w->wseg_length[k],
-                   m->wseg_scale[k], length_bar);
+      continue;
+    }
+    const TenLine line = {.p0 = w->site_xpos + 3 * site[0],
+                          .p1 = w->site_xpos + 3 * site[1],
+                          .c = c,
+                          .W = w->line_wrench + 6 * (m->nseg + 2 * k),
+                          .length = w->wseg_length[k],
+                          .scale = m->wseg_scale[k]};
+    ten_line_vjp(a->tenlink + TEN_LINK * entry[0], a->tenlink + TEN_LINK * entry[1], &line, length_bar);
   }
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }

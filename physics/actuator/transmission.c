@@ -303,53 +303,57 @@ SN_LOCAL void trn_pull(const SnModel *m, SnAdjoint *a, int o, int body, const Tr
   for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_trn_bar[o] * W[e];
 }
 
-// Gradient (dv, da) of a slider-crank's length and its Hessian-vector product (hv, ha) with (yv, ya), the rates of (v,
-// a). Where the rod is too short the length is that of forward's choice, v . a; so it is at the point where it just
-// reaches.
-SN_LOCAL void trn_crank_hvp(const sn_real *v, const sn_real *axis, const sn_real *yv, const sn_real *ya, sn_real rod,
-                            sn_real gear, sn_real *dv, sn_real *da, sn_real *hv, sn_real *ha) {
-  const sn_real av = sn_dot3(v, axis), det = av * av + rod * rod - sn_dot3(v, v);
+// A slider-crank: the vector v from slider to crank and the slider's axis; or rates of these, or derivatives by them.
+typedef struct TrnCrank {
+  sn_real v[3], axis[3];
+} TrnCrank;
+
+// Gradient g of a slider-crank's length at x and its Hessian-vector product h with the rates y. Where the rod is too
+// short the length is that of forward's choice, v . axis; so it is at the point where it just reaches.
+SN_LOCAL void trn_crank_hvp(TrnCrank *g, TrnCrank *h, const TrnCrank *x, const TrnCrank *y, sn_real rod, sn_real gear) {
+  const sn_real av = sn_dot3(x->v, x->axis), det = av * av + rod * rod - sn_dot3(x->v, x->v);
   const sn_real root = det > 0 ? sn_sqrt(det) : 0, per = det > 0 ? 1 / root : 0;
-  const sn_real dav = sn_dot3(axis, yv) + sn_dot3(v, ya), droot = (av * dav - sn_dot3(v, yv)) * per;
-  const sn_real share = 1 - av * per, dshare = (av * droot * per - dav) * per;  // of da in v, of dv in the axis
-  const sn_real lean = per, dlean = -per * per * droot;                         // of dv in v
+  const sn_real dav = sn_dot3(x->axis, y->v) + sn_dot3(x->v, y->axis), droot = (av * dav - sn_dot3(x->v, y->v)) * per;
+  const sn_real share = 1 - av * per, dshare = (av * droot * per - dav) * per;  // of g->axis in v, of g->v in the axis
+  const sn_real lean = per, dlean = -per * per * droot;                         // of g->v in v
   for (int e = 0; e < 3; ++e) {
-    dv[e] = gear * (share * axis[e] + lean * v[e]);
-    da[e] = gear * share * v[e];
-    hv[e] = gear * (dshare * axis[e] + share * ya[e] + dlean * v[e] + lean * yv[e]);
-    ha[e] = gear * (dshare * v[e] + share * yv[e]);
+    g->v[e] = gear * (share * x->axis[e] + lean * x->v[e]);
+    g->axis[e] = gear * share * x->v[e];
+    h->v[e] = gear * (dshare * x->axis[e] + share * y->axis[e] + dlean * x->v[e] + lean * y->v[e]);
+    h->axis[e] = gear * (dshare * x->v[e] + share * y->v[e]);
   }
 }
 
 SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int o = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
-  const sn_real *mat = w->site_xmat + 9 * slider, axis[3] = {mat[2], mat[5], mat[8]};
-  sn_real v[3], yv[3], ya[3], dv[3], da[3], hv[3], ha[3], f[3], t[3], turn[3];
+  const sn_real *mat = w->site_xmat + 9 * slider;
+  TrnCrank x = {.axis = {mat[2], mat[5], mat[8]}}, y, g, h;
+  sn_real f[3], t[3], turn[3];
   const sn_real none[3] = {0, 0, 0}, length_bar = a->trn_length_bar[o];
   TrnEnd ends[2];
   trn_open(m, w, a, o, m->site_bodyid[slider], w->site_xpos + 3 * slider, 0, ends);
   trn_open(m, w, a, o, m->site_bodyid[crank], w->site_xpos + 3 * crank, 0, ends + 1);
-  sn_sub3(v, w->site_xpos + 3 * crank, w->site_xpos + 3 * slider);
-  sn_sub3(yv, ends[1].v, ends[0].v);
-  sn_cross(ya, ends[0].A, axis);
-  trn_crank_hvp(v, axis, yv, ya, m->actuator_cranklength[i], m->actuator_gear[6 * o], dv, da, hv, ha);
-  sn_cross(turn, axis, da);
-  trn_pull(m, a, o, ends[1].body, ends + 1, dv, none, 1);
+  sn_sub3(x.v, w->site_xpos + 3 * crank, w->site_xpos + 3 * slider);
+  sn_sub3(y.v, ends[1].v, ends[0].v);
+  sn_cross(y.axis, ends[0].A, x.axis);
+  trn_crank_hvp(&g, &h, &x, &y, m->actuator_cranklength[i], m->actuator_gear[6 * o]);
+  sn_cross(turn, x.axis, g.axis);
+  trn_pull(m, a, o, ends[1].body, ends + 1, g.v, none, 1);
   sn_scale3(t, turn, -1);
-  trn_pull(m, a, o, ends[0].body, ends, dv, t, -1);
+  trn_pull(m, a, o, ends[0].body, ends, g.v, t, -1);
 
   // crank: tension, and the field's value at the displaced site
-  sn_addtoscl3(hv, dv, length_bar);
-  sn_cross(f, dv, ends[1].A);
-  sn_addto3(f, hv);
+  sn_addtoscl3(h.v, g.v, length_bar);
+  sn_cross(f, g.v, ends[1].A);
+  sn_addto3(f, h.v);
   trn_push(m, a, ends + 1, f, none);
   // slider: the same reversed; the axis turns, and its velocity with it
-  sn_cross(f, ends[0].A, dv);
-  sn_subfrom3(f, hv);
-  sn_cross(t, axis, ha);
+  sn_cross(f, ends[0].A, g.v);
+  sn_subfrom3(f, h.v);
+  sn_cross(t, x.axis, h.axis);
   sn_addtoscl3(t, turn, length_bar);
-  sn_cross(hv, da, ends[0].A);
-  sn_cross(turn, axis, hv);
+  sn_cross(h.v, g.axis, ends[0].A);
+  sn_cross(turn, x.axis, h.v);
   sn_addto3(t, turn);
   trn_push(m, a, ends, f, t);
 }

@@ -219,17 +219,18 @@ SN_LOCAL void wrap_plane(sn_real *a0, sn_real *a1, sn_real *d, const sn_real *p0
   d[3] = sn_dot3(p1, a1);
 }
 
-SN_LOCAL sn_real wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                             const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+SN_LOCAL sn_real wrap_sphere(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const SnWrapGeom *geom) {
+  const sn_real *pos = geom->pos, radius = geom->radius;
+  const int rule = geom->rule;
   // with the way round left open the segment is free when the angle at the centre is too small
   if (rule == SN_SIDE_FREE && sn_dot3(p0, p1) >= radius * radius) return -1;
   sn_real a0[3], a1[3], s[3], d[4], on[4], tangent[2];
-  wrap_plane(a0, a1, d, p0, p1, mat);
+  wrap_plane(a0, a1, d, p0, p1, geom->mat);
   sn_real arc;
   if (rule == SN_SIDE_INSIDE) {
     arc = wrap_inside(on, d, radius);
   } else if (rule == SN_SIDE_OUTSIDE) {
-    sn_mulmatvec3(s, mat, side);
+    sn_mulmatvec3(s, geom->mat, geom->side);
     const sn_real across[2] = {sn_dot3(s, a0), sn_dot3(s, a1)};
     arc = wrap_circle(on, tangent, turn, d, across, radius);
   } else {
@@ -249,19 +250,19 @@ SN_LOCAL void wrap_across(sn_real *r, const sn_real *mat, const sn_real *a) {
   r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
 }
 
-SN_LOCAL sn_real wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const sn_real *pos,
-                               const sn_real *mat, sn_real radius, int rule, const sn_real *side) {
+SN_LOCAL sn_real wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const sn_real *p1, const SnWrapGeom *geom) {
+  const sn_real *pos = geom->pos, *mat = geom->mat, radius = geom->radius;
   sn_real d[4], on[4], tangent[2], arc;
   wrap_across(d, mat, p0);
   wrap_across(d + 2, mat, p1);
-  if (rule == SN_SIDE_INSIDE) {
+  if (geom->rule == SN_SIDE_INSIDE) {
     arc = wrap_inside(on, d, radius);
     if (arc < 0) return -1;
     const sn_real dx0 = d[0] - on[0], dy0 = d[1] - on[1], dx1 = d[2] - on[2], dy1 = d[3] - on[3];
     tangent[0] = sn_sqrt(dx0 * dx0 + dy0 * dy0);
     tangent[1] = sn_sqrt(dx1 * dx1 + dy1 * dy1);
   } else {
-    arc = wrap_circle(on, tangent, turn, d, rule == SN_SIDE_OUTSIDE ? side : NULL, radius);
+    arc = wrap_circle(on, tangent, turn, d, geom->rule == SN_SIDE_OUTSIDE ? geom->side : NULL, radius);
     if (arc < 0) return -1;
   }
 
@@ -277,15 +278,13 @@ SN_LOCAL sn_real wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const
   return arc * sn_sqrt(1 + slope * slope);
 }
 
-SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const sn_real *pos,
-                        const sn_real *mat, sn_real radius, int type, int rule, const sn_real *side) {
+SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const SnWrapGeom *geom) {
   sn_real p0[3], p1[3];
-  sn_sub3(p0, x0, pos);
-  sn_sub3(p1, x1, pos);
+  sn_sub3(p0, x0, geom->pos);
+  sn_sub3(p1, x1, geom->pos);
   *turn = 0;
   if (sn_dot3(p0, p0) < SN_MINVAL * SN_MINVAL || sn_dot3(p1, p1) < SN_MINVAL * SN_MINVAL) return -1;
-  return type == SN_WRAP_SPHERE ? wrap_sphere(pnt, turn, p0, p1, pos, mat, radius, rule, side)
-                                : wrap_cylinder(pnt, turn, p0, p1, pos, mat, radius, rule, side);
+  return geom->type == SN_WRAP_SPHERE ? wrap_sphere(pnt, turn, p0, p1, geom) : wrap_cylinder(pnt, turn, p0, p1, geom);
 }
 
 // One end of an outside wrap.
@@ -377,8 +376,9 @@ SN_LOCAL sn_real wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, const
   return length;
 }
 
-SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                                const sn_real *mat, sn_real length, sn_real radius, int turn) {
+SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+                                const SnWrapPath *path) {
+  const sn_real *mat = geom->mat, radius = geom->radius, length = path->length;
   const sn_real axis[3] = {mat[2], mat[5], mat[8]};
   sn_real px[6], py[6], c[3], n[3], planar;
   for (int i = 0; i < 2; ++i) {
@@ -386,12 +386,12 @@ SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const 
     wrap_reject(py + 3 * i, y + 3 * i, axis);
   }
   const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x), dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
-  if (turn == 0) {
-    wrap_reject(c, touch, axis);
+  if (path->turn == 0) {
+    wrap_reject(c, path->touch, axis);
     planar = wrap_inside_hvp(g, h, px, py, c, radius);
   } else {
     WrapEnd end[2];
-    sn_scale3(n, axis, turn < 0 ? SN_R(-1.0) : SN_R(1.0));
+    sn_scale3(n, axis, path->turn < 0 ? SN_R(-1.0) : SN_R(1.0));
     wrap_circle_hvp(end, g, h, px, py, n, radius);
     planar = sn_sqrt(sn_max(0, (length - dz) * (length + dz)));
   }
@@ -407,12 +407,12 @@ SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const 
   }
 }
 
-SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                         const sn_real *mat, sn_real length, sn_real radius, int type, int turn) {
-  if (type == SN_WRAP_CYLINDER)
-    wrap_cylinder_hvp(g, h, x, y, touch, mat, length, radius, turn);
-  else if (turn == 0)
-    wrap_inside_hvp(g, h, x, y, touch, radius);
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+                         const SnWrapPath *path) {
+  if (geom->type == SN_WRAP_CYLINDER)
+    wrap_cylinder_hvp(g, h, x, y, geom, path);
+  else if (path->turn == 0)
+    wrap_inside_hvp(g, h, x, y, path->touch, geom->radius);
   else
-    wrap_sphere_hvp(g, h, x, y, mat, radius, turn);
+    wrap_sphere_hvp(g, h, x, y, geom->mat, geom->radius, path->turn);
 }

@@ -11,26 +11,39 @@ typedef enum SnSide {
   SN_SIDE_INSIDE    // it lies inside: pass through the inside
 } SnSide;
 
-// Path from x0 to x1 [m] that must not enter (or, for SN_SIDE_INSIDE, must pass through) a sphere or cylinder
-// of the given radius at pos with orientation mat (the cylinder's axis is its z). side[3]: the side point in the
-// geom's frame; may be NULL for SN_SIDE_FREE.
+// A geom that strings wrap around, and the way round it.
+typedef struct SnWrapGeom {
+  const sn_real *pos;   // (3) centre [m]
+  const sn_real *mat;   // (9) orientation; a cylinder's axis is its z
+  const sn_real *side;  // (3) side point in the geom's frame; may be NULL for SN_SIDE_FREE
+  sn_real radius;       // [m]
+  int type;             // SN_WRAP_SPHERE or SN_WRAP_CYLINDER
+  int rule;             // SnSide
+} SnWrapGeom;
+
+// A path that wraps, as sn_wrap gave it.
+typedef struct SnWrapPath {
+  const sn_real *touch;  // (3) where an inside wrap touches, relative to the geom's centre
+  sn_real length;        // of the whole path [m]
+  int turn;              // how it winds
+} SnWrapPath;
+
+// Path from x0 to x1 [m] that must not enter (or, for SN_SIDE_INSIDE, must pass through) the geom.
 // Returns the length [m] of the part that lies on the surface and the two points pnt[6] where the
 // path meets and leaves it, or -1 when the straight segment is free (pnt is then undefined).
 // *turn: how an outside wrap winds: about a sphere 1 the shorter way and -1 the longer one, about a cylinder 1
 // counter-clockwise and -1 clockwise; 0 for an inside wrap and for a free segment.
 // pnt must not alias the inputs. Not smooth where the path comes off the surface (the length has two
 // continuous derivatives there, the points none) and where an endpoint crosses the ray opposite `side`.
-SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const sn_real *pos,
-                        const sn_real *mat, sn_real radius, int type, int rule, const sn_real *side);
+SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const SnWrapGeom *geom);
 
 // Gradient and Hessian-vector product (hvp) of a path that wraps, for the adjoint: its length as a function of the end
 // points x[6], relative to the geom's centre and with the geom at rest, has the gradient g[6] (the directions of the
 // two lines, away from the geom), and h[6] is the derivative of g as the ends move at y[6]: the product of the Hessian
-// with y. World axes. length: of the whole path; touch[3]: where an inside wrap touches, relative to the centre; turn:
-// as sn_wrap gave it. Choices, all finite: an end on the surface contributes no curvature of its tangent (the length's
-// second derivative is infinite there); of opposite ends about a sphere, whose plane is arbitrary, the plane does not
-// tilt.
-SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *touch,
-                         const sn_real *mat, sn_real length, sn_real radius, int type, int turn);
+// with y. World axes. Of the geom, pos, side and rule are not read. Choices, all finite: an end on the surface
+// contributes no curvature of its tangent (the length's second derivative is infinite there); of opposite ends about a
+// sphere, whose plane is arbitrary, the plane does not tilt.
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+                         const SnWrapPath *path);
 
 #endif

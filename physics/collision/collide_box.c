@@ -202,12 +202,17 @@ SN_LOCAL int box_edge_contact(const BoxPair *p, int code, SnContact *con) {
   return 1;
 }
 
-// Adjoint of box_edge_points, along the edges: s and t, with their bars, belong to the bars of the unit directions e1,
-// e2 and of E = c2 - c1 (world). A coordinate at an end of its edge is fixed, and where the edges are parallel (sine
-// below SN_STEADY_SINE) the first guess of s.
-SN_LOCAL void box_edge_points_vjp(const sn_real *e1, const sn_real *e2, const sn_real *E, sn_real half1, sn_real half2,
-                                  const sn_real *w1_bar, const sn_real *w2_bar, sn_real *e1_bar, sn_real *e2_bar,
-                                  sn_real *E_bar) {
+// Two edges in world axes: their unit directions and E = c2 - c1; or the bars of these.
+typedef struct BoxEdgePair {
+  sn_real e1[3], e2[3], E[3];
+} BoxEdgePair;
+
+// Adjoint of box_edge_points, along the edges of half lengths half1 and half2: s and t, with their bars, belong to the
+// bars of the edges. A coordinate at an end of its edge is fixed, and where the edges are parallel (sine below
+// SN_STEADY_SINE) the first guess of s.
+SN_LOCAL void box_edge_points_vjp(const BoxEdgePair *edges, sn_real half1, sn_real half2, const sn_real *w1_bar,
+                                  const sn_real *w2_bar, BoxEdgePair *bar) {
+  const sn_real *e1 = edges->e1, *e2 = edges->e2, *E = edges->E;
   const sn_real b = sn_dot3(e1, e2), x1 = sn_dot3(e1, E), x2 = sn_dot3(e2, E), denom = 1 - b * b;
   const sn_real first = denom < SN_MINVAL ? SN_R(0.0) : (x1 - b * x2) / denom;
   const sn_real s0 = sn_clip(first, -half1, half1), t = sn_clip(b * s0 - x2, -half2, half2);
@@ -219,9 +224,9 @@ SN_LOCAL void box_edge_points_vjp(const sn_real *e1, const sn_real *e2, const sn
   const sn_real b_bar = t * s_bar + s0 * t_bar + first_bar * (2 * b * s0 - x2);
   const sn_real x1_bar = s_bar + first_bar, x2_bar = -t_bar - b * first_bar;
   for (int i = 0; i < 3; ++i) {
-    e1_bar[i] = s * w1_bar[i] + x1_bar * E[i] + b_bar * e2[i];
-    e2_bar[i] = t * w2_bar[i] + x2_bar * E[i] + b_bar * e1[i];
-    E_bar[i] = x1_bar * e1[i] + x2_bar * e2[i];
+    bar->e1[i] = s * w1_bar[i] + x1_bar * E[i] + b_bar * e2[i];
+    bar->e2[i] = t * w2_bar[i] + x2_bar * E[i] + b_bar * e1[i];
+    bar->E[i] = x1_bar * e1[i] + x2_bar * e2[i];
   }
 }
 
@@ -232,9 +237,10 @@ SN_LOCAL void box_edge_vjp(const SnShape *a, const SnShape *b, const SnContact *
   const BoxPair p = box_pair(a, b, 0);
   const BoxEdges edges = box_edges(&p, con->feature % BOX_CHOICE);
   const int i = edges.i, j = edges.j;
-  const sn_real e1[3] = {a->mat[i], a->mat[3 + i], a->mat[6 + i]}, e2[3] = {b->mat[j], b->mat[3 + j], b->mat[6 + j]};
+  BoxEdgePair x = {.e1 = {a->mat[i], a->mat[3 + i], a->mat[6 + i]}, .e2 = {b->mat[j], b->mat[3 + j], b->mat[6 + j]}};
   const sn_real *n = con->frame;
-  sn_real c1[3], c2[3], p1[3], p2[3], r[3], E[3], n_bar[3], w1_bar[3], w2_bar[3], e1_bar[3], e2_bar[3], E_bar[3];
+  BoxEdgePair x_bar;
+  sn_real c1[3], c2[3], p1[3], p2[3], r[3], n_bar[3], w1_bar[3], w2_bar[3];
   if (!box_edge_corners(&p, &edges, con->feature / BOX_CHOICE, c1, c2)) return;
   box_edge_points(&p, i, j, c1, c2, p1, p2);
   sn_sub3(r, p2, p1);
@@ -245,31 +251,31 @@ SN_LOCAL void box_edge_vjp(const SnShape *a, const SnShape *b, const SnContact *
     w2_bar[k] = SN_R(0.5) * bar->pos[k] + bar->dist * n[k];
   }
   sn_sub3(r, c2, c1);
-  sn_mulmatvec3(E, a->mat, r);
-  box_edge_points_vjp(e1, e2, E, a->size[i], b->size[j], w1_bar, w2_bar, e1_bar, e2_bar, E_bar);
+  sn_mulmatvec3(x.E, a->mat, r);
+  box_edge_points_vjp(&x, a->size[i], b->size[j], w1_bar, w2_bar, &x_bar);
   // corners are fixed to their boxes
   sn_mulmatvec3(p1, a->mat, c1);
   sn_addto3(p1, a->pos);
-  sn_add3(p2, p1, E);
-  sn_subfrom3(w1_bar, E_bar);
+  sn_add3(p2, p1, x.E);
+  sn_subfrom3(w1_bar, x_bar.E);
   sn_push(wrench, a, p1, w1_bar);
-  sn_addto3(w2_bar, E_bar);
+  sn_addto3(w2_bar, x_bar.E);
   sn_push(wrench + 6, b, p2, w2_bar);
   // n = +- e1 x e2 / |e1 x e2|
-  sn_cross(r, e1, e2);
+  sn_cross(r, x.e1, x.e2);
   const sn_real size = sn_norm3(r);
   if (size < SN_STEADY_SINE) {
     sn_turn(wrench, n, n_bar);
   } else {
     sn_real y_bar[3];
     sn_direction_vjp(y_bar, n, sn_dot3(n, r) < 0 ? -size : size, n_bar);
-    sn_cross(r, e2, y_bar);
-    sn_addto3(e1_bar, r);
-    sn_cross(r, y_bar, e1);
-    sn_addto3(e2_bar, r);
+    sn_cross(r, x.e2, y_bar);
+    sn_addto3(x_bar.e1, r);
+    sn_cross(r, y_bar, x.e1);
+    sn_addto3(x_bar.e2, r);
   }
-  sn_turn(wrench, e1, e1_bar);
-  sn_turn(wrench + 6, e2, e2_bar);
+  sn_turn(wrench, x.e1, x_bar.e1);
+  sn_turn(wrench + 6, x.e2, x_bar.e2);
 }
 
 // The lines through a vertex of the clipped polygon, as bits: edges of the opposite face, at the upper and lower end of
@@ -376,13 +382,19 @@ SN_LOCAL int box_face_contacts(const BoxPair *p, int code, sn_real reach, SnCont
   return n;
 }
 
+// A point of the opposite face, which lies on direction q of its box, and of the reference face on direction a of its.
+typedef struct BoxVertex {
+  int a, q, lines;
+  const sn_real *p, *out;  // (3) the point, the reference face's normal
+} BoxVertex;
+
 // Adjoint of a point p of the opposite face: which lines meet there tells how it moves. A corner of that face is fixed
 // to `other`. On an edge e of it at a side (normal m) of `ref` the point slides along e by what keeps it at the side,
 // and likewise, at a corner of the reference face, along the normal `out` by what keeps it in the opposite face (normal
 // q). An edge along the side (sine below SN_STEADY_SINE) carries the point.
-SN_LOCAL void box_vertex_vjp(const SnShape *ref, const SnShape *other, int a, int feature, const sn_real *out,
-                             const sn_real *p, const sn_real *p_bar, sn_real *on_ref, sn_real *on_other) {
-  const int lines = feature % BOX_LINES, q = feature / BOX_LINES;
+SN_LOCAL void box_vertex_vjp(const SnShape *ref, const SnShape *other, const BoxVertex *vertex, const sn_real *p_bar,
+                             sn_real *on_ref, sn_real *on_other) {
+  const int a = vertex->a, q = vertex->q, lines = vertex->lines;
   const bool u = lines & BOX_U, v = lines & BOX_V, x = lines & BOX_CLIP_X, y = lines & BOX_CLIP_Y;
   sn_real force[3], rest[3];
   sn_copy3(force, p_bar);
@@ -399,11 +411,11 @@ SN_LOCAL void box_vertex_vjp(const SnShape *ref, const SnShape *other, int a, in
   } else if (!u && !v && x && y) {
     const sn_real *Q = other->mat + q;
     const sn_real normal[3] = {Q[0], Q[3], Q[6]};
-    sn_scale3(force, normal, sn_dot3(out, p_bar) / sn_dot3(out, normal));
+    sn_scale3(force, normal, sn_dot3(vertex->out, p_bar) / sn_dot3(vertex->out, normal));
     sn_sub3(rest, p_bar, force);
   }
-  sn_push(on_other, other, p, force);
-  sn_push(on_ref, ref, p, rest);
+  sn_push(on_other, other, vertex->p, force);
+  sn_push(on_ref, ref, vertex->p, rest);
 }
 
 // Feature: the code of the axis, times BOX_CHOICE the lines, times BOX_LINES the direction of the opposite face. The
@@ -420,7 +432,10 @@ SN_LOCAL void box_face_vjp(const SnShape *a, const SnShape *b, const SnContact *
   sn_scale3(face.normal, bar->normal, first ? SN_R(1.0) : SN_R(-1.0));
   sn_addscl3(point, con->pos, out, con->dist / 2);
   sn_plane_point_vjp(ref, out, point, 0, con->dist, &face, on_ref, point_bar);
-  box_vertex_vjp(ref, other, code % 3, con->feature / BOX_CHOICE, out, point, point_bar, on_ref, on_other);
+  const int feature = con->feature / BOX_CHOICE;
+  const BoxVertex vertex = {
+      .a = code % 3, .q = feature / BOX_LINES, .lines = feature % BOX_LINES, .p = point, .out = out};
+  box_vertex_vjp(ref, other, &vertex, point_bar, on_ref, on_other);
 }
 
 SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {

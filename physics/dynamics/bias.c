@@ -285,25 +285,30 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_addto3(wrench + 3, force);
 }
 
-// Adjoint of bias_point_motion: derivatives pa, pv and p with respect to acceleration, velocity and place of a point.
+// Derivatives with respect to acceleration, velocity and place of a point.
+typedef struct BiasPointBar {
+  sn_real acc[3], vel[3], pos[3];
+} BiasPointBar;
+
+// Adjoint of bias_point_motion; bar: the last two are added to and used up.
 SN_LOCAL void bias_point_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *pos,
-                                    const sn_real *vel, const sn_real *pa, sn_real *pv, sn_real *p) {
+                                    const sn_real *vel, BiasPointBar *bar) {
   const int link = m->link_of_body[body];
   if (link == 0) return;
   const sn_real *V = w->cvel + 6 * link, *A = w->cacc + 6 * link;
   sn_real *acc_bar = a->acc_bar + 6 * link, *vel_bar = sn_twist_bar(m, a, body, SN_VEL), *wrench = a->wrench + 6 * link;
   sn_real r[3];
   sn_sub3(r, pos, w->subtree_com + 3 * m->body_rootid[link]);
-  bias_addcross(acc_bar, r, pa);
-  sn_addto3(acc_bar + 3, pa);
-  bias_addcross(pv, pa, V);
-  bias_addcross(vel_bar, vel, pa);
-  bias_addcross(vel_bar, r, pv);
-  sn_addto3(vel_bar + 3, pv);
-  bias_addcross(p, pa, A);
-  bias_addcross(p, pv, V);
-  bias_addcross(wrench, r, p);
-  sn_addto3(wrench + 3, p);
+  bias_addcross(acc_bar, r, bar->acc);
+  sn_addto3(acc_bar + 3, bar->acc);
+  bias_addcross(bar->vel, bar->acc, V);
+  bias_addcross(vel_bar, vel, bar->acc);
+  bias_addcross(vel_bar, r, bar->vel);
+  sn_addto3(vel_bar + 3, bar->vel);
+  bias_addcross(bar->pos, bar->acc, A);
+  bias_addcross(bar->pos, bar->vel, V);
+  bias_addcross(wrench, r, bar->pos);
+  sn_addto3(wrench + 3, bar->pos);
 }
 
 // Adjoint of a piece between sites s0 and s1 in bias_tendon_dot; bar: derivative with respect to what it adds, over the
@@ -311,28 +316,28 @@ SN_LOCAL void bias_point_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int s0, int s1, sn_real bar) {
   const int b0 = m->site_bodyid[s0], b1 = m->site_bodyid[s1];
   const sn_real *p0 = w->site_xpos + 3 * s0, *p1 = w->site_xpos + 3 * s1;
-  sn_real u[3], v0[3], v1[3], a0[3], a1[3], pa[3], pv[3] = {0}, p[3] = {0};
+  sn_real u[3], v0[3], v1[3], a0[3], a1[3];
+  BiasPointBar at1 = {{0}, {0}, {0}}, at0;
   bias_point_motion(m, w, b0, p0, v0, a0);
   bias_point_motion(m, w, b1, p1, v1, a1);
   sn_sub3(u, p1, p0);
   const sn_real length = sn_normalize3(u);
-  sn_scale3(pa, u, bar);
+  sn_scale3(at1.acc, u, bar);
   if (length > SN_MINVAL) {
     sn_real dv[3], ub[3];
     sn_sub3(dv, v1, v0);
     sn_sub3(ub, a1, a0);
     const sn_real along = sn_dot3(u, dv), per = 1 / length, square = (sn_dot3(dv, dv) - along * along) * per;
-    for (int e = 0; e < 3; ++e) pv[e] = 2 * bar * per * (dv[e] - along * u[e]);
+    for (int e = 0; e < 3; ++e) at1.vel[e] = 2 * bar * per * (dv[e] - along * u[e]);
     for (int e = 0; e < 3; ++e) ub[e] = bar * per * (ub[e] - 2 * along * per * dv[e]);
     const sn_real back = sn_dot3(u, ub) + bar * square * per;
-    sn_addscl3(p, ub, u, -back);
+    sn_addscl3(at1.pos, ub, u, -back);
   }
-  sn_real na[3], nv[3], n[3];
-  sn_scale3(na, pa, -1);
-  sn_scale3(nv, pv, -1);
-  sn_scale3(n, p, -1);
-  bias_point_motion_vjp(m, w, a, b1, p1, v1, pa, pv, p);
-  bias_point_motion_vjp(m, w, a, b0, p0, v0, na, nv, n);
+  sn_scale3(at0.acc, at1.acc, -1);
+  sn_scale3(at0.vel, at1.vel, -1);
+  sn_scale3(at0.pos, at1.pos, -1);
+  bias_point_motion_vjp(m, w, a, b1, p1, v1, &at1);
+  bias_point_motion_vjp(m, w, a, b0, p0, v0, &at0);
 }
 
 // Armature of spatial tendon t; fixed ones have a constant J.

@@ -50,24 +50,28 @@ static void known_values(void **state) {
   const double arc = 3.14159265358979323846 / 3;  // pi - 2 acos(1/2)
   sn_real pnt[6];
   int winding;
-  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) - arc) <
-              1e-6);
+  assert_true(
+      fabs((double)sn_wrap(pnt, &winding, a, b, &(SnWrapGeom){zero, eye, up, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE}) -
+           arc) < 1e-6);
   assert_true(pnt[1] > 0);
-  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) - arc) <
-              1e-6);
+  assert_true(
+      fabs((double)sn_wrap(pnt, &winding, a, b, &(SnWrapGeom){zero, eye, down, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE}) -
+           arc) < 1e-6);
   assert_true(pnt[1] < 0);
-  assert_true(fabs((double)sn_wrap(pnt, &winding, a, b, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) - arc) <
-              1e-6);
+  assert_true(
+      fabs((double)sn_wrap(pnt, &winding, a, b, &(SnWrapGeom){zero, eye, NULL, 1, SN_WRAP_SPHERE, SN_SIDE_FREE}) -
+           arc) < 1e-6);
   // endpoints below the circle, side point above: more than half way round
   const sn_real c[3] = {-2, SN_R(-1.5), 0}, e[3] = {2, SN_R(-1.5), 0};
-  assert_true(sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_FREE, NULL) < 0);
-  assert_true(sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, down) < 0);
+  assert_true(sn_wrap(pnt, &winding, c, e, &(SnWrapGeom){zero, eye, NULL, 1, SN_WRAP_CYLINDER, SN_SIDE_FREE}) < 0);
+  assert_true(sn_wrap(pnt, &winding, c, e, &(SnWrapGeom){zero, eye, down, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE}) < 0);
   const double alpha = acos(1 / 2.5), turn = 3.14159265358979323846 + 2 * atan2(1.5, 2);
-  assert_true(fabs((double)sn_wrap(pnt, &winding, c, e, zero, eye, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE, up) -
-                   (turn - 2 * alpha)) < 1e-6);
+  assert_true(
+      fabs((double)sn_wrap(pnt, &winding, c, e, &(SnWrapGeom){zero, eye, up, 1, SN_WRAP_CYLINDER, SN_SIDE_OUTSIDE}) -
+           (turn - 2 * alpha)) < 1e-6);
   // a point inside
   const sn_real inside[3] = {SN_R(0.1), 0, 0};
-  assert_true(sn_wrap(pnt, &winding, a, inside, zero, eye, 1, SN_WRAP_SPHERE, SN_SIDE_FREE, NULL) < 0);
+  assert_true(sn_wrap(pnt, &winding, a, inside, &(SnWrapGeom){zero, eye, NULL, 1, SN_WRAP_SPHERE, SN_SIDE_FREE}) < 0);
 }
 
 static sn_real path_length(const sn_real *a, const sn_real *b, int type, const sn_real *side) {
@@ -75,7 +79,7 @@ static sn_real path_length(const sn_real *a, const sn_real *b, int type, const s
   sn_real pnt[6], sum = 0;
   int turn;
   const sn_real arc =
-      sn_wrap(pnt, &turn, a, b, zero, eye, SN_R(0.5), type, side ? SN_SIDE_OUTSIDE : SN_SIDE_FREE, side);
+      sn_wrap(pnt, &turn, a, b, &(SnWrapGeom){zero, eye, side, SN_R(0.5), type, side ? SN_SIDE_OUTSIDE : SN_SIDE_FREE});
   const sn_real *from[2] = {a, arc < 0 ? b : pnt + 3}, *to[2] = {arc < 0 ? b : pnt, b};
   for (int k = 0; k < 2; ++k) {
     sn_real ss = 0;
@@ -123,8 +127,8 @@ static void rigid_motion(void **state) {
           y[p][i] = shift[i] + mat[3 * i] * x[p][0] + mat[3 * i + 1] * x[p][1] + mat[3 * i + 2] * x[p][2];
       const int rule = k == 0 ? SN_SIDE_OUTSIDE : SN_SIDE_INSIDE;
       const sn_real radius = k == 0 ? SN_R(0.5) : SN_R(0.02);
-      const sn_real before = sn_wrap(pnt, &turn, a, b, zero, eye, radius, type, rule, sides[k]);
-      const sn_real after = sn_wrap(moved, &turn, y[0], y[1], shift, mat, radius, type, rule, sides[k]);
+      const sn_real before = sn_wrap(pnt, &turn, a, b, &(SnWrapGeom){zero, eye, sides[k], radius, type, rule});
+      const sn_real after = sn_wrap(moved, &turn, y[0], y[1], &(SnWrapGeom){shift, mat, sides[k], radius, type, rule});
       assert_true(before >= 0);
       assert_true(fabs((double)(before - after)) < SN_TOL(1e-12, 1e-5));
     }
@@ -199,8 +203,8 @@ static double exact_length(Path *p) {
   const sn_real zero[3] = {0};
   sn_real pnt[6], x[6];
   for (int k = 0; k < 6; ++k) x[k] = (sn_real)p->x[k];
-  const double arc =
-      (double)sn_wrap(pnt, &p->turn, x, x + 3, zero, kFrame, (sn_real)kRadius, p->type, p->rule, p->side);
+  const SnWrapGeom geom = {zero, kFrame, p->side, (sn_real)kRadius, p->type, p->rule};
+  const double arc = (double)sn_wrap(pnt, &p->turn, x, x + 3, &geom);
   if (arc < 0) return -1;
   double e[3], f[3];
   if (p->rule == SN_SIDE_INSIDE) {
@@ -236,7 +240,8 @@ static void gradient_and_hvp(Path *p, const double *y, double *g, double *h) {
     ys[k] = (sn_real)y[k];
   }
   for (int k = 0; k < 3; ++k) touch[k] = (sn_real)p->touch[k];
-  sn_wrap_hvp(gs, hs, xs, ys, touch, kFrame, (sn_real)length, (sn_real)kRadius, p->type, p->turn);
+  sn_wrap_hvp(gs, hs, xs, ys, &(SnWrapGeom){.mat = kFrame, .radius = (sn_real)kRadius, .type = p->type},
+              &(SnWrapPath){touch, (sn_real)length, p->turn});
   for (int k = 0; k < 6; ++k) {
     g[k] = (double)gs[k];
     h[k] = (double)hs[k];
