@@ -60,14 +60,6 @@ SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part) {
   return total;
 }
 
-SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n) {
-  sn_real *part = lane->shared->part;
-  SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, n) part[k] += x[i];
-  SN_SYNC(lane);
-  return sn_sum_parts(lane, part);
-}
-
 // Largest magnitude of n numbers, the same on all lanes; infinity where a number is not finite.
 SN_LOCAL sn_real lane_largest(SnLane *lane, const sn_real *x, int n) {
   sn_real *part = lane->shared->part, largest = 0;
@@ -109,20 +101,6 @@ SN_FUNC int sn_count(SnLane *lane, int mine) {
   return total;
 }
 #endif
-
-SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n) {
-  sn_real *part = lane->shared->part;
-  SN_FOR(k, SN_VLANES) {
-    sn_real s = (sn_real)INFINITY;
-    for (int i = k; i < n; i += SN_VLANES) s = sn_min(s, x[i]);
-    part[k] = s;
-  }
-  SN_SYNC(lane);
-  sn_real best = part[0];
-  for (int k = 1; k < SN_VLANES; ++k) best = sn_min(best, part[k]);
-  SN_SYNC(lane);
-  return best;
-}
 
 #if defined(SN_SERIAL)
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {

@@ -2,7 +2,7 @@
 // on the GPU one block, and in the `lanes` test build several host threads.
 //
 // A stage loops over independent items with SN_FOR, separates phases with SN_SYNC,
-// reduces with sn_sum / sn_norm / sn_minimum / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
+// reduces with SN_FOR_PARTS / sn_norm / sn_count / sn_compact, and lets one lane act with SN_ONE. SN_SYNC and
 // the reductions must be reached by all lanes (lane-uniform control flow). The order of
 // additions in a reduction depends on n alone, so any number of lanes is bit-equal to one.
 //
@@ -97,8 +97,6 @@ SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const s
   SN_FOR(i, n) to[i] = from[i];
 }
 
-// Sum of x[0..n). All lanes get the same value. x must be complete (SN_SYNC before).
-SN_FUNC sn_real sn_sum(SnLane *lane, const sn_real *x, int n);
 // Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
 // Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself is
@@ -106,8 +104,6 @@ SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
 SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
 // Sum over the lanes of an int that each has; the same value on all lanes.
 SN_FUNC int sn_count(SnLane *lane, int mine);
-// Smallest of x[0..n); +infinity when n is 0.
-SN_FUNC sn_real sn_minimum(SnLane *lane, const sn_real *x, int n);
 // Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n);
 

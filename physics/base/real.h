@@ -37,8 +37,6 @@ SN_INLINE sn_real sn_sqrt(sn_real x) { return sqrtf(x); }
 SN_INLINE sn_real sn_sin(sn_real x) { return sinf(x); }
 SN_INLINE sn_real sn_cos(sn_real x) { return cosf(x); }
 SN_INLINE sn_real sn_tan(sn_real x) { return tanf(x); }
-SN_INLINE sn_real sn_asin(sn_real x) { return asinf(x); }
-SN_INLINE sn_real sn_acos(sn_real x) { return acosf(x); }
 SN_INLINE sn_real sn_atan2(sn_real y, sn_real x) { return atan2f(y, x); }
 SN_INLINE sn_real sn_exp(sn_real x) { return expf(x); }
 SN_INLINE sn_real sn_log(sn_real x) { return logf(x); }
@@ -54,8 +52,6 @@ SN_INLINE sn_real sn_sqrt(sn_real x) { return sqrt(x); }
 SN_INLINE sn_real sn_sin(sn_real x) { return sin(x); }
 SN_INLINE sn_real sn_cos(sn_real x) { return cos(x); }
 SN_INLINE sn_real sn_tan(sn_real x) { return tan(x); }
-SN_INLINE sn_real sn_asin(sn_real x) { return asin(x); }
-SN_INLINE sn_real sn_acos(sn_real x) { return acos(x); }
 SN_INLINE sn_real sn_atan2(sn_real y, sn_real x) { return atan2(y, x); }
 SN_INLINE sn_real sn_exp(sn_real x) { return exp(x); }
 SN_INLINE sn_real sn_log(sn_real x) { return log(x); }

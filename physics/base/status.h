@@ -1,7 +1,7 @@
 // Errors and the outcomes of a computation.
 //
 // An error says that a request could not be carried out: SnError carries its code and a text
-// that names the place, the value and what is allowed. An outcome (SnWarn bits) is data in a
+// that names the place, the value and what is allowed. An outcome (SN_WARN_* bits) is data in a
 // result: overflow of a buffer, divergence. The library never prints, exits or aborts.
 #ifndef SINEW_PHYSICS_BASE_STATUS_H_
 #define SINEW_PHYSICS_BASE_STATUS_H_

@@ -234,6 +234,23 @@ SN_LOCAL void gjk_far(SnCcd *c) {
   c->dist[0] = SN_CCD_FAR;
 }
 
+// Writes the result: n corners of the simplex with weights lambda, whose nearest point to the origin is x, at distance
+// norm.
+SN_LOCAL void gjk_finish(SnCcd *c, int n, const sn_real *lambda, const sn_real *x, sn_real norm) {
+  if (n > 0) {
+    gjk_witness(c, n, lambda);
+    if (n < 4) sn_ccd_straighten(c, x);
+  }
+  if (n < 4 && !c->separated && norm >= SN_CCD_MIN) {
+    SnCcdVertex v;
+    gjk_support(c, x, norm, &v);
+    if (sn_dot3(x, v.v) > 0) c->separated = true;
+  }
+  c->nx = 1;
+  c->n = n;
+  c->dist[0] = norm;
+}
+
 SN_FUNC void sn_gjk(SnCcd *c) {
   const bool discrete = sn_ccd_is_discrete(c), want_distance = c->cutoff > 0;
   const sn_real epsilon = discrete ? 0 : SN_R(0.5) * (c->tolerance * c->tolerance);
@@ -284,17 +301,5 @@ SN_FUNC void sn_gjk(SnCcd *c) {
     if (norm < (n == 1 ? SN_CCD_MIN : touching)) break;
     if (k > 0 && sn_abs(norm - previous) < SN_CCD_MIN) break;
   }
-
-  if (n > 0) {
-    gjk_witness(c, n, lambda);
-    if (n < 4) sn_ccd_straighten(c, x);
-  }
-  if (n < 4 && !c->separated && norm >= SN_CCD_MIN) {
-    SnCcdVertex v;
-    gjk_support(c, x, norm, &v);
-    if (sn_dot3(x, v.v) > 0) c->separated = true;
-  }
-  c->nx = 1;
-  c->n = n;
-  c->dist[0] = norm;
+  gjk_finish(c, n, lambda, x, norm);
 }

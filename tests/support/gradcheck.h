@@ -42,7 +42,7 @@ void sn_gradcheck(const SnGradCase *c, uint64_t seed);
 typedef struct SnGradWorld {
   SnOracle *o;
   const SnModel *m;
-  SnWorld w;  // at the base state (sn_grad_world_base), or moved by dx (sn_grad_world_move)
+  SnWorld w;  // at the base state (sn_grad_world_sample), or moved by dx (sn_grad_world_move)
   SnAdjoint a;
   SnLaneShared shared;
   SnLane lane;
