@@ -15,7 +15,6 @@
 // d/dt d_v and h_a as in wrap.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point goes to
 // that point and that normal.
 #include "physics/world/adjoint.h"
-#include "physics/base/rotation.h"
 #include "physics/world/stages.h"
 #include "physics/base/vec.h"
 

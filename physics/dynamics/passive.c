@@ -10,7 +10,7 @@
 //
 // Adjoint of lambda' qfrc_passive, with gravity compensation that goes through actuators. At the ends of
 // lengthspring the derivative is that of the slack inside, if there is an inside. For rotations, dif = log(rest^-1 q)
-// and d dif = Jr^-1(dif) w for a turn w in the body's frame, Jr^-1 as in rotation.h; at half a turn, where log jumps,
+// and d dif = Jr^-1(dif) w for a turn w in the body's frame, Jr^-1 as in vec.h; at half a turn, where log jumps,
 // it is that of the side on which dif lies.
 //   Gravity compensation of a link is a constant force f at a point p: lambda' S' (..) = f . (velocity of p under mu),
 // mu = lambda but 0 for dofs that do not receive it: where actgravcomp has no actuation, or the force of the joint is
@@ -19,7 +19,6 @@
 // moves the axis.
 #include "physics/world/adjoint.h"
 #include "physics/base/polynomial.h"
-#include "physics/base/rotation.h"
 #include "physics/base/vec.h"
 
 // Vector spring: force -= dif k(|dif|).

@@ -5,13 +5,13 @@
 // B is left out with flag eulerdamp or damper, then a+ = qacc. implicitfast and Runge-Kutta 4 have files of their own.
 //
 // Adjoint of Euler. A turn q exp(w), w = h v+ in the body's frame: a small turn e before it is exp(w)' e after it, and
-// a change of w is a turn Jr(w) dw (rotation.h), so that
+// a change of w is a turn Jr(w) dw (vec.h), so that
 //   q_bar += exp(w) q+_bar,   v+_bar += h Jr(w)' q+_bar;   elsewhere 1 and h.
 // Then v_bar += v+_bar, y = (M + h B)^-1 h v+_bar, qacc_bar = M y, because a+ = (M + h B)^-1 M qacc; what y means for
 // the derivatives of M is left to sn_bias_vjp, v_bar += -h y' (dB/dv) a+ (zero at v = 0, where |v| of B has its kink).
 #include "physics/step/integrate.h"
 #include "physics/base/polynomial.h"
-#include "physics/base/rotation.h"
+#include "physics/base/vec.h"
 
 SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, const sn_real *qvel, sn_real dt) {
   SN_FOR(j, m->njnt) {

@@ -8,7 +8,7 @@
 // first stage, which is the start of the step itself, sn_forward_vjp and sn_position_vjp are left to the caller, so
 // that it can add a cost there.
 #include "physics/step/integrate.h"
-#include "physics/base/rotation.h"
+#include "physics/base/vec.h"
 
 // w <- dexpinv(u, w), see the head of this file; near u = 0 the coefficient by its series.
 SN_LOCAL void integrate_dexpinv(const sn_real *u, sn_real *w) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "physics/dynamics/branched.h"
-#include "physics/base/rotation.h"
+#include "physics/base/vec.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/dynamics_models.h"
 
@@ -236,7 +236,7 @@ static void series(void **state) {
     for (int side = 0; side < 2; ++side) {
       const sn_real t2 = (sn_real)(limits[k] * (side ? 1 + 1e-9 : 1 - 1e-9));
       const sn_real r[3] = {sn_sqrt(t2), 0, 0};
-      turn[side] = sn_turn(r);
+      turn[side] = sn_turn_coefficients(r);
       c[side] = sn_dexpinv_coefficient(t2, slope + side);
     }
     assert_true(fabs((double)(turn[0].s - turn[1].s)) < SN_TOL(1e-11, 1e-5));
