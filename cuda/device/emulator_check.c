@@ -27,11 +27,11 @@ static bool check_model(const Check *c, const SnModel *m) {
 #include "physics/model/model_sizes.inc"
 #include "physics/model/setup_sizes.inc"
 #undef SN_SIZE
-#define SN_FIELD(type, name, rows, cols) \
+#define SN_MODEL_FIELD(type, name, rows, cols) \
   if (!array(c, "model", 0, #name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols))) return false;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   return true;
 }
 

@@ -45,14 +45,14 @@ static void image_model(ModelImage *image, const SnParts *parts, SnModel *m) {
   image_array(image, parts->size, (size_t)parts->nsize, sizeof(int), false);
   image_array(image, parts->option, (size_t)parts->noption, sizeof(double), false);
   k = 0;
-#define SN_FIELD(type, name, rows, cols)                                                                               \
+#define SN_MODEL_FIELD(type, name, rows, cols)                                                                         \
   if (!is_name(#name))                                                                                                 \
     m->name =                                                                                                          \
         (type *)image_array(image, parts->field[k], (size_t)(rows) * (size_t)(cols), sizeof(type), SN_IS_REAL_##type); \
   ++k;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 }
 
 // Weights are not part of it: they come with every rollout.
@@ -77,11 +77,11 @@ static void image_cost(ModelImage *image, const SnParts *parts, SnCost *c) {
 static const char *model_name(const SnParts *parts) {
   int k = 0;
   const char *found = NULL;
-#define SN_FIELD(type, name, rows, cols)                                  \
+#define SN_MODEL_FIELD(type, name, rows, cols)                            \
   if (strcmp(#name, "names") == 0) found = (const char *)parts->field[k]; \
   ++k;
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   return found ? found : "";
 }
 

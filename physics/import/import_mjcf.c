@@ -124,9 +124,9 @@ SAME(SN_SENS_CLOCK, mjSENS_CLOCK);
 
 // One enumerator for every field that has a rule; two rules for one field do not compile.
 enum {
-#define SN_FIELD(type, name, rows, cols) RULE_##name,
+#define SN_MODEL_FIELD(type, name, rows, cols) RULE_##name,
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 #define SN_SIZE(name) RULE_##name,
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
@@ -375,10 +375,10 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
   (void)name;
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
-#define SN_FIELD(type, name, rows, cols) \
+#define SN_MODEL_FIELD(type, name, rows, cols) \
   for (int i = 0; i < (rows) * (cols); ++i) m->name[i] = (type)mj->name[i];
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   take_same_frames(m, mj);
   copy_option(m, mj);
   bool *touchable = sn_import_touchable(mj);

@@ -26,10 +26,10 @@ SnModel *sn_model_create(const SnModel *sizes, SnError *err) {
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
   bool ok = true;
-#define SN_FIELD(type, name, rows, cols) \
+#define SN_MODEL_FIELD(type, name, rows, cols) \
   ok = ok && (m->name = sn_model_alloc(m, sizeof(type) * (size_t)(rows) * (size_t)(cols))) != NULL;
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   if (!ok) {
     sn_model_free(m);
     sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -67,9 +67,10 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
   (void)name;
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
-#define SN_FIELD(type, name, rows, cols) memcpy(copy->name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
+#define SN_MODEL_FIELD(type, name, rows, cols) \
+  memcpy(copy->name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   if (sn_model_setup(copy, err) != SN_OK) {
     sn_model_free(copy);
     return NULL;

@@ -148,10 +148,10 @@ typedef struct SnModel {
 
   SnOption opt;
 
-#define SN_FIELD(type, name, rows, cols) type *name;
+#define SN_MODEL_FIELD(type, name, rows, cols) type *name;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 
   void **block;  // memory owned by the model, (nblock); freed by sn_model_free
   int nblock;

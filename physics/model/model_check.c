@@ -11,14 +11,14 @@ enum {
 };
 
 // Every int field has a rule: FIND(int, x) needs RANGE_x, other types need nothing.
-#define SN_FIELD(type, name, rows, cols) FIND_##type(name)
+#define SN_MODEL_FIELD(type, name, rows, cols) FIND_##type(name)
 #define FIND_int(name) HAS_RANGE_##name = RANGE_##name,
 #define FIND_sn_real(name)
 #define FIND_char(name)
 enum {
 #include "physics/model/model_fields.inc"
 };
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 #undef FIND_int
 
 // Every size has a cap.
@@ -65,13 +65,13 @@ static SnCode check_values(const SnModel *m, SnError *err) {
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
   size_t count[RANGE_COUNT];
-#define SN_FIELD(type, name, rows, cols) COUNT_##type(name, (size_t)(rows) * (size_t)(cols))
+#define SN_MODEL_FIELD(type, name, rows, cols) COUNT_##type(name, (size_t)(rows) * (size_t)(cols))
 #define COUNT_int(name, n) count[RANGE_##name] = n;
 #define COUNT_sn_real(name, n) \
   if (check_reals(#name, m->name, n, err) != SN_OK) return SN_ERR_FORMAT;
 #define COUNT_char(name, n)
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 #define SN_RANGE(field, least, most) \
   if (check_ints(#field, m->field, count[RANGE_##field], (least), (most), err) != SN_OK) return SN_ERR_FORMAT;
 #define SN_ANY(field) (void)count[RANGE_##field];

@@ -26,9 +26,9 @@ static uint64_t schema_hash(void) {
 #define SN_OPTION(type, name, count) h = mix(h, #type " " #name " " #count);
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION
-#define SN_FIELD(type, name, rows, cols) h = mix(h, #type " " #name " " #rows " " #cols);
+#define SN_MODEL_FIELD(type, name, rows, cols) h = mix(h, #type " " #name " " #rows " " #cols);
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   return h;
 }
 
@@ -96,11 +96,11 @@ static void visit_arrays(Cursor *c, SnModel *m) {
   (void)name;
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
-#define SN_FIELD(type, name, rows, cols) \
-  align8(c);                             \
+#define SN_MODEL_FIELD(type, name, rows, cols) \
+  align8(c);                                   \
   visit_##type(c, m->name, (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   align8(c);
 }
 
@@ -118,11 +118,11 @@ static size_t image_size(const SnModel *sizes) {
 #define BYTES_int 4
 #define BYTES_char 1
 #define BYTES_sn_real 8
-#define SN_FIELD(type, name, rows, cols)                                   \
+#define SN_MODEL_FIELD(type, name, rows, cols)                             \
   total += ((uint64_t)(rows) * (uint64_t)(cols)*BYTES_##type + 7) / 8 * 8; \
   if (total > SN_MODEL_IMAGE_MAX) return SIZE_MAX;
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   return (size_t)total;
 }
 

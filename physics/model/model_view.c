@@ -15,10 +15,10 @@ SnCode sn_model_view(const SnModel *m, SnModelView *view, SnError *err) {
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION
   n = 0;
-#define SN_FIELD(type, name, rows, cols) view->field[n++] = m->name;
+#define SN_MODEL_FIELD(type, name, rows, cols) view->field[n++] = m->name;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
   view->parts = (SnParts){SN_MODEL_NSIZE, SN_MODEL_NOPTION, SN_MODEL_NFIELD, view->size, view->option, view->field};
   return SN_OK;
 }

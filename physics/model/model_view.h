@@ -28,10 +28,10 @@ enum {
 #undef SN_OPTION
   ,
   SN_MODEL_NFIELD = 0
-#define SN_FIELD(type, name, rows, cols) +1
+#define SN_MODEL_FIELD(type, name, rows, cols) +1
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 };
 
 // View of a model: memory of its parts. The arrays are the model's own.

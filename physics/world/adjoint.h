@@ -42,9 +42,9 @@ SN_INLINE bool sn_is_damped(const SnModel *m) {
 }
 
 typedef struct SnAdjoint {
-#define SN_FIELD(group, type, name, rows, cols) type *name;
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
 } SnAdjoint;
 
 // As sn_world_layout, sn_world_size, sn_world_init; all fields zero.

@@ -5,16 +5,16 @@
 #include "physics/base/vec.h"
 
 enum {
-#define SN_FIELD(stage, type, name, rows, cols) WORLD_FIELD_##name,
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) WORLD_FIELD_##name,
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   WORLD_FIELD_warn,
   WORLD_FIELDS
 };
 enum {
-#define SN_FIELD(group, type, name, rows, cols) ADJOINT_FIELD_##name,
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) ADJOINT_FIELD_##name,
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
   ADJOINT_FIELDS
 };
 static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
@@ -38,9 +38,9 @@ static void layout_add(LayoutFields *f, const char *name, size_t element, int ro
 
 static void layout_world(const SnModel *m, LayoutFields *f) {
   f->n = 0;
-#define SN_FIELD(stage, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   layout_add(f, "warn", sizeof(int), 1, 1);
 #define SN_WORLD_RANK(value, name) f->rank[WORLD_FIELD_##name] = value;
 #include "physics/world/layout_ranks.inc"
@@ -49,9 +49,9 @@ static void layout_world(const SnModel *m, LayoutFields *f) {
 
 static void layout_adjoint(const SnModel *m, LayoutFields *f) {
   f->n = 0;
-#define SN_FIELD(group, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) layout_add(f, #name, sizeof(type), rows, cols);
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
 #define SN_ADJOINT_RANK(value, name) f->rank[ADJOINT_FIELD_##name] = value;
 #include "physics/world/layout_ranks.inc"
 #undef SN_ADJOINT_RANK
@@ -140,16 +140,18 @@ SN_INLINE void *layout_at(const SnLayout *layout, int i, void *fast, void *slow)
 }
 
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *fast, void *slow) {
-#define SN_FIELD(stage, type, name, rows, cols) w->name = (type *)layout_at(layout, WORLD_FIELD_##name, fast, slow);
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) \
+  w->name = (type *)layout_at(layout, WORLD_FIELD_##name, fast, slow);
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, fast, slow);
 }
 
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, void *slow) {
-#define SN_FIELD(group, type, name, rows, cols) a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, fast, slow);
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) \
+  a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, fast, slow);
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
 }
 
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {

@@ -54,19 +54,19 @@ void sn_world_reset_key(const SnModel *m, SnWorld *w, int key) {
 }
 
 void sn_world_copy_state(const SnModel *m, SnWorld *dst, const SnWorld *src) {
-#define SN_FIELD(stage, type, name, rows, cols) \
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) \
   if (SN_STAGE_##stage == SN_STAGE_STATE) memcpy(dst->name, src->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   *dst->warn = *src->warn;
 }
 
 void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
   // All bytes 0xff make a NaN of either precision and -1 of an int. An empty field may have no address (layout.h).
-#define SN_FIELD(stage, type, name, rows, cols) \
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) \
   if (SN_STAGE_##stage == wanted && w->name) memset(w->name, 0xff, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   SnLane lane = one_lane();
   sn_static_fields(m, w, &lane, wanted);
 }

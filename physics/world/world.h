@@ -86,10 +86,12 @@ typedef enum SnStage {
   SN_STAGE_INTEGRATE
 } SnStage;
 
+// Every field is a pointer into the world's one block of memory, scalars too (*w->ncon, w->time[0]): so one table
+// (world_fields.inc) lays out, copies, poisons and compares all of them, and all lanes of a block see what one writes.
 typedef struct SnWorld {
-#define SN_FIELD(stage, type, name, rows, cols) type *name;
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) type *name;
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   int *warn;  // SN_WARN_* bits (1)
 } SnWorld;
 

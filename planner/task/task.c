@@ -18,32 +18,32 @@ typedef struct TaskOwner {
 // ---- terms and measures ----
 
 // What both have.
-#define TERM_FIELDS                                                                                                 \
-  {.name = "name", .type = SN_FIELD_TEXT, .required = true, .offset = offsetof(SnTerm, name)},                      \
-      {.name = "residual",                                                                                          \
-       .type = SN_FIELD_CUSTOM,                                                                                     \
-       .offset = offsetof(SnTerm, residual),                                                                        \
-       .read = sn_task_read_residual},                                                                              \
-      {.name = "target", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTerm, target), .read = sn_task_read_target}, \
-      {.name = "norm",                                                                                              \
-       .type = SN_FIELD_CHOICE,                                                                                     \
-       .offset = offsetof(SnTerm, norm),                                                                            \
-       .choices = "squared|euclidean|smooth_abs"},                                                                  \
-  {                                                                                                                 \
-    .name = "width", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6                 \
+#define TERM_FIELDS                                                                                                \
+  {.name = "name", .type = SN_YAML_TEXT, .required = true, .offset = offsetof(SnTerm, name)},                      \
+      {.name = "residual",                                                                                         \
+       .type = SN_YAML_CUSTOM,                                                                                     \
+       .offset = offsetof(SnTerm, residual),                                                                       \
+       .read = sn_task_read_residual},                                                                             \
+      {.name = "target", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTerm, target), .read = sn_task_read_target}, \
+      {.name = "norm",                                                                                             \
+       .type = SN_YAML_CHOICE,                                                                                     \
+       .offset = offsetof(SnTerm, norm),                                                                           \
+       .choices = "squared|euclidean|smooth_abs"},                                                                 \
+  {                                                                                                                \
+    .name = "width", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6                 \
   }
 
-static const SnField term_fields[] = {
+static const SnYamlField term_fields[] = {
     TERM_FIELDS,
-    {.name = "weight", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = 1e9},
-    {.name = "terminal", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, terminal), .lo = 0, .hi = 1e9},
+    {.name = "weight", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = 1e9},
+    {.name = "terminal", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, terminal), .lo = 0, .hi = 1e9},
 };
 
-static const SnField measure_fields[] = {
+static const SnYamlField measure_fields[] = {
     TERM_FIELDS,
-    {.name = "term", .type = SN_FIELD_TEXT, .offset = offsetof(SnTerm, term)},
-    {.name = "below", .type = SN_FIELD_NUMBER, .required = true, .offset = offsetof(SnTerm, below), .lo = 0, .hi = 1e9},
-    {.name = "during", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
+    {.name = "term", .type = SN_YAML_TEXT, .offset = offsetof(SnTerm, term)},
+    {.name = "below", .type = SN_YAML_NUMBER, .required = true, .offset = offsetof(SnTerm, below), .lo = 0, .hi = 1e9},
+    {.name = "during", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
 };
 
 static void check_term(SnReader *r, const SnNode *node, const SnTerm *t, bool measure) {
@@ -156,21 +156,21 @@ static void check_count(SnReader *r, const SnNode *node, const char *what, int n
 
 // bodies: {NAME: {position: [x, y, z], velocity: [x, y, z]}, ...}
 static void read_bodies(SnReader *r, const SnNode *node, void *target) {
-  static const SnField fields[] = {
+  static const SnYamlField fields[] = {
       {.name = "position",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnBodyState, position),
        .count = offsetof(SnBodyState, nposition)},
       {.name = "orientation",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnBodyState, orientation),
        .count = offsetof(SnBodyState, norientation)},
       {.name = "velocity",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnBodyState, velocity),
        .count = offsetof(SnBodyState, nvelocity)},
       {.name = "angular_velocity",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnBodyState, angular),
        .count = offsetof(SnBodyState, nangular)},
   };
@@ -195,12 +195,12 @@ static void read_bodies(SnReader *r, const SnNode *node, void *target) {
 
 // initial: where the body starts.
 static void read_initial(SnReader *r, const SnNode *node, void *target) {
-  static const SnField fields[] = {
-      {.name = "keyframe", .type = SN_FIELD_CUSTOM, .read = read_keyframe},
-      {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_joints},
-      {.name = "bodies", .type = SN_FIELD_CUSTOM, .read = read_bodies},
-      {.name = "activation", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, activation), .lo = 0, .hi = 1},
-      {.name = "settle", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, settle), .lo = 0, .hi = 60},
+  static const SnYamlField fields[] = {
+      {.name = "keyframe", .type = SN_YAML_CUSTOM, .read = read_keyframe},
+      {.name = "joints", .type = SN_YAML_CUSTOM, .read = read_joints},
+      {.name = "bodies", .type = SN_YAML_CUSTOM, .read = read_bodies},
+      {.name = "activation", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, activation), .lo = 0, .hi = 1},
+      {.name = "settle", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, settle), .lo = 0, .hi = 60},
   };
   sn_yaml_fill(r, node, "initial", fields, COUNT(fields), target);
 }
@@ -218,10 +218,10 @@ static void read_perturb_joints(SnReader *r, const SnNode *node, void *target) {
 }
 
 static void read_perturb(SnReader *r, const SnNode *node, void *target) {
-  static const SnField fields[] = {
-      {.name = "joints", .type = SN_FIELD_CUSTOM, .read = read_perturb_joints},
-      {.name = "bodies", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, perturb_bodies), .lo = 0, .hi = 100},
-      {.name = "plan", .type = SN_FIELD_NUMBER, .offset = offsetof(SnTask, perturb_plan), .lo = 0, .hi = 2},
+  static const SnYamlField fields[] = {
+      {.name = "joints", .type = SN_YAML_CUSTOM, .read = read_perturb_joints},
+      {.name = "bodies", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, perturb_bodies), .lo = 0, .hi = 100},
+      {.name = "plan", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, perturb_plan), .lo = 0, .hi = 2},
   };
   sn_yaml_fill(r, node, "perturb", fields, COUNT(fields), target);
 }
@@ -246,17 +246,17 @@ static void check_contacts(SnReader *r, const SnNode *node, int nsolref, int nso
 }
 
 static void read_options(SnReader *r, const SnNode *node, void *target) {
-#define OPTION_NUMBER(field, low, high)                                                \
+#define OPTION_NUMBER(field, low, high)                                               \
+  {                                                                                   \
+    .name = #field, .type = SN_YAML_NUMBER, .offset = offsetof(SnTaskOptions, field), \
+    .count = offsetof(SnTaskOptions, has_##field), .lo = low, .hi = high              \
+  }
+#define OPTION_INTEGER(field, low, high)                                               \
   {                                                                                    \
-    .name = #field, .type = SN_FIELD_NUMBER, .offset = offsetof(SnTaskOptions, field), \
+    .name = #field, .type = SN_YAML_INTEGER, .offset = offsetof(SnTaskOptions, field), \
     .count = offsetof(SnTaskOptions, has_##field), .lo = low, .hi = high               \
   }
-#define OPTION_INTEGER(field, low, high)                                                \
-  {                                                                                     \
-    .name = #field, .type = SN_FIELD_INTEGER, .offset = offsetof(SnTaskOptions, field), \
-    .count = offsetof(SnTaskOptions, has_##field), .lo = low, .hi = high                \
-  }
-  static const SnField fields[] = {
+  static const SnYamlField fields[] = {
       OPTION_NUMBER(timestep, 1e-5, 1),
       OPTION_NUMBER(tolerance, 0, 1),
       OPTION_NUMBER(ls_tolerance, 0, 1),
@@ -266,11 +266,11 @@ static void read_options(SnReader *r, const SnNode *node, void *target) {
       OPTION_INTEGER(ls_iterations, 1, 10000),
       OPTION_INTEGER(ccd_iterations, 1, 10000),
       {.name = "solref",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTaskOptions, solref),
        .count = offsetof(SnTaskOptions, nsolref)},
       {.name = "solimp",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTaskOptions, solimp),
        .count = offsetof(SnTaskOptions, nsolimp)},
   };
@@ -281,13 +281,13 @@ static void read_options(SnReader *r, const SnNode *node, void *target) {
 
 // plant: contacts of the simulated robot.
 static void read_plant(SnReader *r, const SnNode *node, void *target) {
-  static const SnField fields[] = {
+  static const SnYamlField fields[] = {
       {.name = "solref",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTaskPlant, solref),
        .count = offsetof(SnTaskPlant, nsolref)},
       {.name = "solimp",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTaskPlant, solimp),
        .count = offsetof(SnTaskPlant, nsolimp)},
   };
@@ -349,18 +349,18 @@ static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {
   }
 }
 
-static const SnField task_fields[] = {
-    {.name = "description", .type = SN_FIELD_TEXT, .offset = offsetof(SnTask, description)},
-    {.name = "model", .type = SN_FIELD_CUSTOM, .required = true, .read = read_model},
-    {.name = "options", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
-    {.name = "plant", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, plant), .read = read_plant},
-    {.name = "initial", .type = SN_FIELD_CUSTOM, .read = read_initial},
-    {.name = "perturb", .type = SN_FIELD_CUSTOM, .read = read_perturb},
-    {.name = "plan", .type = SN_FIELD_CUSTOM, .read = read_plan},
-    {.name = "settings", .type = SN_FIELD_CUSTOM, .offset = offsetof(SnTask, settings), .read = read_settings},
-    {.name = "cfd_bodies", .type = SN_FIELD_CUSTOM, .read = read_cfd_bodies},
-    {.name = "terms", .type = SN_FIELD_CUSTOM, .required = true, .read = read_cost_terms},
-    {.name = "success", .type = SN_FIELD_CUSTOM, .read = read_measures},
+static const SnYamlField task_fields[] = {
+    {.name = "description", .type = SN_YAML_TEXT, .offset = offsetof(SnTask, description)},
+    {.name = "model", .type = SN_YAML_CUSTOM, .required = true, .read = read_model},
+    {.name = "options", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
+    {.name = "plant", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, plant), .read = read_plant},
+    {.name = "initial", .type = SN_YAML_CUSTOM, .read = read_initial},
+    {.name = "perturb", .type = SN_YAML_CUSTOM, .read = read_perturb},
+    {.name = "plan", .type = SN_YAML_CUSTOM, .read = read_plan},
+    {.name = "settings", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, settings), .read = read_settings},
+    {.name = "cfd_bodies", .type = SN_YAML_CUSTOM, .read = read_cfd_bodies},
+    {.name = "terms", .type = SN_YAML_CUSTOM, .required = true, .read = read_cost_terms},
+    {.name = "success", .type = SN_YAML_CUSTOM, .read = read_measures},
 };
 
 // Name of a task: the file's name without folders and ending.

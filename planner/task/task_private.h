@@ -1,4 +1,4 @@
-// Readers of the parts of a task file that task.c and task_residual.c share: SnField.read functions, see yaml.h.
+// Readers of the parts of a task file that task.c and task_residual.c share: SnYamlField.read functions, see yaml.h.
 #ifndef SINEW_PLANNER_TASK_TASK_PRIVATE_H_
 #define SINEW_PLANNER_TASK_TASK_PRIVATE_H_
 

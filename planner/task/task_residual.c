@@ -133,22 +133,22 @@ static void read_rows(SnReader *r, const SnNode *node, void *target) {
 }
 
 static void read_keyframes(SnReader *r, const SnNode *node, SnTarget *t) {
-  static const SnField fields[] = {
+  static const SnYamlField fields[] = {
       {.name = "times",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .required = true,
        .offset = offsetof(KeyframeFields, time),
        .count = offsetof(KeyframeFields, ntime)},
       {.name = "values",
-       .type = SN_FIELD_CUSTOM,
+       .type = SN_YAML_CUSTOM,
        .required = true,
        .offset = offsetof(KeyframeFields, rows),
        .read = read_rows},
       {.name = "interpolation",
-       .type = SN_FIELD_CHOICE,
+       .type = SN_YAML_CHOICE,
        .offset = offsetof(KeyframeFields, interpolation),
        .choices = "zero|linear|cubic"},
-      {.name = "repeat", .type = SN_FIELD_BOOL, .offset = offsetof(KeyframeFields, repeat)},
+      {.name = "repeat", .type = SN_YAML_BOOL, .offset = offsetof(KeyframeFields, repeat)},
   };
   KeyframeFields k = {.interpolation = SN_SPLINE_LINEAR};
   sn_yaml_fill(r, node, "keyframes", fields, COUNT(fields), &k);
@@ -170,23 +170,23 @@ static void read_keyframes(SnReader *r, const SnNode *node, SnTarget *t) {
 }
 
 static void read_sinusoid(SnReader *r, const SnNode *node, SnTarget *t) {
-  static const SnField fields[] = {
+  static const SnYamlField fields[] = {
       {.name = "center",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .required = true,
        .offset = offsetof(SnTarget, value),
        .count = offsetof(SnTarget, nvalue)},
       {.name = "amplitude",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .required = true,
        .offset = offsetof(SnTarget, amplitude),
        .count = offsetof(SnTarget, namplitude)},
       {.name = "phase",
-       .type = SN_FIELD_NUMBERS,
+       .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTarget, phase),
        .count = offsetof(SnTarget, nphase)},
       {.name = "period",
-       .type = SN_FIELD_NUMBER,
+       .type = SN_YAML_NUMBER,
        .required = true,
        .offset = offsetof(SnTarget, period),
        .lo = 1e-3,
@@ -198,10 +198,10 @@ static void read_sinusoid(SnReader *r, const SnNode *node, SnTarget *t) {
 }
 
 static void read_value(SnReader *r, const SnNode *node, SnTarget *t) {
-  static const SnField field = {.name = "value",
-                                .type = SN_FIELD_NUMBERS,
-                                .offset = offsetof(SnTarget, value),
-                                .count = offsetof(SnTarget, nvalue)};
+  static const SnYamlField field = {.name = "value",
+                                    .type = SN_YAML_NUMBERS,
+                                    .offset = offsetof(SnTarget, value),
+                                    .count = offsetof(SnTarget, nvalue)};
   SnNode wrapper = {.kind = SN_NODE_MAP, .place = node->place, .n = 1}, member = *node;
   member.key = "value";
   member.next = NULL;

@@ -278,7 +278,7 @@ const char *sn_yaml_text(SnReader *r, const SnNode *node, const char *what) {
   return NULL;
 }
 
-static void read_integer(SnReader *r, const SnNode *node, const SnField *f, int *out) {
+static void read_integer(SnReader *r, const SnNode *node, const SnYamlField *f, int *out) {
   const int before = r->issues->count;
   const double x = sn_yaml_number(r, node, f->name, f->lo, f->hi, 0);
   if (r->issues->count > before) return;
@@ -288,7 +288,7 @@ static void read_integer(SnReader *r, const SnNode *node, const SnField *f, int 
     *out = (int)x;
 }
 
-static void read_bool(SnReader *r, const SnNode *node, const SnField *f, bool *out) {
+static void read_bool(SnReader *r, const SnNode *node, const SnYamlField *f, bool *out) {
   const char *text = node->kind == SN_NODE_SCALAR && !node->quoted ? node->text : "";
   if (strcmp(text, "true") == 0)
     *out = true;
@@ -310,7 +310,7 @@ static int choice_index(const char *choices, const char *text) {
   return -1;
 }
 
-static void read_choice(SnReader *r, const SnNode *node, const SnField *f, int *out) {
+static void read_choice(SnReader *r, const SnNode *node, const SnYamlField *f, int *out) {
   const int i = node->kind == SN_NODE_SCALAR ? choice_index(f->choices, node->text) : -1;
   if (i >= 0)
     *out = i;
@@ -319,7 +319,7 @@ static void read_choice(SnReader *r, const SnNode *node, const SnField *f, int *
              node->kind == SN_NODE_SCALAR ? node->text : kind_name(node), f->choices);
 }
 
-static void read_numbers(SnReader *r, const SnNode *node, const SnField *f, void *target) {
+static void read_numbers(SnReader *r, const SnNode *node, const SnYamlField *f, void *target) {
   const int n = node->kind == SN_NODE_LIST ? node->n : 1;
   double *x = sn_arena_alloc(r->arena, sizeof *x * (size_t)(n > 0 ? n : 1));
   if (!x || n == 0) {
@@ -336,44 +336,44 @@ static void read_numbers(SnReader *r, const SnNode *node, const SnField *f, void
   memcpy((char *)target + f->count, &n, sizeof n);
 }
 
-static void read_field(SnReader *r, const SnNode *node, const SnField *f, void *target) {
+static void read_field(SnReader *r, const SnNode *node, const SnYamlField *f, void *target) {
   void *out = (char *)target + f->offset;
   switch (f->type) {
-    case SN_FIELD_NUMBER:
+    case SN_YAML_NUMBER:
       *(double *)out = sn_yaml_number(r, node, f->name, f->lo, f->hi, *(double *)out);
       break;
-    case SN_FIELD_INTEGER:
+    case SN_YAML_INTEGER:
       read_integer(r, node, f, out);
       break;
-    case SN_FIELD_BOOL:
+    case SN_YAML_BOOL:
       read_bool(r, node, f, out);
       break;
-    case SN_FIELD_TEXT: {
+    case SN_YAML_TEXT: {
       const char *text = sn_yaml_text(r, node, f->name);
       if (text) *(char **)out = sn_arena_text(r->arena, text, strlen(text));
       break;
     }
-    case SN_FIELD_CHOICE:
+    case SN_YAML_CHOICE:
       read_choice(r, node, f, out);
       break;
-    case SN_FIELD_NUMBERS:
+    case SN_YAML_NUMBERS:
       read_numbers(r, node, f, target);
       return;
-    case SN_FIELD_CUSTOM:
+    case SN_YAML_CUSTOM:
       f->read(r, node, out);
       break;
   }
   if (f->count) *(bool *)((char *)target + f->count) = true;
 }
 
-static const SnField *find_field(const SnField *field, int nfield, const char *name) {
+static const SnYamlField *find_field(const SnYamlField *field, int nfield, const char *name) {
   for (int i = 0; i < nfield; ++i)
     if (strcmp(field[i].name, name) == 0) return &field[i];
   return NULL;
 }
 
 // "a, b, c" of all field names.
-static const char *field_names(const SnField *field, int nfield, char *text, size_t size) {
+static const char *field_names(const SnYamlField *field, int nfield, char *text, size_t size) {
   size_t used = 0;
   text[0] = 0;
   for (int i = 0; i < nfield && used < size; ++i)
@@ -381,7 +381,8 @@ static const char *field_names(const SnField *field, int nfield, char *text, siz
   return text;
 }
 
-void sn_yaml_fill(SnReader *r, const SnNode *map, const char *what, const SnField *field, int nfield, void *target) {
+void sn_yaml_fill(SnReader *r, const SnNode *map, const char *what, const SnYamlField *field, int nfield,
+                  void *target) {
   char names[400];
   if (map->kind != SN_NODE_MAP) {
     sn_issue(r->issues, map->place, "%s: a map with the fields %s is wanted, this is %s", what,
@@ -389,7 +390,7 @@ void sn_yaml_fill(SnReader *r, const SnNode *map, const char *what, const SnFiel
     return;
   }
   for (const SnNode *c = map->first; c; c = c->next) {
-    const SnField *f = find_field(field, nfield, c->key);
+    const SnYamlField *f = find_field(field, nfield, c->key);
     if (f)
       read_field(r, c, f, target);
     else

@@ -59,15 +59,15 @@ char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size
 // Member of a map by name, or NULL.
 const SnNode *sn_yaml_member(const SnNode *map, const char *key);
 
-typedef enum SnFieldType {
-  SN_FIELD_NUMBER,   // double
-  SN_FIELD_INTEGER,  // int
-  SN_FIELD_BOOL,     // bool: true or false
-  SN_FIELD_TEXT,     // char *
-  SN_FIELD_CHOICE,   // int: index into choices
-  SN_FIELD_NUMBERS,  // double *, with its count in an int: a number or a list
-  SN_FIELD_CUSTOM    // read(context, node, target)
-} SnFieldType;
+typedef enum SnYamlType {
+  SN_YAML_NUMBER,   // double
+  SN_YAML_INTEGER,  // int
+  SN_YAML_BOOL,     // bool: true or false
+  SN_YAML_TEXT,     // char *
+  SN_YAML_CHOICE,   // int: index into choices
+  SN_YAML_NUMBERS,  // double *, with its count in an int: a number or a list
+  SN_YAML_CUSTOM    // read(context, node, target)
+} SnYamlType;
 
 typedef struct SnReader {
   SnArena *arena;
@@ -76,9 +76,9 @@ typedef struct SnReader {
 } SnReader;
 
 // A field of a map. Offsets are into the struct that the table fills.
-typedef struct SnField {
+typedef struct SnYamlField {
   const char *name;
-  SnFieldType type;
+  SnYamlType type;
   bool required;
   size_t offset;
   size_t count;         // NUMBERS: offset of the count; others: offset of a bool that says it was there, 0: none
@@ -86,10 +86,10 @@ typedef struct SnField {
   double lo, hi;        // bounds of numbers, both allowed; lo == hi == 0: any finite number
   const char *choices;  // names joined by '|'
   void (*read)(SnReader *reader, const SnNode *node, void *target);
-} SnField;
+} SnYamlField;
 
 // Fills a struct from a map. Unknown and missing fields are mistakes; the text lists the allowed names.
-void sn_yaml_fill(SnReader *reader, const SnNode *map, const char *what, const SnField *field, int nfield,
+void sn_yaml_fill(SnReader *reader, const SnNode *map, const char *what, const SnYamlField *field, int nfield,
                   void *target);
 
 // Single values; a mistake is added and the fallback returned when the node is something else.

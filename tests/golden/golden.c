@@ -161,10 +161,10 @@ static uint64_t model_hash(const SnModel *m) {
   sum += field_hash(&name, sizeof name);
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
-#define SN_FIELD(type, name, rows, cols) \
+#define SN_MODEL_FIELD(type, name, rows, cols) \
   if (sizeof(type) > 1) sum += field_hash(m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
-#undef SN_FIELD
+#undef SN_MODEL_FIELD
 #define SN_OPTION(type, name, count) sum += field_hash(&m->opt.name, sizeof(type) * (size_t)(count));
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION

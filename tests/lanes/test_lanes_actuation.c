@@ -70,10 +70,10 @@ static void check(SnOracle *o, const char *name) {
       r.g = world[k];
       sn_lanes_run(k == 0 ? 1 : 2 + sample, backwards, &r);
     }
-#define SN_FIELD(group, type, field, rows, cols) \
+#define SN_ADJOINT_FIELD(group, type, field, rows, cols) \
   same_bits(name, #field, one.a.field, many.a.field, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
   }
   free(r.bar);
   sn_grad_world_free(&one);

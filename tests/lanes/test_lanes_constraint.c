@@ -119,11 +119,11 @@ static void compare_backwards(SnOracle *o) {
   Backward one = backwards(o, 1);
   for (int lanes = 2; lanes <= 5; lanes += 3) {
     Backward many = backwards(o, lanes);
-#define SN_FIELD(group, type, field, rows, cols)                                              \
+#define SN_ADJOINT_FIELD(group, type, field, rows, cols)                                      \
   if (memcmp(one.a.field, many.a.field, sizeof(type) * (size_t)(rows) * (size_t)(cols)) != 0) \
     fail_msg("%s of the adjoint depends on the number of lanes", #field);
 #include "physics/world/adjoint_fields.inc"
-#undef SN_FIELD
+#undef SN_ADJOINT_FIELD
     free(many.memory);
   }
   free(one.memory);

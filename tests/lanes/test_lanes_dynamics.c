@@ -33,11 +33,11 @@ static void check_lanes(SnOracle *o, const char *name) {
   const SnModel *m = o->m;
   SnWorld one, many;
   void *a = step_on(o, 1, &one), *b = step_on(o, 3, &many);
-#define SN_FIELD(stage, type, field, rows, cols) \
-  if (SN_STAGE_##stage != SN_STAGE_COLLISION)    \
+#define SN_WORLD_FIELD(stage, type, field, rows, cols) \
+  if (SN_STAGE_##stage != SN_STAGE_COLLISION)          \
     same_bits(name, #field, one.field, many.field, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world/world_fields.inc"
-#undef SN_FIELD
+#undef SN_WORLD_FIELD
   assert_int_equal(*one.warn, *many.warn);
   free(a);
   free(b);

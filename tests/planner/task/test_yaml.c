@@ -15,18 +15,13 @@ typedef struct Sample {
   double *list;
 } Sample;
 
-static const SnField sample_fields[] = {
-    {.name = "number",
-     .type = SN_FIELD_NUMBER,
-     .required = true,
-     .offset = offsetof(Sample, number),
-     .lo = 0,
-     .hi = 10},
-    {.name = "whole", .type = SN_FIELD_INTEGER, .offset = offsetof(Sample, whole), .lo = 1, .hi = 5},
-    {.name = "flag", .type = SN_FIELD_BOOL, .offset = offsetof(Sample, flag), .count = offsetof(Sample, has_flag)},
-    {.name = "text", .type = SN_FIELD_TEXT, .offset = offsetof(Sample, text)},
-    {.name = "choice", .type = SN_FIELD_CHOICE, .offset = offsetof(Sample, choice), .choices = "red|green"},
-    {.name = "list", .type = SN_FIELD_NUMBERS, .offset = offsetof(Sample, list), .count = offsetof(Sample, n)},
+static const SnYamlField sample_fields[] = {
+    {.name = "number", .type = SN_YAML_NUMBER, .required = true, .offset = offsetof(Sample, number), .lo = 0, .hi = 10},
+    {.name = "whole", .type = SN_YAML_INTEGER, .offset = offsetof(Sample, whole), .lo = 1, .hi = 5},
+    {.name = "flag", .type = SN_YAML_BOOL, .offset = offsetof(Sample, flag), .count = offsetof(Sample, has_flag)},
+    {.name = "text", .type = SN_YAML_TEXT, .offset = offsetof(Sample, text)},
+    {.name = "choice", .type = SN_YAML_CHOICE, .offset = offsetof(Sample, choice), .choices = "red|green"},
+    {.name = "list", .type = SN_YAML_NUMBERS, .offset = offsetof(Sample, list), .count = offsetof(Sample, n)},
 };
 
 static SnArena arena;
