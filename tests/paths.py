@@ -8,6 +8,7 @@ Looked at are, of all files that git knows:
 
 - in pages (*.md): words in `backticks` and targets of links that end like a file of ours. With a slash they are looked for from
   the top and from the page's folder; without one (`step.c`) anywhere under the page's folder and under that of its tests.
+- in drawings and commands of pages (```): names of sources, anywhere in the tree, and as in all other files
 - in all other files: words that begin with a folder of the top level ("physics/step/step.c"), or of their own.
 
 A star stands for any letters. Words in capitals (NAME.yaml) are place holders; what lies under build/ is made, under share/ installed.
@@ -29,6 +30,7 @@ TOP = r"(?:physics|planner|cuda|proto|daemon|clients|tests)"
 END = r"\.(?:c|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in)\b(?![\w-]|\.\w)"
 SPAN = re.compile(r"`([^`\n]+)`|\]\(([^)#\s]+)[^)]*\)")
 WORD = re.compile(r"(?<![\w/.$~:*}-])([\w.*-]+(?:/[\w.*-]+)*" + END + ")")
+NAME = re.compile(r"[\w*-]+" + END)
 PLACE = re.compile(r"(?<![\w/.$~-])(" + TOP + r"/[\w./-]*" + END + ")")
 EXAMPLES = {"tests/paths.py", "tests/rooms.py", "tests/comments.py"}  # what these name are examples
 LOOSE = (".c", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
@@ -60,16 +62,20 @@ def found(word: str, folder: str, files: list[str]) -> bool:
     return any(fnmatch.fnmatchcase(f, w) for w in (word, "/".join(parts)) for f in files)
 
 
-def words(line: str, page: bool) -> Iterator[str]:
+def words(line: str, page: bool, fence: bool = False) -> Iterator[str]:
     """Names of files in a line of a page, or of another file.
 
     >>> list(words("`a/b.c` and `tests/run.sh --list`, [x](../y.md), z.c", True))
     ['a/b.c', 'tests/run.sh', '../y.md']
     >>> list(words('// See physics/world/world.h and world.c.', False))
     ['physics/world/world.h']
+    >>> list(words("   |  dynamics/inertia.c   crb, M;  tendon.c -> x.json", True, True))
+    ['inertia.c', 'tendon.c']
     """
-    if not page:
+    if not page or fence:
         yield from PLACE.findall(line)
+        if fence:
+            yield from (name for name in NAME.findall(line) if name.endswith(LOOSE))
         return
     for span, link in SPAN.findall(line):
         for word in [link] if link else WORD.findall(span):
@@ -100,8 +106,8 @@ def main() -> int:
             fence ^= page and line.startswith("```")
             history = line.startswith("| was |") or (history and line.startswith("|"))
             line = line.split("|", 2)[2] if history else line
-            for word in dict.fromkeys(words(line, page and not fence)):
-                if not skipped(word) and not found(word, folder, files):
+            for word in dict.fromkeys(words(line, page, fence)):
+                if not skipped(word) and not found(word, "" if fence else folder, files):
                     print(f"{file}:{number}: there is no {word}")
                     bad += 1
     return 1 if bad else 0

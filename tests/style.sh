@@ -43,6 +43,12 @@ done
 # Rooms: the folders whose include lines keep to the order of tests/rooms.txt.
 python3 tests/rooms.py cuda proto | complain "rooms" || true
 
+# README.md's tour names every room.
+tour=$(sed -n '/^physics\/ /,/^```/p' README.md)
+sed -nE 's|^([a-z_]+/[a-z_]+):.*|\1|p' tests/rooms.txt | while read -r room; do
+  grep -qE "(^|[ ,/])${room##*/}([ ,/]|$)" <<<"$tour" || echo "$room"
+done | complain "a room that the tour of README.md leaves out"
+
 # MuJoCo, libccd: only where the design names them.
 grep -HnE '#include <mujoco/' $(echo "$sources" | grep -E '^(physics|planner|cuda|proto|daemon|clients)/') /dev/null |
   grep -vE '^physics/import/[a-z_]+\.[ch]:' | grep -vE "$clients_exceptions" |
