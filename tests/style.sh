@@ -44,7 +44,7 @@ done
 python3 tests/rooms.py cuda proto | complain "rooms" || true
 
 # README.md's tour names every room.
-tour=$(sed -n '/^physics\/ /,/^```/p' README.md)
+tour=$(sed -n '/^physics\/ /,/^```/p' README.md | sed -E 's|^([a-z]+/)? +||; s| {2,}.*||')
 sed -nE 's|^([a-z_]+/[a-z_]+):.*|\1|p' tests/rooms.txt | while read -r room; do
   grep -qE "(^|[ ,/])${room##*/}([ ,/]|$)" <<<"$tour" || echo "$room"
 done | complain "a room that the tour of README.md leaves out"
