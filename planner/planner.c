@@ -43,7 +43,7 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   make_state(m, &p->probe, &ok);
   p->initial_ctrl = sn_planner_room(nu, sizeof(sn_real), &ok);
   p->nominal = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
-  p->trial = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
+  p->winner = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
   p->force = sn_planner_room(rows * nu, sizeof(sn_real), &ok);
   p->target = sn_planner_room((horizon + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
   p->scratch = sn_planner_room(3 * (horizon + 2), sizeof(sn_real), &ok);
@@ -114,7 +114,7 @@ void sn_planner_free(SnPlanner *p) {
   free_state(&p->state);
   free_state(&p->rolled_state);
   free_state(&p->probe);
-  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->trial,           p->force,
+  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->winner,          p->force,
                            p->target,         p->scratch,        p->best_term,       p->plan_ctrl,
                            p->plan_qpos,      p->plan_qvel,      p->plan_act,        p->evaluate_term,
                            p->evaluate_value, p->evaluate_met,   p->evaluate_target, p->candidate_cost,

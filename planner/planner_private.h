@@ -113,7 +113,7 @@ struct SnPlanner {
   double *best_term;       // (nterm)
   int warn;                // SN_WARN_* bits of the rollouts that count
   char remark[256];        // SnPlan.remark
-  sn_real *trial;          // (horizon, nu) scratch
+  sn_real *winner;         // (horizon, nu) scratch: controls of the best candidate
   sn_real *scratch;        // of the noise
   double rollout_seconds;  // what one rollout takes, measured
 

@@ -101,10 +101,10 @@ static void sampling_end(SnPlanner *p) {
   p->measured = true;
   p->used = p->trying;
   if (best > 0) {
-    sn_noise_candidate(p->m, &p->noise, best, p->nominal, p->horizon, p->scratch, p->trial);
+    sn_noise_candidate(p->m, &p->noise, best, p->nominal, p->horizon, p->scratch, p->winner);
     sn_real *old = p->nominal;
-    p->nominal = p->trial;
-    p->trial = old;
+    p->nominal = p->winner;
+    p->winner = old;
   }
   p->best_cost = p->candidate_cost[best];
   memcpy(p->best_term, p->candidate_term + (size_t)best * (size_t)p->cost->nterm,

@@ -72,7 +72,7 @@ static bool check_sample(const Check *c, const SnWork *w, int index) {
 }
 
 static bool check_vjp(const Check *c, int index, const SnWork *w, const SnRollout *rollout, const SnRolloutVjp *x) {
-  const char *owner = "trial";
+  const char *owner = "gradient";
   const SnModel *m = &w->model;
   const size_t rows = (size_t)rollout->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
   return ARRAY(cfd.pair, m->ncpair) && ARRAY(cfd_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
@@ -81,21 +81,21 @@ static bool check_vjp(const Check *c, int index, const SnWork *w, const SnRollou
 }
 
 static bool check_start(const Check *c, int index, const SnWork *w, int nstep, const SnMultistartStart *x) {
-  const char *owner = "start of trial";
+  const char *owner = "start of gradient";
   const size_t nu = (size_t)w->model.nu, ctrl = (size_t)nstep * nu, knots = nu;  // at least one knot
   return ARRAY(base, ctrl) && ARRAY(offset, knots) && ARRAY(best, knots) && ARRAY(gradient, knots) &&
          ARRAY(moments.first, knots) && ARRAY(moments.second, knots) && ARRAY(ctrl, ctrl) && ARRAY(ctrl_bar, ctrl) &&
          ARRAY(term, w->cost.nterm);
 }
 
-static bool check_states(const Check *c, int index, const SnWork *w, const SnTrial *trial) {
-  const char *owner = "state of trial";
-  const bool sweep = trial->method == SN_GRADIENT_SWEEP;
+static bool check_states(const Check *c, int index, const SnWork *w, const SnGradientItem *gradient) {
+  const char *owner = "state of gradient";
+  const bool sweep = gradient->method == SN_GRADIENT_SWEEP;
   const SnModel *m = &w->model;
   const size_t n = (size_t)sn_tangent_size(m);
-  const int last = sweep ? 1 : sn_mini(w->to, trial->rollout.nstep + 1);
-  for (int t = 0; trial->state && t < last; ++t) {
-    const SnRolloutVjpState *x = &trial->state[t];
+  const int last = sweep ? 1 : sn_mini(w->to, gradient->rollout.nstep + 1);
+  for (int t = 0; gradient->state && t < last; ++t) {
+    const SnRolloutVjpState *x = &gradient->state[t];
     if (!(ARRAY(A, n * n) && ARRAY(B, n * (size_t)m->nu) && ARRAY(state_bar, n) && ARRAY(ctrl_bar, m->nu) &&
           ARRAY(target_bar, w->cost.ntarget)))
       return false;
@@ -103,9 +103,9 @@ static bool check_states(const Check *c, int index, const SnWork *w, const SnTri
   return true;
 }
 
-static bool check_trial(const Check *c, const SnWork *w, int index) {
-  const char *owner = "trial";
-  const SnTrial *x = &w->trial[index];
+static bool check_gradient(const Check *c, const SnWork *w, int index) {
+  const char *owner = "gradient";
+  const SnGradientItem *x = &w->gradient[index];
   if (!x->active) return true;
   if (!check_rollout(c, owner, index, w, &x->rollout) || !check_vjp(c, index, w, &x->rollout, &x->vjp)) return false;
   if (!ARRAY(cfd_steps, 1) || !ARRAY(start, 1)) return false;
@@ -114,9 +114,9 @@ static bool check_trial(const Check *c, const SnWork *w, int index) {
   return check_states(c, index, w, x);
 }
 
-// Blocks of different trials run at the same time: what they write lies apart.
+// Blocks of different items run at the same time: what they write lies apart.
 static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
-  const SnTrial *x = &w->trial[i], *y = &w->trial[j];
+  const SnGradientItem *x = &w->gradient[i], *y = &w->gradient[j];
   const char *what = NULL;
   if (!x->active || !y->active) return true;
   if (x->rollout.out_qpos == y->rollout.out_qpos || x->rollout.out_time == y->rollout.out_time) what = "states";
@@ -125,7 +125,7 @@ static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
   if (x->vjp.ctrl_bar == y->vjp.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
   if (x->state && x->state == y->state) what = "states of the way back";
   if (x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
-  if (what) snprintf(c->text, c->size, "trials %d and %d have the same memory for their %s", i, j, what);
+  if (what) snprintf(c->text, c->size, "gradients %d and %d have the same memory for their %s", i, j, what);
   return !what;
 }
 
@@ -153,18 +153,18 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   const SnWork *x = work;
   const char *owner = "work";
   const int index = 0;
-  const size_t states = (size_t)sn_maxi(x->ntrial, 0) * (size_t)sn_maxi(x->to - x->from, 0);
+  const size_t states = (size_t)sn_maxi(x->ngradient, 0) * (size_t)sn_maxi(x->to - x->from, 0);
   const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
   if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
-  if (!ARRAY(trial, x->ntrial) || !ARRAY(multistart, x->nmultistart)) return false;
+  if (!ARRAY(gradient, x->ngradient) || !ARRAY(multistart, x->nmultistart)) return false;
   if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
     return false;
   if (!check_slots(c, "block", &x->block, (size_t)blocks)) return false;
   if (made && !check_slots(c, "state", &x->state, states)) return false;
   for (int i = 0; i < x->nturn; ++i)
     if (!check_sample(c, x, i)) return false;
-  for (int i = 0; x->trial && i < x->ntrial; ++i) {
-    if (!check_trial(c, x, i)) return false;
+  for (int i = 0; x->gradient && i < x->ngradient; ++i) {
+    if (!check_gradient(c, x, i)) return false;
     for (int j = 0; j < i; ++j)
       if (!check_apart(c, x, i, j)) return false;
   }

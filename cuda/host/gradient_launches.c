@@ -1,12 +1,12 @@
-// The order of launches for value and gradient of all trials of a launch, which is that of every gradient on a device:
+// The order of launches for value and gradient of all items of a launch, which is that of every gradient on a device:
 //
-//   ITERATE                 where there are multistarts: starts begin or step; a block a trial
-//   FORWARD                 the rollout, all states of it kept; a block a trial
+//   ITERATE                 where there are multistarts: starts begin or step; a block an item
+//   FORWARD                 the rollout, all states of it kept; a block an item
 //   MAKE, SWEEP             chunks of states from the last to the first: the worlds of a chunk, a block a state and a
-//                           trial, then back through them, a block a trial
-//   JACOBIAN, CHAIN         the same by Jacobians of the steps, for trials whose method is that of products;
+//                           item, then back through them, a block an item
+//   JACOBIAN, CHAIN         the same by Jacobians of the steps, for items whose method is that of products;
 //   JACOBIAN, scan, COLLECT or all of them at once, chained by a scan over time (jacobian_scan.c)
-//   EVALUATE                the end of each gradient; a block a trial
+//   EVALUATE                the end of each gradient; a block an item
 //   SELECT                  where there are multistarts: the best of each one's starts
 //
 // A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
@@ -24,7 +24,7 @@ static int chunks(int states, int length) { return (states + length - 1) / lengt
 
 void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
   const SnSharedGradients *s = d->gradients;
-  const size_t n = (size_t)p->ntrial, rows = (size_t)sn_scan_rows(p->states);
+  const size_t n = (size_t)p->ngradient, rows = (size_t)sn_scan_rows(p->states);
   p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.slow));
   p->scan = d->engine->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
   p->product_chunk =
@@ -37,15 +37,15 @@ int sn_passes_rows(const SnPasses *p, int method) {
   return p->scan ? p->product_chunk : p->states;
 }
 
-// Where the Jacobians of state t of trial r lie: chunks are counted from the last state.
+// Where the Jacobians of state t of item r lie: chunks are counted from the last state.
 static size_t product_place(const SnPasses *p, int r, int t) {
-  if (p->scan) return sn_scan_place(p->ntrial, r, t);
+  if (p->scan) return sn_scan_place(p->ngradient, r, t);
   const int later = (p->states - 1 - t) / p->product_chunk;  // chunks behind that of t
   const int from = p->states - (later + 1) * p->product_chunk;
   return (size_t)r * (size_t)p->product_chunk + (size_t)(t - (from > 0 ? from : 0));
 }
 
-SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
                                     int method, SnParcel *parcel) {
   const int rows = sn_passes_rows(p, method);
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
@@ -70,8 +70,8 @@ static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int ite
   SnDevice *device = d->engine->device;
   const SnShape shape = sn_device_shape(d, kernel, items);
   SnWork work = sn_device_work(d, kernel, items);
-  work.trial = p->trial;
-  work.ntrial = p->ntrial;
+  work.gradient = p->gradient;
+  work.ngradient = p->ngradient;
   work.multistart = p->multistart;
   work.nmultistart = p->nmultistart;
   work.from = from;
@@ -91,28 +91,28 @@ int sn_passes_count(const SnPasses *p) {
 
 static void launch_sweep(SnDeviceModel *d, const SnPasses *p, int chunk) {
   const int to = p->states - chunk * p->sweep_chunk, from = to > p->sweep_chunk ? to - p->sweep_chunk : 0;
-  launch(d, p, SN_KERNEL_MAKE, p->ntrial * (to - from), from, to);
-  launch(d, p, SN_KERNEL_SWEEP, p->ntrial, from, to);
+  launch(d, p, SN_KERNEL_MAKE, p->ngradient * (to - from), from, to);
+  launch(d, p, SN_KERNEL_SWEEP, p->ngradient, from, to);
 }
 
 static void launch_products(SnDeviceModel *d, const SnPasses *p, int chunk) {
   const int to = p->states - chunk * p->product_chunk, from = to > p->product_chunk ? to - p->product_chunk : 0;
-  launch(d, p, SN_KERNEL_JACOBIAN, p->ntrial * (to - from), from, to);
-  launch(d, p, SN_KERNEL_CHAIN, p->ntrial, from, to);
+  launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * (to - from), from, to);
+  launch(d, p, SN_KERNEL_CHAIN, p->ngradient, from, to);
 }
 
 static void launch_scan(SnDeviceModel *d, const SnPasses *p) {
   const int rows = p->product_chunk;
-  launch(d, p, SN_KERNEL_JACOBIAN, p->ntrial * rows, 0, rows);
-  sn_scan_launch(d, p->ntrial, rows, &p->memory);
-  launch(d, p, SN_KERNEL_COLLECT, p->ntrial, 0, p->states);
+  launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * rows, 0, rows);
+  sn_scan_launch(d, p->ngradient, rows, &p->memory);
+  launch(d, p, SN_KERNEL_COLLECT, p->ngradient, 0, p->states);
 }
 
 void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
   const int sweeps = p->sweep ? chunks(p->states, p->sweep_chunk) : 0;
   if (group == 0) {
-    if (p->nmultistart > 0) launch(d, p, SN_KERNEL_ITERATE, p->ntrial, 0, 0);
-    launch(d, p, SN_KERNEL_FORWARD, p->ntrial, 0, p->states);
+    if (p->nmultistart > 0) launch(d, p, SN_KERNEL_ITERATE, p->ngradient, 0, 0);
+    launch(d, p, SN_KERNEL_FORWARD, p->ngradient, 0, p->states);
   } else if (group <= sweeps) {
     launch_sweep(d, p, group - 1);
   } else if (group < sn_passes_count(p) - 1) {
@@ -121,7 +121,7 @@ void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
     else
       launch_products(d, p, group - 1 - sweeps);
   } else {
-    launch(d, p, SN_KERNEL_EVALUATE, p->ntrial, 0, p->states);
+    launch(d, p, SN_KERNEL_EVALUATE, p->ngradient, 0, p->states);
     if (p->nmultistart > 0) launch(d, p, SN_KERNEL_SELECT, p->nmultistart, 0, 0);
   }
 }

@@ -1,13 +1,13 @@
-// Memory of trials. A session's trials have rooms of their own, which hold what is kept from iteration to iteration.
-// Worlds and Jacobians of states are needed from one launch to the next only: they lie in a pool that all sessions of a
-// model share, as large as it takes to keep the device busy, or as the budget allows.
+// Memory of gradient items. A session's items have rooms of their own, which hold what is kept from iteration to
+// iteration. Worlds and Jacobians of states are needed from one launch to the next only: they lie in a pool that all
+// sessions of a model share, as large as it takes to keep the device busy, or as the budget allows.
 #include <stdlib.h>
 
 #include "cuda/host/gradient_memory.h"
 
 static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
 
-void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory) {
+void sn_gradient_memory_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnGradientMemory *memory) {
   const SnModel *m = &d->m;
   const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, nterm = (size_t)d->cost.nterm;
   const size_t n = (size_t)sn_tangent_size(m);
@@ -26,12 +26,12 @@ void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, S
   memory->cfd_steps = (int *)sn_cut(p, used, sizeof(int));
 }
 
-SnTrial sn_trial_make(int method, int nstep) {
-  return (SnTrial){
+SnGradientItem sn_gradient_item_make(int method, int nstep) {
+  return (SnGradientItem){
       .rollout = {.nstep = nstep}, .method = method, .active = 1, .status = SN_GRADIENT_PENDING, .multistart = -1};
 }
 
-void sn_trial_use(SnTrial *x, const SnTrialMemory *memory) {
+void sn_gradient_item_use(SnGradientItem *x, const SnGradientMemory *memory) {
   x->rollout.out_time = memory->time;
   x->rollout.out_qpos = memory->qpos;
   x->rollout.out_qvel = memory->qvel;
@@ -73,21 +73,21 @@ static size_t pool_bytes(const SnDeviceModel *d, size_t states) {
   return larger(states * d->gradients->world.slow, sn_product_cut(d, states, false, NULL, &memory));
 }
 
-// Less than this a launch cannot do with: a state of each trial.
-static size_t pool_least(const SnDeviceModel *d, int trials) { return pool_bytes(d, (size_t)trials); }
+// Less than this a launch cannot do with: a state of each item.
+static size_t pool_least(const SnDeviceModel *d, int gradients) { return pool_bytes(d, (size_t)gradients); }
 
 // More than this would not make it faster: some states for each block that runs at once, or all that there are; and for
 // a scan the Jacobians of all.
-static size_t pool_most(const SnDeviceModel *d, int trials, int max_step) {
+static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
   const SnDevice *device = d->engine->device;
-  const SnShape shape = sn_device_shape(d, SN_KERNEL_MAKE, trials);
+  const SnShape shape = sn_device_shape(d, SN_KERNEL_MAKE, gradients);
   const int resident = device->resident(d->engine->device, SN_KERNEL_MAKE, shape.threads, shape.fast);
-  const size_t all = (size_t)trials * ((size_t)max_step + 1);
+  const size_t all = (size_t)gradients * ((size_t)max_step + 1);
   const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)(resident > 0 ? resident : 1);
-  size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)trials)));
+  size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)gradients)));
   if (d->engine->scan) {
     SnProductMemory memory;
-    const size_t rows = (size_t)trials * (size_t)sn_scan_rows(max_step + 1);
+    const size_t rows = (size_t)gradients * (size_t)sn_scan_rows(max_step + 1);
     bytes = larger(bytes, sn_product_cut(d, rows, true, NULL, &memory));
   }
   return bytes;
@@ -114,21 +114,21 @@ typedef struct BlockNeed {
 } BlockNeed;
 enum { BLOCK_NEEDS = 5 };
 
-static void block_needs(int trials, int max_step, BlockNeed need[BLOCK_NEEDS]) {
-  const int states = trials * sn_scan_rows(max_step + 1);
-  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, trials, sn_multistart_knots(max_step)},
-                                      {SN_KERNEL_FORWARD, trials, 0},
+static void block_needs(int gradients, int max_step, BlockNeed need[BLOCK_NEEDS]) {
+  const int states = gradients * sn_scan_rows(max_step + 1);
+  const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, gradients, sn_multistart_knots(max_step)},
+                                      {SN_KERNEL_FORWARD, gradients, 0},
                                       {SN_KERNEL_MAKE, states, 0},
                                       {SN_KERNEL_JACOBIAN, states, 0},
-                                      {SN_KERNEL_SWEEP, trials, 0}};
+                                      {SN_KERNEL_SWEEP, gradients, 0}};
   memcpy(need, all, sizeof all);
 }
 
-// What the memory of blocks must grow by for launches of that many trials.
-static size_t block_growth(const SnDeviceModel *d, int trials, int max_step) {
+// What the memory of blocks must grow by for launches of that many items.
+static size_t block_growth(const SnDeviceModel *d, int gradients, int max_step) {
   BlockNeed need[BLOCK_NEEDS];
   size_t most = 0;
-  block_needs(trials, max_step, need);
+  block_needs(gradients, max_step, need);
   for (int i = 0; i < BLOCK_NEEDS; ++i) {
     const int scratch = sn_device_scratch_size(d, need[i].kernel, need[i].knots);
     most = larger(most, sn_device_block_growth(d, need[i].kernel, need[i].items, scratch));
@@ -136,10 +136,10 @@ static size_t block_growth(const SnDeviceModel *d, int trials, int max_step) {
   return most;
 }
 
-static bool block_room(SnDeviceModel *d, int trials, int max_step) {
+static bool block_room(SnDeviceModel *d, int gradients, int max_step) {
   BlockNeed need[BLOCK_NEEDS];
   bool ok = true;
-  block_needs(trials, max_step, need);
+  block_needs(gradients, max_step, need);
   for (int i = 0; ok && i < BLOCK_NEEDS; ++i)
     ok = sn_device_block_room(d, need[i].kernel, need[i].items,
                               sn_device_scratch_size(d, need[i].kernel, need[i].knots));
@@ -169,16 +169,16 @@ static bool grow_parcel(SnDeviceModel *d, size_t bytes) {
   return true;
 }
 
-SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own, size_t freed, const char *what,
+SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t parcel, size_t own, size_t freed, const char *what,
                       SnError *err) {
   SnDeviceModel *d = x->model;
   const SnCode code = shared_create(x, err);
   if (code != SN_OK) return code;
   SnSharedGradients *s = d->gradients;
-  const size_t rest = own + (parcel > s->parcel.room ? parcel : 0) + block_growth(d, trials, x->max_step);
+  const size_t rest = own + (parcel > s->parcel.room ? parcel : 0) + block_growth(d, gradients, x->max_step);
   const size_t gone = freed + (parcel > s->parcel.room ? s->parcel.device.bytes : 0);
-  size_t pool = pool_most(d, trials, x->max_step);
-  const size_t least = pool_least(d, trials);
+  size_t pool = pool_most(d, gradients, x->max_step);
+  const size_t least = pool_least(d, gradients);
   // The pool that there is counts as given back where it is replaced.
   size_t more = pool > s->pool.bytes ? pool : 0, less = more ? s->pool.bytes : 0;
   if (more && sn_engine_admit(x, rest + more, gone + less, what, NULL) != SN_OK) {
@@ -190,7 +190,7 @@ SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own,
   if (admitted != SN_OK) return admitted;
   if (s->graphs) sn_multistart_graphs_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
-  ok = ok && block_room(d, trials, x->max_step) && grow_parcel(d, parcel);
+  ok = ok && block_room(d, gradients, x->max_step) && grow_parcel(d, parcel);
   return ok ? SN_OK : sn_engine_refuse(x, rest + least, what, err);
 }
 

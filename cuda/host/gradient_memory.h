@@ -1,5 +1,6 @@
-// Inside of gradients and multistarts: memory of trials, and the launches that take them forward and back. Shared by
-// gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and multistart_graphs.c.
+// Inside of gradients and multistarts: memory of gradient items, and the launches that take them forward and back.
+// Shared by gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and
+// multistart_graphs.c.
 #ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
 #define SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
 
@@ -7,22 +8,22 @@
 
 // ---- gradient_memory.c: memory ----
 
-// Device memory of one trial, kept from launch to launch.
-typedef struct SnTrialMemory {
+// Device memory of one gradient item, kept from launch to launch.
+typedef struct SnGradientMemory {
   sn_real *time, *qpos, *qvel, *act, *qacc, *cfd_qacc;  // (max_step + 1, ...) states of its rollout
   sn_real *sum, *running, *terminal;                    // (nterm)
   sn_real *state_bar, *scratch;                         // (n)
   sn_real *target_bar;                                  // (ntarget) of one state
   int *cfd_steps;
-} SnTrialMemory;
+} SnGradientMemory;
 
 // Cuts it off a room at p (NULL: counts only).
-void sn_trial_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory);
+void sn_gradient_memory_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnGradientMemory *memory);
 
-// A pending trial without memory, initial state, controls, targets, weights, outputs and what it is part of; and its
-// memory.
-SnTrial sn_trial_make(int method, int nstep);
-void sn_trial_use(SnTrial *x, const SnTrialMemory *memory);
+// A pending gradient item without memory, initial state, controls, targets, weights, outputs and what it is part of;
+// and its memory.
+SnGradientItem sn_gradient_item_make(int method, int nstep);
+void sn_gradient_item_use(SnGradientItem *x, const SnGradientMemory *memory);
 
 // Memory of Jacobians of a number of states, and what a scan over them needs beside (else NULL).
 typedef struct SnProductMemory {
@@ -43,32 +44,32 @@ typedef struct SnSharedGradients {
   struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
 } SnSharedGradients;
 
-// Makes shared memory large enough for launches of `trials` trials of the session, and for a parcel of multistarts of
+// Makes shared memory large enough for launches of `gradients` items of the session, and for a parcel of multistarts of
 // `parcel` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in the budget,
 // too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
-SnCode sn_shared_need(SnPluginSession *x, int trials, size_t parcel, size_t own, size_t freed, const char *what,
+SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t parcel, size_t own, size_t freed, const char *what,
                       SnError *err);
 
 // ---- gradient_launches.c: launches ----
 
-// Value and gradient of all trials of a launch.
+// Value and gradient of all items of a launch.
 typedef struct SnPasses {
-  int ntrial, nmultistart;
+  int ngradient, nmultistart;
   int states;           // of the longest rollout: nstep + 1
-  int sweep, products;  // 1: some trial's method
+  int sweep, products;  // 1: some item's method
   // by sn_passes_plan:
   int scan;                        // 1: Jacobians are chained by a scan
-  int sweep_chunk, product_chunk;  // states of every trial at once
+  int sweep_chunk, product_chunk;  // states of every item at once
   SnProductMemory memory;
   // on the device, by the caller
-  SnTrial *trial;
+  SnGradientItem *gradient;
   SnMultistartTurn *multistart;
 } SnPasses;
 
 // Fills in how it goes in the pool that there is.
 void sn_passes_plan(const SnDeviceModel *d, SnPasses *p);
-// Puts the states of trial r for its method into the parcel; returns their place on the device. rows: how many.
-SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnTrialMemory *memory,
+// Puts the states of item r for its method into the parcel; returns their place on the device. rows: how many.
+SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
                                     int method, SnParcel *parcel);
 int sn_passes_rows(const SnPasses *p, int method);
 // The launches in groups: forward, one chunk of states after another, the end. Between two groups the pool may be used
@@ -80,12 +81,12 @@ void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group);
 
 enum { SN_SCAN_BLOCK = 16 };  // states of a block: a power of two
 
-// States of a rollout in whole blocks, and the place of state t of trial r in the memory of a scan.
+// States of a rollout in whole blocks, and the place of state t of item r in the memory of a scan.
 int sn_scan_rows(int states);
-size_t sn_scan_place(int ntrial, int r, int t);
+size_t sn_scan_place(int ngradient, int r, int t);
 // After JACOBIAN over all rows: from the derivatives of the cost of each state alone to those of the whole cost, with
 // respect to controls (ctrl_bar) and to the first state (state_bar), in place.
-void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemory *memory);
+void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory);
 
 // ---- multistarts.c: a session's ----
 
@@ -93,7 +94,7 @@ void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemor
 typedef struct SnMultistarts {
   SnRoom room;
   int starts;
-  SnTrialMemory *memory;     // (starts)
+  SnGradientMemory *memory;  // (starts)
   SnMultistartStart *view;   // (starts) the pointers of those on the device
   SnMultistartStart *start;  // (starts) on the device
   // the job, and what has come back of it

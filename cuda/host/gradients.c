@@ -1,5 +1,6 @@
-// Values and gradients of a session's items (SnPlugin.gradients). Each pending item is a trial; all of them go through
-// the passes of passes.c in one launch each. What goes in and what comes out crosses in one copy each way.
+// Values and gradients of a session's items (SnPlugin.gradients). Each pending one is a gradient item; all of them go
+// through the launches of gradient_launches.c in one launch each. What goes in and what comes out crosses in one copy
+// each way.
 //
 // With a deadline the clock is read between the groups of launches, after the group before has ended. Called again, the
 // batch goes on with its next group; a session's groups may lie between another's, for all that must last from group
@@ -12,16 +13,16 @@
 
 // Where an item's results come back, on the host.
 typedef struct ItemOut {
-  const SnTrial *trial;  // NULL: the item is not part of the launch
+  const SnGradientItem *gradient;  // NULL: the item is not part of the launch
   const sn_real *sum, *ctrl_bar, *state_bar, *target_bar;
 } ItemOut;
 
 typedef struct SnGradients {
   SnRoom room;
   int count;
-  SnTrialMemory *memory;  // (count)
-  ItemOut *out;           // (count)
-  SnTrial *trial;         // (count) while they are made
+  SnGradientMemory *memory;  // (count)
+  ItemOut *out;              // (count)
+  SnGradientItem *gradient;  // (count) while they are made
   SnParcel parcel;
   // the batch
   bool active;
@@ -38,7 +39,7 @@ static void gradients_free(SnEngine *e, SnGradients *g) {
   sn_parcel_free(e, &g->parcel);
   free(g->memory);
   free(g->out);
-  free(g->trial);
+  free(g->gradient);
   free(g);
 }
 
@@ -47,21 +48,21 @@ void sn_gradients_free(SnPluginSession *x) {
   x->gradients = NULL;
 }
 
-static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnTrialMemory *memory, int count) {
+static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnGradientMemory *memory, int count) {
   size_t used = 0;
-  for (int i = 0; i < count; ++i) sn_trial_cut(d, max_step, p, &used, &memory[i]);
+  for (int i = 0; i < count; ++i) sn_gradient_memory_cut(d, max_step, p, &used, &memory[i]);
   return used;
 }
 
 // ---- what goes in, and where things come back ----
 
-// Puts an item's inputs; its trial lacks weights.
-static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, int i,
-                          const SnTrialMemory *memory) {
+// Puts an item's inputs; on the device it lacks weights.
+static SnGradientItem put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, int i,
+                                 const SnGradientMemory *memory) {
   const SnPluginGradient *item = &batch->item[i];
   const size_t nstep = (size_t)item->nstep;
-  SnTrial x = sn_trial_make(batch->method, item->nstep);
-  sn_trial_use(&x, memory);
+  SnGradientItem x = sn_gradient_item_make(batch->method, item->nstep);
+  sn_gradient_item_use(&x, memory);
   sn_parcel_state(parcel, d, &item->state, &x.rollout);
   x.rollout.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
   x.rollout.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
@@ -71,7 +72,7 @@ static SnTrial put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPlug
 }
 
 // Room for an item's results.
-static void put_outputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradient *item, SnTrial *x,
+static void put_outputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradient *item, SnGradientItem *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
   out->sum = sn_parcel_put(parcel, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
@@ -89,7 +90,7 @@ static SnPasses passes_of(const SnPluginGradientBatch *batch) {
   SnPasses p = {.sweep = batch->method == SN_GRADIENT_SWEEP, .products = batch->method == SN_GRADIENT_PRODUCTS};
   for (int i = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
-    ++p.ntrial;
+    ++p.ngradient;
     p.states = sn_maxi(p.states, batch->item[i].nstep + 1);
   }
   return p;
@@ -98,7 +99,7 @@ static SnPasses passes_of(const SnPluginGradientBatch *batch) {
 // Puts the batch into the parcel: inputs of all items, then room for the results of all.
 static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, SnGradients *g,
                  SnPasses *p) {
-  SnTrial *trial = g->trial;
+  SnGradientItem *gradient = g->gradient;
   const size_t nterm = (size_t)d->cost.nterm;
   sn_parcel_begin(parcel);
   const sn_real *running = sn_parcel_reals(parcel, batch->weights.running, nterm);
@@ -106,23 +107,23 @@ static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradien
   const SnCfd cfd = sn_parcel_cfd(parcel, d, &batch->cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
-    SnTrial x = put_inputs(d, parcel, batch, i, &g->memory[i]);
+    SnGradientItem x = put_inputs(d, parcel, batch, i, &g->memory[i]);
     x.rollout.running = running;
     x.rollout.terminal = terminal;
     x.vjp.cfd = cfd;
     x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, parcel);
-    trial[r++] = x;
+    gradient[r++] = x;
   }
   sn_parcel_results(parcel);
-  SnTrial *host = sn_parcel_put(parcel, (size_t)p->ntrial * sizeof *host, (void *)&p->trial);
+  SnGradientItem *host = sn_parcel_put(parcel, (size_t)p->ngradient * sizeof *host, (void *)&p->gradient);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     g->out[i] = (ItemOut){0};
     if (!takes_part(&batch->item[i])) continue;
-    put_outputs(d, parcel, &batch->item[i], &trial[r], &g->out[i]);
-    g->out[i].trial = host ? host + r : NULL;
+    put_outputs(d, parcel, &batch->item[i], &gradient[r], &g->out[i]);
+    g->out[i].gradient = host ? host + r : NULL;
     ++r;
   }
-  for (int r = 0; host && r < p->ntrial; ++r) host[r] = trial[r];
+  for (int r = 0; host && r < p->ngradient; ++r) host[r] = gradient[r];
 }
 
 // Bytes of the largest parcel: one with everything that may be left out. Nothing is read. 0: out of memory.
@@ -157,8 +158,8 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
   g->memory = calloc(n, sizeof *g->memory);
   g->out = calloc(n, sizeof *g->out);
-  g->trial = calloc(n, sizeof *g->trial);
-  const bool ok = g->memory && g->out && g->trial;
+  g->gradient = calloc(n, sizeof *g->gradient);
+  const bool ok = g->memory && g->out && g->gradient;
   const size_t room = ok ? cut_room(x->model, x->max_step, NULL, g->memory, g->count) : 0;
   const size_t parcel = ok ? parcel_bytes(x, g) : 0;
   if (!parcel) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
@@ -193,10 +194,10 @@ static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
   g->next = 0;
   g->generation = d->gradients->generation;
   g->active = true;
-  if (g->passes.ntrial == 0) return;
+  if (g->passes.ngradient == 0) return;
   sn_passes_plan(d, &g->passes);
   pack(d, &g->parcel, batch, g, &g->passes);
-  // Trials lie among the results, and go in, too.
+  // Items lie among the results, and go in, too.
   e->device->copy_in(e->device, d->stream, g->parcel.device.p, g->parcel.host, g->parcel.used);
 }
 
@@ -206,7 +207,7 @@ static void give(double *to, const sn_real *from, size_t n, bool there) {
 
 // The results of an item, as sn_gradient_run gives them.
 static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradient *item) {
-  const SnTrial *x = out->trial;
+  const SnGradientItem *x = out->gradient;
   const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
   const bool done = x->status == SN_GRADIENT_DONE, diverged = x->status == SN_GRADIENT_DIVERGED;
   item->cost = diverged ? (double)INFINITY : (double)x->rollout.total;
@@ -240,7 +241,7 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
   // A pool that has moved took what was half done with it.
   if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
   if (!g->active) begin(x, batch);
-  const int groups = g->passes.ntrial > 0 ? sn_passes_count(&g->passes) : 0;
+  const int groups = g->passes.ngradient > 0 ? sn_passes_count(&g->passes) : 0;
   while (g->next < groups) {
     if (timed && clock->now(clock->context) >= until) return false;
     sn_passes_launch(d, &g->passes, g->next++);
@@ -251,7 +252,7 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
   device->wait(device, d->stream);
   if (device->lost) return false;
   for (int i = 0; i < batch->count; ++i)
-    if (g->out[i].trial && takes_part(&batch->item[i])) give_item(d, &g->out[i], &batch->item[i]);
+    if (g->out[i].gradient && takes_part(&batch->item[i])) give_item(d, &g->out[i], &batch->item[i]);
   g->active = false;
   return true;
 }

@@ -110,8 +110,8 @@ void sn_device_model_leave(SnPluginSession *x);
 // multistart remembers from job to job is gone. On failure the session has no model.
 SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
 
-// The launch of a kernel of a model over `items` (candidates, trials, states of trials): a block an item, at most as
-// many as run at once where blocks take memory.
+// The launch of a kernel of a model over `items` (candidates, gradient items, states of those): a block an item, at
+// most as many as run at once where blocks take memory.
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
 // As sn_kernel_scratch.
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);

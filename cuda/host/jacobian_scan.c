@@ -6,11 +6,11 @@
 //   p_t = A_t' p_{t+1} + c_t,     d cost / d u_t = B_t' p_{t+1} + d_t.
 //
 // States are cut into blocks of K = 16, s the first of one. A block is an affine map of the costate behind it,
-// p_s = G' p_{s+K} + q_s with G = A_{s+K-1} ... A_{s+1} A_s. All blocks of all trials at once:
+// p_s = G' p_{s+K} + q_s with G = A_{s+K-1} ... A_{s+1} A_s. All blocks of all items at once:
 //
 //   1. q: the costates as if nothing came behind the block: q_t = A_t' q_{t+1} + c_t, K - 1 steps, in place of c_t
 //   2. G by a tree, log2(K) levels of half as many products each
-//   3. over the blocks from the last to the first, all trials at once: p_s = q_s + G' p_{s+K}, in place
+//   3. over the blocks from the last to the first, all items at once: p_s = q_s + G' p_{s+K}, in place
 //   4. delta: what comes from behind: delta_t = A_t' delta_{t+1} with delta_{s+K} = p_{s+K}, K - 1 steps; p_t = q_t +
 //      delta_t is never formed, but in the first state of a block
 //   5. derivatives with respect to controls: d_t + B_t' q_{t+1}, and B_t' delta_{t+1}
@@ -25,9 +25,9 @@
 
 int sn_scan_rows(int states) { return (states + SN_SCAN_BLOCK - 1) / SN_SCAN_BLOCK * SN_SCAN_BLOCK; }
 
-// Blocks of one time lie together, trial after trial: so the block behind block i is block i + ntrial.
-size_t sn_scan_place(int ntrial, int r, int t) {
-  const size_t block = (size_t)(t / SN_SCAN_BLOCK) * (size_t)ntrial + (size_t)r;
+// Blocks of one time lie together, item after item: so the block behind block i is block i + ngradient.
+size_t sn_scan_place(int ngradient, int r, int t) {
+  const size_t block = (size_t)(t / SN_SCAN_BLOCK) * (size_t)ngradient + (size_t)r;
   return block * SN_SCAN_BLOCK + (size_t)(t % SN_SCAN_BLOCK);
 }
 
@@ -35,7 +35,7 @@ typedef struct Scan {
   SnDeviceModel *d;
   const SnProductMemory *memory;
   size_t n, nu;
-  int ntrial, blocks;  // blocks: of all trials
+  int ngradient, blocks;  // blocks: of all items
 } Scan;
 
 // c += a' b or c = a' b for one state of each of `count` blocks: a (n, rows) at state i of block 0, b (n), c (rows).
@@ -96,20 +96,20 @@ static const sn_real *multiply_blocks(const Scan *s) {
 // Costates of the first states of blocks.
 static void join_blocks(const Scan *s, const sn_real *G) {
   const size_t n = s->n, block = SN_SCAN_BLOCK * n;
-  for (int first = s->blocks - 2 * s->ntrial; first >= 0; first -= s->ntrial) {
+  for (int first = s->blocks - 2 * s->ngradient; first >= 0; first -= s->ngradient) {
     sn_real *x = s->memory->state_bar + (size_t)first * block;
-    apply(s, G + (size_t)first * n * n, (int)n, n * n, x + (size_t)s->ntrial * block, x, block, s->ntrial, 1);
+    apply(s, G + (size_t)first * n * n, (int)n, n * n, x + (size_t)s->ngradient * block, x, block, s->ngradient, 1);
   }
 }
 
-// delta of the last state of each block, from the costate of the block behind. Trials' last blocks have none: A is 0
+// delta of the last state of each block, from the costate of the block behind. Items' last blocks have none: A is 0
 // there, whatever it is multiplied with.
 static void step_from_behind(const Scan *s, int before) {
   const size_t n = s->n, block = SN_SCAN_BLOCK * n, last = (SN_SCAN_BLOCK - 1) * n, end = (size_t)before * block;
   const sn_real *A = s->memory->A + last * n, *q = s->memory->state_bar;
   sn_real *delta = s->memory->delta + last;
-  apply(s, A, (int)n, block * n, q + (size_t)s->ntrial * block, delta, block, before, 0);
-  apply(s, A + end * n, (int)n, block * n, q + end + last, delta + end, block, s->ntrial, 0);
+  apply(s, A, (int)n, block * n, q + (size_t)s->ngradient * block, delta, block, before, 0);
+  apply(s, A + end * n, (int)n, block * n, q + end + last, delta + end, block, s->ngradient, 0);
 }
 
 // Derivatives with respect to the controls of state i of the first `count` blocks, from what x is in state i + 1.
@@ -119,11 +119,11 @@ static void add_controls(const Scan *s, int i, const sn_real *x, int count) {
         SN_SCAN_BLOCK * nu, count, 1);
 }
 
-void sn_scan_launch(SnDeviceModel *d, int ntrial, int rows, const SnProductMemory *memory) {
+void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory) {
   const size_t n = (size_t)sn_tangent_size(&d->m), block = SN_SCAN_BLOCK * n;
-  const Scan s = {d, memory, n, (size_t)d->m.nu, ntrial, ntrial * (rows / SN_SCAN_BLOCK)};
-  const int last = SN_SCAN_BLOCK - 1, before = s.blocks - ntrial;  // before: blocks that have one behind them
-  const sn_real *behind = memory->state_bar + (size_t)ntrial * block;
+  const Scan s = {d, memory, n, (size_t)d->m.nu, ngradient, ngradient * (rows / SN_SCAN_BLOCK)};
+  const int last = SN_SCAN_BLOCK - 1, before = s.blocks - ngradient;  // before: blocks that have one behind them
+  const sn_real *behind = memory->state_bar + (size_t)ngradient * block;
   sn_real *q = memory->state_bar, *delta = memory->delta;
   for (int i = last - 1; i >= 0; --i) step_back(&s, i, q, 1);
   join_blocks(&s, multiply_blocks(&s));

@@ -1,5 +1,5 @@
 // Iterations of multistarts. The jobs of all sessions of a model that are under way, or were submitted, are packed into
-// one launch: the trials of all their starts. What differs between them and may change, states, targets, weights, rule,
+// one launch: the items of all their starts. What differs between them and may change, states, targets, weights, rule,
 // CFD, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of
 // gradient_launches.c, then one copy of results. Between two iterations of a job the device needs nothing from the
 // host: it counts them itself (kernel SELECT), and a multistart that has done all of its own stands still while others
@@ -75,8 +75,8 @@ static SnPasses passes_of(const SnDeviceModel *d) {
     if (!goes_on(x)) continue;
     const SnPluginMultistart *job = x->multistarts->job;
     x->multistarts->place = p.nmultistart++;
-    x->multistarts->first = p.ntrial;
-    p.ntrial += job->count;
+    x->multistarts->first = p.ngradient;
+    p.ngradient += job->count;
     p.states = sn_maxi(p.states, job->nstep + 1);
     if (job->method == SN_GRADIENT_SWEEP)
       p.sweep = 1;
@@ -86,10 +86,10 @@ static SnPasses passes_of(const SnDeviceModel *d) {
   return p;
 }
 
-// What the trials of a job share, and the job's part of its multistart; both put their arrays into the parcel.
-static SnTrial put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
+// What the items of a job share, and the job's part of its multistart; both put their arrays into the parcel.
+static SnGradientItem put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
   const size_t nterm = (size_t)d->cost.nterm;
-  SnTrial x = sn_trial_make(job->method, job->nstep);
+  SnGradientItem x = sn_gradient_item_make(job->method, job->nstep);
   sn_parcel_state(parcel, d, &job->state, &x.rollout);
   x.rollout.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
   x.rollout.running = sn_parcel_reals(parcel, job->weights.running, nterm);
@@ -120,21 +120,21 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnParcel *parcel, const Sn
                         .starts = job->starts};
 }
 
-// The inputs of a job: its trials from `r->first` on (trial NULL: it only counts), and what is asked of it.
+// The inputs of a job: its items from `r->first` on (gradient NULL: it only counts), and what is asked of it.
 static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p, SnMultistarts *r,
-                    const SnPluginMultistart *job, SnTrial *trial) {
-  SnTrial x = put_start(d, parcel, job);
+                    const SnPluginMultistart *job, SnGradientItem *gradient) {
+  SnGradientItem x = put_start(d, parcel, job);
   x.multistart = r->place;
   x.init = job->init && r->done == 0;
   for (int i = 0; i < job->count; ++i) {
     const int k = r->first + i;
-    sn_trial_use(&x, &r->memory[i]);
+    sn_gradient_item_use(&x, &r->memory[i]);
     x.rollout.ctrl = r->view[i].ctrl;
     x.vjp.ctrl_bar = r->view[i].ctrl_bar;
     x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, parcel);
     x.index = i;
     x.start = r->start + i;
-    if (trial) trial[k] = x;
+    if (gradient) gradient[k] = x;
   }
   r->asked = put_asked(d, parcel, job);
   r->packed_done = r->done;
@@ -176,9 +176,9 @@ static bool pack(SnDeviceModel *d) {
   if (p.nmultistart == 0) return false;
   sn_passes_plan(d, &p);
   sn_parcel_begin(parcel);
-  SnTrial *trial = sn_parcel_put(parcel, (size_t)p.ntrial * sizeof *trial, (void *)&p.trial);
+  SnGradientItem *gradient = sn_parcel_put(parcel, (size_t)p.ngradient * sizeof *gradient, (void *)&p.gradient);
   for (SnPluginSession *x = d->session; x; x = x->next)
-    if (goes_on(x)) put_job(d, parcel, &p, x->multistarts, x->multistarts->job, trial);
+    if (goes_on(x)) put_job(d, parcel, &p, x->multistarts, x->multistarts->job, gradient);
   sn_parcel_results(parcel);
   SnMultistartTurn *turn = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *turn, (void *)&p.multistart);
   SnMultistart *multistart = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *multistart, (void *)&there);
@@ -211,9 +211,9 @@ size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int lon
                                   .initial_ctrl = some,
                                   .starts = r->starts,
                                   .count = r->starts};
-  const SnPasses p = {.ntrial = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
+  const SnPasses p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
   SnParcel parcel = {0};
-  sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnTrial), NULL);
+  sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnGradientItem), NULL);
   put_job(x->model, &parcel, &p, r, &job, NULL);
   sn_parcel_results(&parcel);
   sn_parcel_put(&parcel, sizeof(SnMultistartTurn), NULL);
@@ -228,12 +228,12 @@ static bool same_launch(const Graph *g, const SnDeviceModel *d) {
   const SnPasses *a = &g->passes, *b = &d->gradients->graphs->passes;
   const SnParcel *p = &d->gradients->parcel;
   return g->graph && g->generation == d->generation && g->parcel.host == p->host && g->parcel.used == p->used &&
-         g->parcel.results == p->results && a->ntrial == b->ntrial && a->nmultistart == b->nmultistart &&
-         a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->trial == b->trial &&
+         g->parcel.results == p->results && a->ngradient == b->ngradient && a->nmultistart == b->nmultistart &&
+         a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->gradient == b->gradient &&
          a->multistart == b->multistart;
 }
 
-// What a new graph is expected to take: as long as the latest one over as many states, however many trials there are.
+// What a new graph is expected to take: as long as the latest one over as many states, however many items there are.
 static double expected(const SnMultistartGraphs *it) {
   const Graph *latest = NULL;
   for (int i = 0; i < GRAPHS; ++i) {
@@ -252,7 +252,7 @@ static void record(SnDeviceModel *d, Graph *g) {
   if (g->graph) device->free_graph(device, g->graph);
   *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
   // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
-  if (it->passes.scan) sn_scan_launch(d, it->passes.ntrial, it->passes.product_chunk, &it->passes.memory);
+  if (it->passes.scan) sn_scan_launch(d, it->passes.ngradient, it->passes.product_chunk, &it->passes.memory);
   device->record(device, d->stream);
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
   sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);

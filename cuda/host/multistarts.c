@@ -30,10 +30,10 @@ void sn_multistarts_free(SnPluginSession *x) {
 
 static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
 
-static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnTrialMemory *memory,
+static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnGradientMemory *memory,
                       SnMultistartStart *s) {
   const size_t nu = (size_t)d->m.nu, rows = (size_t)max_step * nu, knots = (size_t)sn_multistart_knots(max_step) * nu;
-  sn_trial_cut(d, max_step, p, used, memory);
+  sn_gradient_memory_cut(d, max_step, p, used, memory);
   s->base = reals(p, used, rows);
   s->offset = reals(p, used, knots);
   s->best = reals(p, used, knots);
@@ -74,7 +74,7 @@ typedef struct Together {
   size_t parcel;
 } Together;
 
-// A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its trials.
+// A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its items.
 static Together together(SnPluginSession *x, SnMultistarts *r) {
   SnPluginSession *const all = x->model->session;
   Together t = {.starts = r->starts};

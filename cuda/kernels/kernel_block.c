@@ -58,9 +58,9 @@ SN_FUNC void sn_block_adjoint(const SnKernelBlock *b) {
   sn_adjoint_begin(b->m, &b->head->adjoint, b->lane);
 }
 
-SN_FUNC bool sn_trial_pending(const SnTrial *x) { return x->active && x->status == SN_GRADIENT_PENDING; }
+SN_FUNC bool sn_gradient_item_pending(const SnGradientItem *x) { return x->active && x->status == SN_GRADIENT_PENDING; }
 
-SN_FUNC void sn_trial_fail(const SnKernelBlock *b, SnTrial *x, int status) {
+SN_FUNC void sn_gradient_item_fail(const SnKernelBlock *b, SnGradientItem *x, int status) {
   const int nstep = x->rollout.nstep;
   sn_lane_zero(b->lane, x->vjp.state_bar, sn_tangent_size(b->m));
   sn_lane_zero(b->lane, x->vjp.ctrl_bar, nstep * b->m->nu);

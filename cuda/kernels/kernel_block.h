@@ -1,4 +1,4 @@
-// What the bodies of kernels share: a block's memory, and the end of a trial that failed.
+// What the bodies of kernels share: a block's memory, and the end of an item that failed.
 #ifndef SINEW_CUDA_KERNELS_KERNEL_BLOCK_H_
 #define SINEW_CUDA_KERNELS_KERNEL_BLOCK_H_
 
@@ -27,9 +27,9 @@ SN_FUNC void sn_block_world(const SnKernelBlock *b);
 SN_FUNC void sn_block_state(const SnKernelBlock *b, size_t slot, bool begin);
 SN_FUNC void sn_block_adjoint(const SnKernelBlock *b);
 
-// Whether trial i takes part in what comes after FORWARD: the same on all lanes.
-SN_FUNC bool sn_trial_pending(const SnTrial *x);
-// The trial has no gradient: status, and zeros. Ends with a sync.
-SN_FUNC void sn_trial_fail(const SnKernelBlock *b, SnTrial *x, int status);
+// Whether the item takes part in what comes after FORWARD: the same on all lanes.
+SN_FUNC bool sn_gradient_item_pending(const SnGradientItem *x);
+// The item has no gradient: status, and zeros. Ends with a sync.
+SN_FUNC void sn_gradient_item_fail(const SnKernelBlock *b, SnGradientItem *x, int status);
 
 #endif

@@ -1,7 +1,7 @@
 // Kernels of a multistart around its gradients, and the table of all kernels.
 #include "cuda/kernels/kernel_block.h"
 
-SN_LOCAL void iterate_trial(const SnKernelBlock *b, const SnTrial *x) {
+SN_LOCAL void iterate_item(const SnKernelBlock *b, const SnGradientItem *x) {
   const SnMultistart *r = b->work->multistart[x->multistart].data;
   if (x->init)
     sn_multistart_init(b->m, b->lane, r, x->index, x->start, b->noise);
@@ -12,15 +12,15 @@ SN_LOCAL void iterate_trial(const SnKernelBlock *b, const SnTrial *x) {
 
 SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int i = block; i < work->ntrial; i += blocks) {
-    const SnTrial *x = work->trial + i;
-    if (x->active && x->start) iterate_trial(&b, x);
+  for (int i = block; i < work->ngradient; i += blocks) {
+    const SnGradientItem *x = work->gradient + i;
+    if (x->active && x->start) iterate_item(&b, x);
   }
   sn_block_leave(&b);
 }
 
 // The end of a gradient: its norm and status.
-SN_LOCAL int end_gradient(const SnKernelBlock *b, SnTrial *x) {
+SN_LOCAL int end_gradient(const SnKernelBlock *b, SnGradientItem *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
   const sn_real norm = sn_norm(b->lane, x->vjp.ctrl_bar, x->rollout.nstep * b->m->nu);
@@ -35,8 +35,8 @@ SN_LOCAL int end_gradient(const SnKernelBlock *b, SnTrial *x) {
 
 SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int i = block; i < work->ntrial; i += blocks) {
-    SnTrial *x = work->trial + i;
+  for (int i = block; i < work->ngradient; i += blocks) {
+    SnGradientItem *x = work->gradient + i;
     if (!x->active) continue;
     const int status = end_gradient(&b, x);
     if (x->start)
@@ -46,15 +46,15 @@ SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLan
 }
 
 SN_LOCAL void select_best(const SnKernelBlock *b, SnMultistartTurn *r) {
-  SnTrial *trial = b->work->trial + r->first;
-  sn_multistart_select_best(b->m, b->cost, b->lane, r->data, trial->start, r->count);
+  SnGradientItem *gradient = b->work->gradient + r->first;
+  sn_multistart_select_best(b->m, b->cost, b->lane, r->data, gradient->start, r->count);
   SN_ONE(b->lane) {
     const int left = --r->todo > 0;
     r->active = left;
     for (int i = 0; i < r->count; ++i) {
-      r->warn |= trial[i].rollout.warn;
-      trial[i].init = 0;
-      trial[i].active = left;
+      r->warn |= gradient[i].rollout.warn;
+      gradient[i].init = 0;
+      gradient[i].active = left;
     }
   }
   SN_SYNC(b->lane);

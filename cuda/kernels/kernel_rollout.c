@@ -66,8 +66,8 @@ SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane
   sn_block_leave(&b);
 }
 
-// One lane: a trial begins.
-SN_LOCAL void forward_open(SnTrial *x) {
+// One lane: an item begins.
+SN_LOCAL void forward_open(SnGradientItem *x) {
   const int nstep = x->rollout.nstep;
   x->status = SN_GRADIENT_PENDING;
   x->norm = 0;
@@ -78,7 +78,7 @@ SN_LOCAL void forward_open(SnTrial *x) {
   *x->cfd_steps = 0;
 }
 
-SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {
+SN_LOCAL void forward_item(const SnKernelBlock *b, SnGradientItem *x) {
   SnLane *lane = b->lane;
   SnWorld *w = &b->head->world;
   SN_ONE(lane) forward_open(x);
@@ -89,13 +89,13 @@ SN_LOCAL void forward_trial(const SnKernelBlock *b, SnTrial *x) {
   sn_rollout_vjp_begin(b->m, b->cost, lane, &x->vjp);
   if (status != SN_ROLLOUT_DIVERGED) return;
   SN_FOR(i, b->cost->nterm) x->rollout.sum[i] = (sn_real)INFINITY;
-  sn_trial_fail(b, x, SN_GRADIENT_DIVERGED);
+  sn_gradient_item_fail(b, x, SN_GRADIENT_DIVERGED);
 }
 
 SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
-  for (int i = block; i < work->ntrial; i += blocks)
-    if (work->trial[i].active) forward_trial(&b, work->trial + i);
+  for (int i = block; i < work->ngradient; i += blocks)
+    if (work->gradient[i].active) forward_item(&b, work->gradient + i);
   sn_block_leave(&b);
 }

@@ -1,23 +1,23 @@
 // Kernels of the way back: what is parallel over states (MAKE, JACOBIAN), and the costate's way through them.
 #include "cuda/kernels/kernel_block.h"
 
-// Whether a trial goes back by a method in this launch, which others of another method may share.
-SN_LOCAL bool back_by(const SnTrial *x, SnGradientMethod method) {
-  return sn_trial_pending(x) && x->method == (int)method;
+// Whether an item goes back by a method in this launch, which others of another method may share.
+SN_LOCAL bool back_by(const SnGradientItem *x, SnGradientMethod method) {
+  return sn_gradient_item_pending(x) && x->method == (int)method;
 }
 
-// Item k of a launch over states: its trial, and its state in *t.
-SN_LOCAL SnTrial *back_item(const SnWork *work, int k, int *t) {
+// Item k of a launch over states: its item, and its state in *t.
+SN_LOCAL SnGradientItem *back_item(const SnWork *work, int k, int *t) {
   const int states = work->to - work->from;
   *t = work->from + k % states;
-  return work->trial + k / states;
+  return work->gradient + k / states;
 }
 
 SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
+  for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
     int t;
-    const SnTrial *x = back_item(work, k, &t);
+    const SnGradientItem *x = back_item(work, k, &t);
     if (!back_by(x, SN_GRADIENT_SWEEP) || t > x->rollout.nstep) continue;
     sn_block_state(&b, (size_t)k, true);
     sn_rollout_vjp_recompute(b.m, lane, &x->vjp, t, &b.head->world);
@@ -38,7 +38,7 @@ SN_LOCAL void back_empty(const SnKernelBlock *b, const SnRolloutVjpState *state,
   SN_SYNC(b->lane);
 }
 
-SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnTrial *x, int t) {
+SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnGradientItem *x, int t) {
   SnWorld *w = &b->head->world;
   const SnRolloutVjpState *state = x->state + t;
   if (t >= x->rollout.nstep) back_empty(b, state, t > x->rollout.nstep);
@@ -51,25 +51,25 @@ SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLan
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_world(&b);
   sn_block_adjoint(&b);
-  for (int k = block; k < work->ntrial * (work->to - work->from); k += blocks) {
+  for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
     int t;
-    const SnTrial *x = back_item(work, k, &t);
+    const SnGradientItem *x = back_item(work, k, &t);
     if (back_by(x, SN_GRADIENT_PRODUCTS)) back_jacobian(&b, x, t);
   }
   sn_block_leave(&b);
 }
 
-// States of a trial from the last to the first, by their worlds.
+// States of an item from the last to the first, by their worlds.
 SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   const SnWork *work = b->work;
-  SnTrial *x = work->trial + i;
+  SnGradientItem *x = work->gradient + i;
   const int states = work->to - work->from;
   for (int t = sn_mini(work->to, x->rollout.nstep + 1) - 1; t >= work->from; --t) {
     sn_block_state(b, (size_t)i * (size_t)states + (size_t)(t - work->from), false);
     if (sn_rollout_vjp_sweep(b->m, b->cost, b->lane, &x->vjp, t, &b->head->world, &b->head->adjoint, b->scratch.res,
                              x->state))
       continue;
-    sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+    sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
     return;
   }
 }
@@ -77,24 +77,24 @@ SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
 SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
   sn_block_adjoint(&b);
-  for (int i = block; i < work->ntrial; i += blocks)
-    if (back_by(work->trial + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
+  for (int i = block; i < work->ngradient; i += blocks)
+    if (back_by(work->gradient + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
   sn_block_leave(&b);
 }
 
 // The same by Jacobians.
-SN_LOCAL void back_chain(const SnKernelBlock *b, SnTrial *x) {
+SN_LOCAL void back_chain(const SnKernelBlock *b, SnGradientItem *x) {
   for (int t = sn_mini(b->work->to, x->rollout.nstep + 1) - 1; t >= b->work->from; --t) {
     if (sn_rollout_vjp_product(b->m, b->cost, b->lane, &x->vjp, t, x->state + t)) continue;
-    sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+    sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
     return;
   }
 }
 
 SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int i = block; i < work->ntrial; i += blocks)
-    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->trial + i);
+  for (int i = block; i < work->ngradient; i += blocks)
+    if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->gradient + i);
   sn_block_leave(&b);
 }
 
@@ -111,7 +111,7 @@ SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n)
 }
 
 // A scan has left in the states of [from, to) the derivatives of the cost of all states from each on.
-SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
+SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
   SnLane *lane = b->lane;
   const int nu = b->m->nu, ntarget = b->cost->ntarget, from = b->work->from;
   int bad = 0;
@@ -122,12 +122,12 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnTrial *x) {
   }
   if (from <= x->rollout.nstep)
     bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
-  if (sn_count(lane, bad) > 0) sn_trial_fail(b, x, SN_GRADIENT_UNBOUNDED);
+  if (sn_count(lane, bad) > 0) sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
 }
 
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
-  for (int i = block; i < work->ntrial; i += blocks)
-    if (back_by(work->trial + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->trial + i);
+  for (int i = block; i < work->ngradient; i += blocks)
+    if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->gradient + i);
   sn_block_leave(&b);
 }

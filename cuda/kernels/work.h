@@ -1,5 +1,6 @@
 // What kernels work on: plain data in the device's memory. One kernel launch has one SnWork, given by value, so that
-// model and cost lie in constant memory; trials and multistarts are arrays in device memory that one copy fills.
+// model and cost lie in constant memory; gradient items and multistarts are arrays in device memory that one copy
+// fills.
 #ifndef SINEW_CUDA_KERNELS_WORK_H_
 #define SINEW_CUDA_KERNELS_WORK_H_
 
@@ -41,7 +42,7 @@ typedef struct SnSampleTurn {
 enum { SN_SAMPLES = 32 };
 
 // One gradient: a rollout, the way back, and whose it is.
-typedef struct SnTrial {
+typedef struct SnGradientItem {
   SnRollout rollout;
   SnRolloutVjp vjp;          // vjp.rollout and vjp.cfd_start are set by FORWARD
   int method;                // SnGradientMethod
@@ -59,11 +60,11 @@ typedef struct SnTrial {
   int index;                 // of its start there
   SnMultistartStart *start;  // NULL without a multistart
   int init;                  // 1: the multistart begins in this iteration
-} SnTrial;
+} SnGradientItem;
 
-// One multistart of a launch: its starts are trials [first, first + count), and SnTrial.start of the first is an array
-// of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `init` of its trials 0,
-// counts `todo` down, and at 0 makes the multistart and its trials inactive.
+// One multistart of a launch: its starts are items [first, first + count), and SnGradientItem.start of the first is an
+// array of theirs. So that iterations follow one another without the host, SELECT ends one: it makes `init` of its
+// items 0, counts `todo` down, and at 0 makes the multistart and its items inactive.
 typedef struct SnMultistartTurn {
   SnMultistart *data;
   int first, count, active;
@@ -77,15 +78,15 @@ typedef struct SnWork {
   SnCost cost;                    // the same; weights and targets are those of the rollouts
   SnSampleTurn turn[SN_SAMPLES];  // ROLLOUT (nturn): candidates of the first sample, then of the next, are items
   int nturn;
-  SnTrial *trial;  // (ntrial) the others
-  int ntrial;
+  SnGradientItem *gradient;  // (ngradient) the others
+  int ngradient;
   SnMultistartTurn *multistart;  // SELECT (nmultistart)
   int nmultistart;
   // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT: states [from, to); those beyond the end of a shorter rollout are left out,
   // but JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
-  SnSlots state;              // worlds of states: slot trial * (to - from) + t - from; no fast memory
+  SnSlots state;              // worlds of states: slot item * (to - from) + t - from; no fast memory
   sn_real *scratch;           // of a block: (blocks, scratch_size) residuals, norms of costs, noise
   int scratch_size;           // at least sn_kernel_scratch (shape.h)
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
@@ -95,14 +96,14 @@ typedef struct SnWork {
 // block b does b, b + blocks, ...
 #define SN_KERNELS(X)                                                                                      \
   X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
-  X(ITERATE, "a trial: its start begins or steps, then controls")                                          \
-  X(FORWARD, "a trial: its rollout from beginning to end, with all states; backward begins")               \
-  X(MAKE, "a state t of a trial: its world into slots `state`")                                            \
-  X(JACOBIAN, "a state t of a trial: its world in slots `block`, Jacobians; zeros where there is no step") \
-  X(SWEEP, "a trial: back through states [from, to) by their worlds")                                      \
-  X(CHAIN, "a trial: back through states [from, to) by their Jacobians")                                   \
-  X(COLLECT, "a trial: its derivatives from those of its states, which a scan has made and left there")    \
-  X(EVALUATE, "a trial: the end of its gradient; its start is evaluated")                                  \
+  X(ITERATE, "an item: its start begins or steps, then controls")                                          \
+  X(FORWARD, "an item: its rollout from beginning to end, with all states; backward begins")               \
+  X(MAKE, "a state t of an item: its world into slots `state`")                                            \
+  X(JACOBIAN, "a state t of an item: its world in slots `block`, Jacobians; zeros where there is no step") \
+  X(SWEEP, "an item: back through states [from, to) by their worlds")                                      \
+  X(CHAIN, "an item: back through states [from, to) by their Jacobians")                                   \
+  X(COLLECT, "an item: its derivatives from those of its states, which a scan has made and left there")    \
+  X(EVALUATE, "an item: the end of its gradient; its start is evaluated")                                  \
   X(SELECT, "a multistart: the best of its starts")
 
 typedef enum SnKernel {

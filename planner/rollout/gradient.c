@@ -29,7 +29,7 @@ typedef struct SnGradientThread {
 typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
 
 // One gradient under way.
-typedef struct SnGradientItem {
+typedef struct SnGradientProgress {
   SnGradient *out;
   SnRolloutRunner *runner;
   SnTrajectory states;  // rows 0 ... nstep
@@ -40,7 +40,7 @@ typedef struct SnGradientItem {
   int make;   // next state to make a world of, going down; -1: none
   int sweep;  // next state to go back through
   int *slot;  // where the world of each state is, -1: nowhere (max_step + 1)
-} SnGradientItem;
+} SnGradientProgress;
 
 struct SnGradientWork {
   const SnModel *m;
@@ -49,7 +49,7 @@ struct SnGradientWork {
   int nthread, nslot, room;  // room: items
   SnGradientThread *thread;
   SnGradientSlot *slot;
-  SnGradientItem *item;
+  SnGradientProgress *item;
   int *idle;  // slots that hold nothing, the one used last on top (nslot)
   // the batch
   SnGradientSettings settings;
@@ -94,7 +94,7 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
   return true;
 }
 
-static bool create_item(SnGradientItem *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
   SnRolloutVjp *b = &x->vjp;
   x->runner = sn_rollout_runner_create(m, cost, err);
@@ -140,7 +140,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
   return NULL;
 }
 
-static void free_item(SnGradientItem *x) {
+static void free_item(SnGradientProgress *x) {
   sn_rollout_runner_free(x->runner);
   free(x->states.time);
   free(x->states.qpos);
@@ -190,14 +190,14 @@ static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
   out->norm = 0;
 }
 
-static void fail_item(const SnGradientWork *g, SnGradientItem *x, SnGradientStatus status) {
+static void fail_item(const SnGradientWork *g, SnGradientProgress *x, SnGradientStatus status) {
   clear_outputs(g, x->out);
   x->out->status = status;
   x->phase = SN_PHASE_DONE;
 }
 
 // The rollout is done: its value, and whether there is a way back.
-static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRolloutRunner *r) {
+static void take_rollout(const SnGradientWork *g, SnGradientProgress *x, const SnRolloutRunner *r) {
   x->out->cost = sn_rollout_runner_cost(r, x->out->term);
   x->out->warn = sn_rollout_runner_rollout(r)->warn;
   if (sn_rollout_runner_status(r) == SN_ROLLOUT_DONE)
@@ -207,7 +207,7 @@ static void take_rollout(const SnGradientWork *g, SnGradientItem *x, const SnRol
 }
 
 // Begins an item of the batch.
-static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
+static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out) {
   x->out = out;
   x->busy = false;
   x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
@@ -227,7 +227,7 @@ static void begin_item(SnGradientWork *g, SnGradientItem *x, SnGradient *out) {
 }
 
 // All states have been gone through: the derivative with respect to the first one goes to the outputs.
-static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
+static void finish_item(SnGradientWork *g, int thread, SnGradientProgress *x) {
   const SnModel *m = g->m;
   const size_t nv = (size_t)m->nv, na = (size_t)m->na;
   const sn_real *bar = x->vjp.state_bar;
@@ -244,7 +244,7 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientItem *x) {
 typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_MAKE, JOB_BACK } JobKind;
 typedef struct Job {
   JobKind kind;
-  SnGradientItem *item;
+  SnGradientProgress *item;
   int t, slot;
 } Job;
 
@@ -252,13 +252,13 @@ typedef struct Job {
 static Job take_job(SnGradientWork *g) {
   bool open = false;
   for (int i = 0; i < g->count; ++i) {
-    SnGradientItem *x = &g->item[i];
+    SnGradientProgress *x = &g->item[i];
     if (x->phase != SN_PHASE_BACK || x->busy || x->slot[x->sweep] < 0) continue;
     x->busy = true;
     return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep]};
   }
   for (int i = 0; i < g->count; ++i) {
-    SnGradientItem *x = &g->item[i];
+    SnGradientProgress *x = &g->item[i];
     open |= x->phase != SN_PHASE_DONE;
     if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
       return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
@@ -302,13 +302,13 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   }
 }
 
-static void end_forward(SnGradientWork *g, SnGradientItem *x) {
+static void end_forward(SnGradientWork *g, SnGradientProgress *x) {
   x->busy = false;
   if (sn_rollout_runner_status(x->runner) != SN_ROLLOUT_UNDER_WAY) take_rollout(g, x, x->runner);
 }
 
 static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {
-  SnGradientItem *x = job->item;
+  SnGradientProgress *x = job->item;
   x->busy = false;
   x->slot[job->t] = -1;
   g->idle[g->nidle++] = job->slot;

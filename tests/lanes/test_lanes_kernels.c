@@ -20,10 +20,10 @@ static void sweep(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SWEEP)
 static void chain(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_CHAIN); }
 static void scan(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SCAN); }
 static void multistart(SnKernelFixture *x) { sn_fixture_multistart(x, 3); }
-// One trial diverges, one takes no part.
+// One item diverges, one takes no part.
 static void lose_one(SnKernelFixture *x) {
-  x->trial[0].rollout.max_velocity = SN_R(1e-9);
-  x->trial[1].active = 0;
+  x->gradient[0].rollout.max_velocity = SN_R(1e-9);
+  x->gradient[1].active = 0;
   sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
 }
 static void measure(SnKernelFixture *x) {

@@ -316,16 +316,17 @@ static void pointers_of_the_host_lose_the_device(void **state) {
   expect_lost(&r, "weight");
 }
 
-// A trial in the device's memory with one pointer of the host.
-static void pointers_inside_trials(void **state) {
+// An item in the device's memory with one pointer of the host.
+static void pointers_inside_gradients(void **state) {
   (void)state;
   static sn_real mine[N];
-  static const char *const name[] = {"ctrl", "ctrl_bar", "cfd_steps", "start of trial 1: offset", "qpos"};
+  static const char *const name[] = {"ctrl", "ctrl_bar", "cfd_steps", "start of gradient 1: offset", "qpos"};
   for (int k = 0; k < 5; ++k) {
     Fixture r = open_fixture("");
-    SnTrial *trial = r.d->alloc(r.d, 2 * sizeof *trial), *draft = r.d->alloc_host(r.d, 2 * sizeof *trial);
+    SnGradientItem *gradient = r.d->alloc(r.d, 2 * sizeof *gradient),
+                   *draft = r.d->alloc_host(r.d, 2 * sizeof *gradient);
     SnMultistartStart *start = r.d->alloc(r.d, sizeof *start), *draft_start = r.d->alloc_host(r.d, sizeof *start);
-    draft[1] = (SnTrial){.active = 1, .start = start, .rollout.nstep = 1};
+    draft[1] = (SnGradientItem){.active = 1, .start = start, .rollout.nstep = 1};
     r.work.model.nu = r.work.model.nq = 1;
     draft[1].rollout.ctrl = k == 0 ? mine : NULL;
     draft[1].vjp.ctrl_bar = k == 1 ? mine : NULL;
@@ -334,10 +335,10 @@ static void pointers_inside_trials(void **state) {
     draft[1].rollout.qpos = k == 4 ? mine : NULL;
     draft[0] = draft[1];
     draft[0].active = 0;  // may hold anything
-    r.work.trial = trial;
-    r.work.ntrial = 2;
+    r.work.gradient = gradient;
+    r.work.ngradient = 2;
     r.d->copy_in(r.d, r.s, start, draft_start, sizeof *start);
-    r.d->copy_in(r.d, r.s, trial, draft, 2 * sizeof *trial);
+    r.d->copy_in(r.d, r.s, gradient, draft, 2 * sizeof *gradient);
     launch(&r, SN_KERNEL_MAKE, 1);
     r.d->wait(r.d, r.s);
     expect_lost(&r, name[k]);
@@ -549,7 +550,7 @@ int main(void) {
       cmocka_unit_test(wrong_launches_lose_the_device),
       cmocka_unit_test(pointers_of_the_host_lose_the_device),
       cmocka_unit_test(pointers_inside_samples),
-      cmocka_unit_test(pointers_inside_trials),
+      cmocka_unit_test(pointers_inside_gradients),
       cmocka_unit_test(wrong_graphs_lose_the_device),
       cmocka_unit_test(faults_that_are_asked_for),
       cmocka_unit_test(launches_may_be_slow),

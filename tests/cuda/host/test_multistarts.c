@@ -162,7 +162,7 @@ static void copies_and_graphs(void **state) {
   scene_close(&x);
 }
 
-// A graph for each number of trials, and few of them are kept.
+// A graph for each number of items, and few of them are kept.
 static void few_graphs(void **state) {
   (void)state;
   enum { STARTS = 12, KEPT = 8 };

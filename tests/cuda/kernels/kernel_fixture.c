@@ -22,7 +22,7 @@ static int steps_of(const SnFixtureSettings *s, int i) { return s->steps > i ? s
 static void lay_out_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int steps = steps_of(&x->s, i), rows = steps + 1;
-  SnRollout *p = &x->trial[i].rollout;
+  SnRollout *p = &x->gradient[i].rollout;
   p->nstep = steps;
   p->qpos = cut(x->in, &x->nin, m->nq);
   p->qvel = cut(x->in, &x->nin, m->nv);
@@ -40,8 +40,8 @@ static void lay_out_path(SnKernelFixture *x, int i) {
 
 static void lay_out_back(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
-  const int n = sn_tangent_size(m), rows = x->trial[i].rollout.nstep + 1, whole = x->s.products ? 1 : 0;
-  SnRolloutVjp *b = &x->trial[i].vjp;
+  const int n = sn_tangent_size(m), rows = x->gradient[i].rollout.nstep + 1, whole = x->s.products ? 1 : 0;
+  SnRolloutVjp *b = &x->gradient[i].vjp;
   b->cfd = x->s.cfd;
   b->cfd_qacc = cut(x->out, &x->nout, rows * m->nv);
   b->running = cut(x->out, &x->nout, x->s.cost->nterm);
@@ -60,23 +60,23 @@ static void lay_out_back(SnKernelFixture *x, int i) {
 
 static void lay_out_start(SnKernelFixture *x, int i) {
   const int nu = x->s.m->nu, n = sn_multistart_knots(x->s.steps) * nu;
-  SnTrial *trial = &x->trial[i];
+  SnGradientItem *gradient = &x->gradient[i];
   x->start[i] = (SnMultistartStart){.base = cut(x->out, &x->nout, x->s.steps * nu),
                                     .offset = cut(x->out, &x->nout, n),
                                     .best = cut(x->out, &x->nout, n),
                                     .gradient = cut(x->out, &x->nout, n),
                                     .moments = {.first = cut(x->out, &x->nout, n), .second = cut(x->out, &x->nout, n)},
                                     .ctrl = cut(x->out, &x->nout, x->s.steps * nu),
-                                    .ctrl_bar = trial->vjp.ctrl_bar,
-                                    .term = trial->rollout.sum};
-  trial->rollout.ctrl = x->start[i].ctrl;
+                                    .ctrl_bar = gradient->vjp.ctrl_bar,
+                                    .term = gradient->rollout.sum};
+  gradient->rollout.ctrl = x->start[i].ctrl;
 }
 
 static void lay_out(SnKernelFixture *x) {
   const SnFixtureSettings *s = &x->s;
   const size_t count = (size_t)s->candidates, nu = (size_t)s->m->nu, steps = (size_t)s->steps;
   x->nin = x->nout = 0;
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
     lay_out_path(x, i);
     lay_out_back(x, i);
     if (s->multistart) lay_out_start(x, i);
@@ -105,7 +105,7 @@ static sn_real wave(int i, int k) { return sn_sin(SN_R(0.37) * (sn_real)(7 * i +
 static void fill_path(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const SnWorld *at = x->s.at;
-  SnRollout *p = &x->trial[i].rollout;
+  SnRollout *p = &x->gradient[i].rollout;
   memcpy((void *)p->qpos, at->qpos, sizeof(sn_real) * (size_t)m->nq);
   for (int k = 0; k < m->nv; ++k) ((sn_real *)p->qvel)[k] = at->qvel[k] + SN_R(0.05) * (sn_real)i * wave(k, i);
   memcpy((void *)p->act, at->act, sizeof(sn_real) * (size_t)m->na);
@@ -118,15 +118,15 @@ static void fill_path(SnKernelFixture *x, int i) {
   p->max_velocity = x->s.max_velocity;
 }
 
-static void fill_trial(SnKernelFixture *x, int i) {
-  x->trial[i].active = 1;
-  x->trial[i].state = x->state[i];
-  x->trial[i].cfd_steps = &x->cfd_steps[i];
-  x->trial[i].continues = 1;
-  x->trial[i].multistart = x->s.multistart ? 0 : -1;
-  x->trial[i].index = i;
-  x->trial[i].start = x->s.multistart ? &x->start[i] : NULL;
-  x->trial[i].init = x->s.multistart;
+static void fill_gradient(SnKernelFixture *x, int i) {
+  x->gradient[i].active = 1;
+  x->gradient[i].state = x->state[i];
+  x->gradient[i].cfd_steps = &x->cfd_steps[i];
+  x->gradient[i].continues = 1;
+  x->gradient[i].multistart = x->s.multistart ? 0 : -1;
+  x->gradient[i].index = i;
+  x->gradient[i].start = x->s.multistart ? &x->start[i] : NULL;
+  x->gradient[i].init = x->s.multistart;
 }
 
 static SnNoise some_noise(const SnFixtureSettings *s) {
@@ -164,7 +164,7 @@ static void fill_shared(SnKernelFixture *x) {
   const int rows = s->steps * s->m->nu;
   for (int k = 0; k < rows; ++k) ((sn_real *)x->sample.base)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9);
   for (int k = 0; k < rows; ++k) r->nominal[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 8);
-  x->sample.rollout = x->trial[0].rollout;
+  x->sample.rollout = x->gradient[0].rollout;
   x->sample.noisy = 1;
   x->sample.noise = noise;
   x->sample.count = s->candidates;
@@ -178,9 +178,9 @@ static void fill_shared(SnKernelFixture *x) {
   r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR};
   r->rule = (SnAdamRule){SN_R(0.05), SN_R(0.9), SN_R(0.99), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)};
   r->noise = noise;
-  r->starts = SN_FIXTURE_TRIALS;
+  r->starts = SN_FIXTURE_GRADIENTS;
   r->best_cost = r->gradient_norm = (sn_real)NAN;
-  x->turn = (SnMultistartTurn){.data = r, .count = SN_FIXTURE_TRIALS, .active = 1, .todo = 1 << 20};
+  x->turn = (SnMultistartTurn){.data = r, .count = SN_FIXTURE_GRADIENTS, .active = 1, .todo = 1 << 20};
 }
 
 static void fill_work(SnKernelFixture *x) {
@@ -191,8 +191,8 @@ static void fill_work(SnKernelFixture *x) {
   w->model = *s->m;
   w->cost = *s->cost;
   for (int k = 0; k < 2; ++k) w->turn[w->nturn++].sample = &x->part[k];
-  w->trial = x->trial;
-  w->ntrial = SN_FIXTURE_TRIALS;
+  w->gradient = x->gradient;
+  w->ngradient = SN_FIXTURE_GRADIENTS;
   w->multistart = &x->turn;
   w->nmultistart = s->multistart ? 1 : 0;
   assert_int_equal(sn_world_place(s->m, s->fast, &w->block.world, &err), SN_OK);
@@ -204,7 +204,7 @@ static void fill_work(SnKernelFixture *x) {
   x->nfast = sn_kernel_fast(w);
   x->nslow = (size_t)s->blocks * w->block.stride;
   w->block.slow = x->slow = memory(x->nslow);
-  w->state.slow = x->worlds = memory((size_t)(SN_FIXTURE_TRIALS * s->states) * w->state.stride);
+  w->state.slow = x->worlds = memory((size_t)(SN_FIXTURE_GRADIENTS * s->states) * w->state.stride);
   w->scratch = x->scratch = memory(sizeof(sn_real) * (size_t)(s->blocks * w->scratch_size));
   x->fast = memory(x->nfast);
 }
@@ -212,22 +212,22 @@ static void fill_work(SnKernelFixture *x) {
 void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
   memset(x, 0, sizeof *x);
   x->s = *settings;
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
   lay_out(x);
   x->in = calloc(x->nin + 1, sizeof *x->in);
   x->out = calloc(x->nout + 1, sizeof *x->out);
   x->books = calloc(3 * (size_t)settings->candidates + 1, sizeof *x->books);
   lay_out(x);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
     fill_path(x, i);
-    fill_trial(x, i);
+    fill_gradient(x, i);
   }
   fill_shared(x);
   fill_work(x);
 }
 
 void sn_fixture_free(SnKernelFixture *x) {
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) free(x->state[i]);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) free(x->state[i]);
   free(x->in);
   free(x->out);
   free(x->books);
@@ -260,7 +260,7 @@ void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
   sn_lanes_run(x->s.lanes, run_blocks, &launch);
 }
 
-// What a scan over time leaves in the states of a trial.
+// What a scan over time leaves in the states of an item.
 static void scan(const SnKernelFixture *x, int i) {
   const int n = sn_tangent_size(x->s.m), nu = x->s.m->nu;
   for (int t = x->s.steps - 1; t >= 0; --t) {
@@ -275,8 +275,8 @@ static void scan(const SnKernelFixture *x, int i) {
 
 void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way) {
   const int rows = x->s.steps + 1, chunk = x->s.states;
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i)
-    x->trial[i].method = way == SN_FIXTURE_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i)
+    x->gradient[i].method = way == SN_FIXTURE_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
   sn_fixture_launch(x, SN_KERNEL_FORWARD, 0, 0);
   for (int to = rows; to > 0; to -= chunk) {
     const int from = to > chunk ? to - chunk : 0;
@@ -285,8 +285,8 @@ void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way) {
     if (way == SN_FIXTURE_SWEEP) sn_fixture_launch(x, SN_KERNEL_SWEEP, from, to);
     if (way == SN_FIXTURE_CHAIN) sn_fixture_launch(x, SN_KERNEL_CHAIN, from, to);
   }
-  for (int i = 0; way == SN_FIXTURE_SCAN && i < SN_FIXTURE_TRIALS; ++i)
-    if (x->trial[i].status == SN_GRADIENT_PENDING) scan(x, i);
+  for (int i = 0; way == SN_FIXTURE_SCAN && i < SN_FIXTURE_GRADIENTS; ++i)
+    if (x->gradient[i].status == SN_GRADIENT_PENDING) scan(x, i);
   if (way == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
   sn_fixture_launch(x, SN_KERNEL_EVALUATE, 0, 0);
 }
@@ -318,8 +318,8 @@ void sn_fixture_multistart(SnKernelFixture *x, int iterations) {
 
 static void same_number(sn_real a, sn_real b) { assert_memory_equal(&a, &b, sizeof a); }
 
-static void same_trial(const SnKernelFixture *a, const SnKernelFixture *b, int i) {
-  const SnTrial *p = &a->trial[i], *q = &b->trial[i];
+static void same_gradient(const SnKernelFixture *a, const SnKernelFixture *b, int i) {
+  const SnGradientItem *p = &a->gradient[i], *q = &b->gradient[i];
   assert_true(p->active == q->active && p->status == q->status && p->init == q->init);
   assert_true(p->rollout.t == q->rollout.t && p->rollout.status == q->rollout.status &&
               p->rollout.warn == q->rollout.warn);
@@ -337,7 +337,7 @@ void sn_fixture_same(const SnKernelFixture *a, const SnKernelFixture *b) {
   assert_int_equal(a->nout, b->nout);
   assert_memory_equal(a->out, b->out, sizeof *a->out * a->nout);
   assert_memory_equal(a->books, b->books, sizeof *a->books * 3 * (size_t)a->s.candidates);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) same_trial(a, b, i);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) same_gradient(a, b, i);
   assert_true(a->turn.todo == b->turn.todo && a->turn.active == b->turn.active);
   assert_true(a->turn.warn == b->turn.warn && a->multistart.measured == b->multistart.measured);
   same_number(a->multistart.cost_before, b->multistart.cost_before);

@@ -1,4 +1,4 @@
-// What kernels work on, in host memory: trials of one body and task, a multistart of them, a sample, worlds in two
+// What kernels work on, in host memory: items of one body and task, a multistart of them, a sample, worlds in two
 // memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
 #ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 #define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
@@ -6,20 +6,20 @@
 #include "cuda/kernels/kernels.h"
 #include "tests/support/oracle.h"
 
-enum { SN_FIXTURE_TRIALS = 3, SN_FIXTURE_LANES = 40 };
+enum { SN_FIXTURE_GRADIENTS = 3, SN_FIXTURE_LANES = 40 };
 
 typedef struct SnFixtureSettings {
   const SnModel *m;
   const SnCost *cost;
-  const SnWorld *at;  // state that all trials start near
-  int steps;          // of the first trial; each other one has one step less
+  const SnWorld *at;  // state that all items start near
+  int steps;          // of the first item; each other one has one step less
   int candidates;     // of the sample
-  int states;         // worlds of states that there is room for, of each trial
+  int states;         // worlds of states that there is room for, of each item
   int blocks, lanes;
   size_t fast;      // bytes of fast memory for worlds and adjoints
   SnCfd cfd;        // of the way back
   bool products;    // room for Jacobians
-  bool multistart;  // the trials are the starts of one multistart
+  bool multistart;  // the items are the starts of one multistart
   sn_real max_velocity;
 } SnFixtureSettings;
 
@@ -27,12 +27,12 @@ typedef struct SnKernelFixture {
   SnFixtureSettings s;
   SnWork work;
   SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
-  SnTrial trial[SN_FIXTURE_TRIALS];
-  SnRolloutVjpState *state[SN_FIXTURE_TRIALS];
-  int cfd_steps[SN_FIXTURE_TRIALS];
+  SnGradientItem gradient[SN_FIXTURE_GRADIENTS];
+  SnRolloutVjpState *state[SN_FIXTURE_GRADIENTS];
+  int cfd_steps[SN_FIXTURE_GRADIENTS];
   SnMultistartTurn turn;
   SnMultistart multistart;
-  SnMultistartStart start[SN_FIXTURE_TRIALS];
+  SnMultistartStart start[SN_FIXTURE_GRADIENTS];
   sn_real *in, *out;
   size_t nin, nout;
   int *books;  // of the sample: t, status, warn

@@ -129,8 +129,8 @@ static void rollouts_in_slices(void **state) {
 // Trial i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
 static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod method, bool twice) {
   const SnModel *m = x->s.m;
-  const SnTrial *trial = &x->trial[i];
-  const SnRollout *p = &trial->rollout;
+  const SnGradientItem *gradient = &x->gradient[i];
+  const SnRollout *p = &gradient->rollout;
   const SnClock clock = sn_clock_monotonic();
   const int rows = p->nstep + 1;
   SnError err;
@@ -159,11 +159,11 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
     g.status = SN_GRADIENT_PENDING;
     assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
   }
-  assert_true((int)g.status == trial->status && (sn_real)g.cost == p->total);
-  assert_true((sn_real)g.norm == trial->norm);
-  same(out, trial->vjp.state_bar, sn_tangent_size(m));
-  same(g.ctrl_bar, trial->vjp.ctrl_bar, p->nstep * m->nu);
-  same(g.target_bar, trial->vjp.target_bar, rows * x->s.cost->ntarget);
+  assert_true((int)g.status == gradient->status && (sn_real)g.cost == p->total);
+  assert_true((sn_real)g.norm == gradient->norm);
+  same(out, gradient->vjp.state_bar, sn_tangent_size(m));
+  same(g.ctrl_bar, gradient->vjp.ctrl_bar, p->nstep * m->nu);
+  same(g.target_bar, gradient->vjp.target_bar, rows * x->s.cost->ntarget);
   free(out);
   sn_gradient_free(work);
   sn_pool_free(pool);
@@ -181,9 +181,9 @@ static void gradients_are_the_planners(void **state) {
     sn_fixture_make(&x, &s.settings);
     for (int pass = 0; pass < 2; ++pass) {
       sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
-      for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
-        assert_int_equal(x.trial[i].status, SN_GRADIENT_DONE);
-        assert_int_equal(x.cfd_steps[i], cfd ? x.trial[i].rollout.nstep : 0);
+      for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
+        assert_int_equal(x.gradient[i].status, SN_GRADIENT_DONE);
+        assert_int_equal(x.cfd_steps[i], cfd ? x.gradient[i].rollout.nstep : 0);
         same_gradient(&x, i, products ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, pass);
       }
     }
@@ -229,10 +229,10 @@ static void scan_is_the_chain(void **state) {
   sn_fixture_make(&x, &s.settings);
   sn_fixture_gradient(&chain, SN_FIXTURE_CHAIN);
   sn_fixture_gradient(&x, SN_FIXTURE_SCAN);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) {
-    const SnRolloutVjp *a = &chain.trial[i].vjp, *b = &x.trial[i].vjp;
-    const int steps = x.trial[i].rollout.nstep;
-    assert_true(x.trial[i].status == SN_GRADIENT_DONE && x.trial[i].norm == chain.trial[i].norm);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
+    const SnRolloutVjp *a = &chain.gradient[i].vjp, *b = &x.gradient[i].vjp;
+    const int steps = x.gradient[i].rollout.nstep;
+    assert_true(x.gradient[i].status == SN_GRADIENT_DONE && x.gradient[i].norm == chain.gradient[i].norm);
     same(a->state_bar, b->state_bar, sn_tangent_size(s.o.m));
     same(a->ctrl_bar, b->ctrl_bar, steps * s.o.m->nu);
     same(a->target_bar, b->target_bar, (steps + 1) * s.cost->ntarget);
@@ -247,15 +247,15 @@ static void is_zero(const sn_real *x, int n) {
 }
 
 static void has_no_gradient(const SnKernelFixture *x, int i, int status) {
-  const SnTrial *trial = &x->trial[i];
-  assert_int_equal(trial->status, status);
-  assert_true(trial->norm == 0);
-  is_zero(trial->vjp.state_bar, sn_tangent_size(x->s.m));
-  is_zero(trial->vjp.ctrl_bar, trial->rollout.nstep * x->s.m->nu);
-  is_zero(trial->vjp.target_bar, (trial->rollout.nstep + 1) * x->s.cost->ntarget);
+  const SnGradientItem *gradient = &x->gradient[i];
+  assert_int_equal(gradient->status, status);
+  assert_true(gradient->norm == 0);
+  is_zero(gradient->vjp.state_bar, sn_tangent_size(x->s.m));
+  is_zero(gradient->vjp.ctrl_bar, gradient->rollout.nstep * x->s.m->nu);
+  is_zero(gradient->vjp.target_bar, (gradient->rollout.nstep + 1) * x->s.cost->ntarget);
 }
 
-// One trial diverges, one takes no part, one is whole.
+// One item diverges, one takes no part, one is whole.
 static void failures(void **state) {
   (void)state;
   for (int way = SN_FIXTURE_SWEEP; way <= SN_FIXTURE_SCAN; ++way) {
@@ -264,15 +264,15 @@ static void failures(void **state) {
     make_scene(&s, 1);
     s.settings.products = true;
     sn_fixture_make(&x, &s.settings);
-    x.trial[0].rollout.max_velocity = SN_R(1e-9);
-    x.trial[1].active = 0;
-    x.trial[1].status = 77;
-    x.trial[1].vjp.ctrl_bar[0] = 77;
+    x.gradient[0].rollout.max_velocity = SN_R(1e-9);
+    x.gradient[1].active = 0;
+    x.gradient[1].status = 77;
+    x.gradient[1].vjp.ctrl_bar[0] = 77;
     sn_fixture_gradient(&x, (SnFixtureWay)way);
     has_no_gradient(&x, 0, SN_GRADIENT_DIVERGED);
-    assert_true(isinf((double)x.trial[0].rollout.total));
-    assert_true(x.trial[1].status == 77 && x.trial[1].vjp.ctrl_bar[0] == 77);
-    assert_int_equal(x.trial[2].status, SN_GRADIENT_DONE);
+    assert_true(isinf((double)x.gradient[0].rollout.total));
+    assert_true(x.gradient[1].status == 77 && x.gradient[1].vjp.ctrl_bar[0] == 77);
+    assert_int_equal(x.gradient[2].status, SN_GRADIENT_DONE);
     sn_fixture_free(&x);
     free_scene(&s);
   }
@@ -289,10 +289,10 @@ static void unbounded(void **state) {
     sn_fixture_make(&x, &s.settings);
     sn_real *weight = calloc((size_t)s.cost->nterm, sizeof *weight);
     for (int i = 0; i < s.cost->nterm; ++i) weight[i] = sizeof(sn_real) == 4 ? SN_R(1e37) : (sn_real)1e307;
-    x.trial[1].rollout.running = weight;
+    x.gradient[1].rollout.running = weight;
     sn_fixture_gradient(&x, (SnFixtureWay)way);
-    if (x.trial[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
-    assert_int_equal(x.trial[0].status, SN_GRADIENT_DONE);
+    if (x.gradient[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
+    assert_int_equal(x.gradient[0].status, SN_GRADIENT_DONE);
     free(weight);
     sn_fixture_free(&x);
     free_scene(&s);
@@ -307,11 +307,11 @@ static void overflow(void **state) {
   make_scene(&s, 1);
   s.o.m->nconmax = 1;
   sn_fixture_make(&x, &s.settings);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].rollout.cfd = far_contacts;
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x.gradient[i].rollout.cfd = far_contacts;
   x.sample.rollout.cfd = far_contacts;
   sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
   sn_fixture_sample(&x, 2);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(x.trial[i].rollout.warn & SN_WARN_CONTACT_FULL);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) assert_true(x.gradient[i].rollout.warn & SN_WARN_CONTACT_FULL);
   for (int c = 0; c < s.settings.candidates; ++c) assert_true(x.sample.warn[c] & SN_WARN_CONTACT_FULL);
   sn_fixture_free(&x);
   free_scene(&s);
@@ -332,7 +332,8 @@ static void multistarts(void **state) {
   sn_fixture_multistart(&once, ITERATIONS);
   assert_true(once.multistart.measured && once.multistart.best_cost < once.multistart.cost_before);
   assert_true(once.turn.active == 0 && once.turn.todo == 0);
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) assert_true(once.trial[i].active == 0 && once.trial[i].init == 0);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i)
+    assert_true(once.gradient[i].active == 0 && once.gradient[i].init == 0);
   s.settings.blocks = 2;
   s.settings.states = 3;
   sn_fixture_make(&x, &s.settings);
@@ -340,7 +341,7 @@ static void multistarts(void **state) {
     sn_fixture_multistart(&x, 1);
     if (k + 1 == ITERATIONS) break;
     x.turn.active = 1;
-    for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].active = 1;
+    for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x.gradient[i].active = 1;
   }
   sn_fixture_same(&once, &x);
   // a launch on a multistart that has ended does nothing
@@ -350,7 +351,7 @@ static void multistarts(void **state) {
   // warnings of any start are those of the multistart, beside what it had
   x.turn.active = x.turn.todo = 1;
   x.turn.warn = SN_WARN_EFC_FULL;
-  for (int i = 0; i < SN_FIXTURE_TRIALS; ++i) x.trial[i].rollout.warn = i ? 0 : SN_WARN_CONTACT_FULL;
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x.gradient[i].rollout.warn = i ? 0 : SN_WARN_CONTACT_FULL;
   sn_fixture_launch(&x, SN_KERNEL_SELECT, 0, 0);
   assert_int_equal(x.turn.warn, SN_WARN_EFC_FULL | SN_WARN_CONTACT_FULL);
   sn_fixture_free(&once);
