@@ -137,7 +137,7 @@ static void model_free(SnDeviceModel *d) {
   sn_room_drop(e, &d->slots);
   sn_room_drop(e, &d->scratch);
   sn_room_drop(e, &d->memory);
-  sn_parcel_free(e, &d->marks);
+  sn_staging_free(e, &d->marks);
   free(d->image);
   free(d);
 }
@@ -324,23 +324,23 @@ static size_t most_blocks(const SnDeviceModel *d) {
 
 int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
   SnEngine *e = d->engine;
-  SnParcel *p = &d->marks;
+  SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
   e->device->wait(e->device, d->stream);
   if (!p->host) {
-    if (!sn_parcel_create(e, p, bytes)) return 0;
+    if (!sn_staging_create(e, p, bytes)) return 0;
     ++d->generation;
   }
-  sn_parcel_begin(p);
-  unsigned long long *ticks = sn_parcel_put(p, bytes, NULL);
-  sn_parcel_fetch(e, p, d->stream);
+  sn_staging_begin(p);
+  unsigned long long *ticks = sn_staging_put(p, bytes, NULL);
+  sn_staging_fetch(e, p, d->stream);
   e->device->wait(e->device, d->stream);
   for (int k = 0; k < SN_NMARK && k < room; ++k) {
     stage[k] = (SnPluginStage){.name = sn_mark_name((SnMark)k)};
     for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
   }
   memset(ticks, 0, bytes);
-  sn_parcel_send(e, p, d->stream);
+  sn_staging_send(e, p, d->stream);
   e->device->wait(e->device, d->stream);
   return e->device->lost ? 0 : SN_NMARK;
 }

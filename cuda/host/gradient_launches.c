@@ -46,11 +46,11 @@ static size_t product_place(const SnPasses *p, int r, int t) {
 }
 
 SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
-                                    int method, SnParcel *parcel) {
+                                    int method, SnStaging *staging) {
   const int rows = sn_passes_rows(p, method);
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
   SnRolloutVjpState *there = NULL;
-  SnRolloutVjpState *state = sn_parcel_put(parcel, (size_t)rows * sizeof *state, (void *)&there);
+  SnRolloutVjpState *state = sn_staging_put(staging, (size_t)rows * sizeof *state, (void *)&there);
   for (int t = 0; state && t < rows; ++t) {
     if (method != SN_GRADIENT_PRODUCTS) {
       state[t] = (SnRolloutVjpState){.target_bar = memory->target_bar};

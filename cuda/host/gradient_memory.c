@@ -158,25 +158,25 @@ static bool grow_pool(SnDeviceModel *d, size_t bytes) {
   return true;
 }
 
-static bool grow_parcel(SnDeviceModel *d, size_t bytes) {
+static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   SnSharedGradients *s = d->gradients;
-  SnParcel parcel;
-  if (bytes <= s->parcel.room) return true;
-  if (!sn_parcel_create(d->engine, &parcel, bytes)) return false;
+  SnStaging staging;
+  if (bytes <= s->staging.room) return true;
+  if (!sn_staging_create(d->engine, &staging, bytes)) return false;
   if (s->graphs) sn_multistart_graphs_forget(d);
-  sn_parcel_free(d->engine, &s->parcel);
-  s->parcel = parcel;
+  sn_staging_free(d->engine, &s->staging);
+  s->staging = staging;
   return true;
 }
 
-SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t parcel, size_t own, size_t freed, const char *what,
+SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed, const char *what,
                       SnError *err) {
   SnDeviceModel *d = x->model;
   const SnCode code = shared_create(x, err);
   if (code != SN_OK) return code;
   SnSharedGradients *s = d->gradients;
-  const size_t rest = own + (parcel > s->parcel.room ? parcel : 0) + block_growth(d, gradients, x->max_step);
-  const size_t gone = freed + (parcel > s->parcel.room ? s->parcel.device.bytes : 0);
+  const size_t rest = own + (staging > s->staging.room ? staging : 0) + block_growth(d, gradients, x->max_step);
+  const size_t gone = freed + (staging > s->staging.room ? s->staging.device.bytes : 0);
   size_t pool = pool_most(d, gradients, x->max_step);
   const size_t least = pool_least(d, gradients);
   // The pool that there is counts as given back where it is replaced.
@@ -190,7 +190,7 @@ SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t parcel, size_t o
   if (admitted != SN_OK) return admitted;
   if (s->graphs) sn_multistart_graphs_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
-  ok = ok && block_room(d, gradients, x->max_step) && grow_parcel(d, parcel);
+  ok = ok && block_room(d, gradients, x->max_step) && grow_staging(d, staging);
   return ok ? SN_OK : sn_engine_refuse(x, rest + least, what, err);
 }
 
@@ -198,7 +198,7 @@ void sn_gradients_forget(SnDeviceModel *d) {
   SnSharedGradients *s = d->gradients;
   if (!s) return;
   if (s->graphs) sn_multistart_graphs_free(d);
-  sn_parcel_free(d->engine, &s->parcel);
+  sn_staging_free(d->engine, &s->staging);
   sn_room_drop(d->engine, &s->pool);
   free(s);
   d->gradients = NULL;

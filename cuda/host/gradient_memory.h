@@ -40,14 +40,14 @@ typedef struct SnSharedGradients {
   SnLayout world;  // of a state: no fast memory
   SnRoom pool;
   int generation;                     // counts how often the pool was moved
-  SnParcel parcel;                    // of multistarts
+  SnStaging staging;                  // of multistarts
   struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
 } SnSharedGradients;
 
-// Makes shared memory large enough for launches of `gradients` items of the session, and for a parcel of multistarts of
-// `parcel` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in the budget,
-// too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
-SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t parcel, size_t own, size_t freed, const char *what,
+// Makes shared memory large enough for launches of `gradients` items of the session, and for a staging buffer of
+// multistarts of `staging` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in
+// the budget, too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
+SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed, const char *what,
                       SnError *err);
 
 // ---- gradient_launches.c: launches ----
@@ -68,9 +68,9 @@ typedef struct SnPasses {
 
 // Fills in how it goes in the pool that there is.
 void sn_passes_plan(const SnDeviceModel *d, SnPasses *p);
-// Puts the states of item r for its method into the parcel; returns their place on the device. rows: how many.
+// Puts the states of item r for its method into the staging buffer; returns their place on the device. rows: how many.
 SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
-                                    int method, SnParcel *parcel);
+                                    int method, SnStaging *staging);
 int sn_passes_rows(const SnPasses *p, int method);
 // The launches in groups: forward, one chunk of states after another, the end. Between two groups the pool may be used
 // by others.
@@ -117,9 +117,9 @@ typedef struct SnMultistartGraphs SnMultistartGraphs;
 // Where there are none yet; false: no memory.
 bool sn_multistart_graphs_create(SnDeviceModel *d);
 void sn_multistart_graphs_free(SnDeviceModel *d);
-// Most bytes of a parcel that a job of a session takes beside jobs of at most `longest` steps. Not while anything is
-// packed.
-size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int longest);
+// Most bytes of a staging buffer that a job of a session takes beside jobs of at most `longest` steps. Not while
+// anything is packed.
+size_t sn_multistart_graphs_staging(SnPluginSession *x, SnMultistarts *r, int longest);
 // A job came: the next iteration takes it along. Does not wait.
 void sn_multistart_graphs_add(SnDeviceModel *d);
 // Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.

@@ -23,7 +23,7 @@ typedef struct SnGradients {
   SnGradientMemory *memory;  // (count)
   ItemOut *out;              // (count)
   SnGradientItem *gradient;  // (count) while they are made
-  SnParcel parcel;
+  SnStaging staging;
   // the batch
   bool active;
   SnPasses passes;
@@ -36,7 +36,7 @@ typedef struct SnGradients {
 static void gradients_free(SnEngine *e, SnGradients *g) {
   if (!g) return;
   sn_room_drop(e, &g->room);
-  sn_parcel_free(e, &g->parcel);
+  sn_staging_free(e, &g->staging);
   free(g->memory);
   free(g->out);
   free(g->gradient);
@@ -57,30 +57,30 @@ static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnGradient
 // ---- what goes in, and where things come back ----
 
 // Puts an item's inputs; on the device it lacks weights.
-static SnGradientItem put_inputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, int i,
+static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradientBatch *batch, int i,
                                  const SnGradientMemory *memory) {
   const SnPluginGradient *item = &batch->item[i];
   const size_t nstep = (size_t)item->nstep;
   SnGradientItem x = sn_gradient_item_make(batch->method, item->nstep);
   sn_gradient_item_use(&x, memory);
-  sn_parcel_state(parcel, d, &item->state, &x.rollout);
-  x.rollout.ctrl = sn_parcel_reals(parcel, item->ctrl, nstep * (size_t)d->m.nu);
-  x.rollout.target = sn_parcel_reals(parcel, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  sn_staging_state(staging, d, &item->state, &x.rollout);
+  x.rollout.ctrl = sn_staging_reals(staging, item->ctrl, nstep * (size_t)d->m.nu);
+  x.rollout.target = sn_staging_reals(staging, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
   x.rollout.max_velocity = (sn_real)item->max_velocity;
   x.continues = item->continues;
   return x;
 }
 
 // Room for an item's results.
-static void put_outputs(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradient *item, SnGradientItem *x,
+static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradient *item, SnGradientItem *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
-  out->sum = sn_parcel_put(parcel, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
-  out->state_bar = sn_parcel_put(parcel, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->vjp.state_bar);
-  out->ctrl_bar = sn_parcel_put(parcel, nstep * (size_t)d->m.nu * real, (void *)&x->vjp.ctrl_bar);
+  out->sum = sn_staging_put(staging, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
+  out->state_bar = sn_staging_put(staging, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->vjp.state_bar);
+  out->ctrl_bar = sn_staging_put(staging, nstep * (size_t)d->m.nu * real, (void *)&x->vjp.ctrl_bar);
   out->target_bar = NULL;
   if (item->target_bar)
-    out->target_bar = sn_parcel_put(parcel, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
+    out->target_bar = sn_staging_put(staging, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
 }
 
 static bool takes_part(const SnPluginGradient *item) { return item->status == SN_GRADIENT_PENDING; }
@@ -96,42 +96,42 @@ static SnPasses passes_of(const SnPluginGradientBatch *batch) {
   return p;
 }
 
-// Puts the batch into the parcel: inputs of all items, then room for the results of all.
-static void pack(const SnDeviceModel *d, SnParcel *parcel, const SnPluginGradientBatch *batch, SnGradients *g,
+// Puts the batch into the staging buffer: inputs of all items, then room for the results of all.
+static void pack(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradientBatch *batch, SnGradients *g,
                  SnPasses *p) {
   SnGradientItem *gradient = g->gradient;
   const size_t nterm = (size_t)d->cost.nterm;
-  sn_parcel_begin(parcel);
-  const sn_real *running = sn_parcel_reals(parcel, batch->weights.running, nterm);
-  const sn_real *terminal = sn_parcel_reals(parcel, batch->weights.terminal, nterm);
-  const SnCfd cfd = sn_parcel_cfd(parcel, d, &batch->cfd);
+  sn_staging_begin(staging);
+  const sn_real *running = sn_staging_reals(staging, batch->weights.running, nterm);
+  const sn_real *terminal = sn_staging_reals(staging, batch->weights.terminal, nterm);
+  const SnCfd cfd = sn_staging_cfd(staging, d, &batch->cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
-    SnGradientItem x = put_inputs(d, parcel, batch, i, &g->memory[i]);
+    SnGradientItem x = put_inputs(d, staging, batch, i, &g->memory[i]);
     x.rollout.running = running;
     x.rollout.terminal = terminal;
     x.vjp.cfd = cfd;
-    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, parcel);
+    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, staging);
     gradient[r++] = x;
   }
-  sn_parcel_results(parcel);
-  SnGradientItem *host = sn_parcel_put(parcel, (size_t)p->ngradient * sizeof *host, (void *)&p->gradient);
+  sn_staging_results(staging);
+  SnGradientItem *host = sn_staging_put(staging, (size_t)p->ngradient * sizeof *host, (void *)&p->gradient);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     g->out[i] = (ItemOut){0};
     if (!takes_part(&batch->item[i])) continue;
-    put_outputs(d, parcel, &batch->item[i], &gradient[r], &g->out[i]);
+    put_outputs(d, staging, &batch->item[i], &gradient[r], &g->out[i]);
     g->out[i].gradient = host ? host + r : NULL;
     ++r;
   }
   for (int r = 0; host && r < p->ngradient; ++r) host[r] = gradient[r];
 }
 
-// Bytes of the largest parcel: one with everything that may be left out. Nothing is read. 0: out of memory.
-static size_t parcel_bytes(const SnPluginSession *x, SnGradients *g) {
+// Bytes of the largest staging buffer: one with everything that may be left out. Nothing is read. 0: out of memory.
+static size_t staging_bytes(const SnPluginSession *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
   const SnPluginCfd cfd = {.pair = pair};
-  SnParcel parcel = {0};
+  SnStaging staging = {0};
   SnPluginGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
@@ -146,14 +146,14 @@ static size_t parcel_bytes(const SnPluginSession *x, SnGradients *g) {
   SnPasses p = passes_of(&batch);
   p.scan = 1;
   p.product_chunk = sn_scan_rows(p.states);
-  pack(x->model, &parcel, &batch, g, &p);
+  pack(x->model, &staging, &batch, g, &p);
   free(item);
-  return parcel.used;
+  return staging.used;
 }
 
 static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err) {
   SnEngine *e = x->engine;
-  const size_t n = (size_t)g->count, old = x->gradients ? x->gradients->room.bytes + x->gradients->parcel.room : 0;
+  const size_t n = (size_t)g->count, old = x->gradients ? x->gradients->room.bytes + x->gradients->staging.room : 0;
   char what[64];
   snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
   g->memory = calloc(n, sizeof *g->memory);
@@ -161,12 +161,12 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   g->gradient = calloc(n, sizeof *g->gradient);
   const bool ok = g->memory && g->out && g->gradient;
   const size_t room = ok ? cut_room(x->model, x->max_step, NULL, g->memory, g->count) : 0;
-  const size_t parcel = ok ? parcel_bytes(x, g) : 0;
-  if (!parcel) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
-  const SnCode code = sn_shared_need(x, g->count, 0, room + parcel, old, what, err);
+  const size_t staging = ok ? staging_bytes(x, g) : 0;
+  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  const SnCode code = sn_shared_need(x, g->count, 0, room + staging, old, what, err);
   if (code != SN_OK) return code;
   g->room = sn_room_take(e, room);
-  if (!g->room.p || !sn_parcel_create(e, &g->parcel, parcel)) return sn_engine_refuse(x, room + parcel, what, err);
+  if (!g->room.p || !sn_staging_create(e, &g->staging, staging)) return sn_engine_refuse(x, room + staging, what, err);
   cut_room(x->model, x->max_step, g->room.p, g->memory, g->count);
   return SN_OK;
 }
@@ -196,9 +196,9 @@ static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
   g->active = true;
   if (g->passes.ngradient == 0) return;
   sn_passes_plan(d, &g->passes);
-  pack(d, &g->parcel, batch, g, &g->passes);
+  pack(d, &g->staging, batch, g, &g->passes);
   // Items lie among the results, and go in, too.
-  e->device->copy_in(e->device, d->stream, g->parcel.device.p, g->parcel.host, g->parcel.used);
+  e->device->copy_in(e->device, d->stream, g->staging.device.p, g->staging.host, g->staging.used);
 }
 
 static void give(double *to, const sn_real *from, size_t n, bool there) {
@@ -226,7 +226,7 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
 void sn_gradients_abandon(SnPluginSession *x) {
   SnDevice *device = x->engine->device;
   if (!x->gradients || !x->gradients->active) return;
-  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  device->wait(device, x->model->stream);  // the staging buffer may still be on its way
   x->gradients->active = false;
 }
 
@@ -248,7 +248,7 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
     if (timed) device->wait(device, d->stream);
     if (device->lost) return false;
   }
-  if (groups > 0) sn_parcel_fetch(x->engine, &g->parcel, d->stream);
+  if (groups > 0) sn_staging_fetch(x->engine, &g->staging, d->stream);
   device->wait(device, d->stream);
   if (device->lost) return false;
   for (int i = 0; i < batch->count; ++i)

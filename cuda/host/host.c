@@ -1,4 +1,4 @@
-// Memory of the engine: rooms on the device, within a budget, and parcels that go there and back.
+// Memory of the engine: rooms on the device, within a budget, and staging buffers that go there and back.
 #include "cuda/host/host.h"
 
 #include <stdio.h>
@@ -71,26 +71,26 @@ void *sn_cut(char *p, size_t *used, size_t bytes) {
   return at;
 }
 
-// ---- parcels ----
+// ---- staging buffers ----
 
-bool sn_parcel_create(SnEngine *e, SnParcel *s, size_t bytes) {
-  *s = (SnParcel){.room = bytes};
+bool sn_staging_create(SnEngine *e, SnStaging *s, size_t bytes) {
+  *s = (SnStaging){.room = bytes};
   s->host = e->device->alloc_host(e->device, sn_aligned(bytes + 1));
   if (s->host) s->device = sn_room_take(e, bytes);
   if (s->host && s->device.p) return true;
-  sn_parcel_free(e, s);
+  sn_staging_free(e, s);
   return false;
 }
 
-void sn_parcel_free(SnEngine *e, SnParcel *s) {
+void sn_staging_free(SnEngine *e, SnStaging *s) {
   if (s->host) e->device->release_host(e->device, s->host);
   sn_room_drop(e, &s->device);
-  *s = (SnParcel){0};
+  *s = (SnStaging){0};
 }
 
-void sn_parcel_begin(SnParcel *s) { s->used = s->results = 0; }
+void sn_staging_begin(SnStaging *s) { s->used = s->results = 0; }
 
-void *sn_parcel_put(SnParcel *s, size_t bytes, void *device) {
+void *sn_staging_put(SnStaging *s, size_t bytes, void *device) {
   void *at = s->host ? s->host + s->used : NULL;
   void *there = s->device.p ? s->device.p + s->used : NULL;
   if (device) memcpy(device, &there, sizeof there);
@@ -99,59 +99,59 @@ void *sn_parcel_put(SnParcel *s, size_t bytes, void *device) {
   return at;
 }
 
-const sn_real *sn_parcel_reals(SnParcel *s, const double *x, size_t n) {
+const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n) {
   const sn_real *there = NULL;
   if (!x) return NULL;
-  sn_real *at = sn_parcel_put(s, n * sizeof(sn_real), (void *)&there);
+  sn_real *at = sn_staging_put(s, n * sizeof(sn_real), (void *)&there);
   for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)x[i];
   return there;
 }
 
-const int *sn_parcel_ints(SnParcel *s, const int *x, size_t n) {
+const int *sn_staging_ints(SnStaging *s, const int *x, size_t n) {
   const int *there = NULL;
   if (!x) return NULL;
-  int *at = sn_parcel_put(s, n * sizeof(int), (void *)&there);
+  int *at = sn_staging_put(s, n * sizeof(int), (void *)&there);
   if (at && n) memcpy(at, x, n * sizeof(int));
   return there;
 }
 
-const unsigned char *sn_parcel_bytes(SnParcel *s, const unsigned char *x, size_t n) {
+const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n) {
   const unsigned char *there = NULL;
   if (!x) return NULL;
-  unsigned char *at = sn_parcel_put(s, n, (void *)&there);
+  unsigned char *at = sn_staging_put(s, n, (void *)&there);
   if (at && n) memcpy(at, x, n);
   return there;
 }
 
-void sn_parcel_results(SnParcel *s) { s->results = s->used; }
+void sn_staging_results(SnStaging *s) { s->results = s->used; }
 
-void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream) {
+void sn_staging_send(SnEngine *e, SnStaging *s, SnStream *stream) {
   const size_t bytes = s->results ? s->results : s->used;
   if (bytes) e->device->copy_in(e->device, stream, s->device.p, s->host, bytes);
 }
 
-void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream) {
+void sn_staging_fetch(SnEngine *e, SnStaging *s, SnStream *stream) {
   const size_t bytes = s->used - s->results;
   if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
 
-SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd) {
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnPluginCfd *cfd) {
   SnCfd to = {.on = cfd->on, .surrogate = cfd->surrogate, .friction = cfd->friction, .width = (sn_real)cfd->width};
   for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)cfd->solimp[k];
-  to.pair = sn_parcel_bytes(s, cfd->pair, (size_t)d->m.ncpair);
+  to.pair = sn_staging_bytes(s, cfd->pair, (size_t)d->m.ncpair);
   return to;
 }
 
-void sn_parcel_state(SnParcel *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout) {
+void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout) {
   const SnModel *m = &d->m;
   rollout->time = (sn_real)state->time;
-  rollout->qpos = sn_parcel_reals(s, state->qpos, (size_t)m->nq);
-  rollout->qvel = sn_parcel_reals(s, state->qvel, (size_t)m->nv);
-  rollout->act = sn_parcel_reals(s, state->act, (size_t)m->na);
-  rollout->mocap_pos = sn_parcel_reals(s, state->mocap_pos, 3 * (size_t)m->nmocap);
-  rollout->mocap_quat = sn_parcel_reals(s, state->mocap_quat, 4 * (size_t)m->nmocap);
-  rollout->qacc_warmstart = sn_parcel_reals(s, state->qacc_warmstart, (size_t)m->nv);
-  rollout->cfd = sn_parcel_cfd(s, d, &state->cfd);
+  rollout->qpos = sn_staging_reals(s, state->qpos, (size_t)m->nq);
+  rollout->qvel = sn_staging_reals(s, state->qvel, (size_t)m->nv);
+  rollout->act = sn_staging_reals(s, state->act, (size_t)m->na);
+  rollout->mocap_pos = sn_staging_reals(s, state->mocap_pos, 3 * (size_t)m->nmocap);
+  rollout->mocap_quat = sn_staging_reals(s, state->mocap_quat, 4 * (size_t)m->nmocap);
+  rollout->qacc_warmstart = sn_staging_reals(s, state->qacc_warmstart, (size_t)m->nv);
+  rollout->cfd = sn_staging_cfd(s, d, &state->cfd);
 }
 
 SnNoise sn_engine_noise(const SnPluginNoise *n) {

@@ -8,7 +8,7 @@
 //   session       one planner's body and task: room for its rollouts, gradients and multistarts
 //
 // Memory is taken in rooms, when a session says what it needs, and never while a plan is made. What goes to the device
-// for a launch is written into a parcel and sent by one copy; results lie at its end and come back by one copy.
+// for a launch is written into a staging buffer and sent by one copy; results lie at its end and come back by one copy.
 // One thread at a time.
 #ifndef SINEW_CUDA_HOST_HOST_H_
 #define SINEW_CUDA_HOST_HOST_H_
@@ -42,39 +42,39 @@ static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // Cuts `bytes` off a piece of memory at *p, aligned; with *p NULL it only counts, in *used.
 void *sn_cut(char *p, size_t *used, size_t bytes);
 
-// ---- parcels: engine.c ----
+// ---- staging buffers: engine.c ----
 
-// A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_parcel_results on, what
+// A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_staging_results on, what
 // comes back. Put in the same order with `room` 0, everything only counts: `used` is then the room that it takes.
-typedef struct SnParcel {
+typedef struct SnStaging {
   char *host;
   SnRoom device;
   size_t room, used;
   size_t results;  // where they begin
-} SnParcel;
+} SnStaging;
 
-// Room for `bytes`; on failure (false) the parcel has none.
-bool sn_parcel_create(SnEngine *e, SnParcel *s, size_t bytes);
-void sn_parcel_free(SnEngine *e, SnParcel *s);
+// Room for `bytes`; on failure (false) the staging buffer has none.
+bool sn_staging_create(SnEngine *e, SnStaging *s, size_t bytes);
+void sn_staging_free(SnEngine *e, SnStaging *s);
 // Begins anew.
-void sn_parcel_begin(SnParcel *s);
-// The next `bytes`: where the host writes (or, after sn_parcel_results, reads) them; *device (may be NULL): where they
+void sn_staging_begin(SnStaging *s);
+// The next `bytes`: where the host writes (or, after sn_staging_results, reads) them; *device (may be NULL): where they
 // will be there. NULL while it only counts.
-void *sn_parcel_put(SnParcel *s, size_t bytes, void *device);
+void *sn_staging_put(SnStaging *s, size_t bytes, void *device);
 // The same, filled from doubles, ints, bytes; x NULL: nothing is put and NULL returned. Returns the place on the
 // device.
-const sn_real *sn_parcel_reals(SnParcel *s, const double *x, size_t n);
-const int *sn_parcel_ints(SnParcel *s, const int *x, size_t n);
-const unsigned char *sn_parcel_bytes(SnParcel *s, const unsigned char *x, size_t n);
+const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n);
+const int *sn_staging_ints(SnStaging *s, const int *x, size_t n);
+const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n);
 // What is put from now on is a result.
-void sn_parcel_results(SnParcel *s);
+void sn_staging_results(SnStaging *s);
 // One copy each way, in order on the stream.
-void sn_parcel_send(SnEngine *e, SnParcel *s, SnStream *stream);
-void sn_parcel_fetch(SnEngine *e, SnParcel *s, SnStream *stream);
+void sn_staging_send(SnEngine *e, SnStaging *s, SnStream *stream);
+void sn_staging_fetch(SnEngine *e, SnStaging *s, SnStream *stream);
 
-// The initial state of a rollout and the CFD settings of a plugin structure, their arrays put into the parcel.
-void sn_parcel_state(SnParcel *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout);
-SnCfd sn_parcel_cfd(SnParcel *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
+// The initial state of a rollout and the CFD settings of a plugin structure, their arrays put into the staging buffer.
+void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout);
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
 SnNoise sn_engine_noise(const SnPluginNoise *noise);
 
 // ---- models: device_model.c ----
@@ -97,7 +97,7 @@ struct SnDeviceModel {
   int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
   int rollouts;                         // candidates that a launch of ROLLOUT has memory of blocks for
   int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
-  SnParcel marks;                       // time of each stage (SnWork.marks); none until somebody asks
+  SnStaging marks;                      // time of each stage (SnWork.marks); none until somebody asks
   struct SnSharedGradients *gradients;  // gradient_memory.c: what all its sessions' gradients share; NULL: nothing yet
 };
 

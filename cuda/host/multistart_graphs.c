@@ -1,6 +1,6 @@
 // Iterations of multistarts. The jobs of all sessions of a model that are under way, or were submitted, are packed into
 // one launch: the items of all their starts. What differs between them and may change, states, targets, weights, rule,
-// CFD, is data in one parcel, sent when jobs come or go. An iteration is one graph: the launches of
+// CFD, is data in one staging buffer, sent when jobs come or go. An iteration is one graph: the launches of
 // gradient_launches.c, then one copy of results. Between two iterations of a job the device needs nothing from the
 // host: it counts them itself (kernel SELECT), and a multistart that has done all of its own stands still while others
 // go on.
@@ -22,7 +22,7 @@ enum { GRAPHS = 8 };
 typedef struct Graph {
   SnGraph *graph;  // NULL: none
   SnPasses passes;
-  SnParcel parcel;
+  SnStaging staging;
   int generation;  // of memory of blocks
   long last;       // when it was used
   double seconds;  // its latest run; 0: not known
@@ -30,7 +30,7 @@ typedef struct Graph {
 
 struct SnMultistartGraphs {
   bool packed, stale;  // stale: a job came since
-  bool sent;           // the parcel may still be on its way
+  bool sent;           // the staging buffer may still be on its way
   int flying;          // iterations that were begun and not taken yet
   SnPasses passes;
   const SnMultistartTurn *turn;  // results of what is packed, on the host
@@ -86,21 +86,21 @@ static SnPasses passes_of(const SnDeviceModel *d) {
   return p;
 }
 
-// What the items of a job share, and the job's part of its multistart; both put their arrays into the parcel.
-static SnGradientItem put_start(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
+// What the items of a job share, and the job's part of its multistart; both put their arrays into the staging buffer.
+static SnGradientItem put_start(const SnDeviceModel *d, SnStaging *staging, const SnPluginMultistart *job) {
   const size_t nterm = (size_t)d->cost.nterm;
   SnGradientItem x = sn_gradient_item_make(job->method, job->nstep);
-  sn_parcel_state(parcel, d, &job->state, &x.rollout);
-  x.rollout.target = sn_parcel_reals(parcel, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
-  x.rollout.running = sn_parcel_reals(parcel, job->weights.running, nterm);
-  x.rollout.terminal = sn_parcel_reals(parcel, job->weights.terminal, nterm);
+  sn_staging_state(staging, d, &job->state, &x.rollout);
+  x.rollout.target = sn_staging_reals(staging, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
+  x.rollout.running = sn_staging_reals(staging, job->weights.running, nterm);
+  x.rollout.terminal = sn_staging_reals(staging, job->weights.terminal, nterm);
   x.rollout.max_velocity = (sn_real)job->max_velocity;
-  x.vjp.cfd = sn_parcel_cfd(parcel, d, &job->cfd);
+  x.vjp.cfd = sn_staging_cfd(staging, d, &job->cfd);
   x.continues = 1;
   return x;
 }
 
-static SnMultistart put_asked(const SnDeviceModel *d, SnParcel *parcel, const SnPluginMultistart *job) {
+static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const SnPluginMultistart *job) {
   const SnPluginRule *rule = &job->rule;
   return (SnMultistart){.grid = {.nstep = job->nstep,
                                  .knots = job->knots,
@@ -114,16 +114,16 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnParcel *parcel, const Sn
                                  .clip = rule->clip,
                                  .clip_norm = (sn_real)rule->clip_norm},
                         .noise = sn_engine_noise(&job->noise),
-                        .initial_ctrl = sn_parcel_reals(parcel, job->initial_ctrl, (size_t)d->m.nu),
+                        .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
                         .starts = job->starts};
 }
 
 // The inputs of a job: its items from `r->first` on (gradient NULL: it only counts), and what is asked of it.
-static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p, SnMultistarts *r,
+static void put_job(const SnDeviceModel *d, SnStaging *staging, const SnPasses *p, SnMultistarts *r,
                     const SnPluginMultistart *job, SnGradientItem *gradient) {
-  SnGradientItem x = put_start(d, parcel, job);
+  SnGradientItem x = put_start(d, staging, job);
   x.multistart = r->place;
   x.init = job->init && r->done == 0;
   for (int i = 0; i < job->count; ++i) {
@@ -131,26 +131,26 @@ static void put_job(const SnDeviceModel *d, SnParcel *parcel, const SnPasses *p,
     sn_gradient_item_use(&x, &r->memory[i]);
     x.rollout.ctrl = r->view[i].ctrl;
     x.vjp.ctrl_bar = r->view[i].ctrl_bar;
-    x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, parcel);
+    x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, staging);
     x.index = i;
     x.start = r->start + i;
     if (gradient) gradient[k] = x;
   }
-  r->asked = put_asked(d, parcel, job);
+  r->asked = put_asked(d, staging, job);
   r->packed_done = r->done;
 }
 
-static sn_real *put_reals(SnParcel *parcel, const double *from, size_t n, sn_real **there) {
-  sn_real *at = sn_parcel_put(parcel, n * sizeof *at, (void *)there);
+static sn_real *put_reals(SnStaging *staging, const double *from, size_t n, sn_real **there) {
+  sn_real *at = sn_staging_put(staging, n * sizeof *at, (void *)there);
   for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)from[i];
   return at;
 }
 
 // The results of a job, as they are so far: they go in, too.
-static void put_results(const SnDeviceModel *d, SnParcel *parcel, SnMultistarts *r, const SnPluginMultistart *job) {
+static void put_results(const SnDeviceModel *d, SnStaging *staging, SnMultistarts *r, const SnPluginMultistart *job) {
   SnMultistart *x = &r->asked;
-  r->nominal = put_reals(parcel, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
-  r->term = put_reals(parcel, r->best_term, (size_t)d->cost.nterm, &x->best_term);
+  r->nominal = put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
+  r->term = put_reals(staging, r->best_term, (size_t)d->cost.nterm, &x->best_term);
   x->measured = r->measured;
   x->cost_before = (sn_real)r->cost_before;
   x->best_cost = (sn_real)r->best_cost;
@@ -166,26 +166,26 @@ static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
                             .warn = r->warn};
 }
 
-// Puts all jobs that go on into the parcel and sends it. False: there are none.
+// Puts all jobs that go on into the staging buffer and sends it. False: there are none.
 static bool pack(SnDeviceModel *d) {
   SnDevice *device = d->engine->device;
   SnMultistartGraphs *it = d->gradients->graphs;
-  SnParcel *parcel = &d->gradients->parcel;
+  SnStaging *staging = &d->gradients->staging;
   SnMultistart *there = NULL;
   SnPasses p = passes_of(d);
   if (p.nmultistart == 0) return false;
   sn_passes_plan(d, &p);
-  sn_parcel_begin(parcel);
-  SnGradientItem *gradient = sn_parcel_put(parcel, (size_t)p.ngradient * sizeof *gradient, (void *)&p.gradient);
+  sn_staging_begin(staging);
+  SnGradientItem *gradient = sn_staging_put(staging, (size_t)p.ngradient * sizeof *gradient, (void *)&p.gradient);
   for (SnPluginSession *x = d->session; x; x = x->next)
-    if (goes_on(x)) put_job(d, parcel, &p, x->multistarts, x->multistarts->job, gradient);
-  sn_parcel_results(parcel);
-  SnMultistartTurn *turn = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *turn, (void *)&p.multistart);
-  SnMultistart *multistart = sn_parcel_put(parcel, (size_t)p.nmultistart * sizeof *multistart, (void *)&there);
+    if (goes_on(x)) put_job(d, staging, &p, x->multistarts, x->multistarts->job, gradient);
+  sn_staging_results(staging);
+  SnMultistartTurn *turn = sn_staging_put(staging, (size_t)p.nmultistart * sizeof *turn, (void *)&p.multistart);
+  SnMultistart *multistart = sn_staging_put(staging, (size_t)p.nmultistart * sizeof *multistart, (void *)&there);
   for (SnPluginSession *x = d->session; x; x = x->next) {
     SnMultistarts *r = x->multistarts;
     if (!goes_on(x)) continue;
-    put_results(d, parcel, r, r->job);
+    put_results(d, staging, r, r->job);
     multistart[r->place] = r->asked;
     turn[r->place] = turn_of(r, there);
   }
@@ -193,12 +193,12 @@ static bool pack(SnDeviceModel *d) {
   it->multistart = multistart;
   it->turn = turn;
   it->packed = it->sent = true;
-  device->copy_in(device, d->stream, parcel->device.p, parcel->host, parcel->used);
+  device->copy_in(device, d->stream, staging->device.p, staging->host, staging->used);
   return true;
 }
 
 // That of a job with everything that may be left out. Nothing is read.
-size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int longest) {
+size_t sn_multistart_graphs_staging(SnPluginSession *x, SnMultistarts *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
   const SnPluginCfd cfd = {.pair = pair};
@@ -212,23 +212,23 @@ size_t sn_multistart_graphs_parcel(SnPluginSession *x, SnMultistarts *r, int lon
                                   .starts = r->starts,
                                   .count = r->starts};
   const SnPasses p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
-  SnParcel parcel = {0};
-  sn_parcel_put(&parcel, (size_t)r->starts * sizeof(SnGradientItem), NULL);
-  put_job(x->model, &parcel, &p, r, &job, NULL);
-  sn_parcel_results(&parcel);
-  sn_parcel_put(&parcel, sizeof(SnMultistartTurn), NULL);
-  sn_parcel_put(&parcel, sizeof(SnMultistart), NULL);
-  put_results(x->model, &parcel, r, &job);
-  return parcel.used;
+  SnStaging staging = {0};
+  sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
+  put_job(x->model, &staging, &p, r, &job, NULL);
+  sn_staging_results(&staging);
+  sn_staging_put(&staging, sizeof(SnMultistartTurn), NULL);
+  sn_staging_put(&staging, sizeof(SnMultistart), NULL);
+  put_results(x->model, &staging, r, &job);
+  return staging.used;
 }
 
 // ---- graphs ----
 
 static bool same_launch(const Graph *g, const SnDeviceModel *d) {
   const SnPasses *a = &g->passes, *b = &d->gradients->graphs->passes;
-  const SnParcel *p = &d->gradients->parcel;
-  return g->graph && g->generation == d->generation && g->parcel.host == p->host && g->parcel.used == p->used &&
-         g->parcel.results == p->results && a->ngradient == b->ngradient && a->nmultistart == b->nmultistart &&
+  const SnStaging *p = &d->gradients->staging;
+  return g->graph && g->generation == d->generation && g->staging.host == p->host && g->staging.used == p->used &&
+         g->staging.results == p->results && a->ngradient == b->ngradient && a->nmultistart == b->nmultistart &&
          a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->gradient == b->gradient &&
          a->multistart == b->multistart;
 }
@@ -250,12 +250,12 @@ static void record(SnDeviceModel *d, Graph *g) {
   SnMultistartGraphs *it = d->gradients->graphs;
   const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
-  *g = (Graph){.passes = it->passes, .parcel = d->gradients->parcel, .generation = d->generation, .seconds = seconds};
+  *g = (Graph){.passes = it->passes, .staging = d->gradients->staging, .generation = d->generation, .seconds = seconds};
   // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
   if (it->passes.scan) sn_scan_launch(d, it->passes.ngradient, it->passes.product_chunk, &it->passes.memory);
   device->record(device, d->stream);
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
-  sn_parcel_fetch(d->engine, &d->gradients->parcel, d->stream);
+  sn_staging_fetch(d->engine, &d->gradients->staging, d->stream);
   g->graph = device->recorded(device, d->stream);
 }
 

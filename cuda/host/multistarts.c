@@ -71,7 +71,7 @@ static bool send_starts(SnDeviceModel *d, SnMultistarts *r) {
 // What a launch of all sessions of the model takes, this one with another room.
 typedef struct Together {
   int starts;
-  size_t parcel;
+  size_t staging;
 } Together;
 
 // A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its items.
@@ -81,11 +81,11 @@ static Together together(SnPluginSession *x, SnMultistarts *r) {
   int longest = x->max_step;
   for (SnPluginSession *y = all; y; y = y->next)
     if (y->multistarts) longest = sn_maxi(longest, y->max_step);
-  t.parcel = sn_multistart_graphs_parcel(x, r, longest);
+  t.staging = sn_multistart_graphs_staging(x, r, longest);
   for (SnPluginSession *y = all; y; y = y->next) {
     if (y == x || !y->multistarts) continue;
     t.starts += y->multistarts->starts;
-    t.parcel += sn_multistart_graphs_parcel(y, y->multistarts, longest);
+    t.staging += sn_multistart_graphs_staging(y, y->multistarts, longest);
   }
   return t;
 }
@@ -104,7 +104,7 @@ static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   const Together t = together(x, r);
   const size_t room = cut_room(d, x->max_step, NULL, r);
-  const SnCode code = sn_shared_need(x, t.starts, t.parcel, room, old, what, err);
+  const SnCode code = sn_shared_need(x, t.starts, t.staging, room, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_multistart_graphs_create(d))
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);

@@ -14,13 +14,13 @@
 #include "cuda/host/host.h"
 
 typedef struct SnRollouts {
-  int group;        // candidates at once
-  SnParcel parcel;  // inputs, then results
-  SnRoom kept;      // controls and states between launches
+  int group;          // candidates at once
+  SnStaging staging;  // inputs, then results
+  SnRoom kept;        // controls and states between launches
   // A group of the batch.
-  SnSample *sample;              // in the parcel
+  SnSample *sample;              // in the staging buffer
   const SnSample *sample_there;  // on the device
-  sn_real *total, *sum;          // in the parcel
+  sn_real *total, *sum;          // in the staging buffer
   int *status, *warn;
   // The batch under way.
   bool active;
@@ -41,7 +41,7 @@ static size_t cut_kept(const SnPluginSession *x, char *room, int group, SnSample
   return used;
 }
 
-// A group of a batch into the parcel; with batch NULL it only counts, for as many steps as there may be.
+// A group of a batch into the staging buffer; with batch NULL it only counts, for as many steps as there may be.
 static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *batch) {
   // What is counted has all arrays; an address stands for each.
   static const double there[1];
@@ -55,30 +55,30 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   const SnDeviceModel *d = x->model;
   const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep, n = (size_t)r->group;
   SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
-  SnParcel *p = &r->parcel;
-  sn_parcel_begin(p);
-  r->sample = sn_parcel_put(p, sizeof s, (void *)&r->sample_there);
-  sn_parcel_state(p, d, &b->state, &s.rollout);
-  s.rollout.running = sn_parcel_reals(p, b->weights.running, nterm);
-  s.rollout.terminal = sn_parcel_reals(p, b->weights.terminal, nterm);
-  s.rollout.target = sn_parcel_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  SnStaging *p = &r->staging;
+  sn_staging_begin(p);
+  r->sample = sn_staging_put(p, sizeof s, (void *)&r->sample_there);
+  sn_staging_state(p, d, &b->state, &s.rollout);
+  s.rollout.running = sn_staging_reals(p, b->weights.running, nterm);
+  s.rollout.terminal = sn_staging_reals(p, b->weights.terminal, nterm);
+  s.rollout.target = sn_staging_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
   s.rollout.nstep = b->nstep;
   s.rollout.max_velocity = (sn_real)b->max_velocity;
-  s.base = sn_parcel_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
+  s.base = sn_staging_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
   if (b->noise) s.noise = sn_engine_noise(b->noise);
-  sn_parcel_results(p);
-  r->total = sn_parcel_put(p, n * sizeof(sn_real), (void *)&s.total);
-  r->sum = sn_parcel_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
-  r->status = sn_parcel_put(p, n * sizeof(int), (void *)&s.status);
-  r->warn = sn_parcel_put(p, n * sizeof(int), (void *)&s.warn);
-  sn_parcel_put(p, n * sizeof(int), (void *)&s.t);
+  sn_staging_results(p);
+  r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
+  r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
+  r->status = sn_staging_put(p, n * sizeof(int), (void *)&s.status);
+  r->warn = sn_staging_put(p, n * sizeof(int), (void *)&s.warn);
+  sn_staging_put(p, n * sizeof(int), (void *)&s.t);
   cut_kept(x, r->kept.p, r->group, &s);
   if (r->sample) *r->sample = s;
 }
 
 static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
   if (!r) return;
-  sn_parcel_free(x->engine, &r->parcel);
+  sn_staging_free(x->engine, &r->staging);
   sn_room_drop(x->engine, &r->kept);
   free(r);
 }
@@ -92,12 +92,12 @@ static int scratch_size(const SnPluginSession *x) {
   return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
 }
 
-// Bytes of a session's room for a group: parcel, and what is kept.
-static size_t room_bytes(const SnPluginSession *x, int group, size_t *parcel) {
+// Bytes of a session's room for a group: staging buffer, and what is kept.
+static size_t room_bytes(const SnPluginSession *x, int group, size_t *staging) {
   SnRollouts r = {.group = group, .count = group};
   SnSample sample;
   pack(&r, x, NULL);
-  *parcel = r.parcel.used;
+  *staging = r.staging.used;
   return cut_kept(x, NULL, group, &sample);
 }
 
@@ -123,31 +123,32 @@ static bool take_blocks(SnPluginSession *x, int items) {
 
 // Room for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
 static SnCode take_room(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
-  size_t parcel = 0;
-  const size_t kept = room_bytes(x, group, &parcel);
+  size_t staging = 0;
+  const size_t kept = room_bytes(x, group, &staging);
   SnRollouts *r = *out = calloc(1, sizeof *r);
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
   r->kept = sn_room_take(x->engine, kept);
-  if (r->kept.p && sn_parcel_create(x->engine, &r->parcel, parcel) && (take_blocks(x, items) || take_blocks(x, group)))
+  if (r->kept.p && sn_staging_create(x->engine, &r->staging, staging) &&
+      (take_blocks(x, items) || take_blocks(x, group)))
     return SN_OK;
   rollouts_drop(x, r);
-  return sn_engine_refuse(x, kept + parcel, what, err);
+  return sn_engine_refuse(x, kept + staging, what, err);
 }
 
 // The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
 // else groups of a half, a quarter ... of it, down to what keeps the device busy.
 SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
   SnRollouts *old = x->rollouts;
-  const size_t freed = old ? old->kept.bytes + old->parcel.device.bytes : 0;
+  const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
   const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
   for (int group = n;; group = sn_maxi((group + 1) / 2, least)) {
     if (old && group <= old->group) return SN_OK;  // no larger groups than there are
     char what[40];
     snprintf(what, sizeof what, "%d rollouts at once", group);
-    size_t parcel = 0;
-    const size_t kept = room_bytes(x, group, &parcel);
-    const size_t own = kept + parcel + 4 * 64;
+    size_t staging = 0;
+    const size_t kept = room_bytes(x, group, &staging);
+    const size_t own = kept + staging + 4 * 64;
     int items = launch_items(x, group);
     if (sn_engine_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
     SnCode code = sn_engine_admit(x, own + block_growth(x, items), freed, what, err);
@@ -166,7 +167,7 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
 void sn_rollouts_abandon(SnPluginSession *x) {
   SnDevice *device = x->engine->device;
   if (!x->rollouts || !x->rollouts->active) return;
-  device->wait(device, x->model->stream);  // the parcel may still be on its way
+  device->wait(device, x->model->stream);  // the staging buffer may still be on its way
   x->rollouts->active = false;
 }
 
@@ -179,7 +180,7 @@ static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int firs
   r->done = 0;
   r->all = batch->nstep + 1;
   pack(r, x, batch);
-  sn_parcel_send(x->engine, &r->parcel, x->model->stream);
+  sn_staging_send(x->engine, &r->staging, x->model->stream);
 }
 
 // Steps of the next slice, or 0 when there is no time for one.
@@ -245,7 +246,7 @@ static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double unt
     if (!launch(d, &t, steps)) return false;
     r->step_seconds = (clock->now(clock->context) - began) / steps;
   }
-  sn_parcel_fetch(x->engine, &r->parcel, d->stream);
+  sn_staging_fetch(x->engine, &r->staging, d->stream);
   device->wait(device, d->stream);
   return !device->lost;
 }
