@@ -20,7 +20,7 @@ typedef struct SnGraph SnGraph;    // a recorded sequence of them
 
 typedef struct SnShape {
   int blocks, threads;
-  size_t fast;  // bytes of fast memory of a block
+  size_t shared;  // bytes of shared memory of a block
 } SnShape;
 
 // c_i = a_i b_i (+ c_i), batched, row-major: a_i (m, k) at a + i stride_a, transposed in memory (k, m) where
@@ -37,9 +37,9 @@ struct SnDevice {
   const char *name;  // "cuda", "emulator"
   char text[200];    // for people: what it is
   int multiprocessors;
-  size_t fast;        // most fast memory of a block [bytes]
-  size_t fast_total;  // fast memory of a multiprocessor
-  size_t memory;      // of the device
+  size_t shared;        // most shared memory of a block [bytes]
+  size_t shared_total;  // shared memory of a multiprocessor
+  size_t memory;        // of the device
   bool lost;
   char reason[300];
 
@@ -64,15 +64,15 @@ struct SnDevice {
   bool (*idle)(SnDevice *d, SnStream *s);
   void (*wait)(SnDevice *d, SnStream *s);
   // Blocks of a kernel that a multiprocessor runs at once; 0: it cannot.
-  int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t fast);
+  int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);
 };
 
 // Device `index` of its kind. NULL and err (SN_ERR_NOT_FOUND) when there is none. fault is for the emulator; NULL or
 // "": none. Several are joined by commas: "alloc:N" makes the N-th allocation fail, "launch:N" loses the device at the
-// N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has, "fast:BYTES"
-// the fast memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run blocks at once,
-// "lanes:N" are the lanes of each (lanes build, in a program with tests/support/lanes.c).
+// N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has,
+// "shared:BYTES" the shared memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run
+// blocks at once, "lanes:N" are the lanes of each (lanes build, in a program with tests/support/lanes.c).
 SnDevice *sn_device_open(int index, const char *fault, SnError *err);
 
 #endif

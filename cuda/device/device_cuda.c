@@ -152,7 +152,7 @@ static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *sha
   SnWork copy = *work;
   void *arguments[] = {&copy};
   CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)shape->blocks, 1, 1},
-                           (dim3){(unsigned)shape->threads, 1, 1}, arguments, shape->fast, s->stream));
+                           (dim3){(unsigned)shape->threads, 1, 1}, arguments, shape->shared, s->stream));
 }
 
 #ifdef SN_SINGLE
@@ -229,12 +229,12 @@ static void free_graph(SnDevice *d, SnGraph *g) {
 
 // ---- the device ----
 
-static int resident(SnDevice *d, SnKernel kernel, int threads, size_t fast) {
+static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
   SnCuda *c = alive(d);
   int blocks = 0;
-  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock || fast > d->fast) return 0;
+  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock || shared > d->shared) return 0;
   const void *f = sn_kernel_function(kernel);
-  return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, fast)) ? blocks : 0;
+  return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, shared)) ? blocks : 0;
 }
 
 // Frees what it can; a lost device gives nothing back before the process ends.
@@ -297,8 +297,8 @@ static SnCode describe(SnCuda *c, SnError *err) {
     return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: compute capability %d.%d or more is needed", c->index,
                    d->text, OLDEST / 10, OLDEST % 10);
   d->multiprocessors = attribute(c, cudaDevAttrMultiProcessorCount);
-  d->fast = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  d->fast_total = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  d->shared = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  d->shared_total = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   return SN_OK;
 }
 
@@ -328,13 +328,13 @@ static SnCode load_kernels(SnCuda *c, SnError *err) {
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SN_CUDA_ARCHITECTURES)?", c->index, d->text,
                    d->reason);
-  d->fast = d->fast > most ? (d->fast - most) / 64 * 64 : 0;
+  d->shared = d->shared > most ? (d->shared - most) / 64 * 64 : 0;
   if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
   SnWork *nothing = calloc(1, sizeof *nothing);
   SnStream *s = nothing ? stream(d) : NULL;
   for (int k = 0; s && k < SN_NKERNEL; ++k) {
     const void *f = sn_kernel_function((SnKernel)k);
-    if (CUDA(c, cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->fast)))
+    if (CUDA(c, cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->shared)))
       launch(d, s, (SnKernel)k, &(SnShape){1, 32, SN_KERNEL_HEAD}, nothing);
   }
   if (s) wait(d, s);

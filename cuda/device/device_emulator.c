@@ -136,15 +136,15 @@ static bool next_launch_fails(SnEmulator *e) { return ++e->counted == e->fault.l
 static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
-  const size_t needed = sn_kernel_fast(work);
+  const size_t needed = sn_kernel_shared(work);
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
   if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %s: %d blocks", sn_kernel_name(kernel), shape->blocks);
   if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
     sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
                      shape->threads, SN_KERNEL_THREADS);
-  if (shape->fast > d->fast || shape->fast < needed)
-    sn_emulator_lose(e, "launch of kernel %s: %zu bytes of fast memory, the layouts need %zu, there are %zu",
-                     sn_kernel_name(kernel), shape->fast, needed, d->fast);
+  if (shape->shared > d->shared || shape->shared < needed)
+    sn_emulator_lose(e, "launch of kernel %s: %zu bytes of shared memory, the layouts need %zu, there are %zu",
+                     sn_kernel_name(kernel), shape->shared, needed, d->shared);
   if (d->lost) return;
   put(e, s,
       &(SnCall){.kind = SN_CALL_LAUNCH,
@@ -233,10 +233,10 @@ static void free_graph(SnDevice *d, SnGraph *g) {
 
 // ---- the device ----
 
-static int resident(SnDevice *d, SnKernel kernel, int threads, size_t fast) {
+static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
   (void)kernel;
-  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || fast > d->fast) return 0;
-  const int by_threads = RESIDENT_THREADS / threads, by_memory = fast ? (int)(d->fast_total / fast) : by_threads;
+  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || shared > d->shared) return 0;
+  const int by_threads = RESIDENT_THREADS / threads, by_memory = shared ? (int)(d->shared_total / shared) : by_threads;
   return sn_mini(sn_mini(by_threads, by_memory), 32);
 }
 
@@ -265,7 +265,7 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     double *value;
     double most;
   } known[] = {{"alloc", &fault->alloc, 1e9},         {"launch", &fault->launch, 1e9},
-               {"memory", &fault->memory, 1e12},      {"fast", &fault->fast, 1 << 20},
+               {"memory", &fault->memory, 1e12},      {"shared", &fault->shared, 1 << 20},
                {"slow", &fault->slow, 1e3},           {"blocks", &fault->blocks, SN_MAX_WORKERS},
                {"lanes", &fault->lanes, SN_MAX_LANES}};
   while (text && *text) {
@@ -275,10 +275,11 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     while (i < sizeof known / sizeof *known && (strlen(known[i].name) != n || strncmp(known[i].name, text, n) != 0))
       ++i;
     if (i == sizeof known / sizeof *known || text[n] != ':')
-      return sn_fail(err, SN_ERR_ARGUMENT,
-                     "emulator: fault \"%s\": alloc, launch, memory, fast, slow, blocks, lanes are known, each with a "
-                     "colon and a number",
-                     text);
+      return sn_fail(
+          err, SN_ERR_ARGUMENT,
+          "emulator: fault \"%s\": alloc, launch, memory, shared, slow, blocks, lanes are known, each with a "
+          "colon and a number",
+          text);
     const double x = strtod(text + n + 1, &end);
     if (end == text + n + 1 || (*end && *end != ',') || !(x >= 0 && x <= known[i].most))
       return sn_fail(err, SN_ERR_ARGUMENT, "emulator: fault \"%s\": a number from 0 to %g is wanted", text,
@@ -296,14 +297,14 @@ static SnCode prepare(SnEmulator *e, SnError *err) {
   if (!sn_lanes_possible(e->lanes))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "emulator: lanes:%d: this program has one lane", e->lanes);
   d->multiprocessors = MULTIPROCESSORS;
-  d->fast = e->fault.fast > 0 ? (size_t)e->fault.fast / 256 * 256 : (size_t)64 << 10;
-  d->fast_total = d->fast;
+  d->shared = e->fault.shared > 0 ? (size_t)e->fault.shared / 256 * 256 : (size_t)64 << 10;
+  d->shared_total = d->shared;
   d->memory = e->fault.memory > 0 ? (size_t)e->fault.memory : (size_t)8 << 30;
   snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
            e->lanes);
   for (int i = 0; i < e->workers; ++i) {
-    e->fast[i] = sn_regions_alloc(&e->regions, d->fast, false);
-    if (!e->fast[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
+    e->shared[i] = sn_regions_alloc(&e->regions, d->shared, false);
+    if (!e->shared[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
   }
   return SN_OK;
 }

@@ -79,7 +79,7 @@ struct SnStream {
 
 // What sn_device_open's `fault` says; 0: as usual.
 typedef struct SnFault {
-  double alloc, launch, memory, fast, slow, blocks, lanes;
+  double alloc, launch, memory, shared, slow, blocks, lanes;
 } SnFault;
 
 struct SnEmulator {
@@ -88,9 +88,9 @@ struct SnEmulator {
   SnStream *stream;
   SnGraph *graph;
   SnFault fault;
-  double allocs, launches;     // so far
-  double counted;              // launches and runs put into streams
-  void *fast[SN_MAX_WORKERS];  // a block's fast memory, of each thread that runs blocks
+  double allocs, launches;       // so far
+  double counted;                // launches and runs put into streams
+  void *shared[SN_MAX_WORKERS];  // a block's shared memory, of each thread that runs blocks
   int workers, lanes;
 };
 

@@ -53,7 +53,7 @@ uint64_t sn_copy_content(const SnCall *c) {
 
 typedef struct SnBlocks {
   const SnCall *call;
-  void *fast;
+  void *shared;
   int first, step;  // blocks first, first + step ...
   bool backward;
   int lanes;
@@ -64,11 +64,11 @@ static void run_on_lane(SnLane *lane, void *arg) {
   const SnCall *c = b->call;
   for (int i = b->first; i < c->shape.blocks; i += b->step) {
     SN_ONE(lane) {
-      memset(b->fast, 0xff, c->shape.fast);
+      memset(b->shared, 0xff, c->shape.shared);
       memset(lane->shared, 0xff, sizeof *lane->shared);
     }
     SN_SYNC(lane);
-    sn_kernel_body(c->kernel, &c->work, b->backward ? c->shape.blocks - 1 - i : i, c->shape.blocks, lane, b->fast);
+    sn_kernel_body(c->kernel, &c->work, b->backward ? c->shape.blocks - 1 - i : i, c->shape.blocks, lane, b->shared);
     SN_SYNC(lane);
   }
 }
@@ -102,8 +102,9 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
   SnBlocks blocks[SN_MAX_WORKERS];
   bool started[SN_MAX_WORKERS] = {false};
   for (int i = 0; i < e->workers; ++i) {
-    unsigned char *fast = (unsigned char *)e->fast[i] + (e->device.fast - c->shape.fast);  // its end is the page's
-    blocks[i] = (SnBlocks){c, fast, i, e->workers, fmod(e->launches, 2) == 0, e->lanes};
+    unsigned char *shared =
+        (unsigned char *)e->shared[i] + (e->device.shared - c->shape.shared);  // its end is the page's
+    blocks[i] = (SnBlocks){c, shared, i, e->workers, fmod(e->launches, 2) == 0, e->lanes};
     if (i > 0) started[i] = pthread_create(&thread[i], NULL, run_blocks, &blocks[i]) == 0;
   }
   for (int i = 0; i < e->workers; ++i)

@@ -140,12 +140,12 @@ static bool check_multistart(const Check *c, const SnWork *w, int index) {
 
 // Room for the slots of a launch.
 static bool check_slots(const Check *c, const char *name, const SnSlots *x, size_t slots) {
-  const size_t each = x->world.slow + x->adjoint.slow;
+  const size_t each = x->world.global + x->adjoint.global;
   if (each > x->stride) {
     snprintf(c->text, c->size, "slots %s: a slot of %zu bytes has no room for %zu", name, x->stride, each);
     return false;
   }
-  return array(c, "slots", 0, name, x->slow, slots * x->stride);
+  return array(c, "slots", 0, name, x->global, slots * x->stride);
 }
 
 bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int blocks, char *text, size_t size) {

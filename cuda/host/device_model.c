@@ -244,11 +244,11 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
 // ---- memory of blocks ----
 
 // Bytes of a block's slot.
-static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.slow) + sn_aligned(s->adjoint.slow); }
+static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.global) + sn_aligned(s->adjoint.global); }
 
 SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
   const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnShape){sn_mini(items, s->resident), s->threads, sn_shape_fast(s)};
+  return (SnShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
 }
 
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
@@ -266,7 +266,7 @@ static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items
   BlockSizes b = {.slots = d->slots.bytes};
   const SnKernelShape *last = sn_shapes_pick(&d->shape[kernel], items);
   // A launch over fewer items picks a shape before that one, of fewer blocks, but each may have a larger slot: what
-  // lies in fast memory is chosen anew for every size of it.
+  // lies in shared memory is chosen anew for every size of it.
   for (const SnKernelShape *s = d->shape[kernel].shape; s <= last; ++s) {
     const size_t slots = (size_t)sn_mini(items, s->resident) * slot_bytes(s);
     if (slots > b.slots) b.slots = sn_aligned(slots + 1);

@@ -23,9 +23,9 @@ static int chunk_length(int states, size_t most) {
 static int chunks(int states, int length) { return (states + length - 1) / length; }
 
 void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
-  const SnSharedGradients *s = d->gradients;
+  const SnModelGradients *s = d->gradients;
   const size_t n = (size_t)p->ngradient, rows = (size_t)sn_scan_rows(p->states);
-  p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.slow));
+  p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.global));
   p->scan = d->engine->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
   p->product_chunk =
       p->scan ? (int)rows : chunk_length(p->states, s->pool.bytes / sn_product_cut(d, n, false, NULL, &p->memory));
@@ -77,8 +77,8 @@ static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int ite
   work.from = from;
   work.to = to;
   work.state.world = d->gradients->world;
-  work.state.slow = (unsigned char *)d->gradients->pool.p;
-  work.state.stride = d->gradients->world.slow;
+  work.state.global = (unsigned char *)d->gradients->pool.p;
+  work.state.stride = d->gradients->world.global;
   device->launch(device, d->stream, kernel, &shape, &work);
 }
 

@@ -70,7 +70,7 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 // Bytes of worlds, or of Jacobians, of that many states.
 static size_t pool_bytes(const SnDeviceModel *d, size_t states) {
   SnProductMemory memory;
-  return larger(states * d->gradients->world.slow, sn_product_cut(d, states, false, NULL, &memory));
+  return larger(states * d->gradients->world.global, sn_product_cut(d, states, false, NULL, &memory));
 }
 
 // Less than this a launch cannot do with: a state of each item.
@@ -81,7 +81,7 @@ static size_t pool_least(const SnDeviceModel *d, int gradients) { return pool_by
 static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
   const SnDevice *device = d->engine->device;
   const SnShape shape = sn_device_shape(d, SN_KERNEL_MAKE, gradients);
-  const int resident = device->resident(d->engine->device, SN_KERNEL_MAKE, shape.threads, shape.fast);
+  const int resident = device->resident(d->engine->device, SN_KERNEL_MAKE, shape.threads, shape.shared);
   const size_t all = (size_t)gradients * ((size_t)max_step + 1);
   const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)(resident > 0 ? resident : 1);
   size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)gradients)));
@@ -96,7 +96,7 @@ static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
 static SnCode shared_create(SnPluginSession *x, SnError *err) {
   SnDeviceModel *d = x->model;
   if (d->gradients) return SN_OK;
-  SnSharedGradients *s = calloc(1, sizeof *s);
+  SnModelGradients *s = calloc(1, sizeof *s);
   if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
   const SnCode code = sn_world_place(&d->m, 0, &s->world, err);
   if (code != SN_OK) {
@@ -147,7 +147,7 @@ static bool block_room(SnDeviceModel *d, int gradients, int max_step) {
 }
 
 static bool grow_pool(SnDeviceModel *d, size_t bytes) {
-  SnSharedGradients *s = d->gradients;
+  SnModelGradients *s = d->gradients;
   if (bytes <= s->pool.bytes) return true;
   SnRoom room = sn_room_take(d->engine, bytes);
   if (!room.p) return false;
@@ -159,7 +159,7 @@ static bool grow_pool(SnDeviceModel *d, size_t bytes) {
 }
 
 static bool grow_staging(SnDeviceModel *d, size_t bytes) {
-  SnSharedGradients *s = d->gradients;
+  SnModelGradients *s = d->gradients;
   SnStaging staging;
   if (bytes <= s->staging.room) return true;
   if (!sn_staging_create(d->engine, &staging, bytes)) return false;
@@ -169,12 +169,12 @@ static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   return true;
 }
 
-SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed, const char *what,
-                      SnError *err) {
+SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+                               const char *what, SnError *err) {
   SnDeviceModel *d = x->model;
   const SnCode code = shared_create(x, err);
   if (code != SN_OK) return code;
-  SnSharedGradients *s = d->gradients;
+  SnModelGradients *s = d->gradients;
   const size_t rest = own + (staging > s->staging.room ? staging : 0) + block_growth(d, gradients, x->max_step);
   const size_t gone = freed + (staging > s->staging.room ? s->staging.device.bytes : 0);
   size_t pool = pool_most(d, gradients, x->max_step);
@@ -195,7 +195,7 @@ SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t staging, size_t 
 }
 
 void sn_gradients_forget(SnDeviceModel *d) {
-  SnSharedGradients *s = d->gradients;
+  SnModelGradients *s = d->gradients;
   if (!s) return;
   if (s->graphs) sn_multistart_graphs_free(d);
   sn_staging_free(d->engine, &s->staging);

@@ -36,19 +36,19 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
 
 // What all gradients and multistarts of a model share. The pool holds the worlds or the Jacobians of a chunk of states,
 // one launch's after another's.
-typedef struct SnSharedGradients {
-  SnLayout world;  // of a state: no fast memory
+typedef struct SnModelGradients {
+  SnLayout world;  // of a state: no shared memory
   SnRoom pool;
   int generation;                     // counts how often the pool was moved
   SnStaging staging;                  // of multistarts
   struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
-} SnSharedGradients;
+} SnModelGradients;
 
-// Makes shared memory large enough for launches of `gradients` items of the session, and for a staging buffer of
-// multistarts of `staging` bytes; `own` bytes that the caller takes next, and `freed` that it then gives back, count in
-// the budget, too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
-SnCode sn_shared_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed, const char *what,
-                      SnError *err);
+// Makes the memory that all sessions of the model share large enough for launches of `gradients` items of the session,
+// and for a staging buffer of multistarts of `staging` bytes; `own` bytes that the caller takes next, and `freed` that
+// it then gives back, count in the budget, too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
+SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+                               const char *what, SnError *err);
 
 // ---- gradient_launches.c: launches ----
 

@@ -163,7 +163,7 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   const size_t room = ok ? cut_room(x->model, x->max_step, NULL, g->memory, g->count) : 0;
   const size_t staging = ok ? staging_bytes(x, g) : 0;
   if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
-  const SnCode code = sn_shared_need(x, g->count, 0, room + staging, old, what, err);
+  const SnCode code = sn_model_gradients_need(x, g->count, 0, room + staging, old, what, err);
   if (code != SN_OK) return code;
   g->room = sn_room_take(e, room);
   if (!g->room.p || !sn_staging_create(e, &g->staging, staging)) return sn_engine_refuse(x, room + staging, what, err);

@@ -95,10 +95,10 @@ struct SnDeviceModel {
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
   int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
-  int rollouts;                         // candidates that a launch of ROLLOUT has memory of blocks for
-  int generation;                       // counts how often it, or `marks`, was moved: graphs made before are stale
-  SnStaging marks;                      // time of each stage (SnWork.marks); none until somebody asks
-  struct SnSharedGradients *gradients;  // gradient_memory.c: what all its sessions' gradients share; NULL: nothing yet
+  int rollouts;                        // candidates that a launch of ROLLOUT has memory of blocks for
+  int generation;                      // counts how often it, or `marks`, was moved: graphs made before are stale
+  SnStaging marks;                     // time of each stage (SnWork.marks); none until somebody asks
+  struct SnModelGradients *gradients;  // gradient_memory.c: what all its sessions' gradients share; NULL: nothing yet
 };
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has

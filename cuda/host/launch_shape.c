@@ -8,7 +8,7 @@ static bool has_world(SnKernel k) {
 }
 static bool has_adjoint(SnKernel k) { return k == SN_KERNEL_JACOBIAN || k == SN_KERNEL_SWEEP; }
 
-size_t sn_shape_fast(const SnKernelShape *s) { return SN_KERNEL_HEAD + s->world.fast + s->adjoint.fast; }
+size_t sn_shape_shared(const SnKernelShape *s) { return SN_KERNEL_HEAD + s->world.shared + s->adjoint.shared; }
 
 // Threads of a block: about half as many as the longest of a step's loops has turns, in whole warps. More would only
 // wait for each other.
@@ -19,18 +19,18 @@ static int choose_threads(const SnModel *m) {
   return threads;
 }
 
-// A shape whose block takes at most `fast` bytes of fast memory. Where there is a world, too, the adjoint has a third
-// at most: it is that much smaller, and a Jacobian goes through it many times.
-static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule, size_t fast,
+// A shape whose block takes at most `shared` bytes of shared memory. Where there is a world, too, the adjoint has a
+// third at most: it is that much smaller, and a Jacobian goes through it many times.
+static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule, size_t shared,
                          SnKernelShape *s, SnError *err) {
   SnCode code = SN_OK;
   *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : choose_threads(m)};
-  size_t room = fast > SN_KERNEL_HEAD ? (fast - SN_KERNEL_HEAD) / 64 * 64 : 0;
-  if (rule && rule->fast && room > rule->fast) room = rule->fast;
+  size_t room = shared > SN_KERNEL_HEAD ? (shared - SN_KERNEL_HEAD) / 64 * 64 : 0;
+  if (rule && rule->shared && room > rule->shared) room = rule->shared;
   if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? room / 3 : room, &s->adjoint, err);
-  if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, room - s->adjoint.fast, &s->world, err);
+  if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, room - s->adjoint.shared, &s->world, err);
   if (code == SN_OK)
-    s->resident = device->multiprocessors * device->resident(device, kernel, s->threads, sn_shape_fast(s));
+    s->resident = device->multiprocessors * device->resident(device, kernel, s->threads, sn_shape_shared(s));
   return code;
 }
 
@@ -39,13 +39,13 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, con
   SnKernelShape next;
   shapes->count = 0;
   // Each time twice as many blocks share the memory of a multiprocessor, until that brings no more of them.
-  size_t fast = device->fast;
-  const size_t overhead = device->fast_total - device->fast;  // of each block
+  size_t shared = device->shared;
+  const size_t overhead = device->shared_total - device->shared;  // of each block
   for (int blocks = 1; shapes->count < SN_KERNEL_SHAPES; blocks *= 2) {
-    const size_t share = device->fast_total / (size_t)blocks;
+    const size_t share = device->shared_total / (size_t)blocks;
     if (shapes->count && share < overhead + SN_KERNEL_HEAD) break;
-    if (share < overhead + fast) fast = share - overhead;
-    const SnCode code = make_shape(device, m, kernel, rule, fast, &next, err);
+    if (share < overhead + shared) shared = share - overhead;
+    const SnCode code = make_shape(device, m, kernel, rule, shared, &next, err);
     if (code != SN_OK) return code;
     const int most = shapes->count ? shapes->shape[shapes->count - 1].resident : 0;
     if (next.resident > most) shapes->shape[shapes->count++] = next;
@@ -53,7 +53,7 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, con
   }
   if (shapes->count) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%s: kernel %s does not run on this device with %d threads and %zu bytes of memory",
-                 device->name, sn_kernel_name(kernel), next.threads, sn_shape_fast(&next));
+                 device->name, sn_kernel_name(kernel), next.threads, sn_shape_shared(&next));
 }
 
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items) {

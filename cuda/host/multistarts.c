@@ -104,7 +104,7 @@ static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   const Together t = together(x, r);
   const size_t room = cut_room(d, x->max_step, NULL, r);
-  const SnCode code = sn_shared_need(x, t.starts, t.staging, room, old, what, err);
+  const SnCode code = sn_model_gradients_need(x, t.starts, t.staging, room, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_multistart_graphs_create(d))
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);

@@ -155,8 +155,8 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
             SN_KERNEL_THREADS);
     return NULL;
   }
-  if (!(options->block_fast >= 0 && options->block_fast <= 1e9)) {
-    sn_fail(err, SN_ERR_ARGUMENT, "fast memory of a block: %g bytes, allowed are 0 to 1e9", options->block_fast);
+  if (!(options->block_shared >= 0 && options->block_shared <= 1e9)) {
+    sn_fail(err, SN_ERR_ARGUMENT, "shared memory of a block: %g bytes, allowed are 0 to 1e9", options->block_shared);
     return NULL;
   }
   SnDevice *device = sn_device_open(options->device, options->fault, err);
@@ -171,7 +171,7 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
   e->table.name = device->name;
   e->device = device;
   e->scan = !strcmp(chain, "scan");
-  e->rule = (SnShapeRule){options->block_threads, (size_t)options->block_fast};
+  e->rule = (SnShapeRule){options->block_threads, (size_t)options->block_shared};
   const double free_bytes = (double)device->memory_free(device);
   e->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
   return &e->table;

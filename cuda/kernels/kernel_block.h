@@ -12,13 +12,13 @@ typedef struct SnKernelBlock {
   int block, blocks;
   SnLane *lane;
   SnKernelHead *head;
-  unsigned char *fast;  // behind the head
+  unsigned char *shared;  // behind the head
   SnRolloutScratch scratch;
   sn_real *noise;  // scratch of candidates' controls
 } SnKernelBlock;
 
 // First and last in a kernel; the latter ends with a sync.
-SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_block_leave(const SnKernelBlock *b);
 
 // Binds the world of the head to the block's own memory, or to slot `slot` of the states; and the adjoint. These end

@@ -13,8 +13,8 @@ SN_LOCAL SnGradientItem *back_item(const SnWork *work, int k, int *t) {
   return work->gradient + k / states;
 }
 
-SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
   for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
     int t;
     const SnGradientItem *x = back_item(work, k, &t);
@@ -47,8 +47,8 @@ SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnGradientItem *x, int
   sn_rollout_vjp_jacobian(b->m, b->cost, b->lane, &x->vjp, t, w, &b->head->adjoint, b->scratch.res, state);
 }
 
-SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
   sn_block_world(&b);
   sn_block_adjoint(&b);
   for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
@@ -74,8 +74,8 @@ SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   }
 }
 
-SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
   sn_block_adjoint(&b);
   for (int i = block; i < work->ngradient; i += blocks)
     if (back_by(work->gradient + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
@@ -91,8 +91,8 @@ SN_LOCAL void back_chain(const SnKernelBlock *b, SnGradientItem *x) {
   }
 }
 
-SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
   for (int i = block; i < work->ngradient; i += blocks)
     if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->gradient + i);
   sn_block_leave(&b);
@@ -125,8 +125,8 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
   if (sn_count(lane, bad) > 0) sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
 }
 
-SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, fast);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
   for (int i = block; i < work->ngradient; i += blocks)
     if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->gradient + i);
   sn_block_leave(&b);

@@ -1,11 +1,11 @@
-// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `fast` is the block's fast memory
-// (sn_kernel_fast bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
+// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `shared` is the block's shared memory
+// (sn_kernel_shared bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
 #ifndef SINEW_CUDA_KERNELS_KERNELS_H_
 #define SINEW_CUDA_KERNELS_KERNELS_H_
 
 #include "cuda/kernels/work.h"
 
-// What stands first in the fast memory of a block: structures that all lanes look at.
+// What stands first in the shared memory of a block: structures that all lanes look at.
 typedef struct SnKernelHead {
   SnWorld world;
   SnAdjoint adjoint;
@@ -31,32 +31,32 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
 
-// Bytes of fast memory that a block of a launch takes: SnShape.fast.
-SN_INLINE size_t sn_kernel_fast(const SnWork *work) {
-  return SN_KERNEL_HEAD + work->block.world.fast + work->block.adjoint.fast;
+// Bytes of shared memory that a block of a launch takes: SnShape.shared.
+SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
+  return SN_KERNEL_HEAD + work->block.world.shared + work->block.adjoint.shared;
 }
 
 // Of kernels.cu, which device_cuda.c launches by: the kernel, with C linkage. Its one parameter is the work, by value
-// (const __grid_constant__ SnWork), its dynamic shared memory the fast memory. A work whose model has no bodies returns
-// at once: by that the device loads a kernel when it is opened, not in the middle of a plan.
+// (const __grid_constant__ SnWork), its dynamic shared memory the shared memory. A work whose model has no bodies
+// returns at once: by that the device loads a kernel when it is opened, not in the middle of a plan.
 #if defined(__cplusplus)
 extern "C" const void *sn_kernel_function(SnKernel kernel);
 #else
 const void *sn_kernel_function(SnKernel kernel);
 #endif
 
-SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 
 // One for each kernel: sn_kernel_rollout, ...
-SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
-SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *fast);
+SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 
 #endif

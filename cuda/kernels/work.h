@@ -8,11 +8,11 @@
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/optimize/multistart.h"
 
-// Memory of worlds (and adjoints): layouts, and slots of slow memory. Fast memory is the block's own (kernels.h),
+// Memory of worlds (and adjoints): layouts, and slots of global memory. Shared memory is the block's own (kernels.h),
 // worlds first.
 typedef struct SnSlots {
   SnLayout world, adjoint;
-  unsigned char *slow;  // (slots, stride): the world's slow part, then the adjoint's
+  unsigned char *global;  // (slots, stride): the world's part in global memory, then the adjoint's
   size_t stride;
 } SnSlots;
 
@@ -86,7 +86,7 @@ typedef struct SnWork {
   // but JACOBIAN makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
-  SnSlots state;              // worlds of states: slot item * (to - from) + t - from; no fast memory
+  SnSlots state;              // worlds of states: slot item * (to - from) + t - from; no shared memory
   sn_real *scratch;           // of a block: (blocks, scratch_size) residuals, norms of costs, noise
   int scratch_size;           // at least sn_kernel_scratch (shape.h)
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured

@@ -7,7 +7,7 @@ size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
   SnLayout layout;
   if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
   if (base) sn_adjoint_bind(&layout, a, NULL, base);
-  return layout.slow;
+  return layout.global;
 }
 
 size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NULL); }

@@ -1,5 +1,5 @@
-// Memory of worlds and adjoints. Fields of the slow memory start at cache lines, in the order of their list; those of
-// the fast one, where every byte counts, at what any access needs.
+// Memory of worlds and adjoints. Fields of the global memory start at cache lines, in the order of their list; those of
+// the shared one, where every byte counts, at what any access needs.
 #include "physics/world/layout.h"
 
 #include "physics/base/vec.h"
@@ -21,7 +21,7 @@ static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
 static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
 
 #if !defined(__CUDACC__)
-enum { FAST_ALIGN = 16, SLOW_ALIGN = 64 };
+enum { SHARED_ALIGN = 16, GLOBAL_ALIGN = 64 };
 
 typedef struct LayoutFields {
   int n;
@@ -83,73 +83,73 @@ static bool layout_before(const LayoutFields *f, int a, int b) {
   return f->bytes[a] < f->bytes[b];
 }
 
-// Which fields go into `room` bytes of fast memory: in their order, those that are too large left out.
-static void layout_choose(const LayoutFields *f, uint64_t room, bool *fast) {
+// Which fields go into `room` bytes of shared memory: in their order, those that are too large left out.
+static void layout_choose(const LayoutFields *f, uint64_t room, bool *shared) {
   bool seen[SN_LAYOUT_FIELDS] = {false};
   uint64_t used = 0;
-  for (int k = 0; k < f->n; ++k) fast[k] = false;
+  for (int k = 0; k < f->n; ++k) shared[k] = false;
   for (;;) {
     int best = -1;
     for (int k = 0; k < f->n; ++k)
       if (!seen[k] && f->bytes[k] && (best < 0 || layout_before(f, k, best))) best = k;
     if (best < 0) return;
     seen[best] = true;
-    const uint64_t bytes = round_up(f->bytes[best], FAST_ALIGN);
-    fast[best] = used + bytes <= room;
-    if (fast[best]) used += bytes;
+    const uint64_t bytes = round_up(f->bytes[best], SHARED_ALIGN);
+    shared[best] = used + bytes <= room;
+    if (shared[best]) used += bytes;
   }
 }
 
 static SnCode layout_make(const char *what, const LayoutFields *f, size_t room, SnLayout *layout, SnError *err) {
-  bool in_fast[SN_LAYOUT_FIELDS];
-  uint64_t fast = 0, slow = 0;
-  layout_choose(f, room / SLOW_ALIGN * SLOW_ALIGN, in_fast);
+  bool in_shared[SN_LAYOUT_FIELDS];
+  uint64_t shared = 0, global = 0;
+  layout_choose(f, room / GLOBAL_ALIGN * GLOBAL_ALIGN, in_shared);
   memset(layout, 0, sizeof *layout);
   for (int k = 0; k < f->n; ++k) {
-    layout->place[k] = in_fast[k] ? (uint32_t)fast | 1u : (uint32_t)slow;
-    if (in_fast[k])
-      fast += round_up(f->bytes[k], FAST_ALIGN);
+    layout->place[k] = in_shared[k] ? (uint32_t)shared | 1u : (uint32_t)global;
+    if (in_shared[k])
+      shared += round_up(f->bytes[k], SHARED_ALIGN);
     else
-      slow += round_up(f->bytes[k], SLOW_ALIGN);
+      global += round_up(f->bytes[k], GLOBAL_ALIGN);
   }
-  layout->fast = (size_t)round_up(fast, SLOW_ALIGN);
-  layout->slow = (size_t)slow;
-  if (slow < UINT32_MAX) return SN_OK;
+  layout->shared = (size_t)round_up(shared, GLOBAL_ALIGN);
+  layout->global = (size_t)global;
+  if (global < UINT32_MAX) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what,
-                 (unsigned long long)slow);
+                 (unsigned long long)global);
 }
 
-SnCode sn_world_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err) {
+SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_world(m, &f);
-  return layout_make("world", &f, fast, layout, err);
+  return layout_make("world", &f, shared, layout, err);
 }
 
-SnCode sn_adjoint_place(const SnModel *m, size_t fast, SnLayout *layout, SnError *err) {
+SnCode sn_adjoint_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_adjoint(m, &f);
-  return layout_make("adjoint", &f, fast, layout, err);
+  return layout_make("adjoint", &f, shared, layout, err);
 }
 #endif
 
 // Where field i is.
-SN_INLINE void *layout_at(const SnLayout *layout, int i, void *fast, void *slow) {
+SN_INLINE void *layout_at(const SnLayout *layout, int i, void *shared, void *global) {
   const uint32_t place = layout->place[i];
-  unsigned char *base = (unsigned char *)((place & 1u) ? fast : slow);
+  unsigned char *base = (unsigned char *)((place & 1u) ? shared : global);
   return base ? base + (place & ~1u) : NULL;
 }
 
-SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *fast, void *slow) {
+SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, void *global) {
 #define SN_WORLD_FIELD(stage, type, name, rows, cols) \
-  w->name = (type *)layout_at(layout, WORLD_FIELD_##name, fast, slow);
+  w->name = (type *)layout_at(layout, WORLD_FIELD_##name, shared, global);
 #include "physics/world/world_fields.inc"
 #undef SN_WORLD_FIELD
-  w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, fast, slow);
+  w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, shared, global);
 }
 
-SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *fast, void *slow) {
+SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared, void *global) {
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) \
-  a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, fast, slow);
+  a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, shared, global);
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
 }

@@ -145,8 +145,8 @@ typedef struct SnBackendOptions {
   const char *chain;   // how a device multiplies Jacobians for gradient: products: "kernel", one block a gradient, or
                        // "scan", batched products in a scan over time; NULL or "": kernel
   // To measure what shape of a launch is best on a device; 0: what the library thinks.
-  int block_threads;  // threads of a block: 32, 64, ..., 256
-  double block_fast;  // most fast memory of a block for worlds [bytes]
+  int block_threads;    // threads of a block: 32, 64, ..., 256
+  double block_shared;  // most shared memory of a block for worlds [bytes]
 } SnBackendOptions;
 SnBackendOptions sn_default_backend_options(void);
 

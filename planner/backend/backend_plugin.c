@@ -437,7 +437,7 @@ SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, 
                                  .fault = options->fault ? options->fault : "",
                                  .chain = options->chain ? options->chain : "",
                                  .block_threads = options->block_threads,
-                                 .block_fast = options->block_fast};
+                                 .block_shared = options->block_shared};
   b->plugin = open(&asked, &said);
   if (!b->plugin) {
     blame(name, err, &said);

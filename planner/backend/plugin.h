@@ -122,7 +122,7 @@ typedef struct SnPluginOptions {
   const char *fault;
   const char *chain;
   int block_threads;
-  double block_fast;
+  double block_shared;
 } SnPluginOptions;
 
 // A body and a task of one planner.

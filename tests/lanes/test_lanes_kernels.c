@@ -12,7 +12,7 @@ typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
   bool products, multistart, cfd;
-  size_t fast;
+  size_t shared;
 } Work;
 
 static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
@@ -45,7 +45,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .states = work->states,
                                 .blocks = work->blocks,
                                 .lanes = 1,
-                                .fast = work->fast,
+                                .shared = work->shared,
                                 .products = work->products,
                                 .multistart = work->multistart,
                                 .max_velocity = 1000};
@@ -85,7 +85,7 @@ static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes
 static void small_models(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
-                               {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .fast = 40 * 1024},
+                               {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
                                {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
@@ -104,7 +104,7 @@ static void small_models(void **state) {
 
 static void myohand(void **state) {
   (void)state;
-  static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1, .fast = 200 * 1024},
+  static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1, .shared = 200 * 1024},
                                {.run = multistart, .steps = 2, .blocks = 1, .states = 2, .multistart = true}};
   SnOracle o;
   sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");

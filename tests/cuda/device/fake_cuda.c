@@ -9,7 +9,7 @@ Fake fake = {.devices = 1, .driver = CUDART_VERSION, .major = 9, .memory = (size
 Fake fake;
 #endif
 
-enum { MAX_CALLS = 512, FAST = 227 << 10 };
+enum { MAX_CALLS = 512, SHARED = 227 << 10 };
 
 typedef enum Kind { COPY, LAUNCH, GEMM } Kind;
 typedef struct Call {
@@ -18,7 +18,7 @@ typedef struct Call {
   const void *from;
   size_t bytes;
   int kernel, blocks;
-  size_t fast;
+  size_t shared;
   SnWork work;
   cublasOperation_t ta, tb;
   int m, n, k, lda, ldb, ldc, count;
@@ -74,12 +74,12 @@ const void *sn_kernel_function(SnKernel kernel) { return &kernel_place[kernel]; 
 // The blocks of a launch: the kernel's body, or, where the test has none, its number into each block's scratch.
 static void do_blocks(const Call *x) {
 #ifdef SN_FAKE_BODIES
-  static _Alignas(64) unsigned char fast[FAST];
+  static _Alignas(64) unsigned char block_memory[SHARED];
   static SnLaneShared shared;
   SnLane lane = {.id = 0, .n = 1, .shared = &shared};
   for (int b = 0; b < x->blocks; ++b) {
-    memset(fast, 0xff, x->fast);
-    sn_kernel_body((SnKernel)x->kernel, &x->work, b, x->blocks, &lane, fast);
+    memset(block_memory, 0xff, x->shared);
+    sn_kernel_body((SnKernel)x->kernel, &x->work, b, x->blocks, &lane, block_memory);
   }
 #else
   for (int b = 0; b < x->blocks; ++b) x->work.scratch[b * x->work.scratch_size] += (sn_real)(1 + x->kernel);
@@ -158,7 +158,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
       *value = 2048;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = FAST;
+      *value = SHARED;
       break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = 228 << 10;
@@ -262,25 +262,26 @@ cudaError_t cudaFuncSetAttribute(const void *f, enum cudaFuncAttribute which, in
   ENTER;
   (void)f;
   // Static and dynamic shared memory together are limited.
-  if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value + 400 > FAST) return cudaErrorInvalidValue;
+  if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value + 400 > SHARED) return cudaErrorInvalidValue;
   ++fake.dynamic;
   return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t fast) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t shared) {
   ENTER;
   (void)f;
-  *blocks = (int)((228 << 10) / (fast + 1424)) < 2048 / threads ? (int)((228 << 10) / (fast + 1424)) : 2048 / threads;
+  *blocks =
+      (int)((228 << 10) / (shared + 1424)) < 2048 / threads ? (int)((228 << 10) / (shared + 1424)) : 2048 / threads;
   return cudaSuccess;
 }
-cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **arguments, size_t fast, cudaStream_t s) {
+cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t s) {
   ENTER;
   if (grid.x < 1 || grid.y != 1 || grid.z != 1 || block.x < 1 || block.x > 256 || block.y != 1 || block.z != 1)
     return cudaErrorInvalidConfiguration;
-  if (fast + 400 > FAST) return cudaErrorInvalidValue;
+  if (shared + 400 > SHARED) return cudaErrorInvalidValue;
   put(s, &(Call){.kind = LAUNCH,
                  .kernel = (int)((const char *)f - kernel_place),
                  .blocks = (int)grid.x,
-                 .fast = fast,
+                 .shared = shared,
                  .work = *(const SnWork *)arguments[0]});
   return cudaSuccess;
 }

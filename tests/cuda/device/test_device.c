@@ -17,18 +17,18 @@
 #include "tests/support/lanes.h"
 #endif
 
-enum { N = 64, FAST = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
+enum { N = 64, SHARED = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
 
-// The kernels write into work->scratch (blocks, N); fast memory has room for N numbers.
-//   ROLLOUT   each number of a block's row: its place plus the block times 1000, through fast memory
+// The kernels write into work->scratch (blocks, N); shared memory has room for N numbers.
+//   ROLLOUT   each number of a block's row: its place plus the block times 1000, through shared memory
 //   ITERATE   scratch[block] counts the launches' blocks in the order in which they ran
-//   FORWARD   1 where all of the fast memory was filled with NaN, else 0
+//   FORWARD   1 where all of the shared memory was filled with NaN, else 0
 //   MAKE      adds 1 to every number
 static int order;
 
-void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *fast) {
+void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
   sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size;
-  sn_real *room = (sn_real *)((unsigned char *)fast + SN_KERNEL_HEAD);
+  sn_real *room = (sn_real *)((unsigned char *)shared + SN_KERNEL_HEAD);
   assert_true(block >= 0 && block < blocks);
   switch ((int)kernel) {
     case SN_KERNEL_ROLLOUT:
@@ -78,7 +78,7 @@ static Fixture open_fixture(const char *fault) {
 static void close_fixture(Fixture *r) { r->d->close(r->d); }
 
 static void launch(Fixture *r, SnKernel kernel, int blocks) {
-  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, FAST}, &r->work);
+  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, SHARED}, &r->work);
 }
 
 static void fetch(Fixture *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
@@ -271,17 +271,17 @@ static void wrong_calls_lose_the_device(void **state) {
 
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
-  const size_t fast = 32768;
-  const SnShape wrong[] = {{0, 32, FAST}, {1, 0, FAST}, {1, SN_KERNEL_THREADS + 1, FAST}, {1, 32, fast + 64}};
-  const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of fast memory"};
+  const size_t shared = 32768;
+  const SnShape wrong[] = {{0, 32, SHARED}, {1, 0, SHARED}, {1, SN_KERNEL_THREADS + 1, SHARED}, {1, 32, shared + 64}};
+  const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of shared memory"};
   for (int i = 0; i < 4; ++i) {
-    Fixture r = open_fixture("fast:32768");
-    assert_int_equal(r.d->fast, fast);
+    Fixture r = open_fixture("shared:32768");
+    assert_int_equal(r.d->shared, shared);
     r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
     expect_lost(&r, text[i]);
   }
   Fixture r = open_fixture("");
-  r.work.block.world.fast = FAST;  // more than the launch has
+  r.work.block.world.shared = SHARED;  // more than the launch has
   launch(&r, SN_KERNEL_MAKE, 1);
   expect_lost(&r, "the layouts need");
   r = open_fixture("");
@@ -500,7 +500,7 @@ static void batches_of_products(void **state) {
 
 static void resident_blocks(void **state) {
   (void)state;
-  Fixture r = open_fixture("fast:8192");
+  Fixture r = open_fixture("shared:8192");
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 0), 8);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 4096), 2);
   assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8192), 1);

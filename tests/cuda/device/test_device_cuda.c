@@ -24,12 +24,12 @@ static void a_device_opens_and_closes(void **state) {
   assert_non_null(strstr(d->text, "Fake, compute capability 9.0, 32.0 GiB, CUDA "));
   assert_int_equal(d->multiprocessors, 100);
   assert_int_equal(d->memory, (size_t)32 << 30);
-  assert_true(d->fast % 64 == 0 && d->fast + 400 <= 227 << 10 && d->fast > 220 << 10);
+  assert_true(d->shared % 64 == 0 && d->shared + 400 <= 227 << 10 && d->shared > 220 << 10);
   assert_int_equal(fake.warmed, SN_NKERNEL);  // every kernel is on the device
   assert_int_equal(fake.dynamic, SN_NKERNEL);
   assert_int_equal(d->resident(d, SN_KERNEL_MAKE, 128, 100 << 10), 2);
   assert_int_equal(d->resident(d, SN_KERNEL_MAKE, 512, 0), 0);  // more threads than its registers allow
-  assert_int_equal(d->resident(d, SN_KERNEL_MAKE, 128, d->fast + 64), 0);
+  assert_int_equal(d->resident(d, SN_KERNEL_MAKE, 128, d->shared + 64), 0);
   assert_false(d->lost);
   d->close(d);
   assert_int_equal(fake.left, 0);

@@ -443,7 +443,7 @@ static void block_options(void **state) {
   assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
   assert_non_null(strstr(err.text, "33"));
   options.block_threads = 64;
-  options.block_fast = -1;
+  options.block_shared = -1;
   assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
   assert_int_equal(err.code, SN_ERR_ARGUMENT);
 }

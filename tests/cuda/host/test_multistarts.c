@@ -43,10 +43,10 @@ static void same_plans_as_cpu(void **state) {
   scene_close(&x);
 }
 
-// Blocks side by side, and blocks with little or much fast memory.
+// Blocks side by side, and blocks with little or much shared memory.
 static void same_plans_on_any_device(void **state) {
   (void)state;
-  const char *const faults[] = {"blocks:3", "fast:8192", "fast:200000,blocks:2"};
+  const char *const faults[] = {"blocks:3", "shared:8192", "shared:200000,blocks:2"};
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {

@@ -44,10 +44,11 @@ static void hand_same_as_cpu(void **state) {
   same_as_cpu("hand_balls", 48);
 }
 
-// Nor does it matter how much fast memory there is, how many blocks run at once and how many candidates a block takes.
+// Nor does it matter how much shared memory there is, how many blocks run at once and how many candidates a block
+// takes.
 static void shapes_do_not_matter(void **state) {
   (void)state;
-  static const char *const faults[] = {"fast:65536", "fast:6000", "blocks:3"};
+  static const char *const faults[] = {"shared:65536", "shared:6000", "blocks:3"};
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   Rollouts cpu = rollouts_make(&x, 30, 40), device = rollouts_make(&x, 30, 40);

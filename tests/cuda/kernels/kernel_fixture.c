@@ -195,18 +195,18 @@ static void fill_work(SnKernelFixture *x) {
   w->ngradient = SN_FIXTURE_GRADIENTS;
   w->multistart = &x->turn;
   w->nmultistart = s->multistart ? 1 : 0;
-  assert_int_equal(sn_world_place(s->m, s->fast, &w->block.world, &err), SN_OK);
-  assert_int_equal(sn_adjoint_place(s->m, s->fast - w->block.world.fast, &w->block.adjoint, &err), SN_OK);
+  assert_int_equal(sn_world_place(s->m, s->shared, &w->block.world, &err), SN_OK);
+  assert_int_equal(sn_adjoint_place(s->m, s->shared - w->block.world.shared, &w->block.adjoint, &err), SN_OK);
   assert_int_equal(sn_world_place(s->m, 0, &w->state.world, &err), SN_OK);
-  w->block.stride = w->block.world.slow + w->block.adjoint.slow + 64;
-  w->state.stride = w->state.world.slow;
+  w->block.stride = w->block.world.global + w->block.adjoint.global + 64;
+  w->state.stride = w->state.world.global;
   w->scratch_size = s->cost->nres + s->cost->nall + sn_candidate_scratch(knots, SN_FIXTURE_LANES);
-  x->nfast = sn_kernel_fast(w);
-  x->nslow = (size_t)s->blocks * w->block.stride;
-  w->block.slow = x->slow = memory(x->nslow);
-  w->state.slow = x->worlds = memory((size_t)(SN_FIXTURE_GRADIENTS * s->states) * w->state.stride);
+  x->nshared = sn_kernel_shared(w);
+  x->nglobal = (size_t)s->blocks * w->block.stride;
+  w->block.global = x->global = memory(x->nglobal);
+  w->state.global = x->worlds = memory((size_t)(SN_FIXTURE_GRADIENTS * s->states) * w->state.stride);
   w->scratch = x->scratch = memory(sizeof(sn_real) * (size_t)(s->blocks * w->scratch_size));
-  x->fast = memory(x->nfast);
+  x->shared = memory(x->nshared);
 }
 
 void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
@@ -231,8 +231,8 @@ void sn_fixture_free(SnKernelFixture *x) {
   free(x->in);
   free(x->out);
   free(x->books);
-  free(x->fast);
-  free(x->slow);
+  free(x->shared);
+  free(x->global);
   free(x->worlds);
   free(x->scratch);
   free(x->marks);
@@ -248,15 +248,15 @@ typedef struct Launch {
 static void run_blocks(SnLane *lane, void *argument) {
   const Launch *launch = argument;
   const SnKernelFixture *x = launch->x;
-  for (int b = 0; b < x->s.blocks; ++b) sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, x->fast);
+  for (int b = 0; b < x->s.blocks; ++b) sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, x->shared);
 }
 
 void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
   Launch launch = {x, kernel};
   x->work.from = from;
   x->work.to = to;
-  memset(x->fast, 0xff, x->nfast);
-  memset(x->slow, 0xff, x->nslow);
+  memset(x->shared, 0xff, x->nshared);
+  memset(x->global, 0xff, x->nglobal);
   sn_lanes_run(x->s.lanes, run_blocks, &launch);
 }
 

@@ -16,7 +16,7 @@ typedef struct SnFixtureSettings {
   int candidates;     // of the sample
   int states;         // worlds of states that there is room for, of each item
   int blocks, lanes;
-  size_t fast;      // bytes of fast memory for worlds and adjoints
+  size_t shared;    // bytes of shared memory for worlds and adjoints
   SnCfd cfd;        // of the way back
   bool products;    // room for Jacobians
   bool multistart;  // the items are the starts of one multistart
@@ -36,8 +36,8 @@ typedef struct SnKernelFixture {
   sn_real *in, *out;
   size_t nin, nout;
   int *books;  // of the sample: t, status, warn
-  unsigned char *fast, *slow, *worlds;
-  size_t nfast, nslow;
+  unsigned char *shared, *global, *worlds;
+  size_t nshared, nglobal;
   sn_real *scratch;
   unsigned long long *marks;
 } SnKernelFixture;

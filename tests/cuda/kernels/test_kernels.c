@@ -1,5 +1,5 @@
 // Bodies of kernels on one lane: the bits of the planner's own rollouts and gradients, however the work is cut into
-// blocks, slices and chunks, in fast or slow memory; what fails says so.
+// blocks, slices and chunks, in shared or global memory; what fails says so.
 #include <math.h>
 #include <stdlib.h>
 
@@ -100,7 +100,7 @@ static void rollouts_are_the_planners(void **state) {
   }
 }
 
-// In one launch; in slices, on several blocks, in fast memory. What is kept between slices is scratch.
+// In one launch; in slices, on several blocks, in shared memory. What is kept between slices is scratch.
 static void rollouts_in_slices(void **state) {
   (void)state;
   Scene s;
@@ -113,7 +113,7 @@ static void rollouts_in_slices(void **state) {
     SnKernelFixture x;
     SnFixtureSettings settings = s.settings;
     settings.blocks = slice;
-    settings.fast = (size_t)slice * 20 * 1024;
+    settings.shared = (size_t)slice * 20 * 1024;
     sn_fixture_make(&x, &settings);
     sn_fixture_sample(&x, slice);
     memcpy(x.sample.saved, one.sample.saved, kept);
@@ -192,7 +192,7 @@ static void gradients_are_the_planners(void **state) {
   }
 }
 
-// Chunks of states, blocks, fast memory; and, with Jacobians, a scan.
+// Chunks of states, blocks, shared memory; and, with Jacobians, a scan.
 static void gradients_in_chunks(void **state) {
   (void)state;
   for (int products = 0; products < 2; ++products) {
@@ -207,7 +207,7 @@ static void gradients_in_chunks(void **state) {
       SnFixtureSettings settings = s.settings;
       settings.states = chunk;
       settings.blocks = chunk;
-      settings.fast = (size_t)chunk * 20 * 1024;
+      settings.shared = (size_t)chunk * 20 * 1024;
       sn_fixture_make(&x, &settings);
       sn_fixture_gradient(&x, products ? SN_FIXTURE_CHAIN : SN_FIXTURE_SWEEP);
       sn_fixture_same(&one, &x);

@@ -13,7 +13,7 @@ static const char hand_file[] = "envs/myo/assets/hand/myohand_baoding.xml";
 // A world and its adjoint, bound by layouts, in memory full of NaN.
 typedef struct Placed {
   SnLayout world, adjoint;
-  unsigned char *fast, *slow;
+  unsigned char *shared_memory, *global_memory;
   SnWorld w;
   SnAdjoint a;
   SnLaneShared shared;
@@ -27,39 +27,39 @@ static void *nans(size_t bytes) {
   return p;
 }
 
-static void place(Placed *p, const SnModel *m, size_t fast) {
+static void place(Placed *p, const SnModel *m, size_t shared_bytes) {
   SnError err;
-  assert_int_equal(sn_world_place(m, fast, &p->world, &err), SN_OK);
-  assert_true(p->world.fast <= fast);
-  assert_int_equal(sn_adjoint_place(m, fast - p->world.fast, &p->adjoint, &err), SN_OK);
-  assert_true(p->world.fast + p->adjoint.fast <= fast);
-  p->fast = nans(p->world.fast + p->adjoint.fast);
-  p->slow = nans(p->world.slow + p->adjoint.slow);
+  assert_int_equal(sn_world_place(m, shared_bytes, &p->world, &err), SN_OK);
+  assert_true(p->world.shared <= shared_bytes);
+  assert_int_equal(sn_adjoint_place(m, shared_bytes - p->world.shared, &p->adjoint, &err), SN_OK);
+  assert_true(p->world.shared + p->adjoint.shared <= shared_bytes);
+  p->shared_memory = nans(p->world.shared + p->adjoint.shared);
+  p->global_memory = nans(p->world.global + p->adjoint.global);
   p->lane = (SnLane){.n = 1, .shared = &p->shared};
-  sn_world_bind(&p->world, &p->w, p->fast, p->slow);
-  sn_adjoint_bind(&p->adjoint, &p->a, p->fast + p->world.fast, p->slow + p->world.slow);
+  sn_world_bind(&p->world, &p->w, p->shared_memory, p->global_memory);
+  sn_adjoint_bind(&p->adjoint, &p->a, p->shared_memory + p->world.shared, p->global_memory + p->world.global);
   sn_world_begin(m, &p->w, &p->lane);
   sn_adjoint_begin(m, &p->a, &p->lane);
 }
 
 static void displace(Placed *p) {
-  free(p->fast);
-  free(p->slow);
+  free(p->shared_memory);
+  free(p->global_memory);
 }
 
 typedef bool Field(const SnModel *m, int i, SnLayoutField *field);
 
 // Fields lie inside their memories, aligned, and none on another.
 static void check_layout(const SnModel *m, const SnLayout *layout, Field *field) {
-  unsigned char *used[2] = {calloc(layout->slow + 1, 1), calloc(layout->fast + 1, 1)};
-  const size_t size[2] = {layout->slow, layout->fast};
+  unsigned char *used[2] = {calloc(layout->global + 1, 1), calloc(layout->shared + 1, 1)};
+  const size_t size[2] = {layout->global, layout->shared};
   SnLayoutField f;
   for (int i = 0; field(m, i, &f); ++i) {
-    const int fast = (int)(layout->place[i] & 1u);
+    const int in_shared = (int)(layout->place[i] & 1u);
     const size_t at = layout->place[i] & ~1u;
-    assert_true(at + f.bytes <= size[fast]);
+    assert_true(at + f.bytes <= size[in_shared]);
     assert_int_equal(at % 16, 0);
-    for (size_t k = 0; k < f.bytes; ++k) assert_int_equal(used[fast][at + k]++, 0);
+    for (size_t k = 0; k < f.bytes; ++k) assert_int_equal(used[in_shared][at + k]++, 0);
   }
   free(used[0]);
   free(used[1]);
@@ -84,19 +84,19 @@ static void check_order(const SnModel *m, const SnLayout *layout, size_t room, F
 
 static void layouts(void **state) {
   (void)state;
-  static const size_t fast[] = {0, 63, 64, 1000, 16 * KIB, 48 * KIB, 227 * KIB, (size_t)1 << 30};
+  static const size_t shared_bytes[] = {0, 63, 64, 1000, 16 * KIB, 48 * KIB, 227 * KIB, (size_t)1 << 30};
   for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
     SnOracle o;
     sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
-    for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) {
+    for (size_t k = 0; k < sizeof shared_bytes / sizeof *shared_bytes; ++k) {
       Placed p;
-      place(&p, o.m, fast[k]);
+      place(&p, o.m, shared_bytes[k]);
       check_layout(o.m, &p.world, sn_world_field);
       check_layout(o.m, &p.adjoint, sn_adjoint_field);
-      check_order(o.m, &p.world, fast[k], sn_world_field);
-      check_order(o.m, &p.adjoint, fast[k] - p.world.fast, sn_adjoint_field);
-      assert_int_equal(fast[k] < 64, p.world.fast == 0);
-      if (fast[k] > 1000 * KIB) assert_true(p.world.slow == 0 && p.adjoint.slow == 0);
+      check_order(o.m, &p.world, shared_bytes[k], sn_world_field);
+      check_order(o.m, &p.adjoint, shared_bytes[k] - p.world.shared, sn_adjoint_field);
+      assert_int_equal(shared_bytes[k] < 64, p.world.shared == 0);
+      if (shared_bytes[k] > 1000 * KIB) assert_true(p.world.global == 0 && p.adjoint.global == 0);
       displace(&p);
     }
     assert_false(sn_world_field(o.m, -1, NULL));
@@ -112,7 +112,7 @@ static void one_memory(void **state) {
   sn_oracle_load_string(&o, sn_small_model(0));
   void *memory = nans(sn_world_size(o.m));
   assert_int_equal(sn_world_place(o.m, 0, &layout, NULL), SN_OK);
-  assert_int_equal(layout.slow, sn_world_size(o.m));
+  assert_int_equal(layout.global, sn_world_size(o.m));
   sn_world_layout(o.m, &a, memory);
   sn_world_bind(&layout, &b, NULL, memory);
   assert_ptr_equal(a.qpos, b.qpos);
@@ -162,7 +162,7 @@ static void same(const sn_real *a, const sn_real *b, int n) {
   if (n) assert_memory_equal(a, b, sizeof(sn_real) * (size_t)n);
 }
 
-static void compare(SnOracle *o, size_t fast, const SnCfd *cfd) {
+static void compare(SnOracle *o, size_t shared_bytes, const SnCfd *cfd) {
   const SnModel *m = o->m;
   SnWorld w;
   SnAdjoint a;
@@ -172,7 +172,7 @@ static void compare(SnOracle *o, size_t fast, const SnCfd *cfd) {
   sn_world_init(m, &w, memory[0]);
   sn_adjoint_init(m, &a, memory[1]);
   Placed p;
-  place(&p, m, fast);
+  place(&p, m, shared_bytes);
   run(o, &w, &a, &lane, cfd);
   run(o, &p.w, &p.a, &p.lane, cfd);
   assert_int_equal(*w.warn, *p.w.warn);
@@ -194,13 +194,14 @@ static void compare(SnOracle *o, size_t fast, const SnCfd *cfd) {
 }
 
 static void compare_states(SnOracle *o, int states) {
-  static const size_t fast[] = {0, 20 * KIB, 227 * KIB};
+  static const size_t shared_bytes[] = {0, 20 * KIB, 227 * KIB};
   const SnCfd hard = {0};
   const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2}, .width = SN_R(0.002)};
   for (int s = 0; s < states; ++s) {
     sn_oracle_randomize(o, 1);
     sn_oracle_copy_state(o);
-    for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) compare(o, fast[k], s % 2 ? &cfd : &hard);
+    for (size_t k = 0; k < sizeof shared_bytes / sizeof *shared_bytes; ++k)
+      compare(o, shared_bytes[k], s % 2 ? &cfd : &hard);
   }
 }
 
@@ -229,18 +230,19 @@ static void hand_from_nans(void **state) {
 // For people: what fits.
 static void hand_table(void **state) {
   (void)state;
-  static const size_t fast[] = {0, 48 * KIB, 100 * KIB, 227 * KIB};
+  static const size_t shared_bytes[] = {0, 48 * KIB, 100 * KIB, 227 * KIB};
   SnOracle o;
   sn_oracle_load_myosuite(&o, hand_file);
-  for (size_t k = 0; k < sizeof fast / sizeof *fast; ++k) {
+  for (size_t k = 0; k < sizeof shared_bytes / sizeof *shared_bytes; ++k) {
     Placed p;
     SnLayoutField f;
-    place(&p, o.m, fast[k]);
-    print_message("%zu KiB fast, sn_real of %zu bytes: world %zu + %zu, adjoint %zu + %zu bytes (fast + slow)\n  slow:",
-                  fast[k] / KIB, sizeof(sn_real), p.world.fast, p.world.slow, p.adjoint.fast, p.adjoint.slow);
-    for (int i = 0; fast[k] && sn_world_field(o.m, i, &f); ++i)
+    place(&p, o.m, shared_bytes[k]);
+    print_message(
+        "%zu KiB shared, sn_real of %zu bytes: world %zu + %zu, adjoint %zu + %zu bytes (shared + global)\n  global:",
+        shared_bytes[k] / KIB, sizeof(sn_real), p.world.shared, p.world.global, p.adjoint.shared, p.adjoint.global);
+    for (int i = 0; shared_bytes[k] && sn_world_field(o.m, i, &f); ++i)
       if (f.bytes && !(p.world.place[i] & 1u)) print_message(" %s %zu", f.name, f.bytes);
-    for (int i = 0; fast[k] && sn_adjoint_field(o.m, i, &f); ++i)
+    for (int i = 0; shared_bytes[k] && sn_adjoint_field(o.m, i, &f); ++i)
       if (f.bytes && !(p.adjoint.place[i] & 1u)) print_message(" %s %zu", f.name, f.bytes);
     print_message("\n");
     displace(&p);
