@@ -38,7 +38,7 @@ static void shift_nominal(SnPlanner *p) {
   int k = p->settings.shift;
   if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
   if (!p->has_nominal) k = 0;
-  sn_plan_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
+  sn_controls_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
   p->phase += k;
   sn_planner_adam_shift(p, k);
   p->nominal_time = p->rolled_state.time;

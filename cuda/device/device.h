@@ -1,4 +1,4 @@
-// A device: memory, streams, launches, graphs. The engine (engine.h) is written against this table; device_cuda.c is
+// A device: memory, streams, launches, graphs. The host side (host.h) is written against this table; device_cuda.c is
 // an NVIDIA GPU, device_emulator.c the host in its place, which checks what a GPU would not: copies within what was
 // allocated, frees, the order of calls, pointers of the host where a kernel would follow them.
 //
@@ -15,13 +15,13 @@
 
 #include "cuda/kernels/work.h"
 
-typedef struct SnStream SnStream;  // launches and copies in order
-typedef struct SnGraph SnGraph;    // a recorded sequence of them
+typedef struct SnDeviceStream SnDeviceStream;  // launches and copies in order
+typedef struct SnGraph SnGraph;                // a recorded sequence of them
 
-typedef struct SnShape {
+typedef struct SnLaunchShape {
   int blocks, threads;
   size_t shared;  // bytes of shared memory of a block
-} SnShape;
+} SnLaunchShape;
 
 // c_i = a_i b_i (+ c_i), batched, row-major: a_i (m, k) at a + i stride_a, transposed in memory (k, m) where
 // transpose_a is set.
@@ -49,20 +49,20 @@ struct SnDevice {
   void (*release_host)(SnDevice *d, void *p);
   size_t (*memory_free)(SnDevice *d);
 
-  SnStream *(*stream)(SnDevice *d);
-  void (*free_stream)(SnDevice *d, SnStream *s);
+  SnDeviceStream *(*stream)(SnDevice *d);
+  void (*free_stream)(SnDevice *d, SnDeviceStream *s);
   // In order on a stream; recorded where it is recording.
-  void (*copy_in)(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes);
-  void (*copy_out)(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes);
-  void (*launch)(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work);
-  void (*multiply)(SnDevice *d, SnStream *s, const SnProducts *products);
-  void (*record)(SnDevice *d, SnStream *s);           // begins a graph
-  SnGraph *(*recorded)(SnDevice *d, SnStream *s);     // ends it
-  void (*run)(SnDevice *d, SnStream *s, SnGraph *g);  // in the stream that recorded it
+  void (*copy_in)(SnDevice *d, SnDeviceStream *s, void *device, const void *host, size_t bytes);
+  void (*copy_out)(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes);
+  void (*launch)(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work);
+  void (*multiply)(SnDevice *d, SnDeviceStream *s, const SnProducts *products);
+  void (*record)(SnDevice *d, SnDeviceStream *s);           // begins a graph
+  SnGraph *(*recorded)(SnDevice *d, SnDeviceStream *s);     // ends it
+  void (*run)(SnDevice *d, SnDeviceStream *s, SnGraph *g);  // in the stream that recorded it
   void (*free_graph)(SnDevice *d, SnGraph *g);
   // True when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
-  bool (*idle)(SnDevice *d, SnStream *s);
-  void (*wait)(SnDevice *d, SnStream *s);
+  bool (*idle)(SnDevice *d, SnDeviceStream *s);
+  void (*wait)(SnDevice *d, SnDeviceStream *s);
   // Blocks of a kernel that a multiprocessor runs at once; 0: it cannot.
   int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);

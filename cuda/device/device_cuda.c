@@ -17,8 +17,8 @@ enum {
   WARM_UP_THREADS = 32
 };
 
-struct SnStream {
-  SnStream *next;
+struct SnDeviceStream {
+  SnDeviceStream *next;
   cudaStream_t stream;
   void *workspace;
 };
@@ -32,7 +32,7 @@ typedef struct SnCuda {
   SnDevice device;  // first
   int index;
   cublasHandle_t blas;
-  SnStream *stream;
+  SnDeviceStream *stream;
   SnGraph *graph;
   struct cudaFuncAttributes kernel[SN_NKERNEL];
 } SnCuda;
@@ -111,9 +111,9 @@ static size_t memory_free(SnDevice *d) {
 
 // ---- streams ----
 
-static SnStream *stream(SnDevice *d) {
+static SnDeviceStream *stream(SnDevice *d) {
   SnCuda *c = alive(d);
-  SnStream *s = c ? calloc(1, sizeof *s) : NULL;
+  SnDeviceStream *s = c ? calloc(1, sizeof *s) : NULL;
   if (!s) return NULL;
   if (!TOOK(c, cudaMalloc(&s->workspace, WORKSPACE)) ||
       !CUDA(c, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) {
@@ -125,10 +125,10 @@ static SnStream *stream(SnDevice *d) {
   return c->stream = s;
 }
 
-static void free_stream(SnDevice *d, SnStream *s) {
+static void free_stream(SnDevice *d, SnDeviceStream *s) {
   SnCuda *c = alive(d);
   if (!c || !s) return;
-  SnStream **at = &c->stream;
+  SnDeviceStream **at = &c->stream;
   while (*at != s) at = &(*at)->next;
   *at = s->next;
   CUDA(c, cudaStreamDestroy(s->stream));
@@ -136,17 +136,17 @@ static void free_stream(SnDevice *d, SnStream *s) {
   free(s);
 }
 
-static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes) {
+static void copy_in(SnDevice *d, SnDeviceStream *s, void *device, const void *host, size_t bytes) {
   SnCuda *c = alive(d);
   if (c) CUDA(c, cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, s->stream));
 }
 
-static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes) {
+static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes) {
   SnCuda *c = alive(d);
   if (c) CUDA(c, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->stream));
 }
 
-static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
+static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnCuda *c = alive(d);
   if (!c) return;
   SnWork copy = *work;
@@ -162,7 +162,7 @@ static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *sha
 #endif
 
 // Row-major matrices are the transposes of column-major ones: c' = b' a'.
-static void multiply(SnDevice *d, SnStream *s, const SnProducts *p) {
+static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *p) {
   SnCuda *c = alive(d);
   if (!c) return;
   const sn_real one = 1, kept = p->add ? 1 : 0;
@@ -173,7 +173,7 @@ static void multiply(SnDevice *d, SnStream *s, const SnProducts *p) {
                  (long long)p->stride_c, p->count));
 }
 
-static bool idle(SnDevice *d, SnStream *s) {
+static bool idle(SnDevice *d, SnDeviceStream *s) {
   SnCuda *c = alive(d);
   if (!c) return false;
   const cudaError_t e = cudaStreamQuery(s->stream);
@@ -182,19 +182,19 @@ static bool idle(SnDevice *d, SnStream *s) {
   return false;
 }
 
-static void wait(SnDevice *d, SnStream *s) {
+static void wait(SnDevice *d, SnDeviceStream *s) {
   SnCuda *c = alive(d);
   if (c) CUDA(c, cudaStreamSynchronize(s->stream));
 }
 
 // ---- graphs ----
 
-static void record(SnDevice *d, SnStream *s) {
+static void record(SnDevice *d, SnDeviceStream *s) {
   SnCuda *c = alive(d);
   if (c) CUDA(c, cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
 }
 
-static SnGraph *recorded(SnDevice *d, SnStream *s) {
+static SnGraph *recorded(SnDevice *d, SnDeviceStream *s) {
   SnCuda *c = alive(d);
   SnGraph *g = c ? calloc(1, sizeof *g) : NULL;
   cudaGraph_t graph = NULL;
@@ -212,7 +212,7 @@ static SnGraph *recorded(SnDevice *d, SnStream *s) {
   return c->graph = g;
 }
 
-static void run(SnDevice *d, SnStream *s, SnGraph *g) {
+static void run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
   SnCuda *c = alive(d);
   if (c) CUDA(c, cudaGraphLaunch(g->exec, s->stream));
 }
@@ -248,7 +248,7 @@ static void close_device(SnDevice *d) {
     free(g);
   }
   while (c->stream) {
-    SnStream *s = c->stream;
+    SnDeviceStream *s = c->stream;
     c->stream = s->next;
     (void)cudaStreamSynchronize(s->stream);
     (void)cudaStreamDestroy(s->stream);
@@ -331,11 +331,11 @@ static SnCode load_kernels(SnCuda *c, SnError *err) {
   d->shared = d->shared > most ? (d->shared - most) / 64 * 64 : 0;
   if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
   SnWork *nothing = calloc(1, sizeof *nothing);
-  SnStream *s = nothing ? stream(d) : NULL;
+  SnDeviceStream *s = nothing ? stream(d) : NULL;
   for (int k = 0; s && k < SN_NKERNEL; ++k) {
     const void *f = sn_kernel_function((SnKernel)k);
     if (CUDA(c, cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->shared)))
-      launch(d, s, (SnKernel)k, &(SnShape){1, 32, SN_KERNEL_HEAD}, nothing);
+      launch(d, s, (SnKernel)k, &(SnLaunchShape){1, 32, SN_KERNEL_HEAD}, nothing);
   }
   if (s) wait(d, s);
   if (s) free_stream(d, s);

@@ -19,7 +19,7 @@ static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d;
 
 // Whether any stream records: nothing may be allocated, freed or waited for then.
 static bool recording(SnEmulator *e, const char *call) {
-  for (const SnStream *s = e->stream; s; s = s->next)
+  for (const SnDeviceStream *s = e->stream; s; s = s->next)
     if (s->recording) {
       sn_emulator_lose(e, "%s while a stream records", call);
       return true;
@@ -61,7 +61,7 @@ static void release_host(SnDevice *d, void *p) { release_any(d, p, false); }
 // ---- streams ----
 
 // Puts a call into the stream, or its recording.
-static void put(SnEmulator *e, SnStream *s, const SnCall *call) {
+static void put(SnEmulator *e, SnDeviceStream *s, const SnCall *call) {
   SnCalls *calls = s->recording ? &s->recording->calls : &s->calls;
   if (calls->first == calls->count) calls->first = calls->count = 0;
   if (calls->count == calls->room) {
@@ -78,18 +78,18 @@ static void put(SnEmulator *e, SnStream *s, const SnCall *call) {
 }
 
 // Does the oldest calls of a stream, at most n.
-static void work_off(SnEmulator *e, SnStream *s, int n) {
+static void work_off(SnEmulator *e, SnDeviceStream *s, int n) {
   sn_regions_open(&e->regions, true);
   for (; n > 0 && s->calls.first < s->calls.count; --n) sn_call_do(e, &s->calls.item[s->calls.first++]);
   sn_regions_open(&e->regions, false);
 }
 
-static bool waits(const SnStream *s) { return s->calls.first < s->calls.count; }
+static bool waits(const SnDeviceStream *s) { return s->calls.first < s->calls.count; }
 
-static SnStream *stream(SnDevice *d) {
+static SnDeviceStream *stream(SnDevice *d) {
   SnEmulator *e = alive(d);
   if (!e || recording(e, "stream")) return NULL;
-  SnStream *s = calloc(1, sizeof *s);
+  SnDeviceStream *s = calloc(1, sizeof *s);
   if (!s) {
     sn_emulator_lose(e, "out of memory");
     return NULL;
@@ -98,14 +98,14 @@ static SnStream *stream(SnDevice *d) {
   return e->stream = s;
 }
 
-static void free_stream(SnDevice *d, SnStream *s) {
+static void free_stream(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
   if (!e || !s || recording(e, "free_stream")) return;
   if (waits(s)) {
     sn_emulator_lose(e, "free_stream: %d calls of it were not waited for", s->calls.count - s->calls.first);
     return;
   }
-  SnStream **at = &e->stream;
+  SnDeviceStream **at = &e->stream;
   while (*at && *at != s) at = &(*at)->next;
   if (!*at) {
     sn_emulator_lose(e, "free_stream of %p, which is none", (void *)s);
@@ -116,7 +116,7 @@ static void free_stream(SnDevice *d, SnStream *s) {
   free(s);
 }
 
-static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, size_t bytes) {
+static void copy_in(SnDevice *d, SnDeviceStream *s, void *device, const void *host, size_t bytes) {
   SnEmulator *e = alive(d);
   SnCall call = {.kind = SN_CALL_IN, .to = device, .from = host, .bytes = bytes};
   if (!e || !sn_copy_check(e, &call)) return;
@@ -124,7 +124,7 @@ static void copy_in(SnDevice *d, SnStream *s, void *device, const void *host, si
   put(e, s, &call);
 }
 
-static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, size_t bytes) {
+static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes) {
   SnEmulator *e = alive(d);
   const SnCall call = {.kind = SN_CALL_OUT, .to = host, .from = device, .bytes = bytes};
   if (e && sn_copy_check(e, &call)) put(e, s, &call);
@@ -133,7 +133,7 @@ static void copy_out(SnDevice *d, SnStream *s, void *host, const void *device, s
 // Counts launches and runs for the fault.
 static bool next_launch_fails(SnEmulator *e) { return ++e->counted == e->fault.launch; }
 
-static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *shape, const SnWork *work) {
+static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
   const size_t needed = sn_kernel_shared(work);
@@ -154,26 +154,26 @@ static void launch(SnDevice *d, SnStream *s, SnKernel kernel, const SnShape *sha
                 .fails = !s->recording && next_launch_fails(e)});
 }
 
-static void multiply(SnDevice *d, SnStream *s, const SnProducts *products) {
+static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *products) {
   SnEmulator *e = alive(d);
   if (e && sn_products_check(e, products)) put(e, s, &(SnCall){.kind = SN_CALL_MULTIPLY, .products = *products});
 }
 
-static bool idle(SnDevice *d, SnStream *s) {
+static bool idle(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
   if (!e || recording(e, "idle")) return false;
   work_off(e, s, 1);
   return !d->lost && !waits(s);
 }
 
-static void wait(SnDevice *d, SnStream *s) {
+static void wait(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
   if (e && !recording(e, "wait")) work_off(e, s, s->calls.count);
 }
 
 // ---- graphs ----
 
-static void record(SnDevice *d, SnStream *s) {
+static void record(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
   if (!e || recording(e, "record")) return;
   SnGraph *g = calloc(1, sizeof *g);
@@ -186,7 +186,7 @@ static void record(SnDevice *d, SnStream *s) {
   e->graph = s->recording = g;
 }
 
-static SnGraph *recorded(SnDevice *d, SnStream *s) {
+static SnGraph *recorded(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
   if (!e) return NULL;
   SnGraph *g = s->recording;
@@ -195,7 +195,7 @@ static SnGraph *recorded(SnDevice *d, SnStream *s) {
   return g;
 }
 
-static void run(SnDevice *d, SnStream *s, SnGraph *g) {
+static void run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
   SnEmulator *e = alive(d);
   if (!e) return;
   if (g->stream != s)
@@ -207,7 +207,7 @@ static void run(SnDevice *d, SnStream *s, SnGraph *g) {
 }
 
 static bool graph_waits(const SnEmulator *e, const SnGraph *g) {
-  for (const SnStream *s = e->stream; s; s = s->next)
+  for (const SnDeviceStream *s = e->stream; s; s = s->next)
     for (int i = s->calls.first; i < s->calls.count; ++i)
       if (s->calls.item[i].kind == SN_CALL_RUN && s->calls.item[i].graph == g) return true;
   return false;
@@ -243,7 +243,7 @@ static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
 static void close_device(SnDevice *d) {
   SnEmulator *e = (SnEmulator *)d;
   while (e->stream) {
-    SnStream *s = e->stream;
+    SnDeviceStream *s = e->stream;
     e->stream = s->next;
     free(s->calls.item);
     free(s);

@@ -53,7 +53,7 @@ typedef struct SnCall {
   const void *from;
   size_t bytes;
   SnKernel kernel;
-  SnShape shape;
+  SnLaunchShape shape;
   SnWork work;
   SnProducts products;
   SnGraph *graph;
@@ -67,12 +67,12 @@ typedef struct SnCalls {
 
 struct SnGraph {
   SnGraph *next;
-  SnStream *stream;  // where it was recorded
+  SnDeviceStream *stream;  // where it was recorded
   SnCalls calls;
 };
 
-struct SnStream {
-  SnStream *next;
+struct SnDeviceStream {
+  SnDeviceStream *next;
   SnCalls calls;
   SnGraph *recording;  // NULL: calls are done
 };
@@ -85,7 +85,7 @@ typedef struct SnFault {
 struct SnEmulator {
   SnDevice device;  // first
   SnRegions regions;
-  SnStream *stream;
+  SnDeviceStream *stream;
   SnGraph *graph;
   SnFault fault;
   double allocs, launches;       // so far

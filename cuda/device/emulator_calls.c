@@ -29,7 +29,7 @@ void sn_emulator_lose(SnEmulator *e, const char *format, ...) {
   vsnprintf(e->device.reason + n, sizeof e->device.reason - (size_t)n, format, args);
   va_end(args);
   e->device.lost = true;
-  for (SnStream *s = e->stream; s; s = s->next) s->calls.count = 0;
+  for (SnDeviceStream *s = e->stream; s; s = s->next) s->calls.count = 0;
 }
 
 // Both ends of a copy lie in memory that is there.

@@ -85,7 +85,7 @@ static const char *model_name(const SnParts *parts) {
   return found ? found : "";
 }
 
-static SnCode check_lists(const SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err) {
+static SnCode check_lists(const SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err) {
   const bool same = model->nsize == SN_MODEL_NSIZE && model->noption == SN_MODEL_NOPTION &&
                     model->nfield == SN_MODEL_NFIELD && cost->nsize == SN_COST_NSIZE && cost->nfield == SN_COST_NFIELD;
   if (same) return SN_OK;
@@ -101,16 +101,16 @@ static SnCode check_lists(const SnEngine *e, const SnParts *model, const SnParts
 static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
   SnCode code = SN_OK;
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
-    code = sn_shapes_choose(d->engine->device, &d->m, (SnKernel)k, &d->engine->rule, &d->shape[k], err);
+    code = sn_shapes_choose(d->host->device, &d->m, (SnKernel)k, &d->host->rule, &d->shape[k], err);
   return code;
 }
 
 // The arrays of a new model go to the device; image holds them.
 static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost, SnError *err) {
-  SnEngine *e = d->engine;
+  SnDeviceHost *e = d->host;
   SnDevice *device = e->device;
-  const SnPluginSession session = {.engine = e, .model = d};  // no horizon: it is about the model itself
-  SnCode code = sn_engine_admit(&session, d->image_bytes, 0, "", err);
+  const SnPluginSession session = {.host = e, .model = d};  // no horizon: it is about the model itself
+  SnCode code = sn_host_admit(&session, d->image_bytes, 0, "", err);
   if (code != SN_OK) return code;
   d->memory = sn_room_take(e, d->image_bytes);
   char *host = device->alloc_host(device, d->image_bytes);
@@ -124,11 +124,11 @@ static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost
     device->wait(device, d->stream);
   }
   if (host) device->release_host(device, host);
-  return ok && !device->lost ? choose_shapes(d, err) : sn_engine_refuse(&session, d->image_bytes, "", err);
+  return ok && !device->lost ? choose_shapes(d, err) : sn_host_refuse(&session, d->image_bytes, "", err);
 }
 
 static void model_free(SnDeviceModel *d) {
-  SnEngine *e = d->engine;
+  SnDeviceHost *e = d->host;
   if (d->stream) {
     e->device->wait(e->device, d->stream);
     sn_gradients_forget(d);
@@ -142,18 +142,18 @@ static void model_free(SnDeviceModel *d) {
   free(d);
 }
 
-static SnDeviceModel *find(SnEngine *e, const SnDeviceModel *like) {
+static SnDeviceModel *find(SnDeviceHost *e, const SnDeviceModel *like) {
   for (SnDeviceModel *d = e->models; d; d = d->next)
     if (d->image_bytes == like->image_bytes && memcmp(d->image, like->image, like->image_bytes) == 0) return d;
   return NULL;
 }
 
-SnDeviceModel *sn_device_model_get(SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err) {
+SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err) {
   if (check_lists(e, model, cost, err) != SN_OK) return NULL;
   SnDeviceModel *d = calloc(1, sizeof *d);
   ModelImage image = {0};
   if (d) {
-    d->engine = e;
+    d->host = e;
     snprintf(d->name, sizeof d->name, "%s", model_name(model));
     image_model(&image, model, &d->m);
     image_cost(&image, cost, &d->cost);
@@ -189,7 +189,7 @@ void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x) {
 void sn_device_model_leave(SnPluginSession *x) {
   SnDeviceModel *d = x->model;
   if (!d) return;
-  SnEngine *e = d->engine;
+  SnDeviceHost *e = d->host;
   e->device->wait(e->device, d->stream);
   sn_rollouts_free(x);
   sn_gradients_free(x);
@@ -209,7 +209,7 @@ void sn_device_model_leave(SnPluginSession *x) {
 SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
   SnError local = {.code = SN_OK};
   SnError *e = err ? err : &local;
-  SnDeviceModel *to = sn_device_model_get(x->engine, model, cost, e);
+  SnDeviceModel *to = sn_device_model_get(x->host, model, cost, e);
   if (to && to == x->model) return SN_OK;
   sn_device_model_leave(x);
   if (!to) return e->code;
@@ -229,11 +229,11 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
                                                                        sn_multistarts_need};
   const int n[SN_NROOM] = {rollouts, gradients, starts};
   if (!x->model)
-    return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->engine->table.name);
-  if (x->engine->device->lost) return sn_engine_refuse(x, 0, "", err);
+    return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->host->table.name);
+  if (x->host->device->lost) return sn_host_refuse(x, 0, "", err);
   for (int k = 0; k < SN_NROOM; ++k) {
     if (n[k] <= x->room[k]) continue;
-    x->engine->device->wait(x->engine->device, x->model->stream);  // memory of blocks may move
+    x->host->device->wait(x->host->device, x->model->stream);  // memory of blocks may move
     const SnCode code = need[k](x, n[k], err);
     if (code != SN_OK) return code;
     x->room[k] = n[k];
@@ -246,9 +246,9 @@ SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int star
 // Bytes of a block's slot.
 static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.global) + sn_aligned(s->adjoint.global); }
 
-SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
+SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
   const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
+  return (SnLaunchShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
 }
 
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
@@ -284,7 +284,7 @@ size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items
 }
 
 bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  SnEngine *e = d->engine;
+  SnDeviceHost *e = d->host;
   const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
   SnRoom slots = {0}, scratch = {0};
   if (b.slots > d->slots.bytes && !(slots = sn_room_take(e, b.slots)).p) return false;
@@ -323,7 +323,7 @@ static size_t most_blocks(const SnDeviceModel *d) {
 }
 
 int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
-  SnEngine *e = d->engine;
+  SnDeviceHost *e = d->host;
   SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
   e->device->wait(e->device, d->stream);

@@ -26,7 +26,7 @@ void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
   const SnModelGradients *s = d->gradients;
   const size_t n = (size_t)p->ngradient, rows = (size_t)sn_scan_rows(p->states);
   p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.global));
-  p->scan = d->engine->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
+  p->scan = d->host->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
   p->product_chunk =
       p->scan ? (int)rows : chunk_length(p->states, s->pool.bytes / sn_product_cut(d, n, false, NULL, &p->memory));
   sn_product_cut(d, n * (size_t)p->product_chunk, p->scan, s->pool.p, &p->memory);
@@ -67,8 +67,8 @@ SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, i
 }
 
 static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int items, int from, int to) {
-  SnDevice *device = d->engine->device;
-  const SnShape shape = sn_device_shape(d, kernel, items);
+  SnDevice *device = d->host->device;
+  const SnLaunchShape shape = sn_device_shape(d, kernel, items);
   SnWork work = sn_device_work(d, kernel, items);
   work.gradient = p->gradient;
   work.ngradient = p->ngradient;

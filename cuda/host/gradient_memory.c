@@ -79,13 +79,13 @@ static size_t pool_least(const SnDeviceModel *d, int gradients) { return pool_by
 // More than this would not make it faster: some states for each block that runs at once, or all that there are; and for
 // a scan the Jacobians of all.
 static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
-  const SnDevice *device = d->engine->device;
-  const SnShape shape = sn_device_shape(d, SN_KERNEL_MAKE, gradients);
-  const int resident = device->resident(d->engine->device, SN_KERNEL_MAKE, shape.threads, shape.shared);
+  const SnDevice *device = d->host->device;
+  const SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_MAKE, gradients);
+  const int resident = device->resident(d->host->device, SN_KERNEL_MAKE, shape.threads, shape.shared);
   const size_t all = (size_t)gradients * ((size_t)max_step + 1);
   const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)(resident > 0 ? resident : 1);
   size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)gradients)));
-  if (d->engine->scan) {
+  if (d->host->scan) {
     SnProductMemory memory;
     const size_t rows = (size_t)gradients * (size_t)sn_scan_rows(max_step + 1);
     bytes = larger(bytes, sn_product_cut(d, rows, true, NULL, &memory));
@@ -97,7 +97,7 @@ static SnCode shared_create(SnPluginSession *x, SnError *err) {
   SnDeviceModel *d = x->model;
   if (d->gradients) return SN_OK;
   SnModelGradients *s = calloc(1, sizeof *s);
-  if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   const SnCode code = sn_world_place(&d->m, 0, &s->world, err);
   if (code != SN_OK) {
     free(s);
@@ -149,10 +149,10 @@ static bool block_room(SnDeviceModel *d, int gradients, int max_step) {
 static bool grow_pool(SnDeviceModel *d, size_t bytes) {
   SnModelGradients *s = d->gradients;
   if (bytes <= s->pool.bytes) return true;
-  SnRoom room = sn_room_take(d->engine, bytes);
+  SnRoom room = sn_room_take(d->host, bytes);
   if (!room.p) return false;
   if (s->graphs) sn_multistart_graphs_forget(d);
-  sn_room_drop(d->engine, &s->pool);
+  sn_room_drop(d->host, &s->pool);
   s->pool = room;
   ++s->generation;
   return true;
@@ -162,9 +162,9 @@ static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   SnModelGradients *s = d->gradients;
   SnStaging staging;
   if (bytes <= s->staging.room) return true;
-  if (!sn_staging_create(d->engine, &staging, bytes)) return false;
+  if (!sn_staging_create(d->host, &staging, bytes)) return false;
   if (s->graphs) sn_multistart_graphs_forget(d);
-  sn_staging_free(d->engine, &s->staging);
+  sn_staging_free(d->host, &s->staging);
   s->staging = staging;
   return true;
 }
@@ -181,25 +181,25 @@ SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging
   const size_t least = pool_least(d, gradients);
   // The pool that there is counts as given back where it is replaced.
   size_t more = pool > s->pool.bytes ? pool : 0, less = more ? s->pool.bytes : 0;
-  if (more && sn_engine_admit(x, rest + more, gone + less, what, NULL) != SN_OK) {
+  if (more && sn_host_admit(x, rest + more, gone + less, what, NULL) != SN_OK) {
     pool = least;
     more = pool > s->pool.bytes ? pool : 0;
     less = more ? s->pool.bytes : 0;
   }
-  const SnCode admitted = sn_engine_admit(x, rest + more, gone + less, what, err);
+  const SnCode admitted = sn_host_admit(x, rest + more, gone + less, what, err);
   if (admitted != SN_OK) return admitted;
   if (s->graphs) sn_multistart_graphs_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
   ok = ok && block_room(d, gradients, x->max_step) && grow_staging(d, staging);
-  return ok ? SN_OK : sn_engine_refuse(x, rest + least, what, err);
+  return ok ? SN_OK : sn_host_refuse(x, rest + least, what, err);
 }
 
 void sn_gradients_forget(SnDeviceModel *d) {
   SnModelGradients *s = d->gradients;
   if (!s) return;
   if (s->graphs) sn_multistart_graphs_free(d);
-  sn_staging_free(d->engine, &s->staging);
-  sn_room_drop(d->engine, &s->pool);
+  sn_staging_free(d->host, &s->staging);
+  sn_room_drop(d->host, &s->pool);
   free(s);
   d->gradients = NULL;
 }

@@ -33,7 +33,7 @@ typedef struct SnGradients {
 
 // ---- memory ----
 
-static void gradients_free(SnEngine *e, SnGradients *g) {
+static void gradients_free(SnDeviceHost *e, SnGradients *g) {
   if (!g) return;
   sn_room_drop(e, &g->room);
   sn_staging_free(e, &g->staging);
@@ -44,7 +44,7 @@ static void gradients_free(SnEngine *e, SnGradients *g) {
 }
 
 void sn_gradients_free(SnPluginSession *x) {
-  gradients_free(x->engine, x->gradients);
+  gradients_free(x->host, x->gradients);
   x->gradients = NULL;
 }
 
@@ -152,7 +152,7 @@ static size_t staging_bytes(const SnPluginSession *x, SnGradients *g) {
 }
 
 static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err) {
-  SnEngine *e = x->engine;
+  SnDeviceHost *e = x->host;
   const size_t n = (size_t)g->count, old = x->gradients ? x->gradients->room.bytes + x->gradients->staging.room : 0;
   char what[64];
   snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
@@ -166,21 +166,21 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   const SnCode code = sn_model_gradients_need(x, g->count, 0, room + staging, old, what, err);
   if (code != SN_OK) return code;
   g->room = sn_room_take(e, room);
-  if (!g->room.p || !sn_staging_create(e, &g->staging, staging)) return sn_engine_refuse(x, room + staging, what, err);
+  if (!g->room.p || !sn_staging_create(e, &g->staging, staging)) return sn_host_refuse(x, room + staging, what, err);
   cut_room(x->model, x->max_step, g->room.p, g->memory, g->count);
   return SN_OK;
 }
 
 SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err) {
   SnGradients *g = calloc(1, sizeof *g);
-  if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   g->count = n;
   const SnCode code = gradients_create(x, g, err);
   if (code == SN_OK) sn_gradients_free(x);
   if (code == SN_OK)
     x->gradients = g;
   else
-    gradients_free(x->engine, g);
+    gradients_free(x->host, g);
   return code;
 }
 
@@ -188,7 +188,7 @@ SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err) {
 
 static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
   SnDeviceModel *d = x->model;
-  SnEngine *e = x->engine;
+  SnDeviceHost *e = x->host;
   SnGradients *g = x->gradients;
   g->passes = passes_of(batch);
   g->next = 0;
@@ -224,7 +224,7 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
 }
 
 void sn_gradients_abandon(SnPluginSession *x) {
-  SnDevice *device = x->engine->device;
+  SnDevice *device = x->host->device;
   if (!x->gradients || !x->gradients->active) return;
   device->wait(device, x->model->stream);  // the staging buffer may still be on its way
   x->gradients->active = false;
@@ -233,7 +233,7 @@ void sn_gradients_abandon(SnPluginSession *x) {
 bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until) {
   SnGradients *g = x->gradients;
   SnDeviceModel *d = x->model;
-  SnDevice *device = x->engine->device;
+  SnDevice *device = x->host->device;
   const bool timed = until < (double)INFINITY;
   if (!g || batch->count > g->count) return false;
   for (int i = 0; i < batch->count; ++i)
@@ -248,7 +248,7 @@ bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const Sn
     if (timed) device->wait(device, d->stream);
     if (device->lost) return false;
   }
-  if (groups > 0) sn_staging_fetch(x->engine, &g->staging, d->stream);
+  if (groups > 0) sn_staging_fetch(x->host, &g->staging, d->stream);
   device->wait(device, d->stream);
   if (device->lost) return false;
   for (int i = 0; i < batch->count; ++i)

@@ -1,4 +1,4 @@
-// Memory of the engine: rooms on the device, within a budget, and staging buffers that go there and back.
+// Memory of the device host: rooms on the device, within a budget, and staging buffers that go there and back.
 #include "cuda/host/host.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 
 // ---- rooms ----
 
-SnRoom sn_room_take(SnEngine *e, size_t bytes) {
+SnRoom sn_room_take(SnDeviceHost *e, size_t bytes) {
   SnRoom room = {e->device->alloc(e->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
   if (!room.p) return (SnRoom){0};
   e->used += room.bytes;
   return room;
 }
 
-void sn_room_drop(SnEngine *e, SnRoom *room) {
+void sn_room_drop(SnDeviceHost *e, SnRoom *room) {
   if (!room->p) return;
   e->device->release(e->device, room->p);
   e->used -= room->bytes;
@@ -33,8 +33,8 @@ static const char *bytes_text(size_t bytes, char text[32]) {
   return text;
 }
 
-SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err) {
-  const SnEngine *e = x->engine;
+SnCode sn_host_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err) {
+  const SnDeviceHost *e = x->host;
   const size_t others = e->used - freed;
   if (more <= e->budget && others <= e->budget - more) return SN_OK;
   char a[32], b[32], c[32];
@@ -49,8 +49,8 @@ SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, cons
       bytes_text(others, c));
 }
 
-SnCode sn_engine_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err) {
-  const SnEngine *e = x->engine;
+SnCode sn_host_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err) {
+  const SnDeviceHost *e = x->host;
   if (e->device->lost)
     return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->table.name, e->device->reason);
   char a[32], b[32];
@@ -73,7 +73,7 @@ void *sn_cut(char *p, size_t *used, size_t bytes) {
 
 // ---- staging buffers ----
 
-bool sn_staging_create(SnEngine *e, SnStaging *s, size_t bytes) {
+bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes) {
   *s = (SnStaging){.room = bytes};
   s->host = e->device->alloc_host(e->device, sn_aligned(bytes + 1));
   if (s->host) s->device = sn_room_take(e, bytes);
@@ -82,7 +82,7 @@ bool sn_staging_create(SnEngine *e, SnStaging *s, size_t bytes) {
   return false;
 }
 
-void sn_staging_free(SnEngine *e, SnStaging *s) {
+void sn_staging_free(SnDeviceHost *e, SnStaging *s) {
   if (s->host) e->device->release_host(e->device, s->host);
   sn_room_drop(e, &s->device);
   *s = (SnStaging){0};
@@ -125,12 +125,12 @@ const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size
 
 void sn_staging_results(SnStaging *s) { s->results = s->used; }
 
-void sn_staging_send(SnEngine *e, SnStaging *s, SnStream *stream) {
+void sn_staging_send(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
   const size_t bytes = s->results ? s->results : s->used;
   if (bytes) e->device->copy_in(e->device, stream, s->device.p, s->host, bytes);
 }
 
-void sn_staging_fetch(SnEngine *e, SnStaging *s, SnStream *stream) {
+void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
   const size_t bytes = s->used - s->results;
   if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
@@ -154,7 +154,7 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState 
   rollout->cfd = sn_staging_cfd(s, d, &state->cfd);
 }
 
-SnNoise sn_engine_noise(const SnPluginNoise *n) {
+SnNoise sn_host_noise(const SnPluginNoise *n) {
   return (SnNoise){.seed = n->seed,
                    .plan = n->plan,
                    .iteration = n->iteration,

@@ -1,7 +1,7 @@
-// The engine of a backend's library: what planner/backend/plugin.h asks for, on a device (device.h). Plain C17, in the
-// library's own number type; private to cuda/.
+// The host side of a backend's library: what planner/backend/plugin.h asks for, on a device (device.h). Plain C17, in
+// the library's own number type; private to cuda/.
 //
-//   engine        a device, its budget, all models on it
+//   device host   a device, its budget, all models on it
 //   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
 //   memory
 //                 of blocks, launch shapes
@@ -16,10 +16,10 @@
 #include "cuda/host/launch_shape.h"
 #include "planner/backend/plugin.h"
 
-typedef struct SnEngine SnEngine;
+typedef struct SnDeviceHost SnDeviceHost;
 typedef struct SnDeviceModel SnDeviceModel;
 
-// ---- memory: engine.c ----
+// ---- memory: host.c ----
 
 // Memory of the device that counts against the budget.
 typedef struct SnRoom {
@@ -27,22 +27,22 @@ typedef struct SnRoom {
   size_t bytes;
 } SnRoom;
 
-// Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_engine_admit before.
-SnRoom sn_room_take(SnEngine *e, size_t bytes);
-void sn_room_drop(SnEngine *e, SnRoom *room);
+// Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_host_admit before.
+SnRoom sn_room_take(SnDeviceHost *e, size_t bytes);
+void sn_room_drop(SnDeviceHost *e, SnRoom *room);
 
 // Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
 // SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
-SnCode sn_engine_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err);
+SnCode sn_host_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err);
 // For an allocation that failed although it was admitted: the error of it, which tells a lost device from a full one.
-SnCode sn_engine_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err);
+SnCode sn_host_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err);
 
 // Bytes rounded up so that what follows is aligned for anything.
 static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // Cuts `bytes` off a piece of memory at *p, aligned; with *p NULL it only counts, in *used.
 void *sn_cut(char *p, size_t *used, size_t bytes);
 
-// ---- staging buffers: engine.c ----
+// ---- staging buffers: host.c ----
 
 // A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_staging_results on, what
 // comes back. Put in the same order with `room` 0, everything only counts: `used` is then the room that it takes.
@@ -54,8 +54,8 @@ typedef struct SnStaging {
 } SnStaging;
 
 // Room for `bytes`; on failure (false) the staging buffer has none.
-bool sn_staging_create(SnEngine *e, SnStaging *s, size_t bytes);
-void sn_staging_free(SnEngine *e, SnStaging *s);
+bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes);
+void sn_staging_free(SnDeviceHost *e, SnStaging *s);
 // Begins anew.
 void sn_staging_begin(SnStaging *s);
 // The next `bytes`: where the host writes (or, after sn_staging_results, reads) them; *device (may be NULL): where they
@@ -69,20 +69,20 @@ const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size
 // What is put from now on is a result.
 void sn_staging_results(SnStaging *s);
 // One copy each way, in order on the stream.
-void sn_staging_send(SnEngine *e, SnStaging *s, SnStream *stream);
-void sn_staging_fetch(SnEngine *e, SnStaging *s, SnStream *stream);
+void sn_staging_send(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
+void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
 
 // The initial state of a rollout and the CFD settings of a plugin structure, their arrays put into the staging buffer.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout);
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
-SnNoise sn_engine_noise(const SnPluginNoise *noise);
+SnNoise sn_host_noise(const SnPluginNoise *noise);
 
 // ---- models: device_model.c ----
 
 // What one model's sessions share.
 struct SnDeviceModel {
   SnDeviceModel *next;
-  SnEngine *engine;
+  SnDeviceHost *host;
   SnPluginSession *session;  // its list
   char name[64];
   SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
@@ -90,7 +90,7 @@ struct SnDeviceModel {
   char *image;  // what was uploaded, to find it by content
   size_t image_bytes;
   SnRoom memory;
-  SnStream *stream;
+  SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
   // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
   SnRoom slots, scratch;
@@ -103,7 +103,7 @@ struct SnDeviceModel {
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
 // sessions: sn_device_model_leave frees a session's room, and the model with its last session.
-SnDeviceModel *sn_device_model_get(SnEngine *e, const SnParts *model, const SnParts *cost, SnError *err);
+SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err);
 void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
 void sn_device_model_leave(SnPluginSession *x);
 // Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
@@ -112,7 +112,7 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const Sn
 
 // The launch of a kernel of a model over `items` (candidates, gradient items, states of those): a block an item, at
 // most as many as run at once where blocks take memory.
-SnShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
+SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
 // As sn_kernel_scratch.
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
 // Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
@@ -130,7 +130,7 @@ enum { SN_ROOM_ROLLOUTS, SN_ROOM_GRADIENTS, SN_ROOM_STARTS, SN_NROOM };
 
 struct SnPluginSession {
   SnPluginSession *next;  // of the same model
-  SnEngine *engine;
+  SnDeviceHost *host;
   SnDeviceModel *model;  // NULL: an update failed
   int max_step;
   int room[SN_NROOM];                 // that there is
@@ -168,10 +168,10 @@ void sn_multistarts_free(SnPluginSession *x);
 // Frees what a model's gradients and multistarts share, graphs too; its last session has gone.
 void sn_gradients_forget(SnDeviceModel *d);
 
-// ---- the engine: plugin.c ----
+// ---- the device host: plugin.c ----
 
-struct SnEngine {
-  SnPlugin table;  // first: a pointer to it is a pointer to the engine
+struct SnDeviceHost {
+  SnPlugin table;  // first: a pointer to it is a pointer to the device host
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]

@@ -53,7 +53,7 @@ static void apply(const Scan *s, const sn_real *a, int rows, size_t stride_a, co
                                .stride_a = stride_a,
                                .stride_b = SN_SCAN_BLOCK * s->n,
                                .stride_c = stride_c};
-  SnDevice *device = s->d->engine->device;
+  SnDevice *device = s->d->host->device;
   if (count > 0 && rows > 0 && s->n > 0) device->multiply(device, s->d->stream, &products);
 }
 
@@ -79,7 +79,7 @@ static void pair_up(const Scan *s, const sn_real *a, sn_real *c, int count) {
                                .stride_a = 2 * nn,
                                .stride_b = 2 * nn,
                                .stride_c = nn};
-  SnDevice *device = s->d->engine->device;
+  SnDevice *device = s->d->host->device;
   if (s->n > 0) device->multiply(device, s->d->stream, &products);
 }
 

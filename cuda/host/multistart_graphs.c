@@ -45,7 +45,7 @@ bool sn_multistart_graphs_create(SnDeviceModel *d) {
 }
 
 void sn_multistart_graphs_forget(SnDeviceModel *d) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   SnMultistartGraphs *it = d->gradients->graphs;
   sn_multistart_graphs_change(d);
   for (int i = 0; i < GRAPHS; ++i) {
@@ -113,7 +113,7 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const 
                                  .epsilon = (sn_real)rule->epsilon,
                                  .clip = rule->clip,
                                  .clip_norm = (sn_real)rule->clip_norm},
-                        .noise = sn_engine_noise(&job->noise),
+                        .noise = sn_host_noise(&job->noise),
                         .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
@@ -168,7 +168,7 @@ static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
 
 // Puts all jobs that go on into the staging buffer and sends it. False: there are none.
 static bool pack(SnDeviceModel *d) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   SnMultistartGraphs *it = d->gradients->graphs;
   SnStaging *staging = &d->gradients->staging;
   SnMultistart *there = NULL;
@@ -246,7 +246,7 @@ static double expected(const SnMultistartGraphs *it) {
 }
 
 static void record(SnDeviceModel *d, Graph *g) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   SnMultistartGraphs *it = d->gradients->graphs;
   const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
@@ -255,7 +255,7 @@ static void record(SnDeviceModel *d, Graph *g) {
   if (it->passes.scan) sn_scan_launch(d, it->passes.ngradient, it->passes.product_chunk, &it->passes.memory);
   device->record(device, d->stream);
   for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
-  sn_staging_fetch(d->engine, &d->gradients->staging, d->stream);
+  sn_staging_fetch(d->host, &d->gradients->staging, d->stream);
   g->graph = device->recorded(device, d->stream);
 }
 
@@ -296,7 +296,7 @@ static void take_job(const SnMultistartGraphs *it, const SnDeviceModel *d, SnMul
 
 // Waits for what runs; its results are in the jobs then, but where the device was lost.
 static void settle(SnDeviceModel *d) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   SnMultistartGraphs *it = d->gradients->graphs;
   const bool results = it->flying > 0;
   if (!results && !it->sent) return;
@@ -325,7 +325,7 @@ static bool ready(SnDeviceModel *d) {
 
 // Puts one iteration into the stream. False: there is none to be done, or the device is lost.
 static bool begin(SnDeviceModel *d, Graph **used) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   SnMultistartGraphs *it = d->gradients->graphs;
   if (!ready(d)) return false;
   Graph *g = graph_of(d);
@@ -352,8 +352,8 @@ static bool in_time(const SnDeviceModel *d, double end) {
 // One iteration for every other model that has ended its last one and has more to do, where it is expected to end in
 // time: nobody stops it then.
 static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
-  SnDevice *device = d->engine->device;
-  for (SnDeviceModel *o = d->engine->models; o; o = o->next) {
+  SnDevice *device = d->host->device;
+  for (SnDeviceModel *o = d->host->models; o; o = o->next) {
     if (o == d || !o->gradients || !o->gradients->graphs) continue;
     if (o->gradients->graphs->flying > 0 && !device->idle(device, o->stream)) continue;
     settle(o);
@@ -373,7 +373,7 @@ static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
     if (!begin(d, &g)) return false;
   }
   settle(d);
-  return !d->engine->device->lost && !goes_on(x);
+  return !d->host->device->lost && !goes_on(x);
 }
 
 // One iteration, if it is expected to end before `until`.
@@ -393,7 +393,7 @@ static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until
   if (!begin(d, &g)) return false;
   settle(d);
   g->seconds = clock->now(clock->context) - from;
-  return !d->engine->device->lost;
+  return !d->host->device->lost;
 }
 
 bool sn_multistart_graphs_run(SnPluginSession *x, const SnPluginClock *clock, double until) {

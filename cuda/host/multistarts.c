@@ -9,7 +9,7 @@
 
 // ---- memory ----
 
-static void multistarts_free(SnEngine *e, SnMultistarts *r) {
+static void multistarts_free(SnDeviceHost *e, SnMultistarts *r) {
   if (!r) return;
   sn_room_drop(e, &r->room);
   free(r->memory);
@@ -25,7 +25,7 @@ void sn_multistarts_free(SnPluginSession *x) {
   r->job = NULL;
   sn_multistart_graphs_change(x->model);
   x->multistarts = NULL;
-  multistarts_free(x->engine, r);
+  multistarts_free(x->host, r);
 }
 
 static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
@@ -57,7 +57,7 @@ static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnMultista
 // The starts' structures, with moments that remember nothing, go to the device once; from then on only the device
 // writes them.
 static bool send_starts(SnDeviceModel *d, SnMultistarts *r) {
-  SnDevice *device = d->engine->device;
+  SnDevice *device = d->host->device;
   const size_t bytes = (size_t)r->starts * sizeof *r->start;
   SnMultistartStart *host = device->alloc_host(device, bytes);
   if (!host) return false;
@@ -91,7 +91,7 @@ static Together together(SnPluginSession *x, SnMultistarts *r) {
 }
 
 static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *err) {
-  SnEngine *e = x->engine;
+  SnDeviceHost *e = x->host;
   SnDeviceModel *d = x->model;
   const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->room.bytes : 0;
   char what[64];
@@ -109,20 +109,20 @@ static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *
   if (!sn_multistart_graphs_create(d))
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   r->room = sn_room_take(e, room);
-  if (!r->room.p) return sn_engine_refuse(x, room, what, err);
+  if (!r->room.p) return sn_host_refuse(x, room, what, err);
   cut_room(d, x->max_step, r->room.p, r);
-  return send_starts(d, r) ? SN_OK : sn_engine_refuse(x, room, what, err);
+  return send_starts(d, r) ? SN_OK : sn_host_refuse(x, room, what, err);
 }
 
 SnCode sn_multistarts_need(SnPluginSession *x, int n, SnError *err) {
   SnMultistarts *r = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   r->starts = n;
   r->place = -1;
   sn_multistart_graphs_change(x->model);
   const SnCode code = multistarts_create(x, r, err);
   if (code != SN_OK) {
-    multistarts_free(x->engine, r);
+    multistarts_free(x->host, r);
     return code;
   }
   sn_multistarts_free(x);
@@ -163,7 +163,7 @@ void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job) {
   if (!r || r->job != job) return;
   sn_multistart_graphs_change(x->model);
   r->job = NULL;
-  if (r->done == 0 || x->engine->device->lost) return;
+  if (r->done == 0 || x->host->device->lost) return;
   job->done = r->done;
   job->used = job->count;
   if (!job->measured) job->cost_before = r->cost_before;

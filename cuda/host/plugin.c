@@ -1,4 +1,4 @@
-// The library's one export: an engine on a device, as the table that planner/backend/plugin.h describes.
+// The library's one export: the host side of a device, as the table that planner/backend/plugin.h describes.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 static const double kept_free = 0.1;
 
 static void plugin_describe(const SnPlugin *p, char *text, int size) {
-  const SnEngine *e = (const SnEngine *)p;
+  const SnDeviceHost *e = (const SnDeviceHost *)p;
   snprintf(text, (size_t)size, "%s, %s, %s", p->name, sizeof(sn_real) == sizeof(double) ? "double" : "float",
            e->device->text);
 }
@@ -23,13 +23,13 @@ static void plugin_unload(SnPlugin *p, SnPluginSession *x) {
 
 static SnPluginSession *plugin_load(SnPlugin *p, const SnParts *model, const SnParts *cost, int max_step,
                                     SnError *err) {
-  SnEngine *e = (SnEngine *)p;
+  SnDeviceHost *e = (SnDeviceHost *)p;
   SnPluginSession *x = calloc(1, sizeof *x);
   if (!x) {
     sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", p->name);
     return NULL;
   }
-  x->engine = e;
+  x->host = e;
   x->max_step = max_step;
   SnDeviceModel *d = sn_device_model_get(e, model, cost, err);
   if (!d) {
@@ -57,7 +57,7 @@ static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnParts *mode
   return sn_device_model_change(x, model, cost, err);
 }
 
-static bool usable(const SnPluginSession *x) { return x->model && !x->engine->device->lost; }
+static bool usable(const SnPluginSession *x) { return x->model && !x->host->device->lost; }
 
 static void plugin_rollouts_submit(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch) {
   (void)p;
@@ -93,13 +93,13 @@ static void plugin_multistart_end(SnPlugin *p, SnPluginSession *x, SnPluginMulti
 }
 
 static bool plugin_lost(const SnPlugin *p, char *text, int size) {
-  const SnEngine *e = (const SnEngine *)p;
+  const SnDeviceHost *e = (const SnDeviceHost *)p;
   if (e->device->lost) snprintf(text, (size_t)size, "%s", e->device->reason);
   return e->device->lost;
 }
 
 static void plugin_memory(const SnPlugin *p, SnPluginMemory *memory) {
-  const SnEngine *e = (const SnEngine *)p;
+  const SnDeviceHost *e = (const SnDeviceHost *)p;
   *memory = (SnPluginMemory){e->used, e->budget, e->device->memory};
 }
 
@@ -109,7 +109,7 @@ static int plugin_profile(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage,
 }
 
 static void plugin_close(SnPlugin *p) {
-  SnEngine *e = (SnEngine *)p;
+  SnDeviceHost *e = (SnDeviceHost *)p;
   if (!e) return;
   // Sessions that the program has not unloaded go with their models.
   while (e->models) plugin_unload(p, e->models->session);
@@ -161,7 +161,7 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
   }
   SnDevice *device = sn_device_open(options->device, options->fault, err);
   if (!device) return NULL;
-  SnEngine *e = calloc(1, sizeof *e);
+  SnDeviceHost *e = calloc(1, sizeof *e);
   if (!e) {
     device->close(device);
     sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", device->name);

@@ -65,7 +65,7 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   s.rollout.nstep = b->nstep;
   s.rollout.max_velocity = (sn_real)b->max_velocity;
   s.base = sn_staging_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
-  if (b->noise) s.noise = sn_engine_noise(b->noise);
+  if (b->noise) s.noise = sn_host_noise(b->noise);
   sn_staging_results(p);
   r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
   r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
@@ -78,8 +78,8 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
 
 static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
   if (!r) return;
-  sn_staging_free(x->engine, &r->staging);
-  sn_room_drop(x->engine, &r->kept);
+  sn_staging_free(x->host, &r->staging);
+  sn_room_drop(x->host, &r->kept);
   free(r);
 }
 
@@ -126,14 +126,13 @@ static SnCode take_room(SnPluginSession *x, int group, int items, const char *wh
   size_t staging = 0;
   const size_t kept = room_bytes(x, group, &staging);
   SnRollouts *r = *out = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->engine->table.name);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
-  r->kept = sn_room_take(x->engine, kept);
-  if (r->kept.p && sn_staging_create(x->engine, &r->staging, staging) &&
-      (take_blocks(x, items) || take_blocks(x, group)))
+  r->kept = sn_room_take(x->host, kept);
+  if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) && (take_blocks(x, items) || take_blocks(x, group)))
     return SN_OK;
   rollouts_drop(x, r);
-  return sn_engine_refuse(x, kept + staging, what, err);
+  return sn_host_refuse(x, kept + staging, what, err);
 }
 
 // The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
@@ -150,8 +149,8 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
     const size_t kept = room_bytes(x, group, &staging);
     const size_t own = kept + staging + 4 * 64;
     int items = launch_items(x, group);
-    if (sn_engine_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
-    SnCode code = sn_engine_admit(x, own + block_growth(x, items), freed, what, err);
+    if (sn_host_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
+    SnCode code = sn_host_admit(x, own + block_growth(x, items), freed, what, err);
     SnRollouts *r = NULL;
     if (code == SN_OK) code = take_room(x, group, items, what, &r, err);
     if (code == SN_OK) {
@@ -165,7 +164,7 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
 // ---- work ----
 
 void sn_rollouts_abandon(SnPluginSession *x) {
-  SnDevice *device = x->engine->device;
+  SnDevice *device = x->host->device;
   if (!x->rollouts || !x->rollouts->active) return;
   device->wait(device, x->model->stream);  // the staging buffer may still be on its way
   x->rollouts->active = false;
@@ -180,7 +179,7 @@ static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int firs
   r->done = 0;
   r->all = batch->nstep + 1;
   pack(r, x, batch);
-  sn_staging_send(x->engine, &r->staging, x->model->stream);
+  sn_staging_send(x->host, &r->staging, x->model->stream);
 }
 
 // Steps of the next slice, or 0 when there is no time for one.
@@ -219,8 +218,8 @@ static Together together(const SnPluginSession *x) {
 
 // The next `steps` of all of them. False: the device is lost.
 static bool launch(SnDeviceModel *d, const Together *t, int steps) {
-  SnDevice *device = d->engine->device;
-  const SnShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
+  SnDevice *device = d->host->device;
+  const SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
   SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
   for (int k = 0; k < t->count; ++k) {
     const SnRollouts *r = t->r[k];
@@ -236,7 +235,7 @@ static bool launch(SnDeviceModel *d, const Together *t, int steps) {
 // All steps of the group, or as many as there is time for (false).
 static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double until) {
   SnRollouts *r = x->rollouts;
-  SnDevice *device = x->engine->device;
+  SnDevice *device = x->host->device;
   SnDeviceModel *d = x->model;
   while (r->done < r->all) {
     const int steps = slice_steps(r, r->all - r->done, clock, until);
@@ -246,7 +245,7 @@ static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double unt
     if (!launch(d, &t, steps)) return false;
     r->step_seconds = (clock->now(clock->context) - began) / steps;
   }
-  sn_staging_fetch(x->engine, &r->staging, d->stream);
+  sn_staging_fetch(x->host, &r->staging, d->stream);
   device->wait(device, d->stream);
   return !device->lost;
 }

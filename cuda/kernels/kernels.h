@@ -31,7 +31,7 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
 
-// Bytes of shared memory that a block of a launch takes: SnShape.shared.
+// Bytes of shared memory that a block of a launch takes: SnLaunchShape.shared.
 SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
   return SN_KERNEL_HEAD + work->block.world.shared + work->block.adjoint.shared;
 }

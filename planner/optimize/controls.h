@@ -68,6 +68,6 @@ void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n);
 
 // Shifts a plan of nstep rows by k >= 0 steps in place: row t becomes row t + k, and the rows that are
 // left without one repeat the last row (SN_TAIL_HOLD) or take `initial` (nu).
-void sn_plan_shift(sn_real *ctrl, int nstep, int nu, int k, SnTail tail, const sn_real *initial);
+void sn_controls_shift(sn_real *ctrl, int nstep, int nu, int k, SnTail tail, const sn_real *initial);
 
 #endif

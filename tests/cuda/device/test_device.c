@@ -56,7 +56,7 @@ void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, 
 
 typedef struct Fixture {
   SnDevice *d;
-  SnStream *s;
+  SnDeviceStream *s;
   sn_real *memory, *host;  // (8, N)
   SnWork work;
 } Fixture;
@@ -78,7 +78,7 @@ static Fixture open_fixture(const char *fault) {
 static void close_fixture(Fixture *r) { r->d->close(r->d); }
 
 static void launch(Fixture *r, SnKernel kernel, int blocks) {
-  r->d->launch(r->d, r->s, kernel, &(SnShape){blocks, 32, SHARED}, &r->work);
+  r->d->launch(r->d, r->s, kernel, &(SnLaunchShape){blocks, 32, SHARED}, &r->work);
 }
 
 static void fetch(Fixture *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
@@ -148,7 +148,7 @@ static void blocks_have_no_order(void **state) {
 static void work_waits_in_its_stream(void **state) {
   (void)state;
   Fixture r = open_fixture("");
-  SnStream *other = r.d->stream(r.d);
+  SnDeviceStream *other = r.d->stream(r.d);
   sn_real *out = r.d->alloc_host(r.d, BYTES);
   for (int i = 0; i < BLOCKS * N; ++i) r.host[i] = 5;
   r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
@@ -272,7 +272,8 @@ static void wrong_calls_lose_the_device(void **state) {
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
   const size_t shared = 32768;
-  const SnShape wrong[] = {{0, 32, SHARED}, {1, 0, SHARED}, {1, SN_KERNEL_THREADS + 1, SHARED}, {1, 32, shared + 64}};
+  const SnLaunchShape wrong[] = {
+      {0, 32, SHARED}, {1, 0, SHARED}, {1, SN_KERNEL_THREADS + 1, SHARED}, {1, 32, shared + 64}};
   const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of shared memory"};
   for (int i = 0; i < 4; ++i) {
     Fixture r = open_fixture("shared:32768");

@@ -92,13 +92,13 @@ static void whatever_fails_while_it_opens_is_told(void **state) {
 
 enum { N = 8, BYTES = 4096 };
 
-// Every operation once. Goes on whatever happens, as the engine does.
+// Every operation once. Goes on whatever happens, as the host side does.
 static void work(SnDevice *d, sn_real *result) {
-  SnStream *s = d->stream(d);
+  SnDeviceStream *s = d->stream(d);
   sn_real *memory = d->alloc(d, BYTES), *host = d->alloc_host(d, BYTES);
   if (s && memory && host) {
     const SnWork work = {.scratch = memory, .scratch_size = 1, .model.nbody = 1};
-    const SnShape shape = {N, 128, SN_KERNEL_HEAD};
+    const SnLaunchShape shape = {N, 128, SN_KERNEL_HEAD};
     const SnProducts p = {.m = 1, .n = 1, .k = 1, .count = 1, .a = memory, .b = memory + 1, .c = memory + 2};
     for (int i = 0; i < N; ++i) host[i] = (sn_real)i;
     d->copy_in(d, s, memory, host, BYTES);
@@ -222,7 +222,7 @@ static void products_are_row_major(void **state) {
     const int transpose = kind & 1, add = kind >> 1;
     fake = fake_default();
     SnDevice *d = open_device();
-    SnStream *s = d->stream(d);
+    SnDeviceStream *s = d->stream(d);
     sn_real a[COUNT * A], b[COUNT * B], c[COUNT * C], before[COUNT * C];
     unsigned seed = 3;
     for (int i = 0; i < COUNT * A; ++i) a[i] = sample(&seed);

@@ -6,24 +6,24 @@
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
 
-// Mirrors a backend of a library as planner/backend/backend_plugin.c makes it, so that the engine behind it is in
+// Mirrors a backend of a library as planner/backend/backend_plugin.c makes it, so that the host side behind it is in
 // reach.
 typedef struct Opened {
   SnBackend table;
-  SnEngine *engine;
+  SnDeviceHost *host;
 } Opened;
 
 // Counts the calls of a device on their way to it.
 static struct {
   int records, frees, runs, copies_in;
-  void (*record)(SnDevice *, SnStream *);
+  void (*record)(SnDevice *, SnDeviceStream *);
   void (*free_graph)(SnDevice *, SnGraph *);
-  void (*run)(SnDevice *, SnStream *, SnGraph *);
-  void (*copy_in)(SnDevice *, SnStream *, void *, const void *, size_t);
-  SnStream *stream[16];  // one for each run
+  void (*run)(SnDevice *, SnDeviceStream *, SnGraph *);
+  void (*copy_in)(SnDevice *, SnDeviceStream *, void *, const void *, size_t);
+  SnDeviceStream *stream[16];  // one for each run
 } count;
 
-static inline void count_record(SnDevice *d, SnStream *s) {
+static inline void count_record(SnDevice *d, SnDeviceStream *s) {
   ++count.records;
   count.record(d, s);
 }
@@ -33,19 +33,19 @@ static inline void count_free_graph(SnDevice *d, SnGraph *g) {
   count.free_graph(d, g);
 }
 
-static inline void count_run(SnDevice *d, SnStream *s, SnGraph *g) {
+static inline void count_run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
   if (count.runs < 16) count.stream[count.runs] = s;
   ++count.runs;
   count.run(d, s, g);
 }
 
-static inline void count_copy_in(SnDevice *d, SnStream *s, void *to, const void *from, size_t bytes) {
+static inline void count_copy_in(SnDevice *d, SnDeviceStream *s, void *to, const void *from, size_t bytes) {
   ++count.copies_in;
   count.copy_in(d, s, to, from, bytes);
 }
 
 static inline void start_counting(SnBackend *b) {
-  SnDevice *d = ((Opened *)b)->engine->device;
+  SnDevice *d = ((Opened *)b)->host->device;
   memset(&count, 0, sizeof count);
   count.record = d->record;
   count.free_graph = d->free_graph;
@@ -58,7 +58,7 @@ static inline void start_counting(SnBackend *b) {
 }
 
 static inline void stop_counting(SnBackend *b) {
-  SnDevice *d = ((Opened *)b)->engine->device;
+  SnDevice *d = ((Opened *)b)->host->device;
   d->record = count.record;
   d->free_graph = count.free_graph;
   d->run = count.run;

@@ -33,7 +33,7 @@ static void shifted(int k, SnTail tail, const int wanted[5]) {
     ctrl[2 * t] = (sn_real)t;
     ctrl[2 * t + 1] = (sn_real)(t + 10);
   }
-  sn_plan_shift(ctrl, 5, 2, k, tail, initial);
+  sn_controls_shift(ctrl, 5, 2, k, tail, initial);
   for (int t = 0; t < 5; ++t) {
     assert_true(ctrl[2 * t] == (sn_real)wanted[t]);
     assert_true(ctrl[2 * t + 1] == (sn_real)(wanted[t] < 0 ? -11 : wanted[t] + 10));
