@@ -16,12 +16,12 @@ SnPlanRequest sn_default_plan_request(void) { return (SnPlanRequest){.deadline =
 // ---- creation ----
 
 static void make_state(const SnModel *m, SnStateBuffer *s, bool *ok) {
-  s->qpos = sn_planner_room((size_t)m->nq, sizeof(sn_real), ok);
-  s->qvel = sn_planner_room((size_t)m->nv, sizeof(sn_real), ok);
-  s->act = sn_planner_room((size_t)m->na, sizeof(sn_real), ok);
-  s->mocap_pos = sn_planner_room(3 * (size_t)m->nmocap, sizeof(sn_real), ok);
-  s->mocap_quat = sn_planner_room(4 * (size_t)m->nmocap, sizeof(sn_real), ok);
-  s->qacc_warmstart = sn_planner_room((size_t)m->nv, sizeof(sn_real), ok);
+  s->qpos = sn_planner_calloc((size_t)m->nq, sizeof(sn_real), ok);
+  s->qvel = sn_planner_calloc((size_t)m->nv, sizeof(sn_real), ok);
+  s->act = sn_planner_calloc((size_t)m->na, sizeof(sn_real), ok);
+  s->mocap_pos = sn_planner_calloc(3 * (size_t)m->nmocap, sizeof(sn_real), ok);
+  s->mocap_quat = sn_planner_calloc(4 * (size_t)m->nmocap, sizeof(sn_real), ok);
+  s->qacc_warmstart = sn_planner_calloc((size_t)m->nv, sizeof(sn_real), ok);
 }
 
 static void free_state(SnStateBuffer *s) {
@@ -41,20 +41,20 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   make_state(m, &p->state, &ok);
   make_state(m, &p->rolled_state, &ok);
   make_state(m, &p->probe, &ok);
-  p->initial_ctrl = sn_planner_room(nu, sizeof(sn_real), &ok);
-  p->nominal = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
-  p->winner = sn_planner_room(horizon * nu, sizeof(sn_real), &ok);
-  p->force = sn_planner_room(rows * nu, sizeof(sn_real), &ok);
-  p->target = sn_planner_room((horizon + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
-  p->scratch = sn_planner_room(3 * (horizon + 2), sizeof(sn_real), &ok);
-  p->best_term = sn_planner_room((size_t)p->cost->nterm, sizeof(double), &ok);
-  p->plan_ctrl = sn_planner_room(rows * nu, sizeof(sn_real), &ok);
-  p->plan_qpos = sn_planner_room((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
-  p->plan_qvel = sn_planner_room((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
-  p->plan_act = sn_planner_room((rows + 1) * (size_t)m->na, sizeof(sn_real), &ok);
-  p->evaluate_term = sn_planner_room((size_t)p->cost->nterm, sizeof(double), &ok);
-  p->evaluate_value = sn_planner_room((size_t)p->cost->nall, sizeof(double), &ok);
-  p->evaluate_met = sn_planner_room((size_t)(p->cost->nall - p->cost->nterm), sizeof(bool), &ok);
+  p->initial_ctrl = sn_planner_calloc(nu, sizeof(sn_real), &ok);
+  p->nominal = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->winner = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->force = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
+  p->target = sn_planner_calloc((horizon + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  p->scratch = sn_planner_calloc(3 * (horizon + 2), sizeof(sn_real), &ok);
+  p->best_term = sn_planner_calloc((size_t)p->cost->nterm, sizeof(double), &ok);
+  p->plan_ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
+  p->plan_qpos = sn_planner_calloc((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
+  p->plan_qvel = sn_planner_calloc((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
+  p->plan_act = sn_planner_calloc((rows + 1) * (size_t)m->na, sizeof(sn_real), &ok);
+  p->evaluate_term = sn_planner_calloc((size_t)p->cost->nterm, sizeof(double), &ok);
+  p->evaluate_value = sn_planner_calloc((size_t)p->cost->nall, sizeof(double), &ok);
+  p->evaluate_met = sn_planner_calloc((size_t)(p->cost->nall - p->cost->nterm), sizeof(bool), &ok);
   return ok ? sn_planner_take_settings(p, err) : sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
@@ -205,8 +205,8 @@ const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
   SnCode code = sn_settings_may_change(&p->settings, settings, err);
   if (code == SN_OK) code = check_gradient(p, settings, err);
-  // The room of iterations under way stays as it is: theirs is looked at when the next ones begin.
-  if (code == SN_OK && !p->batch_active) code = sn_planner_optimizer(settings)->room(p, settings, err);
+  // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
+  if (code == SN_OK && !p->batch_active) code = sn_planner_optimizer(settings)->reserve(p, settings, err);
   if (code != SN_OK) return code;
   p->pending = *settings;
   p->refused = false;

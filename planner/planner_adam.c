@@ -9,28 +9,28 @@ struct SnAdamState {
   SnAdamGrid grid;  // of this plan
   int knots;        // settings that the grid was made from
   int interpolation, starts;
-  int moved;   // steps that the plan was shifted by since
-  bool known;  // moments and grid are those of the plan before
-  int room;    // starts that the backend has room for
-  bool fresh;  // it is new: nothing is remembered there
+  int moved;     // steps that the plan was shifted by since
+  bool known;    // moments and grid are those of the plan before
+  int capacity;  // starts that the backend has capacity for
+  bool fresh;    // it is new: nothing is remembered there
 };
 
 SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
   const SnBackend *b = p->backend;
-  if (b->need_multistart && b->multistart && b->multistart_end) return SN_OK;
+  if (b->reserve_multistart && b->multistart && b->multistart_end) return SN_OK;
   return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none", b->name);
 }
 
-static SnCode adam_room(SnPlanner *p, const SnSettings *s, SnError *err) {
+static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnBackend *b = p->backend;
   bool ok = true;
   SnCode code = sn_planner_adam_check(p, err);
   if (code != SN_OK) return code;
-  if (!p->adam) p->adam = sn_planner_room(1, sizeof *p->adam, &ok);
+  if (!p->adam) p->adam = sn_planner_calloc(1, sizeof *p->adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
-  code = b->need_multistart(b, p->device, s->adam_starts, err);
-  if (code != SN_OK || s->adam_starts <= p->adam->room) return code;
-  p->adam->room = s->adam_starts;
+  code = b->reserve_multistart(b, p->device, s->adam_starts, err);
+  if (code != SN_OK || s->adam_starts <= p->adam->capacity) return code;
+  p->adam->capacity = s->adam_starts;
   p->adam->fresh = true;
   p->adam->known = false;
   return SN_OK;
@@ -51,7 +51,7 @@ void sn_planner_adam_shift(SnPlanner *p, int k) {
 void sn_planner_adam_forget(SnPlanner *p) {
   if (!p->adam) return;
   p->adam->known = false;
-  p->adam->room = 0;
+  p->adam->capacity = 0;
   p->adam->moved = 0;
   p->adam->grid.phase = 0;
 }
@@ -146,4 +146,4 @@ static void adam_end(SnPlanner *p) {
   a->fresh = false;
 }
 
-const SnOptimizer sn_optimizer_adam = {adam_room, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};
+const SnOptimizer sn_optimizer_adam = {adam_reserve, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};

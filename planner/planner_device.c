@@ -36,7 +36,7 @@ static SnCode move(SnPlanner *p, SnError *err) {
   if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no fallback");
   SnCode code = load(p, p->def.fallback, err);
   if (code != SN_OK) return code;
-  if (p->optimizer) code = p->optimizer->room(p, &p->settings, err);
+  if (p->optimizer) code = p->optimizer->reserve(p, &p->settings, err);
   if (code != SN_OK) {
     p->backend->unload(p->backend, p->device);
     p->backend = from;

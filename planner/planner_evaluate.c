@@ -7,16 +7,16 @@
 
 enum { EVALUATE_MAX_STEPS = 1 << 16 };
 
-static SnCode evaluate_room(SnPlanner *p, int rows, SnError *err) {
-  if (rows <= p->evaluate_room) return SN_OK;
+static SnCode evaluate_reserve(SnPlanner *p, int rows, SnError *err) {
+  if (rows <= p->evaluate_capacity) return SN_OK;
   sn_real *target = realloc(p->evaluate_target, sizeof *target * ((size_t)rows * (size_t)p->cost->ntarget + 1));
   if (!target) return sn_fail(err, SN_ERR_MEMORY, "evaluate: out of memory");
   p->evaluate_target = target;
-  p->evaluate_room = rows;
+  p->evaluate_capacity = rows;
   return SN_OK;
 }
 
-// Room for the gradient of an evaluation of at most `steps` steps.
+// Capacity for the gradient of an evaluation of at most `steps` steps.
 typedef struct SnEvaluateGradient {
   SnBackend *backend;
   SnBackendModel *device;  // there
@@ -48,10 +48,10 @@ void sn_planner_evaluate_free(SnPlanner *p) {
 static SnCode load_gradient(SnPlanner *p, SnError *err) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   SnBackend *b = g->backend = p->backend;
-  if (!b->need_gradients || !b->gradients)
+  if (!b->reserve_gradients || !b->gradients)
     return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", b->name);
   if (!(g->device = b->load(b, p->m, p->wanted, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
-  return b->need_gradients(b, g->device, 1, err);
+  return b->reserve_gradients(b, g->device, 1, err);
 }
 
 void sn_planner_evaluate_move(SnPlanner *p) {
@@ -67,25 +67,25 @@ void sn_planner_evaluate_move(SnPlanner *p) {
 static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
   const size_t rows = (size_t)steps + 1, nq = (size_t)p->m->nq, nv = (size_t)p->m->nv, na = (size_t)p->m->na;
   bool ok = true;
-  SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_room(1, sizeof *g, &ok);
+  SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_calloc(1, sizeof *g, &ok);
   if (!g) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   g->steps = steps;
-  g->states = (SnTrajectory){.time = sn_planner_room(rows, sizeof(sn_real), &ok),
-                             .qpos = sn_planner_room(rows * nq, sizeof(sn_real), &ok),
-                             .qvel = sn_planner_room(rows * nv, sizeof(sn_real), &ok),
-                             .act = sn_planner_room(rows * na, sizeof(sn_real), &ok),
-                             .qacc = sn_planner_room(rows * nv, sizeof(sn_real), &ok)};
-  g->item.ctrl_bar = sn_planner_room((size_t)steps * (size_t)p->m->nu, sizeof(sn_real), &ok);
-  g->item.qpos_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
-  g->item.qvel_bar = sn_planner_room(nv, sizeof(sn_real), &ok);
-  g->item.act_bar = sn_planner_room(na, sizeof(sn_real), &ok);
-  g->item.target_bar = sn_planner_room(rows * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  g->states = (SnTrajectory){.time = sn_planner_calloc(rows, sizeof(sn_real), &ok),
+                             .qpos = sn_planner_calloc(rows * nq, sizeof(sn_real), &ok),
+                             .qvel = sn_planner_calloc(rows * nv, sizeof(sn_real), &ok),
+                             .act = sn_planner_calloc(rows * na, sizeof(sn_real), &ok),
+                             .qacc = sn_planner_calloc(rows * nv, sizeof(sn_real), &ok)};
+  g->item.ctrl_bar = sn_planner_calloc((size_t)steps * (size_t)p->m->nu, sizeof(sn_real), &ok);
+  g->item.qpos_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
+  g->item.qvel_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
+  g->item.act_bar = sn_planner_calloc(na, sizeof(sn_real), &ok);
+  g->item.target_bar = sn_planner_calloc(rows * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   return load_gradient(p, err);
 }
 
-// Room for as many steps as were asked for at most so far.
-static SnCode gradient_room(SnPlanner *p, int steps, SnError *err) {
+// Capacity for as many steps as were asked for at most so far.
+static SnCode gradient_reserve(SnPlanner *p, int steps, SnError *err) {
   if (p->stranded) return sn_fail(err, SN_ERR_STATE, "no gradient: %s", p->remark);
   SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
   if (code != SN_OK) return code;
@@ -173,8 +173,8 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
                                  .measure = p->evaluate_value + p->cost->nterm,
                                  .met = p->evaluate_met};
   SnCode code = check_controls(p, r, err);
-  if (code == SN_OK) code = evaluate_room(p, r->nstep + 1, err);
-  if (code == SN_OK && r->gradient) code = gradient_room(p, r->nstep, err);
+  if (code == SN_OK) code = evaluate_reserve(p, r->nstep + 1, err);
+  if (code == SN_OK && r->gradient) code = gradient_reserve(p, r->nstep, err);
   if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
   if (code != SN_OK) return code;
   sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);

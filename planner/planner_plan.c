@@ -70,7 +70,7 @@ static void take_pending(SnPlanner *p) {
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
   const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending);
-  const SnCode code = optimizer->room(p, &p->pending, err);
+  const SnCode code = optimizer->reserve(p, &p->pending, err);
   if (code != SN_OK) return code;
   p->optimizer = optimizer;
   take_pending(p);
@@ -97,7 +97,7 @@ static bool take_tuned(SnPlanner *p) {
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
   SnError err = {0};
-  if (!p->refused && p->optimizer->room(p, &p->pending, &err) != SN_OK) refuse(p, &err);
+  if (!p->refused && p->optimizer->reserve(p, &p->pending, &err) != SN_OK) refuse(p, &err);
   if (!p->refused) {
     take_pending(p);
     p->taken = p->label;

@@ -22,8 +22,9 @@ typedef enum SnWorked {
 
 // An optimizer: a way to improve the best controls so far, p->nominal, iteration by iteration.
 typedef struct SnOptimizer {
-  // Makes room for iterations with these settings; on failure all is as before. Not while iterations are under way.
-  SnCode (*room)(SnPlanner *p, const SnSettings *s, SnError *err);
+  // Reserves capacity for iterations with these settings; on failure all is as before. Not while iterations are under
+  // way.
+  SnCode (*reserve)(SnPlanner *p, const SnSettings *s, SnError *err);
   // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
   int (*iterations)(const SnSettings *s);
   // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates, and those after it that
@@ -101,9 +102,9 @@ struct SnPlanner {
   int iterations, candidates;    // used so far: iterations, and candidates of the latest of them
   bool measured;                 // best_cost is that of the nominal under the weights and targets in force
   uint64_t trying, used;         // labels: of the iteration under way; of the latest one that was used
-  int room;                      // candidates that the arrays hold
-  double *candidate_cost;        // (room)
-  double *candidate_term;        // (room, nterm)
+  int capacity;                  // candidates that the arrays hold
+  double *candidate_cost;        // (capacity)
+  double *candidate_term;        // (capacity, nterm)
   unsigned char *candidate_done;
   int *candidate_warn;
   SnAdamState *adam;  // NULL until a plan is improved by Adam
@@ -128,7 +129,7 @@ struct SnPlanner {
   SnEvaluation evaluation;  // in progress
   SnCfd evaluate_cfd;       // its rollout's
   int evaluate_steps;
-  int evaluate_room;  // rows of its target table
+  int evaluate_capacity;  // rows of its target table
   sn_real *evaluate_target;
   double *evaluate_term;                         // (nterm)
   double *evaluate_value;                        // (nall) norms of terms and measures
@@ -144,7 +145,7 @@ static inline void sn_planner_copy(sn_real *to, const sn_real *from, size_t n) {
 }
 
 // calloc that never returns NULL for 0 bytes, and remembers a failure.
-static inline void *sn_planner_room(size_t n, size_t size, bool *ok) {
+static inline void *sn_planner_calloc(size_t n, size_t size, bool *ok) {
   void *x = calloc(n + 1, size);
   *ok = *ok && x != NULL;
   return x;
@@ -195,7 +196,7 @@ const sn_real *sn_planner_force_row(const SnPlanner *p, double time);
 // start (a function of the state alone, so that a plan and an evaluation of its controls agree bit for bit).
 SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
 
-// Frees the room for gradients of evaluations.
+// Frees the memory for gradients of evaluations.
 void sn_planner_evaluate_free(SnPlanner *p);
 // The gradient of the evaluation in progress begins anew at p->backend, without one where there is no room.
 void sn_planner_evaluate_move(SnPlanner *p);

@@ -6,13 +6,13 @@
 #include "planner/planner_private.h"
 
 // Arrays whose length is the number of candidates.
-static SnCode candidate_room(SnPlanner *p, int n, SnError *err) {
-  if (n <= p->room) return SN_OK;
+static SnCode candidates_reserve(SnPlanner *p, int n, SnError *err) {
+  if (n <= p->capacity) return SN_OK;
   bool ok = true;
-  double *cost = sn_planner_room((size_t)n, sizeof *cost, &ok);
-  double *term = sn_planner_room((size_t)n * (size_t)p->cost->nterm, sizeof *term, &ok);
-  unsigned char *done = sn_planner_room((size_t)n, sizeof *done, &ok);
-  int *warn = sn_planner_room((size_t)n, sizeof *warn, &ok);
+  double *cost = sn_planner_calloc((size_t)n, sizeof *cost, &ok);
+  double *term = sn_planner_calloc((size_t)n * (size_t)p->cost->nterm, sizeof *term, &ok);
+  unsigned char *done = sn_planner_calloc((size_t)n, sizeof *done, &ok);
+  int *warn = sn_planner_calloc((size_t)n, sizeof *warn, &ok);
   if (!ok) {
     free(cost);
     free(term);
@@ -28,7 +28,7 @@ static SnCode candidate_room(SnPlanner *p, int n, SnError *err) {
   p->candidate_term = term;
   p->candidate_done = done;
   p->candidate_warn = warn;
-  p->room = n;
+  p->capacity = n;
   return SN_OK;
 }
 
@@ -56,7 +56,7 @@ static void sampling_begin(SnPlanner *p, int most, int iterations) {
   (void)iterations;  // one after the other: the next one needs this one's winner
   const SnSettings *s = &p->settings;
   p->noise = sn_planner_noise(p);
-  p->count = s->candidates < p->room ? s->candidates : p->room;
+  p->count = s->candidates < p->capacity ? s->candidates : p->capacity;
   if (most < p->count) p->count = most;
   memset(p->candidate_done, 0, (size_t)p->count);
   memset(p->candidate_warn, 0, sizeof *p->candidate_warn * (size_t)p->count);
@@ -114,12 +114,12 @@ static void sampling_end(SnPlanner *p) {
   p->candidates = used;
 }
 
-static SnCode sampling_room(SnPlanner *p, const SnSettings *s, SnError *err) {
+static SnCode sampling_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnBackend *b = p->backend;
-  const SnCode code = b->need_rollouts ? b->need_rollouts(b, p->device, s->candidates, err) : SN_OK;
-  return code == SN_OK ? candidate_room(p, s->candidates, err) : code;
+  const SnCode code = b->reserve_rollouts ? b->reserve_rollouts(b, p->device, s->candidates, err) : SN_OK;
+  return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
 }
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
-const SnOptimizer sn_optimizer_sampling = {sampling_room,   sampling_iterations, sampling_begin,
-                                           sampling_submit, sampling_work,       sampling_end};
+const SnOptimizer sn_optimizer_sampling = {sampling_reserve, sampling_iterations, sampling_begin,
+                                           sampling_submit,  sampling_work,       sampling_end};

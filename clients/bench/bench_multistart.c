@@ -21,7 +21,7 @@ static SnNoise noise_of(const SnSettings *s, uint64_t seed, int steps) {
   return noise;
 }
 
-static SnCode make_room(BenchMultistart *x, SnError *err) {
+static SnCode make_arrays(BenchMultistart *x, SnError *err) {
   const size_t nu = (size_t)x->task->m->nu, rows = (size_t)x->task->steps * nu;
   x->first = calloc(rows + 1, sizeof *x->first);
   x->ctrl = calloc(rows + 1, sizeof *x->ctrl);
@@ -46,11 +46,11 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
                              SnError *err) {
   const SnSettings *s = &task->task->settings;
   *x = (BenchMultistart){.task = task, .backend = backend};
-  SnCode code = make_room(x, err);
+  SnCode code = make_arrays(x, err);
   if (code == SN_OK) code = first_controls(x, number, err);
   if (code != SN_OK) return code;
   if (!(x->device = backend->load(backend, task->m, task->cost, task->steps, err))) return err->code;
-  if ((code = backend->need_multistart(backend, x->device, starts, err)) != SN_OK) return code;
+  if ((code = backend->reserve_multistart(backend, x->device, starts, err)) != SN_OK) return code;
   sn_task_initial_plan(task->task, task->m, 0, x->initial);
   x->job = (SnMultistartJob){
       .state = bench_task_state(task),

@@ -7,7 +7,7 @@ static sn_real *reals(int n) { return calloc((size_t)n + 1, sizeof(sn_real)); }
 
 static void copy(sn_real *to, const sn_real *from, int n) { memcpy(to, from, sizeof *to * (size_t)n); }
 
-static SnCode make_room(BenchTask *t, SnError *err) {
+static SnCode make_arrays(BenchTask *t, SnError *err) {
   const SnModel *m = t->m;
   t->qpos = reals(m->nq);
   t->qvel = reals(m->nv);
@@ -27,7 +27,7 @@ static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
   SnWorld w;
-  SnCode code = make_room(t, err);
+  SnCode code = make_arrays(t, err);
   if (code != SN_OK) return code;
   void *memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
   if (!memory) return sn_fail(err, SN_ERR_MEMORY, "out of memory");

@@ -9,8 +9,8 @@
 
 BenchTaskArgs bench_default_task_args(void) { return (BenchTaskArgs){.seconds = 1, .execute = 16, .seed = 1}; }
 
-static void add(struct argp_state *state, const char *name, const char **list, int room, int *n, const char *text) {
-  if (*n == room) argp_error(state, "too many --%s: at most %d", name, room);
+static void add(struct argp_state *state, const char *name, const char **list, int capacity, int *n, const char *text) {
+  if (*n == capacity) argp_error(state, "too many --%s: at most %d", name, capacity);
   list[(*n)++] = text;
 }
 

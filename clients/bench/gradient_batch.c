@@ -103,7 +103,7 @@ cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnG
   cJSON *rows = cJSON_CreateArray();
   SnCode code = make_items(&x, err);
   if (code == SN_OK && !(x.device = b->load(b, driven->o.m, driven->cost, driven->steps, err))) code = err->code;
-  if (code == SN_OK) code = b->need_gradients(b, x.device, x.count, err);
+  if (code == SN_OK) code = b->reserve_gradients(b, x.device, x.count, err);
   for (int k = 0; code == SN_OK && sn_settings_choice_name(setting(), k, name, sizeof name)[0]; ++k) {
     SnGradientSettings of = *settings;
     double one = NAN;

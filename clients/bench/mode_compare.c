@@ -97,8 +97,8 @@ static SnCode read_out(Compare *x, SnError *err) {
   FILE *in = fopen(x->out, "r");
   if (!in) return errno == ENOENT ? SN_OK : sn_fail(err, SN_ERR_IO, "%s: %s", x->out, strerror(errno));
   char *line = NULL;
-  size_t room = 0;
-  while (getline(&line, &room, in) > 0) {
+  size_t capacity = 0;
+  while (getline(&line, &capacity, in) > 0) {
     cJSON *o = cJSON_Parse(line);
     cJSON **place = o ? place_of(x, o) : NULL;
     if (place && !*place) {

@@ -77,7 +77,7 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   if ((code = bench_backend_open(&b->on, &s->backend, err)) != SN_OK) return code;
   SnBackend *backend = b->on.backend;
   if (!(b->device = backend->load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
-  if ((code = backend->need_gradients(backend, b->device, 1, err)) != SN_OK) return code;
+  if ((code = backend->reserve_gradients(backend, b->device, 1, err)) != SN_OK) return code;
   if (!(b->runner = sn_rollout_runner_create(m, b->driven.cost, err))) return err->code;
   b->ctrl_bar = calloc((size_t)s->driven.steps * nu + 1, sizeof *b->ctrl_bar);
   b->now = calloc((size_t)mj_stateSize(b->driven.o.mj, DRIVEN_MODEL_STATE), sizeof *b->now);

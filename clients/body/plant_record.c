@@ -58,9 +58,9 @@ static double *copy_array(const double *x, int n) {
 
 void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ctrl) {
   const mjModel *m = body->m;
-  if (r->nsample == r->room) {
-    r->room = r->room ? 2 * r->room : 1024;
-    r->sample = realloc(r->sample, sizeof *r->sample * (size_t)r->room);
+  if (r->nsample == r->capacity) {
+    r->capacity = r->capacity ? 2 * r->capacity : 1024;
+    r->sample = realloc(r->sample, sizeof *r->sample * (size_t)r->capacity);
     if (!r->sample) abort();
   }
   SinewState state = plant_body_state((PlantBody *)(uintptr_t)body, false);

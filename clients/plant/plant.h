@@ -63,7 +63,7 @@ typedef struct PlantSample {
 
 typedef struct PlantRecord {
   PlantSample *sample;
-  int nsample, room;
+  int nsample, capacity;
   int nmeasure;
   char **measure_name;
   double *measure_below, *measure_during;

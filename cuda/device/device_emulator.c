@@ -64,15 +64,15 @@ static void release_host(SnDevice *d, void *p) { release_any(d, p, false); }
 static void put(SnEmulator *e, SnDeviceStream *s, const SnCall *call) {
   SnCalls *calls = s->recording ? &s->recording->calls : &s->calls;
   if (calls->first == calls->count) calls->first = calls->count = 0;
-  if (calls->count == calls->room) {
-    const int room = calls->room ? 2 * calls->room : 8;
-    SnCall *item = realloc(calls->item, sizeof *item * (size_t)room);
+  if (calls->count == calls->capacity) {
+    const int capacity = calls->capacity ? 2 * calls->capacity : 8;
+    SnCall *item = realloc(calls->item, sizeof *item * (size_t)capacity);
     if (!item) {
       sn_emulator_lose(e, "out of memory");
       return;
     }
     calls->item = item;
-    calls->room = room;
+    calls->capacity = capacity;
   }
   calls->item[calls->count++] = *call;
 }

@@ -17,7 +17,7 @@ typedef struct SnRegion {
 
 typedef struct SnRegions {
   SnRegion *item;
-  int count, room;
+  int count, capacity;
   size_t used;  // of the device [bytes]
   bool open;    // the device works
 } SnRegions;
@@ -62,7 +62,7 @@ typedef struct SnCall {
 
 typedef struct SnCalls {
   SnCall *item;
-  int first, count, room;
+  int first, count, capacity;
 } SnCalls;
 
 struct SnGraph {

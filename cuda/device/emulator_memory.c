@@ -13,12 +13,12 @@ size_t sn_region_size(size_t bytes) { return rounded(bytes ? bytes : 1, ALIGNMEN
 void *sn_regions_alloc(SnRegions *r, size_t bytes, bool device) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   if (bytes > SIZE_MAX / 2) return NULL;
-  if (r->count == r->room) {
-    const int room = r->room ? 2 * r->room : 16;
-    SnRegion *item = realloc(r->item, sizeof *item * (size_t)room);
+  if (r->count == r->capacity) {
+    const int capacity = r->capacity ? 2 * r->capacity : 16;
+    SnRegion *item = realloc(r->item, sizeof *item * (size_t)capacity);
     if (!item) return NULL;
     r->item = item;
-    r->room = room;
+    r->capacity = capacity;
   }
   const size_t size = sn_region_size(bytes), pages = rounded(size, page);
   SnRegion region = {.bytes = bytes, .mapped = pages + page, .device = device};

@@ -112,7 +112,7 @@ static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost
   const SnPluginSession session = {.host = e, .model = d};  // no horizon: it is about the model itself
   SnCode code = sn_host_admit(&session, d->image_bytes, 0, "", err);
   if (code != SN_OK) return code;
-  d->memory = sn_room_take(e, d->image_bytes);
+  d->memory = sn_device_buffer_alloc(e, d->image_bytes);
   char *host = device->alloc_host(device, d->image_bytes);
   d->stream = device->stream(device);
   const bool ok = d->memory.p && host && d->stream;
@@ -134,9 +134,9 @@ static void model_free(SnDeviceModel *d) {
     sn_gradients_forget(d);
     e->device->free_stream(e->device, d->stream);
   }
-  sn_room_drop(e, &d->slots);
-  sn_room_drop(e, &d->scratch);
-  sn_room_drop(e, &d->memory);
+  sn_device_buffer_free(e, &d->slots);
+  sn_device_buffer_free(e, &d->scratch);
+  sn_device_buffer_free(e, &d->memory);
   sn_staging_free(e, &d->marks);
   free(d->image);
   free(d);
@@ -213,30 +213,31 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const Sn
   if (to && to == x->model) return SN_OK;
   sn_device_model_leave(x);
   if (!to) return e->code;
-  int room[SN_NROOM];
-  memcpy(room, x->room, sizeof room);
-  memset(x->room, 0, sizeof x->room);
+  int capacity[SN_NCAPACITY];
+  memcpy(capacity, x->capacity, sizeof capacity);
+  memset(x->capacity, 0, sizeof x->capacity);
   sn_device_model_enter(to, x);
-  const SnCode code = sn_session_need(x, room[SN_ROOM_ROLLOUTS], room[SN_ROOM_GRADIENTS], room[SN_ROOM_STARTS], e);
+  const SnCode code = sn_session_reserve(x, capacity[SN_CAPACITY_ROLLOUTS], capacity[SN_CAPACITY_GRADIENTS],
+                                         capacity[SN_CAPACITY_STARTS], e);
   if (code == SN_OK) return code;
   sn_device_model_leave(x);
-  memcpy(x->room, room, sizeof room);  // for the next try
+  memcpy(x->capacity, capacity, sizeof capacity);  // for the next try
   return code;
 }
 
-SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
-  SnCode (*const need[SN_NROOM])(SnPluginSession *, int, SnError *) = {sn_rollouts_need, sn_gradients_need,
-                                                                       sn_multistarts_need};
-  const int n[SN_NROOM] = {rollouts, gradients, starts};
+SnCode sn_session_reserve(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
+  SnCode (*const reserve[SN_NCAPACITY])(SnPluginSession *, int, SnError *) = {sn_rollouts_reserve, sn_gradients_reserve,
+                                                                              sn_multistarts_reserve};
+  const int n[SN_NCAPACITY] = {rollouts, gradients, starts};
   if (!x->model)
     return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->host->table.name);
   if (x->host->device->lost) return sn_host_refuse(x, 0, "", err);
-  for (int k = 0; k < SN_NROOM; ++k) {
-    if (n[k] <= x->room[k]) continue;
+  for (int k = 0; k < SN_NCAPACITY; ++k) {
+    if (n[k] <= x->capacity[k]) continue;
     x->host->device->wait(x->host->device, x->model->stream);  // memory of blocks may move
-    const SnCode code = need[k](x, n[k], err);
+    const SnCode code = reserve[k](x, n[k], err);
     if (code != SN_OK) return code;
-    x->room[k] = n[k];
+    x->capacity[k] = n[k];
   }
   return SN_OK;
 }
@@ -283,22 +284,22 @@ size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items
   return b.slots - d->slots.bytes + b.scratch - d->scratch.bytes;
 }
 
-bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
+bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
   SnDeviceHost *e = d->host;
   const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
-  SnRoom slots = {0}, scratch = {0};
-  if (b.slots > d->slots.bytes && !(slots = sn_room_take(e, b.slots)).p) return false;
-  if (b.scratch > d->scratch.bytes && !(scratch = sn_room_take(e, b.scratch)).p) {
-    sn_room_drop(e, &slots);
+  SnDeviceBuffer slots = {0}, scratch = {0};
+  if (b.slots > d->slots.bytes && !(slots = sn_device_buffer_alloc(e, b.slots)).p) return false;
+  if (b.scratch > d->scratch.bytes && !(scratch = sn_device_buffer_alloc(e, b.scratch)).p) {
+    sn_device_buffer_free(e, &slots);
     return false;
   }
   if (slots.p || scratch.p) {
     e->device->wait(e->device, d->stream);
     ++d->generation;
   }
-  if (slots.p) sn_room_drop(e, &d->slots);
+  if (slots.p) sn_device_buffer_free(e, &d->slots);
   if (slots.p) d->slots = slots;
-  if (scratch.p) sn_room_drop(e, &d->scratch);
+  if (scratch.p) sn_device_buffer_free(e, &d->scratch);
   if (scratch.p) d->scratch = scratch;
   d->scratch_blocks[kernel] = b.blocks;
   d->scratch_size[kernel] = b.size;
@@ -322,7 +323,7 @@ static size_t most_blocks(const SnDeviceModel *d) {
   return (size_t)most;
 }
 
-int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int capacity) {
   SnDeviceHost *e = d->host;
   SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
@@ -335,7 +336,7 @@ int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room) {
   unsigned long long *ticks = sn_staging_put(p, bytes, NULL);
   sn_staging_fetch(e, p, d->stream);
   e->device->wait(e->device, d->stream);
-  for (int k = 0; k < SN_NMARK && k < room; ++k) {
+  for (int k = 0; k < SN_NMARK && k < capacity; ++k) {
     stage[k] = (SnPluginStage){.name = sn_mark_name((SnMark)k)};
     for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
   }

@@ -1,4 +1,4 @@
-// Memory of gradient items. A session's items have rooms of their own, which hold what is kept from iteration to
+// Memory of gradient items. A session's items have buffers of their own, which hold what is kept from iteration to
 // iteration. Worlds and Jacobians of states are needed from one launch to the next only: they lie in a pool that all
 // sessions of a model share, as large as it takes to keep the device busy, or as the budget allows.
 #include <stdlib.h>
@@ -136,24 +136,24 @@ static size_t block_growth(const SnDeviceModel *d, int gradients, int max_step) 
   return most;
 }
 
-static bool block_room(SnDeviceModel *d, int gradients, int max_step) {
+static bool block_reserve(SnDeviceModel *d, int gradients, int max_step) {
   BlockNeed need[BLOCK_NEEDS];
   bool ok = true;
   block_needs(gradients, max_step, need);
   for (int i = 0; ok && i < BLOCK_NEEDS; ++i)
-    ok = sn_device_block_room(d, need[i].kernel, need[i].items,
-                              sn_device_scratch_size(d, need[i].kernel, need[i].knots));
+    ok = sn_device_block_reserve(d, need[i].kernel, need[i].items,
+                                 sn_device_scratch_size(d, need[i].kernel, need[i].knots));
   return ok;
 }
 
 static bool grow_pool(SnDeviceModel *d, size_t bytes) {
   SnModelGradients *s = d->gradients;
   if (bytes <= s->pool.bytes) return true;
-  SnRoom room = sn_room_take(d->host, bytes);
-  if (!room.p) return false;
+  SnDeviceBuffer buffer = sn_device_buffer_alloc(d->host, bytes);
+  if (!buffer.p) return false;
   if (s->graphs) sn_multistart_graphs_forget(d);
-  sn_room_drop(d->host, &s->pool);
-  s->pool = room;
+  sn_device_buffer_free(d->host, &s->pool);
+  s->pool = buffer;
   ++s->generation;
   return true;
 }
@@ -161,7 +161,7 @@ static bool grow_pool(SnDeviceModel *d, size_t bytes) {
 static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   SnModelGradients *s = d->gradients;
   SnStaging staging;
-  if (bytes <= s->staging.room) return true;
+  if (bytes <= s->staging.capacity) return true;
   if (!sn_staging_create(d->host, &staging, bytes)) return false;
   if (s->graphs) sn_multistart_graphs_forget(d);
   sn_staging_free(d->host, &s->staging);
@@ -169,14 +169,14 @@ static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   return true;
 }
 
-SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
-                               const char *what, SnError *err) {
+SnCode sn_model_gradients_reserve(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+                                  const char *what, SnError *err) {
   SnDeviceModel *d = x->model;
   const SnCode code = shared_create(x, err);
   if (code != SN_OK) return code;
   SnModelGradients *s = d->gradients;
-  const size_t rest = own + (staging > s->staging.room ? staging : 0) + block_growth(d, gradients, x->max_step);
-  const size_t gone = freed + (staging > s->staging.room ? s->staging.device.bytes : 0);
+  const size_t rest = own + (staging > s->staging.capacity ? staging : 0) + block_growth(d, gradients, x->max_step);
+  const size_t gone = freed + (staging > s->staging.capacity ? s->staging.device.bytes : 0);
   size_t pool = pool_most(d, gradients, x->max_step);
   const size_t least = pool_least(d, gradients);
   // The pool that there is counts as given back where it is replaced.
@@ -190,7 +190,7 @@ SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging
   if (admitted != SN_OK) return admitted;
   if (s->graphs) sn_multistart_graphs_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
-  ok = ok && block_room(d, gradients, x->max_step) && grow_staging(d, staging);
+  ok = ok && block_reserve(d, gradients, x->max_step) && grow_staging(d, staging);
   return ok ? SN_OK : sn_host_refuse(x, rest + least, what, err);
 }
 
@@ -199,7 +199,7 @@ void sn_gradients_forget(SnDeviceModel *d) {
   if (!s) return;
   if (s->graphs) sn_multistart_graphs_free(d);
   sn_staging_free(d->host, &s->staging);
-  sn_room_drop(d->host, &s->pool);
+  sn_device_buffer_free(d->host, &s->pool);
   free(s);
   d->gradients = NULL;
 }

@@ -17,7 +17,7 @@ typedef struct SnGradientMemory {
   int *cfd_steps;
 } SnGradientMemory;
 
-// Cuts it off a room at p (NULL: counts only).
+// Cuts it off a buffer at p (NULL: counts only).
 void sn_gradient_memory_cut(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnGradientMemory *memory);
 
 // A pending gradient item without memory, initial state, controls, targets, weights, outputs and what it is part of;
@@ -38,7 +38,7 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
 // one launch's after another's.
 typedef struct SnModelGradients {
   SnLayout world;  // of a state: no shared memory
-  SnRoom pool;
+  SnDeviceBuffer pool;
   int generation;                     // counts how often the pool was moved
   SnStaging staging;                  // of multistarts
   struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
@@ -47,8 +47,8 @@ typedef struct SnModelGradients {
 // Makes the memory that all sessions of the model share large enough for launches of `gradients` items of the session,
 // and for a staging buffer of multistarts of `staging` bytes; `own` bytes that the caller takes next, and `freed` that
 // it then gives back, count in the budget, too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
-SnCode sn_model_gradients_need(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
-                               const char *what, SnError *err);
+SnCode sn_model_gradients_reserve(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+                                  const char *what, SnError *err);
 
 // ---- gradient_launches.c: launches ----
 
@@ -90,9 +90,9 @@ void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMe
 
 // ---- multistarts.c: a session's ----
 
-// Its room, and how far its job is.
+// Its buffer, and how far its job is.
 typedef struct SnMultistarts {
-  SnRoom room;
+  SnDeviceBuffer buffer;
   int starts;
   SnGradientMemory *memory;  // (starts)
   SnMultistartStart *view;   // (starts) the pointers of those on the device

@@ -4,7 +4,7 @@
 //
 // With a deadline the clock is read between the groups of launches, after the group before has ended. Called again, the
 // batch goes on with its next group; a session's groups may lie between another's, for all that must last from group
-// to group is in the session's own room.
+// to group is in the session's own buffer.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct ItemOut {
 } ItemOut;
 
 typedef struct SnGradients {
-  SnRoom room;
+  SnDeviceBuffer buffer;
   int count;
   SnGradientMemory *memory;  // (count)
   ItemOut *out;              // (count)
@@ -35,7 +35,7 @@ typedef struct SnGradients {
 
 static void gradients_free(SnDeviceHost *e, SnGradients *g) {
   if (!g) return;
-  sn_room_drop(e, &g->room);
+  sn_device_buffer_free(e, &g->buffer);
   sn_staging_free(e, &g->staging);
   free(g->memory);
   free(g->out);
@@ -48,7 +48,7 @@ void sn_gradients_free(SnPluginSession *x) {
   x->gradients = NULL;
 }
 
-static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnGradientMemory *memory, int count) {
+static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnGradientMemory *memory, int count) {
   size_t used = 0;
   for (int i = 0; i < count; ++i) sn_gradient_memory_cut(d, max_step, p, &used, &memory[i]);
   return used;
@@ -71,7 +71,7 @@ static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, con
   return x;
 }
 
-// Room for an item's results.
+// Space for an item's results.
 static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradient *item, SnGradientItem *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
@@ -96,7 +96,7 @@ static SnPasses passes_of(const SnPluginGradientBatch *batch) {
   return p;
 }
 
-// Puts the batch into the staging buffer: inputs of all items, then room for the results of all.
+// Puts the batch into the staging buffer: inputs of all items, then space for the results of all.
 static void pack(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradientBatch *batch, SnGradients *g,
                  SnPasses *p) {
   SnGradientItem *gradient = g->gradient;
@@ -153,25 +153,27 @@ static size_t staging_bytes(const SnPluginSession *x, SnGradients *g) {
 
 static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err) {
   SnDeviceHost *e = x->host;
-  const size_t n = (size_t)g->count, old = x->gradients ? x->gradients->room.bytes + x->gradients->staging.room : 0;
+  const size_t n = (size_t)g->count,
+               old = x->gradients ? x->gradients->buffer.bytes + x->gradients->staging.capacity : 0;
   char what[64];
   snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
   g->memory = calloc(n, sizeof *g->memory);
   g->out = calloc(n, sizeof *g->out);
   g->gradient = calloc(n, sizeof *g->gradient);
   const bool ok = g->memory && g->out && g->gradient;
-  const size_t room = ok ? cut_room(x->model, x->max_step, NULL, g->memory, g->count) : 0;
+  const size_t buffer = ok ? cut_buffer(x->model, x->max_step, NULL, g->memory, g->count) : 0;
   const size_t staging = ok ? staging_bytes(x, g) : 0;
   if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
-  const SnCode code = sn_model_gradients_need(x, g->count, 0, room + staging, old, what, err);
+  const SnCode code = sn_model_gradients_reserve(x, g->count, 0, buffer + staging, old, what, err);
   if (code != SN_OK) return code;
-  g->room = sn_room_take(e, room);
-  if (!g->room.p || !sn_staging_create(e, &g->staging, staging)) return sn_host_refuse(x, room + staging, what, err);
-  cut_room(x->model, x->max_step, g->room.p, g->memory, g->count);
+  g->buffer = sn_device_buffer_alloc(e, buffer);
+  if (!g->buffer.p || !sn_staging_create(e, &g->staging, staging))
+    return sn_host_refuse(x, buffer + staging, what, err);
+  cut_buffer(x->model, x->max_step, g->buffer.p, g->memory, g->count);
   return SN_OK;
 }
 
-SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_gradients_reserve(SnPluginSession *x, int n, SnError *err) {
   SnGradients *g = calloc(1, sizeof *g);
   if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   g->count = n;

@@ -1,23 +1,23 @@
-// Memory of the device host: rooms on the device, within a budget, and staging buffers that go there and back.
+// Memory of the device host: buffers on the device, within a budget, and staging buffers that go there and back.
 #include "cuda/host/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-// ---- rooms ----
+// ---- buffers ----
 
-SnRoom sn_room_take(SnDeviceHost *e, size_t bytes) {
-  SnRoom room = {e->device->alloc(e->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
-  if (!room.p) return (SnRoom){0};
-  e->used += room.bytes;
-  return room;
+SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *e, size_t bytes) {
+  SnDeviceBuffer buffer = {e->device->alloc(e->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
+  if (!buffer.p) return (SnDeviceBuffer){0};
+  e->used += buffer.bytes;
+  return buffer;
 }
 
-void sn_room_drop(SnDeviceHost *e, SnRoom *room) {
-  if (!room->p) return;
-  e->device->release(e->device, room->p);
-  e->used -= room->bytes;
-  *room = (SnRoom){0};
+void sn_device_buffer_free(SnDeviceHost *e, SnDeviceBuffer *buffer) {
+  if (!buffer->p) return;
+  e->device->release(e->device, buffer->p);
+  e->used -= buffer->bytes;
+  *buffer = (SnDeviceBuffer){0};
 }
 
 // "9.3 GB" into text.
@@ -74,9 +74,9 @@ void *sn_cut(char *p, size_t *used, size_t bytes) {
 // ---- staging buffers ----
 
 bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes) {
-  *s = (SnStaging){.room = bytes};
+  *s = (SnStaging){.capacity = bytes};
   s->host = e->device->alloc_host(e->device, sn_aligned(bytes + 1));
-  if (s->host) s->device = sn_room_take(e, bytes);
+  if (s->host) s->device = sn_device_buffer_alloc(e, bytes);
   if (s->host && s->device.p) return true;
   sn_staging_free(e, s);
   return false;
@@ -84,7 +84,7 @@ bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes) {
 
 void sn_staging_free(SnDeviceHost *e, SnStaging *s) {
   if (s->host) e->device->release_host(e->device, s->host);
-  sn_room_drop(e, &s->device);
+  sn_device_buffer_free(e, &s->device);
   *s = (SnStaging){0};
 }
 
@@ -95,7 +95,7 @@ void *sn_staging_put(SnStaging *s, size_t bytes, void *device) {
   void *there = s->device.p ? s->device.p + s->used : NULL;
   if (device) memcpy(device, &there, sizeof there);
   s->used += sn_aligned(bytes);
-  assert(!s->host || s->used <= sn_aligned(s->room));
+  assert(!s->host || s->used <= sn_aligned(s->capacity));
   return at;
 }
 

@@ -5,9 +5,9 @@
 //   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
 //   memory
 //                 of blocks, launch shapes
-//   session       one planner's body and task: room for its rollouts, gradients and multistarts
+//   session       one planner's body and task: buffers of its rollouts, gradients and multistarts
 //
-// Memory is taken in rooms, when a session says what it needs, and never while a plan is made. What goes to the device
+// Memory is taken in buffers, when a session reserves capacity, and never while a plan is made. What goes to the device
 // for a launch is written into a staging buffer and sent by one copy; results lie at its end and come back by one copy.
 // One thread at a time.
 #ifndef SINEW_CUDA_HOST_HOST_H_
@@ -22,14 +22,14 @@ typedef struct SnDeviceModel SnDeviceModel;
 // ---- memory: host.c ----
 
 // Memory of the device that counts against the budget.
-typedef struct SnRoom {
+typedef struct SnDeviceBuffer {
   char *p;  // NULL: none
   size_t bytes;
-} SnRoom;
+} SnDeviceBuffer;
 
 // Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_host_admit before.
-SnRoom sn_room_take(SnDeviceHost *e, size_t bytes);
-void sn_room_drop(SnDeviceHost *e, SnRoom *room);
+SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *e, size_t bytes);
+void sn_device_buffer_free(SnDeviceHost *e, SnDeviceBuffer *buffer);
 
 // Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
 // SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
@@ -45,15 +45,16 @@ void *sn_cut(char *p, size_t *used, size_t bytes);
 // ---- staging buffers: host.c ----
 
 // A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_staging_results on, what
-// comes back. Put in the same order with `room` 0, everything only counts: `used` is then the room that it takes.
+// comes back. Put in the same order with `capacity` 0, everything only counts: `used` is then the capacity that it
+// takes.
 typedef struct SnStaging {
   char *host;
-  SnRoom device;
-  size_t room, used;
+  SnDeviceBuffer device;
+  size_t capacity, used;
   size_t results;  // where they begin
 } SnStaging;
 
-// Room for `bytes`; on failure (false) the staging buffer has none.
+// Reserves `bytes`; on failure (false) the staging buffer has none.
 bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes);
 void sn_staging_free(SnDeviceHost *e, SnStaging *s);
 // Begins anew.
@@ -89,11 +90,11 @@ struct SnDeviceModel {
   SnCost cost;  // the same; no weights, which are a rollout's, and no owner
   char *image;  // what was uploaded, to find it by content
   size_t image_bytes;
-  SnRoom memory;
+  SnDeviceBuffer memory;
   SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
-  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_room.
-  SnRoom slots, scratch;
+  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_reserve.
+  SnDeviceBuffer slots, scratch;
   int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
   int rollouts;                        // candidates that a launch of ROLLOUT has memory of blocks for
   int generation;                      // counts how often it, or `marks`, was moved: graphs made before are stale
@@ -102,12 +103,12 @@ struct SnDeviceModel {
 };
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
-// sessions: sn_device_model_leave frees a session's room, and the model with its last session.
+// sessions: sn_device_model_leave frees a session's buffers, and the model with its last session.
 SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err);
 void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
 void sn_device_model_leave(SnPluginSession *x);
-// Moves a session to the model with that cost (plugin.h, update): found or made. Its room is made anew there: what a
-// multistart remembers from job to job is gone. On failure the session has no model.
+// Moves a session to the model with that cost (plugin.h, update): found or made. Its buffers are made anew there: what
+// a multistart remembers from job to job is gone. On failure the session has no model.
 SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
 
 // The launch of a kernel of a model over `items` (candidates, gradient items, states of those): a block an item, at
@@ -118,23 +119,23 @@ int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
 // Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
 // What was there goes: nothing may be under way on the device. False: no memory, all is as before.
 size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
-bool sn_device_block_room(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
+bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 // What stages took since the last call, as the table's profile.
-int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int room);
+int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int capacity);
 // Work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
 SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- sessions ----
 
-enum { SN_ROOM_ROLLOUTS, SN_ROOM_GRADIENTS, SN_ROOM_STARTS, SN_NROOM };
+enum { SN_CAPACITY_ROLLOUTS, SN_CAPACITY_GRADIENTS, SN_CAPACITY_STARTS, SN_NCAPACITY };
 
 struct SnPluginSession {
   SnPluginSession *next;  // of the same model
   SnDeviceHost *host;
   SnDeviceModel *model;  // NULL: an update failed
   int max_step;
-  int room[SN_NROOM];                 // that there is
-  struct SnRollouts *rollouts;        // rollouts.c; NULL: no room yet
+  int capacity[SN_NCAPACITY];         // that there is
+  struct SnRollouts *rollouts;        // rollouts.c; NULL: nothing reserved yet
   struct SnGradients *gradients;      // gradients.c
   struct SnMultistarts *multistarts;  // multistarts.c
 };
@@ -142,12 +143,12 @@ struct SnPluginSession {
 // Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
 enum { SN_JOB_ITERATIONS = 32 };
 
-// As the table's need.
-SnCode sn_session_need(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
-// Room for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
-SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err);
-SnCode sn_gradients_need(SnPluginSession *x, int n, SnError *err);
-SnCode sn_multistarts_need(SnPluginSession *x, int n, SnError *err);
+// As the table's reserve.
+SnCode sn_session_reserve(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+// Reserve capacity for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
+SnCode sn_rollouts_reserve(SnPluginSession *x, int n, SnError *err);
+SnCode sn_gradients_reserve(SnPluginSession *x, int n, SnError *err);
+SnCode sn_multistarts_reserve(SnPluginSession *x, int n, SnError *err);
 
 void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch);
 bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until);
@@ -161,7 +162,7 @@ void sn_rollouts_abandon(SnPluginSession *x);
 void sn_gradients_abandon(SnPluginSession *x);
 void sn_multistarts_abandon(SnPluginSession *x);
 
-// Frees a session's room; nothing of it runs on the device any more. NULL rooms are allowed.
+// Frees a session's buffers; nothing of it runs on the device any more. NULL is allowed.
 void sn_rollouts_free(SnPluginSession *x);
 void sn_gradients_free(SnPluginSession *x);
 void sn_multistarts_free(SnPluginSession *x);

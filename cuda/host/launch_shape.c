@@ -25,10 +25,10 @@ static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, co
                          SnKernelShape *s, SnError *err) {
   SnCode code = SN_OK;
   *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : choose_threads(m)};
-  size_t room = shared > SN_KERNEL_HEAD ? (shared - SN_KERNEL_HEAD) / 64 * 64 : 0;
-  if (rule && rule->shared && room > rule->shared) room = rule->shared;
-  if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? room / 3 : room, &s->adjoint, err);
-  if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, room - s->adjoint.shared, &s->world, err);
+  size_t capacity = shared > SN_KERNEL_HEAD ? (shared - SN_KERNEL_HEAD) / 64 * 64 : 0;
+  if (rule && rule->shared && capacity > rule->shared) capacity = rule->shared;
+  if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? capacity / 3 : capacity, &s->adjoint, err);
+  if (code == SN_OK && has_world(kernel)) code = sn_world_place(m, capacity - s->adjoint.shared, &s->world, err);
   if (code == SN_OK)
     s->resident = device->multiprocessors * device->resident(device, kernel, s->threads, sn_shape_shared(s));
   return code;

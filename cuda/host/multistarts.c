@@ -1,6 +1,6 @@
-// A session's multistart (SnPlugin.multistart): its room and its job. What Adam remembers lies in the room, on the
-// device, from job to job; it goes with the room. What a job has come to is taken over after every launch and given to
-// the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
+// A session's multistart (SnPlugin.multistart): its buffer and its job. What Adam remembers lies in the buffer, on the
+// device, from job to job; it goes with the buffer. What a job has come to is taken over after every launch and given
+// to the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static void multistarts_free(SnDeviceHost *e, SnMultistarts *r) {
   if (!r) return;
-  sn_room_drop(e, &r->room);
+  sn_device_buffer_free(e, &r->buffer);
   free(r->memory);
   free(r->view);
   free(r->ctrl);
@@ -47,7 +47,7 @@ static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *use
   s->term = memory->sum;
 }
 
-static size_t cut_room(const SnDeviceModel *d, int max_step, char *p, SnMultistarts *r) {
+static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnMultistarts *r) {
   size_t used = 0;
   r->start = sn_cut(p, &used, (size_t)r->starts * sizeof *r->start);
   for (int i = 0; i < r->starts; ++i) cut_start(d, max_step, p, &used, &r->memory[i], &r->view[i]);
@@ -68,7 +68,7 @@ static bool send_starts(SnDeviceModel *d, SnMultistarts *r) {
   return !device->lost;
 }
 
-// What a launch of all sessions of the model takes, this one with another room.
+// What a launch of all sessions of the model takes, this one with another buffer.
 typedef struct Together {
   int starts;
   size_t staging;
@@ -93,7 +93,7 @@ static Together together(SnPluginSession *x, SnMultistarts *r) {
 static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *err) {
   SnDeviceHost *e = x->host;
   SnDeviceModel *d = x->model;
-  const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->room.bytes : 0;
+  const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->buffer.bytes : 0;
   char what[64];
   snprintf(what, sizeof what, "adam from %d start%s", r->starts, n == 1 ? "" : "s");
   r->memory = calloc(n, sizeof *r->memory);
@@ -103,18 +103,18 @@ static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *
   if (!r->memory || !r->view || !r->ctrl || !r->best_term)
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
   const Together t = together(x, r);
-  const size_t room = cut_room(d, x->max_step, NULL, r);
-  const SnCode code = sn_model_gradients_need(x, t.starts, t.staging, room, old, what, err);
+  const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
+  const SnCode code = sn_model_gradients_reserve(x, t.starts, t.staging, buffer, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_multistart_graphs_create(d))
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
-  r->room = sn_room_take(e, room);
-  if (!r->room.p) return sn_host_refuse(x, room, what, err);
-  cut_room(d, x->max_step, r->room.p, r);
-  return send_starts(d, r) ? SN_OK : sn_host_refuse(x, room, what, err);
+  r->buffer = sn_device_buffer_alloc(e, buffer);
+  if (!r->buffer.p) return sn_host_refuse(x, buffer, what, err);
+  cut_buffer(d, x->max_step, r->buffer.p, r);
+  return send_starts(d, r) ? SN_OK : sn_host_refuse(x, buffer, what, err);
 }
 
-SnCode sn_multistarts_need(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_multistarts_reserve(SnPluginSession *x, int n, SnError *err) {
   SnMultistarts *r = calloc(1, sizeof *r);
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   r->starts = n;

@@ -40,9 +40,9 @@ static SnPluginSession *plugin_load(SnPlugin *p, const SnParts *model, const SnP
   return x;
 }
 
-static SnCode plugin_need(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
+static SnCode plugin_reserve(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
   (void)p;
-  return sn_session_need(x, rollouts, gradients, starts, err);
+  return sn_session_reserve(x, rollouts, gradients, starts, err);
 }
 
 static void plugin_abandon(SnPlugin *p, SnPluginSession *x) {
@@ -103,9 +103,9 @@ static void plugin_memory(const SnPlugin *p, SnPluginMemory *memory) {
   *memory = (SnPluginMemory){e->used, e->budget, e->device->memory};
 }
 
-static int plugin_profile(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int room) {
+static int plugin_profile(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int capacity) {
   (void)p;
-  return usable(x) ? sn_device_profile(x->model, stage, room) : 0;
+  return usable(x) ? sn_device_profile(x->model, stage, capacity) : 0;
 }
 
 static void plugin_close(SnPlugin *p) {
@@ -124,7 +124,7 @@ static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
                                       .load = plugin_load,
                                       .unload = plugin_unload,
                                       .update = plugin_update,
-                                      .need = plugin_need,
+                                      .reserve = plugin_reserve,
                                       .rollouts_submit = plugin_rollouts_submit,
                                       .rollouts = plugin_rollouts,
                                       .gradients = plugin_gradients,

@@ -14,9 +14,9 @@
 #include "cuda/host/host.h"
 
 typedef struct SnRollouts {
-  int group;          // candidates at once
-  SnStaging staging;  // inputs, then results
-  SnRoom kept;        // controls and states between launches
+  int group;            // candidates at once
+  SnStaging staging;    // inputs, then results
+  SnDeviceBuffer kept;  // controls and states between launches
   // A group of the batch.
   SnSample *sample;              // in the staging buffer
   const SnSample *sample_there;  // on the device
@@ -29,15 +29,15 @@ typedef struct SnRollouts {
   double step_seconds;  // that one takes, measured; < 0: not yet
 } SnRollouts;
 
-// ---- room ----
+// ---- buffers ----
 
-// Candidates' controls and states for a group, cut from room->p or counted. Returns the bytes.
-static size_t cut_kept(const SnPluginSession *x, char *room, int group, SnSample *sample) {
+// Candidates' controls and states for a group, cut from `buffer` or counted. Returns the bytes.
+static size_t cut_kept(const SnPluginSession *x, char *buffer, int group, SnSample *sample) {
   const SnModel *m = &x->model->m;
   const size_t n = (size_t)group, steps = (size_t)x->max_step;
   size_t used = 0;
-  sample->ctrl = sn_cut(room, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
-  sample->saved = sn_cut(room, &used, n * (size_t)sn_rollout_saved_size(m) * sizeof(sn_real));
+  sample->ctrl = sn_cut(buffer, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
+  sample->saved = sn_cut(buffer, &used, n * (size_t)sn_rollout_saved_size(m) * sizeof(sn_real));
   return used;
 }
 
@@ -79,7 +79,7 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
 static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
   if (!r) return;
   sn_staging_free(x->host, &r->staging);
-  sn_room_drop(x->host, &r->kept);
+  sn_device_buffer_free(x->host, &r->kept);
   free(r);
 }
 
@@ -92,8 +92,8 @@ static int scratch_size(const SnPluginSession *x) {
   return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
 }
 
-// Bytes of a session's room for a group: staging buffer, and what is kept.
-static size_t room_bytes(const SnPluginSession *x, int group, size_t *staging) {
+// Bytes of a session's buffers for a group: staging buffer, and what is kept.
+static size_t buffer_bytes(const SnPluginSession *x, int group, size_t *staging) {
   SnRollouts r = {.group = group, .count = group};
   SnSample sample;
   pack(&r, x, NULL);
@@ -116,19 +116,19 @@ static size_t block_growth(const SnPluginSession *x, int items) {
 
 static bool take_blocks(SnPluginSession *x, int items) {
   SnDeviceModel *d = x->model;
-  if (!sn_device_block_room(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
+  if (!sn_device_block_reserve(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
   d->rollouts = sn_maxi(d->rollouts, items);
   return true;
 }
 
-// Room for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
-static SnCode take_room(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
+// Buffers for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
+static SnCode take_buffers(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
   size_t staging = 0;
-  const size_t kept = room_bytes(x, group, &staging);
+  const size_t kept = buffer_bytes(x, group, &staging);
   SnRollouts *r = *out = calloc(1, sizeof *r);
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
-  r->kept = sn_room_take(x->host, kept);
+  r->kept = sn_device_buffer_alloc(x->host, kept);
   if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) && (take_blocks(x, items) || take_blocks(x, group)))
     return SN_OK;
   rollouts_drop(x, r);
@@ -137,7 +137,7 @@ static SnCode take_room(SnPluginSession *x, int group, int items, const char *wh
 
 // The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
 // else groups of a half, a quarter ... of it, down to what keeps the device busy.
-SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_rollouts_reserve(SnPluginSession *x, int n, SnError *err) {
   SnRollouts *old = x->rollouts;
   const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
   const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
@@ -146,13 +146,13 @@ SnCode sn_rollouts_need(SnPluginSession *x, int n, SnError *err) {
     char what[40];
     snprintf(what, sizeof what, "%d rollouts at once", group);
     size_t staging = 0;
-    const size_t kept = room_bytes(x, group, &staging);
+    const size_t kept = buffer_bytes(x, group, &staging);
     const size_t own = kept + staging + 4 * 64;
     int items = launch_items(x, group);
     if (sn_host_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
     SnCode code = sn_host_admit(x, own + block_growth(x, items), freed, what, err);
     SnRollouts *r = NULL;
-    if (code == SN_OK) code = take_room(x, group, items, what, &r, err);
+    if (code == SN_OK) code = take_buffers(x, group, items, what, &r, err);
     if (code == SN_OK) {
       rollouts_drop(x, old);
       x->rollouts = r;

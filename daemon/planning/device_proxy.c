@@ -88,23 +88,29 @@ static void owner_update(SnBackend *b, SnBackendModel *model) {
   call(b, &c);
 }
 
-static void run_need_rollouts(SnBackend *b, Call *c) { c->code = b->need_rollouts(b, c->model, c->count, c->err); }
-static SnCode owner_need_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
-  Call c = {.run = run_need_rollouts, .model = model, .count = count, .err = err};
+static void run_reserve_rollouts(SnBackend *b, Call *c) {
+  c->code = b->reserve_rollouts(b, c->model, c->count, c->err);
+}
+static SnCode owner_reserve_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+  Call c = {.run = run_reserve_rollouts, .model = model, .count = count, .err = err};
   call(b, &c);
   return c.code;
 }
 
-static void run_need_gradients(SnBackend *b, Call *c) { c->code = b->need_gradients(b, c->model, c->count, c->err); }
-static SnCode owner_need_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
-  Call c = {.run = run_need_gradients, .model = model, .count = count, .err = err};
+static void run_reserve_gradients(SnBackend *b, Call *c) {
+  c->code = b->reserve_gradients(b, c->model, c->count, c->err);
+}
+static SnCode owner_reserve_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+  Call c = {.run = run_reserve_gradients, .model = model, .count = count, .err = err};
   call(b, &c);
   return c.code;
 }
 
-static void run_need_multistart(SnBackend *b, Call *c) { c->code = b->need_multistart(b, c->model, c->count, c->err); }
-static SnCode owner_need_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
-  Call c = {.run = run_need_multistart, .model = model, .count = starts, .err = err};
+static void run_reserve_multistart(SnBackend *b, Call *c) {
+  c->code = b->reserve_multistart(b, c->model, c->count, c->err);
+}
+static SnCode owner_reserve_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
+  Call c = {.run = run_reserve_multistart, .model = model, .count = starts, .err = err};
   call(b, &c);
   return c.code;
 }
@@ -178,12 +184,12 @@ SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *
                          .load = owner_load,
                          .unload = owner_unload,
                          .update = owner_update,
-                         .need_rollouts = inner->need_rollouts ? owner_need_rollouts : NULL,
+                         .reserve_rollouts = inner->reserve_rollouts ? owner_reserve_rollouts : NULL,
                          .rollouts = owner_rollouts,
                          .rollouts_submit = inner->rollouts_submit ? owner_rollouts_submit : NULL,
-                         .need_gradients = owner_need_gradients,
+                         .reserve_gradients = owner_reserve_gradients,
                          .gradients = owner_gradients,
-                         .need_multistart = owner_need_multistart,
+                         .reserve_multistart = owner_reserve_multistart,
                          .multistart = owner_multistart,
                          .multistart_end = owner_multistart_end,
                          .multistart_submit = inner->multistart_submit ? owner_multistart_submit : NULL,

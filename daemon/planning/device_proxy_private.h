@@ -8,9 +8,9 @@
 #include "planner/backend/backend.h"
 
 // The table of `inner`, which the calling thread has opened and owns from now on; it goes with the new one. From any
-// thread: load, unload, update, need_gradients, need_multistart, abandon, lost. The owner's alone, as it stands: all
-// others. `wake` (with `context`) is called when a call waits for the owner. NULL and err when out of memory: inner is
-// then closed.
+// thread: load, unload, update, reserve_gradients, reserve_multistart, abandon, lost. The owner's alone, as it stands:
+// all others. `wake` (with `context`) is called when a call waits for the owner. NULL and err when out of memory: inner
+// is then closed.
 SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err);
 
 // Carries out the calls that wait. True when there were any. The owner's.

@@ -35,12 +35,12 @@ static int spawn(char *const argv[], int err_fd, pid_t *pid) {
 
 // Keeps the end of what arrives.
 static void append(SnChildResult *r, const char *data, size_t n) {
-  const size_t room = sizeof r->text - 1;
+  const size_t capacity = sizeof r->text - 1;
   size_t used = strlen(r->text);
   for (size_t i = 0; i < n; ++i) {
-    if (used == room) {
-      memmove(r->text, r->text + room / 2, used - room / 2);
-      used -= room / 2;
+    if (used == capacity) {
+      memmove(r->text, r->text + capacity / 2, used - capacity / 2);
+      used -= capacity / 2;
     }
     r->text[used++] = data[i] ? data[i] : ' ';
     r->text[used] = 0;

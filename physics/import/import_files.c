@@ -13,7 +13,7 @@ typedef FILE *Open(const char *path, const char *mode);
 static struct {
   pthread_mutex_t mutex;  // MuJoCo reads meshes on several threads
   char **path;
-  int n, room;
+  int n, capacity;
   bool on, failed;
 } files = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -33,16 +33,16 @@ static void add(char *path) {
     free(path);
     return;
   }
-  if (files.n == files.room) {
-    const int room = 2 * files.room + 64;
-    char **list = realloc(files.path, sizeof *list * (size_t)room);
+  if (files.n == files.capacity) {
+    const int capacity = 2 * files.capacity + 64;
+    char **list = realloc(files.path, sizeof *list * (size_t)capacity);
     if (!list) {
       free(path);
       files.failed = true;
       return;
     }
     files.path = list;
-    files.room = room;
+    files.capacity = capacity;
   }
   files.path[files.n++] = path;
 }

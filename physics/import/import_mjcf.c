@@ -329,12 +329,12 @@ static SnCode refuse_unsupported(const mjModel *mj, SnError *err) {
     return SN_OK;
   }
   // as many whole lines as the error's text holds
-  const size_t room = sizeof err->text - 40;
+  const size_t capacity = sizeof err->text - 40;
   size_t used = 0;
   int shown = 0;
   for (const char *p = text; *p; ++shown) {
     const size_t n = strcspn(p, "\n") + 1;
-    if (used + n > room) break;
+    if (used + n > capacity) break;
     used += n;
     p += n;
   }

@@ -83,10 +83,10 @@ static SnCode check_geoms(const SnModel *m, SnError *err) {
 // The graph of a hull: numbers of vertices and faces, then per vertex where its list of neighbours starts and which
 // vertex of the mesh it is, the lists, each ended by -1, and the faces.
 static SnCode check_graph(const SnModel *m, int mesh, SnError *err) {
-  const int adr = m->mesh_graphadr[mesh], room = m->nmeshgraph - adr, *g = m->mesh_graph + adr,
+  const int adr = m->mesh_graphadr[mesh], capacity = m->nmeshgraph - adr, *g = m->mesh_graph + adr,
             nvert = m->mesh_vertnum[mesh];
-  if (room < 2 || g[0] < 1 || g[1] < 0 || g[0] > nvert || g[1] > m->nmeshgraph ||
-      2 + 3 * (int64_t)g[0] + 6 * (int64_t)g[1] > room)
+  if (capacity < 2 || g[0] < 1 || g[1] < 0 || g[0] > nvert || g[1] > m->nmeshgraph ||
+      2 + 3 * (int64_t)g[0] + 6 * (int64_t)g[1] > capacity)
     COMPLAIN(mesh_graphadr, mesh, "must begin a graph that fits");
   const int n = g[0], faces = g[1], edges = n + 3 * faces;
   const int *start = g + 2, *vertex = start + n, *edge = vertex + n, *face = edge + edges;

@@ -17,8 +17,8 @@ enum {
 #undef SN_ADJOINT_FIELD
   ADJOINT_FIELDS
 };
-static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
-static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "room of a layout");
+static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
+static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
 
 #if !defined(__CUDACC__)
 enum { SHARED_ALIGN = 16, GLOBAL_ALIGN = 64 };
@@ -83,8 +83,8 @@ static bool layout_before(const LayoutFields *f, int a, int b) {
   return f->bytes[a] < f->bytes[b];
 }
 
-// Which fields go into `room` bytes of shared memory: in their order, those that are too large left out.
-static void layout_choose(const LayoutFields *f, uint64_t room, bool *shared) {
+// Which fields go into `capacity` bytes of shared memory: in their order, those that are too large left out.
+static void layout_choose(const LayoutFields *f, uint64_t capacity, bool *shared) {
   bool seen[SN_LAYOUT_FIELDS] = {false};
   uint64_t used = 0;
   for (int k = 0; k < f->n; ++k) shared[k] = false;
@@ -95,15 +95,15 @@ static void layout_choose(const LayoutFields *f, uint64_t room, bool *shared) {
     if (best < 0) return;
     seen[best] = true;
     const uint64_t bytes = round_up(f->bytes[best], SHARED_ALIGN);
-    shared[best] = used + bytes <= room;
+    shared[best] = used + bytes <= capacity;
     if (shared[best]) used += bytes;
   }
 }
 
-static SnCode layout_make(const char *what, const LayoutFields *f, size_t room, SnLayout *layout, SnError *err) {
+static SnCode layout_make(const char *what, const LayoutFields *f, size_t capacity, SnLayout *layout, SnError *err) {
   bool in_shared[SN_LAYOUT_FIELDS];
   uint64_t shared = 0, global = 0;
-  layout_choose(f, room / GLOBAL_ALIGN * GLOBAL_ALIGN, in_shared);
+  layout_choose(f, capacity / GLOBAL_ALIGN * GLOBAL_ALIGN, in_shared);
   memset(layout, 0, sizeof *layout);
   for (int k = 0; k < f->n; ++k) {
     layout->place[k] = in_shared[k] ? (uint32_t)shared | 1u : (uint32_t)global;

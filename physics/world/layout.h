@@ -6,7 +6,7 @@
 
 #include "physics/world/adjoint.h"
 
-enum { SN_LAYOUT_FIELDS = 160 };  // room; layout.c asserts that there is enough
+enum { SN_LAYOUT_FIELDS = 160 };  // capacity; layout.c asserts that there is enough
 
 typedef struct SnLayout {
   size_t shared, global;             // bytes of each memory, multiples of 64

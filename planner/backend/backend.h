@@ -73,21 +73,22 @@ typedef struct SnBackendStage {
 typedef struct SnBackend SnBackend;
 typedef struct SnBackendModel SnBackendModel;  // a model and a cost on a device, with room to roll out
 
-// One thread at a time; the CPU's load, unload and need_* from any thread at any time, for models that are not in use
-// elsewhere. A device belongs to the thread that opened it: every call comes from there, and a program of several
+// One thread at a time; the CPU's load, unload and reserve_* from any thread at any time, for models that are not in
+// use elsewhere. A device belongs to the thread that opened it: every call comes from there, and a program of several
 // threads hands those of others over (sinewd: daemon/planning/device_proxy_private.h).
 struct SnBackend {
   const char *name;    // "cpu"
   int job_iterations;  // most iterations that are worth asking for in one job of multistart
   // One line for people: device, number type, threads. Into text[size].
   void (*describe)(const SnBackend *b, char *text, int size);
-  // Room for rollouts of at most max_step steps. Model and cost must outlive it. NULL and err on failure.
+  // Capacity for rollouts of at most max_step steps. Model and cost must outlive it. NULL and err on failure.
   SnBackendModel *(*load)(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err);
   void (*unload)(SnBackend *b, SnBackendModel *model);
   // The weights or targets of the cost have changed.
   void (*update)(SnBackend *b, SnBackendModel *model);
-  // Optional (NULL): makes room for batches of `count` candidates; without it there is room for a few at a time.
-  SnCode (*need_rollouts)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
+  // Optional (NULL): reserves capacity for batches of `count` candidates; without it there is capacity for a few at a
+  // time.
+  SnCode (*reserve_rollouts)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
   // Computes candidates in the order of their index until all are done (returns true) or the clock
   // reaches `until` (false). Called again with the same batch it goes on where it stopped; sn_abandon first
   // when the next call is for another batch.
@@ -96,14 +97,15 @@ struct SnBackend {
   // same model, which another planner waits for. Any number of times for the same batch. The caller then calls rollouts
   // or abandon.
   void (*rollouts_submit)(SnBackend *b, SnBackendModel *model, const SnBatch *batch);
-  // Makes room for batches of at most `count` gradients; without it there is none. Not while a batch is under way.
-  SnCode (*need_gradients)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
+  // Reserves capacity for batches of at most `count` gradients; without it there is none. Not while a batch is under
+  // way.
+  SnCode (*reserve_gradients)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
   // Value and gradient of every item that is pending, as sn_gradient_run. Returns true when all are done; called again
   // with the same batch it goes on where it stopped.
   bool (*gradients)(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock, double until);
-  // Makes room for multistarts of at most `starts` starts. Not while a job is under way. Where room grows, what starts
-  // remember may be gone: the next job begins anew.
-  SnCode (*need_multistart)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
+  // Reserves capacity for multistarts of at most `starts` starts. Not while a job is under way. Where capacity grows,
+  // what starts remember may be gone: the next job begins anew.
+  SnCode (*reserve_multistart)(SnBackend *b, SnBackendModel *model, int starts, SnError *err);
   // Works on the job until its iterations are done (true) or the clock reaches `until` (false), which is not after
   // job->deadline; called again with the same job it goes on where it stopped. A backend whose job_iterations is 1
   // stops anywhere. Others work in whole iterations: the first of a call unless it is expected to end after
@@ -123,10 +125,10 @@ struct SnBackend {
   bool (*lost)(const SnBackend *b, char *text, int size);
   // Optional (NULL): what models and sessions take.
   void (*memory)(const SnBackend *b, SnBackendMemory *memory);
-  // Optional (NULL): what each stage took since the last call, at most `room` of them into stage; returns how many
+  // Optional (NULL): what each stage took since the last call, at most `capacity` of them into stage; returns how many
   // there are, 0 when the library was built without. The first call for a model begins to measure, which makes it
   // slower.
-  int (*profile)(SnBackend *b, SnBackendModel *model, SnBackendStage *stage, int room);
+  int (*profile)(SnBackend *b, SnBackendModel *model, SnBackendStage *stage, int capacity);
   // Drops what is under way, of rollouts, gradients and multistarts.
   void (*abandon)(SnBackend *b, SnBackendModel *model);
   void (*destroy)(SnBackend *b);

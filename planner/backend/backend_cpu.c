@@ -128,7 +128,7 @@ static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
   if (x->multistart) sn_cpu_multistart_abandon(x->multistart);
 }
 
-static SnCode cpu_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode cpu_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
   if (count <= x->gradients) return SN_OK;
   SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, x->pool, err);
@@ -152,15 +152,15 @@ static double start_bytes(const SnBackendModel *x) {
          (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
 }
 
-static SnCode cpu_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode cpu_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   const double bytes = starts * start_bytes(x), mib = 1 << 20;
   if (bytes > most_multistart_memory)
     return sn_fail(err, SN_ERR_LIMIT, "adam from %d starts over %d steps takes %.0f MiB, allowed on the CPU is %.0f",
                    starts, x->max_step, bytes / mib, most_multistart_memory / mib);
   if (!x->multistart) x->multistart = sn_cpu_multistart_create(x->m, x->cost, x->max_step, err);
   if (!x->multistart) return SN_ERR_MEMORY;
-  const SnCode code = cpu_need_gradients(b, x, starts, err);
-  return code == SN_OK ? sn_cpu_multistart_room(x->multistart, starts, err) : code;
+  const SnCode code = cpu_reserve_gradients(b, x, starts, err);
+  return code == SN_OK ? sn_cpu_multistart_reserve(x->multistart, starts, err) : code;
 }
 
 static bool run_gradients(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
@@ -217,9 +217,9 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .unload = cpu_unload,
                            .update = cpu_update,
                            .rollouts = cpu_rollouts,
-                           .need_gradients = cpu_need_gradients,
+                           .reserve_gradients = cpu_reserve_gradients,
                            .gradients = cpu_gradients,
-                           .need_multistart = cpu_need_multistart,
+                           .reserve_multistart = cpu_reserve_multistart,
                            .multistart = cpu_multistart,
                            .multistart_end = cpu_multistart_end,
                            .abandon = cpu_abandon,

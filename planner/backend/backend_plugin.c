@@ -23,7 +23,7 @@ struct SnBackendModel {
   // A batch of rollouts or gradients that is under way, and a job.
   bool rolling, deriving;
   SnPluginGradientBatch gradients;
-  int room;  // of gradients.item
+  int capacity;  // of gradients.item
   const SnMultistartJob *job;
   SnPluginMultistart multistart;
 };
@@ -111,7 +111,7 @@ static SnBackendModel *plugin_load(SnBackend *b, const SnModel *m, const SnCost 
   x->cost = cost;
   remember_follows(x);
   x->session = p->load(p, &model.parts, &view.parts, max_step, err);
-  if (x->session && p->need(p, x->session, 1, 0, 0, err) == SN_OK) {
+  if (x->session && p->reserve(p, x->session, 1, 0, 0, err) == SN_OK) {
     x->rollouts = 1;
     return x;
   }
@@ -132,10 +132,10 @@ static void plugin_update(SnBackend *b, SnBackendModel *x) {
 
 // ---- rollouts ----
 
-static SnCode plugin_need_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   SnPlugin *p = plugin_of(b);
   if (count <= x->rollouts) return SN_OK;
-  const SnCode code = p->need(p, x->session, count, 0, 0, err);
+  const SnCode code = p->reserve(p, x->session, count, 0, 0, err);
   if (code == SN_OK) x->rollouts = count;
   return code;
 }
@@ -163,7 +163,7 @@ static void begin_batch(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
   if (x->rolling) return;
   plugin_update(b, x);
   // Where nobody has asked for room, the first batch of its size makes it; without memory there are more groups.
-  plugin_need_rollouts(b, x, batch->count, NULL);
+  plugin_reserve_rollouts(b, x, batch->count, NULL);
   x->rolling = true;
 }
 
@@ -190,19 +190,19 @@ static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batc
 
 // ---- gradients ----
 
-static SnCode plugin_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode plugin_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   SnPlugin *p = plugin_of(b);
-  if (count <= x->room) return SN_OK;
+  if (count <= x->capacity) return SN_OK;
   SnPluginGradient *item = calloc((size_t)count, sizeof *item);
   if (!item) return sn_fail(err, SN_ERR_MEMORY, "%s backend: out of memory", b->name);
-  const SnCode code = p->need(p, x->session, 0, count, 0, err);
+  const SnCode code = p->reserve(p, x->session, 0, count, 0, err);
   if (code != SN_OK) {
     free(item);
     return code;
   }
   free(x->gradients.item);
   x->gradients.item = item;
-  x->room = count;
+  x->capacity = count;
   return SN_OK;
 }
 
@@ -253,9 +253,9 @@ static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
 
 // ---- multistarts ----
 
-static SnCode plugin_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode plugin_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   SnPlugin *p = plugin_of(b);
-  return p->need(p, x->session, 0, 0, starts, err);
+  return p->reserve(p, x->session, 0, 0, starts, err);
 }
 
 static void fill_rule(SnPluginMultistart *to, const SnMultistartJob *job) {
@@ -345,12 +345,12 @@ static void plugin_memory(const SnBackend *b, SnBackendMemory *memory) {
   *memory = (SnBackendMemory){m.used, m.budget, m.total};
 }
 
-static int plugin_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, int room) {
+static int plugin_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, int capacity) {
   SnPlugin *p = plugin_of(b);
   enum { MOST = 64 };
   SnPluginStage from[MOST];
   const int n = p->profile(p, x->session, from, MOST);
-  for (int k = 0; k < n && k < room && k < MOST; ++k) stage[k] = (SnBackendStage){from[k].name, from[k].time};
+  for (int k = 0; k < n && k < capacity && k < MOST; ++k) stage[k] = (SnBackendStage){from[k].name, from[k].time};
   return n;
 }
 
@@ -370,12 +370,12 @@ static const SnBackend plugin_table = {.describe = plugin_describe,
                                        .load = plugin_load,
                                        .unload = plugin_unload,
                                        .update = plugin_update,
-                                       .need_rollouts = plugin_need_rollouts,
+                                       .reserve_rollouts = plugin_reserve_rollouts,
                                        .rollouts_submit = plugin_rollouts_submit,
                                        .rollouts = plugin_rollouts,
-                                       .need_gradients = plugin_need_gradients,
+                                       .reserve_gradients = plugin_reserve_gradients,
                                        .gradients = plugin_gradients,
-                                       .need_multistart = plugin_need_multistart,
+                                       .reserve_multistart = plugin_reserve_multistart,
                                        .multistart = plugin_multistart,
                                        .multistart_end = plugin_multistart_end,
                                        .multistart_submit = plugin_multistart_submit,

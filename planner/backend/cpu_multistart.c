@@ -6,10 +6,10 @@ struct SnCpuMultistart {
   const SnModel *m;
   const SnCost *cost;
   int max_step;
-  int room;                  // starts
-  SnMultistartStart *start;  // (room); `base` is where the memory of one begins
-  SnGradient *item;          // (room)
-  double *term;              // (room, nterm)
+  int capacity;              // starts
+  SnMultistartStart *start;  // (capacity); `base` is where the memory of one begins
+  SnGradient *item;          // (capacity)
+  double *term;              // (capacity, nterm)
   sn_real *best_term;        // (nterm)
   sn_real *scratch;          // of the noise
   SnMultistart multistart;   // of the job under way
@@ -66,7 +66,7 @@ SnCpuMultistart *sn_cpu_multistart_create(const SnModel *m, const SnCost *cost, 
 
 void sn_cpu_multistart_free(SnCpuMultistart *h) {
   if (!h) return;
-  for (int i = 0; i < h->room; ++i) free(h->start[i].base);
+  for (int i = 0; i < h->capacity; ++i) free(h->start[i].base);
   free(h->start);
   free(h->item);
   free(h->term);
@@ -75,28 +75,28 @@ void sn_cpu_multistart_free(SnCpuMultistart *h) {
   free(h);
 }
 
-SnCode sn_cpu_multistart_room(SnCpuMultistart *h, int n, SnError *err) {
-  if (n <= h->room) return SN_OK;
+SnCode sn_cpu_multistart_reserve(SnCpuMultistart *h, int n, SnError *err) {
+  if (n <= h->capacity) return SN_OK;
   SnMultistartStart *start = calloc((size_t)n, sizeof *start);
   SnGradient *item = calloc((size_t)n, sizeof *item);
   double *term = calloc((size_t)n * (size_t)h->cost->nterm + 1, sizeof *term);
-  int made = h->room;
+  int made = h->capacity;
   while (start && item && term && made < n && make_start(h, &start[made])) ++made;
   if (made < n) {
-    for (int i = h->room; i < made; ++i) free(start[i].base);
+    for (int i = h->capacity; i < made; ++i) free(start[i].base);
     free(start);
     free(item);
     free(term);
     return sn_fail(err, SN_ERR_MEMORY, "adam from %d starts: out of memory", n);
   }
-  if (h->room > 0) memcpy(start, h->start, sizeof *start * (size_t)h->room);
+  if (h->capacity > 0) memcpy(start, h->start, sizeof *start * (size_t)h->capacity);
   free(h->start);
   free(h->item);
   free(h->term);
   h->start = start;
   h->item = item;
   h->term = term;
-  h->room = n;
+  h->capacity = n;
   return SN_OK;
 }
 

@@ -140,9 +140,10 @@ struct SnPlugin {
   // The cost's arrays other than weights have changed (term_follows). Not while something is under way. On failure all
   // operations of the session fail until it succeeds.
   SnCode (*update)(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
-  // Room for `rollouts` candidates, `gradients` gradients, `starts` starts of multistarts; 0: as it is. SN_ERR_LIMIT
-  // when the budget does not allow it: the text says what it needs and what there is. What there was before stays.
-  SnCode (*need)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+  // Reserves capacity for `rollouts` candidates, `gradients` gradients, `starts` starts of multistarts; 0: as it is.
+  // SN_ERR_LIMIT when the budget does not allow it: the text says what it needs and what there is. What there was
+  // before stays.
+  SnCode (*reserve)(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
   // Reads the batch, which may go then, but not its arrays of results.
   void (*rollouts_submit)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch);
   bool (*rollouts)(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock,
@@ -156,7 +157,7 @@ struct SnPlugin {
   void (*abandon)(SnPlugin *p, SnPluginSession *x);
   bool (*lost)(const SnPlugin *p, char *text, int size);
   void (*memory)(const SnPlugin *p, SnPluginMemory *memory);
-  int (*profile)(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int room);
+  int (*profile)(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int capacity);
   void (*close)(SnPlugin *p);
 };
 

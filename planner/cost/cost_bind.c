@@ -55,12 +55,12 @@ static int find_object(Binder *b, SnPlace place, SnObject object, const char *na
 // ---- elements: each visit function hands its items to an array, which may be full ----
 
 typedef struct ItemList {
-  BoundItem *item;  // (room)
-  int n, room;
+  BoundItem *item;  // (capacity)
+  int n, capacity;
 } ItemList;
 
 static void add_bound(ItemList *list, BoundItem item) {
-  if (list->n < list->room) list->item[list->n] = item;
+  if (list->n < list->capacity) list->item[list->n] = item;
   ++list->n;
 }
 
@@ -281,7 +281,7 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
     for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
   } else {
-    for (int k = 0; k < items->value.n && k < items->value.room; ++k) {
+    for (int k = 0; k < items->value.n && k < items->value.capacity; ++k) {
       res += sn_item_residual_size(items->value.item[k].type);
       target += sn_item_value_size(items->value.item[k].type);
     }
@@ -367,9 +367,10 @@ static SnCode bind(Binder *b, TermItems *items, SnError *err) {
 SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
   SnCost *c = calloc(1, sizeof *c);
   SnCostOwner *owner = calloc(1, sizeof *owner);
-  const int room = m->nq + m->nv + m->na + m->nu + m->ntendon + m->nsensordata + SN_TASK_MAX_ITEMS;
-  TermItems items = {
-      {calloc((size_t)room, sizeof(BoundItem)), 0, room}, {calloc((size_t)room, sizeof(BoundItem)), 0, room}, -1};
+  const int capacity = m->nq + m->nv + m->na + m->nu + m->ntendon + m->nsensordata + SN_TASK_MAX_ITEMS;
+  TermItems items = {{calloc((size_t)capacity, sizeof(BoundItem)), 0, capacity},
+                     {calloc((size_t)capacity, sizeof(BoundItem)), 0, capacity},
+                     -1};
   SnCode code = SN_ERR_MEMORY;
   if (c && owner && items.value.item && items.target.item) {
     SnIssues issues;

@@ -49,7 +49,7 @@ typedef struct SnMultistart {
   sn_real *best_term;     // (nterm)
 } SnMultistart;
 
-// Rows of knots that any grid over nstep steps can have: room of offset, best, gradient and moments.
+// Rows of knots that any grid over nstep steps can have: capacity of offset, best, gradient and moments.
 SN_INLINE int sn_multistart_knots(int nstep) { return nstep + 2; }
 
 // All of these run on all lanes and end with a sync. Numbers of a start and of the multistart that are no arrays are

@@ -46,7 +46,7 @@ struct SnGradientWork {
   const SnModel *m;
   const SnCost *cost;
   SnPool *pool;
-  int nthread, nslot, room;  // room: items
+  int nthread, nslot, capacity;  // capacity: items
   SnGradientThread *thread;
   SnGradientSlot *slot;
   SnGradientProgress *item;
@@ -124,7 +124,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
     g->pool = pool;
     g->nthread = sn_pool_size(pool);
     g->nslot = g->nthread == 1 ? 1 : 2 * g->nthread;
-    g->room = count;
+    g->capacity = count;
     g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
     g->slot = calloc((size_t)g->nslot, sizeof *g->slot);
     g->item = calloc((size_t)count + 1, sizeof *g->item);
@@ -169,7 +169,7 @@ void sn_gradient_free(SnGradientWork *g) {
     free(g->slot[i].state.ctrl_bar);
     free(g->slot[i].state.target_bar);
   }
-  for (int i = 0; g->item && i < g->room; ++i) free_item(&g->item[i]);
+  for (int i = 0; g->item && i < g->capacity; ++i) free_item(&g->item[i]);
   free(g->thread);
   free(g->slot);
   free(g->item);

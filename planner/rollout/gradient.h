@@ -64,7 +64,7 @@ typedef struct SnGradientBatch {
 // Computes gradients on the threads of a pool, one batch at a time. Backends use it; fields are private.
 typedef struct SnGradientWork SnGradientWork;
 
-// Room for `count` gradients of at most max_step steps at once. Model, cost and pool must outlive it; nothing is
+// Capacity for `count` gradients of at most max_step steps at once. Model, cost and pool must outlive it; nothing is
 // allocated later. NULL and err when out of memory.
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
                                    SnError *err);

@@ -17,10 +17,10 @@ void *sn_arena_alloc(SnArena *arena, size_t bytes) {
   const size_t size = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
   SnArenaBlock *block = arena->first;
   if (!block || block->size - block->used < size) {
-    const size_t room = size > ARENA_BLOCK ? size : (size_t)ARENA_BLOCK;
-    block = calloc(1, arena_header() + room);
+    const size_t capacity = size > ARENA_BLOCK ? size : (size_t)ARENA_BLOCK;
+    block = calloc(1, arena_header() + capacity);
     if (!block) return NULL;
-    block->size = room;
+    block->size = capacity;
     block->next = arena->first;
     arena->first = block;
   }

@@ -33,10 +33,10 @@ void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
   vsnprintf(line + n, sizeof line - (size_t)n, format, args);
   va_end(args);
   // Room is kept for the line that counts what did not fit.
-  const size_t room = sizeof issues->err->text - 64;
+  const size_t capacity = sizeof issues->err->text - 64;
   const size_t length = strlen(line) + (issues->used > 0);
-  if (issues->used + length >= room) return;
-  issues->used += (size_t)snprintf(issues->err->text + issues->used, room - issues->used, "%s%s",
+  if (issues->used + length >= capacity) return;
+  issues->used += (size_t)snprintf(issues->err->text + issues->used, capacity - issues->used, "%s%s",
                                    issues->used > 0 ? "\n" : "", line);
 }
 
@@ -64,7 +64,7 @@ typedef struct TreeReader {
   yaml_parser_t parser;
   SnArena *arena;
   SnIssues *issues;
-  int room;  // nodes that may still be made
+  int left;  // nodes that may still be made
 } TreeReader;
 
 static SnPlace place_of(yaml_mark_t mark) { return (SnPlace){(int)mark.line + 1, (int)mark.column + 1}; }
@@ -78,7 +78,7 @@ static bool next_event(TreeReader *t, yaml_event_t *event) {
 }
 
 static SnNode *new_node(TreeReader *t, SnNodeKind kind, SnPlace place) {
-  if (t->room-- <= 0) {
+  if (t->left-- <= 0) {
     sn_issue(t->issues, place, "too many entries in one file");
     return NULL;
   }
@@ -197,7 +197,7 @@ static SnNode *read_document(TreeReader *t) {
 }
 
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues) {
-  TreeReader t = {.arena = arena, .issues = issues, .room = max_nodes};
+  TreeReader t = {.arena = arena, .issues = issues, .left = max_nodes};
   if (!yaml_parser_initialize(&t.parser)) {
     sn_issue(issues, (SnPlace){0, 0}, "out of memory");
     return NULL;

@@ -141,14 +141,14 @@ static void drive_states(AgreeCase *c) {
 
 typedef struct Text {
   char *text;
-  size_t used, room;
+  size_t used, capacity;
   AgreeCost *cost;
   int count;
 } Text;
 
 static void add(Text *t, AgreeKind kind, const char *residual, const char *rest) {
-  if (t->count == AGREE_TERMS || t->used + 1000 > t->room) return;
-  t->used += (size_t)snprintf(t->text + t->used, t->room - t->used, "  - {name: t%d, residual: {%s}%s}\n", t->count,
+  if (t->count == AGREE_TERMS || t->used + 1000 > t->capacity) return;
+  t->used += (size_t)snprintf(t->text + t->used, t->capacity - t->used, "  - {name: t%d, residual: {%s}%s}\n", t->count,
                               residual, rest);
   t->cost->kind[t->count++] = kind;
 }
@@ -247,9 +247,9 @@ static void add_sensors(Text *t, const SnModel *m, bool smooth) {
 
 static void make_cost(AgreeCost *c, const SnModel *m, const char *name, bool smooth) {
   SnError err = {0};
-  Text t = {.room = 1 << 17, .cost = c};
-  if (!(t.text = malloc(t.room))) abort();
-  t.used = (size_t)snprintf(t.text, t.room, "model: agree\nterms:\n");
+  Text t = {.capacity = 1 << 17, .cost = c};
+  if (!(t.text = malloc(t.capacity))) abort();
+  t.used = (size_t)snprintf(t.text, t.capacity, "model: agree\nterms:\n");
   add_coordinates(&t, m);
   add_frames(&t, m);
   add_sensors(&t, m, smooth);

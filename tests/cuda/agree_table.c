@@ -20,7 +20,7 @@ static const struct {
 
 static struct {
   double *error;
-  int count, room;
+  int count, capacity;
   double worst;
   char where[300];
 } noted[AGREE_NROW];
@@ -37,9 +37,9 @@ double agree_error(const double *a, const double *b, int n) {
 }
 
 void agree_note(AgreeRow row, double error, const char *where, ...) {
-  if (noted[row].count == noted[row].room) {
-    noted[row].room = 2 * noted[row].room + 64;
-    noted[row].error = realloc(noted[row].error, sizeof(double) * (size_t)noted[row].room);
+  if (noted[row].count == noted[row].capacity) {
+    noted[row].capacity = 2 * noted[row].capacity + 64;
+    noted[row].error = realloc(noted[row].error, sizeof(double) * (size_t)noted[row].capacity);
     if (!noted[row].error) abort();
   }
   noted[row].error[noted[row].count++] = error;
@@ -87,6 +87,6 @@ bool agree_row_holds(AgreeRow row, const char *backend, AgreeTolerance tolerance
   write_line(row, backend, median, most, worst, holds, out);
   free(noted[row].error);
   noted[row].error = NULL;
-  noted[row].count = noted[row].room = 0;
+  noted[row].count = noted[row].capacity = 0;
   return holds;
 }

@@ -39,7 +39,7 @@ static SnBackendModel *load(SnBackend *b, const SnModel *m, const SnCost *cost, 
   SnError err = {0};
   SnBackendModel *x = b->load(b, m, cost, steps, &err);
   must(x != NULL, b->name, &err);
-  must(gradients == 0 || b->need_gradients(b, x, gradients, &err) == SN_OK, b->name, &err);
+  must(gradients == 0 || b->reserve_gradients(b, x, gradients, &err) == SN_OK, b->name, &err);
   return x;
 }
 
@@ -62,7 +62,7 @@ typedef struct Bars {
   int *status;             // (n)
 } Bars;
 
-static void *room(size_t n, size_t size) {
+static void *array(size_t n, size_t size) {
   void *x = calloc(n + 1, size);
   if (!x) abort();
   return x;
@@ -70,10 +70,10 @@ static void *room(size_t n, size_t size) {
 
 static Bars make_bars(const SnModel *m, const SnCost *cost, int steps, int n) {
   Bars b = {.n = n, .nterm = cost->nterm, .sizes = {m->nv, m->nv, m->na, steps * m->nu, (steps + 1) * cost->ntarget}};
-  b.term = room((size_t)(n * cost->nterm), sizeof *b.term);
-  b.cost = room((size_t)n, sizeof *b.cost);
-  b.status = room((size_t)n, sizeof *b.status);
-  for (int k = 0; k < 5; ++k) b.bar[k] = room((size_t)n * (size_t)b.sizes[k], sizeof *b.bar[k]);
+  b.term = array((size_t)(n * cost->nterm), sizeof *b.term);
+  b.cost = array((size_t)n, sizeof *b.cost);
+  b.status = array((size_t)n, sizeof *b.status);
+  for (int k = 0; k < 5; ++k) b.bar[k] = array((size_t)n * (size_t)b.sizes[k], sizeof *b.bar[k]);
   return b;
 }
 
@@ -97,7 +97,7 @@ typedef struct Inputs {
 
 static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
   const SnClock clock = sn_clock_monotonic();
-  SnGradient *item = room((size_t)in->n, sizeof *item);
+  SnGradient *item = array((size_t)in->n, sizeof *item);
   SnGradientBatch batch = {.settings = in->settings, .item = item, .count = in->n};
   for (int i = 0; i < in->n; ++i)
     item[i] = (SnGradient){.state = in->state[i],
@@ -186,7 +186,7 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
 }
 
 static sn_real *targets(const SnCost *cost, const SnModel *m, int steps) {
-  sn_real *target = room((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
+  sn_real *target = array((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
   sn_cost_schedule(cost, 0, (double)m->opt.timestep, steps + 1, target);
   return target;
 }
@@ -195,7 +195,7 @@ static void check_step(const AgreeCase *c) {
   const int nterm = c->all.cost->nterm;
   sn_real *target = targets(c->all.cost, c->o.m, 1);
   double *term[2], cost[2][AGREE_STATES];
-  for (int k = 0; k < 2; ++k) term[k] = room((size_t)(c->count * nterm), sizeof(double));
+  for (int k = 0; k < 2; ++k) term[k] = array((size_t)(c->count * nterm), sizeof(double));
   run_steps(cpu, c, target, term[0], cost[0]);
   run_steps(other, c, target, term[1], cost[1]);
   for (int i = 0; i < c->count; ++i) {
@@ -329,7 +329,7 @@ static void rollouts(void **state) {
       const int n = CANDIDATES * t.cost->nterm;
       double cost[3][CANDIDATES], *term[3];
       for (int k = 0; k < 3; ++k) {
-        term[k] = room((size_t)n, sizeof(double));
+        term[k] = array((size_t)n, sizeof(double));
         run_rollouts(k ? other : cpu, &t, cost[k], term[k]);
       }
       assert_memory_equal(cost[1], cost[2], sizeof cost[1]);
@@ -364,7 +364,7 @@ static sn_real *lively_controls(const BenchTask *t) {
                          .interpolation = SN_SPLINE_ZERO,
                          .colour = SN_NOISE_WHITE,
                          .scale = SN_R(0.05)};
-  sn_real *ctrl = room((size_t)(STEPS * t->m->nu), sizeof *ctrl), *scratch = room(3 * (STEPS + 2), sizeof *scratch);
+  sn_real *ctrl = array((size_t)(STEPS * t->m->nu), sizeof *ctrl), *scratch = array(3 * (STEPS + 2), sizeof *scratch);
   sn_noise_candidate(t->m, &noise, 1, t->ctrl, STEPS, scratch, ctrl);
   free(scratch);
   return ctrl;

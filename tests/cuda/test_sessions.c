@@ -58,7 +58,7 @@ static void gradients_clear(Gradients *g) {
 static SnBackendModel *gradients_load(SnBackend *b, const Scene *x, int most) {
   SnError err = {0};
   SnBackendModel *d = scene_load(b, x, most);
-  if (b->need_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
+  if (b->reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
   return d;
 }
 
@@ -129,15 +129,15 @@ static void memory_moves_under_a_graph(void **state) {
     SnPlanner *p = planner(&x, b, &s, 1, NULL), *q = planner(&x, x.cpu, &s, 1, NULL);
     SnBackendModel *other = scene_load(b, &x, 5 * STEPS), *longer = scene_load(b, &x, 50 * STEPS);
     // So many states that all blocks are there that run at once.
-    assert_int_equal(b->need_gradients(b, other, 2, &err), SN_OK);
+    assert_int_equal(b->reserve_gradients(b, other, 2, &err), SN_OK);
     SnPlan want = plan_at(q, 0), got = plan_at(p, 0);
     expect_equal(&want, &got);
     const SnDeviceModel *m = model_of(b);
     const int generation = m->generation, pool = m->gradients->generation;
     if (blocks)
-      assert_int_equal(b->need_rollouts(b, longer, 500, &err), SN_OK);
+      assert_int_equal(b->reserve_rollouts(b, longer, 500, &err), SN_OK);
     else
-      assert_int_equal(b->need_gradients(b, other, 3, &err), SN_OK);
+      assert_int_equal(b->reserve_gradients(b, other, 3, &err), SN_OK);
     if (m->generation - generation != blocks || m->gradients->generation - pool != !blocks)
       fail_msg("blocks %d: moved %d and %d times", blocks, m->generation - generation, m->gradients->generation - pool);
     want = plan_at(q, 0.1);
@@ -335,15 +335,15 @@ static void growth_gives_back(void **state) {
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
   SnBackendModel *d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, MANY, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, MANY, &err), SN_OK);
   const size_t whole = memory_used(b);
   b->unload(b, d);
   sn_backend_free(b);
   b = open_library("emulator_double", (double)whole + 4096, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, FEW, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, FEW, &err), SN_OK);
   const size_t few = memory_used(b);
-  assert_int_equal(b->need_rollouts(b, d, MANY, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, MANY, &err), SN_OK);
   assert_true(few < whole && memory_used(b) == whole);
   b->unload(b, d);
   sn_backend_free(b);
@@ -361,7 +361,7 @@ static void room_after_a_change(void **state) {
   SnBackend *b = open_library("emulator_double", 0, NULL);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   const size_t model = memory_used(b);
-  assert_int_equal(b->need_gradients(b, d, MANY, &err), SN_OK);
+  assert_int_equal(b->reserve_gradients(b, d, MANY, &err), SN_OK);
   const size_t whole = memory_used(b);
   b->unload(b, d);
   sn_backend_free(b);
@@ -369,7 +369,7 @@ static void room_after_a_change(void **state) {
   b = open_library("emulator_double", (double)(whole + model / 2), NULL);
   SnBackendModel *other = scene_load(b, &x, STEPS);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_gradients(b, d, MANY, &err), SN_OK);
+  assert_int_equal(b->reserve_gradients(b, d, MANY, &err), SN_OK);
   Gradients *want = gradients_make(&x, STEPS), *got = gradients_make(&x, STEPS);
   const double place[3] = {0.5, 0.5, 0.5};
   assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);

@@ -17,14 +17,14 @@
 #include "tests/support/raw_peer.h"
 
 // Frames of many requests, one after the other.
-enum { MANY = 200, ROOM = 64 };
+enum { MANY = 200, CAPACITY = 64 };
 
-static unsigned char request[ROOM];
+static unsigned char request[CAPACITY];
 static size_t request_size;
 
 static int setup(void **state) {
   request_size = sn_raw_health(1, request, sizeof request);
-  assert_in_range(request_size, 1, ROOM);
+  assert_in_range(request_size, 1, CAPACITY);
   return sn_test_group_setup(state);
 }
 
@@ -189,7 +189,7 @@ static void test_clients_with_nothing_to_say(void **state) {
 static void test_connection_that_breaks_off(void **state) {
   (void)state;
   enum { TIMES = 60, PINGS = 20 };
-  static unsigned char bytes[MANY * (ROOM + 2) + 9 * PINGS];
+  static unsigned char bytes[MANY * (CAPACITY + 2) + 9 * PINGS];
   size_t n = 0;
   for (int i = 0; i < MANY; i++) {
     bytes[n++] = 0;

@@ -79,7 +79,7 @@ static void gradients(const Scene *x, const char *name, int b) {
   Rollouts r = rollouts_make(x, STEPS, 1);
   stir(x->m, r.ctrl);
   SnBackendModel *d = scene_load(backends[b], x, STEPS);
-  if (backends[b]->need_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);
+  if (backends[b]->reserve_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);
   unsigned char *pair = sn_cfd_pairs(x->task, x->m, &err);
   if (!pair) fail_msg("%s", err.text);
   Hash *h = hash_new();

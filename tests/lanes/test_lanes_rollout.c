@@ -340,8 +340,8 @@ static void make_candidate(SnLane *lane, void *arg) {
 // Scratch has the room that is asked for and no more: what lies behind it stays.
 static void candidates(void **state) {
   (void)state;
-  enum { STEPS = 40, NU = 3, ROOM = 300 };
-  sn_real base[STEPS * NU], one[STEPS * NU], many[STEPS * NU], scratch[ROOM + 1];
+  enum { STEPS = 40, NU = 3, CAPACITY = 300 };
+  sn_real base[STEPS * NU], one[STEPS * NU], many[STEPS * NU], scratch[CAPACITY + 1];
   assert_int_equal(body.m->nu, NU);
   for (int i = 0; i < STEPS * NU; ++i) base[i] = sn_sin((sn_real)i);
   for (int k = 0; k < 9; ++k) {
@@ -361,13 +361,13 @@ static void candidates(void **state) {
     assert_int_equal(memcmp(base, one, sizeof base) == 0, k == 0);
     c.ctrl = many;
     for (int lanes = 2; lanes <= MAX_LANES; ++lanes) {
-      const int room = sn_candidate_scratch(c.noise.knots, lanes);
-      assert_true(room <= ROOM);
+      const int capacity = sn_candidate_scratch(c.noise.knots, lanes);
+      assert_true(capacity <= CAPACITY);
       memset(many, 0, sizeof many);
-      scratch[room] = SN_R(0.125);
+      scratch[capacity] = SN_R(0.125);
       sn_lanes_run(lanes, make_candidate, &c);
       assert_memory_equal(one, many, sizeof one);
-      assert_true(scratch[room] == SN_R(0.125));
+      assert_true(scratch[capacity] == SN_R(0.125));
     }
   }
 }

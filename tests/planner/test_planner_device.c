@@ -199,7 +199,7 @@ static void dropped(void **state) {
 
 // More room is new room, where nothing is remembered: the next job opens, also when as many starts as before are
 // wanted.
-static void new_room(void **state) {
+static void new_capacity(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(9);
@@ -234,7 +234,7 @@ static void without_gradients(void **state) {
   static const char text[] = "planner: adam needs gradients, and the backend 'scripted' makes none";
   const SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
-  x->d.table.need_multistart = NULL;
+  x->d.table.reserve_multistart = NULL;
   assert_int_equal(sn_planner_configure(x->p, &adam, &err), SN_ERR_UNSUPPORTED);
   assert_string_equal(err.text, text);
   begin(x, &r);
@@ -256,7 +256,7 @@ static void without_gradients(void **state) {
 
 // Settings without room: refused at once where nothing is under way; else the plan goes on with the old ones, weights
 // and label too, and says so, until something else is set.
-static void without_room(void **state) {
+static void without_capacity(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings(6);
@@ -297,10 +297,14 @@ static void without_room(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(jobs),        cmocka_unit_test(slices),
-                                     cmocka_unit_test(deadline),    cmocka_unit_test(tuned),
-                                     cmocka_unit_test(submitted),   cmocka_unit_test(dropped),
-                                     cmocka_unit_test(new_room),    cmocka_unit_test(without_gradients),
-                                     cmocka_unit_test(without_room)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(jobs),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(deadline),
+                                     cmocka_unit_test(tuned),
+                                     cmocka_unit_test(submitted),
+                                     cmocka_unit_test(dropped),
+                                     cmocka_unit_test(new_capacity),
+                                     cmocka_unit_test(without_gradients),
+                                     cmocka_unit_test(without_capacity)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

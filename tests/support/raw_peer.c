@@ -85,13 +85,13 @@ static void health_request(Sinew__V1__Request *request, Sinew__V1__HealthRequest
   request->health = health;
 }
 
-size_t sn_raw_health(uint64_t id, unsigned char *bytes, size_t room) {
+size_t sn_raw_health(uint64_t id, unsigned char *bytes, size_t capacity) {
   Sinew__V1__Request request;
   Sinew__V1__HealthRequest health;
   health_request(&request, &health);
   request.id = id;
   const size_t size = sinew__v1__request__get_packed_size(&request);
-  return size <= room ? sinew__v1__request__pack(&request, bytes) : 0;
+  return size <= capacity ? sinew__v1__request__pack(&request, bytes) : 0;
 }
 
 bool sn_test_answers(SnTestClient *c, double seconds) {

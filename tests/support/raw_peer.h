@@ -22,8 +22,8 @@ int sn_raw_receive(int fd, double seconds, void *bytes, size_t size);
 // Returns whether the other side ends the connection within so many seconds. Drops all else that arrives.
 bool sn_raw_ended(int fd, double seconds);
 
-// Packs a HealthRequest into bytes (room) and returns its size.
-size_t sn_raw_health(uint64_t id, unsigned char *bytes, size_t room);
+// Packs a HealthRequest into bytes (capacity) and returns its size.
+size_t sn_raw_health(uint64_t id, unsigned char *bytes, size_t capacity);
 
 // Returns whether a client gets an answer within so many seconds. Asks again when there is none.
 bool sn_test_answers(SnTestClient *client, double seconds);

@@ -26,7 +26,7 @@ static PlantRecord run_of(double early, double late, double during) {
   r.measure_below[0] = 0.02;
   r.measure_during[0] = during;
   r.sample = calloc(SAMPLES, sizeof *r.sample);
-  r.nsample = r.room = SAMPLES;
+  r.nsample = r.capacity = SAMPLES;
   for (int i = 0; i < SAMPLES; ++i) {
     PlantSample *s = r.sample + i;
     *s = (PlantSample){.time = 0.1 * i, .cost = 1.0 / (i + 1), .ctrl = numbers(2), .measure = numbers(1)};

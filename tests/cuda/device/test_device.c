@@ -28,13 +28,13 @@ static int order;
 
 void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
   sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size;
-  sn_real *room = (sn_real *)((unsigned char *)shared + SN_KERNEL_HEAD);
+  sn_real *numbers = (sn_real *)((unsigned char *)shared + SN_KERNEL_HEAD);
   assert_true(block >= 0 && block < blocks);
   switch ((int)kernel) {
     case SN_KERNEL_ROLLOUT:
-      SN_FOR(i, N) room[i] = (sn_real)(1000 * block + i);
+      SN_FOR(i, N) numbers[i] = (sn_real)(1000 * block + i);
       SN_SYNC(lane);
-      SN_FOR(i, N) row[N - 1 - i] = room[N - 1 - i] + 0 * room[i];
+      SN_FOR(i, N) row[N - 1 - i] = numbers[N - 1 - i] + 0 * numbers[i];
       break;
     case SN_KERNEL_ITERATE:
       SN_ONE(lane) row[0] = (sn_real)order++;
@@ -42,9 +42,9 @@ void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, 
     case SN_KERNEL_FORWARD:
       SN_ONE(lane) {
         int nan = 0;
-        for (int i = 0; i < N; ++i) nan += isnan(room[i]) != 0;
+        for (int i = 0; i < N; ++i) nan += isnan(numbers[i]) != 0;
         row[0] = nan == N && isnan(lane->shared->part[SN_VLANES - 1]);
-        room[N / 2] = 0;
+        numbers[N / 2] = 0;
       }
       break;
     default:

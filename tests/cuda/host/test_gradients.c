@@ -95,7 +95,7 @@ static SnBackendModel *load(const Scene *x, SnBackend *b) {
   SnError err = {0};
   SnBackendModel *d = b->load(b, x->m, x->cost, 40, &err);
   if (!d) fail_msg("%s", err.text);
-  if (b->need_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
+  if (b->reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
   return d;
 }
 
@@ -293,7 +293,7 @@ static double smallest_budget(const Scene *x) {
     SnBackend *dev = open_library("emulator_double", budget, NULL);
     SnBackendModel *d = dev->load(dev, x->m, x->cost, 40, NULL);
     SnError err = {0};
-    if (d && dev->need_gradients(dev, d, ITEMS, &err) == SN_OK)
+    if (d && dev->reserve_gradients(dev, d, ITEMS, &err) == SN_OK)
       hi = budget;
     else
       lo = budget;

@@ -258,12 +258,12 @@ static void no_memory(void **state) {
     SnError err = {0};
     SnBackendMemory memory;
     SnBackendModel *d = dev->load(dev, x.m, x.cost, 12, &err);
-    if (d && (dev->need_gradients(dev, d, 2, &err) != SN_OK || dev->need_multistart(dev, d, 2, &err) != SN_OK ||
-              dev->need_multistart(dev, d, 5, &err) != SN_OK)) {
+    if (d && (dev->reserve_gradients(dev, d, 2, &err) != SN_OK || dev->reserve_multistart(dev, d, 2, &err) != SN_OK ||
+              dev->reserve_multistart(dev, d, 5, &err) != SN_OK)) {
       ++refused;
       assert_non_null(strstr(err.text, "memory"));
-      assert_int_equal(dev->need_gradients(dev, d, 2, NULL), SN_OK);
-      assert_int_equal(dev->need_multistart(dev, d, 5, NULL), SN_OK);
+      assert_int_equal(dev->reserve_gradients(dev, d, 2, NULL), SN_OK);
+      assert_int_equal(dev->reserve_multistart(dev, d, 5, NULL), SN_OK);
     }
     dev->unload(dev, d);
     dev->memory(dev, &memory);

@@ -94,14 +94,14 @@ static void budget(void **state) {
   // What a session takes with room for 1 and for 150 rollouts.
   SnBackendModel *d = scene_load(b, &x, STEPS);
   const size_t small = memory_used(b);
-  assert_int_equal(b->need_rollouts(b, d, COUNT / 2, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, COUNT / 2, &err), SN_OK);
   const size_t half = memory_used(b);
   b->unload(b, d);
   sn_backend_free(b);
 
   b = open_library("emulator_double", (double)half + 1000, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
   assert_true(memory_used(b) <= half + 1000);
   assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
   rollouts_equal(&want, &got);
@@ -110,7 +110,7 @@ static void budget(void **state) {
 
   b = open_library("emulator_double", (double)small + 1000, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
+  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
   printf("%s\n", err.text);
   assert_non_null(strstr(err.text, "emulator: model 'arm_reach' with horizon 20 needs "));
   assert_non_null(strstr(err.text, " rollouts at once, the budget is "));
@@ -138,20 +138,20 @@ static void budget(void **state) {
 // What stages take is measured from the first question on, and touches no result.
 static void stages(void **state) {
   (void)state;
-  enum { STEPS = 10, COUNT = 3, ROOM = 40 };
+  enum { STEPS = 10, COUNT = 3, CAPACITY = 40 };
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
   Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
   rollouts_run(&x, b, &want);
   SnBackendModel *d = scene_load(b, &x, STEPS);
-  SnBackendStage stage[ROOM];
-  const int n = b->profile(b, d, stage, ROOM);
+  SnBackendStage stage[CAPACITY];
+  const int n = b->profile(b, d, stage, CAPACITY);
   assert_int_equal(n, SN_NMARK);
   for (int k = 0; k < n; ++k) assert_true(stage[k].time == 0);
   assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
   rollouts_equal(&want, &got);
-  assert_int_equal(b->profile(b, d, stage, ROOM), n);
+  assert_int_equal(b->profile(b, d, stage, CAPACITY), n);
   assert_string_equal(stage[SN_MARK_TENDON].name, sn_mark_name(SN_MARK_TENDON));
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
   assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
@@ -188,10 +188,10 @@ static void allocations_fail(void **state) {
     SnBackendModel *d = b->load(b, x.m, x.cost, STEPS, &err);
     if (d) {
       const size_t before = memory_used(b);
-      SnCode code = b->need_rollouts(b, d, COUNT, &err);
+      SnCode code = b->reserve_rollouts(b, d, COUNT, &err);
       if (code != SN_OK) assert_int_equal(memory_used(b), before);
-      if (code == SN_OK) code = b->need_gradients(b, d, 3, &err);
-      if (code == SN_OK) code = b->need_multistart(b, d, 2, &err);
+      if (code == SN_OK) code = b->reserve_gradients(b, d, 3, &err);
+      if (code == SN_OK) code = b->reserve_multistart(b, d, 2, &err);
       all = code == SN_OK;
       rollouts_clear(&got);
       assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
@@ -229,7 +229,7 @@ static void launches_fail(void **state) {
     SnBackend *b = open_library("emulator_double", 0, fault);
     SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
     rollouts_clear(&r);
-    assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+    assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
     while (!b->lost(b, text, sizeof text)) assert_false(rollouts_until(b, d, &r, &count, 3));
     printf("%s\n", text);
     assert_non_null(strstr(text, "launch"));
@@ -237,7 +237,7 @@ static void launches_fail(void **state) {
     // Everything else, too.
     assert_false(b->rollouts(b, other, &r.batch, steady_clock(), INFINITY));
     b->abandon(b, d);
-    assert_int_equal(b->need_rollouts(b, other, 50, &err), SN_ERR_STATE);
+    assert_int_equal(b->reserve_rollouts(b, other, 50, &err), SN_ERR_STATE);
     assert_non_null(strstr(err.text, "the device is lost: "));
     assert_null(b->load(b, x.m, x.cost, 2 * STEPS, &err));
     b->update(b, d);
@@ -298,7 +298,7 @@ static void change_does_not_fit(void **state) {
   SnBackend *b = open_library("emulator_double", 0, NULL);
   Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
   SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
   const size_t both = memory_used(b);
   b->unload(b, d);
   b->unload(b, other);
@@ -306,7 +306,7 @@ static void change_does_not_fit(void **state) {
   b = open_library("emulator_double", (double)both + 1000, NULL);
   other = scene_load(b, &x, STEPS);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->need_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
   const double place[3] = {0.5, 0.5, 0.5};
   assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
   sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
@@ -314,7 +314,7 @@ static void change_does_not_fit(void **state) {
   b->update(b, d);
   assert_false(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
   for (int i = 0; i < COUNT; ++i) assert_int_equal(device.batch.done[i], 0);
-  assert_int_equal(b->need_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
+  assert_int_equal(b->reserve_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "has no model since its cost was changed"));
   b->abandon(b, d);
   b->unload(b, other);

@@ -295,7 +295,7 @@ typedef struct Sessions {
 static void sessions_load(Sessions *s, const Scene *x, int i) {
   SnError err = {0};
   s->d[i] = scene_load(s->b, x, s->r[i].batch.nstep);
-  if (s->b->need_rollouts(s->b, s->d[i], s->r[i].batch.count, &err) != SN_OK) fail_msg("%s", err.text);
+  if (s->b->reserve_rollouts(s->b, s->d[i], s->r[i].batch.count, &err) != SN_OK) fail_msg("%s", err.text);
 }
 
 static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
@@ -457,7 +457,7 @@ static void sessions_lose_the_device(void **state) {
 }
 
 // Where the budget has no room for blocks of two sessions at once, they follow one another.
-static void sessions_without_room(void **state) {
+static void sessions_without_capacity(void **state) {
   (void)state;
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
@@ -484,6 +484,6 @@ int main(void) {
       cmocka_unit_test(floats_are_near),          cmocka_unit_test(slices),
       cmocka_unit_test(some_are_complete),        cmocka_unit_test(overflow_is_told),
       cmocka_unit_test(sessions_share_launches),  cmocka_unit_test(sessions_in_slices),
-      cmocka_unit_test(sessions_lose_the_device), cmocka_unit_test(sessions_without_room)};
+      cmocka_unit_test(sessions_lose_the_device), cmocka_unit_test(sessions_without_capacity)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 #include "daemon/planning/device_proxy_private.h"
 
-enum { THREADS = 6, ROUNDS = 200, ROOM = 1000 };
+enum { THREADS = 6, ROUNDS = 200, CAPACITY = 1000 };
 
 struct SnBackendModel {
   int max_step, rollouts, gradients, starts;
@@ -36,8 +36,8 @@ static Fake *note(const SnBackend *b) {
 static SnBackendModel *fake_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   (void)m, (void)cost;
   Fake *f = note(b);
-  if (max_step > ROOM) {
-    sn_fail(err, SN_ERR_LIMIT, "%d steps; there is room for %d", max_step, ROOM);
+  if (max_step > CAPACITY) {
+    sn_fail(err, SN_ERR_LIMIT, "%d steps; there is room for %d", max_step, CAPACITY);
     return NULL;
   }
   SnBackendModel *x = calloc(1, sizeof *x);
@@ -50,21 +50,21 @@ static void fake_unload(SnBackend *b, SnBackendModel *x) {
   free(x);
 }
 static void fake_update(SnBackend *b, SnBackendModel *x) { note(b), x->max_step++; }
-static SnCode fake_need_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode fake_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   note(b);
-  if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts", count);
+  if (count > CAPACITY) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts", count);
   x->rollouts = count;
   return SN_OK;
 }
-static SnCode fake_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode fake_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   note(b);
-  if (count > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d gradients", count);
+  if (count > CAPACITY) return sn_fail(err, SN_ERR_LIMIT, "%d gradients", count);
   x->gradients = count;
   return SN_OK;
 }
-static SnCode fake_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode fake_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   note(b);
-  if (starts > ROOM) return sn_fail(err, SN_ERR_LIMIT, "%d starts", starts);
+  if (starts > CAPACITY) return sn_fail(err, SN_ERR_LIMIT, "%d starts", starts);
   x->starts = starts;
   return SN_OK;
 }
@@ -87,9 +87,9 @@ static SnBackend *make(SnError *err) {
                           .load = fake_load,
                           .unload = fake_unload,
                           .update = fake_update,
-                          .need_rollouts = fake_need_rollouts,
-                          .need_gradients = fake_need_gradients,
-                          .need_multistart = fake_need_multistart,
+                          .reserve_rollouts = fake_reserve_rollouts,
+                          .reserve_gradients = fake_reserve_gradients,
+                          .reserve_multistart = fake_reserve_multistart,
                           .abandon = fake_abandon,
                           .lost = fake_lost,
                           .destroy = fake_destroy},
@@ -103,16 +103,16 @@ static void *load_and_unload(void *argument) {
   intptr_t wrong = 0;
   for (int i = 0; i < ROUNDS; i++) {
     SnError err = {0};
-    const int size = 1 + (i + thread) % ROOM;
-    if (owned->load(owned, NULL, NULL, ROOM + size, &err)) wrong++;
+    const int size = 1 + (i + thread) % CAPACITY;
+    if (owned->load(owned, NULL, NULL, CAPACITY + size, &err)) wrong++;
     wrong += err.code != SN_ERR_LIMIT;
     SnBackendModel *x = owned->load(owned, NULL, NULL, size, &err);
     owned->update(owned, x);
-    wrong += owned->need_rollouts(owned, x, size, &err) != SN_OK;
-    wrong += owned->need_rollouts(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
-    wrong += owned->need_gradients(owned, x, size, &err) != SN_OK;
-    wrong += owned->need_gradients(owned, x, ROOM + 1, &err) != SN_ERR_LIMIT;
-    wrong += owned->need_multistart(owned, x, size, &err) != SN_OK;
+    wrong += owned->reserve_rollouts(owned, x, size, &err) != SN_OK;
+    wrong += owned->reserve_rollouts(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
+    wrong += owned->reserve_gradients(owned, x, size, &err) != SN_OK;
+    wrong += owned->reserve_gradients(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
+    wrong += owned->reserve_multistart(owned, x, size, &err) != SN_OK;
     wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
     owned->abandon(owned, x);
     char text[32] = "";
@@ -158,7 +158,7 @@ static void test_calls_of_the_owner(void **state) {
   const int before = atomic_load(&woken);
   SnBackendModel *x = b->load(b, NULL, NULL, 7, &err);
   assert_non_null(x);
-  assert_int_equal(b->need_multistart(b, x, ROOM + 1, &err), SN_ERR_LIMIT);
+  assert_int_equal(b->reserve_multistart(b, x, CAPACITY + 1, &err), SN_ERR_LIMIT);
   b->unload(b, x);
   assert_true(fake.calls == 3 && atomic_load(&woken) == before);
   sn_backend_free(b);

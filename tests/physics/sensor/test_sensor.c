@@ -48,7 +48,7 @@ static const char kScalars[] =
     "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>";
 
 // Every frame sensor of every kind of object in every kind of frame.
-static size_t frame_sensors(char *xml, size_t room) {
+static size_t frame_sensors(char *xml, size_t capacity) {
   static const char *const kinds[] = {"framepos",   "framequat",   "framexaxis", "frameyaxis",
                                       "framezaxis", "framelinvel", "frameangvel"};
   static const char *const objects[][2] = {{"body", "b"}, {"xbody", "b"}, {"geom", "f"},
@@ -59,10 +59,10 @@ static size_t frame_sensors(char *xml, size_t room) {
   for (size_t k = 0; k < 7; ++k)
     for (size_t i = 0; i < 6; ++i)
       for (size_t j = 0; j < 7; ++j) {
-        n += (size_t)snprintf(xml + n, room - n, "<%s objtype='%s' objname='%s'", kinds[k], objects[i][0],
+        n += (size_t)snprintf(xml + n, capacity - n, "<%s objtype='%s' objname='%s'", kinds[k], objects[i][0],
                               objects[i][1]);
-        if (j < 6) n += (size_t)snprintf(xml + n, room - n, " reftype='%s' refname='%s'", refs[j][0], refs[j][1]);
-        n += (size_t)snprintf(xml + n, room - n, "/>");
+        if (j < 6) n += (size_t)snprintf(xml + n, capacity - n, " reftype='%s' refname='%s'", refs[j][0], refs[j][1]);
+        n += (size_t)snprintf(xml + n, capacity - n, "/>");
       }
   return n;
 }
@@ -92,11 +92,11 @@ static void compare(SnOracle *o, bool own) {
 
 // The scene with all sensors; free it.
 static char *all_sensors(void) {
-  const size_t room = 60000;
-  char *xml = malloc(room);
-  size_t n = (size_t)snprintf(xml, room, "<mujoco>%s<sensor>%s", kBodies, kScalars);
-  n += frame_sensors(xml + n, room - n);
-  snprintf(xml + n, room - n, "</sensor></mujoco>");
+  const size_t capacity = 60000;
+  char *xml = malloc(capacity);
+  size_t n = (size_t)snprintf(xml, capacity, "<mujoco>%s<sensor>%s", kBodies, kScalars);
+  n += frame_sensors(xml + n, capacity - n);
+  snprintf(xml + n, capacity - n, "</sensor></mujoco>");
   return xml;
 }
 

@@ -68,7 +68,7 @@ static void check_layout(const SnModel *m, const SnLayout *layout, Field *field)
 static size_t padded(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 // A field is outside only where those that come before it leave no room for it; each has a rank.
-static void check_order(const SnModel *m, const SnLayout *layout, size_t room, Field *field) {
+static void check_order(const SnModel *m, const SnLayout *layout, size_t capacity, Field *field) {
   SnLayoutField a, b;
   for (int i = 0; field(m, i, &a); ++i) {
     assert_in_range(a.rank, 0, 9);
@@ -78,7 +78,7 @@ static void check_order(const SnModel *m, const SnLayout *layout, size_t room, F
       const bool sooner = b.rank > a.rank || (b.rank == a.rank && (b.bytes < a.bytes || (b.bytes == a.bytes && k < i)));
       if (sooner && (layout->place[k] & 1u)) before += padded(b.bytes);
     }
-    assert_true(before + padded(a.bytes) > room / 64 * 64);
+    assert_true(before + padded(a.bytes) > capacity / 64 * 64);
   }
 }
 

@@ -56,9 +56,9 @@ static bool device_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batc
   return !device_fails(d) && d->cpu->rollouts(d->cpu, x, batch, clock, until);
 }
 
-static SnCode device_need_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode device_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   DeviceBackend *d = (DeviceBackend *)b;
-  return d->cpu->need_gradients(d->cpu, x, count, err);
+  return d->cpu->reserve_gradients(d->cpu, x, count, err);
 }
 
 static bool device_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
@@ -67,11 +67,11 @@ static bool device_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
   return !device_fails(d) && d->cpu->gradients(d->cpu, x, batch, clock, until);
 }
 
-static SnCode device_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+static SnCode device_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   DeviceBackend *d = (DeviceBackend *)b;
   assert_null(d->job);
   if (starts > d->most) return sn_fail(err, SN_ERR_LIMIT, "%d starts do not fit: room for %d", starts, d->most);
-  return d->cpu->need_multistart(d->cpu, x, starts, err);
+  return d->cpu->reserve_multistart(d->cpu, x, starts, err);
 }
 
 // Runs iterations one by one: the first of a call by the plan's deadline, the others by the end of the call, too.
@@ -131,9 +131,9 @@ static inline SnBackend *device_backend(DeviceBackend *d, SnBackend *cpu, int jo
                          .unload = device_unload,
                          .update = device_update,
                          .rollouts = device_rollouts,
-                         .need_gradients = device_need_gradients,
+                         .reserve_gradients = device_reserve_gradients,
                          .gradients = device_gradients,
-                         .need_multistart = device_need_multistart,
+                         .reserve_multistart = device_reserve_multistart,
                          .multistart = device_multistart,
                          .multistart_end = device_multistart_end,
                          .multistart_submit = device_multistart_submit,

@@ -17,7 +17,7 @@ typedef struct DifferenceBackend {
   sn_real *ctrl;  // (max_step, nu)
   int max_step;
   int item, entry;  // position in an interrupted batch; entry -1: the value
-  int room;
+  int capacity;
   double costs[4096];  // items' costs in the order in which they were done
   int ncost;
 } DifferenceBackend;
@@ -52,10 +52,10 @@ static void difference_unload(SnBackend *b, SnBackendModel *x) {
   d->cpu->unload(d->cpu, x);
 }
 
-static SnCode difference_need(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+static SnCode difference_reserve(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)x;
   (void)err;
-  ((DifferenceBackend *)b)->room = count;
+  ((DifferenceBackend *)b)->capacity = count;
   return SN_OK;
 }
 
@@ -80,7 +80,7 @@ static bool difference_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatc
                                  double until) {
   (void)x;
   DifferenceBackend *d = (DifferenceBackend *)b;
-  assert_true(batch->count <= d->room);
+  assert_true(batch->count <= d->capacity);
   for (; d->item < batch->count; ++d->item) {
     SnGradient *g = &batch->item[d->item];
     const int n = g->nstep * d->m->nu;
@@ -102,9 +102,9 @@ static bool difference_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatc
   return true;
 }
 
-static SnCode difference_need_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
-  difference_need(b, x, starts, err);
-  return sn_cpu_multistart_room(((DifferenceBackend *)b)->multistart, starts, err);
+static SnCode difference_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  difference_reserve(b, x, starts, err);
+  return sn_cpu_multistart_reserve(((DifferenceBackend *)b)->multistart, starts, err);
 }
 
 static bool difference_run(void *context, SnGradientBatch *batch, const SnClock *clock, double until) {
@@ -143,9 +143,9 @@ static inline SnBackend *difference_backend(DifferenceBackend *d, SnBackend *cpu
                          .unload = difference_unload,
                          .update = difference_update,
                          .rollouts = difference_rollouts,
-                         .need_gradients = difference_need,
+                         .reserve_gradients = difference_reserve,
                          .gradients = difference_gradients,
-                         .need_multistart = difference_need_multistart,
+                         .reserve_multistart = difference_reserve_multistart,
                          .multistart = difference_multistart,
                          .multistart_end = difference_multistart_end,
                          .abandon = difference_abandon};

@@ -220,7 +220,7 @@ static void make_fixture(Fixture *x, int threads) {
   if (!(x->model = x->backend->load(x->backend, sn_planner_model(x->p), cost, STEPS, &err))) fail_msg("%s", err.text);
   x->target = calloc((STEPS + 1) * (size_t)cost->ntarget, sizeof *x->target);
   sn_cost_schedule(cost, 0, 0.01, STEPS + 1, x->target);
-  assert_int_equal(x->backend->need_multistart(x->backend, x->model, STARTS, &err), SN_OK);
+  assert_int_equal(x->backend->reserve_multistart(x->backend, x->model, STARTS, &err), SN_OK);
   for (int k = 0; k < STEPS * NU; ++k) x->ctrl[k] = k % NU ? SN_R(0.1) : 0;
   x->job = (SnMultistartJob){.state = *sn_planner_initial(x->p),
                              .target = x->target,
@@ -342,12 +342,12 @@ static void ended_early(void **state) {
   assert_true(partial > 3 && none > 0);
 }
 
-static void room(void **state) {
+static void capacity(void **state) {
   (void)state;
   SnError err = {0};
   Fixture x;
   make_fixture(&x, 1);
-  assert_int_equal(x.backend->need_multistart(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
+  assert_int_equal(x.backend->reserve_multistart(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "adam from 1000000 starts over 20 steps takes "));
   assert_non_null(strstr(err.text, " MiB, allowed on the CPU is 1024"));
   // what there is stays; more of it keeps what starts remember
@@ -355,7 +355,7 @@ static void room(void **state) {
   assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
   x.backend->multistart_end(x.backend, x.model, &x.job);
   const double best = x.job.best_cost;
-  assert_int_equal(x.backend->need_multistart(x.backend, x.model, STARTS + 5, &err), SN_OK);
+  assert_int_equal(x.backend->reserve_multistart(x.backend, x.model, STARTS + 5, &err), SN_OK);
   next_job(&x, 6);
   assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
   x.backend->multistart_end(x.backend, x.model, &x.job);
@@ -367,6 +367,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(opening),       cmocka_unit_test(moving),
                                      cmocka_unit_test(stepping_back), cmocka_unit_test(judging),
                                      cmocka_unit_test(choosing),      cmocka_unit_test(one_or_many),
-                                     cmocka_unit_test(ended_early),   cmocka_unit_test(room)};
+                                     cmocka_unit_test(ended_early),   cmocka_unit_test(capacity)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -43,7 +43,7 @@ static void make_fixture(Fixture *x, int threads) {
   assert_true(x->cost->ntarget <= TARGETS && x->cost->nterm == TERMS);
   x->model = x->backend->load(x->backend, x->m, x->cost, STEPS, &err);
   assert_non_null(x->model);
-  assert_int_equal(x->backend->need_gradients(x->backend, x->model, ITEMS, &err), SN_OK);
+  assert_int_equal(x->backend->reserve_gradients(x->backend, x->model, ITEMS, &err), SN_OK);
   x->runner = sn_rollout_runner_create(x->m, x->cost, &err);
   for (int k = 0; k < ITEMS; ++k) {
     Input *in = &x->input[k];
