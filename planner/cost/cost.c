@@ -33,7 +33,7 @@
 #include "planner/cost/cost_private.h"
 
 // World position of a site, body or geom; a sensor of three numbers.
-SN_LOCAL void sn_item_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
+SN_LOCAL void cost_item_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
   if (type == SN_ITEM_SITE_POS)
     sn_site_pose(m, w, id, pos, NULL);
   else if (type == SN_ITEM_GEOM_POS)
@@ -45,7 +45,7 @@ SN_LOCAL void sn_item_point(const SnModel *m, const SnWorld *w, int type, int id
 }
 
 // World orientation of a site, body or geom; the quaternion of a ball joint or of a sensor.
-SN_LOCAL void sn_item_quat(const SnModel *m, const SnWorld *w, int type, int id, sn_real quat[4]) {
+SN_LOCAL void cost_item_quat(const SnModel *m, const SnWorld *w, int type, int id, sn_real quat[4]) {
   if (type == SN_ITEM_SITE_QUAT)
     sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[id], m->site_quat + 4 * id);
   else if (type == SN_ITEM_GEOM_QUAT)
@@ -59,18 +59,18 @@ SN_LOCAL void sn_item_quat(const SnModel *m, const SnWorld *w, int type, int id,
   sn_normalize4(quat);
 }
 
-SN_LOCAL sn_real sn_item_distance(const SnModel *m, const SnWorld *w, const int end[4]) {
+SN_LOCAL sn_real cost_item_distance(const SnModel *m, const SnWorld *w, const int end[4]) {
   sn_real a[3], b[3];
-  sn_item_point(m, w, end[0], end[1], a);
-  sn_item_point(m, w, end[2], end[3], b);
+  cost_item_point(m, w, end[0], end[1], a);
+  cost_item_point(m, w, end[2], end[3], b);
   return sn_dist3(a, b);
 }
 
-SN_LOCAL sn_real sn_item_scalar(const SnModel *m, const SnWorld *w, int type, int id, const int end[4]) {
+SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, int type, int id, const int end[4]) {
   sn_real value = 0;
   switch (type) {
     case SN_ITEM_DISTANCE:
-      return sn_item_distance(m, w, end);
+      return cost_item_distance(m, w, end);
     case SN_ITEM_QPOS:
       return w->qpos[id];
     case SN_ITEM_QVEL:
@@ -89,20 +89,20 @@ SN_LOCAL sn_real sn_item_scalar(const SnModel *m, const SnWorld *w, int type, in
 
 SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value) {
   if (type <= SN_ITEM_SENSOR_POINT)
-    sn_item_point(m, w, type, id, value);
+    cost_item_point(m, w, type, id, value);
   else if (type <= SN_ITEM_SENSOR_QUAT)
-    sn_item_quat(m, w, type, id, value);
+    cost_item_quat(m, w, type, id, value);
   else
-    value[0] = sn_item_scalar(m, w, type, id, end);
+    value[0] = cost_item_scalar(m, w, type, id, end);
 }
 
-SN_LOCAL void sn_point_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
-                                sn_real *r) {
+SN_LOCAL void cost_point_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+                                  sn_real *r) {
   const int frame = c->item_frame[i];
   sn_real p[3], goal[3];
-  sn_item_point(m, w, c->item_type[i], c->item_id[i], p);
+  cost_item_point(m, w, c->item_type[i], c->item_id[i], p);
   if (c->term_follows[c->item_term[i]]) {
-    sn_item_point(m, w, c->item_other_type[i], c->item_other_id[i], goal);
+    cost_item_point(m, w, c->item_other_type[i], c->item_other_id[i], goal);
   } else if (frame >= 0) {
     sn_rotquat(goal, target + c->item_target[i], w->xquat + 4 * frame);
     sn_addto3(goal, w->xpos + 3 * frame);
@@ -113,48 +113,48 @@ SN_LOCAL void sn_point_residual(const SnCost *c, const SnModel *m, const SnWorld
 }
 
 // Where the rotation of item i shall be, in the world.
-SN_LOCAL void sn_quat_goal(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
-                           sn_real *goal) {
+SN_LOCAL void cost_quat_goal(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+                             sn_real *goal) {
   const int frame = c->item_frame[i];
   if (c->term_follows[c->item_term[i]])
-    sn_item_quat(m, w, c->item_other_type[i], c->item_other_id[i], goal);
+    cost_item_quat(m, w, c->item_other_type[i], c->item_other_id[i], goal);
   else if (frame >= 0)
     sn_mulquat(goal, w->xquat + 4 * frame, target + c->item_target[i]);
   else
     sn_copy4(goal, target + c->item_target[i]);
 }
 
-SN_LOCAL void sn_quat_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
-                               sn_real *r) {
+SN_LOCAL void cost_quat_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+                                 sn_real *r) {
   sn_real q[4], goal[4], back[4], error[4];
-  sn_item_quat(m, w, c->item_type[i], c->item_id[i], q);
-  sn_quat_goal(c, m, w, i, target, goal);
+  cost_item_quat(m, w, c->item_type[i], c->item_id[i], q);
+  cost_quat_goal(c, m, w, i, target, goal);
   sn_negquat(back, goal);
   sn_mulquat(error, back, q);
   sn_quat2vel(r, error);
 }
 
 // Residual of item i into r (its own entries).
-SN_LOCAL void sn_item_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
-                               sn_real *r) {
+SN_LOCAL void cost_item_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+                                 sn_real *r) {
   const int type = c->item_type[i];
   const int *end = c->item_end + 8 * i;
   if (type <= SN_ITEM_SENSOR_POINT) {
-    sn_point_residual(c, m, w, i, target, r);
+    cost_point_residual(c, m, w, i, target, r);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
-    sn_quat_residual(c, m, w, i, target, r);
+    cost_quat_residual(c, m, w, i, target, r);
   } else {
     const sn_real goal = c->term_follows[c->item_term[i]]
-                             ? sn_item_scalar(m, w, c->item_other_type[i], c->item_other_id[i], end + 4)
+                             ? cost_item_scalar(m, w, c->item_other_type[i], c->item_other_id[i], end + 4)
                              : target[c->item_target[i]];
-    r[0] = sn_item_scalar(m, w, type, c->item_id[i], end) - goal;
+    r[0] = cost_item_scalar(m, w, type, c->item_id[i], end) - goal;
   }
 }
 
 SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane,
                               const sn_real *target, int first, int last, sn_real *res) {
   const int from = cost->term_item[first], count = cost->term_item[last] - from;
-  SN_FOR(k, count) sn_item_residual(cost, m, w, from + k, target, res + cost->item_res[from + k]);
+  SN_FOR(k, count) cost_item_residual(cost, m, w, from + k, target, res + cost->item_res[from + k]);
   SN_SYNC(lane);
 }
 
@@ -180,7 +180,7 @@ SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, 
 // ---- adjoint ----
 
 // Bar of the norm of r[n], times its weight, in place of r.
-SN_LOCAL void sn_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r, int n) {
+SN_LOCAL void cost_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r, int n) {
   const sn_real w2 = width * width;
   if (norm == SN_NORM_SMOOTH_ABS) {
     for (int i = 0; i < n; ++i) {
@@ -199,47 +199,47 @@ SN_LOCAL void sn_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r, i
 }
 
 // The kind of object (SnObj) that an item of a position or an orientation looks at.
-SN_LOCAL int sn_item_object(int type) {
+SN_LOCAL int cost_item_object(int type) {
   if (type == SN_ITEM_SITE_POS || type == SN_ITEM_SITE_QUAT) return SN_OBJ_SITE;
   return type == SN_ITEM_GEOM_POS || type == SN_ITEM_GEOM_QUAT ? SN_OBJ_GEOM : SN_OBJ_XBODY;
 }
 
-SN_LOCAL void sn_item_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
-                                const sn_real *bar) {
+SN_LOCAL void cost_item_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                  const sn_real *bar) {
   if (type == SN_ITEM_SENSOR_POINT)
     sn_sensor_vjp(m, w, a, id, bar);
   else
-    sn_object_pose_vjp(m, w, a, sn_item_object(type), id, bar, NULL);
+    sn_object_pose_vjp(m, w, a, cost_item_object(type), id, bar, NULL);
 }
 
 // Bar of a small turn, about the world's axes (those that a sensor's value turns in).
-SN_LOCAL void sn_item_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
-                               const sn_real *turn_bar) {
+SN_LOCAL void cost_item_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
+                                 const sn_real *turn_bar) {
   if (type == SN_ITEM_SENSOR_QUAT)
     sn_sensor_vjp(m, w, a, id, turn_bar);
   else if (type == SN_ITEM_QPOS_QUAT)
     sn_ball_turn_vjp(w, a, id, dof, turn_bar);
   else
-    sn_object_pose_vjp(m, w, a, sn_item_object(type), id, NULL, turn_bar);
+    sn_object_pose_vjp(m, w, a, cost_item_object(type), id, NULL, turn_bar);
 }
 
-SN_LOCAL void sn_item_distance_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4], sn_real bar) {
+SN_LOCAL void cost_item_distance_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4], sn_real bar) {
   sn_real p[3], q[3], d[3];
-  sn_item_point(m, w, end[0], end[1], p);
-  sn_item_point(m, w, end[2], end[3], q);
+  cost_item_point(m, w, end[0], end[1], p);
+  cost_item_point(m, w, end[2], end[3], q);
   sn_sub3(d, p, q);
   const sn_real length = sn_norm3(d);
   sn_scale3(d, d, length > 0 ? bar / length : 0);
-  sn_item_point_vjp(m, w, a, end[0], end[1], d);
+  cost_item_point_vjp(m, w, a, end[0], end[1], d);
   sn_scale3(d, d, -1);
-  sn_item_point_vjp(m, w, a, end[2], end[3], d);
+  cost_item_point_vjp(m, w, a, end[2], end[3], d);
 }
 
-SN_LOCAL void sn_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
-                                 const int end[4], sn_real bar) {
+SN_LOCAL void cost_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
+                                   const int end[4], sn_real bar) {
   switch (type) {
     case SN_ITEM_DISTANCE:
-      sn_item_distance_vjp(m, w, a, end, bar);
+      cost_item_distance_vjp(m, w, a, end, bar);
       break;
     case SN_ITEM_QPOS:
       a->qpos_bar[dof] += bar;
@@ -263,50 +263,50 @@ SN_LOCAL void sn_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 // Torque on the rotation of item i from its residual's bar; its goal gets the opposite one.
-SN_LOCAL void sn_quat_torque(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
-                             const sn_real *bar, sn_real *torque) {
+SN_LOCAL void cost_quat_torque(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+                               const sn_real *bar, sn_real *torque) {
   sn_real r[3], goal[4], local[3];
-  sn_quat_residual(c, m, w, i, target, r);
-  sn_quat_goal(c, m, w, i, target, goal);
+  cost_quat_residual(c, m, w, i, target, r);
+  cost_quat_goal(c, m, w, i, target, goal);
   sn_rotvec_vjp(local, r, bar);
   sn_rotquat(torque, local, goal);
 }
 
 // What item i looks at, from the bar of its residual.
-SN_LOCAL void sn_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                          const sn_real *target, const sn_real *bar) {
+SN_LOCAL void cost_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                            const sn_real *target, const sn_real *bar) {
   const int type = c->item_type[i], id = c->item_id[i], dof = c->item_dof[2 * i];
   if (type <= SN_ITEM_SENSOR_POINT) {
-    sn_item_point_vjp(m, w, a, type, id, bar);
+    cost_item_point_vjp(m, w, a, type, id, bar);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
     sn_real torque[3];
-    sn_quat_torque(c, m, w, i, target, bar, torque);
-    sn_item_quat_vjp(m, w, a, type, id, dof, torque);
+    cost_quat_torque(c, m, w, i, target, bar, torque);
+    cost_item_quat_vjp(m, w, a, type, id, dof, torque);
   } else {
-    sn_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i, bar[0]);
+    cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i, bar[0]);
   }
 }
 
 // Its target, where that is another element.
-SN_LOCAL void sn_item_followed_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                   const sn_real *target, const sn_real *bar) {
+SN_LOCAL void cost_item_followed_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                                     const sn_real *target, const sn_real *bar) {
   const int type = c->item_other_type[i], id = c->item_other_id[i], dof = c->item_dof[2 * i + 1];
   sn_real back[3];
   if (type <= SN_ITEM_SENSOR_POINT) {
     sn_scale3(back, bar, -1);
-    sn_item_point_vjp(m, w, a, type, id, back);
+    cost_item_point_vjp(m, w, a, type, id, back);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
-    sn_quat_torque(c, m, w, i, target, bar, back);
+    cost_quat_torque(c, m, w, i, target, bar, back);
     sn_scale3(back, back, -1);
-    sn_item_quat_vjp(m, w, a, type, id, dof, back);
+    cost_item_quat_vjp(m, w, a, type, id, dof, back);
   } else {
-    sn_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i + 4, -bar[0]);
+    cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i + 4, -bar[0]);
   }
 }
 
 // A target point from the row of targets, and the body that carries it.
-SN_LOCAL void sn_point_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                  const sn_real *target, const sn_real *bar, sn_real *out) {
+SN_LOCAL void cost_point_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                                    const sn_real *target, const sn_real *bar, sn_real *out) {
   const int frame = c->item_frame[i];
   sn_real back[3], goal[3], quat[4], local[3];
   sn_scale3(back, bar, -1);
@@ -323,12 +323,12 @@ SN_LOCAL void sn_point_target_vjp(const SnCost *c, const SnModel *m, const SnWor
 }
 
 // The same of a rotation.
-SN_LOCAL void sn_quat_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                 const sn_real *target, const sn_real *bar, sn_real *out) {
+SN_LOCAL void cost_quat_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                                   const sn_real *target, const sn_real *bar, sn_real *out) {
   const int frame = c->item_frame[i];
   const sn_real *t = target + c->item_target[i];
   sn_real back[3], quat[4], turn[4] = {0}, t_bar[4];
-  sn_quat_torque(c, m, w, i, target, bar, back);
+  cost_quat_torque(c, m, w, i, target, bar, back);
   sn_scale3(back, back, -1);
   sn_copy3(turn + 1, back);
   if (frame >= 0) {
@@ -340,16 +340,16 @@ SN_LOCAL void sn_quat_target_vjp(const SnCost *c, const SnModel *m, const SnWorl
   for (int k = 0; out && k < 4; ++k) out[k] += 2 * t_bar[k];
 }
 
-SN_LOCAL void sn_item_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                 const sn_real *target, const sn_real *bar, sn_real *target_bar) {
+SN_LOCAL void cost_item_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                                   const sn_real *target, const sn_real *bar, sn_real *target_bar) {
   const int type = c->item_type[i];
   sn_real *out = target_bar ? target_bar + c->item_target[i] : NULL;
   if (c->term_follows[c->item_term[i]])
-    sn_item_followed_vjp(c, m, w, a, i, target, bar);
+    cost_item_followed_vjp(c, m, w, a, i, target, bar);
   else if (type <= SN_ITEM_SENSOR_POINT)
-    sn_point_target_vjp(c, m, w, a, i, target, bar, out);
+    cost_point_target_vjp(c, m, w, a, i, target, bar, out);
   else if (type <= SN_ITEM_SENSOR_QUAT)
-    sn_quat_target_vjp(c, m, w, a, i, target, bar, out);
+    cost_quat_target_vjp(c, m, w, a, i, target, bar, out);
   else if (out)
     out[0] -= bar[0];
 }
@@ -360,7 +360,7 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
     if (weight[i] > 0)
-      sn_norm_vjp(cost->term_norm[i], cost->term_width[i], weight[i], res + at, cost->term_res[i + 1] - at);
+      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], weight[i], res + at, cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {
@@ -370,11 +370,11 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
     const int jobs = cost->term_serial[i] ? 1 : n, each = cost->term_serial[i] ? n : 1;
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      sn_item_vjp(cost, m, w, a, k, target, res + cost->item_res[k]);
+      cost_item_vjp(cost, m, w, a, k, target, res + cost->item_res[k]);
     SN_SYNC(lane);
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      sn_item_target_vjp(cost, m, w, a, k, target, res + cost->item_res[k], target_bar);
+      cost_item_target_vjp(cost, m, w, a, k, target, res + cost->item_res[k], target_bar);
     SN_SYNC(lane);
   }
   if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);

@@ -12,27 +12,27 @@
 #include "planner/optimize/spline.h"
 
 // Steps [*from, *to) that knot j moves.
-SN_LOCAL void sn_adam_support(const SnAdamGrid *g, int j, int *from, int *to) {
+SN_LOCAL void adam_support(const SnAdamGrid *g, int j, int *from, int *to) {
   const int reach = g->interpolation == SN_SPLINE_CUBIC ? 2 : 1;
   *from = sn_maxi((j - reach) * g->spacing - g->phase, 0);
   *to = sn_mini((j + reach) * g->spacing - g->phase + 1, g->nstep);
 }
 
-SN_LOCAL sn_real sn_adam_weight(const SnAdamGrid *g, int t, int j) {
+SN_LOCAL sn_real adam_weight(const SnAdamGrid *g, int t, int j) {
   const sn_real x = (sn_real)(t + g->phase) / (sn_real)g->spacing;
   return sn_spline_weight(g->interpolation, g->knots, x, j);
 }
 
 // Control k of step t before the clamp; where offsets are 0, the base as it is.
-SN_LOCAL sn_real sn_adam_control(const SnModel *m, const SnAdamGrid *g, const sn_real *base, const sn_real *offset,
-                                 int t, int k) {
+SN_LOCAL sn_real adam_control(const SnModel *m, const SnAdamGrid *g, const sn_real *base, const sn_real *offset, int t,
+                              int k) {
   const sn_real x = (sn_real)(t + g->phase) / (sn_real)g->spacing;
   return base[t * m->nu + k] + sn_ctrl_unit(m, k) * sn_spline(g->interpolation, offset + k, g->knots, m->nu, x);
 }
 
 // Whether the clamp holds a control at u: beyond its range by more than rounding, which may put one there whose offset
 // was cut at the bound.
-SN_LOCAL bool sn_adam_beyond(const SnModel *m, int k, sn_real u) {
+SN_LOCAL bool adam_beyond(const SnModel *m, int k, sn_real u) {
   const sn_real lo = m->ctrl_range[2 * k], hi = m->ctrl_range[2 * k + 1];
   const sn_real slack = 8 * SN_EPS * (sn_abs(lo) + sn_abs(hi));
   return u < lo - slack || u > hi + slack;
@@ -42,7 +42,7 @@ SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lan
                               const sn_real *offset, sn_real *ctrl) {
   SN_FOR(i, g->nstep * m->nu) {
     const int t = i / m->nu, k = i % m->nu;
-    const sn_real u = sn_adam_control(m, g, base, offset, t, k);
+    const sn_real u = adam_control(m, g, base, offset, t, k);
     ctrl[i] = m->ctrl_limited[k] ? sn_clip(u, m->ctrl_range[2 * k], m->ctrl_range[2 * k + 1]) : u;
   }
   SN_SYNC(lane);
@@ -54,11 +54,11 @@ SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lan
     const int j = i / m->nu, k = i % m->nu;
     int from, to;
     sn_real sum = 0;
-    sn_adam_support(g, j, &from, &to);
+    adam_support(g, j, &from, &to);
     for (int t = from; t < to; ++t) {
-      const sn_real weight = sn_adam_weight(g, t, j);
+      const sn_real weight = adam_weight(g, t, j);
       if (weight == 0) continue;
-      const bool held = m->ctrl_limited[k] && sn_adam_beyond(m, k, sn_adam_control(m, g, base, offset, t, k));
+      const bool held = m->ctrl_limited[k] && adam_beyond(m, k, adam_control(m, g, base, offset, t, k));
       if (!held) sum += weight * ctrl_bar[t * m->nu + k];
     }
     gradient[i] = sn_ctrl_unit(m, k) * sum;
@@ -67,7 +67,7 @@ SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lan
 }
 
 // sn_norm of n numbers by one lane alone, which adds them in order.
-SN_LOCAL sn_real sn_adam_length(const sn_real *x, int n) {
+SN_LOCAL sn_real adam_length(const sn_real *x, int n) {
   sn_real largest = 0, sum = 0;
   for (int i = 0; i < n; ++i) {
     if (!(x[i] - x[i] == 0)) return (sn_real)INFINITY;
@@ -78,18 +78,18 @@ SN_LOCAL sn_real sn_adam_length(const sn_real *x, int n) {
   return largest * sn_sqrt(sum);
 }
 
-SN_LOCAL sn_real sn_adam_scale(sn_real norm, sn_real most) { return norm > most ? most / norm : SN_R(1.0); }
+SN_LOCAL sn_real adam_scale(sn_real norm, sn_real most) { return norm > most ? most / norm : SN_R(1.0); }
 
 SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           sn_real *gradient) {
   const int n = g->knots * m->nu;
   if (rule->clip == SN_CLIP_GLOBAL) {
-    const sn_real scale = sn_adam_scale(sn_norm(lane, gradient, n), rule->clip_norm);
+    const sn_real scale = adam_scale(sn_norm(lane, gradient, n), rule->clip_norm);
     SN_FOR(i, n) gradient[i] *= scale;
   } else if (rule->clip == SN_CLIP_STEP) {
     SN_FOR(j, g->knots) {
       sn_real *row = gradient + j * m->nu;
-      const sn_real scale = sn_adam_scale(sn_adam_length(row, m->nu), rule->clip_norm);
+      const sn_real scale = adam_scale(adam_length(row, m->nu), rule->clip_norm);
       for (int k = 0; k < m->nu; ++k) row[k] *= scale;
     }
   }
@@ -122,9 +122,9 @@ SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane
     int from, to;
     if (!m->ctrl_limited[k]) continue;
     sn_real least = 0, most = 0;
-    sn_adam_support(g, j, &from, &to);
+    adam_support(g, j, &from, &to);
     for (int t = from; t < to; ++t) {
-      if (!(sn_adam_weight(g, t, j) > 0)) continue;
+      if (!(adam_weight(g, t, j) > 0)) continue;
       const sn_real b = base[t * m->nu + k], unit = sn_ctrl_unit(m, k);
       if (!(unit > 0)) continue;
       least = sn_min(least, (m->ctrl_range[2 * k] - b) / unit);

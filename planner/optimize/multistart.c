@@ -2,10 +2,10 @@
 // one. What all lanes decide by, a status, a cost, is read by each of them before one lane writes it.
 #include "planner/optimize/multistart.h"
 
-SN_LOCAL bool sn_multistart_finite(sn_real x) { return x - x == 0; }
+SN_LOCAL bool multistart_finite(sn_real x) { return x - x == 0; }
 
 // Drops the first `left` knots of one moment (knots, nu) in place; new ones are 0. A lane has columns of its own.
-SN_LOCAL void sn_multistart_shift(const SnLane *lane, sn_real *moment, int knots, int nu, int left) {
+SN_LOCAL void multistart_shift(const SnLane *lane, sn_real *moment, int knots, int nu, int left) {
   (void)lane;
   const int gone = sn_mini(sn_maxi(left, 0), knots);
   SN_FOR(k, nu) {
@@ -22,8 +22,8 @@ SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultista
   sn_lane_zero(lane, s->best, n);
   sn_lane_zero(lane, s->gradient, n);
   if (i == 0 && r->keep) {
-    sn_multistart_shift(lane, s->moments.first, knots, m->nu, r->left);
-    sn_multistart_shift(lane, s->moments.second, knots, m->nu, r->left);
+    multistart_shift(lane, s->moments.first, knots, m->nu, r->left);
+    multistart_shift(lane, s->moments.second, knots, m->nu, r->left);
   } else {
     sn_lane_zero(lane, s->moments.first, n);
     sn_lane_zero(lane, s->moments.second, n);
@@ -38,10 +38,10 @@ SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultista
 }
 
 // Half the way back from controls that diverged.
-SN_LOCAL void sn_multistart_step_back(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
+SN_LOCAL void multistart_step_back(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   const int n = r->grid.knots * m->nu;
   sn_lane_zero(lane, s->moments.first, n);
-  if (sn_multistart_finite(s->best_cost)) {
+  if (multistart_finite(s->best_cost)) {
     SN_FOR(i, n) s->offset[i] = s->best[i] + SN_R(0.5) * (s->offset[i] - s->best[i]);
   } else {
     SN_FOR(i, r->grid.nstep * m->nu) s->base[i] += SN_R(0.5) * (r->initial_ctrl[i % m->nu] - s->base[i]);
@@ -51,7 +51,7 @@ SN_LOCAL void sn_multistart_step_back(const SnModel *m, SnLane *lane, const SnMu
 
 SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   if (s->diverged) {
-    sn_multistart_step_back(m, lane, r, s);
+    multistart_step_back(m, lane, r, s);
     return;
   }
   sn_adam_clip(m, &r->grid, &r->rule, lane, s->gradient);
@@ -72,7 +72,7 @@ SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMult
     sn_adam_gradient(m, &r->grid, lane, s->base, s->offset, s->ctrl_bar, s->gradient);
     norm = sn_norm(lane, s->gradient, n);
   }
-  if (!sn_multistart_finite(norm)) {
+  if (!multistart_finite(norm)) {
     norm = (sn_real)NAN;
     sn_lane_zero(lane, s->gradient, n);
   }

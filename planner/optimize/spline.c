@@ -8,7 +8,7 @@
 #include "planner/optimize/spline.h"
 
 // Slope at knot k, per knot.
-SN_LOCAL sn_real sn_spline_slope(const sn_real *knot, int n, int stride, int k) {
+SN_LOCAL sn_real spline_slope(const sn_real *knot, int n, int stride, int k) {
   const int lo = sn_maxi(k - 1, 0), hi = sn_mini(k + 1, n - 1);
   return hi > lo ? (knot[hi * stride] - knot[lo * stride]) / (sn_real)(hi - lo) : 0;
 }
@@ -20,12 +20,12 @@ SN_FUNC sn_real sn_spline(int kind, const sn_real *knot, int n, int stride, sn_r
   if (kind == SN_SPLINE_ZERO) return s < 1 ? a : b;
   if (kind == SN_SPLINE_LINEAR) return a + s * (b - a);
   const sn_real s2 = s * s, s3 = s2 * s;
-  return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * sn_spline_slope(knot, n, stride, k) + (3 * s2 - 2 * s3) * b +
-         (s3 - s2) * sn_spline_slope(knot, n, stride, next);
+  return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * spline_slope(knot, n, stride, k) + (3 * s2 - 2 * s3) * b +
+         (s3 - s2) * spline_slope(knot, n, stride, next);
 }
 
 // d slope at knot k / d knot j.
-SN_LOCAL sn_real sn_spline_slope_weight(int n, int k, int j) {
+SN_LOCAL sn_real spline_slope_weight(int n, int k, int j) {
   const int lo = sn_maxi(k - 1, 0), hi = sn_mini(k + 1, n - 1);
   return hi > lo ? (sn_real)((j == hi) - (j == lo)) / (sn_real)(hi - lo) : 0;
 }
@@ -37,6 +37,6 @@ SN_FUNC sn_real sn_spline_weight(int kind, int n, sn_real x, int j) {
   if (kind == SN_SPLINE_ZERO) return s < 1 ? a : b;
   if (kind == SN_SPLINE_LINEAR) return a + s * (b - a);
   const sn_real s2 = s * s, s3 = s2 * s;
-  return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * sn_spline_slope_weight(n, k, j) + (3 * s2 - 2 * s3) * b +
-         (s3 - s2) * sn_spline_slope_weight(n, next, j);
+  return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * spline_slope_weight(n, k, j) + (3 * s2 - 2 * s3) * b +
+         (s3 - s2) * spline_slope_weight(n, next, j);
 }

@@ -3,13 +3,13 @@
 #include "planner/rollout/rollout.h"
 
 // Copies n numbers; `from` NULL: zero. Ends with no sync.
-SN_LOCAL void sn_rollout_fill(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
+SN_LOCAL void rollout_fill(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
   (void)lane;
   SN_FOR(i, n) to[i] = from ? from[i] : 0;
 }
 
 // Poses of mocap bodies: the rollout's, else those that the model gives them.
-SN_LOCAL void sn_rollout_mocap(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
+SN_LOCAL void rollout_mocap(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
   (void)lane;
   SN_FOR(i, m->nmocap > 0 ? m->nbody : 0) {
     const int k = m->body_mocapid[i];
@@ -26,9 +26,9 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
   sn_lane_copy(lane, w->qpos, state->qpos, m->nq);
   sn_lane_copy(lane, w->qvel, state->qvel, m->nv);
   sn_lane_copy(lane, w->act, state->act, m->na);
-  sn_rollout_fill(lane, w->ctrl, state->ctrl, m->nu);
-  sn_rollout_fill(lane, w->qacc_warmstart, state->qacc_warmstart, m->nv);
-  sn_rollout_mocap(m, w, lane, rollout);
+  rollout_fill(lane, w->ctrl, state->ctrl, m->nu);
+  rollout_fill(lane, w->qacc_warmstart, state->qacc_warmstart, m->nv);
+  rollout_mocap(m, w, lane, rollout);
   SN_ONE(lane) {
     w->time[0] = state->time;
     w->cfd[0] = *cfd;
@@ -55,21 +55,21 @@ SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, 
 }
 
 // True on all lanes when one of them says so.
-SN_LOCAL bool sn_rollout_any(SnLane *lane, bool mine) { return sn_count(lane, mine ? 1 : 0) > 0; }
+SN_LOCAL bool rollout_any_lane(SnLane *lane, bool mine) { return sn_count(lane, mine ? 1 : 0) > 0; }
 
 // Whether the state has left all bounds.
-SN_LOCAL bool sn_rollout_diverged(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real max_velocity) {
+SN_LOCAL bool rollout_diverged(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real max_velocity) {
   bool bad = (*w->warn & SN_WARN_BAD_STATE) != 0;
   SN_FOR(i, m->nq) bad |= sn_is_bad(w->qpos[i]);
   SN_FOR(i, m->nv) bad |= !(sn_abs(w->qvel[i]) <= max_velocity);
   SN_FOR(i, m->na) bad |= sn_is_bad(w->act[i]);
-  return sn_rollout_any(lane, bad);
+  return rollout_any_lane(lane, bad);
 }
 
-SN_LOCAL bool sn_rollout_explodes(const SnModel *m, const SnWorld *w, SnLane *lane) {
+SN_LOCAL bool rollout_explodes(const SnModel *m, const SnWorld *w, SnLane *lane) {
   bool bad = false;
   SN_FOR(i, m->nv) bad |= sn_is_bad(w->qacc[i]);
-  return sn_rollout_any(lane, bad);
+  return rollout_any_lane(lane, bad);
 }
 
 SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
@@ -79,8 +79,8 @@ SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWo
 }
 
 // Adds the cost at state t, whose stages have run, to the sums.
-SN_LOCAL void sn_rollout_add_cost(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
-                                  SnRollout *rollout, int t, const SnRolloutScratch *scratch) {
+SN_LOCAL void rollout_add_cost(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane, SnRollout *rollout,
+                               int t, const SnRolloutScratch *scratch) {
   const bool end = t == rollout->nstep;
   const sn_real *weight = end ? rollout->terminal : rollout->running, *value = scratch->value;
   const sn_real share = end ? SN_R(1.0) : SN_R(1.0) / (sn_real)rollout->nstep;
@@ -94,8 +94,8 @@ SN_LOCAL void sn_rollout_add_cost(const SnModel *m, const SnCost *cost, const Sn
   }
 }
 
-// Row t of what is kept on the way. Its sync also ends sn_rollout_add_cost.
-SN_LOCAL void sn_rollout_record(const SnModel *m, const SnWorld *w, SnLane *lane, const SnRollout *rollout, int t) {
+// Row t of what is kept on the way. Its sync also ends rollout_add_cost.
+SN_LOCAL void rollout_record(const SnModel *m, const SnWorld *w, SnLane *lane, const SnRollout *rollout, int t) {
   const size_t row = (size_t)t;
   if (rollout->out_qpos) sn_lane_copy(lane, rollout->out_qpos + row * (size_t)m->nq, w->qpos, m->nq);
   if (rollout->out_qvel) sn_lane_copy(lane, rollout->out_qvel + row * (size_t)m->nv, w->qvel, m->nv);
@@ -106,8 +106,8 @@ SN_LOCAL void sn_rollout_record(const SnModel *m, const SnWorld *w, SnLane *lane
 }
 
 // Notes what a step has come to. Every lane knows it already.
-SN_LOCAL SnRolloutStatus sn_rollout_note(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t,
-                                         SnRolloutStatus status, sn_real total) {
+SN_LOCAL SnRolloutStatus rollout_note(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t, SnRolloutStatus status,
+                                      sn_real total) {
   SN_ONE(lane) {
     rollout->t = t;
     rollout->status = status;
@@ -118,15 +118,15 @@ SN_LOCAL SnRolloutStatus sn_rollout_note(const SnWorld *w, SnLane *lane, SnRollo
   return status;
 }
 
-SN_LOCAL SnRolloutStatus sn_rollout_fail(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t) {
-  return sn_rollout_note(w, lane, rollout, t, SN_ROLLOUT_DIVERGED, (sn_real)INFINITY);
+SN_LOCAL SnRolloutStatus rollout_fail(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t) {
+  return rollout_note(w, lane, rollout, t, SN_ROLLOUT_DIVERGED, (sn_real)INFINITY);
 }
 
-SN_LOCAL SnRolloutStatus sn_rollout_end(const SnCost *cost, const SnWorld *w, SnLane *lane, SnRollout *rollout, int t) {
+SN_LOCAL SnRolloutStatus rollout_end(const SnCost *cost, const SnWorld *w, SnLane *lane, SnRollout *rollout, int t) {
   sn_real total = 0;
   for (int i = 0; i < cost->nterm; ++i) total += rollout->sum[i];
   const bool finite = total - total == 0;
-  return finite ? sn_rollout_note(w, lane, rollout, t, SN_ROLLOUT_DONE, total) : sn_rollout_fail(w, lane, rollout, t);
+  return finite ? rollout_note(w, lane, rollout, t, SN_ROLLOUT_DONE, total) : rollout_fail(w, lane, rollout, t);
 }
 
 SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
@@ -134,19 +134,19 @@ SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, Sn
   const int t = rollout->t;
   const bool end = t == rollout->nstep;
   if (rollout->status != SN_ROLLOUT_UNDER_WAY) return (SnRolloutStatus)rollout->status;
-  if (sn_rollout_diverged(m, w, lane, rollout->max_velocity)) return sn_rollout_fail(w, lane, rollout, t);
+  if (rollout_diverged(m, w, lane, rollout->max_velocity)) return rollout_fail(w, lane, rollout, t);
   if (!end) sn_lane_copy(lane, w->ctrl, rollout->ctrl + (size_t)t * (size_t)m->nu, m->nu);
   SN_SYNC(lane);
   SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);
-  sn_rollout_add_cost(m, cost, w, lane, rollout, t, scratch);
-  sn_rollout_record(m, w, lane, rollout, t);
+  rollout_add_cost(m, cost, w, lane, rollout, t, scratch);
+  rollout_record(m, w, lane, rollout, t);
   SN_MARK(lane, COST);
-  if (end) return sn_rollout_end(cost, w, lane, rollout, t);
-  if (sn_rollout_explodes(m, w, lane)) return sn_rollout_fail(w, lane, rollout, t);
+  if (end) return rollout_end(cost, w, lane, rollout, t);
+  if (rollout_explodes(m, w, lane)) return rollout_fail(w, lane, rollout, t);
   sn_integrate(m, w, lane);
   SN_MARK(lane, INTEGRATE);
-  return sn_rollout_note(w, lane, rollout, t + 1, SN_ROLLOUT_UNDER_WAY, 0);
+  return rollout_note(w, lane, rollout, t + 1, SN_ROLLOUT_UNDER_WAY, 0);
 }
 
 // Warnings are the rollout's already.

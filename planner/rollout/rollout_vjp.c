@@ -41,8 +41,8 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
 
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint, and carries all of
 // it to the state.
-SN_LOCAL void sn_rollout_vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                  SnWorld *w, SnAdjoint *a, sn_real *res, sn_real *target_bar) {
+SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w,
+                       SnAdjoint *a, sn_real *res, sn_real *target_bar) {
   const SnRollout *rollout = b->rollout;
   if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
   SN_SYNC(lane);
@@ -53,7 +53,7 @@ SN_LOCAL void sn_rollout_vjp_cost(const SnModel *m, const SnCost *cost, SnLane *
 }
 
 // What the adjoint has come to, with respect to the state.
-SN_LOCAL void sn_rollout_vjp_take(const SnModel *m, SnLane *lane, const SnAdjoint *a, sn_real *state_bar) {
+SN_LOCAL void vjp_state_bar(const SnModel *m, SnLane *lane, const SnAdjoint *a, sn_real *state_bar) {
   sn_lane_copy(lane, state_bar, a->qpos_bar, m->nv);
   sn_lane_copy(lane, state_bar + m->nv, a->qvel_bar, m->nv);
   sn_lane_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
@@ -64,14 +64,14 @@ SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLan
   if (t < b->rollout->nstep) sn_step_jacobian(m, w, a, lane, state->A, state->B);
   sn_adjoint_clear(m, a, lane);
   sn_motion_rest(m, w, a, lane);
-  sn_rollout_vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
-  sn_rollout_vjp_take(m, lane, a, state->state_bar);
+  vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  vjp_state_bar(m, lane, a, state->state_bar);
   sn_lane_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
 }
 
 // How many of x[0..n) are not finite, among those of this lane.
-SN_LOCAL int sn_rollout_vjp_lost(SnLane *lane, const sn_real *x, int n) {
+SN_LOCAL int vjp_lost(SnLane *lane, const sn_real *x, int n) {
   (void)lane;
   sn_real sum = 0;
   SN_FOR(i, n) sum += 0 * x[i];
@@ -79,11 +79,11 @@ SN_LOCAL int sn_rollout_vjp_lost(SnLane *lane, const sn_real *x, int n) {
 }
 
 // The end of going back through state t: its targets, which are written in order, so that none is after a failure.
-SN_LOCAL bool sn_rollout_vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                   const sn_real *target_bar) {
+SN_LOCAL bool vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                        const sn_real *target_bar) {
   if (b->target_bar) sn_lane_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, target_bar, cost->ntarget);
-  int lost = sn_rollout_vjp_lost(lane, b->state_bar, sn_tangent_size(m));
-  if (t < b->rollout->nstep) lost += sn_rollout_vjp_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
+  int lost = vjp_lost(lane, b->state_bar, sn_tangent_size(m));
+  if (t < b->rollout->nstep) lost += vjp_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
   return sn_count(lane, lost) == 0;
 }
 
@@ -101,16 +101,16 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
   } else {
     sn_motion_rest(m, w, a, lane);
   }
-  sn_rollout_vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
-  sn_rollout_vjp_take(m, lane, a, b->state_bar);
+  vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  vjp_state_bar(m, lane, a, b->state_bar);
   if (step) sn_lane_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
-  return sn_rollout_vjp_close(m, cost, lane, b, t, state->target_bar);
+  return vjp_close(m, cost, lane, b, t, state->target_bar);
 }
 
 // y = c + J' x, J (n, cols). Ends with no sync.
-SN_LOCAL void sn_rollout_vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *SN_RESTRICT c,
-                                      const sn_real *SN_RESTRICT J, const sn_real *SN_RESTRICT x, int n, int cols) {
+SN_LOCAL void vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *SN_RESTRICT c,
+                           const sn_real *SN_RESTRICT J, const sn_real *SN_RESTRICT x, int n, int cols) {
   (void)lane;
   SN_FOR(j, cols) {
     sn_real sum = c[j];
@@ -122,12 +122,11 @@ SN_LOCAL void sn_rollout_vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, cons
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state) {
   const int n = sn_tangent_size(m), rows = t < b->rollout->nstep ? n : 0;  // no step from the last state
-  sn_rollout_vjp_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
+  vjp_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
   if (rows > 0)
-    sn_rollout_vjp_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n,
-                            m->nu);
+    vjp_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n, m->nu);
   SN_SYNC(lane);
   sn_lane_copy(lane, b->state_bar, b->scratch, n);
   SN_SYNC(lane);
-  return sn_rollout_vjp_close(m, cost, lane, b, t, state->target_bar);
+  return vjp_close(m, cost, lane, b, t, state->target_bar);
 }
