@@ -14,6 +14,9 @@ besides its own. "physics/*" stands for all rooms of a folder, <mujoco> for head
 rooms include the header named after the room ("physics/step/step.h") and those after the bar; "*" opens all of them. A
 header that no other room may include is named *_private.h.
 
+The tests of a room, tests/ROOM, may include all of that room, and of any other what other rooms may. Folders of tests that
+mirror no room (tests/support, tests/lanes, ...) may include everything.
+
 Example:
 
   $ tests/rooms.py
@@ -92,6 +95,22 @@ def complaint(rooms: dict[str, Room], file: str, included: str | None, library: 
     return ""
 
 
+def check_test(rooms: dict[str, Room], file: str) -> list[str]:
+    """Complaints about a source of the tests: headers that only other rooms, and their tests, may include."""
+    tested = str(pathlib.PurePath(file).parent.relative_to("tests"))
+    found = []
+    for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match or not match[1] or "/" not in match[1] or match[1].startswith("tests/"):
+            continue
+        path = pathlib.PurePath(match[1])
+        other = rooms.get(str(path.parent))
+        mirrored = other is not None and tested in rooms and tested != other.name
+        if other and mirrored and path.suffix not in TEXT and not other.opens(path.name):
+            found.append(f"{file}:{number}: includes {path}: only {other.name} and tests/{other.name} may")
+    return found
+
+
 def check(rooms: dict[str, Room], folders: list[str]) -> list[str]:
     """All complaints about the sources under these folders that git knows."""
     patterns = [f"{folder}*.{end}" for folder in folders or [""] for end in ("c", "h", "cu", "inc")]
@@ -100,6 +119,7 @@ def check(rooms: dict[str, Room], folders: list[str]) -> list[str]:
     for file in listed.stdout.split():
         path = pathlib.PurePath(file)
         if path.parts[0] == "tests":
+            found += check_test(rooms, file)
             continue
         room = rooms.get(str(path.parent))
         if room is None:

@@ -150,11 +150,12 @@ def count_old(text: str, old: str) -> int:
 
 
 def test_exists(name: str) -> bool:
-    """Whether tests/ has a file for a ctest name, or its CMakeLists.txt names it, in full or up to a parameter."""
+    """Whether tests/ has a file for a ctest name, or a list of tests names it, in full or up to a parameter."""
     if next((ROOT / "tests").glob(f"{name.replace('fuzz/', 'fuzz/fuzz_')}.*"), None):
         return True
-    text = (ROOT / "tests" / "CMakeLists.txt").read_text()
-    return f"NAME {name} " in text or any(f"NAME {name[:i]}${{" in text for i, letter in enumerate(name, 1) if letter == "_")
+    text = "".join(path.read_text() for path in (ROOT / "tests").rglob("CMakeLists.txt"))
+    begun = (name[:i] for i, letter in enumerate(name, 1) if letter == "_")
+    return f"_test({name} " in text or any(f"_test({begin}${{" in text for begin in begun)
 
 
 def complaints(mutations: Sequence[Mutation]) -> list[str]:
@@ -319,7 +320,8 @@ class Copy:
         """Configures a preset and reads which tests it has."""
         if command(["cmake", "-S", self.tree, "--preset", preset, "-DSN_CUDA=OFF"], self.log) != 0:
             raise Trouble(f"cmake --preset {preset} fails:\n{tail(self.log)}")
-        text = (self.build_folder(preset) / "tests" / "CTestTestfile.cmake").read_text()
+        lists = (self.build_folder(preset) / "tests").rglob("CTestTestfile.cmake")
+        text = "".join(path.read_text() for path in lists)
         found = re.findall(r"^add_test\(\[=\[(.+?)\]=\] (.+)\)$", text, re.MULTILINE)
         self.commands[preset] = {name: re.findall(r'"((?:[^"\\]|\\.)*)"', words) for name, words in found}
 
