@@ -7,7 +7,7 @@
 
 #include <mujoco/mujoco.h>
 
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 
 typedef struct SnOracle {
   mjModel *mj;

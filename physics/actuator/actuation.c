@@ -7,7 +7,7 @@
 // included where the joint asks for that) to its actfrcrange.
 #include "physics/world/adjoint.h"
 #include "physics/base/muscle_curves.h"
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 #include "physics/base/vec.h"
 
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {

@@ -26,9 +26,9 @@
 // g_i x y_i, because y turns with it. A path that is free, by a hair, has the derivative of the straight line; the
 // curvature jumps where it touches.
 #include "physics/world/adjoint.h"
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 #include "physics/base/vec.h"
-#include "physics/actuator/wrap.h"
+#include "physics/actuator/actuator_private.h"
 
 // Wrench of the line p0 -> p1 about c, times scale, in W[6]; returns its length. MuJoCo's direction
 // of a line of zero length is x.

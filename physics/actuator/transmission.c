@@ -15,7 +15,7 @@
 // d/dt d_v and h_a as in wrap.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point goes to
 // that point and that normal.
 #include "physics/world/adjoint.h"
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 #include "physics/base/vec.h"
 
 // Wrench (moment, force) about the origin of cdof of dof: a force f at p and a torque tau.

@@ -31,7 +31,7 @@
 //   T (sum P_i / |x_i - c| + mu) T c' = T sum P_i y_i / |x_i - c|,  P_i = 1 - u_i u_i',  mu = (u_0 + u_1) . c / r^2,
 // T the projection on the tangents at c, and h_i = P_i (y_i - c') / |x_i - c|. At the reflection T u_1 = -T u_0, so
 // that the matrix is a multiple of one less a multiple of (T u_0)(T u_0)'.
-#include "physics/actuator/wrap.h"
+#include "physics/actuator/actuator_private.h"
 
 #include "physics/base/vec.h"
 

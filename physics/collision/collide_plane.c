@@ -6,7 +6,7 @@
 //
 // Which points are taken when several are equally low, and their order, are MuJoCo's choices (4.0.0,
 // engine_collision_primitive.c and engine_collision_convex.c); tests compare them with the library.
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 
 // Contact of a plane (point, unit normal) with a point below which `radius` of a sphere hangs.
 SN_FUNC int sn_plane_point(const sn_real *origin, const sn_real *normal, const sn_real *point, sn_real radius,

@@ -8,7 +8,7 @@
 // Which points are taken when several are equally near, and their order, are MuJoCo's choices (4.0.0,
 // engine_collision_primitive.c); tests compare them with the library. The normal is undefined where two centres
 // coincide: then it is the cross product of the z axes, or x when these are parallel.
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 #include "physics/base/vec.h"
 
 // Contact of two spheres; the matrices choose the normal of coinciding centres.

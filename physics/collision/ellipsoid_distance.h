@@ -2,7 +2,7 @@
 #ifndef SINEW_PHYSICS_COLLISION_ELLIPSOID_DISTANCE_H_
 #define SINEW_PHYSICS_COLLISION_ELLIPSOID_DISTANCE_H_
 
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 
 // Nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.
 typedef struct SnNearest {

@@ -8,7 +8,7 @@
 //
 // The visible faces are found by a walk over the edges, depth first, without a stack: a removed face remembers by
 // which of its edges the walk came in, and which edge of the face before that was.
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
 
 // Places in SnEpaFace.slot; a removed face holds EPA_REMOVED - (3 * edge it was entered by + edge of the face before).

@@ -6,7 +6,7 @@
 // results, that face or edge is tried instead; a segment and a triangle may hand the task to each other once.
 //
 // What is done in the degenerate cases follows MuJoCo 4.0.0.
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
 
 // What a step says: a polytope, none, or "try again with the smaller simplex".

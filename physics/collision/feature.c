@@ -1,6 +1,6 @@
 // Faces and edges of convex shapes at the features that a simplex names. Which corner of a polygon comes first follows
 // MuJoCo 4.0.0's single-shot pipeline: it decides the order of contacts.
-#include "physics/collision/feature.h"
+#include "physics/collision/feature_private.h"
 
 #include "physics/base/vec.h"
 

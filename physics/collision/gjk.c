@@ -7,7 +7,7 @@
 // GJK algorithm for faster and more reliable distance queries between convex objects", ACM ToG 2017): the ratios of the
 // volumes that the origin makes with the faces are its barycentric coordinates; a sign that differs says which faces to
 // try.
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
 
 // Determinant of three columns.

@@ -9,7 +9,7 @@
 // contact, with its projection on the other feature as partner.
 //
 // Which corner comes first, and so the order of the contacts, follows MuJoCo 4.0.0's single-shot pipeline.
-#include "physics/collision/feature.h"
+#include "physics/collision/feature_private.h"
 #include "physics/base/vec.h"
 
 // Sine of the angle up to which directions count as perpendicular.

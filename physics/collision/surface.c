@@ -12,7 +12,7 @@
 // The Brunn-Minkowski Theory", section 2.5). Sphere r I; ellipsoid h = sqrt(n'A n), S = (A - A n n'A / h^2) / h; rim
 // of a cylinder h = r |n_perp| + ..., S = r / |n_perp| along the rim and 0 across; a corner 0. Along a straight line S
 // is infinite: these directions are listed apart. Radii of a sphere around a core add.
-#include "physics/collision/surface.h"
+#include "physics/collision/surface_private.h"
 
 #include "physics/base/vec.h"
 

@@ -5,7 +5,7 @@
 //   C = Dm S [ 1, -mu t' ; -mu t, mu^2 t t' + (mu^2 - mu N / T) (I - t t') ] S.
 //
 // H is built in a dense array, of which only the pattern of the factor (hessian_factor.c) is in use.
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 
 // Rows of a block whose cost is curved, and their curvature: H += sum_ij J_row(i)' C_ij J_row(j).
 typedef struct BlockCurve {

@@ -4,7 +4,7 @@
 // Newton's method on phi' with a bracket: phi' is increasing and piecewise smooth, so a step that leaves the
 // bracket, or two that do not halve it, is replaced by its middle. The gain phi(0) - phi(alpha) is summed from
 // each row's own difference, because the two totals agree in most of their digits.
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 
 typedef struct LinePoint {
   sn_real alpha, d1, d2;  // phi', phi''

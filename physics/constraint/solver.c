@@ -18,7 +18,7 @@
 // adjoint.h. That is meant for the exact solution: a Newton that stopped early is finished first. Where a row is about
 // to change its state (J a = aref of a limit, the boundary of a cone or of a friction loss) the derivative is that of
 // the state that the row is in.
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 
 #include "physics/world/adjoint.h"
 

@@ -23,7 +23,7 @@
 // where J'J is cut to M's pattern: for tendons that branch, branched.c has the products of rates instead.
 // At a piece of length 0 the derivative of its direction and of the square term is taken as zero.
 #include "physics/world/adjoint.h"
-#include "physics/dynamics/branched.h"
+#include "physics/dynamics/dynamics.h"
 #include "physics/base/vec.h"
 
 // cvel, cdof_dot and cacc of link i; those of its base are done.

@@ -10,7 +10,7 @@
 // J z_P is the row's rate when the motion z is stopped off the path P. So each path takes one more pass of the stages
 // that turn rates into displacements, with motions stopped like that. Such rows are rare: tendons between two branches,
 // with armature, or with damping under implicitfast.
-#include "physics/dynamics/branched.h"
+#include "physics/dynamics/dynamics.h"
 
 // The dof belongs to a free body that carries no other link.
 SN_LOCAL bool branched_is_free(const SnModel *m, int dof) {

@@ -12,7 +12,7 @@
 // to roots:
 //   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
 // k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 #include "physics/base/vec.h"
 
 // In two halves, so that two entries fit one vector operation.

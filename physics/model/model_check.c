@@ -1,4 +1,4 @@
-#include "physics/model/model_check.h"
+#include "physics/model/model_private.h"
 
 // One enumerator a field, so that a rule without a field, or two for one, do not compile.
 enum {

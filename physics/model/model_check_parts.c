@@ -1,5 +1,5 @@
 // Geoms, meshes, pairs, equalities, tendons, actuators, sensors, names: what refers to what, and unit quaternions.
-#include "physics/model/model_check.h"
+#include "physics/model/model_private.h"
 
 #define COMPLAIN(field, i, rule) return sn_model_complain(err, #field, (i), (double)m->field[i], rule)
 

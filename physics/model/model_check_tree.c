@@ -1,6 +1,6 @@
 // Bodies, joints and degrees of freedom form trees whose parents come first, their addresses follow each other
 // without gaps, and the rows of sparse matrices are ascending and complete.
-#include "physics/model/model_check.h"
+#include "physics/model/model_private.h"
 
 #define COMPLAIN(field, i, rule) return sn_model_complain(err, #field, (i), (double)m->field[i], rule)
 

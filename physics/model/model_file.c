@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "physics/model/model_check.h"
+#include "physics/model/model_private.h"
 
 static_assert(sizeof(SnModelHeader) == 64, "the header is 64 bytes");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "images are little-endian");

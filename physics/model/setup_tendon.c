@@ -12,7 +12,7 @@
 
 #include "physics/model/model.h"
 #include "physics/base/vec.h"
-#include "physics/actuator/wrap.h"
+#include "physics/actuator/actuator_private.h"
 
 // Sizes found by one pass over all paths, and the cursor of the next pass that fills the arrays.
 typedef struct PathCursor {

@@ -5,7 +5,7 @@
 // the point moves with its body, the force b x omega on the body at p.
 #include "physics/sensor/frame.h"
 
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 #include "physics/base/vec.h"
 
 SN_FUNC bool sn_object_has_frame(int type) {

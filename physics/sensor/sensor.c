@@ -12,7 +12,7 @@
 #include "physics/sensor/sensor.h"
 
 #include "physics/sensor/frame.h"
-#include "physics/sensor/sensor_frame.h"
+#include "physics/sensor/sensor_private.h"
 #include "physics/base/vec.h"
 
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {

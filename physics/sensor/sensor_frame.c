@@ -14,7 +14,7 @@
 //
 // A small turn t of an object and tr of its frame turn qr^-1 q by Rr'(t - tr) from the left.
 // All of it is smooth in positions and velocities.
-#include "physics/sensor/sensor_frame.h"
+#include "physics/sensor/sensor_private.h"
 
 #include "physics/sensor/frame.h"
 #include "physics/base/vec.h"

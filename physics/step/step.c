@@ -1,5 +1,5 @@
 // The order of the stages: this file alone knows it.
-#include "physics/dynamics/branched.h"
+#include "physics/dynamics/dynamics.h"
 
 // Debug builds: before a stage its outputs are NaN.
 #if !defined(NDEBUG) && !defined(__CUDACC__)

@@ -22,7 +22,7 @@
 #ifndef SINEW_PHYSICS_WORLD_ADJOINT_H_
 #define SINEW_PHYSICS_WORLD_ADJOINT_H_
 
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 
 // The motions whose products with Jacobians are differentiated. Only qvel itself is an input of the step.
 typedef enum SnMotion {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "physics/world/adjoint.h"
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 #include "physics/base/vec.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/lanes.h"

@@ -9,7 +9,7 @@
 #define SINEW_TESTS_SUPPORT_CONVEX_PAIR_H_
 
 #include "physics/collision/ellipsoid_distance.h"
-#include "physics/collision/surface.h"
+#include "physics/collision/surface_private.h"
 #include "tests/support/gradcheck.h"
 
 // Counts the numbers of a case. x holds rotation and translation of the first geom, then of the second; y holds

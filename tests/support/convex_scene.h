@@ -2,7 +2,7 @@
 #ifndef SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
 #define SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
 
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 #include "tests/support/oracle.h"
 
 // Defines the asset of an irregular hull, for geoms of mesh 'hull'.

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "physics/world/stages.h"
+#include "physics/step/step.h"
 
 static int take_steps(const SnModel *m, SnWorld *w, int n) {
   SnLaneShared shared;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "physics/actuator/wrap.h"
+#include "physics/actuator/actuator_private.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"

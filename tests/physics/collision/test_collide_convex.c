@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 #include "tests/support/oracle.h"
 
 enum { POSES = 2000, MAXCON = 50 };

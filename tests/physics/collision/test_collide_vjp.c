@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 #include "tests/support/convex_scene.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/tolerance.h"

@@ -2,7 +2,7 @@
 // side, a capsule, each pushed in by 1 mm or held 1 mm off inside a margin.
 #include <stdio.h>
 
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 #include "tests/support/oracle.h"
 
 static const double eps = sizeof(sn_real) == sizeof(float) ? 1e-5 : 1e-9;  // a mesh has its corners in float

@@ -2,7 +2,7 @@
 // climbing finds what a search of all vertices finds, warm or cold.
 #include <stdio.h>
 
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 #include "tests/support/oracle.h"
 
 static const double tolerance = sizeof(sn_real) == sizeof(float) ? 1e-5 : 1e-12;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/constraint/constraint.h"
+#include "physics/constraint/constraint_private.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

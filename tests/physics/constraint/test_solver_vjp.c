@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "physics/constraint/solver.h"
+#include "physics/constraint/solver_private.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

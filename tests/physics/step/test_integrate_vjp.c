@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/dynamics/branched.h"
+#include "physics/dynamics/dynamics.h"
 #include "physics/base/vec.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/dynamics_models.h"

@@ -1,6 +1,6 @@
 // Between the files of the integrators.
-#ifndef SINEW_PHYSICS_STEP_INTEGRATE_H_
-#define SINEW_PHYSICS_STEP_INTEGRATE_H_
+#ifndef SINEW_PHYSICS_STEP_INTEGRATE_PRIVATE_H_
+#define SINEW_PHYSICS_STEP_INTEGRATE_PRIVATE_H_
 
 #include "physics/world/adjoint.h"
 

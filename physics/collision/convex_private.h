@@ -11,10 +11,10 @@
 // directions, the same comparisons, the same sums in the same order.
 //
 // One lane works on a pair; everything is private to the lane and lives on its stack.
-#ifndef SINEW_PHYSICS_COLLISION_CONVEX_H_
-#define SINEW_PHYSICS_COLLISION_CONVEX_H_
+#ifndef SINEW_PHYSICS_COLLISION_CONVEX_PRIVATE_H_
+#define SINEW_PHYSICS_COLLISION_CONVEX_PRIVATE_H_
 
-#include "physics/collision/collide.h"
+#include "physics/collision/collide_private.h"
 
 // Capacities. EPA's iterations are bounded by opt.ccd_iterations and by SN_EPA_ITER, whichever is less; a polytope of
 // V vertices has at most 2 V - 4 faces.

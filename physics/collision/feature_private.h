@@ -2,10 +2,10 @@
 // there, and polygons made of them (multicontact.c). Faces and edges are those of boxes, mesh hulls (polygons of
 // coplanar triangles), cylinders (a cap is a polygon of 16 sides; the edge is a line of the mantle) and capsules (one
 // edge).
-#ifndef SINEW_PHYSICS_COLLISION_FEATURE_H_
-#define SINEW_PHYSICS_COLLISION_FEATURE_H_
+#ifndef SINEW_PHYSICS_COLLISION_FEATURE_PRIVATE_H_
+#define SINEW_PHYSICS_COLLISION_FEATURE_PRIVATE_H_
 
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 
 // Cosine of the angle up to which directions count as parallel.
 #define SN_MULTI_FACE SN_R(0.996)

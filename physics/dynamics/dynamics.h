@@ -1,7 +1,7 @@
 // Rows of tendons and actuators whose columns lie on several branches of the tree: of their products J'J only what fits
 // M's pattern counts.
-#ifndef SINEW_PHYSICS_DYNAMICS_BRANCHED_H_
-#define SINEW_PHYSICS_DYNAMICS_BRANCHED_H_
+#ifndef SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
+#define SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 
 #include "physics/world/adjoint.h"
 

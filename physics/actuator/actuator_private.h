@@ -1,6 +1,6 @@
 // Shortest path of a string around a sphere or an infinite cylinder.
-#ifndef SINEW_PHYSICS_ACTUATOR_WRAP_H_
-#define SINEW_PHYSICS_ACTUATOR_WRAP_H_
+#ifndef SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
+#define SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 
 #include "physics/model/model.h"
 

@@ -1,9 +1,9 @@
 // What a convex shape is near the point where it is nearest to another one: the part of its surface that decides how
 // that point moves (surface.c).
-#ifndef SINEW_PHYSICS_COLLISION_SURFACE_H_
-#define SINEW_PHYSICS_COLLISION_SURFACE_H_
+#ifndef SINEW_PHYSICS_COLLISION_SURFACE_PRIVATE_H_
+#define SINEW_PHYSICS_COLLISION_SURFACE_PRIVATE_H_
 
-#include "physics/collision/convex.h"
+#include "physics/collision/convex_private.h"
 
 typedef enum SnSurfaceKind {
   SN_SURFACE_POINT,  // a corner, the end of a capsule, a sphere

@@ -1,9 +1,9 @@
 // Between the files of the solver, and for the adjoint: the Hessian at the solution, and its solves.
-#ifndef SINEW_PHYSICS_CONSTRAINT_SOLVER_H_
-#define SINEW_PHYSICS_CONSTRAINT_SOLVER_H_
+#ifndef SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
+#define SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
 
 #include "physics/base/bits.h"
-#include "physics/constraint/constraint.h"
+#include "physics/constraint/constraint_private.h"
 
 enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together
 enum { SN_MAXUPDATE = 8 };  // most rows for which updating the factor of H is cheaper than making it

@@ -13,8 +13,8 @@
 // own centre geom_xpos, in world axes: wrench = (torque, force) of the first geom, then of the second, 12 numbers. The
 // normal is a unit vector however the geoms move, so what lies along it in the bar is of no account. collide.c
 // differentiates the completion of the frame and moves wrenches to the links.
-#ifndef SINEW_PHYSICS_COLLISION_COLLIDE_H_
-#define SINEW_PHYSICS_COLLISION_COLLIDE_H_
+#ifndef SINEW_PHYSICS_COLLISION_COLLIDE_PRIVATE_H_
+#define SINEW_PHYSICS_COLLISION_COLLIDE_PRIVATE_H_
 
 #include "physics/base/vec.h"
 #include "physics/world/world.h"

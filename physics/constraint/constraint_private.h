@@ -1,6 +1,6 @@
 // Between the files of the constraint stage and the solver; not for other stages.
-#ifndef SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
-#define SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
+#ifndef SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_PRIVATE_H_
+#define SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_PRIVATE_H_
 
 #include "physics/world/adjoint.h"
 #include "physics/base/vec.h"

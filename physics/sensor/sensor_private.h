@@ -1,6 +1,6 @@
 // Sensors of frames: parts of sensor.c, private to it.
-#ifndef SINEW_PHYSICS_SENSOR_SENSOR_FRAME_H_
-#define SINEW_PHYSICS_SENSOR_SENSOR_FRAME_H_
+#ifndef SINEW_PHYSICS_SENSOR_SENSOR_PRIVATE_H_
+#define SINEW_PHYSICS_SENSOR_SENSOR_PRIVATE_H_
 
 #include "physics/world/adjoint.h"
 

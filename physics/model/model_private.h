@@ -1,7 +1,7 @@
 // Checks of a model whose arrays are filled but not yet trusted: after this, no index of it leads outside an array,
 // its tree is a tree, and its numbers are finite. The importer and the reader of flat images both call it.
-#ifndef SINEW_PHYSICS_MODEL_MODEL_CHECK_H_
-#define SINEW_PHYSICS_MODEL_MODEL_CHECK_H_
+#ifndef SINEW_PHYSICS_MODEL_MODEL_PRIVATE_H_
+#define SINEW_PHYSICS_MODEL_MODEL_PRIVATE_H_
 
 #include "physics/model/model.h"
 

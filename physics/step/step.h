@@ -1,8 +1,8 @@
 // The stages of a step: each reads what earlier stages wrote and writes the group of fields named
 // after it in world_fields.inc. Every stage may be called on any number of lanes, ends with all
 // its outputs visible to all lanes (a final SN_SYNC), and allocates nothing.
-#ifndef SINEW_PHYSICS_WORLD_STAGES_H_
-#define SINEW_PHYSICS_WORLD_STAGES_H_
+#ifndef SINEW_PHYSICS_STEP_STEP_H_
+#define SINEW_PHYSICS_STEP_STEP_H_
 
 #include "physics/world/world.h"
 
