@@ -2,6 +2,7 @@
 // improve it (SnOptimizer: sampling or Adam) until there are enough or the deadline comes; then states are predicted.
 //
 // The best controls so far are dense rows on the model's time step, kept from plan to plan.
+#include "physics/step/step.h"
 #include "planner/planner_private.h"
 
 #include <limits.h>

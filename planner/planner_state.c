@@ -1,7 +1,9 @@
 // States that reach a planner: checked, completed (activations cannot be measured on a body), prepared.
 #include "planner/planner_private.h"
 
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/step/step.h"
 
 // Activation dynamics forget within a fraction of a second: longer gaps are cut to this.
 static const double longest_memory = 2.0;

@@ -12,6 +12,11 @@
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
 #include "clients/reference/mujoco_drive.h"
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
+#include "physics/constraint/constraint.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 

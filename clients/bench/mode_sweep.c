@@ -11,6 +11,7 @@
 #include "clients/bench/bench_report.h"
 #include "clients/bench/bench_task.h"
 #include "clients/base/args.h"
+#include "physics/step/step.h"
 #include "planner/rollout/gradient.h"
 #include "planner/rollout/cfd.h"
 

@@ -6,6 +6,7 @@
 #include "clients/check/check_gradient_private.h"
 #include "clients/base/statistics.h"
 #include "clients/reference/mujoco_drive.h"
+#include "physics/step/step.h"
 #include "physics/world/adjoint.h"
 
 bool check_extrapolate(double *f, const double *c, const double *b, int n) {

@@ -4,6 +4,7 @@
 #include "clients/check/check_gradient_private.h"
 #include "clients/reference/probe_task.h"
 #include "clients/base/statistics.h"
+#include "physics/step/step.h"
 #include "planner/rollout/gradient.h"
 
 enum { DIRECTIONS = 8 };

@@ -11,7 +11,12 @@
 #include "clients/base/args.h"
 #include "clients/reference/mujoco_drive.h"
 #include "clients/reference/mujoco_log.h"
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
+#include "physics/constraint/constraint.h"
+#include "physics/dynamics/dynamics.h"
 #include "physics/import/import_mjcf.h"
+#include "physics/step/step.h"
 
 enum { EXIT_AGREES = 0, EXIT_DIFFERS = 1, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 

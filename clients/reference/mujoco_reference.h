@@ -7,7 +7,7 @@
 
 #include <mujoco/mujoco.h>
 
-#include "physics/step/step.h"
+#include "physics/world/world.h"
 
 typedef struct SnOracle {
   mjModel *mj;

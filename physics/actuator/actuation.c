@@ -5,9 +5,9 @@
 // Limits act in this order: ctrl to ctrlrange, the total of a tendon's actuators to its actfrcrange (all
 // scaled alike), each force to forcerange, then the total on a joint (gravity compensation
 // included where the joint asks for that) to its actfrcrange.
-#include "physics/world/adjoint.h"
+#include "physics/actuator/actuator.h"
+#include "physics/actuator/actuator_private.h"
 #include "physics/base/muscle_curves.h"
-#include "physics/step/step.h"
 #include "physics/base/vec.h"
 
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {

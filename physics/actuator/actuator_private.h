@@ -1,15 +1,18 @@
-// Shortest path of a string around a sphere or an infinite cylinder.
+// Between the files of tendons and actuators.
 #ifndef SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 #define SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 
-#include "physics/model/model.h"
+#include "physics/world/adjoint.h"
 
-// What a side point asks for.
-typedef enum SnSide {
-  SN_SIDE_FREE,     // no side point: the shorter way round
-  SN_SIDE_OUTSIDE,  // go round the way it lies
-  SN_SIDE_INSIDE    // it lies inside: pass through the inside
-} SnSide;
+// ---- saturation.c: joints whose actuator forces are beyond their limit ----
+
+// Writes sat_on, sat_motion, sat_twist and sat_trn_bar of these joints, and adds to force_bar. Called by
+// sn_actuation_vjp.
+SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Adds what sat_twist_bar gives to wrench and qpos_bar. Called by sn_tendon_vjp.
+SN_FUNC void sn_saturation_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- wrap.c: the shortest path of a string around a sphere or an infinite cylinder ----
 
 // A geom that strings wrap around, and the way round it.
 typedef struct SnWrapGeom {

@@ -6,8 +6,8 @@
 // it where sat_on says so). The motion turns with the axes of its few dofs: what moves dof d's axis, by S x
 // (sat_motion_d T), T the sum of sat_twist_bar over d's subtree, is what sn_kinematics_vjp does for the other motions.
 // Gravity compensation that counts as actuation is saturated with its joint (passive.c).
-#include "physics/world/adjoint.h"
-#include "physics/step/step.h"
+#include "physics/actuator/actuator.h"
+#include "physics/actuator/actuator_private.h"
 #include "physics/base/vec.h"
 
 // Twists of link i in the motion; those of its base are done.

@@ -21,14 +21,13 @@
 // rest. Of a line u from p0 to p1, dv the difference of the fields at its ends,
 //   force on p1 = length_bar u + (dv - u (u . dv)) / L + u x w_1,  minus the same with w_0 on p0:
 // the line's tension, its turning, and the field's value at the displaced point. Of a path that wraps, with gradient g
-// and its change h for the velocities y of the ends relative to the geom (wrap.h), the force on end i is
+// and its change h for the velocities y of the ends relative to the geom (actuator_private.h), the force on end i is
 // length_bar g_i + h_i + g_i x (w_i - w_geom); the geom gets the reaction of the first two terms at p_i, and the torque
 // g_i x y_i, because y turns with it. A path that is free, by a hair, has the derivative of the straight line; the
 // curvature jumps where it touches.
-#include "physics/world/adjoint.h"
-#include "physics/step/step.h"
-#include "physics/base/vec.h"
+#include "physics/actuator/actuator.h"
 #include "physics/actuator/actuator_private.h"
+#include "physics/base/vec.h"
 
 // Wrench of the line p0 -> p1 about c, times scale, in W[6]; returns its length. MuJoCo's direction
 // of a line of zero length is x.

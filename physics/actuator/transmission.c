@@ -12,10 +12,9 @@
 // the reference site, on A_ref - A_c; c is the last link that carries both, whose dofs the moment leaves out. f and tau
 // are fixed to the reference (or the site). Slider-crank: the length is a function of v, from slider to crank site, and
 // of the axis a; with y_v and y_a their velocities in A, the chain rule of its gradient (d_v, d_a) gives forces h_v =
-// d/dt d_v and h_a as in wrap.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point goes to
-// that point and that normal.
-#include "physics/world/adjoint.h"
-#include "physics/step/step.h"
+// d/dt d_v and h_a as in actuator_private.h. Adhesion: the mean over contacts of n . (A_1 - A_2) at the contact's point
+// goes to that point and that normal.
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 
 // Wrench (moment, force) about the origin of cdof of dof: a force f at p and a torque tau.

@@ -3,7 +3,9 @@
 #ifndef SINEW_PHYSICS_BASE_POLYNOMIAL_H_
 #define SINEW_PHYSICS_BASE_POLYNOMIAL_H_
 
-#include "physics/model/model.h"
+#include "physics/base/real.h"
+
+enum { SN_NPOLY = 2 };  // coefficients beyond the linear one
 
 // p(x)
 SN_INLINE sn_real sn_polynomial(sn_real linear, const sn_real *poly, sn_real x) {

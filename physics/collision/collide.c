@@ -9,9 +9,9 @@
 //
 // In a world with contacts from distance (SnCfd) pairs that take part also have a contact when they do not touch: their
 // nearest points.
-#include "physics/world/adjoint.h"
+#include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
-#include "physics/collision/ellipsoid_distance.h"
+#include "physics/collision/collision.h"
 
 // True when geom g2 of a pair is within reach of the half space of its plane g1.
 SN_LOCAL bool collide_plane_is_near(const SnModel *m, const SnWorld *w, int pair) {

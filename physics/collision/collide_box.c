@@ -3,6 +3,7 @@
 // All are computed in the frame of a box, where it is |x_i| <= s_i: separating axes, then either the face of the other
 // box clipped by the reference face (Sutherland and Hodgman 1974) or two crossing edges. The choices of points, ties
 // and thresholds are those of MuJoCo 4.0.0 (engine_collision_box.c); tests compare with the library.
+#include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
 
 #ifdef SN_SINGLE

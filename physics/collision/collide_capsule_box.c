@@ -3,6 +3,7 @@
 // All are computed in the frame of the box, where it is |x_i| <= s_i. Sphere: clamp the centre to the box. Capsule: the
 // point of the axis nearest to the box, and a second one that makes a rocking capsule stable. The choices of points,
 // ties and thresholds are those of MuJoCo 4.0.0 (engine_collision_box.c); tests compare with the library.
+#include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
 
 // Contact of a sphere at `centre` (in the frame of the box) with the box.

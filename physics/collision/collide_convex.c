@@ -8,10 +8,10 @@
 // Pairs of ellipsoids take this path too, not Newton's method: MuJoCo's distance is that of the optimum to 1e-9 m at
 // tight tolerances, but its normal is off by up to 3e-5 and at default tolerances its depth by up to 4e-4 m, so to
 // agree is to take the same steps. ellipsoid_distance.c has the exact answer, which a derivative should start from.
-#include "physics/collision/convex_private.h"
-#include "physics/collision/collide_private.h"
-#include "physics/collision/surface_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/collide_private.h"
+#include "physics/collision/convex_private.h"
+#include "physics/collision/surface_private.h"
 
 // Takes margin and radius off a shape; returns by how much it shrank.
 SN_LOCAL sn_real convex_shrink(SnConvex *s) {

@@ -6,6 +6,7 @@
 //
 // Which points are taken when several are equally low, and their order, are MuJoCo's choices (4.0.0,
 // engine_collision_primitive.c and engine_collision_convex.c); tests compare them with the library.
+#include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
 
 // Contact of a plane (point, unit normal) with a point below which `radius` of a sphere hangs.

@@ -8,8 +8,8 @@
 // Which points are taken when several are equally near, and their order, are MuJoCo's choices (4.0.0,
 // engine_collision_primitive.c); tests compare them with the library. The normal is undefined where two centres
 // coincide: then it is the cross product of the z axes, or x when these are parallel.
-#include "physics/collision/collide_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/collide_private.h"
 
 // Contact of two spheres; the matrices choose the normal of coinciding centres.
 SN_LOCAL int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2,

@@ -49,31 +49,6 @@ SN_INLINE void sn_contact_write_local(SnContact *con, const SnShape *shape, sn_r
   con->feature = feature;
 }
 
-// How a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
-typedef enum SnCollider {
-  SN_COLLIDER_NONE,
-  SN_COLLIDER_PLANE_SPHERE,
-  SN_COLLIDER_PLANE_CAPSULE,
-  SN_COLLIDER_PLANE_CYLINDER,
-  SN_COLLIDER_PLANE_BOX,
-  SN_COLLIDER_PLANE_CONVEX,
-  SN_COLLIDER_SPHERE_SPHERE,
-  SN_COLLIDER_SPHERE_CAPSULE,
-  SN_COLLIDER_SPHERE_CYLINDER,
-  SN_COLLIDER_SPHERE_BOX,
-  SN_COLLIDER_CAPSULE_CAPSULE,
-  SN_COLLIDER_CAPSULE_BOX,
-  SN_COLLIDER_BOX_BOX,
-  SN_COLLIDER_CONVEX,
-  SN_COLLIDER_ELLIPSOID  // an ellipsoid at a distance: never a pair's own (collide.c)
-} SnCollider;
-
-// The collider of two geom types (type1 <= type2); SN_COLLIDER_NONE when the two never collide.
-SnCollider sn_collider(int type1, int type2);
-
-// Most contacts that MuJoCo makes of geoms g1, g2 (ordered by type), multi-contact included.
-int sn_collider_max(const SnModel *m, int g1, int g2);
-
 // Derivative of a scalar with respect to what a collider writes of a contact.
 typedef struct SnContactBar {
   sn_real dist;
@@ -198,5 +173,17 @@ SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnC
 // geoms and the normal turns with the mean of both. Right for dist, wrong by tens of percent for the rest.
 SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
+
+// Nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.
+typedef struct SnNearest {
+  sn_real dist;
+  sn_real normal[3];
+  sn_real x1[3], x2[3];
+} SnNearest;
+
+// Finds the nearest points exactly (ellipsoid_distance.c). a: sphere, capsule or ellipsoid, as `type` says; b:
+// ellipsoid. Returns false where it is too deep to be certain that the point found is the nearest, or the centres
+// coincide.
+SN_FUNC bool sn_ellipsoid_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r);
 
 #endif

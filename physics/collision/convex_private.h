@@ -199,8 +199,9 @@ SN_FUNC bool sn_epa(SnCcd *c, SnEpa *p);
 // multicontact.c: replaces the one witness pair by those of the touching features, at most max, of a contact whose
 // features are the simplex; returns their number.
 SN_FUNC int sn_multicontact(SnCcd *c, int max);
-// multicontact.c: the adjoint of one of its contacts, as that of a collider (collide.h). normal: NULL, or for contacts
-// for which sn_multicontact_has_line is true that of the nearest points; sets its bar, which is not in the wrench.
+// multicontact.c: the adjoint of one of its contacts, as that of a collider (collide_private.h). normal: NULL, or for
+// contacts for which sn_multicontact_has_line is true that of the nearest points; sets its bar, which is not in the
+// wrench.
 SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
                                  const sn_real *normal, sn_real *normal_bar, sn_real *wrench);
 SN_FUNC bool sn_multicontact_has_line(const SnConvex *a, const SnConvex *b, const SnContact *con);

@@ -19,7 +19,7 @@
 // Apart, these programs are convex. In each other, the stationary point is the nearest of the boundary where the depth
 // is below the least radius of curvature c^2 / a (sum of both, for two ellipsoids): a ball of that radius rolls freely
 // inside a convex body (Blaschke). Deeper, the general algorithm has to look (return value false).
-#include "physics/collision/ellipsoid_distance.h"
+#include "physics/collision/collide_private.h"
 
 #include "physics/base/vec.h"
 

@@ -8,8 +8,8 @@
 //
 // The visible faces are found by a walk over the edges, depth first, without a stack: a removed face remembers by
 // which of its edges the walk came in, and which edge of the face before that was.
-#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 // Places in SnEpaFace.slot; a removed face holds EPA_REMOVED - (3 * edge it was entered by + edge of the face before).
 enum { EPA_NOT_LISTED = -1, EPA_REMOVED = -2, EPA_FIRST = 9 };

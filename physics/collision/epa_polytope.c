@@ -6,8 +6,8 @@
 // results, that face or edge is tried instead; a segment and a triangle may hand the task to each other once.
 //
 // What is done in the degenerate cases follows MuJoCo 4.0.0.
-#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 // What a step says: a polytope, none, or "try again with the smaller simplex".
 typedef enum SnPolytope { SN_POLYTOPE_READY, SN_POLYTOPE_NONE, SN_POLYTOPE_AGAIN } SnPolytope;

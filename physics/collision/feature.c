@@ -3,6 +3,7 @@
 #include "physics/collision/feature_private.h"
 
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 enum { FEATURE_CAP_SIDES = 16 };
 

@@ -7,8 +7,8 @@
 // GJK algorithm for faster and more reliable distance queries between convex objects", ACM ToG 2017): the ratios of the
 // volumes that the origin makes with the faces are its barycentric coordinates; a sign that differs says which faces to
 // try.
-#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 // Determinant of three columns.
 SN_LOCAL sn_real gjk_det(const sn_real *a, const sn_real *b, const sn_real *c) {

@@ -9,8 +9,10 @@
 // contact, with its projection on the other feature as partner.
 //
 // Which corner comes first, and so the order of the contacts, follows MuJoCo 4.0.0's single-shot pipeline.
-#include "physics/collision/feature_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/collide_private.h"
+#include "physics/collision/convex_private.h"
+#include "physics/collision/feature_private.h"
 
 // Sine of the angle up to which directions count as perpendicular.
 #define SN_MULTI_EDGE SN_R(0.0888)

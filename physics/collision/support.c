@@ -5,8 +5,8 @@
 // corner of d's signs. A mesh is searched: all its vertices when they are few, else by climbing along the edges of its
 // hull from the last answer or from the vertex that is extreme in the nearest of 27 directions, whichever is better. On
 // a convex hull a vertex with no better neighbour is the best of all.
-#include "physics/collision/convex_private.h"
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 // Meshes with fewer vertices are searched one by one.
 enum { SUPPORT_CLIMB_MIN = 10 };

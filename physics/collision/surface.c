@@ -15,6 +15,7 @@
 #include "physics/collision/surface_private.h"
 
 #include "physics/base/vec.h"
+#include "physics/collision/convex_private.h"
 
 // Column k of the shape's frame.
 SN_LOCAL void surface_axis(const SnConvex *s, int k, sn_real *r) {

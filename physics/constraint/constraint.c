@@ -15,6 +15,8 @@
 // row_z, and that of its position, row_pos:
 //   k d depth' c  +  d' [ k depth c + f (J lambda) / (d (1 - d)) ],
 // the second part being impedance.c's. Each kind of row then hands them on to what it was made from.
+#include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
 // Rows of source s as the state and the disable flags have it.

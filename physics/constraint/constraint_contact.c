@@ -13,6 +13,7 @@
 //   n_bar += F_z[0] u + F_z[3] w,  t1_bar, t2_bar alike;   pos_bar += g x w;
 //   twist of body 2: (h + (p - c2) x g, g), of body 1 the negative about c1.
 // dist acts on the positions of all rows, and on the D of those that have none. Friction coefficients are constants.
+#include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
 
 typedef struct ContactChain {

@@ -20,6 +20,7 @@
 // w1 - w2, the bracket above); as multiplication by a quaternion is adjoint to that by its conjugate,
 //   X_bar = s q2 (0, F) q1*,   torques  vec(X* X_bar) / 2 on body 1,  -vec(X_bar X*) / 2 on body 2.
 // A joint's or tendon's polynomial has its second derivative in J. A mocap body receives wrenches, the world nothing.
+#include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
 
 // One end of a connect or weld.

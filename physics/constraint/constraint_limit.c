@@ -11,6 +11,7 @@
 //   dt = u . d,   du = cot(t/2)/2 (d - u (u . d)) + u x d / 2.
 // Not smooth: t = 0, where the forward sets u = (1, 0, 0) (its derivative is taken as 0), and t = pi, where u changes
 // its sign (derivative of the side on which t is measured).
+#include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
 
 // Signed distance to the bound on `side` (0 lower, 1 upper) of a scalar joint or tendon.

@@ -3,7 +3,6 @@
 #define SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_PRIVATE_H_
 
 #include "physics/world/adjoint.h"
-#include "physics/base/vec.h"
 
 enum { SN_MAXBLOCK = 10 };  // most rows of one source or contact: a pyramid of condim 6
 

@@ -1,10 +1,12 @@
 // The Hessian of the constraint solver, H = M + J' C J, and its factor L' D L.
 //
 // C is D on quadratic rows, 0 on satisfied rows and saturated friction loss, and a dense symmetric block on an
-// elliptic contact in its cone: with U, N, T, Dm of solver.h, t = U_1.. / T and S = diag(mu, mu_1, ..),
+// elliptic contact in its cone: with U, N, T, Dm of solver_private.h, t = U_1.. / T and S = diag(mu, mu_1, ..),
 //   C = Dm S [ 1, -mu t' ; -mu t, mu^2 t t' + (mu^2 - mu N / T) (I - t t') ] S.
 //
 // H is built in a dense array, of which only the pattern of the factor (hessian_factor.c) is in use.
+#include "physics/base/vec.h"
+#include "physics/constraint/constraint_private.h"
 #include "physics/constraint/solver_private.h"
 
 // Rows of a block whose cost is curved, and their curvature: H += sum_ij J_row(i)' C_ij J_row(j).

@@ -14,6 +14,8 @@
 // method C1): H + s v v' with v a row of J changes only the rows on the path from its largest column to the root.
 // For j along the path, p = v_j, D_j' = D_j + s p^2, and over the columns i of row j
 //   v_i' = v_i - p L_ji,   D_j' L_ji' = (D_j' / D_j) D_j L_ji + s p v_i',   then s' = s D_j / D_j'.
+#include "physics/base/bits.h"
+#include "physics/constraint/constraint_private.h"
 #include "physics/constraint/solver_private.h"
 
 // A supernode: its rows, its common columns and its block of values with row length n + size.

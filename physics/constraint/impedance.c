@@ -22,6 +22,7 @@
 // holds R at a bound has none.
 //
 // Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1 (0, too).
+#include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
 
 // Bounds that MuJoCo puts on impedances (mjMINIMP, mjMAXIMP).

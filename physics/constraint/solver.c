@@ -3,7 +3,7 @@
 //   min_a  1/2 (a - a_s)' M (a - a_s) + sum_i s_i((J a - aref)_i)
 //
 // with s_i: D x^2 / 2 for equalities; Huber's function of width R*loss for friction loss; D x^2 / 2 where x < 0
-// for limits, frictionless contacts and pyramid edges; the function of solver.h for an elliptic contact. The
+// for limits, frictionless contacts and pyramid edges; the function of solver_private.h for an elliptic contact. The
 // problem is strictly convex, so the solution does not depend on how it is found.
 //
 // An iteration: force = -ds/dx and state of every row; gradient M a - M a_s - J' force; H = M + J' C J with
@@ -20,7 +20,10 @@
 // the state that the row is in.
 #include "physics/constraint/solver_private.h"
 
-#include "physics/world/adjoint.h"
+#include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
+#include "physics/constraint/constraint_private.h"
+#include "physics/dynamics/dynamics.h"
 
 // Steps in a row on one and the same quadratic: the first finds its minimum, the others only take rounding away.
 enum { SN_REFINEMENTS = 3 };

@@ -2,7 +2,6 @@
 #ifndef SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
 #define SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
 
-#include "physics/base/bits.h"
 #include "physics/constraint/constraint_private.h"
 
 enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together

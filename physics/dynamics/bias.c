@@ -22,9 +22,8 @@
 //   -b [r_l (r_a + Jdot qvel) - r_y (r_a - r_+)]
 // where J'J is cut to M's pattern: for tendons that branch, branched.c has the products of rates instead.
 // At a piece of length 0 the derivative of its direction and of the square term is taken as zero.
-#include "physics/world/adjoint.h"
-#include "physics/dynamics/dynamics.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 
 // cvel, cdof_dot and cacc of link i; those of its base are done.
 SN_LOCAL void bias_link(const SnModel *m, SnWorld *w, int i) {

@@ -10,6 +10,8 @@
 // J z_P is the row's rate when the motion z is stopped off the path P. So each path takes one more pass of the stages
 // that turn rates into displacements, with motions stopped like that. Such rows are rare: tendons between two branches,
 // with armature, or with damping under implicitfast.
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
 #include "physics/dynamics/dynamics.h"
 
 // The dof belongs to a free body that carries no other link.

@@ -1,36 +1,95 @@
-// Rows of tendons and actuators whose columns lie on several branches of the tree: of their products J'J only what fits
-// M's pattern counts.
+// The equation of motion but for its constraints: kinematics, inertia, velocities, bias and passive forces, each with
+// its adjoint. What stages, lanes and adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
 #ifndef SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 #define SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 
 #include "physics/world/adjoint.h"
 
-// A sparse row: n columns, ascending.
+// ---- kinematics.c ----
+
+// Computes frames of bodies, geoms and sites, anchors and axes of joints from qpos and mocap poses. Quaternions in qpos
+// are normalised on use, not in place.
+SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane);
+// Sweeps from the leaves: turns wrench, twist_bar and acc_bar into qpos_bar, qvel_bar and mocap_bar. The accumulators
+// of links then hold the sums over their subtrees.
+SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.
+SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// Computes the frame of a geom from its body's: pos [m], mat (row major, may be NULL). Serves also the geoms that
+// sn_kinematics leaves out because no contact, tendon or sensor needs them.
+SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]);
+// Computes the frame of a site likewise.
+SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]);
+
+// ---- inertia.c ----
+
+// Computes subtree_com, cdof and cinert from frames.
+SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes crb and M from cdof and cinert, and from ten_J where tendons have armature.
+SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes qLD and qLDiagInv, the factor L'DL of M.
+SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane);
+// Factors mat, a matrix in M's pattern, in place (mat becomes LD).
+SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv);
+// Replaces x (nv) by (L'DL)^-1 x for a factor in M's pattern. Needs a sync before.
+SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
+// Computes r = M x (nv).
+SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+// Adds b J'J to mat in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
+SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
+                        const sn_real *J);
+
+// ---- bias.c ----
+
+// Computes cvel, cdof_dot, ten_velocity and actuator_velocity from qvel.
+SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes qfrc_bias: Coriolis, centrifugal and gravity forces, and the bias force of tendons' armature.
+SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
+// Adds the derivative of -lambda' (qfrc_bias + M a) + y' M (a - a+), armature of tendons included.
+SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- passive.c ----
+
+// Computes qfrc_spring, qfrc_damper, qfrc_gravcomp and qfrc_passive.
+SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
+// Adds the derivative of lambda' qfrc_passive.
+SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- branched.c ----
+
+// Rows of tendons and actuators whose columns lie on several branches of the tree: of their products J'J only what fits
+// M's pattern counts.
+
+// Holds a sparse row: n columns, ascending.
 typedef struct SnRow {
   int n;
   const int *col;
   const sn_real *J;
 } SnRow;
 
+// Returns the row of tendon t, a view of ten_J.
 SN_INLINE SnRow sn_tendon_row(const SnModel *m, const SnWorld *w, int t) {
   const int adr = m->ten_J_rowadr[t];
   const SnRow row = {m->ten_J_rownnz[t], m->ten_J_colind + adr, w->ten_J + adr};
   return row;
 }
+// Returns the row of actuator output `out`, a view of actuator_moment.
 SN_INLINE SnRow sn_output_row(const SnModel *m, const SnWorld *w, int out) {
   const int adr = m->mom_rowadr[out];
   const SnRow row = {m->mom_rownnz[out], m->mom_colind + adr, w->actuator_moment + adr};
   return row;
 }
 
-// All columns lie on one path to the root, so that nothing of J'J is cut off. `block`: in the pattern of implicitfast,
-// which has the six equations of a free body that carries nothing as one full block; else in M's.
+// Returns true when all columns lie on one path to the root, so that nothing of J'J is cut off. `block`: in the pattern
+// of implicitfast, which has the six equations of a free body that carries nothing as one full block; else in M's.
 SN_FUNC bool sn_row_is_chain(const SnModel *m, const SnRow *row, bool block);
-// x' (J'J in that pattern) y.
+// Returns x' (J'J in that pattern) y; x and y (nv).
 SN_FUNC sn_real sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_real *x, const sn_real *y);
 
-// Adds to RESULT the derivative of the products that sn_bias_vjp and sn_integrate_vjp leave out: those of branched
-// rows. Comes last, after sn_kinematics_vjp: it clears and uses the bars. The motions are kept, the twists are not.
+// Adds to RESULT the derivative of the products that sn_bias_vjp and sn_integrate_vjp leave out, those of branched
+// rows. Comes last, after sn_kinematics_vjp: it clears and uses the bars. Keeps the motions, not the twists.
 SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 #endif

@@ -12,8 +12,8 @@
 // to roots:
 //   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
 // k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
-#include "physics/step/step.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 
 // In two halves, so that two entries fit one vector operation.
 SN_INLINE sn_real inertia_dot6(const sn_real *a, const sn_real *b) {

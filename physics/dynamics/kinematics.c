@@ -21,8 +21,8 @@
 // where d . (S xx U) = U . (d x S) and S . (V xt P) = P . (V x S) for the cross product x of motions. The turns of a
 // ball or free joint have one V before all three, and their axes are displaced by the joint as a whole; a free joint's
 // translations are displaced by nothing. What a link has summed up, its base adds: one sweep from the leaves.
-#include "physics/world/adjoint.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 
 // q <- q / |q| to second order in the deviation of |q| from 1.
 SN_LOCAL void kin_renormalize(sn_real *q) {
@@ -193,38 +193,6 @@ SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
     sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * m->link_of_site[i], m->site_lmat + 9 * i);
   }
   SN_SYNC(lane);
-}
-
-// Frames of the world and of all that is welded to it.
-SN_LOCAL void kin_static_frames(const SnModel *m, SnWorld *w, SnLane *lane) {
-  (void)lane;
-  SN_FOR(i, m->nbody) {
-    if (m->link_of_body[i] != 0) continue;
-    sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
-    sn_copy4(w->xquat + 4 * i, m->base_quat + 4 * i);
-    sn_copy(w->xmat + 9 * i, m->base_mat + 9 * i, 9);
-    sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
-    sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
-  }
-  SN_FOR(i, m->ngeom) {
-    if (m->link_of_geom[i] != 0) continue;
-    sn_copy3(w->geom_xpos + 3 * i, m->geom_lpos + 3 * i);
-    sn_copy(w->geom_xmat + 9 * i, m->geom_lmat + 9 * i, 9);
-  }
-  SN_FOR(i, m->nsite) {
-    if (m->link_of_site[i] != 0) continue;
-    sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
-    sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
-  }
-}
-
-SN_FUNC void sn_static_fields(const SnModel *m, SnWorld *w, SnLane *lane, SnStage stage) {
-  if (stage == SN_STAGE_KINEMATICS) kin_static_frames(m, w, lane);
-  SN_FOR(i, m->nbody) {
-    if (m->link_of_body[i] != 0) continue;
-    if (stage == SN_STAGE_INERTIA) sn_zero(w->subtree_com + 3 * i, 3);
-    if (stage == SN_STAGE_VELOCITY) sn_zero(w->cvel + 6 * i, 6);
-  }
 }
 
 SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]) {

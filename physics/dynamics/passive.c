@@ -17,9 +17,10 @@
 // beyond its limit actfrcrange (sn_joint_saturated). The links' wrenches f x w_mu take w_mu, and as the sweep displaces
 // the axis S_k with lambda_k, what it would do for the others is taken back: S_k xx lift, times lambda_k, from all that
 // moves the axis.
-#include "physics/world/adjoint.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/polynomial.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 
 // Vector spring: force -= dif k(|dif|).
 SN_LOCAL void passive_spring3(sn_real *force, const sn_real *dif, sn_real linear, const sn_real *poly) {

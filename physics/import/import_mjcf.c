@@ -4,7 +4,7 @@
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
 
-#include "physics/model/model_private.h"
+#include "physics/model/model.h"
 #include "physics/base/vec.h"
 
 // Values of enums and sizes of rows: equal, so that arrays are copied as they are.

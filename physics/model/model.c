@@ -1,4 +1,5 @@
 #include "physics/model/model.h"
+#include "physics/model/model_private.h"
 
 #include <stdlib.h>
 

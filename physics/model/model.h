@@ -7,19 +7,11 @@
 #define SINEW_PHYSICS_MODEL_MODEL_H_
 
 #include "physics/base/muscle_curves.h"
+#include "physics/base/polynomial.h"
 #include "physics/base/real.h"
 #include "physics/base/status.h"
 
-enum {
-  SN_NREF = 2,
-  SN_NIMP = 5,
-  SN_NPOLY = 2,
-  SN_NEQDATA = 12,
-  SN_NDYN = 10,
-  SN_NGAIN = 10,
-  SN_NBIAS = 10,
-  SN_NSENS = 3
-};
+enum { SN_NREF = 2, SN_NIMP = 5, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
 enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
@@ -61,6 +53,12 @@ typedef enum SnWrap {
   SN_WRAP_SPHERE,
   SN_WRAP_CYLINDER
 } SnWrap;
+// What a side point asks of a tendon that wraps.
+typedef enum SnSide {
+  SN_SIDE_FREE,     // no side point: the shorter way round
+  SN_SIDE_OUTSIDE,  // go round the way it lies
+  SN_SIDE_INSIDE    // it lies inside: pass through the inside
+} SnSide;
 typedef enum SnTrn {
   SN_TRN_JOINT,
   SN_TRN_JOINTINPARENT,
@@ -128,6 +126,35 @@ enum {
   SN_DSBL_MULTICCD = 1 << 19
 };
 enum { SN_ENBL_OVERRIDE = 1 << 0 };
+// Kinds of constraint rows, the values of efc_type (mjtConstraint).
+typedef enum SnConstraint {
+  SN_CNSTR_EQUALITY,
+  SN_CNSTR_FRICTION_DOF,
+  SN_CNSTR_FRICTION_TENDON,
+  SN_CNSTR_LIMIT_JOINT,
+  SN_CNSTR_LIMIT_TENDON,
+  SN_CNSTR_CONTACT_FRICTIONLESS,
+  SN_CNSTR_CONTACT_PYRAMIDAL,
+  SN_CNSTR_CONTACT_ELLIPTIC
+} SnConstraint;
+// How a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
+typedef enum SnCollider {
+  SN_COLLIDER_NONE,
+  SN_COLLIDER_PLANE_SPHERE,
+  SN_COLLIDER_PLANE_CAPSULE,
+  SN_COLLIDER_PLANE_CYLINDER,
+  SN_COLLIDER_PLANE_BOX,
+  SN_COLLIDER_PLANE_CONVEX,
+  SN_COLLIDER_SPHERE_SPHERE,
+  SN_COLLIDER_SPHERE_CAPSULE,
+  SN_COLLIDER_SPHERE_CYLINDER,
+  SN_COLLIDER_SPHERE_BOX,
+  SN_COLLIDER_CAPSULE_CAPSULE,
+  SN_COLLIDER_CAPSULE_BOX,
+  SN_COLLIDER_BOX_BOX,
+  SN_COLLIDER_CONVEX,
+  SN_COLLIDER_ELLIPSOID  // an ellipsoid at a distance: never a pair's own (collide.c)
+} SnCollider;
 
 typedef struct SnOption {
 #define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;
@@ -161,6 +188,19 @@ typedef struct SnModel {
 // with zeroed arrays. NULL and err on failure; the caller frees with sn_model_free.
 SnModel *sn_model_create(const SnModel *sizes, SnError *err);
 
+// Caps on the sizes of a model that the importer writes and the reader accepts: SN_CAP_nbody and so on.
+enum {
+#define SN_CAP(name, max) SN_CAP_##name = (max),
+#include "physics/model/model_caps.inc"
+#undef SN_CAP
+};
+
+// Checks a model whose arrays are filled but not yet trusted: after this no index of it leads outside an array, its
+// tree is a tree, its numbers are finite. Returns SN_OK, or SN_ERR_FORMAT and a text that names field, index, value and
+// what is allowed. Reads fields of model_sizes.inc, model_fields.inc and option_fields.inc only. Call it before
+// sn_model_setup. Takes one pass.
+SnCode sn_model_check(const SnModel *m, SnError *err);
+
 // Computes every size of setup_sizes.inc and every array of setup_fields.inc. Call once, after the arrays are filled
 // and checked.
 SnCode sn_model_setup(SnModel *m, SnError *err);
@@ -168,28 +208,20 @@ SnCode sn_model_setup(SnModel *m, SnError *err);
 // Frees a model; NULL is allowed. No world may use it any more.
 void sn_model_free(SnModel *m);
 
-// Memory that lives as long as the model, zeroed, 64-byte aligned; NULL when out of memory.
-// For sn_setup_* only.
-void *sn_model_alloc(SnModel *m, size_t bytes);
-
 // A private copy, set up again, whose options the caller may then change (time step, solver):
 // for a session's overrides. NULL and err on failure.
 SnModel *sn_model_copy(const SnModel *m, SnError *err);
-
-// The parts of sn_model_setup, each in setup_<part>.c, called in this order by model.c.
-SnCode sn_setup_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
-SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
-SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
-SnCode sn_setup_pose(SnModel *m, SnError *err);        // frames in links, masses of links
-SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
-SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
-SnCode sn_setup_needs(SnModel *m, SnError *err);       // what a step computes
-SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 // From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the
 // lists of tendons' path points, not only the frames that a contact, tendon, actuator, equality or sensor reads: for
 // comparisons with MuJoCo. No world of the model may be stepping.
 void sn_model_need_all(SnModel *m);
+
+// Returns the collider of two geom types (type1 <= type2): SN_COLLIDER_NONE when the two never collide.
+SnCollider sn_collider(int type1, int type2);
+
+// Returns the most contacts that MuJoCo makes of geoms g1, g2 (ordered by type), multi-contact included.
+int sn_collider_max(const SnModel *m, int g1, int g2);
 
 // Index of the named object, or -1. kind is one of the name_* arrays' stems.
 typedef enum SnNameKind {

@@ -3,7 +3,7 @@
 // Layout: a header of 64 bytes (below), sizes as int32 in the order of model_sizes.inc, options as
 // float64, then the arrays of model_fields.inc, each on a multiple of 8 bytes: int32, float64, char. Little-endian,
 // double precision in every build. The reader trusts nothing: checksum, sizes against their caps, every index, every
-// number (model_check.h).
+// number (model_check.c).
 #ifndef SINEW_PHYSICS_MODEL_MODEL_FILE_H_
 #define SINEW_PHYSICS_MODEL_MODEL_FILE_H_
 

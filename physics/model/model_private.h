@@ -1,29 +1,37 @@
-// Checks of a model whose arrays are filled but not yet trusted: after this, no index of it leads outside an array,
-// its tree is a tree, and its numbers are finite. The importer and the reader of flat images both call it.
+// Between the files of the model: the parts of sn_model_check (model_check*.c) and of sn_model_setup (setup_*.c).
 #ifndef SINEW_PHYSICS_MODEL_MODEL_PRIVATE_H_
 #define SINEW_PHYSICS_MODEL_MODEL_PRIVATE_H_
 
 #include "physics/model/model.h"
 
-// Caps on the sizes of a model: SN_CAP_nbody and so on.
-enum {
-#define SN_CAP(name, max) SN_CAP_##name = (max),
-#include "physics/model/model_caps.inc"
-#undef SN_CAP
-};
+// ---- checks ----
 
-// SN_OK, or SN_ERR_LIMIT and a text that names the size.
+// Checks the sizes against their caps. Returns SN_OK, or SN_ERR_LIMIT and a text that names the size.
 SnCode sn_model_check_sizes(const SnModel *m, SnError *err);
 
-// SN_OK, or SN_ERR_FORMAT and a text that names field, index, value and what is allowed. Reads fields of
-// model_sizes.inc, model_fields.inc and option_fields.inc only; call it before sn_model_setup. Cost: one pass.
-SnCode sn_model_check(const SnModel *m, SnError *err);
-
-// Parts of sn_model_check: bodies, joints, degrees of freedom, patterns; everything else.
+// Checks bodies, joints, degrees of freedom and patterns, as a part of sn_model_check.
 SnCode sn_model_check_tree(const SnModel *m, SnError *err);
+// Checks everything else, as a part of sn_model_check.
 SnCode sn_model_check_parts(const SnModel *m, SnError *err);
 
-// One complaint: "model: body_parentid[3] is 7: must come before its child".
+// Writes one complaint, "model: body_parentid[3] is 7: must come before its child". Returns SN_ERR_FORMAT.
 SnCode sn_model_complain(SnError *err, const char *field, int i, double value, const char *rule);
+
+// ---- tables made at load ----
+
+// Allocates memory that lives as long as the model, zeroed, 64-byte aligned. Returns NULL when out of memory. Only the
+// parts of sn_model_setup call it.
+void *sn_model_alloc(SnModel *m, size_t bytes);
+
+// Each computes one part of the sizes and arrays of setup_sizes.inc and setup_fields.inc, in setup_<part>.c. model.c
+// calls them in this order.
+SnCode sn_setup_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
+SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
+SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
+SnCode sn_setup_pose(SnModel *m, SnError *err);        // frames in links, masses of links
+SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
+SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
+SnCode sn_setup_needs(SnModel *m, SnError *err);       // what a step computes
+SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 #endif

@@ -5,9 +5,9 @@
 // one site but not the other (slider-crank: crank site and slider site; site: the site and its reference
 // site, or the world); all dofs for adhesion to a body. The pattern is fixed: MuJoCo drops zeros
 // from rows of sites and bodies, so patterns are compared as dense matrices.
-#include "physics/model/model.h"
 #include "physics/base/muscle_curves.h"
 #include "physics/base/vec.h"
+#include "physics/model/model_private.h"
 
 // Last dof that moves a site's body, or -1.
 static int site_dof(const SnModel *m, int site) {

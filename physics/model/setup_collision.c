@@ -20,7 +20,7 @@
 //   Margins and gaps add up. A contact exists below margin + gap and makes rows below margin. opt.o_* override all.
 #include <stdlib.h>
 
-#include "physics/collision/collide_private.h"
+#include "physics/model/model_private.h"
 
 // Capacity for the contacts of one world where the pairs could make more: rows and workspace grow with it. In random
 // states of all models of MyoSuite 2.12.2 there are at most 55. What does not fit is dropped (SN_WARN_CONTACT_FULL).

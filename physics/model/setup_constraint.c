@@ -8,8 +8,7 @@
 // that both have: the chain of each body is stored, ascending, and common ancestors are a common prefix,
 // because a dof's parent always has a smaller index.
 #include "physics/base/bits.h"
-#include "physics/model/model.h"
-#include "physics/world/world.h"
+#include "physics/model/model_private.h"
 
 // Where the sources are written; with NULL arrays they are only counted.
 typedef struct SourceList {

@@ -1,5 +1,5 @@
 // Which joints and tendons have springs or dampers, and which of these tendons pull on each dof.
-#include "physics/model/model.h"
+#include "physics/model/model_private.h"
 
 #define PASSIVE_ALLOC(name, count) ((m->name = sn_model_alloc(m, sizeof *m->name * (size_t)(count))) != NULL)
 

@@ -2,9 +2,9 @@
 //
 // A body, geom or site welded to a link has a constant pose in the link's frame; a step applies one
 // rigid motion and never walks the bodies in between. What hangs on the world is computed once, when a
-// world is made (sn_static_fields). Of the rest, only frames that something reads are on a list.
-#include "physics/model/model.h"
+// world is made (world.c). Of the rest, only frames that something reads are on a list.
 #include "physics/base/vec.h"
+#include "physics/model/model_private.h"
 
 #define POSE_ALLOC(name, count) ((m->name = sn_model_alloc(m, sizeof *m->name * (size_t)(count))) != NULL)
 
@@ -104,7 +104,7 @@ static void pose_masses(SnModel *m) {
 }
 
 // Fills need_geom and need_site: 0 nobody reads the frame, 1 needed (of a site: the position), 2 a site's orientation
-// too. What sensors and costs read they compute themselves (frame.h).
+// too. What sensors and costs read they compute themselves (sensor.h).
 static void pose_needs(SnModel *m) {
   int *geom = m->need_geom, *site = m->need_site;
   for (int i = 0; i < m->ngeom; ++i) geom[i] = m->need_all || m->geom_collides[i];

@@ -10,9 +10,8 @@
 // each link gets from its tendons. Both lists are made here, too.
 #include <stdlib.h>
 
-#include "physics/model/model.h"
 #include "physics/base/vec.h"
-#include "physics/actuator/actuator_private.h"
+#include "physics/model/model_private.h"
 
 // Sizes found by one pass over all paths, and the cursor of the next pass that fills the arrays.
 typedef struct PathCursor {

@@ -8,7 +8,7 @@
 // order and the dof itself last; a row is the beginning of its descendants' rows, and the descendants
 // of a dof are the dofs that follow it up to dof_last. R. Featherstone, Rigid Body Dynamics
 // Algorithms (2008), section 6.5, calls the reason why L'DL then has no fill-in.
-#include "physics/model/model.h"
+#include "physics/model/model_private.h"
 
 #define TREE_ALLOC(name, count) ((m->name = sn_model_alloc(m, sizeof *m->name * (size_t)(count))) != NULL)
 

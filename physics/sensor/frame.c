@@ -3,10 +3,10 @@
 //
 // Adjoint, about the fixed point c: a bar b of the point's velocity is b for v_c, (p - c) x b for omega, and, because
 // the point moves with its body, the force b x omega on the body at p.
-#include "physics/sensor/frame.h"
+#include "physics/sensor/sensor.h"
 
-#include "physics/step/step.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 
 SN_FUNC bool sn_object_has_frame(int type) {
   return type == SN_OBJ_BODY || type == SN_OBJ_XBODY || type == SN_OBJ_GEOM || type == SN_OBJ_SITE;

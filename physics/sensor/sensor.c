@@ -11,9 +11,8 @@
 // inside); without its row a limit's value and gradient are 0; a ball joint in its rest position has no axis: 0.
 #include "physics/sensor/sensor.h"
 
-#include "physics/sensor/frame.h"
-#include "physics/sensor/sensor_private.h"
 #include "physics/base/vec.h"
+#include "physics/sensor/sensor_private.h"
 
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
   switch (m->sensor_type[i]) {

@@ -1,30 +1,69 @@
-// Values of a model's sensors, computed when somebody asks for them: a step computes none.
+// Sensors, and the frames of objects that a sensor, a cost or an actuator can refer to. Values are computed when
+// somebody asks for them: a step computes none.
 #ifndef SINEW_PHYSICS_SENSOR_SENSOR_H_
 #define SINEW_PHYSICS_SENSOR_SENSOR_H_
 
 #include "physics/world/adjoint.h"
 
-// True when the engine can compute sensor i. Those that it cannot do no harm in a model: they are refused by
-// whoever asks for their value. Supported: clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel,
-// actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc,
-// tendonlimitpos, -vel, -frc, framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies,
-// geoms and sites, also relative to one of those), velocimeter, gyro, subtreecom.
+// ---- sensor.c ----
+
+// Returns true when the engine can compute sensor i. Others do no harm in a model: whoever asks for their value refuses
+// them. Supported are:
+//
+//   clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc,
+//   jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, framepos, framequat,
+//   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms and sites, also relative to one of those),
+//   velocimeter, gyro, subtreecom
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
-// The stage whose fields sensor i reads; all stages that sn_forward runs before it must have run. The sensor
-// must be supported.
+// Returns the stage whose fields sensor i, a supported one, reads. All stages that sn_forward runs before it must have
+// run.
 SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i);
 
-// Value of sensor i, cut off as the model says, in value[sensor_dim[i]]; units as in MuJoCo's sensordata. The sensor
-// must be supported. Any thread, on a world that nobody writes.
+// Writes the value of sensor i, a supported one, into value[sensor_dim[i]]: cut off as the model says, units as in
+// MuJoCo's sensordata. Any thread may call it on a world that nobody writes.
 SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
 
-// False for sensors whose gradient the engine does not know: forces of limits; the force of actuators on a joint whose
-// moment arms move (tendons, sites), on a ball or free joint, or with gravity compensation in it.
+// Returns false for sensors whose gradient the engine does not know: forces of limits, and some forces of actuators on
+// a joint. Those are on joints whose moment arms move (tendons, sites), on ball or free joints, or with gravity
+// compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
-// Adds the adjoint of sensor i, which must be differentiable: its bar, 1 or 3 numbers; of a quaternion the 3 of a small
+// Adds the adjoint of sensor i, which must be differentiable. bar has 1 or 3 numbers; of a quaternion the 3 of a small
 // turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
-// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane.
+// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane
+// calls it.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
+
+// ---- frame.c ----
+
+// Objects are given by type (SN_OBJ_BODY: a body's inertial frame, SN_OBJ_XBODY: the body itself, SN_OBJ_GEOM,
+// SN_OBJ_SITE) and index. Any thread may call these on a world that nobody writes. All read fields that sn_kinematics
+// and, for velocities, sn_com_pos and sn_velocity have written.
+
+// Returns true for the four types above.
+SN_FUNC bool sn_object_has_frame(int type);
+// Computes position [m] and orientation (row major) in the world; pos or mat may be NULL.
+SN_FUNC void sn_object_pose(const SnModel *m, const SnWorld *w, int type, int id, sn_real *pos, sn_real *mat);
+// Adds bars of an object's position and of a small turn of it about the world's axes; either may be NULL. As with all
+// adjoints here, one lane at a time may add to one body.
+SN_FUNC void sn_object_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                const sn_real *pos_bar, const sn_real *turn_bar);
+// Computes the orientation in the world as a unit quaternion.
+SN_FUNC void sn_object_quat(const SnModel *m, const SnWorld *w, int type, int id, sn_real *quat);
+// Computes the velocity (rotation [rad/s], translation [m/s]) of the object's frame, in world axes.
+SN_FUNC void sn_object_velocity(const SnModel *m, const SnWorld *w, int type, int id, sn_real *vel);
+// Adds the bar of an object's velocity (6): to twist_bar of qvel's motion, and a wrench, because the object moves with
+// its body.
+SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                    const sn_real vel_bar[6]);
+// Computes the velocity, as sn_object_velocity, of the point p [m] that moves with a body.
+SN_FUNC void sn_point_velocity(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel);
+
+// Adds a force and a torque (NULL: none) on a body at the world point p. They are a function's bars of that point and
+// of a small turn, so that this is the derivative for a small displacement of the body.
+SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
+                             const sn_real *force, const sn_real *torque);
+// Adds the bar of a small turn of the rotation of a ball joint (qpos, dof: its addresses), about its parent's axes.
+SN_FUNC void sn_ball_turn_vjp(const SnWorld *w, SnAdjoint *a, int qpos, int dof, const sn_real *turn_bar);
 
 #endif

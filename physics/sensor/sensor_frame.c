@@ -16,8 +16,8 @@
 // All of it is smooth in positions and velocities.
 #include "physics/sensor/sensor_private.h"
 
-#include "physics/sensor/frame.h"
 #include "physics/base/vec.h"
+#include "physics/sensor/sensor.h"
 
 // Pose of an object, or one axis of it, relative to the reference frame where there is one.
 SN_LOCAL void frame_pose_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {

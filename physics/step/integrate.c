@@ -9,9 +9,12 @@
 //   q_bar += exp(w) q+_bar,   v+_bar += h Jr(w)' q+_bar;   elsewhere 1 and h.
 // Then v_bar += v+_bar, y = (M + h B)^-1 h v+_bar, qacc_bar = M y, because a+ = (M + h B)^-1 M qacc; what y means for
 // the derivatives of M is left to sn_bias_vjp, v_bar += -h y' (dB/dv) a+ (zero at v = 0, where |v| of B has its kink).
-#include "physics/step/integrate_private.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/polynomial.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/integrate_private.h"
+#include "physics/step/step.h"
 
 SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, const sn_real *qvel, sn_real dt) {
   SN_FOR(j, m->njnt) {

@@ -17,11 +17,12 @@
 //   m f . k + n . (w x I a + a x I w),    f = y_x + n x s
 // with y_x, n the translations and the turn (world axes) of y, a the turn of a+. All but y_x turn with the body, so
 // that a turn of the body has the derivative of turning y_x back: h m y_x x k.
-#include "physics/dynamics/dynamics.h"
-#include "physics/step/integrate_private.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/muscle_curves.h"
 #include "physics/base/polynomial.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/integrate_private.h"
 
 // d actuator_force / d actuator_velocity of actuator i at the input that made its force. Zero when it is disabled or
 // its force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its

@@ -7,8 +7,9 @@
 // had; the bars of RESULT are kept aside while sn_forward_vjp and sn_position_vjp of a stage use its place. Of the
 // first stage, which is the start of the step itself, sn_forward_vjp and sn_position_vjp are left to the caller, so
 // that it can add a cost there.
-#include "physics/step/integrate_private.h"
 #include "physics/base/vec.h"
+#include "physics/step/integrate_private.h"
+#include "physics/step/step.h"
 
 // w <- dexpinv(u, w), see the head of this file; near u = 0 the coefficient by its series.
 SN_LOCAL void integrate_dexpinv(const sn_real *u, sn_real *w) {

@@ -1,5 +1,9 @@
 // The order of the stages: this file alone knows it.
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
+#include "physics/constraint/constraint.h"
 #include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 
 // Debug builds: before a stage its outputs are NaN.
 #if !defined(NDEBUG) && !defined(__CUDACC__)

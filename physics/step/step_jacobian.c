@@ -4,8 +4,8 @@
 // under RK4, which moves them with a mean velocity), so their rows are those of v+ times h. An activation depends on
 // itself and on its control alone, so all activations share one adjoint. The exception is an
 // integrated setpoint on a rotation, which is moved by whole turns of the length.
-#include "physics/world/adjoint.h"
 #include "physics/base/vec.h"
+#include "physics/step/step.h"
 
 // Row `row` of A and B from RESULT.
 SN_LOCAL void jacobian_row(const SnModel *m, const SnAdjoint *a, SnLane *lane, int row, sn_real *A, sn_real *B) {

@@ -1,6 +1,6 @@
 // Memory of an adjoint, and what belongs to no stage.
+#include "physics/world/adjoint.h"
 #include "physics/world/layout.h"
-#include "physics/base/vec.h"
 
 #if !defined(__CUDACC__)
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
@@ -17,6 +17,12 @@ void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory) {
   sn_adjoint_layout(m, a, memory);
 }
 #endif
+
+SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane) {
+  (void)m;
+  sn_lane_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
+  SN_SYNC(lane);
+}
 
 SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   sn_lane_zero(lane, a->qpos_bar, m->nv);

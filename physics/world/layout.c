@@ -2,8 +2,6 @@
 // the shared one, where every byte counts, at what any access needs.
 #include "physics/world/layout.h"
 
-#include "physics/base/vec.h"
-
 enum {
 #define SN_WORLD_FIELD(stage, type, name, rows, cols) WORLD_FIELD_##name,
 #include "physics/world/world_fields.inc"
@@ -152,28 +150,4 @@ SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared,
   a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, shared, global);
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
-}
-
-SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_ONE(lane) {
-    memset(w->cfd, 0, sizeof *w->cfd);
-    *w->warn = 0;
-  }
-  sn_lane_zero(lane, w->time, 1);
-  sn_lane_zero(lane, w->qpos, m->nq);
-  sn_lane_zero(lane, w->qvel, m->nv);
-  sn_lane_zero(lane, w->act, m->na);
-  sn_lane_zero(lane, w->ctrl, m->nu);
-  sn_lane_zero(lane, w->mocap_pos, 3 * m->nmocap);
-  sn_lane_zero(lane, w->mocap_quat, 4 * m->nmocap);
-  sn_lane_zero(lane, w->qacc_warmstart, m->nv);
-  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage)
-    sn_static_fields(m, w, lane, (SnStage)stage);
-  SN_SYNC(lane);
-}
-
-SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane) {
-  (void)m;
-  sn_lane_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
-  SN_SYNC(lane);
 }

@@ -31,10 +31,4 @@ bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field);
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, void *global);
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared, void *global);
 
-// After binding (and a sync), on all lanes, in memory that holds anything: what sn_world_init and sn_adjoint_init do
-// but for the state, which is zero: static fields, no CFD, zero where a step reads before it writes. Ends with a
-// sync.
-SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
-SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane);
-
 #endif

@@ -1,5 +1,61 @@
+// Memory of a world, and what stands in it before the first step.
+#include "physics/base/vec.h"
 #include "physics/world/layout.h"
+#include "physics/world/world.h"
 
+// Frames of the world and of all that is welded to it.
+SN_LOCAL void world_static_frames(const SnModel *m, SnWorld *w, SnLane *lane) {
+  (void)lane;
+  SN_FOR(i, m->nbody) {
+    if (m->link_of_body[i] != 0) continue;
+    sn_copy3(w->xpos + 3 * i, m->base_pos + 3 * i);
+    sn_copy4(w->xquat + 4 * i, m->base_quat + 4 * i);
+    sn_copy(w->xmat + 9 * i, m->base_mat + 9 * i, 9);
+    sn_copy3(w->xipos + 3 * i, m->body_lpos + 3 * i);
+    sn_copy(w->ximat + 9 * i, m->body_lmat + 9 * i, 9);
+  }
+  SN_FOR(i, m->ngeom) {
+    if (m->link_of_geom[i] != 0) continue;
+    sn_copy3(w->geom_xpos + 3 * i, m->geom_lpos + 3 * i);
+    sn_copy(w->geom_xmat + 9 * i, m->geom_lmat + 9 * i, 9);
+  }
+  SN_FOR(i, m->nsite) {
+    if (m->link_of_site[i] != 0) continue;
+    sn_copy3(w->site_xpos + 3 * i, m->site_lpos + 3 * i);
+    sn_copy(w->site_xmat + 9 * i, m->site_lmat + 9 * i, 9);
+  }
+}
+
+// Writes what `stage` leaves alone because it stays the same: frames of all that hangs on the world, its cvel (0), its
+// subtree_com (0 where sn_com_pos does not compute it). Needs a sync after it.
+SN_LOCAL void world_static_fields(const SnModel *m, SnWorld *w, SnLane *lane, SnStage stage) {
+  if (stage == SN_STAGE_KINEMATICS) world_static_frames(m, w, lane);
+  SN_FOR(i, m->nbody) {
+    if (m->link_of_body[i] != 0) continue;
+    if (stage == SN_STAGE_INERTIA) sn_zero(w->subtree_com + 3 * i, 3);
+    if (stage == SN_STAGE_VELOCITY) sn_zero(w->cvel + 6 * i, 6);
+  }
+}
+
+SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_ONE(lane) {
+    memset(w->cfd, 0, sizeof *w->cfd);
+    *w->warn = 0;
+  }
+  sn_lane_zero(lane, w->time, 1);
+  sn_lane_zero(lane, w->qpos, m->nq);
+  sn_lane_zero(lane, w->qvel, m->nv);
+  sn_lane_zero(lane, w->act, m->na);
+  sn_lane_zero(lane, w->ctrl, m->nu);
+  sn_lane_zero(lane, w->mocap_pos, 3 * m->nmocap);
+  sn_lane_zero(lane, w->mocap_quat, 4 * m->nmocap);
+  sn_lane_zero(lane, w->qacc_warmstart, m->nv);
+  for (int stage = SN_STAGE_KINEMATICS; stage <= SN_STAGE_INTEGRATE; ++stage)
+    world_static_fields(m, w, lane, (SnStage)stage);
+  SN_SYNC(lane);
+}
+
+#if !defined(__CUDACC__)
 // One lane that needs no other.
 static SnLane one_lane(void) { return (SnLane){.n = 1}; }
 
@@ -68,5 +124,6 @@ void sn_world_poison(const SnModel *m, SnWorld *w, SnStage wanted) {
 #include "physics/world/world_fields.inc"
 #undef SN_WORLD_FIELD
   SnLane lane = one_lane();
-  sn_static_fields(m, w, &lane, wanted);
+  world_static_fields(m, w, &lane, wanted);
 }
+#endif

@@ -49,17 +49,7 @@ typedef struct SnContact {
   int corner[6];    // of convex pairs: the corners, faces and edges of that feature (SnFeatureCode); else -1
 } SnContact;
 
-// Values of efc_type (mjtConstraint) and efc_state (mjtConstraintState).
-typedef enum SnConstraint {
-  SN_CNSTR_EQUALITY,
-  SN_CNSTR_FRICTION_DOF,
-  SN_CNSTR_FRICTION_TENDON,
-  SN_CNSTR_LIMIT_JOINT,
-  SN_CNSTR_LIMIT_TENDON,
-  SN_CNSTR_CONTACT_FRICTIONLESS,
-  SN_CNSTR_CONTACT_PYRAMIDAL,
-  SN_CNSTR_CONTACT_ELLIPTIC
-} SnConstraint;
+// Values of efc_state (mjtConstraintState).
 typedef enum SnConstraintState {
   SN_CSTATE_SATISFIED,
   SN_CSTATE_QUADRATIC,
@@ -106,6 +96,11 @@ size_t sn_world_size(const SnModel *m);
 
 // Makes a world in memory of at least sn_world_size(m) bytes, 64-byte aligned, and resets it.
 void sn_world_init(const SnModel *m, SnWorld *w, void *memory);
+
+// Makes a world, on all lanes, of fields that sn_world_bind (layout.h) has pointed into memory that holds anything. As
+// sn_world_init does, but the state is zero: static fields, no CFD, zero where a step reads before it writes.
+// Needs a sync before, ends with one.
+SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // State of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.
 void sn_world_reset(const SnModel *m, SnWorld *w);

@@ -27,9 +27,10 @@
 // sums is that of one lane.
 #include "planner/cost/cost.h"
 
-#include "physics/sensor/frame.h"
-#include "physics/sensor/sensor.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/sensor/sensor.h"
 #include "planner/cost/cost_private.h"
 
 // World position of a site, body or geom; a sensor of three numbers.

@@ -4,6 +4,7 @@
 #include "planner/cost/cost_private.h"
 
 #include "physics/base/vec.h"
+#include "physics/step/step.h"
 
 static const SnTerm *target_term(const SnCost *c, int i) {
   const SnTask *task = c->owner->task;

@@ -1,4 +1,5 @@
 // Where a task starts: the model with its options, the initial state and the initial plan.
+#include "physics/step/step.h"
 #include "planner/cost/cost.h"
 #include "planner/optimize/controls.h"
 #include "planner/optimize/random.h"

@@ -2,6 +2,8 @@
 // integration, so that every term sees one consistent state. At x[H] the stages run once more for the terminal cost.
 #include "planner/rollout/rollout.h"
 
+#include "physics/step/step.h"
+
 // Copies n numbers; `from` NULL: zero. Ends with no sync.
 SN_LOCAL void rollout_fill(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
   (void)lane;

@@ -8,6 +8,9 @@
 // shares its sweep over the links; sn_rollout_vjp_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
 #include "planner/rollout/rollout_vjp.h"
 
+#include "physics/constraint/constraint.h"
+#include "physics/step/step.h"
+
 SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b) {
   const sn_real share = SN_R(1.0) / (sn_real)b->rollout->nstep;
   SN_FOR(i, cost->nterm) {

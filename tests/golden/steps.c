@@ -1,8 +1,9 @@
 // Steps under random controls, and what is differentiated of a step: every kind of element that the engine supports.
 #include <stdlib.h>
 
-#include "physics/world/adjoint.h"
 #include "physics/sensor/sensor.h"
+#include "physics/step/step.h"
+#include "physics/world/adjoint.h"
 #include "tests/golden/golden.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/constraint_models.h"

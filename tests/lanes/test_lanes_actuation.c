@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/lanes.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/collision/collision.h"
 #include "physics/world/adjoint.h"
 #include "tests/support/lanes.h"
 #include "tests/support/oracle.h"

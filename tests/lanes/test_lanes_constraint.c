@@ -2,9 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/world/adjoint.h"
-#include "physics/constraint/solver_private.h"
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
+#include "physics/constraint/solver_private.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
+#include "physics/world/adjoint.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/lanes.h"
 

@@ -1,6 +1,7 @@
 // Costs and their derivatives on several lanes: the bits of one lane.
 #include <stdlib.h>
 
+#include "physics/step/step.h"
 #include "tests/support/lanes.h"
 #include "tests/planner/bench_body.h"
 #include "tests/planner/cost/cost_body.h"

@@ -5,6 +5,7 @@
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
 
+#include "physics/step/step.h"
 #include "physics/world/adjoint.h"
 
 typedef struct Gradient {

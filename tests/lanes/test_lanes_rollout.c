@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "clients/reference/probe_task.h"
+#include "physics/step/step.h"
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/optimize/sampling.h"
 #include "tests/support/lanes.h"

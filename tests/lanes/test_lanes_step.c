@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/step/step.h"
 #include "tests/support/lanes.h"
 #include "tests/support/oracle.h"
 

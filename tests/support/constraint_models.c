@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "physics/constraint/constraint.h"
+
 int sn_constraint_cases(SnConstraintCase *out, int max) {
   static const char *const cone[] = {"pyramidal", "elliptic"};
   static const int condim[] = {1, 3, 4, 6};

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "physics/collision/collide_private.h"
+
 // Moves both geoms by dx: rotation, translation of the first, then of the second.
 void sn_pair_place(SnPair *p, const double *dx) {
   for (int g = 0; g < 2; ++g) {

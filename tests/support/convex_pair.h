@@ -8,7 +8,6 @@
 #ifndef SINEW_TESTS_SUPPORT_CONVEX_PAIR_H_
 #define SINEW_TESTS_SUPPORT_CONVEX_PAIR_H_
 
-#include "physics/collision/ellipsoid_distance.h"
 #include "physics/collision/surface_private.h"
 #include "tests/support/gradcheck.h"
 

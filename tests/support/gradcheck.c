@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
+
 typedef struct Draw {
   uint64_t seed, count;
 } Draw;

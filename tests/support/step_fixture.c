@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/step/step.h"
 #include "tests/support/small_models.h"
 
 const int sn_integrators[SN_STEP_INTEGRATORS] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};

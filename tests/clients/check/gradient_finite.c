@@ -10,6 +10,7 @@
 
 #include "clients/reference/probe_task.h"
 #include "clients/reference/mujoco_reference.h"
+#include "physics/step/step.h"
 #include "planner/rollout/gradient.h"
 
 enum { STEPS = 2 };

@@ -7,6 +7,7 @@
 
 #include "clients/reference/compare.h"
 #include "clients/check/check.h"
+#include "physics/step/step.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
 

@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/collision/collision.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"

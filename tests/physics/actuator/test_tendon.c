@@ -1,6 +1,7 @@
 // Tendon paths, lengths and moment arms against MuJoCo, and their properties.
 #include <stdio.h>
 
+#include "physics/actuator/actuator.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"

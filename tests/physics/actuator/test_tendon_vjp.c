@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/base/vec.h"
+#include "physics/actuator/actuator.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/gradcheck.h"
 

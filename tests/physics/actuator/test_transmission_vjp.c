@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/gradcheck.h"
 

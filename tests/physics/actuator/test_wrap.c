@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/actuator/actuator.h"
 #include "physics/actuator/actuator_private.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/oracle.h"

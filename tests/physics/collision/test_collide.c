@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/collision/collide_private.h"
+#include "physics/collision/collision.h"
 #include "physics/import/import_mjcf.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/collision/collision.h"
 #include "tests/support/convex_pair.h"
 
 static bool sample(void *context) {

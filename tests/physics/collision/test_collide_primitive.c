@@ -2,7 +2,7 @@
 // and frame, in random, aligned and degenerate configurations.
 #include <stdio.h>
 
-#include "physics/collision/collide_private.h"
+#include "physics/collision/collision.h"
 #include "tests/support/convex_scene.h"
 #include "tests/support/tolerance.h"
 

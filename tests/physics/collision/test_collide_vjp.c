@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "physics/collision/collide_private.h"
+#include "physics/collision/collision.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/convex_scene.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/tolerance.h"

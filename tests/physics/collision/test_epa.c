@@ -5,7 +5,7 @@
 
 #include "physics/base/vec.h"
 #include "tests/support/convex_scene.h"
-#include "physics/collision/ellipsoid_distance.h"
+#include "physics/collision/collide_private.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 

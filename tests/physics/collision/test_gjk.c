@@ -1,11 +1,11 @@
 // Distance of convex shapes: closed forms, the exact signed distance of ellipsoids
-// (physics/collision/ellipsoid_distance.h), optimality of the witness points, and the same distance whichever shape
+// (physics/collision/collide_private.h), optimality of the witness points, and the same distance whichever shape
 // comes first and wherever the pair is in space.
 #include <stdio.h>
 
 #include "physics/base/vec.h"
 #include "tests/support/convex_scene.h"
-#include "physics/collision/ellipsoid_distance.h"
+#include "physics/collision/collide_private.h"
 
 static const bool single = sizeof(sn_real) == sizeof(float);
 

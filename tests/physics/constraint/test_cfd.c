@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "physics/step/step.h"
 #include "tests/support/oracle.h"
 
 // What float arithmetic adds to tolerances.

@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/base/vec.h"
+#include "physics/collision/collision.h"
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

@@ -1,4 +1,5 @@
 // The constrained acceleration against MuJoCo at tight tolerance, and what must hold at any solution.
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/solver_private.h"
 #include "tests/support/constraint_models.h"
 

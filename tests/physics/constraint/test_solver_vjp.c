@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/solver_private.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

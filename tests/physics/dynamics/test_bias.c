@@ -1,4 +1,5 @@
 // Velocities and bias force against MuJoCo; what the bias force must be on its own.
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/dynamics_models.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // The adjoint of bias forces and inertia, -lambda' (qfrc_bias + M a) + y' M (a - a+), against differences.
+#include "physics/actuator/actuator.h"
 #include "physics/dynamics/dynamics.h"
-#include "physics/base/vec.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/dynamics_models.h"
 

@@ -1,4 +1,5 @@
 // Centres of mass, motion axes, inertia matrix, factor and solves against MuJoCo; symmetry and positive definiteness.
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/dynamics_models.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // Frames against mj_kinematics, folding, and frames on demand.
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/dynamics_models.h"
 
 static double worst;

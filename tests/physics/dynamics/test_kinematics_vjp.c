@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"
 

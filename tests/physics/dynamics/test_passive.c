@@ -1,4 +1,5 @@
 // Springs, dampers and gravity compensation against MuJoCo, with each of the flags that switch them off.
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/dynamics_models.h"
 
 static double worst;

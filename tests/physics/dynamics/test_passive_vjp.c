@@ -1,6 +1,8 @@
 // The adjoint of passive forces, gravity compensation by actuators among them, against differences.
 #include <stdio.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/dynamics/dynamics.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/dynamics_models.h"
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/model/model_private.h"
 #include "tests/support/oracle.h"
 
 static mjModel *compile(const char *xml) {

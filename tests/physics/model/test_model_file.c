@@ -2,6 +2,7 @@
 // stepped without touching memory that is not theirs (run it in the asan preset). Writes its seeds to a folder, for the
 // replay of the fuzz driver.
 #include "physics/model/model_file.h"
+#include "physics/step/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/sensor/sensor.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/sensor/sensor.h"
+#include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"

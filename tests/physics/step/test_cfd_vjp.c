@@ -1,7 +1,7 @@
 // The adjoint of a step with contacts from distance (CFD) against differences of that step.
 #include <stdio.h>
 
-#include "physics/collision/collide_private.h"
+#include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
 
 // Rows that push, to tell whether two steps are on the same branch.

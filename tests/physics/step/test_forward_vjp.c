@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "physics/constraint/solver_private.h"
+#include "physics/actuator/actuator.h"
+#include "physics/constraint/constraint.h"
+#include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 

@@ -1,5 +1,7 @@
 // The next state against mj_step: Euler, implicitfast, Runge-Kutta 4, their flags, saturated actuators, spinning
 // bodies.
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/dynamics_models.h"
 
 #include <stdio.h>

@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "physics/dynamics/dynamics.h"
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/collision/collision.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/dynamics_models.h"
 

@@ -1,5 +1,6 @@
 // Whole steps: against mj_step with every integrator, conserved quantities, order of accuracy, bad states.
 #include "physics/base/vec.h"
+#include "physics/step/step.h"
 #include "tests/support/dynamics_models.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 // are the differences of the step. MuJoCo's differences are the business of sinew-check --gradient.
 #include <stdio.h>
 
+#include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"
 

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/small_models.h"

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/actuator/actuator.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/step/step.h"
 #include "planner/cost/cost.h"
 #include "tests/support/gradcheck.h"
 #include "tests/planner/cost/cost_body.h"

@@ -1,4 +1,5 @@
 // Rollouts: the same steps as sn_step, the cost's formula, pauses that change nothing, divergence.
+#include "physics/step/step.h"
 #include "planner/rollout/rollout_runner.h"
 #include "tests/planner/bench_body.h"
 

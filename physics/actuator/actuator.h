@@ -1,0 +1,49 @@
+// Tendons, transmissions and actuators: lengths, moment arms and forces, each with its adjoint. What stages, lanes and
+// adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
+#ifndef SINEW_PHYSICS_ACTUATOR_ACTUATOR_H_
+#define SINEW_PHYSICS_ACTUATOR_ACTUATOR_H_
+
+#include "physics/world/adjoint.h"
+
+// ---- tendon.c ----
+
+// Computes ten_length and ten_J from frames; after sn_model_need_all also the lists of path points.
+SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);
+// Adds what ten_length_bar and ten_rate_bar give to wrench and twist_bar; of fixed tendons, to qpos_bar and qvel_bar.
+// Adds the sweep of saturated joints, too.
+SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- transmission.c ----
+
+// Computes actuator_length and actuator_moment from tendons and frames.
+SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane);
+// Adds what trn_length_bar and trn_rate_bar give to bars of tendons, wrench, twist_bar, qpos_bar and, for adhesion,
+// bars of contacts.
+SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- actuation.c ----
+
+// Computes act_dot, actuator_force and qfrc_actuator from act and ctrl.
+SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane);
+// Adds the derivative of lambda' qfrc_actuator to force_bar and trn_rate_bar, and what act_dot_bar gives to act_bar and
+// ctrl_bar. Calls sn_actuator_force_vjp.
+SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Adds what force_bar gives to trn_length_bar, trn_rate_bar[SN_VEL], act_bar and ctrl_bar. Sets force_bar to 0.
+SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// Computes out (na): activations after one time step h [s] from act_dot, clamped to actrange.
+SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out);
+// Adds what act_next_bar gives to act_bar, act_dot_bar and trn_length_bar.
+SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h);
+
+// Returns control k as the actuators see it.
+SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
+// Returns true when actuator i is in a group that is switched off.
+SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i);
+// Returns the force of all actuators on a dof, gravity compensation included, before its joint's limit.
+SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
+// Returns true when that force is beyond the limit of joint j, so that the limit stands for it in the derivatives.
+// Exactly at the limit it is free, as inside, like a control or a force at its own bound.
+SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j);
+
+#endif

@@ -1,0 +1,29 @@
+// Constraints: the rows of contacts, limits, equalities and friction loss, the solver, and their adjoints. What stages,
+// lanes and adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
+#ifndef SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
+#define SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
+
+#include "physics/world/adjoint.h"
+
+// ---- constraint.c ----
+
+// Computes rows, J, D and R from contacts, limits, equalities and friction loss.
+SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes efc_vel and efc_aref of the rows from qvel.
+SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
+// Turns the bars of rows into row_z and row_pos. Adds these, by kind, to qpos_bar, qvel_bar, bars of tendons and
+// contacts, wrench, twist_bar and acc_bar.
+SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- solver.c ----
+
+// Computes qacc, efc_force, efc_state and qfrc_constraint from rows, qacc_smooth and qacc_warmstart. A finite qacc
+// becomes the next qacc_warmstart. (The integrator, which may be given a qacc of another origin, stores it too.)
+SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
+// Solves to rounding from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar, qfrc_constraint. Leaves the
+// factor of H behind. Costs little more than a solve with it where nothing was left to do.
+SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
+// Turns qacc_bar into the motions SN_LAMBDA, SN_ACC and SN_VEL, and into row_lambda and row_c. Calls sn_solve_finish.
+SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+#endif
