@@ -40,7 +40,7 @@ for folder in physics planner cuda proto daemon clients; do
 done
 
 # Rooms: the folders whose include lines keep to the order of tests/rooms.txt.
-python3 tests/rooms.py cuda proto tests | complain "rooms" || true
+python3 tests/rooms.py cuda physics proto tests | complain "rooms" || true
 
 # README.md's tour names every room.
 tour=$(sed -n '/^physics\/ /,/^```/p' README.md | sed -E 's|^([a-z]+/)? +||; s| {2,}.*||')
