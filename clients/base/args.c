@@ -24,9 +24,9 @@ double sn_arg_seconds(const struct argp_state *state, const char *name, const ch
   return x;
 }
 
-int sn_arg_list(const struct argp_state *state, const char *name, const char *arg, int most, int *list, int room) {
+int sn_arg_list(const struct argp_state *state, const char *name, const char *arg, int most, int *list, int capacity) {
   int n = 0;
-  for (const char *at = arg; n < room; ++at) {
+  for (const char *at = arg; n < capacity; ++at) {
     char *end;
     const long x = strtol(at, &end, 10);
     if (end == at || (*end && *end != ',') || x < 1 || x > most) break;
@@ -34,7 +34,7 @@ int sn_arg_list(const struct argp_state *state, const char *name, const char *ar
     if (!*end) return n;
     at = end;
   }
-  argp_error(state, "--%s %s: at most %d numbers from 1 to %d, apart by commas", name, arg, room, most);
+  argp_error(state, "--%s %s: at most %d numbers from 1 to %d, apart by commas", name, arg, capacity, most);
   return 0;
 }
 
@@ -42,39 +42,3 @@ bool sn_arg_switch(const struct argp_state *state, const char *name, const char 
   if (strcmp(arg, "on") != 0 && strcmp(arg, "off") != 0) argp_error(state, "--%s %s: on or off", name, arg);
   return strcmp(arg, "on") == 0;
 }
-
-static int parse(int key, char *arg, struct argp_state *state) {
-  DrivenModelArgs *s = state->input;
-  switch (key) {
-    case 'm':
-      s->model = arg;
-      return 0;
-    case 'n':
-      s->steps = sn_arg_count(state, "steps", arg, 100000);
-      return 0;
-    case 'r':
-      s->rounds = sn_arg_count(state, "rounds", arg, BENCH_ROUNDS);
-      return 0;
-    case 's':
-      s->seed = sn_arg_seed(state, arg);
-      return 0;
-    case 'j':
-      s->json = true;
-      return 0;
-    case ARGP_KEY_END:
-      if (!s->model) argp_error(state, "--model is needed");
-      return 0;
-    default:
-      return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp_option options[] = {
-    {"model", 'm', "MODEL.xml", 0, "the model", 0},
-    {"steps", 'n', "N", 0, "steps of the rollout (default 256)", 0},
-    {"rounds", 'r', "N", 0, "passes of all measurements (default 9; of many worlds 3)", 0},
-    {"seed", 's', "N", 0, "seed of the controls (default 0)", 0},
-    {"json", 'j', NULL, 0, "print JSON", 0},
-    {0}};
-
-const struct argp driven_model_argp = {.options = options, .parser = parse};

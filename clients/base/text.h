@@ -1,4 +1,4 @@
-// Text that came from elsewhere (names, messages of a daemon), made fit for a terminal. Not installed.
+// Text that came from elsewhere (names, messages of a daemon), made fit for a terminal.
 #ifndef SINEW_CLIENTS_BASE_TEXT_H_
 #define SINEW_CLIENTS_BASE_TEXT_H_
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Copies text into out (size bytes, cut off at the end of a character): control characters, and bytes that are no
-// UTF-8, become \xNN, so that none of it steers a terminal. lines: ends of lines stay as they are.
+// Copies text into out (size bytes, cut off at the end of a character). Control characters, and bytes that are no
+// UTF-8, become \xNN, so that none of it steers a terminal. With `lines` ends of lines stay as they are.
 void sn_printable(char *out, size_t size, const char *text, bool lines);
 
 // Prints text of any length likewise.

@@ -1,8 +1,16 @@
-// sinew-bench: one mode a file, each with its own arguments and report. A new mode is one line in bench.c.
+// sinew-bench: one mode a file, each with its own arguments and report. A new mode is one line in main.c.
+//   mode_*.c                       the modes
+//   bench_task.*, bench_backend.*  which task on which backend, with the arguments that say so
+//   bench_multistart.*             multistarts of a task as the sessions of a daemon have them
+//   bench_report.*                 progress, tables, JSON
+//   driven_model*                  a model under seeded smooth controls, for step and gradient
+//   rollout_batch*                 many worlds at once, for step --worlds
+//   gradient_batch*                many gradients at once, for gradient --items
+//   closed_loop*                   planner and body in one process, for mpc and compare
 #ifndef SINEW_CLIENTS_BENCH_BENCH_H_
 #define SINEW_CLIENTS_BENCH_BENCH_H_
 
-// Runs a mode: argv[0] is "sinew-bench MODE". Returns the exit status: 0 measured, 2 the model uses what is not
+// Runs a mode; argv[0] is "sinew-bench MODE". Returns the exit status: 0 measured, 2 the model uses what is not
 // supported, 3 it cannot be loaded.
 int mode_step(int argc, char **argv);
 int mode_mpc(int argc, char **argv);

@@ -7,33 +7,38 @@
 
 #include "planner/backend/backend.h"
 
+// Holds the arguments that choose a backend; zeroed: the cpu.
 typedef struct BenchBackendArgs {
   const char *name;  // NULL: "cpu"
   SnBackendOptions options;
-  int threads;  // of the cpu; 0: one a core
+  int threads;  // threads of the cpu; 0: one a core
 } BenchBackendArgs;
 
-// The arguments --backend, --backend-folder, --device, --chain and --threads, a child of a mode's own; its input is
-// BenchBackendArgs.
+// Parses --backend, --backend-folder, --device, --chain and --threads. It is a child of a mode's own argp, and its
+// input is the BenchBackendArgs.
 extern const struct argp bench_backend_argp;
 
+// Returns the name of the backend that the arguments choose.
 const char *bench_backend_name(const BenchBackendArgs *args);
 
+// Holds an open backend; a zeroed one is closed.
 typedef struct BenchBackend {
   SnPool *pool;
   SnBackend *backend;
   char text[300];  // the backend about itself
 } BenchBackend;
 
+// Opens a backend. On failure err says why, and the caller closes what was opened.
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err);
-// The error of a backend that stopped though it had all the time: it is lost, or has no room.
+// Fills err and returns its code for a backend that stopped though it had all the time: it is lost, or has no memory.
 SnCode bench_backend_stopped(const BenchBackend *b, SnError *err);
-// What each stage took since the last call, as shares of all of them; those that took nothing are left out. NULL where
-// the backend does not say. The first call for a model begins to measure: its result means nothing.
+// Returns what each stage took since the last call, as shares of all of them, without those that took nothing. NULL
+// when the backend does not say. The first call for a model starts to measure, and its result means nothing. The caller
+// deletes the object.
 cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model);
-// As a table.
+// Prints such shares as a table on standard output.
 void bench_stage_print(const cJSON *shares);
-// Zeroed is allowed.
+// Closes the backend; accepts a closed one.
 void bench_backend_close(BenchBackend *b);
 
 #endif

@@ -1,26 +1,29 @@
-// What the modes of the benchmark share when they report: progress on the way, JSON and tables at the end.
+// Reports of the modes: progress on the way, JSON and tables at the end. One thread.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_REPORT_H_
 #define SINEW_CLIENTS_BENCH_BENCH_REPORT_H_
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-// Says on standard error where the program is: in place and at most three times a second on a terminal, else a line
-// every ten seconds; nothing for what is quick.
+enum { BENCH_ROUNDS = 1000 };  // most rounds of a measurement
+
+// Says like printf, on standard error, where the program is. A terminal shows it in place, at most three times a
+// second; anything else gets a line every ten seconds. Quick work says nothing.
 void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// The end of progress.
+// Ends progress: removes its line from a terminal.
 void bench_progress_end(void);
 
-// Prints o on standard output and deletes it; on one line or on several.
+// Prints o on standard output, on one line or on several, and deletes it.
 void bench_print_json(cJSON *o, bool one_line);
 
-// A number for a table, "-" for NaN, into text[24].
+// Writes a number for a table into text[24], "-" for NaN, and returns text.
 const char *bench_number(double x, int decimals, char text[24]);
 
-// Ratios a[i] / b[i] of n rounds: their median, least and largest.
+// Holds the median, the least and the largest of the ratios of several rounds.
 typedef struct BenchRatio {
   double median, low, high;
 } BenchRatio;
+// Summarises the ratios a[i] / b[i] of n rounds; n is at most BENCH_ROUNDS.
 BenchRatio bench_ratio(const double *a, const double *b, int n);
 
 #endif

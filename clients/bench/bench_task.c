@@ -47,17 +47,17 @@ static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
   return code;
 }
 
-SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *c, int steps, SnError *err) {
+SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *args, int steps, SnError *err) {
   memset(t, 0, sizeof *t);
-  if (!(t->task = bench_load_task(c, err))) return err->code;
-  SnCode code = bench_set_all(c, &t->task->settings, err);
+  if (!(t->task = bench_load_task(args, err))) return err->code;
+  SnCode code = bench_set_all(args, &t->task->settings, err);
   if (code == SN_OK) code = sn_settings_validate(&t->task->settings, err);
-  if (code == SN_OK) code = bench_load_model(c, t->task, &t->body, &t->loaded, err);
+  if (code == SN_OK) code = bench_load_model(args, t->task, &t->body, &t->loaded, err);
   if (code != SN_OK) return code;
   if (!(t->m = sn_task_model(t->task, t->loaded, err))) return err->code;
   if (!(t->cost = sn_cost_create(t->task, t->m, err))) return err->code;
   t->steps = steps > 0 ? steps : t->task->settings.horizon;
-  return prepare(t, c->seed, err);
+  return prepare(t, args->seed, err);
 }
 
 void bench_task_close(BenchTask *t) {

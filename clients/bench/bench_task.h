@@ -1,26 +1,64 @@
-// A task at its start, without a loop: model, cost, initial state, initial plan, targets.
+// A task at its start, without a loop: model, cost, initial state, initial plan, targets; and the arguments that say
+// which task, with which settings.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_TASK_H_
 #define SINEW_CLIENTS_BENCH_BENCH_TASK_H_
 
-#include "clients/bench/bench_task_args.h"
+#include <argp.h>
 
+#include "clients/bench/bench_backend.h"
+#include "clients/body/body.h"
+#include "planner/planner.h"
+
+enum { BENCH_SETTINGS = 40 };  // most settings of a planner
+
+// Holds the arguments that modes on tasks have in common. bench_default_task_args() fills it.
+typedef struct BenchTaskArgs {
+  const char *task;                      // name, with or without .yaml, or path of a task file
+  const char *tasks;                     // folder of task files; NULL: next to the program
+  PlantPlaces places;                    // folders of the model; none: sinewd's defaults
+  const char *settings[BENCH_SETTINGS];  // (nsettings) "name=value", on top of the task's own
+  int nsettings;
+  double seconds;       // motion [s]
+  double plan_seconds;  // time to compute a plan [s]; 0: as many iterations as the settings say, at least one
+  int execute;          // steps between two plans
+  BenchBackendArgs backend;
+  uint64_t seed;
+} BenchTaskArgs;
+
+// Returns zeros, but for 16 steps executed, seed 1 and 1 s; the backend is the cpu.
+BenchTaskArgs bench_default_task_args(void);
+
+// Parses --task, --set, --tasks and --models. It is a child of a mode's own argp, and its input is the BenchTaskArgs.
+extern const struct argp bench_task_argp;
+
+// Sets all settings that the arguments have. On failure err names the setting.
+SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err);
+
+// Loads the task by its name, with or without the ending, from the folder of tasks, else by its path. Returns NULL and
+// err on failure; the caller frees the task.
+SnTask *bench_load_task(const BenchTaskArgs *args, SnError *err);
+// Loads the model of the task's body, ours and MuJoCo's. The caller frees the body, also on failure, and the model.
+SnCode bench_load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
+
+// Holds a task at its start; a zeroed one is closed.
 typedef struct BenchTask {
-  SnTask *task;  // with the settings of the case
+  SnTask *task;  // with the settings of the arguments
   SnModel *m;    // with the task's overrides
   SnCost *cost;
   int steps;
-  // initial state, and what acts from it on: (steps, nu), (steps + 1, ntarget)
-  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *ctrl, *target;
-  // what it comes from
-  SnModel *loaded;
+  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // initial state
+  sn_real *ctrl;                                        // (steps, nu) the initial plan
+  sn_real *target;                                      // (steps + 1, ntarget)
+  SnModel *loaded;                                      // without the task's overrides
   PlantBody body;
 } BenchTask;
 
-// steps 0: the task's horizon.
-SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *c, int steps, SnError *err);
-// Zeroed is allowed.
+// Opens the task over so many steps; 0 takes its horizon. On failure err says why, and the caller closes what was
+// opened.
+SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *args, int steps, SnError *err);
+// Closes the task; accepts a closed one.
 void bench_task_close(BenchTask *t);
-// The initial state, in the task's arrays.
+// Returns the initial state; its arrays are those of the task.
 SnState bench_task_state(const BenchTask *t);
 
 #endif

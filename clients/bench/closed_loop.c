@@ -8,7 +8,7 @@
 
 // All that a run holds, freed together.
 typedef struct Loop {
-  const BenchTaskArgs *c;
+  const BenchTaskArgs *args;
   SnTask *task;
   SnModel *model;
   BenchBackend backend;
@@ -23,12 +23,12 @@ typedef struct Loop {
 
 //------------------------------------------------------------------------------------ opening
 
-static SnCode make_settings(const BenchTaskArgs *c, SnSettings *s, SnError *err) {
-  SnCode code = bench_set_all(c, s, err);
+static SnCode make_settings(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
+  SnCode code = bench_set_all(args, s, err);
   // Without a limit on time something else must bound a plan.
   const int adam = sn_settings_find("adam_iterations");
-  if (c->plan_seconds <= 0 && s->iterations == 0) s->iterations = 1;
-  if (code == SN_OK && c->plan_seconds > 0) {
+  if (args->plan_seconds <= 0 && s->iterations == 0) s->iterations = 1;
+  if (code == SN_OK && args->plan_seconds > 0) {
     s->iterations = 0;
     if (adam >= 0) code = sn_settings_set(s, adam, 0, err);
   }
@@ -36,19 +36,19 @@ static SnCode make_settings(const BenchTaskArgs *c, SnSettings *s, SnError *err)
 }
 
 static SnCode open_loop(Loop *l, ClosedLoopResult *result, SnError *err) {
-  if (!(l->task = bench_load_task(l->c, err))) return err->code;
-  SnCode code = bench_load_model(l->c, l->task, &l->body, &l->model, err);
+  if (!(l->task = bench_load_task(l->args, err))) return err->code;
+  SnCode code = bench_load_model(l->args, l->task, &l->body, &l->model, err);
   result->settings = l->task->settings;
-  if (code == SN_OK) code = make_settings(l->c, &result->settings, err);
+  if (code == SN_OK) code = make_settings(l->args, &result->settings, err);
   if (code != SN_OK) return code;
-  if ((code = bench_backend_open(&l->backend, &l->c->backend, err)) != SN_OK) return code;
+  if ((code = bench_backend_open(&l->backend, &l->args->backend, err)) != SN_OK) return code;
   result->threads = sn_pool_size(l->backend.pool);
   SnPlannerDef def = sn_default_planner_def();
   def.model = l->model;
   def.task = l->task;
   def.backend = l->backend.backend;
   def.settings = result->settings;
-  def.seed = l->c->seed;
+  def.seed = l->args->seed;
   if (!(l->planner = sn_planner_create(&def, err))) return err->code;
   const SnModel *m = sn_planner_model(l->planner);
   l->state = calloc((size_t)(m->nq + m->nv + m->na + 7 * m->nmocap) + 1, sizeof *l->state);
@@ -101,19 +101,10 @@ static void start_body(Loop *l) {
 }
 
 // Names and bounds of the measures.
-static void start_record(Loop *l, PlantRecord *r) {
-  const SnTask *task = l->task;
-  const size_t n = (size_t)task->nmeasure;
-  r->nmeasure = task->nmeasure;
-  r->measure_name = calloc(n + 1, sizeof *r->measure_name);
-  r->measure_below = calloc(n + 1, sizeof *r->measure_below);
-  r->measure_during = calloc(n + 1, sizeof *r->measure_during);
-  if (!r->measure_name || !r->measure_below || !r->measure_during) abort();
-  for (int i = 0; i < task->nmeasure; ++i) {
-    if (!(r->measure_name[i] = strdup(task->measure[i].name))) abort();
-    r->measure_below[i] = task->measure[i].below;
-    r->measure_during[i] = task->measure[i].during;
-  }
+static void start_record(const SnTask *task, PlantRecord *r) {
+  plant_record_init(r, task->nmeasure);
+  for (int k = 0; k < task->nmeasure; ++k)
+    plant_record_set_measure(r, k, task->measure[k].name, task->measure[k].below, task->measure[k].during);
 }
 
 //------------------------------------------------------------------------------------ running
@@ -151,7 +142,7 @@ static SnCode plan(Loop *l, ClosedLoopResult *result, SnError *err) {
   r.mocap_pos = s.mocap_pos;
   r.mocap_quat = s.mocap_quat;
   const double began = 1e-6 * sn_now_us();  // as the planner's clock
-  if (l->c->plan_seconds > 0) r.deadline = began + l->c->plan_seconds;
+  if (l->args->plan_seconds > 0) r.deadline = began + l->args->plan_seconds;
   const SnCode code = sn_planner_plan(l->planner, &r, &p, err);
   if (code != SN_OK) return code;
   plant_record_plan(&result->record, 1e-6 * sn_now_us() - began, true);
@@ -198,10 +189,10 @@ static void control(Loop *l) {
 }
 
 static SnCode run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, double), void *user, SnError *err) {
-  const int steps = (int)lround(l->c->seconds / l->body.m->opt.timestep);
+  const int steps = (int)lround(l->args->seconds / l->body.m->opt.timestep);
   SnCode code = SN_OK;
   for (int i = 0; code == SN_OK && i < steps && !result->record.diverged; ++i) {
-    if (i % l->c->execute == 0) {
+    if (i % l->args->execute == 0) {
       code = plan(l, result, err);
       if (progress) progress(user, (double)i / steps);
     }
@@ -214,16 +205,16 @@ static SnCode run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, do
   return code;
 }
 
-SnCode closed_loop_run(const BenchTaskArgs *c, ClosedLoopResult *result, void (*progress)(void *, double), void *user,
-                       SnError *err) {
-  Loop l = {.c = c};
+SnCode closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result, void (*progress)(void *, double),
+                       void *user, SnError *err) {
+  Loop l = {.args = args};
   SnError local = {0};
   if (!err) err = &local;
   memset(result, 0, sizeof *result);
   SnCode code = open_loop(&l, result, err);
   if (code == SN_OK) {
     start_body(&l);
-    start_record(&l, &result->record);
+    start_record(l.task, &result->record);
     const double began = 1e-6 * sn_now_us();
     code = run(&l, result, progress, user, err);
     result->wall = result->record.wall = 1e-6 * sn_now_us() - began;
@@ -265,12 +256,12 @@ static void add_settings(cJSON *o, const SnSettings *s) {
 }
 
 // Times and costs when plans were begun, and at the end.
-static void add_costs(cJSON *o, const BenchTaskArgs *c, const PlantRecord *r) {
+static void add_costs(cJSON *o, const BenchTaskArgs *args, const PlantRecord *r) {
   cJSON *time = cJSON_AddArrayToObject(o, "time"), *cost = cJSON_AddArrayToObject(o, "cost");
   double sum = 0;
   for (int i = 0; i < r->nsample; ++i) {
     sum += r->sample[i].cost;
-    if (i % c->execute && i != r->nsample - 1) continue;
+    if (i % args->execute && i != r->nsample - 1) continue;
     cJSON_AddItemToArray(time, cJSON_CreateNumber(r->sample[i].time));
     cJSON_AddItemToArray(cost, cJSON_CreateNumber(r->sample[i].cost));
   }
@@ -289,18 +280,18 @@ static void add_measures(cJSON *o, const PlantRecord *r) {
   }
 }
 
-cJSON *closed_loop_report(const BenchTaskArgs *c, const ClosedLoopResult *result) {
+cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *result) {
   const PlantRecord *r = &result->record;
   cJSON *o = cJSON_CreateObject();
   if (!o || r->nsample == 0) return o;
   double total = 0;
   for (int i = 0; i < r->nplan; ++i) total += r->latency[i];
-  cJSON_AddStringToObject(o, "task", c->task);
-  cJSON_AddStringToObject(o, "backend", bench_backend_name(&c->backend));
-  cJSON_AddNumberToObject(o, "seed", (double)c->seed);
-  cJSON_AddNumberToObject(o, "seconds", c->seconds);
-  cJSON_AddNumberToObject(o, "execute", c->execute);
-  cJSON_AddNumberToObject(o, "plan_seconds", c->plan_seconds);
+  cJSON_AddStringToObject(o, "task", args->task);
+  cJSON_AddStringToObject(o, "backend", bench_backend_name(&args->backend));
+  cJSON_AddNumberToObject(o, "seed", (double)args->seed);
+  cJSON_AddNumberToObject(o, "seconds", args->seconds);
+  cJSON_AddNumberToObject(o, "execute", args->execute);
+  cJSON_AddNumberToObject(o, "plan_seconds", args->plan_seconds);
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
   add_measures(o, r);
@@ -311,7 +302,7 @@ cJSON *closed_loop_report(const BenchTaskArgs *c, const ClosedLoopResult *result
   cJSON_AddNumberToObject(o, "candidates", result->candidates);
   cJSON_AddNumberToObject(o, "threads", result->threads);
   cJSON_AddNumberToObject(o, "wall", result->wall);
-  add_costs(o, c, r);
+  add_costs(o, args, r);
   add_settings(o, &result->settings);
   return o;
 }

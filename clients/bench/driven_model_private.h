@@ -1,17 +1,31 @@
-// A model under seeded smooth controls, as input of rollouts: MuJoCo runs it for DRIVEN_MODEL_LEAD steps with the
-// model's own options; where it is then they start, under the controls that follow, and with a cost that looks at all
-// that a state has (check_task.h).
+// A model under seeded smooth controls, as input of rollouts. MuJoCo runs it for DRIVEN_MODEL_LEAD steps with the
+// model's own options. The rollouts start from there, under the controls that follow, with a cost that looks at all
+// that a state has (probe_task.h).
 #ifndef SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
 
-#include "clients/base/args.h"
-#include "clients/reference/mujoco_drive.h"
+#include <argp.h>
+
+#include "clients/reference/mujoco_reference.h"
 #include "planner/rollout/rollout_runner.h"
 
 enum { DRIVEN_MODEL_LEAD = 50, DRIVEN_MODEL_STATE = mjSTATE_INTEGRATION };
 
+// Holds the arguments that modes on a driven model have in common.
+typedef struct DrivenModelArgs {
+  const char *model;  // path of the MJCF
+  int steps, rounds;  // rounds at most BENCH_ROUNDS
+  long seed;
+  bool json;
+} DrivenModelArgs;
+
+// Parses --model, --steps, --rounds, --seed and --json. It is a child of a mode's own argp, and its input is the
+// DrivenModelArgs.
+extern const struct argp driven_model_argp;
+
+// Holds a driven model; a zeroed one is closed.
 typedef struct DrivenModel {
-  SnOracle o;  // its world is at the start
+  SnOracle o;  // both engines; our world is at the start
   SnTask *task;
   SnCost *cost;
   SnState initial;  // in the oracle's world
@@ -21,13 +35,15 @@ typedef struct DrivenModel {
   int steps;
 } DrivenModel;
 
+// Opens the model and drives it to its start. On failure err says why, and the caller closes what was opened.
 SnCode driven_model_open(DrivenModel *b, const DrivenModelArgs *args, SnError *err);
-// Zeroed is allowed.
+// Closes it; accepts a closed one.
 void driven_model_close(DrivenModel *b);
-// Puts MuJoCo to the start; its controls of step k.
+// Puts MuJoCo back to the start.
 void driven_model_restart(DrivenModel *b);
+// Gives MuJoCo the controls of step k.
 void driven_model_controls(DrivenModel *b, int k);
-// MuJoCo's rollout, one thread [ms].
+// Runs MuJoCo's rollout on one thread and returns what it took [ms].
 double driven_model_mujoco(DrivenModel *b);
 
 #endif

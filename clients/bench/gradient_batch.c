@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "clients/base/statistics.h"
+#include "clients/bench/bench_report.h"
 #include "planner/task/settings.h"
 
 static int setting(void) { return sn_settings_find("gradient"); }
@@ -94,12 +95,12 @@ static SnCode measure(GradientBatch *x, const SnGradientSettings *settings, int 
 }
 
 cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnGradientSettings *settings,
-                          const GradientBatchSizes *list, SnError *err) {
+                          const GradientBatchSizes *sizes, SnError *err) {
   GradientBatch x = {.driven = driven, .on = on};
   SnBackend *b = on->backend;
   char name[64];
-  for (int i = 0; i < list->n; ++i)
-    if (list->item[i] > x.count) x.count = list->item[i];
+  for (int i = 0; i < sizes->n; ++i)
+    if (sizes->item[i] > x.count) x.count = sizes->item[i];
   cJSON *rows = cJSON_CreateArray();
   SnCode code = make_items(&x, err);
   if (code == SN_OK && !(x.device = b->load(b, driven->o.m, driven->cost, driven->steps, err))) code = err->code;
@@ -108,8 +109,8 @@ cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnG
     SnGradientSettings of = *settings;
     double one = NAN;
     of.method = (SnGradientMethod)k;
-    for (int i = 0; i < list->n && code == SN_OK; ++i)
-      code = measure(&x, &of, list->item[i], list->rounds, &one, rows, err);
+    for (int i = 0; i < sizes->n && code == SN_OK; ++i)
+      code = measure(&x, &of, sizes->item[i], sizes->rounds, &one, rows, err);
   }
   if (x.device) b->unload(b, x.device);
   free(x.item);

@@ -11,7 +11,6 @@
 #include "clients/bench/rollout_batch_private.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
-#include "clients/reference/mujoco_drive.h"
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"
 #include "physics/constraint/constraint.h"
@@ -34,7 +33,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       state->child_inputs[1] = &s->batch.backend;
       return 0;
     case 'w':
-      s->batch.n = sn_arg_list(state, "worlds", arg, 1000000, s->batch.list, SN_ARG_LIST);
+      s->batch.n = sn_arg_list(state, "worlds", arg, 1000000, s->batch.size, SN_ARG_LIST);
       return 0;
     case ARGP_KEY_END:
       if (s->batch.backend.name && s->batch.n == 0) argp_error(state, "--backend needs --worlds");

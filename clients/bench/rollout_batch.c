@@ -33,7 +33,7 @@ typedef struct Row {
 static SnCode open_batch(RolloutBatch *x, SnError *err) {
   const RolloutBatchArgs *a = x->args;
   for (int i = 0; i < a->n; ++i)
-    if (a->list[i] > x->most) x->most = a->list[i];
+    if (a->size[i] > x->most) x->most = a->size[i];
   SnCode code = driven_model_open(&x->driven, &a->driven, err);
   if (code == SN_OK) code = bench_backend_open(&x->on, &a->backend, err);
   if (code != SN_OK) return code;
@@ -168,7 +168,7 @@ int rollout_batch_run(const RolloutBatchArgs *args) {
   Row row[SN_ARG_LIST];
   cJSON *shares = NULL;
   SnCode code = open_batch(&x, &err);
-  for (int i = 0; i < args->n && code == SN_OK; ++i) code = measure(&x, args->list[i], row + i, &err);
+  for (int i = 0; i < args->n && code == SN_OK; ++i) code = measure(&x, args->size[i], row + i, &err);
   if (code == SN_OK) code = profile(&x, &shares, &err);
   bench_progress_end();
   if (code != SN_OK)

@@ -2,18 +2,20 @@
 #ifndef SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_PRIVATE_H_
 
-#include "clients/bench/bench_backend.h"
 #include "clients/base/args.h"
+#include "clients/bench/bench_backend.h"
+#include "clients/bench/driven_model_private.h"
 
+// Holds what the measurement is about.
 typedef struct RolloutBatchArgs {
   DrivenModelArgs driven;
   BenchBackendArgs backend;
-  int list[SN_ARG_LIST], n;  // how many worlds
+  int size[SN_ARG_LIST], n;  // (n) how many worlds at once
   bool profile;
 } RolloutBatchArgs;
 
-// Candidates of one batch of rollouts from a driven state, with noise in their controls; MuJoCo's steps of the same
-// rollout on one thread beside it. Reports. Returns the exit status.
-int rollout_batch_run(const RolloutBatchArgs *x);
+// Measures batches of rollouts from a driven state, with noise in their controls, and reports. MuJoCo's steps of the
+// same rollout on one thread are the yardstick. Returns the exit status.
+int rollout_batch_run(const RolloutBatchArgs *args);
 
 #endif

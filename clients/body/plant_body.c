@@ -1,9 +1,10 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clients/plant/plant.h"
+#include "clients/body/body.h"
 #include "proto/places.h"
 
 static bool is_file(const char *path) {
@@ -39,10 +40,10 @@ static bool find_by_default(const char *file, const char *model, char *path, siz
   return false;
 }
 
-static bool find_xml(const PlantOptions *opt, const char *file, const char *model, char *path, size_t size) {
-  for (int i = 0; i < opt->nmodels; ++i)
-    if (find_in(opt->models[i], model, path, size)) return true;
-  return opt->nmodels == 0 && find_by_default(file, model, path, size);
+static bool find_xml(const PlantPlaces *places, const char *file, const char *model, char *path, size_t size) {
+  for (int i = 0; i < places->nmodels; ++i)
+    if (find_in(places->models[i], model, path, size)) return true;
+  return places->nmodels == 0 && find_by_default(file, model, path, size);
 }
 
 static bool is_compiled(const char *path) {
@@ -50,16 +51,16 @@ static bool is_compiled(const char *path) {
   return n > 4 && strcmp(path + n - 4, ".mjb") == 0;
 }
 
-bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *file, const char *model, char *error,
+bool plant_body_open(PlantBody *body, const PlantPlaces *places, const char *file, const char *model, char *error,
                      size_t size) {
   char path[4096], text[1000] = "cannot be loaded";
   memset(body, 0, sizeof *body);
-  if (opt->xml) {
-    snprintf(path, sizeof path, "%s", opt->xml);
-  } else if (!find_xml(opt, file, model, path, sizeof path)) {
-    const char *where = opt->nmodels ? "in none of the folders given with --models"
-                        : file       ? "neither where sinewd has it, nor in the default model folders"
-                                     : "in none of the default model folders";
+  if (places->xml) {
+    snprintf(path, sizeof path, "%s", places->xml);
+  } else if (!find_xml(places, file, model, path, sizeof path)) {
+    const char *where = places->nmodels ? "in none of the folders given with --models"
+                        : file          ? "neither where sinewd has it, nor in the default model folders"
+                                        : "in none of the default model folders";
     snprintf(error, size, "model '%s' is %s; name its folder with --models", model, where);
     return false;
   }
@@ -74,13 +75,14 @@ bool plant_body_open(PlantBody *body, const PlantOptions *opt, const char *file,
   return body->d && body->mocap;
 }
 
-bool plant_body_load(PlantBody *body, const PlantOptions *opt, const SinewSessionInfo *info, char *error, size_t size) {
-  if (!plant_body_open(body, opt, info->file, info->model, error, size)) return false;
+bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSessionInfo *info, char *error,
+                     size_t size) {
+  if (!plant_body_open(body, places, info->file, info->model, error, size)) return false;
   const mjModel *m = body->m;
   if (m->nq != info->nq || m->nv != info->nv || m->na != info->na || m->nu != info->nu || m->nmocap != info->nmocap) {
     snprintf(error, size,
              "'%s' is not the model of the session: nq nv na nu nmocap are %d %d %d %d %d, not %d %d %d %d %d",
-             opt->xml ? opt->xml : info->model, (int)m->nq, (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap,
+             places->xml ? places->xml : info->model, (int)m->nq, (int)m->nv, (int)m->na, (int)m->nu, (int)m->nmocap,
              info->nq, info->nv, info->na, info->nu, info->nmocap);
     return false;
   }

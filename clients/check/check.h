@@ -1,43 +1,80 @@
 // Our derivatives against central differences: the figures behind sinew-check --gradient.
 //
-// Steps: the Jacobians A, B of a step (sn_step_jacobian) against MuJoCo's central differences, at the states that
-// MuJoCo passes through under seeded smooth controls. The error of a step is max|ours - ref| / (max|ref| + 1e-6). A
-// step is left out where the differences with 1e-6 and with 1e-5 disagree by more than 1e-6 by the same measure: it is
-// not smooth there, or MuJoCo's own values are not certain enough.
+// Steps (check_gradient.c). The Jacobians A, B of a step (sn_step_jacobian) are compared with MuJoCo's central
+// differences, at the states that MuJoCo passes through under seeded smooth controls.
 //
-// It is compared all the same, and counted as curved, where a third difference shows that the two disagree by the
-// square of their step alone, as those of a smooth function do (impedances change within a millimetre): the reference
-// is then their limit. What makes a step uncertain tends to last, so after such a step the run starts again at a state
-// where the differences agree.
+//   error of a step   max|ours - ref| / (max|ref| + 1e-6)
+//   left out          differences with 1e-6 and with 1e-5 disagree by more than 1e-6 by the same measure
+//   curved            left out by that rule, but they disagree by the square of their step alone
 //
-// Rollout: over the longest stretch of compared steps of that run, from the same state, under the same controls, the
-// derivative of a cost of all positions, velocities, activations, controls and tendon lengths along random directions
-// in controls and initial state, against central differences of our own rollout. Directions are left out by the same
-// rule, and as long as more than a quarter of them is, the rollout is halved; its largest error counts at any length.
+// A step that is left out is not smooth there, or MuJoCo's own values are not certain enough. A curved step is compared
+// all the same: a third difference shows that it behaves as a smooth function does. The limit of the differences is
+// then the reference. Impedances, which change within a millimetre, make such steps. Uncertain steps tend to follow
+// each other, so after one the run starts again at a state where the differences agree.
+//
+// Rollout (check_rollout.c). It runs over the longest stretch of compared steps of that run, from the same state, under
+// the same controls. The cost is one of all positions, velocities, activations, controls and tendon lengths. The
+// derivative along random directions in controls and initial state is compared with central differences of our own
+// rollout. Directions are left out by the rule of steps. The rollout is halved as long as more than a quarter of the
+// directions is left out; the largest error counts at any length.
 #ifndef SINEW_CLIENTS_CHECK_CHECK_H_
 #define SINEW_CLIENTS_CHECK_CHECK_H_
 
 #include "clients/reference/mujoco_reference.h"
 
+#define CHECK_FINE 1e-6     // step of the first differences
+#define CHECK_COARSE 1e-5   // step of the second ones
+#define CHECK_BETWEEN 3e-6  // step of those that tell a curved function
+#define CHECK_CERTAIN 1e-6  // most that the first two may disagree
+
+// Holds the errors of one Jacobian over a run.
 typedef struct CheckJacobian {
-  double median, max;     // of the errors of the compared steps; 0 where there are none
-  int step, row, column;  // of the largest; -1: none
+  double median, max;     // over the compared steps; 0 where there are none
+  int step, row, column;  // place of the largest error; -1: none
 } CheckJacobian;
 
+// Holds the outcome of a check of gradients.
 typedef struct CheckGradientReport {
   CheckJacobian A, B;
   int steps_compared, steps_skipped;
-  int steps_curved;  // of the compared ones
-  double rollout_max;
+  int steps_curved;    // among the compared ones
+  double rollout_max;  // largest error of a direction
   int rollout_steps;
-  int rollout_compared, rollout_skipped;
-  int rollout_curved;  // of the compared ones
+  int rollout_compared, rollout_skipped;  // directions
+  int rollout_curved;                     // among the compared ones
 } CheckGradientReport;
 
-// Runs MuJoCo for `steps` steps from the start of a drive; the world is ours, of model m. Allocates while it runs.
+// Holds a stretch of steps: the state it starts from, and its controls.
+typedef struct CheckStretch {
+  double time;
+  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *warm;
+  sn_real *ctrl;  // (steps, nu), with memory for all steps of a run
+  int steps;
+} CheckStretch;
+
+// Runs MuJoCo for `steps` steps from the start of a drive and fills the report. w is a world of model m, which is o's
+// model or a copy. Allocates while it runs.
 SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
                       SnError *err);
-// A and B at most 1e-5 in the median and 1e-4 at most, rollouts at most 1e-4, at most a quarter of each left out.
+// Returns true when A and B are right to 1e-5 in the median and to 1e-4 at most, and rollouts to 1e-4. At most a
+// quarter of each may be left out.
 bool check_gradient_agrees(const CheckGradientReport *r);
+
+// Tells whether a function is curved where its fine and coarse differences f, c (n each) disagree. Such differences
+// disagree by the square of their step, which those between, b, show: f becomes the limit of all. Returns false, and
+// leaves f, where they disagree otherwise.
+bool check_extrapolate(double *f, const double *c, const double *b, int n);
+
+// Starts a stretch without steps, with memory for `steps` of them. Returns false when out of memory; the caller frees
+// the stretch either way.
+bool check_stretch_init(CheckStretch *s, const SnModel *m, int steps);
+// Frees what a stretch holds; accepts a zeroed one.
+void check_stretch_free(CheckStretch *s);
+// Adds a step at MuJoCo's state, with its controls. The first one makes that state the start.
+void check_stretch_add(CheckStretch *s, SnOracle *o);
+
+// Compares the rollout over the stretch, and halves the stretch as long as more than a quarter of the directions is
+// left out. The longer it is, the likelier a direction meets a place where a step is not smooth.
+SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *stretch, CheckGradientReport *r, SnError *err);
 
 #endif

@@ -3,9 +3,7 @@
 
 #include <stdlib.h>
 
-#include "clients/check/check_gradient_private.h"
 #include "clients/base/statistics.h"
-#include "clients/reference/mujoco_drive.h"
 #include "physics/step/step.h"
 #include "physics/world/adjoint.h"
 
@@ -34,6 +32,7 @@ typedef struct StepCheck {
   double *A_ref[3], *B_ref[3];            // MuJoCo's with the fine, the coarse and the step between
   double *A_error, *B_error;              // of the compared steps (steps)
   mjtNum *state, *before, *after, *move;  // scratch
+  CheckStretch best, now;                 // the longest stretch of compared steps so far, and the present one
   int n, nu;
 } StepCheck;
 
@@ -58,7 +57,8 @@ static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w
   c->before = numbers(coordinates);
   c->after = numbers(coordinates);
   c->move = numbers((size_t)m->nv);
-  ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move;
+  ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move &&
+       check_stretch_init(&c->best, m, steps) && check_stretch_init(&c->now, m, steps);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_adjoint_init(m, &c->adjoint, c->memory);
   return SN_OK;
@@ -78,6 +78,8 @@ static void close_steps(StepCheck *c) {
   free(c->before);
   free(c->after);
   free(c->move);
+  check_stretch_free(&c->best);
+  check_stretch_free(&c->now);
 }
 
 // MuJoCo's step from the kept state, with coordinate k of (qpos, qvel, act, ctrl) moved by eps; qpos, qvel, act after
@@ -232,49 +234,46 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   }
 }
 
-static void swap_starts(CheckStretch *a, CheckStretch *b) {
-  const CheckStretch t = *a;
-  *a = *b;
-  *b = t;
+// The present stretch ends.
+static void end_stretch(StepCheck *c) {
+  if (c->now.steps > c->best.steps) {
+    const CheckStretch longest = c->now;
+    c->now = c->best;
+    c->best = longest;
+  }
+  c->now.steps = 0;
 }
 
-// Runs MuJoCo and compares its steps. What makes derivatives uncertain, like a contact of smooth shapes, lasts: after a
-// step without any the run starts again elsewhere. The longest stretch of compared steps is the rollout's, `best`;
-// `now` is the present one.
-static SnCode compare_steps(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
-                            CheckStretch *best, CheckStretch *now, SnError *err) {
-  StepCheck c;
-  SnCode code = open_steps(&c, o, m, w, steps, err);
-  if (code == SN_OK) start_moving(o, seed);
-  for (int step = 0; code == SN_OK && step < steps; ++step) {
+// Runs MuJoCo and compares its steps. Uncertain derivatives, as those of a contact of smooth shapes, last: after a step
+// without any the run starts again elsewhere.
+static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientReport *r) {
+  SnOracle *o = c->o;
+  start_moving(o, seed);
+  for (int step = 0; step < steps; ++step) {
     sn_drive_controls(o, seed, step * o->mj->opt.timestep);
-    const bool certain_step = compare_step(&c, r, step);
-    if (certain_step) check_stretch_add(now, o);
+    const bool certain_step = compare_step(c, r, step);
+    if (certain_step) check_stretch_add(&c->now, o);
     mj_step(o->mj, o->d);
     if (certain_step && !diverged(o->d)) continue;
-    if (now->steps > best->steps) swap_starts(now, best);
-    now->steps = 0;
-    start_elsewhere(&c, seed + 1000 * (uint64_t)(step + 1));
+    end_stretch(c);
+    start_elsewhere(c, seed + 1000 * (uint64_t)(step + 1));
   }
-  if (now->steps > best->steps) swap_starts(now, best);
-  if (r->steps_compared > 0) {
-    r->A.median = sn_median(c.A_error, r->steps_compared);
-    r->B.median = sn_median(c.B_error, r->steps_compared);
-  }
-  close_steps(&c);
-  return code;
+  end_stretch(c);
+  if (r->steps_compared == 0) return;
+  r->A.median = sn_median(c->A_error, r->steps_compared);
+  r->B.median = sn_median(c->B_error, r->steps_compared);
 }
 
 SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
                       SnError *err) {
   *r = (CheckGradientReport){.A.step = -1, .B.step = -1};
-  CheckStretch start = {0}, scratch = {0};
-  SnCode code = check_stretch_init(&start, m, steps) && check_stretch_init(&scratch, m, steps)
-                    ? compare_steps(o, m, w, steps, seed, r, &start, &scratch, err)
-                    : sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  if (code == SN_OK) code = check_rollout(o, m, &start, r, err);
-  check_stretch_free(&start);
-  check_stretch_free(&scratch);
+  StepCheck c;
+  SnCode code = open_steps(&c, o, m, w, steps, err);
+  if (code == SN_OK) {
+    compare_steps(&c, steps, seed, r);
+    code = check_rollout(o, m, &c.best, r, err);
+  }
+  close_steps(&c);
   return code;
 }
 

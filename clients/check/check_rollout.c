@@ -1,9 +1,9 @@
 // Derivatives of a rollout against its differences.
 #include <stdlib.h>
 
-#include "clients/check/check_gradient_private.h"
-#include "clients/reference/probe_task.h"
 #include "clients/base/statistics.h"
+#include "clients/check/check.h"
+#include "clients/reference/probe_task.h"
 #include "physics/step/step.h"
 #include "planner/rollout/gradient.h"
 
@@ -67,9 +67,9 @@ typedef struct RolloutCheck {
   SnLane lane;
 } RolloutCheck;
 
-static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch *start, const char *text,
+static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch *stretch, const char *text,
                            SnError *err) {
-  const int steps = start->steps;
+  const int steps = stretch->steps;
   const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
   c->m = m;
   c->lane = (SnLane){.n = 1, .shared = &c->shared};
@@ -81,18 +81,18 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch
   if (!(c->runner = sn_rollout_runner_create(m, c->cost, err))) return err->code;
   sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
   c->direction = reals(NULL, c->size);
-  c->moved = (CheckStretch){.qpos = reals(start->qpos, (size_t)m->nq),
-                            .qvel = reals(start->qvel, nv),
-                            .act = reals(start->act, na),
-                            .ctrl = reals(start->ctrl, nu)};
-  c->g = (SnGradient){.state = {.time = start->time,
-                                .qpos = start->qpos,
-                                .qvel = start->qvel,
-                                .act = start->act,
-                                .mocap_pos = start->mocap_pos,
-                                .mocap_quat = start->mocap_quat,
-                                .qacc_warmstart = start->warm},
-                      .ctrl = start->ctrl,
+  c->moved = (CheckStretch){.qpos = reals(stretch->qpos, (size_t)m->nq),
+                            .qvel = reals(stretch->qvel, nv),
+                            .act = reals(stretch->act, na),
+                            .ctrl = reals(stretch->ctrl, nu)};
+  c->g = (SnGradient){.state = {.time = stretch->time,
+                                .qpos = stretch->qpos,
+                                .qvel = stretch->qvel,
+                                .act = stretch->act,
+                                .mocap_pos = stretch->mocap_pos,
+                                .mocap_quat = stretch->mocap_quat,
+                                .qacc_warmstart = stretch->warm},
+                      .ctrl = stretch->ctrl,
                       .target = target,
                       .nstep = steps,
                       .max_velocity = 1e6,
@@ -103,7 +103,7 @@ static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch
   if (!target || !c->direction || !c->moved.qpos || !c->moved.qvel || !c->moved.act || !c->moved.ctrl ||
       !c->g.ctrl_bar || !c->g.qpos_bar || !c->g.qvel_bar || !c->g.act_bar)
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  sn_cost_schedule(c->cost, start->time, (double)m->opt.timestep, steps + 1, target);
+  sn_cost_schedule(c->cost, stretch->time, (double)m->opt.timestep, steps + 1, target);
   return SN_OK;
 }
 
@@ -165,7 +165,7 @@ static double along_direction(const RolloutCheck *c) {
   return sum;
 }
 
-static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *start, CheckGradientReport *r) {
+static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *stretch, CheckGradientReport *r) {
   const double eps[3] = {CHECK_FINE, CHECK_COARSE, CHECK_BETWEEN};
   double ours[DIRECTIONS], ref[3][DIRECTIONS], scale = 1e-6;
   SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &c->g, .count = 1};
@@ -175,7 +175,7 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *s
     pick_direction(c, o);
     ours[k] = c->g.status == SN_GRADIENT_DONE ? along_direction(c) : (double)NAN;
     for (int i = 0; i < 3; ++i)
-      ref[i][k] = (moved_cost(c, start, eps[i]) - moved_cost(c, start, -eps[i])) / (2 * eps[i]);
+      ref[i][k] = (moved_cost(c, stretch, eps[i]) - moved_cost(c, stretch, -eps[i])) / (2 * eps[i]);
     if (isfinite(ref[0][k])) scale = fmax(scale, 1e-6 + fabs(ref[0][k]));
   }
   for (int k = 0; k < DIRECTIONS; ++k) {
@@ -192,17 +192,17 @@ static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *s
   }
 }
 
-SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *start, CheckGradientReport *r, SnError *err) {
+SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *stretch, CheckGradientReport *r, SnError *err) {
   enum { SHORTEST = 4 };
   char text[1000];
-  if (start->steps == 0 || !sn_probe_task(m, text, sizeof text)) return SN_OK;
-  for (;; start->steps /= 2) {
+  if (stretch->steps == 0 || !sn_probe_task(m, text, sizeof text)) return SN_OK;
+  for (;; stretch->steps /= 2) {
     RolloutCheck c = {0};
-    r->rollout_steps = start->steps;
+    r->rollout_steps = stretch->steps;
     r->rollout_compared = r->rollout_skipped = r->rollout_curved = 0;
-    const SnCode code = open_rollout(&c, m, start, text, err);
-    if (code == SN_OK) compare_rollouts(&c, o, start, r);
+    const SnCode code = open_rollout(&c, m, stretch, text, err);
+    if (code == SN_OK) compare_rollouts(&c, o, stretch, r);
     close_rollout(&c);
-    if (code != SN_OK || 4 * r->rollout_skipped <= DIRECTIONS || start->steps < 2 * SHORTEST) return code;
+    if (code != SN_OK || 4 * r->rollout_skipped <= DIRECTIONS || stretch->steps < 2 * SHORTEST) return code;
   }
 }

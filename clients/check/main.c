@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clients/reference/compare.h"
-#include "clients/check/check.h"
 #include "clients/base/args.h"
-#include "clients/reference/mujoco_drive.h"
+#include "clients/check/check.h"
+#include "clients/reference/compare.h"
 #include "clients/reference/mujoco_log.h"
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/plant/plant.h"
 #include "clients/base/text.h"
+#include "clients/libsinew_client/wire.h"
+#include "clients/plant/plant.h"
 
 // Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
 // nothing.
@@ -100,11 +101,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->settings[o->nsettings++] = arg;
       return 0;
     case 'm':
-      if (o->nmodels == (int)(sizeof o->models / sizeof *o->models)) argp_error(state, "too many --models");
-      o->models[o->nmodels++] = arg;
+      if (o->places.nmodels == PLANT_MODELS) argp_error(state, "too many --models");
+      o->places.models[o->places.nmodels++] = arg;
       return 0;
     case KEY_XML:
-      o->xml = arg;
+      o->places.xml = arg;
       return 0;
     case KEY_CONTROLLER:
       parse_controller(state, o, arg);
@@ -191,20 +192,20 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
   char error[4096];
   const SinewSessionInfo *info = sinew_session_info(session);
   PlantRecord record;
-  if (!plant_body_load(body, opt, info, error, sizeof error)) return fail(error);
-  if (!plant_record_init(&record, client, opt->task, error, sizeof error)) return fail(error);
+  if (!plant_body_load(body, &opt->places, info, error, sizeof error)) return fail(error);
+  if (!plant_judge_begin(&record, client, opt->task, error, sizeof error)) return fail(error);
   SinewStatus status = choose_deadline(client, session, opt);
   sn_wire_set_timeout(client, plant_patience(opt));
   if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
-  if (status == SINEW_OK) status = plant_record_judge(&record, client, info);
+  if (status == SINEW_OK) status = plant_judge_record(&record, client, info);
   int result = 0;
   if (status != SINEW_OK)
     result = fail_request(client, status);
   else if (opt->json)
-    plant_record_print_json(&record, opt, stdout);
+    plant_report_print_json(&record, opt, stdout);
   else
-    plant_record_print(&record, opt, stdout);
-  if (result == 0 && opt->data && !plant_record_write(&record, info, opt->data))
+    plant_report_print(&record, opt, stdout);
+  if (result == 0 && opt->data && !plant_report_write(&record, info, opt->data))
     result = fail("the data file cannot be written");
   plant_record_free(&record);
   return result;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/libsinew_client/wire.h"
 #include "clients/plant/plant.h"
 #include "physics/base/clock.h"
 
@@ -216,7 +217,7 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
     if (!alive) continue;
     const SinewState state = plant_body_state(body, false);
     double cost;
-    status = plant_judge_state(client, info->id, &state, info, &cost, NULL, 0);
+    status = plant_judge_state(client, &state, info, &cost, NULL, 0);
     if (status == SINEW_OK && cost < best) {
       best = cost;
       memcpy(chosen, ctrl, sizeof(double) * (size_t)info->nu);

@@ -12,15 +12,6 @@ const char *sn_compared_name(SnCompared field) {
   return name[field];
 }
 
-SnStage sn_compared_stage(SnCompared field) {
-  static const SnStage stage_of[] = {
-#define SN_COMPARED_STAGE(name, stage, tolerance) SN_STAGE_##stage,
-      SN_COMPARED_FIELDS(SN_COMPARED_STAGE)
-#undef SN_COMPARED_STAGE
-  };
-  return stage_of[field];
-}
-
 static double tolerance_of(SnCompared field) {
   static const double tolerance[] = {
 #define SN_COMPARED_TOLERANCE(name, stage, tolerance) tolerance,
@@ -341,20 +332,27 @@ static void compare_solver(SnCompare *c, const SnOracle *o, int step) {
   if (o->d->nefc == o->w.nefc[0]) compare(c, SN_CMP_efc_force, o->w.efc_force, o->d->efc_force, o->d->nefc, tol, step);
 }
 
+// Compares n numbers of a field that both engines have under one name.
+#define FIELD(name, n) compare(c, SN_CMP_##name, o->w.name, o->d->name, (n), tolerance_of(SN_CMP_##name), step)
+
+static void compare_kinematics(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  FIELD(xpos, 3 * m->nbody);
+  FIELD(xquat, 4 * m->nbody);
+  FIELD(xipos, 3 * m->nbody);
+  FIELD(xanchor, 3 * m->njnt);
+  FIELD(xaxis, 3 * m->njnt);
+  FIELD(geom_xpos, 3 * m->ngeom);
+  FIELD(geom_xmat, 9 * m->ngeom);
+  FIELD(site_xpos, 3 * m->nsite);
+  FIELD(site_xmat, 9 * m->nsite);
+}
+
 void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) {
   const SnModel *m = o->m;
-#define FIELD(name, n) compare(c, SN_CMP_##name, o->w.name, o->d->name, (n), tolerance_of(SN_CMP_##name), step)
   switch (stage) {
     case SN_STAGE_KINEMATICS:
-      FIELD(xpos, 3 * m->nbody);
-      FIELD(xquat, 4 * m->nbody);
-      FIELD(xipos, 3 * m->nbody);
-      FIELD(xanchor, 3 * m->njnt);
-      FIELD(xaxis, 3 * m->njnt);
-      FIELD(geom_xpos, 3 * m->ngeom);
-      FIELD(geom_xmat, 9 * m->ngeom);
-      FIELD(site_xpos, 3 * m->nsite);
-      FIELD(site_xmat, 9 * m->nsite);
+      compare_kinematics(c, o, step);
       break;
     case SN_STAGE_INERTIA:
       FIELD(subtree_com, 3 * m->nbody);

@@ -8,7 +8,7 @@
 
 #include "clients/reference/mujoco_reference.h"
 
-// Fields compared: SN_COMPARED(name, stage, tolerance).
+// Lists the fields compared: X(name, stage, tolerance).
 #define SN_COMPARED_FIELDS(X)              \
   X(xpos, KINEMATICS, 1e-9)                \
   X(xquat, KINEMATICS, 1e-9)               \
@@ -65,6 +65,7 @@
   X(next_qvel, INTEGRATE, 1e-9)            \
   X(next_act, INTEGRATE, 1e-9)
 
+// Names a compared field; as many as SN_CMP_COUNT.
 typedef enum SnCompared {
 #define SN_COMPARED_ENUM(name, stage, tolerance) SN_CMP_##name,
   SN_COMPARED_FIELDS(SN_COMPARED_ENUM)
@@ -72,56 +73,60 @@ typedef enum SnCompared {
       SN_CMP_COUNT
 } SnCompared;
 
-// How exactly the contacts of a pair of geom types can agree: by a formula, by the minimum of a smooth convex
-// function, or through vertices and edges, where nearly equal features compete.
-typedef enum SnContactClass { SN_CONTACT_CLOSED, SN_CONTACT_SMOOTH, SN_CONTACT_EDGED } SnContactClass;
+// Says how exactly the contacts of a pair of geom types can agree.
+typedef enum SnContactClass {
+  SN_CONTACT_CLOSED,  // a formula gives them
+  SN_CONTACT_SMOOTH,  // the minimum of a smooth convex function
+  SN_CONTACT_EDGED,   // vertices and edges, where nearly equal features compete
+} SnContactClass;
+// Returns the class of a pair of geom types (SnGeom), in either order.
 SnContactClass sn_contact_class(int geom_type1, int geom_type2);
 
+// Holds the errors of one field.
 typedef struct SnFieldError {
-  double
-      rel;  // largest error so far, of the steps that differ if any does; NaN when ours had a NaN; -1: never compared
-  double tol;   // tolerance of the step at which it occurred
-  int step;     // of the largest error
-  int element;  // of the field's array; row * nv + column for efc_J and actuator_moment
-  double
-      noise;  // how much MuJoCo's own value changed at that step under a change of state by rounding; -1: not measured
+  double rel;    // largest error so far, among the steps that differ if any does; NaN: ours had one; -1: never compared
+  double tol;    // tolerance of the step at which it occurred
+  double noise;  // change of MuJoCo's own value at that step when its state moves by rounding; -1: not measured
+  int step;      // the step of the largest error
+  int element;   // index in the field's array; row * nv + column for efc_J and actuator_moment
   bool differs;  // some step exceeded its tolerance
 } SnFieldError;
 
+// Holds the comparison of one step, or of a run.
 typedef struct SnCompare {
   SnFieldError field[SN_CMP_COUNT];
   int steps;        // steps compared
-  int loose_steps;  // of these, steps with an edged contact
+  int loose_steps;  // steps among them with an edged contact
   bool loose;       // the present step is one
   char note[500];   // text on the first structural difference; empty when there is none
-  double *ref;      // scratch for gathered values
-  sn_real *ours;
-  int *row_of;      // scratch (max of nefc, ncon)
-  size_t capacity;  // of ref and ours, numbers
+  double *ref;      // (capacity) scratch for gathered values of MuJoCo
+  sn_real *ours;    // (capacity) scratch for ours
+  size_t capacity;
 } SnCompare;
 
-// Names and stages of the fields, indexed by SnCompared.
+// Returns the name of a field.
 const char *sn_compared_name(SnCompared field);
-SnStage sn_compared_stage(SnCompared field);
 
-// Starts with no errors seen. sn_compare_free frees the scratch.
+// Starts with no errors seen.
 void sn_compare_init(SnCompare *c);
+// Frees the scratch and forgets the errors.
 void sn_compare_free(SnCompare *c);
 
-// Compares o->w with o->d after mj_forward and our stages; call sn_compare_begin first at every step.
+// Begins a step; call it after mj_forward.
 void sn_compare_begin(SnCompare *c, const SnOracle *o);
+// Compares what a stage wrote into o->w with o->d.
 void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step);
 // Compares the states after one step of each.
 void sn_compare_next(SnCompare *c, const SnOracle *o, int step);
 
-// True when no field differed.
+// Returns true when no field differed.
 bool sn_compare_agrees(const SnCompare *c);
 
-// Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step: one that differs
-// by at most SN_NOISE_FACTOR times that agrees. Returns the number of fields that this concerns.
 enum { SN_NOISE_FACTOR = 10 };
+// Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step. A field that
+// differs by at most SN_NOISE_FACTOR times its noise agrees from then on. Returns how many fields that concerns.
 int sn_compare_allow_noise(SnCompare *step, const SnCompare *noise);
-// True when that would leave nothing that differs.
+// Returns true when that would leave nothing that differs.
 bool sn_compare_explained(const SnCompare *step, const SnCompare *noise);
 
 // Adds the comparison of one step to that of a run.

@@ -1,4 +1,4 @@
-#include "clients/reference/mujoco_drive.h"
+#include "clients/reference/mujoco_reference.h"
 
 void sn_drive_start(SnOracle *o) {
   if (o->mj->nkey > 0)

@@ -226,12 +226,72 @@ static void fill_moment(SnOracle *o) {
     }
 }
 
+// Copy n numbers of a field that both engines have under one name.
+#define REAL(name, n) copy_real(o->w.name, o->d->name, (n))
+#define INTS(name, n) copy_int(o->w.name, o->d->name, (n))
+
+static void fill_kinematics(SnOracle *o) {
+  const SnModel *m = o->m;
+  REAL(xpos, 3 * m->nbody);
+  REAL(xquat, 4 * m->nbody);
+  REAL(xmat, 9 * m->nbody);
+  REAL(xipos, 3 * m->nbody);
+  REAL(ximat, 9 * m->nbody);
+  REAL(xanchor, 3 * m->njnt);
+  REAL(xaxis, 3 * m->njnt);
+  REAL(geom_xpos, 3 * m->ngeom);
+  REAL(geom_xmat, 9 * m->ngeom);
+  REAL(site_xpos, 3 * m->nsite);
+  REAL(site_xmat, 9 * m->nsite);
+}
+
+static void fill_inertia(SnOracle *o) {
+  const SnModel *m = o->m;
+  REAL(subtree_com, 3 * m->nbody);
+  REAL(cdof, 6 * m->nv);
+  REAL(crb, 10 * m->nbody);
+  REAL(M, m->nC);
+  REAL(qLD, m->nC);
+  REAL(qLDiagInv, m->nv);
+}
+
+static void fill_tendons(SnOracle *o) {
+  const SnModel *m = o->m;
+  INTS(ten_wrapadr, m->ntendon);
+  INTS(ten_wrapnum, m->ntendon);
+  INTS(wrap_obj, 2 * m->nwrap);
+  REAL(wrap_xpos, 6 * m->nwrap);
+  REAL(ten_length, m->ntendon);
+  REAL(ten_J, m->nJten);
+}
+
+static void fill_velocity(SnOracle *o) {
+  const SnModel *m = o->m;
+  REAL(cvel, 6 * m->nbody);
+  REAL(cdof_dot, 6 * m->nv);
+  REAL(ten_velocity, m->ntendon);
+  REAL(actuator_velocity, m->nout);
+  REAL(qfrc_bias, m->nv);
+}
+
+static void fill_passive(SnOracle *o) {
+  const SnModel *m = o->m;
+  REAL(qfrc_spring, m->nv);
+  REAL(qfrc_damper, m->nv);
+  REAL(qfrc_gravcomp, m->nv);
+  REAL(qfrc_passive, m->nv);
+}
+
+static void fill_solver(SnOracle *o) {
+  const SnModel *m = o->m;
+  REAL(qacc, m->nv);
+  REAL(qfrc_constraint, m->nv);
+  REAL(efc_force, o->w.nefc[0]);
+  INTS(efc_state, o->w.nefc[0]);
+}
+
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
   const SnModel *m = o->m;
-  const mjData *d = o->d;
-  SnWorld *w = &o->w;
-#define REAL(name, n) copy_real(w->name, d->name, (n))
-#define INTS(name, n) copy_int(w->name, d->name, (n))
   switch (stage) {
     case SN_STAGE_CFD:  // MuJoCo has none of it
       break;
@@ -239,33 +299,13 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       sn_oracle_copy_state(o);
       break;
     case SN_STAGE_KINEMATICS:
-      REAL(xpos, 3 * m->nbody);
-      REAL(xquat, 4 * m->nbody);
-      REAL(xmat, 9 * m->nbody);
-      REAL(xipos, 3 * m->nbody);
-      REAL(ximat, 9 * m->nbody);
-      REAL(xanchor, 3 * m->njnt);
-      REAL(xaxis, 3 * m->njnt);
-      REAL(geom_xpos, 3 * m->ngeom);
-      REAL(geom_xmat, 9 * m->ngeom);
-      REAL(site_xpos, 3 * m->nsite);
-      REAL(site_xmat, 9 * m->nsite);
+      fill_kinematics(o);
       break;
     case SN_STAGE_INERTIA:
-      REAL(subtree_com, 3 * m->nbody);
-      REAL(cdof, 6 * m->nv);
-      REAL(crb, 10 * m->nbody);
-      REAL(M, m->nC);
-      REAL(qLD, m->nC);
-      REAL(qLDiagInv, m->nv);
+      fill_inertia(o);
       break;
     case SN_STAGE_TENDON:
-      INTS(ten_wrapadr, m->ntendon);
-      INTS(ten_wrapnum, m->ntendon);
-      INTS(wrap_obj, 2 * m->nwrap);
-      REAL(wrap_xpos, 6 * m->nwrap);
-      REAL(ten_length, m->ntendon);
-      REAL(ten_J, m->nJten);
+      fill_tendons(o);
       break;
     case SN_STAGE_TRANSMISSION:
       REAL(actuator_length, m->nout);
@@ -275,17 +315,10 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       fill_contacts(o);
       break;
     case SN_STAGE_VELOCITY:
-      REAL(cvel, 6 * m->nbody);
-      REAL(cdof_dot, 6 * m->nv);
-      REAL(ten_velocity, m->ntendon);
-      REAL(actuator_velocity, m->nout);
-      REAL(qfrc_bias, m->nv);
+      fill_velocity(o);
       break;
     case SN_STAGE_PASSIVE:
-      REAL(qfrc_spring, m->nv);
-      REAL(qfrc_damper, m->nv);
-      REAL(qfrc_gravcomp, m->nv);
-      REAL(qfrc_passive, m->nv);
+      fill_passive(o);
       break;
     case SN_STAGE_ACTUATION:
       REAL(act_dot, m->na);
@@ -300,10 +333,7 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       fill_rows(o);
       break;
     case SN_STAGE_SOLVER:
-      REAL(qacc, m->nv);
-      REAL(qfrc_constraint, m->nv);
-      REAL(efc_force, w->nefc[0]);
-      INTS(efc_state, w->nefc[0]);
+      fill_solver(o);
       break;
     case SN_STAGE_INTEGRATE:
       break;

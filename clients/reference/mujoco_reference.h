@@ -1,7 +1,7 @@
-// MuJoCo as oracle: the same model and state in both engines, in one process.
+// MuJoCo as oracle: the same model and state in both engines, in one process, and the controls that drive them.
 //
-// Used by the checker, the benchmark and the tests. One thread; MuJoCo's log handler is the caller's business
-// (sn_mujoco_handlers in physics/import/import_mjcf.h).
+// The checker, the benchmark and the tests use it. One thread. MuJoCo's log handler is the caller's business
+// (mujoco_log.h).
 #ifndef SINEW_CLIENTS_REFERENCE_MUJOCO_REFERENCE_H_
 #define SINEW_CLIENTS_REFERENCE_MUJOCO_REFERENCE_H_
 
@@ -9,49 +9,61 @@
 
 #include "physics/world/world.h"
 
+// Holds both engines. Zeroed: empty.
 typedef struct SnOracle {
   mjModel *mj;
   mjData *d;
   SnModel *m;
   SnWorld w;
-  void *memory;
+  void *memory;  // memory of the world
   SnLaneShared shared;
   SnLane lane;  // one lane
   uint64_t rng;
 } SnOracle;
 
-// Reads an MJCF file or string with MuJoCo. NULL and err with MuJoCo's own text on failure; the caller frees
+// Reads an MJCF file with MuJoCo. Returns NULL and err with MuJoCo's own text on failure; the caller frees the model
 // with mj_deleteModel.
 mjModel *sn_oracle_read_file(const char *path, SnError *err);
+// Reads an MJCF string likewise.
 mjModel *sn_oracle_read_string(const char *xml, SnError *err);
 
-// Prepares MuJoCo for a comparison. Newton's solver, 1e-14 and 200 iterations: PGS and CG, which a model may ask for,
-// stop short of the optimum. Convex collision 1e-12 and 500 iterations. Islands off, so that MuJoCo fills efc_state.
-// No reset of a state that diverged: it would stand in the place of a step's result.
+// Prepares MuJoCo for a comparison.
+//   solver       Newton, 1e-14 and 200 iterations: PGS and CG, which a model may ask for, stop short of the optimum
+//   collision    convex shapes to 1e-12 and 500 iterations
+//   islands      off, so that MuJoCo fills efc_state
+//   auto-reset   off: a reset of a state that diverged would stand in the place of a step's result
 void sn_oracle_tighten(mjModel *mj);
 
 // Takes over mj (also when it fails), imports it and makes data and a world, both in their reset state.
 SnCode sn_oracle_open(SnOracle *o, mjModel *mj, SnError *err);
-// Frees all of it; a zeroed oracle is allowed.
+// Frees all of it; accepts an empty oracle.
 void sn_oracle_free(SnOracle *o);
 
-// Uniform in [-1, 1), from o->rng (sn_oracle_open sets 1).
+// Draws a number, uniform in [-1, 1), from o->rng (sn_oracle_open sets 1).
 double sn_oracle_uniform(SnOracle *o);
-// A random state of MuJoCo: joints inside their range (or +-1 rad about qpos0), qvel in +-speed,
-// act in [0,1], ctrl in its range (or +-1). Does not call mj_forward.
+// Draws a random state of MuJoCo and does not call mj_forward. Joints are in their range (or +-1 rad about qpos0), qvel
+// in +-speed, act in [0, 1], ctrl in its range (or +-1).
 void sn_oracle_randomize(SnOracle *o, double speed);
+
+// Puts MuJoCo into its first keyframe, or qpos0 when the model has none.
+void sn_drive_start(SnOracle *o);
+// Sets d->ctrl at time t [s]: the sum of three sine waves between 0.3 and 3 Hz for every control. Frequencies and
+// phases follow from seed and index alone. The sum fills the control's range ([-1, 1] where it has none).
+void sn_drive_controls(SnOracle *o, uint64_t seed, double t);
 
 // Copies time, qpos, qvel, act, ctrl, mocap and warm start from MuJoCo to our world; clears its warnings.
 void sn_oracle_copy_state(SnOracle *o);
-// The same and every field of world_fields.inc that mjData also has (call mj_forward first), contacts and
-// constraint rows included (J in the pattern of our own stage when that has run and covers it, else all non-zeros).
+// Copies the state and every field of world_fields.inc that mjData also has; call mj_forward first. Contacts and
+// constraint rows are included. J takes the pattern of our own stage when that has run and covers it, else all
+// non-zeros.
 void sn_oracle_fill(SnOracle *o);
-// The part of sn_oracle_fill that stage `stage` writes.
+// Copies the part of sn_oracle_fill that stage `stage` writes.
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage);
 
-// max|ours - ref| / (max|ref| + 1e-6); n may be 0; NaN in ours gives NaN. `where`, which may be NULL, gets the
-// index of the worst element.
+// Returns max|ours - ref| / (max|ref| + 1e-6) over n numbers, which may be none; NaN in ours gives NaN. Stores the
+// index of the worst element in `where`, which may be NULL.
 double sn_oracle_error_at(const sn_real *ours, const double *ref, int n, int *where);
+// Returns that error alone.
 double sn_oracle_error(const sn_real *ours, const double *ref, int n);
 
 #endif

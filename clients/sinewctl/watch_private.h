@@ -4,6 +4,7 @@
 
 #include "clients/libsinew_client/wire.h"
 
+// Says what to look at, and for how long.
 typedef struct WatchOptions {
   uint64_t session;
   double seconds;   // for so long; 0: until the session ends

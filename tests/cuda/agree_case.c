@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/reference/mujoco_drive.h"
+#include "clients/reference/mujoco_reference.h"
 #include "tests/support/actuator_models.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/convex_scene.h"

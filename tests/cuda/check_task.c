@@ -58,10 +58,10 @@ bool check_task_open(BenchTask *t, const char *name, int steps, SnError *err) {
   snprintf(models, sizeof models, "%s/physics/models", folder);
   c.task = name;
   c.tasks = tasks;
-  c.models[c.nmodels++] = models;
+  c.places.models[c.places.nmodels++] = models;
   if (sn_oracle_myosuite()) {
     snprintf(myosuite, sizeof myosuite, "myosuite=%s", sn_oracle_myosuite());
-    c.models[c.nmodels++] = myosuite;
+    c.places.models[c.places.nmodels++] = myosuite;
   }
   const SnCode code = bench_task_open(t, &c, steps, err);
   if (code != SN_OK && (code != SN_ERR_NOT_FOUND || !t->task)) {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "clients/body/body.h"
 #include "clients/reference/mujoco_log.h"
-#include "clients/plant/plant.h"
 #include "tests/support/oracle.h"
 
 static const char kBody[] =
@@ -35,8 +35,8 @@ static bool load(PlantBody *body, const SinewSessionInfo *info, char *error, siz
   const int fd = mkstemps(path, 4);
   assert_true(fd >= 0 && write(fd, kBody, sizeof kBody - 1) == (ssize_t)sizeof kBody - 1);
   close(fd);
-  const PlantOptions opt = {.xml = path};
-  const bool loaded = plant_body_load(body, &opt, info, error, size);
+  const PlantPlaces places = {.xml = path};
+  const bool loaded = plant_body_load(body, &places, info, error, size);
   unlink(path);
   return loaded;
 }

@@ -116,12 +116,21 @@ typedef struct Probe {
   bool seen[SN_CMP_COUNT];
 } Probe;
 
+static SnStage stage_of(SnCompared field) {
+  static const SnStage stage[] = {
+#define STAGE(name, stage, tolerance) SN_STAGE_##stage,
+      SN_COMPARED_FIELDS(STAGE)
+#undef STAGE
+  };
+  return stage[field];
+}
+
 // A number of a field that is off by ten tolerances is noticed; of a solution by what steps with edges are allowed,
 // too.
 static void probe(Probe *p, SnCompared field, sn_real *x, double scale) {
   SnCompare c;
   sn_compare_init(&c);
-  const double off = (sn_compared_stage(field) == SN_STAGE_SOLVER ? 1000 : 10) * c.field[field].tol;
+  const double off = (stage_of(field) == SN_STAGE_SOLVER ? 1000 : 10) * c.field[field].tol;
   const sn_real before = *x;
   *x = before + (sn_real)(off * (scale + 1e-6));
   assert_flagged(p->o, field);
@@ -437,21 +446,21 @@ static void a_run_that_diverges_is_reported(void **state) {
   leave_folder(folder);
 }
 
-static void the_report_is_as_documented(void **state) {
-  (void)state;
+// Runs sinew-check with these arguments, expects its exit status and verdict, and returns its report.
+static cJSON *report_of(const char *arguments, int status, const char *verdict) {
   static char out[200000];
-  char folder[] = "/tmp/sinew-check-XXXXXX";
-  enter_folder(folder);
-  write_file("check_small.xml", sn_small_model(2));
-  write_file("check_flat.xml",
-             "<mujoco><worldbody><geom type='cylinder' size='.3 .2' pos='0 0 .1'/><body pos='.02 .01 .42'><freejoint/>"
-             "<geom type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
-  write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
-  assert_int_equal(run(SN_CHECK " check_small.xml --steps 5 --json", out, sizeof out), 0);
+  char command[1000];
+  snprintf(command, sizeof command, "%s %s --json", SN_CHECK, arguments);
+  assert_int_equal(run(command, out, sizeof out), status);
   cJSON *root = cJSON_Parse(out);
   assert_non_null(root);
+  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, verdict);
+  return root;
+}
+
+static void report_of_fields(void) {
+  cJSON *root = report_of("check_small.xml --steps 5", 0, "agrees");
   assert_string_equal(cJSON_GetObjectItem(root, "model")->valuestring, "check_small.xml");
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "agrees");
   assert_int_equal(cJSON_GetObjectItem(root, "steps")->valueint, 5);
   assert_non_null(cJSON_GetObjectItem(root, "loose_steps"));
   assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "unsupported")), 0);
@@ -461,20 +470,18 @@ static void the_report_is_as_documented(void **state) {
   assert_non_null(cJSON_GetObjectItem(field, "rel"));
   assert_non_null(cJSON_GetObjectItem(field, "step"));
   cJSON_Delete(root);
+}
 
-  // Cylinders that lie on each other: which of equally deep points counts is rounding's choice.
-  assert_int_equal(run(SN_CHECK " check_flat.xml --steps 200 --strict --json", out, sizeof out), 1);
-  root = cJSON_Parse(out);
-  assert_non_null(root);
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "differs");
-  field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "contact_pos_edged");
+// Cylinders that lie on each other: which of equally deep points counts is rounding's choice.
+static void report_of_a_difference(void) {
+  cJSON *root = report_of("check_flat.xml --steps 200 --strict", 1, "differs");
+  const cJSON *field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "contact_pos_edged");
   assert_true(cJSON_IsFalse(cJSON_GetObjectItem(field, "agrees")));
   cJSON_Delete(root);
+}
 
-  assert_int_equal(run(SN_CHECK " check_small.xml --gradient --steps 8 --json", out, sizeof out), 0);
-  root = cJSON_Parse(out);
-  assert_non_null(root);
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "agrees");
+static void report_of_gradients(void) {
+  cJSON *root = report_of("check_small.xml --gradient --steps 8", 0, "agrees");
   const cJSON *gradient = cJSON_GetObjectItem(root, "gradient");
   for (int i = 0; i < 2; ++i) {
     const cJSON *J = cJSON_GetObjectItem(gradient, i ? "B" : "A");
@@ -490,23 +497,35 @@ static void the_report_is_as_documented(void **state) {
   assert_int_equal(
       cJSON_GetObjectItem(rollout, "compared")->valueint + cJSON_GetObjectItem(rollout, "skipped")->valueint, 8);
   cJSON_Delete(root);
+}
 
-  assert_int_equal(run(SN_CHECK " check_fluid.xml --json", out, sizeof out), 2);
-  root = cJSON_Parse(out);
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "unsupported");
+static void reports_of_failures(void) {
+  static char out[200000];
+  cJSON *root = report_of("check_fluid.xml", 2, "unsupported");
   assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "unsupported")), 2);
   cJSON_Delete(root);
-
-  assert_int_equal(run(SN_CHECK " nothere.xml --json", out, sizeof out), 3);
-  root = cJSON_Parse(out);
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "error");
+  root = report_of("nothere.xml", 3, "error");
   assert_non_null(strstr(cJSON_GetObjectItem(root, "error")->valuestring, "nothere.xml"));
   cJSON_Delete(root);
-
   assert_int_equal(run(SN_CHECK " --steps nine check_small.xml 2>&1", out, sizeof out), 3);
   assert_int_equal(run(SN_CHECK " 2>&1", out, sizeof out), 3);
   assert_int_equal(run(SN_CHECK " --help", out, sizeof out), 0);
   assert_non_null(strstr(out, "Example:"));
+}
+
+static void the_report_is_as_documented(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file("check_small.xml", sn_small_model(2));
+  write_file("check_flat.xml",
+             "<mujoco><worldbody><geom type='cylinder' size='.3 .2' pos='0 0 .1'/><body pos='.02 .01 .42'><freejoint/>"
+             "<geom type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
+  write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
+  report_of_fields();
+  report_of_a_difference();
+  report_of_gradients();
+  reports_of_failures();
   unlink("check_small.xml");
   unlink("check_fluid.xml");
   unlink("check_flat.xml");
