@@ -8,17 +8,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// A message as a JSON object (the caller deletes it): absent oneofs and sub-messages are left out; infinities and NaN,
-// which JSON does not have, are printed as null, as by every program here that prints JSON. NULL when out of memory.
+// Returns a message as a JSON object, which the caller deletes, or NULL when out of memory. Absent oneofs and
+// sub-messages are left out. Infinities and NaN, which JSON does not have, are printed as null, as by every program
+// here.
 cJSON *sn_message_to_json(const ProtobufCMessage *message);
 
 // Fills a message, initialised by its __init, from a JSON object; null leaves a field out, "inf", "-inf" and "nan" are
 // the numbers. Memory of strings, arrays and sub-messages comes from malloc and belongs to the message: free it with
-// sn_message_clear. false and a text in error (which names the field) when a field is unknown or of the wrong type.
+// sn_message_clear. Returns false, and a text in error (which names the field), when a field is unknown or of the wrong
+// type.
 bool sn_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
 
 // Sets the field of "name=value" in a message: a text as it stands, anything else as in JSON, e.g. target=[0.1,2].
-// false and a text when there is no such field or the value does not fit; the text lists the names that exist.
+// Returns false, and a text in error, when there is no such field or the value does not fit. The text lists the names
+// that exist.
 bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
 // Frees what from_json and set allocated inside the message and empties it; the message itself is the caller's.
