@@ -38,21 +38,26 @@ typedef struct Scan {
   int ngradient, blocks;  // blocks: of all items
 } Scan;
 
-// c += a' b or c = a' b for one state of each of `count` blocks: a (n, rows) at state i of block 0, b (n), c (rows).
-static void apply(const Scan *s, const sn_real *a, int rows, size_t stride_a, const sn_real *b, sn_real *c,
-                  size_t stride_c, int count, int add) {
+// A matrix or a vector of each block: where that of block 0 lies, and how many numbers further that of the next one.
+typedef struct Strided {
+  sn_real *at;
+  size_t stride;
+} Strided;
+
+// c += a' b or c = a' b for one state of each of `count` blocks: a (n, rows), b (n) at state i of block 0, c (rows).
+static void apply(const Scan *s, Strided a, int rows, const sn_real *b, Strided c, int count, int add) {
   const SnProducts products = {.m = rows,
                                .n = 1,
                                .k = (int)s->n,
                                .count = count,
                                .transpose_a = 1,
                                .add = add,
-                               .a = a,
+                               .a = a.at,
                                .b = b,
-                               .c = c,
-                               .stride_a = stride_a,
+                               .c = c.at,
+                               .stride_a = a.stride,
                                .stride_b = SN_SCAN_BLOCK * s->n,
-                               .stride_c = stride_c};
+                               .stride_c = c.stride};
   SnDevice *device = s->d->host->device;
   if (count > 0 && rows > 0 && s->n > 0) device->multiply(device, s->d->stream, &products);
 }
@@ -60,8 +65,8 @@ static void apply(const Scan *s, const sn_real *a, int rows, size_t stride_a, co
 // From state i + 1 of each block to state i, of costates at x: x_i = A_i' x_{i+1} (+ x_i).
 static void step_back(const Scan *s, int i, sn_real *x, int add) {
   const size_t n = s->n, k = (size_t)i;
-  apply(s, s->memory->A + k * n * n, (int)n, SN_SCAN_BLOCK * n * n, x + (k + 1) * n, x + k * n, SN_SCAN_BLOCK * n,
-        s->blocks, add);
+  const Strided A = {s->memory->A + k * n * n, SN_SCAN_BLOCK * n * n}, to = {x + k * n, SN_SCAN_BLOCK * n};
+  apply(s, A, (int)n, x + (k + 1) * n, to, s->blocks, add);
 }
 
 // One level of the tree: c_i = a_{2 i + 1} a_{2 i}.
@@ -84,8 +89,8 @@ static void pair_up(const Scan *s, const sn_real *a, sn_real *c, int count) {
 }
 
 // The product of each block's Jacobians; returns where they are.
-static const sn_real *multiply_blocks(const Scan *s) {
-  const sn_real *from = s->memory->A;
+static sn_real *multiply_blocks(const Scan *s) {
+  sn_real *from = s->memory->A;
   for (int level = 0, width = SN_SCAN_BLOCK / 2; width >= 1; ++level, width /= 2) {
     pair_up(s, from, s->memory->power[level % 2], s->blocks * width);
     from = s->memory->power[level % 2];
@@ -94,11 +99,12 @@ static const sn_real *multiply_blocks(const Scan *s) {
 }
 
 // Costates of the first states of blocks.
-static void join_blocks(const Scan *s, const sn_real *G) {
+static void join_blocks(const Scan *s, sn_real *G) {
   const size_t n = s->n, block = SN_SCAN_BLOCK * n;
   for (int first = s->blocks - 2 * s->ngradient; first >= 0; first -= s->ngradient) {
     sn_real *x = s->memory->state_bar + (size_t)first * block;
-    apply(s, G + (size_t)first * n * n, (int)n, n * n, x + (size_t)s->ngradient * block, x, block, s->ngradient, 1);
+    const Strided product = {G + (size_t)first * n * n, n * n}, to = {x, block};
+    apply(s, product, (int)n, x + (size_t)s->ngradient * block, to, s->ngradient, 1);
   }
 }
 
@@ -106,17 +112,20 @@ static void join_blocks(const Scan *s, const sn_real *G) {
 // there, whatever it is multiplied with.
 static void step_from_behind(const Scan *s, int before) {
   const size_t n = s->n, block = SN_SCAN_BLOCK * n, last = (SN_SCAN_BLOCK - 1) * n, end = (size_t)before * block;
-  const sn_real *A = s->memory->A + last * n, *q = s->memory->state_bar;
-  sn_real *delta = s->memory->delta + last;
-  apply(s, A, (int)n, block * n, q + (size_t)s->ngradient * block, delta, block, before, 0);
-  apply(s, A + end * n, (int)n, block * n, q + end + last, delta + end, block, s->ngradient, 0);
+  const sn_real *q = s->memory->state_bar;
+  Strided A = {s->memory->A + last * n, block * n}, delta = {s->memory->delta + last, block};
+  apply(s, A, (int)n, q + (size_t)s->ngradient * block, delta, before, 0);
+  A.at += end * n;
+  delta.at += end;
+  apply(s, A, (int)n, q + end + last, delta, s->ngradient, 0);
 }
 
 // Derivatives with respect to the controls of state i of the first `count` blocks, from what x is in state i + 1.
 static void add_controls(const Scan *s, int i, const sn_real *x, int count) {
   const size_t n = s->n, nu = s->nu, k = (size_t)i;
-  apply(s, s->memory->B + k * n * nu, (int)nu, SN_SCAN_BLOCK * n * nu, x, s->memory->ctrl_bar + k * nu,
-        SN_SCAN_BLOCK * nu, count, 1);
+  const Strided B = {s->memory->B + k * n * nu, SN_SCAN_BLOCK * n * nu};
+  const Strided to = {s->memory->ctrl_bar + k * nu, SN_SCAN_BLOCK * nu};
+  apply(s, B, (int)nu, x, to, count, 1);
 }
 
 void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory) {

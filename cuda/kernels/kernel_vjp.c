@@ -40,11 +40,12 @@ SN_LOCAL void back_empty(const SnKernelBlock *b, const SnRolloutVjpState *state,
 
 SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnGradientItem *x, int t) {
   SnWorld *w = &b->head->world;
+  const SnRolloutVjpScratch at = {w, &b->head->adjoint, b->scratch.res};
   const SnRolloutVjpState *state = x->state + t;
   if (t >= x->rollout.nstep) back_empty(b, state, t > x->rollout.nstep);
   if (t > x->rollout.nstep) return;
   sn_rollout_vjp_recompute(b->m, b->lane, &x->vjp, t, w);
-  sn_rollout_vjp_jacobian(b->m, b->cost, b->lane, &x->vjp, t, w, &b->head->adjoint, b->scratch.res, state);
+  sn_rollout_vjp_jacobian(b->m, b->cost, b->lane, &x->vjp, t, at, state);
 }
 
 SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
@@ -64,11 +65,10 @@ SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   const SnWork *work = b->work;
   SnGradientItem *x = work->gradient + i;
   const int states = work->to - work->from;
+  const SnRolloutVjpScratch at = {&b->head->world, &b->head->adjoint, b->scratch.res};
   for (int t = sn_mini(work->to, x->rollout.nstep + 1) - 1; t >= work->from; --t) {
     sn_block_state(b, (size_t)i * (size_t)states + (size_t)(t - work->from), false);
-    if (sn_rollout_vjp_sweep(b->m, b->cost, b->lane, &x->vjp, t, &b->head->world, &b->head->adjoint, b->scratch.res,
-                             x->state))
-      continue;
+    if (sn_rollout_vjp_sweep(b->m, b->cost, b->lane, &x->vjp, t, at, x->state)) continue;
     sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
     return;
   }

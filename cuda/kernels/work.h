@@ -88,7 +88,7 @@ typedef struct SnWork {
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
   SnSlots state;              // worlds of states: slot item * (to - from) + t - from; no shared memory
   sn_real *scratch;           // of a block: (blocks, scratch_size) residuals, norms of costs, noise
-  int scratch_size;           // at least sn_kernel_scratch (shape.h)
+  int scratch_size;           // at least sn_kernel_scratch (launch_shape.h)
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
 } SnWork;
 

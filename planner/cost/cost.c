@@ -355,27 +355,27 @@ SN_LOCAL void cost_item_target_vjp(const SnCost *c, const SnModel *m, const SnWo
     out[0] -= bar[0];
 }
 
-SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane,
-                         const sn_real *target, const sn_real *weight, sn_real *res, sn_real *target_bar) {
-  sn_cost_residual(cost, m, w, lane, target, 0, cost->nterm, res);
+SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnCostVjp v) {
+  sn_real *const res = v.res;
+  sn_cost_residual(cost, m, w, lane, v.target, 0, cost->nterm, res);
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
-    if (weight[i] > 0)
-      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], weight[i], res + at, cost->term_res[i + 1] - at);
+    if (v.weight[i] > 0)
+      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], v.weight[i], res + at, cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {
-    if (!(weight[i] > 0)) continue;
+    if (!(v.weight[i] > 0)) continue;
     // a serial term is one job, which runs over all items
     const int from = cost->term_item[i], n = cost->term_item[i + 1] - from;
     const int jobs = cost->term_serial[i] ? 1 : n, each = cost->term_serial[i] ? n : 1;
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_vjp(cost, m, w, a, k, target, res + cost->item_res[k]);
+      cost_item_vjp(cost, m, w, a, k, v.target, res + cost->item_res[k]);
     SN_SYNC(lane);
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_target_vjp(cost, m, w, a, k, target, res + cost->item_res[k], target_bar);
+      cost_item_target_vjp(cost, m, w, a, k, v.target, res + cost->item_res[k], v.target_bar);
     SN_SYNC(lane);
   }
   if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);

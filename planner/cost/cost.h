@@ -125,14 +125,19 @@ SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, 
 // One norm of r[n]: the scalar that sn_cost_norm writes.
 SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
 
+// What sn_cost_vjp reads beside a state, and where it writes beside the adjoint.
+typedef struct SnCostVjp {
+  const sn_real *target;  // (ntarget) the row of targets of the state
+  const sn_real *weight;  // (nterm) running or terminal weights times the share of the state in the cost
+  sn_real *res;           // (nres) scratch
+  sn_real *target_bar;    // (ntarget) added to; or NULL
+} SnCostVjp;
+
 // Adds to the adjoint `a` of a state the derivative of sum_i weight[i] n_i(r_i), i < nterm, there: to wrench,
-// twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar, ctrl_bar; and to target_bar (ntarget) that
-// with respect to the row of targets. The world is as for sn_cost_residual; between sn_step_vjp (at the end of a
-// horizon sn_motion_rest) and sn_position_vjp. Every sensor that is looked at must have a gradient
-// (sn_cost_check_gradient). weight (nterm): running or terminal weights times the share of the state
-// in the cost; a term of weight 0 adds nothing, whatever its residual. res (nres): scratch. target_bar may be NULL.
-// Ends with a sync. Where it is not smooth: cost.c.
-SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane,
-                         const sn_real *target, const sn_real *weight, sn_real *res, sn_real *target_bar);
+// twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar, ctrl_bar; and to target_bar that with
+// respect to the row of targets. The world is as for sn_cost_residual; between sn_step_vjp (at the end of a horizon
+// sn_motion_rest) and sn_position_vjp. Every sensor that is looked at must have a gradient (sn_cost_check_gradient). A
+// term of weight 0 adds nothing, whatever its residual. Ends with a sync. Where it is not smooth: cost.c.
+SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnCostVjp v);
 
 #endif

@@ -275,8 +275,8 @@ static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *j
   SnGradientSlot *slot = &g->slot[job->slot];
   sn_rollout_vjp_recompute(g->m, &thread->lane, &job->item->vjp, job->t, &slot->world);
   if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
-  sn_rollout_vjp_jacobian(g->m, g->cost, &thread->lane, &job->item->vjp, job->t, &slot->world, &thread->adjoint,
-                          thread->res, &slot->state);
+  const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
+  sn_rollout_vjp_jacobian(g->m, g->cost, &thread->lane, &job->item->vjp, job->t, at, &slot->state);
 }
 
 static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
@@ -284,8 +284,8 @@ static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job)
   const SnRolloutVjp *vjp = &job->item->vjp;
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
     return sn_rollout_vjp_product(g->m, g->cost, &thread->lane, vjp, job->t, &slot->state);
-  return sn_rollout_vjp_sweep(g->m, g->cost, &thread->lane, vjp, job->t, &slot->world, &thread->adjoint, thread->res,
-                              &slot->state);
+  const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
+  return sn_rollout_vjp_sweep(g->m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
 }
 
 // Does a job; for JOB_BACK, whether the derivative is still finite.

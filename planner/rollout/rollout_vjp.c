@@ -44,15 +44,16 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
 
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint, and carries all of
 // it to the state.
-SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w,
-                       SnAdjoint *a, sn_real *res, sn_real *target_bar) {
+SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                       SnRolloutVjpScratch at, sn_real *target_bar) {
   const SnRollout *rollout = b->rollout;
   if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
   SN_SYNC(lane);
-  sn_cost_vjp(cost, m, w, a, lane, rollout->target + (size_t)t * (size_t)cost->ntarget,
-              t < rollout->nstep ? b->running : b->terminal, res, target_bar);
+  const SnCostVjp v = {rollout->target + (size_t)t * (size_t)cost->ntarget,
+                       t < rollout->nstep ? b->running : b->terminal, at.res, target_bar};
+  sn_cost_vjp(cost, m, at.world, at.adjoint, lane, v);
   SN_MARK(lane, COST_VJP);
-  sn_position_vjp(m, w, a, lane);
+  sn_position_vjp(m, at.world, at.adjoint, lane);
 }
 
 // What the adjoint has come to, with respect to the state.
@@ -63,11 +64,13 @@ SN_LOCAL void vjp_state_bar(const SnModel *m, SnLane *lane, const SnAdjoint *a, 
 }
 
 SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                     SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state) {
+                                     SnRolloutVjpScratch at, const SnRolloutVjpState *state) {
+  SnWorld *const w = at.world;
+  SnAdjoint *const a = at.adjoint;
   if (t < b->rollout->nstep) sn_step_jacobian(m, w, a, lane, state->A, state->B);
   sn_adjoint_clear(m, a, lane);
   sn_motion_rest(m, w, a, lane);
-  vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  vjp_cost(m, cost, lane, b, t, at, state->target_bar);
   vjp_state_bar(m, lane, a, state->state_bar);
   sn_lane_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
@@ -91,7 +94,9 @@ SN_LOCAL bool vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, cons
 }
 
 SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state) {
+                                  SnRolloutVjpScratch at, const SnRolloutVjpState *state) {
+  SnWorld *const w = at.world;
+  SnAdjoint *const a = at.adjoint;
   const bool step = t < b->rollout->nstep;
   sn_adjoint_clear(m, a, lane);
   if (step) {
@@ -104,7 +109,7 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
   } else {
     sn_motion_rest(m, w, a, lane);
   }
-  vjp_cost(m, cost, lane, b, t, w, a, res, state->target_bar);
+  vjp_cost(m, cost, lane, b, t, at, state->target_bar);
   vjp_state_bar(m, lane, a, b->state_bar);
   if (step) sn_lane_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
   SN_SYNC(lane);

@@ -42,6 +42,13 @@ typedef struct SnRolloutVjpState {
   sn_real *target_bar;  // (ntarget); NULL where SnRolloutVjp has none
 } SnRolloutVjpState;
 
+// Memory to go back through one state in.
+typedef struct SnRolloutVjpScratch {
+  SnWorld *world;  // of the state, recomputed
+  SnAdjoint *adjoint;
+  sn_real *res;  // (nres)
+} SnRolloutVjpScratch;
+
 // Number of tangent coordinates of a state.
 SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
 
@@ -54,11 +61,11 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
 // Jacobians of the step from state t (none at the last state) and the derivative of the cost of state t, from its
 // world.
 SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                     SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state);
+                                     SnRolloutVjpScratch at, const SnRolloutVjpState *state);
 // From the derivative with respect to state t + 1 to that with respect to state t and the controls there, by the
 // adjoint of the step. False, on all lanes, when it is not finite. state->target_bar is scratch.
 SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                                  SnWorld *w, SnAdjoint *a, sn_real *res, const SnRolloutVjpState *state);
+                                  SnRolloutVjpScratch at, const SnRolloutVjpState *state);
 // The same by the Jacobians.
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state);

@@ -66,7 +66,7 @@ static void differentiate(SnLane *lane, void *arg) {
   sn_forward(s->m, &s->w, lane);
   sn_adjoint_clear(s->m, &s->a, lane);
   sn_motion_rest(s->m, &s->w, &s->a, lane);
-  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, s->target, s->weight, s->res, s->target_bar);
+  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, (SnCostVjp){s->target, s->weight, s->res, s->target_bar});
   sn_position_vjp(s->m, &s->w, &s->a, lane);
 }
 

@@ -167,11 +167,12 @@ static void go_along(Trip *x, SnLane *lane) {
 static bool go_back(Trip *x, SnLane *lane) {
   const SnRolloutVjp *b = &x->vjp;
   const bool products = x->manner.method == SN_GRADIENT_PRODUCTS;
+  const SnRolloutVjpScratch at = {&x->world[1], &x->adjoint, x->res};
   bool finite = true;
   sn_rollout_vjp_begin(x->m, x->cost, lane, b);
   for (int t = 0; products && t <= x->rollout.nstep; ++t) {
     sn_rollout_vjp_recompute(x->m, lane, b, t, &x->world[1]);
-    sn_rollout_vjp_jacobian(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
+    sn_rollout_vjp_jacobian(x->m, x->cost, lane, b, t, at, &x->state[t]);
   }
   for (int t = x->rollout.nstep; t >= 0; --t) {
     if (products) {
@@ -179,7 +180,7 @@ static bool go_back(Trip *x, SnLane *lane) {
       continue;
     }
     sn_rollout_vjp_recompute(x->m, lane, b, t, &x->world[1]);
-    finite &= sn_rollout_vjp_sweep(x->m, x->cost, lane, b, t, &x->world[1], &x->adjoint, x->res, &x->state[t]);
+    finite &= sn_rollout_vjp_sweep(x->m, x->cost, lane, b, t, at, &x->state[t]);
   }
   return finite;
 }

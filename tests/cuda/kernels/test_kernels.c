@@ -126,7 +126,7 @@ static void rollouts_in_slices(void **state) {
 
 // ---- gradients ----
 
-// Trial i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
+// Item i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
 static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod method, bool twice) {
   const SnModel *m = x->s.m;
   const SnGradientItem *gradient = &x->gradient[i];

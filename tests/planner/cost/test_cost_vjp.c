@@ -103,7 +103,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
   for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
   sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
-  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, x->target, x->weight, x->res, x->target_bar);
+  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, (SnCostVjp){x->target, x->weight, x->res, x->target_bar});
   sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(o.m, &g->w, &g->a, &g->lane);
