@@ -21,7 +21,7 @@ typedef struct SnLaneShared {
 } SnLaneShared;
 
 // Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/rollout/rollout.c,
-// backward.c). (By hand: clang-format 14 changes this list each time.)
+// rollout_vjp.c). (By hand: clang-format 14 changes this list each time.)
 // clang-format off
 #define SN_MARKS(X)                                                                                        \
   X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE)     \

@@ -90,7 +90,7 @@ struct SnBackend {
   // time.
   SnCode (*reserve_rollouts)(SnBackend *b, SnBackendModel *model, int count, SnError *err);
   // Computes candidates in the order of their index until all are done (returns true) or the clock
-  // reaches `until` (false). Called again with the same batch it goes on where it stopped; sn_abandon first
+  // reaches `until` (false). Called again with the same batch it goes on where it stopped; abandon first
   // when the next call is for another batch.
   bool (*rollouts)(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock, double until);
   // Optional (NULL): the batch will be asked for soon; a device takes it along with the next launch of rollouts for the

@@ -199,7 +199,7 @@ SN_LOCAL void cost_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r,
   for (int i = 0; i < n; ++i) r[i] *= scale;
 }
 
-// The kind of object (SnObj) that an item of a position or an orientation looks at.
+// The kind of object (SN_OBJ_*) that an item of a position or an orientation looks at.
 SN_LOCAL int cost_item_object(int type) {
   if (type == SN_ITEM_SITE_POS || type == SN_ITEM_SITE_QUAT) return SN_OBJ_SITE;
   return type == SN_ITEM_GEOM_POS || type == SN_ITEM_GEOM_QUAT ? SN_OBJ_GEOM : SN_OBJ_XBODY;
