@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 JOBS=$(nproc)
 PARTS="style release tidy asan tsan float lanes nvcc arm64 demo"
 
-part_style_text="formatting, layers, house rules, edits of tests/mutations (no build)"
+part_style_text="formatting, rooms, comments of headers, paths, house rules, edits of tests/mutations (no build)"
 part_style() { tests/style.sh; }
 
 part_release_text="release build, all tests"

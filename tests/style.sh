@@ -69,6 +69,7 @@ git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | gr
 comments_follow=(
   clients
   tests/clients
+  tests/cuda
   tests/golden
   tests/planner
   tests/support

@@ -15,7 +15,7 @@
   X(CFD, "adjoint of a step with contacts from distance", 1e-12, 1e-8, 1e-5, 2e-3)           \
   X(ROLLOUT, "costs and terms of rollouts of 32 steps with noise", 1e-12, 1e-10, 2e-6, 1e-4) \
   X(GRADIENT, "gradients of 32 steps", 1e-12, 1e-10, 1e-4, 1e-2)                             \
-  X(REFINE, "cost and controls after four iterations of Adam with two starts", 1e-12, 1e-10, 1e-5, 1e-2)
+  X(MULTISTART, "cost and controls after four iterations of Adam with two starts", 1e-12, 1e-10, 1e-5, 1e-2)
 typedef enum AgreeRow {
 #define AGREE_ENUM_ROW(name, text, in_double, double_seldom, in_float, float_seldom) AGREE_ROW_##name,
   AGREE_ROWS(AGREE_ENUM_ROW)

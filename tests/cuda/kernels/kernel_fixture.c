@@ -19,7 +19,7 @@ static sn_real *cut(sn_real *base, size_t *used, int n) {
 
 static int steps_of(const SnFixtureSettings *s, int i) { return s->steps > i ? s->steps - i : 1; }
 
-static void lay_out_path(SnKernelFixture *x, int i) {
+static void lay_out_rollout(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int steps = steps_of(&x->s, i), rows = steps + 1;
   SnRollout *p = &x->gradient[i].rollout;
@@ -38,7 +38,7 @@ static void lay_out_path(SnKernelFixture *x, int i) {
   p->sum = cut(x->out, &x->nout, x->s.cost->nterm);
 }
 
-static void lay_out_back(SnKernelFixture *x, int i) {
+static void lay_out_vjp(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int n = sn_tangent_size(m), rows = x->gradient[i].rollout.nstep + 1, whole = x->s.products ? 1 : 0;
   SnRolloutVjp *b = &x->gradient[i].vjp;
@@ -77,8 +77,8 @@ static void lay_out(SnKernelFixture *x) {
   const size_t count = (size_t)s->candidates, nu = (size_t)s->m->nu, steps = (size_t)s->steps;
   x->nin = x->nout = 0;
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
-    lay_out_path(x, i);
-    lay_out_back(x, i);
+    lay_out_rollout(x, i);
+    lay_out_vjp(x, i);
     if (s->multistart) lay_out_start(x, i);
   }
   x->sample.base = cut(x->in, &x->nin, (int)(steps * nu));
@@ -102,7 +102,7 @@ static void *memory(size_t bytes) {
 
 static sn_real wave(int i, int k) { return sn_sin(SN_R(0.37) * (sn_real)(7 * i + 3 * k)); }
 
-static void fill_path(SnKernelFixture *x, int i) {
+static void fill_rollout(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const SnWorld *at = x->s.at;
   SnRollout *p = &x->gradient[i].rollout;
@@ -219,7 +219,7 @@ void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
   x->books = calloc(3 * (size_t)settings->candidates + 1, sizeof *x->books);
   lay_out(x);
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
-    fill_path(x, i);
+    fill_rollout(x, i);
     fill_gradient(x, i);
   }
   fill_shared(x);
@@ -273,21 +273,21 @@ static void scan(const SnKernelFixture *x, int i) {
   }
 }
 
-void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way) {
+void sn_fixture_gradient(SnKernelFixture *x, SnFixtureMethod method) {
   const int rows = x->s.steps + 1, chunk = x->s.states;
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i)
-    x->gradient[i].method = way == SN_FIXTURE_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
+    x->gradient[i].method = method == SN_FIXTURE_SWEEP ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
   sn_fixture_launch(x, SN_KERNEL_FORWARD, 0, 0);
   for (int to = rows; to > 0; to -= chunk) {
     const int from = to > chunk ? to - chunk : 0;
     // a chunk is counted from its first state: the slots of worlds depend on it
-    sn_fixture_launch(x, way == SN_FIXTURE_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
-    if (way == SN_FIXTURE_SWEEP) sn_fixture_launch(x, SN_KERNEL_SWEEP, from, to);
-    if (way == SN_FIXTURE_CHAIN) sn_fixture_launch(x, SN_KERNEL_CHAIN, from, to);
+    sn_fixture_launch(x, method == SN_FIXTURE_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
+    if (method == SN_FIXTURE_SWEEP) sn_fixture_launch(x, SN_KERNEL_SWEEP, from, to);
+    if (method == SN_FIXTURE_CHAIN) sn_fixture_launch(x, SN_KERNEL_CHAIN, from, to);
   }
-  for (int i = 0; way == SN_FIXTURE_SCAN && i < SN_FIXTURE_GRADIENTS; ++i)
+  for (int i = 0; method == SN_FIXTURE_SCAN && i < SN_FIXTURE_GRADIENTS; ++i)
     if (x->gradient[i].status == SN_GRADIENT_PENDING) scan(x, i);
-  if (way == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
+  if (method == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
   sn_fixture_launch(x, SN_KERNEL_EVALUATE, 0, 0);
 }
 

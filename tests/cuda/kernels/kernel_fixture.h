@@ -1,5 +1,5 @@
-// What kernels work on, in host memory: items of one body and task, a multistart of them, a sample, worlds in two
-// memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
+// The data of kernels in host memory: gradient items of one body and task, a multistart of them, a sample, worlds in
+// two memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
 #ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 #define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 
@@ -11,14 +11,14 @@ enum { SN_FIXTURE_GRADIENTS = 3, SN_FIXTURE_LANES = 40 };
 typedef struct SnFixtureSettings {
   const SnModel *m;
   const SnCost *cost;
-  const SnWorld *at;  // state that all items start near
-  int steps;          // of the first item; each other one has one step less
-  int candidates;     // of the sample
-  int states;         // worlds of states that there is room for, of each item
+  const SnWorld *at;  // state near which all items start
+  int steps;          // steps of the first item; each other one has one less
+  int candidates;     // candidates of the sample
+  int states;         // capacity of each item in worlds of states
   int blocks, lanes;
   size_t shared;    // bytes of shared memory for worlds and adjoints
-  SnCfd cfd;        // of the way back
-  bool products;    // room for Jacobians
+  SnCfd cfd;        // contacts from distance on the way back
+  bool products;    // with memory for Jacobians
   bool multistart;  // the items are the starts of one multistart
   sn_real max_velocity;
 } SnFixtureSettings;
@@ -35,26 +35,28 @@ typedef struct SnKernelFixture {
   SnMultistartStart start[SN_FIXTURE_GRADIENTS];
   sn_real *in, *out;
   size_t nin, nout;
-  int *books;  // of the sample: t, status, warn
+  int *books;  // t, status, warn of the sample's candidates
   unsigned char *shared, *global, *worlds;
   size_t nshared, nglobal;
   sn_real *scratch;
   unsigned long long *marks;
 } SnKernelFixture;
 
+// Allocates the data, and fills the input with numbers that differ by item and place. Free it with sn_fixture_free.
 void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings);
 void sn_fixture_free(SnKernelFixture *x);
 
-// One launch: all blocks, one after the other, each on all lanes. The memory of blocks is full of NaN before.
+// Runs one launch: all blocks, one after the other, each on all lanes. Fills the memory of blocks with NaN before.
 void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to);
 
-// FORWARD, the way back in chunks of settings.states, EVALUATE. By worlds, by Jacobians, or by Jacobians that a scan on
-// the host has multiplied (COLLECT).
-typedef enum SnFixtureWay { SN_FIXTURE_SWEEP, SN_FIXTURE_CHAIN, SN_FIXTURE_SCAN } SnFixtureWay;
-void sn_fixture_gradient(SnKernelFixture *x, SnFixtureWay way);
-// All candidates, `slice` steps a launch.
+// Names a method for the way back: by worlds, by Jacobians, or by Jacobians that a scan on the host has multiplied
+// (COLLECT).
+typedef enum SnFixtureMethod { SN_FIXTURE_SWEEP, SN_FIXTURE_CHAIN, SN_FIXTURE_SCAN } SnFixtureMethod;
+// Runs FORWARD, the way back in chunks of settings.states, and EVALUATE.
+void sn_fixture_gradient(SnKernelFixture *x, SnFixtureMethod method);
+// Rolls out all candidates of the sample, `slice` steps a launch.
 void sn_fixture_sample(SnKernelFixture *x, int slice);
-// Iterations of the multistart by sweeps.
+// Runs iterations of the multistart, with gradients by sweeps.
 void sn_fixture_multistart(SnKernelFixture *x, int iterations);
 
 // Fails the test unless both fixtures have the same bits in all that kernels write.

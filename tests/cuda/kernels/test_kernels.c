@@ -258,7 +258,7 @@ static void has_no_gradient(const SnKernelFixture *x, int i, int status) {
 // One item diverges, one takes no part, one is whole.
 static void failures(void **state) {
   (void)state;
-  for (int way = SN_FIXTURE_SWEEP; way <= SN_FIXTURE_SCAN; ++way) {
+  for (int method = SN_FIXTURE_SWEEP; method <= SN_FIXTURE_SCAN; ++method) {
     Scene s;
     SnKernelFixture x;
     make_scene(&s, 1);
@@ -268,7 +268,7 @@ static void failures(void **state) {
     x.gradient[1].active = 0;
     x.gradient[1].status = 77;
     x.gradient[1].vjp.ctrl_bar[0] = 77;
-    sn_fixture_gradient(&x, (SnFixtureWay)way);
+    sn_fixture_gradient(&x, (SnFixtureMethod)method);
     has_no_gradient(&x, 0, SN_GRADIENT_DIVERGED);
     assert_true(isinf((double)x.gradient[0].rollout.total));
     assert_true(x.gradient[1].status == 77 && x.gradient[1].vjp.ctrl_bar[0] == 77);
@@ -281,7 +281,7 @@ static void failures(void **state) {
 // A weight that takes the derivative, not the cost, out of the range of numbers.
 static void unbounded(void **state) {
   (void)state;
-  for (int way = SN_FIXTURE_SWEEP; way <= SN_FIXTURE_SCAN; ++way) {
+  for (int method = SN_FIXTURE_SWEEP; method <= SN_FIXTURE_SCAN; ++method) {
     Scene s;
     SnKernelFixture x;
     make_scene(&s, 1);
@@ -290,7 +290,7 @@ static void unbounded(void **state) {
     sn_real *weight = calloc((size_t)s.cost->nterm, sizeof *weight);
     for (int i = 0; i < s.cost->nterm; ++i) weight[i] = sizeof(sn_real) == 4 ? SN_R(1e37) : (sn_real)1e307;
     x.gradient[1].rollout.running = weight;
-    sn_fixture_gradient(&x, (SnFixtureWay)way);
+    sn_fixture_gradient(&x, (SnFixtureMethod)method);
     if (x.gradient[1].status != SN_GRADIENT_DIVERGED) has_no_gradient(&x, 1, SN_GRADIENT_UNBOUNDED);
     assert_int_equal(x.gradient[0].status, SN_GRADIENT_DONE);
     free(weight);

@@ -205,7 +205,7 @@ static void report(const char *name, const Tally *t) {
 }
 
 // Fails the test where the two engines differ by more than rounding.
-static void judge(const char *name, const Tally *t) {
+static void expect_agreement(const char *name, const Tally *t) {
   const bool single = sizeof(sn_real) == sizeof(float);
   if (single ? t->off > t->poses / 100 + 1 : t->count_differs > 0 || t->loose > 0) fail_msg("%s: differs", name);
 }
@@ -231,7 +231,7 @@ static void compare_all(void (*pose)(SnOracle *), bool tight) {
       compare(&o, 0, 1, margins[i % 4], kinds[k].tolerance, &t);
     }
     report(kinds[k].name, &t);
-    judge(kinds[k].name, &t);
+    expect_agreement(kinds[k].name, &t);
     sn_oracle_free(&o);
   }
 }
@@ -293,7 +293,7 @@ static void real_models(void **state) {
       }
     }
     report(strrchr(file[f], '/') + 1, &t);
-    judge(file[f], &t);
+    expect_agreement(file[f], &t);
     sn_oracle_free(&o);
   }
 }
