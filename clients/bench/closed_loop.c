@@ -232,7 +232,7 @@ void closed_loop_free(ClosedLoopResult *result) {
 
 //------------------------------------------------------------------------------------ reporting
 
-// Of a list that keeps its order.
+// Returns the median of a list that keeps its order.
 static double median_of(const double *x, int n) {
   double *copy = malloc(sizeof *copy * (size_t)(n + 1));
   if (!copy) abort();

@@ -57,7 +57,7 @@ static SnCode make_items(GradientBatch *x, SnError *err) {
   return ok ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "no memory for %d gradients", x->count);
 }
 
-// What `count` items take [ms]; negative when the backend stopped.
+// Returns the time that `count` items take [ms]; negative when the backend stopped.
 static double pass(GradientBatch *x, const SnGradientSettings *settings, int count) {
   const SnClock clock = sn_clock_monotonic();
   SnGradientBatch batch = {.settings = *settings, .item = x->item, .count = count};

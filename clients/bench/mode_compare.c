@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clients/bench/bench.h"
-#include "clients/bench/closed_loop_private.h"
-#include "clients/bench/bench_report.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
+#include "clients/bench/bench.h"
+#include "clients/bench/bench_report.h"
+#include "clients/bench/closed_loop_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_ONLY };
@@ -370,7 +370,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-// What --quick and the planners that take part make of the arguments.
+// Completes the arguments: --quick, and the planners that take part.
 static SnCode settle(Compare *x, SnError *err) {
   if (x->seeds == 0) x->seeds = x->quick ? 1 : 5;
   if (x->c.seconds == 0) x->c.seconds = x->quick ? 0.2 : 1;

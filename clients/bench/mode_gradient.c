@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/bench/bench.h"
-#include "clients/bench/bench_backend.h"
-#include "clients/bench/driven_model_private.h"
-#include "clients/bench/gradient_batch_private.h"
-#include "clients/bench/bench_report.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
+#include "clients/bench/bench.h"
+#include "clients/bench/bench_backend.h"
+#include "clients/bench/bench_report.h"
+#include "clients/bench/driven_model_private.h"
+#include "clients/bench/gradient_batch_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
@@ -178,7 +178,7 @@ static const char *status_name(SnGradientStatus status) {
   return status == SN_GRADIENT_DONE ? "done" : status == SN_GRADIENT_DIVERGED ? "diverged" : "unbounded";
 }
 
-// What the stages of one gradient take; NULL: nobody asked, or the backend does not say.
+// Shares of the stages in one gradient; NULL: nobody asked, or the backend does not say.
 static SnCode profile(Bench *b, const Settings *s, cJSON **shares, SnError *err) {
   const SnGradientSettings settings = gradient_settings(s);
   double ms;

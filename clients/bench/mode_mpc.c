@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/bench/bench.h"
-#include "clients/bench/closed_loop_private.h"
-#include "clients/bench/bench_report.h"
 #include "clients/base/args.h"
+#include "clients/bench/bench.h"
+#include "clients/bench/bench_report.h"
+#include "clients/bench/closed_loop_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_CFD, KEY_SAMPLES };

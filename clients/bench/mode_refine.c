@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_multistart.h"
 #include "clients/bench/bench_report.h"
-#include "clients/base/args.h"
-#include "clients/base/statistics.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { MOST = 4096 };
@@ -105,7 +105,7 @@ static SnCode measure(Bench *b, int sessions, int starts, SnError *err) {
   return code;
 }
 
-// The same refinement as a plan: with the planner's own work, its states and its copies.
+// Measures that multistart as a plan: with the planner's own work, its states and its copies.
 static SnCode measure_plan(Bench *b, SnError *err) {
   const Settings *s = b->s;
   double ms[BENCH_ROUNDS];

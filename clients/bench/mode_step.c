@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clients/base/args.h"
+#include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
 #include "clients/bench/rollout_batch_private.h"
-#include "clients/base/args.h"
-#include "clients/base/statistics.h"
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"
 #include "physics/constraint/constraint.h"

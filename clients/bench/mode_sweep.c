@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/args.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
 #include "clients/bench/bench_task.h"
-#include "clients/base/args.h"
 #include "physics/step/step.h"
-#include "planner/rollout/gradient.h"
 #include "planner/rollout/cfd.h"
+#include "planner/rollout/gradient.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
 enum { KEY_FROM = 256, KEY_TO };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/bench/driven_model_private.h"
-#include "clients/bench/bench_report.h"
 #include "clients/base/statistics.h"
+#include "clients/bench/bench_report.h"
+#include "clients/bench/driven_model_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
@@ -22,7 +22,7 @@ typedef struct RolloutBatch {
   int most;
 } RolloutBatch;
 
-// What n worlds did.
+// Figures of a batch of n worlds.
 typedef struct Row {
   int worlds, diverged;
   double seconds, steps_per_s, low, high;  // median, and least and largest of the rounds

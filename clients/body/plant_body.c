@@ -30,7 +30,7 @@ static bool find_in(const char *entry, const char *model, char *path, size_t siz
   return try_path(path, size, folder, model) || try_path(path, size, folder, with_suffix);
 }
 
-// Where the daemon says that it has it, or in the folders that sinewd looks through when it is told none.
+// Looks where the daemon has the file, and in the folders that sinewd looks through when it is told none.
 static bool find_by_default(const char *file, const char *model, char *path, size_t size) {
   if (file && is_file(file) && snprintf(path, size, "%s", file) < (int)size) return true;
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];

@@ -21,7 +21,7 @@ bool check_extrapolate(double *f, const double *c, const double *b, int n) {
   return true;
 }
 
-// What a check of steps works with. n = 2 nv + na.
+// A check of steps. n = 2 nv + na.
 typedef struct StepCheck {
   SnOracle *o;
   const SnModel *m;
@@ -106,7 +106,7 @@ static void moved_step(StepCheck *c, int k, double eps, double *after) {
   memcpy(after + c->m->nq + nv, d->act, sizeof *after * (size_t)na);
 }
 
-// The same as mjd_transitionFD, which takes every integrator but Runge-Kutta.
+// Computes what mjd_transitionFD does, which takes every integrator but Runge-Kutta.
 static void step_differences(StepCheck *c, double eps, double *A, double *B) {
   const int nq = c->m->nq, nv = c->m->nv, na = c->m->na;
   for (int k = 0; k < c->n + c->nu; ++k) {
@@ -195,10 +195,10 @@ static bool diverged(const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
-// The start of a drive, where a step is smooth: many models rest where it is not, a joint at the very end of its range,
-// an object that just touches a table, an equality that just holds, a muscle without activation, and without controls
-// they would stay there. So all has some velocity, muscles are active, and joints near an end of their range start
-// inside, by up to a third of it.
+// Starts a drive where a step is smooth. Many models rest where it is not, and without controls they would stay there:
+// a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
+// without activation. So all has some velocity, muscles are active, and joints near an end of their range start inside,
+// by up to a third of it.
 static void start_moving(SnOracle *o, uint64_t seed) {
   const mjModel *mj = o->mj;
   sn_drive_start(o);
@@ -216,8 +216,8 @@ static void start_moving(SnOracle *o, uint64_t seed) {
     if (mj->actuator_dyntype[i] == mjDYN_MUSCLE) o->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_oracle_uniform(o);
 }
 
-// The same somewhere else: after some steps of another drive, at the first such place where the differences agree, if
-// one is found soon.
+// Starts somewhere else: after some steps of another drive, at the first such place where the differences agree. It is
+// the last place if none is found soon.
 static void start_elsewhere(StepCheck *c, uint64_t seed) {
   enum { PLACES = 8 };
   SnOracle *o = c->o;

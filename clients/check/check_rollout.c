@@ -51,7 +51,7 @@ void check_stretch_add(CheckStretch *s, SnOracle *o) {
   memcpy(s->warm, w->qacc_warmstart, sizeof(sn_real) * (size_t)m->nv);
 }
 
-// What a check of rollouts works with. Directions are in (ctrl, qpos, qvel, act).
+// A check of rollouts. Directions are in (ctrl, qpos, qvel, act).
 typedef struct RolloutCheck {
   const SnModel *m;
   SnTask *task;

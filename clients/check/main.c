@@ -104,7 +104,7 @@ static void check_isolated(SnCompare *c, SnOracle *o, int step) {
   }
 }
 
-// What a check works on.
+// A check under way.
 typedef struct Check {
   SnOracle o;     // its model computes every frame and path point, for the comparison
   SnModel *lean;  // what a planner steps: only what something reads
@@ -370,7 +370,7 @@ static void print_verdict(const Settings *s, const Report *r) {
   printf("\n");
 }
 
-// What MuJoCo did otherwise than the model says, and what it warned of.
+// Says where MuJoCo did otherwise than the model asks, and its warnings.
 static void print_mujoco(const Report *r) {
   const char *newton = solver_name(mjSOL_NEWTON);
   if (r->compare.steps && strcmp(r->solver, newton) != 0)

@@ -415,7 +415,7 @@ SinewStatus sinew_stream_state(SinewSession *session, const SinewState *state) {
   return sn_wire_send(session->client, &request, NULL);
 }
 
-// What a reply means for the stream; SINEW_TIMEOUT: nothing. The reply is taken over.
+// Tells what a reply means for the stream; SINEW_TIMEOUT: nothing. Takes the reply over.
 static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply) {
   SinewStatus status = SINEW_TIMEOUT;
   if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->session == session->info.id &&

@@ -1,4 +1,4 @@
-// What a run is told as: a report, JSON, and columns for a plot.
+// Reports of a run: for people, as JSON, and as columns for a plot.
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>

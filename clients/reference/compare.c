@@ -229,7 +229,7 @@ static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClas
   compare(c, (SnCompared)(dist_field + 2), frame2, frame, 9 * n, tolerance_of(dist_field), step);
 }
 
-// What the collision driver attaches to a contact, 20 numbers each.
+// Compares the parameters that the collision driver attaches to a contact, 20 numbers each.
 static void compare_contact_param(SnCompare *c, const SnOracle *o, int step) {
   enum { COUNT = 20 };
   const int ncon = o->d->ncon;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "clients/libsinew_client/reflect.h"
-#include "clients/sinewctl/watch_private.h"
 #include "clients/libsinew_client/wire.h"
+#include "clients/sinewctl/watch_private.h"
 
 enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };
 
@@ -25,7 +25,7 @@ typedef struct Options {
   int nword;
 } Options;
 
-// What a command builds before the request goes out; its memory is freed with the message tree.
+// The request that a command builds; its memory is freed with the message tree.
 typedef struct Call {
   const Options *opt;
   Sinew__V1__Request request;

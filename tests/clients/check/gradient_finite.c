@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clients/reference/probe_task.h"
 #include "clients/reference/mujoco_reference.h"
+#include "clients/reference/probe_task.h"
 #include "physics/step/step.h"
 #include "planner/rollout/gradient.h"
 

@@ -5,11 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clients/reference/compare.h"
 #include "clients/check/check.h"
+#include "clients/reference/compare.h"
 #include "physics/step/step.h"
-#include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/small_models.h"
 
 // Both engines after the stages of one step, somewhere along a fall.
 static void prepare(SnOracle *o, int model) {
