@@ -9,7 +9,7 @@
 typedef struct SnDaemon {
   SnConfig config;
   SnLog log;
-  SnNotify notify;
+  SnSystemd systemd;
   double started;  // on sn_clock_now()
 
   SnOutbox outbox;

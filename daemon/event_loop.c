@@ -17,7 +17,7 @@
 
 // Requests read, and handled, in a row before replies get their turn; the time between looks at leases, watchdog and
 // memory, and at full pipes, in milliseconds; requests that a connection may have waiting, and how many of the longest.
-enum { READ_BURST = 4096, HANDLE_BURST = 64, TICK_MS = 50, RETRY_MS = 2, WAITING_MOST = 65536, LONGEST_WAITING = 16 };
+enum { READ_BURST = 4096, HANDLE_BURST = 64, TICK_MS = 50, RETRY_MS = 2, MAX_WAITING = 65536, LONGEST_WAITING = 16 };
 
 typedef struct Loop {
   SnDaemon *d;
@@ -63,7 +63,7 @@ static bool read_request(Loop *loop) {
     const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
     const bool several = drop_rest(router, &frame);
     // It may have been accepted since the monitor was last read.
-    if (!sn_connections_knows(connections, fd)) sn_sockets_watch(&loop->sockets, &loop->sockets.router);
+    if (!sn_connections_knows(connections, fd)) sn_sockets_read_monitor(&loop->sockets, &loop->sockets.router);
     if (nobody) {
       d->requests++;
       d->malformed++;
@@ -72,10 +72,10 @@ static bool read_request(Loop *loop) {
                      "refused: a connection with a routing id of %d bytes; at most %zu are allowed", n,
                      sizeof route.identity);
     } else if (sn_connections_spoke(connections, fd, is_name(&route)) &&
-               !sn_inbox_put(&loop->inbox, fd, &route, &frame, several)) {
+               !sn_inbox_push(&loop->inbox, fd, &route, &frame, several)) {
       if (sn_connections_cut(connections, fd))
         sn_log_event(&d->log, SN_LOG_WARNING, "refused: a connection with more than %d requests or %zu bytes waiting",
-                     loop->inbox.most, loop->inbox.most_bytes);
+                     loop->inbox.max, loop->inbox.max_bytes);
     }
   }
   zmq_msg_close(&frame);
@@ -85,7 +85,7 @@ static bool read_request(Loop *loop) {
 // Handles the request whose turn it is. False when there is none.
 static bool handle_request(Loop *loop) {
   SnDaemon *d = loop->d;
-  SnRequest *r = sn_inbox_take(&loop->inbox);
+  SnRequest *r = sn_inbox_pop(&loop->inbox);
   if (!r) return false;
   SnRoute route = {.arrived = r->arrived, .size = r->size};
   memcpy(route.identity, r->identity, r->size);
@@ -102,7 +102,7 @@ static bool handle_request(Loop *loop) {
 }
 
 static void send_replies(Loop *loop) {
-  for (SnParcel *p = sn_outbox_take(&loop->d->outbox), *next; p; p = next) {
+  for (SnReply *p = sn_outbox_pop_all(&loop->d->outbox), *next; p; p = next) {
     next = p->next;
     loop->d->errors += p->is_error;
     sn_sockets_send(&loop->sockets, p);
@@ -116,7 +116,7 @@ static void publish(Loop *loop) {
   out.time = sn_clock_now() - d->started;
   out.statistics = sn_pack_statistics(d, &scratch, NULL);
   size_t size = sinew__v1__telemetry__get_packed_size(&out);
-  unsigned char *bytes = sn_scratch(&scratch, size);
+  unsigned char *bytes = sn_scratch_alloc(&scratch, size);
   if (bytes) sn_sockets_publish(&loop->sockets, bytes, sinew__v1__telemetry__pack(&out, bytes));
   sn_scratch_free(&scratch);
 }
@@ -126,7 +126,7 @@ static void look_at_device(Loop *loop) {
   SnDaemon *d = loop->d;
   if (loop->lost || !sn_backends_view(&d->scheduler.backends).lost) return;
   loop->lost = true;
-  sn_notify_send(&d->notify, "STATUS=the device is lost, plans are made on the CPU");
+  sn_systemd_notify(&d->systemd, "STATUS=the device is lost, plans are made on the CPU");
   if (d->config.device_loss == LOSS_EXIT) d->stopping = true;
 }
 
@@ -140,9 +140,9 @@ static void tick(Loop *loop) {
     publish(loop);
     loop->published = now;
   }
-  if (d->notify.interval > 0 && now - loop->notified >= d->notify.interval &&
+  if (d->systemd.interval > 0 && now - loop->notified >= d->systemd.interval &&
       now - atomic_load(&d->scheduler.alive) < d->config.stall) {
-    sn_notify_send(&d->notify, "WATCHDOG=1");
+    sn_systemd_notify(&d->systemd, "WATCHDOG=1");
     loop->notified = now;
   }
 }
@@ -151,15 +151,15 @@ static void tick(Loop *loop) {
 static bool wait_for_work(Loop *loop, bool full) {
   SnDaemon *d = loop->d;
   SnSockets *s = &loop->sockets;
-  SnDoor *door[2] = {&s->router, &s->telemetry};
+  SnListener *listener[2] = {&s->router, &s->telemetry};
   zmq_pollitem_t items[6] = {{NULL, d->outbox.wake, ZMQ_POLLIN, 0}, {NULL, loop->signals, ZMQ_POLLIN, 0}};
   int n = 2;
   for (int i = 0; i < 2; i++) {
-    if (!door[i]->socket) continue;
-    items[n++] = (zmq_pollitem_t){door[i]->socket, 0, ZMQ_POLLIN, 0};
-    items[n++] = (zmq_pollitem_t){door[i]->monitor, 0, ZMQ_POLLIN, 0};
+    if (!listener[i]->socket) continue;
+    items[n++] = (zmq_pollitem_t){listener[i]->socket, 0, ZMQ_POLLIN, 0};
+    items[n++] = (zmq_pollitem_t){listener[i]->monitor, 0, ZMQ_POLLIN, 0};
   }
-  const int patience = sn_memory_guard_patience(&loop->guard);
+  const int patience = sn_memory_guard_interval(&loop->guard);
   const int wait = loop->inbox.count > 0 ? 0 : full ? RETRY_MS : patience < TICK_MS ? patience : TICK_MS;
   if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
   if (items[1].revents) d->stopping = true;
@@ -173,21 +173,21 @@ static SnCode serve(Loop *loop, SnError *err) {
   bool full = false;
   while (!d->stopping) {
     if (!wait_for_work(loop, full)) break;
-    sn_sockets_watch(s, &s->router);
-    sn_sockets_watch(s, &s->telemetry);
+    sn_sockets_read_monitor(s, &s->router);
+    sn_sockets_read_monitor(s, &s->telemetry);
     for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
     for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
     send_replies(loop);
-    full = sn_sockets_retry(s);
+    full = sn_sockets_flush(s);
     const double now = sn_clock_now();
-    if (now - looked >= 1e-3 * sn_memory_guard_patience(&loop->guard)) {
-      sn_memory_guard_look(&loop->guard, s, now);
+    if (now - looked >= 1e-3 * sn_memory_guard_interval(&loop->guard)) {
+      sn_memory_guard_check(&loop->guard, s, now);
       looked = now;
     }
     if (now - ticked >= 1e-3 * TICK_MS) {
       tick(loop);
       ticked = now;
-      SnCode code = sn_sockets_tend(s, err);
+      SnCode code = sn_sockets_maintain(s, err);
       if (code != SN_OK) return code;
     }
   }
@@ -198,14 +198,14 @@ static SnCode serve(Loop *loop, SnError *err) {
 static void drain(Loop *loop) {
   SnDaemon *d = loop->d;
   sn_log_event(&d->log, SN_LOG_INFO, "stopping");
-  sn_notify_send(&d->notify, "STOPPING=1");
+  sn_systemd_notify(&d->systemd, "STOPPING=1");
   sn_models_cancel(&d->models);
   sn_loader_stop(&d->loader);
   sn_scheduler_stop(&d->scheduler);
   for (int i = 0; i < READ_BURST && read_request(loop); i++) continue;
   while (handle_request(loop)) continue;
   send_replies(loop);
-  sn_sockets_retry(&loop->sockets);
+  sn_sockets_flush(&loop->sockets);
 }
 
 static int open_signals(void) {
@@ -218,14 +218,14 @@ static int open_signals(void) {
 
 SnCode sn_event_loop(SnDaemon *d, SnError *err) {
   Loop loop = {.d = d, .signals = open_signals()};
-  sn_inbox_init(&loop.inbox, WAITING_MOST, LONGEST_WAITING * (size_t)d->config.message_bytes);
+  sn_inbox_init(&loop.inbox, MAX_WAITING, LONGEST_WAITING * (size_t)d->config.message_bytes);
   sn_memory_guard_init(&loop.guard, &d->config);
   SnCode code = loop.signals < 0 ? sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals")
                                  : sn_sockets_open(&loop.sockets, &d->config, &d->log, err);
   if (code == SN_OK) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);
-    sn_notify_send(&d->notify, "READY=1");
+    sn_systemd_notify(&d->systemd, "READY=1");
     code = serve(&loop, err);
     drain(&loop);
     sn_log_event(&d->log, SN_LOG_INFO, "stopped");

@@ -89,7 +89,7 @@ static SnCode start(SnDaemon *d, SnError *err) {
   sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
   sn_metrics_init(&d->metrics);
-  sn_notify_open(&d->notify);
+  sn_systemd_open(&d->systemd);
   if (!sn_outbox_init(&d->outbox) || !sn_sessions_init(&d->sessions, d->config.sessions) ||
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
@@ -110,7 +110,7 @@ static void stop(SnDaemon *d) {
   sn_sessions_free(&d->sessions);
   sn_outbox_free(&d->outbox);
   sn_metrics_free(&d->metrics);
-  sn_notify_close(&d->notify);
+  sn_systemd_close(&d->systemd);
 }
 
 int main(int argc, char **argv) {

@@ -11,12 +11,12 @@ typedef struct SnMailbox {
 } SnMailbox;
 
 // Puts an item and returns the one that it replaced, or NULL. The caller owns what comes back. Any thread.
-static inline void *sn_mailbox_put(SnMailbox *box, void *item) {
+static inline void *sn_mailbox_push(SnMailbox *box, void *item) {
   return atomic_exchange_explicit(&box->item, item, memory_order_acq_rel);
 }
 
 // Takes the item out, or NULL when the box is empty. Any thread.
-static inline void *sn_mailbox_take(SnMailbox *box) {
+static inline void *sn_mailbox_pop(SnMailbox *box) {
   return atomic_exchange_explicit(&box->item, NULL, memory_order_acq_rel);
 }
 

@@ -35,13 +35,13 @@ void sn_metrics_streamed(SnMetrics *metrics) {
   pthread_mutex_unlock(&metrics->mutex);
 }
 
-void sn_metrics_anew(SnMetrics *metrics) {
+void sn_metrics_reset_best(SnMetrics *metrics) {
   pthread_mutex_lock(&metrics->mutex);
   metrics->best_cost = INFINITY;
   pthread_mutex_unlock(&metrics->mutex);
 }
 
-void sn_metrics_plan(SnMetrics *metrics, double latency, int missed) {
+void sn_metrics_answered(SnMetrics *metrics, double latency, int missed) {
   pthread_mutex_lock(&metrics->mutex);
   metrics->latency[metrics->plans++ % SN_METRICS_WINDOW] = latency;
   metrics->misses += missed != 0;

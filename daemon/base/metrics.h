@@ -15,7 +15,7 @@ typedef struct SnMetrics {
   uint64_t sent;                      // plans sent in continuous mode
   uint64_t overflows;                 // plans whose rollouts had no room for all contacts or rows
   double cost, gradient_norm;         // of the latest plan
-  double best_cost;                   // lowest of a plan since the latest sn_metrics_anew; INFINITY: none
+  double best_cost;                   // lowest of a plan since the latest sn_metrics_reset_best; INFINITY: none
   double planned;                     // when the latest plan was sent, on sn_clock_now(); 0: none yet
   double latency[SN_METRICS_WINDOW];  // [s] of the latest plans, arrival to reply; a ring
 } SnMetrics;
@@ -38,13 +38,13 @@ void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradien
 void sn_metrics_iterations(SnMetrics *metrics, int iterations);
 
 // A state was answered for the first time, after `latency` seconds.
-void sn_metrics_plan(SnMetrics *metrics, double latency, int missed);
+void sn_metrics_answered(SnMetrics *metrics, double latency, int missed);
 
 // A plan was sent in continuous mode.
 void sn_metrics_streamed(SnMetrics *metrics);
 
 // Costs before do not compare with those to come.
-void sn_metrics_anew(SnMetrics *metrics);
+void sn_metrics_reset_best(SnMetrics *metrics);
 
 // A state was replaced by a newer one before its turn.
 void sn_metrics_replaced(SnMetrics *metrics);

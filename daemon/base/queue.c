@@ -25,7 +25,7 @@ void sn_queue_free(SnQueue *queue) {
   *queue = (SnQueue){0};
 }
 
-bool sn_queue_put(SnQueue *queue, void *item) {
+bool sn_queue_push(SnQueue *queue, void *item) {
   pthread_mutex_lock(&queue->mutex);
   bool ok = !queue->closed && queue->count < queue->capacity;
   if (ok) {
@@ -36,13 +36,13 @@ bool sn_queue_put(SnQueue *queue, void *item) {
   return ok;
 }
 
-void *sn_queue_take(SnQueue *queue, double until) {
+void *sn_queue_pop(SnQueue *queue, double until) {
   void *item = NULL;
   struct timespec limit = sn_clock_timespec(until);
   pthread_mutex_lock(&queue->mutex);
-  while (queue->count == 0 && !queue->closed && !queue->poked && until > 0)
+  while (queue->count == 0 && !queue->closed && !queue->woken && until > 0)
     if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &limit) == ETIMEDOUT) break;
-  if (until > 0) queue->poked = false;
+  if (until > 0) queue->woken = false;
   if (queue->count > 0) {
     item = queue->ring[queue->head];
     queue->head = (queue->head + 1) % queue->capacity;
@@ -52,9 +52,9 @@ void *sn_queue_take(SnQueue *queue, double until) {
   return item;
 }
 
-void sn_queue_poke(SnQueue *queue) {
+void sn_queue_wake(SnQueue *queue) {
   pthread_mutex_lock(&queue->mutex);
-  queue->poked = true;
+  queue->woken = true;
   pthread_cond_signal(&queue->filled);
   pthread_mutex_unlock(&queue->mutex);
 }

@@ -11,20 +11,20 @@ typedef struct SnQueue {
   void **ring;  // (capacity)
   int capacity, head, count;
   bool closed;  // takers get NULL at once when the queue is empty
-  bool poked;   // a waiting taker shall look around although nothing was put
+  bool woken;   // a waiting taker shall look around although nothing was put
 } SnQueue;
 
 bool sn_queue_init(SnQueue *queue, int capacity);
 void sn_queue_free(SnQueue *queue);
 
 // Appends; false when the queue is full or closed, and the caller keeps the item.
-bool sn_queue_put(SnQueue *queue, void *item);
+bool sn_queue_push(SnQueue *queue, void *item);
 
 // Takes the oldest item. Waits until `until` (sn_clock_now()'s seconds; 0: not at all) for one, a poke or the end.
-void *sn_queue_take(SnQueue *queue, double until);
+void *sn_queue_pop(SnQueue *queue, double until);
 
 // Makes one taker that waits, or the next one that would, return.
-void sn_queue_poke(SnQueue *queue);
+void sn_queue_wake(SnQueue *queue);
 
 // No more items; those inside can still be taken.
 void sn_queue_close(SnQueue *queue);

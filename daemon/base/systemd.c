@@ -14,8 +14,8 @@ static double watchdog_seconds(void) {
   return 1e-6 * strtod(usec, NULL);
 }
 
-void sn_notify_open(SnNotify *notify) {
-  *notify = (SnNotify){.fd = -1};
+void sn_systemd_open(SnSystemd *systemd) {
+  *systemd = (SnSystemd){.fd = -1};
   const char *path = getenv("NOTIFY_SOCKET");
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t n = path ? strlen(path) : 0;
@@ -30,17 +30,17 @@ void sn_notify_open(SnNotify *notify) {
     close(fd);
     return;
   }
-  notify->fd = fd;
-  notify->interval = 0.5 * watchdog_seconds();
+  systemd->fd = fd;
+  systemd->interval = 0.5 * watchdog_seconds();
 }
 
-void sn_notify_send(const SnNotify *notify, const char *text) {
-  if (notify->fd < 0) return;
-  ssize_t sent = send(notify->fd, text, strlen(text), MSG_NOSIGNAL);
+void sn_systemd_notify(const SnSystemd *systemd, const char *text) {
+  if (systemd->fd < 0) return;
+  ssize_t sent = send(systemd->fd, text, strlen(text), MSG_NOSIGNAL);
   (void)sent;  // a manager that does not read is no reason to stop
 }
 
-void sn_notify_close(SnNotify *notify) {
-  if (notify->fd >= 0) close(notify->fd);
-  notify->fd = -1;
+void sn_systemd_close(SnSystemd *systemd) {
+  if (systemd->fd >= 0) close(systemd->fd);
+  systemd->fd = -1;
 }

@@ -60,12 +60,12 @@ static void drop(SnModels *models, SnLoadedModel *entry) {
 }
 
 // One user less; what is old goes with its last one. With the mutex.
-static void let_go(SnModels *models, SnLoadedModel *entry) {
+static void release(SnModels *models, SnLoadedModel *entry) {
   if (--entry->users == 0 && entry->old) drop(models, entry);
 }
 
 // Room for one more: pushes out the oldest that nobody uses. With the mutex.
-static bool make_room(SnModels *models) {
+static bool evict_one(SnModels *models) {
   if (models->count < models->config->loaded) return true;
   SnLoadedModel *oldest = NULL;
   for (SnLoadedModel *entry = models->first; entry; entry = entry->next)
@@ -76,7 +76,7 @@ static bool make_room(SnModels *models) {
 
 // A new entry at the head of the list, to be loaded by the caller. With the mutex.
 static SnLoadedModel *add_entry(SnModels *models, const char *name, const char *file, SnError *err) {
-  if (!make_room(models)) {
+  if (!evict_one(models)) {
     sn_fail(err, SN_ERR_LIMIT, "%d models are loaded and in use; more are not allowed", models->config->loaded);
     return NULL;
   }
@@ -118,14 +118,14 @@ static SnLoadedModel *find_current(SnModels *models, const char *name, const cha
     sn_model_inputs_free(inputs);
     if (holds && !noticed) return entry;
     if (noticed) {
-      let_go(models, entry);
+      release(models, entry);
       continue;
     }
     entry->old = true;
     if (entry->users > 1)
       *edited = entry;
     else
-      let_go(models, entry);
+      release(models, entry);
     return NULL;
   }
 }
@@ -144,7 +144,7 @@ static SnLoadedModel *settle(SnModels *models, SnLoadedModel *entry, SnLoadedMod
   }
   SnLoadedModel *now = same ? edited : entry->model ? entry : NULL;
   if (edited) edited->old = now == entry;
-  if (edited && !same) let_go(models, edited);
+  if (edited && !same) release(models, edited);
   if (now != entry) drop(models, entry);
   return now;
 }
@@ -158,7 +158,7 @@ SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *er
   if (!entry) fresh = add_entry(models, name, path, err);
   if (!fresh && edited) {
     edited->old = false;
-    let_go(models, edited);
+    release(models, edited);
   }
   pthread_mutex_unlock(&models->mutex);
   if (!fresh) return entry;
@@ -176,7 +176,7 @@ SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *er
 void sn_models_release(SnModels *models, SnLoadedModel *model) {
   if (!model) return;
   pthread_mutex_lock(&models->mutex);
-  let_go(models, model);
+  release(models, model);
   pthread_mutex_unlock(&models->mutex);
 }
 

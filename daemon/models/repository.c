@@ -82,9 +82,9 @@ static bool has_name(const SnNames *names, const char *name) {
 }
 
 // Room for so many names, or for none when memory is short.
-static SnNames make_names(int most) {
-  SnNames names = {.name = calloc((size_t)most, sizeof(char *))};
-  if (names.name) names.most = most;
+static SnNames make_names(int capacity) {
+  SnNames names = {.name = calloc((size_t)capacity, sizeof(char *))};
+  if (names.name) names.capacity = capacity;
   return names;
 }
 
@@ -93,7 +93,7 @@ static void add_names(SnNames *names, const char *root, const char *below, size_
   char path[PATH_MAX], name[SN_WIRE_NAME + 2];
   if (snprintf(path, sizeof path, "%s/%s", root, below + skip) >= (int)sizeof path) return;
   DIR *dir = opendir(path);
-  for (struct dirent *entry; dir && names->n < names->most && (entry = readdir(dir));) {
+  for (struct dirent *entry; dir && names->n < names->capacity && (entry = readdir(dir));) {
     struct stat st;
     if (snprintf(name, sizeof name, "%s%s", below, entry->d_name) > SN_WIRE_NAME || !sn_repository_is_name(name))
       continue;
@@ -251,7 +251,7 @@ void sn_repository_report(const SnConfigList *folders, SnKind kind, const SnLog 
     add_names(&names, folder, prefix, strlen(prefix), kind, 0);
     if (access(folder, R_OK | X_OK) != 0)
       sn_log_event(log, SN_LOG_WARNING, "no-%s: %s: %s", kinds[kind].setting, folder, strerror(errno));
-    else if (names.most > 0 && names.n == 0)
+    else if (names.capacity > 0 && names.n == 0)
       sn_log_event(log, SN_LOG_WARNING, "no-%s: %s holds none", kinds[kind].setting, folder);
     sn_names_free(&names);
   }

@@ -15,8 +15,8 @@ enum { SN_REPOSITORY_NAMES = 4096, SN_REPOSITORY_DEPTH = 12 };
 typedef enum SnKind { SN_KIND_MODEL, SN_KIND_TASK } SnKind;
 
 typedef struct SnNames {
-  int n, most;  // most: that there is room for
-  char **name;  // (n) sorted
+  int n, capacity;  // capacity: that there is room for
+  char **name;      // (n) sorted
 } SnNames;
 
 // True for a name that may be looked for: parts of letters, digits, '_', '-', '.' joined by single '/', none of them

@@ -28,7 +28,7 @@ static SnBackend *open_device(const SnBackends *b, const SnConfig *config, const
   return sn_backend_open(name, b->pool, &options, err);
 }
 
-static void look_at_memory(SnBackends *b) {
+static void update_memory(SnBackends *b) {
   SnBackendMemory memory = {0};
   if (b->device->memory) b->device->memory(b->device, &memory);
   b->looked = sn_clock_now();
@@ -59,11 +59,11 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
     return sn_fail(err, why.code, "backend is '%s', which cannot be opened: %s; backend: auto or cpu plans on the CPU",
                    name, why.text);
   }
-  if (!(b->device = sn_owner_create(device, wake, context, err))) return err->code;
+  if (!(b->device = sn_device_proxy_create(device, wake, context, err))) return err->code;
   b->view.present = true;
   snprintf(b->view.name, sizeof b->view.name, "%s", name);
   b->device->describe(b->device, b->view.text, sizeof b->view.text);
-  look_at_memory(b);
+  update_memory(b);
   sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured; if it is lost: %s", b->view.text, text);
   return SN_OK;
 }
@@ -78,7 +78,7 @@ void sn_backends_close(SnBackends *b) {
 }
 
 // What a device says when it fails. It does so once: an error of the device stays with the process.
-static void look_for_loss(SnBackends *b) {
+static void check_loss(SnBackends *b) {
   char reason[sizeof b->view.reason] = "";
   if (b->view.lost || !b->device->lost || !b->device->lost(b->device, reason, sizeof reason)) return;
   pthread_mutex_lock(&b->mutex);
@@ -90,11 +90,11 @@ static void look_for_loss(SnBackends *b) {
                b->view.name, reason);
 }
 
-void sn_backends_look(SnBackends *b) {
+void sn_backends_update(SnBackends *b) {
   if (!b->device) return;
-  const bool served = sn_owner_serve(b->device);
-  look_for_loss(b);
-  if (served || sn_clock_now() - b->looked >= LOOK) look_at_memory(b);
+  const bool served = sn_device_proxy_serve(b->device);
+  check_loss(b);
+  if (served || sn_clock_now() - b->looked >= LOOK) update_memory(b);
 }
 
 bool sn_backends_device_works(const SnBackends *b) { return b->device && !b->view.lost; }

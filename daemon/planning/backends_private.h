@@ -39,7 +39,7 @@ void sn_backends_close(SnBackends *backends);
 
 // Carries out what other threads want of the device and brings the view up to date; logs the loss of the device, once.
 // The owner's, between two slices.
-void sn_backends_look(SnBackends *backends);
+void sn_backends_update(SnBackends *backends);
 
 // Whether plans can be made on the device. The owner's.
 bool sn_backends_device_works(const SnBackends *backends);

@@ -20,7 +20,7 @@ typedef struct Call {
   struct Call *next;
 } Call;
 
-typedef struct Owner {
+typedef struct Proxy {
   SnBackend table;  // first: a pointer to it is a pointer to the owner
   SnBackend *inner;
   pthread_t thread;
@@ -29,61 +29,61 @@ typedef struct Owner {
   pthread_mutex_t mutex;  // of the calls
   pthread_cond_t carried_out;
   Call *first, **last;
-} Owner;
+} Proxy;
 
 static void call(SnBackend *b, Call *c) {
-  Owner *o = (Owner *)b;
-  if (pthread_equal(pthread_self(), o->thread)) {
-    c->run(o->inner, c);
+  Proxy *p = (Proxy *)b;
+  if (pthread_equal(pthread_self(), p->thread)) {
+    c->run(p->inner, c);
     return;
   }
-  pthread_mutex_lock(&o->mutex);
+  pthread_mutex_lock(&p->mutex);
   c->done = false;
   c->next = NULL;
-  *o->last = c;
-  o->last = &c->next;
-  pthread_mutex_unlock(&o->mutex);
-  o->wake(o->context);
-  pthread_mutex_lock(&o->mutex);
-  while (!c->done) pthread_cond_wait(&o->carried_out, &o->mutex);
-  pthread_mutex_unlock(&o->mutex);
+  *p->last = c;
+  p->last = &c->next;
+  pthread_mutex_unlock(&p->mutex);
+  p->wake(p->context);
+  pthread_mutex_lock(&p->mutex);
+  while (!c->done) pthread_cond_wait(&p->carried_out, &p->mutex);
+  pthread_mutex_unlock(&p->mutex);
 }
 
-bool sn_owner_serve(SnBackend *b) {
-  Owner *o = (Owner *)b;
+bool sn_device_proxy_serve(SnBackend *b) {
+  Proxy *p = (Proxy *)b;
   bool any = false;
-  pthread_mutex_lock(&o->mutex);
-  for (Call *c = o->first; c; c = o->first) {
-    o->first = c->next;
-    if (!o->first) o->last = &o->first;
-    pthread_mutex_unlock(&o->mutex);
-    c->run(o->inner, c);
+  pthread_mutex_lock(&p->mutex);
+  for (Call *c = p->first; c; c = p->first) {
+    p->first = c->next;
+    if (!p->first) p->last = &p->first;
+    pthread_mutex_unlock(&p->mutex);
+    c->run(p->inner, c);
     any = true;
-    pthread_mutex_lock(&o->mutex);
+    pthread_mutex_lock(&p->mutex);
     c->done = true;  // from here on it may be gone
-    pthread_cond_broadcast(&o->carried_out);
+    pthread_cond_broadcast(&p->carried_out);
   }
-  pthread_mutex_unlock(&o->mutex);
+  pthread_mutex_unlock(&p->mutex);
   return any;
 }
 
 // ---- calls of any thread ----
 
 static void run_load(SnBackend *b, Call *c) { c->model = b->load(b, c->m, c->cost, c->count, c->err); }
-static SnBackendModel *owner_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+static SnBackendModel *proxy_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   Call c = {.run = run_load, .m = m, .cost = cost, .count = max_step, .err = err};
   call(b, &c);
   return c.model;
 }
 
 static void run_unload(SnBackend *b, Call *c) { b->unload(b, c->model); }
-static void owner_unload(SnBackend *b, SnBackendModel *model) {
+static void proxy_unload(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_unload, .model = model};
   call(b, &c);
 }
 
 static void run_update(SnBackend *b, Call *c) { b->update(b, c->model); }
-static void owner_update(SnBackend *b, SnBackendModel *model) {
+static void proxy_update(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_update, .model = model};
   call(b, &c);
 }
@@ -91,7 +91,7 @@ static void owner_update(SnBackend *b, SnBackendModel *model) {
 static void run_reserve_rollouts(SnBackend *b, Call *c) {
   c->code = b->reserve_rollouts(b, c->model, c->count, c->err);
 }
-static SnCode owner_reserve_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+static SnCode proxy_reserve_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
   Call c = {.run = run_reserve_rollouts, .model = model, .count = count, .err = err};
   call(b, &c);
   return c.code;
@@ -100,7 +100,7 @@ static SnCode owner_reserve_rollouts(SnBackend *b, SnBackendModel *model, int co
 static void run_reserve_gradients(SnBackend *b, Call *c) {
   c->code = b->reserve_gradients(b, c->model, c->count, c->err);
 }
-static SnCode owner_reserve_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+static SnCode proxy_reserve_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
   Call c = {.run = run_reserve_gradients, .model = model, .count = count, .err = err};
   call(b, &c);
   return c.code;
@@ -109,20 +109,20 @@ static SnCode owner_reserve_gradients(SnBackend *b, SnBackendModel *model, int c
 static void run_reserve_multistart(SnBackend *b, Call *c) {
   c->code = b->reserve_multistart(b, c->model, c->count, c->err);
 }
-static SnCode owner_reserve_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
+static SnCode proxy_reserve_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
   Call c = {.run = run_reserve_multistart, .model = model, .count = starts, .err = err};
   call(b, &c);
   return c.code;
 }
 
 static void run_abandon(SnBackend *b, Call *c) { b->abandon(b, c->model); }
-static void owner_abandon(SnBackend *b, SnBackendModel *model) {
+static void proxy_abandon(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_abandon, .model = model};
   call(b, &c);
 }
 
 static void run_lost(SnBackend *b, Call *c) { c->answer = b->lost(b, c->text, c->size); }
-static bool owner_lost(const SnBackend *b, char *text, int size) {
+static bool proxy_lost(const SnBackend *b, char *text, int size) {
   Call c = {.run = run_lost, .text = text, .size = size};
   call((SnBackend *)(uintptr_t)b, &c);
   return c.answer;
@@ -130,79 +130,79 @@ static bool owner_lost(const SnBackend *b, char *text, int size) {
 
 // ---- the owner's ----
 
-static SnBackend *inner_of(const SnBackend *b) { return ((const Owner *)b)->inner; }
+static SnBackend *inner_of(const SnBackend *b) { return ((const Proxy *)b)->inner; }
 
-static void owner_describe(const SnBackend *b, char *text, int size) { inner_of(b)->describe(inner_of(b), text, size); }
+static void proxy_describe(const SnBackend *b, char *text, int size) { inner_of(b)->describe(inner_of(b), text, size); }
 
-static bool owner_rollouts(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock,
+static bool proxy_rollouts(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock,
                            double until) {
   return inner_of(b)->rollouts(inner_of(b), model, batch, clock, until);
 }
 
-static void owner_rollouts_submit(SnBackend *b, SnBackendModel *model, const SnBatch *batch) {
+static void proxy_rollouts_submit(SnBackend *b, SnBackendModel *model, const SnBatch *batch) {
   inner_of(b)->rollouts_submit(inner_of(b), model, batch);
 }
 
-static bool owner_gradients(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock,
+static bool proxy_gradients(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock,
                             double until) {
   return inner_of(b)->gradients(inner_of(b), model, batch, clock, until);
 }
 
-static bool owner_multistart(SnBackend *b, SnBackendModel *model, SnMultistartJob *job, const SnClock *clock,
+static bool proxy_multistart(SnBackend *b, SnBackendModel *model, SnMultistartJob *job, const SnClock *clock,
                              double until) {
   return inner_of(b)->multistart(inner_of(b), model, job, clock, until);
 }
 
-static void owner_multistart_end(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
+static void proxy_multistart_end(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
   inner_of(b)->multistart_end(inner_of(b), model, job);
 }
 
-static void owner_multistart_submit(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
+static void proxy_multistart_submit(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
   inner_of(b)->multistart_submit(inner_of(b), model, job);
 }
 
-static void owner_memory(const SnBackend *b, SnBackendMemory *memory) { inner_of(b)->memory(inner_of(b), memory); }
+static void proxy_memory(const SnBackend *b, SnBackendMemory *memory) { inner_of(b)->memory(inner_of(b), memory); }
 
-static void owner_destroy(SnBackend *b) {
-  Owner *o = (Owner *)b;
-  sn_backend_free(o->inner);
-  pthread_cond_destroy(&o->carried_out);
-  pthread_mutex_destroy(&o->mutex);
-  free(o);
+static void proxy_destroy(SnBackend *b) {
+  Proxy *p = (Proxy *)b;
+  sn_backend_free(p->inner);
+  pthread_cond_destroy(&p->carried_out);
+  pthread_mutex_destroy(&p->mutex);
+  free(p);
 }
 
-SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err) {
-  Owner *o = calloc(1, sizeof *o);
-  if (!o) {
+SnBackend *sn_device_proxy_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err) {
+  Proxy *p = calloc(1, sizeof *p);
+  if (!p) {
     sn_backend_free(inner);
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
     return NULL;
   }
-  o->table = (SnBackend){.name = inner->name,
+  p->table = (SnBackend){.name = inner->name,
                          .job_iterations = inner->job_iterations,
-                         .describe = owner_describe,
-                         .load = owner_load,
-                         .unload = owner_unload,
-                         .update = owner_update,
-                         .reserve_rollouts = inner->reserve_rollouts ? owner_reserve_rollouts : NULL,
-                         .rollouts = owner_rollouts,
-                         .rollouts_submit = inner->rollouts_submit ? owner_rollouts_submit : NULL,
-                         .reserve_gradients = owner_reserve_gradients,
-                         .gradients = owner_gradients,
-                         .reserve_multistart = owner_reserve_multistart,
-                         .multistart = owner_multistart,
-                         .multistart_end = owner_multistart_end,
-                         .multistart_submit = inner->multistart_submit ? owner_multistart_submit : NULL,
-                         .lost = inner->lost ? owner_lost : NULL,
-                         .memory = inner->memory ? owner_memory : NULL,
-                         .abandon = owner_abandon,
-                         .destroy = owner_destroy};
-  o->inner = inner;
-  o->thread = pthread_self();
-  o->wake = wake;
-  o->context = context;
-  o->last = &o->first;
-  pthread_mutex_init(&o->mutex, NULL);
-  pthread_cond_init(&o->carried_out, NULL);
-  return &o->table;
+                         .describe = proxy_describe,
+                         .load = proxy_load,
+                         .unload = proxy_unload,
+                         .update = proxy_update,
+                         .reserve_rollouts = inner->reserve_rollouts ? proxy_reserve_rollouts : NULL,
+                         .rollouts = proxy_rollouts,
+                         .rollouts_submit = inner->rollouts_submit ? proxy_rollouts_submit : NULL,
+                         .reserve_gradients = proxy_reserve_gradients,
+                         .gradients = proxy_gradients,
+                         .reserve_multistart = proxy_reserve_multistart,
+                         .multistart = proxy_multistart,
+                         .multistart_end = proxy_multistart_end,
+                         .multistart_submit = inner->multistart_submit ? proxy_multistart_submit : NULL,
+                         .lost = inner->lost ? proxy_lost : NULL,
+                         .memory = inner->memory ? proxy_memory : NULL,
+                         .abandon = proxy_abandon,
+                         .destroy = proxy_destroy};
+  p->inner = inner;
+  p->thread = pthread_self();
+  p->wake = wake;
+  p->context = context;
+  p->last = &p->first;
+  pthread_mutex_init(&p->mutex, NULL);
+  pthread_cond_init(&p->carried_out, NULL);
+  return &p->table;
 }

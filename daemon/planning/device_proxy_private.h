@@ -11,9 +11,9 @@
 // thread: load, unload, update, reserve_gradients, reserve_multistart, abandon, lost. The owner's alone, as it stands:
 // all others. `wake` (with `context`) is called when a call waits for the owner. NULL and err when out of memory: inner
 // is then closed.
-SnBackend *sn_owner_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err);
+SnBackend *sn_device_proxy_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err);
 
 // Carries out the calls that wait. True when there were any. The owner's.
-bool sn_owner_serve(SnBackend *owned);
+bool sn_device_proxy_serve(SnBackend *owned);
 
 #endif

@@ -56,7 +56,7 @@ bool sn_scheduler_command(SnScheduler *scheduler, SnJob *job);
 void sn_scheduler_close(SnScheduler *scheduler, SnSession *session);
 
 // Lets go of a session that a loader thread held.
-void sn_scheduler_let_go(SnScheduler *scheduler, SnSession *session);
+void sn_scheduler_release(SnScheduler *scheduler, SnSession *session);
 
 // Ends the running slice, answers what waits, frees the sessions, joins the thread. A second call does nothing.
 void sn_scheduler_stop(SnScheduler *scheduler);

@@ -56,7 +56,7 @@ static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, cons
 // Answers what is left of a session that goes.
 static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code code, const char *text) {
   const bool stops = code == SINEW__V1__ERROR__CODE__SHUTTING_DOWN;
-  SnJob *newest = sn_mailbox_take(&session->states);
+  SnJob *newest = sn_mailbox_pop(&session->states);
   if (sn_job_streams(newest))
     sn_job_free(newest);
   else
@@ -111,7 +111,7 @@ static void run_command(SnScheduler *s, SnJob *job) {
 // Fetches the newest state of each session; the one that it replaces is answered.
 static void fetch_states(SnScheduler *s) {
   for (SnSession *p = s->sessions; p; p = p->next) {
-    SnJob *newest = sn_mailbox_take(&p->states);
+    SnJob *newest = sn_mailbox_pop(&p->states);
     if (!newest) continue;
     if (p->waiting) sn_serve_replaced(s, p, p->waiting);
     p->waiting = newest;
@@ -129,7 +129,7 @@ static void update_streams(SnScheduler *s) {
   for (SnSession *p = s->sessions; p; p = p->next) {
     if (sn_job_streams(p->waiting) && p->waiting->due == INFINITY) {
       if (p->stream.running) {
-        sn_serve_stream_heard(p, p->waiting);
+        sn_serve_stream_receive(p, p->waiting);
       } else {
         refuse(s, p->waiting, SINEW__V1__ERROR__CODE__STATE, "this session has no stream; a StreamRequest begins one");
         p->waiting = NULL;
@@ -201,7 +201,7 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
   double after = sn_clock_now();
   p->served += after - now;
   if (streams)
-    sn_serve_stream_look(s, p, ready);
+    sn_serve_stream_update(s, p, ready);
   else if (ready || after >= p->active_due)
     sn_serve_finish(s, p);
 }
@@ -222,7 +222,7 @@ static void work(SnScheduler *s, SnSession *p) {
 // Other threads wait for the device.
 static void wake(void *context) {
   SnScheduler *s = context;
-  sn_queue_poke(&s->commands);
+  sn_queue_wake(&s->commands);
 }
 
 static void serve(SnScheduler *s) {
@@ -230,13 +230,13 @@ static void serve(SnScheduler *s) {
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
     atomic_store(&s->alive, now);
-    sn_backends_look(&s->backends);
+    sn_backends_update(&s->backends);
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
-    SnJob *job = sn_queue_take(&s->commands, turn ? 0 : now + HEARTBEAT);
+    SnJob *job = sn_queue_pop(&s->commands, turn ? 0 : now + HEARTBEAT);
     take_over(s);  // one poke may stand for the opening of a session and for its first state
     fetch_states(s);
-    for (; job; job = sn_queue_take(&s->commands, 0)) run_command(s, job);
+    for (; job; job = sn_queue_pop(&s->commands, 0)) run_command(s, job);
     free_leaving(s);
     update_streams(s);
     s->now = sn_clock_now();
@@ -248,7 +248,7 @@ static void serve(SnScheduler *s) {
 // Answers what waits and frees the sessions.
 static void end(SnScheduler *s) {
   update_sessions(s);
-  for (SnJob *job; (job = sn_queue_take(&s->commands, 0));)
+  for (SnJob *job; (job = sn_queue_pop(&s->commands, 0));)
     refuse(s, job, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
   while (s->sessions) {
     SnSession *session = s->sessions;
@@ -300,26 +300,26 @@ void sn_scheduler_add(SnScheduler *s, SnSession *session) {
   session->next = s->arriving;
   s->arriving = session;
   pthread_mutex_unlock(&s->mutex);
-  sn_queue_poke(&s->commands);
+  sn_queue_wake(&s->commands);
 }
 
 void sn_scheduler_state(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
-  SnJob *replaced = sn_mailbox_put(&session->states, job);
+  SnJob *replaced = sn_mailbox_push(&session->states, job);
   if (replaced) sn_serve_replaced(s, session, replaced);
-  sn_queue_poke(&s->commands);
+  sn_queue_wake(&s->commands);
 }
 
-bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_put(&s->commands, job); }
+bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_push(&s->commands, job); }
 
 void sn_scheduler_close(SnScheduler *s, SnSession *session) {
   atomic_store(&session->closing, true);
-  sn_queue_poke(&s->commands);
+  sn_queue_wake(&s->commands);
 }
 
-void sn_scheduler_let_go(SnScheduler *s, SnSession *session) {
+void sn_scheduler_release(SnScheduler *s, SnSession *session) {
   atomic_fetch_sub(&session->holds, 1);
-  sn_queue_poke(&s->commands);
+  sn_queue_wake(&s->commands);
 }
 
 void sn_scheduler_stop(SnScheduler *s) {

@@ -55,7 +55,7 @@ static void add_version(SnSession *session, SnVersion *version, uint64_t reverte
   sn_history_add(&session->history, version, session->planner);
   atomic_store(&session->lease, session->settings.lease);
   atomic_store(&session->config_version, version->number);
-  sn_metrics_anew(&session->metrics);
+  sn_metrics_reset_best(&session->metrics);
 }
 
 // All is checked before any of it is changed. *changed: the planner is not as it was, whatever comes back.
@@ -127,7 +127,7 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
     case SINEW__V1__REQUEST__BODY_RESET:
       if (session->active) sn_serve_finish(s, session);
       code = reset(session, job, &err);
-      sn_metrics_anew(&session->metrics);
+      sn_metrics_reset_best(&session->metrics);
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
       reply.body_case = SINEW__V1__REPLY__BODY_RESET;

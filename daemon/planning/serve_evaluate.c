@@ -24,9 +24,9 @@ static SnCode begin(SnSession *session, SnError *err) {
   sn_serve_mocap(scratch, in->state, &r->mocap_pos, &r->mocap_quat);
   r->ctrl = sn_serve_reals(scratch, in->ctrl, in->n_ctrl);
   if (in->want_states && r->nstep > 0) {
-    r->states.qpos = sn_scratch(scratch, rows * (size_t)session->nq * sizeof(sn_real));
-    r->states.qvel = sn_scratch(scratch, rows * (size_t)session->nv * sizeof(sn_real));
-    r->states.act = sn_scratch(scratch, rows * (size_t)session->na * sizeof(sn_real));
+    r->states.qpos = sn_scratch_alloc(scratch, rows * (size_t)session->nq * sizeof(sn_real));
+    r->states.qvel = sn_scratch_alloc(scratch, rows * (size_t)session->nv * sizeof(sn_real));
+    r->states.act = sn_scratch_alloc(scratch, rows * (size_t)session->na * sizeof(sn_real));
   }
   r->gradient = in->want_gradient;
   if (scratch->failed) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
@@ -42,8 +42,8 @@ void sn_serve_drop_evaluation(SnSession *session) {
 static void pack_measures(SnScratch *scratch, const SnTask *task, const SnEvaluation *result,
                           Sinew__V1__Evaluation *out) {
   size_t n = (size_t)result->nmeasure;
-  Sinew__V1__MeasureValue **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  Sinew__V1__MeasureValue **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__measure_value__init(&items[i]);
@@ -74,15 +74,15 @@ static Sinew__V1__Gradient__Status gradient_status(SnGradientStatus status) {
 static void pack_target_gradients(SnScratch *scratch, const SnCost *cost, const SnGradient *g,
                                   Sinew__V1__Gradient *out) {
   const size_t n = (size_t)cost->nterm, rows = (size_t)g->nstep + 1;
-  Sinew__V1__TermGradient **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  Sinew__V1__TermGradient **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     const size_t size = (size_t)sn_cost_target_size(cost, (int)i), at = (size_t)cost->term_target[i];
     sinew__v1__term_gradient__init(&items[i]);
     items[i].name = (char *)sn_cost_name(cost, (int)i);
     items[i].size = (uint32_t)size;
-    if (!(items[i].target = sn_scratch(scratch, (rows * size + 1) * sizeof *items[i].target))) return;
+    if (!(items[i].target = sn_scratch_alloc(scratch, (rows * size + 1) * sizeof *items[i].target))) return;
     items[i].n_target = rows * size;
     for (size_t t = 0; t < rows; t++)
       for (size_t k = 0; k < size; k++)
@@ -94,7 +94,7 @@ static void pack_target_gradients(SnScratch *scratch, const SnCost *cost, const 
 }
 
 static Sinew__V1__Gradient *pack_gradient(SnScratch *scratch, const SnSession *session, const SnGradient *g) {
-  Sinew__V1__Gradient *out = sn_scratch(scratch, sizeof *out);
+  Sinew__V1__Gradient *out = sn_scratch_alloc(scratch, sizeof *out);
   if (!out) return NULL;
   sinew__v1__gradient__init(out);
   out->status = gradient_status(g->status);

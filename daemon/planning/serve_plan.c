@@ -11,7 +11,7 @@
 
 // Numbers of the wire as the engine's. NULL for none, or when out of memory (then `failed`).
 sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n) {
-  sn_real *out = n ? sn_scratch(scratch, n * sizeof *out) : NULL;
+  sn_real *out = n ? sn_scratch_alloc(scratch, n * sizeof *out) : NULL;
   for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
   return out;
 }
@@ -19,8 +19,8 @@ sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n) {
 // Mocap poses of a state, apart.
 void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
   size_t n = state->n_mocap / 7;
-  sn_real *p = n ? sn_scratch(scratch, 3 * n * sizeof *p) : NULL,
-          *q = n ? sn_scratch(scratch, 4 * n * sizeof *q) : NULL;
+  sn_real *p = n ? sn_scratch_alloc(scratch, 3 * n * sizeof *p) : NULL,
+          *q = n ? sn_scratch_alloc(scratch, 4 * n * sizeof *q) : NULL;
   for (size_t i = 0; p && q && i < n; i++) {
     for (size_t k = 0; k < 3; k++) p[3 * i + k] = (sn_real)state->mocap[7 * i + k];
     for (size_t k = 0; k < 4; k++) q[4 * i + k] = (sn_real)state->mocap[7 * i + 3 + k];
@@ -112,8 +112,8 @@ static Sinew__V1__Plan__Status wire_status(SnPlanStatus status) {
 
 Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,
                                            double start, double step, size_t rows) {
-  Sinew__V1__Trajectory *out = sn_scratch(scratch, sizeof *out);
-  double *time = sn_scratch(scratch, rows * sizeof *time);
+  Sinew__V1__Trajectory *out = sn_scratch_alloc(scratch, sizeof *out);
+  double *time = sn_scratch_alloc(scratch, rows * sizeof *time);
   if (!out || !time) return NULL;
   sinew__v1__trajectory__init(out);
   for (size_t i = 0; i < rows; i++) time[i] = start + (double)i * step;
@@ -158,8 +158,8 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
 }
 
 void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming timing) {
-  sn_metrics_plan(&session->metrics, timing.age, !timing.in_time);
-  sn_metrics_plan(s->metrics, timing.age, !timing.in_time);
+  sn_metrics_answered(&session->metrics, timing.age, !timing.in_time);
+  sn_metrics_answered(s->metrics, timing.age, !timing.in_time);
 }
 
 void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {

@@ -55,14 +55,14 @@ void sn_serve_stream(SnScheduler *scheduler, SnJob *job);
 void sn_serve_stream_end(SnScheduler *scheduler, SnSession *session, Sinew__V1__StreamReply__End end);
 void sn_serve_stream_expire(SnScheduler *scheduler, SnSession *session, double now);
 // A state of the stream has come: renews the lease, sets when its plan is due.
-void sn_serve_stream_heard(SnSession *session, SnJob *job);
+void sn_serve_stream_receive(SnSession *session, SnJob *job);
 // Work on a state begins. Iterations that it may have.
 void sn_serve_stream_begin(SnSession *session);
 int sn_stream_iterations(const SnSession *session);
 // Is it the turn of a state that is newer than the one in work?
 bool sn_serve_stream_over(const SnSession *session, double now);
 // After a slice: sends the plan in the making if it is better than what was sent, or ends it. ready: it is complete.
-void sn_serve_stream_look(SnScheduler *scheduler, SnSession *session, bool ready);
+void sn_serve_stream_update(SnScheduler *scheduler, SnSession *session, bool ready);
 // Sends a plan that has ended, if it is better.
 void sn_serve_stream_offer(SnScheduler *scheduler, SnSession *session, const SnJob *job, const SnPlan *plan);
 

@@ -100,7 +100,7 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
   sn_job_free(job);
 }
 
-void sn_serve_stream_heard(SnSession *session, SnJob *job) {
+void sn_serve_stream_receive(SnSession *session, SnJob *job) {
   const Sinew__V1__StreamState *in = job->request->stream_state;
   SnStream *st = &session->stream;
   job->due = job->route.arrived + st->deadline;
@@ -122,7 +122,7 @@ void sn_serve_stream_begin(SnSession *session) {
 }
 
 // The first plan for a state: was it in time?
-static void judge_time(SnScheduler *s, SnSession *session, SnTiming timing) {
+static void count_first_plan(SnScheduler *s, SnSession *session, SnTiming timing) {
   SnStream *st = &session->stream;
   if (st->made) return;
   st->made = true;
@@ -137,8 +137,8 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   if (!st->running || plan->status == SN_PLAN_WARM_START) return true;
   const double now = sn_clock_now();
   const SnTiming timing = sn_job_timing(job, now);
-  judge_time(s, session, timing);
-  if (st->answered && plan->label == st->label && !(plan->cost_after < st->cost)) return true;
+  count_first_plan(s, session, timing);
+  if (st->answered && plan->label == st->version && !(plan->cost_after < st->cost)) return true;
   if (st->says_seen && st->sent - st->seen >= WINDOW) return false;
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
@@ -149,7 +149,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   out.stream_misses = st->misses;
   if (!scratch.failed) {
     st->answered = true;
-    st->label = plan->label;
+    st->version = plan->label;
     st->cost = plan->cost_after;
     st->sent++;
     sn_serve_send_plan(s, &st->route, &out);
@@ -181,7 +181,7 @@ bool sn_serve_stream_over(const SnSession *session, double now) {
   return refined || now >= next->route.arrived + 0.5 * (next->due - next->route.arrived);
 }
 
-void sn_serve_stream_look(SnScheduler *s, SnSession *session, bool ready) {
+void sn_serve_stream_update(SnScheduler *s, SnSession *session, bool ready) {
   SnStream *st = &session->stream;
   if (ready || sn_serve_stream_over(session, sn_clock_now())) {
     sn_serve_finish(s, session);

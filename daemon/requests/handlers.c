@@ -5,7 +5,7 @@
 
 // Work for the loader threads.
 static SnCode handle_load(SnDaemon *d, SnJob *job, SnError *err) {
-  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  if (sn_loader_push(&d->loader, job)) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 

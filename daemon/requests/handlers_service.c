@@ -48,7 +48,7 @@ uint64_t sn_resident_memory(void) {
 
 // The device on the wire; NULL where there is none. Texts are those of the view.
 static Sinew__V1__Device *pack_device(SnScratch *scratch, SnDeviceView *view) {
-  Sinew__V1__Device *out = view->present ? sn_scratch(scratch, sizeof *out) : NULL;
+  Sinew__V1__Device *out = view->present ? sn_scratch_alloc(scratch, sizeof *out) : NULL;
   if (!out) return NULL;
   sinew__v1__device__init(out);
   out->backend = view->name;
@@ -134,10 +134,10 @@ static void count_sessions(SnDaemon *d, const SnDeviceView *view, Sinew__V1__Sta
 
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only) {
   size_t n = only ? 1 : (size_t)sn_sessions_count(&d->sessions);
-  Sinew__V1__Statistics *out = sn_scratch(scratch, sizeof *out);
-  Sinew__V1__SessionStatistics **list = sn_scratch(scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(scratch, (n + 1) * sizeof *items);
-  SnDeviceView *device = sn_scratch(scratch, sizeof *device);
+  Sinew__V1__Statistics *out = sn_scratch_alloc(scratch, sizeof *out);
+  Sinew__V1__SessionStatistics **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
+  SnDeviceView *device = sn_scratch_alloc(scratch, sizeof *device);
   if (!out || !list || !items || !device) return NULL;
   *device = sn_backends_view(&d->scheduler.backends);
   SnMetricsView view = sn_metrics_view(&d->metrics);

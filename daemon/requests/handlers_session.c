@@ -54,8 +54,8 @@ static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls 
 SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
   if (!sn_sessions_reserve(&d->sessions))
     return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
-  if (sn_loader_put(&d->loader, job)) return SN_OK;
-  sn_sessions_give_back(&d->sessions);
+  if (sn_loader_push(&d->loader, job)) return SN_OK;
+  sn_sessions_unreserve(&d->sessions);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 
@@ -132,7 +132,7 @@ SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
 // A reset with a new seed lets the body settle, which may take long: the loader's work.
 static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
   atomic_fetch_add(&job->session->holds, 1);
-  if (sn_loader_put(&d->loader, job)) return SN_OK;
+  if (sn_loader_push(&d->loader, job)) return SN_OK;
   atomic_fetch_sub(&job->session->holds, 1);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }

@@ -17,8 +17,8 @@ static void list_models(SnLoader *l, const SnJob *job) {
   SnNames names = sn_repository_list(&l->config->models, SN_KIND_MODEL);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
-  Sinew__V1__ModelSummary **list = sn_scratch(&scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(&scratch, (n + 1) * sizeof *items);
+  Sinew__V1__ModelSummary **list = sn_scratch_alloc(&scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch_alloc(&scratch, (n + 1) * sizeof *items);
   Sinew__V1__ListModelsReply out = SINEW__V1__LIST_MODELS_REPLY__INIT;
   for (size_t i = 0; list && items && i < n; i++) {
     int users = sn_models_users(l->models, names.name[i]);
@@ -49,9 +49,9 @@ static void list_tasks(SnLoader *l, const SnJob *job) {
   SnNames names = sn_repository_list(&l->config->tasks, SN_KIND_TASK);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
-  Sinew__V1__TaskSummary **list = sn_scratch(&scratch, (n + 1) * sizeof *list), *items;
-  items = sn_scratch(&scratch, (n + 1) * sizeof *items);
-  SnTask **tasks = sn_scratch(&scratch, (n + 1) * sizeof *tasks);
+  Sinew__V1__TaskSummary **list = sn_scratch_alloc(&scratch, (n + 1) * sizeof *list), *items;
+  items = sn_scratch_alloc(&scratch, (n + 1) * sizeof *items);
+  SnTask **tasks = sn_scratch_alloc(&scratch, (n + 1) * sizeof *tasks);
   Sinew__V1__ListTasksReply out = SINEW__V1__LIST_TASKS_REPLY__INIT;
   for (size_t i = 0; list && items && tasks && i < n; i++) {
     SnError err = {0};
@@ -61,7 +61,7 @@ static void list_tasks(SnLoader *l, const SnJob *job) {
     if (tasks[i]) {
       items[i].model = tasks[i]->model;
       items[i].text = tasks[i]->description;
-    } else if ((items[i].error = sn_scratch(&scratch, sizeof err.text))) {
+    } else if ((items[i].error = sn_scratch_alloc(&scratch, sizeof err.text))) {
       memcpy(items[i].error, err.text, sizeof err.text);
     } else {
       break;
@@ -102,10 +102,10 @@ static void load_model(SnLoader *l, const SnJob *job) {
   else
     reply.load_model = &out;
   sn_log_event(l->log, SN_LOG_INFO, "loaded: model %s in %.3f s", loaded->name, out.seconds);
-  SnParcel *parcel = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   sn_models_release(l->models, loaded);
-  sn_outbox_send(l->outbox, parcel);
+  sn_outbox_send(l->outbox, packed);
 }
 
 static void unload_model(SnLoader *l, const SnJob *job) {
@@ -199,10 +199,10 @@ static void describe_task(SnLoader *l, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_DESCRIBE_TASK;
   reply.describe_task = sn_pack_task(&scratch, session->loaded, session->planner);
-  SnParcel *parcel = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   sn_session_free(session, l->models);
-  sn_outbox_send(l->outbox, parcel);
+  sn_outbox_send(l->outbox, packed);
 }
 
 static void open_session(SnLoader *l, const SnJob *job) {
@@ -211,7 +211,7 @@ static void open_session(SnLoader *l, const SnJob *job) {
   SnSession *session = create_session(l, in->task, in, &err);
   if (!session) {
     sn_log_event(l->log, SN_LOG_WARNING, "open-failed: task %s: %s", in->task, err.text);
-    sn_sessions_give_back(l->sessions);
+    sn_sessions_unreserve(l->sessions);
     reply_error(l, job, &err);
     return;
   }
@@ -227,12 +227,12 @@ static void open_session(SnLoader *l, const SnJob *job) {
                (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)in->seed);
 
   // The session is known to the event loop before its client can send the next request; from then on others own it.
-  SnParcel *parcel = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   session->heard = sn_clock_now();
   sn_scheduler_add(l->scheduler, session);
   sn_sessions_add(l->sessions, session);
-  sn_outbox_send(l->outbox, parcel);
+  sn_outbox_send(l->outbox, packed);
 }
 
 // A planner with the new seed, which the planner thread puts in the place of the old one. True when the job went there.
@@ -247,7 +247,7 @@ static bool reset_session(SnLoader *l, SnJob *job) {
     reply_error(l, job, &err);
     sn_planner_free(job->planner);
   }
-  sn_scheduler_let_go(l->scheduler, session);
+  sn_scheduler_release(l->scheduler, session);
   return handed;
 }
 
@@ -282,15 +282,15 @@ static bool carry_out(SnLoader *l, SnJob *job) {
 }
 
 static void refuse(SnLoader *l, const SnJob *job) {
-  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_give_back(l->sessions);
-  if (job->session) sn_scheduler_let_go(l->scheduler, job->session);
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(l->sessions);
+  if (job->session) sn_scheduler_release(l->scheduler, job->session);
   sn_outbox_error(l->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
 }
 
 static void *loader_main(void *argument) {
   SnLoader *l = argument;
   for (;;) {
-    SnJob *job = sn_queue_take(&l->jobs, sn_clock_now() + 3600);
+    SnJob *job = sn_queue_pop(&l->jobs, sn_clock_now() + 3600);
     if (!job && sn_queue_closed(&l->jobs)) return NULL;
     if (!job) continue;
     bool handed = false;
@@ -313,7 +313,7 @@ SnCode sn_loader_start(SnLoader *l, const SnConfig *config, const SnLog *log, Sn
   return SN_OK;
 }
 
-bool sn_loader_put(SnLoader *l, SnJob *job) { return sn_queue_put(&l->jobs, job); }
+bool sn_loader_push(SnLoader *l, SnJob *job) { return sn_queue_push(&l->jobs, job); }
 
 void sn_loader_stop(SnLoader *l) {
   if (l->threads == 0) return;

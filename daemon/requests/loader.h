@@ -24,7 +24,7 @@ SnCode sn_loader_start(SnLoader *loader, const SnConfig *config, const SnLog *lo
 
 // Hands a job over; false when the queue is full, and the caller keeps it. An open request needs a place reserved in
 // the sessions.
-bool sn_loader_put(SnLoader *loader, SnJob *job);
+bool sn_loader_push(SnLoader *loader, SnJob *job);
 
 // Finishes what runs (see sn_models_cancel), refuses what waits, joins the threads. Before the scheduler stops.
 void sn_loader_stop(SnLoader *loader);

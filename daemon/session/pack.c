@@ -8,7 +8,7 @@ typedef struct SnScratchBlock {
   max_align_t memory[];
 } SnScratchBlock;
 
-void *sn_scratch(SnScratch *scratch, size_t bytes) {
+void *sn_scratch_alloc(SnScratch *scratch, size_t bytes) {
   SnScratchBlock *block = calloc(1, sizeof *block + bytes);
   if (!block) {
     scratch->failed = true;
@@ -28,21 +28,21 @@ void sn_scratch_free(SnScratch *scratch) {
 }
 
 double *sn_pack_reals(SnScratch *scratch, const sn_real *x, size_t n, size_t *count) {
-  double *out = n ? sn_scratch(scratch, n * sizeof *out) : NULL;
+  double *out = n ? sn_scratch_alloc(scratch, n * sizeof *out) : NULL;
   *count = out ? n : 0;
   for (size_t i = 0; i < *count; i++) out[i] = (double)x[i];
   return out;
 }
 
 Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnState *from) {
-  Sinew__V1__State *state = sn_scratch(scratch, sizeof *state);
+  Sinew__V1__State *state = sn_scratch_alloc(scratch, sizeof *state);
   if (!state) return NULL;
   sinew__v1__state__init(state);
   state->time = from->time;
   state->qpos = sn_pack_reals(scratch, from->qpos, (size_t)m->nq, &state->n_qpos);
   state->qvel = sn_pack_reals(scratch, from->qvel, (size_t)m->nv, &state->n_qvel);
   state->act = sn_pack_reals(scratch, from->act, (size_t)m->na, &state->n_act);
-  double *mocap = m->nmocap ? sn_scratch(scratch, (size_t)m->nmocap * 7 * sizeof *mocap) : NULL;
+  double *mocap = m->nmocap ? sn_scratch_alloc(scratch, (size_t)m->nmocap * 7 * sizeof *mocap) : NULL;
   if (!mocap) return state;
   for (int i = 0; i < m->nmocap; i++) {
     for (int k = 0; k < 3; k++) mocap[7 * i + k] = (double)from->mocap_pos[3 * i + k];
@@ -56,7 +56,8 @@ Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnSt
 Sinew__V1__TermCost **sn_pack_terms(SnScratch *scratch, const SnCost *cost, const double *term, size_t *count) {
   size_t n = (size_t)cost->nterm;
   *count = 0;
-  Sinew__V1__TermCost **list = sn_scratch(scratch, n * sizeof *list), *items = sn_scratch(scratch, n * sizeof *items);
+  Sinew__V1__TermCost **list = sn_scratch_alloc(scratch, n * sizeof *list),
+                      *items = sn_scratch_alloc(scratch, n * sizeof *items);
   if (!list || !items) return NULL;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__term_cost__init(&items[i]);

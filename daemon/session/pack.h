@@ -11,7 +11,7 @@ typedef struct SnScratch {
 } SnScratch;
 
 // Zeroed memory, or NULL.
-void *sn_scratch(SnScratch *scratch, size_t bytes);
+void *sn_scratch_alloc(SnScratch *scratch, size_t bytes);
 void sn_scratch_free(SnScratch *scratch);
 
 // Copies n numbers; *count is n, or 0 on failure.

@@ -11,8 +11,8 @@ typedef struct Quantities {
 static Quantities begin(SnScratch *scratch, int capacity) {
   Quantities q = {0};
   if (capacity == 0) return q;
-  q.list = sn_scratch(scratch, (size_t)capacity * sizeof *q.list);
-  q.items = sn_scratch(scratch, (size_t)capacity * sizeof *q.items);
+  q.list = sn_scratch_alloc(scratch, (size_t)capacity * sizeof *q.list);
+  q.items = sn_scratch_alloc(scratch, (size_t)capacity * sizeof *q.items);
   if (!q.list || !q.items) q = (Quantities){0};
   return q;
 }
@@ -88,7 +88,7 @@ static Quantities pack_mocap(SnScratch *scratch, const SnModel *m) {
 }
 
 Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedModel *loaded, const SnModel *m) {
-  Sinew__V1__ModelDescription *d = sn_scratch(scratch, sizeof *d);
+  Sinew__V1__ModelDescription *d = sn_scratch_alloc(scratch, sizeof *d);
   if (!d) return NULL;
   sinew__v1__model_description__init(d);
   d->model = loaded->name;
@@ -112,8 +112,8 @@ Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedMod
 static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, const SnCost *cost,
                                    Sinew__V1__TaskDescription *d) {
   size_t n = (size_t)task->nterm;
-  Sinew__V1__TermDescription **list = sn_scratch(scratch, n * sizeof *list),
-                             *items = sn_scratch(scratch, n * sizeof *items);
+  Sinew__V1__TermDescription **list = sn_scratch_alloc(scratch, n * sizeof *list),
+                             *items = sn_scratch_alloc(scratch, n * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__term_description__init(&items[i]);
@@ -129,8 +129,8 @@ static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, const
 
 static void pack_measure_descriptions(SnScratch *scratch, const SnTask *task, Sinew__V1__TaskDescription *d) {
   size_t n = (size_t)task->nmeasure;
-  Sinew__V1__MeasureDescription **list = sn_scratch(scratch, (n + 1) * sizeof *list);
-  Sinew__V1__MeasureDescription *items = sn_scratch(scratch, (n + 1) * sizeof *items);
+  Sinew__V1__MeasureDescription **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list);
+  Sinew__V1__MeasureDescription *items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__measure_description__init(&items[i]);
@@ -146,7 +146,7 @@ static void pack_measure_descriptions(SnScratch *scratch, const SnTask *task, Si
 Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const SnLoadedModel *loaded, const SnPlanner *planner) {
   const SnTask *task = sn_planner_task(planner);
   const SnModel *m = sn_planner_model(planner);
-  Sinew__V1__TaskDescription *d = sn_scratch(scratch, sizeof *d);
+  Sinew__V1__TaskDescription *d = sn_scratch_alloc(scratch, sizeof *d);
   if (!d) return NULL;
   sinew__v1__task_description__init(d);
   d->task = task->name;

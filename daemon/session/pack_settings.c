@@ -20,7 +20,7 @@ static uint32_t *case_of(const void *message, Field *f) {
 static void *value_of(const void *message, Field *f) { return (char *)(uintptr_t)message + f->offset; }
 
 Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSettings *settings) {
-  Sinew__V1__PlannerSettings *message = sn_scratch(scratch, sizeof *message);
+  Sinew__V1__PlannerSettings *message = sn_scratch_alloc(scratch, sizeof *message);
   if (!message) return NULL;
   sinew__v1__planner_settings__init(message);
   for (int i = 0; i < sn_settings_count(); i++) {
@@ -28,7 +28,7 @@ Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSetting
     Field *f = field_of(info);
     if (!f) continue;
     double value = sn_settings_get(settings, i);
-    char *text = info->type == SN_SETTING_TYPE_CHOICE ? sn_scratch(scratch, 32) : NULL;
+    char *text = info->type == SN_SETTING_TYPE_CHOICE ? sn_scratch_alloc(scratch, 32) : NULL;
     if (info->type == SN_SETTING_TYPE_CHOICE && !text) return NULL;
     *case_of(message, f) = f->id;
     if (text) *(char **)value_of(message, f) = (char *)sn_settings_choice_name(i, (int)value, text, 32);
@@ -80,7 +80,7 @@ SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const
 }
 
 static Sinew__V1__SessionSettings *pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings) {
-  Sinew__V1__SessionSettings *message = sn_scratch(scratch, sizeof *message);
+  Sinew__V1__SessionSettings *message = sn_scratch_alloc(scratch, sizeof *message);
   if (!message) return NULL;
   sinew__v1__session_settings__init(message);
   message->has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
@@ -97,7 +97,7 @@ static void pack_target(SnScratch *scratch, const SnVersion *v, const SnVersionT
   const size_t n = t->target >= 0 ? (size_t)t->size : 0;
   out->has_own_target_case = SINEW__V1__TERM_SETTINGS__HAS_OWN_TARGET_OWN_TARGET;
   out->own_target = n == 0;
-  if (n == 0 || !(out->target = sn_scratch(scratch, n * sizeof *out->target))) return;
+  if (n == 0 || !(out->target = sn_scratch_alloc(scratch, n * sizeof *out->target))) return;
   memcpy(out->target, v->target + t->target, n * sizeof *out->target);
   out->n_target = n;
 }
@@ -105,8 +105,8 @@ static void pack_target(SnScratch *scratch, const SnVersion *v, const SnVersionT
 // Weights and targets.
 static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *v, Sinew__V1__Config *config) {
   size_t n = (size_t)v->nterm;
-  Sinew__V1__TermSettings **list = sn_scratch(scratch, n * sizeof *list),
-                          *items = sn_scratch(scratch, n * sizeof *items);
+  Sinew__V1__TermSettings **list = sn_scratch_alloc(scratch, n * sizeof *list),
+                          *items = sn_scratch_alloc(scratch, n * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__term_settings__init(&items[i]);
@@ -123,8 +123,8 @@ static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnV
 }
 
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count) {
-  char *text = sn_scratch(scratch, strlen(choices) + 1), *rest;
-  char **list = sn_scratch(scratch, (strlen(choices) / 2 + 1) * sizeof *list);
+  char *text = sn_scratch_alloc(scratch, strlen(choices) + 1), *rest;
+  char **list = sn_scratch_alloc(scratch, (strlen(choices) / 2 + 1) * sizeof *list);
   *count = 0;
   if (!text || !list) return NULL;
   strcpy(text, choices);
@@ -134,8 +134,8 @@ char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count) {
 
 static void pack_table(SnScratch *scratch, Sinew__V1__Config *config) {
   size_t n = (size_t)sn_settings_count();
-  Sinew__V1__SettingInfo **list = sn_scratch(scratch, n * sizeof *list),
-                         *items = sn_scratch(scratch, n * sizeof *items);
+  Sinew__V1__SettingInfo **list = sn_scratch_alloc(scratch, n * sizeof *list),
+                         *items = sn_scratch_alloc(scratch, n * sizeof *items);
   if (!list || !items) return;
   for (size_t i = 0; i < n; i++) {
     const SnSettingInfo *row = sn_settings_info((int)i);
@@ -155,7 +155,7 @@ static void pack_table(SnScratch *scratch, Sinew__V1__Config *config) {
 
 // What one should know of a configuration: of the planner's settings, and of continuous mode while that runs.
 static char *pack_warning(SnScratch *scratch, const SnSession *session, const SnVersion *v) {
-  char *text = sn_scratch(scratch, REMARK);
+  char *text = sn_scratch_alloc(scratch, REMARK);
   if (!text) return NULL;
   sn_planner_remark(session->planner, &v->planner, text, REMARK);
   const char *more = atomic_load(&session->streaming) ? sn_stream_remark(&v->session) : "";
@@ -165,7 +165,7 @@ static char *pack_warning(SnScratch *scratch, const SnSession *session, const Sn
 }
 
 Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *v, bool with_table) {
-  Sinew__V1__Config *config = sn_scratch(scratch, sizeof *config);
+  Sinew__V1__Config *config = sn_scratch_alloc(scratch, sizeof *config);
   if (!config) return NULL;
   sinew__v1__config__init(config);
   config->version = v->number;

@@ -17,7 +17,7 @@ void sn_session_free(SnSession *session, SnModels *models) {
   sn_planner_free(session->planner);
   sn_task_free(session->task);
   sn_models_release(models, session->loaded);
-  sn_job_free(sn_mailbox_take(&session->states));
+  sn_job_free(sn_mailbox_pop(&session->states));
   sn_job_free(session->waiting);
   sn_job_free(session->active);
   for (SnJob *job = session->evaluations, *next; job; job = next) {
@@ -49,7 +49,7 @@ bool sn_sessions_reserve(SnSessions *sessions) {
   return ok;
 }
 
-void sn_sessions_give_back(SnSessions *sessions) {
+void sn_sessions_unreserve(SnSessions *sessions) {
   pthread_mutex_lock(&sessions->mutex);
   sessions->reserved--;
   pthread_mutex_unlock(&sessions->mutex);

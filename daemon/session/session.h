@@ -32,7 +32,7 @@ typedef struct SnStream {
   bool answered;  // one was sent
   int looked_at;  // iterations that were complete when its plan was last looked at
   double cost;    // of the best plan sent for it, under the configuration `label`
-  uint64_t label;
+  uint64_t version;
 } SnStream;
 
 struct SnSession {
@@ -92,7 +92,7 @@ void sn_sessions_free(SnSessions *sessions);
 // Books a place before the work of opening begins; false when all are taken. Each place is then either given back, or
 // filled by sn_sessions_add.
 bool sn_sessions_reserve(SnSessions *sessions);
-void sn_sessions_give_back(SnSessions *sessions);
+void sn_sessions_unreserve(SnSessions *sessions);
 void sn_sessions_add(SnSessions *sessions, SnSession *session);
 
 SnSession *sn_sessions_find(SnSessions *sessions, uint64_t id);

@@ -16,7 +16,7 @@ void sn_connections_free(SnConnections *c) {
 
 static SnConnection *find(SnConnections *c, int fd) { return sn_connections_knows(c, fd) ? &c->at[fd] : NULL; }
 
-void sn_connections_open(SnConnections *c, const void *door, int fd, double now, bool silent) {
+void sn_connections_open(SnConnections *c, const void *listener, int fd, double now, bool silent) {
   if (fd < 0) return;
   if (fd >= c->size) {
     const int size = 2 * fd + 64;
@@ -26,7 +26,7 @@ void sn_connections_open(SnConnections *c, const void *door, int fd, double now,
     c->at = at;
     c->size = size;
   }
-  c->at[fd] = (SnConnection){.door = door, .since = now, .spoke = silent};
+  c->at[fd] = (SnConnection){.listener = listener, .since = now, .spoke = silent};
 }
 
 void sn_connections_close(SnConnections *c, int fd, double now) {
@@ -37,12 +37,12 @@ void sn_connections_close(SnConnections *c, int fd, double now) {
   *one = (SnConnection){0};
 }
 
-void sn_connections_forget(SnConnections *c, const void *door) {
+void sn_connections_forget(SnConnections *c, const void *listener) {
   for (int fd = 0; fd < c->size; fd++)
-    if (c->at[fd].door == door) c->at[fd] = (SnConnection){0};
+    if (c->at[fd].listener == listener) c->at[fd] = (SnConnection){0};
 }
 
-bool sn_connections_knows(const SnConnections *c, int fd) { return fd >= 0 && fd < c->size && c->at[fd].door; }
+bool sn_connections_knows(const SnConnections *c, int fd) { return fd >= 0 && fd < c->size && c->at[fd].listener; }
 
 bool sn_connections_spoke(SnConnections *c, int fd, bool named) {
   SnConnection *one = find(c, fd);

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 typedef struct SnConnection {
-  const void *door;  // the monitor that told of it; NULL: none is open under this number
-  double since;      // when it was accepted, on sn_clock_now()
-  bool spoke;        // a request of it has been read, or none is expected
-  bool named;        // its client has given itself a name
-  bool cut;          // it is being ended
+  const void *listener;  // the monitor that told of it; NULL: none is open under this number
+  double since;          // when it was accepted, on sn_clock_now()
+  bool spoke;            // a request of it has been read, or none is expected
+  bool named;            // its client has given itself a name
+  bool cut;              // it is being ended
 } SnConnection;
 
 typedef struct SnConnections {
@@ -21,12 +21,12 @@ typedef struct SnConnections {
 
 void sn_connections_free(SnConnections *connections);
 
-// A door has accepted one. silent: it need not speak. Out of memory it stays unknown.
-void sn_connections_open(SnConnections *connections, const void *door, int fd, double now, bool silent);
+// A listener has accepted one. silent: it need not speak. Out of memory it stays unknown.
+void sn_connections_open(SnConnections *connections, const void *listener, int fd, double now, bool silent);
 
-// It has ended, or all of a door have.
+// It has ended, or all of a listener have.
 void sn_connections_close(SnConnections *connections, int fd, double now);
-void sn_connections_forget(SnConnections *connections, const void *door);
+void sn_connections_forget(SnConnections *connections, const void *listener);
 
 // Whether it is open, as far as the monitors have told.
 bool sn_connections_knows(const SnConnections *connections, int fd);

@@ -43,17 +43,17 @@ static int raise_limit(void) {
 }
 
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err) {
-  const int limit = raise_limit(), doors = *config->telemetry ? 2 : 1;
+  const int limit = raise_limit(), listeners = *config->telemetry ? 2 : 1;
   const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
-  const int room = (limit - own) / doors;
-  if (room < CONNECTIONS_LEAST)
+  const int capacity = (limit - own) / listeners;
+  if (capacity < CONNECTIONS_LEAST)
     return sn_fail(err, SN_ERR_LIMIT,
                    "only %d files may be open (ulimit -n); sinewd needs %d, and more for connections", limit,
-                   own + CONNECTIONS_LEAST * doors);
-  if (room < config->connections) {
+                   own + CONNECTIONS_LEAST * listeners);
+  if (capacity < config->connections) {
     sn_log_event(log, SN_LOG_WARNING, "connections: %d instead of %d, since only %d files may be open (ulimit -n)",
-                 room, config->connections, limit);
-    config->connections = room;
+                 capacity, config->connections, limit);
+    config->connections = capacity;
   }
   atomic_store(&ceiling, limit - SPARE);
   return SN_OK;

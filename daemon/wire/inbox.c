@@ -5,8 +5,8 @@
 
 enum { NONE = -1 };
 
-void sn_inbox_init(SnInbox *inbox, int most, size_t most_bytes) {
-  *inbox = (SnInbox){.first = NONE, .last = NONE, .most = most, .most_bytes = most_bytes};
+void sn_inbox_init(SnInbox *inbox, int max, size_t max_bytes) {
+  *inbox = (SnInbox){.first = NONE, .last = NONE, .max = max, .max_bytes = max_bytes};
 }
 
 void sn_inbox_request_free(SnRequest *request) {
@@ -62,11 +62,11 @@ static void line_up(SnInbox *inbox, int fd) {
   inbox->last = fd;
 }
 
-bool sn_inbox_put(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several) {
+bool sn_inbox_push(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several) {
   SnInboxQueue *q = queue_of(inbox, fd);
   if (!q) return false;
   const size_t bytes = several ? 0 : zmq_msg_size(frame);
-  const bool fits = q->count < inbox->most && q->bytes + bytes <= inbox->most_bytes;
+  const bool fits = q->count < inbox->max && q->bytes + bytes <= inbox->max_bytes;
   SnRequest *r = fits ? malloc(sizeof *r + route->size) : NULL;
   if (!r) {
     drop_all(inbox, q);
@@ -91,7 +91,7 @@ bool sn_inbox_put(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame
   return true;
 }
 
-SnRequest *sn_inbox_take(SnInbox *inbox) {
+SnRequest *sn_inbox_pop(SnInbox *inbox) {
   while (inbox->first != NONE) {
     const int fd = inbox->first;
     SnInboxQueue *q = &inbox->queue[fd];

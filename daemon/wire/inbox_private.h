@@ -32,19 +32,19 @@ typedef struct SnInbox {
   int size;
   int count;        // requests in all queues
   int first, last;  // queues that have requests, in turn; -1: none
-  int most;         // requests, and bytes, that one connection may have waiting
-  size_t most_bytes;
+  int max;          // requests, and bytes, that one connection may have waiting
+  size_t max_bytes;
 } SnInbox;
 
-void sn_inbox_init(SnInbox *inbox, int most, size_t most_bytes);
+void sn_inbox_init(SnInbox *inbox, int max, size_t max_bytes);
 void sn_inbox_free(SnInbox *inbox);
 
 // Takes in a request that arrived under the route; the frame is moved. False when the connection has too much waiting
 // or memory is out; then all that it has waiting is dropped.
-bool sn_inbox_put(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several);
+bool sn_inbox_push(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several);
 
 // The oldest request of the connection whose turn it is, to be freed; NULL when there is none.
-SnRequest *sn_inbox_take(SnInbox *inbox);
+SnRequest *sn_inbox_pop(SnInbox *inbox);
 void sn_inbox_request_free(SnRequest *request);
 
 #endif

@@ -5,25 +5,25 @@
 
 #include "daemon/daemon.h"
 
-// What a dropped door has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE. Memory
-// that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.
+// What a dropped listener has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE.
+// Memory that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.
 #define FREE_TIME 1.0
 #define TRIM_TIME 0.1
 #define TELEMETRY_PAUSE 5.0
-enum { GROWTH = 32 << 20, PATIENCE_MS = 50, SHORT_PATIENCE_MS = 10 };
+enum { GROWTH = 32 << 20, INTERVAL_MS = 50, SHORT_INTERVAL_MS = 10 };
 
 void sn_memory_guard_init(SnMemoryGuard *g, const SnConfig *config) {
-  *g = (SnMemoryGuard){.most = (uint64_t)config->memory_megabytes << 20};
-  if (g->most == 0) g->most = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+  *g = (SnMemoryGuard){.limit = (uint64_t)config->memory_megabytes << 20};
+  if (g->limit == 0) g->limit = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static unsigned long long megabytes(uint64_t bytes) { return (unsigned long long)(bytes >> 20); }
 
-static void drop(SnMemoryGuard *g, SnSockets *s, SnDoor *door, double pause, double now) {
+static void drop(SnMemoryGuard *g, SnSockets *s, SnListener *listener, double pause, double now) {
   sn_log_event(s->log, SN_LOG_ERROR, "memory: %llu MB in use, %llu MB are allowed; all connections for %s are dropped",
-               megabytes(g->used), megabytes(g->most), door->name);
-  sn_sockets_drop(s, door, pause);
-  g->state = door == &s->telemetry ? SN_GUARD_TELEMETRY_DROPPED : SN_GUARD_ALL_DROPPED;
+               megabytes(g->used), megabytes(g->limit), listener->name);
+  sn_sockets_drop(s, listener, pause);
+  g->state = listener == &s->telemetry ? SN_GUARD_TELEMETRY_DROPPED : SN_GUARD_ALL_DROPPED;
   g->seen = g->used;
   g->dropped = now;
 }
@@ -43,10 +43,10 @@ static void give_back(SnMemoryGuard *g, double now) {
   g->trimmed = now;
 }
 
-void sn_memory_guard_look(SnMemoryGuard *g, SnSockets *s, double now) {
+void sn_memory_guard_check(SnMemoryGuard *g, SnSockets *s, double now) {
   give_back(g, now);
   g->used = sn_resident_memory();
-  if (g->used <= g->most) {
+  if (g->used <= g->limit) {
     g->held = 0;
     g->state = SN_GUARD_CALM;
     return;
@@ -64,4 +64,6 @@ void sn_memory_guard_look(SnMemoryGuard *g, SnSockets *s, double now) {
   }
 }
 
-int sn_memory_guard_patience(const SnMemoryGuard *g) { return g->used > g->most / 2 ? SHORT_PATIENCE_MS : PATIENCE_MS; }
+int sn_memory_guard_interval(const SnMemoryGuard *g) {
+  return g->used > g->limit / 2 ? SHORT_INTERVAL_MS : INTERVAL_MS;
+}

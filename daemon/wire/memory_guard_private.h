@@ -8,10 +8,10 @@
 #include "daemon/wire/sockets_private.h"
 
 typedef struct SnMemoryGuard {
-  uint64_t most;   // that the daemon may use, in bytes
-  uint64_t held;   // what was in use after all doors had been dropped, more than `most`; 0: nothing such
+  uint64_t limit;  // that the daemon may use, in bytes
+  uint64_t held;   // what was in use after all listeners had been dropped, more than `limit`; 0: nothing such
   uint64_t used;   // at the latest look
-  uint64_t seen;   // when the latest door was dropped
+  uint64_t seen;   // when the latest listener was dropped
   double dropped;  // when that was, on sn_clock_now(); 0: never
   double trimmed;  // when free memory was last given back to the system
   enum { SN_GUARD_CALM, SN_GUARD_TELEMETRY_DROPPED, SN_GUARD_ALL_DROPPED } state;
@@ -20,9 +20,9 @@ typedef struct SnMemoryGuard {
 void sn_memory_guard_init(SnMemoryGuard *guard, const SnConfig *config);
 
 // Looks, and acts where it must.
-void sn_memory_guard_look(SnMemoryGuard *guard, SnSockets *sockets, double now);
+void sn_memory_guard_check(SnMemoryGuard *guard, SnSockets *sockets, double now);
 
 // Milliseconds that may pass until the next look, fewer as memory gets short.
-int sn_memory_guard_patience(const SnMemoryGuard *guard);
+int sn_memory_guard_interval(const SnMemoryGuard *guard);
 
 #endif

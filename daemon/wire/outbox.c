@@ -14,7 +14,7 @@ bool sn_outbox_init(SnOutbox *outbox) {
 
 void sn_outbox_free(SnOutbox *outbox) {
   if (outbox->wake < 0 || !outbox->last) return;
-  for (SnParcel *p = outbox->first, *next; p; p = next) {
+  for (SnReply *p = outbox->first, *next; p; p = next) {
     next = p->next;
     free(p);
   }
@@ -29,10 +29,10 @@ void sn_outbox_wake(SnOutbox *outbox) {
   (void)n;  // full means that it is readable already
 }
 
-SnParcel *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
+SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
   reply->id = route->id;
   size_t size = sinew__v1__reply__get_packed_size(reply);
-  SnParcel *p = malloc(sizeof *p + size);
+  SnReply *p = malloc(sizeof *p + size);
   if (!p) return NULL;
   p->next = NULL;
   p->route = *route;
@@ -41,11 +41,11 @@ SnParcel *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
   return p;
 }
 
-void sn_outbox_send(SnOutbox *outbox, SnParcel *parcel) {
-  if (!parcel) return;
+void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
+  if (!reply) return;
   pthread_mutex_lock(&outbox->mutex);
-  *outbox->last = parcel;
-  outbox->last = &parcel->next;
+  *outbox->last = reply;
+  outbox->last = &reply->next;
   pthread_mutex_unlock(&outbox->mutex);
   sn_outbox_wake(outbox);
 }
@@ -69,12 +69,12 @@ void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__C
   sn_outbox_reply(outbox, route, &reply);
 }
 
-SnParcel *sn_outbox_take(SnOutbox *outbox) {
+SnReply *sn_outbox_pop_all(SnOutbox *outbox) {
   uint64_t count;
   ssize_t n = read(outbox->wake, &count, sizeof count);
   (void)n;
   pthread_mutex_lock(&outbox->mutex);
-  SnParcel *all = outbox->first;
+  SnReply *all = outbox->first;
   outbox->first = NULL;
   outbox->last = &outbox->first;
   pthread_mutex_unlock(&outbox->mutex);

@@ -16,18 +16,18 @@ typedef struct SnRoute {
   uint8_t identity[255];
 } SnRoute;
 
-typedef struct SnParcel {
-  struct SnParcel *next;
+typedef struct SnReply {
+  struct SnReply *next;
   SnRoute route;
   size_t size;
   bool is_error;
   unsigned char bytes[];  // (size) a packed Reply
-} SnParcel;
+} SnReply;
 
 typedef struct SnOutbox {
   pthread_mutex_t mutex;
-  SnParcel *first, **last;
-  int wake;  // eventfd; readable while parcels lie here
+  SnReply *first, **last;
+  int wake;  // eventfd; readable while replies lie here
 } SnOutbox;
 
 bool sn_outbox_init(SnOutbox *outbox);
@@ -39,8 +39,8 @@ void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *r
 
 // The same in two steps: what is packed does not refer to the reply any more. NULL when out of memory; sending NULL
 // does nothing.
-SnParcel *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);
-void sn_outbox_send(SnOutbox *outbox, SnParcel *parcel);
+SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);
+void sn_outbox_send(SnOutbox *outbox, SnReply *reply);
 
 // An error as the reply. Any thread.
 void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...)
@@ -49,7 +49,7 @@ void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__C
 // Wakes the event loop without a reply: something that it watches has changed. Any thread.
 void sn_outbox_wake(SnOutbox *outbox);
 
-// All parcels, oldest first, for the event loop; each is freed by free().
-SnParcel *sn_outbox_take(SnOutbox *outbox);
+// All replies, oldest first, for the event loop; each is freed by free().
+SnReply *sn_outbox_pop_all(SnOutbox *outbox);
 
 #endif

@@ -32,23 +32,23 @@ static SnCode bind_address(void *socket, const char *address, SnError *err) {
 }
 
 // A socket and its monitor.
-static SnCode open_door(SnSockets *s, SnDoor *door, int type, int message_bytes, SnError *err) {
+static SnCode open_listener(SnSockets *s, SnListener *listener, int type, int message_bytes, SnError *err) {
   char name[32];
-  door->socket = zmq_socket(s->context, type);
-  door->monitor = zmq_socket(s->context, ZMQ_PAIR);
-  if (!door->socket || !door->monitor)
+  listener->socket = zmq_socket(s->context, type);
+  listener->monitor = zmq_socket(s->context, ZMQ_PAIR);
+  if (!listener->socket || !listener->monitor)
     return sn_fail(err, SN_ERR_LIMIT, "cannot make sockets: %s", zmq_strerror(errno));
-  int64_t most = message_bytes;
-  zmq_setsockopt(door->socket, ZMQ_MAXMSGSIZE, &most, sizeof most);
-  set_int(door->socket, ZMQ_LINGER, 0);
-  set_int(door->socket, ZMQ_SNDHWM, REPLIES_WAITING);
-  set_int(door->socket, ZMQ_RCVHWM, 0);  // the inbox counts what waits, and says why
-  set_int(door->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
-  set_int(door->monitor, ZMQ_RCVHWM, 0);
-  set_int(door->monitor, ZMQ_LINGER, 0);
+  int64_t max = message_bytes;
+  zmq_setsockopt(listener->socket, ZMQ_MAXMSGSIZE, &max, sizeof max);
+  set_int(listener->socket, ZMQ_LINGER, 0);
+  set_int(listener->socket, ZMQ_SNDHWM, REPLIES_WAITING);
+  set_int(listener->socket, ZMQ_RCVHWM, 0);  // the inbox counts what waits, and says why
+  set_int(listener->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+  set_int(listener->monitor, ZMQ_RCVHWM, 0);
+  set_int(listener->monitor, ZMQ_LINGER, 0);
   snprintf(name, sizeof name, "inproc://monitor-%d", s->monitors++);
   const int events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
-  if (zmq_socket_monitor(door->socket, name, events) != 0 || zmq_connect(door->monitor, name) != 0)
+  if (zmq_socket_monitor(listener->socket, name, events) != 0 || zmq_connect(listener->monitor, name) != 0)
     return sn_fail(err, SN_ERR_IO, "cannot watch connections: %s", zmq_strerror(errno));
   return SN_OK;
 }
@@ -66,24 +66,24 @@ static SnCode make_numbers_random(SnError *err) {
 // A stranger who takes the name of a client that is connected must not get its replies (ZMQ_ROUTER_HANDOVER): the
 // socket does not listen to the newcomer (sn_connections_cut_unheard).
 static SnCode open_router(SnSockets *s, SnError *err) {
-  SnDoor *door = &s->router;
+  SnListener *listener = &s->router;
   SnCode code = make_numbers_random(err);
-  if (code == SN_OK) code = open_door(s, door, ZMQ_ROUTER, s->config->message_bytes, err);
+  if (code == SN_OK) code = open_listener(s, listener, ZMQ_ROUTER, s->config->message_bytes, err);
   if (code != SN_OK) return code;
-  set_int(door->socket, ZMQ_ROUTER_MANDATORY, 1);  // a full pipe and a client that is gone are told
-  code = bind_address(door->socket, s->config->endpoint, err);
-  if (code == SN_OK && *s->config->tcp) code = bind_address(door->socket, s->config->tcp, err);
+  set_int(listener->socket, ZMQ_ROUTER_MANDATORY, 1);  // a full pipe and a client that is gone are told
+  code = bind_address(listener->socket, s->config->endpoint, err);
+  if (code == SN_OK && *s->config->tcp) code = bind_address(listener->socket, s->config->tcp, err);
   return code;
 }
 
 // A PUB socket with ZMQ_CONFLATE holds one message a subscriber and direction, the newest, whatever is sent to it.
 static SnCode open_telemetry(SnSockets *s, SnError *err) {
   if (!*s->config->telemetry) return SN_OK;
-  SnDoor *door = &s->telemetry;
-  SnCode code = open_door(s, door, ZMQ_PUB, SUBSCRIBER_BYTES, err);
+  SnListener *listener = &s->telemetry;
+  SnCode code = open_listener(s, listener, ZMQ_PUB, SUBSCRIBER_BYTES, err);
   if (code != SN_OK) return code;
-  set_int(door->socket, ZMQ_CONFLATE, 1);
-  return bind_address(door->socket, s->config->telemetry, err);
+  set_int(listener->socket, ZMQ_CONFLATE, 1);
+  return bind_address(listener->socket, s->config->telemetry, err);
 }
 
 static SnCode check_and_lock(SnSockets *s, SnError *err) {
@@ -107,58 +107,58 @@ SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, S
   SnCode code = check_and_lock(s, err);
   if (code != SN_OK) return code;
   s->context = zmq_ctx_new();
-  s->slot = calloc((size_t)config->connections, sizeof(SnParcel *));
-  if (!s->context || !s->slot) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  s->unsent = calloc((size_t)config->connections, sizeof(SnReply *));
+  if (!s->context || !s->unsent) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   code = open_router(s, err);
   return code == SN_OK ? open_telemetry(s, err) : code;
 }
 
-static void close_door(SnSockets *s, SnDoor *door, double linger) {
-  if (door->socket) {
-    zmq_socket_monitor(door->socket, NULL, 0);
-    set_int(door->socket, ZMQ_LINGER, (int)(1000 * linger));
-    zmq_close(door->socket);
+static void close_listener(SnSockets *s, SnListener *listener, double linger) {
+  if (listener->socket) {
+    zmq_socket_monitor(listener->socket, NULL, 0);
+    set_int(listener->socket, ZMQ_LINGER, (int)(1000 * linger));
+    zmq_close(listener->socket);
   }
-  if (door->monitor) zmq_close(door->monitor);
-  door->socket = door->monitor = NULL;
-  door->connections = 0;
-  sn_connections_forget(&s->connections, door);
+  if (listener->monitor) zmq_close(listener->monitor);
+  listener->socket = listener->monitor = NULL;
+  listener->connections = 0;
+  sn_connections_forget(&s->connections, listener);
 }
 
-static void drop_slots(SnSockets *s) {
-  for (int i = 0; i < s->slots; i++) free(s->slot[i]);
-  s->slots = 0;
+static void drop_unsent(SnSockets *s) {
+  for (int i = 0; i < s->nunsent; i++) free(s->unsent[i]);
+  s->nunsent = 0;
 }
 
-void sn_sockets_drop(SnSockets *s, SnDoor *door, double pause) {
-  if (!door->socket) return;
-  close_door(s, door, 0);
-  if (door == &s->router) drop_slots(s);
-  door->opens = sn_clock_now() + pause;
+void sn_sockets_drop(SnSockets *s, SnListener *listener, double pause) {
+  if (!listener->socket) return;
+  close_listener(s, listener, 0);
+  if (listener == &s->router) drop_unsent(s);
+  listener->opens = sn_clock_now() + pause;
 }
 
-// Opens a door again when it is time. An address is free a moment after the close only, so it may take some tries.
-static SnCode open_again(SnSockets *s, SnDoor *door, double now, SnError *err) {
-  if (door->opens == 0 || now < door->opens) return SN_OK;
-  SnCode code = door == &s->router ? open_router(s, err) : open_telemetry(s, err);
+// Opens a listener again when it is time. An address is free a moment after the close only, so it may take some tries.
+static SnCode open_again(SnSockets *s, SnListener *listener, double now, SnError *err) {
+  if (listener->opens == 0 || now < listener->opens) return SN_OK;
+  SnCode code = listener == &s->router ? open_router(s, err) : open_telemetry(s, err);
   if (code == SN_OK) {
-    sn_log_event(s->log, SN_LOG_INFO, "listening: to %s again", door->name);
-    door->opens = 0;
+    sn_log_event(s->log, SN_LOG_INFO, "listening: to %s again", listener->name);
+    listener->opens = 0;
   } else {
-    close_door(s, door, 0);
+    close_listener(s, listener, 0);
   }
   return code;
 }
 
 // One line, however many they were.
-static void report_refused(SnSockets *s, SnDoor *door) {
-  if (door->refused)
-    sn_log_event(s->log, SN_LOG_WARNING, "refused: %d connections for %s; at most %d are allowed", door->refused,
-                 door->name, s->config->connections);
-  door->refused = 0;
+static void report_refused(SnSockets *s, SnListener *listener) {
+  if (listener->refused)
+    sn_log_event(s->log, SN_LOG_WARNING, "refused: %d connections for %s; at most %d are allowed", listener->refused,
+                 listener->name, s->config->connections);
+  listener->refused = 0;
 }
 
-SnCode sn_sockets_tend(SnSockets *s, SnError *err) {
+SnCode sn_sockets_maintain(SnSockets *s, SnError *err) {
   SnError telemetry_err = {0};
   report_refused(s, &s->router);
   report_refused(s, &s->telemetry);
@@ -175,18 +175,18 @@ SnCode sn_sockets_tend(SnSockets *s, SnError *err) {
 
 void sn_sockets_close(SnSockets *s, double linger) {
   if (!s->config) return;
-  close_door(s, &s->router, linger);
-  close_door(s, &s->telemetry, 0);
+  close_listener(s, &s->router, linger);
+  close_listener(s, &s->telemetry, 0);
   if (s->context) zmq_ctx_term(s->context);
-  drop_slots(s);
-  free(s->slot);
+  drop_unsent(s);
+  free(s->unsent);
   sn_connections_free(&s->connections);
   sn_endpoint_unlock(s->config->endpoint, s->router_lock);
   sn_endpoint_unlock(s->config->telemetry, s->telemetry_lock);
 }
 
-// True when the parcel needs no further care: sent, or its client is gone.
-static bool try_send(SnSockets *s, const SnParcel *p) {
+// True when the reply needs no further care: sent, or its client is gone.
+static bool try_send(SnSockets *s, const SnReply *p) {
   if (!s->router.socket) return true;
   if (zmq_send(s->router.socket, p->route.identity, p->route.size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
     return errno != EAGAIN;
@@ -195,31 +195,31 @@ static bool try_send(SnSockets *s, const SnParcel *p) {
   return true;
 }
 
-void sn_sockets_send(SnSockets *s, SnParcel *parcel) {
+void sn_sockets_send(SnSockets *s, SnReply *reply) {
   int i = 0;
-  while (i < s->slots && (s->slot[i]->route.size != parcel->route.size ||
-                          memcmp(s->slot[i]->route.identity, parcel->route.identity, parcel->route.size)))
+  while (i < s->nunsent && (s->unsent[i]->route.size != reply->route.size ||
+                            memcmp(s->unsent[i]->route.identity, reply->route.identity, reply->route.size)))
     i++;
-  bool has_slot = i < s->slots;
-  if (!has_slot && try_send(s, parcel)) {
-    free(parcel);
-  } else if (has_slot) {
-    free(s->slot[i]);
-    s->slot[i] = parcel;
-  } else if (s->slots < s->config->connections) {
-    s->slot[s->slots++] = parcel;
+  bool waits = i < s->nunsent;
+  if (!waits && try_send(s, reply)) {
+    free(reply);
+  } else if (waits) {
+    free(s->unsent[i]);
+    s->unsent[i] = reply;
+  } else if (s->nunsent < s->config->connections) {
+    s->unsent[s->nunsent++] = reply;
   } else {
-    free(parcel);
+    free(reply);
   }
 }
 
-bool sn_sockets_retry(SnSockets *s) {
-  for (int i = s->slots - 1; i >= 0; i--) {
-    if (!try_send(s, s->slot[i])) continue;
-    free(s->slot[i]);
-    s->slot[i] = s->slot[--s->slots];
+bool sn_sockets_flush(SnSockets *s) {
+  for (int i = s->nunsent - 1; i >= 0; i--) {
+    if (!try_send(s, s->unsent[i])) continue;
+    free(s->unsent[i]);
+    s->unsent[i] = s->unsent[--s->nunsent];
   }
-  return s->slots > 0;
+  return s->nunsent > 0;
 }
 
 // A monitor's event: a frame with the number of the event (2 bytes) and its value (4 bytes), then one with the address.
@@ -235,19 +235,19 @@ static bool next_event(void *monitor, uint16_t *event, int *value) {
   return true;
 }
 
-void sn_sockets_watch(SnSockets *s, SnDoor *door) {
+void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
   uint16_t event;
   int fd;
-  while (door->monitor && next_event(door->monitor, &event, &fd)) {
+  while (listener->monitor && next_event(listener->monitor, &event, &fd)) {
     if (event == ZMQ_EVENT_DISCONNECTED) {
-      door->connections--;
+      listener->connections--;
       sn_connections_close(&s->connections, fd, sn_clock_now());
     }
     if (event != ZMQ_EVENT_ACCEPTED) continue;
-    sn_connections_open(&s->connections, door, fd, sn_clock_now(), door == &s->telemetry);
-    if (++door->connections <= s->config->connections) continue;
+    sn_connections_open(&s->connections, listener, fd, sn_clock_now(), listener == &s->telemetry);
+    if (++listener->connections <= s->config->connections) continue;
     // The socket library has no way to refuse a connection; one that ends at once comes to the same.
-    door->refused++;
+    listener->refused++;
     sn_connections_cut(&s->connections, fd);
   }
 }

@@ -8,49 +8,49 @@
 #include "daemon/wire/outbox.h"
 
 // A socket that clients connect to, and the one that tells of its connections.
-typedef struct SnDoor {
+typedef struct SnListener {
   const char *name;
   void *socket, *monitor;  // NULL while it is closed
   int connections;
   int refused;   // connections beyond the limit, since the last line of the log
   double opens;  // when it opens again, on sn_clock_now(); 0: it is open, or there is none
-} SnDoor;
+} SnListener;
 
 typedef struct SnSockets {
   const SnConfig *config;
   const SnLog *log;
   void *context;
-  SnDoor router, telemetry;
+  SnListener router, telemetry;
   SnConnections connections;
   int router_lock, telemetry_lock;
-  int monitors;     // made so far; each has a name of its own
-  SnParcel **slot;  // (connections) a reply that a client's pipe had no room for; the newest one counts
-  int slots;
+  int monitors;      // made so far; each has a name of its own
+  SnReply **unsent;  // (connections) a reply that a client's pipe had no room for; the newest one counts
+  int nunsent;
 } SnSockets;
 
 // Checks the addresses, takes the locks, binds. err says which address and why.
 SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
 
-// Drops all connections of a door; it opens again after `pause` seconds, and clients connect again by themselves. For
-// when memory runs out: a message of endless frames piles up inside the socket library, where nothing else can reach
-// it.
-void sn_sockets_drop(SnSockets *sockets, SnDoor *door, double pause);
+// Drops all connections of a listener; it opens again after `pause` seconds, and clients connect again by themselves.
+// For when memory runs out: a message of endless frames piles up inside the socket library, where nothing else can
+// reach it.
+void sn_sockets_drop(SnSockets *sockets, SnListener *listener, double pause);
 
-// What time brings: doors that open again, connections that have said nothing. An error when requests cannot be
+// What time brings: listeners that open again, connections that have said nothing. An error when requests cannot be
 // listened to any more.
-SnCode sn_sockets_tend(SnSockets *sockets, SnError *err);
+SnCode sn_sockets_maintain(SnSockets *sockets, SnError *err);
 
 // Closes, removes sockets and locks of ipc endpoints. Replies on their way get up to `linger` seconds.
 void sn_sockets_close(SnSockets *sockets, double linger);
 
 // Sends a reply and frees it, or keeps it until its client reads, in place of an older one.
-void sn_sockets_send(SnSockets *sockets, SnParcel *parcel);
+void sn_sockets_send(SnSockets *sockets, SnReply *reply);
 
 // Tries again what is kept. False when nothing is.
-bool sn_sockets_retry(SnSockets *sockets);
+bool sn_sockets_flush(SnSockets *sockets);
 
 // Counts connections; one beyond the limit is shut down.
-void sn_sockets_watch(SnSockets *sockets, SnDoor *door);
+void sn_sockets_read_monitor(SnSockets *sockets, SnListener *listener);
 
 void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);
 

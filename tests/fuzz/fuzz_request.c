@@ -34,14 +34,14 @@ static void make_session(SnSession *session, SnTask *task) {
 
 // What the threads would have done.
 static void drain(SnDaemon *d, SnSession *session) {
-  for (SnJob *job; (job = sn_queue_take(&d->scheduler.commands, 0));) sn_job_free(job);
-  for (SnJob *job; (job = sn_queue_take(&d->loader.jobs, 0));) {
-    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_give_back(&d->sessions);
+  for (SnJob *job; (job = sn_queue_pop(&d->scheduler.commands, 0));) sn_job_free(job);
+  for (SnJob *job; (job = sn_queue_pop(&d->loader.jobs, 0));) {
+    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions);
     if (job->session) atomic_fetch_sub(&job->session->holds, 1);
     sn_job_free(job);
   }
-  sn_job_free(sn_mailbox_take(&session->states));
-  for (SnParcel *p = sn_outbox_take(&d->outbox), *next; p; p = next) {
+  sn_job_free(sn_mailbox_pop(&session->states));
+  for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
     Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
     if (!reply || reply->id != p->route.id) abort();

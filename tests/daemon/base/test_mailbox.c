@@ -19,11 +19,11 @@ static void test_newest_wins(void **state) {
   (void)state;
   SnMailbox box = {NULL};
   int a, b;
-  assert_null(sn_mailbox_take(&box));
-  assert_null(sn_mailbox_put(&box, &a));
-  assert_ptr_equal(sn_mailbox_put(&box, &b), &a);
-  assert_ptr_equal(sn_mailbox_take(&box), &b);
-  assert_null(sn_mailbox_take(&box));
+  assert_null(sn_mailbox_pop(&box));
+  assert_null(sn_mailbox_push(&box, &a));
+  assert_ptr_equal(sn_mailbox_push(&box, &b), &a);
+  assert_ptr_equal(sn_mailbox_pop(&box), &b);
+  assert_null(sn_mailbox_pop(&box));
 }
 
 typedef struct Race {
@@ -37,7 +37,7 @@ static void *write_states(void *argument) {
   for (int i = 1; i <= ITEMS; i++) {
     int *item = malloc(sizeof *item);
     *item = i;
-    int *old = sn_mailbox_put(&race->box, item);
+    int *old = sn_mailbox_push(&race->box, item);
     race->replaced += old != NULL;
     free(old);
   }
@@ -50,7 +50,7 @@ static void test_each_state_is_taken_or_replaced(void **state) {
   pthread_t writer;
   pthread_create(&writer, NULL, write_states, &race);
   while (race.last < ITEMS) {
-    int *item = sn_mailbox_take(&race.box);
+    int *item = sn_mailbox_pop(&race.box);
     if (!item) continue;
     assert_true(*item > race.last);
     race.last = *item;
@@ -67,17 +67,17 @@ static void test_queue_is_bounded(void **state) {
   int items[5];
   assert_true(sn_queue_init(&queue, 4));
   for (int round = 0; round < 3; round++) {
-    for (int i = 0; i < 4; i++) assert_true(sn_queue_put(&queue, &items[i]));
-    assert_false(sn_queue_put(&queue, &items[4]));
+    for (int i = 0; i < 4; i++) assert_true(sn_queue_push(&queue, &items[i]));
+    assert_false(sn_queue_push(&queue, &items[4]));
     assert_int_equal(sn_queue_count(&queue), 4);
-    for (int i = 0; i < 4; i++) assert_ptr_equal(sn_queue_take(&queue, 0), &items[i]);
-    assert_null(sn_queue_take(&queue, 0));
-    assert_true(sn_queue_put(&queue, &items[0]));
-    assert_ptr_equal(sn_queue_take(&queue, 0), &items[0]);
+    for (int i = 0; i < 4; i++) assert_ptr_equal(sn_queue_pop(&queue, 0), &items[i]);
+    assert_null(sn_queue_pop(&queue, 0));
+    assert_true(sn_queue_push(&queue, &items[0]));
+    assert_ptr_equal(sn_queue_pop(&queue, 0), &items[0]);
   }
   sn_queue_close(&queue);
-  assert_false(sn_queue_put(&queue, &items[0]));
-  assert_null(sn_queue_take(&queue, sn_clock_now() + 60));
+  assert_false(sn_queue_push(&queue, &items[0]));
+  assert_null(sn_queue_pop(&queue, sn_clock_now() + 60));
   sn_queue_free(&queue);
 }
 
@@ -86,10 +86,10 @@ static void test_queue_waits_until_poked_or_late(void **state) {
   SnQueue queue;
   assert_true(sn_queue_init(&queue, 4));
   double began = sn_clock_now();
-  assert_null(sn_queue_take(&queue, began + 0.05));
+  assert_null(sn_queue_pop(&queue, began + 0.05));
   assert_true(sn_clock_now() - began >= 0.05);
-  sn_queue_poke(&queue);
-  assert_null(sn_queue_take(&queue, began + 20));
+  sn_queue_wake(&queue);
+  assert_null(sn_queue_pop(&queue, began + 20));
   assert_true(sn_clock_now() - began < 10);
   sn_queue_free(&queue);
 }
@@ -98,7 +98,7 @@ static void *put_items(void *argument) {
   static char item;
   SnQueue *queue = argument;
   for (int i = 0; i < ITEMS; i++)
-    while (!sn_queue_put(queue, &item)) sched_yield();
+    while (!sn_queue_push(queue, &item)) sched_yield();
   return NULL;
 }
 
@@ -109,7 +109,7 @@ static void test_queue_loses_nothing(void **state) {
   int n = 0;
   assert_true(sn_queue_init(&queue, 7));
   for (int i = 0; i < WRITERS; i++) pthread_create(&writer[i], NULL, put_items, &queue);
-  while (n < WRITERS * ITEMS) n += sn_queue_take(&queue, sn_clock_now() + 10) != NULL;
+  while (n < WRITERS * ITEMS) n += sn_queue_pop(&queue, sn_clock_now() + 10) != NULL;
   for (int i = 0; i < WRITERS; i++) pthread_join(writer[i], NULL);
   assert_int_equal(sn_queue_count(&queue), 0);
   sn_queue_free(&queue);

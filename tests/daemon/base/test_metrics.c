@@ -15,7 +15,7 @@
 static SnMetricsView of_ramp(int n) {
   SnMetrics m;
   sn_metrics_init(&m);
-  for (int i = 0; i < n; i++) sn_metrics_plan(&m, 1 + (i + 1) * 7919 % n, 0);
+  for (int i = 0; i < n; i++) sn_metrics_answered(&m, 1 + (i + 1) * 7919 % n, 0);
   const SnMetricsView view = sn_metrics_view(&m);
   sn_metrics_free(&m);
   return view;
@@ -43,14 +43,14 @@ static void test_window(void **state) {
   SnMetrics m;
   sn_metrics_init(&m);
   assert_true(isnan(sn_metrics_view(&m).p50) && isnan(sn_metrics_view(&m).p99));
-  for (int i = 0; i < 3000; i++) sn_metrics_plan(&m, 1000, i % 3 == 0);
-  for (int i = 0; i < SN_METRICS_WINDOW - 1; i++) sn_metrics_plan(&m, 2, 0);
+  for (int i = 0; i < 3000; i++) sn_metrics_answered(&m, 1000, i % 3 == 0);
+  for (int i = 0; i < SN_METRICS_WINDOW - 1; i++) sn_metrics_answered(&m, 2, 0);
   SnMetricsView view = sn_metrics_view(&m);
   assert_true(view.p50 == 2 && view.p99 == 2);
   assert_int_equal(view.plans, 3000 + SN_METRICS_WINDOW - 1);
   assert_int_equal(view.misses, 1000);
   // One more than a hundredth of the window: p99 is among them, the median is not.
-  for (int i = 0; i < SN_METRICS_WINDOW / 100 + 2; i++) sn_metrics_plan(&m, 7, 0);
+  for (int i = 0; i < SN_METRICS_WINDOW / 100 + 2; i++) sn_metrics_answered(&m, 7, 0);
   view = sn_metrics_view(&m);
   assert_true(view.p50 == 2 && view.p99 == 7);
   sn_metrics_free(&m);
@@ -63,8 +63,8 @@ static void test_counters(void **state) {
   sn_metrics_init(&m);
   SnMetricsView v = sn_metrics_view(&m);
   assert_true(isnan(v.cost) && isnan(v.gradient_norm) && v.best_cost == (double)INFINITY && v.planned == 0);
-  for (int i = 0; i < 2; i++) sn_metrics_plan(&m, 0.5, 0);
-  for (int i = 0; i < 3; i++) sn_metrics_plan(&m, 0.5, 1);
+  for (int i = 0; i < 2; i++) sn_metrics_answered(&m, 0.5, 0);
+  for (int i = 0; i < 3; i++) sn_metrics_answered(&m, 0.5, 1);
   for (int i = 0; i < 7; i++) sn_metrics_replaced(&m);
   for (int i = 0; i < 11; i++) sn_metrics_streamed(&m);
   sn_metrics_iterations(&m, 13);
@@ -91,7 +91,7 @@ static void test_costs(void **state) {
   sn_metrics_sent(&m, 13, (double)NAN, (double)NAN, false);  // a warm start was not evaluated: no cost
   v = sn_metrics_view(&m);
   assert_true(isnan(v.cost) && v.best_cost == 3 && v.planned == 13);
-  sn_metrics_anew(&m);
+  sn_metrics_reset_best(&m);
   v = sn_metrics_view(&m);
   assert_true(v.best_cost == (double)INFINITY && v.planned == 13 && v.overflows == 2);
   sn_metrics_sent(&m, 14, 9, 1, false);

@@ -94,7 +94,7 @@ static SnBackend *make(SnError *err) {
                           .lost = fake_lost,
                           .destroy = fake_destroy},
                 .thread = pthread_self()};
-  return sn_owner_create(&fake.table, wake, &woken, err);
+  return sn_device_proxy_create(&fake.table, wake, &woken, err);
 }
 
 // What a loader thread does: room for a planner, refused now and then, and given back.
@@ -135,7 +135,7 @@ static void test_calls_of_many_threads(void **state) {
   for (intptr_t i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, load_and_unload, (void *)i), 0);
   int rounds = 0;
-  while (atomic_load(&finished) < THREADS) rounds += sn_owner_serve(owned);
+  while (atomic_load(&finished) < THREADS) rounds += sn_device_proxy_serve(owned);
   for (int i = 0; i < THREADS; i++) {
     void *wrong;
     pthread_join(thread[i], &wrong);
@@ -146,7 +146,7 @@ static void test_calls_of_many_threads(void **state) {
   assert_int_equal(fake.calls, THREADS * ROUNDS * each);
   assert_int_equal(atomic_load(&woken), fake.calls);
   assert_true(fake.strangers == 0 && fake.loaded == 0);
-  assert_false(sn_owner_serve(owned));
+  assert_false(sn_device_proxy_serve(owned));
   sn_backend_free(owned);
 }
 

@@ -18,14 +18,14 @@ static bool put(SnInbox *inbox, int fd, unsigned char number, size_t size, bool 
   zmq_msg_t frame;
   assert_int_equal(zmq_msg_init_size(&frame, size), 0);
   memset(zmq_msg_data(&frame), number, size);
-  const bool taken = sn_inbox_put(inbox, fd, &route, &frame, several);
+  const bool taken = sn_inbox_push(inbox, fd, &route, &frame, several);
   zmq_msg_close(&frame);
   return taken;
 }
 
 // The next request is that one.
 static void expect(SnInbox *inbox, int fd, unsigned char number, size_t size, bool several) {
-  SnRequest *r = sn_inbox_take(inbox);
+  SnRequest *r = sn_inbox_pop(inbox);
   assert_non_null(r);
   assert_int_equal(r->size, 2);
   assert_int_equal(r->identity[0], fd);
@@ -40,7 +40,7 @@ static void test_turns(void **state) {
   (void)state;
   SnInbox inbox;
   sn_inbox_init(&inbox, MOST, MOST_BYTES);
-  assert_null(sn_inbox_take(&inbox));
+  assert_null(sn_inbox_pop(&inbox));
   for (unsigned char i = 0; i < 4; i++) assert_true(put(&inbox, 7, i, 3, false));
   assert_true(put(&inbox, 300, 10, 3, true));
   assert_true(put(&inbox, 9, 20, 3, false));
@@ -55,7 +55,7 @@ static void test_turns(void **state) {
   expect(&inbox, 7, 2, 3, false);
   expect(&inbox, 300 % 256, 11, 3, false);
   expect(&inbox, 7, 3, 3, false);
-  assert_null(sn_inbox_take(&inbox));
+  assert_null(sn_inbox_pop(&inbox));
   assert_int_equal(inbox.count, 0);
   assert_true(put(&inbox, 7, 4, 3, false));  // freed with the inbox
   sn_inbox_free(&inbox);
@@ -79,7 +79,7 @@ static void test_limits(void **state) {
   expect(&inbox, 4, 80, 1, false);
   expect(&inbox, 6, 70, MOST_BYTES - 1, false);
   expect(&inbox, 6, 71, 1, false);
-  assert_null(sn_inbox_take(&inbox));
+  assert_null(sn_inbox_pop(&inbox));
   sn_inbox_free(&inbox);
 }
 

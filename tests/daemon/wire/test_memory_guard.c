@@ -41,18 +41,18 @@ static void end(Setup *s) {
   assert_int_equal(rmdir(s->folder), 0);
 }
 
-static void look(Setup *s, double now) { sn_memory_guard_look(&s->guard, &s->sockets, now); }
+static void look(Setup *s, double now) { sn_memory_guard_check(&s->guard, &s->sockets, now); }
 
-static bool listens(const SnDoor *door) { return door->socket != NULL; }
+static bool listens(const SnListener *listener) { return listener->socket != NULL; }
 
-// Waits until a door is open again.
-static void wait_for(Setup *s, const SnDoor *door) {
+// Waits until a listener is open again.
+static void wait_for(Setup *s, const SnListener *listener) {
   SnError err = {0};
-  for (int i = 0; i < 2000 && !listens(door); i++) {
-    assert_int_equal(sn_sockets_tend(&s->sockets, &err), SN_OK);
+  for (int i = 0; i < 2000 && !listens(listener); i++) {
+    assert_int_equal(sn_sockets_maintain(&s->sockets, &err), SN_OK);
     usleep(10000);
   }
-  assert_true(listens(door));
+  assert_true(listens(listener));
 }
 
 static void test_telemetry_goes_first(void **state) {
@@ -62,17 +62,17 @@ static void test_telemetry_goes_first(void **state) {
   double now = 100;
   look(&s, now);
   assert_true(listens(&s.sockets.telemetry) && listens(&s.sockets.router));
-  assert_int_equal(sn_memory_guard_patience(&s.guard), 50);
+  assert_int_equal(sn_memory_guard_interval(&s.guard), 50);
 
-  s.guard.most = 1;  // byte
+  s.guard.limit = 1;  // byte
   look(&s, now);
   assert_false(listens(&s.sockets.telemetry));
   assert_true(listens(&s.sockets.router));
-  assert_int_equal(sn_memory_guard_patience(&s.guard), 10);
+  assert_int_equal(sn_memory_guard_interval(&s.guard), 10);
   look(&s, now += 0.5);
   assert_true(listens(&s.sockets.router));
 
-  s.guard.most = UINT64_MAX;  // that has helped
+  s.guard.limit = UINT64_MAX;  // that has helped
   look(&s, now += 0.1);
   look(&s, now += 10);
   assert_true(listens(&s.sockets.router));
@@ -85,7 +85,7 @@ static void test_requests_go_next(void **state) {
   Setup s;
   begin(&s, true);
   double now = 100;
-  s.guard.most = 1;
+  s.guard.limit = 1;
   look(&s, now);
   look(&s, now += 1.1);
   assert_false(listens(&s.sockets.telemetry) || listens(&s.sockets.router));
@@ -108,7 +108,7 @@ static void test_growth_elsewhere(void **state) {
   (void)state;
   Setup s;
   begin(&s, true);
-  s.guard.most = 1;
+  s.guard.limit = 1;
   look(&s, 100);
   look(&s, 100.01);
   assert_true(listens(&s.sockets.router));
@@ -125,7 +125,7 @@ static void test_without_telemetry(void **state) {
   (void)state;
   Setup s;
   begin(&s, false);
-  s.guard.most = 1;
+  s.guard.limit = 1;
   look(&s, 100);
   assert_false(listens(&s.sockets.router));
   wait_for(&s, &s.sockets.router);
