@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "physics/base/clock.h"
 #include "daemon/daemon.h"
-#include "daemon/wire/files_private.h"
 #include "daemon/models/repository.h"
+#include "daemon/wire/wire.h"
+#include "physics/base/clock.h"
 
 enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
 
@@ -94,16 +94,14 @@ static SnCode start(SnDaemon *d, SnError *err) {
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   SnCode code = sn_models_init(&d->models, &d->config, err);
-  if (code == SN_OK)
-    code = sn_scheduler_start(&d->scheduler, &d->config, &d->log, &d->outbox, &d->models, &d->metrics, err);
-  if (code == SN_OK)
-    code = sn_loader_start(&d->loader, &d->config, &d->log, &d->outbox, &d->models, &d->sessions, &d->scheduler, err);
-  return code;
+  const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->models, &d->metrics};
+  if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);
+  return code == SN_OK ? sn_loader_start(d, err) : code;
 }
 
 // Also of a daemon that has started only in part.
 static void stop(SnDaemon *d) {
-  sn_loader_stop(&d->loader);
+  sn_loader_stop(d);
   sn_scheduler_stop(&d->scheduler);
   sn_models_free(&d->models);
   sn_wire_arena_free(&d->arena);

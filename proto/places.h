@@ -1,5 +1,5 @@
-// Where the daemon and the tools beside it look when nobody names a folder: one rule for all of them. What this program
-// was installed with lies beside it, what was fetched in the user's cache folder.
+// Folders of models and tasks that the daemon and the tools beside it look in when nobody names one: one rule for all
+// of them. Files of the installation lie beside the program, fetched ones in the user's cache folder.
 #ifndef SINEW_PROTO_PLACES_H_
 #define SINEW_PROTO_PLACES_H_
 
@@ -8,14 +8,14 @@
 
 enum { SN_PLACE_SIZE = 512, SN_PLACES_OF_MODELS = 2 };
 
-// Folders of models as in the daemon's setting `models`, "FOLDER" or "NAME=FOLDER", whether they exist or not: those of
-// the installation, and MyoSuite's where setup puts them. Returns how many.
+// Lists folders of models as in the daemon's setting `models`, "FOLDER" or "NAME=FOLDER", whether they exist or not.
+// They are those of the installation, and MyoSuite's where setup puts them. Returns how many.
 int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]);
 
-// The installation's folder of tasks. False when it cannot be told.
+// Writes the installation's folder of tasks into path[size]. Returns false when it cannot be told.
 bool sn_place_of_tasks(char *path, size_t size);
 
-// The folder of an entry "FOLDER" or "NAME=FOLDER"; *name gets the bytes of NAME, 0 where it has none.
+// Returns the folder of an entry "FOLDER" or "NAME=FOLDER"; *name gets the bytes of NAME, 0 where it has none.
 const char *sn_place_folder(const char *entry, size_t *name);
 
 #endif

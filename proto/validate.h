@@ -1,5 +1,5 @@
-// What may arrive: every field of every request has a row in a table of bounds. protobuf-c accepts NaN, bad UTF-8 and
-// any length; this is the gate behind which nobody has to ask again whether a number is finite or a name a name.
+// The gate for requests: every field of every one of them has a row in a table of bounds. protobuf-c accepts NaN, bad
+// UTF-8 and any length. Behind this gate nobody has to ask again whether a number is finite or a name a name.
 //
 // Bounds that depend on a model (the length of qpos) are checked by the session that knows the model.
 #ifndef SINEW_PROTO_VALIDATE_H_
@@ -17,7 +17,7 @@ enum {
   SN_WIRE_MESSAGE = 16 << 20,  // bytes of a message, whatever the daemon is told
 };
 
-// Why a message was refused.
+// Says why a message was refused.
 typedef struct SnWireError {
   Sinew__V1__Error__Code code;
   char text[512];
@@ -27,17 +27,17 @@ typedef struct SnWireError {
 // names the first bad field, its value and what is allowed.
 int sn_validate(const ProtobufCMessage *message, SnWireError *err);
 
-// One frame from a client to a request: size, unpacking within the arena's budget, validation, a body that is known.
-// Returns NULL and err when it is none; the id is then in *id if it could be read, else 0. The request lives in the
-// arena, until its next reset.
+// Reads a request from one frame of a client. Checks the size, unpacks within the arena's budget, validates, and sees
+// to it that the body is known. Returns NULL and err when it is none; the id is then in *id if it could be read, else
+// 0. The request lives in the arena, until its next reset.
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err);
 
-// Bytes of an arena that holds every valid message of at most `message_bytes`.
+// Returns the bytes of an arena that holds every valid message of at most `message_bytes`.
 size_t sn_wire_arena_budget(size_t message_bytes);
 
-// True when every field that a request can carry has a row in the table; else names one that has none in err.
-// For the tests: a field added to the schema without bounds must not pass.
+// Checks that every field that a request can carry has a row in the table. Returns 0, or -1 and err, which names one
+// that has none. It is for the tests: a field added to the schema without bounds must not pass.
 int sn_validate_table(SnWireError *err);
 
 #endif

@@ -1,4 +1,4 @@
-// A budgeted arena for messages that arrive: protobuf-c has no limit on what it allocates while it unpacks, so it gets
+// A budgeted arena for messages that arrive. protobuf-c has no limit on what it allocates while it unpacks. So it gets
 // an allocator that only moves a mark in one block and says no at its end. Freeing is resetting the mark.
 #ifndef SINEW_PROTO_WIRE_ARENA_H_
 #define SINEW_PROTO_WIRE_ARENA_H_
@@ -15,7 +15,7 @@ typedef struct SnWireArena {
   bool exhausted;  // an allocation was refused since the last reset
 } SnWireArena;
 
-// Reserves an arena. False when the address space is exhausted. Not shared between threads.
+// Reserves an arena. Returns false when the address space is exhausted. One thread alone may use it.
 bool sn_wire_arena_init(SnWireArena *arena, size_t budget);
 
 // Forgets all allocations; memory beyond a small part goes back to the system.

@@ -9,7 +9,7 @@ typedef struct SnLog {
   SnLogLevel level;  // lines above it are dropped
 } SnLog;
 
-// format: "event: what happened", without a newline. Line breaks in what is printed become ";".
+// Writes a line. `format` reads "event: what happened", without a newline; line breaks in what is printed become ";".
 void sn_log_event(const SnLog *log, SnLogLevel level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

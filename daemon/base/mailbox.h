@@ -10,12 +10,12 @@ typedef struct SnMailbox {
   _Atomic(void *) item;
 } SnMailbox;
 
-// Puts an item and returns the one that it replaced, or NULL. The caller owns what comes back. Any thread.
+// Puts an item and returns the one that it replaced, or NULL. The caller owns what comes back. Any thread may call it.
 static inline void *sn_mailbox_push(SnMailbox *box, void *item) {
   return atomic_exchange_explicit(&box->item, item, memory_order_acq_rel);
 }
 
-// Takes the item out, or NULL when the box is empty. Any thread.
+// Takes the item out, or returns NULL when the box is empty. Any thread may call it.
 static inline void *sn_mailbox_pop(SnMailbox *box) {
   return atomic_exchange_explicit(&box->item, NULL, memory_order_acq_rel);
 }

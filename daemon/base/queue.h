@@ -1,4 +1,4 @@
-// A bounded queue of jobs from many threads to many, in order of arrival.
+// A bounded queue from many threads to many, in order of arrival.
 #ifndef SINEW_DAEMON_BASE_QUEUE_H_
 #define SINEW_DAEMON_BASE_QUEUE_H_
 
@@ -20,13 +20,14 @@ void sn_queue_free(SnQueue *queue);
 // Appends; false when the queue is full or closed, and the caller keeps the item.
 bool sn_queue_push(SnQueue *queue, void *item);
 
-// Takes the oldest item. Waits until `until` (sn_clock_now()'s seconds; 0: not at all) for one, a poke or the end.
+// Takes the oldest item, or returns NULL. Waits until `until` (on sn_clock_now(); 0: not at all) for one, a wake-up or
+// the end.
 void *sn_queue_pop(SnQueue *queue, double until);
 
-// Makes one taker that waits, or the next one that would, return.
+// Wakes one taker that waits, or the next one that would: it returns without an item.
 void sn_queue_wake(SnQueue *queue);
 
-// No more items; those inside can still be taken.
+// Lets no more items in; those inside can still be taken.
 void sn_queue_close(SnQueue *queue);
 
 int sn_queue_count(SnQueue *queue);

@@ -1,4 +1,4 @@
-// What systemd wants to hear of a service (sd_notify(3)): plain datagrams to $NOTIFY_SOCKET, no library needed.
+// The service tells systemd how it fares (sd_notify(3)): plain datagrams to $NOTIFY_SOCKET, no library needed.
 #ifndef SINEW_DAEMON_BASE_SYSTEMD_H_
 #define SINEW_DAEMON_BASE_SYSTEMD_H_
 

@@ -8,8 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "daemon/wire/endpoint_private.h"
-#include "daemon/models/repository.h"
+#include "daemon/config/folders_private.h"
 #include "proto/places.h"
 
 static const SnConfigInfo table[] = {
@@ -117,8 +116,8 @@ static void add_folder(SnConfigList *list, const char *entry) {
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
   char folder[SN_CONFIG_TEXT_SIZE - 64];
   // Of defaults some may be missing: MyoSuite that nobody has fetched.
-  SnCode folders = sn_repository_check(&config->models, SN_KIND_MODEL, err);
-  if (folders == SN_OK) folders = sn_repository_check(&config->tasks, SN_KIND_TASK, err);
+  SnCode folders = sn_folders_check(&config->models, "models", err);
+  if (folders == SN_OK) folders = sn_folders_check(&config->tasks, "tasks", err);
   if (folders != SN_OK) return folders;
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
   for (int i = 0, n = config->models.n ? 0 : sn_places_of_models(place); i < n; i++)

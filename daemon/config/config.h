@@ -1,4 +1,4 @@
-// Configuration of sinewd: defaults, a YAML file, the command line, in this order. One table: settings.inc.
+// Configuration of sinewd: defaults, a YAML file, the command line, in this order. One table has it all: config.inc.
 #ifndef SINEW_DAEMON_CONFIG_CONFIG_H_
 #define SINEW_DAEMON_CONFIG_CONFIG_H_
 
@@ -36,7 +36,7 @@ typedef enum SnConfigType {
   SN_CONFIG_IS_CHOICE
 } SnConfigType;
 
-// A row of the table.
+// Describes a setting: a row of the table.
 typedef struct SnConfigInfo {
   const char *name;
   SnConfigType type;
@@ -50,7 +50,7 @@ typedef struct SnConfigInfo {
 int sn_config_count(void);
 const SnConfigInfo *sn_config_info(int i);
 
-// The defaults.
+// Sets all settings to their defaults.
 void sn_config_default(SnConfig *config);
 
 // Sets one setting from text (a list: appends). SN_ERR_ARGUMENT names the setting, the value and what is allowed.
@@ -60,8 +60,9 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
 // every mistake as file:line:column, and config is then of no use.
 SnCode sn_config_load(SnConfig *config, const char *file, SnError *err);
 
-// Fills what is left empty: endpoints in the runtime folder, folders of the installation, the importer. Absolute
-// folders come from the environment and from where this program lies.
+// Fills what is left empty: endpoints in the runtime folder, folders of models and tasks. Absolute folders come from
+// the environment and from where this program lies. The cache of models chooses its own folder and program where
+// `cache` and `importer` are empty.
 SnCode sn_config_complete(SnConfig *config, SnError *err);
 
 #endif

@@ -1,5 +1,5 @@
-// Loaded models, shared by sessions: each is loaded once, whoever asks, and stays until it is unloaded, pushed out, or
-// one of its files is edited. Who asks after an edit gets the model anew; who has the old one keeps it.
+// Loaded models, shared by sessions. Each is loaded once, whoever asks, and stays until it is unloaded, evicted, or one
+// of its files is edited. Who asks after an edit gets the model anew; who has the old one keeps it.
 #ifndef SINEW_DAEMON_MODELS_MODELS_H_
 #define SINEW_DAEMON_MODELS_MODELS_H_
 
@@ -11,9 +11,9 @@
 
 typedef struct SnLoadedModel {
   char *name;             // in the repository
-  char *file;             // that it was loaded from, absolute
+  char *file;             // the file that it was loaded from, absolute
   SnModel *model;         // read-only; NULL while it is being loaded
-  SnModelInputs *inputs;  // what it was made of, or NULL
+  SnModelInputs *inputs;  // files that it was made of, or NULL
   bool loading;
   bool old;   // replaced, or about to be, by one that was loaded after an edit: nobody acquires it any more
   int users;  // who acquired it and has not released it
@@ -31,25 +31,27 @@ typedef struct SnModels {
 
 SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err);
 
-// No model may be in use.
+// Frees all models; none may be in use.
 void sn_models_free(SnModels *models);
 
-// Ends loading: it fails from now on. Any thread.
+// Ends loading: it fails from now on. Any thread may call it.
 void sn_models_cancel(SnModels *models);
 
-// The model of that name as its files are now, loaded if need be; waits while another thread loads it. Release it after
-// use. When the limit of loaded models is reached, one that nobody uses makes room. Where nothing was edited the cost
-// is a stat of each of its files. NULL and err on failure: what is in use stays as it is, also where the new files are
-// broken. Any thread, except those that must not wait.
+// Acquires the model of that name as its files are now. It is loaded if need be; the call waits while another thread
+// loads it. When the limit of loaded models is reached, one that nobody uses is evicted. If nothing was edited the cost
+// is a stat of each of its files. Returns NULL and err on failure: models in use stay as they are, also where the new
+// files are broken. Any thread may call it that may wait; it releases the model after use.
 SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err);
+// Releases a model. Accepts NULL.
 void sn_models_release(SnModels *models, SnLoadedModel *model);
 
 // Forgets a model that nobody uses. SN_ERR_NOT_FOUND when it is not loaded, SN_ERR_STATE when it is in use, as it is or
 // as it was before an edit.
 SnCode sn_models_unload(SnModels *models, const char *name, SnError *err);
 
-// Loaded models and, of one of them, its users (-1: not loaded); those from before an edit count too.
+// Returns how many models are loaded; those from before an edit count too.
 int sn_models_count(SnModels *models);
+// Returns how many users a model has, -1 when it is not loaded; those from before an edit count too.
 int sn_models_users(SnModels *models, const char *name);
 
 #endif

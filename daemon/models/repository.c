@@ -224,25 +224,6 @@ SnCode sn_repository_find(const SnConfigList *folders, const char *name, SnKind 
   return not_found(folders, name, kind, err);
 }
 
-SnCode sn_repository_check(const SnConfigList *folders, SnKind kind, SnError *err) {
-  char prefix[SN_WIRE_NAME + 2];
-  for (int i = 0; i < folders->n; i++) {
-    const char *folder = split_entry(folders->item[i], prefix);
-    struct stat st;
-    int error = 0;
-    if (stat(folder, &st) != 0)
-      error = errno;
-    else if (!S_ISDIR(st.st_mode))
-      error = ENOTDIR;
-    else if (access(folder, R_OK | X_OK) != 0)
-      error = errno;
-    if (error)
-      return sn_fail(err, SN_ERR_NOT_FOUND, "%s is '%s'; allowed is a folder that can be read: %s: %s",
-                     kinds[kind].setting, folders->item[i], folder, strerror(error));
-  }
-  return SN_OK;
-}
-
 void sn_repository_report(const SnConfigList *folders, SnKind kind, const SnLog *log) {
   char prefix[SN_WIRE_NAME + 2];
   for (int i = 0; i < folders->n; i++) {

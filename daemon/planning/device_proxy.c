@@ -21,7 +21,7 @@ typedef struct Call {
 } Call;
 
 typedef struct Proxy {
-  SnBackend table;  // first: a pointer to it is a pointer to the owner
+  SnBackend table;  // first: a pointer to it is a pointer to the proxy
   SnBackend *inner;
   pthread_t thread;
   void (*wake)(void *context);
@@ -128,7 +128,7 @@ static bool proxy_lost(const SnBackend *b, char *text, int size) {
   return c.answer;
 }
 
-// ---- the owner's ----
+// ---- calls of the owning thread ----
 
 static SnBackend *inner_of(const SnBackend *b) { return ((const Proxy *)b)->inner; }
 

@@ -1,31 +1,75 @@
-// The planner thread of a device: it owns the planners and decides whose turn it is.
+// The planner thread: it owns the planners and the device, and decides whose turn it is.
 //
-// Every session has at most one plan in the making. The next slice (at most one iteration, at most config->slice
-// seconds) goes to the one whose deadline plus the time it has already been served is nearest: earliest deadline first,
-// where several with the same deadline share. A newer state ends a plan in the making early, at the latest when half of
-// its own time has gone.
+// Every session has at most one plan in the making. A slice is at most one iteration and at most config->slice seconds.
+// The next one goes to the nearest deadline plus the time already served: earliest deadline first, where several with
+// the same deadline share. A newer state ends a plan in the making early, at the latest when half of its own time has
+// gone.
 #ifndef SINEW_DAEMON_PLANNING_PLANNING_H_
 #define SINEW_DAEMON_PLANNING_PLANNING_H_
 
 #include <semaphore.h>
 
-#include "daemon/planning/backends_private.h"
+#include "daemon/base/log.h"
 #include "daemon/base/queue.h"
 #include "daemon/session/session.h"
+#include "planner/backend/backend.h"
 
-typedef struct SnScheduler {
+// ---- where plans are made ----
+
+// Tells what is known of the device.
+typedef struct SnDeviceView {
+  bool present;    // there is one, lost or not
+  char name[32];   // name of the backend
+  char text[256];  // description for people
+  SnBackendMemory memory;
+  bool lost;
+  char reason[300];
+  double lost_at;  // on sn_clock_now()
+} SnDeviceView;
+
+// Holds the CPU, and a device that it stands in for when that is lost. The planner thread opens, looks after and closes
+// them; others may know a view of the device, taken now and then.
+typedef struct SnBackends {
+  const SnLog *log;
+  SnPool *pool;
+  SnBackend *cpu;     // any thread may make planners with it
+  SnBackend *device;  // NULL: none. Any thread may make planners with it, the planner thread uses them
+  double looked;      // when memory was last asked for; the planner thread's
+  pthread_mutex_t mutex;
+  SnDeviceView view;  // under the mutex
+} SnBackends;
+
+// Returns the view. Any thread may call it.
+SnDeviceView sn_backends_view(SnBackends *backends);
+
+// Chooses for a new planner where it plans, and what it falls back on when that is lost, or has been (NULL: nothing).
+// Any thread may call it.
+void sn_backends_choose(const SnBackends *backends, SnBackend **backend, SnBackend **fallback);
+
+// ---- whose turn it is ----
+
+// Names what the planner thread shares with the other threads. All of it must outlive the thread.
+typedef struct SnSchedulerDef {
   const SnConfig *config;
   const SnLog *log;
   SnOutbox *outbox;
   SnModels *models;
-  SnMetrics *metrics;   // of the whole daemon
+  SnMetrics *metrics;  // the whole daemon's
+} SnSchedulerDef;
+
+typedef struct SnScheduler {
+  const SnConfig *config;  // these five as in SnSchedulerDef
+  const SnLog *log;
+  SnOutbox *outbox;
+  SnModels *models;
+  SnMetrics *metrics;
   SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_choose
 
-  SnQueue commands;        // SnJob of anything but plans; a poke announces a state, a session or the end
+  SnQueue commands;        // SnJob of anything but plans; a wake-up announces a state, a session or the end
   _Atomic double alive;    // when the thread last came round, on sn_clock_now()
-  atomic_int evaluations;  // that wait or are under way, over all sessions; the thread's, others read
+  atomic_int evaluations;  // waiting or under way, over all sessions; the thread's, others read
   atomic_bool stopping;
-  pthread_mutex_t mutex;  // of arriving
+  pthread_mutex_t mutex;  // guards `arriving`
   SnSession *arriving;    // opened, not yet taken over
   SnSession *sessions;    // this and what follows: the thread's
   double now;             // when it last chose
@@ -37,25 +81,25 @@ typedef struct SnScheduler {
   SnError failed;  // why
 } SnScheduler;
 
-// Starts the thread, which opens the backends; returns when they are open. err on failure.
-SnCode sn_scheduler_start(SnScheduler *scheduler, const SnConfig *config, const SnLog *log, SnOutbox *outbox,
-                          SnModels *models, SnMetrics *metrics, SnError *err);
+// Starts the thread, which opens the backends; returns when they are open, or with an error. The scheduler is zeroed by
+// the caller.
+SnCode sn_scheduler_start(SnScheduler *scheduler, const SnSchedulerDef *def, SnError *err);
 
-// Takes a session over. Any thread.
+// Takes a session over. Any thread may call it.
 void sn_scheduler_add(SnScheduler *scheduler, SnSession *session);
 
-// Hands a plan request over; the one that it replaces is answered. The event loop's.
+// Hands a plan request over; the one that it replaces is answered. The event loop calls it.
 void sn_scheduler_state(SnScheduler *scheduler, SnJob *job);
 
-// Hands a command over; false when the queue is full, and the caller keeps the job. The event loop's, or that of a
+// Hands a command over; false when the queue is full, and the caller keeps the job. The event loop calls it, or a
 // loader thread that holds the session.
 bool sn_scheduler_command(SnScheduler *scheduler, SnJob *job);
 
-// The session will be freed by the planner thread: the event loop, which has removed it from its table, must not touch
-// it any more.
+// Lets the planner thread free a session. The event loop, which has removed it from its table, must not touch it any
+// more.
 void sn_scheduler_close(SnScheduler *scheduler, SnSession *session);
 
-// Lets go of a session that a loader thread held.
+// Releases a session that a loader thread held.
 void sn_scheduler_release(SnScheduler *scheduler, SnSession *session);
 
 // Ends the running slice, answers what waits, frees the sessions, joins the thread. A second call does nothing.

@@ -1,11 +1,10 @@
-#include "daemon/planning/planning.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "physics/base/clock.h"
+#include "daemon/planning/backends_private.h"
 #include "daemon/planning/serve_private.h"
+#include "physics/base/clock.h"
 
 // The thread says that it is alive at least this often, in seconds.
 #define HEARTBEAT 0.25
@@ -19,13 +18,6 @@ enum { BACKGROUND_PART = 10 };
 
 // What it got while the planner was idle makes it wait for so many seconds at most.
 #define BACKGROUND_WAIT 1.0
-
-static double clock_now(void *context) {
-  (void)context;
-  return sn_clock_now();
-}
-
-SnClock sn_scheduler_clock(void) { return (SnClock){clock_now, NULL}; }
 
 // Takes over sessions that were opened.
 static void take_over(SnScheduler *s) {
@@ -271,20 +263,19 @@ static void *scheduler_main(void *argument) {
   return NULL;
 }
 
-SnCode sn_scheduler_start(SnScheduler *s, const SnConfig *config, const SnLog *log, SnOutbox *outbox, SnModels *models,
-                          SnMetrics *metrics, SnError *err) {
-  s->config = config;
-  s->log = log;
-  s->outbox = outbox;
-  s->models = models;
-  s->metrics = metrics;
+SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *err) {
+  s->config = def->config;
+  s->log = def->log;
+  s->outbox = def->outbox;
+  s->models = def->models;
+  s->metrics = def->metrics;
   s->arriving = s->sessions = NULL;
   s->background = 0;
   atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);
   pthread_mutex_init(&s->mutex, NULL);
-  if (!sn_queue_init(&s->commands, config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (!sn_queue_init(&s->commands, s->config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
 
   sem_init(&s->opened, 0, 0);
   if (pthread_create(&s->thread, NULL, scheduler_main, s) != 0)

@@ -1,7 +1,6 @@
 // Reset and live tuning of a session, between two slices of its planner.
 #include <string.h>
 
-#include "daemon/session/pack.h"
 #include "daemon/planning/serve_private.h"
 
 // With a new seed, the loader has made the planner that takes the place of the old one.

@@ -1,9 +1,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "physics/base/clock.h"
-#include "daemon/session/pack.h"
 #include "daemon/planning/serve_private.h"
+#include "physics/base/clock.h"
 
 // Time kept back from a deadline for making the reply, as a part of the time allowed and at most in seconds.
 #define REPLY_PART 0.05

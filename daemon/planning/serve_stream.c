@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "physics/base/clock.h"
 #include "daemon/planning/serve_private.h"
+#include "physics/base/clock.h"
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };
 

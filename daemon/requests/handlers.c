@@ -1,11 +1,9 @@
 #include "daemon/requests/handlers_private.h"
-
-#include "physics/base/clock.h"
-#include "daemon/session/pack.h"
+#include "daemon/requests/loader_private.h"
 
 // Work for the loader threads.
 static SnCode handle_load(SnDaemon *d, SnJob *job, SnError *err) {
-  if (sn_loader_push(&d->loader, job)) return SN_OK;
+  if (sn_loader_push(d, job)) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 

@@ -1,12 +1,10 @@
 // Hello, health and statistics: answered by the event loop at once.
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "physics/base/clock.h"
+#include "daemon/base/memory.h"
 #include "daemon/requests/handlers_private.h"
-#include "daemon/session/pack.h"
+#include "physics/base/clock.h"
 
 SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   SnScratch scratch = {0};
@@ -35,15 +33,6 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   if (code == SN_OK) sn_answer(d, job, &reply);
   sn_scratch_free(&scratch);
   return code;
-}
-
-uint64_t sn_resident_memory(void) {
-  unsigned long long total, resident = 0;
-  FILE *f = fopen("/proc/self/statm", "r");
-  if (!f) return 0;
-  if (fscanf(f, "%llu %llu", &total, &resident) != 2) resident = 0;
-  fclose(f);
-  return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 // The device on the wire; NULL where there is none. Texts are those of the view.

@@ -4,6 +4,7 @@
 
 #include "physics/base/clock.h"
 #include "daemon/requests/handlers_private.h"
+#include "daemon/requests/loader_private.h"
 
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0
@@ -54,7 +55,7 @@ static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls 
 SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
   if (!sn_sessions_reserve(&d->sessions))
     return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
-  if (sn_loader_push(&d->loader, job)) return SN_OK;
+  if (sn_loader_push(d, job)) return SN_OK;
   sn_sessions_unreserve(&d->sessions);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
@@ -132,7 +133,7 @@ SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
 // A reset with a new seed lets the body settle, which may take long: the loader's work.
 static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
   atomic_fetch_add(&job->session->holds, 1);
-  if (sn_loader_push(&d->loader, job)) return SN_OK;
+  if (sn_loader_push(d, job)) return SN_OK;
   atomic_fetch_sub(&job->session->holds, 1);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }

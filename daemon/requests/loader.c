@@ -1,27 +1,25 @@
-#include "daemon/requests/loader.h"
+#include "daemon/requests/loader_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "physics/base/clock.h"
-#include "daemon/session/pack.h"
 #include "daemon/models/repository.h"
-#include "daemon/planning/serve_private.h"
+#include "physics/base/clock.h"
 
-static void reply_error(SnLoader *l, const SnJob *job, const SnError *err) {
-  sn_outbox_error(l->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
+static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
+  sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
 }
 
-static void list_models(SnLoader *l, const SnJob *job) {
-  SnNames names = sn_repository_list(&l->config->models, SN_KIND_MODEL);
+static void list_models(SnDaemon *d, const SnJob *job) {
+  SnNames names = sn_repository_list(&d->config.models, SN_KIND_MODEL);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
   Sinew__V1__ModelSummary **list = sn_scratch_alloc(&scratch, (n + 1) * sizeof *list), *items;
   items = sn_scratch_alloc(&scratch, (n + 1) * sizeof *items);
   Sinew__V1__ListModelsReply out = SINEW__V1__LIST_MODELS_REPLY__INIT;
   for (size_t i = 0; list && items && i < n; i++) {
-    int users = sn_models_users(l->models, names.name[i]);
+    int users = sn_models_users(&d->models, names.name[i]);
     sinew__v1__model_summary__init(&items[i]);
     items[i].name = names.name[i];
     items[i].loaded = users >= 0;
@@ -33,20 +31,20 @@ static void list_models(SnLoader *l, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_LIST_MODELS;
   reply.list_models = &out;
-  sn_outbox_reply(l->outbox, &job->route, &reply);
+  sn_outbox_reply(&d->outbox, &job->route, &reply);
   sn_scratch_free(&scratch);
   sn_names_free(&names);
 }
 
 // The task of that name, or NULL and err.
-static SnTask *load_task(const SnLoader *l, const char *name, SnError *err) {
+static SnTask *load_task(SnDaemon *d, const char *name, SnError *err) {
   char path[SN_CONFIG_TEXT_SIZE * 2];
-  if (sn_repository_find(&l->config->tasks, name, SN_KIND_TASK, path, sizeof path, err) != SN_OK) return NULL;
+  if (sn_repository_find(&d->config.tasks, name, SN_KIND_TASK, path, sizeof path, err) != SN_OK) return NULL;
   return sn_task_load(path, err);
 }
 
-static void list_tasks(SnLoader *l, const SnJob *job) {
-  SnNames names = sn_repository_list(&l->config->tasks, SN_KIND_TASK);
+static void list_tasks(SnDaemon *d, const SnJob *job) {
+  SnNames names = sn_repository_list(&d->config.tasks, SN_KIND_TASK);
   SnScratch scratch = {0};
   size_t n = (size_t)names.n;
   Sinew__V1__TaskSummary **list = sn_scratch_alloc(&scratch, (n + 1) * sizeof *list), *items;
@@ -57,7 +55,7 @@ static void list_tasks(SnLoader *l, const SnJob *job) {
     SnError err = {0};
     sinew__v1__task_summary__init(&items[i]);
     items[i].name = names.name[i];
-    tasks[i] = load_task(l, names.name[i], &err);
+    tasks[i] = load_task(d, names.name[i], &err);
     if (tasks[i]) {
       items[i].model = tasks[i]->model;
       items[i].text = tasks[i]->description;
@@ -73,22 +71,22 @@ static void list_tasks(SnLoader *l, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_LIST_TASKS;
   reply.list_tasks = &out;
-  sn_outbox_reply(l->outbox, &job->route, &reply);
+  sn_outbox_reply(&d->outbox, &job->route, &reply);
   for (size_t i = 0; tasks && i < n; i++) sn_task_free(tasks[i]);
   sn_scratch_free(&scratch);
   sn_names_free(&names);
 }
 
 // Loads a model for a load or describe request, and answers.
-static void load_model(SnLoader *l, const SnJob *job) {
+static void load_model(SnDaemon *d, const SnJob *job) {
   bool describe = job->request->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL;
   const char *name = describe ? job->request->describe_model->model : job->request->load_model->model;
   SnError err = {0};
   double began = sn_clock_now();
-  SnLoadedModel *loaded = sn_models_acquire(l->models, name, &err);
+  SnLoadedModel *loaded = sn_models_acquire(&d->models, name, &err);
   if (!loaded) {
-    sn_log_event(l->log, SN_LOG_WARNING, "load-failed: model %s: %s", name, err.text);
-    reply_error(l, job, &err);
+    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", name, err.text);
+    reply_error(d, job, &err);
     return;
   }
   SnScratch scratch = {0};
@@ -101,24 +99,24 @@ static void load_model(SnLoader *l, const SnJob *job) {
     reply.describe_model = sn_pack_model(&scratch, loaded, loaded->model);
   else
     reply.load_model = &out;
-  sn_log_event(l->log, SN_LOG_INFO, "loaded: model %s in %.3f s", loaded->name, out.seconds);
+  sn_log_event(&d->log, SN_LOG_INFO, "loaded: model %s in %.3f s", loaded->name, out.seconds);
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
-  sn_models_release(l->models, loaded);
-  sn_outbox_send(l->outbox, packed);
+  sn_models_release(&d->models, loaded);
+  sn_outbox_send(&d->outbox, packed);
 }
 
-static void unload_model(SnLoader *l, const SnJob *job) {
+static void unload_model(SnDaemon *d, const SnJob *job) {
   SnError err = {0};
-  if (sn_models_unload(l->models, job->request->unload_model->model, &err) != SN_OK) {
-    reply_error(l, job, &err);
+  if (sn_models_unload(&d->models, job->request->unload_model->model, &err) != SN_OK) {
+    reply_error(d, job, &err);
     return;
   }
   Sinew__V1__UnloadModelReply out = SINEW__V1__UNLOAD_MODEL_REPLY__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_UNLOAD_MODEL;
   reply.unload_model = &out;
-  sn_outbox_reply(l->outbox, &job->route, &reply);
+  sn_outbox_reply(&d->outbox, &job->route, &reply);
 }
 
 // Nine digits by chance: a client of an earlier daemon must not steer a session of this one, and people read ids out
@@ -130,48 +128,48 @@ static uint64_t random_id(SnSessions *sessions) {
   return id;
 }
 
-// The planner thread makes the room on the device that a new planner needs (owner.h).
-static SnPlannerDef planner_def(const SnLoader *l, const SnSession *session, uint64_t seed) {
+// The planner thread reserves the memory of the device that a new planner needs (device_proxy.c).
+static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, uint64_t seed) {
   SnPlannerDef def = sn_default_planner_def();
   def.model = session->loaded->model;
   def.task = session->task;
-  sn_backends_choose(&l->scheduler->backends, &def.backend, &def.fallback);
-  def.clock = sn_scheduler_clock();
+  sn_backends_choose(&d->scheduler.backends, &def.backend, &def.fallback);
+  def.clock = sn_clock_monotonic();
   def.settings = session->opened_with;
   def.seed = seed;
   return def;
 }
 
 // A session on a task, with its own settings where `in` has them. NULL and err on failure.
-static SnSession *create_session(const SnLoader *l, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
+static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
   SnSession *session = calloc(1, sizeof *session);
   if (!session) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
     return NULL;
   }
   sn_metrics_init(&session->metrics);
-  session->id = random_id(l->sessions);
+  session->id = random_id(&d->sessions);
   session->settings = sn_default_session_settings();
   session->last_evaluation = &session->evaluations;
-  session->task = load_task(l, task, err);
-  if (session->task) session->loaded = sn_models_acquire(l->models, session->task->model, err);
+  session->task = load_task(d, task, err);
+  if (session->task) session->loaded = sn_models_acquire(&d->models, session->task->model, err);
   if (session->loaded) {
-    SnPlannerDef def = planner_def(l, session, in ? in->seed : 0);
+    SnPlannerDef def = planner_def(d, session, in ? in->seed : 0);
     if (!in) {
-      // What is only described needs no room on the device.
-      def.backend = l->scheduler->backends.cpu;
+      // What is only described needs no memory of the device.
+      def.backend = d->scheduler.backends.cpu;
       def.fallback = NULL;
     }
-    session->on_device = def.backend != l->scheduler->backends.cpu;
+    session->on_device = def.backend != d->scheduler.backends.cpu;
     def.settings = session->task->settings;
     session->seed = def.seed;
-    if (sn_read_settings(in ? in->planner : NULL, l->config, &def.settings, err) == SN_OK)
+    if (sn_read_settings(in ? in->planner : NULL, &d->config, &def.settings, err) == SN_OK)
       session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
   }
   if (!session->planner ||
       sn_read_session_settings(in ? in->session : NULL, session->planner, &session->settings, err) != SN_OK) {
-    sn_session_free(session, l->models);
+    sn_session_free(session, &d->models);
     return NULL;
   }
   const SnModel *m = sn_planner_model(session->planner);
@@ -179,7 +177,7 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
   SnVersion *first = sn_version_capture(session->planner, &session->settings);
   if (!first) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
-    sn_session_free(session, l->models);
+    sn_session_free(session, &d->models);
     return NULL;
   }
   sn_history_add(&session->history, first, session->planner);
@@ -188,12 +186,12 @@ static SnSession *create_session(const SnLoader *l, const char *task, const Sine
   return session;
 }
 
-static void describe_task(SnLoader *l, const SnJob *job) {
+static void describe_task(SnDaemon *d, const SnJob *job) {
   SnError err = {0};
   SnScratch scratch = {0};
-  SnSession *session = create_session(l, job->request->describe_task->task, NULL, &err);
+  SnSession *session = create_session(d, job->request->describe_task->task, NULL, &err);
   if (!session) {
-    reply_error(l, job, &err);
+    reply_error(d, job, &err);
     return;
   }
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
@@ -201,18 +199,18 @@ static void describe_task(SnLoader *l, const SnJob *job) {
   reply.describe_task = sn_pack_task(&scratch, session->loaded, session->planner);
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
-  sn_session_free(session, l->models);
-  sn_outbox_send(l->outbox, packed);
+  sn_session_free(session, &d->models);
+  sn_outbox_send(&d->outbox, packed);
 }
 
-static void open_session(SnLoader *l, const SnJob *job) {
+static void open_session(SnDaemon *d, const SnJob *job) {
   const Sinew__V1__OpenRequest *in = job->request->open;
   SnError err = {0};
-  SnSession *session = create_session(l, in->task, in, &err);
+  SnSession *session = create_session(d, in->task, in, &err);
   if (!session) {
-    sn_log_event(l->log, SN_LOG_WARNING, "open-failed: task %s: %s", in->task, err.text);
-    sn_sessions_unreserve(l->sessions);
-    reply_error(l, job, &err);
+    sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", in->task, err.text);
+    sn_sessions_unreserve(&d->sessions);
+    reply_error(d, job, &err);
     return;
   }
   SnScratch scratch = {0};
@@ -223,99 +221,99 @@ static void open_session(SnLoader *l, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
   reply.open = &out;
-  sn_log_event(l->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu",
+  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu",
                (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)in->seed);
 
   // The session is known to the event loop before its client can send the next request; from then on others own it.
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   session->heard = sn_clock_now();
-  sn_scheduler_add(l->scheduler, session);
-  sn_sessions_add(l->sessions, session);
-  sn_outbox_send(l->outbox, packed);
+  sn_scheduler_add(&d->scheduler, session);
+  sn_sessions_add(&d->sessions, session);
+  sn_outbox_send(&d->outbox, packed);
 }
 
 // A planner with the new seed, which the planner thread puts in the place of the old one. True when the job went there.
-static bool reset_session(SnLoader *l, SnJob *job) {
+static bool reset_session(SnDaemon *d, SnJob *job) {
   SnSession *session = job->session;
   SnError err = {0};
-  SnPlannerDef def = planner_def(l, session, job->request->reset->seed);
+  SnPlannerDef def = planner_def(d, session, job->request->reset->seed);
   job->planner = sn_planner_create(&def, &err);
-  bool handed = job->planner && sn_scheduler_command(l->scheduler, job);
+  bool handed = job->planner && sn_scheduler_command(&d->scheduler, job);
   if (!handed) {
     if (job->planner) sn_fail(&err, SN_ERR_LIMIT, "too many requests are waiting for the planner; try again later");
-    reply_error(l, job, &err);
+    reply_error(d, job, &err);
     sn_planner_free(job->planner);
   }
-  sn_scheduler_release(l->scheduler, session);
+  sn_scheduler_release(&d->scheduler, session);
   return handed;
 }
 
 // True when the job has been handed on.
-static bool carry_out(SnLoader *l, SnJob *job) {
+static bool carry_out(SnDaemon *d, SnJob *job) {
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:
-      list_models(l, job);
+      list_models(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_LIST_TASKS:
-      list_tasks(l, job);
+      list_tasks(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_LOAD_MODEL:
     case SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL:
-      load_model(l, job);
+      load_model(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_UNLOAD_MODEL:
-      unload_model(l, job);
+      unload_model(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_DESCRIBE_TASK:
-      describe_task(l, job);
+      describe_task(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_OPEN:
-      open_session(l, job);
+      open_session(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_RESET:
-      return reset_session(l, job);
+      return reset_session(d, job);
     default:
       break;
   }
   return false;
 }
 
-static void refuse(SnLoader *l, const SnJob *job) {
-  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(l->sessions);
-  if (job->session) sn_scheduler_release(l->scheduler, job->session);
-  sn_outbox_error(l->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+static void refuse(SnDaemon *d, const SnJob *job) {
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions);
+  if (job->session) sn_scheduler_release(&d->scheduler, job->session);
+  sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
 }
 
 static void *loader_main(void *argument) {
-  SnLoader *l = argument;
+  SnDaemon *d = argument;
+  SnQueue *jobs = &d->loader.jobs;
   for (;;) {
-    SnJob *job = sn_queue_pop(&l->jobs, sn_clock_now() + 3600);
-    if (!job && sn_queue_closed(&l->jobs)) return NULL;
+    SnJob *job = sn_queue_pop(jobs, sn_clock_now() + 3600);
+    if (!job && sn_queue_closed(jobs)) return NULL;
     if (!job) continue;
     bool handed = false;
-    if (sn_queue_closed(&l->jobs))
-      refuse(l, job);
+    if (sn_queue_closed(jobs))
+      refuse(d, job);
     else
-      handed = carry_out(l, job);
+      handed = carry_out(d, job);
     if (!handed) sn_job_free(job);
   }
 }
 
-SnCode sn_loader_start(SnLoader *l, const SnConfig *config, const SnLog *log, SnOutbox *outbox, SnModels *models,
-                       SnSessions *sessions, SnScheduler *scheduler, SnError *err) {
-  *l = (SnLoader){
-      .config = config, .log = log, .outbox = outbox, .models = models, .sessions = sessions, .scheduler = scheduler};
-  if (!sn_queue_init(&l->jobs, config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  for (; l->threads < config->loaders; l->threads++)
-    if (pthread_create(&l->thread[l->threads], NULL, loader_main, l) != 0)
+SnCode sn_loader_start(SnDaemon *d, SnError *err) {
+  SnLoader *l = &d->loader;
+  if (!sn_queue_init(&l->jobs, d->config.queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  for (l->threads = 0; l->threads < d->config.loaders; l->threads++)
+    if (pthread_create(&l->thread[l->threads], NULL, loader_main, d) != 0)
       return sn_fail(err, SN_ERR_LIMIT, "cannot start loader thread %d", l->threads + 1);
   return SN_OK;
 }
 
-bool sn_loader_push(SnLoader *l, SnJob *job) { return sn_queue_push(&l->jobs, job); }
+bool sn_loader_push(SnDaemon *d, SnJob *job) { return sn_queue_push(&d->loader.jobs, job); }
 
-void sn_loader_stop(SnLoader *l) {
+void sn_loader_stop(SnDaemon *d) {
+  SnLoader *l = &d->loader;
   if (l->threads == 0) return;
   sn_queue_close(&l->jobs);
   for (int i = 0; i < l->threads; i++) pthread_join(l->thread[i], NULL);

@@ -1,4 +1,4 @@
-#include "daemon/session/history.h"
+#include "daemon/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

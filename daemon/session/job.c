@@ -1,4 +1,4 @@
-#include "daemon/session/job.h"
+#include "daemon/session/session.h"
 
 #include <math.h>
 #include <stdlib.h>

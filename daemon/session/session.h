@@ -1,37 +1,121 @@
-// A session: a task on a model with its own planner. Opened by a loader thread, found by the event loop, planned for by
-// the planner thread, each with its own part.
+// Sessions: a task on a model with its own planner, the requests that are under way for it (jobs), and the
+// configurations that it has had. A loader thread opens a session, the event loop finds it, the planner thread plans
+// for it; each has its own part.
 #ifndef SINEW_DAEMON_SESSION_SESSION_H_
 #define SINEW_DAEMON_SESSION_SESSION_H_
 
 #include <stdatomic.h>
 
-#include "daemon/session/history.h"
-#include "daemon/session/job.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/metrics.h"
 #include "daemon/models/models.h"
+#include "daemon/wire/outbox.h"
 #include "planner/planner.h"
+
+typedef struct SnSession SnSession;
+
+// ---- jobs ----
+
+// Carries a request to another thread, with the way back for its answer.
+typedef struct SnJob {
+  SnRoute route;
+  SnSession *session;           // it belongs to, or NULL
+  double due;                   // when its answer is wanted, on sn_clock_now(); INFINITY: any time
+  Sinew__V1__Request *request;  // validated; the job owns it
+  SnPlanner *planner;           // for a reset with a new seed: made by the loader; else NULL
+  struct SnJob *next;
+} SnJob;
+
+// Copies a validated request into a job, from its bytes. Returns NULL when out of memory.
+SnJob *sn_job_create(const SnRoute *route, const void *bytes, size_t size);
+// Frees a job but for its planner. Accepts NULL.
+void sn_job_free(SnJob *job);
+
+// Says how a job stands at an instant: what replies and statistics tell of time.
+typedef struct SnTiming {
+  double age;    // [s] since its request arrived
+  bool in_time;  // not after it was due
+} SnTiming;
+
+// Returns how a job stands at `now` on sn_clock_now().
+SnTiming sn_job_timing(const SnJob *job, double now);
+
+// ---- configurations ----
+
+// Counts the versions that a session keeps: the one in force and those before it.
+enum { SN_HISTORY = 1024 };
+
+// Holds the daemon's own settings of a session.
+typedef struct SnSessionSettings {
+  double latency, lease, time_to_live;  // [s], see sinew.proto
+} SnSessionSettings;
+
+// Returns a latency of 0, a lease of 30 s, and 1 s to live.
+SnSessionSettings sn_default_session_settings(void);
+
+// Holds the part of a version that belongs to a term of the cost.
+typedef struct SnVersionTerm {
+  double weight, terminal;
+  int target;  // first entry in SnVersion.target, -1: the task's own target
+  int size;    // entries of a target
+} SnVersionTerm;
+
+// Holds one configuration: settings of planner and session, weights and targets. Read-only once it is in the history.
+typedef struct SnVersion {
+  uint64_t number, reverted_to;  // see Config in sinew.proto
+  SnSettings planner;
+  SnSessionSettings session;
+  int nterm;
+  SnVersionTerm *term;  // (nterm)
+  double *target;       // entries for all terms that have one
+} SnVersion;
+
+// Keeps the latest versions. Each can be read, and be put in force again as a new version.
+typedef struct SnHistory {
+  SnVersion *version[SN_HISTORY];  // a ring: number n is at n % SN_HISTORY
+  uint64_t newest;                 // 0: none yet
+} SnHistory;
+
+// Copies the configuration in force at the planner into a version that is not in the history yet. Returns NULL when it
+// is out of memory.
+SnVersion *sn_version_capture(const SnPlanner *planner, const SnSessionSettings *session);
+// Frees a version that is in no history. Accepts NULL.
+void sn_version_free(SnVersion *version);
+
+// Puts a version in force at the planner of its session.
+SnCode sn_version_restore(const SnVersion *version, SnPlanner *planner, SnError *err);
+
+// Adds a version under the next number, and labels the planner's settings with it. The history owns it from then on;
+// the oldest one goes where all places are taken.
+void sn_history_add(SnHistory *history, SnVersion *version, SnPlanner *planner);
+
+// Returns version `number`, 0 for the newest; NULL when it is not kept.
+const SnVersion *sn_history_find(const SnHistory *history, uint64_t number);
+uint64_t sn_history_oldest(const SnHistory *history);
+void sn_history_free(SnHistory *history);
+
+// ---- sessions ----
 
 typedef struct SnEvaluationWork SnEvaluationWork;
 
-// Continuous mode: states come as a stream, every better plan goes out, while the lease holds.
+// Holds the state of continuous mode: states come as a stream, every better plan goes out, while the lease holds.
 typedef struct SnStream {
   bool running;
   SnRoute route;                   // who sent the latest StreamRequest or state, and the id of the former
   double heard;                    // when the latest state or StreamRequest was read
   double lease, deadline, period;  // [s], see StreamRequest
-  int iterations;                  // of a state at most; 0: any number
+  int iterations;                  // most for a state; 0: any number
 
   uint64_t sent, states, misses;  // plans sent, states planned for, late ones, since it began
   uint64_t seen;                  // plans that the client has read, where it says so
   bool says_seen;
 
-  // Of the state in work.
+  // The state in work.
   bool made;      // there is a plan for it
   bool in_time;   // it was there before its deadline
   bool answered;  // one was sent
   int looked_at;  // iterations that were complete when its plan was last looked at
-  double cost;    // of the best plan sent for it, under the configuration `label`
+  double cost;    // best plan sent for it, under the configuration `version`
   uint64_t version;
 } SnStream;
 
@@ -44,7 +128,7 @@ struct SnSession {
   bool on_device;    // it plans on the device, as long as that is not lost
   SnMailbox states;  // SnJob with a plan request
   SnMetrics metrics;
-  SnSettings opened_with;  // of the planner at the opening: those that are not live stay so
+  SnSettings opened_with;  // settings of the planner at the opening: those that are not live stay so
   atomic_int holds;        // loader threads that read the part above; it is not freed before they let go
   atomic_bool closing;     // set by the event loop, which then forgets the session
   atomic_bool streaming;   // in continuous mode: set by the event loop when it begins, cleared by who ends it
@@ -57,29 +141,27 @@ struct SnSession {
   // The planner thread's.
   SnPlanner *planner;
   SnSessionSettings settings;
-  SnHistory history;  // of the configuration
+  SnHistory history;
   uint64_t seed;
   SnStream stream;
   SnJob *waiting;                         // newest state, not begun: a plan request or a state of the stream
   SnJob *active;                          // being planned for
-  double active_due;                      // when it must be answered; of a stream, for the first time
+  double active_due;                      // when it must be answered; in a stream, for the first time
   double began;                           // when work on it began
   double served;                          // planning time that it has had [s]
   SnJob *evaluations, **last_evaluation;  // to be made; the first one may be under way
-  SnEvaluationWork *evaluating;           // that one, or NULL
+  SnEvaluationWork *evaluating;           // work on the first one, or NULL
   bool leaving;                           // to be freed at the end of this round
   struct SnSession *next;
 };
 
-SnSessionSettings sn_default_session_settings(void);
-
-// What one should know of such settings in continuous mode; "" for nothing. Static memory.
+// Returns a warning about such settings in continuous mode; "" for none. The text is static.
 const char *sn_stream_remark(const SnSessionSettings *settings);
 
-// Frees a session and what it owns, and releases its model. No thread may know it any more.
+// Frees a session and all that it owns, and releases its model. No thread may know it any more.
 void sn_session_free(SnSession *session, SnModels *models);
 
-// The open sessions by id. The event loop alone finds and removes; any thread adds.
+// Lists the open sessions. The event loop alone finds and removes; any thread adds.
 typedef struct SnSessions {
   pthread_mutex_t mutex;
   SnSession **item;  // (capacity), the first `count` are open
@@ -89,16 +171,17 @@ typedef struct SnSessions {
 bool sn_sessions_init(SnSessions *sessions, int capacity);
 void sn_sessions_free(SnSessions *sessions);
 
-// Books a place before the work of opening begins; false when all are taken. Each place is then either given back, or
-// filled by sn_sessions_add.
+// Reserves a place before the work of opening begins; false when all are taken. Each place is then either given back by
+// sn_sessions_unreserve or filled by sn_sessions_add.
 bool sn_sessions_reserve(SnSessions *sessions);
 void sn_sessions_unreserve(SnSessions *sessions);
 void sn_sessions_add(SnSessions *sessions, SnSession *session);
 
+// Returns the session with an id, or NULL.
 SnSession *sn_sessions_find(SnSessions *sessions, uint64_t id);
 void sn_sessions_remove(SnSessions *sessions, SnSession *session);
 int sn_sessions_count(SnSessions *sessions);
-// Session i, or NULL beyond the last one.
+// Returns session i, or NULL beyond the last one.
 SnSession *sn_sessions_at(SnSessions *sessions, int i);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct SnConnection {
   const void *listener;  // the monitor that told of it; NULL: none is open under this number
   double since;          // when it was accepted, on sn_clock_now()
   bool spoke;            // a request of it has been read, or none is expected
-  bool named;            // its client has given itself a name
+  bool named;            // the client has given itself a name
   bool cut;              // it is being ended
 } SnConnection;
 
@@ -21,26 +21,28 @@ typedef struct SnConnections {
 
 void sn_connections_free(SnConnections *connections);
 
-// A listener has accepted one. silent: it need not speak. Out of memory it stays unknown.
+// Notes a connection that a listener has accepted. `silent` says that it need not speak. Out of memory it stays
+// unknown.
 void sn_connections_open(SnConnections *connections, const void *listener, int fd, double now, bool silent);
 
-// It has ended, or all of a listener have.
+// Forgets a connection that has ended at `now`.
 void sn_connections_close(SnConnections *connections, int fd, double now);
+// Forgets all connections of a listener.
 void sn_connections_forget(SnConnections *connections, const void *listener);
 
-// Whether it is open, as far as the monitors have told.
+// Returns whether a connection is open, as far as the monitors have told.
 bool sn_connections_knows(const SnConnections *connections, int fd);
 
-// A request of it has been read. False where it has been cut: what it still says is to be dropped. One that is not
-// known has ended since it spoke, where the monitors have been heard.
+// Notes that a request of a connection has been read. Returns false if it has been cut: what it still says is to be
+// dropped. One that is not known has ended since it spoke, provided that the monitors have been heard.
 bool sn_connections_spoke(SnConnections *connections, int fd, bool named);
 
-// Ends it; the other side sees the end of the stream. False where it has ended already.
+// Ends a connection; the other side sees the end of the stream. Returns false if it has ended already.
 bool sn_connections_cut(SnConnections *connections, int fd);
 
-// Ends those that may be waiting for a name that was taken and is free again: the router does not listen to a
-// connection under a name that another one has, and goes on to do so when that one has ended. Such a one has been
-// silent since. It will try again. Returns how many they were.
+// Ends connections that may be waiting for a name that was taken and is free again. The router does not listen to a
+// connection under a name that another one has, and still does not when that one has ended. Such a connection has been
+// silent since; its client will try again. Returns how many were ended.
 int sn_connections_cut_unheard(SnConnections *connections, double now);
 
 #endif

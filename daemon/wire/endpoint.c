@@ -11,25 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-SnCode sn_runtime_folder(char *path, size_t size, SnError *err) {
-  const char *runtime = getenv("XDG_RUNTIME_DIR");
-  int n = runtime && *runtime == '/' ? snprintf(path, size, "%s/sinew", runtime)
-                                     : snprintf(path, size, "/tmp/sinew-%lu", (unsigned long)getuid());
-  if (n < 0 || (size_t)n >= size) return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
-  if (mkdir(path, 0700) != 0 && errno != EEXIST)
-    return sn_fail(err, SN_ERR_IO, "cannot make %s: %s", path, strerror(errno));
-
-  // In /tmp somebody else may have made it first.
-  struct stat st;
-  if (lstat(path, &st) != 0) return sn_fail(err, SN_ERR_IO, "%s: %s", path, strerror(errno));
-  if (!S_ISDIR(st.st_mode) || st.st_uid != getuid())
-    return sn_fail(err, SN_ERR_STATE, "%s is not a folder that belongs to user %lu", path, (unsigned long)getuid());
-  if (st.st_mode & 077)
-    return sn_fail(err, SN_ERR_STATE, "%s is open to other users (mode %03o); it must have mode 700", path,
-                   (unsigned)(st.st_mode & 0777));
-  return SN_OK;
-}
-
 static SnCode check_ipc(const char *address, const char *path, SnError *err) {
   if (*path != '/')
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: an ipc address needs an absolute path, as ipc:///run/x.sock", address);

@@ -1,4 +1,4 @@
-#include "daemon/wire/files_private.h"
+#include "daemon/wire/wire.h"
 
 #include <errno.h>
 #include <limits.h>

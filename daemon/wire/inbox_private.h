@@ -1,6 +1,6 @@
 // Requests that have been read and wait for their turn: one queue a connection, served in turn. The router is emptied
-// at once, and what a connection has waiting is counted here: where the socket library has to hold a connection back,
-// it may never notice that it breaks off, or end the process (README.md). The event loop's alone.
+// at once, and requests that a connection has waiting are counted here. If the socket library had to hold a connection
+// back, it might never notice that it breaks off, or end the process (README.md). The event loop's alone.
 #ifndef SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
 
@@ -39,11 +39,11 @@ typedef struct SnInbox {
 void sn_inbox_init(SnInbox *inbox, int max, size_t max_bytes);
 void sn_inbox_free(SnInbox *inbox);
 
-// Takes in a request that arrived under the route; the frame is moved. False when the connection has too much waiting
-// or memory is out; then all that it has waiting is dropped.
+// Takes in a request that arrived under the route; the frame is moved. Returns false when the connection has too much
+// waiting or memory is out; then all that it has waiting is dropped.
 bool sn_inbox_push(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *frame, bool several);
 
-// The oldest request of the connection whose turn it is, to be freed; NULL when there is none.
+// Takes the oldest request of the connection whose turn it is; NULL when there is none. The caller frees it.
 SnRequest *sn_inbox_pop(SnInbox *inbox);
 void sn_inbox_request_free(SnRequest *request);
 

@@ -3,7 +3,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
+#include "daemon/base/memory.h"
 
 // What a dropped listener has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE.
 // Memory that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.

@@ -1,4 +1,4 @@
-// The memory guard: beyond the limit it drops what clients may have piled up inside the socket library, telemetry
+// The memory guard: beyond the limit it drops what clients may have piled up inside the socket library. Telemetry goes
 // first, since controllers do not need it. The event loop's alone.
 #ifndef SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
@@ -8,10 +8,10 @@
 #include "daemon/wire/sockets_private.h"
 
 typedef struct SnMemoryGuard {
-  uint64_t limit;  // that the daemon may use, in bytes
-  uint64_t held;   // what was in use after all listeners had been dropped, more than `limit`; 0: nothing such
+  uint64_t limit;  // memory that the daemon may use, in bytes
+  uint64_t held;   // in use after all connections had been dropped, more than `limit`; 0: nothing such
   uint64_t used;   // at the latest look
-  uint64_t seen;   // when the latest listener was dropped
+  uint64_t seen;   // in use when connections were last dropped
   double dropped;  // when that was, on sn_clock_now(); 0: never
   double trimmed;  // when free memory was last given back to the system
   enum { SN_GUARD_CALM, SN_GUARD_TELEMETRY_DROPPED, SN_GUARD_ALL_DROPPED } state;
@@ -19,10 +19,10 @@ typedef struct SnMemoryGuard {
 
 void sn_memory_guard_init(SnMemoryGuard *guard, const SnConfig *config);
 
-// Looks, and acts where it must.
+// Looks at the memory in use, and acts if it must.
 void sn_memory_guard_check(SnMemoryGuard *guard, SnSockets *sockets, double now);
 
-// Milliseconds that may pass until the next look, fewer as memory gets short.
+// Returns how many milliseconds may pass until the next look, fewer as memory gets short.
 int sn_memory_guard_interval(const SnMemoryGuard *guard);
 
 #endif

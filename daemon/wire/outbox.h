@@ -8,7 +8,7 @@
 
 #include "proto/sinew.pb-c.h"
 
-// Where a reply goes: the routing id of the client and the id of its request.
+// Tells where a reply goes: the routing id of the client and the id of its request.
 typedef struct SnRoute {
   uint64_t id;
   double arrived;  // when the request was read, on sn_clock_now()
@@ -16,6 +16,7 @@ typedef struct SnRoute {
   uint8_t identity[255];
 } SnRoute;
 
+// Holds a packed reply on its way to a client.
 typedef struct SnReply {
   struct SnReply *next;
   SnRoute route;
@@ -34,22 +35,22 @@ bool sn_outbox_init(SnOutbox *outbox);
 void sn_outbox_free(SnOutbox *outbox);
 
 // Packs a reply, with the id of the route, and hands it over. A reply that finds no memory is lost: the client's
-// time-out is for that. Any thread.
+// time-out is for that. Any thread may call it.
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
 
-// The same in two steps: what is packed does not refer to the reply any more. NULL when out of memory; sending NULL
-// does nothing.
+// Packs a reply to be sent later; the result does not refer to `reply` any more. Returns NULL when out of memory.
 SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);
+// Hands a packed reply over. Accepts NULL.
 void sn_outbox_send(SnOutbox *outbox, SnReply *reply);
 
-// An error as the reply. Any thread.
+// Replies with an error, its text like printf. Any thread may call it.
 void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-// Wakes the event loop without a reply: something that it watches has changed. Any thread.
+// Wakes the event loop without a reply: something that it watches has changed. Any thread may call it.
 void sn_outbox_wake(SnOutbox *outbox);
 
-// All replies, oldest first, for the event loop; each is freed by free().
+// Takes all replies, oldest first, for the event loop; each is freed by free().
 SnReply *sn_outbox_pop_all(SnOutbox *outbox);
 
 #endif

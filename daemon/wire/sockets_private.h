@@ -7,13 +7,13 @@
 #include "daemon/base/log.h"
 #include "daemon/wire/outbox.h"
 
-// A socket that clients connect to, and the one that tells of its connections.
+// Holds a socket that clients connect to, and the one that tells of its connections.
 typedef struct SnListener {
   const char *name;
   void *socket, *monitor;  // NULL while it is closed
   int connections;
   int refused;   // connections beyond the limit, since the last line of the log
-  double opens;  // when it opens again, on sn_clock_now(); 0: it is open, or there is none
+  double opens;  // when it listens again, on sn_clock_now(); 0: it does, or there is none
 } SnListener;
 
 typedef struct SnSockets {
@@ -24,20 +24,20 @@ typedef struct SnSockets {
   SnConnections connections;
   int router_lock, telemetry_lock;
   int monitors;      // made so far; each has a name of its own
-  SnReply **unsent;  // (connections) a reply that a client's pipe had no room for; the newest one counts
+  SnReply **unsent;  // (connections) replies that did not fit into a client's pipe, the newest of each
   int nunsent;
 } SnSockets;
 
 // Checks the addresses, takes the locks, binds. err says which address and why.
 SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
 
-// Drops all connections of a listener; it opens again after `pause` seconds, and clients connect again by themselves.
-// For when memory runs out: a message of endless frames piles up inside the socket library, where nothing else can
-// reach it.
+// Drops all connections of a listener. It listens again after `pause` seconds, and clients connect again by themselves.
+// This is for when memory runs out: a message of endless frames piles up inside the socket library, where nothing else
+// can reach it.
 void sn_sockets_drop(SnSockets *sockets, SnListener *listener, double pause);
 
-// What time brings: listeners that open again, connections that have said nothing. An error when requests cannot be
-// listened to any more.
+// Does what time brings: opens listeners again, ends connections that nobody hears. Returns an error when requests
+// cannot be listened to any more.
 SnCode sn_sockets_maintain(SnSockets *sockets, SnError *err);
 
 // Closes, removes sockets and locks of ipc endpoints. Replies on their way get up to `linger` seconds.
@@ -46,10 +46,10 @@ void sn_sockets_close(SnSockets *sockets, double linger);
 // Sends a reply and frees it, or keeps it until its client reads, in place of an older one.
 void sn_sockets_send(SnSockets *sockets, SnReply *reply);
 
-// Tries again what is kept. False when nothing is.
+// Tries again to send replies that are kept. Returns false when none is left.
 bool sn_sockets_flush(SnSockets *sockets);
 
-// Counts connections; one beyond the limit is shut down.
+// Reads the monitor of a listener: counts connections, ends one beyond the limit.
 void sn_sockets_read_monitor(SnSockets *sockets, SnListener *listener);
 
 void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);

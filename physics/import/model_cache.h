@@ -1,4 +1,4 @@
-// Models from MJCF files, without MuJoCo in this process. sinew-import runs as a child under limits. Its results are
+// Models from MJCF files, without MuJoCo in this process. sinew-import runs as a child under limits. The results are
 // kept in a folder, so that a model that has not changed loads in a millisecond.
 //
 // An entry is found by the path of the XML. It holds for the contents of every file that the model was made of: the

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/wire/files_private.h"
+#include "daemon/wire/wire.h"
 #include "tests/support/raw_peer.h"
 
 enum { FILES = 200 };

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "daemon/daemon.h"
+#include "daemon/requests/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ static SnDaemon *make_daemon(void) {
   sn_config_default(&d->config);
   d->log.fd = -1;
   sn_metrics_init(&d->metrics);
-  d->scheduler.config = d->loader.config = d->models.config = &d->config;
+  d->scheduler.config = d->models.config = &d->config;
   pthread_mutex_init(&d->models.mutex, NULL);
   bool ok = sn_outbox_init(&d->outbox) && sn_sessions_init(&d->sessions, d->config.sessions) &&
             sn_wire_arena_init(&d->arena, sn_wire_arena_budget(MESSAGE_BYTES)) &&

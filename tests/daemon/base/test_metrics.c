@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/session/job.h"
+#include "daemon/session/session.h"
 #include "daemon/base/metrics.h"
 
 // The numbers 1 ... n in another order, as latencies; 7919 is a prime and shares no factor with n.

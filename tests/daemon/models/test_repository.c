@@ -147,22 +147,6 @@ static void test_compiled_models(void **state) {
   assert_string_equal(stem, "leg");
 }
 
-// What is configured must be there, and be a folder.
-static void test_check(void **state) {
-  (void)state;
-  SnConfigList list = folders;
-  SnError err = {0};
-  assert_int_equal(sn_repository_check(&list, SN_KIND_MODEL, &err), SN_OK);
-  snprintf(list.item[1], sizeof list.item[1], "far=%s/nowhere", root);
-  assert_int_equal(sn_repository_check(&list, SN_KIND_MODEL, &err), SN_ERR_NOT_FOUND);
-  assert_non_null(strstr(err.text, "models is 'far=/tmp/sinew-test-"));
-  assert_non_null(strstr(err.text, "nowhere: No such file"));
-  snprintf(list.item[1], sizeof list.item[1], "%s/one/arm.xml", root);
-  assert_int_equal(sn_repository_check(&list, SN_KIND_TASK, &err), SN_ERR_NOT_FOUND);
-  assert_non_null(strstr(err.text, "tasks is '/tmp/sinew-test-"));
-  assert_non_null(strstr(err.text, "Not a directory"));
-}
-
 static void test_links_do_not_lead_out(void **state) {
   (void)state;
   char path[512];
@@ -207,7 +191,6 @@ int main(void) {
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_not_found_says_where_and_what_is_near),
       cmocka_unit_test(test_compiled_models),
-      cmocka_unit_test(test_check),
       cmocka_unit_test(test_prefix),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,4 +1,4 @@
-// Which addresses may be bound, the runtime folder, and the lock against a second daemon.
+// Which addresses may be bound, and the lock against a second daemon.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,38 +88,8 @@ static void test_lock(void **state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
-static void test_runtime_folder(void **state) {
-  (void)state;
-  char folder[] = "/tmp/sinew-test-XXXXXX", path[128], expected[64];
-  SnError err = {0};
-  struct stat st;
-  assert_non_null(mkdtemp(folder));
-  setenv("XDG_RUNTIME_DIR", folder, 1);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_OK);
-  snprintf(expected, sizeof expected, "%s/sinew", folder);
-  assert_string_equal(path, expected);
-  assert_int_equal(stat(path, &st), 0);
-  assert_int_equal(st.st_mode & 0777, 0700);
-
-  chmod(path, 0755);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
-  assert_non_null(strstr(err.text, "open to other users"));
-  rmdir(path);
-  assert_int_equal(symlink("/tmp", path), 0);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
-  unlink(path);
-  rmdir(folder);
-
-  unsetenv("XDG_RUNTIME_DIR");
-  snprintf(expected, sizeof expected, "/tmp/sinew-%lu", (unsigned long)getuid());
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_OK);
-  assert_string_equal(path, expected);
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_allowed), cmocka_unit_test(test_refused),        cmocka_unit_test(test_path_length),
-      cmocka_unit_test(test_lock),    cmocka_unit_test(test_runtime_folder),
-  };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allowed), cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_path_length), cmocka_unit_test(test_lock)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

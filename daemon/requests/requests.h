@@ -1,0 +1,58 @@
+// Requests: the event loop answers them at once, or checks them and hands them to the planner thread or to a loader
+// thread.
+#ifndef SINEW_DAEMON_REQUESTS_REQUESTS_H_
+#define SINEW_DAEMON_REQUESTS_REQUESTS_H_
+
+#include "daemon/base/systemd.h"
+#include "daemon/planning/planning.h"
+#include "daemon/session/pack.h"
+#include "proto/validate.h"
+
+enum { SN_LOADER_THREADS = 16 };
+
+// Holds the loader threads: all that may take long and is no planning. They list and describe models and tasks, load
+// models, open sessions, and start them anew with another seed.
+typedef struct SnLoader {
+  SnQueue jobs;  // SnJob
+  pthread_t thread[SN_LOADER_THREADS];
+  int threads;
+} SnLoader;
+
+// Holds all of a running sinewd in one place, for whoever serves any part of it: there are no globals.
+typedef struct SnDaemon {
+  SnConfig config;
+  SnLog log;
+  SnSystemd systemd;
+  double started;  // on sn_clock_now()
+
+  SnOutbox outbox;
+  SnModels models;
+  SnSessions sessions;
+  SnScheduler scheduler;
+  SnLoader loader;
+  SnMetrics metrics;
+
+  // The event loop's.
+  SnWireArena arena;
+  uint64_t requests, errors, malformed;
+  bool stopping;
+} SnDaemon;
+
+// Starts the loader threads, as many as the configuration says.
+SnCode sn_loader_start(SnDaemon *daemon, SnError *err);
+
+// Finishes what runs (see sn_models_cancel), refuses what waits, joins the threads. To be called before the scheduler
+// stops; a second call does nothing.
+void sn_loader_stop(SnDaemon *daemon);
+
+// Answers one frame from a client, or hands it to a thread that will. The event loop calls it.
+void sn_handle_frame(SnDaemon *daemon, const SnRoute *route, const void *bytes, size_t size);
+
+// Packs statistics of the daemon (session NULL) or of one session. Returns NULL when out of memory. The event loop
+// calls it.
+Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, SnSession *session);
+
+// Closes the sessions whose lease has run out. The event loop calls it.
+void sn_close_expired(SnDaemon *daemon);
+
+#endif

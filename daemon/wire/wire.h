@@ -1,0 +1,64 @@
+// The sockets of the daemon, and the requests that wait at them. No other room knows ZeroMQ. All of it is the event
+// loop's alone; replies of other threads come by way of outbox.h.
+#ifndef SINEW_DAEMON_WIRE_WIRE_H_
+#define SINEW_DAEMON_WIRE_WIRE_H_
+
+#include "daemon/base/log.h"
+#include "daemon/config/config.h"
+#include "daemon/wire/outbox.h"
+
+// Raises the limit of open files as far as is useful and lowers config->connections to what fits, with a line of the
+// log. From then on connections are refused that would take the files that sinewd needs for itself. Returns an error
+// where not even a few connections fit.
+SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err);
+
+typedef struct SnWire SnWire;
+
+// Holds a request whose turn it is. The memory stays until sn_wire_done.
+typedef struct SnWireRequest {
+  SnRoute route;  // without the id of the request
+  bool several;   // the message had several frames, which a request must not have; they were dropped
+  const void *bytes;
+  size_t size;
+  struct SnRequest *held;  // the room's own
+} SnWireRequest;
+
+// Checks the addresses, takes the locks and listens. Returns NULL and err, which says which address and why, on
+// failure. config and log must stay; the caller closes the result.
+SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnError *err);
+
+// Closes all sockets, removes those of ipc endpoints and their locks. Replies on their way get up to `linger` seconds.
+// Accepts NULL.
+void sn_wire_close(SnWire *wire, double linger);
+
+// Waits until there is something to do, at most `max_ms` milliseconds, and takes note of new and ended connections.
+// fd[2] are files of the caller; ready[2] says which of them can be read. Returns false on an error.
+bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms);
+
+// Reads requests that have arrived, as many as one burst may have, and puts them in line. Returns how many were refused
+// since nobody could be answered.
+int sn_wire_read(SnWire *wire);
+
+// Takes the request whose turn it is: connections take turns. Returns false when none waits.
+bool sn_wire_next(SnWire *wire, SnWireRequest *request);
+// Frees what sn_wire_next gave.
+void sn_wire_done(SnWireRequest *request);
+
+// Sends a reply and frees it, or keeps it until its client reads, in place of an older one.
+void sn_wire_send(SnWire *wire, SnReply *reply);
+
+// Tries again to send the replies that are kept.
+void sn_wire_flush(SnWire *wire);
+
+// Sends a message of telemetry to all subscribers.
+void sn_wire_publish(SnWire *wire, const void *bytes, size_t size);
+
+// Looks after memory: beyond the limit all connections are dropped, those for telemetry first. Does nothing before it
+// is time for the next look; now is on sn_clock_now().
+void sn_wire_guard(SnWire *wire, double now);
+
+// Does what time brings: listens again after a drop, ends connections that nobody hears. Returns an error when requests
+// cannot be listened to any more.
+SnCode sn_wire_maintain(SnWire *wire, SnError *err);
+
+#endif
