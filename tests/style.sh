@@ -69,9 +69,7 @@ git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | gr
 comments_follow=(
   clients
   daemon
-  physics/base/clock.h
-  physics/base/folders.h
-  physics/import
+  physics
   proto
   tests/clients
   tests/cuda

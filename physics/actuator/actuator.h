@@ -1,5 +1,5 @@
-// Tendons, transmissions and actuators: lengths, moment arms and forces, each with its adjoint. What stages, lanes and
-// adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
+// Tendons, transmissions and actuators: lengths, moment arms and forces, each with its adjoint. physics/step/step.h and
+// physics/world/adjoint.h say what stages, lanes and adjoints have in common.
 #ifndef SINEW_PHYSICS_ACTUATOR_ACTUATOR_H_
 #define SINEW_PHYSICS_ACTUATOR_ACTUATOR_H_
 

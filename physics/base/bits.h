@@ -4,7 +4,7 @@
 
 #include "physics/base/real.h"
 
-// Index of the lowest and highest set bit; x is not 0.
+// Return the index of the lowest and of the highest set bit of x, which is not 0.
 #if defined(__CUDACC__)
 SN_INLINE int sn_bit_lowest(uint64_t x) { return __ffsll((long long)x) - 1; }
 SN_INLINE int sn_bit_highest(uint64_t x) { return 63 - __clzll((long long)x); }

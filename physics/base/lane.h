@@ -14,14 +14,15 @@
 
 #define SN_VLANES 32  // width of the reduction tree, whatever the number of real lanes
 
-// Memory that the lanes of one world share for reductions.
+// Holds the memory that the lanes of one world share for reductions.
 typedef struct SnLaneShared {
   sn_real part[SN_VLANES];
   int ipart[SN_VLANES + 1];
 } SnLaneShared;
 
-// Where the time of a step goes, a mark each: what has been done when it is set (step.c, planner/rollout/rollout.c,
-// rollout_vjp.c). (By hand: clang-format 14 changes this list each time.)
+// Lists where the time of a step goes. A mark is set when what it names has been done (step.c,
+// planner/rollout/rollout.c, rollout_vjp.c). The list is formatted by hand, because clang-format 14 changes it each
+// time.
 // clang-format off
 #define SN_MARKS(X)                                                                                        \
   X(KINEMATICS) X(INERTIA) X(TENDON) X(COLLISION) X(CONSTRAINT) X(TRANSMISSION) X(VELOCITY) X(PASSIVE)     \
@@ -36,7 +37,7 @@ typedef enum SnMark {
       SN_NMARK
 } SnMark;
 
-// Clock of a world whose stages are measured. Lane 0 alone uses it.
+// Keeps the clock of a world whose stages are measured. Lane 0 alone uses it.
 typedef struct SnMarks {
   unsigned long long last;             // when the last mark was set [ticks]
   unsigned long long ticks[SN_NMARK];  // between each mark and the one before it
@@ -50,14 +51,16 @@ typedef struct SnLane {
   SnMarks *marks;        // NULL: stages are not measured
 } SnLane;
 
-// Begins to measure, and sets a mark: the time since the last one counts for it. Ticks of the device's clock, or ns.
+// Begins to measure. Ticks are those of the device's clock, or ns.
 SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
+// Sets a mark: the time since the last one counts for it.
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
+// Sets a mark where stages are measured.
 #define SN_MARK(lane, name)                                       \
   do {                                                            \
     if ((lane)->marks != NULL) sn_mark_set(lane, SN_MARK_##name); \
   } while (0)
-// Name of a mark, for people. Host only.
+// Returns the name of a mark, for people. Runs on the host alone.
 const char *sn_mark_name(SnMark mark);
 
 #if defined(__CUDACC__)
@@ -74,8 +77,8 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #define SN_SYNC(lane) ((void)(lane))
 #endif
 
-// A sum whose terms are computed on the way: for every i in [0, count), with k = i % SN_VLANES the partial sum
-// that it adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up.
+// Loops over a sum whose terms are computed on the way: for every i in [0, count). k = i % SN_VLANES is the partial sum
+// that i adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up.
 #if defined(SN_SERIAL)
 #define SN_FOR_PARTS(k, i, count) for (int i = 0, k = 0; i < (count); ++i, k = i % SN_VLANES)
 #else
@@ -84,7 +87,7 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
     for (int i = k; i < (count); i += SN_VLANES)
 #endif
 
-// The statement that follows runs on one lane only. No sync is implied.
+// Runs the statement that follows on one lane only. Implies no sync.
 #define SN_ONE(lane) if ((lane)->id == 0)
 
 // Zeroes, or copies, n numbers. Ends with no sync.
@@ -97,12 +100,12 @@ SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const s
   SN_FOR(i, n) to[i] = from[i];
 }
 
-// Sum of part[0..SN_VLANES), which is overwritten. Needs a sync before; the same value on all lanes.
+// Returns the sum of part[0..SN_VLANES), the same on all lanes. Overwrites part. Needs a sync before.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
-// Euclidean norm of x[0..n), which does not overflow: infinity only where a number is not finite or the norm itself is
-// beyond the largest one; never NaN. All lanes get the same value. Needs a sync before.
+// Returns the Euclidean norm of x[0..n), the same on all lanes. It does not overflow: it is infinite only where a
+// number is not finite or the norm itself is beyond the largest one. It is never NaN. Needs a sync before.
 SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
-// Sum over the lanes of an int that each has; the same value on all lanes.
+// Returns the sum over the lanes of `mine`, an int that each lane has; the same on all lanes.
 SN_FUNC int sn_count(SnLane *lane, int mine);
 // Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n);

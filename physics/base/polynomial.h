@@ -7,31 +7,32 @@
 
 enum { SN_NPOLY = 2 };  // coefficients beyond the linear one
 
-// p(x)
+// Returns p(x).
 SN_INLINE sn_real sn_polynomial(sn_real linear, const sn_real *poly, sn_real x) {
   sn_real s = 0;
   for (int p = SN_NPOLY - 1; p >= 0; --p) s = (s + poly[p]) * x;
   return linear + s;
 }
 
-// (x p(x))' = k0 + 2 k1 x + 3 k2 x^2
+// Returns (x p(x))' = k0 + 2 k1 x + 3 k2 x^2.
 SN_INLINE sn_real sn_polynomial_slope(sn_real linear, const sn_real *poly, sn_real x) {
   sn_real s = 0;
   for (int p = SN_NPOLY - 1; p >= 0; --p) s = (s + (sn_real)(p + 2) * poly[p]) * x;
   return linear + s;
 }
 
-// p'(x) = k1 + 2 k2 x
+// Returns p'(x) = k1 + 2 k2 x.
 SN_INLINE sn_real sn_polynomial_change(const sn_real *poly, sn_real x) {
   sn_real s = 0;
   for (int p = SN_NPOLY - 1; p >= 0; --p) s = s * x + (sn_real)(p + 1) * poly[p];
   return s;
 }
 
-// Slope in v of the damper v p(|v|), coefficients damp[1 + SN_NPOLY]; and the slope of that, 0 at v = 0.
+// Returns the slope in v of the damper v p(|v|), coefficients damp[1 + SN_NPOLY].
 SN_INLINE sn_real sn_damping_slope(const sn_real *damp, sn_real v) {
   return sn_polynomial_slope(damp[0], damp + 1, sn_abs(v));
 }
+// Returns the slope of sn_damping_slope in v, 0 at v = 0.
 SN_INLINE sn_real sn_damping_curve(const sn_real *damp, sn_real v) {
   sn_real s = 0;
   for (int p = SN_NPOLY - 1; p >= 0; --p) s = s * sn_abs(v) + (sn_real)((p + 2) * (p + 1)) * damp[1 + p];

@@ -1,8 +1,8 @@
-// The number type of the engine, its constants and functions, and the function
-// qualifiers that let one text compile as C17 and, inside cuda/, as device code.
+// The number type of the engine, its constants and functions. The function qualifiers let one text compile as C17 and,
+// inside cuda/, as device code.
 //
-// Every constant goes through SN_R() and every call to libm through an sn_*
-// name: a bare 0.5 or sin() would silently turn a float build into a double one.
+// Every constant goes through SN_R() and every call to libm through an sn_* name. A bare 0.5 or sin() would silently
+// turn a float build into a double one.
 #ifndef SINEW_PHYSICS_BASE_REAL_H_
 #define SINEW_PHYSICS_BASE_REAL_H_
 
@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
-// SN_FUNC: a stage or other external function of the engine.
-// SN_INLINE: a helper in a header. SN_LOCAL: a helper private to one .c file; its
-// name must still be unique across physics/ because cuda/ compiles all in one unit.
+// Says what a function is: SN_FUNC a stage or another external function of the engine, SN_INLINE a helper in a header.
+// SN_LOCAL is a helper private to one .c file. The name must still be unique across physics/, because cuda/ compiles
+// all in one unit.
 #if defined(__CUDACC__)
 #define SN_FUNC __device__ __noinline__
 #define SN_INLINE static __device__ inline
@@ -61,7 +61,7 @@ SN_INLINE sn_real sn_abs(sn_real x) { return fabs(x); }
 SN_INLINE sn_real sn_floor(sn_real x) { return floor(x); }
 #endif
 
-// MuJoCo's guards: smallest denominator, largest admissible state or acceleration.
+// Sets MuJoCo's guards: the smallest denominator, the largest admissible state or acceleration.
 #define SN_MINVAL SN_R(1e-15)
 #define SN_MAXVAL SN_R(1e10)
 #define SN_PI SN_R(3.14159265358979323846)
@@ -72,7 +72,7 @@ SN_INLINE int sn_maxi(int a, int b) { return a > b ? a : b; }
 SN_INLINE int sn_mini(int a, int b) { return a < b ? a : b; }
 SN_INLINE sn_real sn_clip(sn_real x, sn_real lo, sn_real hi) { return sn_max(lo, sn_min(hi, x)); }
 SN_INLINE sn_real sn_sign(sn_real x) { return x > 0 ? SN_R(1.0) : (x < 0 ? SN_R(-1.0) : SN_R(0.0)); }
-// True for NaN, infinity and anything beyond SN_MAXVAL: the test MuJoCo applies to states.
+// Returns true for NaN, infinity and anything beyond SN_MAXVAL: the test MuJoCo applies to states.
 SN_INLINE bool sn_is_bad(sn_real x) { return !(x <= SN_MAXVAL && x >= -SN_MAXVAL); }
 
 #endif

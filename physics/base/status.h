@@ -1,8 +1,8 @@
 // Errors and the outcomes of a computation.
 //
-// An error says that a request could not be carried out: SnError carries its code and a text
-// that names the place, the value and what is allowed. An outcome (SN_WARN_* bits) is data in a
-// result: overflow of a buffer, divergence. The library never prints, exits or aborts.
+// An error says that a request could not be carried out: SnError carries its code and a text. The text names the place,
+// the value and what is allowed. An outcome (SN_WARN_* bits) is data in a result: overflow of a buffer, divergence. The
+// library never prints, exits or aborts.
 #ifndef SINEW_PHYSICS_BASE_STATUS_H_
 #define SINEW_PHYSICS_BASE_STATUS_H_
 
@@ -29,7 +29,7 @@ typedef struct SnError {
   char text[4000];  // one or more lines; empty when code is SN_OK
 } SnError;
 
-// Bits of SnWorld.warn: set by a stage, cleared by sn_step's caller.
+// Name the bits of SnWorld.warn. A stage sets them, sn_step's caller clears them.
 enum {
   SN_WARN_CONTACT_FULL = 1,   // more contacts than nconmax; the last ones were dropped
   SN_WARN_EFC_FULL = 2,       // more rows than nefcmax; the last ones were dropped
@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4)))
 SnCode
 sn_fail(SnError *err, SnCode code, const char *format, ...);
 
-// The fixed text of a code, from SN_ERRORS.
+// Returns the fixed text of a code, from SN_ERRORS.
 const char *sn_code_text(SnCode code);
 
 #endif

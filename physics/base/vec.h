@@ -63,7 +63,7 @@ SN_INLINE sn_real sn_dist3(const sn_real *a, const sn_real *b) {
   sn_sub3(d, a, b);
   return sn_norm3(d);
 }
-// r = a x b; r must not alias a or b.
+// Computes r = a x b; r must not alias a or b.
 SN_INLINE void sn_cross(sn_real *r, const sn_real *a, const sn_real *b) {
   r[0] = a[1] * b[2] - a[2] * b[1];
   r[1] = a[2] * b[0] - a[0] * b[2];
@@ -85,18 +85,19 @@ SN_INLINE sn_real sn_dot(const sn_real *a, const sn_real *b, int n) {
   return s;
 }
 
-// r = mat * a, r = mat' * a; r must not alias a.
+// Computes r = mat * a; r must not alias a.
 SN_INLINE void sn_mulmatvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
   r[0] = mat[0] * a[0] + mat[1] * a[1] + mat[2] * a[2];
   r[1] = mat[3] * a[0] + mat[4] * a[1] + mat[5] * a[2];
   r[2] = mat[6] * a[0] + mat[7] * a[1] + mat[8] * a[2];
 }
+// Computes r = mat' * a; r must not alias a.
 SN_INLINE void sn_mulmattvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
   r[0] = mat[0] * a[0] + mat[3] * a[1] + mat[6] * a[2];
   r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
   r[2] = mat[2] * a[0] + mat[5] * a[1] + mat[8] * a[2];
 }
-// r = a * b for 3x3; r must not alias.
+// Computes r = a * b for 3x3; r must not alias.
 SN_INLINE void sn_mulmatmat3(sn_real *r, const sn_real *a, const sn_real *b) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) r[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
@@ -108,7 +109,7 @@ SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) {
   r[2] = a[2];
   r[3] = a[3];
 }
-// r = a * b; r must not alias.
+// Computes r = a * b; r must not alias.
 SN_INLINE void sn_mulquat(sn_real *r, const sn_real *a, const sn_real *b) {
   r[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
   r[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
@@ -133,7 +134,7 @@ SN_INLINE sn_real sn_normalize4(sn_real *q) {
   for (int i = 0; i < 4; ++i) q[i] *= s;
   return norm;
 }
-// Unit quaternion of a rotation by angle [rad] about a unit axis.
+// Computes the unit quaternion q of a rotation by angle [rad] about a unit axis.
 SN_INLINE void sn_axisangle2quat(sn_real *q, const sn_real *axis, sn_real angle) {
   const sn_real s = sn_sin(angle * SN_R(0.5));
   q[0] = sn_cos(angle * SN_R(0.5));
@@ -155,7 +156,7 @@ SN_INLINE void sn_quat2mat(sn_real *r, const sn_real *q) {
   r[6] = 2 * (q13 - q02);
   r[7] = 2 * (q23 + q01);
 }
-// r = rotation of a by unit quaternion q; r must not alias a.
+// Computes r, a rotated by the unit quaternion q; r must not alias a.
 SN_INLINE void sn_rotquat(sn_real *r, const sn_real *a, const sn_real *q) {
   sn_real t[3] = {q[0] * a[0] + q[2] * a[2] - q[3] * a[1], q[0] * a[1] + q[3] * a[0] - q[1] * a[2],
                   q[0] * a[2] + q[1] * a[1] - q[2] * a[0]};
@@ -163,7 +164,7 @@ SN_INLINE void sn_rotquat(sn_real *r, const sn_real *a, const sn_real *q) {
   r[1] = a[1] + 2 * (q[3] * t[0] - q[1] * t[2]);
   r[2] = a[2] + 2 * (q[1] * t[1] - q[2] * t[0]);
 }
-// Rotation vector (axis times angle in (-pi, pi]) of a unit quaternion.
+// Computes the rotation vector r (axis times angle in (-pi, pi]) of a unit quaternion.
 SN_INLINE void sn_quat2vel(sn_real *r, const sn_real *q) {
   sn_real axis[3] = {q[1], q[2], q[3]};
   const sn_real s = sn_normalize3(axis);
@@ -171,10 +172,10 @@ SN_INLINE void sn_quat2vel(sn_real *r, const sn_real *q) {
   if (angle > SN_PI) angle -= 2 * SN_PI;
   sn_scale3(r, axis, angle);
 }
-// Adjoint of the rotation vector r = log(q) for a small turn of q from the left, q <- exp(t / 2) q: dr = A t with
-// A = I - [r]x / 2 + c [r]x^2, c = (1 - |r|/2 cot(|r|/2)) / |r|^2 (the inverse of the left Jacobian of SO(3)); out =
-// A' bar. A turn from the right, q <- q exp(t / 2), has -r in place of r. At |r| = pi, where the shorter way round
-// changes, A is that of r. out must not alias bar.
+// Computes out = A' bar, the adjoint of the rotation vector r = log(q). For a small turn of q from the left,
+//   q <- exp(t / 2) q,    dr = A t,    A = I - [r]x / 2 + c [r]x^2,    c = (1 - |r|/2 cot(|r|/2)) / |r|^2
+// (A is the inverse of the left Jacobian of SO(3)). A turn from the right, q <- q exp(t / 2), has -r in place of r. At
+// |r| = pi, where the shorter way round changes, A is that of r. out must not alias bar.
 SN_INLINE void sn_rotvec_vjp(sn_real *out, const sn_real *r, const sn_real *bar) {
   const sn_real angle2 = sn_dot3(r, r), half = SN_R(0.5) * sn_sqrt(angle2);
   const sn_real c =
@@ -184,7 +185,7 @@ SN_INLINE void sn_rotvec_vjp(sn_real *out, const sn_real *r, const sn_real *bar)
   sn_cross(tt, r, t);
   for (int k = 0; k < 3; ++k) out[k] = bar[k] + SN_R(0.5) * t[k] + c * tt[k];
 }
-// q <- q * exp(vel * dt / 2): angular velocity vel [rad/s] in the local frame.
+// Turns q by the angular velocity vel [rad/s], in the local frame, for a time dt [s]: q <- q * exp(vel * dt / 2).
 SN_INLINE void sn_quatintegrate(sn_real *q, const sn_real *vel, sn_real dt) {
   sn_real axis[3] = {vel[0], vel[1], vel[2]}, dq[4], r[4];
   const sn_real angle = dt * sn_normalize3(axis);
@@ -194,7 +195,7 @@ SN_INLINE void sn_quatintegrate(sn_real *q, const sn_real *vel, sn_real dt) {
   sn_copy4(q, r);
 }
 
-// Motion-motion and motion-force cross products of spatial vectors (rotation, translation).
+// Computes r = vel x v, the cross product of two motions (rotation, translation).
 SN_INLINE void sn_crossmotion(sn_real *r, const sn_real *vel, const sn_real *v) {
   sn_real t[3];
   sn_cross(r, vel, v);
@@ -202,6 +203,7 @@ SN_INLINE void sn_crossmotion(sn_real *r, const sn_real *vel, const sn_real *v) 
   sn_cross(t, vel + 3, v);
   sn_addto3(r + 3, t);
 }
+// Computes r = vel x f, the cross product of a motion and a force (rotation, translation).
 SN_INLINE void sn_crossforce(sn_real *r, const sn_real *vel, const sn_real *f) {
   sn_real t[3];
   sn_cross(r, vel, f);
@@ -209,7 +211,7 @@ SN_INLINE void sn_crossforce(sn_real *r, const sn_real *vel, const sn_real *f) {
   sn_addto3(r, t);
   sn_cross(r + 3, vel, f + 3);
 }
-// r += s * (vel x f), as sn_crossforce. Its dual: d . (vel x f) = f . (d x vel) for a motion d.
+// Adds s * (vel x f) to r, as sn_crossforce. The dual holds: d . (vel x f) = f . (d x vel) for a motion d.
 SN_INLINE void sn_addcrossforce(sn_real *r, const sn_real *vel, const sn_real *f, sn_real s) {
   sn_real t[3];
   sn_cross(t, vel, f);
@@ -219,7 +221,7 @@ SN_INLINE void sn_addcrossforce(sn_real *r, const sn_real *vel, const sn_real *f
   sn_cross(t, vel, f + 3);
   sn_addtoscl3(r + 3, t, s);
 }
-// r = I v for MuJoCo's 10-number inertia (Ixx Iyy Izz Ixy Ixz Iyz, m*c, m).
+// Computes r = I v for MuJoCo's 10-number inertia (Ixx Iyy Izz Ixy Ixz Iyz, m*c, m).
 SN_INLINE void sn_mulinert(sn_real *r, const sn_real *i, const sn_real *v) {
   r[0] = i[0] * v[0] + i[3] * v[1] + i[4] * v[2] - i[8] * v[4] + i[7] * v[5];
   r[1] = i[3] * v[0] + i[1] * v[1] + i[5] * v[2] + i[8] * v[3] - i[6] * v[5];
@@ -237,11 +239,12 @@ SN_INLINE void sn_mulinert(sn_real *r, const sn_real *i, const sn_real *v) {
 // (J. Sola, J. Deray, D. Atchuthan, A micro Lie theory for state estimation in robotics, 2018, appendix B). All are
 // smooth at r = 0, where series take over; Jr^-1 has poles at t = 2 pi, 4 pi, ..., where c is bounded instead.
 
-// The coefficients of exp(r) = 1 + s [r] + c [r]^2, and (t - sin t)/t^3 = j.
+// Holds the coefficients of exp(r) = 1 + s [r] + c [r]^2, and j = (t - sin t)/t^3.
 typedef struct SnTurn {
   sn_real s, c, j;
 } SnTurn;
 
+// Returns the coefficients of the rotation vector r.
 SN_INLINE SnTurn sn_turn_coefficients(const sn_real *r) {
   const sn_real t2 = sn_dot3(r, r);
   SnTurn k;
@@ -258,7 +261,7 @@ SN_INLINE SnTurn sn_turn_coefficients(const sn_real *r) {
   return k;
 }
 
-// x <- exp(r) x.
+// Replaces x by exp(r) x.
 SN_INLINE void sn_turn_vector(sn_real *x, const sn_real *r) {
   const SnTurn k = sn_turn_coefficients(r);
   sn_real t[3], tt[3];
@@ -267,7 +270,7 @@ SN_INLINE void sn_turn_vector(sn_real *x, const sn_real *r) {
   for (int e = 0; e < 3; ++e) x[e] += k.s * t[e] + k.c * tt[e];
 }
 
-// x <- Jr(r)' x.
+// Replaces x by Jr(r)' x.
 SN_INLINE void sn_right_jacobian_transpose(sn_real *x, const sn_real *r) {
   const SnTurn k = sn_turn_coefficients(r);
   sn_real t[3], tt[3];
@@ -276,7 +279,7 @@ SN_INLINE void sn_right_jacobian_transpose(sn_real *x, const sn_real *r) {
   for (int e = 0; e < 3; ++e) x[e] += k.c * t[e] + k.j * tt[e];
 }
 
-// c of Jr^-1, and its derivative with respect to t^2, for t^2 = t2.
+// Returns c of Jr^-1 for t^2 = t2; *slope becomes its derivative with respect to t^2.
 SN_INLINE sn_real sn_dexpinv_coefficient(sn_real t2, sn_real *slope) {
   if (t2 < SN_R(0.01)) {
     *slope = SN_R(1.0) / 720 + t2 / 15120 + t2 * t2 / 403200;
@@ -288,7 +291,7 @@ SN_INLINE sn_real sn_dexpinv_coefficient(sn_real t2, sn_real *slope) {
   return c;
 }
 
-// x <- Jr^-1(r)' x.
+// Replaces x by Jr^-1(r)' x.
 SN_INLINE void sn_right_jacobian_inverse_transpose(sn_real *x, const sn_real *r) {
   sn_real t[3], tt[3], slope;
   const sn_real c = sn_dexpinv_coefficient(sn_dot3(r, r), &slope);

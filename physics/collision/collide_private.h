@@ -1,16 +1,15 @@
-// Narrow phase: contacts of one pair of geoms. Called by collide.c, one lane a pair: every function is
-// private to its lane (no SN_SYNC, no scratch shared with other pairs).
+// Narrow phase: contacts of one pair of geoms. collide.c calls it, one lane a pair: every function is private to its
+// lane (no SN_SYNC, no scratch shared with other pairs).
 //
-// Conventions, all of them MuJoCo's: geoms come ordered by type (geom_type[g1] <= geom_type[g2], equal types
-// in the order of the pair), the normal points from the first to the second, a contact exists where the distance
-// of the surfaces is at most `reach` (margin + gap of the pair), its position is midway between the surfaces.
-// A collider writes dist, pos and frame of its contacts, in frame[0..2] the unit normal and in frame[3..5] a
-// hint for the first tangent (zero: none), in `feature` a code that tells its adjoint what touches what; collide.c
-// completes the frame and the parameters.
+// All conventions are MuJoCo's. Geoms come ordered by type (geom_type[g1] <= geom_type[g2], equal types in the order of
+// the pair), the normal points from the first to the second. A contact exists where the distance of the surfaces is at
+// most `reach` (margin + gap of the pair). It lies midway between the surfaces. A collider writes dist, pos and frame
+// of its contacts: frame[0..2] is the unit normal, frame[3..5] a hint for the first tangent (zero: none). In `feature`
+// it writes a code that tells its adjoint what touches what. collide.c completes the frame and the parameters.
 //
 // The adjoint of a collider, NAME_vjp, gets the derivative of a scalar with respect to dist, pos, normal and
-// tangent_hint (SnContactBar) and adds that for a small displacement of either geom: torque and force on it, about its
-// own centre geom_xpos, in world axes: wrench = (torque, force) of the first geom, then of the second, 12 numbers. The
+// tangent_hint (SnContactBar). It adds that for a small displacement of either geom: torque and force on it, about its
+// own centre geom_xpos, in world axes. wrench = (torque, force) of the first geom, then of the second, 12 numbers. The
 // normal is a unit vector however the geoms move, so what lies along it in the bar is of no account. collide.c
 // differentiates the completion of the frame and moves wrenches to the links.
 #ifndef SINEW_PHYSICS_COLLISION_COLLIDE_PRIVATE_H_
@@ -19,17 +18,17 @@
 #include "physics/base/vec.h"
 #include "physics/world/world.h"
 
-// Pose and size of a geom: position (3), rotation matrix (9, row major), sizes (3, as geom_size).
+// Points to pose and size of a geom: position (3), rotation matrix (9, row major), sizes (3, as geom_size).
 typedef struct SnShape {
   const sn_real *pos;
   const sn_real *mat;
   const sn_real *size;
 } SnShape;
 
-// The z axis of a shape with rotation matrix mat: normal of a plane, axis of a capsule or cylinder.
+// Computes r, the z axis of a shape with rotation matrix mat: normal of a plane, axis of a capsule or cylinder.
 SN_INLINE void sn_shape_axis(sn_real *r, const sn_real *mat) { sn_set3(r, mat[2], mat[5], mat[8]); }
 
-// Writes a contact without a hint for a tangent.
+// Writes a contact without a hint for a tangent, from point and normal in the world.
 SN_INLINE void sn_contact_write(SnContact *con, sn_real dist, const sn_real *pos, const sn_real *normal, int feature) {
   con->dist = dist;
   sn_copy3(con->pos, pos);
@@ -38,7 +37,7 @@ SN_INLINE void sn_contact_write(SnContact *con, sn_real dist, const sn_real *pos
   con->feature = feature;
 }
 
-// The same from point and normal in the frame of a shape.
+// Writes a contact without a hint for a tangent, from point and normal in the frame of a shape.
 SN_INLINE void sn_contact_write_local(SnContact *con, const SnShape *shape, sn_real dist, const sn_real *pos,
                                       const sn_real *normal, int feature) {
   con->dist = dist;
@@ -49,7 +48,7 @@ SN_INLINE void sn_contact_write_local(SnContact *con, const SnShape *shape, sn_r
   con->feature = feature;
 }
 
-// Derivative of a scalar with respect to what a collider writes of a contact.
+// Holds the derivative of a scalar with respect to what a collider writes of a contact.
 typedef struct SnContactBar {
   sn_real dist;
   sn_real pos[3], normal[3];
@@ -65,7 +64,7 @@ SN_INLINE void sn_push(sn_real *wrench, const SnShape *s, const sn_real *point, 
   sn_addto3(wrench + 3, force);
 }
 
-// The same for a point at `arm` from the centre.
+// Adds a force on a point at `arm` from the centre of a shape to the (torque, force) on it.
 SN_INLINE void sn_push_arm(sn_real *wrench, const sn_real *arm, const sn_real *force) {
   sn_real t[3];
   sn_cross(t, arm, force);
@@ -80,14 +79,14 @@ SN_INLINE void sn_turn(sn_real *wrench, const sn_real *dir, const sn_real *bar) 
   sn_addto3(wrench, t);
 }
 
-// bar of a vector from that of its direction: `unit` is the direction, `length` the vector's length.
+// Computes r, the bar of a vector from that of its direction: `unit` is the direction, `length` the vector's length.
 SN_INLINE void sn_direction_vjp(sn_real *r, const sn_real *unit, sn_real length, const sn_real *bar) {
   const sn_real along = sn_dot3(unit, bar), s = 1 / length;
   for (int i = 0; i < 3; ++i) r[i] = (bar[i] - along * unit[i]) * s;
 }
 
-// Below this sine two directions are taken for parallel where a derivative would grow with its inverse.
-// And below this distance [m] two points for one.
+// Takes two directions for parallel below the sine, where a derivative would grow with its inverse, and two points for
+// one below the length [m].
 #ifdef SN_SINGLE
 #define SN_STEADY_SINE SN_R(1e-3)
 #define SN_STEADY_LENGTH SN_R(1e-6)
@@ -96,92 +95,91 @@ SN_INLINE void sn_direction_vjp(sn_real *r, const sn_real *unit, sn_real length,
 #define SN_STEADY_LENGTH SN_R(1e-10)
 #endif
 
-// Closed-form pairs (collide_plane.c, collide_primitive.c, collide_capsule_box.c, collide_box.c). a, b: the shapes,
-// types as the name says; con: room for SN_MAXCON_PAIR contacts; returns their number.
+// Collide closed-form pairs (collide_plane.c, collide_primitive.c, collide_capsule_box.c, collide_box.c). a, b are the
+// shapes, types as the name says; con has room for SN_MAXCON_PAIR contacts. They return the number of contacts. Behind
+// each stands its adjoint at a contact of sn_collision, which states its choice at a non-smooth point.
 SN_FUNC int sn_collide_plane_sphere(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_plane_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_plane_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_plane_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_sphere_sphere(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_sphere_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_sphere_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
-
-// Their adjoints at a contact of sn_collision. The choice at a non-smooth point stands with each.
 SN_FUNC void sn_collide_plane_sphere_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                          const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_plane_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_plane_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                           const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_plane_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_plane_cylinder_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                            const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_plane_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_plane_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
+SN_FUNC int sn_collide_sphere_sphere(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_sphere_sphere_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                           const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_sphere_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_sphere_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                            const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_sphere_cylinder(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_sphere_cylinder_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                             const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_sphere_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_sphere_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                        const SnContactBar *bar, sn_real *wrench);
-SN_FUNC void sn_collide_capsule_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
-                                        const SnContactBar *bar, sn_real *wrench);
-SN_FUNC void sn_collide_box_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
-                                    sn_real *wrench);
+SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
 SN_FUNC void sn_collide_capsule_capsule_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
                                             const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_capsule_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC void sn_collide_capsule_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con,
+                                        const SnContactBar *bar, sn_real *wrench);
+SN_FUNC int sn_collide_box_box(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con);
+SN_FUNC void sn_collide_box_box_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
+                                    sn_real *wrench);
 
-// Square of the distance between the axes (segments of half length size[1] along z) of two capsules or cylinders; 0
-// when these are parallel (collide_primitive.c).
+// Returns the square of the distance between the axes (segments of half length size[1] along z) of two capsules or
+// cylinders. It is 0 when these are parallel (collide_primitive.c).
 SN_FUNC sn_real sn_axes_square(const SnShape *a, const SnShape *b);
 
-// Contact of a plane (a point of it, unit normal) with a point below which `radius` of a sphere hangs
-// (collide_plane.c). The first geom is the plane.
+// Collides a plane (a point of it, unit normal) with a point below which `radius` of a sphere hangs (collide_plane.c).
+// The first geom is the plane.
 SN_FUNC int sn_plane_point(const sn_real *origin, const sn_real *normal, const sn_real *point, sn_real radius,
                            sn_real reach, SnContact *con);
-// Its adjoint, the normal and whatever it is measured from fixed to `plane`: adds to the wrench (6) on it, sets the bar
-// of the point.
+// Runs the adjoint of sn_plane_point, the normal and whatever it is measured from fixed to `plane`. Adds to the wrench
+// (6) on it, sets the bar of the point.
 SN_FUNC void sn_plane_point_vjp(const SnShape *plane, const sn_real *normal, const sn_real *point, sn_real radius,
                                 sn_real dist, const SnContactBar *bar, sn_real *wrench, sn_real *point_bar);
 
-// Adjoint of the contact of two spheres of normal n (collide_primitive.c): sets the bars of their centres.
+// Sets the bars of the centres of two spheres whose contact has the normal n (collide_primitive.c).
 SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
                                 const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar);
 
-// Plane against an ellipsoid or a mesh (collide_plane.c).
+// Collides a plane with an ellipsoid or a mesh (collide_plane.c): at most max contacts.
 SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
                                     int max);
 SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con,
                                          const SnContactBar *bar, sn_real *wrench);
 
-// Adjoint of a contact of sn_collision (collide.c): sets wrench (12) to (torque, force) on the links of the two geoms,
-// about their twist origins, from the derivative with respect to dist, pos (3) and frame (9).
+// Runs the adjoint of a contact of sn_collision (collide.c). Sets wrench (12) to (torque, force) on the links of the
+// two geoms, about their twist origins. The bars are those of dist, pos (3) and frame (9).
 SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
                             const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench);
 
-// Every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
+// Collides every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
                               int max);
-// Its adjoint, also for nearest points found otherwise (sn_ellipsoid_nearest).
+// Runs the adjoint of such a contact, also for nearest points found otherwise (sn_ellipsoid_nearest).
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                    sn_real *wrench);
 
-// Adjoint of any contact by a crude rule, the surrogate gradients: the nearest points are carried rigidly by their
-// geoms and the normal turns with the mean of both. Right for dist, wrong by tens of percent for the rest.
+// Runs the adjoint of any contact by a crude rule, the surrogate gradients. The nearest points are carried rigidly by
+// their geoms, the normal turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
 SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
 
-// Nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.
+// Holds nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.
 typedef struct SnNearest {
   sn_real dist;
   sn_real normal[3];
   sn_real x1[3], x2[3];
 } SnNearest;
 
-// Finds the nearest points exactly (ellipsoid_distance.c). a: sphere, capsule or ellipsoid, as `type` says; b:
+// Finds the nearest points exactly (ellipsoid_distance.c). a is a sphere, capsule or ellipsoid, as `type` says, b an
 // ellipsoid. Returns false where it is too deep to be certain that the point found is the nearest, or the centres
 // coincide.
 SN_FUNC bool sn_ellipsoid_nearest(int type, const SnShape *a, const SnShape *b, SnNearest *r);

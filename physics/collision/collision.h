@@ -1,5 +1,5 @@
-// Collision: the contacts of a world, and their adjoint. What stages, lanes and adjoints have in common:
-// physics/step/step.h and physics/world/adjoint.h.
+// Collision: the contacts of a world, and their adjoint. physics/step/step.h and physics/world/adjoint.h say what
+// stages, lanes and adjoints have in common.
 #ifndef SINEW_PHYSICS_COLLISION_COLLISION_H_
 #define SINEW_PHYSICS_COLLISION_COLLISION_H_
 

@@ -1,5 +1,5 @@
-// What a convex shape is near the point where it is nearest to another one: the part of its surface that decides how
-// that point moves (surface.c).
+// Surfaces of convex shapes near the point where they are nearest to another one: the part that decides how that point
+// moves (surface.c).
 #ifndef SINEW_PHYSICS_COLLISION_SURFACE_PRIVATE_H_
 #define SINEW_PHYSICS_COLLISION_SURFACE_PRIVATE_H_
 
@@ -13,6 +13,7 @@ typedef enum SnSurfaceKind {
   SN_SURFACE_RIM  // the edge of a cylinder's cap
 } SnSurfaceKind;
 
+// Describes the part of the surface.
 typedef struct SnSurface {
   SnSurfaceKind kind;
   const SnConvex *s;
@@ -22,17 +23,18 @@ typedef struct SnSurface {
   sn_real flat[6];  // these unit vectors; of a rim: the axis
 } SnSurface;
 
-// The surface where its outward unit normal is n.
+// Describes the surface where its outward unit normal is n.
 typedef struct SnSurfacePoint {
-  sn_real x[3];  // its point; of a line or a plane: one of its points
+  sn_real x[3];  // the point; of a line or a plane: one of its points
   sn_real s[3];  // radii of curvature, straight directions left out: s11, s12, s22 in the caller's tangents [m]
 } SnSurfacePoint;
 
-// The part of s that has the witness point x with outward normal n. corner: three corners of the mesh that span it
-// (repeated where they are fewer), as GJK and EPA leave them; not read for other shapes.
+// Finds the part of s that has the witness point x with outward normal n. corner holds three corners of the mesh that
+// span it (repeated where they are fewer), as GJK and EPA leave them. It is not read for other shapes.
 SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n);
 
-// tangent: two unit vectors that make a right-handed frame with the contact normal, (2, 3).
+// Computes r, the surface where its outward normal is n. tangent holds two unit vectors that make a right-handed frame
+// with the contact normal, (2, 3).
 SN_FUNC void sn_surface_point(const SnSurface *t, const sn_real *n, const sn_real *tangent, SnSurfacePoint *r);
 
 #endif

@@ -1,5 +1,5 @@
-// Constraints: the rows of contacts, limits, equalities and friction loss, the solver, and their adjoints. What stages,
-// lanes and adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
+// Constraints: the rows of contacts, limits, equalities and friction loss, the solver, and their adjoints.
+// physics/step/step.h and physics/world/adjoint.h say what stages, lanes and adjoints have in common.
 #ifndef SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
 #define SINEW_PHYSICS_CONSTRAINT_CONSTRAINT_H_
 

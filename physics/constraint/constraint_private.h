@@ -6,64 +6,76 @@
 
 enum { SN_MAXBLOCK = 10 };  // most rows of one source or contact: a pyramid of condim 6
 
-// The rows of one source or contact, or of contacts at a distance that follow each other and move the same two links: a
-// dense block of efc_J whose rows have the same columns.
+// Describes the rows of one source or contact, or of contacts at a distance that follow each other and move the same
+// two links. They are a dense block of efc_J whose rows have the same columns.
 typedef struct SnBlock {
   int row, num;  // rows [row, row + num)
   int adr, nnz;  // first address in efc_J, columns of a row
 } SnBlock;
 
+// Returns block b of the world.
 SN_INLINE SnBlock sn_block(const SnWorld *w, int b) {
   const int row = w->block_row[b];
   const SnBlock block = {row, w->block_row[b + 1] - row, w->efc_J_rowadr[row], w->efc_J_rownnz[row]};
   return block;
 }
 
-// At most SN_MAXBLOCK rows of a block, from row `start` of it on.
+// Returns at most SN_MAXBLOCK rows of a block, from row `start` of it on.
 SN_INLINE SnBlock sn_block_part(SnBlock block, int start) {
   const SnBlock part = {block.row + start, sn_mini(SN_MAXBLOCK, block.num - start), block.adr + start * block.nnz,
                         block.nnz};
   return part;
 }
 
-// constraint_limit.c, constraint_equality.c: values of J, pos, margin, friction loss of a source's rows.
+// ---- constraint_limit.c, constraint_equality.c: limits, friction loss and equalities, the sources of the model ----
+
+// Returns the number of rows that source s, a limit, makes in this state.
 SN_FUNC int sn_limit_count(const SnModel *m, const SnWorld *w, int s);
+// Write the rows of source s: values of J, pos, margin, friction loss.
 SN_FUNC void sn_limit_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
 SN_FUNC void sn_friction_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
 SN_FUNC void sn_equality_rows(const SnModel *m, SnWorld *w, int s, SnBlock block);
-// Approximate inverse inertia of row k of a source.
-SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k);
-// Subtracts Jdot v from the reference accelerations of a connect or weld.
-SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row);
-
-// constraint_contact.c: number of rows and columns of contact i, then their values.
-SN_FUNC int sn_contact_count(const SnModel *m, SnWorld *w, int i, int *nnz);
-// True when contact i continues the block of the one before.
-SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i);
-SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);
-
-// impedance.c: diagA, KBIP, R, D of the rows of a source or contact, from pos and margin.
-SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
-SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
-
-// constraint.c: the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where
-// contacts act from a distance; slope: its derivative with respect to pos.
-SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
-
-// Adjoints of the rows of a block or contact from row_z and row_pos: what they leave is in adjoint.h. Sources of
-// friction loss write to their own dof or tendon, so do limits; equalities may share links.
+// Add the derivative of G (adjoint.h) from row_z and row_pos of a block. Sources of friction loss write to their own
+// dof or tendon, so do limits; equalities may share links.
 SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block);
+
+// Returns the approximate inverse inertia of row k of equality eq.
+SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k);
+// Subtracts Jdot v from the reference accelerations of a connect or weld, source s with first row `row`.
+SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row);
+
+// ---- constraint_contact.c ----
+
+// Returns the number of rows of contact i; *nnz gets that of columns.
+SN_FUNC int sn_contact_count(const SnModel *m, SnWorld *w, int i, int *nnz);
+// Returns true when contact i continues the block of the one before.
+SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i);
+// Writes the rows of contact i.
+SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);
 // Writes con_dist_bar, con_pos_bar, con_frame_bar of contact i and the bars of the twists of its two bodies,
-// [side][lambda, a, v][6]; false: those are zero and not written.
+// [side][lambda, a, v][6]. Returns false where those are zero, and writes nothing.
 SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real *twist);
-// impedance.c: derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at,
-// through that impedance alone; depth: sn_reference_depth.
+
+// ---- impedance.c ----
+
+// Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.
+SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
+SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
+// Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
+// that impedance alone. depth is that of sn_reference_depth.
 SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
 
-// constraint.c: r = J x (nefc), x (nv); and r = J' f (nv). Need a sync before, have one at the end.
+// ---- constraint.c ----
+
+// Returns the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where contacts act
+// from a distance. *slope gets its derivative with respect to pos.
+SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
+
+// Computes r = J x (nefc) from x (nv). Needs a sync before, has one at the end.
 SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+// Computes r = J' f (nv) from f (nefc). Needs a sync before, has one at the end.
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f);
 
 #endif

@@ -1,5 +1,5 @@
 // The equation of motion but for its constraints: kinematics, inertia, velocities, bias and passive forces, each with
-// its adjoint. What stages, lanes and adjoints have in common: physics/step/step.h and physics/world/adjoint.h.
+// its adjoint. physics/step/step.h and physics/world/adjoint.h say what stages, lanes and adjoints have in common.
 #ifndef SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 #define SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 
@@ -31,7 +31,7 @@ SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes qLD and qLDiagInv, the factor L'DL of M.
 SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane);
-// Factors mat, a matrix in M's pattern, in place (mat becomes LD).
+// Replaces mat, a matrix in M's pattern, by its factor LD, and sets diag_inv (nv).
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv);
 // Replaces x (nv) by (L'DL)^-1 x for a factor in M's pattern. Needs a sync before.
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);

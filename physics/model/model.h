@@ -19,10 +19,11 @@ enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
 enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
 
-// What one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.
+// Sets what one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.
 enum { SN_FACTOR_WIDTH = 8, SN_GEOM_BLOCK = 2, SN_SITE_BLOCK = 4 };
 
-// Enums: the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as they are.
+// Lists types of joints. Here and below the values are MuJoCo's (import_mjcf.c asserts it), so arrays are copied as
+// they are.
 typedef enum SnJoint { SN_JNT_FREE, SN_JNT_BALL, SN_JNT_SLIDE, SN_JNT_HINGE } SnJoint;
 typedef enum SnGeom {
   SN_GEOM_PLANE,
@@ -53,7 +54,7 @@ typedef enum SnWrap {
   SN_WRAP_SPHERE,
   SN_WRAP_CYLINDER
 } SnWrap;
-// What a side point asks of a tendon that wraps.
+// Says what a side point asks of a tendon that wraps.
 typedef enum SnSide {
   SN_SIDE_FREE,     // no side point: the shorter way round
   SN_SIDE_OUTSIDE,  // go round the way it lies
@@ -70,7 +71,7 @@ typedef enum SnTrn {
 typedef enum SnDyn { SN_DYN_NONE, SN_DYN_INTEGRATOR, SN_DYN_FILTER, SN_DYN_FILTEREXACT, SN_DYN_MUSCLE } SnDyn;
 typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE } SnGain;
 typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE } SnBias;
-// Sensors whose values the engine can compute (mjtSensor); see sensor.h.
+// Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {
   SN_SENS_VELOCIMETER = 2,
   SN_SENS_GYRO = 3,
@@ -101,7 +102,7 @@ typedef enum SnSensor {
   SN_SENS_SUBTREECOM = 35,
   SN_SENS_CLOCK = 45
 } SnSensor;
-// Type of the object an equality or sensor refers to (mjtObj).
+// Lists types of the object that an equality or sensor refers to (mjtObj).
 enum { SN_OBJ_BODY = 1, SN_OBJ_XBODY = 2, SN_OBJ_JOINT = 3, SN_OBJ_GEOM = 5, SN_OBJ_SITE = 6 };
 enum {
   SN_DSBL_CONSTRAINT = 1 << 0,
@@ -126,7 +127,7 @@ enum {
   SN_DSBL_MULTICCD = 1 << 19
 };
 enum { SN_ENBL_OVERRIDE = 1 << 0 };
-// Kinds of constraint rows, the values of efc_type (mjtConstraint).
+// Lists kinds of constraint rows, the values of efc_type (mjtConstraint).
 typedef enum SnConstraint {
   SN_CNSTR_EQUALITY,
   SN_CNSTR_FRICTION_DOF,
@@ -137,7 +138,7 @@ typedef enum SnConstraint {
   SN_CNSTR_CONTACT_PYRAMIDAL,
   SN_CNSTR_CONTACT_ELLIPTIC
 } SnConstraint;
-// How a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
+// Says how a pair is collided: MuJoCo's table of pairs of types, see sn_collider.
 typedef enum SnCollider {
   SN_COLLIDER_NONE,
   SN_COLLIDER_PLANE_SPHERE,
@@ -195,7 +196,7 @@ enum {
 #undef SN_CAP
 };
 
-// Checks a model whose arrays are filled but not yet trusted: after this no index of it leads outside an array, its
+// Checks a model whose arrays are filled but not yet trusted. After this no index of it leads outside an array, its
 // tree is a tree, its numbers are finite. Returns SN_OK, or SN_ERR_FORMAT and a text that names field, index, value and
 // what is allowed. Reads fields of model_sizes.inc, model_fields.inc and option_fields.inc only. Call it before
 // sn_model_setup. Takes one pass.
@@ -208,13 +209,13 @@ SnCode sn_model_setup(SnModel *m, SnError *err);
 // Frees a model; NULL is allowed. No world may use it any more.
 void sn_model_free(SnModel *m);
 
-// A private copy, set up again, whose options the caller may then change (time step, solver):
-// for a session's overrides. NULL and err on failure.
+// Makes a private copy, set up again, whose options the caller may then change (time step, solver): for a session's
+// overrides. Returns NULL and sets err on failure.
 SnModel *sn_model_copy(const SnModel *m, SnError *err);
 
-// From now on a step computes the frames of all bodies' inertias, geoms and sites, all of subtree_com and the
-// lists of tendons' path points, not only the frames that a contact, tendon, actuator, equality or sensor reads: for
-// comparisons with MuJoCo. No world of the model may be stepping.
+// Makes every step from now on compute what MuJoCo does, for comparisons. It adds the frames of all bodies' inertias,
+// geoms and sites, all of subtree_com, the lists of tendons' path points. Otherwise a step computes the frames alone
+// that a contact, tendon, actuator, equality or sensor reads. No world of the model may be stepping.
 void sn_model_need_all(SnModel *m);
 
 // Returns the collider of two geom types (type1 <= type2): SN_COLLIDER_NONE when the two never collide.
@@ -223,7 +224,7 @@ SnCollider sn_collider(int type1, int type2);
 // Returns the most contacts that MuJoCo makes of geoms g1, g2 (ordered by type), multi-contact included.
 int sn_collider_max(const SnModel *m, int g1, int g2);
 
-// Index of the named object, or -1. kind is one of the name_* arrays' stems.
+// Lists kinds of named objects, the stems of the name_* arrays.
 typedef enum SnNameKind {
   SN_NAME_BODY,
   SN_NAME_JNT,
@@ -235,9 +236,11 @@ typedef enum SnNameKind {
   SN_NAME_KEY,
   SN_NAME_EQ
 } SnNameKind;
+// Returns the index of the named object, or -1.
 int sn_model_find(const SnModel *m, SnNameKind kind, const char *name);
-// Name of object i ("" when unnamed or out of range) and the number of objects of a kind.
+// Returns the name of object i, "" when it has none or i is out of range.
 const char *sn_model_name(const SnModel *m, SnNameKind kind, int i);
+// Returns the number of objects of a kind.
 int sn_model_count(const SnModel *m, SnNameKind kind);
 
 #endif

@@ -1,7 +1,7 @@
 // The flat image of a model: what sinew-import writes and every other process reads.
 //
-// Layout: a header of 64 bytes (below), sizes as int32 in the order of model_sizes.inc, options as
-// float64, then the arrays of model_fields.inc, each on a multiple of 8 bytes: int32, float64, char. Little-endian,
+// Layout: a header of 64 bytes (below), sizes as int32 in the order of model_sizes.inc, options as float64, arrays of
+// model_fields.inc. Each array (int32, float64, char) begins on a multiple of 8 bytes. Numbers are little-endian, in
 // double precision in every build. The reader trusts nothing: checksum, sizes against their caps, every index, every
 // number (model_check.c).
 #ifndef SINEW_PHYSICS_MODEL_MODEL_FILE_H_
@@ -21,21 +21,21 @@ typedef struct SnModelHeader {
   uint64_t reserved[3];
 } SnModelHeader;
 
-// Reads an image of `size` bytes (any alignment) into a model that is checked, set up and ready for use; the caller
-// frees it with sn_model_free. On failure NULL and err: SN_ERR_FORMAT, SN_ERR_LIMIT, SN_ERR_MEMORY.
+// Reads an image of `size` bytes (any alignment) into a model that is checked, set up and ready for use. The caller
+// frees it with sn_model_free. Returns NULL and sets err on failure: SN_ERR_FORMAT, SN_ERR_LIMIT, SN_ERR_MEMORY.
 SnModel *sn_model_read(const void *image, size_t size, SnError *err);
 
-// The same from a file; SN_ERR_IO when it cannot be read.
+// Reads an image from a file as sn_model_read does; SN_ERR_IO when it cannot be read.
 SnModel *sn_model_load_file(const char *path, SnError *err);
 
-// Image of a model; *size gets its bytes. The caller frees it. On failure NULL and err (SN_ERR_LIMIT over
-// SN_MODEL_IMAGE_MAX, SN_ERR_MEMORY).
+// Makes the image of a model; *size gets its bytes. The caller frees it. Returns NULL and sets err on failure:
+// SN_ERR_LIMIT over SN_MODEL_IMAGE_MAX, SN_ERR_MEMORY.
 void *sn_model_write(const SnModel *m, size_t *size, SnError *err);
 
 // Writes an image to a file, through a temporary file next to it, so that a reader never sees a part.
 SnCode sn_model_save_file(const SnModel *m, const char *path, SnError *err);
 
-// Recomputes size and checksum of an image that was changed on purpose. For tests and tools.
+// Recomputes size and checksum of an image that was changed on purpose. Only tests and tools call it.
 void sn_model_seal(void *image, size_t size);
 
 #endif

@@ -23,7 +23,7 @@ SnCode sn_model_complain(SnError *err, const char *field, int i, double value, c
 // parts of sn_model_setup call it.
 void *sn_model_alloc(SnModel *m, size_t bytes);
 
-// Each computes one part of the sizes and arrays of setup_sizes.inc and setup_fields.inc, in setup_<part>.c. model.c
+// Compute one part each of the sizes and arrays of setup_sizes.inc and setup_fields.inc, in setup_<part>.c. model.c
 // calls them in this order.
 SnCode sn_setup_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
 SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
@@ -31,7 +31,7 @@ SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, whi
 SnCode sn_setup_pose(SnModel *m, SnError *err);        // frames in links, masses of links
 SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
 SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
-SnCode sn_setup_needs(SnModel *m, SnError *err);       // what a step computes
+SnCode sn_setup_needs(SnModel *m, SnError *err);       // frames and points that a step computes
 SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 #endif

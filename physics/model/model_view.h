@@ -1,11 +1,11 @@
-// A structure of the engine as its parts (SnParts), so that it can be handed to a library that computes in another
-// number type: sizes, options and arrays in the order of their field lists. Both sides compile the same lists.
+// A structure of the engine as its parts (SnParts): sizes, options and arrays in the order of their field lists. So it
+// can be handed to a library that computes in another number type. Both sides compile the same lists.
 #ifndef SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
 #define SINEW_PHYSICS_MODEL_MODEL_VIEW_H_
 
 #include "physics/model/model.h"
 
-// Real numbers are doubles; other arrays are of the type that the list gives.
+// Points to the parts. Real numbers are doubles; other arrays are of the type that the list gives.
 typedef struct SnParts {
   int nsize, noption, nfield;
   const int *size;           // (nsize)
@@ -13,8 +13,8 @@ typedef struct SnParts {
   const void *const *field;  // (nfield) arrays; an empty one may be NULL
 } SnParts;
 
-// How many sizes, entries of options and arrays a model has: model_sizes.inc, setup_sizes.inc; option_fields.inc;
-// model_fields.inc, setup_fields.inc.
+// Counts the sizes (model_sizes.inc, setup_sizes.inc), entries of options (option_fields.inc) and arrays
+// (model_fields.inc, setup_fields.inc) of a model.
 enum {
   SN_MODEL_NSIZE = 0
 #define SN_SIZE(name) +1
@@ -34,7 +34,7 @@ enum {
 #undef SN_MODEL_FIELD
 };
 
-// View of a model: memory of its parts. The arrays are the model's own.
+// Holds the view of a model: memory of its parts. The arrays are the model's own.
 typedef struct SnModelView {
   SnParts parts;
   int size[SN_MODEL_NSIZE];
@@ -42,11 +42,11 @@ typedef struct SnModelView {
   const void *field[SN_MODEL_NFIELD];
 } SnModelView;
 
-// A view of a model that has been set up, for as long as model and view stay where they are. SN_ERR_UNSUPPORTED in a
-// build whose sn_real is not double.
+// Makes a view of a model that has been set up, for as long as model and view stay where they are. Returns
+// SN_ERR_UNSUPPORTED in a build whose sn_real is not double.
 SnCode sn_model_view(const SnModel *m, SnModelView *view, SnError *err);
 
-// For a field's type in a list: whether it is the number type.
+// Says whether a field's type in a list is the number type.
 #define SN_IS_REAL_sn_real 1
 #define SN_IS_REAL_int 0
 #define SN_IS_REAL_char 0

@@ -24,11 +24,11 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i);
 // MuJoCo's sensordata. Any thread may call it on a world that nobody writes.
 SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
 
-// Returns false for sensors whose gradient the engine does not know: forces of limits, and some forces of actuators on
-// a joint. Those are on joints whose moment arms move (tendons, sites), on ball or free joints, or with gravity
-// compensation in them.
+// Returns false for sensors whose gradient the engine does not know. They are forces of limits, and some forces of
+// actuators on a joint. Such forces depend on moment arms that move (tendons, sites), act on ball or free joints, or
+// have gravity compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
-// Adds the adjoint of sensor i, which must be differentiable. bar has 1 or 3 numbers; of a quaternion the 3 of a small
+// Adds the adjoint of sensor i, which must be differentiable. bar has 1 or 3 numbers. A quaternion has the 3 of a small
 // turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
 // ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane
 // calls it.
@@ -44,8 +44,8 @@ SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 SN_FUNC bool sn_object_has_frame(int type);
 // Computes position [m] and orientation (row major) in the world; pos or mat may be NULL.
 SN_FUNC void sn_object_pose(const SnModel *m, const SnWorld *w, int type, int id, sn_real *pos, sn_real *mat);
-// Adds bars of an object's position and of a small turn of it about the world's axes; either may be NULL. As with all
-// adjoints here, one lane at a time may add to one body.
+// Adds bars of an object's position and of a small turn of it about the world's axes; either may be NULL. One lane
+// at a time may add to one body, here and in the adjoints below.
 SN_FUNC void sn_object_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                 const sn_real *pos_bar, const sn_real *turn_bar);
 // Computes the orientation in the world as a unit quaternion.
@@ -60,7 +60,7 @@ SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 SN_FUNC void sn_point_velocity(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel);
 
 // Adds a force and a torque (NULL: none) on a body at the world point p. They are a function's bars of that point and
-// of a small turn, so that this is the derivative for a small displacement of the body.
+// of a small turn. So the wrench is the derivative for a small displacement of the body.
 SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
                              const sn_real *force, const sn_real *torque);
 // Adds the bar of a small turn of the rotation of a ball joint (qpos, dof: its addresses), about its parent's axes.

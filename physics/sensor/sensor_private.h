@@ -4,11 +4,11 @@
 
 #include "physics/world/adjoint.h"
 
-// True for framepos, -quat, -xaxis, -yaxis, -zaxis, -linvel, -angvel, gyro, velocimeter and subtreecom.
+// Returns true for framepos, -quat, -xaxis, -yaxis, -zaxis, -linvel, -angvel, gyro, velocimeter and subtreecom.
 SN_FUNC bool sn_sensor_is_frame(int type);
-// Value of sensor i of these types, without its cutoff, into value[sensor_dim[i]].
+// Writes the value of sensor i of these types, without its cutoff, into value[sensor_dim[i]].
 SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
-// As sn_sensor_vjp.
+// Adds the adjoint of sensor i of these types, as sn_sensor_vjp.
 SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real bar[3]);
 
 #endif

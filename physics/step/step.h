@@ -18,7 +18,7 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // Takes one time step. A state or acceleration that is NaN or beyond SN_MAXVAL sets SN_WARN_BAD_STATE and leaves the
-// world as it was: nothing is reset behind the caller's back.
+// world as it was. Nothing is reset behind the caller's back.
 SN_FUNC void sn_step(const SnModel *m, SnWorld *w, SnLane *lane);
 // Runs the adjoint of one step, first half. The world is at the state before the step and sn_forward has run on it;
 // nothing of its state is changed. Call sn_adjoint_clear first. The halves are two so that a cost of the state before
@@ -36,7 +36,7 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 
 // Computes the Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major. Rows are the next state,
 // columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for sn_step_vjp; of
-// the adjoint, all is scratch. Where a step is not smooth, a row is what the adjoint gives for it.
+// the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not smooth.
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
 
 // ---- integrate.c ----

@@ -1,31 +1,38 @@
-// The adjoint of a step: from the derivative of a cost with respect to the next state to that with respect to this
-// state and the controls. Every stage's `_vjp` stands behind the stage, in its file and in the header of its room;
-// step.c runs them backwards.
+// The adjoint of a step: from the derivative of a cost with respect to the next state to that by this state and the
+// controls. Every stage's `_vjp` stands behind the stage, in its file and in the header of its room; step.c runs them
+// backwards.
 //
-// A step at state x solves M a = tau + J'f for its acceleration a and moves the velocity by a+ (a itself, or
-// (M + h B)^-1 M a where damping is implicit). With y = (M + h B)^-1 h qvel_next_bar, C = -df/d(J a - aref) and
-// lambda = (M + J' C J)^-1 qacc_bar (qacc_bar = M y), all that is left of the derivative is that of the scalar
+// A step at state x solves M a = tau + J'f for its acceleration a. It moves the velocity by a+: a itself, or where
+// damping is implicit a+ = (M + h B)^-1 M a. With
+//
+//   y = (M + h B)^-1 h qvel_next_bar,    qacc_bar = M y,
+//   C = -df/d(J a - aref),    lambda = (M + J' C J)^-1 qacc_bar,
+//
+// all that is left of the derivative is that of the scalar
 //
 //   G = lambda' (tau - bias - M a) + y' M (a - a+) [- h y' B a+]
 //       + sum_i [ f_i J_i lambda  -  c_i J_i a  -  b_i c_i J_i v  +  p_i pos_i ],     c = C J lambda,
 //
-// at fixed lambda, a, a+, y, f, c, b, p, with p_i = -k_i (I_i + I_i' (pos_i - margin_i)) c_i + (J_i lambda) f_i I_i' /
-// (I_i (1 - I_i)), I the impedance; the I' term of the latter is left out on rows of saturated friction.
+// at fixed lambda, a, a+, y, f, c, b, p, with I the impedance and
+//
+//   p_i = -k_i (I_i + I_i' (pos_i - margin_i)) c_i + (J_i lambda) f_i I_i' / (I_i (1 - I_i)).
+//
+// On rows of saturated friction the I' term of the latter is left out.
 //
 // Products of Jacobians with lambda, a, v, y, a+ are velocities of bodies, contact points and tendons if the joints
-// moved so: five *motions* z, whose twists are propagated once (sn_motion_propagate). Stages add the derivative of G
-// with respect to twists (twist_bar), rates of tendons (ten_rate_bar), lengths, and to small displacements of links
-// (wrench). sn_tendon_vjp turns what tendons got into twist_bar and wrench; one sweep from the leaves,
-// sn_kinematics_vjp, turns all of it into qpos_bar and, for the motion v, qvel_bar.
+// moved so. They are five *motions* z, whose twists are propagated once (sn_motion_propagate). Stages add the
+// derivative of G with respect to twists (twist_bar), rates of tendons (ten_rate_bar), lengths, and to small
+// displacements of links (wrench). sn_tendon_vjp turns what tendons got into twist_bar and wrench. One sweep from the
+// leaves, sn_kinematics_vjp, turns all of it into qpos_bar and, for the motion v, qvel_bar.
 //
-// Twists and wrenches are about subtree_com of the tree's root, at its present place, which is held FIXED while
-// differentiating: nothing depends on the choice of that point.
+// Twists and wrenches are about subtree_com of the tree's root, at its present place. The point is held FIXED while
+// differentiating: nothing depends on the choice of it.
 #ifndef SINEW_PHYSICS_WORLD_ADJOINT_H_
 #define SINEW_PHYSICS_WORLD_ADJOINT_H_
 
 #include "physics/world/world.h"
 
-// The motions whose products with Jacobians are differentiated. Only qvel itself is an input of the step.
+// Lists the motions whose products with Jacobians are differentiated. Only qvel itself is an input of the step.
 typedef enum SnMotion {
   SN_LAMBDA,  // multiplier of the equation of motion
   SN_ACC,     // qacc
@@ -35,7 +42,7 @@ typedef enum SnMotion {
   SN_NMOTION
 } SnMotion;
 
-// True when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero.
+// Returns true when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero.
 SN_INLINE bool sn_is_damped(const SnModel *m) {
   if (m->opt.integrator == SN_INT_IMPLICITFAST) return true;
   return m->opt.integrator == SN_INT_EULER && m->nimplicit > 0 &&
@@ -49,7 +56,8 @@ typedef struct SnAdjoint {
 } SnAdjoint;
 
 // Points the fields of a into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes
-// needed, or SN_TOO_LARGE when there can be no such adjoint. Adjoints in two memories, and on a device: layout.h.
+// needed, or SN_TOO_LARGE when there can be no such adjoint. Adjoints in two memories, and on a device, are made by
+// layout.h.
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base);
 // Returns the bytes of an adjoint of this model, or SN_TOO_LARGE.
 size_t sn_adjoint_size(const SnModel *m);
@@ -67,18 +75,19 @@ SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane)
 // Zeroes the bars of the contacts that the world has. Ends with a sync.
 SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
-// Twist of a body in motion z, and where its bar and its wrench are added to. Bodies that do not move have zeroes;
-// what is added to the bars of link 0 is never read.
+// Returns the twist of a body in motion z, zeroes for a body that does not move.
 SN_INLINE const sn_real *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
   return a->twist + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);
 }
+// Returns the place that the bar of this twist is added to. Nobody reads that of link 0.
 SN_INLINE sn_real *sn_twist_bar(const SnModel *m, SnAdjoint *a, int body, SnMotion z) {
   return a->twist_bar + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);
 }
+// Returns the place that a body's wrench is added to. Nobody reads that of link 0.
 SN_INLINE sn_real *sn_body_wrench(const SnModel *m, SnAdjoint *a, int body) {
   return a->wrench + 6 * m->link_of_body[body];
 }
-// The point that twists and wrenches of a body refer to.
+// Returns the point that twists and wrenches of a body refer to.
 SN_INLINE const sn_real *sn_twist_origin(const SnModel *m, const SnWorld *w, int body) {
   return w->subtree_com + 3 * m->body_rootid[m->link_of_body[body]];
 }

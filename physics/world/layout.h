@@ -1,6 +1,6 @@
-// Where the fields of a world or an adjoint lie: in one block of memory, or, as far as they fit, in a small one, shared
-// memory of a GPU's block, and the rest in a large one, global memory. A layout is made on the host, once for a model
-// and a size of shared memory; binding fields to memory by it is cheap, and done wherever the world is stepped.
+// Layouts: where the fields of a world or an adjoint lie. They take one block of memory, or two: as far as fields fit,
+// shared memory of a GPU's block, and global memory for the rest. A layout is made on the host, once for a model and a
+// size of shared memory. Binding fields to memory by it is cheap, and done wherever the world is stepped.
 #ifndef SINEW_PHYSICS_WORLD_LAYOUT_H_
 #define SINEW_PHYSICS_WORLD_LAYOUT_H_
 
@@ -8,26 +8,31 @@
 
 enum { SN_LAYOUT_FIELDS = 160 };  // capacity; layout.c asserts that there is enough
 
+// Says where each field lies.
 typedef struct SnLayout {
   size_t shared, global;             // bytes of each memory, multiples of 64
   uint32_t place[SN_LAYOUT_FIELDS];  // offset of each field, in the order of its list; bit 0: in the shared memory
 } SnLayout;
 
 // Lays out a world with at most `shared` bytes of shared memory: the fields that are touched most often for their size
-// (layout_ranks.inc). With shared 0 the layout is that of sn_world_layout. SN_ERR_LIMIT when it takes 4 GiB or more.
+// (layout_ranks.inc). With shared 0 the layout is that of sn_world_layout. Returns SN_ERR_LIMIT when it takes 4 GiB or
+// more.
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err);
+// Lays out an adjoint likewise.
 SnCode sn_adjoint_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err);
 
-// Field i of the list that a layout is in the order of, for people and tests; false behind the last one.
+// Describes a field of a layout, for people and tests.
 typedef struct SnLayoutField {
   const char *name;
   size_t bytes;
-  int rank;  // of layout_ranks.inc: the higher, the sooner in shared memory
+  int rank;  // from layout_ranks.inc: the higher, the sooner in shared memory
 } SnLayoutField;
+// Describe field i of the list that a layout is in the order of. Return false behind the last one.
 bool sn_world_field(const SnModel *m, int i, SnLayoutField *field);
 bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field);
 
-// Points the fields into memory (both 64-byte aligned; shared may be NULL where the layout needs none). By one lane.
+// Point the fields into memory (both 64-byte aligned; shared may be NULL where the layout needs none). One lane calls
+// them.
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, void *global);
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared, void *global);
 

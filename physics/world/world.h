@@ -6,28 +6,28 @@
 #include "physics/base/lane.h"
 #include "physics/model/model.h"
 
-// Contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): settings of a world in which bodies that do
-// not touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row; its
-// impedance goes from solimp[0] at that distance to solimp[1] at touch along MuJoCo's spline of midpoint solimp[3] and
-// power solimp[4]; the position part of the reference acceleration of all their rows, in contact too, is a softplus of
-// the depth instead of the depth itself.
+// Holds the settings of contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): bodies that do not
+// touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row. The
+// impedance goes from solimp[0] at that distance to solimp[1] at touch. Between them lies MuJoCo's spline of midpoint
+// solimp[3] and power solimp[4]. The position part of the reference acceleration of all their rows, in contact too, is
+// a softplus of the depth instead of the depth itself.
 typedef struct SnCfd {
   int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
   int surrogate;              // 1: adjoints carry contact points rigidly (sn_collide_surrogate_vjp)
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
   sn_real solimp[SN_NIMP];    // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
-  sn_real width;              // of the softplus [m], > 0
+  sn_real width;              // width of the softplus [m], > 0
   const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
 } SnCfd;
 
-// What CFD makes of a contact.
+// Says what CFD makes of a contact.
 typedef enum SnCfdContact {
   SN_CONTACT_HARD,     // MuJoCo's
-  SN_CONTACT_TOUCHES,  // of a pair that takes part, touching
+  SN_CONTACT_TOUCHES,  // touching, the pair takes part
   SN_CONTACT_FAR       // at a distance: the nearest points of a pair that does not touch
 } SnCfdContact;
 
-// A detected contact, with MuJoCo's mjContact conventions.
+// Holds a detected contact, with MuJoCo's mjContact conventions.
 typedef struct SnContact {
   sn_real dist;           // distance between nearest points [m], negative: penetration
   sn_real pos[3];         // midpoint between the surfaces
@@ -45,11 +45,11 @@ typedef struct SnContact {
   int cfd;          // SnCfdContact
   int efc_address;  // first row, -1: none
   int pair;         // candidate pair of the model that made it
-  int feature;      // what touches what: a code of its collider, for the adjoint
-  int corner[6];    // of convex pairs: the corners, faces and edges of that feature (SnFeatureCode); else -1
+  int feature;      // code of its collider, for the adjoint: the corner, edge, face that touches
+  int corner[6];    // corners, faces and edges of that feature (SnFeatureCode) of convex pairs; else -1
 } SnContact;
 
-// Values of efc_state (mjtConstraintState).
+// Lists the values of efc_state (mjtConstraintState).
 typedef enum SnConstraintState {
   SN_CSTATE_SATISFIED,
   SN_CSTATE_QUADRATIC,
@@ -58,7 +58,7 @@ typedef enum SnConstraintState {
   SN_CSTATE_CONE
 } SnConstraintState;
 
-// The groups of world_fields.inc, in the order in which a step writes them.
+// Lists the groups of world_fields.inc, in the order in which a step writes them.
 typedef enum SnStage {
   SN_STAGE_CFD,
   SN_STAGE_STATE,
@@ -76,8 +76,9 @@ typedef enum SnStage {
   SN_STAGE_INTEGRATE
 } SnStage;
 
-// Every field is a pointer into the world's one block of memory, scalars too (*w->ncon, w->time[0]): so one table
-// (world_fields.inc) lays out, copies, poisons and compares all of them, and all lanes of a block see what one writes.
+// Points to the fields in the world's one block of memory. Scalars are pointers too (*w->ncon, w->time[0]): so one
+// table (world_fields.inc) lays out, copies, poisons and compares all of them. All lanes of a block see what one
+// writes.
 typedef struct SnWorld {
 #define SN_WORLD_FIELD(stage, type, name, rows, cols) type *name;
 #include "physics/world/world_fields.inc"
@@ -85,27 +86,28 @@ typedef struct SnWorld {
   int *warn;  // SN_WARN_* bits (1)
 } SnWorld;
 
-// Points the fields of w into memory at `base` (64-byte aligned), or, when base is NULL, only
-// counts. Returns the bytes needed; SN_TOO_LARGE, which no allocation gives, when there can be no such world. Worlds in
-// two memories, and on a device: layout.h.
+// Means that there can be no such world or adjoint: no allocation gives as many bytes.
 #define SN_TOO_LARGE ((size_t)1 << 60)
+// Points the fields of w into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes
+// needed, or SN_TOO_LARGE when there can be no such world. Worlds in two memories, and on a device, are made by
+// layout.h.
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base);
 
-// Bytes of a world of this model.
+// Returns the bytes of a world of this model, or SN_TOO_LARGE.
 size_t sn_world_size(const SnModel *m);
 
 // Makes a world in memory of at least sn_world_size(m) bytes, 64-byte aligned, and resets it.
 void sn_world_init(const SnModel *m, SnWorld *w, void *memory);
 
-// Makes a world, on all lanes, of fields that sn_world_bind (layout.h) has pointed into memory that holds anything. As
-// sn_world_init does, but the state is zero: static fields, no CFD, zero where a step reads before it writes.
-// Needs a sync before, ends with one.
+// Makes a world, on all lanes, of fields that sn_world_bind (layout.h) has pointed into memory that holds anything. It
+// is as sn_world_init leaves it, but the state is zero: static fields, no CFD, zero where a step reads before it
+// writes. Needs a sync before, ends with one.
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
 
-// State of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.
+// Sets the state of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.
 void sn_world_reset(const SnModel *m, SnWorld *w);
 
-// The same from keyframe `key` (0 <= key < m->nkey).
+// Sets the state of keyframe `key` (0 <= key < m->nkey).
 void sn_world_reset_key(const SnModel *m, SnWorld *w, int key);
 
 // Copies the STATE group (all that the next step depends on) from src to dst.
