@@ -189,7 +189,7 @@ SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
 
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
   p->pending = from->pending;
-  p->label = from->label;
+  p->version = from->version;
   sn_cost_copy_live(p->wanted, from->wanted);
 }
 
@@ -243,4 +243,4 @@ void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *tex
              jump, settings->cfd_touch);
 }
 
-void sn_planner_label(SnPlanner *p, uint64_t label) { p->label = label; }
+void sn_planner_set_version(SnPlanner *p, uint64_t version) { p->version = version; }

@@ -110,7 +110,7 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 // sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live; SN_ERR_UNSUPPORTED
 // when the backend or a term of the cost has no gradient that Adam needs; SN_ERR_LIMIT or SN_ERR_MEMORY when there is
 // no room. While iterations are under way the latter shows when the next ones begin: all stays as it was then, weights,
-// targets and label too, and the plan's remark says so.
+// targets and version too, and the plan's remark says so.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 const SnSettings *sn_planner_settings(const SnPlanner *p);
 // What a user should know of such settings of this planner, into text[size]; "" for nothing. Contacts from distance
@@ -120,8 +120,9 @@ void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *tex
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);
 
-// A number for what has been set by now, which plans made with it carry (SnPlan.label). 0 at first.
-void sn_planner_label(SnPlanner *p, uint64_t label);
+// Names the configuration that has been set by now by a number, its version. Plans made with it carry the number
+// (SnPlan.version). It is 0 at first.
+void sn_planner_set_version(SnPlanner *p, uint64_t version);
 
 // Settings, weights and targets in force at `from`, a planner of the same task and model: for a planner that takes
 // another one's place with a seed of its own. p must have no plan in progress.

@@ -75,12 +75,12 @@ SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
   if (code != SN_OK) return code;
   p->optimizer = optimizer;
   take_pending(p);
-  p->taken = p->label;
+  p->taken = p->version;
   return SN_OK;
 }
 
 // Settings that there is no room for are refused together with the weights and targets that were set with them: the
-// label says so.
+// version says so.
 static bool refuse(SnPlanner *p, const SnError *err) {
   p->refused = true;
   snprintf(p->remark, sizeof p->remark, "settings are not in force: %.200s", err->text);
@@ -101,7 +101,7 @@ static void take_changes(SnPlanner *p) {
   if (!p->refused && p->optimizer->reserve(p, &p->pending, &err) != SN_OK) refuse(p, &err);
   if (!p->refused) {
     take_pending(p);
-    p->taken = p->label;
+    p->taken = p->version;
   }
   p->trying = p->taken;
   if (!p->retuned || p->refused) return;
@@ -329,7 +329,7 @@ static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
                    .qpos = states ? p->plan_qpos : NULL,
                    .qvel = states ? p->plan_qvel : NULL,
                    .act = states ? p->plan_act : NULL,
-                   .label = p->used,
+                   .version = p->used,
                    .cost_before = p->cost_before,
                    .cost_after = p->best_cost,
                    .term = p->best_term,

@@ -64,7 +64,7 @@ struct SnPlanner {
   bool retuned;             // weights or targets of `wanted` have changed since `cost` took them over
   unsigned char *cfd_pair;  // (ncpair) pairs whose contacts act from a distance, where the settings want that
   SnCfd forward, backward;  // how, in rollouts and in derivatives, by the settings in force
-  uint64_t label;           // of pending and wanted: sn_planner_label
+  uint64_t version;         // of pending and wanted: sn_planner_set_version
   uint64_t taken;           // of settings and cost
   bool refused;             // there is no room for pending: it is not tried again until something is set
 
@@ -101,7 +101,7 @@ struct SnPlanner {
   int count;                     // its candidates
   int iterations, candidates;    // used so far: iterations, and candidates of the latest of them
   bool measured;                 // best_cost is that of the nominal under the weights and targets in force
-  uint64_t trying, used;         // labels: of the iteration under way; of the latest one that was used
+  uint64_t trying, used;         // versions: of the iteration under way; of the latest one that was used
   int capacity;                  // candidates that the arrays hold
   double *candidate_cost;        // (capacity)
   double *candidate_term;        // (capacity, nterm)

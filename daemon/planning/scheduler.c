@@ -226,7 +226,7 @@ static void serve(SnScheduler *s) {
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
     SnJob *job = sn_queue_pop(&s->commands, turn ? 0 : now + HEARTBEAT);
-    take_over(s);  // one poke may stand for the opening of a session and for its first state
+    take_over(s);  // one wake-up may stand for the opening of a session and for its first state
     fetch_states(s);
     for (; job; job = sn_queue_pop(&s->commands, 0)) run_command(s, job);
     free_leaving(s);

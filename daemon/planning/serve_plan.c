@@ -125,7 +125,7 @@ Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *
 }
 
 void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
-  const SnVersion *version = sn_history_find(&session->history, plan->label);
+  const SnVersion *version = sn_history_find(&session->history, plan->version);
   out->session = session->id;
   out->sequence = plan->number;
   out->status = wire_status(plan->status);
@@ -147,7 +147,7 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->iterations = (uint32_t)plan->iterations;
   out->candidates = (uint32_t)plan->candidates;
   out->act_estimated = plan->act_estimated;
-  out->config_version = plan->label;
+  out->config_version = plan->version;
   out->computing = plan->seconds;
   out->gradient_norm = plan->gradient_norm;
   out->backend = (char *)(uintptr_t)plan->backend;

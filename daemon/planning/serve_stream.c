@@ -138,7 +138,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   const double now = sn_clock_now();
   const SnTiming timing = sn_job_timing(job, now);
   count_first_plan(s, session, timing);
-  if (st->answered && plan->label == st->version && !(plan->cost_after < st->cost)) return true;
+  if (st->answered && plan->version == st->version && !(plan->cost_after < st->cost)) return true;
   if (st->says_seen && st->sent - st->seen >= WINDOW) return false;
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
@@ -149,7 +149,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   out.stream_misses = st->misses;
   if (!scratch.failed) {
     st->answered = true;
-    st->version = plan->label;
+    st->version = plan->version;
     st->cost = plan->cost_after;
     st->sent++;
     sn_serve_send_plan(s, &st->route, &out);

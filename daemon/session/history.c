@@ -52,7 +52,7 @@ void sn_history_add(SnHistory *h, SnVersion *v, SnPlanner *planner) {
   v->number = ++h->newest;
   sn_version_free(h->version[v->number % SN_HISTORY]);
   h->version[v->number % SN_HISTORY] = v;
-  sn_planner_label(planner, v->number);
+  sn_planner_set_version(planner, v->number);
 }
 
 const SnVersion *sn_history_find(const SnHistory *h, uint64_t number) {

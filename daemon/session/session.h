@@ -85,7 +85,7 @@ void sn_version_free(SnVersion *version);
 // Puts a version in force at the planner of its session.
 SnCode sn_version_restore(const SnVersion *version, SnPlanner *planner, SnError *err);
 
-// Adds a version under the next number, and labels the planner's settings with it. The history owns it from then on;
+// Adds a version under the next number, and names it to the planner. The history owns it from then on;
 // the oldest one goes where all places are taken.
 void sn_history_add(SnHistory *history, SnVersion *version, SnPlanner *planner);
 

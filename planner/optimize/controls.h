@@ -30,7 +30,7 @@ typedef struct SnPlan {
   const sn_real *qpos;   // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
   const sn_real *qvel;   // (nstep + 1, nv)
   const sn_real *act;    // (nstep + 1, na)
-  uint64_t label;        // of the settings, weights and targets that its costs belong to: sn_planner_label
+  uint64_t version;      // of the settings, weights and targets that its costs belong to: sn_planner_set_version
   double cost_before;    // of the warm start; infinity when it diverged, NaN when not evaluated
   double cost_after;     // of this plan, at most cost_before
   const double *term;    // (nterm) weighted parts of cost_after; NaN when not evaluated

@@ -266,8 +266,8 @@ static void configured_in_flight(void **state) {
   free_fixture(x);
 }
 
-// Weights, settings and label change together at the begin of an iteration, not within one, and the plan says which of
-// them its costs belong to: equal to what an evaluation under these weights says.
+// Weights, settings and version change together at the begin of an iteration, not within one, and the plan says which
+// of them its costs belong to: equal to what an evaluation under these weights says.
 static void retuned_in_flight(void **state) {
   (void)state;
   Fixture *x = make_fixture(2, true, 3);
@@ -281,22 +281,22 @@ static void retuned_in_flight(void **state) {
   assert_false(sn_planner_slice(x->p, INFINITY));
   assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 40));  // the second is under way
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
-  sn_planner_label(x->p, 7);
+  sn_planner_set_version(x->p, 7);
   assert_true(sn_planner_peek(x->p, &peek));
-  assert_true(peek.label == 0 && peek.iterations == 1 && peek.nstep == 40 && !peek.qpos);
+  assert_true(peek.version == 0 && peek.iterations == 1 && peek.nstep == 40 && !peek.qpos);
   const double light = peek.cost_after, now = peek.cost_now;
   assert_false(sn_planner_slice(x->p, INFINITY));  // begun before the change: old weights
   assert_true(sn_planner_peek(x->p, &peek));
-  assert_true(peek.label == 0 && peek.iterations == 2 && peek.cost_after <= light && peek.cost_now == now);
+  assert_true(peek.version == 0 && peek.iterations == 2 && peek.cost_after <= light && peek.cost_now == now);
   assert_false(sn_planner_slice(x->p, INFINITY));
   assert_true(sn_planner_peek(x->p, &peek));
-  assert_true(peek.label == 7 && peek.iterations == 3 && peek.cost_after <= peek.cost_before);
+  assert_true(peek.version == 7 && peek.iterations == 3 && peek.cost_after <= peek.cost_before);
   assert_true(peek.cost_after > 2 * light && peek.cost_now > 2 * now);
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 3, 2, &err), SN_OK);  // none is under way
-  sn_planner_label(x->p, 8);
+  sn_planner_set_version(x->p, 8);
   assert_true(sn_planner_slice(x->p, INFINITY));
   sn_planner_finish(x->p, &plan);
-  assert_true(plan.label == 8 && plan.iterations == 4 && plan.cost_after < peek.cost_after);
+  assert_true(plan.version == 8 && plan.iterations == 4 && plan.cost_after < peek.cost_after);
   const SnEvaluateRequest q = {.qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = plan.nstep, .ctrl = plan.ctrl};
   SnEvaluation e;
   assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);

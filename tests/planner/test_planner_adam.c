@@ -277,9 +277,9 @@ static void tuned_in_flight(void **state) {
   assert_true(sn_planner_peek(x->p, &peek) && peek.gradient_norm > 0);
   const double light = peek.cost_after;
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
-  sn_planner_label(x->p, 7);
+  sn_planner_set_version(x->p, 7);
   assert_false(sn_planner_slice(x->p, INFINITY));
-  assert_true(sn_planner_peek(x->p, &peek) && peek.label == 7 && peek.cost_after > 2 * light);
+  assert_true(sn_planner_peek(x->p, &peek) && peek.version == 7 && peek.cost_after > 2 * light);
   s.adam_starts = 3;
   s.adam_rate = 0.02;
   configure(x, &s);

@@ -107,19 +107,19 @@ static void tuned(void **state) {
   x->d.seconds = 1;
   begin(x, &r);
   assert_false(sn_planner_slice(x->p, x->d.now + 3));
-  assert_true(sn_planner_peek(x->p, &peek) && peek.iterations == 3 && peek.label == 0);
+  assert_true(sn_planner_peek(x->p, &peek) && peek.iterations == 3 && peek.version == 0);
   const double light = peek.cost_after;
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
   s.adam_iterations = 11;
   s.adam_starts = 3;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
-  sn_planner_label(x->p, 4);
+  sn_planner_set_version(x->p, 4);
   assert_false(sn_planner_slice(x->p, x->d.now + 3));
-  assert_true(sn_planner_peek(x->p, &peek) && peek.iterations == 6 && peek.label == 4 && peek.candidates == 3);
+  assert_true(sn_planner_peek(x->p, &peek) && peek.iterations == 6 && peek.version == 4 && peek.candidates == 3);
   assert_true(peek.cost_after > 2 * light && peek.cost_after <= peek.cost_before);
   while (!sn_planner_slice(x->p, x->d.now + 3)) continue;
   sn_planner_finish(x->p, &plan);
-  assert_true(plan.iterations == 11 && plan.label == 4 && evaluate(x, &plan) == plan.cost_after);
+  assert_true(plan.iterations == 11 && plan.version == 4 && evaluate(x, &plan) == plan.cost_after);
   free_fixture(x);
 }
 
@@ -140,7 +140,7 @@ static void submitted(void **state) {
   sn_planner_submit(x->p);
   assert_true(x->d.submits == 2 && x->d.job && x->d.job->iterations == 5 && x->d.job->init && x->d.jobs == 0);
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
-  sn_planner_label(x->p, 1);
+  sn_planner_set_version(x->p, 1);
   assert_true(sn_planner_slice(x->p, INFINITY));
   sn_planner_submit(x->p);
   assert_int_equal(x->d.submits, 2);
@@ -150,7 +150,7 @@ static void submitted(void **state) {
   while (!sn_planner_slice(y->p, INFINITY)) continue;
   SnPlan other;
   sn_planner_finish(y->p, &other);
-  assert_true(plan.label == 0 && plan.iterations == 5 && plan.lead == 5);
+  assert_true(plan.version == 0 && plan.iterations == 5 && plan.lead == 5);
   same_plan(&plan, &other);
   // never sliced: the warm start; and the next plan drops what was shown
   begin(x, &r);
@@ -163,7 +163,7 @@ static void submitted(void **state) {
   assert_null(x->d.job);
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   sn_planner_finish(x->p, &plan);
-  assert_true(plan.iterations == 5 && plan.label == 1);
+  assert_true(plan.iterations == 5 && plan.version == 1);
   // sampling has nothing to show
   s.planner = SN_PLANNER_SAMPLING;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
@@ -255,7 +255,7 @@ static void without_gradients(void **state) {
 }
 
 // Settings without room: refused at once where nothing is under way; else the plan goes on with the old ones, weights
-// and label too, and says so, until something else is set.
+// and version too, and says so, until something else is set.
 static void without_capacity(void **state) {
   (void)state;
   SnError err = {0};
@@ -272,27 +272,27 @@ static void without_capacity(void **state) {
   sn_planner_submit(x->p);  // under way
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
   assert_int_equal(sn_planner_set_weight(x->p, "reach", 30, 20, &err), SN_OK);
-  sn_planner_label(x->p, 5);
+  sn_planner_set_version(x->p, 5);
   assert_false(sn_planner_slice(x->p, INFINITY));
   assert_true(sn_planner_peek(x->p, &peek));
   const double before = peek.cost_after;
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   sn_planner_finish(x->p, &plan);
-  assert_true(plan.candidates == 2 && plan.label == 0 && plan.cost_after <= before && plan.iterations == 6);
+  assert_true(plan.candidates == 2 && plan.version == 0 && plan.cost_after <= before && plan.iterations == 6);
   assert_string_equal(plan.remark, "settings are not in force: 4 starts do not fit: room for 3");
   // the next plan tries again, and the next one has room
   plan = plan_now(x, &r);
-  assert_true(plan.candidates == 2 && plan.label == 0 && plan.remark[0]);
+  assert_true(plan.candidates == 2 && plan.version == 0 && plan.remark[0]);
   begin(x, &r);
   assert_false(sn_planner_slice(x->p, INFINITY));
   s.adam_starts = 3;
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
-  sn_planner_label(x->p, 6);
+  sn_planner_set_version(x->p, 6);
   while (!sn_planner_slice(x->p, INFINITY)) continue;
   sn_planner_finish(x->p, &plan);
-  assert_true(plan.candidates == 3 && plan.label == 6 && plan.cost_after > 2 * before);
+  assert_true(plan.candidates == 3 && plan.version == 6 && plan.cost_after > 2 * before);
   plan = plan_now(x, &r);
-  assert_true(plan.candidates == 3 && plan.label == 6 && !plan.remark[0]);
+  assert_true(plan.candidates == 3 && plan.version == 6 && !plan.remark[0]);
   free_fixture(x);
 }
 

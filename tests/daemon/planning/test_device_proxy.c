@@ -97,7 +97,7 @@ static SnBackend *make(SnError *err) {
   return sn_device_proxy_create(&fake.table, wake, &woken, err);
 }
 
-// What a loader thread does: room for a planner, refused now and then, and given back.
+// What a loader thread does: memory for a planner, refused now and then, and released.
 static void *load_and_unload(void *argument) {
   const int thread = (int)(intptr_t)argument;
   intptr_t wrong = 0;
