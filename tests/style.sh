@@ -82,7 +82,7 @@ if [ ${#comments_follow[@]} -gt 0 ]; then
   tests/comments.py --check "${comments_follow[@]}" 2>&1 | complain "comment" || true
 fi
 
-# Files that documents and comments name are there. Pages of these folders are still to follow.
+# Files that documents and comments name are there, and the names of code that pages mention.
 python3 -B -m doctest tests/paths.py | complain "tests/paths.py contradicts its examples" || true
 tests/paths.py | complain "path" || true
 
