@@ -103,7 +103,7 @@ void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   sn_planner_evaluate_free(p);
   sn_planner_adam_free(p);
-  if (p->device) p->backend->unload(p->backend, p->device);
+  if (p->device) sn_backend_unload(p->backend, p->device);
   free(p->cfd_pair);
   sn_rollout_runner_free(p->runner);
   sn_rollout_runner_free(p->tracer);
@@ -132,7 +132,7 @@ void sn_planner_reset_nominal(SnPlanner *p) {
 }
 
 void sn_planner_drop_batch(SnPlanner *p) {
-  if (p->batch_active) p->backend->abandon(p->backend, p->device);
+  if (p->batch_active) sn_backend_abandon(p->backend, p->device);
   p->batch_active = false;
 }
 
@@ -156,7 +156,7 @@ static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   sn_planner_store_world(p, w, &p->initial);
   sn_cost_capture(p->cost, p->m, w, lane);
   sn_cost_capture(p->wanted, p->m, w, lane);
-  p->backend->update(p->backend, p->device);
+  sn_backend_update(p->backend, p->device);
   sn_task_initial_plan(p->def.task, p->m, seed, p->initial_ctrl);
   p->initial_view = sn_planner_prepare(p, &p->initial);
   p->settled = true;

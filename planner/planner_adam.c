@@ -17,8 +17,9 @@ struct SnAdamState {
 
 SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
   const SnBackend *b = p->backend;
-  if (b->reserve_multistart && b->multistart && b->multistart_end) return SN_OK;
-  return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none", b->name);
+  if (sn_backend_has(b, SN_BACKEND_MULTISTART)) return SN_OK;
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none",
+                 sn_backend_name(b));
 }
 
 static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
@@ -28,7 +29,7 @@ static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   if (code != SN_OK) return code;
   if (!p->adam) p->adam = sn_planner_calloc(1, sizeof *p->adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
-  code = b->reserve_multistart(b, p->device, s->adam_starts, err);
+  code = sn_backend_reserve_multistart(b, p->device, s->adam_starts, err);
   if (code != SN_OK || s->adam_starts <= p->adam->capacity) return code;
   p->adam->capacity = s->adam_starts;
   p->adam->fresh = true;
@@ -92,7 +93,8 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
   SnAdamState *a = p->adam;
   const bool init = p->iteration == 0 || !p->measured || !same_structure(p) || a->fresh;
   const bool keep = p->settings.adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iteration == 0;
-  const int left = init ? make_grid(p) : 0, worth = p->backend->job_iterations > 1 ? p->backend->job_iterations : 1;
+  const int left = init ? make_grid(p) : 0, most_worth = sn_backend_job_iterations(p->backend);
+  const int worth = most_worth > 1 ? most_worth : 1;
   a->known = a->known && !init;
   a->job = (SnMultistartJob){.state = sn_planner_rollout_state(p, &p->rolled_state),
                              .target = p->target,
@@ -118,17 +120,17 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                              .best_term = p->best_term};
 }
 
-static void adam_submit(SnPlanner *p) { p->backend->multistart_submit(p->backend, p->device, &p->adam->job); }
+static void adam_submit(SnPlanner *p) { sn_backend_multistart_submit(p->backend, p->device, &p->adam->job); }
 
 static SnWorked adam_work(SnPlanner *p, double stop) {
-  if (p->backend->multistart(p->backend, p->device, &p->adam->job, &p->def.clock, stop)) return SN_WORKED_ALL;
-  return p->backend->job_iterations > 1 ? SN_WORKED_PART : SN_WORKED_PAUSED;
+  if (sn_backend_multistart(p->backend, p->device, &p->adam->job, &p->def.clock, stop)) return SN_WORKED_ALL;
+  return sn_backend_job_iterations(p->backend) > 1 ? SN_WORKED_PART : SN_WORKED_PAUSED;
 }
 
 static void adam_end(SnPlanner *p) {
   SnAdamState *a = p->adam;
   const SnMultistartJob *job = &a->job;
-  p->backend->multistart_end(p->backend, p->device, &a->job);
+  sn_backend_multistart_end(p->backend, p->device, &a->job);
   if (job->done == 0) return;
   if (!p->measured) {
     p->cost_before = job->cost_before;

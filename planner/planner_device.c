@@ -5,13 +5,8 @@
 
 #include "planner/planner_private.h"
 
-static bool lost(const SnBackend *b, char *text, int size) {
-  text[0] = '\0';
-  return b->lost && b->lost(b, text, size);
-}
-
 static SnCode load(SnPlanner *p, SnBackend *b, SnError *err) {
-  SnBackendModel *device = b->load(b, p->m, p->cost, p->horizon, err);
+  SnBackendModel *device = sn_backend_load(b, p->m, p->cost, p->horizon, err);
   if (!device) return err->code;
   p->backend = b;
   p->device = device;
@@ -21,9 +16,9 @@ static SnCode load(SnPlanner *p, SnBackend *b, SnError *err) {
 SnCode sn_planner_load(SnPlanner *p, SnError *err) {
   SnBackend *b = p->def.backend, *fallback = p->def.fallback;
   char text[200];
-  if (!fallback || !lost(b, text, sizeof text)) {
+  if (!fallback || !sn_backend_lost(b, text, sizeof text)) {
     const SnCode code = load(p, b, err);
-    if (code == SN_OK || !fallback || !lost(b, text, sizeof text)) return code;
+    if (code == SN_OK || !fallback || !sn_backend_lost(b, text, sizeof text)) return code;
   }
   p->device_lost = true;
   return load(p, fallback, err);
@@ -38,29 +33,29 @@ static SnCode move(SnPlanner *p, SnError *err) {
   if (code != SN_OK) return code;
   if (p->optimizer) code = p->optimizer->reserve(p, &p->settings, err);
   if (code != SN_OK) {
-    p->backend->unload(p->backend, p->device);
+    sn_backend_unload(p->backend, p->device);
     p->backend = from;
     p->device = left;
     return code;
   }
   sn_planner_evaluate_move(p);
-  from->unload(from, left);
+  sn_backend_unload(from, left);
   return SN_OK;
 }
 
 bool sn_planner_watch(SnPlanner *p) {
   char reason[120];
   SnError err = {0};
-  if (p->stranded || !lost(p->backend, reason, sizeof reason)) return !p->stranded;
+  if (p->stranded || !sn_backend_lost(p->backend, reason, sizeof reason)) return !p->stranded;
   sn_planner_drop_batch(p);
   sn_planner_adam_forget(p);
   p->device_lost = true;
   p->measured = false;
-  const char *name = p->backend->name;
+  const char *name = sn_backend_name(p->backend);
   p->stranded = move(p, &err) != SN_OK;
   if (p->stranded)
     snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %.80s", name, reason, err.text);
   else
-    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %s goes on", name, reason, p->backend->name);
+    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %s goes on", name, reason, sn_backend_name(p->backend));
   return !p->stranded;
 }

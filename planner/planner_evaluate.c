@@ -30,7 +30,7 @@ typedef struct SnEvaluateGradient {
 void sn_planner_evaluate_free(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   if (!g) return;
-  if (g->device) g->backend->unload(g->backend, g->device);
+  if (g->device) sn_backend_unload(g->backend, g->device);
   free(g->states.time);
   free(g->states.qpos);
   free(g->states.qvel);
@@ -48,17 +48,17 @@ void sn_planner_evaluate_free(SnPlanner *p) {
 static SnCode load_gradient(SnPlanner *p, SnError *err) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   SnBackend *b = g->backend = p->backend;
-  if (!b->reserve_gradients || !b->gradients)
-    return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", b->name);
-  if (!(g->device = b->load(b, p->m, p->wanted, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
-  return b->reserve_gradients(b, g->device, 1, err);
+  if (!sn_backend_has(b, SN_BACKEND_GRADIENTS))
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", sn_backend_name(b));
+  if (!(g->device = sn_backend_load(b, p->m, p->wanted, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
+  return sn_backend_reserve_gradients(b, g->device, 1, err);
 }
 
 void sn_planner_evaluate_move(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   SnError err = {0};
   if (!g) return;
-  g->backend->unload(g->backend, g->device);
+  sn_backend_unload(g->backend, g->device);
   g->device = NULL;
   g->item.status = SN_GRADIENT_PENDING;
   if (load_gradient(p, &err) != SN_OK) sn_planner_evaluate_free(p);
@@ -124,13 +124,13 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
                                      .cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_backward(&p->pending))},
                         .item = &g->item,
                         .count = 1};
-  g->backend->update(g->backend, g->device);
+  sn_backend_update(g->backend, g->device);
 }
 
 static void drop_gradient(SnPlanner *p) {
   SnEvaluateGradient *g = p->evaluate_gradient;
   if (!g || !g->asked) return;
-  g->backend->abandon(g->backend, g->device);
+  sn_backend_abandon(g->backend, g->device);
   g->asked = false;
 }
 
@@ -199,7 +199,7 @@ bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
   if (!p->evaluate_rolled)
     p->evaluate_rolled = sn_rollout_runner_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_UNDER_WAY;
   if (!p->evaluate_rolled || !g || !g->asked || stranded) return p->evaluate_rolled;
-  return g->backend->gradients(g->backend, g->device, &g->batch, &p->def.clock, until);
+  return sn_backend_gradients(g->backend, g->device, &g->batch, &p->def.clock, until);
 }
 
 void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {

@@ -56,7 +56,7 @@ static void evaluate_first_state(SnPlanner *p) {
 // Weights and targets that were set live.
 static void take_cost(SnPlanner *p) {
   sn_cost_copy_live(p->cost, p->wanted);
-  p->backend->update(p->backend, p->device);
+  sn_backend_update(p->backend, p->device);
   p->retuned = false;
 }
 
@@ -283,8 +283,8 @@ bool sn_planner_slice(SnPlanner *p, double until) {
 
 // Whether the backend wants to know what comes next.
 static bool takes_along(const SnPlanner *p) {
-  return p->optimizer == &sn_optimizer_adam ? p->backend->multistart_submit != NULL
-                                            : p->backend->rollouts_submit != NULL;
+  const bool adam = p->optimizer == &sn_optimizer_adam;
+  return sn_backend_has(p->backend, adam ? SN_BACKEND_MULTISTART_SUBMIT : SN_BACKEND_ROLLOUTS_SUBMIT);
 }
 
 void sn_planner_submit(SnPlanner *p) {
@@ -339,7 +339,7 @@ static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
                    .gradient_norm = p->gradient_norm,
                    .deadline_met = end <= p->request.deadline,
                    .act_estimated = p->act_estimated,
-                   .backend = p->backend->name,
+                   .backend = sn_backend_name(p->backend),
                    .device_lost = p->device_lost,
                    .warn = p->warn,
                    .remark = p->remark,

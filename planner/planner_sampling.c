@@ -82,16 +82,16 @@ static void sampling_begin(SnPlanner *p, int most, int iterations) {
                        .warn = p->candidate_warn + first};
 }
 
-static void sampling_submit(SnPlanner *p) { p->backend->rollouts_submit(p->backend, p->device, &p->batch); }
+static void sampling_submit(SnPlanner *p) { sn_backend_rollouts_submit(p->backend, p->device, &p->batch); }
 
 static SnWorked sampling_work(SnPlanner *p, double stop) {
-  return p->backend->rollouts(p->backend, p->device, &p->batch, &p->def.clock, stop) ? SN_WORKED_ALL : SN_WORKED_PAUSED;
+  return sn_backend_rollouts(p->backend, p->device, &p->batch, &p->def.clock, stop) ? SN_WORKED_ALL : SN_WORKED_PAUSED;
 }
 
 // Takes the best of the iteration's candidates that count.
 static void sampling_end(SnPlanner *p) {
   int used = 0;
-  if (memchr(p->candidate_done, 0, (size_t)p->count)) p->backend->abandon(p->backend, p->device);
+  if (memchr(p->candidate_done, 0, (size_t)p->count)) sn_backend_abandon(p->backend, p->device);
   const int best = sn_best_candidate(p->candidate_cost, p->candidate_done, p->count, &used);
   if (used == 0 || (p->measured && used == 1 && p->count > 1)) return;
   if (!p->measured) {
@@ -115,8 +115,7 @@ static void sampling_end(SnPlanner *p) {
 }
 
 static SnCode sampling_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
-  SnBackend *b = p->backend;
-  const SnCode code = b->reserve_rollouts ? b->reserve_rollouts(b, p->device, s->candidates, err) : SN_OK;
+  const SnCode code = sn_backend_reserve_rollouts(p->backend, p->device, s->candidates, err);
   return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
 }
 static int sampling_iterations(const SnSettings *s) { return s->iterations; }

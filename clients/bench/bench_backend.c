@@ -65,20 +65,20 @@ SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError
   if (!b->pool) return err->code;
   b->backend = sn_backend_open(name, b->pool, &args->options, err);
   if (!b->backend) return err->code;
-  b->backend->describe(b->backend, b->text, sizeof b->text);
+  sn_backend_describe(b->backend, b->text, sizeof b->text);
   return SN_OK;
 }
 
 SnCode bench_backend_stopped(const BenchBackend *b, SnError *err) {
   char text[300] = "it has no room";
-  if (b->backend->lost) b->backend->lost(b->backend, text, sizeof text);
+  sn_backend_lost(b->backend, text, sizeof text);
   return sn_fail(err, SN_ERR_LIMIT, "%s stopped: %s", b->text, text);
 }
 
 cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model) {
   enum { STAGES = 100 };
   SnBackendStage stage[STAGES];
-  const int n = b->backend->profile ? b->backend->profile(b->backend, model, stage, STAGES) : 0;
+  const int n = sn_backend_profile(b->backend, model, stage, STAGES);
   if (n == 0) return NULL;
   cJSON *shares = cJSON_CreateObject();
   double sum = 0;

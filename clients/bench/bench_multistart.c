@@ -49,8 +49,8 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
   SnCode code = make_arrays(x, err);
   if (code == SN_OK) code = first_controls(x, number, err);
   if (code != SN_OK) return code;
-  if (!(x->device = backend->load(backend, task->m, task->cost, task->steps, err))) return err->code;
-  if ((code = backend->reserve_multistart(backend, x->device, starts, err)) != SN_OK) return code;
+  if (!(x->device = sn_backend_load(backend, task->m, task->cost, task->steps, err))) return err->code;
+  if ((code = sn_backend_reserve_multistart(backend, x->device, starts, err)) != SN_OK) return code;
   sn_task_initial_plan(task->task, task->m, 0, x->initial);
   x->job = (SnMultistartJob){
       .state = bench_task_state(task),
@@ -71,7 +71,7 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
 }
 
 void bench_multistart_close(BenchMultistart *x) {
-  if (x->device) x->backend->unload(x->backend, x->device);
+  if (x->device) sn_backend_unload(x->backend, x->device);
   free(x->first);
   free(x->ctrl);
   free(x->initial);
@@ -91,16 +91,16 @@ SnCode bench_multistarts_run(BenchMultistart *x, int n, int iterations, SnError 
   const SnClock clock = sn_clock_monotonic();
   for (int i = 0; i < n; ++i) begin(x + i);
   for (int left = iterations; left > 0;) {
-    const int most = x->backend->job_iterations, now = left < most ? left : most;
+    const int most = sn_backend_job_iterations(x->backend), now = left < most ? left : most;
     for (int i = 0; i < n; ++i) {
       x[i].job.iterations = now;
       x[i].job.done = 0;
-      if (x->backend->multistart_submit) x->backend->multistart_submit(x->backend, x[i].device, &x[i].job);
+      sn_backend_multistart_submit(x->backend, x[i].device, &x[i].job);
     }
     bool done = true;
     for (int i = 0; i < n; ++i) {
-      done = done && x->backend->multistart(x->backend, x[i].device, &x[i].job, &clock, INFINITY);
-      x->backend->multistart_end(x->backend, x[i].device, &x[i].job);
+      done = done && sn_backend_multistart(x->backend, x[i].device, &x[i].job, &clock, INFINITY);
+      sn_backend_multistart_end(x->backend, x[i].device, &x[i].job);
       x[i].job.init = false;
       x[i].job.measured = true;
     }

@@ -63,7 +63,7 @@ static double pass(GradientBatch *x, const SnGradientSettings *settings, int cou
   SnGradientBatch batch = {.settings = *settings, .item = x->item, .count = count};
   for (int i = 0; i < count; ++i) x->item[i].status = SN_GRADIENT_PENDING;
   const double t = sn_now_us();
-  if (!x->on->backend->gradients(x->on->backend, x->device, &batch, &clock, INFINITY)) return -1;
+  if (!sn_backend_gradients(x->on->backend, x->device, &batch, &clock, INFINITY)) return -1;
   return 1e-3 * (sn_now_us() - t);
 }
 
@@ -103,8 +103,9 @@ cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnG
     if (sizes->item[i] > x.count) x.count = sizes->item[i];
   cJSON *rows = cJSON_CreateArray();
   SnCode code = make_items(&x, err);
-  if (code == SN_OK && !(x.device = b->load(b, driven->o.m, driven->cost, driven->steps, err))) code = err->code;
-  if (code == SN_OK) code = b->reserve_gradients(b, x.device, x.count, err);
+  if (code == SN_OK && !(x.device = sn_backend_load(b, driven->o.m, driven->cost, driven->steps, err)))
+    code = err->code;
+  if (code == SN_OK) code = sn_backend_reserve_gradients(b, x.device, x.count, err);
   for (int k = 0; code == SN_OK && sn_settings_choice_name(setting(), k, name, sizeof name)[0]; ++k) {
     SnGradientSettings of = *settings;
     double one = NAN;
@@ -112,7 +113,7 @@ cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnG
     for (int i = 0; i < sizes->n && code == SN_OK; ++i)
       code = measure(&x, &of, sizes->item[i], sizes->rounds, &one, rows, err);
   }
-  if (x.device) b->unload(b, x.device);
+  if (x.device) sn_backend_unload(b, x.device);
   free(x.item);
   free(x.ctrl);
   free(x.ctrl_bar);

@@ -76,8 +76,8 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
   const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
   if ((code = bench_backend_open(&b->on, &s->backend, err)) != SN_OK) return code;
   SnBackend *backend = b->on.backend;
-  if (!(b->device = backend->load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
-  if ((code = backend->reserve_gradients(backend, b->device, 1, err)) != SN_OK) return code;
+  if (!(b->device = sn_backend_load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
+  if ((code = sn_backend_reserve_gradients(backend, b->device, 1, err)) != SN_OK) return code;
   if (!(b->runner = sn_rollout_runner_create(m, b->driven.cost, err))) return err->code;
   b->ctrl_bar = calloc((size_t)s->driven.steps * nu + 1, sizeof *b->ctrl_bar);
   b->now = calloc((size_t)mj_stateSize(b->driven.o.mj, DRIVEN_MODEL_STATE), sizeof *b->now);
@@ -96,7 +96,7 @@ static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
 
 static void close_bench(Bench *b) {
   sn_rollout_runner_free(b->runner);
-  if (b->device) b->on.backend->unload(b->on.backend, b->device);
+  if (b->device) sn_backend_unload(b->on.backend, b->device);
   bench_backend_close(&b->on);
   driven_model_close(&b->driven);
   free(b->ctrl_bar);
@@ -121,7 +121,7 @@ static bool pass_gradient(Bench *b, const SnGradientSettings *settings, double *
   SnGradientBatch batch = {.settings = *settings, .item = &b->g, .count = 1};
   b->g.status = SN_GRADIENT_PENDING;
   const double t = sn_now_us();
-  const bool done = b->on.backend->gradients(b->on.backend, b->device, &batch, &clock, INFINITY);
+  const bool done = sn_backend_gradients(b->on.backend, b->device, &batch, &clock, INFINITY);
   *ms = 1e-3 * (sn_now_us() - t);
   return done;
 }

@@ -38,7 +38,7 @@ static SnCode open_batch(RolloutBatch *x, SnError *err) {
   if (code == SN_OK) code = bench_backend_open(&x->on, &a->backend, err);
   if (code != SN_OK) return code;
   SnBackend *b = x->on.backend;
-  if (!(x->device = b->load(b, x->driven.o.m, x->driven.cost, a->driven.steps, err))) return err->code;
+  if (!(x->device = sn_backend_load(b, x->driven.o.m, x->driven.cost, a->driven.steps, err))) return err->code;
   const size_t most = (size_t)x->most;
   x->cost = calloc(most, sizeof *x->cost);
   x->term = calloc(most * (size_t)x->driven.cost->nterm + 1, sizeof *x->term);
@@ -55,7 +55,7 @@ static SnCode open_batch(RolloutBatch *x, SnError *err) {
 }
 
 static void close_batch(RolloutBatch *x) {
-  if (x->device) x->on.backend->unload(x->on.backend, x->device);
+  if (x->device) sn_backend_unload(x->on.backend, x->device);
   bench_backend_close(&x->on);
   driven_model_close(&x->driven);
   free(x->cost);
@@ -78,7 +78,7 @@ static double pass(RolloutBatch *x, int n) {
                          .done = x->done};
   memset(x->done, 0, (size_t)n);
   const double t = sn_now_us();
-  if (!x->on.backend->rollouts(x->on.backend, x->device, &batch, &clock, INFINITY)) return -1;
+  if (!sn_backend_rollouts(x->on.backend, x->device, &batch, &clock, INFINITY)) return -1;
   return 1e-6 * (sn_now_us() - t);
 }
 

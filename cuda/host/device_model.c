@@ -92,8 +92,8 @@ static SnCode check_lists(const SnDeviceHost *e, const SnParts *model, const SnP
   return sn_fail(err, SN_ERR_UNSUPPORTED,
                  "%s: the program's models have %d sizes, %d options and %d arrays, its costs %d and %d; the library's "
                  "have %d, %d and %d, %d and %d: they are of different versions",
-                 e->table.name, model->nsize, model->noption, model->nfield, cost->nsize, cost->nfield, SN_MODEL_NSIZE,
-                 SN_MODEL_NOPTION, SN_MODEL_NFIELD, SN_COST_NSIZE, SN_COST_NFIELD);
+                 e->device->name, model->nsize, model->noption, model->nfield, cost->nsize, cost->nfield,
+                 SN_MODEL_NSIZE, SN_MODEL_NOPTION, SN_MODEL_NFIELD, SN_COST_NSIZE, SN_COST_NFIELD);
 }
 
 // ---- upload ----
@@ -109,7 +109,7 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
 static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost, SnError *err) {
   SnDeviceHost *e = d->host;
   SnDevice *device = e->device;
-  const SnPluginSession session = {.host = e, .model = d};  // no horizon: it is about the model itself
+  const SnBackendModel session = {.host = e, .model = d};  // no horizon: it is about the model itself
   SnCode code = sn_host_admit(&session, d->image_bytes, 0, "", err);
   if (code != SN_OK) return code;
   d->memory = sn_device_buffer_alloc(e, d->image_bytes);
@@ -162,7 +162,7 @@ SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const 
   }
   if (!d || !d->image) {
     free(d);
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->table.name);
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->device->name);
     return NULL;
   }
   image.used = 0;
@@ -180,13 +180,13 @@ SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const 
 
 // ---- sessions of a model ----
 
-void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x) {
+void sn_device_model_enter(SnDeviceModel *d, SnBackendModel *x) {
   x->model = d;
   x->next = d->session;
   d->session = x;
 }
 
-void sn_device_model_leave(SnPluginSession *x) {
+void sn_device_model_leave(SnBackendModel *x) {
   SnDeviceModel *d = x->model;
   if (!d) return;
   SnDeviceHost *e = d->host;
@@ -194,7 +194,7 @@ void sn_device_model_leave(SnPluginSession *x) {
   sn_rollouts_free(x);
   sn_gradients_free(x);
   sn_multistarts_free(x);
-  SnPluginSession **at = &d->session;
+  SnBackendModel **at = &d->session;
   while (*at != x) at = &(*at)->next;
   *at = x->next;
   x->next = NULL;
@@ -206,10 +206,10 @@ void sn_device_model_leave(SnPluginSession *x) {
   model_free(d);
 }
 
-SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
+SnCode sn_device_model_change(SnBackendModel *x, SnError *err) {
   SnError local = {.code = SN_OK};
   SnError *e = err ? err : &local;
-  SnDeviceModel *to = sn_device_model_get(x->host, model, cost, e);
+  SnDeviceModel *to = sn_device_model_get(x->host, &x->model_view.parts, &x->cost_view.parts, e);
   if (to && to == x->model) return SN_OK;
   sn_device_model_leave(x);
   if (!to) return e->code;
@@ -225,12 +225,12 @@ SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const Sn
   return code;
 }
 
-SnCode sn_session_reserve(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
-  SnCode (*const reserve[SN_NCAPACITY])(SnPluginSession *, int, SnError *) = {sn_rollouts_reserve, sn_gradients_reserve,
-                                                                              sn_multistarts_reserve};
+SnCode sn_session_reserve(SnBackendModel *x, int rollouts, int gradients, int starts, SnError *err) {
+  SnCode (*const reserve[SN_NCAPACITY])(SnBackendModel *, int, SnError *) = {sn_rollouts_reserve, sn_gradients_reserve,
+                                                                             sn_multistarts_reserve};
   const int n[SN_NCAPACITY] = {rollouts, gradients, starts};
   if (!x->model)
-    return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->host->table.name);
+    return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->host->device->name);
   if (x->host->device->lost) return sn_host_refuse(x, 0, "", err);
   for (int k = 0; k < SN_NCAPACITY; ++k) {
     if (n[k] <= x->capacity[k]) continue;
@@ -323,7 +323,7 @@ static size_t most_blocks(const SnDeviceModel *d) {
   return (size_t)most;
 }
 
-int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int capacity) {
+int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity) {
   SnDeviceHost *e = d->host;
   SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
@@ -337,7 +337,7 @@ int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int capacity) {
   sn_staging_fetch(e, p, d->stream);
   e->device->wait(e->device, d->stream);
   for (int k = 0; k < SN_NMARK && k < capacity; ++k) {
-    stage[k] = (SnPluginStage){.name = sn_mark_name((SnMark)k)};
+    stage[k] = (SnBackendStage){.name = sn_mark_name((SnMark)k)};
     for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
   }
   memset(ticks, 0, bytes);

@@ -93,11 +93,11 @@ static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
   return bytes;
 }
 
-static SnCode shared_create(SnPluginSession *x, SnError *err) {
+static SnCode shared_create(SnBackendModel *x, SnError *err) {
   SnDeviceModel *d = x->model;
   if (d->gradients) return SN_OK;
   SnModelGradients *s = calloc(1, sizeof *s);
-  if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
+  if (!s) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   const SnCode code = sn_world_place(&d->m, 0, &s->world, err);
   if (code != SN_OK) {
     free(s);
@@ -169,7 +169,7 @@ static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   return true;
 }
 
-SnCode sn_model_gradients_reserve(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t staging, size_t own, size_t freed,
                                   const char *what, SnError *err) {
   SnDeviceModel *d = x->model;
   const SnCode code = shared_create(x, err);

@@ -47,7 +47,7 @@ typedef struct SnModelGradients {
 // Makes the memory that all sessions of the model share large enough for launches of `gradients` items of the session,
 // and for a staging buffer of multistarts of `staging` bytes; `own` bytes that the caller takes next, and `freed` that
 // it then gives back, count in the budget, too. SN_ERR_LIMIT or SN_ERR_MEMORY: all is as before.
-SnCode sn_model_gradients_reserve(SnPluginSession *x, int gradients, size_t staging, size_t own, size_t freed,
+SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t staging, size_t own, size_t freed,
                                   const char *what, SnError *err);
 
 // ---- gradient_launches.c: launches ----
@@ -98,7 +98,7 @@ typedef struct SnMultistarts {
   SnMultistartStart *view;   // (starts) the pointers of those on the device
   SnMultistartStart *start;  // (starts) on the device
   // the job, and what has come back of it
-  SnPluginMultistart *job;  // NULL: none
+  SnMultistartJob *job;  // NULL: none
   int done, warn;
   bool measured;
   double cost_before, best_cost, gradient_norm;
@@ -119,7 +119,7 @@ bool sn_multistart_graphs_create(SnDeviceModel *d);
 void sn_multistart_graphs_free(SnDeviceModel *d);
 // Most bytes of a staging buffer that a job of a session takes beside jobs of at most `longest` steps. Not while
 // anything is packed.
-size_t sn_multistart_graphs_staging(SnPluginSession *x, SnMultistarts *r, int longest);
+size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest);
 // A job came: the next iteration takes it along. Does not wait.
 void sn_multistart_graphs_add(SnDeviceModel *d);
 // Before a job goes, or memory moves: what runs is waited for and taken, and the next iteration packs anew.
@@ -127,6 +127,6 @@ void sn_multistart_graphs_change(SnDeviceModel *d);
 // Graphs hold addresses of shared memory, which has moved: none is valid any more.
 void sn_multistart_graphs_forget(SnDeviceModel *d);
 // Iterations of all jobs of the model until that of x is done (true) or the clock says no.
-bool sn_multistart_graphs_run(SnPluginSession *x, const SnPluginClock *clock, double until);
+bool sn_multistart_graphs_run(SnBackendModel *x, const SnClock *clock, double until);
 
 #endif

@@ -1,4 +1,4 @@
-// Values and gradients of a session's items (SnPlugin.gradients). Each pending one is a gradient item; all of them go
+// Values and gradients of a session's items (sn_backend_gradients). Each pending one is a gradient item; all of them go
 // through the launches of gradient_launches.c in one launch each. What goes in and what comes out crosses in one copy
 // each way.
 //
@@ -43,7 +43,7 @@ static void gradients_free(SnDeviceHost *e, SnGradients *g) {
   free(g);
 }
 
-void sn_gradients_free(SnPluginSession *x) {
+void sn_gradients_free(SnBackendModel *x) {
   gradients_free(x->host, x->gradients);
   x->gradients = NULL;
 }
@@ -57,11 +57,11 @@ static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnGradie
 // ---- what goes in, and where things come back ----
 
 // Puts an item's inputs; on the device it lacks weights.
-static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradientBatch *batch, int i,
+static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, const SnGradientBatch *batch, int i,
                                  const SnGradientMemory *memory) {
-  const SnPluginGradient *item = &batch->item[i];
+  const SnGradient *item = &batch->item[i];
   const size_t nstep = (size_t)item->nstep;
-  SnGradientItem x = sn_gradient_item_make(batch->method, item->nstep);
+  SnGradientItem x = sn_gradient_item_make(batch->settings.method, item->nstep);
   sn_gradient_item_use(&x, memory);
   sn_staging_state(staging, d, &item->state, &x.rollout);
   x.rollout.ctrl = sn_staging_reals(staging, item->ctrl, nstep * (size_t)d->m.nu);
@@ -72,7 +72,7 @@ static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, con
 }
 
 // Space for an item's results.
-static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradient *item, SnGradientItem *x,
+static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGradient *item, SnGradientItem *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
   out->sum = sn_staging_put(staging, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
@@ -83,11 +83,12 @@ static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnPlug
     out->target_bar = sn_staging_put(staging, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
 }
 
-static bool takes_part(const SnPluginGradient *item) { return item->status == SN_GRADIENT_PENDING; }
+static bool takes_part(const SnGradient *item) { return item->status == SN_GRADIENT_PENDING; }
 
 // The launch of a batch, without its plan.
-static SnPasses passes_of(const SnPluginGradientBatch *batch) {
-  SnPasses p = {.sweep = batch->method == SN_GRADIENT_SWEEP, .products = batch->method == SN_GRADIENT_PRODUCTS};
+static SnPasses passes_of(const SnGradientBatch *batch) {
+  SnPasses p = {.sweep = batch->settings.method == SN_GRADIENT_SWEEP,
+                .products = batch->settings.method == SN_GRADIENT_PRODUCTS};
   for (int i = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
     ++p.ngradient;
@@ -97,21 +98,23 @@ static SnPasses passes_of(const SnPluginGradientBatch *batch) {
 }
 
 // Puts the batch into the staging buffer: inputs of all items, then space for the results of all.
-static void pack(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradientBatch *batch, SnGradients *g,
+static void pack(const SnBackendModel *session, SnStaging *staging, const SnGradientBatch *batch, SnGradients *g,
                  SnPasses *p) {
+  const SnDeviceModel *d = session->model;
+  const SnWeights weights = sn_session_weights(session);
   SnGradientItem *gradient = g->gradient;
   const size_t nterm = (size_t)d->cost.nterm;
   sn_staging_begin(staging);
-  const sn_real *running = sn_staging_reals(staging, batch->weights.running, nterm);
-  const sn_real *terminal = sn_staging_reals(staging, batch->weights.terminal, nterm);
-  const SnCfd cfd = sn_staging_cfd(staging, d, &batch->cfd);
+  const sn_real *running = sn_staging_reals(staging, weights.running, nterm);
+  const sn_real *terminal = sn_staging_reals(staging, weights.terminal, nterm);
+  const SnCfd cfd = sn_staging_cfd(staging, d, &batch->settings.cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
     SnGradientItem x = put_inputs(d, staging, batch, i, &g->memory[i]);
     x.rollout.running = running;
     x.rollout.terminal = terminal;
     x.vjp.cfd = cfd;
-    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->method, staging);
+    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->settings.method, staging);
     gradient[r++] = x;
   }
   sn_staging_results(staging);
@@ -127,31 +130,31 @@ static void pack(const SnDeviceModel *d, SnStaging *staging, const SnPluginGradi
 }
 
 // Bytes of the largest staging buffer: one with everything that may be left out. Nothing is read. 0: out of memory.
-static size_t staging_bytes(const SnPluginSession *x, SnGradients *g) {
+static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnPluginCfd cfd = {.pair = pair};
+  const SnCfd cfd = {.pair = pair};
   SnStaging staging = {0};
-  SnPluginGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
+  SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnPluginGradient){.state = {0, some, some, some, some, some, some, cfd},
-                                 .ctrl = some,
-                                 .target = some,
-                                 .nstep = x->max_step,
-                                 .status = SN_GRADIENT_PENDING,
-                                 .target_bar = some};
-  const SnPluginGradientBatch batch = {
-      .weights = {some, some}, .method = SN_GRADIENT_PRODUCTS, .cfd = cfd, .item = item, .count = g->count};
+    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd},
+                           .ctrl = some,
+                           .target = some,
+                           .nstep = x->max_step,
+                           .status = SN_GRADIENT_PENDING,
+                           .target_bar = some};
+  const SnGradientBatch batch = {
+      .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd}, .item = item, .count = g->count};
   SnPasses p = passes_of(&batch);
   p.scan = 1;
   p.product_chunk = sn_scan_rows(p.states);
-  pack(x->model, &staging, &batch, g, &p);
+  pack(x, &staging, &batch, g, &p);
   free(item);
   return staging.used;
 }
 
-static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err) {
+static SnCode gradients_create(SnBackendModel *x, SnGradients *g, SnError *err) {
   SnDeviceHost *e = x->host;
   const size_t n = (size_t)g->count,
                old = x->gradients ? x->gradients->buffer.bytes + x->gradients->staging.capacity : 0;
@@ -163,7 +166,7 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   const bool ok = g->memory && g->out && g->gradient;
   const size_t buffer = ok ? cut_buffer(x->model, x->max_step, NULL, g->memory, g->count) : 0;
   const size_t staging = ok ? staging_bytes(x, g) : 0;
-  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
   const SnCode code = sn_model_gradients_reserve(x, g->count, 0, buffer + staging, old, what, err);
   if (code != SN_OK) return code;
   g->buffer = sn_device_buffer_alloc(e, buffer);
@@ -173,9 +176,9 @@ static SnCode gradients_create(SnPluginSession *x, SnGradients *g, SnError *err)
   return SN_OK;
 }
 
-SnCode sn_gradients_reserve(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err) {
   SnGradients *g = calloc(1, sizeof *g);
-  if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
+  if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   g->count = n;
   const SnCode code = gradients_create(x, g, err);
   if (code == SN_OK) sn_gradients_free(x);
@@ -188,7 +191,7 @@ SnCode sn_gradients_reserve(SnPluginSession *x, int n, SnError *err) {
 
 // ---- running ----
 
-static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
+static void begin(SnBackendModel *x, const SnGradientBatch *batch) {
   SnDeviceModel *d = x->model;
   SnDeviceHost *e = x->host;
   SnGradients *g = x->gradients;
@@ -198,7 +201,7 @@ static void begin(SnPluginSession *x, const SnPluginGradientBatch *batch) {
   g->active = true;
   if (g->passes.ngradient == 0) return;
   sn_passes_plan(d, &g->passes);
-  pack(d, &g->staging, batch, g, &g->passes);
+  pack(x, &g->staging, batch, g, &g->passes);
   // Items lie among the results, and go in, too.
   e->device->copy_in(e->device, d->stream, g->staging.device.p, g->staging.host, g->staging.used);
 }
@@ -208,7 +211,7 @@ static void give(double *to, const sn_real *from, size_t n, bool there) {
 }
 
 // The results of an item, as sn_gradient_run gives them.
-static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradient *item) {
+static void give_item(const SnDeviceModel *d, const ItemOut *out, SnGradient *item) {
   const SnGradientItem *x = out->gradient;
   const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
   const bool done = x->status == SN_GRADIENT_DONE, diverged = x->status == SN_GRADIENT_DIVERGED;
@@ -222,17 +225,17 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnPluginGradie
   give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
   item->norm = done ? (double)x->norm : 0;
   item->warn = x->rollout.warn;
-  item->status = x->status;
+  item->status = (SnGradientStatus)x->status;
 }
 
-void sn_gradients_abandon(SnPluginSession *x) {
+void sn_gradients_abandon(SnBackendModel *x) {
   SnDevice *device = x->host->device;
   if (!x->gradients || !x->gradients->active) return;
   device->wait(device, x->model->stream);  // the staging buffer may still be on its way
   x->gradients->active = false;
 }
 
-bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until) {
+bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
   SnGradients *g = x->gradients;
   SnDeviceModel *d = x->model;
   SnDevice *device = x->host->device;

@@ -33,35 +33,36 @@ static const char *bytes_text(size_t bytes, char text[32]) {
   return text;
 }
 
-SnCode sn_host_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err) {
+SnCode sn_host_admit(const SnBackendModel *x, size_t more, size_t freed, const char *what, SnError *err) {
   const SnDeviceHost *e = x->host;
   const size_t others = e->used - freed;
   if (more <= e->budget && others <= e->budget - more) return SN_OK;
   char a[32], b[32], c[32];
   if (x->max_step == 0)
-    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, the budget is %s of which %s are taken", e->table.name,
-                   x->model->name, bytes_text(more, a), bytes_text(e->budget, b), bytes_text(others, c));
+    return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, the budget is %s of which %s are taken",
+                   e->device->name, x->model->name, bytes_text(more, a), bytes_text(e->budget, b),
+                   bytes_text(others, c));
   return sn_fail(
       err, SN_ERR_LIMIT,
       "%s: model '%s' with horizon %d needs %s for %s, the budget is %s of which %s are taken; fewer of them "
       "or a shorter horizon need less",
-      e->table.name, x->model->name, x->max_step, bytes_text(more, a), what, bytes_text(e->budget, b),
+      e->device->name, x->model->name, x->max_step, bytes_text(more, a), what, bytes_text(e->budget, b),
       bytes_text(others, c));
 }
 
-SnCode sn_host_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err) {
+SnCode sn_host_refuse(const SnBackendModel *x, size_t bytes, const char *what, SnError *err) {
   const SnDeviceHost *e = x->host;
   if (e->device->lost)
-    return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->table.name, e->device->reason);
+    return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->device->name, e->device->reason);
   char a[32], b[32];
   if (x->max_step == 0)
     return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, and the device has no memory for it (%s free)",
-                   e->table.name, x->model->name, bytes_text(bytes, a),
+                   e->device->name, x->model->name, bytes_text(bytes, a),
                    bytes_text(e->device->memory_free(e->device), b));
   return sn_fail(err, SN_ERR_LIMIT,
                  "%s: model '%s' with horizon %d needs %s for %s, and the device has no memory for it (%s free); fewer "
                  "of them or a shorter horizon need less",
-                 e->table.name, x->model->name, x->max_step, bytes_text(bytes, a), what,
+                 e->device->name, x->model->name, x->max_step, bytes_text(bytes, a), what,
                  bytes_text(e->device->memory_free(e->device), b));
 }
 
@@ -135,14 +136,13 @@ void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
   if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
 
-SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnPluginCfd *cfd) {
-  SnCfd to = {.on = cfd->on, .surrogate = cfd->surrogate, .friction = cfd->friction, .width = (sn_real)cfd->width};
-  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)cfd->solimp[k];
-  to.pair = sn_staging_bytes(s, cfd->pair, (size_t)d->m.ncpair);
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfd *cfd) {
+  SnCfd to = cfd ? *cfd : (SnCfd){0};
+  to.pair = sn_staging_bytes(s, to.pair, (size_t)d->m.ncpair);
   return to;
 }
 
-void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout) {
+void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout) {
   const SnModel *m = &d->m;
   rollout->time = (sn_real)state->time;
   rollout->qpos = sn_staging_reals(s, state->qpos, (size_t)m->nq);
@@ -151,17 +151,5 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState 
   rollout->mocap_pos = sn_staging_reals(s, state->mocap_pos, 3 * (size_t)m->nmocap);
   rollout->mocap_quat = sn_staging_reals(s, state->mocap_quat, 4 * (size_t)m->nmocap);
   rollout->qacc_warmstart = sn_staging_reals(s, state->qacc_warmstart, (size_t)m->nv);
-  rollout->cfd = sn_staging_cfd(s, d, &state->cfd);
-}
-
-SnNoise sn_host_noise(const SnPluginNoise *n) {
-  return (SnNoise){.seed = n->seed,
-                   .plan = n->plan,
-                   .iteration = n->iteration,
-                   .spacing = n->spacing,
-                   .phase = n->phase,
-                   .knots = n->knots,
-                   .interpolation = n->interpolation,
-                   .colour = n->colour,
-                   .scale = (sn_real)n->scale};
+  rollout->cfd = sn_staging_cfd(s, d, state->cfd);
 }

@@ -1,5 +1,5 @@
-// The host side of a backend's library: what planner/backend/plugin.h asks for, on a device (device.h). Plain C17, in
-// the library's own number type; private to cuda/.
+// The host side of a backend's library: what planner/backend/backend_impl.h asks for, on a device (device.h). Plain
+// C17, in the library's own number type; private to cuda/.
 //
 //   device host   a device, its budget, all models on it
 //   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
@@ -14,7 +14,7 @@
 #define SINEW_CUDA_HOST_HOST_H_
 
 #include "cuda/host/launch_shape.h"
-#include "planner/backend/plugin.h"
+#include "planner/backend/backend_impl.h"
 
 typedef struct SnDeviceHost SnDeviceHost;
 typedef struct SnDeviceModel SnDeviceModel;
@@ -33,9 +33,9 @@ void sn_device_buffer_free(SnDeviceHost *e, SnDeviceBuffer *buffer);
 
 // Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
 // SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
-SnCode sn_host_admit(const SnPluginSession *x, size_t more, size_t freed, const char *what, SnError *err);
+SnCode sn_host_admit(const SnBackendModel *x, size_t more, size_t freed, const char *what, SnError *err);
 // For an allocation that failed although it was admitted: the error of it, which tells a lost device from a full one.
-SnCode sn_host_refuse(const SnPluginSession *x, size_t bytes, const char *what, SnError *err);
+SnCode sn_host_refuse(const SnBackendModel *x, size_t bytes, const char *what, SnError *err);
 
 // Bytes rounded up so that what follows is aligned for anything.
 static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -73,10 +73,9 @@ void sn_staging_results(SnStaging *s);
 void sn_staging_send(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
 void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
 
-// The initial state of a rollout and the CFD settings of a plugin structure, their arrays put into the staging buffer.
-void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnPluginState *state, SnRollout *rollout);
-SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnPluginCfd *cfd);
-SnNoise sn_host_noise(const SnPluginNoise *noise);
+// The initial state of a rollout and settings of CFD (NULL: off), their arrays put into the staging buffer.
+void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfd *cfd);
 
 // ---- models: device_model.c ----
 
@@ -84,7 +83,7 @@ SnNoise sn_host_noise(const SnPluginNoise *noise);
 struct SnDeviceModel {
   SnDeviceModel *next;
   SnDeviceHost *host;
-  SnPluginSession *session;  // its list
+  SnBackendModel *session;  // its list
   char name[64];
   SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
   SnCost cost;  // the same; no weights, which are a rollout's, and no owner
@@ -105,11 +104,11 @@ struct SnDeviceModel {
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
 // sessions: sn_device_model_leave frees a session's buffers, and the model with its last session.
 SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err);
-void sn_device_model_enter(SnDeviceModel *d, SnPluginSession *x);
-void sn_device_model_leave(SnPluginSession *x);
-// Moves a session to the model with that cost (plugin.h, update): found or made. Its buffers are made anew there: what
-// a multistart remembers from job to job is gone. On failure the session has no model.
-SnCode sn_device_model_change(SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err);
+void sn_device_model_enter(SnDeviceModel *d, SnBackendModel *x);
+void sn_device_model_leave(SnBackendModel *x);
+// Moves a session to the model with the cost as it is now: found or made. Its buffers are made anew there: what a
+// multistart remembers from job to job is gone. On failure the session has no model.
+SnCode sn_device_model_change(SnBackendModel *x, SnError *err);
 
 // The launch of a kernel of a model over `items` (candidates, gradient items, states of those): a block an item, at
 // most as many as run at once where blocks take memory.
@@ -121,16 +120,27 @@ int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
 size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 // What stages took since the last call, as the table's profile.
-int sn_device_profile(SnDeviceModel *d, SnPluginStage *stage, int capacity);
+int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int buffer);
 // Work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
 SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- sessions ----
 
+// Where a session's weights are: in the program, which changes them while it runs. Read when work begins.
+typedef struct SnWeights {
+  const double *running, *terminal;  // (nterm)
+} SnWeights;
+
 enum { SN_CAPACITY_ROLLOUTS, SN_CAPACITY_GRADIENTS, SN_CAPACITY_STARTS, SN_NCAPACITY };
 
-struct SnPluginSession {
-  SnPluginSession *next;  // of the same model
+struct SnBackendModel {
+  SnBackendModel *next;  // of the same model
+  // As the program has them: copies of what was loaded, over its arrays.
+  SnModelView model_view;
+  SnCostView cost_view;
+  int *follows;                // (nall) term_follows of the cost that `model` is made of
+  bool rolling, computing;     // a batch of rollouts, of gradients is under way
+  const SnMultistartJob *job;  // under way; NULL: none
   SnDeviceHost *host;
   SnDeviceModel *model;  // NULL: an update failed
   int max_step;
@@ -143,36 +153,46 @@ struct SnPluginSession {
 // Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
 enum { SN_JOB_ITERATIONS = 32 };
 
-// As the table's reserve.
-SnCode sn_session_reserve(SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err);
+// session.c. A session of the model of these contents, without capacity; the views' arrays must outlive it. NULL and
+// err on failure.
+SnBackendModel *sn_session_create(SnDeviceHost *e, const SnParts *model, const SnParts *cost, int max_step,
+                                  SnError *err);
+void sn_session_free(SnBackendModel *x);
+// Looks whether terms of the cost follow other elements than before: then the session moves to the model of the cost as
+// it is now. Where that fails nothing is computed until it succeeds.
+void sn_session_update(SnBackendModel *x);
+SnWeights sn_session_weights(const SnBackendModel *x);
+// Room for as many of each; 0: as it is. SN_ERR_LIMIT when the budget does not allow it: the text says what it needs
+// and what there is. What there was before stays.
+SnCode sn_session_reserve(SnBackendModel *x, int rollouts, int gradients, int starts, SnError *err);
 // Reserve capacity for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
-SnCode sn_rollouts_reserve(SnPluginSession *x, int n, SnError *err);
-SnCode sn_gradients_reserve(SnPluginSession *x, int n, SnError *err);
-SnCode sn_multistarts_reserve(SnPluginSession *x, int n, SnError *err);
+SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err);
+SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err);
+SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err);
 
-void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch);
-bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until);
-bool sn_gradients_run(SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock, double until);
-void sn_multistarts_submit(SnPluginSession *x, SnPluginMultistart *job);
-bool sn_multistarts_run(SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock, double until);
-void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job);
+void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch);
+bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until);
+bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
+void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job);
+bool sn_multistarts_run(SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
+void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job);
 
 // Drops what is under way.
-void sn_rollouts_abandon(SnPluginSession *x);
-void sn_gradients_abandon(SnPluginSession *x);
-void sn_multistarts_abandon(SnPluginSession *x);
+void sn_rollouts_abandon(SnBackendModel *x);
+void sn_gradients_abandon(SnBackendModel *x);
+void sn_multistarts_abandon(SnBackendModel *x);
 
 // Frees a session's buffers; nothing of it runs on the device any more. NULL is allowed.
-void sn_rollouts_free(SnPluginSession *x);
-void sn_gradients_free(SnPluginSession *x);
-void sn_multistarts_free(SnPluginSession *x);
+void sn_rollouts_free(SnBackendModel *x);
+void sn_gradients_free(SnBackendModel *x);
+void sn_multistarts_free(SnBackendModel *x);
 // Frees what a model's gradients and multistarts share, graphs too; its last session has gone.
 void sn_gradients_forget(SnDeviceModel *d);
 
 // ---- the device host: plugin.c ----
 
 struct SnDeviceHost {
-  SnPlugin table;  // first: a pointer to it is a pointer to the device host
+  SnBackend table;  // first: a pointer to it is a pointer to the device host
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]

@@ -62,7 +62,7 @@ void sn_multistart_graphs_free(SnDeviceModel *d) {
 
 // ---- packing ----
 
-static bool goes_on(const SnPluginSession *x) {
+static bool goes_on(const SnBackendModel *x) {
   const SnMultistarts *r = x->multistarts;
   return r && r->job && r->done < r->job->iterations;
 }
@@ -70,15 +70,15 @@ static bool goes_on(const SnPluginSession *x) {
 // The launch of all jobs that go on, without its plan.
 static SnPasses passes_of(const SnDeviceModel *d) {
   SnPasses p = {0};
-  for (SnPluginSession *x = d->session; x; x = x->next) {
+  for (SnBackendModel *x = d->session; x; x = x->next) {
     if (x->multistarts) x->multistarts->place = -1;
     if (!goes_on(x)) continue;
-    const SnPluginMultistart *job = x->multistarts->job;
+    const SnMultistartJob *job = x->multistarts->job;
     x->multistarts->place = p.nmultistart++;
     x->multistarts->first = p.ngradient;
     p.ngradient += job->count;
     p.states = sn_maxi(p.states, job->nstep + 1);
-    if (job->method == SN_GRADIENT_SWEEP)
+    if (job->settings.method == SN_GRADIENT_SWEEP)
       p.sweep = 1;
     else
       p.products = 1;
@@ -87,33 +87,25 @@ static SnPasses passes_of(const SnDeviceModel *d) {
 }
 
 // What the items of a job share, and the job's part of its multistart; both put their arrays into the staging buffer.
-static SnGradientItem put_start(const SnDeviceModel *d, SnStaging *staging, const SnPluginMultistart *job) {
+static SnGradientItem put_start(const SnBackendModel *session, SnStaging *staging, const SnMultistartJob *job) {
+  const SnDeviceModel *d = session->model;
+  const SnWeights weights = sn_session_weights(session);
   const size_t nterm = (size_t)d->cost.nterm;
-  SnGradientItem x = sn_gradient_item_make(job->method, job->nstep);
+  SnGradientItem x = sn_gradient_item_make(job->settings.method, job->nstep);
   sn_staging_state(staging, d, &job->state, &x.rollout);
   x.rollout.target = sn_staging_reals(staging, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
-  x.rollout.running = sn_staging_reals(staging, job->weights.running, nterm);
-  x.rollout.terminal = sn_staging_reals(staging, job->weights.terminal, nterm);
+  x.rollout.running = sn_staging_reals(staging, weights.running, nterm);
+  x.rollout.terminal = sn_staging_reals(staging, weights.terminal, nterm);
   x.rollout.max_velocity = (sn_real)job->max_velocity;
-  x.vjp.cfd = sn_staging_cfd(staging, d, &job->cfd);
+  x.vjp.cfd = sn_staging_cfd(staging, d, &job->settings.cfd);
   x.continues = 1;
   return x;
 }
 
-static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const SnPluginMultistart *job) {
-  const SnPluginRule *rule = &job->rule;
-  return (SnMultistart){.grid = {.nstep = job->nstep,
-                                 .knots = job->knots,
-                                 .spacing = job->spacing,
-                                 .phase = job->phase,
-                                 .interpolation = job->interpolation},
-                        .rule = {.rate = (sn_real)rule->rate,
-                                 .beta1 = (sn_real)rule->beta1,
-                                 .beta2 = (sn_real)rule->beta2,
-                                 .epsilon = (sn_real)rule->epsilon,
-                                 .clip = rule->clip,
-                                 .clip_norm = (sn_real)rule->clip_norm},
-                        .noise = sn_host_noise(&job->noise),
+static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const SnMultistartJob *job) {
+  return (SnMultistart){.grid = job->grid,
+                        .rule = job->rule,
+                        .noise = job->noise,
                         .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
@@ -121,9 +113,10 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const 
 }
 
 // The inputs of a job: its items from `r->first` on (gradient NULL: it only counts), and what is asked of it.
-static void put_job(const SnDeviceModel *d, SnStaging *staging, const SnPasses *p, SnMultistarts *r,
-                    const SnPluginMultistart *job, SnGradientItem *gradient) {
-  SnGradientItem x = put_start(d, staging, job);
+static void put_job(const SnBackendModel *session, SnStaging *staging, const SnPasses *p, SnMultistarts *r,
+                    const SnMultistartJob *job, SnGradientItem *gradient) {
+  const SnDeviceModel *d = session->model;
+  SnGradientItem x = put_start(session, staging, job);
   x.multistart = r->place;
   x.init = job->init && r->done == 0;
   for (int i = 0; i < job->count; ++i) {
@@ -131,7 +124,7 @@ static void put_job(const SnDeviceModel *d, SnStaging *staging, const SnPasses *
     sn_gradient_item_use(&x, &r->memory[i]);
     x.rollout.ctrl = r->view[i].ctrl;
     x.vjp.ctrl_bar = r->view[i].ctrl_bar;
-    x.state = sn_passes_states(d, p, k, &r->memory[i], job->method, staging);
+    x.state = sn_passes_states(d, p, k, &r->memory[i], job->settings.method, staging);
     x.index = i;
     x.start = r->start + i;
     if (gradient) gradient[k] = x;
@@ -147,7 +140,7 @@ static sn_real *put_reals(SnStaging *staging, const double *from, size_t n, sn_r
 }
 
 // The results of a job, as they are so far: they go in, too.
-static void put_results(const SnDeviceModel *d, SnStaging *staging, SnMultistarts *r, const SnPluginMultistart *job) {
+static void put_results(const SnDeviceModel *d, SnStaging *staging, SnMultistarts *r, const SnMultistartJob *job) {
   SnMultistart *x = &r->asked;
   r->nominal = put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
   r->term = put_reals(staging, r->best_term, (size_t)d->cost.nterm, &x->best_term);
@@ -177,12 +170,12 @@ static bool pack(SnDeviceModel *d) {
   sn_passes_plan(d, &p);
   sn_staging_begin(staging);
   SnGradientItem *gradient = sn_staging_put(staging, (size_t)p.ngradient * sizeof *gradient, (void *)&p.gradient);
-  for (SnPluginSession *x = d->session; x; x = x->next)
-    if (goes_on(x)) put_job(d, staging, &p, x->multistarts, x->multistarts->job, gradient);
+  for (SnBackendModel *x = d->session; x; x = x->next)
+    if (goes_on(x)) put_job(x, staging, &p, x->multistarts, x->multistarts->job, gradient);
   sn_staging_results(staging);
   SnMultistartTurn *turn = sn_staging_put(staging, (size_t)p.nmultistart * sizeof *turn, (void *)&p.multistart);
   SnMultistart *multistart = sn_staging_put(staging, (size_t)p.nmultistart * sizeof *multistart, (void *)&there);
-  for (SnPluginSession *x = d->session; x; x = x->next) {
+  for (SnBackendModel *x = d->session; x; x = x->next) {
     SnMultistarts *r = x->multistarts;
     if (!goes_on(x)) continue;
     put_results(d, staging, r, r->job);
@@ -198,23 +191,21 @@ static bool pack(SnDeviceModel *d) {
 }
 
 // That of a job with everything that may be left out. Nothing is read.
-size_t sn_multistart_graphs_staging(SnPluginSession *x, SnMultistarts *r, int longest) {
+size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnPluginCfd cfd = {.pair = pair};
-  const SnPluginMultistart job = {.state = {0, some, some, some, some, some, some, cfd},
-                                  .weights = {some, some},
-                                  .target = some,
-                                  .nstep = x->max_step,
-                                  .method = SN_GRADIENT_PRODUCTS,
-                                  .cfd = cfd,
-                                  .initial_ctrl = some,
-                                  .starts = r->starts,
-                                  .count = r->starts};
+  const SnCfd cfd = {.pair = pair};
+  const SnMultistartJob job = {.state = {0, some, some, some, some, some, some, &cfd},
+                               .target = some,
+                               .nstep = x->max_step,
+                               .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd},
+                               .initial_ctrl = some,
+                               .starts = r->starts,
+                               .count = r->starts};
   const SnPasses p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
   SnStaging staging = {0};
   sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
-  put_job(x->model, &staging, &p, r, &job, NULL);
+  put_job(x, &staging, &p, r, &job, NULL);
   sn_staging_results(&staging);
   sn_staging_put(&staging, sizeof(SnMultistartTurn), NULL);
   sn_staging_put(&staging, sizeof(SnMultistart), NULL);
@@ -304,7 +295,7 @@ static void settle(SnDeviceModel *d) {
   it->flying = 0;
   it->sent = false;
   if (device->lost || !results) return;
-  for (SnPluginSession *x = d->session; x; x = x->next)
+  for (SnBackendModel *x = d->session; x; x = x->next)
     if (x->multistarts && x->multistarts->job && x->multistarts->place >= 0) take_job(it, d, x->multistarts);
 }
 
@@ -337,21 +328,21 @@ static bool begin(SnDeviceModel *d, Graph **used) {
 }
 
 static bool any_goes_on(const SnDeviceModel *d) {
-  for (const SnPluginSession *x = d->session; x; x = x->next)
+  for (const SnBackendModel *x = d->session; x; x = x->next)
     if (goes_on(x)) return true;
   return false;
 }
 
 // Whether what ends at `end` is in time for every plan that an iteration of the model works on.
 static bool in_time(const SnDeviceModel *d, double end) {
-  for (const SnPluginSession *x = d->session; x; x = x->next)
+  for (const SnBackendModel *x = d->session; x; x = x->next)
     if (goes_on(x) && x->multistarts->job->deadline < end) return false;
   return true;
 }
 
 // One iteration for every other model that has ended its last one and has more to do, where it is expected to end in
 // time: nobody stops it then.
-static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
+static void begin_others(const SnDeviceModel *d, const SnClock *clock) {
   SnDevice *device = d->host->device;
   for (SnDeviceModel *o = d->host->models; o; o = o->next) {
     if (o == d || !o->gradients || !o->gradients->graphs) continue;
@@ -364,7 +355,7 @@ static void begin_others(const SnDeviceModel *d, const SnPluginClock *clock) {
 }
 
 // All that is left of the job: it has no deadline.
-static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
+static bool run_all(SnBackendModel *x, const SnClock *clock) {
   SnDeviceModel *d = x->model;
   const SnMultistarts *r = x->multistarts;
   Graph *g;
@@ -377,7 +368,7 @@ static bool run_all(SnPluginSession *x, const SnPluginClock *clock) {
 }
 
 // One iteration, if it is expected to end before `until`.
-static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until) {
+static bool run_one(SnBackendModel *x, const SnClock *clock, double until) {
   SnDeviceModel *d = x->model;
   if (!ready(d)) return false;
   Graph *g = graph_of(d);
@@ -396,8 +387,8 @@ static bool run_one(SnPluginSession *x, const SnPluginClock *clock, double until
   return !d->host->device->lost;
 }
 
-bool sn_multistart_graphs_run(SnPluginSession *x, const SnPluginClock *clock, double until) {
-  const SnPluginMultistart *job = x->multistarts->job;
+bool sn_multistart_graphs_run(SnBackendModel *x, const SnClock *clock, double until) {
+  const SnMultistartJob *job = x->multistarts->job;
   const double never = (double)INFINITY;
   settle(x->model);
   if (!(until < never) && !(job->deadline < never)) return run_all(x, clock);

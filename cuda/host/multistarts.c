@@ -1,4 +1,4 @@
-// A session's multistart (SnPlugin.multistart): its buffer and its job. What Adam remembers lies in the buffer, on the
+// A session's multistart (sn_backend_multistart): its room and its job. What Adam remembers lies in the room, on the
 // device, from job to job; it goes with the buffer. What a job has come to is taken over after every launch and given
 // to the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
 #include <math.h>
@@ -19,7 +19,7 @@ static void multistarts_free(SnDeviceHost *e, SnMultistarts *r) {
   free(r);
 }
 
-void sn_multistarts_free(SnPluginSession *x) {
+void sn_multistarts_free(SnBackendModel *x) {
   SnMultistarts *r = x->multistarts;
   if (!r) return;
   r->job = NULL;
@@ -75,14 +75,14 @@ typedef struct Together {
 } Together;
 
 // A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its items.
-static Together together(SnPluginSession *x, SnMultistarts *r) {
-  SnPluginSession *const all = x->model->session;
+static Together together(SnBackendModel *x, SnMultistarts *r) {
+  SnBackendModel *const all = x->model->session;
   Together t = {.starts = r->starts};
   int longest = x->max_step;
-  for (SnPluginSession *y = all; y; y = y->next)
+  for (SnBackendModel *y = all; y; y = y->next)
     if (y->multistarts) longest = sn_maxi(longest, y->max_step);
   t.staging = sn_multistart_graphs_staging(x, r, longest);
-  for (SnPluginSession *y = all; y; y = y->next) {
+  for (SnBackendModel *y = all; y; y = y->next) {
     if (y == x || !y->multistarts) continue;
     t.starts += y->multistarts->starts;
     t.staging += sn_multistart_graphs_staging(y, y->multistarts, longest);
@@ -90,7 +90,7 @@ static Together together(SnPluginSession *x, SnMultistarts *r) {
   return t;
 }
 
-static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *err) {
+static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *err) {
   SnDeviceHost *e = x->host;
   SnDeviceModel *d = x->model;
   const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->buffer.bytes : 0;
@@ -101,22 +101,22 @@ static SnCode multistarts_create(SnPluginSession *x, SnMultistarts *r, SnError *
   r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
   r->best_term = calloc((size_t)d->cost.nterm + 1, sizeof *r->best_term);
   if (!r->memory || !r->view || !r->ctrl || !r->best_term)
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
   const Together t = together(x, r);
   const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
   const SnCode code = sn_model_gradients_reserve(x, t.starts, t.staging, buffer, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_multistart_graphs_create(d))
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->table.name, what);
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
   r->buffer = sn_device_buffer_alloc(e, buffer);
   if (!r->buffer.p) return sn_host_refuse(x, buffer, what, err);
   cut_buffer(d, x->max_step, r->buffer.p, r);
   return send_starts(d, r) ? SN_OK : sn_host_refuse(x, buffer, what, err);
 }
 
-SnCode sn_multistarts_reserve(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err) {
   SnMultistarts *r = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   r->starts = n;
   r->place = -1;
   sn_multistart_graphs_change(x->model);
@@ -136,7 +136,7 @@ static void copy(double *to, const double *from, size_t n) {
   if (n > 0) memcpy(to, from, n * sizeof *to);
 }
 
-void sn_multistarts_submit(SnPluginSession *x, SnPluginMultistart *job) {
+void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   if (!r || r->job == job || job->starts > r->starts || job->nstep > x->max_step) return;
   if (r->job) sn_multistarts_abandon(x);
@@ -152,12 +152,12 @@ void sn_multistarts_submit(SnPluginSession *x, SnPluginMultistart *job) {
   copy(r->best_term, job->best_term, (size_t)x->model->cost.nterm);
 }
 
-bool sn_multistarts_run(SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock, double until) {
+bool sn_multistarts_run(SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
   sn_multistarts_submit(x, job);
   return x->multistarts && x->multistarts->job == job && sn_multistart_graphs_run(x, clock, until);
 }
 
-void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job) {
+void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   job->done = job->used = 0;
   if (!r || r->job != job) return;
@@ -174,7 +174,7 @@ void sn_multistarts_end(SnPluginSession *x, SnPluginMultistart *job) {
   copy(job->best_term, r->best_term, (size_t)x->model->cost.nterm);
 }
 
-void sn_multistarts_abandon(SnPluginSession *x) {
+void sn_multistarts_abandon(SnBackendModel *x) {
   SnMultistarts *r = x->multistarts;
   if (!r || !r->job) return;
   sn_multistart_graphs_change(x->model);

@@ -1,4 +1,4 @@
-// The library's one export: the host side of a device, as the table that planner/backend/plugin.h describes.
+// The library's one export: the host side of a device, as the table that planner/backend/backend_impl.h describes.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,143 +8,176 @@
 // Of a budget that nobody set: what is left to others of the device's free memory.
 static const double kept_free = 0.1;
 
-static void plugin_describe(const SnPlugin *p, char *text, int size) {
-  const SnDeviceHost *e = (const SnDeviceHost *)p;
-  snprintf(text, (size_t)size, "%s, %s, %s", p->name, sizeof(sn_real) == sizeof(double) ? "double" : "float",
-           e->device->text);
+static SnDeviceHost *engine_of(const SnBackend *b) { return (SnDeviceHost *)(uintptr_t)b; }
+
+// ---- about it ----
+
+static void plugin_describe(const SnBackend *b, char *text, int size) {
+  const SnDevice *device = engine_of(b)->device;
+  snprintf(text, (size_t)size, "%s, %s, %s", device->name, sizeof(sn_real) == sizeof(double) ? "double" : "float",
+           device->text);
 }
 
-static void plugin_unload(SnPlugin *p, SnPluginSession *x) {
-  (void)p;
-  if (!x) return;
-  sn_device_model_leave(x);
-  free(x);
+static bool plugin_lost(const SnBackend *b, char *text, int size) {
+  const SnDevice *device = engine_of(b)->device;
+  if (device->lost) snprintf(text, (size_t)size, "%s", device->reason);
+  return device->lost;
 }
 
-static SnPluginSession *plugin_load(SnPlugin *p, const SnParts *model, const SnParts *cost, int max_step,
-                                    SnError *err) {
-  SnDeviceHost *e = (SnDeviceHost *)p;
-  SnPluginSession *x = calloc(1, sizeof *x);
-  if (!x) {
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", p->name);
-    return NULL;
-  }
-  x->host = e;
-  x->max_step = max_step;
-  SnDeviceModel *d = sn_device_model_get(e, model, cost, err);
-  if (!d) {
-    free(x);
-    return NULL;
-  }
-  sn_device_model_enter(d, x);
-  return x;
+static SnBackendMemory plugin_memory(const SnBackend *b) {
+  const SnDeviceHost *e = engine_of(b);
+  return (SnBackendMemory){e->used, e->budget, e->device->memory};
 }
 
-static SnCode plugin_reserve(SnPlugin *p, SnPluginSession *x, int rollouts, int gradients, int starts, SnError *err) {
-  (void)p;
-  return sn_session_reserve(x, rollouts, gradients, starts, err);
+// ---- models ----
+
+static void plugin_unload(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  sn_session_free(x);
 }
 
-static void plugin_abandon(SnPlugin *p, SnPluginSession *x) {
-  (void)p;
+static SnBackendModel *plugin_load(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step,
+                                   SnError *err) {
+  SnBackendModel *x = sn_session_create(engine_of(b), model, cost, max_step, err);
+  if (!x || sn_session_reserve(x, 1, 0, 0, err) == SN_OK) return x;
+  sn_session_free(x);
+  return NULL;
+}
+
+static void plugin_update(SnBackend *b, SnBackendModel *x) {
+  (void)b;
+  sn_session_update(x);
+}
+
+static void plugin_abandon(SnBackend *b, SnBackendModel *x) {
+  (void)b;
   sn_rollouts_abandon(x);
   sn_gradients_abandon(x);
   sn_multistarts_abandon(x);
+  x->rolling = x->computing = false;
+  x->job = NULL;
 }
 
-static SnCode plugin_update(SnPlugin *p, SnPluginSession *x, const SnParts *model, const SnParts *cost, SnError *err) {
-  (void)p;
-  return sn_device_model_change(x, model, cost, err);
-}
+static bool usable(const SnBackendModel *x) { return x->model && !x->host->device->lost; }
 
-static bool usable(const SnPluginSession *x) { return x->model && !x->host->device->lost; }
-
-static void plugin_rollouts_submit(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch) {
-  (void)p;
-  if (usable(x)) sn_rollouts_submit(x, batch);
-}
-
-static bool plugin_rollouts(SnPlugin *p, SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock,
-                            double until) {
-  (void)p;
-  return usable(x) && sn_rollouts_run(x, batch, clock, until) && usable(x);
-}
-
-static bool plugin_gradients(SnPlugin *p, SnPluginSession *x, SnPluginGradientBatch *batch, const SnPluginClock *clock,
-                             double until) {
-  (void)p;
-  return usable(x) && sn_gradients_run(x, batch, clock, until) && usable(x);
-}
-
-static void plugin_multistart_submit(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job) {
-  (void)p;
-  if (usable(x)) sn_multistarts_submit(x, job);
-}
-
-static bool plugin_multistart(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job, const SnPluginClock *clock,
-                              double until) {
-  (void)p;
-  return usable(x) && sn_multistarts_run(x, job, clock, until) && usable(x);
-}
-
-static void plugin_multistart_end(SnPlugin *p, SnPluginSession *x, SnPluginMultistart *job) {
-  (void)p;
-  if (x->model) sn_multistarts_end(x, job);
-}
-
-static bool plugin_lost(const SnPlugin *p, char *text, int size) {
-  const SnDeviceHost *e = (const SnDeviceHost *)p;
-  if (e->device->lost) snprintf(text, (size_t)size, "%s", e->device->reason);
-  return e->device->lost;
-}
-
-static void plugin_memory(const SnPlugin *p, SnPluginMemory *memory) {
-  const SnDeviceHost *e = (const SnDeviceHost *)p;
-  *memory = (SnPluginMemory){e->used, e->budget, e->device->memory};
-}
-
-static int plugin_profile(SnPlugin *p, SnPluginSession *x, SnPluginStage *stage, int capacity) {
-  (void)p;
+static int plugin_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, int capacity) {
+  (void)b;
   return usable(x) ? sn_device_profile(x->model, stage, capacity) : 0;
 }
 
-static void plugin_close(SnPlugin *p) {
-  SnDeviceHost *e = (SnDeviceHost *)p;
-  if (!e) return;
+// ---- rollouts ----
+
+static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  (void)b;
+  return count <= x->capacity[SN_CAPACITY_ROLLOUTS] ? SN_OK : sn_session_reserve(x, count, 0, 0, err);
+}
+
+static void begin_batch(SnBackendModel *x, const SnBatch *batch) {
+  if (x->rolling) return;
+  sn_session_update(x);
+  // Where nobody has reserved capacity, the first batch of its size does; without memory there are more groups.
+  sn_session_reserve(x, batch->count, 0, 0, NULL);
+  x->rolling = true;
+}
+
+static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
+  (void)b;
+  if (batch->count == 0) return;
+  begin_batch(x, batch);
+  if (usable(x)) sn_rollouts_submit(x, batch);
+}
+
+static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  (void)b;
+  if (batch->count == 0) return true;
+  begin_batch(x, batch);
+  const bool all = usable(x) && sn_rollouts_run(x, batch, clock, until) && usable(x);
+  x->rolling = !all;
+  return all;
+}
+
+// ---- gradients ----
+
+static SnCode plugin_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  (void)b;
+  return count <= x->capacity[SN_CAPACITY_GRADIENTS] ? SN_OK : sn_session_reserve(x, 0, count, 0, err);
+}
+
+static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
+                             double until) {
+  (void)b;
+  if (!x->computing) sn_session_update(x);
+  const bool all = usable(x) && sn_gradients_run(x, batch, clock, until) && usable(x);
+  x->computing = !all;
+  return all;
+}
+
+// ---- multistarts ----
+
+static SnCode plugin_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  (void)b;
+  return sn_session_reserve(x, 0, 0, starts, err);
+}
+
+static void begin_job(SnBackendModel *x, const SnMultistartJob *job) {
+  if (x->job == job) return;
+  sn_session_update(x);
+  x->job = job;
+}
+
+static void plugin_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
+  (void)b;
+  begin_job(x, job);
+  if (usable(x)) sn_multistarts_submit(x, job);
+}
+
+static bool plugin_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock,
+                              double until) {
+  (void)b;
+  begin_job(x, job);
+  return usable(x) && sn_multistarts_run(x, job, clock, until) && usable(x);
+}
+
+static void plugin_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
+  (void)b;
+  if (x->model)
+    sn_multistarts_end(x, job);
+  else
+    job->done = job->used = 0;
+  x->job = NULL;
+}
+
+// ---- opening and closing ----
+
+static void plugin_destroy(SnBackend *b) {
+  SnDeviceHost *e = engine_of(b);
   // Sessions that the program has not unloaded go with their models.
-  while (e->models) plugin_unload(p, e->models->session);
+  while (e->models) sn_session_free(e->models->session);
   e->device->close(e->device);
   free(e);
 }
 
-static const SnPlugin plugin_table = {.version = SN_PLUGIN_VERSION,
-                                      .job_iterations = SN_JOB_ITERATIONS,
-                                      .real_bytes = (int)sizeof(sn_real),
-                                      .describe = plugin_describe,
-                                      .load = plugin_load,
-                                      .unload = plugin_unload,
-                                      .update = plugin_update,
-                                      .reserve = plugin_reserve,
-                                      .rollouts_submit = plugin_rollouts_submit,
-                                      .rollouts = plugin_rollouts,
-                                      .gradients = plugin_gradients,
-                                      .multistart_submit = plugin_multistart_submit,
-                                      .multistart = plugin_multistart,
-                                      .multistart_end = plugin_multistart_end,
-                                      .abandon = plugin_abandon,
-                                      .lost = plugin_lost,
-                                      .memory = plugin_memory,
-                                      .profile = plugin_profile,
-                                      .close = plugin_close};
+static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
+                                       .describe = plugin_describe,
+                                       .lost = plugin_lost,
+                                       .memory = plugin_memory,
+                                       .load_views = plugin_load,
+                                       .unload = plugin_unload,
+                                       .update = plugin_update,
+                                       .abandon = plugin_abandon,
+                                       .profile = plugin_profile,
+                                       .reserve_rollouts = plugin_reserve_rollouts,
+                                       .rollouts = plugin_rollouts,
+                                       .rollouts_submit = plugin_rollouts_submit,
+                                       .reserve_gradients = plugin_reserve_gradients,
+                                       .gradients = plugin_gradients,
+                                       .reserve_multistart = plugin_reserve_multistart,
+                                       .multistart = plugin_multistart,
+                                       .multistart_end = plugin_multistart_end,
+                                       .multistart_submit = plugin_multistart_submit,
+                                       .destroy = plugin_destroy};
 
-__attribute__((visibility("default"))) SnPluginOpen sn_plugin_open;
-
-SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
-  if (options->version != SN_PLUGIN_VERSION) {
-    sn_fail(err, SN_ERR_UNSUPPORTED, "the library is of version %d of the interface, the program of %d",
-            SN_PLUGIN_VERSION, options->version);
-    return NULL;
-  }
+static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   const char *chain = options->chain && options->chain[0] ? options->chain : "kernel";
   if (strcmp(chain, "kernel") && strcmp(chain, "scan")) {
     sn_fail(err, SN_ERR_ARGUMENT, "chain: '%s', allowed are kernel and scan", chain);
@@ -159,7 +192,7 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
     sn_fail(err, SN_ERR_ARGUMENT, "shared memory of a block: %g bytes, allowed are 0 to 1e9", options->block_shared);
     return NULL;
   }
-  SnDevice *device = sn_device_open(options->device, options->fault, err);
+  SnDevice *device = sn_device_open(options->device, options->fault ? options->fault : "", err);
   if (!device) return NULL;
   SnDeviceHost *e = calloc(1, sizeof *e);
   if (!e) {
@@ -176,3 +209,5 @@ SnPlugin *sn_plugin_open(const SnPluginOptions *options, SnError *err) {
   e->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
   return &e->table;
 }
+
+__attribute__((visibility("default"))) const SnPlugin sn_plugin = {.version = SN_PLUGIN_VERSION, .open = plugin_open};

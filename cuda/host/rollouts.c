@@ -32,7 +32,7 @@ typedef struct SnRollouts {
 // ---- buffers ----
 
 // Candidates' controls and states for a group, cut from `buffer` or counted. Returns the bytes.
-static size_t cut_kept(const SnPluginSession *x, char *buffer, int group, SnSample *sample) {
+static size_t cut_kept(const SnBackendModel *x, char *buffer, int group, SnSample *sample) {
   const SnModel *m = &x->model->m;
   const size_t n = (size_t)group, steps = (size_t)x->max_step;
   size_t used = 0;
@@ -42,30 +42,31 @@ static size_t cut_kept(const SnPluginSession *x, char *buffer, int group, SnSamp
 }
 
 // A group of a batch into the staging buffer; with batch NULL it only counts, for as many steps as there may be.
-static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *batch) {
+static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
   // What is counted has all arrays; an address stands for each.
   static const double there[1];
   static const unsigned char pairs[1];
-  const SnPluginBatch full = {.state = {0, there, there, there, there, there, there, {.pair = pairs}},
-                              .weights = {there, there},
-                              .ctrl = there,
-                              .target = there,
-                              .nstep = x->max_step};
-  const SnPluginBatch *b = batch ? batch : &full;
+  static const SnCfd cfd = {.pair = pairs};
+  const SnBatch full = {.state = {0, there, there, there, there, there, there, &cfd},
+                        .ctrl = there,
+                        .target = there,
+                        .nstep = x->max_step};
+  const SnBatch *b = batch ? batch : &full;
   const SnDeviceModel *d = x->model;
+  const SnWeights weights = sn_session_weights(x);
   const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep, n = (size_t)r->group;
   SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
   SnStaging *p = &r->staging;
   sn_staging_begin(p);
   r->sample = sn_staging_put(p, sizeof s, (void *)&r->sample_there);
   sn_staging_state(p, d, &b->state, &s.rollout);
-  s.rollout.running = sn_staging_reals(p, b->weights.running, nterm);
-  s.rollout.terminal = sn_staging_reals(p, b->weights.terminal, nterm);
+  s.rollout.running = sn_staging_reals(p, weights.running, nterm);
+  s.rollout.terminal = sn_staging_reals(p, weights.terminal, nterm);
   s.rollout.target = sn_staging_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
   s.rollout.nstep = b->nstep;
   s.rollout.max_velocity = (sn_real)b->max_velocity;
   s.base = sn_staging_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
-  if (b->noise) s.noise = sn_host_noise(b->noise);
+  if (b->noise) s.noise = *b->noise;
   sn_staging_results(p);
   r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
   r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
@@ -76,24 +77,24 @@ static void pack(SnRollouts *r, const SnPluginSession *x, const SnPluginBatch *b
   if (r->sample) *r->sample = s;
 }
 
-static void rollouts_drop(SnPluginSession *x, SnRollouts *r) {
+static void rollouts_drop(SnBackendModel *x, SnRollouts *r) {
   if (!r) return;
   sn_staging_free(x->host, &r->staging);
   sn_device_buffer_free(x->host, &r->kept);
   free(r);
 }
 
-void sn_rollouts_free(SnPluginSession *x) {
+void sn_rollouts_free(SnBackendModel *x) {
   rollouts_drop(x, x->rollouts);
   x->rollouts = NULL;
 }
 
-static int scratch_size(const SnPluginSession *x) {
+static int scratch_size(const SnBackendModel *x) {
   return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
 }
 
 // Bytes of a session's buffers for a group: staging buffer, and what is kept.
-static size_t buffer_bytes(const SnPluginSession *x, int group, size_t *staging) {
+static size_t buffer_bytes(const SnBackendModel *x, int group, size_t *staging) {
   SnRollouts r = {.group = group, .count = group};
   SnSample sample;
   pack(&r, x, NULL);
@@ -103,18 +104,18 @@ static size_t buffer_bytes(const SnPluginSession *x, int group, size_t *staging)
 
 // Candidates that may be in one launch: a group of the session and those of the model's others. A group of one is what
 // every session has from the start, for evaluations: who plans by sampling has more.
-static int launch_items(const SnPluginSession *x, int group) {
+static int launch_items(const SnBackendModel *x, int group) {
   int n = group;
-  for (const SnPluginSession *y = x->model->session; y && group > 1; y = y->next)
+  for (const SnBackendModel *y = x->model->session; y && group > 1; y = y->next)
     if (y != x && y->rollouts && y->rollouts->group > 1) n += y->rollouts->group;
   return n;
 }
 
-static size_t block_growth(const SnPluginSession *x, int items) {
+static size_t block_growth(const SnBackendModel *x, int items) {
   return sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, items, scratch_size(x));
 }
 
-static bool take_blocks(SnPluginSession *x, int items) {
+static bool take_blocks(SnBackendModel *x, int items) {
   SnDeviceModel *d = x->model;
   if (!sn_device_block_reserve(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
   d->rollouts = sn_maxi(d->rollouts, items);
@@ -122,11 +123,11 @@ static bool take_blocks(SnPluginSession *x, int items) {
 }
 
 // Buffers for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
-static SnCode take_buffers(SnPluginSession *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
+static SnCode take_buffers(SnBackendModel *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
   size_t staging = 0;
   const size_t kept = buffer_bytes(x, group, &staging);
   SnRollouts *r = *out = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->table.name);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   *r = (SnRollouts){.group = group, .step_seconds = -1};
   r->kept = sn_device_buffer_alloc(x->host, kept);
   if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) && (take_blocks(x, items) || take_blocks(x, group)))
@@ -137,7 +138,7 @@ static SnCode take_buffers(SnPluginSession *x, int group, int items, const char 
 
 // The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
 // else groups of a half, a quarter ... of it, down to what keeps the device busy.
-SnCode sn_rollouts_reserve(SnPluginSession *x, int n, SnError *err) {
+SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err) {
   SnRollouts *old = x->rollouts;
   const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
   const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
@@ -163,7 +164,7 @@ SnCode sn_rollouts_reserve(SnPluginSession *x, int n, SnError *err) {
 
 // ---- work ----
 
-void sn_rollouts_abandon(SnPluginSession *x) {
+void sn_rollouts_abandon(SnBackendModel *x) {
   SnDevice *device = x->host->device;
   if (!x->rollouts || !x->rollouts->active) return;
   device->wait(device, x->model->stream);  // the staging buffer may still be on its way
@@ -171,7 +172,7 @@ void sn_rollouts_abandon(SnPluginSession *x) {
 }
 
 // slices: a group is what the device runs at once.
-static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int first, bool slices) {
+static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices) {
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, r->group);
@@ -183,7 +184,7 @@ static void begin_group(SnPluginSession *x, const SnPluginBatch *batch, int firs
 }
 
 // Steps of the next slice, or 0 when there is no time for one.
-static int slice_steps(const SnRollouts *r, int left, const SnPluginClock *clock, double until) {
+static int slice_steps(const SnRollouts *r, int left, const SnClock *clock, double until) {
   if (!(until < (double)INFINITY)) return left;
   const double time = until - clock->now(clock->context);
   if (!(time > 0)) return 0;
@@ -204,12 +205,12 @@ static void join(Together *t, SnRollouts *r) {
 }
 
 // The session that waits, and others as long as a block of its own is there for each of their candidates.
-static Together together(const SnPluginSession *x) {
+static Together together(const SnBackendModel *x) {
   const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
   const int most = sn_mini(x->model->rollouts, shapes->shape[shapes->count - 1].resident);
   Together t = {.count = 0};
   join(&t, x->rollouts);
-  for (SnPluginSession *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
+  for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
     SnRollouts *r = y->rollouts;
     if (y != x && r && r->active && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
   }
@@ -233,7 +234,7 @@ static bool launch(SnDeviceModel *d, const Together *t, int steps) {
 }
 
 // All steps of the group, or as many as there is time for (false).
-static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double until) {
+static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
   SnRollouts *r = x->rollouts;
   SnDevice *device = x->host->device;
   SnDeviceModel *d = x->model;
@@ -250,7 +251,7 @@ static bool run_group(SnPluginSession *x, const SnPluginClock *clock, double unt
   return !device->lost;
 }
 
-static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
+static void give_results(const SnBackendModel *x, const SnBatch *batch) {
   const SnRollouts *r = x->rollouts;
   const int nterm = x->model->cost.nterm;
   for (int c = 0; c < r->count; ++c) {
@@ -266,14 +267,14 @@ static void give_results(const SnPluginSession *x, const SnPluginBatch *batch) {
 }
 
 // Its first group is what runs at once, for nobody knows yet whether there is a deadline.
-void sn_rollouts_submit(SnPluginSession *x, const SnPluginBatch *batch) {
+void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch) {
   SnRollouts *r = x->rollouts;
   if (!r || r->active) return;
   r->active = true;
   begin_group(x, batch, 0, true);
 }
 
-bool sn_rollouts_run(SnPluginSession *x, const SnPluginBatch *batch, const SnPluginClock *clock, double until) {
+bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   SnRollouts *r = x->rollouts;
   const bool slices = until < (double)INFINITY;
   if (!r) return false;

@@ -29,8 +29,7 @@ static SnBackend *open_device(const SnBackends *b, const SnConfig *config, const
 }
 
 static void update_memory(SnBackends *b) {
-  SnBackendMemory memory = {0};
-  if (b->device->memory) b->device->memory(b->device, &memory);
+  const SnBackendMemory memory = sn_backend_memory(b->device);
   b->looked = sn_clock_now();
   pthread_mutex_lock(&b->mutex);
   b->view.memory = memory;
@@ -46,7 +45,7 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
   const char *name = config->backend;
   const bool automatic = !strcmp(name, "auto");
   char text[256];
-  b->cpu->describe(b->cpu, text, sizeof text);
+  sn_backend_describe(b->cpu, text, sizeof text);
   if (automatic || !strcmp(name, "cpu")) {
     sn_log_event(log, SN_LOG_INFO, "backend: %s, %s", text,
                  automatic ? "as auto chooses: no device has been measured to be faster; backend: cuda takes one"
@@ -62,7 +61,7 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
   if (!(b->device = sn_device_proxy_create(device, wake, context, err))) return err->code;
   b->view.present = true;
   snprintf(b->view.name, sizeof b->view.name, "%s", name);
-  b->device->describe(b->device, b->view.text, sizeof b->view.text);
+  sn_backend_describe(b->device, b->view.text, sizeof b->view.text);
   update_memory(b);
   sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured; if it is lost: %s", b->view.text, text);
   return SN_OK;
@@ -80,7 +79,7 @@ void sn_backends_close(SnBackends *b) {
 // What a device says when it fails. It does so once: an error of the device stays with the process.
 static void check_loss(SnBackends *b) {
   char reason[sizeof b->view.reason] = "";
-  if (b->view.lost || !b->device->lost || !b->device->lost(b->device, reason, sizeof reason)) return;
+  if (b->view.lost || !sn_backend_lost(b->device, reason, sizeof reason)) return;
   pthread_mutex_lock(&b->mutex);
   b->view.lost = true;
   b->view.lost_at = sn_clock_now();

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "planner/backend/backend_impl.h"
+
 // A call of another thread: its arguments and what comes of it.
 typedef struct Call {
   void (*run)(SnBackend *inner, struct Call *call);
@@ -69,27 +71,27 @@ bool sn_device_proxy_serve(SnBackend *b) {
 
 // ---- calls of any thread ----
 
-static void run_load(SnBackend *b, Call *c) { c->model = b->load(b, c->m, c->cost, c->count, c->err); }
+static void run_load(SnBackend *b, Call *c) { c->model = sn_backend_load(b, c->m, c->cost, c->count, c->err); }
 static SnBackendModel *proxy_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
   Call c = {.run = run_load, .m = m, .cost = cost, .count = max_step, .err = err};
   call(b, &c);
   return c.model;
 }
 
-static void run_unload(SnBackend *b, Call *c) { b->unload(b, c->model); }
+static void run_unload(SnBackend *b, Call *c) { sn_backend_unload(b, c->model); }
 static void proxy_unload(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_unload, .model = model};
   call(b, &c);
 }
 
-static void run_update(SnBackend *b, Call *c) { b->update(b, c->model); }
+static void run_update(SnBackend *b, Call *c) { sn_backend_update(b, c->model); }
 static void proxy_update(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_update, .model = model};
   call(b, &c);
 }
 
 static void run_reserve_rollouts(SnBackend *b, Call *c) {
-  c->code = b->reserve_rollouts(b, c->model, c->count, c->err);
+  c->code = sn_backend_reserve_rollouts(b, c->model, c->count, c->err);
 }
 static SnCode proxy_reserve_rollouts(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
   Call c = {.run = run_reserve_rollouts, .model = model, .count = count, .err = err};
@@ -98,7 +100,7 @@ static SnCode proxy_reserve_rollouts(SnBackend *b, SnBackendModel *model, int co
 }
 
 static void run_reserve_gradients(SnBackend *b, Call *c) {
-  c->code = b->reserve_gradients(b, c->model, c->count, c->err);
+  c->code = sn_backend_reserve_gradients(b, c->model, c->count, c->err);
 }
 static SnCode proxy_reserve_gradients(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
   Call c = {.run = run_reserve_gradients, .model = model, .count = count, .err = err};
@@ -107,7 +109,7 @@ static SnCode proxy_reserve_gradients(SnBackend *b, SnBackendModel *model, int c
 }
 
 static void run_reserve_multistart(SnBackend *b, Call *c) {
-  c->code = b->reserve_multistart(b, c->model, c->count, c->err);
+  c->code = sn_backend_reserve_multistart(b, c->model, c->count, c->err);
 }
 static SnCode proxy_reserve_multistart(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
   Call c = {.run = run_reserve_multistart, .model = model, .count = starts, .err = err};
@@ -115,13 +117,13 @@ static SnCode proxy_reserve_multistart(SnBackend *b, SnBackendModel *model, int 
   return c.code;
 }
 
-static void run_abandon(SnBackend *b, Call *c) { b->abandon(b, c->model); }
+static void run_abandon(SnBackend *b, Call *c) { sn_backend_abandon(b, c->model); }
 static void proxy_abandon(SnBackend *b, SnBackendModel *model) {
   Call c = {.run = run_abandon, .model = model};
   call(b, &c);
 }
 
-static void run_lost(SnBackend *b, Call *c) { c->answer = b->lost(b, c->text, c->size); }
+static void run_lost(SnBackend *b, Call *c) { c->answer = sn_backend_lost(b, c->text, c->size); }
 static bool proxy_lost(const SnBackend *b, char *text, int size) {
   Call c = {.run = run_lost, .text = text, .size = size};
   call((SnBackend *)(uintptr_t)b, &c);
@@ -132,36 +134,36 @@ static bool proxy_lost(const SnBackend *b, char *text, int size) {
 
 static SnBackend *inner_of(const SnBackend *b) { return ((const Proxy *)b)->inner; }
 
-static void proxy_describe(const SnBackend *b, char *text, int size) { inner_of(b)->describe(inner_of(b), text, size); }
+static void proxy_describe(const SnBackend *b, char *text, int size) { sn_backend_describe(inner_of(b), text, size); }
 
 static bool proxy_rollouts(SnBackend *b, SnBackendModel *model, const SnBatch *batch, const SnClock *clock,
                            double until) {
-  return inner_of(b)->rollouts(inner_of(b), model, batch, clock, until);
+  return sn_backend_rollouts(inner_of(b), model, batch, clock, until);
 }
 
 static void proxy_rollouts_submit(SnBackend *b, SnBackendModel *model, const SnBatch *batch) {
-  inner_of(b)->rollouts_submit(inner_of(b), model, batch);
+  sn_backend_rollouts_submit(inner_of(b), model, batch);
 }
 
 static bool proxy_gradients(SnBackend *b, SnBackendModel *model, SnGradientBatch *batch, const SnClock *clock,
                             double until) {
-  return inner_of(b)->gradients(inner_of(b), model, batch, clock, until);
+  return sn_backend_gradients(inner_of(b), model, batch, clock, until);
 }
 
 static bool proxy_multistart(SnBackend *b, SnBackendModel *model, SnMultistartJob *job, const SnClock *clock,
                              double until) {
-  return inner_of(b)->multistart(inner_of(b), model, job, clock, until);
+  return sn_backend_multistart(inner_of(b), model, job, clock, until);
 }
 
 static void proxy_multistart_end(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
-  inner_of(b)->multistart_end(inner_of(b), model, job);
+  sn_backend_multistart_end(inner_of(b), model, job);
 }
 
 static void proxy_multistart_submit(SnBackend *b, SnBackendModel *model, SnMultistartJob *job) {
-  inner_of(b)->multistart_submit(inner_of(b), model, job);
+  sn_backend_multistart_submit(inner_of(b), model, job);
 }
 
-static void proxy_memory(const SnBackend *b, SnBackendMemory *memory) { inner_of(b)->memory(inner_of(b), memory); }
+static SnBackendMemory proxy_memory(const SnBackend *b) { return sn_backend_memory(inner_of(b)); }
 
 static void proxy_destroy(SnBackend *b) {
   Proxy *p = (Proxy *)b;

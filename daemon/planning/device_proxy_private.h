@@ -10,9 +10,8 @@
 #include "planner/backend/backend.h"
 
 // Wraps `inner`, which the calling thread has opened and owns from now on; it is closed with the result. Any thread may
-// call load, unload, update, reserve_*, abandon and lost; the owning thread alone all
-// others. wake(context) is called when a call waits for the owning thread. Returns NULL and err when out of memory:
-// inner is then closed.
+// call load, unload, update, reserve_*, abandon and lost; the owning thread alone all others. wake(context) is called
+// when a call waits for the owning thread. Returns NULL and err when out of memory: inner is then closed.
 SnBackend *sn_device_proxy_create(SnBackend *inner, void (*wake)(void *context), void *context, SnError *err);
 
 // Carries out the calls that wait. Returns whether there were any. The owning thread calls it.

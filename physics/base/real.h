@@ -61,6 +61,14 @@ SN_INLINE sn_real sn_abs(sn_real x) { return fabs(x); }
 SN_INLINE sn_real sn_floor(sn_real x) { return floor(x); }
 #endif
 
+// Holds the numbers that a program hands to a backend (planner/backend), which may compute in another type: doubles. A
+// program built in float, which is for tests alone, has no backend but the CPU, and hands over floats.
+#ifdef SN_SINGLE_PROGRAM
+typedef float sn_number;
+#else
+typedef double sn_number;
+#endif
+
 // Sets MuJoCo's guards: the smallest denominator, the largest admissible state or acceleration.
 #define SN_MINVAL SN_R(1e-15)
 #define SN_MAXVAL SN_R(1e10)

@@ -1,9 +1,10 @@
-// The backends by their names.
+// The backends by their names, and their operations. What holds where a backend lacks an operation stands here and
+// nowhere else.
 #include "planner/backend/backend.h"
 
 #include <pthread.h>
 
-#include "planner/backend/backend_plugin.h"
+#include "planner/backend/backend_private.h"
 
 // Those in libraries of their own. The first `LISTED` are for users, the others for checks.
 enum { LISTED = 1 };
@@ -39,4 +40,90 @@ const char *const *sn_backend_names(void) {
 
 void sn_backend_free(SnBackend *b) {
   if (b) b->destroy(b);
+}
+
+// ---- about a backend ----
+
+bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
+  switch (feature) {
+    case SN_BACKEND_GRADIENTS:
+      return b->reserve_gradients && b->gradients;
+    case SN_BACKEND_MULTISTART:
+      return b->reserve_multistart && b->multistart && b->multistart_end;
+    case SN_BACKEND_ROLLOUTS_SUBMIT:
+      return b->rollouts_submit != NULL;
+    default:
+      return b->multistart_submit != NULL;
+  }
+}
+
+const char *sn_backend_name(const SnBackend *b) { return b->name; }
+int sn_backend_job_iterations(const SnBackend *b) { return b->job_iterations; }
+void sn_backend_describe(const SnBackend *b, char *text, int size) { b->describe(b, text, size); }
+
+bool sn_backend_lost(const SnBackend *b, char *text, int size) {
+  if (size > 0) text[0] = '\0';
+  return b->lost && b->lost(b, text, size);
+}
+
+SnBackendMemory sn_backend_memory(const SnBackend *b) { return b->memory ? b->memory(b) : (SnBackendMemory){0}; }
+
+// ---- models ----
+
+SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+  if (b->load) return b->load(b, m, cost, max_step, err);
+  SnModelView model;
+  SnCostView view;
+  if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;
+  return b->load_views(b, &model.parts, &view.parts, max_step, err);
+}
+
+void sn_backend_unload(SnBackend *b, SnBackendModel *x) { b->unload(b, x); }
+void sn_backend_update(SnBackend *b, SnBackendModel *x) { b->update(b, x); }
+void sn_backend_abandon(SnBackend *b, SnBackendModel *x) { b->abandon(b, x); }
+
+int sn_backend_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, int capacity) {
+  return b->profile ? b->profile(b, x, stage, capacity) : 0;
+}
+
+// ---- rollouts ----
+
+SnCode sn_backend_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  return b->reserve_rollouts ? b->reserve_rollouts(b, x, count, err) : SN_OK;
+}
+
+bool sn_backend_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  return b->rollouts(b, x, batch, clock, until);
+}
+
+void sn_backend_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
+  if (b->rollouts_submit) b->rollouts_submit(b, x, batch);
+}
+
+// ---- gradients ----
+
+SnCode sn_backend_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  if (sn_backend_has(b, SN_BACKEND_GRADIENTS)) return b->reserve_gradients(b, x, count, err);
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", b->name);
+}
+
+bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
+  return b->gradients(b, x, batch, clock, until);
+}
+
+// ---- multistarts ----
+
+SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
+  if (sn_backend_has(b, SN_BACKEND_MULTISTART)) return b->reserve_multistart(b, x, starts, err);
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", b->name);
+}
+
+bool sn_backend_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
+  return b->multistart(b, x, job, clock, until);
+}
+
+void sn_backend_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) { b->multistart_end(b, x, job); }
+
+void sn_backend_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
+  if (b->multistart_submit) b->multistart_submit(b, x, job);
 }

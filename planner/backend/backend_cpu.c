@@ -1,12 +1,11 @@
 // The CPU backend: one rollout at a time on each thread of a pool. Candidates are taken in the order of
 // their index; a rollout that is interrupted by the clock stays where it is until the batch goes on.
-#include "planner/backend/backend.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "planner/backend/cpu_multistart.h"
+#include "planner/backend/backend_impl.h"
+#include "planner/backend/cpu_multistart_private.h"
 
 // Memory that the multistarts of one planner may take [bytes]: refused beyond, before the machine runs out.
 static const double most_multistart_memory = 1 << 30;

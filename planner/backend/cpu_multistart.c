@@ -1,4 +1,4 @@
-#include "planner/backend/cpu_multistart.h"
+#include "planner/backend/cpu_multistart_private.h"
 
 #include <stdlib.h>
 

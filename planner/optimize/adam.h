@@ -17,19 +17,19 @@ typedef struct SnAdamGrid {
 } SnAdamGrid;
 
 typedef struct SnAdamRule {
-  sn_real rate, beta1, beta2, epsilon;
+  sn_number rate, beta1, beta2, epsilon;
   int clip;  // SnClip
-  sn_real clip_norm;
+  sn_number clip_norm;
 } SnAdamRule;
 
 // As a planner's settings have it. Host only.
 static inline SnAdamRule sn_adam_rule(const SnSettings *s) {
-  return (SnAdamRule){.rate = (sn_real)s->adam_rate,
-                      .beta1 = (sn_real)s->adam_beta1,
-                      .beta2 = (sn_real)s->adam_beta2,
-                      .epsilon = (sn_real)s->adam_epsilon,
+  return (SnAdamRule){.rate = (sn_number)s->adam_rate,
+                      .beta1 = (sn_number)s->adam_beta1,
+                      .beta2 = (sn_number)s->adam_beta2,
+                      .epsilon = (sn_number)s->adam_epsilon,
                       .clip = s->adam_clip,
-                      .clip_norm = (sn_real)s->adam_clip_norm};
+                      .clip_norm = (sn_number)s->adam_clip_norm};
 }
 
 // What Adam remembers of the gradients g: means of g and g^2 (knots, nu), and beta1^n, beta2^n after n of them.

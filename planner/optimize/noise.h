@@ -15,7 +15,7 @@ typedef struct SnNoise {
   int knots;           // sn_noise_knots()
   int interpolation;   // SnSplineKind
   int colour;          // SnNoiseColour
-  sn_real scale;       // root mean square, in halves of a control's range
+  sn_number scale;     // root mean square, in halves of a control's range
 } SnNoise;
 
 // Coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean square.

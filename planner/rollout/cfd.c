@@ -34,9 +34,9 @@ SnCfd sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on) {
   const SnCfd cfd = {.on = on,
                      .surrogate = s->contact_gradient,
                      .friction = s->cfd_friction,
-                     .solimp = {(sn_real)s->cfd_far, (sn_real)s->cfd_touch, (sn_real)s->cfd_reach,
-                                (sn_real)s->cfd_midpoint, (sn_real)s->cfd_power},
-                     .width = (sn_real)s->cfd_softplus,
+                     .solimp = {(sn_number)s->cfd_far, (sn_number)s->cfd_touch, (sn_number)s->cfd_reach,
+                                (sn_number)s->cfd_midpoint, (sn_number)s->cfd_power},
+                     .width = (sn_number)s->cfd_softplus,
                      .pair = pair};
   return cfd;
 }

@@ -32,12 +32,12 @@ SnGradientSettings sn_default_gradient_settings(void);
 // the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.
 typedef struct SnGradient {
   SnState state;
-  const sn_real *ctrl;    // (nstep, nu)
-  const sn_real *target;  // (nstep + 1, ntarget)
-  int nstep;              // at least 1
-  double max_velocity;    // a faster dof means divergence
-  bool continues;         // the item that was last computed in this place of a batch had nearly the same inputs: worlds
-                          // with CFD start their solver from its accelerations, and the last bits depend on it, too
+  const sn_number *ctrl;    // (nstep, nu)
+  const sn_number *target;  // (nstep + 1, ntarget)
+  int nstep;                // at least 1
+  double max_velocity;      // a faster dof means divergence
+  bool continues;  // the item that was last computed in this place of a batch had nearly the same inputs: worlds
+                   // with CFD start their solver from its accelerations, and the last bits depend on it, too
   // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
   // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
   const SnRolloutRunner *rolled;
@@ -45,11 +45,11 @@ typedef struct SnGradient {
   SnGradientStatus status;  // set SN_GRADIENT_PENDING to begin
   double cost;              // infinity when diverged
   double *term;             // (nterm) weighted parts of it; or NULL
-  sn_real *ctrl_bar;        // (nstep, nu)
-  sn_real *qpos_bar;        // (nv) of state.qpos, tangent as qvel; or NULL
-  sn_real *qvel_bar;        // (nv) of state.qvel; or NULL
-  sn_real *act_bar;         // (na) of state.act; or NULL
-  sn_real *target_bar;      // (nstep + 1, ntarget); or NULL
+  sn_number *ctrl_bar;      // (nstep, nu)
+  sn_number *qpos_bar;      // (nv) of state.qpos, tangent as qvel; or NULL
+  sn_number *qvel_bar;      // (nv) of state.qvel; or NULL
+  sn_number *act_bar;       // (na) of state.act; or NULL
+  sn_number *target_bar;    // (nstep + 1, ntarget); or NULL
   double norm;              // Euclidean norm of ctrl_bar
   int warn;                 // SN_WARN_* bits of the rollout's steps
 } SnGradient;

@@ -14,14 +14,14 @@ SnClock sn_clock_monotonic(void);
 
 // The initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
 typedef struct SnState {
-  double time;                    // [s]
-  const sn_real *qpos;            // (nq)
-  const sn_real *qvel;            // (nv)
-  const sn_real *act;             // (na)
-  const sn_real *mocap_pos;       // (nmocap, 3)
-  const sn_real *mocap_quat;      // (nmocap, 4)
-  const sn_real *qacc_warmstart;  // (nv) or NULL
-  const SnCfd *cfd;               // contacts from distance in the steps themselves; NULL: none
+  double time;                      // [s]
+  const sn_number *qpos;            // (nq)
+  const sn_number *qvel;            // (nv)
+  const sn_number *act;             // (na)
+  const sn_number *mocap_pos;       // (nmocap, 3)
+  const sn_number *mocap_quat;      // (nmocap, 4)
+  const sn_number *qacc_warmstart;  // (nv) or NULL
+  const SnCfd *cfd;                 // contacts from distance in the steps themselves; NULL: none
 } SnState;
 
 // Puts a world into that state; controls are zero.

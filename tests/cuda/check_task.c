@@ -38,7 +38,7 @@ int check_backends_open(CheckBackends *b, const char *name, const char *folder) 
     printf(cuda ? "skipped: no CUDA device: %s\n" : "%s\n", err.text);
     return cuda ? CHECK_SKIPPED : 1;
   }
-  b->other->describe(b->other, b->text, sizeof b->text);
+  sn_backend_describe(b->other, b->text, sizeof b->text);
   printf("%s\n", b->text);
   return 0;
 }

@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     return none ? 77 : 1;
   }
   char text[400];
-  b->describe(b, text, sizeof text);
+  sn_backend_describe(b, text, sizeof text);
   printf("%s\n", text);
   sn_backend_free(b);
   sn_pool_free(pool);

@@ -172,12 +172,12 @@ static inline void rollouts_free(Rollouts *r) {
 static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) {
   SnError err = {0};
   const SnClock clock = sn_clock_monotonic();
-  SnBackendModel *d = b->load(b, x->m, x->cost, r->batch.nstep, &err);
+  SnBackendModel *d = sn_backend_load(b, x->m, x->cost, r->batch.nstep, &err);
   if (!d) fail_msg("%s", err.text);
   rollouts_clear(r);
-  assert_true(b->rollouts(b, d, &r->batch, &clock, INFINITY));
+  assert_true(sn_backend_rollouts(b, d, &r->batch, &clock, INFINITY));
   for (int i = 0; i < r->batch.count; ++i) assert_int_equal(r->batch.done[i], 1);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
 }
 
 static inline void rollouts_equal(const Rollouts *a, const Rollouts *b) {
@@ -194,20 +194,20 @@ static inline const SnClock *steady_clock(void) {
 
 static inline SnBackendModel *scene_load(SnBackend *b, const Scene *x, int nstep) {
   SnError err = {0};
-  SnBackendModel *d = b->load(b, x->m, x->cost, nstep, &err);
+  SnBackendModel *d = sn_backend_load(b, x->m, x->cost, nstep, &err);
   if (!d) fail_msg("%s", err.text);
   return d;
 }
 
 static inline bool rollouts_until(SnBackend *b, SnBackendModel *d, Rollouts *r, CountingClock *count, double more) {
   const SnClock clock = counting_clock(count);
-  return b->rollouts(b, d, &r->batch, &clock, (double)atomic_load(&count->reads) + more);
+  return sn_backend_rollouts(b, d, &r->batch, &clock, (double)atomic_load(&count->reads) + more);
 }
 
 // Returns the bytes that a backend takes of its device.
 static inline size_t memory_used(SnBackend *b) {
   SnBackendMemory m;
-  b->memory(b, &m);
+  m = sn_backend_memory(b);
   return m.used;
 }
 

@@ -30,16 +30,16 @@ static void must(bool ok, const char *what, const SnError *err) {
 static void must_end(bool ended, const SnBackend *b, const char *what) {
   char text[300] = "it has no room";
   if (ended) return;
-  if (b->lost) b->lost(b, text, sizeof text);
-  fail_msg("%s: %s stopped: %s", what, b->name, text);
+  sn_backend_lost(b, text, sizeof text);
+  fail_msg("%s: %s stopped: %s", what, sn_backend_name(b), text);
 }
 
 // A model on one of the two backends, with room.
 static SnBackendModel *load(SnBackend *b, const SnModel *m, const SnCost *cost, int steps, int gradients) {
   SnError err = {0};
-  SnBackendModel *x = b->load(b, m, cost, steps, &err);
-  must(x != NULL, b->name, &err);
-  must(gradients == 0 || b->reserve_gradients(b, x, gradients, &err) == SN_OK, b->name, &err);
+  SnBackendModel *x = sn_backend_load(b, m, cost, steps, &err);
+  must(x != NULL, sn_backend_name(b), &err);
+  must(gradients == 0 || sn_backend_reserve_gradients(b, x, gradients, &err) == SN_OK, sn_backend_name(b), &err);
   return x;
 }
 
@@ -113,8 +113,8 @@ static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
                            .ctrl_bar = out_bars->bar[3] + i * out_bars->sizes[3],
                            .target_bar = out_bars->bar[4] + i * out_bars->sizes[4]};
   SnBackendModel *x = load(b, in->m, in->cost, in->steps, in->n);
-  must_end(b->gradients(b, x, &batch, &clock, INFINITY), b, in->name);
-  b->unload(b, x);
+  must_end(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, in->name);
+  sn_backend_unload(b, x);
   for (int i = 0; i < in->n; ++i) {
     out_bars->cost[i] = item[i].cost;
     out_bars->status[i] = item[i].status;
@@ -178,11 +178,11 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
                            .cost = cost + i,
                            .term = term + i * c->all.cost->nterm,
                            .done = &done};
-    must_end(b->rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
+    must_end(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
     assert_true(done);
-    b->abandon(b, x);
+    sn_backend_abandon(b, x);
   }
-  b->unload(b, x);
+  sn_backend_unload(b, x);
 }
 
 static sn_real *targets(const SnCost *cost, const SnModel *m, int steps) {
@@ -316,9 +316,9 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                          .term = term,
                          .done = done};
   SnBackendModel *x = load(b, t->m, t->cost, STEPS, 0);
-  must_end(b->rollouts(b, x, &batch, &clock, INFINITY), b, t->task->name);
+  must_end(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, t->task->name);
   for (int i = 0; i < CANDIDATES; ++i) assert_true(done[i]);
-  b->unload(b, x);
+  sn_backend_unload(b, x);
 }
 
 static void rollouts(void **state) {

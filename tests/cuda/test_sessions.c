@@ -7,7 +7,7 @@
 enum { STEPS = 20, ITEMS = 3 };
 
 // The model that was loaded last.
-static SnDeviceModel *model_of(SnBackend *b) { return ((Opened *)b)->host->models; }
+static SnDeviceModel *model_of(SnBackend *b) { return engine_of(b)->models; }
 
 // ---- gradients: a batch of the initial state, with controls of their own ----
 
@@ -58,14 +58,14 @@ static void gradients_clear(Gradients *g) {
 static SnBackendModel *gradients_load(SnBackend *b, const Scene *x, int most) {
   SnError err = {0};
   SnBackendModel *d = scene_load(b, x, most);
-  if (b->reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
+  if (sn_backend_reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
   return d;
 }
 
 static void gradients_done(SnBackend *b, bool done) {
   char text[300] = "not done";
   if (done) return;
-  if (b->lost) b->lost(b, text, sizeof text);
+  sn_backend_lost(b, text, sizeof text);
   fail_msg("%s", text);
 }
 
@@ -79,7 +79,7 @@ static void gradients_equal(const Gradients *a, const Gradients *b) {
 
 static void gradients_run(SnBackend *b, SnBackendModel *d, Gradients *g) {
   gradients_clear(g);
-  gradients_done(b, b->gradients(b, d, &g->batch, steady_clock(), INFINITY));
+  gradients_done(b, sn_backend_gradients(b, d, &g->batch, steady_clock(), INFINITY));
 }
 
 // ---- memory that moves ----
@@ -100,17 +100,17 @@ static void pool_moves_under_a_batch(void **state) {
     CountingClock counting = {0};
     const SnClock clock = counting_clock(&counting);
     gradients_clear(got);
-    assert_false(b->gradients(b, d, &got->batch, &clock, groups));
+    assert_false(sn_backend_gradients(b, d, &got->batch, &clock, groups));
     const int before = model_of(b)->gradients->generation;
     SnBackendModel *longer = gradients_load(b, &x, 20 * STEPS);
     assert_true(model_of(b)->gradients->generation > before);
-    gradients_done(b, b->gradients(b, d, &got->batch, steady_clock(), INFINITY));
+    gradients_done(b, sn_backend_gradients(b, d, &got->batch, steady_clock(), INFINITY));
     gradients_equal(want, got);
-    b->unload(b, d);
-    b->unload(b, longer);
+    sn_backend_unload(b, d);
+    sn_backend_unload(b, longer);
     sn_backend_free(b);
   }
-  x.cpu->unload(x.cpu, cpu);
+  sn_backend_unload(x.cpu, cpu);
   gradients_free(want);
   gradients_free(got);
   scene_close(&x);
@@ -129,22 +129,22 @@ static void memory_moves_under_a_graph(void **state) {
     SnPlanner *p = planner(&x, b, &s, 1, NULL), *q = planner(&x, x.cpu, &s, 1, NULL);
     SnBackendModel *other = scene_load(b, &x, 5 * STEPS), *longer = scene_load(b, &x, 50 * STEPS);
     // So many states that all blocks are there that run at once.
-    assert_int_equal(b->reserve_gradients(b, other, 2, &err), SN_OK);
+    assert_int_equal(sn_backend_reserve_gradients(b, other, 2, &err), SN_OK);
     SnPlan want = plan_at(q, 0), got = plan_at(p, 0);
     expect_equal(&want, &got);
     const SnDeviceModel *m = model_of(b);
     const int generation = m->generation, pool = m->gradients->generation;
     if (blocks)
-      assert_int_equal(b->reserve_rollouts(b, longer, 500, &err), SN_OK);
+      assert_int_equal(sn_backend_reserve_rollouts(b, longer, 500, &err), SN_OK);
     else
-      assert_int_equal(b->reserve_gradients(b, other, 3, &err), SN_OK);
+      assert_int_equal(sn_backend_reserve_gradients(b, other, 3, &err), SN_OK);
     if (m->generation - generation != blocks || m->gradients->generation - pool != !blocks)
       fail_msg("blocks %d: moved %d and %d times", blocks, m->generation - generation, m->gradients->generation - pool);
     want = plan_at(q, 0.1);
     got = plan_at(p, 0.1);
     expect_equal(&want, &got);
-    b->unload(b, other);
-    b->unload(b, longer);
+    sn_backend_unload(b, other);
+    sn_backend_unload(b, longer);
     sn_planner_free(p);
     sn_planner_free(q);
     sn_backend_free(b);
@@ -169,11 +169,11 @@ static void two_models(void **state) {
   gradients_run(b, d, got);
   gradients_equal(want, got);
   rollouts_run(&x, x.cpu, &cpu);
-  assert_true(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+  assert_true(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
   rollouts_equal(&cpu, &device);
-  b->unload(b, d);
-  b->unload(b, last);
-  x.cpu->unload(x.cpu, on_cpu);
+  sn_backend_unload(b, d);
+  sn_backend_unload(b, last);
+  sn_backend_unload(x.cpu, on_cpu);
   gradients_free(want);
   gradients_free(got);
   rollouts_free(&cpu);
@@ -198,27 +198,27 @@ static void dropped_on_the_way(void **state) {
   const SnClock clock = counting_clock(&counting);
   for (int i = 0; i < STEPS * x.m->nu; ++i) other->ctrl[0][i] = 0;
   gradients_clear(other);
-  assert_false(b->gradients(b, d, &other->batch, &clock, -1));
-  b->abandon(b, d);
+  assert_false(sn_backend_gradients(b, d, &other->batch, &clock, -1));
+  sn_backend_abandon(b, d);
   gradients_run(b, d, got);
   gradients_equal(want, got);
   rollouts_run(&x, x.cpu, &r);
   const sn_real asked = s.ctrl[0];
   s.ctrl[0] = asked + SN_R(0.5);
-  b->rollouts_submit(b, d, &s.batch);
-  b->abandon(b, d);
+  sn_backend_rollouts_submit(b, d, &s.batch);
+  sn_backend_abandon(b, d);
   s.ctrl[0] = asked;
-  b->rollouts_submit(b, d, &s.batch);
-  gradients_done(b, b->rollouts(b, d, &s.batch, steady_clock(), INFINITY));
+  sn_backend_rollouts_submit(b, d, &s.batch);
+  gradients_done(b, sn_backend_rollouts(b, d, &s.batch, steady_clock(), INFINITY));
   rollouts_equal(&r, &s);
   // A session goes while its candidates wait, and with it the model.
   SnBackendModel *late = scene_load(b, &x, 2 * STEPS);
-  b->rollouts_submit(b, late, &s.batch);
-  b->unload(b, d);
-  b->unload(b, late);
+  sn_backend_rollouts_submit(b, late, &s.batch);
+  sn_backend_unload(b, d);
+  sn_backend_unload(b, late);
   char text[300] = "";
-  if (b->lost(b, text, sizeof text)) fail_msg("%s", text);
-  x.cpu->unload(x.cpu, cpu);
+  if (sn_backend_lost(b, text, sizeof text)) fail_msg("%s", text);
+  sn_backend_unload(x.cpu, cpu);
   gradients_free(want);
   gradients_free(got);
   gradients_free(other);
@@ -255,7 +255,7 @@ static void warnings_of_slices(void **state) {
     assert_true(cpu.batch.warn[i] & SN_WARN_CONTACT_FULL);
     assert_int_equal(device.batch.warn[i], cpu.batch.warn[i]);
   }
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   free(up);
   rollouts_free(&cpu);
   rollouts_free(&device);
@@ -314,11 +314,11 @@ static void profile_of_a_graph(void **state) {
   plan_at(p, 0);
   SnBackendModel *same = scene_load(b, &x, STEPS);
   SnBackendStage stage[SN_NMARK];
-  assert_int_equal(b->profile(b, same, stage, SN_NMARK), SN_NMARK);
+  assert_int_equal(sn_backend_profile(b, same, stage, SN_NMARK), SN_NMARK);
   plan_at(p, 0);
-  assert_int_equal(b->profile(b, same, stage, SN_NMARK), SN_NMARK);
+  assert_int_equal(sn_backend_profile(b, same, stage, SN_NMARK), SN_NMARK);
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_SOLVER_VJP].time > 0);
-  b->unload(b, same);
+  sn_backend_unload(b, same);
   sn_planner_free(p);
   sn_backend_free(b);
   scene_close(&x);
@@ -335,17 +335,17 @@ static void growth_gives_back(void **state) {
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
   SnBackendModel *d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, MANY, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, MANY, &err), SN_OK);
   const size_t whole = memory_used(b);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
   b = open_library("emulator_double", (double)whole + 4096, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, FEW, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, FEW, &err), SN_OK);
   const size_t few = memory_used(b);
-  assert_int_equal(b->reserve_rollouts(b, d, MANY, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, MANY, &err), SN_OK);
   assert_true(few < whole && memory_used(b) == whole);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
   scene_close(&x);
 }
@@ -361,30 +361,30 @@ static void room_after_a_change(void **state) {
   SnBackend *b = open_library("emulator_double", 0, NULL);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   const size_t model = memory_used(b);
-  assert_int_equal(b->reserve_gradients(b, d, MANY, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_gradients(b, d, MANY, &err), SN_OK);
   const size_t whole = memory_used(b);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
   assert_true(whole > 3 * model);
   b = open_library("emulator_double", (double)(whole + model / 2), NULL);
   SnBackendModel *other = scene_load(b, &x, STEPS);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_gradients(b, d, MANY, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_gradients(b, d, MANY, &err), SN_OK);
   Gradients *want = gradients_make(&x, STEPS), *got = gradients_make(&x, STEPS);
   const double place[3] = {0.5, 0.5, 0.5};
   assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
-  b->update(b, d);
+  sn_backend_update(b, d);
   gradients_clear(got);
-  const bool fits = b->gradients(b, d, &got->batch, steady_clock(), INFINITY);
+  const bool fits = sn_backend_gradients(b, d, &got->batch, steady_clock(), INFINITY);
   assert_false(fits);
-  b->abandon(b, d);
-  b->unload(b, other);
+  sn_backend_abandon(b, d);
+  sn_backend_unload(b, other);
   gradients_run(b, d, got);
   SnBackendModel *cpu = gradients_load(x.cpu, &x, STEPS);
   gradients_run(x.cpu, cpu, want);
   gradients_equal(want, got);
-  x.cpu->unload(x.cpu, cpu);
-  b->unload(b, d);
+  sn_backend_unload(x.cpu, cpu);
+  sn_backend_unload(b, d);
   gradients_free(want);
   gradients_free(got);
   sn_backend_free(b);

@@ -27,9 +27,7 @@ typedef struct Memory {
 
 static Memory memory_now(SnBackend *b) {
   Memory now = {.heap = mallinfo2().uordblks};
-  SnBackendMemory of = {0};
-  if (b->memory) b->memory(b, &of);
-  now.device = of.used;
+  now.device = sn_backend_memory(b).used;
   FILE *f = fopen("/proc/self/statm", "r");
   unsigned long pages = 0;
   if (f && fscanf(f, "%*u %lu", &pages) == 1) now.resident = pages * (size_t)sysconf(_SC_PAGESIZE);

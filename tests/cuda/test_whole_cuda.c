@@ -51,7 +51,7 @@ static void plans_are_those_of_the_cpu(void **state) {
     SnBackend *b = sn_backend_open("fake_cuda", NULL, &options, &err);
     if (!b) fail_msg("%s", err.text);
     char text[300];
-    b->describe(b, text, sizeof text);
+    sn_backend_describe(b, text, sizeof text);
     printf("%s\n", text);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
       double cost[2][2];

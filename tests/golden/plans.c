@@ -64,7 +64,7 @@ static void add_gradient(Hash *h, SnBackend *b, SnBackendModel *d, const Scene *
   g.target_bar = g.act_bar + na;
   g.term = g.target_bar + nt;
   SnGradientBatch batch = {.settings = *settings, .item = &g, .count = 1};
-  assert_true(b->gradients(b, d, &batch, steady_clock(), INFINITY));
+  assert_true(sn_backend_gradients(b, d, &batch, steady_clock(), INFINITY));
   const int status = (int)g.status;
   hash_ints(h, &status, 1);
   hash_doubles(h, &g.cost, 1);
@@ -79,7 +79,7 @@ static void gradients(const Scene *x, const char *name, int b) {
   Rollouts r = rollouts_make(x, STEPS, 1);
   stir(x->m, r.ctrl);
   SnBackendModel *d = scene_load(backends[b], x, STEPS);
-  if (backends[b]->reserve_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);
+  if (sn_backend_reserve_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);
   unsigned char *pair = sn_cfd_pairs(x->task, x->m, &err);
   if (!pair) fail_msg("%s", err.text);
   Hash *h = hash_new();
@@ -91,7 +91,7 @@ static void gradients(const Scene *x, const char *name, int b) {
     add_gradient(h, backends[b], d, x, &settings, &r);
   }
   free(pair);
-  backends[b]->unload(backends[b], d);
+  sn_backend_unload(backends[b], d);
   rollouts_free(&r);
   golden_line(hash_end(h), "rollout_gradients/%s/%s", name, backend_name[b]);
 }

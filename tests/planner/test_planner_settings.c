@@ -1,6 +1,7 @@
 // Every setting of a planner reaches what computes: the table below has a row for each row of
 // planner/task/settings.inc, with values of its own, and reads back what the backend was asked for, or what became of
 // the plan.
+#include "planner/backend/backend_impl.h"
 #include "tests/planner/planner_fixture.h"
 
 // By what a setting acts: plans by sampling, plans by Adam, evaluations with a gradient.

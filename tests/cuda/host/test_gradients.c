@@ -93,9 +93,9 @@ static void expect_equal(const Batch *a, const Batch *b) {
 
 static SnBackendModel *load(const Scene *x, SnBackend *b) {
   SnError err = {0};
-  SnBackendModel *d = b->load(b, x->m, x->cost, 40, &err);
+  SnBackendModel *d = sn_backend_load(b, x->m, x->cost, 40, &err);
   if (!d) fail_msg("%s", err.text);
-  if (b->reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
+  if (sn_backend_reserve_gradients(b, d, ITEMS, &err) != SN_OK) fail_msg("%s", err.text);
   return d;
 }
 
@@ -103,8 +103,8 @@ static void run(SnBackend *b, SnBackendModel *d, Batch *batch) {
   const SnClock clock = sn_clock_monotonic();
   clear_batch(batch);
   char text[300] = "not done";
-  if (b->gradients(b, d, &batch->batch, &clock, INFINITY)) return;
-  if (b->lost) b->lost(b, text, sizeof text);
+  if (sn_backend_gradients(b, d, &batch->batch, &clock, INFINITY)) return;
+  sn_backend_lost(b, text, sizeof text);
   fail_msg("%s", text);
 }
 
@@ -152,8 +152,8 @@ static void check_bits(const Scene *x) {
       free_batch(want);
       free_batch(got);
     }
-  x->cpu->unload(x->cpu, a);
-  dev->unload(dev, d);
+  sn_backend_unload(x->cpu, a);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
 }
 
@@ -180,15 +180,15 @@ static void diverging(void **state) {
     const SnClock clock = sn_clock_monotonic();
     clear_batch(got);
     got->item[2].status = SN_GRADIENT_UNBOUNDED;
-    assert_true(dev->gradients(dev, d, &got->batch, &clock, INFINITY));
+    assert_true(sn_backend_gradients(dev, d, &got->batch, &clock, INFINITY));
     assert_int_equal(got->item[2].status, SN_GRADIENT_UNBOUNDED);
     assert_true(isnan(got->item[2].cost) && isnan(got->item[2].term[0]));
     assert_memory_equal(got->memory[3], want->memory[3], want->bytes[3]);
     free_batch(want);
     free_batch(got);
   }
-  x.cpu->unload(x.cpu, a);
-  dev->unload(dev, d);
+  sn_backend_unload(x.cpu, a);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
   scene_close(&x);
 }
@@ -219,10 +219,10 @@ static void unbounded(void **state) {
       free_batch(want);
       free_batch(got);
     }
-    dev[k]->unload(dev[k], d);
+    sn_backend_unload(dev[k], d);
     sn_backend_free(dev[k]);
   }
-  x.cpu->unload(x.cpu, a);
+  sn_backend_unload(x.cpu, a);
   scene_close(&x);
 }
 
@@ -245,7 +245,8 @@ static void slices(void **state) {
     while (!done[0] || !done[1]) {
       const int k = calls++ % 2;
       // One group a call: the clock is read before it, and again before the next.
-      if (!done[k]) done[k] = dev->gradients(dev, d[k], &got[k]->batch, &clock, (double)atomic_load(&count.reads) + 1);
+      if (!done[k])
+        done[k] = sn_backend_gradients(dev, d[k], &got[k]->batch, &clock, (double)atomic_load(&count.reads) + 1);
       assert_true(calls < 1000);
     }
     assert_true(calls >= 6);
@@ -255,7 +256,7 @@ static void slices(void **state) {
     }
     free_batch(want);
   }
-  for (int k = 0; k < 2; ++k) dev->unload(dev, d[k]);
+  for (int k = 0; k < 2; ++k) sn_backend_unload(dev, d[k]);
   sn_backend_free(dev);
   scene_close(&x);
 }
@@ -273,14 +274,14 @@ static void abandoned(void **state) {
   const SnClock clock = counting_clock(&count);
   clear_batch(got);
   got->item[0].max_velocity = 1e-3;
-  assert_false(dev->gradients(dev, d, &got->batch, &clock, 2));
-  dev->abandon(dev, d);
+  assert_false(sn_backend_gradients(dev, d, &got->batch, &clock, 2));
+  sn_backend_abandon(dev, d);
   got->item[0].max_velocity = 1e3;
   run(dev, d, got);
   expect_equal(want, got);
   free_batch(want);
   free_batch(got);
-  dev->unload(dev, d);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
   scene_close(&x);
 }
@@ -291,16 +292,16 @@ static double smallest_budget(const Scene *x) {
   while (hi - lo > 4096) {
     const double budget = 0.5 * (lo + hi);
     SnBackend *dev = open_library("emulator_double", budget, NULL);
-    SnBackendModel *d = dev->load(dev, x->m, x->cost, 40, NULL);
+    SnBackendModel *d = sn_backend_load(dev, x->m, x->cost, 40, NULL);
     SnError err = {0};
-    if (d && dev->reserve_gradients(dev, d, ITEMS, &err) == SN_OK)
+    if (d && sn_backend_reserve_gradients(dev, d, ITEMS, &err) == SN_OK)
       hi = budget;
     else
       lo = budget;
     if (d && err.code != SN_OK) assert_int_equal(err.code, SN_ERR_LIMIT);
-    dev->unload(dev, d);
+    sn_backend_unload(dev, d);
     SnBackendMemory memory;
-    dev->memory(dev, &memory);
+    memory = sn_backend_memory(dev);
     assert_true(memory.used == 0);
     sn_backend_free(dev);
   }
@@ -316,7 +317,7 @@ static void chunks(void **state) {
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   SnBackendModel *d = load(&x, dev);
   SnBackendMemory memory;
-  dev->memory(dev, &memory);
+  memory = sn_backend_memory(dev);
   assert_true((double)memory.used > 1.5 * least);
   for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method)
     for (double budget = least; budget < (double)memory.used; budget *= 1.25) {
@@ -329,10 +330,10 @@ static void chunks(void **state) {
       expect_equal(want, got);
       free_batch(want);
       free_batch(got);
-      small->unload(small, s);
+      sn_backend_unload(small, s);
       sn_backend_free(small);
     }
-  dev->unload(dev, d);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
   scene_close(&x);
 }
@@ -377,8 +378,8 @@ static void check_scan(const Scene *x) {
   }
   free_batch(want);
   free_batch(got);
-  x->cpu->unload(x->cpu, a);
-  dev->unload(dev, d);
+  sn_backend_unload(x->cpu, a);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
 }
 
@@ -413,7 +414,7 @@ static void scan_after_unbounded(void **state) {
     expect_equal(want, got);
   }
   for (int k = 0; k < 2; ++k) {
-    dev[k]->unload(dev[k], d[k]);
+    sn_backend_unload(dev[k], d[k]);
     sn_backend_free(dev[k]);
   }
   free_batch(want);
@@ -462,15 +463,16 @@ static void lost(void **state) {
     SnBackend *dev = open_library("emulator_double", 0, fault);
     SnBackendModel *d = load(&x, dev);
     clear_batch(got);
-    const bool done = dev->gradients(dev, d, &got->batch, &clock, INFINITY), gone = dev->lost(dev, text, sizeof text);
+    const bool done = sn_backend_gradients(dev, d, &got->batch, &clock, INFINITY),
+               gone = sn_backend_lost(dev, text, sizeof text);
     assert_true(done != gone);
     if (gone) {
       ++faults;
       assert_true(text[0] != 0);
       for (int k = 0; k < ITEMS; ++k) assert_int_equal(got->item[k].status, SN_GRADIENT_PENDING);
-      assert_false(dev->gradients(dev, d, &got->batch, &clock, INFINITY));
+      assert_false(sn_backend_gradients(dev, d, &got->batch, &clock, INFINITY));
     }
-    dev->unload(dev, d);
+    sn_backend_unload(dev, d);
     sn_backend_free(dev);
     if (done) break;
   }
@@ -500,8 +502,8 @@ static void check_float(const Scene *x) {
     free_batch(want);
     free_batch(got);
   }
-  x->cpu->unload(x->cpu, a);
-  dev->unload(dev, d);
+  sn_backend_unload(x->cpu, a);
+  sn_backend_unload(dev, d);
   sn_backend_free(dev);
 }
 

@@ -38,7 +38,7 @@ static void deadlines(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  ((Opened *)dev)->host->device->run = step_run;
+  engine_of(dev)->device->run = step_run;
   // The first iteration is tried whatever it takes; from then on it is known.
   SnPlan plan = plan_until(p, 0, 0.5);
   assert_int_equal(plan.iterations, 1);
@@ -110,7 +110,7 @@ static void deadline_of_another_graph(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  ((Opened *)dev)->host->device->run = step_run;
+  engine_of(dev)->device->run = step_run;
   for (int starts = 3; starts > 0; --starts)
     for (int enough = starts == 3; enough < 2; ++enough) {  // what the first takes is not known
       SnError err = {0};
@@ -141,7 +141,7 @@ static void deadline_of_another(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock), *q = planner(&y, dev, &t, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  ((Opened *)dev)->host->device->run = step_run;
+  engine_of(dev)->device->run = step_run;
   plan_until(p, 0, time.now + 2.5);
   plan_until(q, 0, time.now + 2.5);
   for (int enough = 0; enough < 2; ++enough) {
@@ -195,7 +195,7 @@ static void lost(void **state) {
       assert_int_equal(got.status, SN_PLAN_OK);
       assert_int_equal(got.iterations, 4);
     }
-    done = !dev->lost(dev, text, sizeof text);
+    done = !sn_backend_lost(dev, text, sizeof text);
     assert_true(done || text[0] != 0);
     const SnPlan want = plan_at(q, 0), got = plan_at(p[1], 0);
     assert_int_equal(got.iterations, want.iterations);
@@ -219,16 +219,16 @@ static void no_growth(void **state) {
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnDevice *device = ((Opened *)dev)->host->device;
+  SnDevice *device = engine_of(dev)->device;
   const SnSettings s = settings_of(&x, 2, 1);
   SnPlanner *p = planner(&x, dev, &s, 1, NULL);
   plan_at(p, 0);
   SnBackendMemory before, after;
-  dev->memory(dev, &before);
+  before = sn_backend_memory(dev);
   const size_t free_before = device->memory_free(device), heap_before = mallinfo2().uordblks;
   start_counting(dev);
   for (int k = 0; k < PLANS; ++k) assert_int_equal(plan_at(p, 0).iterations, 1);
-  dev->memory(dev, &after);
+  after = sn_backend_memory(dev);
   assert_int_equal(count.runs, PLANS);
   assert_int_equal(count.records, 0);
   stop_counting(dev);
@@ -237,7 +237,7 @@ static void no_growth(void **state) {
   printf("heap: %zu bytes before, %zu after %d plans\n", heap_before, mallinfo2().uordblks, PLANS);
   assert_true(mallinfo2().uordblks < heap_before + 65536);
   sn_planner_free(p);
-  dev->memory(dev, &after);
+  after = sn_backend_memory(dev);
   assert_true(after.used == 0);
   sn_backend_free(dev);
   scene_close(&x);
@@ -257,16 +257,17 @@ static void no_memory(void **state) {
     SnBackend *dev = open_library("emulator_double", 0, fault);
     SnError err = {0};
     SnBackendMemory memory;
-    SnBackendModel *d = dev->load(dev, x.m, x.cost, 12, &err);
-    if (d && (dev->reserve_gradients(dev, d, 2, &err) != SN_OK || dev->reserve_multistart(dev, d, 2, &err) != SN_OK ||
-              dev->reserve_multistart(dev, d, 5, &err) != SN_OK)) {
+    SnBackendModel *d = sn_backend_load(dev, x.m, x.cost, 12, &err);
+    if (d && (sn_backend_reserve_gradients(dev, d, 2, &err) != SN_OK ||
+              sn_backend_reserve_multistart(dev, d, 2, &err) != SN_OK ||
+              sn_backend_reserve_multistart(dev, d, 5, &err) != SN_OK)) {
       ++refused;
       assert_non_null(strstr(err.text, "memory"));
-      assert_int_equal(dev->reserve_gradients(dev, d, 2, NULL), SN_OK);
-      assert_int_equal(dev->reserve_multistart(dev, d, 5, NULL), SN_OK);
+      assert_int_equal(sn_backend_reserve_gradients(dev, d, 2, NULL), SN_OK);
+      assert_int_equal(sn_backend_reserve_multistart(dev, d, 5, NULL), SN_OK);
     }
-    dev->unload(dev, d);
-    dev->memory(dev, &memory);
+    sn_backend_unload(dev, d);
+    memory = sn_backend_memory(dev);
     assert_true(memory.used == 0);
     if (err.code != SN_OK) {  // it has failed, and fails no more
       SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
@@ -311,7 +312,7 @@ static void rooms(void **state) {
   }
   sn_planner_free(p);
   SnBackendMemory memory;
-  dev->memory(dev, &memory);
+  memory = sn_backend_memory(dev);
   assert_true(memory.used == 0);
   sn_planner_free(q);
   sn_backend_free(dev);

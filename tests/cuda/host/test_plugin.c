@@ -21,8 +21,8 @@ static void refusals(void **state) {
   expect_refusal("../evil", "", 0, SN_ERR_NOT_FOUND, "there is no backend");
   expect_refusal("cuda", "/nowhere", 0, SN_ERR_NOT_FOUND,
                  "'cuda': its library cannot be opened: /nowhere/libsinew_cuda.so");
-  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1002 of the interface");
-  expect_refusal("cuda_double", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_FORMAT, "it has no sn_plugin_open");
+  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1003 of the interface");
+  expect_refusal("cuda_double", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_FORMAT, "it has no sn_plugin");
   expect_refusal("emulator_double", SN_TEST_LIBRARIES, 7, SN_ERR_NOT_FOUND, "'emulator_double': ");
   const char *const *names = sn_backend_names();
   assert_string_equal(names[0], "cpu");
@@ -34,14 +34,14 @@ static void description(void **state) {
   (void)state;
   char text[300];
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  b->describe(b, text, sizeof text);
+  sn_backend_describe(b, text, sizeof text);
   printf("%s\n", text);
   assert_non_null(strstr(text, "emulator"));
   assert_non_null(strstr(text, "double"));
-  assert_string_equal(b->name, "emulator_double");
-  assert_false(b->lost(b, text, sizeof text));
+  assert_string_equal(sn_backend_name(b), "emulator_double");
+  assert_false(sn_backend_lost(b, text, sizeof text));
   SnBackendMemory memory;
-  b->memory(b, &memory);
+  memory = sn_backend_memory(b);
   assert_int_equal(memory.used, 0);
   assert_true(memory.budget > 0 && memory.budget < memory.total);
   sn_backend_free(b);
@@ -63,15 +63,15 @@ static void sessions_share_a_model(void **state) {
   other->opt.timestep *= SN_R(0.5);
   SnModel *mine = sn_model_copy(other, NULL);
   SnError err = {0};
-  SnBackendModel *third = b->load(b, mine, x.cost, 16, &err);
+  SnBackendModel *third = sn_backend_load(b, mine, x.cost, 16, &err);
   if (!third) fail_msg("%s", err.text);
   const size_t three = memory_used(b);
   printf("one session takes %zu bytes, a second %zu more, another model %zu more\n", one, two - one, three - two);
   assert_true(two - one < one / 4 && three - two > one / 2);
-  b->unload(b, first);
+  sn_backend_unload(b, first);
   assert_true(memory_used(b) < three);
-  b->unload(b, second);
-  b->unload(b, third);
+  sn_backend_unload(b, second);
+  sn_backend_unload(b, third);
   assert_int_equal(memory_used(b), 0);
   sn_model_free(other);
   sn_model_free(mine);
@@ -94,36 +94,36 @@ static void budget(void **state) {
   // What a session takes with room for 1 and for 150 rollouts.
   SnBackendModel *d = scene_load(b, &x, STEPS);
   const size_t small = memory_used(b);
-  assert_int_equal(b->reserve_rollouts(b, d, COUNT / 2, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT / 2, &err), SN_OK);
   const size_t half = memory_used(b);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
 
   b = open_library("emulator_double", (double)half + 1000, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
   assert_true(memory_used(b) <= half + 1000);
-  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+  assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));
   rollouts_equal(&want, &got);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
 
   b = open_library("emulator_double", (double)small + 1000, NULL);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
   printf("%s\n", err.text);
   assert_non_null(strstr(err.text, "emulator: model 'arm_reach' with horizon 20 needs "));
   assert_non_null(strstr(err.text, " rollouts at once, the budget is "));
   assert_non_null(strstr(err.text, " are taken; fewer of them or a shorter horizon need less"));
   assert_int_equal(memory_used(b), small);
   rollouts_clear(&got);
-  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));  // one by one
+  assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));  // one by one
   rollouts_equal(&want, &got);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   sn_backend_free(b);
 
   b = open_library("emulator_double", 1000, NULL);
-  assert_null(b->load(b, x.m, x.cost, STEPS, &err));
+  assert_null(sn_backend_load(b, x.m, x.cost, STEPS, &err));
   printf("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "emulator: model 'arm_reach' takes "));
@@ -146,19 +146,19 @@ static void stages(void **state) {
   rollouts_run(&x, b, &want);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   SnBackendStage stage[CAPACITY];
-  const int n = b->profile(b, d, stage, CAPACITY);
+  const int n = sn_backend_profile(b, d, stage, CAPACITY);
   assert_int_equal(n, SN_NMARK);
   for (int k = 0; k < n; ++k) assert_true(stage[k].time == 0);
-  assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+  assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));
   rollouts_equal(&want, &got);
-  assert_int_equal(b->profile(b, d, stage, CAPACITY), n);
+  assert_int_equal(sn_backend_profile(b, d, stage, CAPACITY), n);
   assert_string_equal(stage[SN_MARK_TENDON].name, sn_mark_name(SN_MARK_TENDON));
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
   assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
   // Each question begins anew; a smaller room gets the first of them.
-  assert_int_equal(b->profile(b, d, stage, 3), n);
+  assert_int_equal(sn_backend_profile(b, d, stage, 3), n);
   for (int k = 0; k < 3; ++k) assert_true(stage[k].time == 0);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   rollouts_free(&want);
   rollouts_free(&got);
   sn_backend_free(b);
@@ -185,18 +185,18 @@ static void allocations_fail(void **state) {
     SnError err = {0};
     snprintf(fault, sizeof fault, "alloc:%d", n);
     b = open_library("emulator_double", 0, fault);
-    SnBackendModel *d = b->load(b, x.m, x.cost, STEPS, &err);
+    SnBackendModel *d = sn_backend_load(b, x.m, x.cost, STEPS, &err);
     if (d) {
       const size_t before = memory_used(b);
-      SnCode code = b->reserve_rollouts(b, d, COUNT, &err);
+      SnCode code = sn_backend_reserve_rollouts(b, d, COUNT, &err);
       if (code != SN_OK) assert_int_equal(memory_used(b), before);
-      if (code == SN_OK) code = b->reserve_gradients(b, d, 3, &err);
-      if (code == SN_OK) code = b->reserve_multistart(b, d, 2, &err);
+      if (code == SN_OK) code = sn_backend_reserve_gradients(b, d, 3, &err);
+      if (code == SN_OK) code = sn_backend_reserve_multistart(b, d, 2, &err);
       all = code == SN_OK;
       rollouts_clear(&got);
-      assert_true(b->rollouts(b, d, &got.batch, steady_clock(), INFINITY));
+      assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));
       rollouts_equal(&want, &got);
-      b->unload(b, d);
+      sn_backend_unload(b, d);
     }
     good = all ? good + 1 : 0;
     if (!all) {
@@ -229,20 +229,20 @@ static void launches_fail(void **state) {
     SnBackend *b = open_library("emulator_double", 0, fault);
     SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
     rollouts_clear(&r);
-    assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
-    while (!b->lost(b, text, sizeof text)) assert_false(rollouts_until(b, d, &r, &count, 3));
+    assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
+    while (!sn_backend_lost(b, text, sizeof text)) assert_false(rollouts_until(b, d, &r, &count, 3));
     printf("%s\n", text);
     assert_non_null(strstr(text, "launch"));
     for (int i = 0; i < COUNT; ++i) assert_int_equal(r.batch.done[i], 0);
     // Everything else, too.
-    assert_false(b->rollouts(b, other, &r.batch, steady_clock(), INFINITY));
-    b->abandon(b, d);
-    assert_int_equal(b->reserve_rollouts(b, other, 50, &err), SN_ERR_STATE);
+    assert_false(sn_backend_rollouts(b, other, &r.batch, steady_clock(), INFINITY));
+    sn_backend_abandon(b, d);
+    assert_int_equal(sn_backend_reserve_rollouts(b, other, 50, &err), SN_ERR_STATE);
     assert_non_null(strstr(err.text, "the device is lost: "));
-    assert_null(b->load(b, x.m, x.cost, 2 * STEPS, &err));
-    b->update(b, d);
-    b->unload(b, d);
-    b->unload(b, other);
+    assert_null(sn_backend_load(b, x.m, x.cost, 2 * STEPS, &err));
+    sn_backend_update(b, d);
+    sn_backend_unload(b, d);
+    sn_backend_unload(b, other);
     sn_backend_free(b);
   }
   rollouts_free(&r);
@@ -271,16 +271,16 @@ static void live_changes(void **state) {
     if (k == 3) assert_int_equal(sn_cost_set_target(x.cost, 0, NULL, 0, &err), SN_OK);
     sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
     memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
-    b->update(b, d);
+    sn_backend_update(b, d);
     rollouts_run(&x, x.cpu, &cpu);
     rollouts_clear(&device);
-    assert_true(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+    assert_true(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
     rollouts_equal(&cpu, &device);
     assert_true(cpu.batch.cost[0] != last);
     last = cpu.batch.cost[0];
   }
-  b->unload(b, d);
-  b->unload(b, other);
+  sn_backend_unload(b, d);
+  sn_backend_unload(b, other);
   assert_int_equal(memory_used(b), 0);
   rollouts_free(&cpu);
   rollouts_free(&device);
@@ -298,30 +298,30 @@ static void change_does_not_fit(void **state) {
   SnBackend *b = open_library("emulator_double", 0, NULL);
   Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
   SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
   const size_t both = memory_used(b);
-  b->unload(b, d);
-  b->unload(b, other);
+  sn_backend_unload(b, d);
+  sn_backend_unload(b, other);
   sn_backend_free(b);
   b = open_library("emulator_double", (double)both + 1000, NULL);
   other = scene_load(b, &x, STEPS);
   d = scene_load(b, &x, STEPS);
-  assert_int_equal(b->reserve_rollouts(b, d, COUNT, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
   const double place[3] = {0.5, 0.5, 0.5};
   assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
   sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
   memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
-  b->update(b, d);
-  assert_false(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+  sn_backend_update(b, d);
+  assert_false(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
   for (int i = 0; i < COUNT; ++i) assert_int_equal(device.batch.done[i], 0);
-  assert_int_equal(b->reserve_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "has no model since its cost was changed"));
-  b->abandon(b, d);
-  b->unload(b, other);
-  assert_true(b->rollouts(b, d, &device.batch, steady_clock(), INFINITY));
+  sn_backend_abandon(b, d);
+  sn_backend_unload(b, other);
+  assert_true(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
   rollouts_run(&x, x.cpu, &cpu);
   rollouts_equal(&cpu, &device);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   assert_int_equal(memory_used(b), 0);
   rollouts_free(&cpu);
   rollouts_free(&device);

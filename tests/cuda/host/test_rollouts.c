@@ -98,7 +98,7 @@ static size_t make_plans(const Scene *x, SnBackend *b, int planner, sn_real *ctr
     memcpy(ctrl + rows, plan.ctrl, sizeof *ctrl * n);
     rows += n;
     cost[k] = plan.cost_after;
-    assert_string_equal(plan.backend, b->name);
+    assert_string_equal(plan.backend, sn_backend_name(b));
     assert_false(plan.device_lost);
   }
   sn_planner_free(p);
@@ -141,7 +141,7 @@ static void floats_are_near(void **state) {
   };
   SnBackend *b = open_library("emulator", 0, NULL);
   char text[300];
-  b->describe(b, text, sizeof text);
+  sn_backend_describe(b, text, sizeof text);
   assert_non_null(strstr(text, "float"));
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k) {
     Scene x;
@@ -192,28 +192,28 @@ static void slices(void **state) {
   for (int k = 0; k < 2; ++k) rollouts_equal(&want, &r[k]);
   // Another batch after one that was abandoned half way. (New sessions have not measured yet what a step takes.)
   for (int k = 0; k < 2; ++k) {
-    b->unload(b, d[k]);
+    sn_backend_unload(b, d[k]);
     d[k] = scene_load(b, &x, STEPS);
   }
   rollouts_clear(&r[0]);
   assert_false(rollouts_until(b, d[0], &r[0], &count, 4));
-  b->abandon(b, d[0]);
+  sn_backend_abandon(b, d[0]);
   rollouts_clear(&r[0]);
   r[0].batch.first = 3;
   r[0].batch.count = 4;
-  assert_true(b->rollouts(b, d[0], &r[0].batch, steady_clock(), INFINITY));
+  assert_true(sn_backend_rollouts(b, d[0], &r[0].batch, steady_clock(), INFINITY));
   assert_memory_equal(want.batch.cost + 3, r[0].batch.cost, 4 * sizeof(double));
   // A session goes while its batch is under way; the other is not touched.
-  b->unload(b, d[0]);
+  sn_backend_unload(b, d[0]);
   d[0] = scene_load(b, &x, STEPS);
   rollouts_clear(&r[0]);
   rollouts_clear(&r[1]);
   assert_false(rollouts_until(b, d[1], &r[1], &count, 4));
   assert_false(rollouts_until(b, d[0], &r[0], &count, 4));
-  b->unload(b, d[0]);
-  assert_true(b->rollouts(b, d[1], &r[1].batch, steady_clock(), INFINITY));
+  sn_backend_unload(b, d[0]);
+  assert_true(sn_backend_rollouts(b, d[1], &r[1].batch, steady_clock(), INFINITY));
   rollouts_equal(&want, &r[1]);
-  b->unload(b, d[1]);
+  sn_backend_unload(b, d[1]);
   for (int k = 0; k < 2; ++k) rollouts_free(&r[k]);
   rollouts_free(&want);
   sn_backend_free(b);
@@ -244,7 +244,7 @@ static void some_are_complete(void **state) {
   }
   assert_true(halts >= 2);
   rollouts_equal(&want, &r);
-  b->unload(b, d);
+  sn_backend_unload(b, d);
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(b);
@@ -295,7 +295,7 @@ typedef struct Sessions {
 static void sessions_load(Sessions *s, const Scene *x, int i) {
   SnError err = {0};
   s->d[i] = scene_load(s->b, x, s->r[i].batch.nstep);
-  if (s->b->reserve_rollouts(s->b, s->d[i], s->r[i].batch.count, &err) != SN_OK) fail_msg("%s", err.text);
+  if (sn_backend_reserve_rollouts(s->b, s->d[i], s->r[i].batch.count, &err) != SN_OK) fail_msg("%s", err.text);
 }
 
 static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
@@ -317,21 +317,21 @@ static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
 }
 
 static void sessions_submit(Sessions *s) {
-  for (int i = 0; i < s->n; ++i) s->b->rollouts_submit(s->b, s->d[i], &s->r[i].batch);
+  for (int i = 0; i < s->n; ++i) sn_backend_rollouts_submit(s->b, s->d[i], &s->r[i].batch);
 }
 
 static bool sessions_run(Sessions *s, int i) {
-  return s->b->rollouts(s->b, s->d[i], &s->r[i].batch, steady_clock(), INFINITY);
+  return sn_backend_rollouts(s->b, s->d[i], &s->r[i].batch, steady_clock(), INFINITY);
 }
 
 static bool sessions_lost(const Sessions *s) {
   char text[300];
-  return s->b->lost(s->b, text, sizeof text);
+  return sn_backend_lost(s->b, text, sizeof text);
 }
 
 static void sessions_close(Sessions *s) {
   for (int i = 0; i < s->n; ++i) {
-    s->b->unload(s->b, s->d[i]);
+    sn_backend_unload(s->b, s->d[i]);
     rollouts_free(&s->r[i]);
     rollouts_free(&s->want[i]);
   }
@@ -393,32 +393,32 @@ static void sessions_in_slices(void **state) {
     const int i = calls % N;
     if (!done[i]) done[i] = rollouts_until(s->b, s->d[i], &s->r[i], &count, 4);
     if (calls == 2) {
-      s->b->abandon(s->b, s->d[1]);
+      sn_backend_abandon(s->b, s->d[1]);
       rollouts_clear(&s->r[1]);
-      s->b->rollouts_submit(s->b, s->d[1], &s->r[1].batch);
+      sn_backend_rollouts_submit(s->b, s->d[1], &s->r[1].batch);
     }
     if (calls == 3) {
       assert_false(done[3]);
-      s->b->unload(s->b, s->d[3]);
+      sn_backend_unload(s->b, s->d[3]);
       sessions_load(s, &x, 3);
     }
   }
   printf("%d sessions of up to %d steps in %d slices\n", N, TOGETHER_STEPS, calls);
   for (int i = 0; i < N; ++i) rollouts_equal(&s->want[i], &s->r[i]);
   // Submitted and never asked for: the next batch is another.
-  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  sn_backend_rollouts_submit(s->b, s->d[0], &s->r[0].batch);
   assert_true(sessions_run(s, 1));
-  s->b->abandon(s->b, s->d[0]);
+  sn_backend_abandon(s->b, s->d[0]);
   rollouts_clear(&s->r[0]);
   s->r[0].batch.first = 3;
   s->r[0].batch.count = 2;
-  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  sn_backend_rollouts_submit(s->b, s->d[0], &s->r[0].batch);
   assert_true(sessions_run(s, 1));
   assert_true(sessions_run(s, 0));
   assert_memory_equal(s->want[0].batch.cost + 3, s->r[0].batch.cost, 2 * sizeof(double));
   // Nothing to be done is no launch.
   s->r[0].batch.count = 0;
-  s->b->rollouts_submit(s->b, s->d[0], &s->r[0].batch);
+  sn_backend_rollouts_submit(s->b, s->d[0], &s->r[0].batch);
   assert_true(sessions_run(s, 0));
   sessions_close(s);
   scene_close(&x);
@@ -446,7 +446,7 @@ static void sessions_lose_the_device(void **state) {
     for (int i = 0; i < N; ++i) {
       if (done[i]) rollouts_equal(&s->want[i], &s->r[i]);
       for (int c = 0; c < s->r[i].batch.count; ++c) assert_int_equal(s->r[i].batch.done[c], done[i]);
-      if (!done[i]) s->b->rollouts_submit(s->b, s->d[i], &s->r[i].batch);
+      if (!done[i]) sn_backend_rollouts_submit(s->b, s->d[i], &s->r[i].batch);
       assert_true(done[i] || !sessions_run(s, i));
       losses += !done[i];
     }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/planning/device_proxy_private.h"
+#include "planner/backend/backend_impl.h"
 
 enum { THREADS = 6, ROUNDS = 200, CAPACITY = 1000 };
 
@@ -68,6 +69,22 @@ static SnCode fake_reserve_multistart(SnBackend *b, SnBackendModel *x, int start
   x->starts = starts;
   return SN_OK;
 }
+// A backend that reserves capacity for work does the work, too.
+static bool fake_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
+                           double until) {
+  (void)x, (void)batch, (void)clock, (void)until;
+  note(b);
+  return true;
+}
+static bool fake_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
+  (void)x, (void)job, (void)clock, (void)until;
+  note(b);
+  return true;
+}
+static void fake_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
+  (void)x, (void)job;
+  note(b);
+}
 static void fake_abandon(SnBackend *b, SnBackendModel *x) { note(b), x->starts = 0; }
 static bool fake_lost(const SnBackend *b, char *text, int size) {
   note(b);
@@ -89,7 +106,10 @@ static SnBackend *make(SnError *err) {
                           .update = fake_update,
                           .reserve_rollouts = fake_reserve_rollouts,
                           .reserve_gradients = fake_reserve_gradients,
+                          .gradients = fake_gradients,
                           .reserve_multistart = fake_reserve_multistart,
+                          .multistart = fake_multistart,
+                          .multistart_end = fake_multistart_end,
                           .abandon = fake_abandon,
                           .lost = fake_lost,
                           .destroy = fake_destroy},
@@ -104,20 +124,20 @@ static void *load_and_unload(void *argument) {
   for (int i = 0; i < ROUNDS; i++) {
     SnError err = {0};
     const int size = 1 + (i + thread) % CAPACITY;
-    if (owned->load(owned, NULL, NULL, CAPACITY + size, &err)) wrong++;
+    if (sn_backend_load(owned, NULL, NULL, CAPACITY + size, &err)) wrong++;
     wrong += err.code != SN_ERR_LIMIT;
-    SnBackendModel *x = owned->load(owned, NULL, NULL, size, &err);
-    owned->update(owned, x);
-    wrong += owned->reserve_rollouts(owned, x, size, &err) != SN_OK;
-    wrong += owned->reserve_rollouts(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
-    wrong += owned->reserve_gradients(owned, x, size, &err) != SN_OK;
-    wrong += owned->reserve_gradients(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
-    wrong += owned->reserve_multistart(owned, x, size, &err) != SN_OK;
+    SnBackendModel *x = sn_backend_load(owned, NULL, NULL, size, &err);
+    sn_backend_update(owned, x);
+    wrong += sn_backend_reserve_rollouts(owned, x, size, &err) != SN_OK;
+    wrong += sn_backend_reserve_rollouts(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
+    wrong += sn_backend_reserve_gradients(owned, x, size, &err) != SN_OK;
+    wrong += sn_backend_reserve_gradients(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
+    wrong += sn_backend_reserve_multistart(owned, x, size, &err) != SN_OK;
     wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
-    owned->abandon(owned, x);
+    sn_backend_abandon(owned, x);
     char text[32] = "";
-    wrong += !owned->lost(owned, text, sizeof text) || strcmp(text, "as it was told") != 0;
-    owned->unload(owned, x);
+    wrong += !sn_backend_lost(owned, text, sizeof text) || strcmp(text, "as it was told") != 0;
+    sn_backend_unload(owned, x);
   }
   atomic_fetch_add(&finished, 1);
   return (void *)wrong;
@@ -156,10 +176,10 @@ static void test_calls_of_the_owner(void **state) {
   SnError err = {0};
   SnBackend *b = make(&err);
   const int before = atomic_load(&woken);
-  SnBackendModel *x = b->load(b, NULL, NULL, 7, &err);
+  SnBackendModel *x = sn_backend_load(b, NULL, NULL, 7, &err);
   assert_non_null(x);
-  assert_int_equal(b->reserve_multistart(b, x, CAPACITY + 1, &err), SN_ERR_LIMIT);
-  b->unload(b, x);
+  assert_int_equal(sn_backend_reserve_multistart(b, x, CAPACITY + 1, &err), SN_ERR_LIMIT);
+  sn_backend_unload(b, x);
   assert_true(fake.calls == 3 && atomic_load(&woken) == before);
   sn_backend_free(b);
   assert_int_equal(fake.calls, 4);

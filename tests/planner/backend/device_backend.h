@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "planner/backend/backend_impl.h"
 #include "tests/planner/bench_body.h"
 
 typedef struct DeviceBackend {
@@ -37,13 +38,13 @@ static SnBackendModel *device_load(SnBackend *b, const SnModel *m, const SnCost 
     return NULL;
   }
   ++d->models;
-  return d->cpu->load(d->cpu, m, cost, max_step, err);
+  return sn_backend_load(d->cpu, m, cost, max_step, err);
 }
 
 static void device_unload(SnBackend *b, SnBackendModel *x) {
   DeviceBackend *d = (DeviceBackend *)b;
   --d->models;
-  d->cpu->unload(d->cpu, x);
+  sn_backend_unload(d->cpu, x);
 }
 
 static void device_update(SnBackend *b, SnBackendModel *x) {
@@ -53,25 +54,25 @@ static void device_update(SnBackend *b, SnBackendModel *x) {
 
 static bool device_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   DeviceBackend *d = (DeviceBackend *)b;
-  return !device_fails(d) && d->cpu->rollouts(d->cpu, x, batch, clock, until);
+  return !device_fails(d) && sn_backend_rollouts(d->cpu, x, batch, clock, until);
 }
 
 static SnCode device_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   DeviceBackend *d = (DeviceBackend *)b;
-  return d->cpu->reserve_gradients(d->cpu, x, count, err);
+  return sn_backend_reserve_gradients(d->cpu, x, count, err);
 }
 
 static bool device_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
                              double until) {
   DeviceBackend *d = (DeviceBackend *)b;
-  return !device_fails(d) && d->cpu->gradients(d->cpu, x, batch, clock, until);
+  return !device_fails(d) && sn_backend_gradients(d->cpu, x, batch, clock, until);
 }
 
 static SnCode device_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   DeviceBackend *d = (DeviceBackend *)b;
   assert_null(d->job);
   if (starts > d->most) return sn_fail(err, SN_ERR_LIMIT, "%d starts do not fit: room for %d", starts, d->most);
-  return d->cpu->reserve_multistart(d->cpu, x, starts, err);
+  return sn_backend_reserve_multistart(d->cpu, x, starts, err);
 }
 
 // Runs iterations one by one: the first of a call by the plan's deadline, the others by the end of the call, too.
@@ -88,7 +89,7 @@ static bool device_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *
     const double latest = first ? job->deadline : until;
     if (d->now + d->seconds > latest) return false;
     job->iterations = job->done + 1;
-    assert_true(d->cpu->multistart(d->cpu, x, job, clock, INFINITY));
+    assert_true(sn_backend_multistart(d->cpu, x, job, clock, INFINITY));
     job->iterations = all;
     d->now += d->seconds;
   }
@@ -98,7 +99,7 @@ static bool device_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *
 static void device_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   DeviceBackend *d = (DeviceBackend *)b;
   assert_true(d->job == job);
-  d->cpu->multistart_end(d->cpu, x, job);
+  sn_backend_multistart_end(d->cpu, x, job);
   d->job = NULL;
 }
 
@@ -119,7 +120,7 @@ static bool device_lost(const SnBackend *b, char *text, int size) {
 static void device_abandon(SnBackend *b, SnBackendModel *x) {
   DeviceBackend *d = (DeviceBackend *)b;
   d->job = NULL;
-  d->cpu->abandon(d->cpu, x);
+  sn_backend_abandon(d->cpu, x);
 }
 
 // Makes d a backend on top of cpu, which must outlive it.

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "planner/backend/cpu_multistart.h"
+#include "planner/backend/backend_impl.h"
+#include "planner/backend/cpu_multistart_private.h"
 
 typedef struct DifferenceBackend {
   SnBackend table;  // first
@@ -24,13 +25,13 @@ typedef struct DifferenceBackend {
 
 static void difference_update(SnBackend *b, SnBackendModel *x) {
   SnBackend *cpu = ((DifferenceBackend *)b)->cpu;
-  cpu->update(cpu, x);
+  sn_backend_update(cpu, x);
 }
 
 static bool difference_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock,
                                 double until) {
   SnBackend *cpu = ((DifferenceBackend *)b)->cpu;
-  return cpu->rollouts(cpu, x, batch, clock, until);
+  return sn_backend_rollouts(cpu, x, batch, clock, until);
 }
 
 static SnBackendModel *difference_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
@@ -41,7 +42,7 @@ static SnBackendModel *difference_load(SnBackend *b, const SnModel *m, const SnC
   d->multistart = sn_cpu_multistart_create(m, cost, max_step, err);
   d->ctrl = calloc((size_t)max_step * (size_t)m->nu + 1, sizeof *d->ctrl);
   d->entry = -1;
-  return d->runner && d->multistart && d->ctrl ? d->cpu->load(d->cpu, m, cost, max_step, err) : NULL;
+  return d->runner && d->multistart && d->ctrl ? sn_backend_load(d->cpu, m, cost, max_step, err) : NULL;
 }
 
 static void difference_unload(SnBackend *b, SnBackendModel *x) {
@@ -49,7 +50,7 @@ static void difference_unload(SnBackend *b, SnBackendModel *x) {
   sn_rollout_runner_free(d->runner);
   sn_cpu_multistart_free(d->multistart);
   free(d->ctrl);
-  d->cpu->unload(d->cpu, x);
+  sn_backend_unload(d->cpu, x);
 }
 
 static SnCode difference_reserve(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
@@ -130,7 +131,7 @@ static void difference_abandon(SnBackend *b, SnBackendModel *x) {
   sn_cpu_multistart_abandon(d->multistart);
   d->item = 0;
   d->entry = -1;
-  d->cpu->abandon(d->cpu, x);
+  sn_backend_abandon(d->cpu, x);
 }
 
 // Makes d a backend on top of cpu, which must outlive it.

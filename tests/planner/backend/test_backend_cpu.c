@@ -25,7 +25,7 @@ static void make_fixture(Fixture *x, int threads) {
   x->m = sn_task_model(task, body.m, &err);
   x->cost = sn_cost_create(task, x->m, &err);
   assert_true(x->cost->ntarget <= 16 && x->cost->nterm == TERMS);
-  x->model = x->backend->load(x->backend, x->m, x->cost, STEPS, &err);
+  x->model = sn_backend_load(x->backend, x->m, x->cost, STEPS, &err);
   assert_non_null(x->model);
   sn_cost_schedule(x->cost, 0, 0.01, STEPS + 1, x->target);
   x->noise = (SnNoise){.seed = 5,
@@ -49,7 +49,7 @@ static void make_fixture(Fixture *x, int threads) {
 }
 
 static void free_fixture(Fixture *x) {
-  x->backend->unload(x->backend, x->model);
+  sn_backend_unload(x->backend, x->model);
   sn_cost_free(x->cost);
   sn_model_free(x->m);
   sn_backend_free(x->backend);
@@ -63,7 +63,7 @@ static void threads_and_pauses(void **state) {
   for (int threads = 1; threads <= 8; ++threads) {
     Fixture x;
     make_fixture(&x, threads);
-    assert_true(x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
+    assert_true(sn_backend_rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
     if (threads == 1) {
       memcpy(cost, x.cost_of, sizeof cost);
       memcpy(term, x.term_of, sizeof term);
@@ -77,7 +77,7 @@ static void threads_and_pauses(void **state) {
     memset(x.done, 0, sizeof x.done);
     memset(x.cost_of, 0, sizeof x.cost_of);
     int calls = 1;
-    while (!x.backend->rollouts(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 40)) ++calls;
+    while (!sn_backend_rollouts(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 40)) ++calls;
     assert_true(calls > 5);
     assert_memory_equal(cost, x.cost_of, sizeof cost);
     free_fixture(&x);
@@ -91,20 +91,20 @@ static void abandoned(void **state) {
   make_fixture(&x, 3);
   const SnClock monotonic = sn_clock_monotonic();
   double cost[COUNT];
-  x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY);
+  sn_backend_rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY);
   memcpy(cost, x.cost_of, sizeof cost);
   CountingClock count = {0};
   const SnClock clock = counting_clock(&count);
   memset(x.done, 0, sizeof x.done);
-  assert_false(x.backend->rollouts(x.backend, x.model, &x.batch, &clock, 30));
-  x.backend->abandon(x.backend, x.model);
+  assert_false(sn_backend_rollouts(x.backend, x.model, &x.batch, &clock, 30));
+  sn_backend_abandon(x.backend, x.model);
   memset(x.done, 0, sizeof x.done);
   x.batch.first = 7;
   x.batch.count = 5;
-  assert_true(x.backend->rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
+  assert_true(sn_backend_rollouts(x.backend, x.model, &x.batch, &monotonic, INFINITY));
   assert_memory_equal(cost + 7, x.cost_of, 5 * sizeof *cost);
   char text[80];
-  x.backend->describe(x.backend, text, sizeof text);
+  sn_backend_describe(x.backend, text, sizeof text);
   assert_string_equal(text, sizeof(sn_real) == 8 ? "cpu, double, 3 threads" : "cpu, float, 3 threads");
   assert_string_equal(sn_backend_names()[0], "cpu");
   free_fixture(&x);
@@ -117,7 +117,7 @@ static void by_name(void **state) {
   SnPool *pool = sn_pool_create(1, &err);
   SnBackend *b = sn_backend_open("cpu", pool, NULL, &err);
   assert_non_null(b);
-  assert_string_equal(b->name, "cpu");
+  assert_string_equal(sn_backend_name(b), "cpu");
   sn_backend_free(b);
   SnBackendOptions options = sn_default_backend_options();
   options.folder = "/nowhere";

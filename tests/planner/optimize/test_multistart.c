@@ -217,10 +217,10 @@ static void make_fixture(Fixture *x, int threads) {
   def.settings = task->settings;
   if (!(x->p = sn_planner_create(&def, &err))) fail_msg("%s", err.text);
   const SnCost *cost = sn_planner_cost(x->p);
-  if (!(x->model = x->backend->load(x->backend, sn_planner_model(x->p), cost, STEPS, &err))) fail_msg("%s", err.text);
+  if (!(x->model = sn_backend_load(x->backend, sn_planner_model(x->p), cost, STEPS, &err))) fail_msg("%s", err.text);
   x->target = calloc((STEPS + 1) * (size_t)cost->ntarget, sizeof *x->target);
   sn_cost_schedule(cost, 0, 0.01, STEPS + 1, x->target);
-  assert_int_equal(x->backend->reserve_multistart(x->backend, x->model, STARTS, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_multistart(x->backend, x->model, STARTS, &err), SN_OK);
   for (int k = 0; k < STEPS * NU; ++k) x->ctrl[k] = k % NU ? SN_R(0.1) : 0;
   x->job = (SnMultistartJob){.state = *sn_planner_initial(x->p),
                              .target = x->target,
@@ -245,7 +245,7 @@ static void make_fixture(Fixture *x, int threads) {
 }
 
 static void free_fixture(Fixture *x) {
-  x->backend->unload(x->backend, x->model);
+  sn_backend_unload(x->backend, x->model);
   sn_planner_free(x->p);
   sn_backend_free(x->backend);
   sn_pool_free(x->pool);
@@ -276,14 +276,14 @@ static void one_or_many(void **state) {
   make_fixture(&y, 1);
   make_fixture(&z, 3);
   x.job.iterations = 5;
-  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->multistart_end(x.backend, x.model, &x.job);
+  assert_true(sn_backend_multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  sn_backend_multistart_end(x.backend, x.model, &x.job);
   assert_true(x.job.done == 5 && x.job.used == STARTS && x.job.best_cost < x.job.cost_before);
   double before = NAN;
   for (int n = 0; n < 5; ++n) {
     if (n > 0) next_job(&y, 1);
-    assert_true(y.backend->multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
-    y.backend->multistart_end(y.backend, y.model, &y.job);
+    assert_true(sn_backend_multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
+    sn_backend_multistart_end(y.backend, y.model, &y.job);
     assert_true(y.job.done == 1 && y.job.used == STARTS);
     if (n == 0) before = y.job.cost_before;
   }
@@ -294,8 +294,8 @@ static void one_or_many(void **state) {
   z.job.iterations = 2;
   for (int n = 0; n < 2; ++n) {
     if (n > 0) next_job(&z, 3);
-    while (!z.backend->multistart(z.backend, z.model, &z.job, &clock, (double)atomic_load(&count.reads) + 9)) ++pauses;
-    z.backend->multistart_end(z.backend, z.model, &z.job);
+    while (!sn_backend_multistart(z.backend, z.model, &z.job, &clock, (double)atomic_load(&count.reads) + 9)) ++pauses;
+    sn_backend_multistart_end(z.backend, z.model, &z.job);
   }
   assert_true(pauses > 20);
   same(&x, &z);
@@ -316,8 +316,8 @@ static void ended_early(void **state) {
     make_fixture(&y, 1);
     x.job.iterations = 4;
     const bool all =
-        x.backend->multistart(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
-    x.backend->multistart_end(x.backend, x.model, &x.job);
+        sn_backend_multistart(x.backend, x.model, &x.job, &clock, (double)atomic_load(&count.reads) + budget);
+    sn_backend_multistart_end(x.backend, x.model, &x.job);
     const int done = x.job.done, used = x.job.used;
     assert_true(done >= 0 && done <= 4 && used >= 0 && used <= STARTS && all == (done == 4 && used == STARTS));
     none += done == 0;
@@ -325,16 +325,16 @@ static void ended_early(void **state) {
     for (int n = 0; n < done; ++n) {
       if (n > 0) next_job(&y, 1);
       y.job.count = n == done - 1 ? used : STARTS;
-      assert_true(y.backend->multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
-      y.backend->multistart_end(y.backend, y.model, &y.job);
+      assert_true(sn_backend_multistart(y.backend, y.model, &y.job, &real_time, INFINITY));
+      sn_backend_multistart_end(y.backend, y.model, &y.job);
     }
     if (done > 0) same(&x, &y);
     // the room is free for another job
     x.job.init = true;
     x.job.measured = false;
     x.job.iterations = 1;
-    assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
-    x.backend->multistart_end(x.backend, x.model, &x.job);
+    assert_true(sn_backend_multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+    sn_backend_multistart_end(x.backend, x.model, &x.job);
     assert_true(x.job.done == 1 && isfinite(x.job.best_cost));
     free_fixture(&x);
     free_fixture(&y);
@@ -347,18 +347,18 @@ static void capacity(void **state) {
   SnError err = {0};
   Fixture x;
   make_fixture(&x, 1);
-  assert_int_equal(x.backend->reserve_multistart(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
+  assert_int_equal(sn_backend_reserve_multistart(x.backend, x.model, 1000000, &err), SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "adam from 1000000 starts over 20 steps takes "));
   assert_non_null(strstr(err.text, " MiB, allowed on the CPU is 1024"));
   // what there is stays; more of it keeps what starts remember
   x.job.iterations = 2;
-  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->multistart_end(x.backend, x.model, &x.job);
+  assert_true(sn_backend_multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  sn_backend_multistart_end(x.backend, x.model, &x.job);
   const double best = x.job.best_cost;
-  assert_int_equal(x.backend->reserve_multistart(x.backend, x.model, STARTS + 5, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_multistart(x.backend, x.model, STARTS + 5, &err), SN_OK);
   next_job(&x, 6);
-  assert_true(x.backend->multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
-  x.backend->multistart_end(x.backend, x.model, &x.job);
+  assert_true(sn_backend_multistart(x.backend, x.model, &x.job, &real_time, INFINITY));
+  sn_backend_multistart_end(x.backend, x.model, &x.job);
   assert_true(x.job.best_cost < best);
   free_fixture(&x);
 }

@@ -41,9 +41,9 @@ static void make_fixture(Fixture *x, int threads) {
   x->cost = sn_cost_create(task, x->m, &err);
   assert_true(x->m->nq == NQ && x->m->nv == NV && x->m->na == NA && x->m->nu == NU);
   assert_true(x->cost->ntarget <= TARGETS && x->cost->nterm == TERMS);
-  x->model = x->backend->load(x->backend, x->m, x->cost, STEPS, &err);
+  x->model = sn_backend_load(x->backend, x->m, x->cost, STEPS, &err);
   assert_non_null(x->model);
-  assert_int_equal(x->backend->reserve_gradients(x->backend, x->model, ITEMS, &err), SN_OK);
+  assert_int_equal(sn_backend_reserve_gradients(x->backend, x->model, ITEMS, &err), SN_OK);
   x->runner = sn_rollout_runner_create(x->m, x->cost, &err);
   for (int k = 0; k < ITEMS; ++k) {
     Input *in = &x->input[k];
@@ -70,7 +70,7 @@ static void make_fixture(Fixture *x, int threads) {
 
 static void free_fixture(Fixture *x) {
   sn_rollout_runner_free(x->runner);
-  x->backend->unload(x->backend, x->model);
+  sn_backend_unload(x->backend, x->model);
   sn_cost_free(x->cost);
   sn_model_free(x->m);
   sn_backend_free(x->backend);
@@ -84,7 +84,7 @@ static void compute(Fixture *x) {
     memset(&x->result[k], 0xff, sizeof x->result[k]);
     x->item[k].status = SN_GRADIENT_PENDING;
   }
-  assert_true(x->backend->gradients(x->backend, x->model, &x->batch, &clock, INFINITY));
+  assert_true(sn_backend_gradients(x->backend, x->model, &x->batch, &clock, INFINITY));
   for (int k = 0; k < x->batch.count; ++k) {
     x->result[k].cost = x->item[k].cost;
     x->result[k].norm = x->item[k].norm;
@@ -187,7 +187,7 @@ static void threads_and_pauses(void **state) {
         x.batch.item = &x.item[k];
         x.item[k].status = SN_GRADIENT_PENDING;
         const SnClock monotonic = sn_clock_monotonic();
-        assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &monotonic, INFINITY));
+        assert_true(sn_backend_gradients(x.backend, x.model, &x.batch, &monotonic, INFINITY));
         out->cost = x.item[k].cost;
         out->norm = x.item[k].norm;
       }
@@ -202,7 +202,7 @@ static void threads_and_pauses(void **state) {
         x.item[k].status = SN_GRADIENT_PENDING;
       }
       int calls = 1;
-      while (!x.backend->gradients(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 9))
+      while (!sn_backend_gradients(x.backend, x.model, &x.batch, &clock, (double)atomic_load(&count.reads) + 9))
         ++calls;
       assert_true(calls > 3 * STEPS * ITEMS / 10);
       for (int k = 0; k < ITEMS; ++k) {
@@ -228,14 +228,14 @@ static void abandoned(void **state) {
     CountingClock count = {0};
     const SnClock clock = counting_clock(&count);
     for (int k = 0; k < ITEMS; ++k) x.item[k].status = SN_GRADIENT_PENDING;
-    assert_false(x.backend->gradients(x.backend, x.model, &x.batch, &clock, reads));
-    x.backend->abandon(x.backend, x.model);
+    assert_false(sn_backend_gradients(x.backend, x.model, &x.batch, &clock, reads));
+    sn_backend_abandon(x.backend, x.model);
     compute(&x);
     assert_memory_equal(whole, x.result, sizeof x.result);
   }
   const SnClock clock = sn_clock_monotonic();
   memset(x.result[1].ctrl, 0, sizeof x.result[1].ctrl);
-  assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &clock, INFINITY));
+  assert_true(sn_backend_gradients(x.backend, x.model, &x.batch, &clock, INFINITY));
   assert_true(x.result[1].ctrl[0] == 0 && whole[1].ctrl[0] != 0);
   free(whole);
   free_fixture(&x);
@@ -297,7 +297,7 @@ static void rolled_already(void **state) {
       g->status = SN_GRADIENT_PENDING;
       g->rolled = x.runner;
       x.batch = (SnGradientBatch){.settings = x.batch.settings, .item = g, .count = 1};
-      assert_true(x.backend->gradients(x.backend, x.model, &x.batch, &clock, 1e9));
+      assert_true(sn_backend_gradients(x.backend, x.model, &x.batch, &clock, 1e9));
       r->cost = g->cost;
       r->norm = g->norm;
       assert_int_equal(g->status, k == 1 ? SN_GRADIENT_DIVERGED : SN_GRADIENT_DONE);

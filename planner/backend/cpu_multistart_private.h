@@ -1,7 +1,7 @@
 // A multistart on the host, around whoever computes gradients: what a backend without a device does for the operation
 // `multistart`. One thread steps and evaluates the starts; gradients are where the time goes.
-#ifndef SINEW_PLANNER_BACKEND_CPU_MULTISTART_H_
-#define SINEW_PLANNER_BACKEND_CPU_MULTISTART_H_
+#ifndef SINEW_PLANNER_BACKEND_CPU_MULTISTART_PRIVATE_H_
+#define SINEW_PLANNER_BACKEND_CPU_MULTISTART_PRIVATE_H_
 
 #include "planner/backend/backend.h"
 

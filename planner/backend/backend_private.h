@@ -1,0 +1,13 @@
+// Backends in libraries: backend.c alone uses this.
+#ifndef SINEW_PLANNER_BACKEND_BACKEND_PRIVATE_H_
+#define SINEW_PLANNER_BACKEND_BACKEND_PRIVATE_H_
+
+#include "planner/backend/backend_impl.h"
+
+// Opens the backend of libsinew_NAME.so; `name` stays. Returns NULL and err as sn_backend_open.
+SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, SnError *err);
+
+// Returns whether there is such a library where the dynamic linker looks.
+bool sn_backend_plugin_found(const char *name);
+
+#endif
