@@ -257,7 +257,7 @@ pack_registers() {
     if [ -n "$REHEARSE" ]; then
       cp "$LIB/libsinew_$FLOAT.so" "$PACK/lib/sinew-r$r/"
     else
-      (cd "$SOURCE" && cmake --preset cuda -B "$build" -DSN_CUDA_REGISTERS="$r" >/dev/null && cmake --build "$build" --target sinew_cuda -- --quiet)
+      (cd "$SOURCE" && cmake --preset cuda -B "$build" -DSINEW_CUDA_REGISTERS="$r" >/dev/null && cmake --build "$build" --target sinew_cuda -- --quiet)
       cp "$build/lib/sinew/libsinew_cuda.so" "$PACK/lib/sinew-r$r/"
     fi
   done

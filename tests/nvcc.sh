@@ -15,7 +15,7 @@ fi
 "$nvcc" --version | sed -n 4p
 
 out=build/cuda
-cmake --preset cuda -DSN_CUDA_ARCHITECTURES="${1:-90}" -DSN_CUDA_KEEP=ON >/dev/null
+cmake --preset cuda -DSINEW_CUDA_ARCHITECTURES="${1:-90}" -DSINEW_CUDA_KEEP=ON >/dev/null
 # Every file with text for devices is in the lists of CMake.
 for file in $(git grep -lE '^(SN_FUNC|SN_LOCAL)' -- '*.c' ':!tests'); do
   grep -q "\"$file\"" "$out/cuda/device_text.inc" || { echo "$file is in no list of the device's text" >&2; exit 1; }

@@ -57,7 +57,7 @@ setup() {
   sinew_install_packages $SINEW_PACKAGES_TEST
 }
 # Libraries for NVIDIA devices take minutes: part nvcc alone builds them.
-build() { cmake --preset "$1" -DSN_CUDA=OFF >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
+build() { cmake --preset "$1" -DSINEW_CUDA=OFF >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
 run_tests() {
   local preset=$1
   shift

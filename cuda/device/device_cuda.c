@@ -326,8 +326,8 @@ static SnCode load_kernels(SnCuda *c, SnError *err) {
     if (c->kernel[k].sharedSizeBytes > most) most = c->kernel[k].sharedSizeBytes;
   if (d->lost)
     return sn_fail(err, SN_ERR_NOT_FOUND,
-                   "cuda: device %d, %s: %s. Was the library built for it (SN_CUDA_ARCHITECTURES)?", c->index, d->text,
-                   d->reason);
+                   "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,
+                   d->text, d->reason);
   d->shared = d->shared > most ? (d->shared - most) / 64 * 64 : 0;
   if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
   SnWork *nothing = calloc(1, sizeof *nothing);

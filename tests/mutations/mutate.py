@@ -318,7 +318,7 @@ class Copy:
 
     def configure(self, preset: str) -> None:
         """Configures a preset and reads which tests it has."""
-        if command(["cmake", "-S", self.tree, "--preset", preset, "-DSN_CUDA=OFF"], self.log) != 0:
+        if command(["cmake", "-S", self.tree, "--preset", preset, "-DSINEW_CUDA=OFF"], self.log) != 0:
             raise Trouble(f"cmake --preset {preset} fails:\n{tail(self.log)}")
         lists = (self.build_folder(preset) / "tests").rglob("CTestTestfile.cmake")
         text = "".join(path.read_text() for path in lists)
