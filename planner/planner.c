@@ -37,31 +37,31 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   const SnModel *m = p->m;
   const size_t horizon = (size_t)p->horizon, nu = (size_t)m->nu, rows = 2 * horizon;
   bool ok = true;
-  make_state(m, &p->initial, &ok);
-  make_state(m, &p->state, &ok);
-  make_state(m, &p->rolled_state, &ok);
-  make_state(m, &p->probe, &ok);
-  p->initial_ctrl = sn_planner_calloc(nu, sizeof(sn_real), &ok);
-  p->nominal = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
-  p->winner = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
-  p->force = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
-  p->target = sn_planner_calloc((horizon + 1) * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
-  p->scratch = sn_planner_calloc(3 * (horizon + 2), sizeof(sn_real), &ok);
-  p->best_term = sn_planner_calloc((size_t)p->cost->nterm, sizeof(double), &ok);
-  p->plan_ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
-  p->plan_qpos = sn_planner_calloc((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
-  p->plan_qvel = sn_planner_calloc((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
-  p->plan_act = sn_planner_calloc((rows + 1) * (size_t)m->na, sizeof(sn_real), &ok);
-  p->evaluate_term = sn_planner_calloc((size_t)p->cost->nterm, sizeof(double), &ok);
-  p->evaluate_value = sn_planner_calloc((size_t)p->cost->nall, sizeof(double), &ok);
-  p->evaluate_met = sn_planner_calloc((size_t)(p->cost->nall - p->cost->nterm), sizeof(bool), &ok);
+  make_state(m, &p->initial.state, &ok);
+  make_state(m, &p->latest.state, &ok);
+  make_state(m, &p->progress.start, &ok);
+  make_state(m, &p->evaluation.state, &ok);
+  p->initial.ctrl = sn_planner_calloc(nu, sizeof(sn_real), &ok);
+  p->warm_start.ctrl = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->candidates.winner = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->active_plan.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
+  p->progress.target = sn_planner_calloc((horizon + 1) * (size_t)p->in_force.cost->ntarget, sizeof(sn_real), &ok);
+  p->candidates.scratch = sn_planner_calloc(3 * (horizon + 2), sizeof(sn_real), &ok);
+  p->result.best_term = sn_planner_calloc((size_t)p->in_force.cost->nterm, sizeof(double), &ok);
+  p->result.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
+  p->result.qpos = sn_planner_calloc((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
+  p->result.qvel = sn_planner_calloc((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
+  p->result.act = sn_planner_calloc((rows + 1) * (size_t)m->na, sizeof(sn_real), &ok);
+  p->evaluation.term = sn_planner_calloc((size_t)p->in_force.cost->nterm, sizeof(double), &ok);
+  p->evaluation.value = sn_planner_calloc((size_t)p->in_force.cost->nall, sizeof(double), &ok);
+  p->evaluation.met = sn_planner_calloc((size_t)(p->in_force.cost->nall - p->in_force.cost->nterm), sizeof(bool), &ok);
   return ok ? sn_planner_take_settings(p, err) : sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
 // A planner by gradients needs terms that have one, and a backend that makes them.
 static SnCode check_gradient(const SnPlanner *p, const SnSettings *s, SnError *err) {
   if (s->planner != SN_PLANNER_ADAM) return SN_OK;
-  const SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
+  const SnCode code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   return code == SN_OK ? sn_planner_adam_check(p, err) : code;
 }
 
@@ -69,17 +69,17 @@ static SnCode build(SnPlanner *p, SnError *err) {
   const SnPlannerDef *def = &p->def;
   SnCode code = sn_settings_validate(&def->settings, err);
   if (code != SN_OK) return code;
-  p->settings = p->pending = def->settings;
+  p->in_force.settings = p->pending.settings = def->settings;
   p->horizon = def->settings.horizon;
   if (!(p->m = sn_task_model(def->task, def->model, err))) return err ? err->code : SN_ERR_MEMORY;
   p->h = (double)p->m->opt.timestep;
-  p->cost = sn_cost_create(def->task, p->m, err);
-  p->wanted = p->cost ? sn_cost_create(def->task, p->m, err) : NULL;
-  if (!p->wanted) return err ? err->code : SN_ERR_NOT_FOUND;
-  if (!(p->cfd_pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
-  if (!(p->runner = sn_rollout_runner_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
-  if (!(p->tracer = sn_rollout_runner_create(p->m, p->cost, err))) return SN_ERR_MEMORY;
-  if (!(p->evaluator = sn_rollout_runner_create(p->m, p->wanted, err))) return SN_ERR_MEMORY;
+  p->in_force.cost = sn_cost_create(def->task, p->m, err);
+  p->pending.cost = p->in_force.cost ? sn_cost_create(def->task, p->m, err) : NULL;
+  if (!p->pending.cost) return err ? err->code : SN_ERR_NOT_FOUND;
+  if (!(p->cfd.pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
+  if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
+  if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
+  if (!(p->runners.evaluator = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if ((code = sn_planner_load(p, err)) != SN_OK) return code;
   if ((code = check_gradient(p, &def->settings, err)) != SN_OK) return code;
   if ((code = make_buffers(p, err)) != SN_OK) return code;
@@ -102,23 +102,23 @@ SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err) {
 void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   sn_planner_evaluate_free(p);
+  if (p->device.model) sn_backend_unload(p->device.backend, p->device.model);
   sn_planner_adam_free(p);
-  if (p->device) sn_backend_unload(p->backend, p->device);
-  free(p->cfd_pair);
-  sn_rollout_runner_free(p->runner);
-  sn_rollout_runner_free(p->tracer);
-  sn_rollout_runner_free(p->evaluator);
-  sn_cost_free(p->wanted);
-  sn_cost_free(p->cost);
-  free_state(&p->initial);
-  free_state(&p->state);
-  free_state(&p->rolled_state);
-  free_state(&p->probe);
-  void *const buffers[] = {p->initial_ctrl,   p->nominal,        p->winner,          p->force,
-                           p->target,         p->scratch,        p->best_term,       p->plan_ctrl,
-                           p->plan_qpos,      p->plan_qvel,      p->plan_act,        p->evaluate_term,
-                           p->evaluate_value, p->evaluate_met,   p->evaluate_target, p->candidate_cost,
-                           p->candidate_term, p->candidate_done, p->candidate_warn};
+  free(p->cfd.pair);
+  sn_rollout_runner_free(p->runners.scratch);
+  sn_rollout_runner_free(p->runners.tracer);
+  sn_rollout_runner_free(p->runners.evaluator);
+  sn_cost_free(p->pending.cost);
+  sn_cost_free(p->in_force.cost);
+  free_state(&p->initial.state);
+  free_state(&p->latest.state);
+  free_state(&p->progress.start);
+  free_state(&p->evaluation.state);
+  void *const buffers[] = {p->initial.ctrl,     p->warm_start.ctrl,    p->candidates.winner, p->active_plan.ctrl,
+                           p->progress.target,  p->candidates.scratch, p->result.best_term,  p->result.ctrl,
+                           p->result.qpos,      p->result.qvel,        p->result.act,        p->evaluation.term,
+                           p->evaluation.value, p->evaluation.met,     p->evaluation.target, p->candidates.cost,
+                           p->candidates.term,  p->candidates.done,    p->candidates.warn};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);
@@ -126,14 +126,14 @@ void sn_planner_free(SnPlanner *p) {
 
 void sn_planner_reset_nominal(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
-  for (int t = 0; t < p->horizon; ++t) sn_planner_copy(p->nominal + (size_t)t * nu, p->initial_ctrl, nu);
-  p->phase = 0;
+  for (int t = 0; t < p->horizon; ++t) sn_planner_copy(p->warm_start.ctrl + (size_t)t * nu, p->initial.ctrl, nu);
+  p->warm_start.phase = 0;
   sn_planner_adam_forget(p);
 }
 
 void sn_planner_drop_batch(SnPlanner *p) {
-  if (p->batch_active) sn_backend_abandon(p->backend, p->device);
-  p->batch_active = false;
+  if (p->iterations.begun) sn_backend_abandon(p->device.backend, p->device.model);
+  p->iterations.begun = false;
 }
 
 void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
@@ -147,93 +147,93 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
 
 // The task's initial state and plan with a seed.
 static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
-  SnWorld *w = sn_rollout_runner_world(p->runner);
-  SnLane *lane = sn_rollout_runner_lane(p->runner);
+  SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
+  SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
   const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, err);
   if (code != SN_OK) return code;
   p->def.seed = seed;
-  p->initial.time = 0;
-  sn_planner_store_world(p, w, &p->initial);
-  sn_cost_capture(p->cost, p->m, w, lane);
-  sn_cost_capture(p->wanted, p->m, w, lane);
-  sn_backend_update(p->backend, p->device);
-  sn_task_initial_plan(p->def.task, p->m, seed, p->initial_ctrl);
-  p->initial_view = sn_planner_prepare(p, &p->initial);
-  p->settled = true;
+  p->initial.state.time = 0;
+  sn_planner_store_world(p, w, &p->initial.state);
+  sn_cost_capture(p->in_force.cost, p->m, w, lane);
+  sn_cost_capture(p->pending.cost, p->m, w, lane);
+  sn_backend_update(p->device.backend, p->device.model);
+  sn_task_initial_plan(p->def.task, p->m, seed, p->initial.ctrl);
+  p->initial.view = sn_planner_prepare(p, &p->initial.state);
+  p->initial.settled = true;
   return SN_OK;
 }
 
 // Takes the initial state for the latest one.
 static void forget_state(SnPlanner *p) {
   const SnModel *m = p->m;
-  p->state.time = 0;
-  sn_planner_copy(p->state.qpos, p->initial.qpos, (size_t)m->nq);
-  sn_planner_copy(p->state.qvel, p->initial.qvel, (size_t)m->nv);
-  sn_planner_copy(p->state.act, p->initial.act, (size_t)m->na);
-  sn_planner_copy(p->state.mocap_pos, p->initial.mocap_pos, 3 * (size_t)m->nmocap);
-  sn_planner_copy(p->state.mocap_quat, p->initial.mocap_quat, 4 * (size_t)m->nmocap);
+  p->latest.state.time = 0;
+  sn_planner_copy(p->latest.state.qpos, p->initial.state.qpos, (size_t)m->nq);
+  sn_planner_copy(p->latest.state.qvel, p->initial.state.qvel, (size_t)m->nv);
+  sn_planner_copy(p->latest.state.act, p->initial.state.act, (size_t)m->na);
+  sn_planner_copy(p->latest.state.mocap_pos, p->initial.state.mocap_pos, 3 * (size_t)m->nmocap);
+  sn_planner_copy(p->latest.state.mocap_quat, p->initial.state.mocap_quat, 4 * (size_t)m->nmocap);
 }
 
 SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
   sn_planner_drop_batch(p);
-  const SnCode code = p->settled && seed == p->def.seed ? SN_OK : settle(p, seed, err);
+  const SnCode code = p->initial.settled && seed == p->def.seed ? SN_OK : settle(p, seed, err);
   if (code != SN_OK) return code;
   forget_state(p);
   sn_planner_reset_nominal(p);
-  p->has_nominal = p->has_act = p->active = p->finished = false;
-  p->force_rows = 0;
-  p->number = 0;
-  p->rollout_seconds = 0;
+  p->warm_start.exists = p->latest.has_act = p->progress.active = p->progress.finished = false;
+  p->active_plan.rows = 0;
+  p->progress.number = 0;
+  p->progress.rollout_seconds = 0;
   return SN_OK;
 }
 
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
-  p->pending = from->pending;
-  p->version = from->version;
-  sn_cost_copy_live(p->wanted, from->wanted);
+  p->pending.settings = from->pending.settings;
+  p->pending.version = from->pending.version;
+  sn_cost_copy_live(p->pending.cost, from->pending.cost);
 }
 
 const SnModel *sn_planner_model(const SnPlanner *p) { return p->m; }
-const SnCost *sn_planner_cost(const SnPlanner *p) { return p->wanted; }
+const SnCost *sn_planner_cost(const SnPlanner *p) { return p->pending.cost; }
 const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
 double sn_planner_length(const SnPlanner *p) { return p->horizon * p->h; }
-const SnState *sn_planner_initial(const SnPlanner *p) { return &p->initial_view; }
-const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending; }
+const SnState *sn_planner_initial(const SnPlanner *p) { return &p->initial.view; }
+const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending.settings; }
 
 // ---- live tuning ----
 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
-  SnCode code = sn_settings_may_change(&p->settings, settings, err);
+  SnCode code = sn_settings_may_change(&p->in_force.settings, settings, err);
   if (code == SN_OK) code = check_gradient(p, settings, err);
   // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
-  if (code == SN_OK && !p->batch_active) code = sn_planner_optimizer(settings)->reserve(p, settings, err);
+  if (code == SN_OK && !p->iterations.begun) code = sn_planner_optimizer(settings)->reserve(p, settings, err);
   if (code != SN_OK) return code;
-  p->pending = *settings;
-  p->refused = false;
+  p->pending.settings = *settings;
+  p->pending_refused = false;
   return SN_OK;
 }
 
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err) {
-  const int i = sn_cost_find(p->wanted, term);
+  const int i = sn_cost_find(p->pending.cost, term);
   if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
-  const SnCode code = sn_cost_set_target(p->wanted, i, value, n, err);
-  p->retuned = p->retuned || code == SN_OK;
-  p->refused = p->refused && code != SN_OK;
+  const SnCode code = sn_cost_set_target(p->pending.cost, i, value, n, err);
+  p->cost_changed = p->cost_changed || code == SN_OK;
+  p->pending_refused = p->pending_refused && code != SN_OK;
   return code;
 }
 
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err) {
-  const int i = sn_cost_find(p->wanted, term);
-  if (i < 0 || i >= p->wanted->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
-  const SnCode code = sn_cost_set_weight(p->wanted, i, weight, terminal, err);
-  p->retuned = p->retuned || code == SN_OK;
-  p->refused = p->refused && code != SN_OK;
+  const int i = sn_cost_find(p->pending.cost, term);
+  if (i < 0 || i >= p->pending.cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
+  const SnCode code = sn_cost_set_weight(p->pending.cost, i, weight, terminal, err);
+  p->cost_changed = p->cost_changed || code == SN_OK;
+  p->pending_refused = p->pending_refused && code != SN_OK;
   return code;
 }
 
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size) {
   static const double noticeable = 1e-3;
-  const SnCfd cfd = sn_cfd_settings(settings, p->cfd_pair, true);
+  const SnCfd cfd = sn_cfd_settings(settings, p->cfd.pair, true);
   const double jump = sn_cfd_backward(settings) ? sn_cfd_jump(p->m, &cfd) : 0;
   text[0] = '\0';
   if (jump > noticeable)
@@ -243,4 +243,4 @@ void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *tex
              jump, settings->cfd_touch);
 }
 
-void sn_planner_set_version(SnPlanner *p, uint64_t version) { p->version = version; }
+void sn_planner_set_version(SnPlanner *p, uint64_t version) { p->pending.version = version; }

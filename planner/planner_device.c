@@ -6,10 +6,10 @@
 #include "planner/planner_private.h"
 
 static SnCode load(SnPlanner *p, SnBackend *b, SnError *err) {
-  SnBackendModel *device = sn_backend_load(b, p->m, p->cost, p->horizon, err);
+  SnBackendModel *device = sn_backend_load(b, p->m, p->in_force.cost, p->horizon, err);
   if (!device) return err->code;
-  p->backend = b;
-  p->device = device;
+  p->device.backend = b;
+  p->device.model = device;
   return SN_OK;
 }
 
@@ -20,22 +20,22 @@ SnCode sn_planner_load(SnPlanner *p, SnError *err) {
     const SnCode code = load(p, b, err);
     if (code == SN_OK || !fallback || !sn_backend_lost(b, text, sizeof text)) return code;
   }
-  p->device_lost = true;
+  p->device.lost = true;
   return load(p, fallback, err);
 }
 
 // Moves to the fallback; on failure everything stays where it is.
 static SnCode move(SnPlanner *p, SnError *err) {
-  SnBackend *from = p->backend;
-  SnBackendModel *left = p->device;
+  SnBackend *from = p->device.backend;
+  SnBackendModel *left = p->device.model;
   if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no fallback");
   SnCode code = load(p, p->def.fallback, err);
   if (code != SN_OK) return code;
-  if (p->optimizer) code = p->optimizer->reserve(p, &p->settings, err);
+  if (p->iterations.optimizer) code = p->iterations.optimizer->reserve(p, &p->in_force.settings, err);
   if (code != SN_OK) {
-    sn_backend_unload(p->backend, p->device);
-    p->backend = from;
-    p->device = left;
+    sn_backend_unload(p->device.backend, p->device.model);
+    p->device.backend = from;
+    p->device.model = left;
     return code;
   }
   sn_planner_evaluate_move(p);
@@ -46,16 +46,17 @@ static SnCode move(SnPlanner *p, SnError *err) {
 bool sn_planner_watch(SnPlanner *p) {
   char reason[120];
   SnError err = {0};
-  if (p->stranded || !sn_backend_lost(p->backend, reason, sizeof reason)) return !p->stranded;
+  if (p->device.stranded || !sn_backend_lost(p->device.backend, reason, sizeof reason)) return !p->device.stranded;
   sn_planner_drop_batch(p);
   sn_planner_adam_forget(p);
-  p->device_lost = true;
-  p->measured = false;
-  const char *name = sn_backend_name(p->backend);
-  p->stranded = move(p, &err) != SN_OK;
-  if (p->stranded)
-    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %.80s", name, reason, err.text);
+  p->device.lost = true;
+  p->iterations.measured = false;
+  const char *name = sn_backend_name(p->device.backend);
+  p->device.stranded = move(p, &err) != SN_OK;
+  if (p->device.stranded)
+    snprintf(p->result.remark, sizeof p->result.remark, "%s is lost: %s; %.80s", name, reason, err.text);
   else
-    snprintf(p->remark, sizeof p->remark, "%s is lost: %s; %s goes on", name, reason, sn_backend_name(p->backend));
-  return !p->stranded;
+    snprintf(p->result.remark, sizeof p->result.remark, "%s is lost: %s; %s goes on", name, reason,
+             sn_backend_name(p->device.backend));
+  return !p->device.stranded;
 }

@@ -8,11 +8,12 @@
 enum { EVALUATE_MAX_STEPS = 1 << 16 };
 
 static SnCode evaluate_reserve(SnPlanner *p, int rows, SnError *err) {
-  if (rows <= p->evaluate_capacity) return SN_OK;
-  sn_real *target = realloc(p->evaluate_target, sizeof *target * ((size_t)rows * (size_t)p->cost->ntarget + 1));
+  if (rows <= p->evaluation.capacity) return SN_OK;
+  sn_real *target =
+      realloc(p->evaluation.target, sizeof *target * ((size_t)rows * (size_t)p->in_force.cost->ntarget + 1));
   if (!target) return sn_fail(err, SN_ERR_MEMORY, "evaluate: out of memory");
-  p->evaluate_target = target;
-  p->evaluate_capacity = rows;
+  p->evaluation.target = target;
+  p->evaluation.capacity = rows;
   return SN_OK;
 }
 
@@ -28,7 +29,7 @@ typedef struct SnEvaluateGradient {
 } SnEvaluateGradient;
 
 void sn_planner_evaluate_free(SnPlanner *p) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnEvaluateGradient *g = p->evaluation.gradient;
   if (!g) return;
   if (g->device) sn_backend_unload(g->backend, g->device);
   free(g->states.time);
@@ -42,20 +43,20 @@ void sn_planner_evaluate_free(SnPlanner *p) {
   free(g->item.act_bar);
   free(g->item.target_bar);
   free(g);
-  p->evaluate_gradient = NULL;
+  p->evaluation.gradient = NULL;
 }
 
 static SnCode load_gradient(SnPlanner *p, SnError *err) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
-  SnBackend *b = g->backend = p->backend;
+  SnEvaluateGradient *g = p->evaluation.gradient;
+  SnBackend *b = g->backend = p->device.backend;
   if (!sn_backend_has(b, SN_BACKEND_GRADIENTS))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", sn_backend_name(b));
-  if (!(g->device = sn_backend_load(b, p->m, p->wanted, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
+  if (!(g->device = sn_backend_load(b, p->m, p->pending.cost, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
   return sn_backend_reserve_gradients(b, g->device, 1, err);
 }
 
 void sn_planner_evaluate_move(SnPlanner *p) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnEvaluateGradient *g = p->evaluation.gradient;
   SnError err = {0};
   if (!g) return;
   sn_backend_unload(g->backend, g->device);
@@ -67,7 +68,7 @@ void sn_planner_evaluate_move(SnPlanner *p) {
 static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
   const size_t rows = (size_t)steps + 1, nq = (size_t)p->m->nq, nv = (size_t)p->m->nv, na = (size_t)p->m->na;
   bool ok = true;
-  SnEvaluateGradient *g = p->evaluate_gradient = sn_planner_calloc(1, sizeof *g, &ok);
+  SnEvaluateGradient *g = p->evaluation.gradient = sn_planner_calloc(1, sizeof *g, &ok);
   if (!g) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   g->steps = steps;
   g->states = (SnTrajectory){.time = sn_planner_calloc(rows, sizeof(sn_real), &ok),
@@ -79,17 +80,17 @@ static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
   g->item.qpos_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
   g->item.qvel_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
   g->item.act_bar = sn_planner_calloc(na, sizeof(sn_real), &ok);
-  g->item.target_bar = sn_planner_calloc(rows * (size_t)p->cost->ntarget, sizeof(sn_real), &ok);
+  g->item.target_bar = sn_planner_calloc(rows * (size_t)p->in_force.cost->ntarget, sizeof(sn_real), &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
   return load_gradient(p, err);
 }
 
 // Capacity for as many steps as were asked for at most so far.
 static SnCode gradient_reserve(SnPlanner *p, int steps, SnError *err) {
-  if (p->stranded) return sn_fail(err, SN_ERR_STATE, "no gradient: %s", p->remark);
-  SnCode code = sn_cost_check_gradient(p->cost, p->m, err);
+  if (p->device.stranded) return sn_fail(err, SN_ERR_STATE, "no gradient: %s", p->result.remark);
+  SnCode code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   if (code != SN_OK) return code;
-  if (p->evaluate_gradient && p->evaluate_gradient->steps >= steps) return SN_OK;
+  if (p->evaluation.gradient && p->evaluation.gradient->steps >= steps) return SN_OK;
   sn_planner_evaluate_free(p);
   code = make_gradient(p, steps, err);
   if (code != SN_OK) sn_planner_evaluate_free(p);
@@ -100,7 +101,7 @@ static SnCode gradient_reserve(SnPlanner *p, int steps, SnError *err) {
 static SnTrajectory kept_states(const SnPlanner *p, const SnEvaluateRequest *r) {
   SnTrajectory out = r->states;
   if (!r->gradient) return out;
-  const SnTrajectory *own = &p->evaluate_gradient->states;
+  const SnTrajectory *own = &p->evaluation.gradient->states;
   if (!out.time) out.time = own->time;
   if (!out.qpos) out.qpos = own->qpos;
   if (!out.qvel) out.qvel = own->qvel;
@@ -110,25 +111,25 @@ static SnTrajectory kept_states(const SnPlanner *p, const SnEvaluateRequest *r) 
 }
 
 static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnState *initial) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnEvaluateGradient *g = p->evaluation.gradient;
   g->asked = true;
   g->item.state = *initial;
   g->item.ctrl = r->ctrl;
-  g->item.target = p->evaluate_target;
+  g->item.target = p->evaluation.target;
   g->item.nstep = r->nstep;
-  g->item.max_velocity = p->pending.max_velocity;
-  g->item.rolled = p->evaluator;
+  g->item.max_velocity = p->pending.settings.max_velocity;
+  g->item.rolled = p->runners.evaluator;
   g->item.status = SN_GRADIENT_PENDING;
-  g->batch =
-      (SnGradientBatch){.settings = {.method = (SnGradientMethod)p->pending.gradient,
-                                     .cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_backward(&p->pending))},
-                        .item = &g->item,
-                        .count = 1};
+  g->batch = (SnGradientBatch){
+      .settings = {.method = (SnGradientMethod)p->pending.settings.gradient,
+                   .cfd = sn_cfd_settings(&p->pending.settings, p->cfd.pair, sn_cfd_backward(&p->pending.settings))},
+      .item = &g->item,
+      .count = 1};
   sn_backend_update(g->backend, g->device);
 }
 
 static void drop_gradient(SnPlanner *p) {
-  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnEvaluateGradient *g = p->evaluation.gradient;
   if (!g || !g->asked) return;
   sn_backend_abandon(g->backend, g->device);
   g->asked = false;
@@ -146,13 +147,14 @@ static SnCode check_controls(const SnPlanner *p, const SnEvaluateRequest *r, SnE
 
 // Norms in the state that a rollout's world is in, whose stages have run, and, without steps, its cost.
 static void evaluate_state(SnPlanner *p, SnRolloutRunner *at) {
-  SnEvaluation *e = &p->evaluation;
-  const int nstep = p->evaluate_steps, nterm = e->nterm;
-  const sn_real *target = p->evaluate_target + (size_t)nstep * (size_t)p->cost->ntarget;
-  const double now = sn_rollout_runner_evaluate(at, target, nstep == 0 ? p->evaluate_term : NULL, p->evaluate_value);
+  SnEvaluation *e = &p->evaluation.result;
+  const int nstep = p->evaluation.steps, nterm = e->nterm;
+  const sn_real *target = p->evaluation.target + (size_t)nstep * (size_t)p->in_force.cost->ntarget;
+  const double now =
+      sn_rollout_runner_evaluate(at, target, nstep == 0 ? p->evaluation.term : NULL, p->evaluation.value);
   if (nstep == 0) e->cost = now;
   for (int i = 0; i < e->nmeasure; ++i)
-    p->evaluate_met[i] = p->evaluate_value[nterm + i] <= p->def.task->measure[i].below;
+    p->evaluation.met[i] = p->evaluation.value[nterm + i] <= p->def.task->measure[i].below;
 }
 
 SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnError *err) {
@@ -163,60 +165,61 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   state.act = r->act;
   state.mocap_pos = r->mocap_pos;
   state.mocap_quat = r->mocap_quat;
-  p->evaluate_steps = 0;
-  p->evaluate_rolled = false;
+  p->evaluation.steps = 0;
+  p->evaluation.rolled = false;
   drop_gradient(p);
   sn_planner_watch(p);
-  p->evaluation = (SnEvaluation){.nterm = p->cost->nterm,
-                                 .nmeasure = p->cost->nall - p->cost->nterm,
-                                 .term = p->evaluate_term,
-                                 .measure = p->evaluate_value + p->cost->nterm,
-                                 .met = p->evaluate_met};
+  p->evaluation.result = (SnEvaluation){.nterm = p->in_force.cost->nterm,
+                                        .nmeasure = p->in_force.cost->nall - p->in_force.cost->nterm,
+                                        .term = p->evaluation.term,
+                                        .measure = p->evaluation.value + p->in_force.cost->nterm,
+                                        .met = p->evaluation.met};
   SnCode code = check_controls(p, r, err);
   if (code == SN_OK) code = evaluate_reserve(p, r->nstep + 1, err);
   if (code == SN_OK && r->gradient) code = gradient_reserve(p, r->nstep, err);
-  if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->probe, &p->evaluation.act_estimated, err);
+  if (code == SN_OK)
+    code = sn_planner_take_state(p, &state, &p->evaluation.state, &p->evaluation.result.act_estimated, err);
   if (code != SN_OK) return code;
-  sn_cost_schedule(p->wanted, r->time, p->h, r->nstep + 1, p->evaluate_target);
-  SnState initial = sn_planner_prepare(p, &p->probe);
-  p->evaluate_cfd = sn_cfd_settings(&p->pending, p->cfd_pair, sn_cfd_forward(&p->pending));
-  if (p->evaluate_cfd.on) initial.cfd = &p->evaluate_cfd;
-  p->evaluate_steps = r->nstep;
+  sn_cost_schedule(p->pending.cost, r->time, p->h, r->nstep + 1, p->evaluation.target);
+  SnState initial = sn_planner_prepare(p, &p->evaluation.state);
+  p->evaluation.cfd = sn_cfd_settings(&p->pending.settings, p->cfd.pair, sn_cfd_forward(&p->pending.settings));
+  if (p->evaluation.cfd.on) initial.cfd = &p->evaluation.cfd;
+  p->evaluation.steps = r->nstep;
   if (r->gradient) begin_gradient(p, r, &initial);
   const SnTrajectory kept = kept_states(p, r);
   if (r->nstep == 0)
-    evaluate_state(p, p->runner);
+    evaluate_state(p, p->runners.scratch);
   else
-    sn_rollout_runner_begin(p->evaluator, &initial, r->ctrl, p->evaluate_target, r->nstep, p->pending.max_velocity,
-                            &kept);
+    sn_rollout_runner_begin(p->runners.evaluator, &initial, r->ctrl, p->evaluation.target, r->nstep,
+                            p->pending.settings.max_velocity, &kept);
   return SN_OK;
 }
 
 bool sn_planner_evaluate_slice(SnPlanner *p, double until) {
-  if (p->evaluate_steps == 0) return true;
+  if (p->evaluation.steps == 0) return true;
   const bool stranded = !sn_planner_watch(p);
-  SnEvaluateGradient *g = p->evaluate_gradient;
-  if (!p->evaluate_rolled)
-    p->evaluate_rolled = sn_rollout_runner_run(p->evaluator, &p->def.clock, until) != SN_ROLLOUT_UNDER_WAY;
-  if (!p->evaluate_rolled || !g || !g->asked || stranded) return p->evaluate_rolled;
+  SnEvaluateGradient *g = p->evaluation.gradient;
+  if (!p->evaluation.rolled)
+    p->evaluation.rolled = sn_rollout_runner_run(p->runners.evaluator, &p->def.clock, until) != SN_ROLLOUT_UNDER_WAY;
+  if (!p->evaluation.rolled || !g || !g->asked || stranded) return p->evaluation.rolled;
   return sn_backend_gradients(g->backend, g->device, &g->batch, &p->def.clock, until);
 }
 
 void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
-  SnEvaluation *e = &p->evaluation;
-  SnEvaluateGradient *g = p->evaluate_gradient;
+  SnEvaluation *e = &p->evaluation.result;
+  SnEvaluateGradient *g = p->evaluation.gradient;
   if (g && g->asked && g->item.status != SN_GRADIENT_PENDING) {
     e->gradient = &g->item;
     g->asked = false;  // it is done: there is nothing to drop
   }
-  e->device_lost = p->stranded;
-  if (p->evaluate_steps > 0) {
-    e->cost = sn_rollout_runner_cost(p->evaluator, p->evaluate_term);
+  e->device_lost = p->device.stranded;
+  if (p->evaluation.steps > 0) {
+    e->cost = sn_rollout_runner_cost(p->runners.evaluator, p->evaluation.term);
     e->diverged = !isfinite(e->cost);
-    if (!e->diverged) evaluate_state(p, p->evaluator);
+    if (!e->diverged) evaluate_state(p, p->runners.evaluator);
     for (int i = 0; e->diverged && i < e->nmeasure; ++i) {
-      p->evaluate_value[e->nterm + i] = INFINITY;
-      p->evaluate_met[i] = false;
+      p->evaluation.value[e->nterm + i] = INFINITY;
+      p->evaluation.met[i] = false;
     }
   }
   *result = *e;

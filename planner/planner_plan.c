@@ -19,7 +19,7 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
   if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
-  if (sn_planner_optimizer(&p->pending)->iterations(&p->pending) == 0 && r->max_iterations == 0 &&
+  if (sn_planner_optimizer(&p->pending.settings)->iterations(&p->pending.settings) == 0 && r->max_iterations == 0 &&
       r->deadline == INFINITY)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
   return SN_OK;
@@ -28,69 +28,70 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
 // The first rows of the result: those of the plan in force while this one is made.
 static void take_lead(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
-  for (int k = 0; k < p->lead; ++k)
-    sn_planner_copy(p->plan_ctrl + (size_t)k * nu, sn_planner_force_row(p, p->state.time + k * p->h), nu);
-  p->rolled_state.time = p->state.time + p->lead * p->h;
+  for (int k = 0; k < p->progress.lead; ++k)
+    sn_planner_copy(p->result.ctrl + (size_t)k * nu, sn_planner_force_row(p, p->latest.state.time + k * p->h), nu);
+  p->progress.start.time = p->latest.state.time + p->progress.lead * p->h;
 }
 
 // Moves the warm start to the new plan's start.
 static void shift_nominal(SnPlanner *p) {
-  const double since = (p->rolled_state.time - p->nominal_time) / p->h;
-  int k = p->settings.shift;
+  const double since = (p->progress.start.time - p->warm_start.time) / p->h;
+  int k = p->in_force.settings.shift;
   if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
-  if (!p->has_nominal) k = 0;
-  sn_controls_shift(p->nominal, p->horizon, p->m->nu, k, (SnTail)p->settings.tail, p->initial_ctrl);
-  p->phase += k;
+  if (!p->warm_start.exists) k = 0;
+  sn_controls_shift(p->warm_start.ctrl, p->horizon, p->m->nu, k, (SnTail)p->in_force.settings.tail, p->initial.ctrl);
+  p->warm_start.phase += k;
   sn_planner_adam_shift(p, k);
-  p->nominal_time = p->rolled_state.time;
-  p->has_nominal = true;
+  p->warm_start.time = p->progress.start.time;
+  p->warm_start.exists = true;
 }
 
 // Cost of the state that is answered, whose stages are run anew.
 static void evaluate_first_state(SnPlanner *p) {
-  sn_planner_prepare(p, &p->state);
-  sn_cost_schedule(p->cost, p->state.time, p->h, 1, p->target);
-  p->state_cost = sn_rollout_runner_evaluate(p->runner, p->target, NULL, NULL);
+  sn_planner_prepare(p, &p->latest.state);
+  sn_cost_schedule(p->in_force.cost, p->latest.state.time, p->h, 1, p->progress.target);
+  p->iterations.state_cost = sn_rollout_runner_evaluate(p->runners.scratch, p->progress.target, NULL, NULL);
 }
 
 // Weights and targets that were set live.
 static void take_cost(SnPlanner *p) {
-  sn_cost_copy_live(p->cost, p->wanted);
-  sn_backend_update(p->backend, p->device);
-  p->retuned = false;
+  sn_cost_copy_live(p->in_force.cost, p->pending.cost);
+  sn_backend_update(p->device.backend, p->device.model);
+  p->cost_changed = false;
 }
 
 // The settings come into force. Costs that were measured in rollouts of another kind no longer count.
 static void take_pending(SnPlanner *p) {
-  const SnCfd before = p->forward;
-  p->settings = p->pending;
-  p->forward = sn_cfd_settings(&p->settings, p->cfd_pair, sn_cfd_forward(&p->settings));
-  p->backward = sn_cfd_settings(&p->settings, p->cfd_pair, sn_cfd_backward(&p->settings));
-  if (!sn_cfd_equal(&before, &p->forward)) p->measured = false;
+  const SnCfd before = p->cfd.forward;
+  p->in_force.settings = p->pending.settings;
+  p->cfd.forward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_forward(&p->in_force.settings));
+  p->cfd.backward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_backward(&p->in_force.settings));
+  if (!sn_cfd_equal(&before, &p->cfd.forward)) p->iterations.measured = false;
 }
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
-  const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending);
-  const SnCode code = optimizer->reserve(p, &p->pending, err);
+  const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending.settings);
+  const SnCode code = optimizer->reserve(p, &p->pending.settings, err);
   if (code != SN_OK) return code;
-  p->optimizer = optimizer;
+  p->iterations.optimizer = optimizer;
   take_pending(p);
-  p->taken = p->version;
+  p->in_force.version = p->pending.version;
   return SN_OK;
 }
 
 // Settings that there is no room for are refused together with the weights and targets that were set with them: the
 // version says so.
 static bool refuse(SnPlanner *p, const SnError *err) {
-  p->refused = true;
-  snprintf(p->remark, sizeof p->remark, "settings are not in force: %.200s", err->text);
+  p->pending_refused = true;
+  snprintf(p->result.remark, sizeof p->result.remark, "settings are not in force: %.200s", err->text);
   return false;
 }
 
 // What was tuned since the plan before.
 static bool take_tuned(SnPlanner *p) {
   SnError err = {0};
-  if (p->refused || sn_planner_take_settings(p, &err) != SN_OK) return p->refused ? false : refuse(p, &err);
+  if (p->pending_refused || sn_planner_take_settings(p, &err) != SN_OK)
+    return p->pending_refused ? false : refuse(p, &err);
   take_cost(p);
   return true;
 }
@@ -98,98 +99,100 @@ static bool take_tuned(SnPlanner *p) {
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
   SnError err = {0};
-  if (!p->refused && p->optimizer->reserve(p, &p->pending, &err) != SN_OK) refuse(p, &err);
-  if (!p->refused) {
+  if (!p->pending_refused && p->iterations.optimizer->reserve(p, &p->pending.settings, &err) != SN_OK) refuse(p, &err);
+  if (!p->pending_refused) {
     take_pending(p);
-    p->taken = p->version;
+    p->in_force.version = p->pending.version;
   }
-  p->trying = p->taken;
-  if (!p->retuned || p->refused) return;
+  p->iterations.version = p->in_force.version;
+  if (!p->cost_changed || p->pending_refused) return;
   take_cost(p);
   evaluate_first_state(p);
-  sn_cost_schedule(p->cost, p->rolled_state.time, p->h, p->horizon + 1, p->target);
-  p->measured = false;
+  sn_cost_schedule(p->in_force.cost, p->progress.start.time, p->h, p->horizon + 1, p->progress.target);
+  p->iterations.measured = false;
 }
 
 double sn_planner_iteration_deadline(const SnPlanner *p) {
-  return p->request.want_states ? p->request.deadline - 1.5 * p->rollout_seconds : p->request.deadline;
+  return p->progress.request.want_states ? p->progress.request.deadline - 1.5 * p->progress.rollout_seconds
+                                         : p->progress.request.deadline;
 }
 
 // Iterations that the plan shall have; 0: as many as the deadline allows.
 static int iteration_limit(const SnPlanner *p) {
-  if (p->request.max_iterations > 0) return p->request.max_iterations;
-  return p->optimizer->iterations(p->refused ? &p->settings : &p->pending);
+  if (p->progress.request.max_iterations > 0) return p->progress.request.max_iterations;
+  return p->iterations.optimizer->iterations(p->pending_refused ? &p->in_force.settings : &p->pending.settings);
 }
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
 static void begin_iteration(SnPlanner *p) {
   take_changes(p);
-  const int limit = iteration_limit(p), few = p->request.max_iterations > 0 ? p->request.max_candidates : 0;
-  int left = limit > 0 ? limit - p->iteration : (p->request.deadline < INFINITY ? INT_MAX : 1);
+  const int limit = iteration_limit(p),
+            few = p->progress.request.max_iterations > 0 ? p->progress.request.max_candidates : 0;
+  int left = limit > 0 ? limit - p->iterations.next : (p->progress.request.deadline < INFINITY ? INT_MAX : 1);
   const bool last = left <= 1 && limit > 0;
   if (few > 0 && left > 1) --left;
-  p->optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
-  p->batch_active = true;
+  p->iterations.optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
+  p->iterations.begun = true;
 }
 
 // Takes what counts of the iterations under way.
 static void end_iteration(SnPlanner *p) {
-  if (!p->batch_active) return;
-  p->optimizer->end(p);
-  p->batch_active = false;
+  if (!p->iterations.begun) return;
+  p->iterations.optimizer->end(p);
+  p->iterations.begun = false;
 }
 
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.
 static void begin_rolling(SnPlanner *p) {
-  const SnState view = sn_planner_rollout_state(p, &p->state);
-  sn_world_set_state(p->m, sn_rollout_runner_world(p->tracer), &view);
-  p->rolled = 0;
-  p->rolling = true;
+  const SnState view = sn_planner_rollout_state(p, &p->latest.state);
+  sn_world_set_state(p->m, sn_rollout_runner_world(p->runners.tracer), &view);
+  p->progress.rolled = 0;
+  p->progress.rolling = true;
 }
 
 // The state rolled forward is where the optimised part starts.
 static void end_rolling(SnPlanner *p) {
-  sn_planner_store_world(p, sn_rollout_runner_world(p->tracer), &p->rolled_state);
-  if (p->lead > 0)
-    sn_planner_prepare(p, &p->rolled_state);
+  sn_planner_store_world(p, sn_rollout_runner_world(p->runners.tracer), &p->progress.start);
+  if (p->progress.lead > 0)
+    sn_planner_prepare(p, &p->progress.start);
   else
-    sn_planner_copy(p->rolled_state.qacc_warmstart, p->state.qacc_warmstart, (size_t)p->m->nv);
-  p->rolling = false;
+    sn_planner_copy(p->progress.start.qacc_warmstart, p->latest.state.qacc_warmstart, (size_t)p->m->nv);
+  p->progress.rolling = false;
 }
 
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
   bool act_estimated = false;
   SnCode code = check_request(p, request, err);
-  if (code == SN_OK) code = sn_planner_take_state(p, request, &p->state, &act_estimated, err);
+  if (code == SN_OK) code = sn_planner_take_state(p, request, &p->latest.state, &act_estimated, err);
   if (code != SN_OK) return code;
   sn_planner_drop_batch(p);
-  p->has_act = true;
-  p->act_estimated = act_estimated;
-  p->request = *request;
-  p->began = sn_planner_now(p);
-  p->refused = false;
-  p->remark[0] = '\0';
+  p->latest.has_act = true;
+  p->result.act_estimated = act_estimated;
+  p->progress.request = *request;
+  p->progress.began = sn_planner_now(p);
+  p->pending_refused = false;
+  p->result.remark[0] = '\0';
   sn_planner_watch(p);
   take_tuned(p);
-  ++p->number;
+  ++p->progress.number;
 
   evaluate_first_state(p);
-  p->cost_now = p->state_cost;
-  p->lead = lead_steps(p, request->latency);
+  p->result.cost_now = p->iterations.state_cost;
+  p->progress.lead = lead_steps(p, request->latency);
   take_lead(p);
   shift_nominal(p);
-  sn_cost_schedule(p->cost, p->rolled_state.time, p->h, p->horizon + 1, p->target);
+  sn_cost_schedule(p->in_force.cost, p->progress.start.time, p->h, p->horizon + 1, p->progress.target);
 
-  p->iteration = p->iterations = p->candidates = 0;
-  p->measured = false;
-  p->trying = p->used = p->taken;
-  p->warn = 0;
-  p->cost_before = p->best_cost = p->gradient_norm = NAN;
-  for (int i = 0; i < p->cost->nterm; ++i) p->best_term[i] = NAN;
-  p->active = true;
-  p->finished = p->optimized = p->tracing = p->traced = false;
+  p->iterations.next = p->result.iterations = p->result.candidates = 0;
+  p->iterations.measured = false;
+  p->iterations.version = p->result.version = p->in_force.version;
+  p->result.warn = 0;
+  p->result.cost_before = p->result.best_cost = p->result.gradient_norm = NAN;
+  for (int i = 0; i < p->in_force.cost->nterm; ++i) p->result.best_term[i] = NAN;
+  p->progress.active = true;
+  p->progress.finished = p->progress.optimized = p->progress.tracing = p->progress.traced = false;
   begin_rolling(p);
-  if (p->lead == 0) end_rolling(p);
+  if (p->progress.lead == 0) end_rolling(p);
   return SN_OK;
 }
 
@@ -199,108 +202,111 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 static bool roll_forward(SnPlanner *p, double until) {
   const SnModel *m = p->m;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
-  SnWorld *w = sn_rollout_runner_world(p->tracer);
-  const double stop = until < p->request.deadline ? until : p->request.deadline;
-  for (; p->rolled < p->lead; ++p->rolled) {
-    const size_t t = (size_t)p->rolled;
+  SnWorld *w = sn_rollout_runner_world(p->runners.tracer);
+  const double stop = until < p->progress.request.deadline ? until : p->progress.request.deadline;
+  for (; p->progress.rolled < p->progress.lead; ++p->progress.rolled) {
+    const size_t t = (size_t)p->progress.rolled;
     if (stop < INFINITY && sn_planner_now(p) >= stop) return false;
-    sn_planner_copy(p->plan_qpos + t * nq, w->qpos, nq);
-    sn_planner_copy(p->plan_qvel + t * nv, w->qvel, nv);
-    sn_planner_copy(p->plan_act + t * na, w->act, na);
-    sn_planner_copy(w->ctrl, p->plan_ctrl + t * nu, nu);
-    sn_step(m, w, sn_rollout_runner_lane(p->tracer));
+    sn_planner_copy(p->result.qpos + t * nq, w->qpos, nq);
+    sn_planner_copy(p->result.qvel + t * nv, w->qvel, nv);
+    sn_planner_copy(p->result.act + t * na, w->act, na);
+    sn_planner_copy(w->ctrl, p->result.ctrl + t * nu, nu);
+    sn_step(m, w, sn_rollout_runner_lane(p->runners.tracer));
   }
   end_rolling(p);
   return true;
 }
 
-// Iterates until `until`; p->optimized when there is no more to be done.
+// Iterates until `until`; p->progress.optimized when there is no more to be done.
 static void optimize(SnPlanner *p, double until) {
   const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
-  if (!p->batch_active) begin_iteration(p);
-  const int before = p->iteration;
-  const SnWorked worked = p->optimizer->work(p, stop);
-  if (worked != SN_WORKED_ALL && (!sn_planner_watch(p) || !p->batch_active)) {
-    p->optimized =
-        p->stranded || sn_planner_now(p) >= deadline;  // the device is lost: at the fallback, with what is left
+  if (!p->iterations.begun) begin_iteration(p);
+  const int before = p->iterations.next;
+  const SnWorked worked = p->iterations.optimizer->work(p, stop);
+  if (worked != SN_WORKED_ALL && (!sn_planner_watch(p) || !p->iterations.begun)) {
+    p->progress.optimized =
+        p->device.stranded || sn_planner_now(p) >= deadline;  // the device is lost: at the fallback, with what is left
     return;
   }
   const bool late = sn_planner_now(p) >= deadline;
   if (worked == SN_WORKED_PAUSED) {
-    p->optimized = late || stop == INFINITY;  // the latter: a backend that cannot go on
-    if (p->optimized) end_iteration(p);
+    p->progress.optimized = late || stop == INFINITY;  // the latter: a backend that cannot go on
+    if (p->progress.optimized) end_iteration(p);
     return;
   }
   end_iteration(p);
   const int limit = iteration_limit(p);
   const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
-  const bool full = worked == SN_WORKED_PART && (p->iteration == before || stop >= deadline);  // no more fit
-  p->optimized = (limit > 0 && p->iteration >= limit) || endless || full || late;
+  const bool full = worked == SN_WORKED_PART && (p->iterations.next == before || stop >= deadline);  // no more fit
+  p->progress.optimized = (limit > 0 && p->iterations.next >= limit) || endless || full || late;
 }
 
 static SnPlanStatus plan_status(const SnPlanner *p) {
-  if (p->iterations == 0) return SN_PLAN_WARM_START;
-  return isfinite(p->best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
+  if (p->result.iterations == 0) return SN_PLAN_WARM_START;
+  return isfinite(p->result.best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
 }
 
 // States along the optimised rows, behind those of the lead. True when there is no more to be done.
 static bool trace(SnPlanner *p, double until) {
   const SnModel *m = p->m;
-  const size_t lead = (size_t)p->lead;
-  if (!p->tracing) {
-    const SnTrajectory out = {.qpos = p->plan_qpos + lead * (size_t)m->nq,
-                              .qvel = p->plan_qvel + lead * (size_t)m->nv,
-                              .act = p->plan_act + lead * (size_t)m->na};
-    const SnState state = sn_planner_rollout_state(p, &p->rolled_state);
-    sn_rollout_runner_begin(p->tracer, &state, p->nominal, p->target, p->horizon, p->settings.max_velocity, &out);
-    p->tracing = true;
-    p->trace_seconds = 0;
+  const size_t lead = (size_t)p->progress.lead;
+  if (!p->progress.tracing) {
+    const SnTrajectory out = {.qpos = p->result.qpos + lead * (size_t)m->nq,
+                              .qvel = p->result.qvel + lead * (size_t)m->nv,
+                              .act = p->result.act + lead * (size_t)m->na};
+    const SnState state = sn_planner_rollout_state(p, &p->progress.start);
+    sn_rollout_runner_begin(p->runners.tracer, &state, p->warm_start.ctrl, p->progress.target, p->horizon,
+                            p->in_force.settings.max_velocity, &out);
+    p->progress.tracing = true;
+    p->progress.trace_seconds = 0;
   }
-  const double from = sn_planner_now(p), stop = until < p->request.deadline ? until : p->request.deadline;
-  const SnRolloutStatus status = sn_rollout_runner_run(p->tracer, &p->def.clock, stop);
-  p->trace_seconds += sn_planner_now(p) - from;
-  p->traced = status == SN_ROLLOUT_DONE;
-  if (p->traced) p->rollout_seconds = p->trace_seconds;
-  return status != SN_ROLLOUT_UNDER_WAY || sn_planner_now(p) >= p->request.deadline;
+  const double from = sn_planner_now(p),
+               stop = until < p->progress.request.deadline ? until : p->progress.request.deadline;
+  const SnRolloutStatus status = sn_rollout_runner_run(p->runners.tracer, &p->def.clock, stop);
+  p->progress.trace_seconds += sn_planner_now(p) - from;
+  p->progress.traced = status == SN_ROLLOUT_DONE;
+  if (p->progress.traced) p->progress.rollout_seconds = p->progress.trace_seconds;
+  return status != SN_ROLLOUT_UNDER_WAY || sn_planner_now(p) >= p->progress.request.deadline;
 }
 
 bool sn_planner_slice(SnPlanner *p, double until) {
-  if (!p->active || p->finished) return true;
-  if (!p->optimized) sn_planner_watch(p);
-  if (p->rolling && !roll_forward(p, until)) {
-    p->finished = sn_planner_now(p) >= p->request.deadline;
-    return p->finished;
+  if (!p->progress.active || p->progress.finished) return true;
+  if (!p->progress.optimized) sn_planner_watch(p);
+  if (p->progress.rolling && !roll_forward(p, until)) {
+    p->progress.finished = sn_planner_now(p) >= p->progress.request.deadline;
+    return p->progress.finished;
   }
-  p->optimized = p->optimized || p->stranded;
-  if (!p->optimized) {
+  p->progress.optimized = p->progress.optimized || p->device.stranded;
+  if (!p->progress.optimized) {
     optimize(p, until);
-    if (!p->optimized) return false;
+    if (!p->progress.optimized) return false;
   }
-  const bool wanted = p->request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
-  p->finished = !wanted || trace(p, until);
-  return p->finished;
+  const bool wanted = p->progress.request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
+  p->progress.finished = !wanted || trace(p, until);
+  return p->progress.finished;
 }
 
 // Whether the backend wants to know what comes next.
 static bool takes_along(const SnPlanner *p) {
-  const bool adam = p->optimizer == &sn_optimizer_adam;
-  return sn_backend_has(p->backend, adam ? SN_BACKEND_MULTISTART_SUBMIT : SN_BACKEND_ROLLOUTS_SUBMIT);
+  const bool adam = p->iterations.optimizer == &sn_optimizer_adam;
+  return sn_backend_has(p->device.backend, adam ? SN_BACKEND_MULTISTART_SUBMIT : SN_BACKEND_ROLLOUTS_SUBMIT);
 }
 
 void sn_planner_submit(SnPlanner *p) {
-  if (!p->active || p->finished || p->optimized || !sn_planner_watch(p) || !takes_along(p)) return;
-  if (p->rolling && !roll_forward(p, INFINITY)) return;
-  if (!p->batch_active) begin_iteration(p);
-  p->optimizer->submit(p);
+  if (!p->progress.active || p->progress.finished || p->progress.optimized || !sn_planner_watch(p) || !takes_along(p))
+    return;
+  if (p->progress.rolling && !roll_forward(p, INFINITY)) return;
+  if (!p->iterations.begun) begin_iteration(p);
+  p->iterations.optimizer->submit(p);
 }
 
 // ---- ending it ----
 
 // The plan that was made is in force from now on.
 static void put_in_force(SnPlanner *p, int rows) {
-  sn_planner_copy(p->force, p->plan_ctrl, (size_t)rows * (size_t)p->m->nu);
-  p->force_time = p->state.time;
-  p->force_rows = rows;
+  sn_planner_copy(p->active_plan.ctrl, p->result.ctrl, (size_t)rows * (size_t)p->m->nu);
+  p->active_plan.time = p->latest.state.time;
+  p->active_plan.rows = rows;
 }
 
 // The plan as it stands, the lead first. traced: with the predicted states. Between two slices the nominal is the best
@@ -308,63 +314,64 @@ static void put_in_force(SnPlanner *p, int rows) {
 static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
   const SnModel *m = p->m;
   const SnPlanStatus status = plan_status(p);
-  const int rows = status == SN_PLAN_DIVERGED ? 0 : p->lead + p->horizon;
+  const int rows = status == SN_PLAN_DIVERGED ? 0 : p->progress.lead + p->horizon;
   if (rows > 0)
-    sn_planner_copy(p->plan_ctrl + (size_t)p->lead * (size_t)m->nu, p->nominal, (size_t)p->horizon * (size_t)m->nu);
+    sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
+                    (size_t)p->horizon * (size_t)m->nu);
   const bool states = rows > 0 && traced;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,
-                   .number = p->number,
-                   .stamp = p->state.time,
-                   .start = p->state.time,
+                   .number = p->progress.number,
+                   .stamp = p->latest.state.time,
+                   .start = p->latest.state.time,
                    .step = p->h,
-                   .lead = rows > 0 ? p->lead : 0,
+                   .lead = rows > 0 ? p->progress.lead : 0,
                    .nstep = rows,
                    .nu = m->nu,
                    .nq = m->nq,
                    .nv = m->nv,
                    .na = m->na,
-                   .nterm = p->cost->nterm,
-                   .ctrl = rows > 0 ? p->plan_ctrl : NULL,
-                   .qpos = states ? p->plan_qpos : NULL,
-                   .qvel = states ? p->plan_qvel : NULL,
-                   .act = states ? p->plan_act : NULL,
-                   .version = p->used,
-                   .cost_before = p->cost_before,
-                   .cost_after = p->best_cost,
-                   .term = p->best_term,
-                   .cost_now = p->cost_now,
-                   .iterations = p->iterations,
-                   .candidates = p->candidates,
-                   .gradient_norm = p->gradient_norm,
-                   .deadline_met = end <= p->request.deadline,
-                   .act_estimated = p->act_estimated,
-                   .backend = sn_backend_name(p->backend),
-                   .device_lost = p->device_lost,
-                   .warn = p->warn,
-                   .remark = p->remark,
-                   .seconds = end - p->began};
+                   .nterm = p->in_force.cost->nterm,
+                   .ctrl = rows > 0 ? p->result.ctrl : NULL,
+                   .qpos = states ? p->result.qpos : NULL,
+                   .qvel = states ? p->result.qvel : NULL,
+                   .act = states ? p->result.act : NULL,
+                   .version = p->result.version,
+                   .cost_before = p->result.cost_before,
+                   .cost_after = p->result.best_cost,
+                   .term = p->result.best_term,
+                   .cost_now = p->result.cost_now,
+                   .iterations = p->result.iterations,
+                   .candidates = p->result.candidates,
+                   .gradient_norm = p->result.gradient_norm,
+                   .deadline_met = end <= p->progress.request.deadline,
+                   .act_estimated = p->result.act_estimated,
+                   .backend = sn_backend_name(p->device.backend),
+                   .device_lost = p->device.lost,
+                   .warn = p->result.warn,
+                   .remark = p->result.remark,
+                   .seconds = end - p->progress.began};
 }
 
 void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
   memset(plan, 0, sizeof *plan);
-  if (!p->active) {
+  if (!p->progress.active) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
   end_iteration(p);
-  p->active = false;
-  describe_plan(p, p->traced, plan);
+  p->progress.active = false;
+  describe_plan(p, p->progress.traced, plan);
   if (plan->nstep > 0)
     put_in_force(p, plan->nstep);
   else
     sn_planner_reset_nominal(p);
 }
 
-int sn_planner_iterations(const SnPlanner *p) { return p->active ? p->iterations : 0; }
+int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->result.iterations : 0; }
 
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
-  if (!p->active || p->iterations == 0) return false;
+  if (!p->progress.active || p->result.iterations == 0) return false;
   describe_plan(p, false, plan);
   return true;
 }

@@ -20,23 +20,22 @@ typedef enum SnWorked {
   SN_WORKED_ALL
 } SnWorked;
 
-// An optimizer: a way to improve the best controls so far, p->nominal, iteration by iteration.
+// An optimizer: a way to improve the best controls so far, p->warm_start.ctrl, iteration by iteration.
 typedef struct SnOptimizer {
   // Reserves capacity for iterations with these settings; on failure all is as before. Not while iterations are under
   // way.
   SnCode (*reserve)(SnPlanner *p, const SnSettings *s, SnError *err);
   // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
   int (*iterations)(const SnSettings *s);
-  // Begins iteration p->iteration of a plan with p->settings and at most `most` candidates, and those after it that
-  // need no look from here: `iterations` at most.
+  // Begins iteration p->iterations.next of a plan with p->in_force.settings and at most `most` candidates, and those
+  // after it that need no look from here: `iterations` at most.
   void (*begin)(SnPlanner *p, int most, int iterations);
   // They will be worked on soon; any number of times. Where the backend has the operation.
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop`.
   SnWorked (*work)(SnPlanner *p, double stop);
-  // Takes what is complete of them and drops the rest: nominal, best_cost, best_term, gradient_norm, iteration (the
-  // next one), iterations, candidates, warn; cost_before, measured and used, too, when it was the first under the
-  // weights in force.
+  // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
+  // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
   void (*end)(SnPlanner *p);
 } SnOptimizer;
 
@@ -45,97 +44,159 @@ extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam;
 // What planner_adam.c keeps.
 typedef struct SnAdamState SnAdamState;
 
+// Holds what can be tuned live, all of one version.
+typedef struct SnTuning {
+  SnSettings settings;
+  SnCost *cost;      // weights and targets
+  uint64_t version;  // as sn_planner_set_version gave it
+} SnTuning;
+
+// Holds where rollouts are computed.
+typedef struct SnPlannerDevice {
+  SnBackend *backend;     // that of the definition, or its fallback
+  SnBackendModel *model;  // of this planner, at the backend
+  bool lost;              // the backend of the definition is lost
+  bool stranded;          // no backend is left to go on with
+} SnPlannerDevice;
+
+// Holds worlds that the planner steps itself.
+typedef struct SnPlannerRunners {
+  SnRolloutRunner *scratch;    // for all that is done within one call
+  SnRolloutRunner *tracer;     // goes on from slice to slice: the lead, then the predicted states
+  SnRolloutRunner *evaluator;  // goes on from slice to slice: the evaluation
+} SnPlannerRunners;
+
+// Holds contacts from distance as the settings in force say.
+typedef struct SnPlannerCfd {
+  unsigned char *pair;  // (ncpair) pairs that take part, where the settings want any
+  SnCfd forward;        // in rollouts
+  SnCfd backward;       // in derivatives
+} SnPlannerCfd;
+
+// Holds where the task begins.
+typedef struct SnInitial {
+  SnStateBuffer state;
+  SnState view;   // of `state`
+  sn_real *ctrl;  // (nu)
+  bool settled;   // all of it is that of the seed of the definition
+} SnInitial;
+
+// Holds the state of the latest request.
+typedef struct SnLatest {
+  SnStateBuffer state;
+  bool has_act;  // its activations are an estimate to go on from
+} SnLatest;
+
+// Holds the best controls so far, which the next plan begins from.
+typedef struct SnWarmStart {
+  sn_real *ctrl;  // (horizon, nu)
+  double time;    // of the first row [s]
+  bool exists;    // a plan was begun since the reset
+  int phase;      // steps from the first noise knot to the first row
+} SnWarmStart;
+
+// Holds the controls of the latest plan that was finished, which the body is assumed to apply.
+typedef struct SnActivePlan {
+  sn_real *ctrl;  // (2 * horizon, nu), the lead first
+  double time;    // of the first row [s]
+  int rows;       // 0: none yet
+} SnActivePlan;
+
+// Holds how far the plan in progress is: rolling the state forward, iterations, tracing.
+typedef struct SnPlanProgress {
+  bool active;             // a plan was begun and not ended
+  bool finished;           // there is nothing left to do for it
+  SnPlanRequest request;   // without its arrays
+  uint64_t number;         // of the plan, from 1
+  double began;            // on the clock [s]
+  int lead;                // steps that the latency takes
+  bool rolling;            // the state is being rolled forward by them
+  int rolled;              // steps of them that are done
+  SnStateBuffer start;     // the state rolled forward: where the optimised rows begin
+  sn_real *target;         // (horizon + 1, ntarget) rows from there
+  bool optimized;          // the iterations are done
+  bool tracing, traced;    // states along the plan are being predicted; are there
+  double trace_seconds;    // spent on them so far
+  double rollout_seconds;  // that one rollout took when it was last measured
+} SnPlanProgress;
+
+// Holds the iterations of the plan in progress, whatever improves it.
+typedef struct SnIterations {
+  const SnOptimizer *optimizer;
+  bool begun;         // the backend has been asked for some, which are not ended
+  int next;           // number of the one that is under way or comes next; the first one of those begun
+  bool measured;      // result.best_cost is that of the warm start under weights and targets in force
+  uint64_t version;   // of the tuning that those begun are made with
+  double state_cost;  // of the state that is answered, under the weights of those begun
+  SnAdamState *adam;  // NULL until a plan is optimised by Adam
+} SnIterations;
+
+// Holds the candidates of an iteration of sampling.
+typedef struct SnCandidates {
+  SnBatch batch;
+  SnNoise noise;
+  int count;
+  int capacity;         // that the arrays hold
+  double *cost;         // (capacity)
+  double *term;         // (capacity, nterm)
+  unsigned char *done;  // (capacity)
+  int *warn;            // (capacity)
+  sn_real *winner;      // (horizon, nu) scratch: controls of the best one
+  sn_real *scratch;     // of the noise
+} SnCandidates;
+
+// Holds what the plan in progress has come to: fields of SnPlan, and their memory.
+typedef struct SnPlanResult {
+  int iterations;        // that were used
+  int candidates;        // that were used of the latest of them
+  uint64_t version;      // of the tuning of the latest of them
+  double best_cost;      // of the warm start's controls
+  double *best_term;     // (nterm) of it
+  double gradient_norm;  // at the best controls; NaN where there is no gradient
+  double cost_before, cost_now;
+  int warn;  // SN_WARN_* bits of the rollouts that count
+  char remark[256];
+  bool act_estimated;
+  sn_real *ctrl;               // (2 * horizon, nu), the lead first: written when the plan begins
+  sn_real *qpos, *qvel, *act;  // (2 * horizon + 1, ...)
+} SnPlanResult;
+
+// Holds the evaluation in progress.
+typedef struct SnPlannerEvaluation {
+  SnEvaluation result;
+  SnStateBuffer state;  // that it starts from
+  SnCfd cfd;            // of its rollout
+  int steps;
+  int capacity;                         // rows of its targets
+  sn_real *target;                      // (capacity, ntarget)
+  double *term;                         // (nterm)
+  double *value;                        // (nall) norms of terms and measures
+  bool *met;                            // (nall - nterm)
+  bool rolled;                          // its rollout is done
+  struct SnEvaluateGradient *gradient;  // memory of one; NULL: none was asked for yet
+} SnPlannerEvaluation;
+
 struct SnPlanner {
   SnPlannerDef def;
-  SnModel *m;                           // with the task's overrides
-  SnCost *cost;                         // of the plan in progress
-  SnCost *wanted;                       // with live changes: the next plan's, and that of evaluations
-  SnBackend *backend;                   // that of the definition, or its fallback
-  SnBackendModel *device;               // there
-  bool device_lost;                     // the backend of the definition is lost
-  bool stranded;                        // and there is nothing to go on with
-  SnRolloutRunner *runner;              // a world for all that is done at once
-  SnRolloutRunner *tracer, *evaluator;  // that go on from slice to slice: the lead and predicted states; an evaluation
-  double h;                             // time step [s]
+  SnModel *m;  // with the task's overrides
+  double h;    // time step [s]
   int horizon;
-
-  SnSettings settings;      // in force
-  SnSettings pending;       // from the next iteration on
-  bool retuned;             // weights or targets of `wanted` have changed since `cost` took them over
-  unsigned char *cfd_pair;  // (ncpair) pairs whose contacts act from a distance, where the settings want that
-  SnCfd forward, backward;  // how, in rollouts and in derivatives, by the settings in force
-  uint64_t version;         // of pending and wanted: sn_planner_set_version
-  uint64_t taken;           // of settings and cost
-  bool refused;             // there is no room for pending: it is not tried again until something is set
-
-  SnStateBuffer initial, state;       // of the task; of the latest request
-  SnStateBuffer rolled_state, probe;  // where the optimised part begins; of an evaluation
-  SnState initial_view;
-  bool settled;           // initial is that of def.seed
-  sn_real *initial_ctrl;  // (nu)
-
-  // Warm start and plan in force.
-  sn_real *nominal;  // (horizon, nu) best controls so far, from nominal_time on
-  double nominal_time;
-  bool has_nominal;  // a plan was begun since the reset
-  int phase;         // steps from the first noise knot to the first row
-  sn_real *force;    // (2 * horizon, nu) rows of the latest plan, `lead` first
-  double force_time;
-  int force_rows;  // 0: none yet
-  bool has_act;    // state.act at state.time is an estimate to go on from
-
-  // Plan in progress.
-  bool active, finished, act_estimated;
-  SnPlanRequest request;  // without its arrays
-  uint64_t number;
-  double began;
-  int lead;
-  int rolled;       // steps of the lead that the state was rolled forward by
-  bool rolling;     // there are more
-  sn_real *target;  // (horizon + 1, ntarget) rows from the start of the optimised part
-  SnNoise noise;
-  SnBatch batch;
-  const SnOptimizer *optimizer;  // of this plan
-  bool batch_active;             // iterations are begun
-  int iteration;                 // that is under way or comes next: the first of those begun
-  int count;                     // its candidates
-  int iterations, candidates;    // used so far: iterations, and candidates of the latest of them
-  bool measured;                 // best_cost is that of the nominal under the weights and targets in force
-  uint64_t trying, used;         // versions: of the iteration under way; of the latest one that was used
-  int capacity;                  // candidates that the arrays hold
-  double *candidate_cost;        // (capacity)
-  double *candidate_term;        // (capacity, nterm)
-  unsigned char *candidate_done;
-  int *candidate_warn;
-  SnAdamState *adam;  // NULL until a plan is improved by Adam
-  double best_cost, cost_before, cost_now;
-  double gradient_norm;    // at the best controls; NaN where there is no gradient
-  double state_cost;       // cost of the state under the weights of the iteration under way
-  double *best_term;       // (nterm)
-  int warn;                // SN_WARN_* bits of the rollouts that count
-  char remark[256];        // SnPlan.remark
-  sn_real *winner;         // (horizon, nu) scratch: controls of the best candidate
-  sn_real *scratch;        // of the noise
-  double rollout_seconds;  // what one rollout takes, measured
-
-  // Result: lead rows first, then the optimised ones. The lead is written when the plan begins.
-  sn_real *plan_ctrl;                         // (2 * horizon, nu)
-  sn_real *plan_qpos, *plan_qvel, *plan_act;  // (2 * horizon + 1, ...)
-
-  bool optimized, tracing, traced;  // iterations are done; states are being predicted, and are
-  double trace_seconds;             // spent on it so far
-
-  // Evaluation.
-  SnEvaluation evaluation;  // in progress
-  SnCfd evaluate_cfd;       // its rollout's
-  int evaluate_steps;
-  int evaluate_capacity;  // rows of its target table
-  sn_real *evaluate_target;
-  double *evaluate_term;                         // (nterm)
-  double *evaluate_value;                        // (nall) norms of terms and measures
-  bool *evaluate_met;                            // (nall - nterm)
-  bool evaluate_rolled;                          // its rollout is done
-  struct SnEvaluateGradient *evaluate_gradient;  // room for one, or NULL: none was asked for yet
+  SnPlannerDevice device;
+  SnPlannerRunners runners;
+  SnTuning in_force;     // of the iterations under way
+  SnTuning pending;      // from the next iteration on; of evaluations
+  bool cost_changed;     // weights or targets that are pending are not in force yet
+  bool pending_refused;  // there is no memory for pending settings: not tried again until something is set
+  SnPlannerCfd cfd;
+  SnInitial initial;
+  SnLatest latest;
+  SnWarmStart warm_start;
+  SnActivePlan active_plan;
+  SnPlanProgress progress;
+  SnIterations iterations;
+  SnCandidates candidates;
+  SnPlanResult result;
+  SnPlannerEvaluation evaluation;
 };
 
 static inline double sn_planner_now(const SnPlanner *p) { return p->def.clock.now(p->def.clock.context); }
@@ -185,7 +246,7 @@ SnNoise sn_planner_noise(SnPlanner *p);
 SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *request, SnStateBuffer *into, bool *act_estimated,
                              SnError *err);
 
-// Activations at `time`, from the known ones at p->state.time on, into act (na).
+// Activations at `time`, from the known ones at p->latest.state.time on, into act (na).
 void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
                              const SnApplied *applied, sn_real *act);
 
@@ -198,7 +259,7 @@ SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s);
 
 // Frees the memory for gradients of evaluations.
 void sn_planner_evaluate_free(SnPlanner *p);
-// The gradient of the evaluation in progress begins anew at p->backend, without one where there is no room.
+// The gradient of the evaluation in progress begins anew at p->device.backend, without one where there is no room.
 void sn_planner_evaluate_move(SnPlanner *p);
 
 // The same for rollouts and gradients of the plan in progress: CFD as the settings in force say.

@@ -48,11 +48,11 @@ static SnCode check_state(const SnModel *m, const SnPlanRequest *r, SnError *err
 }
 
 const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
-  if (p->force_rows == 0) return p->initial_ctrl;
+  if (p->active_plan.rows == 0) return p->initial.ctrl;
   // A time on the border of two rows belongs to the later one, also when rounding put it just before.
-  const double row = floor((time - p->force_time) / p->h + 1e-6);
-  const int k = row < 0 ? 0 : (row >= p->force_rows ? p->force_rows - 1 : (int)row);
-  return p->force + (size_t)k * (size_t)p->m->nu;
+  const double row = floor((time - p->active_plan.time) / p->h + 1e-6);
+  const int k = row < 0 ? 0 : (row >= p->active_plan.rows ? p->active_plan.rows - 1 : (int)row);
+  return p->active_plan.ctrl + (size_t)k * (size_t)p->m->nu;
 }
 
 // Row of the reported controls that held at a time; `from` is a row at or before it.
@@ -68,12 +68,12 @@ static void copy(sn_real *to, const sn_real *from, int n) {
 void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
                              const SnApplied *applied, sn_real *act) {
   const SnModel *m = p->m;
-  const SnStateBuffer *from = p->has_act ? &p->state : &p->initial;
-  SnWorld *w = sn_rollout_runner_world(p->runner);
-  SnLane *lane = sn_rollout_runner_lane(p->runner);
+  const SnStateBuffer *from = p->latest.has_act ? &p->latest.state : &p->initial.state;
+  SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
+  SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
   if (m->na == 0) return;
   copy(act, from->act, m->na);
-  const double gap = p->has_act ? time - from->time : 0;
+  const double gap = p->latest.has_act ? time - from->time : 0;
   const double memory = gap < longest_memory ? gap : longest_memory;
   const long steps = gap > 0 ? lround(memory / p->h) : 0;
   if (steps == 0) return;
@@ -123,8 +123,8 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
   into->time = r->time;
   copy(into->qpos, r->qpos, m->nq);
   copy(into->qvel, r->qvel, m->nv);
-  copy(into->mocap_pos, r->mocap_pos ? r->mocap_pos : p->state.mocap_pos, 3 * m->nmocap);
-  copy(into->mocap_quat, r->mocap_quat ? r->mocap_quat : p->state.mocap_quat, 4 * m->nmocap);
+  copy(into->mocap_pos, r->mocap_pos ? r->mocap_pos : p->latest.state.mocap_pos, 3 * m->nmocap);
+  copy(into->mocap_quat, r->mocap_quat ? r->mocap_quat : p->latest.state.mocap_quat, 4 * m->nmocap);
   for (int j = 0; j < m->njnt; ++j)
     if (joint_quat(m, j) >= 0) sn_normalize4(into->qpos + joint_quat(m, j));
   for (int i = 0; i < m->nmocap; ++i) sn_normalize4(into->mocap_quat + 4 * i);
@@ -133,16 +133,16 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
 
 SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s) {
   SnState state = sn_state_view(s);
-  if (p->forward.on) state.cfd = &p->forward;
+  if (p->cfd.forward.on) state.cfd = &p->cfd.forward;
   return state;
 }
 
 SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
-  SnWorld *w = sn_rollout_runner_world(p->runner);
+  SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
   SnState view = sn_state_view(s);
   view.qacc_warmstart = NULL;
   sn_world_set_state(p->m, w, &view);
-  sn_forward(p->m, w, sn_rollout_runner_lane(p->runner));
+  sn_forward(p->m, w, sn_rollout_runner_lane(p->runners.scratch));
   for (int i = 0; i < p->m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
   return sn_state_view(s);
 }
