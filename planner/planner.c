@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "planner/planner_private.h"
-#include "planner/optimize/random.h"
+#include "planner/base/random.h"
 
 SnPlannerDef sn_default_planner_def(void) {
   return (SnPlannerDef){.settings = sn_default_settings(), .clock = sn_clock_monotonic()};

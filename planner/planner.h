@@ -10,7 +10,6 @@
 #define SINEW_PLANNER_PLANNER_H_
 
 #include "planner/backend/backend.h"
-#include "planner/optimize/controls.h"
 
 typedef struct SnPlanner SnPlanner;
 
@@ -72,6 +71,47 @@ typedef struct SnPlanRequest {
 
 // Zeros, no deadline.
 SnPlanRequest sn_default_plan_request(void);
+
+// Tells the outcome of planning. It is data, not an error.
+typedef enum SnPlanStatus {
+  SN_PLAN_OK,
+  SN_PLAN_WARM_START,  // the deadline left no time: the shifted plan of before, not evaluated
+  SN_PLAN_DIVERGED     // every candidate diverged: no controls
+} SnPlanStatus;
+
+// Describes a plan. Arrays belong to the planner and stay until its next call.
+//
+// Row k of ctrl holds from start + k * step; start is the stamp of the state that the plan answers. The first `lead`
+// rows are the plan in force that was assumed to run while this one was made.
+typedef struct SnPlan {
+  SnPlanStatus status;
+  uint64_t number;  // of the planner, 1, 2, ...
+  double stamp;     // time of the state that the plan answers [s]
+  double start;     // time of the first row of ctrl [s], = stamp
+  double step;      // [s] between rows
+  int lead;         // rows before the optimised ones
+  int nstep;        // rows, lead included; 0 when diverged
+  int nu, nq, nv, na, nterm;
+  const sn_real *ctrl;   // (nstep, nu)
+  const sn_real *qpos;   // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
+  const sn_real *qvel;   // (nstep + 1, nv)
+  const sn_real *act;    // (nstep + 1, na)
+  uint64_t version;      // of the settings, weights and targets that its costs belong to: sn_planner_set_version
+  double cost_before;    // of the warm start; infinity when it diverged, NaN when not evaluated
+  double cost_after;     // of this plan, at most cost_before
+  const double *term;    // (nterm) weighted parts of cost_after; NaN when not evaluated
+  double cost_now;       // sum of weight * norm in the state that was answered
+  int iterations;        // begun and used: the last may be partial
+  int candidates;        // used of the last iteration, from 0 on. Both together reproduce the plan.
+  double gradient_norm;  // NaN where the planner has no gradient
+  bool deadline_met;     // finished before the deadline
+  bool act_estimated;    // act was not given: integrated from the controls
+  const char *backend;   // that made it: SnBackend.name, static memory
+  bool device_lost;      // the planner's backend is lost: made by the fallback, or what there was of it
+  int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
+  const char *remark;    // what a user should know of how it was made, e.g. that settings were refused; "": nothing
+  double seconds;        // computing time from begin to finish, pauses between slices included
+} SnPlan;
 
 // Starts a plan: checks the state (SN_ERR_ARGUMENT names what is not finite), shifts the warm start. A plan in progress
 // is dropped. On error the planner is as before.

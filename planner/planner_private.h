@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "planner/optimize/controls.h"
 #include "planner/planner.h"
 #include "planner/rollout/cfd.h"
 

@@ -21,7 +21,7 @@ fi
 
 # Rooms: the folders whose include lines keep to the order of tests/rooms.txt, and name MuJoCo and libccd only where it
 # does.
-python3 tests/rooms.py clients cuda daemon physics proto tests | complain "rooms" || true
+python3 tests/rooms.py clients cuda daemon physics planner proto tests | complain "rooms" || true
 
 # README.md's tour names every room.
 tour=$(sed -n '/^physics\/ /,/^```/p' README.md | sed -E 's|^([a-z]+/)? +||; s| {2,}.*||')

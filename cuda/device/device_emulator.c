@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/device/emulator.h"
+#include "cuda/device/emulator_private.h"
 #include "cuda/kernels/kernels.h"
 
 enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048 };

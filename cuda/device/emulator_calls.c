@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cuda/device/emulator.h"
+#include "cuda/device/emulator_private.h"
 #include "cuda/kernels/kernels.h"
 
 #ifdef SN_LANES

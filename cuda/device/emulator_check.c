@@ -1,6 +1,6 @@
 // What a GPU would answer with an illegal address, or not at all: pointers of the host in a kernel's arguments, and
 // memory that two of its blocks write to. Every field that is an array is listed here once.
-#include "cuda/device/emulator.h"
+#include "cuda/device/emulator_private.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "cuda/device/emulator.h"
+#include "cuda/device/emulator_private.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

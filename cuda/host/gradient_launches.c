@@ -11,7 +11,7 @@
 //
 // A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
 // rollout alone, and the way back takes state after state whatever the chunks are.
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 // Chunks of at most `most` of the states, all of about the same length.
 static int chunk_length(int states, size_t most) {

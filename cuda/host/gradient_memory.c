@@ -3,7 +3,7 @@
 // sessions of a model share, as large as it takes to keep the device busy, or as the budget allows.
 #include <stdlib.h>
 
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
 

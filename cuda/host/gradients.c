@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 // Where an item's results come back, on the host.
 typedef struct ItemOut {

@@ -13,7 +13,7 @@
 #ifndef SINEW_CUDA_HOST_HOST_H_
 #define SINEW_CUDA_HOST_HOST_H_
 
-#include "cuda/host/launch_shape.h"
+#include "cuda/host/launch_shape_private.h"
 #include "planner/backend/backend_impl.h"
 
 typedef struct SnDeviceHost SnDeviceHost;

@@ -21,7 +21,7 @@
 //
 // The sums are others than those of CHAIN: the same derivative but for rounding. A library of products may sum in
 // another order for another number of them: bits are repeatable for the same launch only. CHAIN's are for any.
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 int sn_scan_rows(int states) { return (states + SN_SCAN_BLOCK - 1) / SN_SCAN_BLOCK * SN_SCAN_BLOCK; }
 

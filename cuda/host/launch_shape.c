@@ -1,4 +1,4 @@
-#include "cuda/host/launch_shape.h"
+#include "cuda/host/launch_shape_private.h"
 
 #include "cuda/kernels/kernels.h"
 

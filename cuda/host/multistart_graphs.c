@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 enum { GRAPHS = 8 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 
 // ---- memory ----
 

@@ -1,4 +1,4 @@
-#include "cuda/kernels/kernel_block.h"
+#include "cuda/kernels/kernel_block_private.h"
 
 SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
   SnKernelBlock b;

@@ -1,5 +1,5 @@
 // Kernels of a multistart around its gradients, and the table of all kernels.
-#include "cuda/kernels/kernel_block.h"
+#include "cuda/kernels/kernel_block_private.h"
 
 SN_LOCAL void iterate_item(const SnKernelBlock *b, const SnGradientItem *x) {
   const SnMultistart *r = b->work->multistart[x->multistart].data;
@@ -47,7 +47,7 @@ SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLan
 
 SN_LOCAL void select_best(const SnKernelBlock *b, SnMultistartTurn *r) {
   SnGradientItem *gradient = b->work->gradient + r->first;
-  sn_multistart_select_best(b->m, b->cost, b->lane, r->data, gradient->start, r->count);
+  sn_multistart_select_best(b->m, b->cost->nterm, b->lane, r->data, gradient->start, r->count);
   SN_ONE(b->lane) {
     const int left = --r->todo > 0;
     r->active = left;

@@ -1,7 +1,7 @@
 // Kernels that run rollouts forward. The loop over steps is inside: a world stays in its block's memory.
 #include <math.h>
 
-#include "cuda/kernels/kernel_block.h"
+#include "cuda/kernels/kernel_block_private.h"
 
 // Puts candidate c of the sample into the head's rollout.
 SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {

@@ -1,5 +1,5 @@
 // Kernels of the way back: what is parallel over states (MAKE, JACOBIAN), and the costate's way through them.
-#include "cuda/kernels/kernel_block.h"
+#include "cuda/kernels/kernel_block_private.h"
 
 // Whether an item goes back by a method in this launch, which others of another method may share.
 SN_LOCAL bool back_by(const SnGradientItem *x, SnGradientMethod method) {

@@ -151,7 +151,7 @@ static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job, int used) {
     sn_multistart_evaluate(h->m, &h->lane, &h->multistart, &h->start[i], (int)g->status, (sn_real)g->cost);
     job->warn |= g->warn;
   }
-  sn_multistart_select_best(h->m, h->cost, &h->lane, &h->multistart, h->start, used);
+  sn_multistart_select_best(h->m, h->cost->nterm, &h->lane, &h->multistart, h->start, used);
   if (first) job->cost_before = (double)h->multistart.cost_before;
   job->best_cost = (double)h->multistart.best_cost;
   job->gradient_norm = (double)h->multistart.gradient_norm;

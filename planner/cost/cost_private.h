@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "planner/task/arena.h"
+#include "planner/base/arena.h"
 #include "planner/cost/cost.h"
 
 typedef struct SnCostOwner {

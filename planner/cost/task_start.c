@@ -1,8 +1,8 @@
 // Where a task starts: the model with its options, the initial state and the initial plan.
 #include "physics/step/step.h"
 #include "planner/cost/cost.h"
-#include "planner/optimize/controls.h"
-#include "planner/optimize/random.h"
+#include "planner/base/control_range.h"
+#include "planner/base/random.h"
 
 #include <stdlib.h>
 

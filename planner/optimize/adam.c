@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "planner/optimize/spline.h"
+#include "planner/optimize/spline_private.h"
 
 // Steps [*from, *to) that knot j moves.
 SN_LOCAL void adam_support(const SnAdamGrid *g, int j, int *from, int *to) {

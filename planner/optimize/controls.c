@@ -1,10 +1,5 @@
 #include "planner/optimize/controls.h"
 
-void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n) {
-  for (int t = 0; t < n; ++t)
-    for (int i = 0; i < m->nu; ++i) ctrl[t * m->nu + i] = sn_ctrl_clip(m, i, ctrl[t * m->nu + i]);
-}
-
 void sn_controls_shift(sn_real *ctrl, int nstep, int nu, int k, SnTail tail, const sn_real *initial) {
   if (k <= 0 || nstep <= 0) return;
   const int kept = k < nstep ? nstep - k : 0;

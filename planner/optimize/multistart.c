@@ -87,7 +87,7 @@ SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMult
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_multistart_select_best(const SnModel *m, const SnCost *cost, SnLane *lane, SnMultistart *r,
+SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane, SnMultistart *r,
                                        const SnMultistartStart *start, int count) {
   const int first = r->measured ? 0 : 1;  // the nominal was not measured: start 0 is, and stands for it
   if (count < 1) return;
@@ -105,7 +105,7 @@ SN_FUNC void sn_multistart_select_best(const SnModel *m, const SnCost *cost, SnL
     r->best_cost = least;
     if (best >= 0) r->gradient_norm = start[best].norm;
   }
-  if (best >= 0) sn_lane_copy(lane, r->best_term, start[best].term, cost->nterm);
+  if (best >= 0) sn_lane_copy(lane, r->best_term, start[best].term, nterm);
   if (best >= first) sn_lane_copy(lane, r->nominal, start[best].ctrl, r->grid.nstep * m->nu);
   SN_SYNC(lane);
 }

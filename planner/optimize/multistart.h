@@ -67,7 +67,7 @@ SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMult
 SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
                                     int status, sn_real cost);
 // Selects the best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
-SN_FUNC void sn_multistart_select_best(const SnModel *m, const SnCost *cost, SnLane *lane, SnMultistart *r,
+SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane, SnMultistart *r,
                                        const SnMultistartStart *start, int count);
 
 #endif

@@ -11,8 +11,8 @@
 // Counter of the random numbers: (plan, iteration * 65536 + candidate, knot, control), key: the seed.
 #include "planner/optimize/noise.h"
 
-#include "planner/optimize/random.h"
-#include "planner/optimize/spline.h"
+#include "planner/base/random.h"
+#include "planner/optimize/spline_private.h"
 
 // Coefficients h_k of the integration, over their root mean square, into h (knots).
 SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h) {

@@ -5,7 +5,7 @@
 //   cubic   h00(s) y_k + h10(s) d_k + h01(s) y_{k+1} + h11(s) d_{k+1}
 //
 // with the Hermite basis and slopes d_k = (y_{k+1} - y_{k-1}) / 2, one-sided at the ends (Catmull and Rom, 1974).
-#include "planner/optimize/spline.h"
+#include "planner/optimize/spline_private.h"
 
 // Slope at knot k, per knot.
 SN_LOCAL sn_real spline_slope(const sn_real *knot, int n, int stride, int k) {

@@ -15,7 +15,7 @@
 
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/rollout/rollout_runner.h"
-#include "planner/rollout/threads.h"
+#include "planner/base/threads.h"
 
 // What a gradient is taken of, beside its inputs.
 typedef struct SnGradientSettings {

@@ -11,7 +11,7 @@
 
 #include "physics/base/status.h"
 #include "planner/task/settings.h"
-#include "planner/task/yaml.h"
+#include "planner/base/yaml.h"
 
 enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256 };
 

@@ -1,7 +1,7 @@
 // What sessions of a device share and what may move under them: memory of blocks and the pool, streams of several
 // models, copies that are on their way, warnings that pass through many launches, profiles, budgets. Whatever happens
 // between two calls of a session, it gets what the CPU gives.
-#include "cuda/host/gradient_memory.h"
+#include "cuda/host/gradient_memory_private.h"
 #include "tests/cuda/host/multistart_fixture.h"
 
 enum { STEPS = 20, ITEMS = 3 };

@@ -43,7 +43,7 @@ static void optimize(SnLane *lane, void *argument) {
                              status == SN_GRADIENT_DIVERGED ? (sn_real)INFINITY : cost);
       SN_ONE(lane) run->unbounded += status == SN_GRADIENT_UNBOUNDED && x->start[i].best_cost == cost;
     }
-    sn_multistart_select_best(body.m, &run->cost, lane, &x->r, x->start, STARTS);
+    sn_multistart_select_best(body.m, run->cost.nterm, lane, &x->r, x->start, STARTS);
   }
 }
 

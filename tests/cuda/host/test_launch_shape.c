@@ -1,5 +1,5 @@
 // Shapes of launches, on a device that is nothing but a rule of what it can run at once.
-#include "cuda/host/launch_shape.h"
+#include "cuda/host/launch_shape_private.h"
 
 #include "cuda/kernels/kernels.h"
 #include "tests/support/oracle.h"

@@ -1,7 +1,7 @@
 // Adam's arithmetic against a plain one.
 #include "planner/optimize/adam.h"
 #include "planner/optimize/sampling.h"
-#include "planner/optimize/spline.h"
+#include "planner/optimize/spline_private.h"
 #include "tests/planner/bench_body.h"
 
 // On the controls of the bench body: a motor in [-3, 3], two muscles.

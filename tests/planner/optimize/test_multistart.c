@@ -182,7 +182,7 @@ static void choosing(void **state) {
       for (int j = 0; j < ROWS * NU; ++j) x.memory[k].ctrl[j] = (sn_real)(1000 * k + j);
       for (int j = 0; j < 4; ++j) x.memory[k].term[j] = (sn_real)(100 + k);
     }
-    sn_multistart_select_best(body.m, &cost, &lane, &x.r, x.start, c->count);
+    sn_multistart_select_best(body.m, cost.nterm, &lane, &x.r, x.start, c->count);
     assert_true(x.r.measured == 1 && (double)x.r.best_cost == c->wanted);
     assert_memory_equal(x.nominal, c->chosen < 0 ? before : x.memory[c->chosen].ctrl, sizeof before);
     for (int j = 0; j < 4; ++j) assert_true((double)x.best_term[j] == c->terms);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "planner/optimize/noise.h"
-#include "planner/optimize/random.h"
+#include "planner/base/random.h"
 #include "tests/support/oracle.h"
 
 enum { KNOTS = 256 };

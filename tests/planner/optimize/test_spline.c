@@ -1,5 +1,5 @@
 // Splines: knots are met, known shapes, linearity in the knots.
-#include "planner/optimize/spline.h"
+#include "planner/optimize/spline_private.h"
 #include "tests/support/oracle.h"
 
 static const sn_real knots[] = {SN_R(1.0), SN_R(-2.0), SN_R(0.5), SN_R(4.0)};

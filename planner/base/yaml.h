@@ -4,14 +4,14 @@
 //
 // Not taken, on purpose: anchors and aliases (they can blow up a small file), tags, several documents,
 // the same key twice.
-#ifndef SINEW_PLANNER_TASK_YAML_H_
-#define SINEW_PLANNER_TASK_YAML_H_
+#ifndef SINEW_PLANNER_BASE_YAML_H_
+#define SINEW_PLANNER_BASE_YAML_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "physics/base/status.h"
-#include "planner/task/arena.h"
+#include "planner/base/arena.h"
 
 // Place in a file, counted from 1.
 typedef struct SnPlace {

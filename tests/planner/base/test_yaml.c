@@ -1,7 +1,7 @@
 // YAML into a tree and into structs: values, places of mistakes, limits, hostile input.
 #include <stdio.h>
 
-#include "planner/task/yaml.h"
+#include "planner/base/yaml.h"
 #include "tests/support/oracle.h"
 
 typedef struct Sample {

@@ -1,7 +1,7 @@
 // Random numbers from counters: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 // The same counter gives the same number on any thread, and the integers also on any machine.
-#ifndef SINEW_PLANNER_OPTIMIZE_RANDOM_H_
-#define SINEW_PLANNER_OPTIMIZE_RANDOM_H_
+#ifndef SINEW_PLANNER_BASE_RANDOM_H_
+#define SINEW_PLANNER_BASE_RANDOM_H_
 
 #include <Random123/philox.h>
 

@@ -1,6 +1,6 @@
 // What the bodies of kernels share: a block's memory, and the end of an item that failed.
-#ifndef SINEW_CUDA_KERNELS_KERNEL_BLOCK_H_
-#define SINEW_CUDA_KERNELS_KERNEL_BLOCK_H_
+#ifndef SINEW_CUDA_KERNELS_KERNEL_BLOCK_PRIVATE_H_
+#define SINEW_CUDA_KERNELS_KERNEL_BLOCK_PRIVATE_H_
 
 #include "cuda/kernels/kernels.h"
 

@@ -1,4 +1,4 @@
-#include "planner/rollout/threads.h"
+#include "planner/base/threads.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 // How the kernels of a model are launched: threads of a block, and what of a block's world lies in shared memory. Few
 // blocks on a multiprocessor may have much of it, many share it; so there are several shapes of a kernel, and the
 // number of worlds that a launch has to do picks one. No shape touches a result.
-#ifndef SINEW_CUDA_HOST_LAUNCH_SHAPE_H_
-#define SINEW_CUDA_HOST_LAUNCH_SHAPE_H_
+#ifndef SINEW_CUDA_HOST_LAUNCH_SHAPE_PRIVATE_H_
+#define SINEW_CUDA_HOST_LAUNCH_SHAPE_PRIVATE_H_
 
 #include "cuda/device/device.h"
 

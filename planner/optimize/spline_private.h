@@ -1,6 +1,6 @@
 // Splines over equally spaced knots: held, linear, or cubic (Catmull-Rom). All are linear in their knots.
-#ifndef SINEW_PLANNER_OPTIMIZE_SPLINE_H_
-#define SINEW_PLANNER_OPTIMIZE_SPLINE_H_
+#ifndef SINEW_PLANNER_OPTIMIZE_SPLINE_PRIVATE_H_
+#define SINEW_PLANNER_OPTIMIZE_SPLINE_PRIVATE_H_
 
 #include "physics/base/real.h"
 #include "planner/task/settings.h"

@@ -1,4 +1,4 @@
-#include "planner/task/arena.h"
+#include "planner/base/arena.h"
 
 #include <stdlib.h>
 #include <string.h>

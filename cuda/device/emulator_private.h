@@ -1,7 +1,7 @@
 // The parts of the emulator (device_emulator.c): memory in place of a device's, what can be told of the arguments of a
 // launch, and what calls do.
-#ifndef SINEW_CUDA_DEVICE_EMULATOR_H_
-#define SINEW_CUDA_DEVICE_EMULATOR_H_
+#ifndef SINEW_CUDA_DEVICE_EMULATOR_PRIVATE_H_
+#define SINEW_CUDA_DEVICE_EMULATOR_PRIVATE_H_
 
 #include "cuda/device/device.h"
 

@@ -1,6 +1,6 @@
 // An arena: memory that is freed all at once, for things that are read once and then stay.
-#ifndef SINEW_PLANNER_TASK_ARENA_H_
-#define SINEW_PLANNER_TASK_ARENA_H_
+#ifndef SINEW_PLANNER_BASE_ARENA_H_
+#define SINEW_PLANNER_BASE_ARENA_H_
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 // Inside of gradients and multistarts: memory of gradient items, and the launches that take them forward and back.
 // Shared by gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and
 // multistart_graphs.c.
-#ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
-#define SINEW_CUDA_HOST_GRADIENT_MEMORY_H_
+#ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
+#define SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
 
 #include "cuda/host/host.h"
 

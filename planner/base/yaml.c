@@ -1,4 +1,4 @@
-#include "planner/task/yaml.h"
+#include "planner/base/yaml.h"
 
 #include <ctype.h>
 #include <errno.h>
