@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include "clients/base/text.h"
 #include "physics/base/clock.h"
+#include "proto/default_endpoint.h"
 
 enum { PROTOCOL = 1 };
 
@@ -64,14 +64,6 @@ const char *sinew_status_name(SinewStatus status) {
       return "bad plan";
   }
   return "unknown status";
-}
-
-void sn_default_endpoint(char *text, size_t size) {
-  const char *runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime && runtime[0] == '/')
-    snprintf(text, size, "ipc://%s/sinew/sinewd.sock", runtime);
-  else
-    snprintf(text, size, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
 }
 
 void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
@@ -222,7 +214,8 @@ static SinewStatus greet(SinewClient *client) {
 
 static SinewStatus start(SinewClient *client, const char *endpoint) {
   char text[256];
-  if (!endpoint) sn_default_endpoint(text, sizeof text);
+  if (!endpoint && !sn_default_endpoint(text, sizeof text))
+    return sn_wire_fail(client, SINEW_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
   client->endpoint = strdup(endpoint ? endpoint : text);
   client->context = zmq_ctx_new();
   if (!client->endpoint || !client->context) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");

@@ -37,7 +37,4 @@ SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telem
 // Changes the time [s] that sn_request waits.
 void sn_wire_set_timeout(SinewClient *client, double timeout);
 
-// Writes the daemon's default endpoint of this user into text.
-void sn_default_endpoint(char *text, size_t size);
-
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/config/folders_private.h"
+#include "proto/default_endpoint.h"
 #include "proto/places.h"
 
 static const SnConfigInfo table[] = {
@@ -126,10 +127,11 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
 
   bool default_telemetry = !*config->telemetry;
   if (!*config->endpoint || default_telemetry) {
-    SnCode code = sn_runtime_folder(folder, sizeof folder, err);
+    SnCode code = sn_make_runtime_folder(folder, sizeof folder, err);
     if (code != SN_OK) return code;
   }
-  if (!*config->endpoint) snprintf(config->endpoint, sizeof config->endpoint, "ipc://%s/sinewd.sock", folder);
+  if (!*config->endpoint && !sn_default_endpoint(config->endpoint, sizeof config->endpoint))
+    return sn_fail(err, SN_ERR_LIMIT, "the path of the socket in %s is too long", folder);
   if (default_telemetry) {
     if (strncmp(config->endpoint, "ipc://", 6) == 0)
       snprintf(config->telemetry, sizeof config->telemetry, "%.490s.telemetry", config->endpoint);

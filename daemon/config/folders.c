@@ -7,14 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/default_endpoint.h"
 #include "proto/places.h"
 #include "proto/validate.h"
 
-SnCode sn_runtime_folder(char *path, size_t size, SnError *err) {
-  const char *runtime = getenv("XDG_RUNTIME_DIR");
-  int n = runtime && *runtime == '/' ? snprintf(path, size, "%s/sinew", runtime)
-                                     : snprintf(path, size, "/tmp/sinew-%lu", (unsigned long)getuid());
-  if (n < 0 || (size_t)n >= size) return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
+SnCode sn_make_runtime_folder(char *path, size_t size, SnError *err) {
+  if (!sn_runtime_folder(path, size)) return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
   if (mkdir(path, 0700) != 0 && errno != EEXIST)
     return sn_fail(err, SN_ERR_IO, "cannot make %s: %s", path, strerror(errno));
 

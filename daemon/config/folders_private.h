@@ -4,9 +4,9 @@
 
 #include "daemon/config/config.h"
 
-// Writes the folder of the user's sockets into path[size]: $XDG_RUNTIME_DIR/sinew, or /tmp/sinew-UID. It is made with
-// mode 0700 if missing. Returns an error when it is not a folder of this user, or open to others.
-SnCode sn_runtime_folder(char *path, size_t size, SnError *err);
+// Writes the folder of the user's sockets (proto/default_endpoint.h) into path[size], and makes it with mode 0700 if
+// missing. Returns an error when it is not a folder of this user, or open to others.
+SnCode sn_make_runtime_folder(char *path, size_t size, SnError *err);
 
 // Checks that all entries of a list, "FOLDER" or "NAME=FOLDER", are folders that can be read. err names `setting` and
 // the first one that is not.

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 // cmocka needs what stands above.
 #include <cmocka.h>
 
@@ -26,26 +25,6 @@ static void test_connect_refuses(void **state) {
   assert_null(sinew_connect("ipc:///nowhere/at/all", 0.1, 1, error, sizeof error));
   assert_non_null(strstr(error, "no answer from ipc:///nowhere/at/all within 0.1 s"));
   assert_null(sinew_connect("ipc:///nowhere/at/all", 0.1, 0, NULL, 0));
-}
-
-// Where the daemon's own rule puts the socket (daemon/wire/endpoint.c): a variable without an absolute path does not
-// count.
-static void test_default_endpoint(void **state) {
-  (void)state;
-  const char *mine = getenv("XDG_RUNTIME_DIR");
-  char *before = mine ? strdup(mine) : NULL, text[200], tmp[200];
-  snprintf(tmp, sizeof tmp, "ipc:///tmp/sinew-%u/sinewd.sock", (unsigned)getuid());
-  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-  sn_default_endpoint(text, sizeof text);
-  assert_string_equal(text, "ipc:///run/user/7/sinew/sinewd.sock");
-  setenv("XDG_RUNTIME_DIR", "run/user/7", 1);
-  sn_default_endpoint(text, sizeof text);
-  assert_string_equal(text, tmp);
-  unsetenv("XDG_RUNTIME_DIR");
-  sn_default_endpoint(text, sizeof text);
-  assert_string_equal(text, tmp);
-  if (before) setenv("XDG_RUNTIME_DIR", before, 1);
-  free(before);
 }
 
 static void test_open(void **state) {
@@ -352,7 +331,6 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(test_connect_refuses),
-      TEST(test_default_endpoint),
       TEST(test_open),
       TEST(test_other_protocol),
       TEST(test_what_is_asked_for),

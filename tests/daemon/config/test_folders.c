@@ -20,24 +20,24 @@ static void test_runtime_folder(void **state) {
   struct stat st;
   assert_non_null(mkdtemp(folder));
   setenv("XDG_RUNTIME_DIR", folder, 1);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_OK);
+  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_OK);
   snprintf(expected, sizeof expected, "%s/sinew", folder);
   assert_string_equal(path, expected);
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_mode & 0777, 0700);
 
   chmod(path, 0755);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "open to other users"));
   rmdir(path);
   assert_int_equal(symlink("/tmp", path), 0);
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
   unlink(path);
   rmdir(folder);
 
   unsetenv("XDG_RUNTIME_DIR");
   snprintf(expected, sizeof expected, "/tmp/sinew-%lu", (unsigned long)getuid());
-  assert_int_equal(sn_runtime_folder(path, sizeof path, &err), SN_OK);
+  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_OK);
   assert_string_equal(path, expected);
 }
 
