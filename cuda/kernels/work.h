@@ -92,7 +92,7 @@ typedef struct SnWork {
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
 } SnWork;
 
-// The kernels: SN_KERNEL(name, what one block does for an item). A launch of any number of blocks does all items:
+// The kernels: X(name, what one block does for an item). A launch of any number of blocks does all items:
 // block b does b, b + blocks, ...
 #define SN_KERNELS(X)                                                                                      \
   X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \

@@ -117,14 +117,14 @@ SN_LOCAL void ten_moment_arm(const SnModel *m, SnWorld *w, int a) {
 }
 
 // Number of path points of tendon t.
-SN_LOCAL int ten_path_points(const SnModel *m, const SnWorld *w, int t) {
+SN_LOCAL int ten_count_path(const SnModel *m, const SnWorld *w, int t) {
   int points = m->ten_point0[t];
   for (int k = m->ten_wseg[t]; k < m->ten_wseg[t + 1]; ++k) points += 2 * w->wseg_on[k];
   return points;
 }
 
 // Path points of tendon t as mjData lists them.
-SN_LOCAL void ten_path(const SnModel *m, SnWorld *w, int t) {
+SN_LOCAL void ten_list_path(const SnModel *m, SnWorld *w, int t) {
   if (m->tendon_type[t] == SN_TENDON_FIXED) return;
   int n = w->ten_wrapadr[t];
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
@@ -147,10 +147,10 @@ SN_LOCAL void ten_path(const SnModel *m, SnWorld *w, int t) {
 
 // The list of path points; the motion of the body does not depend on it.
 SN_LOCAL void ten_all_paths(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(t, m->ntendon) w->ten_wrapnum[t] = w->ten_wrapadr[t] = ten_path_points(m, w, t);
+  SN_FOR(t, m->ntendon) w->ten_wrapnum[t] = w->ten_wrapadr[t] = ten_count_path(m, w, t);
   SN_SYNC(lane);
   sn_compact(lane, w->ten_wrapadr, m->ntendon);
-  SN_FOR(t, m->ntendon) ten_path(m, w, t);
+  SN_FOR(t, m->ntendon) ten_list_path(m, w, t);
 }
 
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {

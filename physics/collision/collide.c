@@ -231,8 +231,8 @@ SN_LOCAL void collide_complete_frame(sn_real *frame) {
 }
 
 // Adjoint of the completion: bars of the unit normal and of the hint (NULL: there was none, the tangent followed a
-// fixed axis; where the choice of the axis switches, the one taken). With t = u / |u|, u = v - n (n.v), v the hint, s =
-// n x t. A hint along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
+// fixed axis; where the choice of the axis switches, the one taken). With the hint v, u = v - n (n.v), t = u / |u| and
+// s = n x t. A hint along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
 SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const sn_real *frame_bar,
                                 sn_real *normal_bar, sn_real *hint_bar) {
   const sn_real *n = frame, *t = frame + 3;

@@ -383,7 +383,8 @@ SN_LOCAL int box_face_contacts(const BoxPair *p, int code, sn_real reach, SnCont
   return n;
 }
 
-// A point of the opposite face, which lies on direction q of its box, and of the reference face on direction a of its.
+// A point of the opposite face and the lines that meet there (BOX_U, ..). The opposite face lies across axis q of its
+// box, the reference face across axis a of its own.
 typedef struct BoxVertex {
   int a, q, lines;
   const sn_real *p, *out;  // (3) the point, the reference face's normal

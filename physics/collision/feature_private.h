@@ -1,7 +1,7 @@
 // Features of convex shapes: the corner, edge or face that a simplex of GJK or EPA names. With them come the faces and
 // edges that meet there, and polygons made of them (multicontact.c). Faces and edges are those of boxes, mesh hulls
-// (polygons of coplanar triangles), cylinders and capsules. A cap of a cylinder is a polygon of 16 sides, its edge a
-// line of the mantle; a capsule has one edge.
+// (polygons of coplanar triangles), cylinders and capsules. A cylinder's caps are polygons of 16 sides, and its edge is
+// a line of the mantle. A capsule has one edge.
 #ifndef SINEW_PHYSICS_COLLISION_FEATURE_PRIVATE_H_
 #define SINEW_PHYSICS_COLLISION_FEATURE_PRIVATE_H_
 

@@ -11,8 +11,8 @@
 SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes efc_vel and efc_aref of the rows from qvel.
 SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane);
-// Turns the bars of rows into row_z and row_pos. Adds these, by kind, to qpos_bar, qvel_bar, bars of tendons and
-// contacts, wrench, twist_bar and acc_bar.
+// Computes row_z and row_pos of all rows from row_lambda, row_c and efc_force. Adds what they give, by kind of row, to
+// qpos_bar, qvel_bar, bars of tendons and contacts, wrench, twist_bar and acc_bar.
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- solver.c ----

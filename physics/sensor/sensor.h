@@ -1,5 +1,5 @@
-// Sensors, and the frames of objects that a sensor, a cost or an actuator can refer to. Values are computed when
-// somebody asks for them: a step computes none.
+// Sensors, and the frames of objects that a sensor or a cost can refer to. Values are computed when somebody asks for
+// them: a step computes none.
 #ifndef SINEW_PHYSICS_SENSOR_SENSOR_H_
 #define SINEW_PHYSICS_SENSOR_SENSOR_H_
 

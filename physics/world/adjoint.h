@@ -17,7 +17,7 @@
 //
 //   p_i = -k_i (I_i + I_i' (pos_i - margin_i)) c_i + (J_i lambda) f_i I_i' / (I_i (1 - I_i)).
 //
-// On rows of saturated friction the I' term of the latter is left out.
+// On rows of saturated friction the last term of p_i is left out.
 //
 // Products of Jacobians with lambda, a, v, y, a+ are velocities of bodies, contact points and tendons if the joints
 // moved so. They are five *motions* z, whose twists are propagated once (sn_motion_propagate). Stages add the
