@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the files which documents and comments name are there, and the functions, types and macros of pages.
+"""Checks that the files, functions, types and macros are there which documents and comments name.
 
   tests/paths.py              complaints, one a line; exit status 1 if there are any
   tests/paths.py README.md    those about these files
@@ -12,8 +12,8 @@ Looked at are, of all files that git knows:
 - in all other files: words that begin with a folder of the top level ("physics/step/step.c"), or of their own.
 
 A star stands for any letters. Words in capitals (NAME.yaml) are place holders; what lies under build/ is made, under share/ installed.
-What stands in the first column of a table headed "| was |" is gone. In `backticks` and code of pages, words that begin as ours do
-(sn_, Sn, SN_, sinew_, Sinew, SINEW_) must occur in a source.
+What stands in the first column of a table headed "| was |" is gone. In `backticks` and code of pages, and in comments of C, words
+that begin as ours do (sn_, Sn, SN_, sinew_, Sinew, SINEW_) must occur in code; comments do not count.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ NAME = re.compile(r"[\w*-]+" + END)
 PLACE = re.compile(r"(?<![\w/.$~-])(" + TOP + r"/[\w./-]*" + END + ")")
 EXAMPLES = {"tests/paths.py", "tests/rooms.py", "tests/comments.py"}  # what these name are examples
 OURS = re.compile(r"\b(?:sn_|Sn[A-Z]|SN_|sinew_|Sinew[A-Z]|SINEW_)\w+\b")
+C = (".c", ".h", ".inc", ".cu")
 LOOSE = (".c", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
 
 
@@ -85,14 +86,27 @@ def words(line: str, page: bool, fence: bool = False) -> Iterator[str]:
                 yield word
 
 
-def identifiers(line: str, fence: bool) -> list[str]:
-    """Functions, types and macros of ours in a line of a page.
+def identifiers(line: str, page: bool, fence: bool = False) -> list[str]:
+    """Functions, types and macros of ours that a line of a page, or the comment of a line of C, names.
 
-    >>> identifiers("`sn_step(m, w)` takes an `SnWorld`; sn_no is no code", False)
+    >>> identifiers("`sn_step(m, w)` takes an `SnWorld`; sn_no is no code", True)
     ['sn_step', 'SnWorld']
+    >>> identifiers("sn_step(m, w, lane);  // as sn_forward, SN_WARN_*", False)
+    ['sn_forward', 'SN_WARN_']
     """
-    spans = [line] if fence else [span for span, _ in SPAN.findall(line)]
+    spans = [span for span, _ in SPAN.findall(line)] if page and not fence else [line if page else line.partition("//")[2]]
     return [word for span in spans for word in OURS.findall(span)]
+
+
+def names_in_code(files: list[str]) -> set[str]:
+    """Functions, types and macros of ours in all sources, without comments."""
+    known: set[str] = set()
+    for file in files:
+        if file.endswith((".md", ".svg", ".xml")) or not (ROOT / file).is_file():
+            continue
+        text = (ROOT / file).read_text(encoding="utf-8", errors="ignore")
+        known.update(OURS.findall(re.sub(r"//.*", "", text) if file.endswith(C) else text))
+    return known
 
 
 def main() -> int:
@@ -104,10 +118,7 @@ def main() -> int:
     arguments = parser.parse_args()
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     files = listed.stdout.splitlines()
-    known: set[str] = set()
-    for file in files:
-        if not file.endswith((".md", ".svg", ".xml")) and (ROOT / file).is_file():
-            known.update(OURS.findall((ROOT / file).read_text(encoding="utf-8", errors="ignore")))
+    known = names_in_code(files)
     bad = 0
     for file in arguments.files or [f for f in files if f not in EXAMPLES]:
         page, fence, history = file.endswith(".md"), False, False
@@ -126,9 +137,9 @@ def main() -> int:
                 if not skipped(word) and not found(word, "" if fence else folder, files):
                     print(f"{file}:{number}: there is no {word}")
                     bad += 1
-            for word in identifiers(line, fence) if page else ():
-                if word not in known:
-                    print(f"{file}:{number}: no source has {word}")
+            for word in identifiers(line, page, fence) if page or file.endswith(C) else ():
+                if word not in known and not (word.endswith("_") and any(name.startswith(word) for name in known)):
+                    print(f"{file}:{number}: no code has {word}")
                     bad += 1
     return 1 if bad else 0
 
