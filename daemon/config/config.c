@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/config/folders_private.h"
+#include "physics/base/folders.h"
 #include "proto/default_endpoint.h"
 #include "proto/places.h"
 
@@ -114,12 +115,25 @@ static void add_folder(SnConfigList *list, const char *entry) {
   snprintf(list->item[list->n++], SN_CONFIG_TEXT_SIZE, "%s", entry);
 }
 
+// The program that compiles models, and the folder that they are kept in.
+static SnCode complete_import(SnConfig *config, SnError *err) {
+  char self[SN_CONFIG_TEXT_SIZE - 64], cache[SN_CONFIG_TEXT_SIZE - 64];
+  if (!sn_program_folder(self, sizeof self)) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
+  if (!*config->importer) snprintf(config->importer, sizeof config->importer, "%.440s/sinew-import", self);
+  if (*config->cache) return SN_OK;
+  if (!sn_cache_folder(cache, sizeof cache))
+    return sn_fail(err, SN_ERR_ARGUMENT, "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
+  snprintf(config->cache, sizeof config->cache, "%s/models", cache);
+  return SN_OK;
+}
+
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
   char folder[SN_CONFIG_TEXT_SIZE - 64];
+  SnCode code = complete_import(config, err);
   // Of defaults some may be missing: MyoSuite that nobody has fetched.
-  SnCode folders = sn_folders_check(&config->models, "models", err);
-  if (folders == SN_OK) folders = sn_folders_check(&config->tasks, "tasks", err);
-  if (folders != SN_OK) return folders;
+  if (code == SN_OK) code = sn_folders_check(&config->models, "models", err);
+  if (code == SN_OK) code = sn_folders_check(&config->tasks, "tasks", err);
+  if (code != SN_OK) return code;
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
   for (int i = 0, n = config->models.n ? 0 : sn_places_of_models(place); i < n; i++)
     add_folder(&config->models, place[i]);
@@ -127,7 +141,7 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
 
   bool default_telemetry = !*config->telemetry;
   if (!*config->endpoint || default_telemetry) {
-    SnCode code = sn_make_runtime_folder(folder, sizeof folder, err);
+    code = sn_make_runtime_folder(folder, sizeof folder, err);
     if (code != SN_OK) return code;
   }
   if (!*config->endpoint && !sn_default_endpoint(config->endpoint, sizeof config->endpoint))

@@ -60,9 +60,8 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
 // every mistake as file:line:column, and config is then of no use.
 SnCode sn_config_load(SnConfig *config, const char *file, SnError *err);
 
-// Fills what is left empty: endpoints in the runtime folder, folders of models and tasks. Absolute folders come from
-// the environment and from where this program lies. The cache of models chooses its own folder and program where
-// `cache` and `importer` are empty.
+// Fills what is left empty: endpoints in the runtime folder, folders of models and tasks, the importer and its cache.
+// Absolute folders come from the environment and from where this program lies.
 SnCode sn_config_complete(SnConfig *config, SnError *err);
 
 #endif

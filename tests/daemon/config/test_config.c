@@ -111,6 +111,8 @@ static void test_complete(void **state) {
   if (code != SN_OK) fail_msg("%s", err.text);
   assert_string_equal(config.endpoint, "ipc:///tmp/sinew/sinewd.sock");
   assert_string_equal(config.telemetry, "ipc:///tmp/sinew/sinewd.sock.telemetry");
+  assert_string_equal(config.cache, "/nonexistent/sinew/models");
+  assert_non_null(strstr(config.importer, "/sinew-import"));
   // Defaults count though they are missing: MyoSuite may be fetched later.
   assert_string_equal(config.models.item[1], "myosuite=/nonexistent/sinew/myosuite-2.12.2/myosuite");
   // What is configured must be there.
@@ -173,6 +175,23 @@ static void test_planner_settings_on_the_wire(void **state) {
   sn_scratch_free(&scratch);
 }
 
+// A daemon that nobody tells where to keep compiled models says so before it opens anything.
+static void test_no_cache(void **state) {
+  (void)state;
+  SnError err = {0};
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("HOME");
+  sn_config_default(&config);
+  assert_int_equal(sn_config_complete(&config, &err), SN_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "cache is not set"));
+  sn_config_default(&config);
+  sn_config_set(&config, "cache", "/nonexistent/cache", &err);
+  sn_config_set(&config, "importer", "/nonexistent/importer", &err);
+  assert_int_equal(sn_config_complete(&config, &err), SN_OK);
+  assert_string_equal(config.cache, "/nonexistent/cache");
+  assert_string_equal(config.importer, "/nonexistent/importer");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
@@ -181,6 +200,7 @@ int main(void) {
       cmocka_unit_test(test_missing_file_and_long_text),
       cmocka_unit_test(test_complete),
       cmocka_unit_test(test_planner_settings_on_the_wire),
+      cmocka_unit_test(test_no_cache),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
