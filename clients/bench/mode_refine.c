@@ -1,4 +1,4 @@
-// An iteration of a refinement: of one session, of many sessions of one model at once, and of many starts of one; and
+// An iteration of a multistart: of one session, of many sessions of one model at once, and of many starts of one; and
 // a whole plan of a planner, so that what the host adds shows.
 #include <argp.h>
 #include <math.h>

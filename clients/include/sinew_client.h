@@ -3,7 +3,7 @@
 //   connect -> open a session on a task -> for ever: send the state, take the plan, apply its controls -> disconnect
 //
 // Errors. The functions never print, exit or abort. They return a SinewStatus, and sinew_error has a text that says
-// what went wrong,  with place and value.
+// what went wrong, with place and value.
 //
 // Threads. A SinewClient and its sessions belong to one thread at a time; several clients are independent.
 //

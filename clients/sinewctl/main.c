@@ -198,11 +198,11 @@ static bool do_close(Call *call) {
 
 // Reads a whole file to its end. NULL when that fails; the text is the caller's.
 static char *read_all(FILE *in) {
-  size_t size = 0, room = 1 << 16, got;
-  char *text = malloc(room);
-  while (text && (got = fread(text + size, 1, room - size - 1, in)) > 0) {
+  size_t size = 0, capacity = 1 << 16, got;
+  char *text = malloc(capacity);
+  while (text && (got = fread(text + size, 1, capacity - size - 1, in)) > 0) {
     size += got;
-    if (room - size < 2) text = realloc(text, room *= 2);
+    if (capacity - size < 2) text = realloc(text, capacity *= 2);
   }
   if (!text) abort();
   text[size] = '\0';

@@ -64,7 +64,7 @@ static void release(SnModels *models, SnLoadedModel *entry) {
   if (--entry->users == 0 && entry->old) drop(models, entry);
 }
 
-// Room for one more: pushes out the oldest that nobody uses. With the mutex.
+// A place for one more: evicts the oldest that nobody uses where none is free. With the mutex.
 static bool evict_one(SnModels *models) {
   if (models->count < models->config->loaded) return true;
   SnLoadedModel *oldest = NULL;

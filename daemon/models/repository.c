@@ -81,7 +81,7 @@ static bool has_name(const SnNames *names, const char *name) {
   return false;
 }
 
-// Room for so many names, or for none when memory is short.
+// A list with capacity for so many names, or for none when memory is short.
 static SnNames make_names(int capacity) {
   SnNames names = {.name = calloc((size_t)capacity, sizeof(char *))};
   if (names.name) names.capacity = capacity;

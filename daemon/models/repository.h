@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/config/config.h"
 #include "daemon/base/log.h"
+#include "daemon/config/config.h"
 
 enum { SN_REPOSITORY_NAMES = 4096, SN_REPOSITORY_DEPTH = 12 };
 

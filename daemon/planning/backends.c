@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "physics/base/clock.h"
 #include "daemon/planning/device_proxy_private.h"
+#include "physics/base/clock.h"
 
 // Time between two questions for the device's memory [s].
 #define LOOK 0.1

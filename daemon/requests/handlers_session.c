@@ -2,9 +2,9 @@
 // thread.
 #include <math.h>
 
-#include "physics/base/clock.h"
 #include "daemon/requests/handlers_private.h"
 #include "daemon/requests/loader_private.h"
+#include "physics/base/clock.h"
 
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0

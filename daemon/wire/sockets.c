@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <zmq.h>
 
-#include "physics/base/clock.h"
 #include "daemon/wire/endpoint_private.h"
+#include "physics/base/clock.h"
 
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. SUBSCRIBER_BYTES
 // holds the handshake of a SUB socket and the subscription to everything; up to there libzmq copies frames, and keeps

@@ -2,9 +2,9 @@
 #ifndef SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
 
+#include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/wire/connections_private.h"
-#include "daemon/base/log.h"
 #include "daemon/wire/outbox.h"
 
 // Holds a socket that clients connect to, and the one that tells of its connections.

@@ -4,8 +4,8 @@
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
 
-#include "physics/model/model.h"
 #include "physics/base/vec.h"
+#include "physics/model/model.h"
 
 // Values of enums and sizes of rows: equal, so that arrays are copied as they are.
 #define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)

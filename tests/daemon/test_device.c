@@ -140,7 +140,7 @@ static void test_hello_and_health(void **state) {
   const uint64_t empty = r->health->device->memory_used;
   sn_test_done(r);
 
-  // A task is described without room on the device; sessions take some, and give it back.
+  // A task is described without memory of the device; sessions take some, and give it back.
   Sinew__V1__DescribeTaskRequest task = SINEW__V1__DESCRIBE_TASK_REQUEST__INIT;
   task.task = "arm_reach";
   request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_TASK;
@@ -313,7 +313,7 @@ static void test_budget(void **state) {
   sn_test_server_end(&cpu);
 }
 
-// Room is made when a session is opened, by both planners.
+// Memory is reserved when a session is opened, by both planners.
 static void test_plans_take_no_memory(void **state) {
   (void)state;
   char *const planners[] = {"sampling", "adam"};

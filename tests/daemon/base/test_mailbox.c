@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "physics/base/clock.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/base/queue.h"
+#include "physics/base/clock.h"
 
 enum { ITEMS = 20000, WRITERS = 3 };
 
@@ -81,7 +81,7 @@ static void test_queue_is_bounded(void **state) {
   sn_queue_free(&queue);
 }
 
-static void test_queue_waits_until_poked_or_late(void **state) {
+static void test_queue_waits_until_woken_or_late(void **state) {
   (void)state;
   SnQueue queue;
   assert_true(sn_queue_init(&queue, 4));
@@ -118,7 +118,7 @@ static void test_queue_loses_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_newest_wins),         cmocka_unit_test(test_each_state_is_taken_or_replaced),
-      cmocka_unit_test(test_queue_is_bounded),    cmocka_unit_test(test_queue_waits_until_poked_or_late),
+      cmocka_unit_test(test_queue_is_bounded),    cmocka_unit_test(test_queue_waits_until_woken_or_late),
       cmocka_unit_test(test_queue_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/session/session.h"
 #include "daemon/base/metrics.h"
+#include "daemon/session/session.h"
 
 // The numbers 1 ... n in another order, as latencies; 7919 is a prime and shares no factor with n.
 static SnMetricsView of_ramp(int n) {

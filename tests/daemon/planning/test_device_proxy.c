@@ -170,7 +170,7 @@ static void test_calls_of_many_threads(void **state) {
   sn_backend_free(owned);
 }
 
-// The owner's own calls do not wait for anybody.
+// Calls of the owning thread do not wait for anybody.
 static void test_calls_of_the_owner(void **state) {
   (void)state;
   SnError err = {0};

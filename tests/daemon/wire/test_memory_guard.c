@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "physics/base/clock.h"
 #include "daemon/wire/memory_guard_private.h"
+#include "physics/base/clock.h"
 
 enum { MORE = 64 << 20 };
 
