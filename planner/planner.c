@@ -233,7 +233,7 @@ SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, doub
 
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size) {
   static const double noticeable = 1e-3;
-  const SnCfd cfd = sn_cfd_settings(settings, p->cfd.pair, true);
+  const SnCfdSettings cfd = sn_cfd_settings(settings, p->cfd.pair, true);
   const double jump = sn_cfd_backward(settings) ? sn_cfd_jump(p->m, &cfd) : 0;
   text[0] = '\0';
   if (jump > noticeable)

@@ -105,7 +105,7 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                         .max_velocity = p->in_force.settings.max_velocity,
                         .settings = {.method = (SnGradientMethod)p->in_force.settings.gradient, .cfd = p->cfd.backward},
                         .grid = a->grid,
-                        .rule = sn_adam_rule(&p->in_force.settings),
+                        .rule = sn_adam_settings(&p->in_force.settings),
                         .noise = sn_planner_noise(p),
                         .initial_ctrl = p->initial.ctrl,
                         .starts = a->starts,

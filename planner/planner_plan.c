@@ -62,7 +62,7 @@ static void take_cost(SnPlanner *p) {
 
 // The settings come into force. Costs that were measured in rollouts of another kind no longer count.
 static void take_pending(SnPlanner *p) {
-  const SnCfd before = p->cfd.forward;
+  const SnCfdSettings before = p->cfd.forward;
   p->in_force.settings = p->pending.settings;
   p->cfd.forward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_forward(&p->in_force.settings));
   p->cfd.backward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_backward(&p->in_force.settings));

@@ -69,9 +69,9 @@ typedef struct SnPlannerRunners {
 
 // Holds contacts from distance as the settings in force say.
 typedef struct SnPlannerCfd {
-  unsigned char *pair;  // (ncpair) pairs that take part, where the settings want any
-  SnCfd forward;        // in rollouts
-  SnCfd backward;       // in derivatives
+  unsigned char *pair;     // (ncpair) pairs that take part, where the settings want any
+  SnCfdSettings forward;   // in rollouts
+  SnCfdSettings backward;  // in derivatives
 } SnPlannerCfd;
 
 // Holds where the task begins.
@@ -135,7 +135,7 @@ typedef struct SnIterations {
 // Holds the candidates of an iteration of sampling.
 typedef struct SnCandidates {
   SnBatch batch;
-  SnNoise noise;
+  SnNoiseSettings noise;
   int count;
   int capacity;         // that the arrays hold
   double *cost;         // (capacity)
@@ -166,7 +166,7 @@ typedef struct SnPlanResult {
 typedef struct SnPlannerEvaluation {
   SnEvaluation result;
   SnStateBuffer state;  // that it starts from
-  SnCfd cfd;            // of its rollout
+  SnCfdSettings cfd;    // of its rollout
   int steps;
   int capacity;                         // rows of its targets
   sn_real *target;                      // (capacity, ntarget)
@@ -240,7 +240,7 @@ void sn_planner_adam_shift(SnPlanner *p, int k);
 void sn_planner_adam_forget(SnPlanner *p);
 void sn_planner_adam_free(SnPlanner *p);
 // Noise of the iteration under way.
-SnNoise sn_planner_noise(SnPlanner *p);
+SnNoiseSettings sn_planner_noise(SnPlanner *p);
 
 // Checks a state and copies it: quaternions normalised, mocap as before where not given, act estimated where not given
 // (from the controls since the state before). SN_ERR_ARGUMENT names what is wrong; nothing is changed then.

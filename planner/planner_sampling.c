@@ -37,19 +37,19 @@ static int knot_spacing(const SnPlanner *p) {
   return (p->horizon - 1 + p->in_force.settings.knots - 2) / (p->in_force.settings.knots - 1);
 }
 
-SnNoise sn_planner_noise(SnPlanner *p) {
+SnNoiseSettings sn_planner_noise(SnPlanner *p) {
   const SnSettings *s = &p->in_force.settings;
   const int spacing = knot_spacing(p);
   p->warm_start.phase %= spacing;
-  return (SnNoise){.seed = p->def.seed,
-                   .plan = (uint32_t)p->progress.number,
-                   .iteration = (uint32_t)p->iterations.next,
-                   .spacing = spacing,
-                   .phase = p->warm_start.phase,
-                   .knots = sn_noise_knots(p->horizon, spacing, p->warm_start.phase),
-                   .interpolation = s->interpolation,
-                   .colour = s->noise,
-                   .scale = (sn_real)s->noise_scale};
+  return (SnNoiseSettings){.seed = p->def.seed,
+                           .plan = (uint32_t)p->progress.number,
+                           .iteration = (uint32_t)p->iterations.next,
+                           .spacing = spacing,
+                           .phase = p->warm_start.phase,
+                           .knots = sn_noise_knots(p->horizon, spacing, p->warm_start.phase),
+                           .interpolation = s->interpolation,
+                           .colour = s->noise,
+                           .scale = s->noise_scale};
 }
 
 static void sampling_begin(SnPlanner *p, int most, int iterations) {

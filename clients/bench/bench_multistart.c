@@ -12,8 +12,8 @@ static SnAdamGrid grid_of(int steps) {
       .nstep = steps, .knots = sn_noise_knots(steps, 1, 0), .spacing = 1, .interpolation = SN_SPLINE_ZERO};
 }
 
-static SnNoise noise_of(const SnSettings *s, uint64_t seed, int steps) {
-  SnNoise noise = {.seed = seed, .spacing = (steps + s->knots - 2) / (s->knots - 1)};
+static SnNoiseSettings noise_of(const SnSettings *s, uint64_t seed, int steps) {
+  SnNoiseSettings noise = {.seed = seed, .spacing = (steps + s->knots - 2) / (s->knots - 1)};
   noise.interpolation = s->interpolation;
   noise.colour = s->noise;
   noise.scale = (sn_real)s->noise_scale;
@@ -34,7 +34,7 @@ static SnCode make_arrays(BenchMultistart *x, SnError *err) {
 
 static SnCode first_controls(BenchMultistart *x, int number, SnError *err) {
   const BenchTask *t = x->task;
-  const SnNoise noise = noise_of(&t->task->settings, 1, t->steps);
+  const SnNoiseSettings noise = noise_of(&t->task->settings, 1, t->steps);
   sn_real *scratch = calloc(3 * (size_t)noise.knots, sizeof *scratch);
   if (!scratch) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_noise_candidate(t->m, &noise, number, t->ctrl, t->steps, scratch, x->first);
@@ -59,7 +59,7 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
       .max_velocity = s->max_velocity,
       .settings = {.method = (SnGradientMethod)s->gradient, .cfd = sn_cfd_settings(s, x->pair, sn_cfd_backward(s))},
       .grid = grid_of(task->steps),
-      .rule = sn_adam_rule(s),
+      .rule = sn_adam_settings(s),
       .noise = noise_of(s, 2 + (uint64_t)number, task->steps),
       .initial_ctrl = x->initial,
       .starts = starts,

@@ -35,7 +35,7 @@ static SnCode make_items(GradientBatch *x, SnError *err) {
   const SnModel *m = x->driven->o.m;
   const int steps = x->driven->steps;
   const size_t size = (size_t)steps * (size_t)m->nu;
-  SnNoise noise = {.seed = 1, .spacing = (steps + 14) / 15, .interpolation = SN_SPLINE_LINEAR};
+  SnNoiseSettings noise = {.seed = 1, .spacing = (steps + 14) / 15, .interpolation = SN_SPLINE_LINEAR};
   noise.colour = SN_NOISE_PINK;
   noise.scale = SN_R(0.1);
   noise.knots = sn_noise_knots(steps, noise.spacing, noise.phase);

@@ -155,8 +155,8 @@ static SnGradientSettings gradient_settings(const Settings *s) {
   settings.method = s->method;
   // all pairs, reach 1 m, without friction; impedances and softplus width as DESIGN gives them for a hand
   if (s->cfd)
-    settings.cfd =
-        (SnCfd){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
+    settings.cfd = (SnCfdSettings){
+        .on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
   return settings;
 }
 

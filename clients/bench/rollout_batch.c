@@ -16,7 +16,7 @@ typedef struct RolloutBatch {
   DrivenModel driven;
   BenchBackend on;
   SnBackendModel *device;
-  SnNoise noise;
+  SnNoiseSettings noise;
   double *cost, *term;  // (most), (most, nterm)
   unsigned char *done;  // (most)
   int most;
@@ -45,11 +45,11 @@ static SnCode open_batch(RolloutBatch *x, SnError *err) {
   x->done = calloc(most, sizeof *x->done);
   if (!x->cost || !x->term || !x->done) return sn_fail(err, SN_ERR_MEMORY, "no memory for %d worlds", x->most);
   const int steps = a->driven.steps;
-  x->noise = (SnNoise){.seed = (uint64_t)a->driven.seed,
-                       .spacing = (steps + 14) / 15,
-                       .interpolation = SN_SPLINE_LINEAR,
-                       .colour = SN_NOISE_PINK,
-                       .scale = SN_R(0.1)};
+  x->noise = (SnNoiseSettings){.seed = (uint64_t)a->driven.seed,
+                               .spacing = (steps + 14) / 15,
+                               .interpolation = SN_SPLINE_LINEAR,
+                               .colour = SN_NOISE_PINK,
+                               .scale = SN_R(0.1)};
   x->noise.knots = sn_noise_knots(steps, x->noise.spacing, x->noise.phase);
   return SN_OK;
 }

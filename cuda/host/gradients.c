@@ -133,7 +133,7 @@ static void pack(const SnBackendModel *session, SnStaging *staging, const SnGrad
 static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnCfd cfd = {.pair = pair};
+  const SnCfdSettings cfd = {.pair = pair};
   SnStaging staging = {0};
   SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;

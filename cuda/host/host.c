@@ -136,8 +136,8 @@ void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
   if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
 
-SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfd *cfd) {
-  SnCfd to = cfd ? *cfd : (SnCfd){0};
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd) {
+  SnCfd to = sn_cfd(cfd);
   to.pair = sn_staging_bytes(s, to.pair, (size_t)d->m.ncpair);
   return to;
 }

@@ -75,7 +75,7 @@ void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
 
 // The initial state of a rollout and settings of CFD (NULL: off), their arrays put into the staging buffer.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
-SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfd *cfd);
+SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd);
 
 // ---- models: device_model.c ----
 

@@ -104,8 +104,8 @@ static SnGradientItem put_start(const SnBackendModel *session, SnStaging *stagin
 
 static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const SnMultistartJob *job) {
   return (SnMultistart){.grid = job->grid,
-                        .rule = job->rule,
-                        .noise = job->noise,
+                        .rule = sn_adam_rule(&job->rule),
+                        .noise = sn_noise(&job->noise),
                         .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
@@ -194,7 +194,7 @@ static bool pack(SnDeviceModel *d) {
 size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];
-  const SnCfd cfd = {.pair = pair};
+  const SnCfdSettings cfd = {.pair = pair};
   const SnMultistartJob job = {.state = {0, some, some, some, some, some, some, &cfd},
                                .target = some,
                                .nstep = x->max_step,

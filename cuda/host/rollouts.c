@@ -46,7 +46,7 @@ static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
   // What is counted has all arrays; an address stands for each.
   static const double there[1];
   static const unsigned char pairs[1];
-  static const SnCfd cfd = {.pair = pairs};
+  static const SnCfdSettings cfd = {.pair = pairs};
   const SnBatch full = {.state = {0, there, there, there, there, there, there, &cfd},
                         .ctrl = there,
                         .target = there,
@@ -66,7 +66,7 @@ static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
   s.rollout.nstep = b->nstep;
   s.rollout.max_velocity = (sn_real)b->max_velocity;
   s.base = sn_staging_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
-  if (b->noise) s.noise = *b->noise;
+  if (b->noise) s.noise = sn_noise(b->noise);
   sn_staging_results(p);
   r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
   r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);

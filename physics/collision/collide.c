@@ -48,7 +48,7 @@ SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
 SN_LOCAL int collide_cfd_bits(const SnModel *m, const SnWorld *w, int start, int n) {
   const int *SN_RESTRICT geom = m->cpair_geom + 2 * start;
   const sn_real *SN_RESTRICT bound = m->cpair_bound + start, *SN_RESTRICT pos = w->geom_xpos;
-  const sn_real reach = (sn_real)w->cfd->solimp[2];
+  const sn_real reach = w->cfd->solimp[2];
   int bits = 0;
   for (int k = 0; k < n; ++k) {
     const sn_real *p1 = pos + 3 * (size_t)geom[2 * k], *p2 = pos + 3 * (size_t)geom[2 * k + 1];
@@ -214,7 +214,7 @@ SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact 
   for (int i = 0; i < near; ++i)
     if (con[i].dist < margin) con[touching++] = con[i];
   if (touching) return touching;
-  return collide_far(m, w, pair, margin + (sn_real)w->cfd->solimp[2], con);
+  return collide_far(m, w, pair, margin + w->cfd->solimp[2], con);
 }
 
 // Makes frame orthonormal from its normal and a hint for the first tangent (none: y, or z when the normal is near y).

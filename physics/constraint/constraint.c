@@ -149,7 +149,7 @@ SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
       w->contact[w->efc_id[row]].cfd == SN_CONTACT_HARD)
     return -r;
   // log(1 + exp(-x)) and its slope, without overflow; far away both are nothing
-  const sn_real width = (sn_real)w->cfd->width, x = r / width;
+  const sn_real width = w->cfd->width, x = r / width;
   if (x > SN_R(80.0)) {
     *slope = 0;
     return 0;

@@ -120,15 +120,14 @@ SN_LOCAL sn_real impedance_far_power(sn_real x, sn_real p) {
 
 // The same of bodies that are r >= 0 from touching, by SnCfd.solimp: not bounded from below, so that nothing jumps
 // where a row begins.
-SN_LOCAL sn_real impedance_far(const SnCfd *cfd, sn_real r, sn_real *slope) {
-  const sn_real far = sn_clip((sn_real)cfd->solimp[0], 0, SN_MAXIMP), reach = (sn_real)cfd->solimp[2];
-  const sn_real touch = sn_clip((sn_real)cfd->solimp[1], 0, SN_MAXIMP);
+SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope) {
+  const sn_real far = sn_clip(solimp[0], 0, SN_MAXIMP), touch = sn_clip(solimp[1], 0, SN_MAXIMP), reach = solimp[2];
   *slope = 0;
   const sn_real x = 1 - r / reach;
   if (!(x > 0)) return far;
   if (x >= 1) return touch;
   // MuJoCo's spline: two powers that meet at mid
-  const sn_real mid = sn_clip((sn_real)cfd->solimp[3], SN_MINIMP, SN_MAXIMP), p = sn_max(1, (sn_real)cfd->solimp[4]);
+  const sn_real mid = sn_clip(solimp[3], SN_MINIMP, SN_MAXIMP), p = sn_max(1, solimp[4]);
   const bool near = x > mid;
   const sn_real t = near ? 1 - x : x, end = near ? 1 - mid : mid, s = impedance_far_power(t / end, p - 1);
   *slope = -p * s * (touch - far) / reach;
@@ -197,7 +196,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   const RowParams p = admit_params(m, con->solref, con->solreffriction, con->solimp);
   sn_real kbip[4], slope;
   const sn_real r = con->dist - con->includemargin;
-  kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd, r, &slope) : impedance_at(p.solimp, r, &slope);
+  kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
   kbip[3] = slope;
   row_spring(p.solref, p.solimp[1], false, kbip);
   for (int k = 0; k < block.num; ++k)

@@ -125,9 +125,9 @@ int sn_backend_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, i
 // controls plus noise c; candidate 0 has none.
 typedef struct SnBatch {
   SnState state;
-  const sn_number *ctrl;    // (nstep, nu) base controls
-  const sn_number *target;  // (nstep + 1, ntarget)
-  const SnNoise *noise;     // NULL: every candidate is the base
+  const sn_number *ctrl;         // (nstep, nu) base controls
+  const sn_number *target;       // (nstep + 1, ntarget)
+  const SnNoiseSettings *noise;  // NULL: every candidate is the base
   int nstep;
   int first, count;
   double max_velocity;
@@ -169,8 +169,8 @@ typedef struct SnMultistartJob {
   double max_velocity;
   SnGradientSettings settings;
   SnAdamGrid grid;
-  SnAdamRule rule;
-  SnNoise noise;                  // of starts after the first
+  SnAdamSettings rule;
+  SnNoiseSettings noise;          // of starts after the first
   const sn_number *initial_ctrl;  // (nu)
   int starts;                     // at most as many as there is capacity for
   int count;                      // starts that take part, 1 ... starts

@@ -103,8 +103,8 @@ SnCode sn_cpu_multistart_reserve(SnCpuMultistart *h, int n, SnError *err) {
 static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
   for (int k = 0; k < h->cost->nterm; ++k) h->best_term[k] = (sn_real)job->best_term[k];
   h->multistart = (SnMultistart){.grid = job->grid,
-                                 .rule = job->rule,
-                                 .noise = job->noise,
+                                 .rule = sn_adam_rule(&job->rule),
+                                 .noise = sn_noise(&job->noise),
                                  .initial_ctrl = job->initial_ctrl,
                                  .keep = job->keep,
                                  .left = job->left,

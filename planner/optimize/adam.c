@@ -84,12 +84,12 @@ SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
                           sn_real *gradient) {
   const int n = g->knots * m->nu;
   if (rule->clip == SN_CLIP_GLOBAL) {
-    const sn_real scale = adam_scale(sn_norm(lane, gradient, n), (sn_real)rule->clip_norm);
+    const sn_real scale = adam_scale(sn_norm(lane, gradient, n), rule->clip_norm);
     SN_FOR(i, n) gradient[i] *= scale;
   } else if (rule->clip == SN_CLIP_STEP) {
     SN_FOR(j, g->knots) {
       sn_real *row = gradient + j * m->nu;
-      const sn_real scale = adam_scale(adam_length(row, m->nu), (sn_real)rule->clip_norm);
+      const sn_real scale = adam_scale(adam_length(row, m->nu), rule->clip_norm);
       for (int k = 0; k < m->nu; ++k) row[k] *= scale;
     }
   }
@@ -98,9 +98,7 @@ SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
 
 SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           const sn_real *gradient, SnAdamMoments *moments, sn_real *offset) {
-  const sn_real rate = (sn_real)rule->rate, epsilon = (sn_real)rule->epsilon;
-  const sn_real beta1 = (sn_real)rule->beta1, beta2 = (sn_real)rule->beta2;
-  const sn_real power1 = moments->power1 * beta1, power2 = moments->power2 * beta2;
+  const sn_real power1 = moments->power1 * rule->beta1, power2 = moments->power2 * rule->beta2;
   const sn_real one = SN_R(1.0);
   SN_SYNC(lane);
   SN_ONE(lane) {
@@ -110,9 +108,9 @@ SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
   SN_FOR(i, g->knots * m->nu) {
     const sn_real d = sn_clip(gradient[i], -SN_MAXVAL, SN_MAXVAL);  // its square is a number in any precision
     sn_real *first = moments->first + i, *second = moments->second + i;
-    *first = beta1 * *first + (one - beta1) * d;
-    *second = beta2 * *second + (one - beta2) * d * d;
-    offset[i] -= rate * (*first / (one - power1)) / (sn_sqrt(*second / (one - power2)) + epsilon);
+    *first = rule->beta1 * *first + (one - rule->beta1) * d;
+    *second = rule->beta2 * *second + (one - rule->beta2) * d * d;
+    offset[i] -= rule->rate * (*first / (one - power1)) / (sn_sqrt(*second / (one - power2)) + rule->epsilon);
   }
   SN_SYNC(lane);
 }

@@ -17,19 +17,36 @@ typedef struct SnAdamGrid {
 } SnAdamGrid;
 
 typedef struct SnAdamRule {
-  sn_number rate, beta1, beta2, epsilon;
+  sn_real rate, beta1, beta2, epsilon;
   int clip;  // SnClip
-  sn_number clip_norm;
+  sn_real clip_norm;
 } SnAdamRule;
 
-// As a planner's settings have it. Host only.
-static inline SnAdamRule sn_adam_rule(const SnSettings *s) {
-  return (SnAdamRule){.rate = (sn_number)s->adam_rate,
-                      .beta1 = (sn_number)s->adam_beta1,
-                      .beta2 = (sn_number)s->adam_beta2,
-                      .epsilon = (sn_number)s->adam_epsilon,
-                      .clip = s->adam_clip,
-                      .clip_norm = (sn_number)s->adam_clip_norm};
+// Holds an SnAdamRule as a backend is asked for it: in doubles, whatever it computes in.
+typedef struct SnAdamSettings {
+  double rate, beta1, beta2, epsilon;
+  int clip;  // SnClip
+  double clip_norm;
+} SnAdamSettings;
+
+// Returns the rule that a planner's settings ask for. Host only.
+static inline SnAdamSettings sn_adam_settings(const SnSettings *s) {
+  return (SnAdamSettings){.rate = s->adam_rate,
+                          .beta1 = s->adam_beta1,
+                          .beta2 = s->adam_beta2,
+                          .epsilon = s->adam_epsilon,
+                          .clip = s->adam_clip,
+                          .clip_norm = s->adam_clip_norm};
+}
+
+// Returns a rule in the number type of the engine. Host only.
+static inline SnAdamRule sn_adam_rule(const SnAdamSettings *s) {
+  return (SnAdamRule){.rate = (sn_real)s->rate,
+                      .beta1 = (sn_real)s->beta1,
+                      .beta2 = (sn_real)s->beta2,
+                      .epsilon = (sn_real)s->epsilon,
+                      .clip = s->clip,
+                      .clip_norm = (sn_real)s->clip_norm};
 }
 
 // What Adam remembers of the gradients g: means of g and g^2 (knots, nu), and beta1^n, beta2^n after n of them.

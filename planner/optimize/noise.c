@@ -35,7 +35,7 @@ SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, c
   for (int j = 0; j < noise->knots; ++j) {
     sn_real z = 0;
     for (int k = 0; k <= j; ++k) z += h[k] * white[j - k];
-    out[j] = (sn_real)noise->scale * z;
+    out[j] = noise->scale * z;
   }
 }
 

@@ -15,8 +15,29 @@ typedef struct SnNoise {
   int knots;           // sn_noise_knots()
   int interpolation;   // SnSplineKind
   int colour;          // SnNoiseColour
-  sn_number scale;     // root mean square, in halves of a control's range
+  sn_real scale;       // root mean square, in halves of a control's range
 } SnNoise;
+
+// Holds an SnNoise as a backend is asked for it: in doubles, whatever it computes in.
+typedef struct SnNoiseSettings {
+  uint64_t seed;
+  uint32_t plan, iteration;
+  int spacing, phase, knots, interpolation, colour;
+  double scale;
+} SnNoiseSettings;
+
+// Returns the same in the number type of the engine. Host only.
+static inline SnNoise sn_noise(const SnNoiseSettings *s) {
+  return (SnNoise){.seed = s->seed,
+                   .plan = s->plan,
+                   .iteration = s->iteration,
+                   .spacing = s->spacing,
+                   .phase = s->phase,
+                   .knots = s->knots,
+                   .interpolation = s->interpolation,
+                   .colour = s->colour,
+                   .scale = (sn_real)s->scale};
+}
 
 // Coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean square.
 SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h);

@@ -4,11 +4,12 @@
 
 int sn_noise_knots(int nstep, int spacing, int phase) { return (nstep - 1 + phase) / spacing + 2; }
 
-void sn_noise_candidate(const SnModel *m, const SnNoise *noise, int candidate, const sn_real *base, int nstep,
+void sn_noise_candidate(const SnModel *m, const SnNoiseSettings *noise, int candidate, const sn_real *base, int nstep,
                         sn_real *scratch, sn_real *ctrl) {
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
-  sn_candidate_controls(m, noise, candidate, &lane, base, nstep, scratch, ctrl);
+  const SnNoise own = sn_noise(noise);
+  sn_candidate_controls(m, &own, candidate, &lane, base, nstep, scratch, ctrl);
 }
 
 int sn_best_candidate(const double *cost, const unsigned char *done, int n, int *used) {

@@ -8,7 +8,7 @@
 int sn_noise_knots(int nstep, int spacing, int phase);
 
 // sn_candidate_controls by one thread. scratch: (3 * knots). Any number of threads.
-void sn_noise_candidate(const SnModel *m, const SnNoise *noise, int candidate, const sn_real *base, int nstep,
+void sn_noise_candidate(const SnModel *m, const SnNoiseSettings *noise, int candidate, const sn_real *base, int nstep,
                         sn_real *scratch, sn_real *ctrl);
 
 // Index of the best candidate: among those before the first that is not done, the lowest cost, at equal cost the lowest

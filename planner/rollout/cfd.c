@@ -30,18 +30,17 @@ unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) 
   return NULL;
 }
 
-SnCfd sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on) {
-  const SnCfd cfd = {.on = on,
-                     .surrogate = s->contact_gradient,
-                     .friction = s->cfd_friction,
-                     .solimp = {(sn_number)s->cfd_far, (sn_number)s->cfd_touch, (sn_number)s->cfd_reach,
-                                (sn_number)s->cfd_midpoint, (sn_number)s->cfd_power},
-                     .width = (sn_number)s->cfd_softplus,
-                     .pair = pair};
+SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on) {
+  const SnCfdSettings cfd = {.on = on,
+                             .surrogate = s->contact_gradient,
+                             .friction = s->cfd_friction,
+                             .solimp = {s->cfd_far, s->cfd_touch, s->cfd_reach, s->cfd_midpoint, s->cfd_power},
+                             .width = s->cfd_softplus,
+                             .pair = pair};
   return cfd;
 }
 
-bool sn_cfd_equal(const SnCfd *a, const SnCfd *b) {
+bool sn_cfd_equal(const SnCfdSettings *a, const SnCfdSettings *b) {
   if (a->on != b->on) return false;
   if (!a->on) return true;
   bool same = a->friction == b->friction && a->width == b->width && a->pair == b->pair;
@@ -52,13 +51,13 @@ bool sn_cfd_equal(const SnCfd *a, const SnCfd *b) {
 bool sn_cfd_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
 bool sn_cfd_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
 
-double sn_cfd_jump(const SnModel *m, const SnCfd *cfd) {
+double sn_cfd_jump(const SnModel *m, const SnCfdSettings *cfd) {
   double jump = 0;
   for (int p = 0; p < m->ncpair; ++p) {
     if (cfd->pair && !cfd->pair[p]) continue;
     // d0 stands behind margin, friction, solref and solreffriction
     const double d0 = (double)m->conparam[SN_NCONPARAM * m->cpair_param[p] + 10];
-    jump = fmax(jump, fabs((double)cfd->solimp[1] - fmin(fmax(d0, 1e-4), 0.9999)));
+    jump = fmax(jump, fabs(cfd->solimp[1] - fmin(fmax(d0, 1e-4), 0.9999)));
   }
   return jump;
 }

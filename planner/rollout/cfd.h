@@ -6,16 +6,36 @@
 #include "physics/world/world.h"
 #include "planner/task/task.h"
 
+// Holds an SnCfd as a backend is asked for it: in doubles, whatever it computes in.
+typedef struct SnCfdSettings {
+  int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
+  int surrogate;              // 1: adjoints carry contact points rigidly
+  int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
+  double solimp[SN_NIMP];     // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
+  double width;               // of the softplus [m], > 0
+  const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
+} SnCfdSettings;
+
+// Returns the same in the number type of the engine; NULL: off. `pair` is kept as a pointer.
+static inline SnCfd sn_cfd(const SnCfdSettings *s) {
+  SnCfd to = {0};
+  if (!s) return to;
+  to = (SnCfd){
+      .on = s->on, .surrogate = s->surrogate, .friction = s->friction, .width = (sn_real)s->width, .pair = s->pair};
+  for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)s->solimp[k];
+  return to;
+}
+
 // Which pairs of a model's list (cpair_geom) take part in a task: those of which a geom belongs to one of the bodies
 // that the task names under cfd_bodies, or to what hangs on them; all pairs when it names none. (ncpair), to free; NULL
 // and err when a name is not in the model or memory runs out.
 unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err);
 
 // The contacts from distance that the settings ask for, `on` or not; pair: from sn_cfd_pairs, kept as a pointer.
-SnCfd sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on);
+SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on);
 
 // Whether the two make the same worlds.
-bool sn_cfd_equal(const SnCfd *a, const SnCfd *b);
+bool sn_cfd_equal(const SnCfdSettings *a, const SnCfdSettings *b);
 
 // Whether rollouts, and whether derivatives, are taken with contacts from distance.
 bool sn_cfd_forward(const SnSettings *s);
@@ -23,6 +43,6 @@ bool sn_cfd_backward(const SnSettings *s);
 
 // Largest step of the impedance at touch over the pairs that take part: |cfd_touch - solimp[0]| as it acts; 0 when
 // nothing jumps. A user should know of one.
-double sn_cfd_jump(const SnModel *m, const SnCfd *cfd);
+double sn_cfd_jump(const SnModel *m, const SnCfdSettings *cfd);
 
 #endif

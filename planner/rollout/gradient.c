@@ -217,7 +217,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   if (!out->rolled)
     sn_rollout_runner_begin(x->runner, &out->state, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
   x->vjp.rollout = sn_rollout_runner_rollout(out->rolled ? out->rolled : x->runner);
-  x->vjp.cfd = g->settings.cfd;
+  x->vjp.cfd = sn_cfd(&g->settings.cfd);
   x->vjp.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;
   x->vjp.ctrl_bar = out->ctrl_bar;
   x->vjp.target_bar = out->target_bar;

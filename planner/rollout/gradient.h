@@ -22,7 +22,7 @@ typedef struct SnGradientSettings {
   SnGradientMethod method;
   // Contacts from distance: the steps are differentiated as those of such worlds at the same states, while the rollout
   // itself is that of the world as it is. Off: no difference.
-  SnCfd cfd;
+  SnCfdSettings cfd;
 } SnGradientSettings;
 
 // The faster method; contacts as they are.

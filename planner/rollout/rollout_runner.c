@@ -63,7 +63,7 @@ static SnRollout rollout_from(const SnState *state) {
                      .mocap_pos = state->mocap_pos,
                      .mocap_quat = state->mocap_quat,
                      .qacc_warmstart = state->qacc_warmstart,
-                     .cfd = state->cfd ? *state->cfd : (SnCfd){0}};
+                     .cfd = sn_cfd(state->cfd)};
 }
 
 void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state) {

@@ -3,6 +3,7 @@
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 
+#include "planner/rollout/cfd.h"
 #include "planner/rollout/rollout.h"
 
 // Monotonic seconds. Injected so that tests can own the time.
@@ -21,7 +22,7 @@ typedef struct SnState {
   const sn_number *mocap_pos;       // (nmocap, 3)
   const sn_number *mocap_quat;      // (nmocap, 4)
   const sn_number *qacc_warmstart;  // (nv) or NULL
-  const SnCfd *cfd;                 // contacts from distance in the steps themselves; NULL: none
+  const SnCfdSettings *cfd;         // contacts from distance in the steps themselves; NULL: none
 } SnState;
 
 // Puts a world into that state; controls are zero.

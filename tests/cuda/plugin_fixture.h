@@ -113,7 +113,7 @@ static inline SnBackend *open_library(const char *name, double memory, const cha
 // Holds a batch of rollouts from a scene's initial state, with everything it needs.
 typedef struct Rollouts {
   SnBatch batch;
-  SnNoise noise;
+  SnNoiseSettings noise;
   sn_real *ctrl, *target;
   int nterm;
 } Rollouts;
@@ -126,15 +126,15 @@ static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
   sn_task_initial_plan(x->task, x->m, 0, r.ctrl);
   for (int t = 1; t < nstep; ++t) memcpy(r.ctrl + (size_t)t * nu, r.ctrl, sizeof *r.ctrl * nu);
   sn_cost_schedule(x->cost, 0, (double)x->m->opt.timestep, nstep + 1, r.target);
-  r.noise = (SnNoise){.seed = 11,
-                      .plan = 2,
-                      .iteration = 3,
-                      .spacing = 8,
-                      .phase = 3,
-                      .knots = sn_noise_knots(nstep, 8, 3),
-                      .interpolation = SN_SPLINE_CUBIC,
-                      .colour = SN_NOISE_PINK,
-                      .scale = SN_R(0.2)};
+  r.noise = (SnNoiseSettings){.seed = 11,
+                              .plan = 2,
+                              .iteration = 3,
+                              .spacing = 8,
+                              .phase = 3,
+                              .knots = sn_noise_knots(nstep, 8, 3),
+                              .interpolation = SN_SPLINE_CUBIC,
+                              .colour = SN_NOISE_PINK,
+                              .scale = SN_R(0.2)};
   r.batch = (SnBatch){.state = *sn_planner_initial(x->p),
                       .ctrl = r.ctrl,
                       .target = r.target,

@@ -206,7 +206,7 @@ static void check_step(const AgreeCase *c) {
   free(target);
 }
 
-static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfd *cfd) {
+static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfdSettings *cfd) {
   const SnModel *m = c->o.m;
   const SnCost *cost = c->smooth.cost;
   char method[64];
@@ -252,13 +252,13 @@ static int over_cases(void (*check)(const AgreeCase *c)) {
 }
 
 static void plain_adjoint(const AgreeCase *c) {
-  const SnCfd none = {0};
+  const SnCfdSettings none = {0};
   check_adjoint(c, AGREE_ROW_ADJOINT, &none);
 }
 
 // All pairs within 0.2 m, with their friction.
 static void cfd_adjoint(const AgreeCase *c) {
-  const SnCfd cfd = {
+  const SnCfdSettings cfd = {
       .on = 1, .friction = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(0.2), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
   check_adjoint(c, AGREE_ROW_CFD, &cfd);
 }
@@ -298,12 +298,12 @@ static bool open_task(BenchTask *t, int i) {
 
 static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double *term) {
   const SnClock clock = sn_clock_monotonic();
-  const SnNoise noise = {.seed = 7,
-                         .spacing = 4,
-                         .knots = sn_noise_knots(STEPS, 4, 0),
-                         .interpolation = SN_SPLINE_CUBIC,
-                         .colour = SN_NOISE_PINK,
-                         .scale = SN_R(0.1)};
+  const SnNoiseSettings noise = {.seed = 7,
+                                 .spacing = 4,
+                                 .knots = sn_noise_knots(STEPS, 4, 0),
+                                 .interpolation = SN_SPLINE_CUBIC,
+                                 .colour = SN_NOISE_PINK,
+                                 .scale = SN_R(0.1)};
   unsigned char done[CANDIDATES] = {0};
   const SnBatch batch = {.state = bench_task_state(t),
                          .ctrl = t->ctrl,
@@ -358,12 +358,12 @@ static void run_multistart(SnBackend *b, const BenchTask *t, int method, int ite
 // The task's controls with white noise: constant ones may lead activations to where the control is, to the last bit,
 // and there the time constant of a muscle jumps. (arm_reach: its step is half of a resting muscle's time constant.)
 static sn_real *lively_controls(const BenchTask *t) {
-  const SnNoise noise = {.seed = 3,
-                         .spacing = 1,
-                         .knots = sn_noise_knots(STEPS, 1, 0),
-                         .interpolation = SN_SPLINE_ZERO,
-                         .colour = SN_NOISE_WHITE,
-                         .scale = SN_R(0.05)};
+  const SnNoiseSettings noise = {.seed = 3,
+                                 .spacing = 1,
+                                 .knots = sn_noise_knots(STEPS, 1, 0),
+                                 .interpolation = SN_SPLINE_ZERO,
+                                 .colour = SN_NOISE_WHITE,
+                                 .scale = SN_R(0.05)};
   sn_real *ctrl = array((size_t)(STEPS * t->m->nu), sizeof *ctrl), *scratch = array(3 * (STEPS + 2), sizeof *scratch);
   sn_noise_candidate(t->m, &noise, 1, t->ctrl, STEPS, scratch, ctrl);
   free(scratch);

@@ -14,11 +14,11 @@ typedef struct Asked {
   int rollouts, jobs, gradients;  // how often
   int nstep, candidates, starts, keep, method;
   double max_velocity;
-  SnCfd forward, backward;
-  SnNoise noise;
+  SnCfdSettings forward, backward;
+  SnNoiseSettings noise;
   uint32_t iteration;  // the latest noise's
   SnAdamGrid grid;
-  SnAdamRule rule;
+  SnAdamSettings rule;
   sn_real ctrl[HORIZON_MOST * NU];
 } Asked;
 
@@ -31,7 +31,7 @@ static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const
 
 static void note(const SnState *state, const sn_real *ctrl, int nstep, double max_velocity) {
   assert_true(nstep <= HORIZON_MOST);
-  asked.forward = state->cfd ? *state->cfd : (SnCfd){.on = 0};
+  asked.forward = state->cfd ? *state->cfd : (SnCfdSettings){.on = 0};
   asked.nstep = nstep;
   asked.max_velocity = max_velocity;
   memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
@@ -375,7 +375,7 @@ static void noise_of_a_plan(void **state) {
   for (int kind = SAMPLING; kind <= ADAM; ++kind) {
     const SnSettings s = own_values(kind);
     try_settings(kind, &s, NULL, &t);
-    const SnNoise *a = &t.first.noise, *b = &t.second.noise;
+    const SnNoiseSettings *a = &t.first.noise, *b = &t.second.noise;
     assert_true(a->seed == 5 && b->seed == 5 && a->plan == 1 && b->plan == 2);
     assert_true(a->iteration == 0 && b->iteration == 0);
     assert_int_equal(t.first.iteration + 1, sn_settings_iterations(&s));

@@ -98,7 +98,7 @@ static bool step_is_finite(Finite *f) {
   const SnModel *m = f->m;
   SnOracle *o = &f->o;
   SnAdjoint *a = &f->a;
-  o->w.cfd[0] = f->settings.cfd;
+  o->w.cfd[0] = sn_cfd(&f->settings.cfd);
   sn_forward(m, &o->w, &o->lane);
   if (!all_finite(o->w.qacc, m->nv)) {
     ++f->wild;
@@ -208,8 +208,8 @@ int main(int argc, char **argv) {
   }
   f.settings = sn_default_gradient_settings();
   if (argc > 4)
-    f.settings.cfd =
-        (SnCfd){.on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
+    f.settings.cfd = (SnCfdSettings){
+        .on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
   f.o.rng = (uint64_t)seed;
   for (long i = 0; i < count; ++i) {
     random_state(&f);

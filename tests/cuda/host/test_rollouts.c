@@ -9,7 +9,7 @@ static void same_as_cpu(const char *name, int nstep) {
   Scene x;
   if (!scene_open(&x, name)) skip();
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  const SnCfd cfd = sn_cfd_settings(&x.task->settings, NULL, true);
+  const SnCfdSettings cfd = sn_cfd_settings(&x.task->settings, NULL, true);
   for (int with_cfd = 0; with_cfd < 2; ++with_cfd) {
     Rollouts cpu = rollouts_make(&x, nstep, 6), device = rollouts_make(&x, nstep, 6);
     rollouts_noisy(&cpu);

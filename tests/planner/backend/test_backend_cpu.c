@@ -11,7 +11,7 @@ typedef struct Fixture {
   SnCost *cost;
   SnBackendModel *model;
   SnBatch batch;
-  SnNoise noise;
+  SnNoiseSettings noise;
   sn_real qpos[2], qvel[2], act[2], ctrl[STEPS * 3], target[(STEPS + 1) * 16];
   double cost_of[COUNT], term_of[COUNT * TERMS];
   unsigned char done[COUNT];
@@ -28,14 +28,14 @@ static void make_fixture(Fixture *x, int threads) {
   x->model = sn_backend_load(x->backend, x->m, x->cost, STEPS, &err);
   assert_non_null(x->model);
   sn_cost_schedule(x->cost, 0, 0.01, STEPS + 1, x->target);
-  x->noise = (SnNoise){.seed = 5,
-                       .plan = 1,
-                       .spacing = 6,
-                       .phase = 2,
-                       .knots = sn_noise_knots(STEPS, 6, 2),
-                       .interpolation = SN_SPLINE_CUBIC,
-                       .colour = SN_NOISE_BROWN,
-                       .scale = SN_R(0.4)};
+  x->noise = (SnNoiseSettings){.seed = 5,
+                               .plan = 1,
+                               .spacing = 6,
+                               .phase = 2,
+                               .knots = sn_noise_knots(STEPS, 6, 2),
+                               .interpolation = SN_SPLINE_CUBIC,
+                               .colour = SN_NOISE_BROWN,
+                               .scale = SN_R(0.4)};
   x->batch = (SnBatch){.state = {.qpos = x->qpos, .qvel = x->qvel, .act = x->act},
                        .ctrl = x->ctrl,
                        .target = x->target,

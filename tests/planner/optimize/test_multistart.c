@@ -34,7 +34,7 @@ static void opening(void **state) {
   sn_multistart_init(body.m, &lane, &x.r, 1, &x.start[1], x.scratch);
   assert_memory_equal(x.memory[0].base, x.nominal, sizeof x.nominal);
   sn_real noisy[ROWS * NU];
-  sn_noise_candidate(body.m, &x.r.noise, 1, x.nominal, ROWS, x.scratch, noisy);
+  sn_candidate_controls(body.m, &x.r.noise, 1, &lane, x.nominal, ROWS, x.scratch, noisy);
   assert_memory_equal(x.memory[1].base, noisy, sizeof noisy);
   assert_memory_not_equal(noisy, x.nominal, sizeof noisy);
   for (int i = 0; i < 2; ++i) {

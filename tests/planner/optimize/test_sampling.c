@@ -14,14 +14,14 @@ static void candidates(void **state) {
   enum { STEPS = 40 };
   sn_real base[STEPS * 3], scratch[3 * (STEPS + 2)], a[STEPS * 3], b[STEPS * 3];
   for (int i = 0; i < STEPS * 3; ++i) base[i] = SN_R(0.1) * (sn_real)(i % 3);
-  SnNoise noise = {.seed = 9,
-                   .plan = 4,
-                   .iteration = 1,
-                   .spacing = 8,
-                   .phase = 3,
-                   .interpolation = SN_SPLINE_LINEAR,
-                   .colour = SN_NOISE_PINK,
-                   .scale = 1};
+  SnNoiseSettings noise = {.seed = 9,
+                           .plan = 4,
+                           .iteration = 1,
+                           .spacing = 8,
+                           .phase = 3,
+                           .interpolation = SN_SPLINE_LINEAR,
+                           .colour = SN_NOISE_PINK,
+                           .scale = 1};
   noise.knots = sn_noise_knots(STEPS, 8, 3);
   assert_true((STEPS - 1 + 3) / 8 + 1 < noise.knots);
   sn_noise_candidate(o.m, &noise, 0, base, STEPS, scratch, a);

@@ -166,7 +166,7 @@ static void jump(void **state) {
   open_fixture(&x, "[]", "cfd");
   SnSettings s = x.task->settings;
   s.cfd_touch = 0.9;  // MuJoCo's solimp[0]
-  SnCfd cfd = sn_cfd_settings(&s, NULL, true);
+  SnCfdSettings cfd = sn_cfd_settings(&s, NULL, true);
   assert_true(sn_cfd_jump(x.o.m, &cfd) < 1e-6);
   s.cfd_touch = 0.4;
   cfd = sn_cfd_settings(&s, NULL, true);
