@@ -136,7 +136,7 @@ def check(rooms: dict[str, Room], folders: list[str]) -> list[str]:
 
 
 def check_table(rooms: dict[str, Room]) -> list[str]:
-    """Complaints about lines of the table: rooms and headers that are not there, rooms that nothing is included of."""
+    """Complaints about lines of the table: rooms and headers that are not there."""
     found = []
     for room in rooms.values():
         folder = ROOT / room.name

@@ -25,8 +25,9 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
 // Adds the derivative of -h y' B a+ for the damping of dofs to qvel_bar.
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
-// ---- integrate_implicit.c, integrate_rk4.c: sn_integrate and its adjoint for one integrator ----
+// ---- integrate_implicit.c, integrate_rk4.c ----
 
+// Take the step of one integrator, as sn_integrate does, or run its adjoint, as sn_integrate_vjp.
 SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 SN_FUNC void sn_integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane);
