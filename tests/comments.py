@@ -26,8 +26,8 @@ lines, how many have more than 60. Exit status: 0 nothing to complain about; 1 c
 
 Example:
 
-  $ tests/comments.py --check physics/lane.h
-  physics/lane.h:17: begins with no verb: Memory that the lanes of one world share for reductions.
+  $ tests/comments.py --check physics/base/lane.h
+  physics/base/lane.h:17: begins with no verb: Memory that the lanes of one world share for reductions.
 """
 
 from __future__ import annotations

@@ -150,8 +150,9 @@ typedef struct SinewPlan {
   double time_to_live;  // usable for so long after state_time [s]
   double start, step;   // time of the first row of ctrl and between rows [s]
   int steps;
-  const double *ctrl;              // (steps, nu)
-  double cost_before, cost_after;  // cost of the shifted plan before it (NaN: not evaluated), and of this one
+  const double *ctrl;  // (steps, nu)
+  double cost_before;  // cost of the shifted plan before it; infinite: it diverged, NaN: not evaluated
+  double cost_after;   // cost of this plan, at most cost_before
   int iterations, candidates;
   bool refined;              // false: the shifted plan in force, there was no time to refine
   bool deadline_met;         // the daemon kept the deadline
@@ -182,9 +183,9 @@ SinewStatus sinew_receive(SinewSession *session, double wait);
 const SinewPlan *sinew_current_plan(const SinewSession *session);
 
 // Fills ctrl (nu) for time `now` [s] from the plan in force, by the rule above, each limited to its ctrl_range. A plan
-// is never used more than its time to live after its state's stamp, nor so long before it. The fallback fills ctrl
-// then, limited likewise. Returns SINEW_EXPIRED in that case, SINEW_NO_PLAN before the first plan. It neither waits nor
-// talks to the daemon.
+// is never used more than its time to live after its state's stamp, nor so long before it. Without a plan that may be
+// used the fallback fills ctrl, limited likewise: returns SINEW_EXPIRED, or SINEW_NO_PLAN before the first plan. It
+// neither waits nor talks to the daemon.
 SinewStatus sinew_control(SinewSession *session, double now, double *ctrl);
 
 // Asks for the cost of controls ctrl (steps, nu) applied from a state, under the session's weights and targets. Fills
