@@ -54,6 +54,10 @@ comments_follow=(
   clients
   daemon
   physics
+  planner/backend
+  planner/base
+  planner/optimize
+  planner/rollout
   proto
   tests/clients
   tests/cuda

@@ -23,14 +23,14 @@
 #include "planner/base/threads.h"
 
 typedef struct SnBackend SnBackend;
-// Stands for a model and a cost that a backend has loaded, with capacity for work on them.
+// Holds a model and a cost that a backend has loaded, with capacity for work on them.
 typedef struct SnBackendModel SnBackendModel;
 
 // ---- opening ----
 
 // Says where a backend that lies in a library of its own is, and what it may take. Accepts a zero-initialised struct.
 typedef struct SnBackendOptions {
-  const char *folder;  // of libsinew_NAME.so; NULL or "": where the dynamic linker looks
+  const char *folder;  // folder of libsinew_NAME.so; NULL or "": where the dynamic linker looks
   int device;          // index among the devices of its kind
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device/device.h; NULL or "": never
@@ -56,7 +56,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err);
 // Closes a backend; NULL is allowed.
 void sn_backend_free(SnBackend *b);
 
-// Returns the names of the backends that this program can open, NULL at the end. Static memory.
+// Returns the names of the backends that this program can open, NULL at the end. They stay in static memory.
 const char *const *sn_backend_names(void);
 
 // ---- about a backend ----
@@ -72,7 +72,7 @@ typedef enum SnBackendFeature {
 // Returns whether the backend has a feature.
 bool sn_backend_has(const SnBackend *b, SnBackendFeature feature);
 
-// Returns the name that the backend was opened by. Static memory.
+// Returns the name that the backend was opened by. It stays in static memory.
 const char *sn_backend_name(const SnBackend *b);
 
 // Returns the most iterations that are worth asking for in one job of sn_backend_multistart.
@@ -108,8 +108,8 @@ void sn_backend_update(SnBackend *b, SnBackendModel *x);
 // Drops what is under way of rollouts, gradients and multistarts.
 void sn_backend_abandon(SnBackend *b, SnBackendModel *x);
 
-// Holds the time that a stage of the step or of its adjoint took, summed over worlds and steps. Its unit is the
-// backend's own: only shares of the whole mean something.
+// Holds the time that a stage of the step or of its adjoint took, summed over worlds and steps. Only shares of
+// the whole mean something: each backend has a unit of its own.
 typedef struct SnBackendStage {
   const char *name;  // static memory
   double time;
@@ -159,10 +159,10 @@ bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batc
 
 // ---- multistarts ----
 
-// Asks for iterations of Adam on one plan (planner/optimize/multistart.h). What Adam remembers stays with the backend
-// from job to job. The job and its arrays must stay until it is ended.
+// Asks for iterations of Adam on one plan (planner/optimize/multistart.h). The backend keeps what Adam remembers from
+// job to job. The job and its arrays must stay until it is ended.
 typedef struct SnMultistartJob {
-  // What is asked for.
+  // The request.
   SnState state;
   const sn_number *target;  // (nstep + 1, ntarget)
   int nstep;
@@ -170,42 +170,42 @@ typedef struct SnMultistartJob {
   SnGradientSettings settings;
   SnAdamGrid grid;
   SnAdamSettings rule;
-  SnNoiseSettings noise;          // of starts after the first
+  SnNoiseSettings noise;          // noise of starts after the first
   const sn_number *initial_ctrl;  // (nu)
   int starts;                     // at most as many as there is capacity for
   int count;                      // starts that take part, 1 ... starts
   bool init;                      // begin anew, from `ctrl`; else go on from where the job before ended
   bool keep;                      // on init: start 0 keeps its moments
-  int left;                       // whose first `left` knots are gone
+  int left;                       // knots of these moments that are gone, from the first on
   bool measured;                  // best_cost is that of ctrl under the weights in force; in and out
   int iterations;                 // 1 ... sn_backend_job_iterations
   double deadline;                // on the clock: where the whole plan ends; INFINITY: nowhere
 
-  // What there is so far; in force after sn_backend_multistart_end.
+  // The results so far; in force after sn_backend_multistart_end.
   int done;              // iterations that count; in the last one of a job that was ended early maybe not all starts
   int used;              // starts of the latest of them that count
   sn_number *ctrl;       // (nstep, nu) in: where it begins, out: the best that was measured
-  double cost_before;    // of the first controls measured; only where `measured` was false before
+  double cost_before;    // cost of the first controls measured; only where `measured` was false before
   double best_cost;      // in and out
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
   int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on init
 } SnMultistartJob;
 
-// Reserves capacity for jobs of at most `starts` starts. Not while a job is under way. Where it grows, what starts
-// remember may be gone: the next job begins anew.
+// Reserves capacity for jobs of at most `starts` starts. Not while a job is under way. Growing may drop what
+// starts remember: the next job then begins anew.
 SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err);
 
 // Works on a job until its iterations are done (true) or the clock reaches `until` (false). `until` is not after
 // job->deadline. Called again with the same job it goes on where it stopped.
 //
-// A backend of one iteration a job stops anywhere. Others work in whole iterations: the first of a call unless it is
-// expected to end after job->deadline, further ones as long as they are expected to end before `until`. They return
-// false where no iteration was done: then none fits.
+// A backend of one iteration a job stops anywhere. Others work in whole iterations. They begin the first of a call
+// unless it is expected to end after job->deadline, and further ones that are expected to end before `until`. They
+// return false where no iteration was done: then none fits.
 bool sn_backend_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
 
-// Ends a job, done or not. What counts of it is in the job's results from now on, the rest is dropped. The next job may
-// come after this. On a lost device the job stays as it was given, with `done` 0.
+// Ends a job, done or not: the job's results hold what counts of it, the rest is dropped. The next job may come after
+// this. On a lost device the job stays as it was given, with `done` 0.
 void sn_backend_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job);
 
 // Announces a job that sn_backend_multistart is called for soon, as sn_backend_rollouts_submit does a batch. One of

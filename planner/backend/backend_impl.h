@@ -10,7 +10,7 @@
 // Holds the operations of a backend, in the order of sn_backend_*. A backend begins with its table: a pointer to one is
 // a pointer to the other. Operations marked optional may be NULL; backend.c has the rule for each that is.
 struct SnBackend {
-  const char *name;    // that it is opened by; static memory
+  const char *name;    // name that it is opened by; static memory
   int job_iterations;  // sn_backend_job_iterations
   void (*describe)(const SnBackend *b, char *text, int size);
   // Optional; absent: never lost. Leaves `text` alone where it returns false.
@@ -22,7 +22,7 @@ struct SnBackend {
   // costs are other structures. Arrays of the views stay where they are, weights and what else changes live included.
   SnBackendModel *(*load)(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err);
   SnBackendModel *(*load_views)(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step, SnError *err);
-  void (*unload)(SnBackend *b, SnBackendModel *x);  // of NULL: nothing
+  void (*unload)(SnBackend *b, SnBackendModel *x);  // does nothing where x is NULL
   void (*update)(SnBackend *b, SnBackendModel *x);
   void (*abandon)(SnBackend *b, SnBackendModel *x);
   // Optional; absent: 0 stages.
@@ -54,7 +54,7 @@ struct SnBackend {
 // it up whenever a structure that crosses the table, or one of these lists, changes.
 enum { SN_PLUGIN_VERSION = 3 };
 
-// Is what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
+// Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {
   int version;  // SN_PLUGIN_VERSION; first in every version
   // Opens a backend; its name is then set by the program. Returns NULL and err on failure.

@@ -9,9 +9,9 @@ typedef struct SnArena {
   SnArenaBlock *first;  // newest block
 } SnArena;
 
-// Zeroed memory, aligned for any type; NULL when out of memory.
+// Returns zeroed memory, aligned for any type; NULL when out of memory.
 void *sn_arena_alloc(SnArena *arena, size_t bytes);
-// A copy of text[0..size) with a 0 at its end; NULL when out of memory.
+// Returns a copy of text[0..size) with a 0 at its end; NULL when out of memory.
 char *sn_arena_text(SnArena *arena, const char *text, size_t size);
 // Frees everything; the arena is empty again.
 void sn_arena_free(SnArena *arena);

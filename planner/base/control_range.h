@@ -21,7 +21,7 @@ SN_INLINE sn_real sn_ctrl_half_range(const SnModel *m, int i) {
 SN_INLINE sn_real sn_ctrl_clip(const SnModel *m, int i, sn_real u) {
   return m->ctrl_limited[i] ? sn_clip(u, m->ctrl_range[2 * i], m->ctrl_range[2 * i + 1]) : u;
 }
-// Clamps `n` rows of controls (n, nu) to their ranges, in place. Host only.
+// Clamps `n` rows of controls (n, nu) to their ranges, in place. Runs on the host only.
 void sn_ctrl_clamp(const SnModel *m, sn_real *ctrl, int n);
 
 #endif

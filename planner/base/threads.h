@@ -9,14 +9,14 @@ typedef struct SnPool SnPool;
 enum { SN_MAX_THREADS = 256 };
 
 // Starts n threads of work, 1 <= n <= SN_MAX_THREADS; the thread that calls sn_pool_run is one of them, so n - 1
-// are created. Signals stay with the caller's thread. NULL and err on failure.
+// are created. Signals stay with the caller's thread. Returns NULL and err on failure.
 SnPool *sn_pool_create(int n, SnError *err);
 // Stops and joins the threads. No job may be running.
 void sn_pool_free(SnPool *pool);
 int sn_pool_size(const SnPool *pool);
 
-// Runs work(argument, thread) for thread = 0 ... n - 1 in parallel and returns when all have ended. One caller at a
-// time.
+// Runs work(argument, thread) for thread = 0 ... n - 1 in parallel and returns when all have ended. Allows one caller
+// at a time.
 void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *argument);
 
 #endif

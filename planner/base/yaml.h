@@ -13,12 +13,12 @@
 #include "physics/base/status.h"
 #include "planner/base/arena.h"
 
-// Place in a file, counted from 1.
+// Holds a place in a file, counted from 1.
 typedef struct SnPlace {
   int line, column;
 } SnPlace;
 
-// Collected mistakes of one file. Text that does not fit is counted, not lost silently.
+// Collects the mistakes of one file. Text that does not fit is counted, not lost silently.
 typedef struct SnIssues {
   const char *file;
   SnError *err;  // may be NULL
@@ -33,7 +33,7 @@ void sn_issues_begin(SnIssues *issues, const char *file, SnError *err);
 __attribute__((format(printf, 3, 4)))
 #endif
 void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...);
-// SN_OK without mistakes; else code, which is also set in err.
+// Returns SN_OK without mistakes; else `code`, which is also set in err.
 SnCode sn_issues_end(SnIssues *issues, SnCode code);
 
 typedef enum SnNodeKind { SN_NODE_SCALAR, SN_NODE_LIST, SN_NODE_MAP } SnNodeKind;
@@ -44,19 +44,19 @@ struct SnNode {
   SnPlace place;
   const char *text;  // scalar
   bool quoted;       // scalar in quotes: never a number
-  const char *key;   // as a member of a map, else NULL
+  const char *key;   // name as a member of a map, else NULL
   SnPlace key_place;
   int n;  // children of a list or map
   SnNode *first, *next;
 };
 
-// Reads text[size] into a tree that lives in the arena; NULL when a mistake was added. At most max_nodes nodes,
-// 32 levels.
+// Reads text[size] into a tree that lives in the arena; NULL when a mistake was added. Takes at most
+// `max_nodes` nodes and 32 levels.
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues);
 // Reads a whole file of at most max_bytes into the arena; NULL and err on failure.
 char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size_t *size, SnError *err);
 
-// Member of a map by name, or NULL.
+// Returns a member of a map by name, or NULL.
 const SnNode *sn_yaml_member(const SnNode *map, const char *key);
 
 typedef enum SnYamlType {
@@ -75,7 +75,7 @@ typedef struct SnReader {
   void *context;  // for custom fields
 } SnReader;
 
-// A field of a map. Offsets are into the struct that the table fills.
+// Describes a field of a map. Offsets are into the struct that the table fills.
 typedef struct SnYamlField {
   const char *name;
   SnYamlType type;
@@ -92,7 +92,7 @@ typedef struct SnYamlField {
 void sn_yaml_fill(SnReader *reader, const SnNode *map, const char *what, const SnYamlField *field, int nfield,
                   void *target);
 
-// Single values; a mistake is added and the fallback returned when the node is something else.
+// Reads a single value. Adds a mistake and returns the fallback when the node is something else.
 double sn_yaml_number(SnReader *reader, const SnNode *node, const char *what, double lo, double hi, double fallback);
 const char *sn_yaml_text(SnReader *reader, const SnNode *node, const char *what);
 

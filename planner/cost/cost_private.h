@@ -1,4 +1,4 @@
-// What a cost keeps on the host: private to cost_*.c.
+// The part of a cost that stays on the host: private to cost_*.c.
 #ifndef SINEW_PLANNER_COST_COST_PRIVATE_H_
 #define SINEW_PLANNER_COST_COST_PRIVATE_H_
 
@@ -17,10 +17,11 @@ typedef struct SnCostOwner {
   bool *running_only;  // terms that depend on the control, which does not act in the last state (nall)
 } SnCostOwner;
 
-// Entries of an item's value and of its residual.
+// Returns the entries of an item's value.
 int sn_item_value_size(int type);
+// Returns the entries of its residual.
 int sn_item_residual_size(int type);
-// Value of an item in the world after sn_forward, into value[sn_item_value_size(type)].
+// Computes the value of an item in the world after sn_forward, into value[sn_item_value_size(type)].
 SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value);
 
 #endif

@@ -7,7 +7,7 @@
 #include "physics/base/lane.h"
 #include "planner/optimize/controls.h"
 
-// How offsets (knots, nu) become controls: value at row t of the spline over knots at x = (t + phase) / spacing.
+// Says how offsets (knots, nu) become controls: value at row t of the spline over knots at x = (t + phase) / spacing.
 typedef struct SnAdamGrid {
   int nstep;
   int knots;          // sn_noise_knots(nstep, spacing, phase)
@@ -29,7 +29,7 @@ typedef struct SnAdamSettings {
   double clip_norm;
 } SnAdamSettings;
 
-// Returns the rule that a planner's settings ask for. Host only.
+// Returns the rule that a planner's settings ask for. Runs on the host only.
 static inline SnAdamSettings sn_adam_settings(const SnSettings *s) {
   return (SnAdamSettings){.rate = s->adam_rate,
                           .beta1 = s->adam_beta1,
@@ -39,7 +39,7 @@ static inline SnAdamSettings sn_adam_settings(const SnSettings *s) {
                           .clip_norm = s->adam_clip_norm};
 }
 
-// Returns a rule in the number type of the engine. Host only.
+// Returns a rule in the number type of the engine. Runs on the host only.
 static inline SnAdamRule sn_adam_rule(const SnAdamSettings *s) {
   return (SnAdamRule){.rate = (sn_real)s->rate,
                       .beta1 = (sn_real)s->beta1,
@@ -49,19 +49,19 @@ static inline SnAdamRule sn_adam_rule(const SnAdamSettings *s) {
                       .clip_norm = (sn_real)s->clip_norm};
 }
 
-// What Adam remembers of the gradients g: means of g and g^2 (knots, nu), and beta1^n, beta2^n after n of them.
+// Holds what Adam remembers of the gradients g: means of g and g^2 (knots, nu), and beta1^n, beta2^n after n of them.
 typedef struct SnAdamMoments {
   sn_real *first, *second;
   sn_real power1, power2;
 } SnAdamMoments;
 
-// Controls (nstep, nu): base + unit * spline(offset), clamped to the ranges. With offsets of 0 the base, bit for bit.
+// Controls (nstep, nu): base + unit * spline(offset), clamped to the ranges. Offsets of 0 give the base, bit for bit.
 // Ends with a sync, as all of these.
 SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
                               const sn_real *offset, sn_real *ctrl);
 
-// The chain rule backwards: gradient (knots, nu) from ctrl_bar (nstep, nu), overwritten. A control beyond its range
-// before the clamp has no derivative; at its bound it has that inside.
+// Applies the chain rule backwards: writes the gradient (knots, nu) from ctrl_bar (nstep, nu). A control beyond its
+// range before the clamp has no derivative; at its bound it has that inside.
 SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
                               const sn_real *offset, const sn_real *ctrl_bar, sn_real *gradient);
 
@@ -74,8 +74,8 @@ SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
 SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           const sn_real *gradient, SnAdamMoments *moments, sn_real *offset);
 
-// Cuts every offset to what at least one of the controls that it raises can use: exact for a knot a step; with fewer
-// knots it keeps offsets from running away behind the clamp.
+// Cuts every offset to what at least one of the controls that it raises can use. This is exact for a knot a step; with
+// fewer knots it keeps offsets from running away behind the clamp.
 SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base, sn_real *offset);
 
 #endif

@@ -1,5 +1,5 @@
-// A multistart: Adam on the controls of one plan, from one start or several, as plain data for a thread or a block of
-// a GPU. One iteration is
+// A multistart: Adam on the controls of one plan, from one start or several. It is plain data for a thread or a block
+// of a GPU. One iteration is
 //
 //   sn_multistart_init (the first of a plan) or _step, then _controls     each start for itself
 //   a rollout of ctrl and its gradient ctrl_bar                           rollout.h, rollout_vjp.h
@@ -7,8 +7,8 @@
 //   sn_multistart_select_best                                             all starts of the plan
 //
 // so n iterations make n - 1 steps, and the first one measures the warm start. A start whose rollout diverged goes half
-// the way back to its best controls, as often as it takes, and forgets the mean direction that led it out; one that has
-// no finite controls yet goes half the way to the task's initial plan. A gradient that left the range of numbers
+// the way back to its best controls, as often as it takes. It forgets the mean direction that led it out. A start that
+// has no finite controls yet goes half the way to the task's initial plan. A gradient that left the range of numbers
 // counts as 0.
 #ifndef SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
 #define SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
@@ -17,7 +17,7 @@
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/optimize/noise.h"
 
-// One start.
+// Holds one start.
 typedef struct SnMultistartStart {
   sn_real *base;           // (nstep, nu) controls that offsets are added to; without a finite iterate they move, too
   sn_real *offset, *best;  // (knots, nu) of the iterate; of the best one
@@ -25,42 +25,43 @@ typedef struct SnMultistartStart {
   SnAdamMoments moments;
   sn_real *ctrl, *ctrl_bar;  // (nstep, nu) of the iterate
   sn_real *term;             // (nterm) weighted parts of its cost: the rollout's sum
-  sn_real cost;              // of the iterate
-  sn_real norm;              // of its gradient; NaN where there is none
+  sn_real cost;              // cost of the iterate
+  sn_real norm;              // norm of its gradient; NaN where there is none
   sn_real best_cost;         // infinity: none yet
   int diverged;              // 1: the iterate's rollout diverged
 } SnMultistartStart;
 
 typedef struct SnMultistart {
-  // What is asked for.
+  // The request.
   SnAdamGrid grid;
   SnAdamRule rule;
-  SnNoise noise;                // of starts i > 0
+  SnNoise noise;                // noise of starts i > 0
   const sn_real *initial_ctrl;  // (nu) the task's initial plan
   int keep;                     // on init: 1: start 0 keeps its moments, whose first `left` knots are gone
   int left;
-  int starts;  // that there are
-  // What it has come to.
+  int starts;  // number of starts
+  // The results.
   sn_real *nominal;     // (nstep, nu) on init where starts begin; then the best controls measured
   int measured;         // 1: best_cost is that of the nominal under the weights in force
-  sn_real cost_before;  // of the first nominal measured
+  sn_real cost_before;  // cost of the first nominal measured
   sn_real best_cost;
   sn_real gradient_norm;  // at the nominal
   sn_real *best_term;     // (nterm)
 } SnMultistart;
 
-// Rows of knots that any grid over nstep steps can have: capacity of offset, best, gradient and moments.
+// Returns the rows of knots that any grid over nstep steps can have: capacity of offset, best, gradient and moments.
 SN_INLINE int sn_multistart_knots(int nstep) { return nstep + 2; }
 
 // All of these run on all lanes and end with a sync. Numbers of a start and of the multistart that are no arrays are
 // written by one lane.
 
-// Initialises start i from the nominal (0) or a noisy copy of it. scratch: sn_candidate_scratch(noise.knots, lanes).
+// Initialises start i from the nominal (0) or a noisy copy of it. `scratch` has room for
+// sn_candidate_scratch(noise.knots, lanes) numbers.
 SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
                                 sn_real *scratch);
 // Steps from the iterate that was measured to the next.
 SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
-// Controls of the iterate.
+// Computes the controls of the iterate.
 SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
 // Takes what was measured of the iterate: status an SnGradientStatus that is not pending, with ctrl_bar where it is
 // done.

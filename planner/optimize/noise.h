@@ -1,15 +1,15 @@
-// Coloured noise over knots, from counter-based random numbers. The same numbers come out on any thread, in any order.
+// Coloured noise over knots, from counter-based random numbers. On any thread, in any order, the numbers are the same.
 #ifndef SINEW_PLANNER_OPTIMIZE_NOISE_H_
 #define SINEW_PLANNER_OPTIMIZE_NOISE_H_
 
 #include "physics/base/lane.h"
 #include "planner/optimize/controls.h"
 
-// What the noise of a candidate depends on, besides its number.
+// Holds what the noise of a candidate depends on, besides its number.
 typedef struct SnNoise {
   uint64_t seed;
   uint32_t plan;       // number of the plan
-  uint32_t iteration;  // of the plan
+  uint32_t iteration;  // number of the iteration of the plan
   int spacing;         // steps between knots, >= 1
   int phase;           // steps from the first knot to the first row, 0 <= phase < spacing
   int knots;           // sn_noise_knots()
@@ -26,7 +26,7 @@ typedef struct SnNoiseSettings {
   double scale;
 } SnNoiseSettings;
 
-// Returns the same in the number type of the engine. Host only.
+// Returns the same in the number type of the engine. Runs on the host only.
 static inline SnNoise sn_noise(const SnNoiseSettings *s) {
   return (SnNoise){.seed = s->seed,
                    .plan = s->plan,
@@ -39,18 +39,20 @@ static inline SnNoise sn_noise(const SnNoiseSettings *s) {
                    .scale = (sn_real)s->scale};
 }
 
-// Coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean square.
+// Computes coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean
+// square.
 SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h);
 
-// Noise of one control at the knots, in halves of its range, into out (knots). white: scratch (knots).
+// Computes the noise of one control at the knots, in halves of its range, into out (knots). Uses scratch `white`
+// (knots).
 SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, const sn_real *h, sn_real *white,
                              sn_real *out);
 
-// Numbers of scratch that the controls of a candidate take, for all lanes of a world; lanes beyond the controls use
-// none.
+// Returns the numbers of scratch that the controls of a candidate take, for all lanes of a world; lanes beyond the
+// controls use none.
 SN_INLINE int sn_candidate_scratch(int knots, int lanes) { return knots * (1 + 2 * lanes); }
-// Controls of candidate `candidate` (0: the base, as it is) into ctrl (nstep, nu): base plus noise, clamped to the
-// ranges. Columns are shared among the lanes; ends with a sync.
+// Computes the controls of candidate `candidate` (0: the base, as it is) into ctrl (nstep, nu): base plus noise,
+// clamped to the ranges. Columns are shared among the lanes; ends with a sync.
 SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int candidate, SnLane *lane,
                                    const sn_real *base, int nstep, sn_real *scratch, sn_real *ctrl);
 

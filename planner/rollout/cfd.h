@@ -12,7 +12,7 @@ typedef struct SnCfdSettings {
   int surrogate;              // 1: adjoints carry contact points rigidly
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
   double solimp[SN_NIMP];     // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
-  double width;               // of the softplus [m], > 0
+  double width;               // width of the softplus [m], > 0
   const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
 } SnCfdSettings;
 
@@ -26,23 +26,25 @@ static inline SnCfd sn_cfd(const SnCfdSettings *s) {
   return to;
 }
 
-// Which pairs of a model's list (cpair_geom) take part in a task: those of which a geom belongs to one of the bodies
-// that the task names under cfd_bodies, or to what hangs on them; all pairs when it names none. (ncpair), to free; NULL
-// and err when a name is not in the model or memory runs out.
+// Returns a flag for each pair of a model's list, cpair_geom: whether it takes part in a task; (ncpair), to free. A
+// pair does when one of its geoms belongs to a body that the task names under cfd_bodies, or to what hangs on it. All
+// pairs do when it names none. Returns NULL and err when a name is not in the model or memory runs out.
 unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err);
 
-// The contacts from distance that the settings ask for, `on` or not; pair: from sn_cfd_pairs, kept as a pointer.
+// Returns the contacts from distance that the settings ask for, `on` or not. `pair`, from sn_cfd_pairs, is kept as a
+// pointer.
 SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on);
 
-// Whether the two make the same worlds.
+// Returns whether the two make the same worlds.
 bool sn_cfd_equal(const SnCfdSettings *a, const SnCfdSettings *b);
 
-// Whether rollouts, and whether derivatives, are taken with contacts from distance.
+// Returns whether rollouts are taken with contacts from distance.
 bool sn_cfd_forward(const SnSettings *s);
+// Returns whether derivatives are.
 bool sn_cfd_backward(const SnSettings *s);
 
-// Largest step of the impedance at touch over the pairs that take part: |cfd_touch - solimp[0]| as it acts; 0 when
-// nothing jumps. A user should know of one.
+// Returns the largest step of the impedance at touch over the pairs that take part: |cfd_touch - solimp[0]| as it acts;
+// 0 when nothing jumps. A user should know of one.
 double sn_cfd_jump(const SnModel *m, const SnCfdSettings *cfd);
 
 #endif

@@ -1,15 +1,15 @@
-// Value and gradient of rollouts: the cost of controls applied from a state, and its derivative with respect to the
-// controls, the initial state and the targets.
+// Value and gradient of rollouts: the cost of controls applied from a state, and its derivative. A derivative is
+// taken with respect to the controls, the initial state and the targets.
 //
 // A rollout runs forward once and keeps its states, controls and accelerations (the solver's warm start), nothing
-// else. Then it goes back: the stages of step t are computed again from what was kept, which needs nothing that comes
-// later, so threads do it ahead for several t at once; the derivative of the cost runs through them in order, last step
-// first. Every number depends on the inputs alone: any number of threads and any pauses give the same bits.
+// else. Then it goes back: the stages of step t are computed again from what was kept. Nothing that comes later is
+// needed, so threads do it ahead for several t at once. The derivative of the cost runs through them in order, last
+// step first. Every number depends on the inputs alone: any number of threads and any pauses give the same bits.
 //
 // A rollout that the caller has made already is not made again (SnGradient.rolled).
 //
-// Where the cost is not smooth, what comes out is one of its one-sided derivatives or the choice that the function
-// concerned documents (physics/world/adjoint.h, planner/cost/cost.c); it is finite.
+// A cost that is not smooth gets one of its one-sided derivatives, or the choice that the function concerned documents
+// (physics/world/adjoint.h, planner/cost/cost.c). It is finite.
 #ifndef SINEW_PLANNER_ROLLOUT_GRADIENT_H_
 #define SINEW_PLANNER_ROLLOUT_GRADIENT_H_
 
@@ -17,27 +17,28 @@
 #include "planner/rollout/rollout_runner.h"
 #include "planner/base/threads.h"
 
-// What a gradient is taken of, beside its inputs.
+// Says what a gradient is taken of, beside its inputs.
 typedef struct SnGradientSettings {
   SnGradientMethod method;
-  // Contacts from distance: the steps are differentiated as those of such worlds at the same states, while the rollout
-  // itself is that of the world as it is. Off: no difference.
+  // Contacts from distance: the steps are differentiated as those of such worlds at the same states. The rollout itself
+  // is that of the world as it is. Off: no difference.
   SnCfdSettings cfd;
 } SnGradientSettings;
 
-// The faster method; contacts as they are.
+// Returns the faster method, with contacts as they are.
 SnGradientSettings sn_default_gradient_settings(void);
 
-// One gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half done until
-// the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.
+// Asks for one gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half
+// done until the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.
 typedef struct SnGradient {
   SnState state;
   const sn_number *ctrl;    // (nstep, nu)
   const sn_number *target;  // (nstep + 1, ntarget)
   int nstep;                // at least 1
   double max_velocity;      // a faster dof means divergence
-  bool continues;  // the item that was last computed in this place of a batch had nearly the same inputs: worlds
-                   // with CFD start their solver from its accelerations, and the last bits depend on it, too
+  // True: the item that was last computed in this place of a batch had nearly the same inputs. Worlds with CFD then
+  // start their solver from its accelerations, and the last bits depend on it, too.
+  bool continues;
   // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
   // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
   const SnRolloutRunner *rolled;
@@ -54,7 +55,7 @@ typedef struct SnGradient {
   int warn;                 // SN_WARN_* bits of the rollout's steps
 } SnGradient;
 
-// Gradients that are computed together, e.g. of several starts of an optimiser.
+// Holds gradients that are computed together, e.g. of several starts of an optimiser.
 typedef struct SnGradientBatch {
   SnGradientSettings settings;
   SnGradient *item;  // (count)
@@ -64,8 +65,8 @@ typedef struct SnGradientBatch {
 // Computes gradients on the threads of a pool, one batch at a time. Backends use it; fields are private.
 typedef struct SnGradientWork SnGradientWork;
 
-// Capacity for `count` gradients of at most max_step steps at once. Model, cost and pool must outlive it; nothing is
-// allocated later. NULL and err when out of memory.
+// Reserves capacity for `count` gradients of at most `max_step` steps at once. Model, cost and pool must outlive it;
+// nothing is allocated later. Returns NULL and err when out of memory.
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
                                    SnError *err);
 void sn_gradient_free(SnGradientWork *g);

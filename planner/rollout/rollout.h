@@ -1,5 +1,5 @@
-// A rollout as plain data, in memory of whoever runs it, a thread or a block of a GPU. What happens in each
-// of its steps stands here and nowhere else; who steps when is the caller's business (rollout_runner.c, cuda/).
+// A rollout as plain data, in memory of whoever runs it, a thread or a block of a GPU. All that happens in its steps
+// stands here and nowhere else; who steps when is the caller's business (rollout_runner.c, cuda/).
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 
@@ -8,7 +8,7 @@
 typedef enum SnRolloutStatus { SN_ROLLOUT_UNDER_WAY, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
 
 typedef struct SnRollout {
-  // Its initial state and what acts on it; read only. Arrays as in SnState; NULL mocap poses: the model's; NULL warm
+  // The initial state and what acts on it; read only. Arrays as in SnState; NULL mocap poses: the model's; NULL warm
   // start: zero.
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
@@ -23,7 +23,7 @@ typedef struct SnRollout {
   // Written on the way, rows 0 ... nstep; each may be NULL.
   sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost;
 
-  // What it has come to.
+  // The results.
   sn_real *sum;   // (nterm) weighted parts of the cost so far
   sn_real total;  // cost: of a rollout that is done; infinity when diverged
   int t;          // steps done
@@ -33,13 +33,13 @@ typedef struct SnRollout {
   sn_real *saved;  // (sn_rollout_saved_size)
 } SnRollout;
 
-// Scratch of the cost in one state.
+// Holds scratch of the cost in one state.
 typedef struct SnRolloutScratch {
   sn_real *res;    // (nres)
   sn_real *value;  // (nall)
 } SnRolloutScratch;
 
-// One state of a rollout, wherever it is kept.
+// Holds one state of a rollout, wherever it is kept.
 typedef struct SnRolloutState {
   sn_real time;
   const sn_real *qpos, *qvel, *act;
@@ -47,26 +47,28 @@ typedef struct SnRolloutState {
   const sn_real *qacc_warmstart;  // (nv); NULL: zero
 } SnRolloutState;
 
-// Numbers that sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start.
+// Returns how many numbers sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start.
 SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
 
-// Part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not finite.
+// Returns the part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not
+// finite.
 SN_INLINE sn_real sn_weighted(sn_real weight, sn_real value) { return weight > 0 ? weight * value : 0; }
 
 // All of these run on all lanes of a world, whose fields are bound and begun, and end with a sync. Fields of the
 // rollout that they write are written by one lane.
 
-// Puts the world into a state of the rollout, with its mocap poses and contacts from distance as in `cfd`. No warnings.
+// Puts the world into a state of the rollout, with its mocap poses and contacts from distance as in `cfd`. Leaves no
+// warnings.
 SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout,
                                   const SnRolloutState *state, const SnCfd *cfd);
 // Puts the world into the rollout's initial state: zero controls, its CFD.
 SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
-// The same, and the rollout is under way: t = 0, sums 0.
+// Begins a rollout: as sn_rollout_set_initial, and the rollout is under way, with t = 0 and sums 0.
 SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnRollout *rollout);
-// One step, or the end of the rollout with its terminal cost. The same status on all lanes.
+// Makes one step, or the end of the rollout with its terminal cost. Returns one status on all lanes.
 SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
                                         SnRollout *rollout, const SnRolloutScratch *scratch);
-// Norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
+// Measures the norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
 SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
                                 const sn_real *target, int n, const SnRolloutScratch *scratch);
 // Saves the world's state before the world is given to another rollout, and restores it after.

@@ -6,14 +6,15 @@
 #include "planner/rollout/cfd.h"
 #include "planner/rollout/rollout.h"
 
-// Monotonic seconds. Injected so that tests can own the time.
+// Reads a time [s] that never goes back. It is given by the caller, so that tests can own the time.
 typedef struct SnClock {
   double (*now)(void *context);
   void *context;
 } SnClock;
+// Returns the monotonic clock of the system.
 SnClock sn_clock_monotonic(void);
 
-// The initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
+// Holds the initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
 typedef struct SnState {
   double time;                      // [s]
   const sn_number *qpos;            // (nq)
@@ -28,7 +29,7 @@ typedef struct SnState {
 // Puts a world into that state; controls are zero.
 void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state);
 
-// Where to write the states of a rollout; each may be NULL. Rows 0 ... nstep.
+// Says where the states of a rollout are written, rows 0 ... nstep; each may be NULL.
 typedef struct SnTrajectory {
   sn_real *qpos;  // (nstep + 1, nq)
   sn_real *qvel;  // (nstep + 1, nv)
@@ -41,7 +42,7 @@ typedef struct SnTrajectory {
 // Runs one rollout after another on one thread, in memory of its own. Fields are private.
 typedef struct SnRolloutRunner SnRolloutRunner;
 
-// NULL when out of memory. The model and the cost must outlive it; nothing is allocated later.
+// Makes a runner. The model and the cost must outlive it; nothing is allocated later. Returns NULL when out of memory.
 SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err);
 void sn_rollout_runner_free(SnRolloutRunner *r);
 
@@ -53,17 +54,18 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
 // never): SN_ROLLOUT_UNDER_WAY then.
 SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until);
 SnRolloutStatus sn_rollout_runner_status(const SnRolloutRunner *r);
-// Cost of a rollout that is done; infinity when it diverged. term (nterm): its weighted parts, or NULL.
+// Returns the cost of a rollout that is done, infinity when it diverged; writes its weighted parts into term (nterm),
+// which may be NULL.
 double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term);
-// Evaluates the cost in the state of the runner's world, whose stages have run (sn_forward), with one row of targets:
-// sum of weight * norm over the cost's terms. term (nterm): its parts; value (nall): norms without weights; each may be
-// NULL.
+// Evaluates the cost in the state of the runner's world, whose stages have run (sn_forward), with one row of targets.
+// Returns the sum of weight * norm over the cost's terms; writes its parts into term (nterm) and norms without weights
+// into value (nall). Each of the two may be NULL.
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value);
-// The rollout that it runs.
+// Returns the rollout that it runs.
 const SnRollout *sn_rollout_runner_rollout(const SnRolloutRunner *r);
-// The world of the runner, at the state that the rollout has reached (all stages have run when it is done), and its
-// lane.
+// Returns the world of the runner, at the state that the rollout has reached; all stages have run when it is done.
 SnWorld *sn_rollout_runner_world(SnRolloutRunner *r);
+// Returns the lane of that world.
 SnLane *sn_rollout_runner_lane(SnRolloutRunner *r);
 
 #endif

@@ -1,5 +1,5 @@
-// The adjoint of a rollout: what is done at each of its states, from the last to the first, to get the derivative of
-// its cost. Plain data, for a thread or a block of a GPU; the order of the work is the caller's (gradient.c, cuda/).
+// The adjoint of a rollout: its states are gone through from the last to the first to get the derivative of its cost.
+// It is plain data, for a thread or a block of a GPU; the order of the work is the caller's (gradient.c, cuda/).
 //
 // The tangent of a state is (dqpos, dqvel, dact): n = 2 nv + na numbers.
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_VJP_H_
@@ -8,7 +8,7 @@
 #include "physics/world/adjoint.h"
 #include "planner/rollout/rollout.h"
 
-// How the derivative runs back through the steps. Both give the same gradient up to rounding, each its own bits.
+// Says how the derivative runs back through the steps. Both give the same gradient up to rounding, each its own bits.
 typedef enum SnGradientMethod {
   SN_GRADIENT_SWEEP,    // one adjoint of a step for each step, one after the other, on worlds made in parallel
   SN_GRADIENT_PRODUCTS  // Jacobians of all steps in parallel, then their products with the derivative
@@ -34,39 +34,39 @@ typedef struct SnRolloutVjp {
   sn_real *target_bar;       // (nstep + 1, ntarget) out, or NULL
 } SnRolloutVjp;
 
-// What of one state does not depend on later states, beside its world; by the caller's method some may be NULL.
+// Holds what of one state does not depend on later states, beside its world. Some may be NULL, by the caller's method.
 typedef struct SnRolloutVjpState {
   sn_real *A, *B;       // Jacobians of the step (n, n), (n, nu)
-  sn_real *state_bar;   // of the cost of this state alone (n)
+  sn_real *state_bar;   // derivative of the cost of this state alone (n)
   sn_real *ctrl_bar;    // (nu)
   sn_real *target_bar;  // (ntarget); NULL where SnRolloutVjp has none
 } SnRolloutVjpState;
 
-// Memory to go back through one state in.
+// Holds memory to go back through one state in.
 typedef struct SnRolloutVjpScratch {
-  SnWorld *world;  // of the state, recomputed
+  SnWorld *world;  // world of the state, recomputed
   SnAdjoint *adjoint;
   sn_real *res;  // (nres)
 } SnRolloutVjpScratch;
 
-// Number of tangent coordinates of a state.
+// Returns the number of tangent coordinates of a state.
 SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
 
 // All of these run on all lanes and end with a sync.
 
-// Weights; the bar of what comes after the last state: 0.
+// Sets the weights, and the bar of what comes after the last state to 0.
 SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b);
 // Recomputes the world of state t, 0 <= t <= nstep: its stages, the solver finished.
 SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w);
-// Jacobians of the step from state t (none at the last state) and the derivative of the cost of state t, from its
-// world.
+// Computes, from the world of state t, the Jacobians of the step from there (none at the last state). Computes the
+// derivative of the cost of state t, too.
 SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                      SnRolloutVjpScratch at, const SnRolloutVjpState *state);
-// From the derivative with respect to state t + 1 to that with respect to state t and the controls there, by the
-// adjoint of the step. False, on all lanes, when it is not finite. state->target_bar is scratch.
+// Goes back from the derivative with respect to state t + 1 to that with respect to state t and its controls. It takes
+// the adjoint of the step. Returns false, on all lanes, when it is not finite. state->target_bar is scratch.
 SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                   SnRolloutVjpScratch at, const SnRolloutVjpState *state);
-// The same by the Jacobians.
+// Goes back through state t as sn_rollout_vjp_sweep, by the Jacobians.
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state);
 
