@@ -218,7 +218,7 @@ static void models(void) {
     x.task = sn_task_parse(text, strlen(text), "small.yaml", &err);
     if (!x.task) fail_msg("%s", err.text);
     scene_start(&x);
-    snprintf(name, sizeof name, "task_zoo%d", i);
+    snprintf(name, sizeof name, "task_small%d", i);
     scene_lines(&x, name);
   }
 }

@@ -214,7 +214,7 @@ static void small_models(void) {
   SnOracle o;
   char name[64], xml[12000];
   for (int i = 0; i < SN_SMALL_MODELS; ++i) {
-    snprintf(name, sizeof name, "zoo%d", i);
+    snprintf(name, sizeof name, "small%d", i);
     sn_step_model(&o, i);
     run_model(name, &o, true, false);
   }
@@ -231,7 +231,7 @@ static void small_models(void) {
   }
   const char *text;
   for (int i = 0; sn_dynamics_load_inline(&o, i % 2 ? "<option integrator='implicitfast'/>" : "", i, &text); ++i) {
-    snprintf(name, sizeof name, "smooth%d", i);
+    snprintf(name, sizeof name, "dynamics%d", i);
     run_model(name, &o, false, false);
   }
   const char *const models[][2] = {{"tendons", sn_tendon_xml},
