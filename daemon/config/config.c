@@ -117,13 +117,10 @@ static void add_folder(SnConfigList *list, const char *entry) {
 
 // The program that compiles models, and the folder that they are kept in.
 static SnCode complete_import(SnConfig *config, SnError *err) {
-  char self[SN_CONFIG_TEXT_SIZE - 64], cache[SN_CONFIG_TEXT_SIZE - 64];
-  if (!sn_program_folder(self, sizeof self)) return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
-  if (!*config->importer) snprintf(config->importer, sizeof config->importer, "%.440s/sinew-import", self);
-  if (*config->cache) return SN_OK;
-  if (!sn_cache_folder(cache, sizeof cache))
+  if (!*config->importer && !sn_default_importer(config->importer, sizeof config->importer))
+    return sn_fail(err, SN_ERR_IO, "cannot tell where this program lies");
+  if (!*config->cache && !sn_default_model_cache(config->cache, sizeof config->cache))
     return sn_fail(err, SN_ERR_ARGUMENT, "cache is not set, and neither is XDG_CACHE_HOME nor HOME in the environment");
-  snprintf(config->cache, sizeof config->cache, "%s/models", cache);
   return SN_OK;
 }
 

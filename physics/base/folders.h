@@ -13,4 +13,11 @@ bool sn_program_folder(char *path, size_t size);
 // variable is set, or the path does not fit.
 bool sn_cache_folder(char *path, size_t size);
 
+// Writes the program that compiles models, sinew-import beside the running program. Returns false as sn_program_folder.
+bool sn_default_importer(char *path, size_t size);
+
+// Writes the folder that compiled models are kept in, `models` of the user's cache folder. Returns false as
+// sn_cache_folder.
+bool sn_default_model_cache(char *path, size_t size);
+
 #endif

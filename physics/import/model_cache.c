@@ -49,22 +49,14 @@ static bool make_folder(const char *path) {
   return access(part, W_OK | X_OK) == 0;
 }
 
-// Writes sinew-import in the folder of the running program, or "".
-static void default_importer(char *out, size_t size) {
-  char folder[PATH_MAX / 2];
-  const bool known = sn_program_folder(folder, sizeof folder);
-  if (!known || snprintf(out, size, "%s/sinew-import", folder) >= (int)size) out[0] = 0;
-}
-
 // Writes the folder of the cache: the one that is given, or the default.
 static SnCode choose_folder(const char *given, char *out, size_t size, SnError *err) {
-  char cache[PATH_MAX / 2];
-  const bool has_given = given && given[0];
-  if (!has_given && !sn_cache_folder(cache, sizeof cache))
+  if (!given || !given[0]) {
+    if (sn_default_model_cache(out, size)) return SN_OK;
     return sn_fail(err, SN_ERR_ARGUMENT,
                    "model cache: no folder is given, and neither is XDG_CACHE_HOME nor HOME in the environment");
-  const int n = has_given ? snprintf(out, size, "%s", given) : snprintf(out, size, "%s/models", cache);
-  if (n < (int)size) return SN_OK;
+  }
+  if (snprintf(out, size, "%s", given) < (int)size) return SN_OK;
   return sn_fail(err, SN_ERR_ARGUMENT, "model cache: the path of the folder is too long");
 }
 
@@ -83,8 +75,8 @@ static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err)
   c->bytes = def->bytes;
   if (def->importer && def->importer[0])
     snprintf(c->importer, sizeof c->importer, "%s", def->importer);
-  else
-    default_importer(c->importer, sizeof c->importer);
+  else if (!sn_default_importer(c->importer, sizeof c->importer))
+    c->importer[0] = '\0';
   if (!(c->seconds > 0) || c->bytes < (size_t)64 << 20)
     return sn_fail(err, SN_ERR_ARGUMENT,
                    "model cache: limits of %g s and %zu bytes; more than 0 s and at least 64 MiB are needed",

@@ -25,6 +25,9 @@ static void test_cache_folder(void **state) {
   assert_true(sn_cache_folder(path, sizeof path));
   assert_string_equal(path, "/b/.cache/sinew");
   assert_false(sn_cache_folder(path, 8));
+  assert_true(sn_default_model_cache(path, sizeof path));
+  assert_string_equal(path, "/b/.cache/sinew/models");
+  assert_false(sn_default_model_cache(path, sizeof "/b/.cache/sinew/models" - 1));
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
   assert_false(sn_cache_folder(path, sizeof path));
@@ -38,6 +41,8 @@ static void test_program_folder(void **state) {
   assert_int_equal(access(path, X_OK), 0);
   assert_int_not_equal(path[strlen(path) - 1], '/');
   assert_false(sn_program_folder(path, 4));
+  assert_true(sn_default_importer(path, sizeof path));
+  assert_string_equal(strrchr(path, '/'), "/sinew-import");
 }
 
 int main(void) {
