@@ -223,7 +223,7 @@ SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
 // When iterations must stop so that the predicted states are still computed before the deadline.
 double sn_planner_iteration_deadline(const SnPlanner *p);
 
-// planner_device.c. Loads the planner on its backend, or the fallback where that is lost.
+// planner_fallback.c. Loads the planner on its backend, or the fallback where that is lost.
 SnCode sn_planner_load(SnPlanner *p, SnError *err);
 // Looks whether the device is lost; then plan and evaluation in progress go on at the fallback: iterations under way
 // are dropped, the best controls so far are measured anew. False when there is nothing to go on with.

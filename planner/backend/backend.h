@@ -20,7 +20,7 @@
 #include "planner/optimize/sampling.h"
 #include "planner/rollout/gradient.h"
 #include "planner/rollout/rollout_runner.h"
-#include "planner/base/threads.h"
+#include "planner/base/pool.h"
 
 typedef struct SnBackend SnBackend;
 // Holds a model and a cost that a backend has loaded, with capacity for work on them.

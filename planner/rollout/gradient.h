@@ -15,7 +15,7 @@
 
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/rollout/rollout_runner.h"
-#include "planner/base/threads.h"
+#include "planner/base/pool.h"
 
 // Says what a gradient is taken of, beside its inputs.
 typedef struct SnGradientSettings {

@@ -1,6 +1,6 @@
 // A pool of threads that is started once. One job at a time: every thread runs the same function.
-#ifndef SINEW_PLANNER_BASE_THREADS_H_
-#define SINEW_PLANNER_BASE_THREADS_H_
+#ifndef SINEW_PLANNER_BASE_POOL_H_
+#define SINEW_PLANNER_BASE_POOL_H_
 
 #include "physics/base/status.h"
 

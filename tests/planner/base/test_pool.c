@@ -1,7 +1,7 @@
 // The pool: every thread runs once a job, many jobs in a row, any number of threads.
 #include <stdatomic.h>
 
-#include "planner/base/threads.h"
+#include "planner/base/pool.h"
 #include "tests/support/oracle.h"
 
 typedef struct Count {

@@ -1,4 +1,4 @@
-#include "planner/base/threads.h"
+#include "planner/base/pool.h"
 
 #include <pthread.h>
 #include <signal.h>
