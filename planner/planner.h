@@ -13,47 +13,52 @@
 
 typedef struct SnPlanner SnPlanner;
 
+// Says what a planner is made of.
 typedef struct SnPlannerDef {
-  const SnModel *model;  // as loaded; the planner makes its own copy with the task's overrides
+  const SnModel *model;  // model from its file; the planner makes its own copy with the task's overrides
   const SnTask *task;    // must outlive the planner
   SnBackend *backend;    // must outlive the planner
-  SnBackend *fallback;   // where plans are made when the backend is lost, e.g. the CPU; NULL: then they are the shifted
-                         // warm start. Must outlive the planner
+  SnBackend *fallback;   // makes plans when the backend is lost, e.g. the CPU; NULL: then they are the shifted warm
+                         // start. Must outlive the planner
   SnSettings settings;   // e.g. task->settings
   uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
   SnClock clock;         // deadlines are read on it
 } SnPlannerDef;
 
-// Zeros, the default settings and the monotonic clock.
+// Returns zeros with the default settings and the monotonic clock.
 SnPlannerDef sn_default_planner_def(void);
 
-// Checks everything, settles the initial state, allocates. Takes as long as the task's settle time needs.
-// NULL and err on failure.
+// Checks everything, allocates, and settles the initial state, which takes as long as the task's settle time needs.
+// Returns NULL and err on failure.
 SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err);
+// Frees a planner; NULL is allowed.
 void sn_planner_free(SnPlanner *p);
 
-// The model with the task's overrides (time step!) and the bound cost: weights and targets may be read; change
-// them by the functions below.
+// Returns the model with the task's overrides (time step!).
 const SnModel *sn_planner_model(const SnPlanner *p);
+// Returns the bound cost. Weights and targets may be read; the functions below change them.
 const SnCost *sn_planner_cost(const SnPlanner *p);
+// Returns the task of the definition.
 const SnTask *sn_planner_task(const SnPlanner *p);
-// Length of a plan without its lead [s]; the most that a request's latency may be.
+// Returns the length of a plan without its lead [s]: the most that a request's latency may be.
 double sn_planner_length(const SnPlanner *p);
 
-// The task's initial state with this planner's seed: where the body shall start. Valid until sn_planner_reset.
+// Returns the task's initial state with this planner's seed, in which the body shall start. It is valid until
+// sn_planner_reset.
 const SnState *sn_planner_initial(const SnPlanner *p);
 
-// Back to the initial state and plan, with another seed if wanted: forgets the warm start. The same seed takes no time,
-// another one as long as the task's settle time.
+// Goes back to the initial state and plan, with another seed if wanted, and forgets the warm start. The seed of before
+// takes no time, another one as long as the task's settle time.
 SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err);
 
-// Controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
+// Holds controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
 typedef struct SnApplied {
   int n;
   const double *time;   // (n) ascending [s]
   const sn_real *ctrl;  // (n, nu)
 } SnApplied;
 
+// Asks for a plan from a state. Arrays are read by sn_planner_begin only.
 typedef struct SnPlanRequest {
   double time;                // stamp of the state [s]
   const sn_real *qpos;        // (nq) quaternions are normalised
@@ -66,10 +71,10 @@ typedef struct SnPlanRequest {
   double deadline;            // on the planner's clock; INFINITY: none
   bool want_states;
   int max_iterations;  // 0: as the settings say
-  int max_candidates;  // of the last iteration; 0: all
+  int max_candidates;  // most candidates of the last iteration; 0: all
 } SnPlanRequest;
 
-// Zeros, no deadline.
+// Returns zeros, without a deadline.
 SnPlanRequest sn_default_plan_request(void);
 
 // Tells the outcome of planning. It is data, not an error.
@@ -82,102 +87,116 @@ typedef enum SnPlanStatus {
 // Describes a plan. Arrays belong to the planner and stay until its next call.
 //
 // Row k of ctrl holds from start + k * step; start is the stamp of the state that the plan answers. The first `lead`
-// rows are the plan in force that was assumed to run while this one was made.
+// rows are those of the plan in force that was assumed to run while this one was made.
 typedef struct SnPlan {
   SnPlanStatus status;
-  uint64_t number;  // of the planner, 1, 2, ...
+  uint64_t number;  // counts the planner's plans: 1, 2, ...
   double stamp;     // time of the state that the plan answers [s]
   double start;     // time of the first row of ctrl [s], = stamp
   double step;      // [s] between rows
   int lead;         // rows before the optimised ones
   int nstep;        // rows, lead included; 0 when diverged
   int nu, nq, nv, na, nterm;
-  const sn_real *ctrl;   // (nstep, nu)
-  const sn_real *qpos;   // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
-  const sn_real *qvel;   // (nstep + 1, nv)
-  const sn_real *act;    // (nstep + 1, na)
-  uint64_t version;      // of the settings, weights and targets that its costs belong to: sn_planner_set_version
-  double cost_before;    // of the warm start; infinity when it diverged, NaN when not evaluated
-  double cost_after;     // of this plan, at most cost_before
-  const double *term;    // (nterm) weighted parts of cost_after; NaN when not evaluated
-  double cost_now;       // sum of weight * norm in the state that was answered
-  int iterations;        // begun and used: the last may be partial
-  int candidates;        // used of the last iteration, from 0 on. Both together reproduce the plan.
+  const sn_real *ctrl;  // (nstep, nu)
+  const sn_real *qpos;  // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
+  const sn_real *qvel;  // (nstep + 1, nv)
+  const sn_real *act;   // (nstep + 1, na)
+  uint64_t version;     // version of the settings, weights and targets that its costs belong to: sn_planner_set_version
+  double cost_before;   // cost of the warm start; infinity when it diverged, NaN when not evaluated
+  double cost_after;    // cost of this plan, at most cost_before
+  const double *term;   // (nterm) weighted parts of cost_after; NaN when not evaluated
+  double cost_now;      // sum of weight * norm in the state that was answered
+  int iterations;       // begun and used: the last may be partial
+  int candidates;       // used of the last iteration, from 0 on. Both together reproduce the plan.
   double gradient_norm;  // NaN where the planner has no gradient
   bool deadline_met;     // finished before the deadline
   bool act_estimated;    // act was not given: integrated from the controls
-  const char *backend;   // that made it: SnBackend.name, static memory
+  const char *backend;   // name of the one that made it: SnBackend.name, static memory
   bool device_lost;      // the planner's backend is lost: made by the fallback, or what there was of it
   int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
-  const char *remark;    // what a user should know of how it was made, e.g. that settings were refused; "": nothing
-  double seconds;        // computing time from begin to finish, pauses between slices included
+  const char *remark;  // says what a user should know of how it was made, e.g. that settings were refused; "": nothing
+  double seconds;      // computing time from begin to finish, pauses between slices included
 } SnPlan;
 
-// Starts a plan: checks the state (SN_ERR_ARGUMENT names what is not finite), shifts the warm start. A plan in progress
-// is dropped. On error the planner is as before.
+// Starts a plan: checks the state and shifts the warm start. A plan in progress is dropped. Returns SN_ERR_ARGUMENT
+// when something of the request is not finite or not allowed; err names it. On error the planner is as before.
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
 
-// Rolls the state forward by the latency, then works for at most one iteration, or until the clock reads `until`, or
-// the deadline; on a device for as many iterations as end before `until`, at least one that ends before the deadline.
-// True when the plan is ready for sn_planner_finish. Pausing does not change the plan.
+// Rolls the state forward by the latency, then works for at most one iteration. It stops earlier when the clock reads
+// `until` [s] or the deadline. A device works for as many iterations as end before `until`, but for at least one that
+// ends before the deadline. Returns true when the plan is ready for sn_planner_finish. Pausing does not change the
+// plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
-// The plan in progress will be sliced soon: a device takes what it needs next along with the launch for another planner
-// of the same model that is sliced first. Does not wait for the device; rolls the state forward where that comes first.
-// Any number of times. Nothing where there is no plan, or no device.
+// Announces that the plan in progress will be sliced soon. If another planner of this model is sliced first, a device
+// takes what this plan needs next along with that launch. Does not wait for the device; rolls the state forward where
+// that comes first. May be called any number of times. Does nothing where there is no plan, or no device.
 void sn_planner_submit(SnPlanner *p);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the
 // warm start of the next.
 //
-// Candidates are used in the order of their index: of an iteration, those before the first that was not
-// completed. The best is the lowest cost, at equal cost the lowest index. So (seed, plan number, settings, state,
-// iterations, candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
+// Candidates are used in the order of their index: of an iteration, those before the first that was not completed. The
+// best is the lowest cost, at equal cost the lowest index. So (seed, plan number, settings, state, iterations,
+// candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 
-// Complete iterations of the plan in progress that were used; 0 when there is none.
+// Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);
 
-// Describes the best so far of the plan in progress, without ending it: true when at least one iteration is complete.
-// Without predicted states. The warm start and the plan in force stay as they are. Valid until the next call.
+// Describes the best so far of the plan in progress, without ending it and without predicted states. Returns false,
+// with nothing written, until one iteration is complete. The warm start and the plan in force stay as they are. The
+// arrays of `plan` are valid until the next call.
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan);
 
-// begin, slices until the deadline, finish.
+// Makes a plan in one call: begin, slices until the deadline, finish. Returns the error of sn_planner_begin.
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err);
 
-// Live tuning: settings, weights and targets take effect together at the begin of the next iteration; the one under way
-// goes on with the old ones. The best so far is then measured anew under the new weights, and cost_before with it.
-// sn_planner_configure: SN_ERR_ARGUMENT, nothing changed, when a value is out of bounds or not live; SN_ERR_UNSUPPORTED
-// when the backend or a term of the cost has no gradient that Adam needs; SN_ERR_LIMIT or SN_ERR_MEMORY when there is
-// no room. While iterations are under way the latter shows when the next ones begin: all stays as it was then, weights,
+// ---- live tuning ----
+//
+// Settings, weights and targets take effect together at the begin of the next iteration; the one under way goes on with
+// the old ones. The best so far is then measured anew under the new weights, and cost_before with it.
+
+// Changes the settings. On error nothing is changed:
+//
+//   SN_ERR_ARGUMENT               a value is out of bounds or not live
+//   SN_ERR_UNSUPPORTED            the backend, or a term of the cost, has no gradient that Adam needs
+//   SN_ERR_LIMIT, SN_ERR_MEMORY   there is no room
+//
+// While iterations are under way a lack of room shows when the next ones begin. Then all stays as it was, weights,
 // targets and version too, and the plan's remark says so.
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
+// Returns the settings that were set last.
 const SnSettings *sn_planner_settings(const SnPlanner *p);
-// What a user should know of such settings of this planner, into text[size]; "" for nothing. Contacts from distance
-// may make an impedance that jumps where bodies begin to touch: allowed, but gradients do not see the jump.
+// Writes what a user should know of such settings of this planner into text[size]; "" for nothing. Contacts from
+// distance may make an impedance that jumps where bodies begin to touch: allowed, but gradients do not see the jump.
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size);
-// As sn_cost_set_target and sn_cost_set_weight.
+// Sets the target of a term or measure by name: sn_cost_set_target. Returns SN_ERR_NOT_FOUND when there is none.
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err);
+// Sets the weights of a term by name: sn_cost_set_weight. Returns SN_ERR_NOT_FOUND when there is none.
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err);
 
 // Names the configuration that has been set by now by a number, its version. Plans made with it carry the number
 // (SnPlan.version). It is 0 at first.
 void sn_planner_set_version(SnPlanner *p, uint64_t version);
 
-// Settings, weights and targets in force at `from`, a planner of the same task and model: for a planner that takes
-// another one's place with a seed of its own. p must have no plan in progress.
+// Copies settings, weights, targets and version as they are set at `from`, a planner of the same task and model. It
+// serves a planner p that takes another one's place with a seed of its own. p must have no plan in progress.
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from);
 
-// Cost of given controls from a state; nstep 0 evaluates the state alone.
+// ---- evaluation ----
+
+// Asks for the cost of given controls from a state; nstep 0 evaluates the state alone.
 typedef struct SnEvaluateRequest {
   double time;
-  const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // as in SnPlanRequest; act NULL: the estimate
+  const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;  // see SnPlanRequest; act NULL: the estimate
   int nstep;
   const sn_real *ctrl;  // (nstep, nu)
   SnTrajectory states;  // filled where not NULL
-  bool gradient;        // of the cost too; nstep is at least 1 then
+  bool gradient;        // asks for that of the cost, too; nstep is at least 1 then
 } SnEvaluateRequest;
 
+// Describes an evaluation.
 typedef struct SnEvaluation {
   double cost;            // infinity when diverged; of nstep 0: sum of weight * norm
   const double *term;     // (nterm) weighted parts
@@ -185,21 +204,24 @@ typedef struct SnEvaluation {
   const bool *met;        // (nmeasure) measure <= below
   int nterm, nmeasure;
   bool diverged, act_estimated;
-  bool device_lost;            // and without a fallback: there are no gradients
+  bool device_lost;            // the backend is lost and there is no fallback: there are no gradients
   const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/rollout/gradient.h; else NULL
 } SnEvaluation;
 
-// Evaluates, a gradient on all threads of the backend; arrays of the result stay until the next evaluation. Does not
-// touch a plan in progress, nor the warm start. Stops at `deadline` (on the clock) with SN_ERR_TIMEOUT.
+// Evaluates; a gradient is computed on all threads of the backend. Arrays of the result stay until the next evaluation.
+// Does not touch a plan in progress, nor the warm start. Stops at `deadline` [s] (on the clock) with SN_ERR_TIMEOUT.
 SnCode sn_planner_evaluate(SnPlanner *p, const SnEvaluateRequest *request, double deadline, SnEvaluation *result,
                            SnError *err);
 
-// The same in slices, for a caller that serves several planners: begin, slice until it returns true, finish. ctrl and
-// the arrays of `states` must stay until then; the other arrays are copied. Plans of this planner may be begun, sliced
-// and finished meanwhile. Weights and targets that change meanwhile count from then on: begin again to be exact. A new
-// begin drops the evaluation in progress. Pausing does not change the result.
+// Begins an evaluation in slices, for a caller that serves several planners: begin, slice until it returns true,
+// finish. ctrl and the arrays of `states` must stay until then; the other arrays are copied. Plans of this planner may
+// be begun, sliced and finished meanwhile. Weights and targets that change meanwhile count from then on: begin again to
+// be exact. A new begin drops the evaluation in progress.
 SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *request, SnError *err);
+// Works until the clock reads `until` [s]. Returns true when the evaluation is ready for sn_planner_evaluate_finish.
+// Pausing does not change the result.
 bool sn_planner_evaluate_slice(SnPlanner *p, double until);
+// Ends the evaluation and describes it. Arrays of the result stay until the next evaluation.
 void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result);
 
 #endif

@@ -54,10 +54,7 @@ comments_follow=(
   clients
   daemon
   physics
-  planner/backend
-  planner/base
-  planner/optimize
-  planner/rollout
+  planner
   proto
   tests/clients
   tests/cuda

@@ -1,5 +1,5 @@
-// Settings of a planner: one table (settings.inc) makes the struct, its defaults, its validation and
-// its documentation. Plain values: copy them, change them, hand them to a planner.
+// Settings of a planner: one table (settings.inc) makes the struct, its defaults, its validation and its documentation.
+// They are plain values: copy them, change them, hand them to a planner.
 #ifndef SINEW_PLANNER_TASK_SETTINGS_H_
 #define SINEW_PLANNER_TASK_SETTINGS_H_
 
@@ -10,15 +10,15 @@
 typedef enum SnPlannerKind { SN_PLANNER_SAMPLING, SN_PLANNER_ADAM } SnPlannerKind;
 typedef enum SnSplineKind { SN_SPLINE_ZERO, SN_SPLINE_LINEAR, SN_SPLINE_CUBIC } SnSplineKind;
 typedef enum SnNoiseColour { SN_NOISE_WHITE, SN_NOISE_PINK, SN_NOISE_BROWN } SnNoiseColour;
-// Contacts from distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.
+// Says where contacts act from a distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.
 typedef enum SnCfdUse { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfdUse;
-// What a gradient's norm is limited over: all of the plan, one time step (knot), or nothing.
+// Says what a gradient's norm is limited over: all of the plan, one time step (knot), or nothing.
 typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
-// Moments of Adam at the begin of a plan: zero, or those of the plan before, moved in time with it.
+// Says which moments Adam begins a plan with: zero, or those of the plan before, moved in time with it.
 typedef enum SnMoments { SN_MOMENTS_FRESH, SN_MOMENTS_KEPT } SnMoments;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
-// One field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL.
+// Holds one field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL.
 typedef struct SnSettings {
 #define SN_SETTING_INT(name, value, lo, hi, live, unit, doc) int name;
 #define SN_SETTING_REAL(name, value, lo, hi, live, unit, doc) double name;
@@ -31,7 +31,7 @@ typedef struct SnSettings {
 
 typedef enum SnSettingType { SN_SETTING_TYPE_INT, SN_SETTING_TYPE_REAL, SN_SETTING_TYPE_CHOICE } SnSettingType;
 
-// A row of the table.
+// Describes a setting: a row of the table.
 typedef struct SnSettingInfo {
   const char *name;
   SnSettingType type;
@@ -43,29 +43,31 @@ typedef struct SnSettingInfo {
   const char *doc;      // one line
 } SnSettingInfo;
 
-// The defaults.
+// Returns the defaults.
 SnSettings sn_default_settings(void);
 
-// Number of settings and row i of the table, 0 <= i < sn_settings_count(). Static memory.
+// Returns the number of settings.
 int sn_settings_count(void);
+// Returns row i of the table, 0 <= i < sn_settings_count(). It stays in static memory.
 const SnSettingInfo *sn_settings_info(int i);
 
-// Row of a setting by name, or -1.
+// Returns the row of the setting of this name, or -1.
 int sn_settings_find(const char *name);
 
-// Value of setting i as a number; a choice as its index.
+// Returns the value of setting i as a number; a choice as its index.
 double sn_settings_get(const SnSettings *s, int i);
 
-// Name of value `value` of choice i, written to text[size]; "" when out of range. Index of a name, or -1.
+// Writes the name of value `value` of choice i to text[size], "" when it is out of range, and returns text.
 const char *sn_settings_choice_name(int i, int value, char *text, int size);
+// Returns the value of choice i that has this name, or -1.
 int sn_settings_choice_index(int i, const char *name);
 
-// Sets setting i from a number or (for a choice) from a name. On error s is unchanged and err names the
-// setting, the value and what is allowed.
+// Sets setting i from a number or (for a choice) from a name. On error s is unchanged and err names the setting, the
+// value and what is allowed.
 SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err);
 SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err);
 
-// Iterations of a plan that the planner in force makes at most; 0: as many as the deadline allows.
+// Returns the most iterations that the planner in force makes for a plan; 0: as many as the deadline allows.
 int sn_settings_iterations(const SnSettings *s);
 
 // Checks all values against their bounds; err lists every bad one.

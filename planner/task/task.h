@@ -1,8 +1,8 @@
 // Tasks: what a body shall do, read from a YAML file. A task names its model, where the body starts,
 // the terms of the cost and the measures of success; planner/tasks/README.md documents the fields.
 //
-// An SnTask is the file alone, names still unresolved: it needs no model. sn_cost_create (cost.h) binds
-// it to one. Immutable after loading; any number of threads may read it.
+// An SnTask is the file alone, names still unresolved: it needs no model. sn_cost_create (cost.h) binds it to one. It
+// does not change after loading; any number of threads may read it.
 #ifndef SINEW_PLANNER_TASK_TASK_H_
 #define SINEW_PLANNER_TASK_TASK_H_
 
@@ -15,20 +15,20 @@
 
 enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256 };
 
-// What a term looks at. Sizes are those of the value; a residual has 3 entries where the value is a quaternion.
+// Says what a term looks at. Sizes are those of the value; a residual has 3 entries where the value is a quaternion.
 typedef enum SnQuantity {
-  SN_QTY_POSITION,        // of a site, body or geom [m] (3)
-  SN_QTY_ORIENTATION,     // of a site, body or geom (4); residual: rotation vector from target to value [rad]
+  SN_QTY_POSITION,        // site, body or geom [m] (3)
+  SN_QTY_ORIENTATION,     // site, body or geom (4); residual: rotation vector from target to value [rad]
   SN_QTY_DISTANCE,        // between two of these [m] (1)
-  SN_QTY_JOINT_POSITION,  // of hinge, slide (1 each) and ball joints (4 each) [rad, m]
-  SN_QTY_JOINT_VELOCITY,  // of hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
-  SN_QTY_ACTIVATION,      // of actuators with activation (1 each)
-  SN_QTY_CONTROL,         // of actuators (1 each)
+  SN_QTY_JOINT_POSITION,  // hinge, slide (1 each) and ball joints (4 each) [rad, m]
+  SN_QTY_JOINT_VELOCITY,  // hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
+  SN_QTY_ACTIVATION,      // actuators with activation (1 each)
+  SN_QTY_CONTROL,         // actuators (1 each)
   SN_QTY_TENDON_LENGTH,   // [m] (1 each)
   SN_QTY_SENSOR           // the outputs of a sensor of the model
 } SnQuantity;
 
-// Penalty of a residual r. Gradients are finite everywhere; at r = 0 they are 0.
+// Names the penalty of a residual r. Gradients are finite everywhere; at r = 0 they are 0.
 typedef enum SnNorm {
   SN_NORM_SQUARED,    // sum r_i^2
   SN_NORM_EUCLIDEAN,  // sqrt(sum r_i^2 + width^2) - width; width 0 allowed
@@ -37,7 +37,7 @@ typedef enum SnNorm {
 
 typedef enum SnObject { SN_OBJECT_SITE, SN_OBJECT_BODY, SN_OBJECT_GEOM } SnObject;
 
-// A quantity of named objects.
+// Names a quantity of named objects.
 typedef struct SnElement {
   SnQuantity quantity;
   SnPlace place;
@@ -72,14 +72,14 @@ typedef struct SnTarget {
   bool repeat;  // KEYFRAMES: starts again after the last time
 } SnTarget;
 
-// A term of the cost, or a measure of success.
+// Describes a term of the cost, or a measure of success.
 typedef struct SnTerm {
   char *name;
   SnPlace place;
   SnElement residual;
   SnTarget target;
   SnNorm norm;
-  double width;     // of the norm, in units of the residual
+  double width;     // width of the norm, in units of the residual
   double weight;    // running; 0 for a measure
   double terminal;  // weight at the end of the horizon; 0 for a measure
   double below;     // measure: met when the norm is at most this
@@ -87,14 +87,14 @@ typedef struct SnTerm {
   double during;    // measure: for so long at the end of a run [s]; 0: at the end
 } SnTerm;
 
-// A named value of the file, e.g. a joint of the initial state.
+// Holds a named value of the file, e.g. a joint of the initial state.
 typedef struct SnNamedValue {
   char *name;
   SnPlace place;
   double value;
 } SnNamedValue;
 
-// Where a body with a free joint starts; NULL: where the model puts it, at rest.
+// Says where a body with a free joint starts. For a part that is NULL it stays where the model puts it, at rest.
 typedef struct SnBodyState {
   char *name;
   SnPlace place;
@@ -105,31 +105,31 @@ typedef struct SnBodyState {
   double *angular;      // (3) in the body's frame [rad/s]
 } SnBodyState;
 
-// A name in the file.
+// Holds a name in the file.
 typedef struct SnNamedPlace {
   char *name;
   SnPlace place;
 } SnNamedPlace;
 
-// Values of SnModel.opt that a task overrides; a count of 0 leaves the model's own.
+// Holds values of SnModel.opt that a task overrides. A count of 0 leaves the model's own.
 typedef struct SnTaskOptions {
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
   int iterations, ls_iterations, ccd_iterations;
   bool has_timestep, has_tolerance, has_ls_tolerance, has_ccd_tolerance, has_impratio;
   bool has_iterations, has_ls_iterations, has_ccd_iterations;
   int nsolref, nsolimp;     // 0, or 2 and 5
-  double *solref, *solimp;  // of every contact
+  double *solref, *solimp;  // (nsolref), (nsolimp) for every contact
 } SnTaskOptions;
 
-// Contacts of the body that plays the robot in a simulation, as solref and solimp of every contact; none: the model's
-// own.
+// Holds the contacts of the body that plays the robot in a simulation: solref and solimp of every contact. A count of
+// 0 leaves the model's own.
 typedef struct SnTaskPlant {
   int nsolref, nsolimp;  // 0, or 2 and 5
   double *solref, *solimp;
 } SnTaskPlant;
 
 typedef struct SnTask {
-  char *name;         // of the task: stem of its file
+  char *name;         // stem of the task's file
   char *description;  // one line for people, "" when absent
   char *model;        // name of a model in a repository, or a path relative to one; a string here, resolved elsewhere
   SnPlace model_place;
@@ -138,7 +138,7 @@ typedef struct SnTask {
   SnTaskOptions options;
   SnTaskPlant plant;
 
-  char *keyframe;  // of the model to start from; NULL: qpos0
+  char *keyframe;  // keyframe of the model to start from; NULL: qpos0
   SnPlace keyframe_place;
   int njoint;
   SnNamedValue *joint;  // (njoint) initial positions of hinge and slide joints [rad, m]
@@ -147,8 +147,8 @@ typedef struct SnTask {
   double activation;      // initial activation of every muscle
   double settle;          // time under zero control before the start [s]
   double perturb_joints;  // half width of the uniform change of each hinge and slide joint by the seed [rad, m]
-  double perturb_bodies;  // the same of each component of the velocity of the bodies above [m/s]
-  double perturb_plan;    // the same of each control of the initial plan, in halves of its range
+  double perturb_bodies;  // half width for each component of the velocity of the bodies above [m/s]
+  double perturb_plan;    // half width for each control of the initial plan, in halves of its range
   int nperturb;
   SnNamedValue *perturb;  // (nperturb) half widths of named joints, in place of perturb_joints
   double plan_initial;    // initial plan: every control, clamped to its range
@@ -165,9 +165,12 @@ typedef struct SnTask {
   SnTerm *measure;  // (nmeasure)
 } SnTask;
 
-// Reads a task from a file, or from text[size] called `file` in messages; the name of the task is the
-// stem of `file`. NULL and err on failure: every mistake of the file, each as "file:line:column: what is
-// wrong and what is allowed" on a line of its own. Free with sn_task_free (NULL allowed).
+// Reads a task from a file, or from text[size] called `file` in messages. The name of the task is the stem of `file`.
+// Returns NULL on failure; err then lists every mistake of the file, one a line:
+//
+//   file:line:column: what is wrong and what is allowed
+//
+// Free the task with sn_task_free (NULL is allowed).
 SnTask *sn_task_load(const char *file, SnError *err);
 SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *err);
 void sn_task_free(SnTask *task);
