@@ -19,7 +19,7 @@
 typedef struct SnDeviceHost SnDeviceHost;
 typedef struct SnDeviceModel SnDeviceModel;
 
-// ---- memory: host.c ----
+// ---- memory: device_memory.c ----
 
 // Memory of the device that counts against the budget.
 typedef struct SnDeviceBuffer {
@@ -42,7 +42,7 @@ static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 // Cuts `bytes` off a piece of memory at *p, aligned; with *p NULL it only counts, in *used.
 void *sn_cut(char *p, size_t *used, size_t bytes);
 
-// ---- staging buffers: host.c ----
+// ---- staging buffers: device_memory.c ----
 
 // A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_staging_results on, what
 // comes back. Put in the same order with `capacity` 0, everything only counts: `used` is then the capacity that it
