@@ -6,17 +6,17 @@
 
 // ---- buffers ----
 
-SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *e, size_t bytes) {
-  SnDeviceBuffer buffer = {e->device->alloc(e->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
+SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *host, size_t bytes) {
+  SnDeviceBuffer buffer = {host->device->alloc(host->device, sn_aligned(bytes + 1)), sn_aligned(bytes + 1)};
   if (!buffer.p) return (SnDeviceBuffer){0};
-  e->used += buffer.bytes;
+  host->used += buffer.bytes;
   return buffer;
 }
 
-void sn_device_buffer_free(SnDeviceHost *e, SnDeviceBuffer *buffer) {
+void sn_device_buffer_free(SnDeviceHost *host, SnDeviceBuffer *buffer) {
   if (!buffer->p) return;
-  e->device->release(e->device, buffer->p);
-  e->used -= buffer->bytes;
+  host->device->release(host->device, buffer->p);
+  host->used -= buffer->bytes;
   *buffer = (SnDeviceBuffer){0};
 }
 
@@ -34,36 +34,36 @@ static const char *bytes_text(size_t bytes, char text[32]) {
 }
 
 SnCode sn_host_admit(const SnBackendModel *x, size_t more, size_t freed, const char *what, SnError *err) {
-  const SnDeviceHost *e = x->host;
-  const size_t others = e->used - freed;
-  if (more <= e->budget && others <= e->budget - more) return SN_OK;
+  const SnDeviceHost *host = x->host;
+  const size_t others = host->used - freed;
+  if (more <= host->budget && others <= host->budget - more) return SN_OK;
   char a[32], b[32], c[32];
   if (x->max_step == 0)
     return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, the budget is %s of which %s are taken",
-                   e->device->name, x->model->name, bytes_text(more, a), bytes_text(e->budget, b),
+                   host->device->name, x->model->name, bytes_text(more, a), bytes_text(host->budget, b),
                    bytes_text(others, c));
   return sn_fail(
       err, SN_ERR_LIMIT,
       "%s: model '%s' with horizon %d needs %s for %s, the budget is %s of which %s are taken; fewer of them "
       "or a shorter horizon need less",
-      e->device->name, x->model->name, x->max_step, bytes_text(more, a), what, bytes_text(e->budget, b),
+      host->device->name, x->model->name, x->max_step, bytes_text(more, a), what, bytes_text(host->budget, b),
       bytes_text(others, c));
 }
 
 SnCode sn_host_refuse(const SnBackendModel *x, size_t bytes, const char *what, SnError *err) {
-  const SnDeviceHost *e = x->host;
-  if (e->device->lost)
-    return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", e->device->name, e->device->reason);
+  const SnDeviceHost *host = x->host;
+  if (host->device->lost)
+    return sn_fail(err, SN_ERR_STATE, "%s: the device is lost: %s", host->device->name, host->device->reason);
   char a[32], b[32];
   if (x->max_step == 0)
     return sn_fail(err, SN_ERR_LIMIT, "%s: model '%s' takes %s, and the device has no memory for it (%s free)",
-                   e->device->name, x->model->name, bytes_text(bytes, a),
-                   bytes_text(e->device->memory_free(e->device), b));
+                   host->device->name, x->model->name, bytes_text(bytes, a),
+                   bytes_text(host->device->memory_free(host->device), b));
   return sn_fail(err, SN_ERR_LIMIT,
                  "%s: model '%s' with horizon %d needs %s for %s, and the device has no memory for it (%s free); fewer "
                  "of them or a shorter horizon need less",
-                 e->device->name, x->model->name, x->max_step, bytes_text(bytes, a), what,
-                 bytes_text(e->device->memory_free(e->device), b));
+                 host->device->name, x->model->name, x->max_step, bytes_text(bytes, a), what,
+                 bytes_text(host->device->memory_free(host->device), b));
 }
 
 void *sn_cut(char *p, size_t *used, size_t bytes) {
@@ -74,18 +74,18 @@ void *sn_cut(char *p, size_t *used, size_t bytes) {
 
 // ---- staging buffers ----
 
-bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes) {
+bool sn_staging_create(SnDeviceHost *host, SnStaging *s, size_t bytes) {
   *s = (SnStaging){.capacity = bytes};
-  s->host = e->device->alloc_host(e->device, sn_aligned(bytes + 1));
-  if (s->host) s->device = sn_device_buffer_alloc(e, bytes);
+  s->host = host->device->alloc_host(host->device, sn_aligned(bytes + 1));
+  if (s->host) s->device = sn_device_buffer_alloc(host, bytes);
   if (s->host && s->device.p) return true;
-  sn_staging_free(e, s);
+  sn_staging_free(host, s);
   return false;
 }
 
-void sn_staging_free(SnDeviceHost *e, SnStaging *s) {
-  if (s->host) e->device->release_host(e->device, s->host);
-  sn_device_buffer_free(e, &s->device);
+void sn_staging_free(SnDeviceHost *host, SnStaging *s) {
+  if (s->host) host->device->release_host(host->device, s->host);
+  sn_device_buffer_free(host, &s->device);
   *s = (SnStaging){0};
 }
 
@@ -126,14 +126,14 @@ const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size
 
 void sn_staging_results(SnStaging *s) { s->results = s->used; }
 
-void sn_staging_send(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
+void sn_staging_send(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream) {
   const size_t bytes = s->results ? s->results : s->used;
-  if (bytes) e->device->copy_in(e->device, stream, s->device.p, s->host, bytes);
+  if (bytes) host->device->copy_in(host->device, stream, s->device.p, s->host, bytes);
 }
 
-void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream) {
+void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream) {
   const size_t bytes = s->used - s->results;
-  if (bytes) e->device->copy_out(e->device, stream, s->host + s->results, s->device.p + s->results, bytes);
+  if (bytes) host->device->copy_out(host->device, stream, s->host + s->results, s->device.p + s->results, bytes);
 }
 
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd) {

@@ -85,14 +85,14 @@ static const char *model_name(const SnParts *parts) {
   return found ? found : "";
 }
 
-static SnCode check_lists(const SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err) {
+static SnCode check_lists(const SnDeviceHost *host, const SnParts *model, const SnParts *cost, SnError *err) {
   const bool same = model->nsize == SN_MODEL_NSIZE && model->noption == SN_MODEL_NOPTION &&
                     model->nfield == SN_MODEL_NFIELD && cost->nsize == SN_COST_NSIZE && cost->nfield == SN_COST_NFIELD;
   if (same) return SN_OK;
   return sn_fail(err, SN_ERR_UNSUPPORTED,
                  "%s: the program's models have %d sizes, %d options and %d arrays, its costs %d and %d; the library's "
                  "have %d, %d and %d, %d and %d: they are of different versions",
-                 e->device->name, model->nsize, model->noption, model->nfield, cost->nsize, cost->nfield,
+                 host->device->name, model->nsize, model->noption, model->nfield, cost->nsize, cost->nfield,
                  SN_MODEL_NSIZE, SN_MODEL_NOPTION, SN_MODEL_NFIELD, SN_COST_NSIZE, SN_COST_NFIELD);
 }
 
@@ -107,53 +107,53 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
 
 // The arrays of a new model go to the device; image holds them.
 static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost, SnError *err) {
-  SnDeviceHost *e = d->host;
-  SnDevice *device = e->device;
-  const SnBackendModel session = {.host = e, .model = d};  // no horizon: it is about the model itself
+  SnDeviceHost *host = d->host;
+  SnDevice *device = host->device;
+  const SnBackendModel session = {.host = host, .model = d};  // no horizon: it is about the model itself
   SnCode code = sn_host_admit(&session, d->image_bytes, 0, "", err);
   if (code != SN_OK) return code;
-  d->memory = sn_device_buffer_alloc(e, d->image_bytes);
-  char *host = device->alloc_host(device, d->image_bytes);
+  d->memory = sn_device_buffer_alloc(host, d->image_bytes);
+  char *copy = device->alloc_host(device, d->image_bytes);
   d->stream = device->stream(device);
-  const bool ok = d->memory.p && host && d->stream;
+  const bool ok = d->memory.p && copy && d->stream;
   if (ok) {
-    ModelImage image = {host, d->memory.p, 0};
+    ModelImage image = {copy, d->memory.p, 0};
     image_model(&image, model, &d->m);
     image_cost(&image, cost, &d->cost);
-    device->copy_in(device, d->stream, d->memory.p, host, d->image_bytes);
+    device->copy_in(device, d->stream, d->memory.p, copy, d->image_bytes);
     device->wait(device, d->stream);
   }
-  if (host) device->release_host(device, host);
+  if (copy) device->release_host(device, copy);
   return ok && !device->lost ? choose_shapes(d, err) : sn_host_refuse(&session, d->image_bytes, "", err);
 }
 
 static void model_free(SnDeviceModel *d) {
-  SnDeviceHost *e = d->host;
+  SnDeviceHost *host = d->host;
   if (d->stream) {
-    e->device->wait(e->device, d->stream);
+    host->device->wait(host->device, d->stream);
     sn_gradients_forget(d);
-    e->device->free_stream(e->device, d->stream);
+    host->device->free_stream(host->device, d->stream);
   }
-  sn_device_buffer_free(e, &d->slots);
-  sn_device_buffer_free(e, &d->scratch);
-  sn_device_buffer_free(e, &d->memory);
-  sn_staging_free(e, &d->marks);
+  sn_device_buffer_free(host, &d->slots);
+  sn_device_buffer_free(host, &d->scratch);
+  sn_device_buffer_free(host, &d->memory);
+  sn_staging_free(host, &d->marks);
   free(d->image);
   free(d);
 }
 
-static SnDeviceModel *find(SnDeviceHost *e, const SnDeviceModel *like) {
-  for (SnDeviceModel *d = e->models; d; d = d->next)
+static SnDeviceModel *find(SnDeviceHost *host, const SnDeviceModel *like) {
+  for (SnDeviceModel *d = host->models; d; d = d->next)
     if (d->image_bytes == like->image_bytes && memcmp(d->image, like->image, like->image_bytes) == 0) return d;
   return NULL;
 }
 
-SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err) {
-  if (check_lists(e, model, cost, err) != SN_OK) return NULL;
+SnDeviceModel *sn_device_model_get(SnDeviceHost *host, const SnParts *model, const SnParts *cost, SnError *err) {
+  if (check_lists(host, model, cost, err) != SN_OK) return NULL;
   SnDeviceModel *d = calloc(1, sizeof *d);
   ModelImage image = {0};
   if (d) {
-    d->host = e;
+    d->host = host;
     snprintf(d->name, sizeof d->name, "%s", model_name(model));
     image_model(&image, model, &d->m);
     image_cost(&image, cost, &d->cost);
@@ -162,19 +162,19 @@ SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const 
   }
   if (!d || !d->image) {
     free(d);
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->device->name);
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", host->device->name);
     return NULL;
   }
   image.used = 0;
   image_model(&image, model, &d->m);
   image_cost(&image, cost, &d->cost);
-  SnDeviceModel *there = find(e, d);
+  SnDeviceModel *there = find(host, d);
   if (there || upload(d, model, cost, err) != SN_OK) {
     model_free(d);
     return there;
   }
-  d->next = e->models;
-  e->models = d;
+  d->next = host->models;
+  host->models = d;
   return d;
 }
 
@@ -189,8 +189,8 @@ void sn_device_model_enter(SnDeviceModel *d, SnBackendModel *x) {
 void sn_device_model_leave(SnBackendModel *x) {
   SnDeviceModel *d = x->model;
   if (!d) return;
-  SnDeviceHost *e = d->host;
-  e->device->wait(e->device, d->stream);
+  SnDeviceHost *host = d->host;
+  host->device->wait(host->device, d->stream);
   sn_rollouts_free(x);
   sn_gradients_free(x);
   sn_multistarts_free(x);
@@ -200,7 +200,7 @@ void sn_device_model_leave(SnBackendModel *x) {
   x->next = NULL;
   x->model = NULL;
   if (d->session) return;
-  SnDeviceModel **link = &e->models;
+  SnDeviceModel **link = &host->models;
   while (*link != d) link = &(*link)->next;
   *link = d->next;
   model_free(d);
@@ -285,21 +285,21 @@ size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items
 }
 
 bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  SnDeviceHost *e = d->host;
+  SnDeviceHost *host = d->host;
   const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
   SnDeviceBuffer slots = {0}, scratch = {0};
-  if (b.slots > d->slots.bytes && !(slots = sn_device_buffer_alloc(e, b.slots)).p) return false;
-  if (b.scratch > d->scratch.bytes && !(scratch = sn_device_buffer_alloc(e, b.scratch)).p) {
-    sn_device_buffer_free(e, &slots);
+  if (b.slots > d->slots.bytes && !(slots = sn_device_buffer_alloc(host, b.slots)).p) return false;
+  if (b.scratch > d->scratch.bytes && !(scratch = sn_device_buffer_alloc(host, b.scratch)).p) {
+    sn_device_buffer_free(host, &slots);
     return false;
   }
   if (slots.p || scratch.p) {
-    e->device->wait(e->device, d->stream);
+    host->device->wait(host->device, d->stream);
     ++d->generation;
   }
-  if (slots.p) sn_device_buffer_free(e, &d->slots);
+  if (slots.p) sn_device_buffer_free(host, &d->slots);
   if (slots.p) d->slots = slots;
-  if (scratch.p) sn_device_buffer_free(e, &d->scratch);
+  if (scratch.p) sn_device_buffer_free(host, &d->scratch);
   if (scratch.p) d->scratch = scratch;
   d->scratch_blocks[kernel] = b.blocks;
   d->scratch_size[kernel] = b.size;
@@ -324,24 +324,24 @@ static size_t most_blocks(const SnDeviceModel *d) {
 }
 
 int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity) {
-  SnDeviceHost *e = d->host;
+  SnDeviceHost *host = d->host;
   SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
-  e->device->wait(e->device, d->stream);
+  host->device->wait(host->device, d->stream);
   if (!p->host) {
-    if (!sn_staging_create(e, p, bytes)) return 0;
+    if (!sn_staging_create(host, p, bytes)) return 0;
     ++d->generation;
   }
   sn_staging_begin(p);
   unsigned long long *ticks = sn_staging_put(p, bytes, NULL);
-  sn_staging_fetch(e, p, d->stream);
-  e->device->wait(e->device, d->stream);
+  sn_staging_fetch(host, p, d->stream);
+  host->device->wait(host->device, d->stream);
   for (int k = 0; k < SN_NMARK && k < capacity; ++k) {
     stage[k] = (SnBackendStage){.name = sn_mark_name((SnMark)k)};
     for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
   }
   memset(ticks, 0, bytes);
-  sn_staging_send(e, p, d->stream);
-  e->device->wait(e->device, d->stream);
-  return e->device->lost ? 0 : SN_NMARK;
+  sn_staging_send(host, p, d->stream);
+  host->device->wait(host->device, d->stream);
+  return host->device->lost ? 0 : SN_NMARK;
 }

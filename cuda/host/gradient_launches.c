@@ -22,9 +22,9 @@ static int chunk_length(int states, size_t most) {
 
 static int chunks(int states, int length) { return (states + length - 1) / length; }
 
-void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
+void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p) {
   const SnModelGradients *s = d->gradients;
-  const size_t n = (size_t)p->ngradient, rows = (size_t)sn_scan_rows(p->states);
+  const size_t n = (size_t)p->ngradient, rows = (size_t)sn_jacobian_scan_rows(p->states);
   p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.global));
   p->scan = d->host->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
   p->product_chunk =
@@ -32,22 +32,22 @@ void sn_passes_plan(const SnDeviceModel *d, SnPasses *p) {
   sn_product_cut(d, n * (size_t)p->product_chunk, p->scan, s->pool.p, &p->memory);
 }
 
-int sn_passes_rows(const SnPasses *p, int method) {
+int sn_gradient_launches_rows(const SnGradientLaunches *p, int method) {
   if (method != SN_GRADIENT_PRODUCTS) return 1;
   return p->scan ? p->product_chunk : p->states;
 }
 
 // Where the Jacobians of state t of item r lie: chunks are counted from the last state.
-static size_t product_place(const SnPasses *p, int r, int t) {
-  if (p->scan) return sn_scan_place(p->ngradient, r, t);
+static size_t product_place(const SnGradientLaunches *p, int r, int t) {
+  if (p->scan) return sn_jacobian_scan_place(p->ngradient, r, t);
   const int later = (p->states - 1 - t) / p->product_chunk;  // chunks behind that of t
   const int from = p->states - (later + 1) * p->product_chunk;
   return (size_t)r * (size_t)p->product_chunk + (size_t)(t - (from > 0 ? from : 0));
 }
 
-SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
-                                    int method, SnStaging *staging) {
-  const int rows = sn_passes_rows(p, method);
+SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnGradientLaunches *p, int r,
+                                               const SnGradientMemory *memory, int method, SnStaging *staging) {
+  const int rows = sn_gradient_launches_rows(p, method);
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
   SnRolloutVjpState *there = NULL;
   SnRolloutVjpState *state = sn_staging_put(staging, (size_t)rows * sizeof *state, (void *)&there);
@@ -66,7 +66,7 @@ SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, i
   return there;
 }
 
-static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int items, int from, int to) {
+static void launch(SnDeviceModel *d, const SnGradientLaunches *p, SnKernel kernel, int items, int from, int to) {
   SnDevice *device = d->host->device;
   const SnLaunchShape shape = sn_device_shape(d, kernel, items);
   SnWork work = sn_device_work(d, kernel, items);
@@ -82,40 +82,40 @@ static void launch(SnDeviceModel *d, const SnPasses *p, SnKernel kernel, int ite
   device->launch(device, d->stream, kernel, &shape, &work);
 }
 
-int sn_passes_count(const SnPasses *p) {
+int sn_gradient_launches_count(const SnGradientLaunches *p) {
   int count = 2;
   if (p->sweep) count += chunks(p->states, p->sweep_chunk);
   if (p->products) count += p->scan ? 1 : chunks(p->states, p->product_chunk);
   return count;
 }
 
-static void launch_sweep(SnDeviceModel *d, const SnPasses *p, int chunk) {
+static void launch_sweep(SnDeviceModel *d, const SnGradientLaunches *p, int chunk) {
   const int to = p->states - chunk * p->sweep_chunk, from = to > p->sweep_chunk ? to - p->sweep_chunk : 0;
   launch(d, p, SN_KERNEL_MAKE, p->ngradient * (to - from), from, to);
   launch(d, p, SN_KERNEL_SWEEP, p->ngradient, from, to);
 }
 
-static void launch_products(SnDeviceModel *d, const SnPasses *p, int chunk) {
+static void launch_products(SnDeviceModel *d, const SnGradientLaunches *p, int chunk) {
   const int to = p->states - chunk * p->product_chunk, from = to > p->product_chunk ? to - p->product_chunk : 0;
   launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * (to - from), from, to);
   launch(d, p, SN_KERNEL_CHAIN, p->ngradient, from, to);
 }
 
-static void launch_scan(SnDeviceModel *d, const SnPasses *p) {
+static void launch_scan(SnDeviceModel *d, const SnGradientLaunches *p) {
   const int rows = p->product_chunk;
   launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * rows, 0, rows);
-  sn_scan_launch(d, p->ngradient, rows, &p->memory);
+  sn_jacobian_scan_launch(d, p->ngradient, rows, &p->memory);
   launch(d, p, SN_KERNEL_COLLECT, p->ngradient, 0, p->states);
 }
 
-void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group) {
+void sn_gradient_launches_put(SnDeviceModel *d, const SnGradientLaunches *p, int group) {
   const int sweeps = p->sweep ? chunks(p->states, p->sweep_chunk) : 0;
   if (group == 0) {
     if (p->nmultistart > 0) launch(d, p, SN_KERNEL_ITERATE, p->ngradient, 0, 0);
     launch(d, p, SN_KERNEL_FORWARD, p->ngradient, 0, p->states);
   } else if (group <= sweeps) {
     launch_sweep(d, p, group - 1);
-  } else if (group < sn_passes_count(p) - 1) {
+  } else if (group < sn_gradient_launches_count(p) - 1) {
     if (p->scan)
       launch_scan(d, p);
     else

@@ -87,7 +87,7 @@ static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
   size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)gradients)));
   if (d->host->scan) {
     SnProductMemory memory;
-    const size_t rows = (size_t)gradients * (size_t)sn_scan_rows(max_step + 1);
+    const size_t rows = (size_t)gradients * (size_t)sn_jacobian_scan_rows(max_step + 1);
     bytes = larger(bytes, sn_product_cut(d, rows, true, NULL, &memory));
   }
   return bytes;
@@ -115,7 +115,7 @@ typedef struct BlockNeed {
 enum { BLOCK_NEEDS = 5 };
 
 static void block_needs(int gradients, int max_step, BlockNeed need[BLOCK_NEEDS]) {
-  const int states = gradients * sn_scan_rows(max_step + 1);
+  const int states = gradients * sn_jacobian_scan_rows(max_step + 1);
   const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, gradients, sn_multistart_knots(max_step)},
                                       {SN_KERNEL_FORWARD, gradients, 0},
                                       {SN_KERNEL_MAKE, states, 0},

@@ -53,40 +53,40 @@ SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t stagi
 // ---- gradient_launches.c: launches ----
 
 // Value and gradient of all items of a launch.
-typedef struct SnPasses {
+typedef struct SnGradientLaunches {
   int ngradient, nmultistart;
   int states;           // of the longest rollout: nstep + 1
   int sweep, products;  // 1: some item's method
-  // by sn_passes_plan:
+  // by sn_gradient_launches_plan:
   int scan;                        // 1: Jacobians are chained by a scan
   int sweep_chunk, product_chunk;  // states of every item at once
   SnProductMemory memory;
   // on the device, by the caller
   SnGradientItem *gradient;
   SnMultistartTurn *multistart;
-} SnPasses;
+} SnGradientLaunches;
 
 // Fills in how it goes in the pool that there is.
-void sn_passes_plan(const SnDeviceModel *d, SnPasses *p);
+void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p);
 // Puts the states of item r for its method into the staging buffer; returns their place on the device. rows: how many.
-SnRolloutVjpState *sn_passes_states(const SnDeviceModel *d, const SnPasses *p, int r, const SnGradientMemory *memory,
-                                    int method, SnStaging *staging);
-int sn_passes_rows(const SnPasses *p, int method);
+SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnGradientLaunches *p, int r,
+                                               const SnGradientMemory *memory, int method, SnStaging *staging);
+int sn_gradient_launches_rows(const SnGradientLaunches *p, int method);
 // The launches in groups: forward, one chunk of states after another, the end. Between two groups the pool may be used
 // by others.
-int sn_passes_count(const SnPasses *p);
-void sn_passes_launch(SnDeviceModel *d, const SnPasses *p, int group);
+int sn_gradient_launches_count(const SnGradientLaunches *p);
+void sn_gradient_launches_put(SnDeviceModel *d, const SnGradientLaunches *p, int group);
 
 // ---- jacobian_scan.c ----
 
-enum { SN_SCAN_BLOCK = 16 };  // states of a block: a power of two
+enum { SN_JACOBIAN_SCAN_BLOCK = 16 };  // states of a block: a power of two
 
 // States of a rollout in whole blocks, and the place of state t of item r in the memory of a scan.
-int sn_scan_rows(int states);
-size_t sn_scan_place(int ngradient, int r, int t);
+int sn_jacobian_scan_rows(int states);
+size_t sn_jacobian_scan_place(int ngradient, int r, int t);
 // After JACOBIAN over all rows: from the derivatives of the cost of each state alone to those of the whole cost, with
 // respect to controls (ctrl_bar) and to the first state (state_bar), in place.
-void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory);
+void sn_jacobian_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory);
 
 // ---- multistarts.c: a session's ----
 

@@ -26,17 +26,17 @@ typedef struct SnGradients {
   SnStaging staging;
   // the batch
   bool active;
-  SnPasses passes;
+  SnGradientLaunches launches;
   int next;        // group of launches
   int generation;  // of the pool that its plan is for
 } SnGradients;
 
 // ---- memory ----
 
-static void gradients_free(SnDeviceHost *e, SnGradients *g) {
+static void gradients_free(SnDeviceHost *host, SnGradients *g) {
   if (!g) return;
-  sn_device_buffer_free(e, &g->buffer);
-  sn_staging_free(e, &g->staging);
+  sn_device_buffer_free(host, &g->buffer);
+  sn_staging_free(host, &g->staging);
   free(g->memory);
   free(g->out);
   free(g->gradient);
@@ -86,9 +86,9 @@ static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGrad
 static bool takes_part(const SnGradient *item) { return item->status == SN_GRADIENT_PENDING; }
 
 // The launch of a batch, without its plan.
-static SnPasses passes_of(const SnGradientBatch *batch) {
-  SnPasses p = {.sweep = batch->settings.method == SN_GRADIENT_SWEEP,
-                .products = batch->settings.method == SN_GRADIENT_PRODUCTS};
+static SnGradientLaunches launches_of(const SnGradientBatch *batch) {
+  SnGradientLaunches p = {.sweep = batch->settings.method == SN_GRADIENT_SWEEP,
+                          .products = batch->settings.method == SN_GRADIENT_PRODUCTS};
   for (int i = 0; i < batch->count; ++i) {
     if (!takes_part(&batch->item[i])) continue;
     ++p.ngradient;
@@ -99,7 +99,7 @@ static SnPasses passes_of(const SnGradientBatch *batch) {
 
 // Puts the batch into the staging buffer: inputs of all items, then space for the results of all.
 static void pack(const SnBackendModel *session, SnStaging *staging, const SnGradientBatch *batch, SnGradients *g,
-                 SnPasses *p) {
+                 SnGradientLaunches *p) {
   const SnDeviceModel *d = session->model;
   const SnWeights weights = sn_session_weights(session);
   SnGradientItem *gradient = g->gradient;
@@ -114,7 +114,7 @@ static void pack(const SnBackendModel *session, SnStaging *staging, const SnGrad
     x.rollout.running = running;
     x.rollout.terminal = terminal;
     x.vjp.cfd = cfd;
-    x.state = sn_passes_states(d, p, r, &g->memory[i], batch->settings.method, staging);
+    x.state = sn_gradient_launches_states(d, p, r, &g->memory[i], batch->settings.method, staging);
     gradient[r++] = x;
   }
   sn_staging_results(staging);
@@ -146,16 +146,16 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
                            .target_bar = some};
   const SnGradientBatch batch = {
       .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd}, .item = item, .count = g->count};
-  SnPasses p = passes_of(&batch);
+  SnGradientLaunches p = launches_of(&batch);
   p.scan = 1;
-  p.product_chunk = sn_scan_rows(p.states);
+  p.product_chunk = sn_jacobian_scan_rows(p.states);
   pack(x, &staging, &batch, g, &p);
   free(item);
   return staging.used;
 }
 
 static SnCode gradients_create(SnBackendModel *x, SnGradients *g, SnError *err) {
-  SnDeviceHost *e = x->host;
+  SnDeviceHost *host = x->host;
   const size_t n = (size_t)g->count,
                old = x->gradients ? x->gradients->buffer.bytes + x->gradients->staging.capacity : 0;
   char what[64];
@@ -166,11 +166,11 @@ static SnCode gradients_create(SnBackendModel *x, SnGradients *g, SnError *err) 
   const bool ok = g->memory && g->out && g->gradient;
   const size_t buffer = ok ? cut_buffer(x->model, x->max_step, NULL, g->memory, g->count) : 0;
   const size_t staging = ok ? staging_bytes(x, g) : 0;
-  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
+  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
   const SnCode code = sn_model_gradients_reserve(x, g->count, 0, buffer + staging, old, what, err);
   if (code != SN_OK) return code;
-  g->buffer = sn_device_buffer_alloc(e, buffer);
-  if (!g->buffer.p || !sn_staging_create(e, &g->staging, staging))
+  g->buffer = sn_device_buffer_alloc(host, buffer);
+  if (!g->buffer.p || !sn_staging_create(host, &g->staging, staging))
     return sn_host_refuse(x, buffer + staging, what, err);
   cut_buffer(x->model, x->max_step, g->buffer.p, g->memory, g->count);
   return SN_OK;
@@ -193,17 +193,17 @@ SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err) {
 
 static void begin(SnBackendModel *x, const SnGradientBatch *batch) {
   SnDeviceModel *d = x->model;
-  SnDeviceHost *e = x->host;
+  SnDeviceHost *host = x->host;
   SnGradients *g = x->gradients;
-  g->passes = passes_of(batch);
+  g->launches = launches_of(batch);
   g->next = 0;
   g->generation = d->gradients->generation;
   g->active = true;
-  if (g->passes.ngradient == 0) return;
-  sn_passes_plan(d, &g->passes);
-  pack(x, &g->staging, batch, g, &g->passes);
+  if (g->launches.ngradient == 0) return;
+  sn_gradient_launches_plan(d, &g->launches);
+  pack(x, &g->staging, batch, g, &g->launches);
   // Items lie among the results, and go in, too.
-  e->device->copy_in(e->device, d->stream, g->staging.device.p, g->staging.host, g->staging.used);
+  host->device->copy_in(host->device, d->stream, g->staging.device.p, g->staging.host, g->staging.used);
 }
 
 static void give(double *to, const sn_real *from, size_t n, bool there) {
@@ -246,10 +246,10 @@ bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *
   // A pool that has moved took what was half done with it.
   if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
   if (!g->active) begin(x, batch);
-  const int groups = g->passes.ngradient > 0 ? sn_passes_count(&g->passes) : 0;
+  const int groups = g->launches.ngradient > 0 ? sn_gradient_launches_count(&g->launches) : 0;
   while (g->next < groups) {
     if (timed && clock->now(clock->context) >= until) return false;
-    sn_passes_launch(d, &g->passes, g->next++);
+    sn_gradient_launches_put(d, &g->launches, g->next++);
     if (timed) device->wait(device, d->stream);
     if (device->lost) return false;
   }

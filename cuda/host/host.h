@@ -28,8 +28,8 @@ typedef struct SnDeviceBuffer {
 } SnDeviceBuffer;
 
 // Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_host_admit before.
-SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *e, size_t bytes);
-void sn_device_buffer_free(SnDeviceHost *e, SnDeviceBuffer *buffer);
+SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *host, size_t bytes);
+void sn_device_buffer_free(SnDeviceHost *host, SnDeviceBuffer *buffer);
 
 // Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
 // SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
@@ -55,8 +55,8 @@ typedef struct SnStaging {
 } SnStaging;
 
 // Reserves `bytes`; on failure (false) the staging buffer has none.
-bool sn_staging_create(SnDeviceHost *e, SnStaging *s, size_t bytes);
-void sn_staging_free(SnDeviceHost *e, SnStaging *s);
+bool sn_staging_create(SnDeviceHost *host, SnStaging *s, size_t bytes);
+void sn_staging_free(SnDeviceHost *host, SnStaging *s);
 // Begins anew.
 void sn_staging_begin(SnStaging *s);
 // The next `bytes`: where the host writes (or, after sn_staging_results, reads) them; *device (may be NULL): where they
@@ -70,8 +70,8 @@ const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size
 // What is put from now on is a result.
 void sn_staging_results(SnStaging *s);
 // One copy each way, in order on the stream.
-void sn_staging_send(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
-void sn_staging_fetch(SnDeviceHost *e, SnStaging *s, SnDeviceStream *stream);
+void sn_staging_send(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
+void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
 
 // The initial state of a rollout and settings of CFD (NULL: off), their arrays put into the staging buffer.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
@@ -103,7 +103,7 @@ struct SnDeviceModel {
 
 // The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
 // sessions: sn_device_model_leave frees a session's buffers, and the model with its last session.
-SnDeviceModel *sn_device_model_get(SnDeviceHost *e, const SnParts *model, const SnParts *cost, SnError *err);
+SnDeviceModel *sn_device_model_get(SnDeviceHost *host, const SnParts *model, const SnParts *cost, SnError *err);
 void sn_device_model_enter(SnDeviceModel *d, SnBackendModel *x);
 void sn_device_model_leave(SnBackendModel *x);
 // Moves a session to the model with the cost as it is now: found or made. Its buffers are made anew there: what a
@@ -155,7 +155,7 @@ enum { SN_JOB_ITERATIONS = 32 };
 
 // session.c. A session of the model of these contents, without capacity; the views' arrays must outlive it. NULL and
 // err on failure.
-SnBackendModel *sn_session_create(SnDeviceHost *e, const SnParts *model, const SnParts *cost, int max_step,
+SnBackendModel *sn_session_create(SnDeviceHost *host, const SnParts *model, const SnParts *cost, int max_step,
                                   SnError *err);
 void sn_session_free(SnBackendModel *x);
 // Looks whether terms of the cost follow other elements than before: then the session moves to the model of the cost as

@@ -23,12 +23,14 @@
 // another order for another number of them: bits are repeatable for the same launch only. CHAIN's are for any.
 #include "cuda/host/gradient_memory_private.h"
 
-int sn_scan_rows(int states) { return (states + SN_SCAN_BLOCK - 1) / SN_SCAN_BLOCK * SN_SCAN_BLOCK; }
+int sn_jacobian_scan_rows(int states) {
+  return (states + SN_JACOBIAN_SCAN_BLOCK - 1) / SN_JACOBIAN_SCAN_BLOCK * SN_JACOBIAN_SCAN_BLOCK;
+}
 
 // Blocks of one time lie together, item after item: so the block behind block i is block i + ngradient.
-size_t sn_scan_place(int ngradient, int r, int t) {
-  const size_t block = (size_t)(t / SN_SCAN_BLOCK) * (size_t)ngradient + (size_t)r;
-  return block * SN_SCAN_BLOCK + (size_t)(t % SN_SCAN_BLOCK);
+size_t sn_jacobian_scan_place(int ngradient, int r, int t) {
+  const size_t block = (size_t)(t / SN_JACOBIAN_SCAN_BLOCK) * (size_t)ngradient + (size_t)r;
+  return block * SN_JACOBIAN_SCAN_BLOCK + (size_t)(t % SN_JACOBIAN_SCAN_BLOCK);
 }
 
 typedef struct Scan {
@@ -56,7 +58,7 @@ static void apply(const Scan *s, Strided a, int rows, const sn_real *b, Strided 
                                .b = b,
                                .c = c.at,
                                .stride_a = a.stride,
-                               .stride_b = SN_SCAN_BLOCK * s->n,
+                               .stride_b = SN_JACOBIAN_SCAN_BLOCK * s->n,
                                .stride_c = c.stride};
   SnDevice *device = s->d->host->device;
   if (count > 0 && rows > 0 && s->n > 0) device->multiply(device, s->d->stream, &products);
@@ -65,7 +67,8 @@ static void apply(const Scan *s, Strided a, int rows, const sn_real *b, Strided 
 // From state i + 1 of each block to state i, of costates at x: x_i = A_i' x_{i+1} (+ x_i).
 static void step_back(const Scan *s, int i, sn_real *x, int add) {
   const size_t n = s->n, k = (size_t)i;
-  const Strided A = {s->memory->A + k * n * n, SN_SCAN_BLOCK * n * n}, to = {x + k * n, SN_SCAN_BLOCK * n};
+  const Strided A = {s->memory->A + k * n * n, SN_JACOBIAN_SCAN_BLOCK * n * n};
+  const Strided to = {x + k * n, SN_JACOBIAN_SCAN_BLOCK * n};
   apply(s, A, (int)n, x + (k + 1) * n, to, s->blocks, add);
 }
 
@@ -91,7 +94,7 @@ static void pair_up(const Scan *s, const sn_real *a, sn_real *c, int count) {
 // The product of each block's Jacobians; returns where they are.
 static sn_real *multiply_blocks(const Scan *s) {
   sn_real *from = s->memory->A;
-  for (int level = 0, width = SN_SCAN_BLOCK / 2; width >= 1; ++level, width /= 2) {
+  for (int level = 0, width = SN_JACOBIAN_SCAN_BLOCK / 2; width >= 1; ++level, width /= 2) {
     pair_up(s, from, s->memory->power[level % 2], s->blocks * width);
     from = s->memory->power[level % 2];
   }
@@ -100,7 +103,7 @@ static sn_real *multiply_blocks(const Scan *s) {
 
 // Costates of the first states of blocks.
 static void join_blocks(const Scan *s, sn_real *G) {
-  const size_t n = s->n, block = SN_SCAN_BLOCK * n;
+  const size_t n = s->n, block = SN_JACOBIAN_SCAN_BLOCK * n;
   for (int first = s->blocks - 2 * s->ngradient; first >= 0; first -= s->ngradient) {
     sn_real *x = s->memory->state_bar + (size_t)first * block;
     const Strided product = {G + (size_t)first * n * n, n * n}, to = {x, block};
@@ -111,7 +114,8 @@ static void join_blocks(const Scan *s, sn_real *G) {
 // delta of the last state of each block, from the costate of the block behind. Items' last blocks have none: A is 0
 // there, whatever it is multiplied with.
 static void step_from_behind(const Scan *s, int before) {
-  const size_t n = s->n, block = SN_SCAN_BLOCK * n, last = (SN_SCAN_BLOCK - 1) * n, end = (size_t)before * block;
+  const size_t n = s->n, block = SN_JACOBIAN_SCAN_BLOCK * n;
+  const size_t last = (SN_JACOBIAN_SCAN_BLOCK - 1) * n, end = (size_t)before * block;
   const sn_real *q = s->memory->state_bar;
   Strided A = {s->memory->A + last * n, block * n}, delta = {s->memory->delta + last, block};
   apply(s, A, (int)n, q + (size_t)s->ngradient * block, delta, before, 0);
@@ -123,15 +127,16 @@ static void step_from_behind(const Scan *s, int before) {
 // Derivatives with respect to the controls of state i of the first `count` blocks, from what x is in state i + 1.
 static void add_controls(const Scan *s, int i, const sn_real *x, int count) {
   const size_t n = s->n, nu = s->nu, k = (size_t)i;
-  const Strided B = {s->memory->B + k * n * nu, SN_SCAN_BLOCK * n * nu};
-  const Strided to = {s->memory->ctrl_bar + k * nu, SN_SCAN_BLOCK * nu};
+  const Strided B = {s->memory->B + k * n * nu, SN_JACOBIAN_SCAN_BLOCK * n * nu};
+  const Strided to = {s->memory->ctrl_bar + k * nu, SN_JACOBIAN_SCAN_BLOCK * nu};
   apply(s, B, (int)nu, x, to, count, 1);
 }
 
-void sn_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory) {
-  const size_t n = (size_t)sn_tangent_size(&d->m), block = SN_SCAN_BLOCK * n;
-  const Scan s = {d, memory, n, (size_t)d->m.nu, ngradient, ngradient * (rows / SN_SCAN_BLOCK)};
-  const int last = SN_SCAN_BLOCK - 1, before = s.blocks - ngradient;  // before: blocks that have one behind them
+void sn_jacobian_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory) {
+  const size_t n = (size_t)sn_tangent_size(&d->m), block = SN_JACOBIAN_SCAN_BLOCK * n;
+  const Scan s = {d, memory, n, (size_t)d->m.nu, ngradient, ngradient * (rows / SN_JACOBIAN_SCAN_BLOCK)};
+  const int last = SN_JACOBIAN_SCAN_BLOCK - 1;
+  const int before = s.blocks - ngradient;  // blocks that have one behind them
   const sn_real *behind = memory->state_bar + (size_t)ngradient * block;
   sn_real *q = memory->state_bar, *delta = memory->delta;
   for (int i = last - 1; i >= 0; --i) step_back(&s, i, q, 1);

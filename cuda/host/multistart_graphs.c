@@ -21,7 +21,7 @@ enum { GRAPHS = 8 };
 // A graph, what it was recorded for, and what it took.
 typedef struct Graph {
   SnGraph *graph;  // NULL: none
-  SnPasses passes;
+  SnGradientLaunches launches;
   SnStaging staging;
   int generation;  // of memory of blocks
   long last;       // when it was used
@@ -32,7 +32,7 @@ struct SnMultistartGraphs {
   bool packed, stale;  // stale: a job came since
   bool sent;           // the staging buffer may still be on its way
   int flying;          // iterations that were begun and not taken yet
-  SnPasses passes;
+  SnGradientLaunches launches;
   const SnMultistartTurn *turn;  // results of what is packed, on the host
   const SnMultistart *multistart;
   Graph graph[GRAPHS];
@@ -68,8 +68,8 @@ static bool goes_on(const SnBackendModel *x) {
 }
 
 // The launch of all jobs that go on, without its plan.
-static SnPasses passes_of(const SnDeviceModel *d) {
-  SnPasses p = {0};
+static SnGradientLaunches launches_of(const SnDeviceModel *d) {
+  SnGradientLaunches p = {0};
   for (SnBackendModel *x = d->session; x; x = x->next) {
     if (x->multistarts) x->multistarts->place = -1;
     if (!goes_on(x)) continue;
@@ -113,7 +113,7 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const 
 }
 
 // The inputs of a job: its items from `r->first` on (gradient NULL: it only counts), and what is asked of it.
-static void put_job(const SnBackendModel *session, SnStaging *staging, const SnPasses *p, SnMultistarts *r,
+static void put_job(const SnBackendModel *session, SnStaging *staging, const SnGradientLaunches *p, SnMultistarts *r,
                     const SnMultistartJob *job, SnGradientItem *gradient) {
   const SnDeviceModel *d = session->model;
   SnGradientItem x = put_start(session, staging, job);
@@ -124,7 +124,7 @@ static void put_job(const SnBackendModel *session, SnStaging *staging, const SnP
     sn_gradient_item_use(&x, &r->memory[i]);
     x.rollout.ctrl = r->view[i].ctrl;
     x.vjp.ctrl_bar = r->view[i].ctrl_bar;
-    x.state = sn_passes_states(d, p, k, &r->memory[i], job->settings.method, staging);
+    x.state = sn_gradient_launches_states(d, p, k, &r->memory[i], job->settings.method, staging);
     x.index = i;
     x.start = r->start + i;
     if (gradient) gradient[k] = x;
@@ -165,9 +165,9 @@ static bool pack(SnDeviceModel *d) {
   SnMultistartGraphs *it = d->gradients->graphs;
   SnStaging *staging = &d->gradients->staging;
   SnMultistart *there = NULL;
-  SnPasses p = passes_of(d);
+  SnGradientLaunches p = launches_of(d);
   if (p.nmultistart == 0) return false;
-  sn_passes_plan(d, &p);
+  sn_gradient_launches_plan(d, &p);
   sn_staging_begin(staging);
   SnGradientItem *gradient = sn_staging_put(staging, (size_t)p.ngradient * sizeof *gradient, (void *)&p.gradient);
   for (SnBackendModel *x = d->session; x; x = x->next)
@@ -182,7 +182,7 @@ static bool pack(SnDeviceModel *d) {
     multistart[r->place] = r->asked;
     turn[r->place] = turn_of(r, there);
   }
-  it->passes = p;
+  it->launches = p;
   it->multistart = multistart;
   it->turn = turn;
   it->packed = it->sent = true;
@@ -202,7 +202,7 @@ size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int lon
                                .initial_ctrl = some,
                                .starts = r->starts,
                                .count = r->starts};
-  const SnPasses p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_scan_rows(longest + 1)};
+  const SnGradientLaunches p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_jacobian_scan_rows(longest + 1)};
   SnStaging staging = {0};
   sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
   put_job(x, &staging, &p, r, &job, NULL);
@@ -216,7 +216,7 @@ size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int lon
 // ---- graphs ----
 
 static bool same_launch(const Graph *g, const SnDeviceModel *d) {
-  const SnPasses *a = &g->passes, *b = &d->gradients->graphs->passes;
+  const SnGradientLaunches *a = &g->launches, *b = &d->gradients->graphs->launches;
   const SnStaging *p = &d->gradients->staging;
   return g->graph && g->generation == d->generation && g->staging.host == p->host && g->staging.used == p->used &&
          g->staging.results == p->results && a->ngradient == b->ngradient && a->nmultistart == b->nmultistart &&
@@ -229,8 +229,8 @@ static double expected(const SnMultistartGraphs *it) {
   const Graph *latest = NULL;
   for (int i = 0; i < GRAPHS; ++i) {
     const Graph *g = &it->graph[i];
-    const bool alike = g->graph && g->passes.states == it->passes.states && g->passes.sweep == it->passes.sweep &&
-                       g->passes.products == it->passes.products;
+    const bool alike = g->graph && g->launches.states == it->launches.states &&
+                       g->launches.sweep == it->launches.sweep && g->launches.products == it->launches.products;
     if (alike && (!latest || g->last > latest->last)) latest = g;
   }
   return latest ? latest->seconds : 0;
@@ -241,11 +241,13 @@ static void record(SnDeviceModel *d, Graph *g) {
   SnMultistartGraphs *it = d->gradients->graphs;
   const double seconds = expected(it);
   if (g->graph) device->free_graph(device, g->graph);
-  *g = (Graph){.passes = it->passes, .staging = d->gradients->staging, .generation = d->generation, .seconds = seconds};
+  *g = (Graph){
+      .launches = it->launches, .staging = d->gradients->staging, .generation = d->generation, .seconds = seconds};
   // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
-  if (it->passes.scan) sn_scan_launch(d, it->passes.ngradient, it->passes.product_chunk, &it->passes.memory);
+  if (it->launches.scan)
+    sn_jacobian_scan_launch(d, it->launches.ngradient, it->launches.product_chunk, &it->launches.memory);
   device->record(device, d->stream);
-  for (int i = 0; i < sn_passes_count(&it->passes); ++i) sn_passes_launch(d, &it->passes, i);
+  for (int i = 0; i < sn_gradient_launches_count(&it->launches); ++i) sn_gradient_launches_put(d, &it->launches, i);
   sn_staging_fetch(d->host, &d->gradients->staging, d->stream);
   g->graph = device->recorded(device, d->stream);
 }

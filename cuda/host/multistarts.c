@@ -9,9 +9,9 @@
 
 // ---- memory ----
 
-static void multistarts_free(SnDeviceHost *e, SnMultistarts *r) {
+static void multistarts_free(SnDeviceHost *host, SnMultistarts *r) {
   if (!r) return;
-  sn_device_buffer_free(e, &r->buffer);
+  sn_device_buffer_free(host, &r->buffer);
   free(r->memory);
   free(r->view);
   free(r->ctrl);
@@ -91,7 +91,7 @@ static Together together(SnBackendModel *x, SnMultistarts *r) {
 }
 
 static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *err) {
-  SnDeviceHost *e = x->host;
+  SnDeviceHost *host = x->host;
   SnDeviceModel *d = x->model;
   const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->buffer.bytes : 0;
   char what[64];
@@ -101,14 +101,14 @@ static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *e
   r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
   r->best_term = calloc((size_t)d->cost.nterm + 1, sizeof *r->best_term);
   if (!r->memory || !r->view || !r->ctrl || !r->best_term)
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
   const Together t = together(x, r);
   const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
   const SnCode code = sn_model_gradients_reserve(x, t.starts, t.staging, buffer, old, what, err);
   if (code != SN_OK) return code;
   if (!sn_multistart_graphs_create(d))
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", e->device->name, what);
-  r->buffer = sn_device_buffer_alloc(e, buffer);
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
+  r->buffer = sn_device_buffer_alloc(host, buffer);
   if (!r->buffer.p) return sn_host_refuse(x, buffer, what, err);
   cut_buffer(d, x->max_step, r->buffer.p, r);
   return send_starts(d, r) ? SN_OK : sn_host_refuse(x, buffer, what, err);

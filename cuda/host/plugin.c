@@ -8,25 +8,25 @@
 // Of a budget that nobody set: what is left to others of the device's free memory.
 static const double kept_free = 0.1;
 
-static SnDeviceHost *engine_of(const SnBackend *b) { return (SnDeviceHost *)(uintptr_t)b; }
+static SnDeviceHost *device_host_of(const SnBackend *b) { return (SnDeviceHost *)(uintptr_t)b; }
 
 // ---- about it ----
 
 static void plugin_describe(const SnBackend *b, char *text, int size) {
-  const SnDevice *device = engine_of(b)->device;
+  const SnDevice *device = device_host_of(b)->device;
   snprintf(text, (size_t)size, "%s, %s, %s", device->name, sizeof(sn_real) == sizeof(double) ? "double" : "float",
            device->text);
 }
 
 static bool plugin_lost(const SnBackend *b, char *text, int size) {
-  const SnDevice *device = engine_of(b)->device;
+  const SnDevice *device = device_host_of(b)->device;
   if (device->lost) snprintf(text, (size_t)size, "%s", device->reason);
   return device->lost;
 }
 
 static SnBackendMemory plugin_memory(const SnBackend *b) {
-  const SnDeviceHost *e = engine_of(b);
-  return (SnBackendMemory){e->used, e->budget, e->device->memory};
+  const SnDeviceHost *host = device_host_of(b);
+  return (SnBackendMemory){host->used, host->budget, host->device->memory};
 }
 
 // ---- models ----
@@ -38,7 +38,7 @@ static void plugin_unload(SnBackend *b, SnBackendModel *x) {
 
 static SnBackendModel *plugin_load(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step,
                                    SnError *err) {
-  SnBackendModel *x = sn_session_create(engine_of(b), model, cost, max_step, err);
+  SnBackendModel *x = sn_session_create(device_host_of(b), model, cost, max_step, err);
   if (!x || sn_session_reserve(x, 1, 0, 0, err) == SN_OK) return x;
   sn_session_free(x);
   return NULL;
@@ -150,11 +150,11 @@ static void plugin_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJ
 // ---- opening and closing ----
 
 static void plugin_destroy(SnBackend *b) {
-  SnDeviceHost *e = engine_of(b);
+  SnDeviceHost *host = device_host_of(b);
   // Sessions that the program has not unloaded go with their models.
-  while (e->models) sn_session_free(e->models->session);
-  e->device->close(e->device);
-  free(e);
+  while (host->models) sn_session_free(host->models->session);
+  host->device->close(host->device);
+  free(host);
 }
 
 static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
@@ -194,20 +194,20 @@ static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   }
   SnDevice *device = sn_device_open(options->device, options->fault ? options->fault : "", err);
   if (!device) return NULL;
-  SnDeviceHost *e = calloc(1, sizeof *e);
-  if (!e) {
+  SnDeviceHost *host = calloc(1, sizeof *host);
+  if (!host) {
     device->close(device);
     sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", device->name);
     return NULL;
   }
-  e->table = plugin_table;
-  e->table.name = device->name;
-  e->device = device;
-  e->scan = !strcmp(chain, "scan");
-  e->rule = (SnShapeRule){options->block_threads, (size_t)options->block_shared};
+  host->table = plugin_table;
+  host->table.name = device->name;
+  host->device = device;
+  host->scan = !strcmp(chain, "scan");
+  host->rule = (SnShapeRule){options->block_threads, (size_t)options->block_shared};
   const double free_bytes = (double)device->memory_free(device);
-  e->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
-  return &e->table;
+  host->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
+  return &host->table;
 }
 
 __attribute__((visibility("default"))) const SnPlugin sn_plugin = {.version = SN_PLUGIN_VERSION, .open = plugin_open};

@@ -33,16 +33,16 @@ static size_t follows_bytes(const SnBackendModel *x) {
   return sizeof *x->follows * (size_t)x->cost_view.size[SIZE_nall];
 }
 
-SnBackendModel *sn_session_create(SnDeviceHost *e, const SnParts *model, const SnParts *cost, int max_step,
+SnBackendModel *sn_session_create(SnDeviceHost *host, const SnParts *model, const SnParts *cost, int max_step,
                                   SnError *err) {
   SnBackendModel *x = calloc(1, sizeof *x);
   if (!x) {
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->device->name);
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", host->device->name);
     return NULL;
   }
-  x->host = e;
+  x->host = host;
   x->max_step = max_step;
-  SnDeviceModel *d = sn_device_model_get(e, model, cost, err);
+  SnDeviceModel *d = sn_device_model_get(host, model, cost, err);
   if (!d) {
     free(x);
     return NULL;
@@ -52,7 +52,7 @@ SnBackendModel *sn_session_create(SnDeviceHost *e, const SnParts *model, const S
   x->follows = malloc(follows_bytes(x) + 1);
   if (!x->follows) {
     sn_session_free(x);
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", e->device->name);
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", host->device->name);
     return NULL;
   }
   memcpy(x->follows, x->cost_view.field[FIELD_term_follows], follows_bytes(x));

@@ -7,7 +7,7 @@
 enum { STEPS = 20, ITEMS = 3 };
 
 // The model that was loaded last.
-static SnDeviceModel *model_of(SnBackend *b) { return engine_of(b)->models; }
+static SnDeviceModel *model_of(SnBackend *b) { return device_host_of(b)->models; }
 
 // ---- gradients: a batch of the initial state, with controls of their own ----
 

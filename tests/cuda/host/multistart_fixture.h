@@ -6,8 +6,8 @@
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
 
-// Returns the engine behind a backend of a library, which begins with its table.
-static inline SnDeviceHost *engine_of(SnBackend *b) { return (SnDeviceHost *)b; }
+// Returns the device host behind a backend of a library, which begins with its table.
+static inline SnDeviceHost *device_host_of(SnBackend *b) { return (SnDeviceHost *)b; }
 
 // Counts the calls of a device on their way to it.
 static struct {
@@ -41,7 +41,7 @@ static inline void count_copy_in(SnDevice *d, SnDeviceStream *s, void *to, const
 }
 
 static inline void start_counting(SnBackend *b) {
-  SnDevice *d = engine_of(b)->device;
+  SnDevice *d = device_host_of(b)->device;
   memset(&count, 0, sizeof count);
   count.record = d->record;
   count.free_graph = d->free_graph;
@@ -54,7 +54,7 @@ static inline void start_counting(SnBackend *b) {
 }
 
 static inline void stop_counting(SnBackend *b) {
-  SnDevice *d = engine_of(b)->device;
+  SnDevice *d = device_host_of(b)->device;
   d->record = count.record;
   d->free_graph = count.free_graph;
   d->run = count.run;

@@ -38,7 +38,7 @@ static void deadlines(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  engine_of(dev)->device->run = step_run;
+  device_host_of(dev)->device->run = step_run;
   // The first iteration is tried whatever it takes; from then on it is known.
   SnPlan plan = plan_until(p, 0, 0.5);
   assert_int_equal(plan.iterations, 1);
@@ -110,7 +110,7 @@ static void deadline_of_another_graph(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  engine_of(dev)->device->run = step_run;
+  device_host_of(dev)->device->run = step_run;
   for (int starts = 3; starts > 0; --starts)
     for (int enough = starts == 3; enough < 2; ++enough) {  // what the first takes is not known
       SnError err = {0};
@@ -141,7 +141,7 @@ static void deadline_of_another(void **state) {
   SnPlanner *p = planner(&x, dev, &s, 1, &clock), *q = planner(&y, dev, &t, 1, &clock);
   start_counting(dev);
   stepped = &time;
-  engine_of(dev)->device->run = step_run;
+  device_host_of(dev)->device->run = step_run;
   plan_until(p, 0, time.now + 2.5);
   plan_until(q, 0, time.now + 2.5);
   for (int enough = 0; enough < 2; ++enough) {
@@ -219,7 +219,7 @@ static void no_growth(void **state) {
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnDevice *device = engine_of(dev)->device;
+  SnDevice *device = device_host_of(dev)->device;
   const SnSettings s = settings_of(&x, 2, 1);
   SnPlanner *p = planner(&x, dev, &s, 1, NULL);
   plan_at(p, 0);
