@@ -1,9 +1,9 @@
-// A device: memory, streams, launches, graphs. The host side (host.h) is written against this table; device_cuda.c is
-// an NVIDIA GPU, device_emulator.c the host in its place, which checks what a GPU would not: copies within what was
-// allocated, frees, the order of calls, pointers of the host where a kernel would follow them.
+// A device: memory, streams, launches, graphs. The host side (host.h) is written against this table. device_cuda.c
+// puts an NVIDIA GPU behind it, device_emulator.c the host. The emulator checks what a GPU would not: copies within
+// allocations, frees, the order of calls. It also finds pointers of the host that a kernel would follow.
 //
-// Nothing here returns an error. The first failure makes the device lost: `lost` is set, `reason` says what and where,
-// and from then on every call does nothing and returns NULL, false or 0. On a GPU such errors stick to the process.
+// Nothing here returns an error. The first failure makes the device lost: `lost` is set, and `reason` says what and
+// where. From then on every call does nothing and returns NULL, false or 0. On a GPU such errors stick to the process.
 // Memory that does not fit is not a failure: alloc returns NULL. After a loss, close alone remains; it frees
 // everything.
 //
@@ -18,13 +18,19 @@
 typedef struct SnDeviceStream SnDeviceStream;  // launches and copies in order
 typedef struct SnGraph SnGraph;                // a recorded sequence of them
 
+// Says with how many blocks and threads a kernel is launched.
 typedef struct SnLaunchShape {
   int blocks, threads;
   size_t shared;  // bytes of shared memory of a block
 } SnLaunchShape;
 
-// c_i = a_i b_i (+ c_i), batched, row-major: a_i (m, k) at a + i stride_a, transposed in memory (k, m) where
-// transpose_a is set.
+// Describes `count` products of matrices, all row-major in the device's memory, for i = 0 ... count - 1:
+//
+//   c_i = a_i b_i          add 0
+//   c_i = a_i b_i + c_i    add 1
+//
+// Each a_i is (m, k) at a + i stride_a, b_i (k, n) at b + i stride_b, c_i (m, n) at c + i stride_c; strides count
+// numbers. With transpose_a 1 a_i lies transposed in memory, (k, m).
 typedef struct SnProducts {
   int m, n, k, count, transpose_a, add;
   const sn_real *a, *b;
@@ -33,13 +39,15 @@ typedef struct SnProducts {
 } SnProducts;
 
 typedef struct SnDevice SnDevice;
+
+// Holds what is known of an open device, and its calls. One thread at a time calls them.
 struct SnDevice {
   const char *name;  // "cuda", "emulator"
   char text[200];    // for people: what it is
   int multiprocessors;
   size_t shared;        // most shared memory of a block [bytes]
-  size_t shared_total;  // shared memory of a multiprocessor
-  size_t memory;        // of the device
+  size_t shared_total;  // shared memory of a multiprocessor [bytes]
+  size_t memory;        // all memory of the device [bytes]
   bool lost;
   char reason[300];
 
@@ -47,11 +55,11 @@ struct SnDevice {
   void (*release)(SnDevice *d, void *p);
   void *(*alloc_host)(SnDevice *d, size_t bytes);  // zeroed; what copies read and write
   void (*release_host)(SnDevice *d, void *p);
-  size_t (*memory_free)(SnDevice *d);
+  size_t (*memory_free)(SnDevice *d);  // [bytes]
 
   SnDeviceStream *(*stream)(SnDevice *d);
   void (*free_stream)(SnDevice *d, SnDeviceStream *s);
-  // In order on a stream; recorded where it is recording.
+  // These are done in order on a stream, and recorded where it is recording.
   void (*copy_in)(SnDevice *d, SnDeviceStream *s, void *device, const void *host, size_t bytes);
   void (*copy_out)(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes);
   void (*launch)(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work);
@@ -60,19 +68,25 @@ struct SnDevice {
   SnGraph *(*recorded)(SnDevice *d, SnDeviceStream *s);     // ends it
   void (*run)(SnDevice *d, SnDeviceStream *s, SnGraph *g);  // in the stream that recorded it
   void (*free_graph)(SnDevice *d, SnGraph *g);
-  // True when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
+  // Returns true when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
-  // Blocks of a kernel that a multiprocessor runs at once; 0: it cannot.
+  // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
+  // shared memory; 0: it cannot.
   int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);
 };
 
-// Device `index` of its kind. NULL and err (SN_ERR_NOT_FOUND) when there is none. fault is for the emulator; NULL or
-// "": none. Several are joined by commas: "alloc:N" makes the N-th allocation fail, "launch:N" loses the device at the
-// N-th launch or run of a graph (counted as they are put into streams), "memory:BYTES" is how much it has,
-// "shared:BYTES" the shared memory of a block, "slow:SECONDS" is added to every launch, "blocks:N" host threads run
-// blocks at once, "lanes:N" are the lanes of each (lanes build, in a program with tests/support/lanes.c).
+// Opens device `index` of its kind, which `close` frees. Returns NULL and err (SN_ERR_NOT_FOUND) when there is none.
+// `fault` is for the emulator: NULL, "" (none), or several of these joined by commas:
+//
+//   alloc:N       makes the N-th allocation fail
+//   launch:N      loses the device at the N-th launch or run of a graph, counted as they are put into streams
+//   memory:BYTES  is how much memory it has
+//   shared:BYTES  is the shared memory of a block
+//   slow:SECONDS  is added to every launch
+//   blocks:N      host threads run blocks at once
+//   lanes:N       are the lanes of each (lanes build, in a program with tests/support/lanes.c)
 SnDevice *sn_device_open(int index, const char *fault, SnError *err);
 
 #endif

@@ -1,41 +1,45 @@
-// The parts of the emulator (device_emulator.c): memory in place of a device's, what can be told of the arguments of a
-// launch, and what calls do.
+// The parts of the emulator (device_emulator.c). They are memory in place of a device's, what can be told of the
+// arguments of a launch, and what calls do.
 #ifndef SINEW_CUDA_DEVICE_EMULATOR_PRIVATE_H_
 #define SINEW_CUDA_DEVICE_EMULATOR_PRIVATE_H_
 
 #include "cuda/device/device.h"
 
-// One allocation. It lies on pages of its own: those of a device may be touched only while the device works, and the
-// page behind each allocation never, so that an access by the wrong side, or beyond the end, ends the program there.
+// Describes one allocation. It lies on pages of its own: those of a device may be touched only while the device works.
+// The page behind each allocation never may. So an access by the wrong side, or beyond the end, ends the program there.
 typedef struct SnRegion {
   unsigned char *at;
   size_t bytes;
   unsigned char *map;
   size_t mapped;
-  bool device;  // of the device; else host memory for copies
+  bool device;  // device memory; else host memory for copies
 } SnRegion;
 
+// Holds all allocations of a device.
 typedef struct SnRegions {
   SnRegion *item;
   int count, capacity;
-  size_t used;  // of the device [bytes]
+  size_t used;  // device memory taken [bytes]
   bool open;    // the device works
 } SnRegions;
 
-// Zeroed, 256-byte aligned; NULL when there is no memory.
+// Allocates `bytes`, zeroed and 256-byte aligned: device memory where `device` is set, else host memory for copies.
+// Returns NULL when there is no memory.
 void *sn_regions_alloc(SnRegions *r, size_t bytes, bool device);
-// False when p is no such allocation.
+// Frees the allocation at p. Returns false when p is no allocation of that kind.
 bool sn_regions_release(SnRegions *r, void *p, bool device);
-// Whether [p, p + bytes) lies in one allocation of that kind.
+// Returns whether [p, p + bytes) lies in one allocation of that kind.
 bool sn_regions_hold(const SnRegions *r, const void *p, size_t bytes, bool device);
-// Makes the device's memory accessible, or not.
+// Makes the device's memory accessible (`open` true), or not.
 void sn_regions_open(SnRegions *r, bool open);
+// Frees all allocations.
 void sn_regions_free(SnRegions *r);
-// What an allocation takes of the device.
+// Returns how many bytes of the device an allocation of `bytes` takes.
 size_t sn_region_size(size_t bytes);
 
-// Every pointer that a kernel finds in its arguments is NULL or memory of the device, and there is room for every slot
-// of a launch of `blocks` blocks. False, and why, into text[size]. While the device works.
+// Checks the arguments of a launch of `blocks` blocks. Every pointer that the kernel finds there must be NULL or memory
+// of the device, and there must be room for every slot. Returns false otherwise, and says why in text[size]. Call it
+// while the device works.
 bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int blocks, char *text, size_t size);
 
 // ---- calls ----
@@ -44,8 +48,10 @@ enum { SN_MAX_WORKERS = 16, SN_MAX_LANES = 16 };
 
 typedef struct SnEmulator SnEmulator;
 
+// Names what a call does: a copy in, a copy out, a launch, products, a graph.
 typedef enum SnCallKind { SN_CALL_IN, SN_CALL_OUT, SN_CALL_LAUNCH, SN_CALL_MULTIPLY, SN_CALL_RUN } SnCallKind;
 
+// Holds a call with its arguments, until its turn comes. The fields that count depend on `kind`.
 typedef struct SnCall {
   SnCallKind kind;
   bool fails;  // the device is lost here
@@ -57,31 +63,35 @@ typedef struct SnCall {
   SnWork work;
   SnProducts products;
   SnGraph *graph;
-  uint64_t content;  // of what a copy to the device reads, when it was put into its stream; 0: it is part of a graph
+  uint64_t content;  // sn_copy_content of a copy in, when it was put into its stream; 0: it is part of a graph
 } SnCall;
 
+// Lists calls; those before `first` are done.
 typedef struct SnCalls {
   SnCall *item;
   int first, count, capacity;
 } SnCalls;
 
+// Holds a recorded graph: calls that a run does again.
 struct SnGraph {
   SnGraph *next;
-  SnDeviceStream *stream;  // where it was recorded
+  SnDeviceStream *stream;  // the one that recorded it
   SnCalls calls;
 };
 
+// Holds a stream, with the calls that still wait in it.
 struct SnDeviceStream {
   SnDeviceStream *next;
   SnCalls calls;
   SnGraph *recording;  // NULL: calls are done
 };
 
-// What sn_device_open's `fault` says; 0: as usual.
+// Holds the numbers of sn_device_open's `fault`; 0: as usual.
 typedef struct SnFault {
   double alloc, launch, memory, shared, slow, blocks, lanes;
 } SnFault;
 
+// Holds an emulated device.
 struct SnEmulator {
   SnDevice device;  // first
   SnRegions regions;
@@ -94,17 +104,18 @@ struct SnEmulator {
   int workers, lanes;
 };
 
-// The device is lost, unless it is already: reason, formatted like printf.
+// Makes the device lost, unless it is already. `format` and what follows give the reason, as for printf.
 __attribute__((format(printf, 2, 3))) void sn_emulator_lose(SnEmulator *e, const char *format, ...);
-// Both ends of a copy, all numbers of products lie in memory that is there; else the device is lost.
+// Checks that both ends of a copy lie in memory that is there. If not the device is lost. Returns whether it is well.
 bool sn_copy_check(SnEmulator *e, const SnCall *c);
-// A number that depends on all bytes of what is copied, not 0. A host that writes to it while the copy waits is one
-// that a GPU may read half old and half new.
+// Returns a number that depends on all bytes of what is copied, never 0. If the host writes there while the copy
+// waits, a GPU may read half old and half new.
 uint64_t sn_copy_content(const SnCall *c);
+// Checks that all numbers of products lie in memory that is there, and their sizes, as sn_copy_check does for copies.
 bool sn_products_check(SnEmulator *e, const SnProducts *p);
-// Does a call. While the device works.
+// Does a call. Call it while the device works.
 void sn_call_do(SnEmulator *e, const SnCall *c);
-// Whether this program can run a block on so many lanes.
+// Returns whether this program can run a block on so many lanes.
 bool sn_lanes_possible(int lanes);
 
 #endif

@@ -2,14 +2,13 @@
 // C17, in the library's own number type; private to cuda/.
 //
 //   device host   a device, its budget, all models on it
-//   device model  a body and the structure of a cost, uploaded once for all sessions that have the same; a stream,
-//   memory
-//                 of blocks, launch shapes
+//   device model  a body and the structure of a cost, uploaded once for all sessions that have the same;
+//                 a stream, memory of blocks, launch shapes
 //   session       one planner's body and task: buffers of its rollouts, gradients and multistarts
 //
-// Memory is taken in buffers, when a session reserves capacity, and never while a plan is made. What goes to the device
-// for a launch is written into a staging buffer and sent by one copy; results lie at its end and come back by one copy.
-// One thread at a time.
+// Memory is taken in buffers, when a session reserves capacity, and never while a plan is made. The host writes all
+// that a launch needs into a staging buffer, and one copy sends it. Results lie at its end and come back by one copy.
+// One thread at a time calls these functions.
 #ifndef SINEW_CUDA_HOST_HOST_H_
 #define SINEW_CUDA_HOST_HOST_H_
 
@@ -21,182 +20,206 @@ typedef struct SnDeviceModel SnDeviceModel;
 
 // ---- memory: device_memory.c ----
 
-// Memory of the device that counts against the budget.
+// Holds a piece of device memory that counts against the budget.
 typedef struct SnDeviceBuffer {
   char *p;  // NULL: none
   size_t bytes;
 } SnDeviceBuffer;
 
-// Zeroed. p is NULL when the device has no memory for it, or is lost; the budget is checked by sn_host_admit before.
+// Allocates `bytes`, zeroed. p is NULL when the device has no memory for it, or is lost. Call sn_host_admit before: it
+// checks the budget.
 SnDeviceBuffer sn_device_buffer_alloc(SnDeviceHost *host, size_t bytes);
+// Gives the memory back to the device and the budget; the buffer is empty then. An empty one is allowed.
 void sn_device_buffer_free(SnDeviceHost *host, SnDeviceBuffer *buffer);
 
-// Whether `more` bytes fit into the budget beside what is taken, less `freed` that the caller gives back then.
-// SN_ERR_LIMIT with a text made of the session's model and horizon and `what`, e.g. "64 gradients".
+// Checks whether `more` bytes fit into the budget beside the bytes taken, less `freed` that the caller gives back then.
+// Returns SN_ERR_LIMIT otherwise, with a text of the session's model and horizon and `what`, e.g. "64 gradients".
 SnCode sn_host_admit(const SnBackendModel *x, size_t more, size_t freed, const char *what, SnError *err);
-// For an allocation that failed although it was admitted: the error of it, which tells a lost device from a full one.
+// Returns the error of an allocation of `bytes` that failed although it was admitted: SN_ERR_STATE on a lost device,
+// SN_ERR_LIMIT on a full one.
 SnCode sn_host_refuse(const SnBackendModel *x, size_t bytes, const char *what, SnError *err);
 
-// Bytes rounded up so that what follows is aligned for anything.
+// Returns bytes rounded up to 64, so that what follows is aligned for anything.
 static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-// Cuts `bytes` off a piece of memory at *p, aligned; with *p NULL it only counts, in *used.
+// Cuts `bytes` off the memory at p, from *used on, and adds them to *used, aligned. Returns NULL where p is NULL: then
+// it only counts.
 void *sn_cut(char *p, size_t *used, size_t bytes);
 
 // ---- staging buffers: device_memory.c ----
 
-// A piece of pinned host memory with its twin on the device. First what goes in, then, from sn_staging_results on, what
-// comes back. Put in the same order with `capacity` 0, everything only counts: `used` is then the capacity that it
+// Holds a piece of pinned host memory with its twin on the device. Inputs come first, then, from sn_staging_results on,
+// results. Put in the same order into one of `capacity` 0, everything only counts: `used` is then the capacity it
 // takes.
 typedef struct SnStaging {
   char *host;
   SnDeviceBuffer device;
-  size_t capacity, used;
-  size_t results;  // where they begin
+  size_t capacity, used;  // [bytes]
+  size_t results;         // begin of the results [bytes]; 0: no results
 } SnStaging;
 
-// Reserves `bytes`; on failure (false) the staging buffer has none.
+// Makes a staging buffer of `bytes`. Returns false on failure: then it has none.
 bool sn_staging_create(SnDeviceHost *host, SnStaging *s, size_t bytes);
+// Frees the memory of a staging buffer, which is empty then.
 void sn_staging_free(SnDeviceHost *host, SnStaging *s);
-// Begins anew.
+// Begins anew: nothing is put.
 void sn_staging_begin(SnStaging *s);
-// The next `bytes`: where the host writes (or, after sn_staging_results, reads) them; *device (may be NULL): where they
-// will be there. NULL while it only counts.
+// Takes the next `bytes`. Returns where the host writes (or, after sn_staging_results, reads) them, NULL while it only
+// counts. `device` (may be NULL) points to a pointer, which becomes their place on the device.
 void *sn_staging_put(SnStaging *s, size_t bytes, void *device);
-// The same, filled from doubles, ints, bytes; x NULL: nothing is put and NULL returned. Returns the place on the
-// device.
+// Put n doubles (as sn_real), ints or bytes from x, and return their place on the device. With x NULL they put nothing
+// and return NULL.
 const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n);
 const int *sn_staging_ints(SnStaging *s, const int *x, size_t n);
 const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n);
-// What is put from now on is a result.
+// Tells that all that is put from now on is a result.
 void sn_staging_results(SnStaging *s);
-// One copy each way, in order on the stream.
+// Send the inputs, and fetch the results, by one copy in order on the stream. They do not wait.
 void sn_staging_send(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
 void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
 
-// The initial state of a rollout and settings of CFD (NULL: off), their arrays put into the staging buffer.
+// Puts the arrays of an initial state into the staging buffer, and sets the state of the rollout to them.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
+// Puts the arrays of settings of CFD (NULL: off) into the staging buffer. Returns the settings for the device.
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd);
 
 // ---- models: device_model.c ----
 
-// What one model's sessions share.
+// Holds what the sessions of one model share.
 struct SnDeviceModel {
   SnDeviceModel *next;
   SnDeviceHost *host;
-  SnBackendModel *session;  // its list
+  SnBackendModel *session;  // list of its sessions
   char name[64];
   SnModel m;    // sizes and options; arrays in the device's memory, but names (NULL)
-  SnCost cost;  // the same; no weights, which are a rollout's, and no owner
-  char *image;  // what was uploaded, to find it by content
+  SnCost cost;  // arrays in the device's memory; no weights, which are a rollout's, and no owner
+  char *image;  // contents as uploaded, to find the model by them
   size_t image_bytes;
   SnDeviceBuffer memory;
   SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
-  // Memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model: grows by sn_device_block_reserve.
+  // memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model; sn_device_block_reserve lets it grow
   SnDeviceBuffer slots, scratch;
-  int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // of scratch: (blocks, numbers) that a kernel has
+  int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // scratch that a kernel has: (blocks, numbers)
   int rollouts;                        // candidates that a launch of ROLLOUT has memory of blocks for
   int generation;                      // counts how often it, or `marks`, was moved: graphs made before are stale
   SnStaging marks;                     // time of each stage (SnWork.marks); none until somebody asks
-  struct SnModelGradients *gradients;  // gradient_memory.c: what all its sessions' gradients share; NULL: nothing yet
+  struct SnModelGradients *gradients;  // memory that all its sessions' gradients share; NULL: none yet
 };
 
-// The model of these contents: one that is there, or a new one. NULL and err on failure. It lives as long as it has
-// sessions: sn_device_model_leave frees a session's buffers, and the model with its last session.
+// Returns the model of these contents: one that is there, or a new one; NULL and err on failure. It lives as long as it
+// has sessions.
 SnDeviceModel *sn_device_model_get(SnDeviceHost *host, const SnParts *model, const SnParts *cost, SnError *err);
+// Adds session x to the sessions of a model.
 void sn_device_model_enter(SnDeviceModel *d, SnBackendModel *x);
+// Frees the buffers of session x and takes it from its model; the last session's leave frees the model.
 void sn_device_model_leave(SnBackendModel *x);
-// Moves a session to the model with the cost as it is now: found or made. Its buffers are made anew there: what a
-// multistart remembers from job to job is gone. On failure the session has no model.
+// Moves session x to the model with the cost as it is now, found or made. Buffers are made anew there, so a multistart
+// forgets what it remembers from job to job. Returns an error on failure: then the session has no model.
 SnCode sn_device_model_change(SnBackendModel *x, SnError *err);
 
-// The launch of a kernel of a model over `items` (candidates, gradient items, states of those): a block an item, at
-// most as many as run at once where blocks take memory.
+// Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
+// an item, but at most as many as run at once.
 SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// As sn_kernel_scratch.
+// Returns the numbers of scratch that a block of the kernel takes (sn_kernel_scratch), for starts or candidates whose
+// noise has `knots` knots; 0: no noise.
 int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
-// Memory of blocks is made large enough for a kernel over `items`. sn_device_block_growth: by how many bytes; 0: it is.
-// What was there goes: nothing may be under way on the device. False: no memory, all is as before.
+// Returns by how many bytes the memory of blocks must grow for a kernel over `items`; 0: it is large enough. A block
+// has `scratch_size` numbers of scratch.
 size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
+// Makes the memory of blocks large enough for that. The contents go, so nothing may be under way on the device. Returns
+// false when there is no memory: then all is as before.
 bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
-// What stages took since the last call, as the table's profile.
-int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int buffer);
-// Work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
+// Gives the time of each stage since the last call, in stage (capacity), as the table's `profile`. The first call turns
+// measuring on. Waits for the model's stream. Returns the number of stages; 0: no memory, or the device is lost.
+int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity);
+// Returns the work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
 SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- sessions ----
 
-// Where a session's weights are: in the program, which changes them while it runs. Read when work begins.
+// Points to a session's weights. They lie in the program, which changes them while it runs: read them when work begins.
 typedef struct SnWeights {
   const double *running, *terminal;  // (nterm)
 } SnWeights;
 
+// Names what a session has capacity for.
 enum { SN_CAPACITY_ROLLOUTS, SN_CAPACITY_GRADIENTS, SN_CAPACITY_STARTS, SN_NCAPACITY };
 
+// Holds a session.
 struct SnBackendModel {
-  SnBackendModel *next;  // of the same model
-  // As the program has them: copies of what was loaded, over its arrays.
+  SnBackendModel *next;  // next session of the same model
+  // views as loaded, copied; their arrays are the program's
   SnModelView model_view;
   SnCostView cost_view;
   int *follows;                // (nall) term_follows of the cost that `model` is made of
   bool rolling, computing;     // a batch of rollouts, of gradients is under way
-  const SnMultistartJob *job;  // under way; NULL: none
+  const SnMultistartJob *job;  // job under way; NULL: none
   SnDeviceHost *host;
   SnDeviceModel *model;  // NULL: an update failed
   int max_step;
-  int capacity[SN_NCAPACITY];         // that there is
+  int capacity[SN_NCAPACITY];         // reserved so far
   struct SnRollouts *rollouts;        // rollouts.c; NULL: nothing reserved yet
   struct SnGradients *gradients;      // gradients.c
   struct SnMultistarts *multistarts;  // multistarts.c
 };
 
-// Most iterations that are worth asking for in one job: what one launch may take along is bounded by deadlines anyway.
+// Limits the iterations that are worth asking for in one job: deadlines bound what one launch may take along anyway.
 enum { SN_JOB_ITERATIONS = 32 };
 
-// session.c. A session of the model of these contents, without capacity; the views' arrays must outlive it. NULL and
-// err on failure.
+// Returns a session (session.c) of the model of these contents, without capacity; NULL and err on failure. The views'
+// arrays must outlive it.
 SnBackendModel *sn_session_create(SnDeviceHost *host, const SnParts *model, const SnParts *cost, int max_step,
                                   SnError *err);
+// Frees a session, which leaves its model. NULL is allowed.
 void sn_session_free(SnBackendModel *x);
-// Looks whether terms of the cost follow other elements than before: then the session moves to the model of the cost as
-// it is now. Where that fails nothing is computed until it succeeds.
+// Looks whether terms of the cost follow other elements than before. If so the session moves to the model of the cost
+// as it is now. If that fails nothing is computed until it succeeds.
 void sn_session_update(SnBackendModel *x);
+// Returns where the session's weights are.
 SnWeights sn_session_weights(const SnBackendModel *x);
-// Room for as many of each; 0: as it is. SN_ERR_LIMIT when the budget does not allow it: the text says what it needs
-// and what there is. What there was before stays.
+// Reserves capacity for as many rollouts, gradients and starts of multistarts; less than there is changes nothing.
+// Returns SN_ERR_LIMIT when the budget does not allow it: the text says what it needs and what there is. Returns
+// SN_ERR_STATE when the session has no model or the device is lost, SN_ERR_MEMORY when the host has no memory. On
+// failure the earlier capacity stays.
 SnCode sn_session_reserve(SnBackendModel *x, int rollouts, int gradients, int starts, SnError *err);
-// Reserve capacity for `n` of them. SN_ERR_LIMIT or SN_ERR_MEMORY: what there was before stays.
+// Reserve capacity for `n` of them. They return SN_ERR_LIMIT, SN_ERR_MEMORY or, on a lost device, SN_ERR_STATE; then
+// the earlier capacity stays.
 SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err);
 SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err);
 SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err);
 
+// Do what the calls of the backend's table say (planner/backend/backend_impl.h), for one session. The first two
+// begin work and do nothing without capacity. The last one ends a job and gives its results.
 void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch);
+void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job);
+void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job);
+// Run a batch or a job of one session, as the calls of the backend's table. They return true when all is done. They
+// return false at `until` [s], on a lost device, or without capacity.
 bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until);
 bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
-void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job);
 bool sn_multistarts_run(SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
-void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job);
 
-// Drops what is under way.
+// Drop a session's work that is under way. They wait until the device has done with it.
 void sn_rollouts_abandon(SnBackendModel *x);
 void sn_gradients_abandon(SnBackendModel *x);
 void sn_multistarts_abandon(SnBackendModel *x);
 
-// Frees a session's buffers; nothing of it runs on the device any more. NULL is allowed.
+// Free a session's buffers, where it has any. Nothing of it may run on the device any more.
 void sn_rollouts_free(SnBackendModel *x);
 void sn_gradients_free(SnBackendModel *x);
 void sn_multistarts_free(SnBackendModel *x);
-// Frees what a model's gradients and multistarts share, graphs too; its last session has gone.
+// Frees what a model's gradients and multistarts share, graphs too, once its last session has gone.
 void sn_gradients_forget(SnDeviceModel *d);
 
 // ---- the device host: plugin.c ----
 
+// Holds a backend of this library.
 struct SnDeviceHost {
   SnBackend table;  // first: a pointer to it is a pointer to the device host
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]
-  SnShapeRule rule;     // of launches
+  SnShapeRule rule;     // rule for the shapes of launches
   bool scan;            // Jacobians are multiplied by a scan over time, where it fits
 };
 

@@ -1,15 +1,15 @@
-// What the bodies of kernels share: a block's memory, and the end of an item that failed.
+// The bodies of kernels share this: a block's memory, and the end of an item that failed.
 #ifndef SINEW_CUDA_KERNELS_KERNEL_BLOCK_PRIVATE_H_
 #define SINEW_CUDA_KERNELS_KERNEL_BLOCK_PRIVATE_H_
 
 #include "cuda/kernels/kernels.h"
 
-// A block of a launch, seen by one of its lanes.
+// Describes a block of a launch, as one of its lanes sees it.
 typedef struct SnKernelBlock {
   const SnWork *work;
   const SnModel *m;
   const SnCost *cost;
-  int block, blocks;
+  int block, blocks;  // this one, of so many
   SnLane *lane;
   SnKernelHead *head;
   unsigned char *shared;  // behind the head
@@ -17,19 +17,22 @@ typedef struct SnKernelBlock {
   sn_real *noise;  // scratch of candidates' controls
 } SnKernelBlock;
 
-// First and last in a kernel; the latter ends with a sync.
+// Enters block `block` of `blocks`, on all lanes: call it first in a kernel. `shared` is the block's shared memory.
 SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+// Leaves the block, and adds the time of its stages to work->marks: call it last in a kernel. Ends with a sync.
 SN_FUNC void sn_block_leave(const SnKernelBlock *b);
 
-// Binds the world of the head to the block's own memory, or to slot `slot` of the states; and the adjoint. These end
-// with a sync. `begin`: the memory holds anything yet.
+// Binds the world of the head to the block's own memory, and begins it. Ends with a sync.
 SN_FUNC void sn_block_world(const SnKernelBlock *b);
+// Binds the world of the head to slot `slot` of the states. Set `begin` where that memory holds anything yet: then the
+// world is begun there. Ends with a sync.
 SN_FUNC void sn_block_state(const SnKernelBlock *b, size_t slot, bool begin);
+// Binds the adjoint of the head to the block's own memory, and begins it. Ends with a sync.
 SN_FUNC void sn_block_adjoint(const SnKernelBlock *b);
 
-// Whether the item takes part in what comes after FORWARD: the same on all lanes.
+// Returns whether the item takes part in what comes after FORWARD. All lanes get the same.
 SN_FUNC bool sn_gradient_item_pending(const SnGradientItem *x);
-// The item has no gradient: status, and zeros. Ends with a sync.
+// Ends an item that has no gradient: sets its status, and zeros its derivatives and norm. Ends with a sync.
 SN_FUNC void sn_gradient_item_fail(const SnKernelBlock *b, SnGradientItem *x, int status);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "cuda/kernels/work.h"
 
-// What stands first in the shared memory of a block: structures that all lanes look at.
+// Stands first in the shared memory of a block: structures that all lanes look at.
 typedef struct SnKernelHead {
   SnWorld world;
   SnAdjoint adjoint;
@@ -13,10 +13,11 @@ typedef struct SnKernelHead {
   SnMarks marks;
 } SnKernelHead;
 
+// Gives the bytes that the head takes, rounded up to 64.
 enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
 
 #if !defined(__CUDACC__)
-// Its name in SN_KERNELS, for texts.
+// Returns the name of a kernel in SN_KERNELS, for texts, or "?" for any other number.
 static inline const char *sn_kernel_name(SnKernel kernel) {
   switch ((int)kernel) {
 #define SN_KERNEL_NAME(name, text) \
@@ -31,23 +32,25 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
 
-// Bytes of shared memory that a block of a launch takes: SnLaunchShape.shared.
+// Returns the bytes of shared memory that a block of a launch takes (SnLaunchShape.shared).
 SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
   return SN_KERNEL_HEAD + work->block.world.shared + work->block.adjoint.shared;
 }
 
-// Of kernels.cu, which device_cuda.c launches by: the kernel, with C linkage. Its one parameter is the work, by value
-// (const __grid_constant__ SnWork), its dynamic shared memory the shared memory. A work whose model has no bodies
-// returns at once: by that the device loads a kernel when it is opened, not in the middle of a plan.
+// Returns the kernel by which device_cuda.c launches (kernels.cu, C linkage); NULL: there is none. The kernel's one
+// parameter is the work, by value (const __grid_constant__ SnWork). The body's `shared` is dynamic shared memory.
+// A work whose model has no bodies returns at once. So a device loads each kernel when it is opened, not in the middle
+// of a plan.
 #if defined(__cplusplus)
 extern "C" const void *sn_kernel_function(SnKernel kernel);
 #else
 const void *sn_kernel_function(SnKernel kernel);
 #endif
 
+// Runs the body of a kernel, picked by its number.
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 
-// One for each kernel: sn_kernel_rollout, ...
+// Run the body of one kernel each; SN_KERNELS says what it does.
 SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
