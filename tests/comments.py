@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Reads the comments of our C sources: checks those of headers, measures those of all.
+"""Checks the comments of our headers, and the names and parameters of all functions.
 
-  tests/comments.py --check                 all headers and tables (*.h, *.inc); one line a complaint
-  tests/comments.py --check physics/base    those below a folder, or a file, or several of them
-  tests/comments.py --measure               sentences, functions and headers of every folder, as a table
-  tests/comments.py --measure --json        the same as a JSON object, for machines
-  tests/comments.py --verbs                 the verbs that may begin a comment; a missing one is added to VERBS
+  tests/comments.py                 all sources; one line a complaint, exit status 1 if there are any
+  tests/comments.py physics/base    those below a folder, or a file, or several of them
+  tests/comments.py --verbs         the verbs that may begin a comment; a missing one is added to VERBS
 
 The rule for headers:
 
@@ -20,22 +18,18 @@ Two kinds of lines are no prose, and not read: a line indented by two spaces or 
 tables, code), and a heading ("---- memory ----"). The comment at the head of a file and one that stands alone between
 empty lines may begin with a noun.
 
-Columns of --measure: files and headers; sentences beside code, and those on lines of their own, which the next five
-are about: mean words, how many have more than 25, 30, 40, how many lean on the line before; functions, their mean
-lines, how many have more than 60. Exit status: 0 nothing to complain about; 1 complaints; 2 cannot be told.
+The rule for functions of *.c, *.cu and *.h: at most 8 parameters; local ones have no public prefix (sn_).
 
 Example:
 
-  $ tests/comments.py --check physics/base/lane.h
+  $ tests/comments.py physics/base/lane.h
   physics/base/lane.h:17: begins with no verb: Memory that the lanes of one world share for reductions.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
 import dataclasses
-import json
 import pathlib
 import re
 import subprocess
@@ -45,7 +39,7 @@ from collections.abc import Iterable, Iterator, Sequence
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_WORDS = 25
 MAX_PARAMETERS = 8
-MAX_LINES = 60
+ENDINGS = (".c", ".cu", ".h", ".inc")
 
 # Words that leave out what they speak of, or that it is a sentence at all.
 OPENERS = {"and", "as", "ditto", "its", "likewise", "nor", "of", "or", "same", "that", "the same", "their", "those"}
@@ -133,29 +127,7 @@ class Comment:
     """A comment. kind: head (of a file), declaration, field, body (of a function), note (anything else)."""
 
     kind: str
-    beside: bool  # code, not on lines of its own
     sentences: tuple[Sentence, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Function:
-    """A function that is defined, or only declared (lines 0)."""
-
-    name: str
-    line: int
-    lines: int
-    parameters: int
-    local: bool  # static or SN_LOCAL
-
-
-@dataclasses.dataclass
-class Source:
-    """What a file says."""
-
-    name: str
-    comments: list[Comment]
-    functions: list[Function]
-    strange: list[int]  # lines with /* */
 
 
 # ---- sentences ----
@@ -325,11 +297,21 @@ def read_lines(text: str) -> list[Line]:
     return lines
 
 
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A function that is declared or defined."""
+
+    name: str
+    line: int
+    parameters: int
+    local: bool  # static or SN_LOCAL
+
+
 def read_function(text: str, line: int) -> Function | None:
     """The function that a declaration (up to its body or semicolon) declares.
 
     >>> read_function("SN_LOCAL void ten_x(int a, void (*f)(int, int), int b)", 7)
-    Function(name='ten_x', line=7, lines=0, parameters=3, local=True)
+    Function(name='ten_x', line=7, parameters=3, local=True)
     >>> read_function("typedef int SnX", 1), read_function("int x = f(y)", 1)
     (None, None)
     """
@@ -346,9 +328,7 @@ def read_function(text: str, line: int) -> Function | None:
     name = re.search(r"[\w*]\s+\**(\w+)$|\*(\w+)$", text[:begin])
     if not name or "=" in text[:begin]:
         return None
-    parameters *= text[begin + 1 : -1].strip() not in ("", "void")
-    local = re.search(r"\b(static|SN_LOCAL)\b", text[:begin]) is not None
-    return Function(name[1] or name[2], line, 0, parameters, local)
+    return Function(name[1] or name[2], line, parameters, re.search(r"\b(static|SN_LOCAL)\b", text[:begin]) is not None)
 
 
 def read_code(lines: Sequence[Line]) -> list[Function]:
@@ -356,7 +336,6 @@ def read_code(lines: Sequence[Line]) -> list[Function]:
     functions: list[Function] = []
     stack: list[str] = []
     text, start = "", 0
-    open_function: Function | None = None
     for line in lines:
         line.place = stack[-1] if stack else ""
         if line.directive:
@@ -364,26 +343,16 @@ def read_code(lines: Sequence[Line]) -> list[Function]:
         if not stack and line.code[:1].strip(" }"):
             text, start = "", line.number
         for token in re.split(r"([{};])", line.code):
-            if token == "{":
-                function = None if stack else read_function(text, start)
-                if stack or not re.search(r'extern ""\s*$', text):
-                    inside = stack[-1] if stack and stack[-1] == "body" else "body" if function else "fields"
-                    stack.append(inside)
-                    open_function = function or open_function
-                text = ""
-            elif token == "}":
-                if stack:
-                    stack.pop()
-                if not stack and open_function:
-                    functions.append(dataclasses.replace(open_function, lines=line.number - open_function.line + 1))
-                    open_function = None
-                text = ""
-            elif token == ";":
-                function = None if stack else read_function(text, start)
-                functions += [function] if function else []
-                text = ""
-            else:
+            if token not in ("{", "}", ";"):
                 text += token + " "
+                continue
+            function = None if stack or token == "}" else read_function(text, start)
+            functions += [function] if function else []
+            if token == "{" and (stack or not re.search(r'extern ""\s*$', text)):
+                stack.append("body" if function or "body" in stack[-1:] else "fields")
+            elif token == "}" and stack:
+                stack.pop()
+            text = ""
     return functions
 
 
@@ -421,21 +390,14 @@ def read_comments(lines: Sequence[Line]) -> list[Comment]:
             kind = "body" if begin.place == "body" else "field"
         sentences = read_text((row.comment or "", row.number) for row in rows)
         if sentences:
-            comments.append(Comment(kind, begin.code != "", sentences))
+            comments.append(Comment(kind, sentences))
     return comments
 
 
-def read_source(root: pathlib.Path, name: str) -> Source:
-    """One file."""
-    lines = read_lines((root / name).read_text())
-    functions = read_code(lines)
-    return Source(name, read_comments(lines), functions, [line.number for line in lines if "/*" in line.code])
-
-
-def list_files(root: pathlib.Path, places: Sequence[str], endings: Sequence[str]) -> list[str]:
-    """The files of the tree with these endings, in some places, or in all."""
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True)
-    files = [name for name in done.stdout.decode().split("\0") if name.endswith(tuple(endings)) and (root / name).is_file()]
+def list_files(places: Sequence[str]) -> list[str]:
+    """Our sources, in some places, or in all."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    files = [name for name in done.stdout.decode().split("\0") if name.endswith(ENDINGS) and (ROOT / name).is_file()]
     if not places:
         return files
     chosen: set[str] = set()
@@ -443,7 +405,7 @@ def list_files(root: pathlib.Path, places: Sequence[str], endings: Sequence[str]
         clean = place.removeprefix("./").rstrip("/")
         below = {name for name in files if name == clean or name.startswith(clean + "/") or clean == "."}
         if not below:
-            raise Trouble(f"{place}: no file of ours with the ending {', '.join(endings)}")
+            raise Trouble(f"{place}: no source of ours")
         chosen |= below
     return [name for name in files if name in chosen]
 
@@ -474,169 +436,47 @@ def judge(sentence: Sentence, kind: str) -> Iterator[str]:
         yield "holds no verb"
 
 
-def complaints(source: Source) -> Iterator[str]:
-    """What is wrong with a header or a table."""
-    table = source.name.endswith(".inc")
-    for line in source.strange:
-        yield f"{source.name}:{line}: a comment of another kind than //, which is not read"
-    for comment in source.comments:
+def check_functions(name: str, functions: Sequence[Function]) -> Iterator[str]:
+    """What is wrong with the functions of a file. Names in capitals are macros."""
+    for function in functions:
+        if function.parameters > MAX_PARAMETERS and not function.name.isupper():
+            yield f"{name}:{function.line}: {function.name} has {function.parameters} parameters, allowed are {MAX_PARAMETERS}"
+        if function.local and function.name.startswith("sn_") and not name.endswith(".h"):
+            yield f"{name}:{function.line}: {function.name} is local: its name begins with the file's prefix, not with sn_"
+
+
+def check_file(name: str) -> Iterator[str]:
+    """What is wrong with a file."""
+    lines = read_lines((ROOT / name).read_text())
+    yield from check_functions(name, read_code(lines))
+    if not name.endswith((".h", ".inc")):
+        return
+    for line in lines:
+        if "/*" in line.code:
+            yield f"{name}:{line.number}: a comment of another kind than //, which is not read"
+    for comment in read_comments(lines):
         for sentence in comment.sentences:
-            for why in judge(sentence, "table" if table else comment.kind):
+            for why in judge(sentence, "table" if name.endswith(".inc") else comment.kind):
                 text = sentence.text if len(sentence.text) < 100 else sentence.text[:97] + "..."
-                yield f"{source.name}:{sentence.line}: {why}: {text}"
-
-
-# ---- figures ----
-
-
-@dataclasses.dataclass
-class Figures:
-    """Figures of a folder, or of several."""
-
-    files: int = 0
-    headers: int = 0
-    beside: int = 0  # sentences beside code, which nothing else here counts
-    sentences: int = 0
-    words: int = 0
-    above_25: int = 0
-    above_30: int = 0
-    above_40: int = 0
-    leaning: int = 0  # sentences that begin as OPENERS
-    functions: int = 0
-    function_lines: int = 0
-    above_60_lines: int = 0
-
-    def add(self, source: Source) -> None:
-        """Counts a file."""
-        self.files += 1
-        self.headers += source.name.endswith(".h")
-        self.beside += sum(len(comment.sentences) for comment in source.comments if comment.beside)
-        for sentence in (s for comment in source.comments if not comment.beside for s in comment.sentences):
-            n = count_words(sentence.words)
-            self.sentences += 1
-            self.words += n
-            self.above_25 += n > 25
-            self.above_30 += n > 30
-            self.above_40 += n > 40
-            self.leaning += opener(sentence.words) != ""
-        for function in (f for f in source.functions if f.lines):
-            self.functions += 1
-            self.function_lines += function.lines
-            self.above_60_lines += function.lines > MAX_LINES
-
-    def row(self) -> list[str]:
-        """The columns of the table."""
-        mean = self.words / self.sentences if self.sentences else 0
-        lines = self.function_lines / self.functions if self.functions else 0
-        counts = [self.above_25, self.above_30, self.above_40, self.leaning, self.functions]
-        return [
-            *map(str, (self.files, self.headers, self.beside, self.sentences)),
-            f"{mean:.1f}",
-            *map(str, counts),
-            f"{lines:.1f}",
-            str(self.above_60_lines),
-        ]
-
-
-COLUMNS = ["folder", "files", "headers", "beside", "sentences", "words", ">25", ">30", ">40", "leaning", "functions", "lines", ">60"]
-
-
-def named(sources: Sequence[Source], what: str) -> list[str]:
-    """Functions with a defect: "parameters" (too many), "lines" (too many), or "local" (one with the public prefix)."""
-    found: dict[str, str] = {}
-    for source in sources:
-        for f in source.functions:
-            wrong = {
-                "parameters": f.parameters > MAX_PARAMETERS,
-                "lines": f.lines > MAX_LINES,
-                "local": f.local and f.name.startswith("sn_") and not source.name.endswith(".h"),
-            }[what]
-            if wrong:
-                count = {"parameters": f" ({f.parameters})", "lines": f" ({f.lines})", "local": ""}[what]
-                key = f"{source.name}:{f.name}" if what == "local" else f.name
-                found[key] = f"{source.name}:{f.line} {f.name}{count}"
-    return sorted(found.values())
-
-
-def measure(sources: Sequence[Source]) -> dict[str, object]:
-    """All figures."""
-    folders: dict[str, Figures] = collections.defaultdict(Figures)
-    every, shipped = Figures(), Figures()
-    openings: collections.Counter[str] = collections.Counter()
-    for source in sources:
-        test = source.name.startswith("tests/")
-        for figures in [folders[str(pathlib.PurePath(source.name).parent)], every, *([] if test else [shipped])]:
-            figures.add(source)
-        openings.update(opener(s.words) for comment in source.comments if not comment.beside for s in comment.sentences)
-    del openings[""]
-    largest = max(folders, key=lambda name: folders[name].files, default="")
-    return {
-        "folders": {name: dataclasses.asdict(folders[name]) for name in sorted(folders)},
-        "without_tests": dataclasses.asdict(shipped),
-        "all": dataclasses.asdict(every),
-        "folder_count": len(folders),
-        "largest_folder": largest,
-        "openings": dict(openings.most_common()),
-        "functions_above_60_lines": named(sources, "lines"),
-        "functions_above_8_parameters": named(sources, "parameters"),
-        "local_functions_with_public_prefix": named(sources, "local"),
-    }
-
-
-def print_table(found: dict[str, object]) -> None:
-    """Prints the figures for a reader."""
-    groups = found["folders"]
-    assert isinstance(groups, dict)
-    rows = [[name, *Figures(**values).row()] for name, values in groups.items()]
-    for name in ("without_tests", "all"):
-        values = found[name]
-        assert isinstance(values, dict)
-        rows.append([name.replace("_", " "), *Figures(**values).row()])
-    widths = [max(len(row[i]) for row in [COLUMNS, *rows]) for i in range(len(COLUMNS))]
-    for row in [COLUMNS, *rows]:
-        print("  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]))
-    openings = found["openings"]
-    assert isinstance(openings, dict)
-    print("leaning openings: " + ", ".join(f"{name} {count}" for name, count in openings.items()))
-    print(f"{found['folder_count']} folders with sources; the largest is {found['largest_folder']}")
-    for key in ("functions_above_60_lines", "functions_above_8_parameters", "local_functions_with_public_prefix"):
-        names = found[key]
-        assert isinstance(names, list)
-        print(f"{key.replace('_', ' ')}: {len(names)}")
-        for name in names:
-            print(f"  {name}")
+                yield f"{name}:{sentence.line}: {why}: {text}"
 
 
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="tests/comments.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    task = parser.add_mutually_exclusive_group(required=True)
-    task.add_argument("--check", action="store_true", help="complain about comments of headers and tables")
-    task.add_argument("--measure", action="store_true", help="print figures of all sources")
-    task.add_argument("--verbs", action="store_true", help="print the verbs that may begin a comment")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--tree", type=pathlib.Path, default=ROOT, metavar="FOLDER", help="another checkout (default: this one)")
+    parser.add_argument("--verbs", action="store_true", help="print the verbs that may begin a comment")
     parser.add_argument("place", nargs="*", metavar="PATH", help="folders or files, from the top of the tree (default: all)")
     args = parser.parse_args()
-    try:
-        if args.verbs:
-            print(VERBS.strip().replace("*", ""))
-            return 0
-        endings = [".h", ".inc"] if args.check else [".c", ".cu", ".h", ".inc"]
-        sources = [read_source(args.tree, name) for name in list_files(args.tree, args.place, endings)]
-        if args.check:
-            wrong = [line for source in sources for line in complaints(source)]
-            print("".join(line + "\n" for line in wrong), end="")
-            return 1 if wrong else 0
-        found = measure(sources)
-        if args.json:
-            print(json.dumps(found, indent=1))
-        else:
-            print_table(found)
+    if args.verbs:
+        print(VERBS.strip().replace("*", ""))
         return 0
+    try:
+        wrong = [line for name in list_files(args.place) for line in check_file(name)]
     except Trouble as trouble:
         print(f"comments: {trouble}", file=sys.stderr)
         return 2
+    print("".join(line + "\n" for line in wrong), end="")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
