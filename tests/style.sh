@@ -45,28 +45,16 @@ git ls-files | cut -d/ -f1 | sort -u |
 # No file that nobody finishes reading, no work left open, no machine's own paths.
 # shellcheck disable=SC2086
 wc -l $sources | awk '$1 > 800 && $2 != "total" {print $2 ": " $1 " lines"}' | grep . | complain "too long" || true
+# A function fits a screen: from the line that begins at the margin to the brace that ends it there.
+# shellcheck disable=SC2086
+awk '/^[A-Za-z]/ { begin = FNR } /^}$/ && FNR - begin >= 60 { print FILENAME ":" begin ": " FNR - begin + 1 " lines" }' $sources |
+  grep . | complain "a function above 60 lines" || true
 grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources /dev/null | grep . | complain "unfinished work" || true
 git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
 
-# Comments of headers, as tests/comments.py wants them: folders and files that follow the rule already, a line each. The
-# list grows until it is "." alone; nothing leaves it.
-comments_follow=(
-  clients
-  cuda
-  daemon
-  physics
-  planner
-  proto
-  tests/clients
-  tests/cuda
-  tests/golden
-  tests/planner
-  tests/support
-)
+# Comments of all headers, and parameters, lengths and names of functions, as tests/comments.py wants them.
 python3 -B -m doctest tests/comments.py 2>&1 | complain "tests/comments.py contradicts its examples" || true
-if [ ${#comments_follow[@]} -gt 0 ]; then
-  tests/comments.py "${comments_follow[@]}" 2>&1 | complain "comment" || true
-fi
+tests/comments.py . 2>&1 | complain "comment" || true
 
 # Files that documents and comments name are there, and the names of code that pages mention.
 python3 -B -m doctest tests/paths.py 2>&1 | complain "tests/paths.py contradicts its examples" || true
