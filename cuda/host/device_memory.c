@@ -108,14 +108,6 @@ const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n) {
   return there;
 }
 
-const int *sn_staging_ints(SnStaging *s, const int *x, size_t n) {
-  const int *there = NULL;
-  if (!x) return NULL;
-  int *at = sn_staging_put(s, n * sizeof(int), (void *)&there);
-  if (at && n) memcpy(at, x, n * sizeof(int));
-  return there;
-}
-
 const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n) {
   const unsigned char *there = NULL;
   if (!x) return NULL;

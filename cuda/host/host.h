@@ -66,10 +66,9 @@ void sn_staging_begin(SnStaging *s);
 // Takes the next `bytes`. Returns where the host writes (or, after sn_staging_results, reads) them, NULL while it only
 // counts. `device` (may be NULL) points to a pointer, which becomes their place on the device.
 void *sn_staging_put(SnStaging *s, size_t bytes, void *device);
-// Put n doubles (as sn_real), ints or bytes from x, and return their place on the device. With x NULL they put nothing
-// and return NULL.
+// Put n doubles (as sn_real) or bytes from x, and return their place on the device. With x NULL they put nothing and
+// return NULL.
 const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n);
-const int *sn_staging_ints(SnStaging *s, const int *x, size_t n);
 const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n);
 // Tells that all that is put from now on is a result.
 void sn_staging_results(SnStaging *s);

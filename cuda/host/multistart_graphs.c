@@ -190,7 +190,7 @@ static bool pack(SnDeviceModel *d) {
   return true;
 }
 
-// That of a job with everything that may be left out. Nothing is read.
+// Returns the staging size of a job that uses every optional input. Reads no data.
 size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
   static const unsigned char pair[1];

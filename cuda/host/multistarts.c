@@ -1,6 +1,6 @@
-// A session's multistart (sn_backend_multistart): its room and its job. What Adam remembers lies in the room, on the
-// device, from job to job; it goes with the buffer. What a job has come to is taken over after every launch and given
-// to the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
+// A session's multistart (sn_backend_multistart): its buffer and its job. What Adam remembers lies in the buffer, on
+// the device, from job to job, and goes with it. What a job has come to is taken over after every launch and given to
+// the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

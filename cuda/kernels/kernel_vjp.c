@@ -6,7 +6,7 @@ SN_LOCAL bool back_by(const SnGradientItem *x, SnGradientMethod method) {
   return sn_gradient_item_pending(x) && x->method == (int)method;
 }
 
-// Item k of a launch over states: its item, and its state in *t.
+// The gradient item that k of a launch over states belongs to, and its state in *t.
 SN_LOCAL SnGradientItem *back_item(const SnWork *work, int k, int *t) {
   const int states = work->to - work->from;
   *t = work->from + k % states;

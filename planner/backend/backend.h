@@ -13,6 +13,9 @@
 // reserve_* are called from any thread at any time, for models that are not in use elsewhere.
 //
 // Arrays are the program's, in doubles (sn_number), whatever number type a backend computes in.
+//
+// sn_backend_reserve_* return SN_ERR_LIMIT when a budget does not allow it; err says what it takes and what there is.
+// On any error the capacity of before stays. SN_ERR_UNSUPPORTED means that the backend makes no gradients.
 #ifndef SINEW_PLANNER_BACKEND_BACKEND_H_
 #define SINEW_PLANNER_BACKEND_BACKEND_H_
 
@@ -82,7 +85,8 @@ int sn_backend_job_iterations(const SnBackend *b);
 void sn_backend_describe(const SnBackend *b, char *text, int size);
 
 // Returns whether the device is lost for this process, with the reason in text[size], "" otherwise. All work returns at
-// once then, with nothing done: rollouts, gradients and multistart return false.
+// once then, with nothing done: rollouts, gradients and multistart return false. sn_backend_unload still frees what is
+// not the device's.
 bool sn_backend_lost(const SnBackend *b, char *text, int size);
 
 // Counts the memory of a backend's device [bytes]; budget 0: no limit of its own.
@@ -102,7 +106,9 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
 // Frees what was loaded; work under way is dropped.
 void sn_backend_unload(SnBackend *b, SnBackendModel *x);
 
-// Says that weights or targets of the cost have changed. Call it before the work that shall see them.
+// Says that weights or targets of the cost have changed. Call it before the work that shall see them, and not while
+// work is under way. A device may lack memory for the change. Then nothing is computed until a later call, or the begin
+// of later work, which tries again, finds some.
 void sn_backend_update(SnBackend *b, SnBackendModel *x);
 
 // Drops what is under way of rollouts, gradients and multistarts.

@@ -19,7 +19,8 @@ struct SnBackend {
   SnBackendMemory (*memory)(const SnBackend *b);
 
   // A backend of the program's own number type has `load`. One of a library has `load_views` instead: its models and
-  // costs are other structures. Arrays of the views stay where they are, weights and what else changes live included.
+  // costs are other structures. The parts, with their tables of sizes, options and places, go after the call: copy
+  // them. The arrays at these places stay where they are, weights and what else changes live included.
   SnBackendModel *(*load)(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err);
   SnBackendModel *(*load_views)(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step, SnError *err);
   void (*unload)(SnBackend *b, SnBackendModel *x);  // does nothing where x is NULL

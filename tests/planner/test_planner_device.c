@@ -197,8 +197,8 @@ static void dropped(void **state) {
   free_fixture(x);
 }
 
-// More room is new room, where nothing is remembered: the next job opens, also when as many starts as before are
-// wanted.
+// More capacity is new memory, where nothing is remembered: the next job begins anew, also when as many starts as
+// before are wanted.
 static void new_capacity(void **state) {
   (void)state;
   SnError err = {0};
