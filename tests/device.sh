@@ -44,12 +44,12 @@ choose() {
   if [ -n "$REHEARSE" ]; then
     FLOAT=emulator DOUBLE=emulator_double REAL_FEW=0 REAL=0 SOAK_ARM=100 SOAK_HAND=10
     WORLDS=1,4 CPU_WORLDS=1,2 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2
-    SHAPE_WORLDS=1,2 THREADS=32 FAST="64 65536"
+    SHAPE_WORLDS=1,2 THREADS=32 SHARED="64 65536"
     TASK_ARM=arm_reach:0.1:1:off:2 TASKS_HAND=hand_pose:0.05:1:off:2
   else
     FLOAT=cuda DOUBLE=cuda_double REAL_FEW=4 REAL=13 SOAK_ARM=1000 SOAK_HAND=100
     WORLDS=1,132,528,2112,8192 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
-    SHAPE_WORLDS=1,528,8192 THREADS="32 64 128 256" FAST="64 32768 65536 102400 232448"
+    SHAPE_WORLDS=1,528,8192 THREADS="32 64 128 256" SHARED="64 32768 65536 102400 232448"
     # task:seconds:seed:cfd:iterations
     TASK_ARM=arm_reach:3:1:off:16
     TASKS_HAND="hand_pose:1:1:off:16 hand_balls:1.5:3:off:4 ball_catch:1:1:on:4"
@@ -169,18 +169,18 @@ part_gradient() {
 }
 
 # What a shape gives is one line, or none where a block of it does not run.
-part_shapes_text="steps per second by threads and fast memory of a block, and by registers where a pack has libraries with others"
+part_shapes_text="steps per second by threads and shared memory of a block, and by registers where a pack has libraries with others"
 part_shapes() {
-  local model=$HAND library threads fast
+  local model=$HAND library threads shared
   have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
   for library in "$LIB" "$LIB"-r*; do
     [ -d "$library" ] || continue
     for threads in $THREADS; do
-      for fast in $FAST; do
+      for shared in $SHARED; do
         bench step --model "$model" --steps $((STEPS / 16)) --rounds 1 --worlds "$SHAPE_WORLDS" --block-threads "$threads" \
-          --block-fast "$fast" --json --backend "$FLOAT" --backend-folder "$library" |
-          sed "1s/^{/{\"library\":\"${library##*/}\",\"block_threads\":$threads,\"block_fast\":$fast,/" | keep shapes ||
-          echo "left out: ${library##*/}, $threads threads, $fast bytes"
+          --block-shared "$shared" --json --backend "$FLOAT" --backend-folder "$library" |
+          sed "1s/^{/{\"library\":\"${library##*/}\",\"block_threads\":$threads,\"block_shared\":$shared,/" | keep shapes ||
+          echo "left out: ${library##*/}, $threads threads, $shared bytes"
       done
     done
   done

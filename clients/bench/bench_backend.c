@@ -6,7 +6,7 @@
 
 #include "clients/base/args.h"
 
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_FAST };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
@@ -29,8 +29,8 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_BLOCK_THREADS:
       a->options.block_threads = sn_arg_count(state, "block-threads", arg, 256);
       return 0;
-    case KEY_BLOCK_FAST:
-      a->options.block_shared = sn_arg_count(state, "block-fast", arg, 1 << 30);
+    case KEY_BLOCK_SHARED:
+      a->options.block_shared = sn_arg_count(state, "block-shared", arg, 1 << 30);
       return 0;
     case KEY_THREADS:
       a->threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
@@ -49,7 +49,7 @@ static const struct argp_option options[] = {
      "kernel)",
      0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0, "threads of a block of a device: 32 to 256 (default: by the body)", 0},
-    {"block-fast", KEY_BLOCK_FAST, "BYTES", 0,
+    {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
      "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
     {0}};
