@@ -152,6 +152,7 @@ bool sn_backend_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, 
 
 // Announces a batch that sn_backend_rollouts is called for soon. A device takes it along with the next launch that
 // another planner of the same model waits for. Allowed any number of times for a batch; rollouts or abandon comes next.
+// Reads the batch, which may go then; its arrays of results stay.
 void sn_backend_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch);
 
 // ---- gradients ----

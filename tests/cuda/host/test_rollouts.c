@@ -316,8 +316,16 @@ static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
   return s;
 }
 
+// A batch may go when it has been submitted: each is a copy, overwritten at once.
 static void sessions_submit(Sessions *s) {
-  for (int i = 0; i < s->n; ++i) sn_backend_rollouts_submit(s->b, s->d[i], &s->r[i].batch);
+  for (int i = 0; i < s->n; ++i) {
+    SnBatch batch = s->r[i].batch;
+    SnNoiseSettings noise = s->r[i].noise;
+    if (batch.noise) batch.noise = &noise;
+    sn_backend_rollouts_submit(s->b, s->d[i], &batch);
+    memset(&batch, 0x7f, sizeof batch);
+    memset(&noise, 0x7f, sizeof noise);
+  }
 }
 
 static bool sessions_run(Sessions *s, int i) {
