@@ -19,10 +19,7 @@
 #include "tests/support/daemon_group.h"
 
 // A request with that body, and its reply.
-#define REQUEST(kind, KIND, message)                                                                               \
-  sn_test_request(&client, &(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor), \
-                                                 .body_case = SINEW__V1__REQUEST__BODY_##KIND,                     \
-                                                 .kind = (message)})
+#define REQUEST(kind, KIND, message) sn_test_request(&client, SN_TEST_MESSAGE(kind, KIND, message))
 
 static Sinew__V1__Reply *plan_now(uint64_t session, Sinew__V1__State *state) {
   Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;

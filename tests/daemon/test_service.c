@@ -15,27 +15,12 @@
 #include "clients/base/statistics.h"
 #include "tests/support/daemon_group.h"
 
-// One request with that body; the reply must have the body expected.
-#define REQUEST(kind, KIND, message)                                                                   \
-  request_body(&(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor), \
-                                     .body_case = SINEW__V1__REQUEST__BODY_##KIND,                     \
-                                     .kind = (message)},                                               \
-               SINEW__V1__REPLY__BODY_##KIND)
-
-static Sinew__V1__Reply *request_body(Sinew__V1__Request *request, Sinew__V1__Reply__BodyCase body) {
-  Sinew__V1__Reply *reply = sn_test_request(&client, request);
-  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR && body != SINEW__V1__REPLY__BODY_ERROR)
-    fail_msg("error: %s", reply->error->text);
-  assert_int_equal(reply->body_case, body);
-  return reply;
-}
-
 static void test_hello(void **state) {
   (void)state;
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
   hello.protocol = 1;
   hello.client = "test";
-  Sinew__V1__Reply *r = REQUEST(hello, HELLO, &hello);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(hello, HELLO, &hello);
   assert_int_equal(r->hello->protocol, 1);
   assert_string_equal(r->hello->version, SN_TEST_VERSION);
   assert_int_equal(r->hello->n_planners, 2);
@@ -55,16 +40,16 @@ static void test_models(void **state) {
   Sinew__V1__DescribeModelRequest describe = SINEW__V1__DESCRIBE_MODEL_REQUEST__INIT;
   load.model = unload.model = describe.model = "arm_reach";
 
-  Sinew__V1__Reply *r = REQUEST(load_model, LOAD_MODEL, &load);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(load_model, LOAD_MODEL, &load);
   assert_string_equal(r->load_model->model, "arm_reach");
   sn_test_done(r);
-  r = REQUEST(list_models, LIST_MODELS, &list);
+  r = SN_TEST_REPLY(list_models, LIST_MODELS, &list);
   bool found = false;
   for (size_t i = 0; i < r->list_models->n_models; i++)
     found = found || (!strcmp(r->list_models->models[i]->name, "arm_reach") && r->list_models->models[i]->loaded);
   assert_true(found);
   sn_test_done(r);
-  r = REQUEST(describe_model, DESCRIBE_MODEL, &describe);
+  r = SN_TEST_REPLY(describe_model, DESCRIBE_MODEL, &describe);
   const Sinew__V1__ModelDescription *m = r->describe_model;
   assert_int_equal(m->nq, 2);
   assert_int_equal(m->nu, 6);
@@ -79,7 +64,7 @@ static void test_models(void **state) {
     assert_true(m->ctrl[i]->min == 0 && m->ctrl[i]->max == 1 && m->ctrl[i]->name[0]);
   }
   sn_test_done(r);
-  sn_test_done(REQUEST(unload_model, UNLOAD_MODEL, &unload));
+  sn_test_done(SN_TEST_REPLY(unload_model, UNLOAD_MODEL, &unload));
   r = sn_test_request(&client, &(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor),
                                                      .body_case = SINEW__V1__REQUEST__BODY_UNLOAD_MODEL,
                                                      .unload_model = &unload});
@@ -97,14 +82,14 @@ static void test_model_in_use_stays(void **state) {
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__STATE, "in use by 1 session");
   Sinew__V1__CloseRequest close_it = SINEW__V1__CLOSE_REQUEST__INIT;
   close_it.session = session;
-  sn_test_done(REQUEST(close, CLOSE, &close_it));
+  sn_test_done(SN_TEST_REPLY(close, CLOSE, &close_it));
 }
 
 static void test_tasks(void **state) {
   (void)state;
   Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
   Sinew__V1__DescribeTaskRequest describe = SINEW__V1__DESCRIBE_TASK_REQUEST__INIT;
-  Sinew__V1__Reply *r = REQUEST(list_tasks, LIST_TASKS, &list);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(list_tasks, LIST_TASKS, &list);
   bool found = false;
   for (size_t i = 0; i < r->list_tasks->n_tasks; i++) {
     assert_string_equal(r->list_tasks->tasks[i]->error, "");
@@ -113,7 +98,7 @@ static void test_tasks(void **state) {
   assert_true(found);
   sn_test_done(r);
   describe.task = "arm_reach";
-  r = REQUEST(describe_task, DESCRIBE_TASK, &describe);
+  r = SN_TEST_REPLY(describe_task, DESCRIBE_TASK, &describe);
   assert_int_equal(r->describe_task->model->nu, 6);
   assert_int_equal(r->describe_task->initial->n_qpos, 2);
   assert_true(r->describe_task->n_terms >= 1 && r->describe_task->terms[0]->target_size == 3);
@@ -150,7 +135,7 @@ static void test_plan_and_evaluate(void **state) {
   plan.want_states = true;
   plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
   plan.iterations = 2;
-  r = REQUEST(plan, PLAN, &plan);
+  r = SN_TEST_REPLY(plan, PLAN, &plan);
   check_plan(r->plan, session, 0);
   assert_int_equal(r->plan->sequence, 1);
   assert_int_equal(r->plan->iterations, 2);
@@ -165,14 +150,14 @@ static void test_plan_and_evaluate(void **state) {
   evaluate.ctrl = r->plan->ctrl;
   evaluate.n_ctrl = r->plan->n_ctrl;
   evaluate.want_states = true;
-  Sinew__V1__Reply *e = REQUEST(evaluate, EVALUATE, &evaluate);
+  Sinew__V1__Reply *e = SN_TEST_REPLY(evaluate, EVALUATE, &evaluate);
   assert_false(e->evaluate->diverged);
   assert_true(fabs(e->evaluate->cost - r->plan->cost_after) <= 1e-12 * (1 + r->plan->cost_after));
   assert_int_equal(e->evaluate->states->n_qpos, r->plan->states->n_qpos);
   assert_true(e->evaluate->n_measures >= 1);
   sn_test_done(e);
   evaluate.n_ctrl = 0;
-  e = REQUEST(evaluate, EVALUATE, &evaluate);
+  e = SN_TEST_REPLY(evaluate, EVALUATE, &evaluate);
   assert_true(e->evaluate->cost >= 0);
   sn_test_done(e);
 
@@ -183,7 +168,7 @@ static void test_plan_and_evaluate(void **state) {
   next.qvel = r->plan->states->qvel + 2 * 4;
   next.n_qpos = next.n_qvel = 2;
   plan.state = &next;
-  Sinew__V1__Reply *second = REQUEST(plan, PLAN, &plan);
+  Sinew__V1__Reply *second = SN_TEST_REPLY(plan, PLAN, &plan);
   check_plan(second->plan, session, next.time);
   assert_int_equal(second->plan->sequence, 2);
   assert_true(second->plan->act_estimated);
@@ -205,7 +190,7 @@ static void test_latency_and_applied_controls(void **state) {
   open.task = "arm_reach";
   open.planner = sn_test_sampling();
   open.session = &settings;
-  Sinew__V1__Reply *opened = REQUEST(open, OPEN, &open), *r[2];
+  Sinew__V1__Reply *opened = SN_TEST_REPLY(open, OPEN, &open), *r[2];
   assert_true(opened->open->config->session->latency == 0.02);
 
   Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
@@ -213,7 +198,7 @@ static void test_latency_and_applied_controls(void **state) {
   plan.state = opened->open->initial;
   plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
   plan.iterations = 1;
-  r[0] = REQUEST(plan, PLAN, &plan);
+  r[0] = SN_TEST_REPLY(plan, PLAN, &plan);
   assert_int_equal(r[0]->plan->lead, 4);
   assert_true(r[0]->plan->start == r[0]->plan->state_time);
   assert_true(r[0]->plan->time_to_live == 0.25);
@@ -224,7 +209,7 @@ static void test_latency_and_applied_controls(void **state) {
   next.time = 0.04;
   next.n_act = 0;
   plan.state = &next;
-  r[1] = REQUEST(plan, PLAN, &plan);
+  r[1] = SN_TEST_REPLY(plan, PLAN, &plan);
   assert_true(r[1]->plan->act_estimated);
   assert_memory_equal(r[1]->plan->ctrl, r[0]->plan->ctrl + 6 * 8, 4 * 6 * sizeof(double));
   applied.time = times;
@@ -233,7 +218,7 @@ static void test_latency_and_applied_controls(void **state) {
   applied.n_ctrl = 12;
   plan.applied = &applied;
   next.time = 0.08;
-  Sinew__V1__Reply *last = REQUEST(plan, PLAN, &plan);
+  Sinew__V1__Reply *last = SN_TEST_REPLY(plan, PLAN, &plan);
   assert_true(last->plan->act_estimated);
   sn_test_done(last);
   sn_test_done(r[0]);
@@ -264,7 +249,7 @@ static void fill_probe(uint64_t session, const Sinew__V1__State *at, Probe *p) {
 }
 
 static double cost_of(Probe *p) {
-  Sinew__V1__Reply *r = REQUEST(evaluate, EVALUATE, &p->evaluate);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(evaluate, EVALUATE, &p->evaluate);
   const double cost = r->evaluate->cost;
   assert_null(r->evaluate->gradient);
   sn_test_done(r);
@@ -295,7 +280,7 @@ static void set_reach(uint64_t session, double *target) {
   set.session = session;
   set.terms = terms;
   set.n_terms = 1;
-  sn_test_done(REQUEST(set_config, SET_CONFIG, &set));
+  sn_test_done(SN_TEST_REPLY(set_config, SET_CONFIG, &set));
 }
 
 static double largest(const double *x, size_t n) {
@@ -310,7 +295,7 @@ static void test_gradient(void **state) {
   Sinew__V1__Reply *opened;
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
   hello.protocol = 1;
-  Sinew__V1__Reply *answer = REQUEST(hello, HELLO, &hello);
+  Sinew__V1__Reply *answer = SN_TEST_REPLY(hello, HELLO, &hello);
   const bool exact = !strcmp(answer->hello->number, "double");  // differences of a float say little
   sn_test_done(answer);
   Probe p;
@@ -319,7 +304,7 @@ static void test_gradient(void **state) {
   double target[] = {0.4, 0.1, 1.3};
   set_reach(id, target);
   p.evaluate.want_gradient = true;
-  Sinew__V1__Reply *r = REQUEST(evaluate, EVALUATE, &p.evaluate);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(evaluate, EVALUATE, &p.evaluate);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_EVALUATE);
   const Sinew__V1__Gradient *g = r->evaluate->gradient;
   assert_non_null(g);
@@ -374,7 +359,7 @@ static void test_reproducible(void **state) {
     plan.state = opened[i]->open->initial;
     plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
     plan.iterations = 2;
-    r[i] = REQUEST(plan, PLAN, &plan);
+    r[i] = SN_TEST_REPLY(plan, PLAN, &plan);
   }
   assert_int_equal(r[0]->plan->n_ctrl, r[1]->plan->n_ctrl);
   assert_memory_equal(r[0]->plan->ctrl, r[1]->plan->ctrl, r[0]->plan->n_ctrl * sizeof(double));
@@ -384,137 +369,6 @@ static void test_reproducible(void **state) {
   }
 }
 
-// A change of an open session's configuration: 17 candidates, a lease of 60 s, a weight of 2.5.
-typedef struct Change {
-  Sinew__V1__SetConfigRequest set;
-  Sinew__V1__PlannerSettings planner;
-  Sinew__V1__SessionSettings session;
-  Sinew__V1__TermSettings term, *terms[1];
-} Change;
-
-static void change_init(Change *c, uint64_t session) {
-  *c = (Change){.set = SINEW__V1__SET_CONFIG_REQUEST__INIT,
-                .planner = SINEW__V1__PLANNER_SETTINGS__INIT,
-                .session = SINEW__V1__SESSION_SETTINGS__INIT,
-                .term = SINEW__V1__TERM_SETTINGS__INIT};
-  c->planner.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
-  c->planner.candidates = 17;
-  c->session.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
-  c->session.lease = 60;
-  c->term.name = "reach";
-  c->term.has_weight_case = SINEW__V1__TERM_SETTINGS__HAS_WEIGHT_WEIGHT;
-  c->term.weight = 2.5;
-  c->terms[0] = &c->term;
-  c->set.session = session;
-  c->set.planner = &c->planner;
-  c->set.settings = &c->session;
-  c->set.terms = c->terms;
-  c->set.n_terms = 1;
-}
-
-static Sinew__V1__Reply *get_config(uint64_t session) {
-  Sinew__V1__GetConfigRequest get = SINEW__V1__GET_CONFIG_REQUEST__INIT;
-  get.session = session;
-  return REQUEST(get_config, GET_CONFIG, &get);
-}
-
-static void expect_refusal(Change *c, Sinew__V1__Error__Code code, const char *text) {
-  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
-  request.set_config = &c->set;
-  sn_test_expect_error(sn_test_request(&client, &request), code, text);
-}
-
-static void test_config(void **state) {
-  (void)state;
-  Change c;
-  change_init(&c, sn_test_open(&client, "arm_reach", 0, NULL));
-  Sinew__V1__Reply *r = get_config(c.set.session);
-  assert_int_equal(r->get_config->version, 1);
-  assert_true(r->get_config->n_table >= 9);
-  const uint32_t horizon = r->get_config->planner->horizon;
-  sn_test_done(r);
-
-  r = REQUEST(set_config, SET_CONFIG, &c.set);
-  assert_int_equal(r->set_config->version, 2);
-  assert_int_equal(r->set_config->planner->candidates, 17);
-  assert_int_equal(r->set_config->planner->horizon, horizon);
-  assert_true(r->set_config->session->lease == 60);
-  assert_true(r->set_config->terms[0]->weight == 2.5);
-  sn_test_done(r);
-}
-
-// A change is taken as a whole or not at all.
-static void test_config_refused(void **state) {
-  (void)state;
-  Change c;
-  change_init(&c, sn_test_open(&client, "arm_reach", 0, NULL));
-  sn_test_done(REQUEST(set_config, SET_CONFIG, &c.set));
-
-  c.planner.candidates = 18;
-  c.term.name = "nose";
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__NOT_FOUND, "no term 'nose'");
-  c.term.name = "reach";
-  double target[2] = {0, 0};
-  c.term.target = target;
-  c.term.n_target = 2;
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "allowed is 3");
-  c.term.n_target = 0;
-  c.term.weight = 5e9;  // within the wire's bounds, not within those of a weight
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "allowed is 0 to 1e9");
-  c.term.weight = 2.5;
-  c.session.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
-  c.session.latency = 9;
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "latency is 9 s");
-  c.session.latency = 0;
-
-  Sinew__V1__Reply *r = get_config(c.set.session);
-  c.planner.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
-  c.planner.horizon = r->get_config->planner->horizon + 1;
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__STATE, "horizon");
-  c.planner.horizon = r->get_config->planner->horizon;
-  sn_test_done(r);
-  c.planner.candidates = 70000;
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "candidates");
-  r = get_config(c.set.session);
-  assert_int_equal(r->get_config->version, 2);
-  assert_int_equal(r->get_config->planner->candidates, 17);
-  sn_test_done(r);
-}
-
-// What is in force can be sent back as it came, and takes back what was changed in between.
-static void test_config_sent_back(void **state) {
-  (void)state;
-  Change c;
-  change_init(&c, sn_test_open(&client, "arm_reach", 0, NULL));
-  sn_test_done(REQUEST(set_config, SET_CONFIG, &c.set));
-  Sinew__V1__Reply *r = get_config(c.set.session);
-  assert_true(r->get_config->terms[0]->own_target && r->get_config->terms[0]->n_target == 0);
-
-  double goal[3] = {0.4, 0, 1.3};
-  c.set.planner = NULL;
-  c.set.settings = NULL;
-  c.term.weight = 7;
-  c.term.target = goal;
-  c.term.n_target = 3;
-  Sinew__V1__Reply *changed = REQUEST(set_config, SET_CONFIG, &c.set);
-  Sinew__V1__TermSettings *reach = changed->set_config->terms[0];
-  assert_true(reach->weight == 7 && !reach->own_target && reach->n_target == 3);
-  assert_memory_equal(reach->target, goal, sizeof goal);
-  sn_test_done(changed);
-
-  c.set.planner = r->get_config->planner;
-  c.set.settings = r->get_config->session;
-  c.set.terms = r->get_config->terms;
-  c.set.n_terms = r->get_config->n_terms;
-  changed = REQUEST(set_config, SET_CONFIG, &c.set);
-  reach = changed->set_config->terms[0];
-  assert_true(reach->weight == 2.5 && reach->own_target && reach->n_target == 0);
-  assert_int_equal(changed->set_config->version, 4);
-  sn_test_done(changed);
-  sn_test_done(r);
-}
-
 static void test_reset_and_close(void **state) {
   (void)state;
   Sinew__V1__ResetRequest reset = SINEW__V1__RESET_REQUEST__INIT;
@@ -522,15 +376,15 @@ static void test_reset_and_close(void **state) {
   Sinew__V1__Reply *opened;
   reset.session = close_it.session = sn_test_open(&client, "arm_reach", 5, &opened);
   sn_test_done(sn_test_plan(&client, reset.session, opened->open->initial, 0.02));
-  Sinew__V1__Reply *r = REQUEST(reset, RESET, &reset);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(reset, RESET, &reset);
   assert_memory_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
   sn_test_done(r);
   reset.has_seed_case = SINEW__V1__RESET_REQUEST__HAS_SEED_SEED;
   reset.seed = 6;
-  r = REQUEST(reset, RESET, &reset);
+  r = SN_TEST_REPLY(reset, RESET, &reset);
   assert_memory_not_equal(r->reset->initial->qpos, opened->open->initial->qpos, 2 * sizeof(double));
   sn_test_done(r);
-  sn_test_done(REQUEST(close, CLOSE, &close_it));
+  sn_test_done(SN_TEST_REPLY(close, CLOSE, &close_it));
   sn_test_send_plan(&client, close_it.session, opened->open->initial, 0.02);
   sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
   sn_test_done(opened);
@@ -542,7 +396,7 @@ static void test_statistics_and_health(void **state) {
   Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
   Sinew__V1__Reply *opened;
   statistics.session = sn_test_open(&client, "arm_reach", 0, &opened);
-  Sinew__V1__Reply *r = REQUEST(statistics, STATISTICS, &statistics);
+  Sinew__V1__Reply *r = SN_TEST_REPLY(statistics, STATISTICS, &statistics);
   assert_true(isnan(r->statistics->sessions[0]->cost));
   sn_test_done(r);
   Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
@@ -550,8 +404,8 @@ static void test_statistics_and_health(void **state) {
   plan.state = opened->open->initial;
   plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
   plan.iterations = 1;
-  for (int i = 0; i < 5; i++) sn_test_done(REQUEST(plan, PLAN, &plan));
-  r = REQUEST(statistics, STATISTICS, &statistics);
+  for (int i = 0; i < 5; i++) sn_test_done(SN_TEST_REPLY(plan, PLAN, &plan));
+  r = SN_TEST_REPLY(statistics, STATISTICS, &statistics);
   assert_int_equal(r->statistics->n_sessions, 1);
   const Sinew__V1__SessionStatistics *s = r->statistics->sessions[0];
   assert_int_equal(s->plans, 5);
@@ -560,7 +414,7 @@ static void test_statistics_and_health(void **state) {
   assert_true(s->latency_p50 > 0 && s->latency_p50 <= s->latency_p99);
   assert_true(r->statistics->plans >= 5 && r->statistics->requests > 5);
   sn_test_done(r);
-  r = REQUEST(health, HEALTH, &health);
+  r = SN_TEST_REPLY(health, HEALTH, &health);
   assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
   assert_true(r->health->sessions >= 1 && r->health->models >= 1 && r->health->memory_bytes > 0);
   sn_test_done(r);
@@ -596,9 +450,6 @@ int main(void) {
       cmocka_unit_test(test_latency_and_applied_controls),
       cmocka_unit_test(test_gradient),
       cmocka_unit_test(test_reproducible),
-      cmocka_unit_test(test_config),
-      cmocka_unit_test(test_config_refused),
-      cmocka_unit_test(test_config_sent_back),
       cmocka_unit_test(test_reset_and_close),
       cmocka_unit_test(test_statistics_and_health),
       cmocka_unit_test(test_telemetry),

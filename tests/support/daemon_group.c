@@ -1,5 +1,12 @@
 #include "tests/support/daemon_group.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka needs what stands above.
+#include <cmocka.h>
+
 SnTestDaemon sinewd;
 SnTestClient client;
 
@@ -12,6 +19,14 @@ int sn_test_group_setup(void **state) {
 int sn_test_group_teardown(void **state) {
   (void)state;
   return sn_test_end(&sinewd, &client);
+}
+
+Sinew__V1__Reply *sn_test_reply(Sinew__V1__Request *request, Sinew__V1__Reply__BodyCase body) {
+  Sinew__V1__Reply *reply = sn_test_request(&client, request);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR && body != SINEW__V1__REPLY__BODY_ERROR)
+    fail_msg("error: %s", reply->error->text);
+  assert_int_equal(reply->body_case, body);
+  return reply;
 }
 
 Sinew__V1__Reply *sn_test_statistics(SnTestClient *c, uint64_t session) {

@@ -17,6 +17,18 @@ extern SnTestClient client;
 int sn_test_group_setup(void **state);
 int sn_test_group_teardown(void **state);
 
+// Makes a request of a body: SN_TEST_MESSAGE(plan, PLAN, &plan).
+#define SN_TEST_MESSAGE(kind, KIND, message)                                               \
+  (&(Sinew__V1__Request){.base = PROTOBUF_C_MESSAGE_INIT(&sinew__v1__request__descriptor), \
+                         .body_case = SINEW__V1__REQUEST__BODY_##KIND,                     \
+                         .kind = (message)})
+// Sends the group's client's request of a body. Returns the reply, which must have the body expected.
+#define SN_TEST_REPLY(kind, KIND, message) \
+  sn_test_reply(SN_TEST_MESSAGE(kind, KIND, message), SINEW__V1__REPLY__BODY_##KIND)
+
+// Sends a request of the group's client and returns its reply. Fails the test unless it has that body.
+Sinew__V1__Reply *sn_test_reply(Sinew__V1__Request *request, Sinew__V1__Reply__BodyCase body);
+
 // Asks for the statistics of a session, or of the daemon (0). The caller frees the reply.
 Sinew__V1__Reply *sn_test_statistics(SnTestClient *c, uint64_t session);
 
