@@ -197,9 +197,30 @@ bool sn_constraint_load_real(SnOracle *o, int i, int steps, const char **name, b
   return true;
 }
 
+enum { MAXCASE = 200 };
+
+void sn_constraint_for_gradients(void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride,
+                                 SnConstraintGradient *check, void *context, const int count[8]) {
+  static SnConstraintCase cases[MAXCASE];
+  const int n = sn_constraint_cases(cases, MAXCASE);
+  for (int i = 0; i < n; i += stride)
+    for (int near = 0; near < 2; ++near) {
+      SnOracle o;
+      char name[300];
+      const SnConstraintCase *c = cases + i;
+      load(&o, c);
+      snprintf(name, sizeof name, "%s, %s: %s condim %d impratio %g solref %s friction %s solimp %s", kind,
+               near ? "near" : "far", c->cone, c->condim, c->impratio, c->solref, c->solreffriction, c->solimp);
+      check(context, &o, name, near ? 0.1 : 2);
+      sn_oracle_free(&o);
+    }
+  printf("%s: rows by type:", kind);
+  for (int t = 0; t < 8; ++t) printf(" %d", count[t]);
+  printf("\n");
+}
+
 int sn_constraint_for_cases(void (*load)(SnOracle *, const SnConstraintCase *), int samples, const char *name,
                             SnConstraintCheck *check) {
-  enum { MAXCASE = 200 };
   static SnConstraintCase cases[MAXCASE];
   const int n = sn_constraint_cases(cases, MAXCASE);
   for (int i = 0; i < n; ++i) {

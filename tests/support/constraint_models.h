@@ -37,6 +37,13 @@ typedef void SnConstraintCheck(SnOracle *o, const char *what);
 // sn_constraint_load_joints. Returns the number of cases.
 int sn_constraint_for_cases(void (*load)(SnOracle *, const SnConstraintCase *), int samples, const char *name,
                             SnConstraintCheck *check);
+// Checks derivatives on one model; `name` names it in failures, samples are drawn at `speed`.
+typedef void SnConstraintGradient(void *context, SnOracle *o, const char *name, double speed);
+
+// Calls check on every stride-th case of a model, at a low speed (near) and a high one (far). Prints `count` (8), rows
+// by type that check has seen.
+void sn_constraint_for_gradients(void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride,
+                                 SnConstraintGradient *check, void *context, const int count[8]);
 // Calls check on every real model after `steps` steps; says which are not there.
 void sn_constraint_for_real(int steps, SnConstraintCheck *check);
 

@@ -92,26 +92,16 @@ static void check_forward(Whole *k, const char *name, SnOracle *o, int samples, 
   sn_grad_world_free(&k->g);
 }
 
+static void check_case(void *context, SnOracle *o, const char *name, double speed) {
+  Whole *k = context;
+  k->speed = speed;
+  check_forward(k, name, o, 5, 1e-7, 1e-6);
+}
+
 static void over_cases(void (*load)(SnOracle *, const SnConstraintCase *), const char *kind, int stride) {
-  static SnConstraintCase cases[200];
   static Whole k;
-  const int n = sn_constraint_cases(cases, 200);
   memset(&k, 0, sizeof k);
-  for (int i = 0; i < n; i += stride)
-    for (int near = 0; near < 2; ++near) {
-      SnOracle o;
-      char name[300];
-      const SnConstraintCase *c = cases + i;
-      load(&o, c);
-      k.speed = near ? 0.1 : 2;
-      snprintf(name, sizeof name, "%s, %s: %s condim %d impratio %g solref %s friction %s solimp %s", kind,
-               near ? "near" : "far", c->cone, c->condim, c->impratio, c->solref, c->solreffriction, c->solimp);
-      check_forward(&k, name, &o, 5, 1e-7, 1e-6);
-      sn_oracle_free(&o);
-    }
-  printf("%s: rows by type:", kind);
-  for (int t = 0; t < 8; ++t) printf(" %d", k.count[t]);
-  printf("\n");
+  sn_constraint_for_gradients(load, kind, stride, check_case, &k, k.count);
 }
 
 static void contacts(void **state) {
