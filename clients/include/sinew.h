@@ -1,0 +1,681 @@
+// sinew: differentiable physics of MuJoCo's models, in this process.
+//
+//   SinewError err;
+//   SinewModel *model = sinew_model_load("hand.xml", &err);
+//   SinewData *data = sinew_data_create(model, &err);
+//   double *ctrl = sinew_data_array(data, "ctrl", NULL, NULL);
+//   for (int t = 0; t < 500; ++t) {
+//     ctrl[0] = 0.5;
+//     sinew_step(data, 1, &err);
+//   }
+//
+// Numbers are doubles in SI units. (n, m) is an array of n rows of m numbers, row by row. Names, frames and orders are
+// MuJoCo's: https://mujoco.readthedocs.io, version 4.0.0.
+//
+// Errors. A function that makes a handle returns NULL on failure, others return a SinewStatus. `err`, the last
+// argument, gets the status and a text that names the place, the value and what is allowed; it may be NULL. Functions
+// without `err` cannot fail: for a NULL handle or an index out of range they return 0, NULL or "". The library never
+// prints, exits or aborts. On an error nothing has changed, unless a function says otherwise.
+//
+// Threads. A SinewModel and a SinewTask are read-only: any number of threads may use one at once. Every other handle
+// belongs to one thread at a time; different handles are independent. Debug builds of the library answer
+// SINEW_ERR_STATE when two threads are found in calls on one handle.
+//
+// Memory. Arrays that are passed in belong to the caller and are read during the call only; outputs must not overlap
+// inputs or each other. A pointer that a function returns belongs to the library, and its comment says how long it is
+// valid. A handle outlives what was made of it, so free in the opposite order of creation, unless a comment says
+// otherwise.
+//
+// Structures. Some will grow. The ones of these that a caller fills in begin with `size`. Start from the
+// sinew_default_* function of the structure, which also sets all else to zero, the default. The ones that a caller
+// reads belong to the library.
+#ifndef SINEW_H_
+#define SINEW_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SINEW_API __attribute__((visibility("default")))
+#else
+#define SINEW_API
+#endif
+
+// ---- version and errors ----
+
+// Says how a call ended. Values stay; new ones may come.
+typedef enum SinewStatus {
+  SINEW_OK = 0,
+  SINEW_ERR_ARGUMENT = 1,     // the call itself is wrong: a null pointer, a size, a value out of range
+  SINEW_ERR_MEMORY = 2,       // out of memory
+  SINEW_ERR_IO = 3,           // a file could not be read or written
+  SINEW_ERR_FORMAT = 4,       // malformed input: XML, image, YAML
+  SINEW_ERR_UNSUPPORTED = 5,  // the model uses what the engine does not have, or has no derivative of
+  SINEW_ERR_LIMIT = 6,        // a documented limit is exceeded
+  SINEW_ERR_NOT_FOUND = 7,    // no such name, file or device
+  SINEW_ERR_TIMEOUT = 8,      // took too long
+  SINEW_ERR_STATE = 9,        // not possible in this state of the handle, or two threads used it at once
+  SINEW_ERR_DIVERGED = 10,    // a state or acceleration is NaN or beyond 1e10
+  SINEW_ERR_DEVICE = 11,      // the device is lost for this process
+  // The rest comes from sinew_client.h alone.
+  SINEW_ERR_REFUSED = 32,   // the daemon answered with an error: its text is handed on
+  SINEW_ERR_PROTOCOL = 33,  // the daemon's answer could not be understood
+  SINEW_ERR_NO_PLAN = 34,   // there is no plan for this state: replaced by a newer one, or diverged
+  SINEW_ERR_EXPIRED = 35,   // the plan at hand is too old to be used: the fallback's controls were given
+  SINEW_ERR_ENDED = 36,     // the daemon has ended continuous mode: its lease ran out, or the session was closed
+  SINEW_ERR_BAD_PLAN = 37   // a plan that must not be used was refused; the one before stays in force
+} SinewStatus;
+
+// Holds the status of a call and a text of one or more lines; "" when the status is SINEW_OK.
+typedef struct SinewError {
+  SinewStatus status;
+  char text[4000];
+} SinewError;
+
+// Returns the version of the library, "0.1.0"; valid for ever.
+SINEW_API const char *sinew_version(void);
+
+// Returns the name of a status, e.g. "not found"; valid for ever.
+SINEW_API const char *sinew_status_name(SinewStatus status);
+
+// ---- handles ----
+
+typedef struct SinewModel SinewModel;      // all of a body that stays the same while it moves (MuJoCo's mjModel)
+typedef struct SinewData SinewData;        // state of one body, and all that is computed from it (mjData)
+typedef struct SinewTask SinewTask;        // cost and start of a task, from YAML
+typedef struct SinewBackend SinewBackend;  // threads, or a device
+typedef struct SinewBatch SinewBatch;      // many rollouts of a model on a backend, and what is kept of them
+typedef struct SinewPlanner SinewPlanner;  // one body, one task, one plan that is refined
+
+// Holds the state that a body is put into. This structure does not grow. An array that is NULL: qpos0, zero velocity,
+// zero activation, mocap bodies where the model has them.
+typedef struct SinewState {
+  double time;          // [s]
+  const double *qpos;   // (nq) quaternions need not be of unit length
+  const double *qvel;   // (nv)
+  const double *act;    // (na)
+  const double *mocap;  // (nmocap, 7) positions [m] and quaternions
+} SinewState;
+
+// ---- model ----
+
+// Loads a model from a file: MJCF (.xml), a model that MuJoCo 4.0.0 has compiled (.mjb), or an image that
+// sinew_model_save has written. The program sinew-import reads MJCF and .mjb, in a process of its own, under limits.
+// The result is kept in the user's cache: an unchanged model then loads in milliseconds. Free the model with
+// sinew_model_free. Returns NULL and
+//   SINEW_ERR_IO           no such file
+//   SINEW_ERR_FORMAT       MuJoCo's compiler refuses it: its text
+//   SINEW_ERR_UNSUPPORTED  it uses what the engine does not have: a list of all of it
+//   SINEW_ERR_LIMIT        it is too large
+//   SINEW_ERR_TIMEOUT      its import takes longer than a minute
+//   SINEW_ERR_NOT_FOUND    there is no sinew-import
+//   SINEW_ERR_MEMORY       out of memory
+SINEW_API SinewModel *sinew_model_load(const char *path, SinewError *err);
+
+// Loads a model from memory, `size` bytes of any of the three forms, which is told by its first bytes. Files that MJCF
+// refers to are looked for in `folder` (NULL: the current one). Fails as sinew_model_load.
+SINEW_API SinewModel *sinew_model_read(const void *bytes, size_t size, const char *folder, SinewError *err);
+
+// Writes the image of a model to a file, through a temporary file beside it. A build of another version may refuse it.
+SINEW_API SinewStatus sinew_model_save(const SinewModel *model, const char *path, SinewError *err);
+
+// Frees a model. Nothing made of it may be in use. Accepts NULL.
+SINEW_API void sinew_model_free(SinewModel *model);
+
+// Holds the sizes of a model, with MuJoCo's names.
+typedef struct SinewSizes {
+  int nq, nv, na, nu;  // positions, degrees of freedom, activations, controls
+  int nbody, njnt, ngeom, nsite, ntendon, nactuator, neq, nmocap, nkey;
+  int nsensor, nsensordata;
+  int nstate;  // 2 nv + na: numbers of a state by its tangent
+} SinewSizes;
+
+// Returns the sizes; valid as long as the model. New members come at the end.
+SINEW_API const SinewSizes *sinew_model_sizes(const SinewModel *model);
+
+// Lists kinds of named objects.
+typedef enum SinewObject {
+  SINEW_BODY,
+  SINEW_JOINT,
+  SINEW_GEOM,
+  SINEW_SITE,
+  SINEW_TENDON,
+  SINEW_ACTUATOR,
+  SINEW_SENSOR,
+  SINEW_KEYFRAME,
+  SINEW_EQUALITY
+} SinewObject;
+
+// Returns the index of a named object, or -1.
+SINEW_API int sinew_model_find(const SinewModel *model, SinewObject kind, const char *name);
+// Returns the name of an object, "" where it has none; valid as long as the model.
+SINEW_API const char *sinew_model_name(const SinewModel *model, SinewObject kind, int id);
+// Returns the number of objects of a kind.
+SINEW_API int sinew_model_count(const SinewModel *model, SinewObject kind);
+
+// Describes an array of a model or of a body. This structure does not grow.
+typedef struct SinewField {
+  const char *name;  // MuJoCo's; valid for ever
+  bool integer;      // int, else double
+  bool input;        // written by the caller: state, controls, mocap poses
+  int rows, cols;    // present shape
+} SinewField;
+
+// Returns an array of a model under MuJoCo's name ("jnt_range", "body_mass", "key_qpos"), or NULL when there is none of
+// this name and type. The shape goes to rows and cols, which may be NULL. It is valid as long as the model.
+SINEW_API const double *sinew_model_array(const SinewModel *model, const char *name, int *rows, int *cols);
+// Returns an array of integers likewise ("jnt_qposadr", "geom_type"); MuJoCo's bytes are integers here.
+SINEW_API const int *sinew_model_int_array(const SinewModel *model, const char *name, int *rows, int *cols);
+// Describes array i = 0, 1, ... of a model. Returns false past the last.
+SINEW_API bool sinew_model_field(const SinewModel *model, int i, SinewField *field);
+
+// Returns the ranges of the controls (nu, 2), -inf and inf where a control has none; valid as long as the model.
+SINEW_API const double *sinew_model_ctrl_range(const SinewModel *model);
+
+// Says what the engine can do with a sensor. Others have the value NaN.
+typedef struct SinewSensorInfo {
+  bool supported;       // computes its value
+  bool differentiable;  // computes its derivative, too
+} SinewSensorInfo;
+// Returns what the engine can do with sensor `id`.
+SINEW_API SinewSensorInfo sinew_model_sensor(const SinewModel *model, int id);
+
+// Holds the options of a model, with the names and meaning of MuJoCo's mjOption.
+typedef struct SinewOptions {
+  size_t size;
+  double timestep;       // [s]
+  double impratio;       // ratio of friction to normal impedance
+  double tolerance;      // solver of constraints
+  double ls_tolerance;   // line search of the solver
+  double ccd_tolerance;  // convex collision
+  double gravity[3];     // [m/s^2]
+  double o_margin;       // these four act on all contacts while enableflags has mjENBL_OVERRIDE: margin [m]
+  double o_solref[2];
+  double o_solimp[5];
+  double o_friction[5];
+  int integrator;  // mjtIntegrator
+  int cone;        // mjtCone
+  int iterations;  // solver of constraints
+  int ls_iterations;
+  int ccd_iterations;
+  int disableflags;     // mjtDisableBit
+  int enableflags;      // mjtEnableBit
+  int disableactuator;  // a bit for each group of actuators
+} SinewOptions;
+
+// Returns options to be filled in by sinew_model_get_options.
+static inline SinewOptions sinew_default_options(void) {
+  SinewOptions x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+// Fills in the options of a model. Returns SINEW_ERR_ARGUMENT for a NULL pointer or a `size` that is not set.
+SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *options, SinewError *err);
+// Returns a copy of a model with other options. SINEW_ERR_ARGUMENT names the option that is out of range,
+// SINEW_ERR_UNSUPPORTED an integrator or a flag that the engine does not have. Free the copy with sinew_model_free.
+SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
+
+// ---- one body ----
+
+// Makes a body at qpos0. The memory of a body grows with the number of its contacts, between steps. Free it with
+// sinew_data_free. Returns NULL and SINEW_ERR_MEMORY or SINEW_ERR_LIMIT on failure.
+SINEW_API SinewData *sinew_data_create(const SinewModel *model, SinewError *err);
+// Frees a body. Accepts NULL.
+SINEW_API void sinew_data_free(SinewData *data);
+// Returns the model that a body was made of.
+SINEW_API const SinewModel *sinew_data_model(const SinewData *data);
+
+// Puts a body at qpos0: zero time, velocity, activation, control; mocap bodies where the model has them.
+SINEW_API SinewStatus sinew_data_reset(SinewData *data, SinewError *err);
+// Puts a body into keyframe `key`.
+SINEW_API SinewStatus sinew_data_reset_keyframe(SinewData *data, int key, SinewError *err);
+// Puts a body into a state; controls stay, the solver's warm start is cleared. SINEW_ERR_DIVERGED names a number that
+// is NaN or beyond 1e10.
+SINEW_API SinewStatus sinew_data_set_state(SinewData *data, const SinewState *state, SinewError *err);
+// Returns views of the state of a body, valid until it is freed; `mocap` is a copy of the time of the call.
+SINEW_API SinewState sinew_data_state(SinewData *data);
+// Copies all that the next step depends on from a body of the same model: state, controls, warm start.
+SINEW_API SinewStatus sinew_data_copy_state(SinewData *to, const SinewData *from, SinewError *err);
+// Returns the time [s].
+SINEW_API double sinew_data_time(const SinewData *data);
+
+// Returns an array of a body under MuJoCo's name ("qpos", "xpos", "qfrc_bias", "sensordata", "efc_force"), or NULL when
+// there is none of this name and type. qpos, qvel, act, ctrl, mocap_pos, mocap_quat and qacc_warmstart are inputs:
+// write them between calls. Others are outputs of the last sinew_forward or sinew_step, which computes them at the
+// state before the step, as MuJoCo does. The shape goes to rows and cols, which may be NULL. Views are valid until the
+// body is freed; those of contacts' rows (efc_*) until the next step or forward.
+//
+// A step leaves out what nothing reads, e.g. frames of geoms that touch nothing. Such an array is computed from the
+// next step or forward on after it was first asked for, and NaN until then.
+SINEW_API double *sinew_data_array(SinewData *data, const char *name, int *rows, int *cols);
+// Returns an array of integers likewise ("ncon", "ten_wrapadr", "efc_type").
+SINEW_API int *sinew_data_int_array(SinewData *data, const char *name, int *rows, int *cols);
+// Describes array i = 0, 1, ... of a body. Returns false past the last.
+SINEW_API bool sinew_data_field(const SinewData *data, int i, SinewField *field);
+
+// Computes everything at the present state, sensordata included, without a step (mj_forward). Costs about a step.
+SINEW_API SinewStatus sinew_forward(SinewData *data, SinewError *err);
+// Makes `steps` steps under the present controls (mj_step). Does not compute sensordata. SINEW_ERR_DIVERGED: a state or
+// acceleration is NaN or beyond 1e10; the body stays at the last good state, `err` says in which step.
+SINEW_API SinewStatus sinew_step(SinewData *data, int steps, SinewError *err);
+
+// Holds a contact, with the conventions of MuJoCo's mjContact. This structure does not grow.
+typedef struct SinewContact {
+  double dist;         // distance of the nearest points, negative: penetration [m]
+  double pos[3];       // midpoint of them [m]
+  double frame[9];     // rows: normal from geom[0] to geom[1], two tangents
+  double friction[5];  // tangent 1 and 2, spin [m], roll 1 and 2 [m]
+  double force[6];     // by the solver, in the frame: normal, tangents [N], moments [N m]
+  int dim;             // 1, 3, 4 or 6
+  int geom[2];
+  int efc_address;  // first row, -1: none
+} SinewContact;
+
+// Returns the number of contacts of the last step or forward.
+SINEW_API int sinew_data_ncon(const SinewData *data);
+// Writes contact i, 0 <= i < ncon.
+SINEW_API SinewStatus sinew_data_contact(const SinewData *data, int i, SinewContact *contact, SinewError *err);
+
+// Names what happened in steps, as bits.
+enum {
+  SINEW_WARN_CONTACTS = 1,       // more contacts than the model allows; the last ones were dropped
+  SINEW_WARN_CONSTRAINTS = 2,    // more rows of constraints than it allows; the last ones were dropped
+  SINEW_WARN_BAD_STATE = 4,      // NaN or beyond 1e10
+  SINEW_WARN_NOT_CONVERGED = 8,  // the solver used all its iterations
+  SINEW_WARN_INERTIA = 16        // the inertia matrix is not positive definite
+};
+// Returns the bits (SINEW_WARN_*) of all steps since sinew_data_clear_warnings, or a reset.
+SINEW_API unsigned sinew_data_warnings(const SinewData *data);
+// Clears them.
+SINEW_API void sinew_data_clear_warnings(SinewData *data);
+
+// Returns the bytes of memory of a body, and how often it has grown.
+SINEW_API size_t sinew_data_memory(const SinewData *data, int *grown);
+
+// ---- contacts from distance ----
+
+// Says where contacts act from a distance.
+typedef enum SinewCfdUse {
+  SINEW_CFD_NONE,      // MuJoCo's contacts
+  SINEW_CFD_BACKWARD,  // in derivatives only (straight-through)
+  SINEW_CFD_FORWARD    // in steps and derivatives: bodies hover, for study
+} SinewCfdUse;
+
+// Holds the settings of contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): bodies that do not
+// touch push each other a little, so that derivatives know of contacts to come.
+typedef struct SinewCfd {
+  size_t size;
+  SinewCfdUse use;
+  double solimp[5];           // impedance at the reach, at touch, reach [m], midpoint, power; zeros: 0 0.1 1 1 4
+  double softplus;            // width of the softplus that replaces the depth [m]; 0: 0.002
+  bool friction;              // contacts at a distance have rows of friction
+  bool surrogate;             // derivatives carry contact points rigidly with the bodies, for comparison
+  const char *const *bodies;  // (.., NULL) bodies that take part, with all that hangs on them; NULL: all
+} SinewCfd;
+
+// Returns settings without contacts from distance.
+static inline SinewCfd sinew_default_cfd(void) {
+  SinewCfd x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+// Sets how contacts of a body act from now on; `bodies` is read during the call. Returns SINEW_ERR_ARGUMENT,
+// SINEW_ERR_NOT_FOUND (a body) or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, SinewError *err);
+
+// ---- derivatives of a step ----
+//
+// All are taken at the present state and controls, which stay as they are. They are exact: derivatives of what
+// sinew_step computes, with the solver at its solution. A tangent of a state is (dqpos, dqvel, dact), nstate = 2 nv +
+// na numbers: rotations of balls and free bodies count 3 as in qvel. A step is not smooth where a joint reaches a limit
+// or bodies begin to touch: one of the one-sided derivatives is given there.
+
+// Chooses how derivatives by positions are given.
+typedef enum SinewCoordinates {
+  SINEW_TANGENT,  // nv numbers: as qvel
+  SINEW_ARRAY     // nq numbers: by the entries of qpos; the part along a quaternion is zero
+} SinewCoordinates;
+
+// Computes A (nstate, nstate) and B (nstate, nu) of a step, x' = A dx + B du. Computes C (nsensordata, nstate) and D
+// (nsensordata, nu) of the sensors at its begin, too, as mjd_transitionFD does. Positions count by their tangent,
+// sensors that are quaternions by their array. Each of the four may be NULL. The first call allocates. Returns
+// SINEW_ERR_DIVERGED, SINEW_ERR_UNSUPPORTED (C or D of a sensor without a derivative) or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewStatus sinew_step_jacobian(SinewData *data, double *A, double *B, double *C, double *D, SinewError *err);
+
+// Holds derivatives of a number by parts of a state, as inputs or outputs. An array that is NULL: zero, not wanted.
+typedef struct SinewStateBar {
+  double *qpos;  // (nv) or (nq)
+  double *qvel;  // (nv)
+  double *act;   // (na)
+} SinewStateBar;
+
+// Computes a vector-Jacobian product of a step, at the cost of about two steps. Given is the derivative of a function
+// by the next state, `next`, and by sensordata at the step's begin (nsensordata, or NULL). Wanted is its derivative by
+// the present state, `state_bar`, and by the controls, ctrl_bar (nu, or NULL). Fails as sinew_step_jacobian.
+SINEW_API SinewStatus sinew_step_vjp(SinewData *data, SinewCoordinates coordinates, const SinewStateBar *next,
+                                     const double *sensordata_bar, const SinewStateBar *state_bar, double *ctrl_bar,
+                                     SinewError *err);
+
+// ---- collision alone ----
+
+// Holds what sinew_geom_distance finds. This structure does not grow.
+typedef struct SinewDistance {
+  double dist;       // signed distance, negative: penetration depth [m]
+  double from[3];    // nearest point on geom1 [m]
+  double to[3];      // nearest point on geom2 [m]
+  double normal[3];  // from geom1 to geom2, unit length
+} SinewDistance;
+
+// Computes the distance of two geoms at the poses that the last sinew_forward or sinew_step has computed, whatever the
+// model's filters of contacts say. Farther apart than `limit` [m]: dist is limit, the points and the normal are zero.
+// Returns SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED (no collider for their types) or SINEW_ERR_STATE (no forward yet)
+// on failure.
+SINEW_API SinewStatus sinew_geom_distance(SinewData *data, int geom1, int geom2, double limit, SinewDistance *distance,
+                                          SinewError *err);
+
+// Holds derivatives of a distance by qpos, as its tangent; each may be NULL. This structure does not grow.
+typedef struct SinewDistanceJacobian {
+  double *dist;    // (nv)
+  double *from;    // (3, nv)
+  double *to;      // (3, nv)
+  double *normal;  // (3, nv)
+} SinewDistanceJacobian;
+
+// Computes the distance of two geoms as sinew_geom_distance does (distance may be NULL), and its derivatives: zero
+// beyond the limit. Fails as sinew_geom_distance.
+SINEW_API SinewStatus sinew_geom_distance_jacobian(SinewData *data, int geom1, int geom2, double limit,
+                                                   SinewDistance *distance, const SinewDistanceJacobian *jacobian,
+                                                   SinewError *err);
+
+// ---- tasks ----
+
+// Loads a task from a YAML file (planner/tasks/README.md documents it). SINEW_ERR_FORMAT: lists every mistake as
+// file:line:column. Free it with sinew_task_free.
+SINEW_API SinewTask *sinew_task_load(const char *path, SinewError *err);
+// Reads a task from text[size]; `name` stands for the file in messages. Fails as sinew_task_load.
+SINEW_API SinewTask *sinew_task_parse(const char *text, size_t size, const char *name, SinewError *err);
+// Frees a task. Nothing made of it may be in use. Accepts NULL.
+SINEW_API void sinew_task_free(SinewTask *task);
+// Return the task's name, and the name or path of its model as the file has it; valid as long as the task.
+SINEW_API const char *sinew_task_name(const SinewTask *task);
+SINEW_API const char *sinew_task_model(const SinewTask *task);
+
+// ---- backends ----
+
+// Says how to open a backend.
+typedef struct SinewBackendOptions {
+  size_t size;
+  int threads;         // threads of the CPU; 0: as many as this process may use
+  int device;          // index among the devices of its kind
+  double memory;       // budget of device memory [bytes]; 0: what the device has
+  const char *folder;  // folder of libsinew_NAME.so; NULL: where the library was installed
+} SinewBackendOptions;
+
+// Returns options of zeros.
+static inline SinewBackendOptions sinew_default_backend(void) {
+  SinewBackendOptions x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Opens a backend by name: "cpu" (in doubles), "cuda" (in floats), "cuda_double". `options` may be NULL. A backend
+// serves one call at a time: batches and planners of one backend belong to one thread at a time together. Returns NULL
+// and SINEW_ERR_NOT_FOUND (no such library or device), SINEW_ERR_ARGUMENT or SINEW_ERR_MEMORY on failure. Close it with
+// sinew_backend_close.
+SINEW_API SinewBackend *sinew_backend_open(const char *name, const SinewBackendOptions *options, SinewError *err);
+// Closes a backend, after all that uses it was freed. Accepts NULL.
+SINEW_API void sinew_backend_close(SinewBackend *backend);
+// Returns the names of the backends that could be opened, NULL at the end; valid for ever.
+SINEW_API const char *const *sinew_backend_names(void);
+// Returns one line for people: device, number type, threads; valid as long as the backend.
+SINEW_API const char *sinew_backend_description(const SinewBackend *backend);
+
+// ---- many rollouts ----
+
+// Says what a batch is made of. Model, task and backend must outlive it.
+typedef struct SinewBatchDef {
+  size_t size;
+  const SinewModel *model;
+  const SinewTask *task;  // gives the cost, and options of the model; NULL: no cost
+  SinewBackend *backend;
+  int capacity;         // most rollouts of a call
+  int steps;            // most steps of a rollout
+  bool gradients;       // keep what the way back needs, and reserve memory for it
+  double max_velocity;  // a faster joint means divergence [rad/s, m/s]; 0: 1e10
+  const SinewCfd *cfd;  // contacts from distance; NULL: none
+} SinewBatchDef;
+
+// Returns a definition of zeros.
+static inline SinewBatchDef sinew_default_batch(void) {
+  SinewBatchDef x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Makes a batch and allocates all that its calls need: they allocate nothing. Free it with sinew_batch_free. Returns
+// NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_FORMAT (names of the task that the model has not), SINEW_ERR_UNSUPPORTED (the
+// backend has no gradients), SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err);
+// Frees a batch. Accepts NULL.
+SINEW_API void sinew_batch_free(SinewBatch *batch);
+// Returns the model of the batch: that of the definition with the task's options. It stays valid as long as the batch.
+SINEW_API const SinewModel *sinew_batch_model(const SinewBatch *batch);
+// Returns the number of terms of the task's cost; 0 without a task.
+SINEW_API int sinew_batch_terms(const SinewBatch *batch);
+
+// Holds rollouts: N = count initial states, N control sequences of T = steps steps, and where results go. Arrays of
+// results may be NULL. A trajectory has rows for the states 0 to T. Rows after the last good state of a rollout that
+// has diverged are NaN.
+typedef struct SinewRollouts {
+  size_t size;
+  int count, steps;
+  bool one_state;  // all begin in one state: time, qpos, qvel, act, mocap have one row
+  bool one_ctrl;   // all have the same controls: (T, nu)
+  // Initial states; NULL as in SinewState.
+  const double *time;   // (N) [s]
+  const double *qpos;   // (N, nq)
+  const double *qvel;   // (N, nv)
+  const double *act;    // (N, na)
+  const double *mocap;  // (N, nmocap, 7)
+  const double *ctrl;   // (N, T, nu); NULL: zero
+  // Trajectories.
+  double *out_time;        // (N, T + 1)
+  double *out_qpos;        // (N, T + 1, nq)
+  double *out_qvel;        // (N, T + 1, nv)
+  double *out_act;         // (N, T + 1, na)
+  double *out_sensordata;  // (N, T + 1, nsensordata) of each state
+  // Results.
+  double *cost;        // (N) of the task; infinity when diverged
+  double *term;        // (N, sinew_batch_terms) weighted parts of it
+  int *status;         // (N) SINEW_OK or SINEW_ERR_DIVERGED
+  int *diverged_step;  // (N) the last state that is good, T where all are
+  unsigned *warnings;  // (N) SINEW_WARN_* bits of all its steps
+} SinewRollouts;
+
+// Returns rollouts of zeros.
+static inline SinewRollouts sinew_default_rollouts(void) {
+  SinewRollouts x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
+// data (status), not an error. With `gradients` the batch keeps controls and states for sinew_batch_vjp. Returns
+// SINEW_ERR_ARGUMENT (sizes, a number that is not finite) or SINEW_ERR_DEVICE on failure.
+SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
+
+// Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.
+typedef struct SinewTrajectoryBars {
+  size_t size;
+  SinewCoordinates coordinates;  // coordinates of qpos here and in the result
+  const double *qpos;            // (N, T + 1, nv or nq)
+  const double *qvel;            // (N, T + 1, nv)
+  const double *act;             // (N, T + 1, na)
+  const double *sensordata;      // (N, T + 1, nsensordata)
+  const double *ctrl;            // (N, T, nu) direct part
+  const double *cost;            // (N) factor of the task's cost; NULL: 1
+} SinewTrajectoryBars;
+
+// Returns zeros: the derivative of the task's cost alone.
+static inline SinewTrajectoryBars sinew_default_bars(void) {
+  SinewTrajectoryBars x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Holds where derivatives go, each may be NULL.
+typedef struct SinewGradients {
+  size_t size;
+  double *ctrl;  // (N, T, nu)
+  double *qpos;  // (N, nv or nq) of the initial states
+  double *qvel;  // (N, nv)
+  double *act;   // (N, na)
+  int *status;   // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or the derivative left the range of numbers
+} SinewGradients;
+
+// Returns zeros.
+static inline SinewGradients sinew_default_gradients(void) {
+  SinewGradients x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Computes vector-Jacobian products of the rollouts of the last sinew_batch_rollout, at about twice their cost. These
+// are the derivatives, by initial states and controls, of the task's cost times its factor plus the user's cost. `bars`
+// NULL stands for the task's cost alone. May be called any number of times. A rollout whose status is not SINEW_OK has
+// derivatives 0. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT,
+// SINEW_ERR_UNSUPPORTED (a sensor without a derivative) or SINEW_ERR_DEVICE on failure.
+SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
+                                      SinewError *err);
+
+// ---- planners ----
+
+// Describes a setting of planners. New members come at the end.
+typedef struct SinewSetting {
+  const char *name, *unit, *doc;
+  const char *choices;            // names of the values 0, 1, ... joined by |; NULL: a number
+  bool integer;                   // a whole number
+  bool live;                      // may change while a planner runs
+  double value, lowest, highest;  // default and bounds, of a choice its number
+} SinewSetting;
+// Returns setting i = 0, 1, ..., NULL past the last; valid for ever.
+SINEW_API const SinewSetting *sinew_setting(int i);
+
+// Says what a planner is made of. All but `settings` must outlive it.
+typedef struct SinewPlannerDef {
+  size_t size;
+  const SinewModel *model;
+  const SinewTask *task;
+  SinewBackend *backend;
+  SinewBackend *fallback;       // plans when the device is lost; NULL: none
+  const char *const *settings;  // "name=value" (.., NULL) over those of the task; NULL: none
+  uint64_t seed;                // perturbs initial pose and plan (0: not), keys the noise
+} SinewPlannerDef;
+
+// Returns a definition of zeros.
+static inline SinewPlannerDef sinew_default_planner(void) {
+  SinewPlannerDef x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Makes a planner: the one that sinewd runs for a session, with the same plans bit for bit. Lets the body settle for as
+// long as the task says. SINEW_ERR_FORMAT lists names that the model has not. Free it with sinew_planner_free.
+SINEW_API SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err);
+// Frees a planner. Accepts NULL.
+SINEW_API void sinew_planner_free(SinewPlanner *planner);
+// Goes back to the initial state and plan, with the settings, weights and targets in force.
+SINEW_API SinewStatus sinew_planner_reset(SinewPlanner *planner, uint64_t seed, SinewError *err);
+// Returns the model of the planner: that of the definition with the task's options. It stays valid as long as the
+// planner.
+SINEW_API const SinewModel *sinew_planner_model(const SinewPlanner *planner);
+// Returns the state in which the body shall start; valid until the next reset.
+SINEW_API SinewState sinew_planner_initial(const SinewPlanner *planner);
+
+// Changes a live setting, "adam_rate=0.02", from the next plan on. SINEW_ERR_NOT_FOUND, SINEW_ERR_ARGUMENT (out of
+// bounds, not live), SINEW_ERR_UNSUPPORTED, SINEW_ERR_LIMIT: nothing is changed.
+SINEW_API SinewStatus sinew_planner_set(SinewPlanner *planner, const char *assignment, SinewError *err);
+// Writes the value of a setting in force, as text, into text[size].
+SINEW_API SinewStatus sinew_planner_get(const SinewPlanner *planner, const char *name, char *text, size_t size,
+                                        SinewError *err);
+// Changes the weights of a term of the cost.
+SINEW_API SinewStatus sinew_planner_set_weight(SinewPlanner *planner, const char *term, double weight, double terminal,
+                                               SinewError *err);
+// Changes the target of a term to value[n]; n = 0: the task's own again.
+SINEW_API SinewStatus sinew_planner_set_target(SinewPlanner *planner, const char *term, const double *value, int n,
+                                               SinewError *err);
+
+// Asks for a plan from a measured state.
+typedef struct SinewPlanRequest {
+  size_t size;
+  SinewState state;    // act NULL: estimated from the controls since the last state. mocap NULL: as in the last request
+  double latency;      // time until the plan is in force [s]: the state is first rolled forward by it
+  double budget;       // time to compute [s]; 0: no limit, the settings' iterations
+  int max_iterations;  // 0: as the settings say
+  bool want_states;    // predicted states, too
+} SinewPlanRequest;
+
+// Returns a request of zeros.
+static inline SinewPlanRequest sinew_default_plan_request(void) {
+  SinewPlanRequest x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Holds a plan. It belongs to the planner. New members come at the end.
+typedef struct SinewPlan {
+  uint64_t number;           // 1, 2, ...
+  double start, step;        // time of the first row of ctrl, and between rows [s]
+  int steps;                 // rows
+  int lead;                  // rows before the optimised ones: those of the plan before
+  const double *ctrl;        // (steps, nu)
+  const double *qpos;        // (steps + 1, nq) predicted states where asked for, else NULL
+  const double *qvel, *act;  // (steps + 1, nv), (steps + 1, na)
+  double cost_before;        // cost of the shifted plan before; infinite: it diverged, NaN: not evaluated
+  double cost_after;         // cost of this plan
+  const double *term;        // weighted parts of cost_after
+  int terms;
+  int iterations, candidates;
+  double gradient_norm;  // NaN: the planner makes no gradient
+  bool refined;          // false: the shifted plan of before, there was no time
+  bool deadline_met;
+  bool act_estimated;
+  bool device_lost;     // the fallback made it
+  unsigned warnings;    // SINEW_WARN_* bits of the rollouts that count
+  const char *backend;  // name of the one that made it
+  const char *remark;   // says what a user should know of how it was made, "": nothing
+  double seconds;       // time that it took [s]
+} SinewPlan;
+
+// Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner. Returns
+// SINEW_ERR_ARGUMENT (the state) or SINEW_ERR_DIVERGED (every candidate diverged: there is no plan) on failure.
+SINEW_API SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanRequest *request, const SinewPlan **plan,
+                                         SinewError *err);
+// Fills ctrl (nu) with the controls of the latest plan at a time [s]: row floor((time - start) / step + 1e-6), at least
+// the first, at most the last. SINEW_ERR_NO_PLAN: there is none yet.
+SINEW_API SinewStatus sinew_planner_control(const SinewPlanner *planner, double time, double *ctrl, SinewError *err);
+// Computes the cost of controls (steps, nu) from a state under the weights and targets in force, and its gradient
+// (steps, nu), unless that is NULL. A motion that diverges costs infinity and has gradient 0.
+SINEW_API SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *state, const double *ctrl,
+                                             int steps, double *cost, double *gradient, SinewError *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

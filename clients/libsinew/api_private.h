@@ -1,0 +1,31 @@
+// Between the files of libsinew: errors, the check that a handle has one thread at a time, and what handles hold.
+#ifndef SINEW_CLIENTS_LIBSINEW_API_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_API_PRIVATE_H_
+
+#include <stdatomic.h>
+
+#include "clients/include/sinew.h"
+#include "physics/base/status.h"
+
+// ---- error.c ----
+
+// Sets err (which may be NULL) and returns `status`. Text is formatted like printf.
+__attribute__((format(printf, 3, 4))) SinewStatus api_fail(SinewError *err, SinewStatus status, const char *format,
+                                                           ...);
+// Clears err (which may be NULL) and returns SINEW_OK.
+SinewStatus api_ok(SinewError *err);
+// Hands an error of the engine on: err gets its text. Returns its status, which is not SINEW_OK.
+SinewStatus api_hand_on(SinewError *err, const SnError *from);
+
+// Notices two threads in calls on one handle. It is the first member of every handle that belongs to one thread.
+typedef struct ApiGuard {
+  atomic_int busy;
+} ApiGuard;
+
+// Begins a call on a handle. In debug builds it returns SINEW_ERR_STATE when another thread is in one; in others it
+// does nothing. `handle` names the kind for the text.
+SinewStatus api_enter(ApiGuard *guard, const char *handle, SinewError *err);
+// Ends a call on a handle. Returns `status`.
+SinewStatus api_leave(ApiGuard *guard, SinewStatus status);
+
+#endif

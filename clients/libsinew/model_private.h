@@ -1,0 +1,18 @@
+// A model as libsinew holds it.
+#ifndef SINEW_CLIENTS_LIBSINEW_MODEL_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_MODEL_PRIVATE_H_
+
+#include "clients/libsinew/api_private.h"
+#include "physics/model/model.h"
+
+struct SinewModel {
+  SnModel *model;
+  SinewSizes sizes;
+  double *ctrl_range;  // (nu, 2)
+};
+
+// Wraps a model of the engine, which then belongs to the result; frees it on failure. Returns NULL and err when out of
+// memory.
+SinewModel *api_model_wrap(SnModel *model, SinewError *err);
+
+#endif
