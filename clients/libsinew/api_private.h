@@ -1,19 +1,16 @@
-// Between the files of libsinew: errors, the check that a handle has one thread at a time, and what handles hold.
+// Between the files of libsinew: errors of the engine, and the check that a handle has one thread at a time. See
+// clients/base/api.h for errors of the library's own.
 #ifndef SINEW_CLIENTS_LIBSINEW_API_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_API_PRIVATE_H_
 
 #include <stdatomic.h>
 
+#include "clients/base/api.h"
 #include "clients/include/sinew.h"
 #include "physics/base/status.h"
 
 // ---- error.c ----
 
-// Sets err (which may be NULL) and returns `status`. Text is formatted like printf.
-__attribute__((format(printf, 3, 4))) SinewStatus api_fail(SinewError *err, SinewStatus status, const char *format,
-                                                           ...);
-// Clears err (which may be NULL) and returns SINEW_OK.
-SinewStatus api_ok(SinewError *err);
 // Hands an error of the engine on: err gets its text. Returns its status, which is not SINEW_OK.
 SinewStatus api_hand_on(SinewError *err, const SnError *from);
 

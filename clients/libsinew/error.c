@@ -1,8 +1,4 @@
 // Errors of the public functions, and the check for two threads on one handle.
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "clients/libsinew/api_private.h"
 
 // The engine's codes are the first of the public ones.
@@ -12,23 +8,6 @@ _Static_assert((int)SINEW_ERR_ARGUMENT == (int)SN_ERR_ARGUMENT && (int)SINEW_ERR
                    (int)SINEW_ERR_NOT_FOUND == (int)SN_ERR_NOT_FOUND && (int)SINEW_ERR_TIMEOUT == (int)SN_ERR_TIMEOUT &&
                    (int)SINEW_ERR_STATE == (int)SN_ERR_STATE,
                "codes of the engine and statuses of the library differ");
-
-SinewStatus api_fail(SinewError *err, SinewStatus status, const char *format, ...) {
-  if (!err) return status;
-  err->status = status;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(err->text, sizeof err->text, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-SinewStatus api_ok(SinewError *err) {
-  if (!err) return SINEW_OK;
-  err->status = SINEW_OK;
-  err->text[0] = 0;
-  return SINEW_OK;
-}
 
 SinewStatus api_hand_on(SinewError *err, const SnError *from) {
   return api_fail(err, (SinewStatus)from->code, "%s", from->text);

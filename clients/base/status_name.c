@@ -1,4 +1,4 @@
-// Names of statuses, for this library and the client's.
+// Names of statuses, for both libraries.
 #include "clients/include/sinew.h"
 
 const char *sinew_status_name(SinewStatus status) {
