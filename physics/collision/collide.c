@@ -63,14 +63,14 @@ SN_LOCAL int collide_cfd_bits(const SnModel *m, const SnWorld *w, int start, int
   return bits;
 }
 
-// True when the bounding sphere of geom g (radius, at its origin) is farther than reach from the bounding box of
-// another geom; r becomes the origin of g relative to the centre of that box, in its frame.
-SN_LOCAL bool collide_sphere_box_apart(const SnModel *m, const SnWorld *w, int g, int other, sn_real reach,
+// True when the bounding sphere of geom s (radius, at its origin) is farther than reach from the bounding box of
+// another geom; r becomes the origin of s relative to the centre of that box, in its frame.
+SN_LOCAL bool collide_sphere_box_apart(const SnModel *m, const SnShape *s, const SnShape *other, sn_real reach,
                                        sn_real *r) {
-  const sn_real *box = m->geom_aabb + 6 * other, limit = m->geom_rbound[g] + reach;
+  const sn_real *box = m->geom_aabb + 6 * other->geom, limit = m->geom_rbound[s->geom] + reach;
   sn_real d[3], square = 0;
-  sn_sub3(d, w->geom_xpos + 3 * g, w->geom_xpos + 3 * other);
-  sn_mulmattvec3(r, w->geom_xmat + 9 * other, d);
+  sn_sub3(d, s->pos, other->pos);
+  sn_mulmattvec3(r, other->mat, d);
   for (int i = 0; i < 3; ++i) {
     r[i] -= box[i];
     const sn_real over = sn_max(sn_abs(r[i]) - box[3 + i], 0);
@@ -80,12 +80,11 @@ SN_LOCAL bool collide_sphere_box_apart(const SnModel *m, const SnWorld *w, int g
 }
 
 // True when a face normal of either bounding box shows the geoms to be farther apart than reach.
-SN_LOCAL bool collide_boxes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
-  const sn_real *mat1 = w->geom_xmat + 9 * g1, *mat2 = w->geom_xmat + 9 * g2;
-  const sn_real *box1 = m->geom_aabb + 6 * g1, *box2 = m->geom_aabb + 6 * g2;
+SN_LOCAL bool collide_boxes_apart(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach) {
+  const sn_real *mat1 = a->mat, *mat2 = b->mat;
+  const sn_real *box1 = m->geom_aabb + 6 * a->geom, *box2 = m->geom_aabb + 6 * b->geom;
   sn_real d1[3], d2[3];  // from the centre of one box to the other geom, in the frame of that box
-  if (collide_sphere_box_apart(m, w, g1, g2, reach, d2) || collide_sphere_box_apart(m, w, g2, g1, reach, d1))
-    return true;
+  if (collide_sphere_box_apart(m, a, b, reach, d2) || collide_sphere_box_apart(m, b, a, reach, d1)) return true;
   sn_real r1[3], r2[3] = {0, 0, 0};
   for (int i = 0; i < 3; ++i) {
     r1[i] = 0;
@@ -109,58 +108,58 @@ SN_LOCAL bool collide_has_axis(const SnModel *m, int g) {
 
 // True when the axes of two capsules or cylinders are farther apart than reach and both radii: a cylinder lies inside
 // the capsule around it.
-SN_LOCAL bool collide_axes_apart(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real reach) {
-  const sn_real *size1 = m->geom_size + 3 * g1, *size2 = m->geom_size + 3 * g2;
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, size1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, size2};
-  const sn_real limit = (size1[0] + size2[0] + reach) * (1 + SN_R(16.0) * SN_EPS);  // rounding
-  return sn_axes_square(&a, &b) > limit * limit;
+SN_LOCAL bool collide_axes_apart(const SnShape *a, const SnShape *b, sn_real reach) {
+  const sn_real limit = (a->size[0] + b->size[0] + reach) * (1 + SN_R(16.0) * SN_EPS);  // rounding
+  return sn_axes_square(a, b) > limit * limit;
 }
 
-// Writes the contacts of a pair within reach, without parameters; returns their number, at most `max`.
-SN_LOCAL int collide_narrow(const SnModel *m, SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
-                            SnContact *con) {
-  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
+                              int max, SnContact *con) {
   // not for two boxes: what counts there is the gap along the best axis, which is less than the distance
   const bool costly = collider == SN_COLLIDER_CAPSULE_BOX || collider == SN_COLLIDER_CONVEX;
-  if (costly && collide_boxes_apart(m, w, g1, g2, reach)) return 0;
-  if (collider == SN_COLLIDER_CONVEX && collide_has_axis(m, g1) && collide_has_axis(m, g2) &&
-      collide_axes_apart(m, w, g1, g2, reach))
+  if (costly && collide_boxes_apart(m, a, b, reach)) return 0;
+  if (collider == SN_COLLIDER_CONVEX && collide_has_axis(m, a->geom) && collide_has_axis(m, b->geom) &&
+      collide_axes_apart(a, b, reach))
     return 0;
   switch (collider) {
     case SN_COLLIDER_NONE:
     case SN_COLLIDER_ELLIPSOID:
       return 0;
     case SN_COLLIDER_PLANE_SPHERE:
-      return sn_collide_plane_sphere(&a, &b, reach, con);
+      return sn_collide_plane_sphere(a, b, reach, con);
     case SN_COLLIDER_PLANE_CAPSULE:
-      return sn_collide_plane_capsule(&a, &b, reach, con);
+      return sn_collide_plane_capsule(a, b, reach, con);
     case SN_COLLIDER_PLANE_CYLINDER:
-      return sn_collide_plane_cylinder(&a, &b, reach, con);
+      return sn_collide_plane_cylinder(a, b, reach, con);
     case SN_COLLIDER_PLANE_BOX:
-      return sn_collide_plane_box(&a, &b, reach, con);
+      return sn_collide_plane_box(a, b, reach, con);
     case SN_COLLIDER_PLANE_CONVEX:
-      return sn_collide_plane_convex(m, w, g1, g2, reach, con, max);
+      return sn_collide_plane_convex(m, a, b, reach, con);
     case SN_COLLIDER_SPHERE_SPHERE:
-      return sn_collide_sphere_sphere(&a, &b, reach, con);
+      return sn_collide_sphere_sphere(a, b, reach, con);
     case SN_COLLIDER_SPHERE_CAPSULE:
-      return sn_collide_sphere_capsule(&a, &b, reach, con);
+      return sn_collide_sphere_capsule(a, b, reach, con);
     case SN_COLLIDER_SPHERE_CYLINDER:
-      return sn_collide_sphere_cylinder(&a, &b, reach, con);
+      return sn_collide_sphere_cylinder(a, b, reach, con);
     case SN_COLLIDER_SPHERE_BOX:
-      return sn_collide_sphere_box(&a, &b, reach, con);
+      return sn_collide_sphere_box(a, b, reach, con);
     case SN_COLLIDER_CAPSULE_CAPSULE:
-      return sn_collide_capsule_capsule(&a, &b, reach, con);
+      return sn_collide_capsule_capsule(a, b, reach, con);
     case SN_COLLIDER_CAPSULE_BOX:
-      return sn_collide_capsule_box(&a, &b, reach, con);
+      return sn_collide_capsule_box(a, b, reach, con);
     case SN_COLLIDER_BOX_BOX:
-      return sn_collide_box_box(&a, &b, reach, con);
+      return sn_collide_box_box(a, b, reach, con);
     case SN_COLLIDER_CONVEX:
-      return sn_collide_convex(m, w, g1, g2, reach, con, max);
+      return sn_collide_convex(m, a, b, reach, con, max);
   }
   return 0;
+}
+
+// The contacts of a pair within reach, by a collider.
+SN_LOCAL int collide_narrow(const SnModel *m, const SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
+                            SnContact *con) {
+  const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
+  return sn_collide_shapes(m, &a, &b, collider, reach, max, con);
 }
 
 // The contacts of a pair as MuJoCo makes them.
@@ -170,11 +169,9 @@ SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con
 
 // The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
 SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
-  const int g1 = m->cpair_geom[2 * pair], g2 = m->cpair_geom[2 * pair + 1];
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+  const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
   SnNearest near;
-  if (!sn_ellipsoid_nearest(m->geom_type[g1], &a, &b, &near) || near.dist > reach) return 0;
+  if (!sn_ellipsoid_nearest(m->geom_type[a.geom], &a, &b, &near) || near.dist > reach) return 0;
   sn_real mid[3];
   sn_add3(mid, near.x1, near.x2);
   sn_scale3(mid, mid, SN_R(0.5));
@@ -350,60 +347,62 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
-// Adds the torque and force (6) on each geom of a contact, about their own centres.
-SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
-                                 sn_real *wrench) {
-  if (w->cfd->surrogate) {
-    sn_collide_surrogate_vjp(m, w, con, bar, wrench);
-    return;
-  }
-  const int g1 = con->geom[0], g2 = con->geom[1];
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
-  switch (collide_made_by(m, con)) {
+SN_FUNC void sn_collide_shapes_vjp(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider,
+                                   sn_real reach, const SnContact *con, const SnContactBar *bar, sn_real *wrench) {
+  switch (collider) {
     case SN_COLLIDER_NONE:
       break;
     case SN_COLLIDER_PLANE_SPHERE:
-      sn_collide_plane_sphere_vjp(&a, &b, con, bar, wrench);
+      sn_collide_plane_sphere_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_PLANE_CAPSULE:
-      sn_collide_plane_capsule_vjp(&a, &b, con, bar, wrench);
+      sn_collide_plane_capsule_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_PLANE_CYLINDER:
-      sn_collide_plane_cylinder_vjp(&a, &b, con, bar, wrench);
+      sn_collide_plane_cylinder_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_PLANE_BOX:
-      sn_collide_plane_box_vjp(&a, &b, con, bar, wrench);
+      sn_collide_plane_box_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_PLANE_CONVEX:
-      sn_collide_plane_convex_vjp(m, w, con, bar, wrench);
+      sn_collide_plane_convex_vjp(m, a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_SPHERE_SPHERE:
-      sn_collide_sphere_sphere_vjp(&a, &b, con, bar, wrench);
+      sn_collide_sphere_sphere_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_SPHERE_CAPSULE:
-      sn_collide_sphere_capsule_vjp(&a, &b, con, bar, wrench);
+      sn_collide_sphere_capsule_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_SPHERE_CYLINDER:
-      sn_collide_sphere_cylinder_vjp(&a, &b, con, bar, wrench);
+      sn_collide_sphere_cylinder_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_CAPSULE_CAPSULE:
-      sn_collide_capsule_capsule_vjp(&a, &b, con, bar, wrench);
+      sn_collide_capsule_capsule_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_SPHERE_BOX:
-      sn_collide_sphere_box_vjp(&a, &b, con, bar, wrench);
+      sn_collide_sphere_box_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_CAPSULE_BOX:
-      sn_collide_capsule_box_vjp(&a, &b, con, bar, wrench);
+      sn_collide_capsule_box_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_BOX_BOX:
-      sn_collide_box_box_vjp(&a, &b, con, bar, wrench);
+      sn_collide_box_box_vjp(a, b, con, bar, wrench);
       break;
     case SN_COLLIDER_CONVEX:
     case SN_COLLIDER_ELLIPSOID:
-      sn_collide_convex_vjp(m, w, con, bar, wrench);
+      sn_collide_convex_vjp(m, a, b, reach, con, bar, wrench);
       break;
   }
+}
+
+// Adds the torque and force (6) on each geom of a contact, about their own centres.
+SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+                                 sn_real *wrench) {
+  const SnShape a = sn_shape(m, w, con->geom[0]), b = sn_shape(m, w, con->geom[1]);
+  if (w->cfd->surrogate)
+    sn_collide_surrogate_vjp(&a, &b, con, bar, wrench);
+  else
+    sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, con), m->cpair_reach[con->pair], con, bar, wrench);
 }
 
 SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,

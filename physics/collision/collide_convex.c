@@ -102,11 +102,11 @@ SN_LOCAL void convex_remember(const SnCcd *c, int i, SnContact *con) {
   }
 }
 
-SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin, SnContact *con,
                               int max) {
   SnCcd c;
-  sn_convex_init(&c.a, m, w, g1, margin);
-  sn_convex_init(&c.b, m, w, g2, margin);
+  sn_convex_init(&c.a, m, a, margin);
+  sn_convex_init(&c.b, m, b, margin);
   c.tolerance = sn_max(m->opt.ccd_tolerance, SN_CCD_TOLERANCE);
   c.iterations = m->opt.ccd_iterations;
   c.cutoff = 0;
@@ -351,7 +351,7 @@ SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnC
       turn[0] += p.k.e[2 * i] * z[i];
       turn[1] += p.k.e[2 * i + 1] * z[i];
     }
-    const SnShape body = {shape[side]->pos, shape[side]->mat, shape[side]->size};
+    const SnShape body = {.pos = shape[side]->pos, .mat = shape[side]->mat, .size = shape[side]->size};
     sn_real force[3], turned[3] = {0, 0, 0};
     sn_scale3(force, bar->pos, SN_R(0.5));
     sn_addtoscl3(force, p.n, sign * bar->dist);
@@ -362,38 +362,34 @@ SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnC
   }
 }
 
-SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
-                                   sn_real *wrench) {
-  const sn_real margin = m->cpair_reach[con->pair];
-  SnConvex a, b;
-  sn_convex_init(&a, m, w, con->geom[0], margin);
-  sn_convex_init(&b, m, w, con->geom[1], margin);
+SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
+                                   const SnContact *con, const SnContactBar *bar, sn_real *wrench) {
+  SnConvex s1, s2;
+  sn_convex_init(&s1, m, a, margin);
+  sn_convex_init(&s2, m, b, margin);
   if (con->feature == SN_FEATURE_NEAREST) {
-    convex_nearest_vjp(&a, &b, con, bar, wrench);
+    convex_nearest_vjp(&s1, &s2, con, bar, wrench);
     return;
   }
   // a line that lies where the nearest points say: find them again
   SnContact near;
   SnContactBar near_bar = {0};
-  const bool line = sn_multicontact_has_line(&a, &b, con) &&
-                    sn_collide_convex(m, w, con->geom[0], con->geom[1], margin, &near, 1) == 1;
-  sn_multicontact_vjp(&a, &b, con, bar, line ? near.frame : NULL, near_bar.normal, wrench);
-  if (line) convex_nearest_vjp(&a, &b, &near, &near_bar, wrench);
+  const bool line = sn_multicontact_has_line(&s1, &s2, con) && sn_collide_convex(m, a, b, margin, &near, 1) == 1;
+  sn_multicontact_vjp(&s1, &s2, con, bar, line ? near.frame : NULL, near_bar.normal, wrench);
+  if (line) convex_nearest_vjp(&s1, &s2, &near, &near_bar, wrench);
 }
 
-SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench) {
   sn_real half[3];
   sn_scale3(half, bar->normal, SN_R(0.5));
   for (int side = 0; side < 2; ++side) {
-    const int g = con->geom[side];
-    const SnShape s = {w->geom_xpos + 3 * g, w->geom_xmat + 9 * g, m->geom_size + 3 * g};
     const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
     sn_real x[3], force[3];
     sn_addscl3(x, con->pos, con->frame, sign * SN_R(0.5) * con->dist);
     sn_scale3(force, bar->pos, SN_R(0.5));
     sn_addtoscl3(force, con->frame, sign * bar->dist);
-    sn_push(wrench + 6 * side, &s, x, force);
+    sn_push(wrench + 6 * side, side == 0 ? a : b, x, force);
     sn_turn(wrench + 6 * side, con->frame, half);
   }
 }

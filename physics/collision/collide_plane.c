@@ -315,9 +315,9 @@ SN_LOCAL PlaneFace plane_face(const SnModel *m, int mesh, int v, const sn_real *
 
 // The deepest vertex, then the others of the face there that lies most along the plane, where they are in reach and
 // below the centre of the geom. Of a face with more than four vertices a large quadrilateral is taken.
-SN_LOCAL int plane_mesh(const SnModel *m, int g2, const SnShape *a, const SnShape *b, const sn_real *normal,
-                        sn_real reach, SnContact *con) {
-  const int mesh = m->geom_dataid[g2];
+SN_LOCAL int plane_mesh(const SnModel *m, const SnShape *a, const SnShape *b, const sn_real *normal, sn_real reach,
+                        SnContact *con) {
+  const int mesh = m->geom_dataid[b->geom];
   const PlaneHull h = plane_hull(m, mesh);
   sn_real down[3], dir[3], d[3], point[3];
   sn_scale3(down, normal, -1);
@@ -344,45 +344,39 @@ SN_LOCAL int plane_mesh(const SnModel *m, int g2, const SnShape *a, const SnShap
   return n;
 }
 
-SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
-                                    int max) {
-  (void)max;
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
+SN_FUNC int sn_collide_plane_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach,
+                                    SnContact *con) {
   sn_real normal[3], down[3], local[3], point[3];
-  sn_shape_axis(normal, a.mat);
-  if (m->geom_type[g2] == SN_GEOM_MESH) return plane_mesh(m, g2, &a, &b, normal, margin, con);
+  sn_shape_axis(normal, a->mat);
+  if (m->geom_type[b->geom] == SN_GEOM_MESH) return plane_mesh(m, a, b, normal, reach, con);
   sn_scale3(down, normal, -1);
-  sn_mulmattvec3(local, b.mat, down);
-  plane_ellipsoid_support(point, b.size, local);
-  sn_mulmatvec3(local, b.mat, point);
-  sn_add3(point, local, b.pos);
-  return sn_plane_point(a.pos, normal, point, 0, margin, con);
+  sn_mulmattvec3(local, b->mat, down);
+  plane_ellipsoid_support(point, b->size, local);
+  sn_mulmatvec3(local, b->mat, point);
+  sn_add3(point, local, b->pos);
+  return sn_plane_point(a->pos, normal, point, 0, reach, con);
 }
 
 // A vertex is fixed to the mesh (at edges and faces parallel to the plane: the one taken). The lowest point of an
 // ellipsoid is S u, u = S d / |S d|, in its frame, with S the half axes and d the direction -n there.
-SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con,
+SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, const SnContact *con,
                                          const SnContactBar *bar, sn_real *wrench) {
-  const int g1 = con->geom[0], g2 = con->geom[1];
-  const SnShape a = {w->geom_xpos + 3 * g1, w->geom_xmat + 9 * g1, m->geom_size + 3 * g1};
-  const SnShape b = {w->geom_xpos + 3 * g2, w->geom_xmat + 9 * g2, m->geom_size + 3 * g2};
   const sn_real *n = con->frame;
   sn_real point[3], force[3], u[3], bar_l[3], d_bar[3];
   sn_addscl3(point, con->pos, n, con->dist / 2);
-  sn_plane_point_vjp(&a, n, point, 0, con->dist, bar, wrench, force);
-  sn_push(wrench + 6, &b, point, force);
-  if (m->geom_type[g2] == SN_GEOM_MESH) return;
-  sn_mulmattvec3(u, b.mat, n);
-  sn_mulmattvec3(bar_l, b.mat, force);
+  sn_plane_point_vjp(a, n, point, 0, con->dist, bar, wrench, force);
+  sn_push(wrench + 6, b, point, force);
+  if (m->geom_type[b->geom] == SN_GEOM_MESH) return;
+  sn_mulmattvec3(u, b->mat, n);
+  sn_mulmattvec3(bar_l, b->mat, force);
   for (int i = 0; i < 3; ++i) {
-    u[i] *= -b.size[i];
-    bar_l[i] *= b.size[i];
+    u[i] *= -b->size[i];
+    bar_l[i] *= b->size[i];
   }
   const sn_real length = sn_normalize3(u);
   sn_direction_vjp(d_bar, u, length, bar_l);
-  for (int i = 0; i < 3; ++i) d_bar[i] *= -b.size[i];
-  sn_mulmatvec3(bar_l, b.mat, d_bar);  // of the normal, at a fixed ellipsoid
+  for (int i = 0; i < 3; ++i) d_bar[i] *= -b->size[i];
+  sn_mulmatvec3(bar_l, b->mat, d_bar);  // of the normal, at a fixed ellipsoid
   sn_turn(wrench, n, bar_l);
   sn_scale3(bar_l, bar_l, -1);
   sn_turn(wrench + 6, n, bar_l);

@@ -23,7 +23,14 @@ typedef struct SnShape {
   const sn_real *pos;
   const sn_real *mat;
   const sn_real *size;
+  int geom;  // index, for its type and mesh; closed-form pairs do not read it
 } SnShape;
+
+// Returns the shape of a geom where the world has it.
+SN_INLINE SnShape sn_shape(const SnModel *m, const SnWorld *w, int geom) {
+  const SnShape s = {w->geom_xpos + 3 * geom, w->geom_xmat + 9 * geom, m->geom_size + 3 * geom, geom};
+  return s;
+}
 
 // Computes r, the z axis of a shape with rotation matrix mat: normal of a plane, axis of a capsule or cylinder.
 SN_INLINE void sn_shape_axis(sn_real *r, const sn_real *mat) { sn_set3(r, mat[2], mat[5], mat[8]); }
@@ -149,10 +156,10 @@ SN_FUNC void sn_plane_point_vjp(const SnShape *plane, const sn_real *normal, con
 SN_FUNC void sn_two_spheres_vjp(const sn_real *p1, sn_real r1, const sn_real *p2, sn_real r2, const sn_real *n,
                                 const SnContactBar *bar, sn_real *p1_bar, sn_real *p2_bar);
 
-// Collides a plane with an ellipsoid or a mesh (collide_plane.c): at most max contacts.
-SN_FUNC int sn_collide_plane_convex(const SnModel *m, SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
-                                    int max);
-SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con,
+// Collides a plane with an ellipsoid or a mesh (collide_plane.c).
+SN_FUNC int sn_collide_plane_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach,
+                                    SnContact *con);
+SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, const SnContact *con,
                                          const SnContactBar *bar, sn_real *wrench);
 
 // Runs the adjoint of a contact of sn_collision (collide.c). Sets wrench (12) to (torque, force) on the links of the
@@ -161,15 +168,23 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
                             const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench);
 
 // Collides every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
-SN_FUNC int sn_collide_convex(const SnModel *m, const SnWorld *w, int g1, int g2, sn_real margin, SnContact *con,
+SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin, SnContact *con,
                               int max);
 // Runs the adjoint of such a contact, also for nearest points found otherwise (sn_ellipsoid_nearest).
-SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
-                                   sn_real *wrench);
+SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
+                                   const SnContact *con, const SnContactBar *bar, sn_real *wrench);
+
+// Collides any pair of shapes within reach by a collider (collide.c), without parameters of contacts. Returns the
+// number of contacts, at most max.
+SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
+                              int max, SnContact *con);
+// Runs the adjoint of a contact that the collider has made with this reach.
+SN_FUNC void sn_collide_shapes_vjp(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider,
+                                   sn_real reach, const SnContact *con, const SnContactBar *bar, sn_real *wrench);
 
 // Runs the adjoint of any contact by a crude rule, the surrogate gradients. The nearest points are carried rigidly by
 // their geoms, the normal turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
-SN_FUNC void sn_collide_surrogate_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *bar,
+SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
 
 // Holds nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.

@@ -139,7 +139,7 @@ typedef struct SnCcd {
 // ---- support.c ----
 
 // Fills s with the shape of a geom, inflated by margin / 2.
-SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnWorld *w, int geom, sn_real margin);
+SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnShape *shape, sn_real margin);
 // Computes res, the point of s farthest along the unit vector dir, margin left out. Sets s->vertex.
 SN_FUNC void sn_support(SnConvex *s, const sn_real *dir, sn_real *res);
 // Computes v, the vertex of the difference farthest along the unit vector dir, margins included.

@@ -444,7 +444,7 @@ SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnC
     sn_turn(own, k.along, along_bar);
   }
   multi_slide_vjp(&k, force);
-  const SnShape cut = {k.cut->pos, k.cut->mat, k.cut->size};
+  const SnShape cut = {.pos = k.cut->pos, .mat = k.cut->mat, .size = k.cut->size};
   sn_zero(normal_bar, 3);
   if (!normal) {
     sn_push(own, &cut, k.p, force);
@@ -458,7 +458,7 @@ SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnC
   }
 
   // the rest of the common motion's wrench
-  const SnShape body = {k.clip->pos, k.clip->mat, k.clip->size};
+  const SnShape body = {.pos = k.clip->pos, .mat = k.clip->mat, .size = k.clip->size};
   for (int i = 0; i < 6; ++i) on_cut[i] += own[i];
   sn_scale3(back, own + 3, -1);
   sn_push(on_clip, &body, con->pos, bar->pos);

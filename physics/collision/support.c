@@ -31,11 +31,11 @@ SN_LOCAL void support_init_mesh(SnConvex *s, const SnModel *m, int mesh) {
   s->polynormal = m->mesh_polynormal + 3 * polyadr;
 }
 
-SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnWorld *w, int geom, sn_real margin) {
-  s->type = m->geom_type[geom];
-  s->pos = w->geom_xpos + 3 * geom;
-  s->mat = w->geom_xmat + 9 * geom;
-  s->size = m->geom_size + 3 * geom;
+SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnShape *shape, sn_real margin) {
+  s->type = m->geom_type[shape->geom];
+  s->pos = shape->pos;
+  s->mat = shape->mat;
+  s->size = shape->size;
   s->margin = margin;
   s->vertex = -1;
   s->hull = -1;
@@ -54,7 +54,7 @@ SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnWorld *w, int
       s->support = SN_SUPPORT_BOX;
       break;
     case SN_GEOM_MESH:
-      support_init_mesh(s, m, m->geom_dataid[geom]);
+      support_init_mesh(s, m, m->geom_dataid[shape->geom]);
       break;
     default:
       s->support = SN_SUPPORT_SPHERE;

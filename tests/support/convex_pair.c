@@ -21,14 +21,9 @@ void sn_pair_place(SnPair *p, const double *dx) {
   }
 }
 
-static void shape_of(const SnPair *p, int g, SnShape *s) {
-  s->pos = p->o.w.geom_xpos + 3 * p->geom[g];
-  s->mat = p->o.w.geom_xmat + 9 * p->geom[g];
-  s->size = p->o.m->geom_size + 3 * p->geom[g];
-}
-
 int sn_pair_collide(SnPair *p, SnContact *con) {
-  return sn_collide_convex(p->o.m, &p->o.w, p->geom[0], p->geom[1], (sn_real)p->reach, con, p->max);
+  const SnShape a = sn_shape(p->o.m, &p->o.w, p->geom[0]), b = sn_shape(p->o.m, &p->o.w, p->geom[1]);
+  return sn_collide_convex(p->o.m, &a, &b, (sn_real)p->reach, con, p->max);
 }
 
 static void write_y(double *y, double dist, const double *x1, const double *x2, const double *normal) {
@@ -155,7 +150,8 @@ static void take_part(SnPair *p, int g, const SnContact *con) {
   SnSurface t;
   SnPart *a = p->part + g;
   sn_real x[3], n[3], r[3], l[3], ln[3];
-  sn_convex_init(&s, p->o.m, &p->o.w, p->geom[g], 0);
+  const SnShape shape = sn_shape(p->o.m, &p->o.w, p->geom[g]);
+  sn_convex_init(&s, p->o.m, &shape, 0);
   sn_scale3(n, con->frame, g == 0 ? 1 : -1);
   sn_addscl3(x, con->pos, n, SN_R(-0.5) * con->dist);
   sn_surface_init(&t, &s, con->corner + 3 * g, x, n);
@@ -277,10 +273,8 @@ bool sn_pair_forward(void *context, const double *dx, double *y) {
   sn_pair_place(p, dx);
   if (p->line) return cylinder_end(p, y);
   if (p->smooth) {
-    SnShape a, b;
+    const SnShape a = sn_shape(p->o.m, &p->o.w, p->geom[0]), b = sn_shape(p->o.m, &p->o.w, p->geom[1]);
     SnNearest r;
-    shape_of(p, 0, &a);
-    shape_of(p, 1, &b);
     if (!sn_ellipsoid_nearest(p->o.m->geom_type[p->geom[0]], &a, &b, &r)) return false;
     const double x1[3] = {r.x1[0], r.x1[1], r.x1[2]}, x2[3] = {r.x2[0], r.x2[1], r.x2[2]};
     write_y(y, r.dist, x1, x2, (const double[3]){r.normal[0], r.normal[1], r.normal[2]});
@@ -311,12 +305,8 @@ void sn_pair_adjoint(void *context, const double *ybar, double *xbar) {
     bar.pos[i] = ybar[1 + i];
     bar.normal[i] = ybar[4 + i];
   }
-  SnContact con = p->base[p->which];
-  con.geom[0] = p->geom[0];
-  con.geom[1] = p->geom[1];
-  con.pair = p->pair;
-  p->o.m->cpair_reach[p->pair] = (sn_real)p->reach;
-  sn_collide_convex_vjp(p->o.m, &p->o.w, &con, &bar, wrench);
+  const SnShape a = sn_shape(p->o.m, &p->o.w, p->geom[0]), b = sn_shape(p->o.m, &p->o.w, p->geom[1]);
+  sn_collide_convex_vjp(p->o.m, &a, &b, (sn_real)p->reach, p->base + p->which, &bar, wrench);
   for (int i = 0; i < SN_PAIR_NX; ++i) xbar[i] += wrench[i];
 }
 
@@ -344,8 +334,9 @@ bool sn_pair_is_smooth(SnPair *p) {
 
 static double gap(SnPair *p) {
   SnCcd c;
-  sn_convex_init(&c.a, p->o.m, &p->o.w, 0, 0);
-  sn_convex_init(&c.b, p->o.m, &p->o.w, 1, 0);
+  const SnShape a = sn_shape(p->o.m, &p->o.w, 0), b = sn_shape(p->o.m, &p->o.w, 1);
+  sn_convex_init(&c.a, p->o.m, &a, 0);
+  sn_convex_init(&c.b, p->o.m, &b, 0);
   c.tolerance = SN_R(1e-12);
   c.iterations = 500;
   c.cutoff = 10;

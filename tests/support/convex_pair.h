@@ -33,8 +33,7 @@ typedef struct SnPair {
   bool smooth;               // differentiate sn_ellipsoid_nearest
   bool line;                 // differentiate a cylinder's end that lies on a face
   int wanted;                // kind of multi-contact: 1 faces, 2 edges on faces
-  int pair;
-  int which;  // contact that is differentiated
+  int which;                 // contact that is differentiated
   SnContact base[SN_MAXCON_PAIR];
   int count;
   double pos[6], mat[18];

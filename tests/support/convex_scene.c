@@ -23,8 +23,9 @@ void sn_convex_scatter(SnOracle *o, double far) {
 }
 
 void sn_convex_pair(const SnOracle *o, SnCcd *c, int g1, int g2, sn_real cutoff) {
-  sn_convex_init(&c->a, o->m, &o->w, g1, 0);
-  sn_convex_init(&c->b, o->m, &o->w, g2, 0);
+  const SnShape a = sn_shape(o->m, &o->w, g1), b = sn_shape(o->m, &o->w, g2);
+  sn_convex_init(&c->a, o->m, &a, 0);
+  sn_convex_init(&c->b, o->m, &b, 0);
   c->tolerance = sizeof(sn_real) == sizeof(float) ? SN_R(1e-6) : SN_R(1e-12);
   c->iterations = 500;
   c->cutoff = cutoff;

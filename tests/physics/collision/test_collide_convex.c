@@ -176,7 +176,8 @@ static void compare(SnOracle *o, int g1, int g2, double margin, double tolerance
   SnContact ours[SN_MAXCON_PAIR];
   const int *type = o->mj->geom_type;
   const int n = mjCOLLISIONFUNC[type[g1]][type[g2]](o->mj, o->d, ref, g1, g2, margin);
-  const int count = sn_collide_convex(o->m, &o->w, g1, g2, (sn_real)margin, ours, sn_collider_max(o->m, g1, g2));
+  const SnShape a = sn_shape(o->m, &o->w, g1), b = sn_shape(o->m, &o->w, g2);
+  const int count = sn_collide_convex(o->m, &a, &b, (sn_real)margin, ours, sn_collider_max(o->m, g1, g2));
   t->off += is_off(ref, n, ours, count, margin);
   t->poses++;
   t->contacts += n;

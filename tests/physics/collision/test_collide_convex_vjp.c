@@ -264,9 +264,8 @@ static void carried_adjoint(void *context, const double *ybar, double *xbar) {
     bar.pos[i] = (sn_real)ybar[1 + i];
     bar.normal[i] = (sn_real)ybar[4 + i];
   }
-  p->base[0].geom[0] = p->geom[0];
-  p->base[0].geom[1] = p->geom[1];
-  sn_collide_surrogate_vjp(p->o.m, &p->o.w, p->base, &bar, wrench);
+  const SnShape a = sn_shape(p->o.m, &p->o.w, p->geom[0]), b = sn_shape(p->o.m, &p->o.w, p->geom[1]);
+  sn_collide_surrogate_vjp(&a, &b, p->base, &bar, wrench);
   for (int i = 0; i < SN_PAIR_NX; ++i) xbar[i] += (double)wrench[i];
 }
 
@@ -356,7 +355,6 @@ static bool sample_met(void *context) {
   for (int g = 0; g < 2; ++g) p->geom[g] = met->geom[g];
   mju_copy(p->pos, met->pos, 6);
   mju_copy(p->mat, met->mat, 18);
-  p->pair = met->pair;
   p->reach = (double)p->o.m->cpair_reach[met->pair];
   p->max = p->o.m->cpair_max[met->pair];
   sn_pair_place(p, NULL);

@@ -62,7 +62,8 @@ static void witnesses(void **state) {
 }
 
 static bool nearest(const SnCcd *c, SnNearest *r) {
-  const SnShape a = {c->a.pos, c->a.mat, c->a.size}, b = {c->b.pos, c->b.mat, c->b.size};
+  const SnShape a = {.pos = c->a.pos, .mat = c->a.mat, .size = c->a.size};
+  const SnShape b = {.pos = c->b.pos, .mat = c->b.mat, .size = c->b.size};
   return sn_ellipsoid_nearest(c->a.type, &a, &b, r);
 }
 

@@ -29,7 +29,8 @@ static void collide(Scene *s, const char *geom, double x, double z, const char *
   sn_oracle_load_string(&s->o, xml);
   mj_kinematics(s->o.mj, s->o.d);
   sn_oracle_fill_stage(&s->o, SN_STAGE_KINEMATICS);
-  s->n = sn_collide_convex(s->o.m, &s->o.w, 0, 1, (sn_real)margin, s->con, sn_collider_max(s->o.m, 0, 1));
+  const SnShape a = sn_shape(s->o.m, &s->o.w, 0), b = sn_shape(s->o.m, &s->o.w, 1);
+  s->n = sn_collide_convex(s->o.m, &a, &b, (sn_real)margin, s->con, sn_collider_max(s->o.m, 0, 1));
   sn_oracle_free(&s->o);
 }
 

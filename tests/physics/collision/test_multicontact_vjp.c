@@ -10,7 +10,8 @@ static void outward(SnPair *p, int g, bool edge, double *n) {
   mju_zero3(n);
   if (type == SN_GEOM_MESH) {
     SnConvex s;
-    sn_convex_init(&s, o->m, &o->w, g, 0);
+    const SnShape shape = sn_shape(o->m, &o->w, g);
+    sn_convex_init(&s, o->m, &shape, 0);
     const int a = sn_oracle_pick(o, s.npoly);
     for (int k = 0; k < 3; ++k) n[k] = (double)s.polynormal[3 * a + k];
     // between two faces that have an edge in common

@@ -115,7 +115,8 @@ static void farthest(void **state) {
   load(&o);
   for (int g = 0; g < o.m->ngeom; ++g) {
     SnConvex s;
-    sn_convex_init(&s, o.m, &o.w, g, 0);
+    const SnShape shape = sn_shape(o.m, &o.w, g);
+    sn_convex_init(&s, o.m, &shape, 0);
     for (int k = 0; k < 200; ++k) {
       sn_real dir[3], x[3];
       random_direction(&o, dir);
@@ -141,8 +142,9 @@ static void climbing(void **state) {
   SnOracle o;
   load(&o);
   SnConvex hull, all;
-  sn_convex_init(&hull, o.m, &o.w, 5, 0);
-  sn_convex_init(&all, o.m, &o.w, 5, 0);
+  const SnShape shape = sn_shape(o.m, &o.w, 5);
+  sn_convex_init(&hull, o.m, &shape, 0);
+  sn_convex_init(&all, o.m, &shape, 0);
   assert_int_equal(hull.support, SN_SUPPORT_HULL);
   all.support = SN_SUPPORT_MESH;
   for (int k = 0; k < 5000; ++k) {
@@ -164,8 +166,9 @@ static void difference(void **state) {
   SnOracle o;
   load(&o);
   SnCcd c;
-  sn_convex_init(&c.a, o.m, &o.w, 4, SN_R(0.02));
-  sn_convex_init(&c.b, o.m, &o.w, 5, SN_R(0.04));
+  const SnShape a = sn_shape(o.m, &o.w, 4), b = sn_shape(o.m, &o.w, 5);
+  sn_convex_init(&c.a, o.m, &a, SN_R(0.02));
+  sn_convex_init(&c.b, o.m, &b, SN_R(0.04));
   for (int k = 0; k < 200; ++k) {
     SnCcdVertex v;
     sn_real dir[3], back[3], x[3], y[3];
