@@ -135,6 +135,7 @@ typedef struct SnIterations {
 // Holds the candidates of an iteration of sampling.
 typedef struct SnCandidates {
   SnBatch batch;
+  SnState state;
   SnNoiseSettings noise;
   int count;
   int capacity;         // candidates that the arrays hold

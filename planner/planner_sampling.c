@@ -68,9 +68,13 @@ static void sampling_begin(SnPlanner *p, int most, int iterations) {
     memcpy(p->candidates.term, p->result.best_term, sizeof(double) * nterm);
     p->candidates.done[0] = 1;
   }
-  p->candidates.batch = (SnBatch){.state = sn_planner_rollout_state(p, &p->progress.start),
+  p->candidates.state = sn_planner_rollout_state(p, &p->progress.start);
+  p->candidates.batch = (SnBatch){.state = &p->candidates.state,
+                                  .nstate = 1,
                                   .ctrl = p->warm_start.ctrl,
+                                  .nctrl = 1,
                                   .target = p->progress.target,
+                                  .ntable = 1,
                                   .noise = &p->candidates.noise,
                                   .nstep = p->horizon,
                                   .first = first,

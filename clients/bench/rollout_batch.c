@@ -66,9 +66,12 @@ static void close_batch(RolloutBatch *x) {
 // A whole horizon of n worlds [s]; negative when the backend stopped.
 static double pass(RolloutBatch *x, int n) {
   const SnClock clock = sn_clock_monotonic();
-  const SnBatch batch = {.state = x->driven.initial,
+  const SnBatch batch = {.state = &x->driven.initial,
+                         .nstate = 1,
                          .ctrl = x->driven.ctrl,
+                         .nctrl = 1,
                          .target = x->driven.target,
+                         .ntable = 1,
                          .noise = &x->noise,
                          .nstep = x->driven.steps,
                          .count = n,

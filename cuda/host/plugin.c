@@ -72,6 +72,11 @@ static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count
   return count <= x->capacity[SN_CAPACITY_ROLLOUTS] ? SN_OK : sn_session_reserve(x, count, 0, 0, err);
 }
 
+// Whether the kernels know how to compute such a batch (SN_BACKEND_BATCHES): one state, base and table, no outputs.
+static bool shared_inputs(const SnBatch *batch) {
+  return batch->nstate <= 1 && batch->nctrl <= 1 && batch->ntable <= 1 && !batch->out && !batch->steps;
+}
+
 static void begin_batch(SnBackendModel *x, const SnBatch *batch) {
   if (x->rolling) return;
   sn_session_update(x);
@@ -82,7 +87,7 @@ static void begin_batch(SnBackendModel *x, const SnBatch *batch) {
 
 static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
   (void)b;
-  if (batch->count == 0) return;
+  if (batch->count == 0 || !shared_inputs(batch)) return;
   begin_batch(x, batch);
   if (usable(x)) sn_rollouts_submit(x, batch);
 }
@@ -90,6 +95,7 @@ static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatc
 static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   (void)b;
   if (batch->count == 0) return true;
+  if (!shared_inputs(batch)) return false;
   begin_batch(x, batch);
   const bool all = usable(x) && sn_rollouts_run(x, batch, clock, until) && usable(x);
   x->rolling = !all;

@@ -47,10 +47,9 @@ static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
   static const double there[1];
   static const unsigned char pairs[1];
   static const SnCfdSettings cfd = {.pair = pairs};
-  const SnBatch full = {.state = {0, there, there, there, there, there, there, &cfd},
-                        .ctrl = there,
-                        .target = there,
-                        .nstep = x->max_step};
+  static const SnState state = {0, there, there, there, there, there, there, &cfd};
+  const SnBatch full = {
+      .state = &state, .nstate = 1, .ctrl = there, .nctrl = 1, .target = there, .ntable = 1, .nstep = x->max_step};
   const SnBatch *b = batch ? batch : &full;
   const SnDeviceModel *d = x->model;
   const SnWeights weights = sn_session_weights(x);
@@ -59,7 +58,7 @@ static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
   SnStaging *p = &r->staging;
   sn_staging_begin(p);
   r->sample = sn_staging_put(p, sizeof s, (void *)&r->sample_there);
-  sn_staging_state(p, d, &b->state, &s.rollout);
+  sn_staging_state(p, d, b->state, &s.rollout);
   s.rollout.running = sn_staging_reals(p, weights.running, nterm);
   s.rollout.terminal = sn_staging_reals(p, weights.terminal, nterm);
   s.rollout.target = sn_staging_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
@@ -258,8 +257,8 @@ static void give_results(const SnBackendModel *x, const SnBatch *batch) {
     const size_t i = (size_t)r->first + (size_t)c;
     const bool diverged = r->status[c] != SN_ROLLOUT_DONE;
     const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
-    double *term = batch->term + i * (size_t)nterm;
-    for (int k = 0; k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];
+    double *term = batch->term ? batch->term + i * (size_t)nterm : NULL;
+    for (int k = 0; term && k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];
     batch->cost[i] = diverged ? (double)INFINITY : (double)r->total[c];
     if (batch->warn) batch->warn[i] = r->warn[c];
     batch->done[i] = 1;

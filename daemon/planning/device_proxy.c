@@ -182,6 +182,7 @@ SnBackend *sn_device_proxy_create(SnBackend *inner, void (*wake)(void *context),
   }
   p->table = (SnBackend){.name = inner->name,
                          .job_iterations = inner->job_iterations,
+                         .batches = inner->batches,
                          .describe = proxy_describe,
                          .load = proxy_load,
                          .unload = proxy_unload,

@@ -185,6 +185,16 @@ SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real 
   for (int k = 0; k < m->sensor_dim[i]; ++k) value[k] = sn_clip(value[k], low, m->sensor_cutoff[i]);
 }
 
+SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *data) {
+  (void)lane;
+  SN_FOR(i, m->nsensor) {
+    sn_real *const value = data + m->sensor_adr[i];
+    for (int k = 0; k < m->sensor_dim[i]; ++k) value[k] = (sn_real)NAN;
+    if (sn_sensor_supported(m, i)) sn_sensor_value(m, w, i, value);
+  }
+  SN_SYNC(lane);
+}
+
 // True when the force of actuators on joint j is a sum of constant gears times forces.
 SN_LOCAL bool sensor_joint_force_is_plain(const SnModel *m, int j) {
   const int dof = m->jnt_dofadr[j];

@@ -24,6 +24,10 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i);
 // MuJoCo's sensordata. Any thread may call it on a world that nobody writes.
 SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
 
+// Writes the values of all sensors into data (nsensordata), in the order of MuJoCo's sensordata; those of a sensor that
+// is not supported are NaN. All stages of sn_forward must have run. Ends with a sync.
+SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *data);
+
 // Returns false for sensors whose gradient the engine does not know. They are forces of limits, and some forces of
 // actuators on a joint. Such forces depend on moment arms that move (tendons, sites), act on ball or free joints, or
 // have gravity compensation in them.

@@ -50,6 +50,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->reserve_gradients && b->gradients;
     case SN_BACKEND_MULTISTART:
       return b->reserve_multistart && b->multistart && b->multistart_end;
+    case SN_BACKEND_BATCHES:
+      return b->batches;
     case SN_BACKEND_ROLLOUTS_SUBMIT:
       return b->rollouts_submit != NULL;
     default:
@@ -71,9 +73,10 @@ SnBackendMemory sn_backend_memory(const SnBackend *b) { return b->memory ? b->me
 // ---- models ----
 
 SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
-  if (b->load) return b->load(b, m, cost, max_step, err);
   SnModelView model;
   SnCostView view;
+  if (!cost) cost = sn_cost_none();
+  if (b->load) return b->load(b, m, cost, max_step, err);
   if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;
   return b->load_views(b, &model.parts, &view.parts, max_step, err);
 }

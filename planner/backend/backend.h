@@ -68,6 +68,7 @@ const char *const *sn_backend_names(void);
 typedef enum SnBackendFeature {
   SN_BACKEND_GRADIENTS,         // sn_backend_gradients
   SN_BACKEND_MULTISTART,        // sn_backend_multistart
+  SN_BACKEND_BATCHES,           // batches with states, controls or targets of each candidate's own, or with `out`
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
 } SnBackendFeature;
@@ -99,8 +100,8 @@ SnBackendMemory sn_backend_memory(const SnBackend *b);
 
 // ---- models ----
 
-// Loads a model and a cost, with capacity for rollouts of at most `max_step` steps. Both must outlive what is loaded.
-// Returns NULL and err on failure.
+// Loads a model and a cost (NULL: none, every cost is 0), with capacity for rollouts of at most `max_step` steps. Both
+// must outlive what is loaded. Returns NULL and err on failure.
 SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err);
 
 // Frees what was loaded; work under way is dropped.
@@ -127,21 +128,40 @@ int sn_backend_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, i
 
 // ---- rollouts ----
 
-// Asks for candidates [first, first + count) of one iteration of sampling, from one state. Candidate c applies the base
-// controls plus noise c; candidate 0 has none.
+// Asks for rollouts: candidates [first, first + count). Initial states, base controls and tables of targets are one for
+// all of them, or `count`, one for each. All arrays begin with candidate `first`.
 typedef struct SnBatch {
-  SnState state;
-  const sn_number *ctrl;         // (nstep, nu) base controls
-  const sn_number *target;       // (nstep + 1, ntarget)
-  const SnNoiseSettings *noise;  // NULL: every candidate is the base
+  const SnState *state;          // (nstate)
+  int nstate;                    // 1 or count
+  const sn_number *ctrl;         // (nctrl, nstep, nu)
+  int nctrl;                     // 1 or count
+  const sn_number *target;       // (ntable, nstep + 1, ntarget); NULL without a cost
+  int ntable;                    // 1 or count
+  const SnNoiseSettings *noise;  // candidate c applies its base plus noise c, candidate 0 none; NULL: none at all
   int nstep;
   int first, count;
-  double max_velocity;
+  double max_velocity;  // a faster dof means divergence
   double *cost;         // out (count): infinity when diverged
-  double *term;         // out (count, nterm)
+  double *term;         // out (count, nterm); or NULL
   unsigned char *done;  // out (count): 1 when computed; zeroed by the caller before the first call
   int *warn;            // out (count): SN_WARN_* bits of its steps (overflow of contacts or rows); or NULL
+  int *steps;           // out (count): steps that it made, nstep where it did not diverge; or NULL
+  // Out (count): all states of each; or NULL. Rows that a rollout did not reach, since it diverged, are NaN.
+  const SnTrajectory *out;
 } SnBatch;
+
+// Returns the initial state of the candidate in place i, 0 <= i < count.
+SN_INLINE const SnState *sn_batch_state(const SnBatch *batch, int i) {
+  return batch->state + (batch->nstate > 1 ? i : 0);
+}
+// Returns its base controls (nstep, nu).
+SN_INLINE const sn_number *sn_batch_ctrl(const SnBatch *batch, int i, int nu) {
+  return batch->ctrl + (batch->nctrl > 1 ? (size_t)i : 0) * (size_t)batch->nstep * (size_t)nu;
+}
+// Returns its targets (nstep + 1, ntarget).
+SN_INLINE const sn_number *sn_batch_target(const SnBatch *batch, int i, int ntarget) {
+  return batch->ntable > 1 ? batch->target + (size_t)i * ((size_t)batch->nstep + 1) * (size_t)ntarget : batch->target;
+}
 
 // Reserves capacity for batches of `count` candidates. Without it a device computes a few at a time.
 SnCode sn_backend_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err);

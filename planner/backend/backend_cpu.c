@@ -92,29 +92,38 @@ static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
   const SnBatch *batch = x->batch;
   const int i = atomic_fetch_add(&x->next, 1);
   if (i >= batch->count) return false;
-  const sn_real *ctrl = batch->ctrl;
+  const sn_real *ctrl = sn_batch_ctrl(batch, i, x->m->nu);
   if (batch->noise && batch->first + i > 0) {
-    sn_noise_candidate(x->m, batch->noise, batch->first + i, batch->ctrl, batch->nstep, s->scratch, s->ctrl);
+    sn_noise_candidate(x->m, batch->noise, batch->first + i, ctrl, batch->nstep, s->scratch, s->ctrl);
     ctrl = s->ctrl;
   }
-  sn_rollout_runner_begin(s->runner, &batch->state, ctrl, batch->target, batch->nstep, batch->max_velocity, NULL);
+  sn_rollout_runner_begin(s->runner, sn_batch_state(batch, i), ctrl, sn_batch_target(batch, i, x->cost->ntarget),
+                          batch->nstep, batch->max_velocity, batch->out ? &batch->out[i] : NULL);
   s->candidate = i;
   return true;
+}
+
+// The rollout of candidate i is at its end.
+static void give_candidate(const SnBackendModel *x, const SnRolloutRunner *r, int i) {
+  const SnBatch *batch = x->batch;
+  const SnRollout *rollout = sn_rollout_runner_rollout(r);
+  batch->cost[i] = sn_rollout_runner_cost(r, batch->term ? batch->term + (size_t)i * (size_t)x->cost->nterm : NULL);
+  if (batch->warn) batch->warn[i] = rollout->warn;
+  if (batch->steps) batch->steps[i] = rollout->t;
+  if (batch->out && rollout->status == SN_ROLLOUT_DIVERGED)
+    sn_trajectory_clear(x->m, &batch->out[i], rollout->t, batch->nstep);
+  batch->done[i] = 1;
 }
 
 static void cpu_work(void *argument, int thread) {
   SnBackendModel *x = argument;
   CpuSlot *s = &x->slot[thread];
-  const SnBatch *batch = x->batch;
   for (;;) {
     if (s->candidate < 0) {
       if (x->clock->now(x->clock->context) >= x->until || !take_candidate(x, s)) return;
     }
     if (sn_rollout_runner_run(s->runner, x->clock, x->until) == SN_ROLLOUT_UNDER_WAY) return;
-    const int i = s->candidate;
-    batch->cost[i] = sn_rollout_runner_cost(s->runner, batch->term + (size_t)i * (size_t)x->cost->nterm);
-    if (batch->warn) batch->warn[i] = sn_rollout_runner_rollout(s->runner)->warn;
-    batch->done[i] = 1;
+    give_candidate(x, s->runner, s->candidate);
     s->candidate = -1;
   }
 }
@@ -211,6 +220,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
   cpu->pool = pool;
   cpu->table = (SnBackend){.name = "cpu",
                            .job_iterations = 1,
+                           .batches = true,
                            .describe = cpu_describe,
                            .load = cpu_load,
                            .unload = cpu_unload,

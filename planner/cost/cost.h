@@ -76,6 +76,9 @@ SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err);
 SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err);
 void sn_cost_free(SnCost *cost);
 
+// Returns a cost without terms and targets, for rollouts that nobody measures. It is in static memory and has no names.
+const SnCost *sn_cost_none(void);
+
 // Returns SN_OK when every sensor that the cost looks at has a gradient. Returns SN_ERR_UNSUPPORTED otherwise; err
 // names every term that looks at one without.
 SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err);

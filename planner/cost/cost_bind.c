@@ -391,6 +391,21 @@ SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
   return NULL;
 }
 
+const SnCost *sn_cost_none(void) {
+  static int first[1];
+  static sn_real number[1];
+  static const SnCost none = {.weight = number,
+                              .terminal = number,
+                              .term_norm = first,
+                              .term_width = number,
+                              .term_item = first,
+                              .term_res = first,
+                              .term_target = first,
+                              .term_follows = first,
+                              .term_serial = first};
+  return &none;
+}
+
 SnCode sn_cost_view(const SnCost *cost, SnCostView *view, SnError *err) {
   if (sizeof(sn_real) != sizeof(double))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "a program whose numbers are floats hands no cost to a backend's library");

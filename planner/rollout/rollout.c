@@ -2,6 +2,7 @@
 // integration, so that every term sees one consistent state. At x[H] the stages run once more for the terminal cost.
 #include "planner/rollout/rollout.h"
 
+#include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
 
 // Copies n numbers; `from` NULL: zero. Ends with no sync.
@@ -104,7 +105,10 @@ SN_LOCAL void rollout_record(const SnModel *m, const SnWorld *w, SnLane *lane, c
   if (rollout->out_act) sn_lane_copy(lane, rollout->out_act + row * (size_t)m->na, w->act, m->na);
   if (rollout->out_qacc) sn_lane_copy(lane, rollout->out_qacc + row * (size_t)m->nv, w->qacc, m->nv);
   if (rollout->out_time) SN_ONE(lane) rollout->out_time[row] = w->time[0];
-  SN_SYNC(lane);
+  if (rollout->out_sensordata)
+    sn_sensor_data(m, w, lane, rollout->out_sensordata + row * (size_t)m->nsensordata);
+  else
+    SN_SYNC(lane);
 }
 
 // Notes what a step has come to. Every lane knows it already.

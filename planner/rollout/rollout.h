@@ -14,14 +14,14 @@ typedef struct SnRollout {
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
   SnCfd cfd;                // contacts from distance in the steps themselves; cfd.on 0: none
   const sn_real *ctrl;      // (nstep, nu)
-  const sn_real *target;    // (nstep + 1, ntarget)
+  const sn_real *target;    // (nstep + 1, ntarget); NULL without a cost
   const sn_real *running;   // (nterm) weights of the terms, as the cost has them
   const sn_real *terminal;  // (nterm)
   int nstep;
   sn_real max_velocity;
 
   // Written on the way, rows 0 ... nstep; each may be NULL.
-  sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost;
+  sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost, *out_sensordata;
 
   // The results.
   sn_real *sum;   // (nterm) weighted parts of the cost so far

@@ -23,8 +23,25 @@ static double monotonic_now(void *context) {
 
 SnClock sn_clock_monotonic(void) { return (SnClock){monotonic_now, NULL}; }
 
+// Rows [from, nstep] of n numbers each.
+static void clear_rows(sn_number *x, int n, int from, int nstep) {
+  const size_t first = (size_t)from * (size_t)n, end = ((size_t)nstep + 1) * (size_t)n;
+  for (size_t i = first; x && i < end; ++i) x[i] = (sn_number)NAN;
+}
+
+void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, int nstep) {
+  clear_rows(out->qpos, m->nq, from, nstep);
+  clear_rows(out->qvel, m->nv, from, nstep);
+  clear_rows(out->act, m->na, from, nstep);
+  clear_rows(out->qacc, m->nv, from, nstep);
+  clear_rows(out->sensordata, m->nsensordata, from, nstep);
+  clear_rows(out->cost, 1, from, nstep);
+  clear_rows(out->time, 1, from, nstep);
+}
+
 SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err) {
   SnRolloutRunner *r = calloc(1, sizeof *r);
+  if (!cost) cost = sn_cost_none();
   const size_t bytes = (sn_world_size(m) + 63) / 64 * 64;
   if (r) {
     r->memory = aligned_alloc(64, bytes);
@@ -91,6 +108,7 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
     r->rollout.out_act = out->act;
     r->rollout.out_qacc = out->qacc;
     r->rollout.out_cost = out->cost;
+    r->rollout.out_sensordata = out->sensordata;
   }
   sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, &r->rollout);
 }

@@ -30,24 +30,30 @@ typedef struct SnState {
 void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state);
 
 // Says where the states of a rollout are written, rows 0 ... nstep; each may be NULL.
+// At the last state the controls of the last step still stand.
 typedef struct SnTrajectory {
-  sn_real *qpos;  // (nstep + 1, nq)
-  sn_real *qvel;  // (nstep + 1, nv)
-  sn_real *act;   // (nstep + 1, na)
-  sn_real *cost;  // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
-  sn_real *qacc;  // (nstep + 1, nv)
-  sn_real *time;  // (nstep + 1) [s]
+  sn_number *qpos;        // (nstep + 1, nq)
+  sn_number *qvel;        // (nstep + 1, nv)
+  sn_number *act;         // (nstep + 1, na)
+  sn_number *cost;        // (nstep + 1) sum of weight * norm in each state; terminal weights in the last
+  sn_number *qacc;        // (nstep + 1, nv)
+  sn_number *time;        // (nstep + 1) [s]
+  sn_number *sensordata;  // (nstep + 1, nsensordata) as sn_sensor_data
 } SnTrajectory;
+
+// Fills rows [from, nstep] with NaN.
+void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, int nstep);
 
 // Runs one rollout after another on one thread, in memory of its own. Fields are private.
 typedef struct SnRolloutRunner SnRolloutRunner;
 
-// Makes a runner. The model and the cost must outlive it; nothing is allocated later. Returns NULL when out of memory.
+// Makes a runner. The model and the cost (NULL: none) must outlive it; nothing is allocated later. Returns NULL when
+// out of memory.
 SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err);
 void sn_rollout_runner_free(SnRolloutRunner *r);
 
-// Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule) must
-// stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
+// Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule; NULL without
+// a cost) must stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
 void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out);
 // Steps until the end, until divergence or until the clock reaches `until` (tested before every step; INFINITY:

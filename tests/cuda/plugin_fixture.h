@@ -135,9 +135,12 @@ static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
                               .interpolation = SN_SPLINE_CUBIC,
                               .colour = SN_NOISE_PINK,
                               .scale = SN_R(0.2)};
-  r.batch = (SnBatch){.state = *sn_planner_initial(x->p),
+  r.batch = (SnBatch){.state = sn_planner_initial(x->p),
+                      .nstate = 1,
                       .ctrl = r.ctrl,
+                      .nctrl = 1,
                       .target = r.target,
+                      .ntable = 1,
                       .nstep = nstep,
                       .count = count,
                       .max_velocity = 1e3};

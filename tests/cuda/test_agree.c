@@ -169,9 +169,12 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
   SnBackendModel *x = load(b, c->o.m, c->all.cost, 1, 0);
   for (int i = 0; i < c->count; ++i) {
     unsigned char done = 0;
-    const SnBatch batch = {.state = c->state[i],
+    const SnBatch batch = {.state = &c->state[i],
+                           .nstate = 1,
                            .ctrl = c->ctrl[i],
+                           .nctrl = 1,
                            .target = target,
+                           .ntable = 1,
                            .nstep = 1,
                            .count = 1,
                            .max_velocity = 1e6,
@@ -305,9 +308,13 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                                  .colour = SN_NOISE_PINK,
                                  .scale = SN_R(0.1)};
   unsigned char done[CANDIDATES] = {0};
-  const SnBatch batch = {.state = bench_task_state(t),
+  const SnState initial = bench_task_state(t);
+  const SnBatch batch = {.state = &initial,
+                         .nstate = 1,
                          .ctrl = t->ctrl,
+                         .nctrl = 1,
                          .target = t->target,
+                         .ntable = 1,
                          .noise = &noise,
                          .nstep = STEPS,
                          .count = CANDIDATES,

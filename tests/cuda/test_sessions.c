@@ -243,7 +243,9 @@ static void warnings_of_slices(void **state) {
   Rollouts cpu = rollouts_make(&x, STEPS, ITEMS), device = rollouts_make(&x, STEPS, ITEMS);
   sn_real *up = calloc((size_t)x.m->nv, sizeof *up);
   for (int i = 0; i < 3; ++i) up[6 * i + 2] = 3;
-  cpu.batch.state.qvel = device.batch.state.qvel = up;
+  SnState initial = *cpu.batch.state;
+  initial.qvel = up;
+  cpu.batch.state = device.batch.state = &initial;
   rollouts_run(&x, x.cpu, &cpu);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   CountingClock counting = {0};

@@ -56,7 +56,7 @@ static void add_gradient(Hash *h, SnBackend *b, SnBackendModel *d, const Scene *
   const size_t nu = STEPS * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
   const size_t nt = (STEPS + 1) * (size_t)x->cost->ntarget, nterm = (size_t)r->nterm;
   sn_real *bar = calloc(nu + 2 * nv + na + nt + nterm + 1, sizeof *bar);
-  SnGradient g = {.state = r->batch.state, .ctrl = r->ctrl, .target = r->target, .nstep = STEPS, .max_velocity = 1e3};
+  SnGradient g = {.state = *r->batch.state, .ctrl = r->ctrl, .target = r->target, .nstep = STEPS, .max_velocity = 1e3};
   g.ctrl_bar = bar;
   g.qpos_bar = bar + nu;
   g.qvel_bar = g.qpos_bar + nv;

@@ -1,11 +1,11 @@
-// A small body, a task for it and clocks that tests own.
+// A small body and a task for it.
 #ifndef SINEW_TESTS_PLANNER_BENCH_BODY_H_
 #define SINEW_TESTS_PLANNER_BENCH_BODY_H_
 
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "planner/planner.h"
+#include "tests/planner/counting_clock.h"
 #include "tests/support/oracle.h"
 
 // Describes two links, a motor and two muscles that pull on a tendon, and one mocap body.
@@ -59,16 +59,5 @@ static int body_teardown(void **state) {
   sn_oracle_free(&body);
   return 0;
 }
-
-// Advances by one second each time it is read, from any thread.
-typedef struct CountingClock {
-  atomic_long reads;
-} CountingClock;
-
-static inline double counting_now(void *context) {
-  return (double)atomic_fetch_add(&((CountingClock *)context)->reads, 1);
-}
-
-static inline SnClock counting_clock(CountingClock *c) { return (SnClock){counting_now, c}; }
 
 #endif

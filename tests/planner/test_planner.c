@@ -1,32 +1,6 @@
 // Planning: determinism, anytime behaviour, warm start, live tuning, bad requests, memory.
 #include "tests/planner/planner_fixture.h"
-
-// Heap allocations of this program, counted by the linker's --wrap.
-static atomic_long allocations;
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __real_malloc(size);
-}
-void *__wrap_calloc(size_t n, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __real_calloc(n, size);
-}
-void *__wrap_realloc(void *p, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __real_realloc(p, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-  atomic_fetch_add(&allocations, 1);
-  return __real_aligned_alloc(alignment, size);
-}
+#include "tests/support/allocations.h"
 
 static void improves(void **state) {
   (void)state;
@@ -352,14 +326,14 @@ static void no_allocation(void **state) {
     s.adam_starts = 2;
     assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
     plan_now(x, &r);
-    const long before = atomic_load(&allocations);
+    const long before = sn_allocations();
     for (int k = 1; k < 4; ++k) {
       r.time += 0.05;
       r.latency = 0.02;
       const SnPlan plan = plan_now(x, &r);
       assert_true(isnan(plan.gradient_norm) == (planner == SN_PLANNER_SAMPLING));
     }
-    assert_int_equal(atomic_load(&allocations), before);
+    assert_int_equal(sn_allocations(), before);
     assert_true(before > 0);
   }
   free_fixture(x);

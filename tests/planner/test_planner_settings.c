@@ -39,7 +39,7 @@ static void note(const SnState *state, const sn_real *ctrl, int nstep, double ma
 
 static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   if (asked.rollouts++ == 0) {
-    note(&batch->state, batch->ctrl, batch->nstep, batch->max_velocity);
+    note(batch->state, batch->ctrl, batch->nstep, batch->max_velocity);
     asked.candidates = batch->first + batch->count;
     asked.noise = *batch->noise;
   }

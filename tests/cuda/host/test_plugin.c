@@ -1,5 +1,6 @@
 // A backend in a library, from the program's side, on the emulator: what is refused and how, memory, faults, changes of
 // the cost while it runs.
+#include "planner/backend/backend_impl.h"
 #include "tests/cuda/plugin_fixture.h"
 
 // ---- opening ----
@@ -17,11 +18,13 @@ static void expect_refusal(const char *name, const char *folder, int device, SnC
 
 static void refusals(void **state) {
   (void)state;
+  char version[80];
+  snprintf(version, sizeof version, "is of version %d of the interface", SN_PLUGIN_VERSION + 1000);
   expect_refusal("tpu", "", 0, SN_ERR_NOT_FOUND, "there is no backend 'tpu'; known are cpu, cuda");
   expect_refusal("../evil", "", 0, SN_ERR_NOT_FOUND, "there is no backend");
   expect_refusal("cuda", "/nowhere", 0, SN_ERR_NOT_FOUND,
                  "'cuda': its library cannot be opened: /nowhere/libsinew_cuda.so");
-  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, "is of version 1003 of the interface");
+  expect_refusal("cuda", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_UNSUPPORTED, version);
   expect_refusal("cuda_double", SN_TEST_STRANGE_LIBRARIES, 0, SN_ERR_FORMAT, "it has no sn_plugin");
   expect_refusal("emulator_double", SN_TEST_LIBRARIES, 7, SN_ERR_NOT_FOUND, "'emulator_double': ");
   const char *const *names = sn_backend_names();

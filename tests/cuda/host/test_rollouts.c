@@ -14,7 +14,9 @@ static void same_as_cpu(const char *name, int nstep) {
     Rollouts cpu = rollouts_make(&x, nstep, 6), device = rollouts_make(&x, nstep, 6);
     rollouts_noisy(&cpu);
     rollouts_noisy(&device);
-    if (with_cfd) cpu.batch.state.cfd = device.batch.state.cfd = &cfd;
+    SnState initial = *cpu.batch.state;
+    if (with_cfd) initial.cfd = &cfd;
+    cpu.batch.state = device.batch.state = &initial;
     rollouts_run(&x, x.cpu, &cpu);
     rollouts_run(&x, b, &device);
     for (int i = 1; i < 6; ++i) assert_true(isfinite(cpu.batch.cost[i]) && cpu.batch.cost[i] != cpu.batch.cost[0]);
@@ -321,10 +323,13 @@ static void sessions_submit(Sessions *s) {
   for (int i = 0; i < s->n; ++i) {
     SnBatch batch = s->r[i].batch;
     SnNoiseSettings noise = s->r[i].noise;
+    SnState state = *batch.state;
+    batch.state = &state;
     if (batch.noise) batch.noise = &noise;
     sn_backend_rollouts_submit(s->b, s->d[i], &batch);
     memset(&batch, 0x7f, sizeof batch);
     memset(&noise, 0x7f, sizeof noise);
+    memset(&state, 0x7f, sizeof state);
   }
 }
 

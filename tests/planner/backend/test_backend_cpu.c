@@ -11,6 +11,7 @@ typedef struct Fixture {
   SnCost *cost;
   SnBackendModel *model;
   SnBatch batch;
+  SnState state;
   SnNoiseSettings noise;
   sn_real qpos[2], qvel[2], act[2], ctrl[STEPS * 3], target[(STEPS + 1) * 16];
   double cost_of[COUNT], term_of[COUNT * TERMS];
@@ -36,9 +37,13 @@ static void make_fixture(Fixture *x, int threads) {
                                .interpolation = SN_SPLINE_CUBIC,
                                .colour = SN_NOISE_BROWN,
                                .scale = SN_R(0.4)};
-  x->batch = (SnBatch){.state = {.qpos = x->qpos, .qvel = x->qvel, .act = x->act},
+  x->state = (SnState){.qpos = x->qpos, .qvel = x->qvel, .act = x->act};
+  x->batch = (SnBatch){.state = &x->state,
+                       .nstate = 1,
                        .ctrl = x->ctrl,
+                       .nctrl = 1,
                        .target = x->target,
+                       .ntable = 1,
                        .noise = &x->noise,
                        .nstep = STEPS,
                        .count = COUNT,
