@@ -46,25 +46,9 @@ static const struct argp_option options[] = {
 
 const struct argp bench_task_argp = {.options = options, .parser = parse};
 
-static SnCode set_one(SnSettings *s, const char *assignment, SnError *err) {
-  char name[64];
-  const size_t n = strcspn(assignment, "=");
-  if (assignment[n] != '=' || n >= sizeof name)
-    return sn_fail(err, SN_ERR_ARGUMENT, "setting '%s': expected name=value", assignment);
-  snprintf(name, sizeof name, "%.*s", (int)n, assignment);
-  const int i = sn_settings_find(name);
-  if (i < 0) return sn_fail(err, SN_ERR_ARGUMENT, "there is no setting '%s'", name);
-  const char *text = assignment + n + 1;
-  if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) return sn_settings_set_name(s, i, text, err);
-  char *end;
-  const double value = strtod(text, &end);
-  if (end == text || *end) return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is not a number", name, text);
-  return sn_settings_set(s, i, value, err);
-}
-
 SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
   SnCode code = SN_OK;
-  for (int i = 0; code == SN_OK && i < args->nsettings; ++i) code = set_one(s, args->settings[i], err);
+  for (int i = 0; code == SN_OK && i < args->nsettings; ++i) code = sn_settings_assign(s, args->settings[i], err);
   return code;
 }
 

@@ -30,12 +30,18 @@ static void find_names(void) {
   int n = 0;
   found_names[n++] = "cpu";
   for (int i = 0; i < LISTED; ++i)
-    if (sn_backend_plugin_found(library_names[i])) found_names[n++] = library_names[i];
+    if (sn_backend_plugin_found(library_names[i], NULL)) found_names[n++] = library_names[i];
 }
 
 const char *const *sn_backend_names(void) {
   pthread_once(&found_once, find_names);
   return found_names;
+}
+
+bool sn_backend_found(const char *name, const char *folder) {
+  bool known = false;
+  for (int i = 0; i < LIBRARIES; ++i) known = known || strcmp(name, library_names[i]) == 0;
+  return strcmp(name, "cpu") == 0 || (known && sn_backend_plugin_found(name, folder));
 }
 
 void sn_backend_free(SnBackend *b) {

@@ -62,6 +62,10 @@ void sn_backend_free(SnBackend *b);
 // Returns the names of the backends that this program can open, NULL at the end. They stay in static memory.
 const char *const *sn_backend_names(void);
 
+// Returns whether there is a library of that backend, for users or for checks, in a folder as in SnBackendOptions. The
+// name "cpu" has none and is always found.
+bool sn_backend_found(const char *name, const char *folder);
+
 // ---- about a backend ----
 
 // Names what not every backend has.

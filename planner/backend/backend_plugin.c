@@ -25,8 +25,8 @@ static const SnPlugin *find_library(const char *name, const char *folder, SnErro
   return plugin;
 }
 
-bool sn_backend_plugin_found(const char *name) {
-  return sizeof(sn_real) == sizeof(double) && find_library(name, NULL, NULL) != NULL;
+bool sn_backend_plugin_found(const char *name, const char *folder) {
+  return sizeof(sn_real) == sizeof(double) && find_library(name, folder, NULL) != NULL;
 }
 
 // The library's own words, with the backend's name before them.

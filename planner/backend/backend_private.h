@@ -7,7 +7,7 @@
 // Opens the backend of libsinew_NAME.so; `name` stays. Returns NULL and err as sn_backend_open.
 SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, SnError *err);
 
-// Returns whether there is such a library where the dynamic linker looks.
-bool sn_backend_plugin_found(const char *name);
+// Returns whether there is such a library in a folder as in SnBackendOptions.
+bool sn_backend_plugin_found(const char *name, const char *folder);
 
 #endif

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "planner/base/decimal.h"
+
 enum { YAML_MAX_DEPTH = 32, YAML_MAX_TEXT = 1 << 16 };
 
 // ---- mistakes ----
@@ -251,7 +253,7 @@ static bool scan_number(const SnNode *node, double *x) {
   const char c = node->text[0];
   if (!isdigit((unsigned char)c) && c != '-' && c != '+' && c != '.') return false;
   char *end = NULL;
-  *x = strtod(node->text, &end);
+  *x = sn_decimal_read(node->text, &end);
   return *end == 0 && isfinite(*x);
 }
 

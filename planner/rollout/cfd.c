@@ -9,25 +9,38 @@ static bool hangs_on(const SnModel *m, int b, int top) {
   return b == top;
 }
 
-unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) {
+unsigned char *sn_cfd_pairs_of(const SnModel *m, const int *body, int n, SnError *err) {
   unsigned char *pair = calloc((size_t)m->ncpair + 1, 1), *chosen = calloc((size_t)m->nbody, 1);
-  SnIssues issues;
-  sn_issues_begin(&issues, task->file, err);
-  if (!pair || !chosen) sn_issue(&issues, (SnPlace){0, 0}, "out of memory");
-  for (int k = 0; issues.count == 0 && k < task->ncfd_body; ++k) {
-    const SnNamedPlace *name = &task->cfd_body[k];
-    const int top = sn_model_find(m, SN_NAME_BODY, name->name);
-    if (top < 0) sn_issue(&issues, name->place, "cfd_bodies: the model has no body '%s'", name->name);
-    for (int b = 0; top >= 0 && b < m->nbody; ++b) chosen[b] |= hangs_on(m, b, top);
+  if (!pair || !chosen) {
+    sn_fail(err, SN_ERR_MEMORY, "contacts from distance: out of memory");
+    free(pair);
+    free(chosen);
+    return NULL;
   }
-  for (int p = 0; issues.count == 0 && p < m->ncpair; ++p) {
+  for (int k = 0; k < n; ++k)
+    for (int b = 0; b < m->nbody; ++b) chosen[b] |= hangs_on(m, b, body[k]);
+  for (int p = 0; p < m->ncpair; ++p) {
     const int *g = m->cpair_geom + 2 * p;
-    pair[p] = task->ncfd_body == 0 || chosen[m->geom_bodyid[g[0]]] || chosen[m->geom_bodyid[g[1]]];
+    pair[p] = n == 0 || chosen[m->geom_bodyid[g[0]]] || chosen[m->geom_bodyid[g[1]]];
   }
   free(chosen);
-  if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return pair;
-  free(pair);
-  return NULL;
+  return pair;
+}
+
+unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) {
+  int *body = calloc((size_t)task->ncfd_body + 1, sizeof *body);
+  SnIssues issues;
+  sn_issues_begin(&issues, task->file, err);
+  if (!body) sn_issue(&issues, (SnPlace){0, 0}, "out of memory");
+  for (int k = 0; body && k < task->ncfd_body; ++k) {
+    const SnNamedPlace *name = &task->cfd_body[k];
+    body[k] = sn_model_find(m, SN_NAME_BODY, name->name);
+    if (body[k] < 0) sn_issue(&issues, name->place, "cfd_bodies: the model has no body '%s'", name->name);
+  }
+  unsigned char *pair =
+      sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK ? sn_cfd_pairs_of(m, body, task->ncfd_body, err) : NULL;
+  free(body);
+  return pair;
 }
 
 SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bool on) {

@@ -26,9 +26,13 @@ static inline SnCfd sn_cfd(const SnCfdSettings *s) {
   return to;
 }
 
-// Returns a flag for each pair of a model's list, cpair_geom: whether it takes part in a task; (ncpair), to free. A
-// pair does when one of its geoms belongs to a body that the task names under cfd_bodies, or to what hangs on it. All
-// pairs do when it names none. Returns NULL and err when a name is not in the model or memory runs out.
+// Returns a flag for each pair of a model's list, cpair_geom: whether it takes part when these n bodies do; (ncpair),
+// to free. A pair does when one of its geoms belongs to such a body, or to what hangs on it. All pairs do when n is 0.
+// Returns NULL and err when out of memory.
+unsigned char *sn_cfd_pairs_of(const SnModel *m, const int *body, int n, SnError *err);
+
+// Returns such flags for the bodies that a task names under cfd_bodies. Returns NULL and err when a name is not in the
+// model or memory runs out.
 unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err);
 
 // Returns the contacts from distance that the settings ask for, `on` or not. `pair`, from sn_cfd_pairs, is kept as a

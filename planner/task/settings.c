@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planner/base/decimal.h"
+
 // The rows of settings.inc, and where each value lives in SnSettings.
 typedef struct SettingRow {
   SnSettingInfo info;
@@ -121,6 +123,29 @@ SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *er
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is unknown, allowed is %s", info->name, value, info->choices);
   store(s, i, k);
   return SN_OK;
+}
+
+SnCode sn_settings_assign(SnSettings *s, const char *assignment, SnError *err) {
+  char name[64];
+  const size_t n = strcspn(assignment, "=");
+  if (assignment[n] != '=') return sn_fail(err, SN_ERR_ARGUMENT, "setting '%.64s': expected name=value", assignment);
+  snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name, assignment);
+  const int i = n < sizeof name ? sn_settings_find(name) : -1;
+  if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "there is no setting '%s'", name);
+  const char *text = assignment + n + 1;
+  if (setting_rows[i].info.type == SN_SETTING_TYPE_CHOICE) return sn_settings_set_name(s, i, text, err);
+  char *end;
+  const double value = sn_decimal_read(text, &end);
+  if (end == text || *end) return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%.64s' is not a number", name, text);
+  return sn_settings_set(s, i, value, err);
+}
+
+const char *sn_settings_text(const SnSettings *s, int i, char *text, int size) {
+  const double value = sn_settings_get(s, i);
+  if (setting_rows[i].info.type == SN_SETTING_TYPE_CHOICE) return sn_settings_choice_name(i, (int)value, text, size);
+  if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) return sn_decimal_write(value, text, (size_t)size);
+  snprintf(text, (size_t)size, "%d", (int)value);
+  return text;
 }
 
 int sn_settings_iterations(const SnSettings *s) {

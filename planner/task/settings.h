@@ -67,6 +67,13 @@ int sn_settings_choice_index(int i, const char *name);
 SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err);
 SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err);
 
+// Sets a setting by an assignment "name=value"; the value of a choice is a name. Returns SN_ERR_NOT_FOUND when there is
+// no such setting, SN_ERR_ARGUMENT for a value that is not allowed. On error s is unchanged.
+SnCode sn_settings_assign(SnSettings *s, const char *assignment, SnError *err);
+
+// Writes the value of setting i as an assignment has it into text[size], and returns text.
+const char *sn_settings_text(const SnSettings *s, int i, char *text, int size);
+
 // Returns the most iterations that the planner in force makes for a plan; 0: as many as the deadline allows.
 int sn_settings_iterations(const SnSettings *s);
 

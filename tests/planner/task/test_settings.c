@@ -1,4 +1,6 @@
 // The table of settings: defaults, bounds, names, what may change live.
+#include <stdio.h>
+
 #include "planner/task/settings.h"
 #include "tests/support/oracle.h"
 
@@ -40,6 +42,38 @@ static void bounds_and_names(void **state) {
   assert_int_equal(sn_settings_set(&s, noise, 3, &err), SN_ERR_ARGUMENT);
 }
 
+static SnCode assign(SnSettings *s, const char *assignment) { return sn_settings_assign(s, assignment, NULL); }
+
+// Assignments as a shell has them; every setting is read back from the text that is written of it.
+static void assignments(void **state) {
+  (void)state;
+  char text[64], line[160];
+  SnError err = {0};
+  SnSettings s = sn_default_settings(), again = s;
+  assert_int_equal(assign(&s, "adam_rate=0.02"), SN_OK);
+  assert_true(s.adam_rate == 0.02);
+  assert_int_equal(assign(&s, "noise=brown"), SN_OK);
+  assert_int_equal(s.noise, SN_NOISE_BROWN);
+  assert_int_equal(assign(&s, "candidates=1000"), SN_OK);
+  assert_int_equal(s.candidates, 1000);
+  s.noise_scale = 1.0 / 3;
+  static const char *const wrong[] = {"adam_rate",  "adam_rate=", "adam_rate=1 ", "candidates=1.5",
+                                      "noise=blue", "noise=1",    "=1",           "adam_rate=nan"};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
+    SnSettings t = s;
+    assert_int_not_equal(assign(&t, wrong[i]), SN_OK);
+    assert_memory_equal(&t, &s, sizeof s);
+  }
+  assert_int_equal(sn_settings_assign(&s, "nothing=1", &err), SN_ERR_NOT_FOUND);
+  assert_string_equal(err.text, "there is no setting 'nothing'");
+  for (int i = 0; i < sn_settings_count(); ++i) {
+    snprintf(line, sizeof line, "%s=%s", sn_settings_info(i)->name, sn_settings_text(&s, i, text, sizeof text));
+    assert_int_equal(assign(&again, line), SN_OK);
+    assert_true(sn_settings_get(&again, i) == sn_settings_get(&s, i));
+  }
+  assert_string_equal(sn_settings_text(&s, sn_settings_find("candidates"), text, sizeof text), "1000");
+}
+
 // All that is wrong is listed.
 static void whole_is_validated(void **state) {
   (void)state;
@@ -76,6 +110,7 @@ static void live(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(defaults_are_valid), cmocka_unit_test(bounds_and_names),
-                                     cmocka_unit_test(whole_is_validated), cmocka_unit_test(live)};
+                                     cmocka_unit_test(assignments), cmocka_unit_test(whole_is_validated),
+                                     cmocka_unit_test(live)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
