@@ -357,14 +357,6 @@ static SnCode copy_sizes(SnModel *sizes, const mjModel *mj, SnError *err) {
   return SN_OK;
 }
 
-mjModel *sn_import_read(const char *path, char *why, int size) {
-  static const char ending[] = ".mjb";
-  const size_t n = strlen(path), m = strlen(ending);
-  why[0] = '\0';
-  if (n > m && strcmp(path + n - m, ending) == 0) return mj_loadModel(path, NULL);
-  return mj_loadXML(path, NULL, why, size);
-}
-
 SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
   SnModel sizes = {0};
   if (refuse_unsupported(mj, err) != SN_OK || copy_sizes(&sizes, mj, err) != SN_OK) return NULL;

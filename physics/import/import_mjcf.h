@@ -16,6 +16,10 @@ typedef struct mjModel_ mjModel;
 // as a warning, and why is "".
 mjModel *sn_import_read(const char *path, char *why, int size);
 
+// Does the same for bytes that count as those of a file in `folder`, an absolute path; its other files are found from
+// there. The first bytes tell a compiled model.
+mjModel *sn_import_read_bytes(const void *bytes, int size, const char *folder, char *why, int why_size);
+
 // Lists everything in mj that the engine does not support, one line each, naming element and feature ("geom 'head':
 // hfield collision is not supported"). *count gets the number of lines. The text is "" when all is supported, NULL
 // when out of memory; the caller frees it.

@@ -23,7 +23,8 @@
 enum { EXIT_IMPORTED = 0, EXIT_UNSUPPORTED = 2, EXIT_LOAD = 3, EXIT_LIMIT = 4, EXIT_WRITE = 5 };
 
 typedef struct Settings {
-  const char *model, *out, *depends;
+  const char *model, *folder, *out, *depends;
+  const char *name;  // of the model, for texts
   int seconds, megabytes;
   bool json;
 } Settings;
@@ -36,6 +37,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
   switch (key) {
     case 'o':
       s->out = arg;
+      return 0;
+    case 'f':
+      s->folder = arg;
       return 0;
     case 'd':
       s->depends = arg;
@@ -58,6 +62,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case ARGP_KEY_END:
       if (!s->model) argp_error(state, "a MODEL is needed");
+      s->name = s->folder ? "model in memory" : s->model;
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -72,7 +77,7 @@ static int finish(int status, const char *text, const SnModel *m) {
   }
   static const char *const verdict[] = {"imported", "", "unsupported", "error", "limit", "error"};
   cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "unsupported");
-  cJSON_AddStringToObject(root, "model", settings.model);
+  cJSON_AddStringToObject(root, "model", settings.name);
   cJSON_AddStringToObject(root, "verdict", verdict[status]);
   if (status >= EXIT_LOAD) cJSON_AddStringToObject(root, "error", text);
   for (const char *p = text; status == EXIT_UNSUPPORTED && *p;) {
@@ -106,7 +111,7 @@ static void on_message(const mjLogMessage *message) {
   if (message->level != mjLOG_ERROR) return;
   const bool memory = strstr(message->subject, "allocate") || strstr(message->subject, "memory");
   char text[1200];
-  snprintf(text, sizeof text, "%s: MuJoCo: %s", settings.model, message->subject);
+  snprintf(text, sizeof text, "%s: MuJoCo: %s", settings.name, message->subject);
   fflush(stderr);
   const int status = finish(memory ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
   fflush(NULL);
@@ -119,7 +124,7 @@ static void on_signal(int signal) {
                     memory[] = "MuJoCo gave up on this file: out of memory, or a check inside it failed\n",
                     time[] = "importing took longer than allowed\n";
   const char *text = signal == SIGABRT ? memory : signal == SIGXCPU || signal == SIGALRM ? time : crash;
-  ssize_t n = write(STDERR_FILENO, settings.model, strlen(settings.model));
+  ssize_t n = write(STDERR_FILENO, settings.name, strlen(settings.name));
   if (n >= 0) n = write(STDERR_FILENO, ": ", 2);
   if (n >= 0) n = write(STDERR_FILENO, text, strlen(text));
   _exit(n < 0 || signal == SIGABRT || signal == SIGXCPU || signal == SIGALRM ? EXIT_LIMIT : EXIT_LOAD);
@@ -144,15 +149,39 @@ static void limit_resources(const Settings *s) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// The compiled model, or NULL and MuJoCo's own text.
-static mjModel *load(const char *path, char *text, size_t size) {
+// All bytes of a file, or NULL and errno.
+static void *read_file(const char *path, int *size) {
+  FILE *f = fopen(path, "rbe");
+  if (!f) return NULL;
+  char *bytes = NULL;
+  const long n = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+  rewind(f);
+  if (n > SN_MODEL_IMAGE_MAX) errno = EFBIG;
+  if (n >= 0 && n <= SN_MODEL_IMAGE_MAX) bytes = malloc((size_t)n + 1);
+  if (bytes && fread(bytes, 1, (size_t)n, f) != (size_t)n) {
+    free(bytes);
+    bytes = NULL;
+  }
+  fclose(f);
+  *size = (int)n;
+  return bytes;
+}
+
+// The compiled model, or NULL and MuJoCo's own text. The list of files has those from here on, but not the one whose
+// bytes count as another's.
+static mjModel *load(const Settings *s, char *text, size_t size) {
   char why[1000] = "";
-  if (access(path, R_OK) != 0) {
-    snprintf(text, size, "%s: %s", path, strerror(errno));
+  int n = 0;
+  void *bytes = s->folder ? read_file(s->model, &n) : NULL;
+  if (s->folder ? !bytes : access(s->model, R_OK) != 0) {
+    snprintf(text, size, "%s: %s", s->model, strerror(errno));
     return NULL;
   }
-  mjModel *mj = sn_import_read(path, why, sizeof why);
-  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", path, *why ? why : warned);
+  sn_import_files_start();
+  mjModel *mj =
+      bytes ? sn_import_read_bytes(bytes, n, s->folder, why, sizeof why) : sn_import_read(s->model, why, sizeof why);
+  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", s->name, *why ? why : warned);
+  free(bytes);
   return mj;
 }
 
@@ -181,7 +210,7 @@ static int import_model(const Settings *s, const mjModel *mj) {
                      : err.code == SN_ERR_IO                                 ? EXIT_WRITE
                                                                              : EXIT_LOAD;
   char named[sizeof err.text + 1400];
-  snprintf(named, sizeof named, "%s: %s", s->model, err.text);
+  snprintf(named, sizeof named, "%s: %s", s->name, err.text);
   finish(status, named, m);
   sn_model_free(m);
   return status;
@@ -189,8 +218,7 @@ static int import_model(const Settings *s, const mjModel *mj) {
 
 static int run(const Settings *s) {
   char text[1400];
-  sn_import_files_start();
-  mjModel *mj = load(s->model, text, sizeof text);
+  mjModel *mj = load(s, text, sizeof text);
   if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
   const int status = import_model(s, mj);
   mj_deleteModel(mj);
@@ -202,6 +230,7 @@ const char *argp_program_bug_address = NULL;
 int main(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"output", 'o', "OUT", 0, "write the flat model to this file (without it, the model is only checked)", 0},
+      {"folder", 'f', "FOLDER", 0, "take the bytes of MODEL as those of a file in this folder (an absolute path)", 0},
       {"depends", 'd', "FILE", 0, "write the paths of all files that the model is made of, one a line", 0},
       {"json", 'j', NULL, 0, "print the verdict and the model's sizes as JSON", 0},
       {"seconds", 't', "S", 0, "limit on processor time and on real time (default 60)", 0},

@@ -1,8 +1,10 @@
-// An entry of the cache is two files, named after the hash of the XML's path: KEY.sinew, the flat model, and KEY.files,
-// which holds for it: a line "sinew-cache 1 <hash of all inputs> <checksum of the model>" and the path of every input.
+// An entry of the cache is two files: KEY.sinew, the flat model, and KEY.files, which holds for it: a line
+// "sinew-cache 2 <checksum of the model>" and the list of inputs (model_inputs.c). KEY is the hash of the XML's path,
+// or, for bytes from memory, "memory-" and a part of their hash: of those the cache keeps so many and no more.
 #include "physics/import/model_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -115,15 +117,32 @@ static bool image_checksum(const char *path, uint64_t *checksum) {
   return ok;
 }
 
-// The model of an entry that still holds, with its inputs, or NULL.
-static SnModel *find(const Entry *e, SnModelInputs **inputs) {
+// Writes the list of an entry whose image has this checksum, through a temporary file.
+static bool write_list(const char *files, uint64_t image, const SnModelInputs *inputs) {
+  char temporary[PATH_MAX + 8];
+  snprintf(temporary, sizeof temporary, "%s.XXXXXX", files);
+  const int fd = mkostemp(temporary, O_CLOEXEC);
+  if (fd < 0) return false;
+  FILE *to = fdopen(fd, "w");
+  if (!to) close(fd);
+  bool ok = to && fprintf(to, "sinew-cache 2 %" PRIx64 "\n", image) > 0 && sn_model_inputs_write(inputs, to);
+  if (to) ok = fclose(to) == 0 && ok;
+  ok = ok && rename(temporary, files) == 0;
+  if (!ok) unlink(temporary);
+  return ok;
+}
+
+// The model of an entry that still holds, with its inputs, or NULL. Files that have a new time but the old contents are
+// noted with it, so that they need not be read the next time.
+static SnModel *find(const Entry *e, uint64_t seed, SnModelInputs **inputs) {
   FILE *list = fopen(e->files, "r");
-  uint64_t hash = 0, image = 0, present = 0;
-  bool ok = list && fscanf(list, "sinew-cache 1 %" SCNx64 " %" SCNx64, &hash, &image) == 2 && fgetc(list) == '\n';
-  SnModelInputs *read = ok ? sn_model_inputs_read(list, NULL) : NULL;
+  uint64_t image = 0, present = 0;
+  bool ok = list && fscanf(list, "sinew-cache 2 %" SCNx64, &image) == 1;
+  SnModelInputs *read = ok ? sn_model_inputs_recall(list, seed) : NULL;
   if (list) fclose(list);
-  ok = read && read->hash == hash && image_checksum(e->model, &present) && present == image;
+  ok = read && image_checksum(e->model, &present) && present == image;
   SnModel *m = ok ? sn_model_load_file(e->model, NULL) : NULL;
+  if (m && !read->remembered && !read->fresh) write_list(e->files, image, read);
   if (m)
     *inputs = read;
   else
@@ -132,19 +151,9 @@ static SnModel *find(const Entry *e, SnModelInputs **inputs) {
 }
 
 // Makes the files of an import, in temporary places, into the entry. A cache that cannot be written only costs time.
-static void keep(const Entry *e, const char *model, const char *files, const SnModelInputs *inputs) {
-  char temporary[PATH_MAX + 8];
-  snprintf(temporary, sizeof temporary, "%s.new", files);
-  FILE *to = fopen(temporary, "w");
+static void keep(const Entry *e, const char *model, const SnModelInputs *inputs) {
   uint64_t image = 0;
-  bool ok = to && image_checksum(model, &image);
-  if (ok) {
-    fprintf(to, "sinew-cache 1 %" PRIx64 " %" PRIx64 "\n", inputs->hash, image);
-    for (int i = 0; i < inputs->n; i++) fprintf(to, "%s\n", inputs->file[i].path);
-  }
-  if (to) ok = fclose(to) == 0 && ok;
-  if (ok) ok = rename(model, e->model) == 0 && rename(temporary, e->files) == 0;
-  if (!ok) unlink(temporary);
+  if (image_checksum(model, &image) && rename(model, e->model) == 0) write_list(e->files, image, inputs);
 }
 
 // What the child said, or, when it said nothing, what became of it.
@@ -179,54 +188,128 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
 }
 
 // What the importer read; NULL when it cannot be read again.
-static SnModelInputs *read_inputs(const char *files, const struct timespec *began) {
+static SnModelInputs *read_inputs(const char *files, const struct timespec *began, uint64_t seed) {
   FILE *list = fopen(files, "r");
-  SnModelInputs *inputs = list ? sn_model_inputs_read(list, began) : NULL;
+  SnModelInputs *inputs = list ? sn_model_inputs_read(list, began, seed) : NULL;
   if (list) fclose(list);
   return inputs;
 }
 
-static SnModel *import(SnModelCache *c, const char *file, const Entry *e, SnModelInputs **inputs, SnError *err) {
-  char folder[PATH_MAX], model[PATH_MAX + 16], files[PATH_MAX + 16], seconds[32], megabytes[32], path[PATH_MAX];
-  snprintf(folder, sizeof folder, "%s/import.XXXXXX", c->folder);
-  snprintf(path, sizeof path, "%s", file);
-  if (!mkdtemp(folder)) {
-    sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
-    return NULL;
-  }
-  snprintf(model, sizeof model, "%s/model", folder);
-  snprintf(files, sizeof files, "%s/files", folder);
+// Where a model comes from: a file, or bytes that count as those of a file in `folder`.
+typedef struct Source {
+  const char *name;  // for texts
+  const char *path;  // NULL: bytes
+  const void *bytes;
+  size_t size;
+  const char *folder;
+  uint64_t seed;  // of its inputs
+} Source;
+
+// Writes bytes to a new file.
+static SnCode write_bytes(const char *path, const Source *from, SnError *err) {
+  FILE *f = fopen(path, "wbe");
+  bool ok = f && fwrite(from->bytes, 1, from->size, f) == from->size;
+  if (f) ok = fclose(f) == 0 && ok;
+  return ok ? SN_OK : sn_fail(err, SN_ERR_IO, "model cache: %s: %s", path, strerror(errno));
+}
+
+// The import of one model: a folder of its own, and the files in it.
+typedef struct Import {
+  char folder[PATH_MAX], bytes[PATH_MAX + 16], model[PATH_MAX + 16], files[PATH_MAX + 16];
+} Import;
+
+static SnCode begin_import(const SnModelCache *c, const Source *from, Import *x, SnError *err) {
+  snprintf(x->folder, sizeof x->folder, "%s/import.XXXXXX", c->folder);
+  if (!mkdtemp(x->folder)) return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
+  snprintf(x->bytes, sizeof x->bytes, "%s/bytes", x->folder);
+  snprintf(x->model, sizeof x->model, "%s/model", x->folder);
+  snprintf(x->files, sizeof x->files, "%s/files", x->folder);
+  return from->path ? SN_OK : write_bytes(x->bytes, from, err);
+}
+
+static void end_import(const Import *x) {
+  unlink(x->bytes);
+  unlink(x->model);
+  unlink(x->files);
+  rmdir(x->folder);
+}
+
+// Runs the importer.
+static SnCode run_import(SnModelCache *c, const Source *from, Import *x, SnError *err) {
+  char seconds[32], megabytes[32], folder[PATH_MAX], path[PATH_MAX + 16];
   snprintf(seconds, sizeof seconds, "%d", c->seconds < 3600 ? (int)c->seconds + 1 : 3600);
   snprintf(megabytes, sizeof megabytes, "%zu", c->bytes >> 20 < 1000000 ? c->bytes >> 20 : 1000000);
-  char *const argv[] = {c->importer, "--output", model,     "--depends", files, "--seconds",
-                        seconds,     "--memory", megabytes, "--",        path,  NULL};
+  snprintf(folder, sizeof folder, "--folder=%s", from->path ? "" : from->folder);
+  snprintf(path, sizeof path, "%s", from->path ? from->path : x->bytes);
+  char *argv[14] = {c->importer, "--output", x->model,   "--depends", x->files,
+                    "--seconds", seconds,    "--memory", megabytes};
+  int n = 9;
+  if (!from->path) argv[n++] = folder;
+  argv[n++] = "--";
+  argv[n] = path;
   SnChildResult result;
+  const SnCode code = sn_child_run(argv, c->seconds, &c->cancelled, &result, err);
+  return code == SN_OK ? report(&result, from->name, c->seconds, err) : code;
+}
+
+static SnModel *import(SnModelCache *c, const Source *from, const Entry *e, SnModelInputs **inputs, SnError *err) {
+  Import x;
   SnModel *m = NULL;
   struct timespec began;
   clock_gettime(CLOCK_REALTIME, &began);
-  if (sn_child_run(argv, c->seconds, &c->cancelled, &result, err) == SN_OK &&
-      report(&result, file, c->seconds, err) == SN_OK) {
-    m = sn_model_load_file(model, err);
-    *inputs = m ? read_inputs(files, &began) : NULL;
-    if (*inputs && !(*inputs)->torn) keep(e, model, files, *inputs);
+  if (begin_import(c, from, &x, err) == SN_OK && run_import(c, from, &x, err) == SN_OK) {
+    m = sn_model_load_file(x.model, err);
+    *inputs = m ? read_inputs(x.files, &began, from->seed) : NULL;
+    if (*inputs && !(*inputs)->torn) keep(e, x.model, *inputs);
   }
-  unlink(model);
-  unlink(files);
-  rmdir(folder);
+  end_import(&x);
   return m;
 }
 
+// The model of the cache's entry KEY, or else of an import.
+static SnModel *load(SnModelCache *c, const Source *from, const char *key, SnModelInputs **inputs, SnError *err) {
+  Entry e;
+  snprintf(e.model, sizeof e.model, "%s/%s.sinew", c->folder, key);
+  snprintf(e.files, sizeof e.files, "%s/%s.files", c->folder, key);
+  *inputs = NULL;
+  SnModel *m = find(&e, from->seed, inputs);
+  return m ? m : import(c, from, &e, inputs, err);
+}
+
 SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnModelInputs **inputs, SnError *err) {
-  char path[PATH_MAX];
+  char path[PATH_MAX], key[32];
   *inputs = NULL;
   if (!realpath(file, path)) {
     sn_fail(err, SN_ERR_IO, "%s: %s", file, strerror(errno));
     return NULL;
   }
-  Entry e;
-  const unsigned long long key = XXH3_64bits(path, strlen(path));
-  snprintf(e.model, sizeof e.model, "%s/%016llx.sinew", c->folder, key);
-  snprintf(e.files, sizeof e.files, "%s/%016llx.files", c->folder, key);
-  SnModel *m = find(&e, inputs);
-  return m ? m : import(c, path, &e, inputs, err);
+  snprintf(key, sizeof key, "%016" PRIx64, (uint64_t)XXH3_64bits(path, strlen(path)));
+  return load(c, &(Source){.name = path, .path = path}, key, inputs, err);
+}
+
+// Entries that bytes from memory may take: a model of the same number takes the place of the one before.
+enum { MEMORY_ENTRIES = 256 };
+
+// Writes the absolute path of a folder; false with errno.
+static bool find_folder(const char *folder, char path[PATH_MAX]) {
+  struct stat st;
+  if (!realpath(folder, path) || stat(path, &st) != 0) return false;
+  errno = ENOTDIR;
+  return S_ISDIR(st.st_mode);
+}
+
+SnModel *sn_model_cache_read(SnModelCache *c, const void *bytes, size_t size, const char *folder, SnError *err) {
+  char path[PATH_MAX], key[32];
+  if (!folder) folder = ".";
+  if (!find_folder(folder, path)) {
+    sn_fail(err, SN_ERR_IO, "folder %s: %s", folder, strerror(errno));
+    return NULL;
+  }
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, XXH3_64bits(path, strlen(path)));
+  snprintf(key, sizeof key, "memory-%02x", (unsigned)(hash.high64 % MEMORY_ENTRIES));
+  SnModelInputs *inputs;
+  const Source from = {.name = "model in memory", .bytes = bytes, .size = size, .folder = path, .seed = hash.low64 | 1};
+  SnModel *m = load(c, &from, key, &inputs, err);
+  sn_model_inputs_free(inputs);
+  return m;
 }

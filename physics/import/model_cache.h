@@ -2,7 +2,8 @@
 // kept in a folder, so that a model that has not changed loads in a millisecond.
 //
 // An entry is found by the path of the XML. It holds for the contents of every file that the model was made of: the
-// XML, its includes, meshes and so on. A change of any of them leads to a new import.
+// XML, its includes, meshes and so on. A change of any of them leads to a new import. Contents are read again where a
+// file's place, size or time of change differs from those noted.
 #ifndef SINEW_PHYSICS_IMPORT_MODEL_CACHE_H_
 #define SINEW_PHYSICS_IMPORT_MODEL_CACHE_H_
 
@@ -42,6 +43,11 @@ typedef struct SnModelInputs SnModelInputs;
 //   SN_ERR_TIMEOUT      def.seconds are over
 //   SN_ERR_IO           no such file, no program, no space
 SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnModelInputs **inputs, SnError *err);
+
+// Loads the model of `size` bytes of MJCF, or of a file that MuJoCo has compiled. They count as those of a file in
+// `folder` (NULL: the current one), from where MJCF's other files are found. Nothing is written there. The
+// cache keeps up to 256 such models. Otherwise as sn_model_cache_load; SN_ERR_IO also says that the folder is none.
+SnModel *sn_model_cache_read(SnModelCache *c, const void *bytes, size_t size, const char *folder, SnError *err);
 
 // Adds an owner, who frees it too. Any thread may call it.
 SnModelInputs *sn_model_inputs_share(SnModelInputs *inputs);

@@ -3,6 +3,7 @@
 #include "physics/import/model_cache.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -364,6 +365,162 @@ static void a_bad_importer_is_reported(void **state) {
   assert_int_equal(count_files(cache, ""), 2 + count_files(cache, ".sinew") + count_files(cache, ".files"));
 }
 
+// The flat image of a model; the caller frees it.
+static void *image_of(const SnModel *m, size_t *size) {
+  SnError err = {0};
+  void *image = m ? sn_model_write(m, size, &err) : NULL;
+  if (!image) fail_msg("no model: %s", err.text);
+  return image;
+}
+
+static void assert_same_model(const SnModel *a, const SnModel *b) {
+  size_t na, nb;
+  void *one = image_of(a, &na), *two = image_of(b, &nb);
+  assert_true(na == nb && memcmp(one, two, na) == 0);
+  free(one);
+  free(two);
+}
+
+static SnModel *read_text(SnModelCache *c, const char *text, const char *from, SnError *err) {
+  return sn_model_cache_read(c, text, strlen(text), from, err);
+}
+
+// Bytes from memory make the model that a file in the folder would have made; the folder stays as it is.
+static void a_model_in_memory_is_the_one_of_its_file(void **state) {
+  (void)state;
+  SnError err = {0};
+  write_file("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  const char *file = write_file("ball.xml", ball), *mjb = in_folder("memory.mjb");
+  SnModelCache *c = open_cache(NULL, 60);
+  const int before = count_files(folder, "");
+  SnModel *a = load(c, file, &err), *b = read_text(c, ball, folder, &err), *again = read_text(c, ball, folder, &err);
+  assert_same_model(a, b);
+  assert_same_model(a, again);
+  assert_int_equal(count_files(folder, ""), before);
+  sn_model_free(b);
+  sn_model_free(again);
+  // a compiled one is told by its first bytes
+  mjModel *mj = sn_oracle_read_file(file, &err);
+  if (!mj) fail_msg("%s", err.text);
+  mj_saveModel(mj, mjb, NULL, 0);
+  mj_deleteModel(mj);
+  static char bytes[1 << 20];
+  FILE *f = fopen(mjb, "rb");
+  const size_t size = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+  if (f) fclose(f);
+  b = sn_model_cache_read(c, bytes, size, NULL, &err);
+  assert_same_model(a, b);
+  sn_model_free(b);
+  assert_null(sn_model_cache_read(c, bytes, size / 2, NULL, &err));
+  assert_text(&err, SN_ERR_FORMAT, "model in memory: MuJoCo cannot load it: Truncated model file");
+  sn_model_free(a);
+  sn_model_cache_close(c);
+}
+
+// The second time no importer runs, unless a file that the text refers to has changed.
+static void a_model_in_memory_is_imported_once(void **state) {
+  (void)state;
+  SnError err = {0};
+  write_file("part.xml", "<mujoco><option timestep='0.003'/></mujoco>");
+  SnModelCache *c = open_cache(NULL, 60);
+  sn_model_free(read_text(c, ball, folder, &err));
+  sn_model_free(read_text(c, "<mujoco model='alone'/>", "/", &err));
+  sn_model_cache_close(c);
+  c = open_cache("echo called >&2; exit 3", 60);
+  SnModel *m = read_text(c, ball, folder, &err);
+  if (!m) fail_msg("%s", err.text);
+  sn_model_free(m);
+  m = read_text(c, "<mujoco model='alone'/>", "/", &err);
+  if (!m) fail_msg("%s", err.text);
+  sn_model_free(m);
+  // the same text elsewhere, another text, another part
+  assert_null(read_text(c, "<mujoco model='alone'/>", "/tmp", &err));
+  assert_null(read_text(c, "<mujoco model='other'/>", "/", &err));
+  write_file("part.xml", "<mujoco><option timestep='0.004'/></mujoco>");
+  assert_null(read_text(c, ball, folder, &err));
+  assert_text(&err, SN_ERR_FORMAT, "called");
+  sn_model_cache_close(c);
+}
+
+// However many texts there are, the cache keeps 256 models of them. An image stands for the importer's work.
+static void models_in_memory_do_not_fill_the_disk(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnModelCache *c = open_cache(NULL, 60);
+  SnModel *m = read_text(c, "<mujoco/>", NULL, &err);
+  if (!m || sn_model_save_file(m, in_folder("image"), &err) != SN_OK) fail_msg("%s", err.text);
+  sn_model_free(m);
+  sn_model_cache_close(c);
+  char script[500], text[100];
+  snprintf(script, sizeof script, "cp %s $2; : >$4", in_folder("image"));
+  c = open_cache(script, 60);
+  for (int i = 0; i < 400; ++i) {
+    snprintf(text, sizeof text, "<mujoco model='%d'/>", i);
+    if (!(m = read_text(c, text, NULL, &err))) fail_msg("%s", err.text);
+    sn_model_free(m);
+  }
+  const int kept = count_files(in_folder("cache"), ".files");
+  print_message("%d entries\n", kept);
+  assert_true(kept > 100 && kept < 300);
+  sn_model_cache_close(c);
+}
+
+static void bad_bytes_are_refused(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnModelCache *c = open_cache(NULL, 60);
+  assert_null(read_text(c, "hello", NULL, &err));
+  assert_text(&err, SN_ERR_FORMAT, "model in memory: MuJoCo cannot load it: XML parse error");
+  assert_null(read_text(c, "", NULL, &err));
+  assert_text(&err, SN_ERR_FORMAT, "model in memory: MuJoCo cannot load it");
+  assert_null(read_text(c, "<mujoco><include file='nothere.xml'/></mujoco>", folder, &err));
+  assert_text(&err, SN_ERR_FORMAT, "nothere.xml");
+  assert_null(read_text(c, "<mujoco/>", in_folder("nothere"), &err));
+  assert_text(&err, SN_ERR_IO, "nothere: No such file");
+  assert_null(read_text(c, "<mujoco/>", write_file("text.xml", "hello"), &err));
+  assert_text(&err, SN_ERR_IO, "text.xml: Not a directory");
+  assert_null(read_text(c, "<mujoco><option density='1'/></mujoco>", NULL, &err));
+  assert_text(&err, SN_ERR_UNSUPPORTED, "option 'density'");
+  sn_model_cache_close(c);
+}
+
+static void set_time(const char *path, time_t seconds) {
+  const struct timespec time = {.tv_sec = seconds};
+  assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){time, time}, 0), 0);
+}
+
+// A list of inputs that is kept: as long as nothing has a new time no file is read, and what is read anew is compared.
+static void kept_inputs_are_read_where_times_differ(void **state) {
+  (void)state;
+  char list[1000] = "";
+  write_later("part.xml", "one");
+  snprintf(list, sizeof list, "%s\n", in_folder("part.xml"));
+  FILE *f = fmemopen(list, strlen(list), "r");
+  SnModelInputs *x = sn_model_inputs_read(f, NULL, 0);
+  fclose(f);
+  assert_true(x && x->n == 1 && x->fresh && !x->remembered);
+  for (int settled = 0; settled < 2; ++settled) {
+    x->fresh = !settled;
+    f = tmpfile();
+    assert_true(sn_model_inputs_write(x, f));
+    // as it was, with a new time alone, of another seed, with other contents of the same length
+    for (int change = 0; change < 4; ++change) {
+      nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+      if (change == 1) set_time(in_folder("part.xml"), 1000000000);
+      if (change == 3) write_file("part.xml", settled ? "two" : "six");
+      rewind(f);
+      SnModelInputs *y = sn_model_inputs_recall(f, change == 2);
+      assert_true((y != NULL) == (change < 2));
+      if (y) assert_true(sn_model_inputs_equal(x, y) && y->remembered == (settled && change == 0));
+      sn_model_inputs_free(y);
+    }
+    fclose(f);
+    write_file("part.xml", "one");
+    assert_int_equal(stat(in_folder("part.xml"), &x->file[0].seen), 0);
+  }
+  sn_model_inputs_free(x);
+}
+
 static void bad_settings_are_refused(void **state) {
   (void)state;
   SnError err = {0};
@@ -408,6 +565,11 @@ int main(void) {
       cmocka_unit_test(bad_files_give_the_importers_text),
       cmocka_unit_test(hostile_files_harm_only_the_child),
       cmocka_unit_test(a_bad_importer_is_reported),
+      cmocka_unit_test(a_model_in_memory_is_the_one_of_its_file),
+      cmocka_unit_test(a_model_in_memory_is_imported_once),
+      cmocka_unit_test(models_in_memory_do_not_fill_the_disk),
+      cmocka_unit_test(bad_bytes_are_refused),
+      cmocka_unit_test(kept_inputs_are_read_where_times_differ),
       cmocka_unit_test(bad_settings_are_refused),
       cmocka_unit_test(defaults_are_found),
   };
