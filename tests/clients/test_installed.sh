@@ -10,7 +10,7 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 pc=$(dirname "$(find "$prefix" -name sinew-client.pc)")
 flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs sinew-client)
 read -ra flags <<<"$flags"
-cc -std=c17 -Wall -Wextra -Werror -o "$prefix/controller" "$source/clients/examples/controller.c" "${flags[@]}"
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o "$prefix/controller" "$source/clients/examples/controller.c" "${flags[@]}"
 libdir=$(dirname "$(find "$prefix" -name 'libsinew_client.so')")
 if LD_LIBRARY_PATH=$libdir timeout 60 "$prefix/controller" "ipc://$prefix/nobody.sock" 2>"$prefix/err"; then
   echo "the controller found a daemon where there is none" >&2
@@ -20,11 +20,6 @@ grep -q "no answer from" "$prefix/err"
 lines=$(wc -l <"$source/clients/examples/controller.c")
 [ "$lines" -le 40 ] || { echo "the example of forty lines has $lines" >&2; exit 1; }
 echo "the example controller ($lines lines) builds against the installed library and reports a missing daemon"
-# Only the public interface is exported.
-exported=$(nm -D --defined-only "$libdir/libsinew_client.so" | grep -c ' T ')
-expected=$(grep -oE 'sinew_[a-z_]+;' "$source/clients/libsinew_client/sinew_client.map" | wc -l)
-[ "$expected" -ge 15 ] && [ "$exported" = "$expected" ] || { echo "exported: $exported symbols, expected $expected" >&2; exit 1; }
-
 # The schema, from which clients in other languages are made.
 protoc-c --c_out="$prefix" --proto_path="$prefix/share/sinew" sinew.proto && grep -q 'Sinew__V1__Plan ' "$prefix/sinew.pb-c.h" ||
   { echo "the schema is not installed" >&2; exit 1; }

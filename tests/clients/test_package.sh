@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Installs into a temporary folder, moves it, and looks at what other builds find there: headers for C99 and C++17,
+# pkg-config, the CMake package, the archive, run paths; no folder of the build is named.
+#   test_package.sh BUILD_FOLDER SOURCE_FOLDER
+set -euo pipefail
+build=$1 source=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-package.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$1" >&2; exit 1; }
+cmake --install "$build" --prefix "$work/first" >/dev/null
+prefix=$work/moved
+mv "$work/first" "$prefix"
+lib=$(dirname "$(find "$prefix" -name libsinew.so)")
+
+# Nothing names where it was built, or where it was first installed.
+for place in "$(realpath "$source")" "$(realpath "$build")" "$work"; do
+  named=$(grep -rlaF -- "$place" "$prefix" | grep -vE '/systemd/' || true)
+  [ -z "$named" ] || fail "$place is named by $named"
+done
+runpath() { readelf -d "$1" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p'; }
+[ "$(runpath "$lib/libsinew.so")" = "\$ORIGIN/sinew" ] || fail "libsinew.so looks for backends in $(runpath "$lib/libsinew.so")"
+[ -z "$(runpath "$lib/libsinew_client.so")" ] || fail "libsinew_client.so has a run path"
+for library in libsinew libsinew_client; do
+  [ "$(readelf -d "$lib/$library.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')" = "$library.so.0" ] || fail "$library.so has another soname"
+done
+
+# The headers by themselves.
+export PKG_CONFIG_PATH=$lib/pkgconfig
+for headers in sinew.h sinew_client.h; do
+  for header in $headers; do echo "#include <$header>"; done >"$work/use.c"
+  echo 'int main(void) { return 0; }' >>"$work/use.c"
+  cp "$work/use.c" "$work/use.cpp"
+  strict="-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only"
+  # shellcheck disable=SC2046,SC2086
+  cc -std=c99 -Wstrict-prototypes $strict $(pkg-config --cflags sinew sinew-client) "$work/use.c"
+  # shellcheck disable=SC2046,SC2086
+  c++ -std=c++17 $strict $(pkg-config --cflags sinew sinew-client) "$work/use.cpp"
+done
+[ "$(pkg-config --modversion sinew)" = "$(pkg-config --modversion sinew-client)" ] || fail "the versions of both differ"
+
+# A program three ways: shared by pkg-config, the archive by pkg-config, and by CMake. Each prints the version.
+cat >"$work/use.c" <<'END'
+#include <sinew.h>
+#include <stdio.h>
+
+int main(void) {
+  puts(sinew_version());
+  return sinew_model_load("nothing.xml", NULL) != NULL;
+}
+END
+version=$(pkg-config --modversion sinew)
+# shellcheck disable=SC2046
+cc -std=c99 -o "$work/shared" "$work/use.c" $(pkg-config --cflags --libs sinew)
+[ "$(LD_LIBRARY_PATH=$lib "$work/shared")" = "$version" ] || fail "the library tells another version"
+# shellcheck disable=SC2046
+cc -std=c99 -o "$work/static" "$work/use.c" $(pkg-config --cflags --libs --static sinew | sed 's/-lsinew /-l:libsinew.a /')
+readelf -d "$work/static" | grep -q 'libsinew\.so' && fail "the archive was not linked"
+[ "$("$work/static")" = "$version" ] || fail "the archive tells another version"
+
+# project PACKAGE...: a CMake project that finds sinew by these words.
+project() {
+  cat >"$work/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(use LANGUAGES C)
+find_package(sinew $* REQUIRED)
+foreach(kind sinew static)
+  add_executable(by_\${kind} use.c)
+  target_link_libraries(by_\${kind} PRIVATE sinew::\${kind})
+endforeach()
+if(NOT TARGET sinew::client)
+  message(FATAL_ERROR "no sinew::client")
+endif()
+END
+  cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1
+}
+project "$version" COMPONENTS sinew client static || { cat "$work/log" >&2; fail "CMake does not find the package"; }
+cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the project does not build"; }
+for kind in sinew static; do [ "$("$work/build/by_$kind")" = "$version" ] || fail "sinew::$kind tells another version"; done
+if project 99; then fail "CMake takes this for version 99"; fi
+if project COMPONENTS nonsense; then fail "CMake finds a component that there is not"; fi
+echo "a moved copy is found by pkg-config and CMake, shared and as an archive"
