@@ -32,8 +32,8 @@ part_tidy() {
 part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats and of scans on the emulator, the shorter siblings) and rehearsals of tests/device.sh"
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|test_agree_emulator$|test_agree_scan$|test_device_(sh|pack)$"; }
 
-part_tsan_text="thread sanitizer over planner, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
-part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)" -E "test_planner_adam$|_vjp$"; }
+part_tsan_text="thread sanitizer over planner, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
+part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)" -E "test_planner_adam$|_vjp$"; }
 
 part_float_text="float build of the engine and the planner"
 part_float() { build float && run_tests float -R "^(physics|planner|cuda)/"; }
