@@ -93,12 +93,12 @@ bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSess
 void plant_body_reset(PlantBody *body, const SinewSessionInfo *info) {
   mjData *d = body->d;
   mj_resetData(body->m, d);
-  memcpy(d->qpos, info->qpos, sizeof(double) * (size_t)info->nq);
-  memcpy(d->qvel, info->qvel, sizeof(double) * (size_t)info->nv);
-  if (info->na) memcpy(d->act, info->act, sizeof(double) * (size_t)info->na);
+  memcpy(d->qpos, info->initial.qpos, sizeof(double) * (size_t)info->nq);
+  memcpy(d->qvel, info->initial.qvel, sizeof(double) * (size_t)info->nv);
+  if (info->na) memcpy(d->act, info->initial.act, sizeof(double) * (size_t)info->na);
   for (int i = 0; i < info->nmocap; ++i) {
-    memcpy(d->mocap_pos + 3 * i, info->mocap + 7 * i, 3 * sizeof(double));
-    memcpy(d->mocap_quat + 4 * i, info->mocap + 7 * i + 3, 4 * sizeof(double));
+    memcpy(d->mocap_pos + 3 * i, info->initial.mocap + 7 * i, 3 * sizeof(double));
+    memcpy(d->mocap_quat + 4 * i, info->initial.mocap + 7 * i + 3, 4 * sizeof(double));
   }
   mj_forward(body->m, d);
 }

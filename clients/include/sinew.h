@@ -93,8 +93,10 @@ typedef struct SinewBackend SinewBackend;  // threads, or a device
 typedef struct SinewBatch SinewBatch;      // many rollouts of a model on a backend, and what is kept of them
 typedef struct SinewPlanner SinewPlanner;  // one body, one task, one plan that is refined
 
-// Holds the state that a body is put into. This structure does not grow. An array that is NULL: qpos0, zero velocity,
-// zero activation, mocap bodies where the model has them.
+// Holds the state of a body. This structure does not grow. Who puts a body into a state may leave arrays NULL: qpos0,
+// zero velocity, zero activation, mocap bodies where the model has them. A measured state, from which a plan is asked
+// for, needs qpos and qvel. NULL act is estimated from the controls since the state before. NULL mocap is as in the
+// request before, at first as in the task.
 typedef struct SinewState {
   double time;          // [s]
   const double *qpos;   // (nq) quaternions need not be of unit length
@@ -622,7 +624,7 @@ SINEW_API SinewStatus sinew_planner_set_target(SinewPlanner *planner, const char
 // Asks for a plan from a measured state.
 typedef struct SinewPlanRequest {
   size_t size;
-  SinewState state;    // act NULL: estimated from the controls since the last state. mocap NULL: as in the last request
+  SinewState state;    // measured: act and mocap may be NULL, see SinewState
   double latency;      // time until the plan is in force [s]: the state is first rolled forward by it
   double budget;       // time to compute [s]; 0: no limit, the settings' iterations
   int max_iterations;  // 0: as the settings say

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "clients/base/api.h"
 #include "clients/base/text.h"
 #include "physics/base/clock.h"
 #include "proto/default_endpoint.h"
@@ -25,112 +26,85 @@ struct SinewClient {
   double timeout;
   int retries;
   uint64_t next_id;
-  char error[4096];
 };
 
-SinewStatus sn_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...) {
-  char text[sizeof client->error];
+SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...) {
+  if (!err) return status;
+  char text[sizeof err->text];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  sn_printable(client->error, sizeof client->error, text, true);
+  sn_printable(err->text, sizeof err->text, text, true);
+  err->status = status;
   return status;
-}
-
-const char *sinew_error(const SinewClient *client) { return client->error; }
-
-const char *sinew_status_name(SinewStatus status) {
-  switch (status) {
-    case SINEW_OK:
-      return "ok";
-    case SINEW_ARGUMENT:
-      return "bad argument";
-    case SINEW_MEMORY:
-      return "out of memory";
-    case SINEW_TIMEOUT:
-      return "timeout";
-    case SINEW_REFUSED:
-      return "refused";
-    case SINEW_PROTOCOL:
-      return "protocol";
-    case SINEW_NO_PLAN:
-      return "no plan";
-    case SINEW_EXPIRED:
-      return "expired";
-    case SINEW_ENDED:
-      return "ended";
-    case SINEW_BAD_PLAN:
-      return "bad plan";
-  }
-  return "unknown status";
 }
 
 void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
 
 // A fresh socket: replies to what the old one sent can no longer arrive.
-static SinewStatus reconnect(SinewClient *client) {
+static SinewStatus reconnect(SinewClient *client, SinewError *err) {
   if (client->socket) zmq_close(client->socket);
   client->socket = zmq_socket(client->context, ZMQ_DEALER);
-  if (!client->socket) return sn_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
+  if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "socket: %s", zmq_strerror(errno));
   const int linger = 0;
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
   zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   if (zmq_connect(client->socket, client->endpoint) != 0)
-    return sn_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
+    return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
-SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id) {
+SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id, SinewError *err) {
   request->id = ++client->next_id;
   if (id) *id = request->id;
   const size_t size = sinew__v1__request__get_packed_size(request);
   uint8_t *bytes = malloc(size ? size : 1);
-  if (!bytes) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!bytes) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   sinew__v1__request__pack(request, bytes);
   const int sent = zmq_send(client->socket, bytes, size, ZMQ_DONTWAIT);
   free(bytes);
   if (sent < 0)
-    return sn_wire_fail(client, SINEW_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
-  return SINEW_OK;
+    return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
+  return api_ok(err);
 }
 
-SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply) {
+SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
   // Without a socket zmq_poll would look at file descriptor 0.
-  if (!client->socket) return sn_wire_fail(client, SINEW_MEMORY, "not connected to %s", client->endpoint);
+  if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "not connected to %s", client->endpoint);
   zmq_pollitem_t item = {.socket = client->socket, .events = ZMQ_POLLIN};
   const int ready = zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
-  if (ready <= 0) return sn_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, wait);
+  if (ready <= 0) return SINEW_ERR_TIMEOUT;
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) < 0) {
     zmq_msg_close(&message);
-    return sn_wire_fail(client, SINEW_TIMEOUT, "cannot receive from %s: %s", client->endpoint, zmq_strerror(errno));
+    return SINEW_ERR_TIMEOUT;
   }
   *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *reply ? SINEW_OK : sn_wire_fail(client, SINEW_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
+  return *reply ? SINEW_OK : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
 }
 
 void sn_free_reply(Sinew__V1__Reply *reply) {
   if (reply) sinew__v1__reply__free_unpacked(reply, NULL);
 }
 
-SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply) {
+SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err) {
   if (reply->body_case != SINEW__V1__REPLY__BODY_ERROR) return SINEW_OK;
-  return sn_wire_fail(client, SINEW_REFUSED, "%s", reply->error->text);
+  return sn_wire_fail(err, SINEW_ERR_REFUSED, "%s", reply->error->text);
 }
 
 // Waits for the reply with this id; replies to older requests are dropped.
-static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply) {
+static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply, SinewError *err) {
   const double until = sn_clock_now() + client->timeout;
   for (;;) {
     const double left = until - sn_clock_now();
     if (left <= 0)
-      return sn_wire_fail(client, SINEW_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
-    const SinewStatus status = sn_wire_receive(client, left, reply);
-    if (status == SINEW_TIMEOUT) continue;
+      return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
+    const SinewStatus status = sn_wire_receive(client, left, reply, err);
+    if (status == SINEW_ERR_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
     // Id 0 answers a request that the daemon could not read: ours, since we wait for nothing else.
     if ((*reply)->id == id || (*reply)->id == 0) return SINEW_OK;
@@ -148,54 +122,53 @@ static bool answers(const Sinew__V1__Request *request, const Sinew__V1__Reply *r
   return asked && got && strcmp(asked->name, got->name) == 0;
 }
 
-SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply) {
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
-  SinewStatus status = SINEW_TIMEOUT;
-  for (int attempt = 0; attempt <= client->retries && status == SINEW_TIMEOUT; ++attempt) {
-    if (attempt > 0 && (status = reconnect(client)) != SINEW_OK) return status;
+  SinewStatus status = SINEW_ERR_TIMEOUT;
+  for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
+    if (attempt > 0 && (status = reconnect(client, err)) != SINEW_OK) return status;
     uint64_t id = 0;
-    status = sn_wire_send(client, request, &id);
-    if (status == SINEW_OK) status = await_reply(client, id, reply);
+    status = sn_wire_send(client, request, &id, err);
+    if (status == SINEW_OK) status = await_reply(client, id, reply, err);
   }
   if (status != SINEW_OK) return status;
-  status = sn_wire_check(client, *reply);
+  status = sn_wire_check(*reply, err);
   if (status == SINEW_OK && !answers(request, *reply))
-    status = sn_wire_fail(client, SINEW_PROTOCOL, "%s answers with another kind of message", client->endpoint);
-  if (status != SINEW_OK) {
-    sn_free_reply(*reply);
-    *reply = NULL;
-  }
+    status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
+  if (status == SINEW_OK) return api_ok(err);
+  sn_free_reply(*reply);
+  *reply = NULL;
   return status;
 }
 
-SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint) {
+SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err) {
   const int zero = 0, one = 1;
   client->telemetry = zmq_socket(client->context, ZMQ_SUB);
-  if (!client->telemetry) return sn_wire_fail(client, SINEW_MEMORY, "socket: %s", zmq_strerror(errno));
+  if (!client->telemetry) return sn_wire_fail(err, SINEW_ERR_MEMORY, "socket: %s", zmq_strerror(errno));
   zmq_setsockopt(client->telemetry, ZMQ_LINGER, &zero, sizeof zero);
   zmq_setsockopt(client->telemetry, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   zmq_setsockopt(client->telemetry, ZMQ_CONFLATE, &one, sizeof one);
   zmq_setsockopt(client->telemetry, ZMQ_SUBSCRIBE, "", 0);
   if (zmq_connect(client->telemetry, endpoint) != 0)
-    return sn_wire_fail(client, SINEW_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
+    return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
   return SINEW_OK;
 }
 
-SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry) {
+SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry, SinewError *err) {
   *telemetry = NULL;
   zmq_pollitem_t item = {.socket = client->telemetry, .events = ZMQ_POLLIN};
   if (zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0) <= 0)
-    return sn_wire_fail(client, SINEW_TIMEOUT, "no telemetry within %g s", wait);
+    return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no telemetry within %g s", wait);
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->telemetry, ZMQ_DONTWAIT) >= 0)
     *telemetry = sinew__v1__telemetry__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *telemetry ? SINEW_OK : sn_wire_fail(client, SINEW_PROTOCOL, "what came as telemetry is none");
+  return *telemetry ? SINEW_OK : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "what came as telemetry is none");
 }
 
 // Greets the daemon and makes sure that both speak the same protocol.
-static SinewStatus greet(SinewClient *client) {
+static SinewStatus greet(SinewClient *client, SinewError *err) {
   Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
   hello.protocol = PROTOCOL;
   hello.client = (char *)"libsinew_client";
@@ -203,46 +176,44 @@ static SinewStatus greet(SinewClient *client) {
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
   request.hello = &hello;
   Sinew__V1__Reply *reply;
-  SinewStatus status = sn_request(client, &request, &reply);
+  SinewStatus status = sn_request(client, &request, &reply, err);
   if (status != SINEW_OK) return status;
   if (reply->hello->protocol != PROTOCOL)
-    status = sn_wire_fail(client, SINEW_PROTOCOL, "the daemon speaks protocol %u, this library %d",
+    status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the daemon speaks protocol %u, this library %d",
                           reply->hello->protocol, PROTOCOL);
   sn_free_reply(reply);
   return status;
 }
 
-static SinewStatus start(SinewClient *client, const char *endpoint) {
+static SinewStatus start(SinewClient *client, const char *endpoint, SinewError *err) {
   char text[256];
   if (!endpoint && !sn_default_endpoint(text, sizeof text))
-    return sn_wire_fail(client, SINEW_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
+    return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
   client->endpoint = strdup(endpoint ? endpoint : text);
   client->context = zmq_ctx_new();
-  if (!client->endpoint || !client->context) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
-  const SinewStatus status = reconnect(client);
-  return status == SINEW_OK ? greet(client) : status;
+  if (!client->endpoint || !client->context) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
+  const SinewStatus status = reconnect(client, err);
+  return status == SINEW_OK ? greet(client, err) : status;
 }
 
-SinewClient *sinew_connect(const char *endpoint, double timeout, int retries, char *error, size_t error_size) {
-  if (error && error_size) error[0] = '\0';
+SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retries, SinewError *err) {
   if (!(timeout > 0) || retries < 0) {
-    if (error) snprintf(error, error_size, "timeout must be > 0 and retries >= 0, got %g and %d", timeout, retries);
+    api_fail(err, SINEW_ERR_ARGUMENT, "timeout must be > 0 and retries >= 0, got %g and %d", timeout, retries);
     return NULL;
   }
   SinewClient *client = calloc(1, sizeof *client);
   if (!client) {
-    if (error) snprintf(error, error_size, "out of memory");
+    api_fail(err, SINEW_ERR_MEMORY, "out of memory");
     return NULL;
   }
   client->timeout = timeout;
   client->retries = retries;
-  if (start(client, endpoint) == SINEW_OK) return client;
-  if (error) snprintf(error, error_size, "%s", client->error);
-  sinew_disconnect(client);
+  if (start(client, endpoint, err) == SINEW_OK) return client;
+  sinew_client_disconnect(client);
   return NULL;
 }
 
-void sinew_disconnect(SinewClient *client) {
+void sinew_client_disconnect(SinewClient *client) {
   if (!client) return;
   if (client->socket) zmq_close(client->socket);
   if (client->telemetry) zmq_close(client->telemetry);

@@ -8,31 +8,32 @@
 #include "proto/sinew.pb-c.h"
 
 // Sends a request (its id is set here) and waits for the reply, retrying after a time-out with a fresh socket. Returns
-// SINEW_REFUSED for an error reply, SINEW_PROTOCOL for one of another kind than the request. On SINEW_OK *reply is the
-// caller's, freed with sn_free_reply; else it is NULL.
-SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply);
+// SINEW_ERR_REFUSED for an error reply, SINEW_ERR_PROTOCOL for one of another kind than the request. On SINEW_OK *reply
+// is the caller's, freed with sn_free_reply; else it is NULL.
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
 // Sends a request and goes on; *id, which may be NULL, gets the request's id.
-SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id);
-// Receives any reply, waiting at most `wait` seconds (SINEW_TIMEOUT: none came). It is the caller's as above.
-SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply);
+SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id, SinewError *err);
+// Receives any reply, waiting at most `wait` seconds. It is the caller's as above. Returns SINEW_ERR_TIMEOUT, and
+// leaves err as it is, when none came.
+SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err);
 
 // Frees a reply; accepts NULL.
 void sn_free_reply(Sinew__V1__Reply *reply);
 
-// Sets the client's error text like printf and returns status. Words of a daemon may be part of it: ends of lines stay,
-// other control characters do not.
-SinewStatus sn_wire_fail(SinewClient *client, SinewStatus status, const char *format, ...)
+// Sets err (which may be NULL) by a text like printf's and returns status. Words of a daemon may be part of it: ends of
+// lines stay, other control characters do not.
+SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Turns an error reply into SINEW_REFUSED with its text; SINEW_OK for any other reply.
-SinewStatus sn_wire_check(SinewClient *client, const Sinew__V1__Reply *reply);
+// Turns an error reply into SINEW_ERR_REFUSED with its text; SINEW_OK for any other reply.
+SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err);
 
 // Subscribes to telemetry at an endpoint (HelloReply.telemetry).
-SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint);
-// Waits at most `wait` seconds for the newest message (SINEW_TIMEOUT: none came), which the caller frees. A message
+SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err);
+// Waits at most `wait` seconds for the newest message (SINEW_ERR_TIMEOUT: none came), which the caller frees. A message
 // that was not read is dropped when a newer one comes.
-SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry);
+SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry, SinewError *err);
 
 // Changes the time [s] that sn_request waits.
 void sn_wire_set_timeout(SinewClient *client, double timeout);

@@ -148,19 +148,19 @@ static SinewSessionDef session_def(const PlantOptions *opt) {
   def.settings = opt->settings;
   // The plan is in force one deadline after its state; in lockstep the body waits.
   def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + 0.005 : 0;
-  def.fallback = sinew_fallback_hold;
+  def.fallback = sinew_session_fallback_hold;
   return def;
 }
 
 // Whether the session's planner ends a plan after some number of iterations, without a deadline.
-static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool *bound) {
+static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool *bound, SinewError *err) {
   Sinew__V1__GetConfigRequest ask = SINEW__V1__GET_CONFIG_REQUEST__INIT;
   ask.session = session;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_GET_CONFIG;
   request.get_config = &ask;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sn_request(client, &request, &reply);
+  const SinewStatus status = sn_request(client, &request, &reply, err);
   if (status != SINEW_OK) return status;
   const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
   const bool adam = s && s->has_planner_case && strcmp(s->planner, "adam") == 0;
@@ -171,36 +171,38 @@ static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool 
 }
 
 // The deadline in lockstep where none was asked for.
-static SinewStatus choose_deadline(SinewClient *client, const SinewSession *session, PlantOptions *opt) {
+static SinewStatus choose_deadline(SinewClient *client, const SinewSession *session, PlantOptions *opt,
+                                   SinewError *err) {
   bool bound = false;
   if (opt->deadline > 0) return SINEW_OK;
-  const SinewStatus status = iterations_bound(client, sinew_session_info(session)->id, &bound);
+  const SinewStatus status = iterations_bound(client, sinew_session_info(session)->id, &bound, err);
   opt->deadline = bound ? DEADLINE_BOUNDED : DEADLINE;
   return status;
 }
 
 // Says what went wrong with the daemon; one that does not answer any more may be gone.
-static int fail_request(const SinewClient *client, SinewStatus status) {
+static int fail_request(const SinewError *err) {
   char text[5000];
-  snprintf(text, sizeof text, "%s%s", sinew_error(client),
-           status == SINEW_TIMEOUT ? ": sinewd has stopped or hangs" : "");
+  snprintf(text, sizeof text, "%s%s", err->text,
+           err->status == SINEW_ERR_TIMEOUT ? ": sinewd has stopped or hangs" : "");
   return fail(text);
 }
 
 // Runs, judges and reports with an open session.
 static int run(SinewClient *client, SinewSession *session, PlantBody *body, PlantOptions *opt) {
   char error[4096];
+  SinewError err;
   const SinewSessionInfo *info = sinew_session_info(session);
   PlantRecord record;
   if (!plant_body_load(body, &opt->places, info, error, sizeof error)) return fail(error);
-  if (!plant_judge_begin(&record, client, opt->task, error, sizeof error)) return fail(error);
-  SinewStatus status = choose_deadline(client, session, opt);
+  if (plant_judge_begin(&record, client, opt->task, &err) != SINEW_OK) return fail(err.text);
+  SinewStatus status = choose_deadline(client, session, opt, &err);
   sn_wire_set_timeout(client, plant_patience(opt));
-  if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record);
-  if (status == SINEW_OK) status = plant_judge_record(&record, client, info);
+  if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record, &err);
+  if (status == SINEW_OK) status = plant_judge_record(&record, client, info, &err);
   int result = 0;
   if (status != SINEW_OK)
-    result = fail_request(client, status);
+    result = fail_request(&err);
   else if (opt->json)
     plant_report_print_json(&record, opt, stdout);
   else
@@ -226,23 +228,22 @@ int main(int argc, char **argv) {
   if (opt.deadline == 0 && opt.mode != PLANT_LOCKSTEP) opt.deadline = DEADLINE;
   mju_user_warning = on_warning;
   mju_user_error = on_error;
-  char error[4096];
-  SinewClient *client = sinew_connect(opt.endpoint, PLANT_ANSWERING, 0, error, sizeof error);
-  if (!client) return fail(error);
+  SinewError err;
+  SinewClient *client = sinew_client_connect(opt.endpoint, PLANT_ANSWERING, 0, &err);
+  if (!client) return fail(err.text);
   sn_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);
-  SinewSession *session;
   int result;
-  const SinewStatus status = sinew_open(client, &def, &session);
-  if (status != SINEW_OK) {
-    result = fail_request(client, status);
+  SinewSession *session = sinew_session_open(client, &def, &err);
+  if (!session) {
+    result = fail_request(&err);
   } else {
     PlantBody body = {0};
     result = run(client, session, &body, &opt);
     plant_body_free(&body);
     sn_wire_set_timeout(client, CLOSING);
-    sinew_close(session);
+    sinew_session_close(session, NULL);
   }
-  sinew_disconnect(client);
+  sinew_client_disconnect(client);
   return result;
 }

@@ -36,20 +36,20 @@ typedef struct PlantOptions {
 const char *plant_mode_name(PlantMode mode);
 
 // Runs the closed loop for opt->seconds from the session's initial state and adds it to the record. Any status but
-// SINEW_OK ends it; sinew_error has the text.
+// SINEW_OK ends it.
 SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
-                      PlantRecord *r);
+                      PlantRecord *r, SinewError *err);
 // Returns the time without an answer [s], a plan above all, after which the daemon is taken for gone.
 double plant_patience(const PlantOptions *opt);
 
-// Asks the daemon for the measures of a task and starts an empty record with them. Returns false, with a text in
-// error[size] and no record, on failure.
-bool plant_judge_begin(PlantRecord *r, SinewClient *client, const char *task, char *error, size_t size);
+// Asks the daemon for the measures of a task and starts an empty record with them. There is no record on
+// failure.
+SinewStatus plant_judge_begin(PlantRecord *r, SinewClient *client, const char *task, SinewError *err);
 // Asks the daemon for the cost and the nmeasure measures of one state. `measure` may be NULL: they are not wanted then.
 SinewStatus plant_judge_state(SinewClient *client, const SinewState *state, const SinewSessionInfo *info, double *cost,
-                              double *measure, int nmeasure);
+                              double *measure, int nmeasure, SinewError *err);
 // Asks the daemon for cost and measures of every sample of a record.
-SinewStatus plant_judge_record(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info);
+SinewStatus plant_judge_record(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info, SinewError *err);
 
 // Prints the report of a run that has samples, for people.
 void plant_report_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);

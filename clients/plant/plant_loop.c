@@ -25,36 +25,36 @@ static void show_progress(const PlantOptions *opt, const PlantRecord *r, const S
   const double now = sn_clock_now();
   if (opt->quiet || (!last && now - shown < (terminal ? 0.2 : 1.0))) return;
   shown = now;
-  const SinewPlan *plan = sinew_current_plan(session);
+  const SinewSessionPlan *plan = sinew_session_current_plan(session);
   fprintf(stderr, "%s%6.2f of %.2f s  plans %d  cost %.4g -> %.4g  age %.1f ms%s", terminal ? "\r" : "", time,
           opt->seconds, r->nplan, plan ? plan->cost_before : NAN, plan ? plan->cost_after : NAN,
           plan ? 1e3 * plan->age : NAN, terminal && !last ? "\033[K" : "\n");
 }
 
 static void note_plan(PlantRecord *r, const SinewSession *session, double latency) {
-  plant_record_plan(r, latency, sinew_current_plan(session)->deadline_met);
+  plant_record_plan(r, latency, sinew_session_current_plan(session)->deadline_met);
 }
 
 double plant_patience(const PlantOptions *opt) { return PLANT_ANSWERING + 2 * opt->deadline; }
 
-static SinewStatus no_plan(SinewClient *client, const PlantOptions *opt) {
-  return sn_wire_fail(client, SINEW_TIMEOUT, "no plan within %g s", plant_patience(opt));
+static SinewStatus no_plan(const PlantOptions *opt, SinewError *err) {
+  return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan within %g s", plant_patience(opt));
 }
 
 static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
-                                double *ctrl) {
+                                double *ctrl, SinewError *err) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
   for (int i = 0; i < nstep; ++i) {
     if (i % opt->execute == 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
       const double sent = sn_clock_now();
-      const SinewStatus status = sinew_plan(session, &state, opt->deadline);
+      const SinewStatus status = sinew_session_plan(session, &state, opt->deadline, err);
       if (status == SINEW_OK)
         note_plan(r, session, sn_clock_now() - sent);
-      else if (status != SINEW_NO_PLAN)
+      else if (status != SINEW_ERR_NO_PLAN)
         return status;
     }
-    if (sinew_control(session, body->d->time, ctrl) != SINEW_OK) ++r->expired;
+    if (sinew_session_control(session, body->d->time, ctrl, NULL) != SINEW_OK) ++r->expired;
     plant_record_sample(r, body, ctrl);
     if (!plant_body_step(body, ctrl)) {
       r->diverged = true;
@@ -66,40 +66,40 @@ static SinewStatus run_lockstep(SinewSession *session, PlantBody *body, const Pl
 }
 
 // Takes the plans that have arrived. *sent is when the state that waits for one was sent, < 0: none waits.
-static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *sent) {
+static SinewStatus take_arrived(SinewSession *session, PlantRecord *r, double *sent, SinewError *err) {
   for (;;) {
-    const SinewStatus status = sinew_receive(session, 0);
-    if (status == SINEW_TIMEOUT) return SINEW_OK;
+    const SinewStatus status = sinew_session_receive(session, 0, err);
+    if (status == SINEW_ERR_TIMEOUT) return SINEW_OK;
     if (status == SINEW_OK)
       note_plan(r, session, sn_clock_now() - *sent);
-    else if (status != SINEW_NO_PLAN)
+    else if (status != SINEW_ERR_NO_PLAN)
       return status;
     *sent = -1;
   }
 }
 
-static SinewStatus run_realtime(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
-                                PlantRecord *r, double *ctrl) {
+static SinewStatus run_realtime(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
+                                double *ctrl, SinewError *err) {
   const double h = body->m->opt.timestep, give_up = plant_patience(opt);
   const int nstep = (int)lround(opt->seconds / h);
   // The body starts with its first plan in hand.
   SinewState state = plant_body_state(body, opt->hide_act);
-  SinewStatus status = sinew_plan(session, &state, opt->deadline);
-  if (status != SINEW_OK && status != SINEW_NO_PLAN) return status;
+  SinewStatus status = sinew_session_plan(session, &state, opt->deadline, err);
+  if (status != SINEW_OK && status != SINEW_ERR_NO_PLAN) return status;
   const double start = sn_clock_now();
   double sent = -1;
   int next_send = 0;
   for (int i = 0; i < nstep; ++i) {
     sleep_until(start + i * h);
-    if ((status = take_arrived(session, r, &sent)) != SINEW_OK) return status;
-    if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(client, opt);
+    if ((status = take_arrived(session, r, &sent, err)) != SINEW_OK) return status;
+    if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(opt, err);
     if (sent < 0 && i >= next_send) {
       state = plant_body_state(body, opt->hide_act);
       sent = sn_clock_now();
       next_send = i + opt->execute;
-      if ((status = sinew_send_state(session, &state, opt->deadline)) != SINEW_OK) return status;
+      if ((status = sinew_session_send(session, &state, opt->deadline, err)) != SINEW_OK) return status;
     }
-    if (sinew_control(session, body->d->time, ctrl) != SINEW_OK) ++r->expired;
+    if (sinew_session_control(session, body->d->time, ctrl, NULL) != SINEW_OK) ++r->expired;
     plant_record_sample(r, body, ctrl);
     if (!plant_body_step(body, ctrl)) {
       r->diverged = true;
@@ -108,21 +108,21 @@ static SinewStatus run_realtime(SinewClient *client, SinewSession *session, Plan
     show_progress(opt, r, session, body->d->time, false);
   }
   // The last state's plan is of no use any more, but its answer must not stay in the socket.
-  if (sent >= 0) sinew_receive(session, give_up);
+  if (sent >= 0) sinew_session_receive(session, give_up, NULL);
   return SINEW_OK;
 }
 
 // Takes the plans of the stream that have arrived. *heard is when the daemon said something last.
-static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double wait, double *heard) {
-  const SinewPlan *plan = sinew_current_plan(session);
+static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double wait, double *heard, SinewError *err) {
+  const SinewSessionPlan *plan = sinew_session_current_plan(session);
   const double before = plan ? plan->state_time : -INFINITY;
-  const uint64_t sequence = plan ? plan->stream_sequence : 0;
-  const SinewStatus status = sinew_stream_poll(session, wait);
-  if (status != SINEW_TIMEOUT) *heard = sn_clock_now();
-  if (status == SINEW_TIMEOUT || status == SINEW_NO_PLAN) return SINEW_OK;
+  const uint64_t number = plan ? plan->stream_number : 0;
+  const SinewStatus status = sinew_session_stream_receive(session, wait, err);
+  if (status != SINEW_ERR_TIMEOUT) *heard = sn_clock_now();
+  if (status == SINEW_ERR_TIMEOUT || status == SINEW_ERR_NO_PLAN) return SINEW_OK;
   if (status != SINEW_OK) return status;
-  plan = sinew_current_plan(session);
-  int better = (int)(plan->stream_sequence - sequence);
+  plan = sinew_session_current_plan(session);
+  int better = (int)(plan->stream_number - number);
   if (plan->state_time > before) {
     note_plan(r, session, plan->age);
     --better;
@@ -133,39 +133,39 @@ static SinewStatus take_streamed(SinewSession *session, PlantRecord *r, double w
 }
 
 // The body starts with its first plan in hand.
-static SinewStatus begin_stream(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
-                                PlantRecord *r) {
+static SinewStatus begin_stream(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
+                                SinewError *err) {
   const double give_up = plant_patience(opt);
   double heard;
   SinewStreamDef def = sinew_default_stream();
   def.deadline = opt->deadline;
   def.lease = 2 * give_up;
   const SinewState state = plant_body_state(body, opt->hide_act);
-  SinewStatus status = sinew_stream_start(session, &def);
-  if (status == SINEW_OK) status = sinew_stream_state(session, &state);
-  for (const double until = sn_clock_now() + give_up; status == SINEW_OK && !sinew_current_plan(session);) {
-    if (sn_clock_now() > until) return no_plan(client, opt);
-    status = take_streamed(session, r, 0.01, &heard);
+  SinewStatus status = sinew_session_stream_start(session, &def, err);
+  if (status == SINEW_OK) status = sinew_session_stream_send(session, &state, err);
+  for (const double until = sn_clock_now() + give_up; status == SINEW_OK && !sinew_session_current_plan(session);) {
+    if (sn_clock_now() > until) return no_plan(opt, err);
+    status = take_streamed(session, r, 0.01, &heard, err);
   }
   return status;
 }
 
-static SinewStatus run_continuous(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
-                                  PlantRecord *r, double *ctrl) {
+static SinewStatus run_continuous(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r,
+                                  double *ctrl, SinewError *err) {
   const double h = body->m->opt.timestep;
   const int nstep = (int)lround(opt->seconds / h);
-  SinewStatus status = begin_stream(client, session, body, opt, r);
+  SinewStatus status = begin_stream(session, body, opt, r, err);
   const double start = sn_clock_now();
   double heard = start;
   for (int i = 0; i < nstep && status == SINEW_OK; ++i) {
     sleep_until(start + i * h);
-    if ((status = take_streamed(session, r, 0, &heard)) != SINEW_OK) break;
-    if (sn_clock_now() - heard > plant_patience(opt)) return no_plan(client, opt);
+    if ((status = take_streamed(session, r, 0, &heard, err)) != SINEW_OK) break;
+    if (sn_clock_now() - heard > plant_patience(opt)) return no_plan(opt, err);
     if (i % opt->execute == 0 && i > 0) {
       const SinewState state = plant_body_state(body, opt->hide_act);
-      if ((status = sinew_stream_state(session, &state)) != SINEW_OK) break;
+      if ((status = sinew_session_stream_send(session, &state, err)) != SINEW_OK) break;
     }
-    if (sinew_control(session, body->d->time, ctrl) != SINEW_OK) ++r->expired;
+    if (sinew_session_control(session, body->d->time, ctrl, NULL) != SINEW_OK) ++r->expired;
     plant_record_sample(r, body, ctrl);
     if (!plant_body_step(body, ctrl)) {
       r->diverged = true;
@@ -173,7 +173,7 @@ static SinewStatus run_continuous(SinewClient *client, SinewSession *session, Pl
     }
     show_progress(opt, r, session, body->d->time, false);
   }
-  return status == SINEW_OK ? sinew_stream_stop(session) : status;
+  return status == SINEW_OK ? sinew_session_stream_stop(session, err) : status;
 }
 
 static SinewStatus run_zero(PlantBody *body, const PlantOptions *opt, PlantRecord *r, double *ctrl) {
@@ -198,12 +198,12 @@ static double uniform(uint64_t *state) {
 
 // Tries constant controls, uniform in their range, and runs the one whose last state costs least.
 static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantOptions *opt,
-                              const SinewSessionInfo *info, PlantRecord *r, double *ctrl) {
+                              const SinewSessionInfo *info, PlantRecord *r, double *ctrl, SinewError *err) {
   const int nstep = (int)lround(opt->seconds / body->m->opt.timestep);
   uint64_t rng = opt->seed;
   double best = INFINITY;
   double *chosen = calloc((size_t)info->nu + 1, sizeof(double));
-  if (!chosen) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!chosen) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   SinewStatus status = SINEW_OK;
   for (int k = 0; k < opt->random_controls && status == SINEW_OK; ++k) {
     for (int i = 0; i < info->nu; ++i) {
@@ -217,7 +217,7 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
     if (!alive) continue;
     const SinewState state = plant_body_state(body, false);
     double cost;
-    status = plant_judge_state(client, &state, info, &cost, NULL, 0);
+    status = plant_judge_state(client, &state, info, &cost, NULL, 0, err);
     if (status == SINEW_OK && cost < best) {
       best = cost;
       memcpy(chosen, ctrl, sizeof(double) * (size_t)info->nu);
@@ -232,10 +232,10 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
 }
 
 SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
-                      PlantRecord *r) {
+                      PlantRecord *r, SinewError *err) {
   const SinewSessionInfo *info = sinew_session_info(session);
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
-  if (!ctrl) return sn_wire_fail(client, SINEW_MEMORY, "out of memory");
+  if (!ctrl) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   plant_body_reset(body, info);
   const double start = sn_clock_now();
   SinewStatus status = SINEW_OK;
@@ -244,12 +244,12 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
       status = run_zero(body, opt, r, ctrl);
       break;
     case PLANT_RANDOM:
-      status = run_random(client, body, opt, info, r, ctrl);
+      status = run_random(client, body, opt, info, r, ctrl, err);
       break;
     case PLANT_SINEW:
-      status = opt->mode == PLANT_LOCKSTEP   ? run_lockstep(session, body, opt, r, ctrl)
-               : opt->mode == PLANT_REALTIME ? run_realtime(client, session, body, opt, r, ctrl)
-                                             : run_continuous(client, session, body, opt, r, ctrl);
+      status = opt->mode == PLANT_LOCKSTEP   ? run_lockstep(session, body, opt, r, ctrl, err)
+               : opt->mode == PLANT_REALTIME ? run_realtime(session, body, opt, r, ctrl, err)
+                                             : run_continuous(session, body, opt, r, ctrl, err);
       show_progress(opt, r, session, body->d->time, true);
       break;
   }

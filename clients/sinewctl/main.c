@@ -445,11 +445,11 @@ static int report_error(const Options *opt, const char *status, const char *text
   return 1;
 }
 
-static SinewStatus watch(SinewClient *client, const Options *opt) {
+static SinewStatus watch(SinewClient *client, const Options *opt, SinewError *err) {
   WatchOptions watch = opt->watch;
   whole_number(opt->word[1], &watch.session);
   watch.json = opt->json;
-  return watch_run(client, &watch);
+  return watch_run(client, &watch, err);
 }
 
 int main(int argc, char **argv) {
@@ -470,26 +470,26 @@ int main(int argc, char **argv) {
     return report_error(&opt, "usage", text);
   }
   Call call = {.opt = &opt, .request = SINEW__V1__REQUEST__INIT};
-  char error[4096];
+  SinewError err;
   int result = 1;
   SinewClient *client = NULL;
   Sinew__V1__Reply *reply = NULL;
   if (!command->run(&call))
     report_error(&opt, "bad argument", call.error);
-  else if (!(client = sinew_connect(opt.endpoint, fmin(opt.timeout, GREETING), 0, error, sizeof error)))
-    report_error(&opt, "no connection", error);
+  else if (!(client = sinew_client_connect(opt.endpoint, fmin(opt.timeout, GREETING), 0, &err)))
+    report_error(&opt, "no connection", err.text);
   else {
     sn_wire_set_timeout(client, opt.timeout);
     const bool watches = command->run == do_watch;
-    const SinewStatus status = watches ? watch(client, &opt) : sn_request(client, &call.request, &reply);
+    const SinewStatus status = watches ? watch(client, &opt, &err) : sn_request(client, &call.request, &reply, &err);
     if (status == SINEW_OK && reply)
       print_reply(reply, opt.json);
     else if (status != SINEW_OK)
-      report_error(&opt, sinew_status_name(status), sinew_error(client));
+      report_error(&opt, sinew_status_name(status), err.text);
     result = status != SINEW_OK ? 1 : reply ? reply_status(reply) : 0;
   }
   sn_free_reply(reply);
-  sinew_disconnect(client);
+  sinew_client_disconnect(client);
   sn_message_clear(&call.request.base);
   return result;
 }

@@ -57,37 +57,37 @@ static bool take(Watch *w, double time, const Sinew__V1__Statistics *all, Look *
   return false;
 }
 
-static SinewStatus ask(Watch *w, Look *look) {
+static SinewStatus ask(Watch *w, Look *look, SinewError *err) {
   Sinew__V1__StatisticsRequest in = SINEW__V1__STATISTICS_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   in.session = w->options->session;
   request.body_case = SINEW__V1__REQUEST__BODY_STATISTICS;
   request.statistics = &in;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sn_request(w->client, &request, &reply);
+  const SinewStatus status = sn_request(w->client, &request, &reply, err);
   if (status != SINEW_OK) return status;
   const bool found = take(w, reply->statistics->uptime, reply->statistics, look);
   sn_free_reply(reply);
   return found ? SINEW_OK
-               : sn_wire_fail(w->client, SINEW_PROTOCOL, "the statistics are not those of session %llu",
+               : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the statistics are not those of session %llu",
                               (unsigned long long)w->options->session);
 }
 
-// The next look; SINEW_ENDED when the session is no more.
-static SinewStatus next_look(Watch *w, Look *look) {
+// The next look; SINEW_ERR_ENDED when the session is no more.
+static SinewStatus next_look(Watch *w, Look *look, SinewError *err) {
   if (!w->telemetry) {
     const double pause = w->options->interval > 0 ? w->options->interval : POLL;
     const struct timespec t = sn_clock_timespec(pause);
     nanosleep(&t, NULL);
-    const SinewStatus status = ask(w, look);
-    return status == SINEW_REFUSED ? SINEW_ENDED : status;
+    const SinewStatus status = ask(w, look, err);
+    return status == SINEW_ERR_REFUSED ? SINEW_ERR_ENDED : status;
   }
   Sinew__V1__Telemetry *message;
-  const SinewStatus status = sn_wire_telemetry(w->client, GONE, &message);
+  const SinewStatus status = sn_wire_telemetry(w->client, GONE, &message, err);
   if (status != SINEW_OK) return status;
   const bool found = message->statistics && take(w, message->time, message->statistics, look);
   sinew__v1__telemetry__free_unpacked(message, NULL);
-  return found ? SINEW_OK : SINEW_ENDED;
+  return found ? SINEW_OK : SINEW_ERR_ENDED;
 }
 
 //------------------------------------------------------------------------------------ views
@@ -193,7 +193,7 @@ static void show(Watch *w, const Look *look) {
 //------------------------------------------------------------------------------------ the loop
 
 // The endpoint of telemetry, if the daemon has one.
-static SinewStatus subscribe(Watch *w) {
+static SinewStatus subscribe(Watch *w, SinewError *err) {
   Sinew__V1__HelloRequest in = SINEW__V1__HELLO_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   in.protocol = 1;
@@ -201,30 +201,30 @@ static SinewStatus subscribe(Watch *w) {
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
   request.hello = &in;
   Sinew__V1__Reply *reply;
-  SinewStatus status = sn_request(w->client, &request, &reply);
+  SinewStatus status = sn_request(w->client, &request, &reply, err);
   if (status != SINEW_OK) return status;
   w->telemetry = w->options->interval <= 0 && reply->hello->telemetry[0];
-  if (w->telemetry) status = sn_wire_subscribe(w->client, reply->hello->telemetry);
+  if (w->telemetry) status = sn_wire_subscribe(w->client, reply->hello->telemetry, err);
   sn_free_reply(reply);
   return status;
 }
 
-SinewStatus watch_run(SinewClient *client, const WatchOptions *options) {
+SinewStatus watch_run(SinewClient *client, const WatchOptions *options, SinewError *err) {
   const char *term = getenv("TERM");
   Watch w = {.client = client, .options = options};
   setlocale(LC_CTYPE, "");
   w.wide = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   w.terminal = !options->json && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
   Look look;
-  SinewStatus status = ask(&w, &look);  // says so when there is no such session
-  if (status == SINEW_OK) status = subscribe(&w);
+  SinewStatus status = ask(&w, &look, err);  // says so when there is no such session
+  if (status == SINEW_OK) status = subscribe(&w, err);
   const double until = sn_clock_now() + (options->seconds > 0 ? options->seconds : INFINITY);
   while (status == SINEW_OK) {
     show(&w, &look);
     if ((options->count && (uint64_t)w.looks >= options->count) || sn_clock_now() >= until) return SINEW_OK;
-    status = next_look(&w, &look);
+    status = next_look(&w, &look, err);
   }
-  if (status != SINEW_ENDED) return status;
+  if (status != SINEW_ERR_ENDED) return status;
   if (!options->json) printf("session %llu has ended\n", (unsigned long long)options->session);
   return SINEW_OK;
 }

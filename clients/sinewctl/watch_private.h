@@ -13,8 +13,7 @@ typedef struct WatchOptions {
   bool json;        // a line of JSON a look
 } WatchOptions;
 
-// Looks at the session until a bound is reached or it ends (SINEW_OK), or the daemon is gone. On another status the
-// text is in sinew_error.
-SinewStatus watch_run(SinewClient *client, const WatchOptions *options);
+// Looks at the session until a bound is reached or it ends (SINEW_OK), or the daemon is gone.
+SinewStatus watch_run(SinewClient *client, const WatchOptions *options, SinewError *err);
 
 #endif

@@ -24,9 +24,9 @@ for library in libsinew libsinew_client; do
   [ "$(readelf -d "$lib/$library.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')" = "$library.so.0" ] || fail "$library.so has another soname"
 done
 
-# The headers by themselves.
+# The headers by themselves, and together.
 export PKG_CONFIG_PATH=$lib/pkgconfig
-for headers in sinew.h sinew_client.h; do
+for headers in sinew.h sinew_client.h "sinew.h sinew_client.h" "sinew_client.h sinew.h"; do
   for header in $headers; do echo "#include <$header>"; done >"$work/use.c"
   echo 'int main(void) { return 0; }' >>"$work/use.c"
   cp "$work/use.c" "$work/use.cpp"
@@ -56,6 +56,30 @@ cc -std=c99 -o "$work/shared" "$work/use.c" $(pkg-config --cflags --libs sinew)
 cc -std=c99 -o "$work/static" "$work/use.c" $(pkg-config --cflags --libs --static sinew | sed 's/-lsinew /-l:libsinew.a /')
 readelf -d "$work/static" | grep -q 'libsinew\.so' && fail "the archive was not linked"
 [ "$("$work/static")" = "$version" ] || fail "the archive tells another version"
+
+# Both libraries in one program, of C and of C++: types, statuses and errors are the same.
+cat >"$work/both.c" <<'END'
+#include <sinew_client.h>
+#include <stdio.h>
+
+int main(void) {
+  SinewError err;
+  const SinewModel *model = sinew_model_load("nothing.xml", &err);
+  printf("%s, ", sinew_status_name(err.status));
+  const SinewClient *client = sinew_client_connect("ipc:///nowhere/at/all", 0.05, 0, &err);
+  printf("%s\n", sinew_status_name(err.status));
+  return model != NULL || client != NULL;
+}
+END
+cp "$work/both.c" "$work/both.cpp"
+# shellcheck disable=SC2046
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o "$work/both" "$work/both.c" $(pkg-config --cflags --libs sinew sinew-client)
+# shellcheck disable=SC2046
+c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -o "$work/both++" "$work/both.cpp" $(pkg-config --cflags --libs sinew-client sinew)
+for program in both both++; do
+  said=$(LD_LIBRARY_PATH=$lib "$work/$program") || fail "$program found a model or a daemon"
+  [ "$said" = "io, timeout" ] || fail "$program says '$said'"
+done
 
 # project PACKAGE...: a CMake project that finds sinew by these words.
 project() {

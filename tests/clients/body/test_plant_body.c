@@ -23,10 +23,7 @@ static SinewSessionInfo info_of(void) {
                             .na = 1,
                             .nu = 1,
                             .nmocap = 1,
-                            .qpos = qpos,
-                            .qvel = qvel,
-                            .act = act,
-                            .mocap = mocap};
+                            .initial = {.qpos = qpos, .qvel = qvel, .act = act, .mocap = mocap}};
 }
 
 // Loads the body as that of a session; false with a text.

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 FakeDaemon fake;
+SinewError err;
 Kept kept[8];
 int nkept;
 
@@ -280,22 +281,36 @@ int tear_down(void **state) {
 }
 
 SinewClient *connect_with(double timeout, int retries) {
-  char error[400];
-  SinewClient *client = sinew_connect(fake.endpoint, timeout, retries, error, sizeof error);
-  if (!client) fail_msg("%s", error);
+  SinewClient *client = sinew_client_connect(fake.endpoint, timeout, retries, &err);
+  if (!client) fail_msg("%s", err.text);
   return client;
 }
 
-SinewSession *open_on(SinewClient *client, SinewFallback *fallback) {
+SinewSession *open_on(SinewClient *client, SinewSessionFallback *fallback) {
   SinewSessionDef def = sinew_default_session();
   def.task = "fake";
   def.fallback = fallback;
-  SinewSession *session;
-  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
+  SinewSession *session = sinew_session_open(client, &def, &err);
+  if (!session) fail_msg("%s", err.text);
   return session;
 }
 
 SinewState state_at(double time) {
   static const double zero[NQ];
   return (SinewState){.time = time, .qpos = zero, .qvel = zero};
+}
+
+void expect_text(const char *said) {
+  if (!strstr(err.text, said)) fail_msg("'%s' does not say '%s'", err.text, said);
+}
+
+void expect_error(SinewStatus status, const char *said) {
+  assert_int_equal(err.status, status);
+  expect_text(said);
+  assert_int_equal(err.text[0] == 0, status == SINEW_OK);
+}
+
+void expect_status(SinewStatus status, SinewStatus wanted) {
+  if (status != wanted) fail_msg("%s, not %s: '%s'", sinew_status_name(status), sinew_status_name(wanted), err.text);
+  expect_error(wanted, "");
 }

@@ -40,6 +40,9 @@ typedef struct FakeDaemon {
 
 extern FakeDaemon fake;
 
+// Gets the errors of the library's calls.
+extern SinewError err;
+
 // Holds a plan request that is kept.
 typedef struct Kept {
   zmq_msg_t sender;
@@ -65,8 +68,15 @@ int tear_down(void **state);
 // Connects a client.
 SinewClient *connect_with(double timeout, int retries);
 // Opens a session of that client.
-SinewSession *open_on(SinewClient *client, SinewFallback *fallback);
+SinewSession *open_on(SinewClient *client, SinewSessionFallback *fallback);
 // Returns a state of zeros with this stamp [s].
 SinewState state_at(double time);
+
+// Checks that the text of the latest error contains `said`.
+void expect_text(const char *said);
+// Checks status and text of the latest error. A success has no text, a failure has one.
+void expect_error(SinewStatus status, const char *said);
+// Checks that a call with &err returned `wanted`, and that err has it, too.
+void expect_status(SinewStatus status, SinewStatus wanted);
 
 #endif

@@ -87,13 +87,9 @@ enum { NPLAN = sizeof PLANS / sizeof *PLANS };
 // The plan of the state at 1 s is in force and gives its first row.
 static void expect_first_plan(SinewSession *session) {
   double ctrl[NU] = {9, 9};
-  assert_true(sinew_current_plan(session) && sinew_current_plan(session)->state_time == 1);
-  assert_int_equal(sinew_control(session, 1.05, ctrl), SINEW_OK);
+  assert_true(sinew_session_current_plan(session) && sinew_session_current_plan(session)->state_time == 1);
+  expect_status(sinew_session_control(session, 1.05, ctrl, &err), SINEW_OK);
   assert_true(ctrl[0] == 1 && ctrl[1] == 1);
-}
-
-static void expect_text(const SinewClient *client, const char *said) {
-  if (!strstr(sinew_error(client), said)) fail_msg("'%s' does not say '%s'", sinew_error(client), said);
 }
 
 static void test_plans(void **state) {
@@ -103,17 +99,17 @@ static void test_plans(void **state) {
   const SinewState first = state_at(1), second = state_at(1.2);
   for (int i = 0; i < NPLAN; ++i) {
     fake.lie = NULL;
-    assert_int_equal(sinew_plan(session, &first, 0.1), SINEW_OK);
+    expect_status(sinew_session_plan(session, &first, 0.1, &err), SINEW_OK);
     fake.lie = PLANS[i].lie;
-    assert_int_equal(sinew_plan(session, &second, 0.1), SINEW_BAD_PLAN);
-    expect_text(client, "a plan of the daemon is refused");
-    expect_text(client, PLANS[i].said);
+    expect_status(sinew_session_plan(session, &second, 0.1, &err), SINEW_ERR_BAD_PLAN);
+    expect_text("a plan of the daemon is refused");
+    expect_text(PLANS[i].said);
     expect_first_plan(session);
   }
-  assert_string_equal(sinew_status_name(SINEW_BAD_PLAN), "bad plan");
+  assert_string_equal(sinew_status_name(SINEW_ERR_BAD_PLAN), "bad plan");
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 // A lie as the very first plan: the fallback acts.
@@ -125,14 +121,14 @@ static void test_first_plan(void **state) {
   for (int i = 0; i < NPLAN; ++i) {
     double ctrl[NU] = {9, 9};
     fake.lie = PLANS[i].lie;
-    assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_BAD_PLAN);
-    assert_null(sinew_current_plan(session));
-    assert_int_equal(sinew_control(session, 1.2, ctrl), SINEW_NO_PLAN);
+    expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_ERR_BAD_PLAN);
+    assert_null(sinew_session_current_plan(session));
+    expect_status(sinew_session_control(session, 1.2, ctrl, &err), SINEW_ERR_NO_PLAN);
     assert_true(ctrl[0] == 0 && ctrl[1] == 0);
   }
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 // The same without waiting. A plan of another session is none of ours there: sessions of a client share a connection.
@@ -141,17 +137,17 @@ static void test_receive(void **state) {
   SinewClient *client = connect_with(5, 0);
   SinewSession *session = open_on(client, NULL);
   const SinewState first = state_at(1), second = state_at(1.2);
-  assert_int_equal(sinew_plan(session, &first, 0.1), SINEW_OK);
+  expect_status(sinew_session_plan(session, &first, 0.1, &err), SINEW_OK);
   for (int i = 0; i < NPLAN; ++i) {
     const bool ours = PLANS[i].lie != other_session && PLANS[i].lie != other_diverged;
     fake.lie = PLANS[i].lie;
-    assert_int_equal(sinew_send_state(session, &second, 0.1), SINEW_OK);
-    assert_int_equal(sinew_receive(session, ours ? 5 : 0.1), ours ? SINEW_BAD_PLAN : SINEW_TIMEOUT);
+    expect_status(sinew_session_send(session, &second, 0.1, &err), SINEW_OK);
+    expect_status(sinew_session_receive(session, ours ? 5 : 0.1, &err), ours ? SINEW_ERR_BAD_PLAN : SINEW_ERR_TIMEOUT);
     expect_first_plan(session);
   }
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 PLAN_LIE(sequence_and_nan, p->stream_sequence = UINT64_MAX; p->ctrl[0] = NAN;)
@@ -163,23 +159,23 @@ static void test_stream(void **state) {
   SinewSession *session = open_on(client, NULL);
   const SinewStreamDef def = sinew_default_stream();
   SinewState now = state_at(1);
-  assert_int_equal(sinew_stream_start(session, &def), SINEW_OK);
+  expect_status(sinew_session_stream_start(session, &def, &err), SINEW_OK);
   fake.better = 1;
-  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
-  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
+  expect_status(sinew_session_stream_send(session, &now, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_OK);
   now = state_at(1.2);
   fake.lie = sequence_and_nan;
-  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
-  assert_int_equal(sinew_stream_poll(session, 5), SINEW_BAD_PLAN);
-  expect_text(client, "control 0 of row 0 is nan");
+  expect_status(sinew_session_stream_send(session, &now, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_ERR_BAD_PLAN);
+  expect_text("control 0 of row 0 is nan");
   expect_first_plan(session);
   fake.lie = NULL;
-  assert_int_equal(sinew_stream_state(session, &now), SINEW_OK);
-  assert_int_equal(sinew_stream_poll(session, 5), SINEW_OK);
-  assert_true(sinew_current_plan(session)->state_time == 1.2);
-  assert_int_equal(sinew_stream_stop(session), SINEW_OK);
-  sinew_close(session);
-  sinew_disconnect(client);
+  expect_status(sinew_session_stream_send(session, &now, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_OK);
+  assert_true(sinew_session_current_plan(session)->state_time == 1.2);
+  expect_status(sinew_session_stream_stop(session, &err), SINEW_OK);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 //------------------------------------------------------------------------------------------ controls
@@ -200,23 +196,23 @@ static void test_controls_stay_in_range(void **state) {
   def.task = "fake";
   def.fallback = fall_outside;
   def.fallback_user = &outside;
-  SinewSession *session;
-  assert_int_equal(sinew_open(client, &def, &session), SINEW_OK);
-  assert_int_equal(sinew_control(session, 0, ctrl), SINEW_NO_PLAN);
+  SinewSession *session = sinew_session_open(client, &def, &err);
+  assert_non_null(session);
+  expect_status(sinew_session_control(session, 0, ctrl, &err), SINEW_ERR_NO_PLAN);
   assert_true(ctrl[0] == 5 && ctrl[1] == 100);
   outside = -100;
-  assert_int_equal(sinew_control(session, 0, ctrl), SINEW_NO_PLAN);
+  expect_status(sinew_session_control(session, 0, ctrl, &err), SINEW_ERR_NO_PLAN);
   assert_true(ctrl[0] == -1 && ctrl[1] == -100);
   const SinewState now = state_at(1);
   fake.lie = out_of_range;
-  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
-  assert_int_equal(sinew_control(session, 1, ctrl), SINEW_OK);
+  expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
+  expect_status(sinew_session_control(session, 1, ctrl, &err), SINEW_OK);
   assert_true(ctrl[0] == -1 && ctrl[1] == 1);
-  assert_int_equal(sinew_control(session, 1.1, ctrl), SINEW_OK);
+  expect_status(sinew_session_control(session, 1.1, ctrl, &err), SINEW_OK);
   assert_true(ctrl[0] == 5 && ctrl[1] == 2);
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 // No row for a moment that is none, or for one long before the plan's state: the clock was set back.
@@ -225,16 +221,16 @@ static void test_moments(void **state) {
   SinewClient *client = connect_with(5, 0);
   SinewSession *session = open_on(client, NULL);
   const SinewState now = state_at(1);
-  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_OK);
+  expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
   const double none[] = {NAN, INFINITY, -INFINITY, 0.4, -1e300, 1e300};
   for (size_t i = 0; i < sizeof none / sizeof *none; ++i) {
     double ctrl[NU] = {9, 9};
-    assert_int_equal(sinew_control(session, none[i], ctrl), SINEW_EXPIRED);
+    expect_status(sinew_session_control(session, none[i], ctrl, &err), SINEW_ERR_EXPIRED);
     assert_true(ctrl[0] == 0 && ctrl[1] == 0);
   }
   expect_first_plan(session);
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 //-------------------------------------------------------------------------------------- other answers
@@ -294,14 +290,12 @@ static void test_open(void **state) {
   SinewSessionDef def = sinew_default_session();
   def.task = "fake";
   for (size_t i = 0; i < sizeof lies / sizeof *lies; ++i) {
-    SinewSession *session;
     fake.lie = lies[i].lie;
-    assert_int_equal(sinew_open(client, &def, &session), SINEW_PROTOCOL);
-    assert_null(session);
-    expect_text(client, lies[i].said);
+    assert_null(sinew_session_open(client, &def, &err));
+    expect_error(SINEW_ERR_PROTOCOL, lies[i].said);
   }
   fake.lie = NULL;
-  sinew_disconnect(client);
+  sinew_client_disconnect(client);
 }
 
 static void cost_nan(Sinew__V1__Reply *reply) {
@@ -324,19 +318,19 @@ static void test_evaluate(void **state) {
   const double ctrl[2 * NU] = {1, 2, 3, 4};
   double cost = 7, gradient[2 * NU] = {7, 7, 7, 7};
   fake.lie = cost_nan;
-  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_PROTOCOL);
-  expect_text(client, "the cost is nan");
+  expect_status(sinew_session_evaluate(session, &now, ctrl, 2, &cost, gradient, &err), SINEW_ERR_PROTOCOL);
+  expect_text("the cost is nan");
   fake.lie = gradient_nan;
-  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_PROTOCOL);
-  expect_text(client, "gradient[3] is nan");
+  expect_status(sinew_session_evaluate(session, &now, ctrl, 2, &cost, gradient, &err), SINEW_ERR_PROTOCOL);
+  expect_text("gradient[3] is nan");
   assert_true(cost == 7 && gradient[0] == 7 && gradient[3] == 7);
-  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, NULL), SINEW_OK);
+  expect_status(sinew_session_evaluate(session, &now, ctrl, 2, &cost, NULL, &err), SINEW_OK);
   fake.lie = cost_infinite;
-  assert_int_equal(sinew_evaluate(session, &now, ctrl, 2, &cost, gradient), SINEW_OK);
+  expect_status(sinew_session_evaluate(session, &now, ctrl, 2, &cost, gradient, &err), SINEW_OK);
   assert_true(isinf(cost) && gradient[3] == 4);
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 static void steering(Sinew__V1__Reply *reply) {
@@ -351,12 +345,12 @@ static void test_error_text(void **state) {
   const SinewState now = state_at(1);
   fake.refuse = true;
   fake.lie = steering;
-  assert_int_equal(sinew_plan(session, &now, 0.1), SINEW_REFUSED);
-  assert_string_equal(sinew_error(client), "\\x1b[2Jqpos\\x07:\n%n");
+  expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_ERR_REFUSED);
+  assert_string_equal(err.text, "\\x1b[2Jqpos\\x07:\n%n");
   fake.refuse = false;
   fake.lie = NULL;
-  sinew_close(session);
-  sinew_disconnect(client);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
 }
 
 int main(void) {

@@ -1,0 +1,37 @@
+// A session as the files of this library see it. Not installed.
+//   session.c       opens and closes it
+//   sinew_client.c  plans by a deadline, controls
+//   stream.c        continuous mode
+#ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_SESSION_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_CLIENT_SESSION_PRIVATE_H_
+
+#include "clients/include/sinew_client.h"
+#include "proto/sinew.pb-c.h"
+
+// Holds a session.
+struct SinewSession {
+  SinewClient *client;
+  Sinew__V1__Reply *opened;  // owns the strings and arrays of `info`
+  Sinew__V1__Reply *described;
+  Sinew__V1__Reply *planned;  // owns the arrays of `plan`
+  SinewSessionInfo info;
+  SinewSessionPlan plan;
+  double *ctrl_range;
+  double *last;  // latest controls given, (nu)
+  // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
+  uint64_t sent, taken;
+  uint64_t read;  // stream_number of the latest plan of the stream that was read
+  double latest;  // time stamp of the latest state sent [s]; -infinity before the first
+  SinewSessionFallback *fallback;
+  void *fallback_user;
+};
+
+// Fills in a state on the wire, which refers to the arrays of `state`. Returns SINEW_ERR_ARGUMENT for a NULL session or
+// state, and for one without qpos or qvel or with a number that is not finite.
+SinewStatus sn_session_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s,
+                             SinewError *err);
+
+// Takes over a reply: a usable plan becomes the one in force.
+SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply, SinewError *err);
+
+#endif
