@@ -149,6 +149,11 @@ int sn_planner_iterations(const SnPlanner *p);
 // arrays of `plan` are valid until the next call.
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan);
 
+// Returns the row (nu) that holds at `time` [s] of the plan in force, the latest one that did not diverge. It is at
+// least the first row, at most the last. Returns NULL when there is no plan since the last reset. Valid until the next
+// call.
+const sn_real *sn_planner_control(const SnPlanner *p, double time);
+
 // Makes a plan in one call: begin, slices until the deadline, finish. Returns the error of sn_planner_begin.
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err);
 
@@ -159,7 +164,8 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 
 // Changes the settings. On error nothing is changed:
 //
-//   SN_ERR_ARGUMENT               a value is out of bounds or not live
+//   SN_ERR_ARGUMENT               a value is out of bounds
+//   SN_ERR_STATE                  a setting that changes is not live
 //   SN_ERR_UNSUPPORTED            the backend, or a term of the cost, has no gradient that Adam needs
 //   SN_ERR_LIMIT, SN_ERR_MEMORY   there is no room
 //

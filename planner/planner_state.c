@@ -47,12 +47,17 @@ static SnCode check_state(const SnModel *m, const SnPlanRequest *r, SnError *err
   return code;
 }
 
-const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
-  if (p->active_plan.rows == 0) return p->initial.ctrl;
+const sn_real *sn_planner_control(const SnPlanner *p, double time) {
+  if (p->active_plan.rows == 0) return NULL;
   // A time on the border of two rows belongs to the later one, also when rounding put it just before.
   const double row = floor((time - p->active_plan.time) / p->h + 1e-6);
   const int k = row < 0 ? 0 : (row >= p->active_plan.rows ? p->active_plan.rows - 1 : (int)row);
   return p->active_plan.ctrl + (size_t)k * (size_t)p->m->nu;
+}
+
+const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
+  const sn_real *row = sn_planner_control(p, time);
+  return row ? row : p->initial.ctrl;
 }
 
 // Row of the reported controls that held at a time; `from` is a row at or before it.

@@ -399,8 +399,9 @@ SINEW_API SinewStatus sinew_geom_distance_jacobian(SinewData *data, int geom1, i
 
 // ---- tasks ----
 
-// Loads a task from a YAML file (planner/tasks/README.md documents it). SINEW_ERR_FORMAT: lists every mistake as
-// file:line:column. Free it with sinew_task_free.
+// Loads a task from a YAML file (planner/tasks/README.md documents it). Free it with sinew_task_free. Returns NULL and
+// SINEW_ERR_FORMAT (a list of every mistake as file:line:column), SINEW_ERR_NOT_FOUND, SINEW_ERR_IO, SINEW_ERR_LIMIT
+// (too large a file), SINEW_ERR_ARGUMENT or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewTask *sinew_task_load(const char *path, SinewError *err);
 // Reads a task from text[size]; `name` stands for the file in messages. Fails as sinew_task_load.
 SINEW_API SinewTask *sinew_task_parse(const char *text, size_t size, const char *name, SinewError *err);
@@ -418,7 +419,7 @@ typedef struct SinewBackendOptions {
   int threads;         // threads of the CPU; 0: as many as this process may use
   int device;          // index among the devices of its kind
   double memory;       // budget of device memory [bytes]; 0: what the device has
-  const char *folder;  // folder of libsinew_NAME.so; NULL: where the library was installed
+  const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
 } SinewBackendOptions;
 
 // Returns options of zeros.
@@ -431,8 +432,8 @@ static inline SinewBackendOptions sinew_default_backend(void) {
 
 // Opens a backend by name: "cpu" (in doubles), "cuda" (in floats), "cuda_double". `options` may be NULL. A backend
 // serves one call at a time: batches and planners of one backend belong to one thread at a time together. Returns NULL
-// and SINEW_ERR_NOT_FOUND (no such library or device), SINEW_ERR_ARGUMENT or SINEW_ERR_MEMORY on failure. Close it with
-// sinew_backend_close.
+// and SINEW_ERR_NOT_FOUND (no such library or device), SINEW_ERR_UNSUPPORTED (a library of another version),
+// SINEW_ERR_ARGUMENT or SINEW_ERR_MEMORY on failure. Close it with sinew_backend_close.
 SINEW_API SinewBackend *sinew_backend_open(const char *name, const SinewBackendOptions *options, SinewError *err);
 // Closes a backend, after all that uses it was freed. Accepts NULL.
 SINEW_API void sinew_backend_close(SinewBackend *backend);
@@ -465,8 +466,8 @@ static inline SinewBatchDef sinew_default_batch(void) {
 }
 
 // Makes a batch and allocates all that its calls need: they allocate nothing. Free it with sinew_batch_free. Returns
-// NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_FORMAT (names of the task that the model has not), SINEW_ERR_UNSUPPORTED (the
-// backend has no gradients), SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on failure.
+// NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_NOT_FOUND (names of the task that the model has not), SINEW_ERR_UNSUPPORTED
+// (the backend has no gradients), SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err);
 // Frees a batch. Accepts NULL.
 SINEW_API void sinew_batch_free(SinewBatch *batch);
@@ -582,7 +583,7 @@ typedef struct SinewPlannerDef {
   const SinewModel *model;
   const SinewTask *task;
   SinewBackend *backend;
-  SinewBackend *fallback;       // plans when the device is lost; NULL: none
+  SinewBackend *fallback;       // plans when the device is lost, e.g. the CPU; NULL: none
   const char *const *settings;  // "name=value" (.., NULL) over those of the task; NULL: none
   uint64_t seed;                // perturbs initial pose and plan (0: not), keys the noise
 } SinewPlannerDef;
@@ -596,11 +597,15 @@ static inline SinewPlannerDef sinew_default_planner(void) {
 }
 
 // Makes a planner: the one that sinewd runs for a session, with the same plans bit for bit. Lets the body settle for as
-// long as the task says. SINEW_ERR_FORMAT lists names that the model has not. Free it with sinew_planner_free.
+// long as the task says. Free it with sinew_planner_free. Returns NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_NOT_FOUND (no
+// such setting, or a list of names of the task that the model has not), SINEW_ERR_UNSUPPORTED (no gradients for Adam),
+// SINEW_ERR_STATE (the body diverges before it has settled), SINEW_ERR_FORMAT, SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on
+// failure.
 SINEW_API SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err);
 // Frees a planner. Accepts NULL.
 SINEW_API void sinew_planner_free(SinewPlanner *planner);
-// Goes back to the initial state and plan, with the settings, weights and targets in force.
+// Goes back to the initial state and plan, with the settings, weights and targets that were set. A seed other than that
+// of before takes as long as the body needs to settle. Returns SINEW_ERR_STATE when it diverges.
 SINEW_API SinewStatus sinew_planner_reset(SinewPlanner *planner, uint64_t seed, SinewError *err);
 // Returns the model of the planner: that of the definition with the task's options. It stays valid as long as the
 // planner.
@@ -608,16 +613,23 @@ SINEW_API const SinewModel *sinew_planner_model(const SinewPlanner *planner);
 // Returns the state in which the body shall start; valid until the next reset.
 SINEW_API SinewState sinew_planner_initial(const SinewPlanner *planner);
 
-// Changes a live setting, "adam_rate=0.02", from the next plan on. SINEW_ERR_NOT_FOUND, SINEW_ERR_ARGUMENT (out of
-// bounds, not live), SINEW_ERR_UNSUPPORTED, SINEW_ERR_LIMIT: nothing is changed.
+// Changes a live setting, "adam_rate=0.02", from the next plan on. Fails with:
+//   SINEW_ERR_NOT_FOUND                    there is no such setting
+//   SINEW_ERR_ARGUMENT                     a value is out of bounds
+//   SINEW_ERR_STATE                        the setting is not live
+//   SINEW_ERR_UNSUPPORTED                  there are no gradients for Adam
+//   SINEW_ERR_LIMIT, SINEW_ERR_MEMORY      there is no room
 SINEW_API SinewStatus sinew_planner_set(SinewPlanner *planner, const char *assignment, SinewError *err);
-// Writes the value of a setting in force, as text, into text[size].
-SINEW_API SinewStatus sinew_planner_get(const SinewPlanner *planner, const char *name, char *text, size_t size,
+// Writes the value that a setting was given, as an assignment has it, into text[size]; 64 bytes are enough for any.
+// Returns SINEW_ERR_NOT_FOUND or SINEW_ERR_ARGUMENT (too small) on failure.
+SINEW_API SinewStatus sinew_planner_get(SinewPlanner *planner, const char *name, char *text, size_t size,
                                         SinewError *err);
-// Changes the weights of a term of the cost.
+// Changes the weights of a term of the cost, running and at the end of the horizon, each 0 to 1e9. Returns
+// SINEW_ERR_NOT_FOUND or SINEW_ERR_ARGUMENT on failure.
 SINEW_API SinewStatus sinew_planner_set_weight(SinewPlanner *planner, const char *term, double weight, double terminal,
                                                SinewError *err);
-// Changes the target of a term to value[n]; n = 0: the task's own again.
+// Changes the target of a term, or of a measure of success, to value[n]; n = 0: the task's own again. Returns
+// SINEW_ERR_NOT_FOUND or SINEW_ERR_ARGUMENT (the size, a number that is not finite) on failure.
 SINEW_API SinewStatus sinew_planner_set_target(SinewPlanner *planner, const char *term, const double *value, int n,
                                                SinewError *err);
 
@@ -664,15 +676,21 @@ typedef struct SinewPlan {
   double seconds;       // time that it took [s]
 } SinewPlan;
 
-// Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner. Returns
-// SINEW_ERR_ARGUMENT (the state) or SINEW_ERR_DIVERGED (every candidate diverged: there is no plan) on failure.
+// Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on
+// failure. `plan` may be NULL. Returns SINEW_ERR_ARGUMENT (a number of the request that is not allowed, neither a
+// budget nor iterations) or SINEW_ERR_DIVERGED (every candidate diverged: there is no plan) on failure. When a device
+// is lost and there is no fallback, plans are no longer refined.
 SINEW_API SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanRequest *request, const SinewPlan **plan,
                                          SinewError *err);
 // Fills ctrl (nu) with the controls of the latest plan at a time [s]: row floor((time - start) / step + 1e-6), at least
-// the first, at most the last. SINEW_ERR_NO_PLAN: there is none yet.
-SINEW_API SinewStatus sinew_planner_control(const SinewPlanner *planner, double time, double *ctrl, SinewError *err);
+// the first, at most the last. SINEW_ERR_NO_PLAN: there is none since the last reset.
+SINEW_API SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ctrl, SinewError *err);
 // Computes the cost of controls (steps, nu) from a state under the weights and targets in force, and its gradient
-// (steps, nu), unless that is NULL. A motion that diverges costs infinity and has gradient 0.
+// (steps, nu), unless that is NULL. A motion that diverges costs infinity and has gradient 0. The cost of no steps is
+// that of the state alone. Plans go on as if there had been no evaluation. A longer one than any before allocates.
+// Returns SINEW_ERR_ARGUMENT, SINEW_ERR_LIMIT (more than 65536 steps), SINEW_ERR_UNSUPPORTED (no gradients),
+// SINEW_ERR_MEMORY, SINEW_ERR_DEVICE or SINEW_ERR_DIVERGED (the derivative left the range of numbers, gradient is 0) on
+// failure.
 SINEW_API SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *state, const double *ctrl,
                                              int steps, double *cost, double *gradient, SinewError *err);
 

@@ -30,24 +30,33 @@ static void fill_ctrl_range(const SnModel *m, double *range) {
   }
 }
 
-SinewModel *api_model_wrap(SnModel *m, SinewError *err) {
+// Shows a model of the engine. NULL and err when out of memory.
+static SinewModel *show(SnModel *m, bool borrowed, SinewError *err) {
   SinewModel *model = calloc(1, sizeof *model);
   if (model) model->ctrl_range = calloc(2 * (size_t)m->nu + 1, sizeof *model->ctrl_range);
   if (!model || !model->ctrl_range) {
     free(model);
-    sn_model_free(m);
     api_fail(err, SINEW_ERR_MEMORY, "model: out of memory");
     return NULL;
   }
   model->model = m;
+  model->borrowed = borrowed;
   model->sizes = sizes_of(m);
   fill_ctrl_range(m, model->ctrl_range);
   return model;
 }
 
+SinewModel *api_model_wrap(SnModel *m, SinewError *err) {
+  SinewModel *model = show(m, false, err);
+  if (!model) sn_model_free(m);
+  return model;
+}
+
+SinewModel *api_model_view(const SnModel *m, SinewError *err) { return show((SnModel *)(uintptr_t)m, true, err); }
+
 void sinew_model_free(SinewModel *model) {
   if (!model) return;
-  sn_model_free(model->model);
+  if (!model->borrowed) sn_model_free(model->model);
   free(model->ctrl_range);
   free(model);
 }

@@ -7,6 +7,7 @@
 
 struct SinewModel {
   SnModel *model;
+  bool borrowed;  // the engine's model belongs to another handle
   SinewSizes sizes;
   double *ctrl_range;  // (nu, 2)
 };
@@ -14,5 +15,9 @@ struct SinewModel {
 // Wraps a model of the engine, which then belongs to the result; frees it on failure. Returns NULL and err when out of
 // memory.
 SinewModel *api_model_wrap(SnModel *model, SinewError *err);
+
+// Shows a model of the engine that belongs to another handle, which must outlive the result. Returns NULL and err when
+// out of memory.
+SinewModel *api_model_view(const SnModel *model, SinewError *err);
 
 #endif

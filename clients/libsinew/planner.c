@@ -1,0 +1,277 @@
+// Planners in this process: a body, a task, a plan that is refined. See planner_settings.c for what can be tuned.
+#include "clients/libsinew/planner_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/libsinew/task_private.h"
+#include "physics/base/clock.h"
+
+static const ApiStruct planner_def = {"SinewPlannerDef", "sinew_default_planner", sizeof(SinewPlannerDef),
+                                      API_END(SinewPlannerDef, seed)};
+static const ApiStruct plan_request = {"SinewPlanRequest", "sinew_default_plan_request", sizeof(SinewPlanRequest),
+                                       API_END(SinewPlanRequest, want_states)};
+
+_Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
+                   (int)SINEW_WARN_CONSTRAINTS == (int)SN_WARN_EFC_FULL &&
+                   (int)SINEW_WARN_BAD_STATE == (int)SN_WARN_BAD_STATE &&
+                   (int)SINEW_WARN_NOT_CONVERGED == (int)SN_WARN_NOT_CONVERGED &&
+                   (int)SINEW_WARN_INERTIA == (int)SN_WARN_INERTIA,
+               "warnings of the engine and of the library differ");
+
+// ---- one thread at a time ----
+
+SinewStatus api_planner_enter(SinewPlanner *planner, const char *call, SinewError *err) {
+  if (!planner) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: planner is NULL", call);
+  const SinewStatus status = api_enter_pair(&planner->guard, "planner", planner->backend, err);
+  if (status != SINEW_OK || !planner->fallback) return status;
+  if (api_enter(&planner->fallback->guard, "backend", err) == SINEW_OK) return SINEW_OK;
+  return api_leave_pair(&planner->guard, planner->backend, SINEW_ERR_STATE);
+}
+
+SinewStatus api_planner_leave(SinewPlanner *planner, SinewStatus status) {
+  if (planner->fallback) api_leave(&planner->fallback->guard, SINEW_OK);
+  return api_leave_pair(&planner->guard, planner->backend, status);
+}
+
+SinewStatus api_planner_end(SinewPlanner *planner, SnCode code, const SnError *why, SinewError *err) {
+  return api_planner_leave(planner, code == SN_OK ? api_ok(err) : api_hand_on(err, why));
+}
+
+// ---- creation ----
+
+static SinewStatus check_def(const SinewPlannerDef *d, SinewError *err) {
+  const char *missing = !d->model ? "model" : !d->task ? "task" : !d->backend ? "backend" : NULL;
+  if (missing) return api_fail(err, SINEW_ERR_ARGUMENT, "SinewPlannerDef: %s is NULL", missing);
+  if (d->fallback == d->backend)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewPlannerDef: the fallback is the backend itself");
+  return SINEW_OK;
+}
+
+static SnCode make_planner(SinewPlanner *p, const SinewPlannerDef *d, SnError *why) {
+  SnPlannerDef def = sn_default_planner_def();
+  SnCode code = SN_OK;
+  def.model = d->model->model;
+  def.task = d->task->task;
+  def.backend = d->backend->backend;
+  def.fallback = d->fallback ? d->fallback->backend : NULL;
+  def.settings = d->task->task->settings;
+  def.seed = d->seed;
+  for (const char *const *s = d->settings; s && *s && code == SN_OK; ++s)
+    code = sn_settings_assign(&def.settings, *s, why);
+  if (code != SN_OK) return code;
+  p->planner = sn_planner_create(&def, why);
+  return p->planner ? SN_OK : why->code;
+}
+
+// Poses of mocap bodies as the library hands them out: (nmocap, 7).
+static void join_mocap(const SnState *s, int n, double *mocap) {
+  for (int i = 0; i < n; ++i) {
+    memcpy(mocap + 7 * i, s->mocap_pos + 3 * i, 3 * sizeof *mocap);
+    memcpy(mocap + 7 * i + 3, s->mocap_quat + 4 * i, 4 * sizeof *mocap);
+  }
+}
+
+static SinewStatus make_buffers(SinewPlanner *p, SinewError *err) {
+  const SnModel *m = sn_planner_model(p->planner);
+  p->rest = calloc((size_t)(m->nq + m->nv) + 1, sizeof *p->rest);
+  p->mocap = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap);
+  p->mocap_init = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap_init);
+  if (!p->rest || !p->mocap || !p->mocap_init) return api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
+  memcpy(p->rest, m->qpos0, (size_t)m->nq * sizeof *p->rest);
+  join_mocap(sn_planner_initial(p->planner), m->nmocap, p->mocap_init);
+  p->model = api_model_view(m, err);
+  return p->model ? SINEW_OK : SINEW_ERR_MEMORY;
+}
+
+// Makes all of a planner whose backends are entered.
+static SinewStatus build(SinewPlanner *p, const SinewPlannerDef *d, SinewError *err) {
+  SnError why = {0};
+  if (make_planner(p, d, &why) != SN_OK) return api_hand_on(err, &why);
+  return make_buffers(p, err);
+}
+
+SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err) {
+  SinewPlannerDef d = sinew_default_planner();
+  if (api_take(&planner_def, def, &d, err) != SINEW_OK || check_def(&d, err) != SINEW_OK) return NULL;
+  SinewPlanner *p = calloc(1, sizeof *p);
+  if (!p) {
+    api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
+    return NULL;
+  }
+  p->backend = d.backend;
+  p->fallback = d.fallback;
+  SinewStatus status = api_planner_enter(p, "sinew_planner_create", err);
+  if (status == SINEW_OK) status = api_planner_leave(p, build(p, &d, err));
+  if (status == SINEW_OK) {
+    api_ok(err);
+    return p;
+  }
+  sinew_planner_free(p);
+  return NULL;
+}
+
+void sinew_planner_free(SinewPlanner *planner) {
+  if (!planner) return;
+  sn_planner_free(planner->planner);
+  sinew_model_free(planner->model);
+  free(planner->rest);
+  free(planner->mocap);
+  free(planner->mocap_init);
+  free(planner);
+}
+
+SinewStatus sinew_planner_reset(SinewPlanner *planner, uint64_t seed, SinewError *err) {
+  SnError why = {0};
+  const SinewStatus status = api_planner_enter(planner, "sinew_planner_reset", err);
+  if (status != SINEW_OK) return status;
+  const SnCode code = sn_planner_reset(planner->planner, seed, &why);
+  join_mocap(sn_planner_initial(planner->planner), planner->model->sizes.nmocap, planner->mocap_init);
+  return api_planner_end(planner, code, &why, err);
+}
+
+const SinewModel *sinew_planner_model(const SinewPlanner *planner) { return planner ? planner->model : NULL; }
+
+SinewState sinew_planner_initial(const SinewPlanner *planner) {
+  if (!planner) return (SinewState){0};
+  const SnState *s = sn_planner_initial(planner->planner);
+  return (SinewState){s->time, s->qpos, s->qvel, s->act, planner->mocap_init};
+}
+
+// ---- plans ----
+
+// What a planner is asked of a state: NULL arrays stand for the model's rest. Poses of mocap bodies are taken apart.
+static void take_state(SinewPlanner *p, const SinewState *s, SnPlanRequest *r) {
+  const int n = p->model->sizes.nmocap;
+  r->time = s->time;
+  r->qpos = s->qpos ? s->qpos : p->rest;
+  r->qvel = s->qvel ? s->qvel : p->rest + p->model->sizes.nq;
+  r->act = s->act;
+  if (!s->mocap || n == 0) return;
+  for (int i = 0; i < n; ++i) {
+    memcpy(p->mocap + 3 * i, s->mocap + 7 * i, 3 * sizeof *p->mocap);
+    memcpy(p->mocap + 3 * n + 4 * i, s->mocap + 7 * i + 3, 4 * sizeof *p->mocap);
+  }
+  r->mocap_pos = p->mocap;
+  r->mocap_quat = p->mocap + 3 * n;
+}
+
+static SinewPlan plan_of(const SnPlan *plan) {
+  return (SinewPlan){.number = plan->number,
+                     .start = plan->start,
+                     .step = plan->step,
+                     .steps = plan->nstep,
+                     .lead = plan->lead,
+                     .ctrl = plan->ctrl,
+                     .qpos = plan->qpos,
+                     .qvel = plan->qvel,
+                     .act = plan->act,
+                     .cost_before = plan->cost_before,
+                     .cost_after = plan->cost_after,
+                     .term = plan->term,
+                     .terms = plan->nterm,
+                     .iterations = plan->iterations,
+                     .candidates = plan->candidates,
+                     .gradient_norm = plan->gradient_norm,
+                     .refined = plan->status == SN_PLAN_OK,
+                     .deadline_met = plan->deadline_met,
+                     .act_estimated = plan->act_estimated,
+                     .device_lost = plan->device_lost,
+                     .warnings = (unsigned)plan->warn,
+                     .backend = plan->backend,
+                     .remark = plan->remark,
+                     .seconds = plan->seconds};
+}
+
+// Makes a plan in p->plan.
+static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewError *err) {
+  SnPlanRequest request = sn_default_plan_request();
+  SnPlan plan;
+  SnError why = {0};
+  if (!(in->budget >= 0 && isfinite(in->budget)))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "budget: %g s, allowed is at least 0", in->budget);
+  take_state(p, &in->state, &request);
+  request.latency = in->latency;
+  request.deadline = in->budget > 0 ? sn_clock_now() + in->budget : INFINITY;
+  request.max_iterations = in->max_iterations;
+  request.want_states = in->want_states;
+  if (sn_planner_plan(p->planner, &request, &plan, &why) != SN_OK) return api_hand_on(err, &why);
+  if (plan.status == SN_PLAN_DIVERGED)
+    return api_fail(err, SINEW_ERR_DIVERGED, "every candidate diverged: there is no plan for this state%s%s",
+                    plan.remark[0] ? "; " : "", plan.remark);
+  p->plan = plan_of(&plan);
+  return api_ok(err);
+}
+
+SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanRequest *request, const SinewPlan **plan,
+                               SinewError *err) {
+  SinewPlanRequest in = sinew_default_plan_request();
+  if (plan) *plan = NULL;
+  SinewStatus status = api_planner_enter(planner, "sinew_planner_plan", err);
+  if (status != SINEW_OK) return status;
+  status = api_take(&plan_request, request, &in, err);
+  if (status == SINEW_OK) status = make_plan(planner, &in, err);
+  if (status == SINEW_OK && plan) *plan = &planner->plan;
+  return api_planner_leave(planner, status);
+}
+
+SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ctrl, SinewError *err) {
+  SinewStatus status = api_planner_enter(planner, "sinew_planner_control", err);
+  if (status != SINEW_OK) return status;
+  const double *row = isfinite(time) ? sn_planner_control(planner->planner, time) : NULL;
+  if (!isfinite(time) || !ctrl)
+    status =
+        api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_control: %s", ctrl ? "time is not finite" : "ctrl is NULL");
+  else if (!row)
+    status = api_fail(err, SINEW_ERR_NO_PLAN, "there is no plan yet");
+  else
+    memcpy(ctrl, row, (size_t)planner->model->sizes.nu * sizeof *ctrl);
+  return api_planner_leave(planner, status == SINEW_OK ? api_ok(err) : status);
+}
+
+// ---- evaluation ----
+
+// Hands the gradient of an evaluation on.
+static SinewStatus take_gradient(const SinewPlanner *p, const SnEvaluation *e, int steps, double *gradient,
+                                 SinewError *err) {
+  char text[256];
+  if (!e->gradient) {
+    sn_backend_lost(p->backend->backend, text, sizeof text);
+    return api_fail(err, SINEW_ERR_DEVICE, "there is no gradient: the device is lost: %s", text);
+  }
+  memcpy(gradient, e->gradient->ctrl_bar, (size_t)steps * (size_t)p->model->sizes.nu * sizeof *gradient);
+  if (e->gradient->status == SN_GRADIENT_UNBOUNDED)
+    return api_fail(err, SINEW_ERR_DIVERGED, "the derivative of the cost left the range of numbers on its way back");
+  return SINEW_OK;
+}
+
+static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const double *ctrl, int steps, double *cost,
+                            double *gradient, SinewError *err) {
+  SnPlanRequest s = sn_default_plan_request();
+  SnEvaluation e;
+  SnError why = {0};
+  if (!state || (!ctrl && steps > 0))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_evaluate: %s is NULL", state ? "ctrl" : "state");
+  take_state(p, state, &s);
+  const SnEvaluateRequest request = {.time = s.time,
+                                     .qpos = s.qpos,
+                                     .qvel = s.qvel,
+                                     .act = s.act,
+                                     .mocap_pos = s.mocap_pos,
+                                     .mocap_quat = s.mocap_quat,
+                                     .nstep = steps,
+                                     .ctrl = ctrl,
+                                     .gradient = gradient != NULL};
+  if (sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why) != SN_OK) return api_hand_on(err, &why);
+  if (cost) *cost = e.cost;
+  const SinewStatus status = gradient ? take_gradient(p, &e, steps, gradient, err) : SINEW_OK;
+  return status == SINEW_OK ? api_ok(err) : status;
+}
+
+SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *state, const double *ctrl, int steps,
+                                   double *cost, double *gradient, SinewError *err) {
+  const SinewStatus status = api_planner_enter(planner, "sinew_planner_evaluate", err);
+  if (status != SINEW_OK) return status;
+  return api_planner_leave(planner, evaluate(planner, state, ctrl, steps, cost, gradient, err));
+}
