@@ -13,7 +13,7 @@ SINEW_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config python3 python3
   protobuf-c-compiler libccd-dev libcmocka-dev libyaml-dev librandom123-dev libcjson-dev libxxhash-dev gnuplot-nox"
 
 # What the tests want on top.
-SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++"
+SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++ abigail-tools doxygen"
 
 sinew_say() { printf 'setup: %s\n' "$*" >&2; }
 
