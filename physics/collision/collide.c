@@ -337,8 +337,8 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
   if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
     const int near = collide_broad(m, w, lane);
-    for (int start = 0; start < near; start += SN_COLLIDE_CHUNK)
-      end = collide_chunk(m, w, lane, start, sn_mini(SN_COLLIDE_CHUNK, near - start), end);
+    for (int start = 0; start < near; start += m->ncollide)
+      end = collide_chunk(m, w, lane, start, sn_mini(m->ncollide, near - start), end);
   }
   SN_ONE(lane) {
     w->ncon[0] = sn_mini(end, m->nconmax);

@@ -16,7 +16,7 @@ enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see se
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
 enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
-enum { SN_COLLIDE_CHUNK = 32 };  // pairs that the narrow phase takes at a time
+enum { SN_COLLIDE_CHUNK = 32 };  // most pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
 
 // Sets what one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.

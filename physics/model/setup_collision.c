@@ -299,6 +299,7 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->cpair_max[i];
   }
+  m->ncollide = sn_mini(list->n, SN_COLLIDE_CHUNK);
   m->nfarmax = sn_mini(list->n, FAR_CAP);
   m->nconmax = (total < CONTACT_CAP ? (int)total : CONTACT_CAP) + m->nfarmax;
   m->conparam = sn_model_alloc(m, sizeof(sn_real) * SN_NCONPARAM * (size_t)m->nconparam);

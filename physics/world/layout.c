@@ -98,10 +98,20 @@ static void layout_choose(const LayoutFields *f, uint64_t capacity, bool *shared
   }
 }
 
-static SnCode layout_make(const char *what, const LayoutFields *f, size_t capacity, SnLayout *layout, SnError *err) {
-  bool in_shared[SN_LAYOUT_FIELDS];
+// Which fields go into the memory of a world that is replaced when it grows: those that larger capacities make larger.
+static void layout_choose_growing(const SnModel *m, const LayoutFields *f, bool *growing) {
+  LayoutFields larger;
+  SnModel with_more = *m;
+  ++with_more.nconmax;
+  ++with_more.nefcmax;
+  ++with_more.nJmax;
+  layout_world(&with_more, &larger);
+  for (int k = 0; k < f->n; ++k) growing[k] = larger.bytes[k] > f->bytes[k];
+}
+
+static SnCode layout_make(const char *what, const LayoutFields *f, const bool *in_shared, SnLayout *layout,
+                          SnError *err) {
   uint64_t shared = 0, global = 0;
-  layout_choose(f, capacity / GLOBAL_ALIGN * GLOBAL_ALIGN, in_shared);
   memset(layout, 0, sizeof *layout);
   for (int k = 0; k < f->n; ++k) {
     layout->place[k] = in_shared[k] ? (uint32_t)shared | 1u : (uint32_t)global;
@@ -112,21 +122,37 @@ static SnCode layout_make(const char *what, const LayoutFields *f, size_t capaci
   }
   layout->shared = (size_t)round_up(shared, GLOBAL_ALIGN);
   layout->global = (size_t)global;
-  if (global < UINT32_MAX) return SN_OK;
+  if (shared < UINT32_MAX && global < UINT32_MAX) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what,
-                 (unsigned long long)global);
+                 (unsigned long long)(shared + global));
+}
+
+// Of `capacity` bytes of shared memory whole lines are used.
+static SnCode layout_make_ranked(const char *what, const LayoutFields *f, size_t capacity, SnLayout *layout,
+                                 SnError *err) {
+  bool in_shared[SN_LAYOUT_FIELDS];
+  layout_choose(f, capacity / GLOBAL_ALIGN * GLOBAL_ALIGN, in_shared);
+  return layout_make(what, f, in_shared, layout, err);
 }
 
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_world(m, &f);
-  return layout_make("world", &f, shared, layout, err);
+  return layout_make_ranked("world", &f, shared, layout, err);
+}
+
+SnCode sn_world_place_growing(const SnModel *m, SnLayout *layout, SnError *err) {
+  LayoutFields f;
+  bool growing[SN_LAYOUT_FIELDS];
+  layout_world(m, &f);
+  layout_choose_growing(m, &f, growing);
+  return layout_make("world", &f, growing, layout, err);
 }
 
 SnCode sn_adjoint_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_adjoint(m, &f);
-  return layout_make("adjoint", &f, shared, layout, err);
+  return layout_make_ranked("adjoint", &f, shared, layout, err);
 }
 #endif
 

@@ -1,6 +1,7 @@
 // Layouts: where the fields of a world or an adjoint lie. They take one block of memory, or two: as far as fields fit,
-// shared memory of a GPU's block, and global memory for the rest. A layout is made on the host, once for a model and a
-// size of shared memory. Binding fields to memory by it is cheap, and done wherever the world is stepped.
+// shared memory of a GPU's block, and global memory for the rest. Worlds that grow take two as well. A layout is made
+// on the host, once for a model and a size of shared memory. Binding fields to memory by it is cheap, and done wherever
+// the world is stepped.
 #ifndef SINEW_PHYSICS_WORLD_LAYOUT_H_
 #define SINEW_PHYSICS_WORLD_LAYOUT_H_
 
@@ -18,7 +19,11 @@ typedef struct SnLayout {
 // (layout_ranks.inc). With shared 0 the layout is that of sn_world_layout. Returns SN_ERR_LIMIT when it takes 4 GiB or
 // more.
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err);
-// Lays out an adjoint likewise.
+// Lays out a world of which two memories of the host hold one part each. The `shared` one has the fields whose size
+// depends on the capacities for contacts and rows (nconmax, nefcmax, nJmax). All other fields have places that do not
+// depend on them: step/growing_world.h replaces the one memory and keeps the other. Errors are those of sn_world_place.
+SnCode sn_world_place_growing(const SnModel *m, SnLayout *layout, SnError *err);
+// Lays out an adjoint as sn_world_place does a world.
 SnCode sn_adjoint_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err);
 
 // Describes a field of a layout, for people and tests.

@@ -59,7 +59,7 @@ static void few_and_many(void **state) {
         assert_ptr_equal(sn_shapes_pick(&s, 1 << 20), &s.shape[s.count - 1]);
       }
   // A multiprocessor with room for all of a world in shared memory uses it, and gives as many as it can less of it.
-  Rule large = make_rule((size_t)1 << 20, 16);
+  Rule large = make_rule((size_t)160 << 10, 16);
   SnKernelShapes s;
   assert_int_equal(sn_shapes_choose(&large.device, o.m, SN_KERNEL_ROLLOUT, NULL, &s, NULL), SN_OK);
   assert_true(s.shape[0].world.global == 0 && s.shape[0].adjoint.shared == 0);
