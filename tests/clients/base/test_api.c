@@ -140,9 +140,18 @@ static void test_success_is_cheap(void **state) {
   assert_memory_equal(err.text + 1, before.text + 1, sizeof err.text - 1);
 }
 
+static void test_status_names(void **state) {
+  (void)state;
+  assert_string_equal(sinew_status_name(SINEW_OK), "ok");
+  assert_string_equal(sinew_status_name(SINEW_ERR_TIMEOUT), "timeout");
+  assert_string_equal(sinew_status_name(SINEW_ERR_BAD_PLAN), "bad plan");
+  assert_string_equal(sinew_status_name((SinewStatus)31), "unknown status");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_same),         cmocka_unit_test(test_older_caller),
                                      cmocka_unit_test(test_newer_caller), cmocka_unit_test(test_bad_size),
-                                     cmocka_unit_test(test_long_text),    cmocka_unit_test(test_success_is_cheap)};
+                                     cmocka_unit_test(test_long_text),    cmocka_unit_test(test_success_is_cheap),
+                                     cmocka_unit_test(test_status_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
