@@ -51,7 +51,7 @@ extern "C" {
 
 // Says how a call ended. Values stay; new ones may come.
 typedef enum SinewStatus {
-  SINEW_OK = 0,
+  SINEW_OK = 0,               // all went well
   SINEW_ERR_ARGUMENT = 1,     // the call itself is wrong: a null pointer, a size, a value out of range
   SINEW_ERR_MEMORY = 2,       // out of memory
   SINEW_ERR_IO = 3,           // a file could not be read or written
@@ -481,9 +481,9 @@ SINEW_API int sinew_batch_terms(const SinewBatch *batch);
 // has diverged are NaN.
 typedef struct SinewRollouts {
   size_t size;
-  int count, steps;
-  bool one_state;  // all begin in one state: time, qpos, qvel, act, mocap have one row
-  bool one_ctrl;   // all have the same controls: (T, nu)
+  int count, steps;  // N and T
+  bool one_state;    // all begin in one state: time, qpos, qvel, act, mocap have one row
+  bool one_ctrl;     // all have the same controls: (T, nu)
   // Initial states; NULL as in SinewState.
   const double *time;   // (N) [s]
   const double *qpos;   // (N, nq)
@@ -568,7 +568,7 @@ SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBa
 
 // Describes a setting of planners. New members come at the end.
 typedef struct SinewSetting {
-  const char *name, *unit, *doc;
+  const char *name, *unit, *doc;  // identifier, of values, description: planner/tasks/README.md
   const char *choices;            // names of the values 0, 1, ... joined by |; NULL: a number
   bool integer;                   // a whole number
   bool live;                      // may change while a planner runs
@@ -663,17 +663,18 @@ typedef struct SinewPlan {
   double cost_before;        // cost of the shifted plan before; infinite: it diverged, NaN: not evaluated
   double cost_after;         // cost of this plan
   const double *term;        // weighted parts of cost_after
-  int terms;
-  int iterations, candidates;
-  double gradient_norm;  // NaN: the planner makes no gradient
-  bool refined;          // false: the shifted plan of before, there was no time
-  bool deadline_met;
-  bool act_estimated;
-  bool device_lost;     // the fallback made it
-  unsigned warnings;    // SINEW_WARN_* bits of the rollouts that count
-  const char *backend;  // name of the one that made it
-  const char *remark;   // says what a user should know of how it was made, "": nothing
-  double seconds;       // time that it took [s]
+  int terms;                 // numbers in term
+  int iterations;            // iterations that went into it; the last may be partial
+  int candidates;            // candidates of the last iteration that were used; both reproduce the plan
+  double gradient_norm;      // NaN: the planner makes no gradient
+  bool refined;              // false: the shifted plan of before, there was no time
+  bool deadline_met;         // it was made within the budget
+  bool act_estimated;        // the state came without activations
+  bool device_lost;          // the fallback made it
+  unsigned warnings;         // SINEW_WARN_* bits of the rollouts that count
+  const char *backend;       // name of the one that made it
+  const char *remark;        // says what a user should know of how it was made, "": nothing
+  double seconds;            // time that it took [s]
 } SinewPlan;
 
 // Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on

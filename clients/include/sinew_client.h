@@ -99,13 +99,13 @@ static inline SinewSessionDef sinew_default_session(void) {
 
 // Describes a session: sizes of its model, and the initial state. New members come at the end.
 typedef struct SinewSessionInfo {
-  uint64_t id;
-  const char *model;  // name of the model
-  const char *file;   // path from which the daemon has loaded the model, on its machine
-  double timestep;    // time step of the plans [s]
-  int nq, nv, na, nu, nmocap;
-  const double *ctrl_range;  // (nu, 2); -inf, inf where not limited
-  SinewState initial;        // puts the body where the task begins; has all of its arrays
+  uint64_t id;                 // number at the daemon
+  const char *model;           // name of the model
+  const char *file;            // path from which the daemon has loaded the model, on its machine
+  double timestep;             // time step of the plans [s]
+  int nq, nv, na, nu, nmocap;  // positions, velocities, activations, controls, mocap bodies
+  const double *ctrl_range;    // (nu, 2); -inf, inf where not limited
+  SinewState initial;          // puts the body where the task begins; has all of its arrays
 } SinewSessionInfo;
 
 // Opens a session on a task and waits for its initial state. The session must be closed before its client. Returns NULL
@@ -127,19 +127,20 @@ SINEW_API const SinewSessionInfo *sinew_session_info(const SinewSession *session
 //   times       not finite, not positive, or such that do not belong together; a time to live of more than a day
 //   controls    not finite, beyond 1e10, or not (steps, nu)
 typedef struct SinewSessionPlan {
-  uint64_t number;      // 1, 2, ... of the session; better plans for one state share it
-  double start, step;   // time of the first row of ctrl, and between rows [s]
-  int steps;            // rows
-  const double *ctrl;   // (steps, nu)
-  double state_time;    // the stamp that it answers [s]
-  double time_to_live;  // usable for so long after state_time [s]
-  double age;           // time that the daemon took [s]
-  double cost_before;   // cost of the shifted plan before; infinite: it diverged, NaN: not evaluated
-  double cost_after;    // cost of this plan, at most cost_before
-  int iterations, candidates;
-  double gradient_norm;  // NaN: the planner makes no gradient
-  bool refined;          // false: the shifted plan of before, there was no time
-  bool deadline_met;
+  uint64_t number;          // 1, 2, ... of the session; better plans for one state share it
+  double start, step;       // time of the first row of ctrl, and between rows [s]
+  int steps;                // rows
+  const double *ctrl;       // (steps, nu)
+  double state_time;        // the stamp that it answers [s]
+  double time_to_live;      // usable for so long after state_time [s]
+  double age;               // time that the daemon took [s]
+  double cost_before;       // cost of the shifted plan before; infinite: it diverged, NaN: not evaluated
+  double cost_after;        // cost of this plan, at most cost_before
+  int iterations;           // iterations that went into it; the last may be partial
+  int candidates;           // candidates of the last iteration that were used; both reproduce the plan
+  double gradient_norm;     // NaN: the planner makes no gradient
+  bool refined;             // false: the shifted plan of before, there was no time
+  bool deadline_met;        // it was made within the budget
   bool act_estimated;       // the state came without activations
   bool device_lost;         // the daemon's device has failed: plans come from its CPU until it is started again
   const char *backend;      // name of the one that made it, "cpu", "cuda"

@@ -52,3 +52,7 @@ write_basic_package_version_file(sinewConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sinewConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/sinewConfigVersion.cmake
   DESTINATION ${_package_dir})
 install(EXPORT sinew NAMESPACE sinew:: FILE sinewTargets.cmake DESTINATION ${_package_dir})
+
+# The reference page, made on demand: cmake --build build/release --target reference. It is installed where it was made.
+add_custom_target(reference COMMAND ${CMAKE_CURRENT_LIST_DIR}/reference.sh ${CMAKE_BINARY_DIR}/reference ${PROJECT_VERSION} VERBATIM)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/reference/html DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
