@@ -118,7 +118,7 @@ static void begin_gradient(SnPlanner *p, const SnEvaluateRequest *r, const SnSta
   g->item.target = p->evaluation.target;
   g->item.nstep = r->nstep;
   g->item.max_velocity = p->pending.settings.max_velocity;
-  g->item.rolled = p->runners.evaluator;
+  g->item.rolled = sn_rollout_runner_rollout(p->runners.evaluator);
   g->item.status = SN_GRADIENT_PENDING;
   g->batch = (SnGradientBatch){
       .settings = {.method = (SnGradientMethod)p->pending.settings.gradient,

@@ -225,6 +225,7 @@ static void give_item(const SnDeviceModel *d, const ItemOut *out, SnGradient *it
   give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
   item->norm = done ? (double)x->norm : 0;
   item->warn = x->rollout.warn;
+  item->steps = x->rollout.t;
   item->status = (SnGradientStatus)x->status;
 }
 

@@ -109,9 +109,20 @@ static SnCode plugin_reserve_gradients(SnBackend *b, SnBackendModel *x, int coun
   return count <= x->capacity[SN_CAPACITY_GRADIENTS] ? SN_OK : sn_session_reserve(x, 0, count, 0, err);
 }
 
+// The same of gradients: of their rollouts' cost, in one go.
+static bool plain_gradients(const SnGradientBatch *batch) {
+  bool plain = !batch->forward;
+  for (int i = 0; i < batch->count; ++i) {
+    const SnGradient *item = &batch->item[i];
+    plain = plain && !item->bar && !item->out && item->status != SN_GRADIENT_ROLLED;
+  }
+  return plain;
+}
+
 static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
                              double until) {
   (void)b;
+  if (!plain_gradients(batch)) return false;
   if (!x->computing) sn_session_update(x);
   const bool all = usable(x) && sn_gradients_run(x, batch, clock, until) && usable(x);
   x->computing = !all;

@@ -65,6 +65,7 @@ static Sinew__V1__Gradient__Status gradient_status(SnGradientStatus status) {
     case SN_GRADIENT_UNBOUNDED:
       return SINEW__V1__GRADIENT__STATUS__UNBOUNDED;
     case SN_GRADIENT_PENDING:
+    case SN_GRADIENT_ROLLED:
       break;
   }
   return SINEW__V1__GRADIENT__STATUS__UNSPECIFIED;

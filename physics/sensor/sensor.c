@@ -7,10 +7,14 @@
 // own Jacobian as its gradient; its velocity is J v, and J changes with the state on ball joints alone: with the
 // joint's rotation vector r and its unit axis n, J v = -n . v, and n turns by (I - n n') dr / |r|.
 //
+// All sensors at once (sn_sensor_data_vjp) take the bar g of a quaternion's four numbers. A small turn t of q changes
+// them by (0, t) q / 2, so the bar of t is the vector part of g q^-1, halved (q has unit length).
+//
 // Not smooth: beyond a cutoff or a limit of the joint's force the gradient is 0 (at the bound itself it is that
 // inside); without its row a limit's value and gradient are 0; a ball joint in its rest position has no axis: 0.
 #include "physics/sensor/sensor.h"
 
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 #include "physics/sensor/sensor_private.h"
 
@@ -327,4 +331,44 @@ SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     sn_frame_sensor_vjp(m, w, a, i, bar);
   else
     sensor_scalar_vjp(m, w, a, i, bar);
+}
+
+// Bar of a small turn of the unit quaternion q, from that of its four numbers: q changes by (0, t) q / 2.
+SN_LOCAL void sensor_quat_turn(const sn_real *q, const sn_real *bar, sn_real *turn_bar) {
+  sn_real back[4], product[4];
+  sn_negquat(back, q);
+  sn_mulquat(product, bar, back);
+  sn_scale3(turn_bar, product + 1, SN_R(0.5));
+}
+
+// Sensor i, from the bars of its numbers.
+SN_LOCAL void sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  enum { QUATERNION = 4 };
+  const int n = m->sensor_dim[i];
+  sn_real value[QUATERNION], turn_bar[3];
+  bool any = false;
+  for (int k = 0; k < n; ++k) any = any || bar[k] != 0;
+  if (!any || !sn_sensor_differentiable(m, i)) return;
+  if (n == QUATERNION) {
+    sn_sensor_value(m, w, i, value);
+    sensor_quat_turn(value, bar, turn_bar);
+    sn_sensor_vjp(m, w, a, i, turn_bar);
+  } else {
+    sn_sensor_vjp(m, w, a, i, bar);
+  }
+}
+
+// True when the model has a sensor of a force of actuators.
+SN_LOCAL bool sensor_any_force(const SnModel *m) {
+  for (int i = 0; i < m->nsensor; ++i)
+    if (sn_sensor_stage(m, i) == SN_STAGE_ACTUATION) return true;
+  return false;
+}
+
+SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar) {
+  SN_ONE(lane) {
+    for (int i = 0; i < m->nsensor; ++i) sensor_numbers_vjp(m, w, a, i, bar + m->sensor_adr[i]);
+  }
+  SN_SYNC(lane);
+  if (sensor_any_force(m)) sn_actuator_force_vjp(m, w, a, lane);
 }

@@ -37,6 +37,10 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane
 // calls it.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
+// Adds the adjoint of all sensors. bar (nsensordata) has the places of sn_sensor_data, so that a quaternion has four
+// numbers; what is not differentiable is left out. Call it between sn_step_vjp (where no step is, sn_motion_rest) and
+// sn_position_vjp. Adds to act_bar and ctrl_bar, too, where a sensor measures a force. Ends with a sync.
+SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar);
 
 // ---- frame.c ----
 

@@ -70,9 +70,11 @@ bool sn_backend_found(const char *name, const char *folder);
 
 // Names what not every backend has.
 typedef enum SnBackendFeature {
-  SN_BACKEND_GRADIENTS,         // sn_backend_gradients
-  SN_BACKEND_MULTISTART,        // sn_backend_multistart
-  SN_BACKEND_BATCHES,           // batches with states, controls or targets of each candidate's own, or with `out`
+  SN_BACKEND_GRADIENTS,   // sn_backend_gradients
+  SN_BACKEND_MULTISTART,  // sn_backend_multistart
+  // Batches with states, controls or targets of each candidate's own, or with `out`; gradients with `bar` or `out`, and
+  // rollouts of them alone.
+  SN_BACKEND_BATCHES,
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
 } SnBackendFeature;

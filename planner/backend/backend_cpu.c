@@ -156,7 +156,7 @@ static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batc
 static double start_bytes(const SnBackendModel *x) {
   const SnModel *m = x->m;
   const double row = m->nq + 3.0 * m->nv + m->na + 1;  // of a trajectory that is kept
-  return (double)sn_cpu_multistart_bytes(m, x->cost, x->max_step) + (double)sn_world_size(m) +
+  return (double)sn_cpu_multistart_bytes(m, x->cost, x->max_step) +
          (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
 }
 

@@ -360,12 +360,12 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
   sn_cost_residual(cost, m, w, lane, v.target, 0, cost->nterm, res);
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
-    if (v.weight[i] > 0)
+    if (v.weight[i] != 0)
       cost_norm_vjp(cost->term_norm[i], cost->term_width[i], v.weight[i], res + at, cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {
-    if (!(v.weight[i] > 0)) continue;
+    if (v.weight[i] == 0) continue;
     // a serial term is one job, which runs over all items
     const int from = cost->term_item[i], n = cost->term_item[i + 1] - from;
     const int jobs = cost->term_serial[i] ? 1 : n, each = cost->term_serial[i] ? n : 1;

@@ -136,7 +136,7 @@ SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
 // Says what sn_cost_vjp reads beside a state, and where it writes beside the adjoint.
 typedef struct SnCostVjp {
   const sn_real *target;  // (ntarget) the row of targets of the state
-  const sn_real *weight;  // (nterm) running or terminal weights times the share of the state in the cost
+  const sn_real *weight;  // (nterm) running or terminal weights times the share of the state in what is differentiated
   sn_real *res;           // (nres) scratch
   sn_real *target_bar;    // (ntarget) added to; or NULL
 } SnCostVjp;

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "physics/sensor/sensor.h"
+
 // A world at one state of a rollout, and what of the way back does not depend on later states.
 typedef struct SnGradientSlot {
   SnWorld world;
@@ -19,6 +21,7 @@ typedef struct SnGradientSlot {
 
 // What one thread works with.
 typedef struct SnGradientThread {
+  SnRolloutRunner *runner;  // runs items forward
   SnAdjoint adjoint;
   void *memory;
   SnLaneShared shared;
@@ -31,9 +34,10 @@ typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } 
 // One gradient under way.
 typedef struct SnGradientProgress {
   SnGradient *out;
-  SnRolloutRunner *runner;
-  SnTrajectory states;  // rows 0 ... nstep
-  SnRolloutVjp vjp;     // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
+  SnRollout rollout;    // the last that was made in this place
+  SnTrajectory states;  // of it, rows 0 ... nstep
+  sn_real *sum, *saved;
+  SnRolloutVjp vjp;  // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
   int cfd_steps;
   SnGradientPhase phase;
   bool busy;  // a thread runs it forward or goes back a step
@@ -54,6 +58,7 @@ struct SnGradientWork {
   // the batch
   SnGradientSettings settings;
   int count;
+  bool forward;
   const SnClock *clock;
   double until;
   bool active;
@@ -63,6 +68,36 @@ struct SnGradientWork {
   int nidle;
   bool stop;  // the clock has reached `until`
 };
+
+// Fails where one of rows * n numbers is not finite; NULL is allowed.
+static SnCode check_finite(const sn_number *x, const char *what, int n, int rows, SnError *err) {
+  for (int t = 0; x && t < rows; ++t)
+    for (int i = 0; i < n; ++i)
+      if (!isfinite(x[(size_t)t * (size_t)n + (size_t)i]))
+        return sn_fail(err, SN_ERR_ARGUMENT, "bar of %s[%d][%d]: not finite", what, t, i);
+  return SN_OK;
+}
+
+static SnCode check_sensors(const SnModel *m, const sn_number *bar, int rows, SnError *err) {
+  for (int i = 0; bar && i < m->nsensor; ++i)
+    for (int k = 0; k < m->sensor_dim[i] * rows && !sn_sensor_differentiable(m, i); ++k) {
+      const int t = k / m->sensor_dim[i], at = m->sensor_adr[i] + k % m->sensor_dim[i];
+      if (bar[(size_t)t * (size_t)m->nsensordata + (size_t)at] != 0)
+        return sn_fail(err, SN_ERR_UNSUPPORTED, "bar of sensordata[%d][%d]: sensor '%s' has no gradient", t, at,
+                       sn_model_name(m, SN_NAME_SENSOR, i));
+    }
+  return SN_OK;
+}
+
+SnCode sn_trajectory_bar_check(const SnModel *m, const SnTrajectoryBar *bar, int nstep, SnError *err) {
+  if (!isfinite(bar->cost)) return sn_fail(err, SN_ERR_ARGUMENT, "bar of cost: not finite");
+  SnCode code = check_finite(bar->qpos, "qpos", m->nv, nstep + 1, err);
+  if (code == SN_OK) code = check_finite(bar->qvel, "qvel", m->nv, nstep + 1, err);
+  if (code == SN_OK) code = check_finite(bar->act, "act", m->na, nstep + 1, err);
+  if (code == SN_OK) code = check_sensors(m, bar->sensordata, nstep + 1, err);
+  if (code == SN_OK) code = check_finite(bar->sensordata, "sensordata", m->nsensordata, nstep + 1, err);
+  return code == SN_OK ? check_finite(bar->ctrl, "ctrl", m->nu, nstep, err) : code;
+}
 
 SnGradientSettings sn_default_gradient_settings(void) { return (SnGradientSettings){.method = SN_GRADIENT_SWEEP}; }
 
@@ -85,19 +120,21 @@ static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost)
   return true;
 }
 
-static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost) {
+static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost, SnError *err) {
+  t->runner = sn_rollout_runner_create(m, cost, err);
   t->memory = aligned(sn_adjoint_size(m));
   t->res = numbers((size_t)cost->nres);
   t->lane = (SnLane){.n = 1, .shared = &t->shared};
-  if (!t->memory || !t->res) return false;
+  if (!t->runner || !t->memory || !t->res) return false;
   sn_adjoint_init(m, &t->adjoint, t->memory);
   return true;
 }
 
-static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *cost, int max_step, SnError *err) {
+static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *cost, int max_step) {
   const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
   SnRolloutVjp *b = &x->vjp;
-  x->runner = sn_rollout_runner_create(m, cost, err);
+  x->sum = numbers((size_t)cost->nterm);
+  x->saved = numbers((size_t)sn_rollout_saved_size(m));
   x->states = (SnTrajectory){.time = numbers(rows),
                              .qpos = numbers(rows * (size_t)m->nq),
                              .qvel = numbers(rows * nv),
@@ -109,13 +146,14 @@ static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *c
   b->state_bar = numbers(n);
   b->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
-  return x->runner && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
+  return x->sum && x->saved && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
          b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
                                    SnError *err) {
   SnGradientWork *g = calloc(1, sizeof *g);
+  if (!cost) cost = sn_cost_none();
   if (g) {
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->changed, NULL);
@@ -131,9 +169,9 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
     g->idle = calloc((size_t)g->nslot, sizeof *g->idle);
   }
   bool ok = g && g->thread && g->slot && g->item && g->idle;
-  for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost);
+  for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost, err);
   for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m, cost);
-  for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step, err);
+  for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step);
   if (ok) return g;
   sn_gradient_free(g);
   sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
@@ -141,7 +179,8 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
 }
 
 static void free_item(SnGradientProgress *x) {
-  sn_rollout_runner_free(x->runner);
+  free(x->sum);
+  free(x->saved);
   free(x->states.time);
   free(x->states.qpos);
   free(x->states.qvel);
@@ -158,6 +197,7 @@ static void free_item(SnGradientProgress *x) {
 void sn_gradient_free(SnGradientWork *g) {
   if (!g) return;
   for (int i = 0; g->thread && i < g->nthread; ++i) {
+    sn_rollout_runner_free(g->thread[i].runner);
     free(g->thread[i].memory);
     free(g->thread[i].res);
   }
@@ -182,7 +222,7 @@ void sn_gradient_free(SnGradientWork *g) {
 // Without a gradient: all of it is 0.
 static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
   const size_t nv = (size_t)g->m->nv, rows = (size_t)out->nstep;
-  memset(out->ctrl_bar, 0, sizeof(sn_real) * rows * (size_t)g->m->nu);
+  if (out->ctrl_bar) memset(out->ctrl_bar, 0, sizeof(sn_real) * rows * (size_t)g->m->nu);
   if (out->qpos_bar) memset(out->qpos_bar, 0, sizeof(sn_real) * nv);
   if (out->qvel_bar) memset(out->qvel_bar, 0, sizeof(sn_real) * nv);
   if (out->act_bar) memset(out->act_bar, 0, sizeof(sn_real) * (size_t)g->m->na);
@@ -197,33 +237,76 @@ static void fail_item(const SnGradientWork *g, SnGradientProgress *x, SnGradient
 }
 
 // The rollout is done: its value, and whether there is a way back.
-static void take_rollout(const SnGradientWork *g, SnGradientProgress *x, const SnRolloutRunner *r) {
-  x->out->cost = sn_rollout_runner_cost(r, x->out->term);
-  x->out->warn = sn_rollout_runner_rollout(r)->warn;
-  if (sn_rollout_runner_status(r) == SN_ROLLOUT_DONE)
-    x->phase = SN_PHASE_BACK;
-  else
+static void take_rollout(const SnGradientWork *g, SnGradientProgress *x, const SnRollout *rollout) {
+  x->out->cost = sn_rollout_cost(g->cost, rollout, x->out->term);
+  x->out->warn = rollout->warn;
+  x->out->steps = rollout->t;
+  if (rollout->status != SN_ROLLOUT_DONE) {
     fail_item(g, x, SN_GRADIENT_DIVERGED);
+  } else if (g->forward) {
+    x->out->status = SN_GRADIENT_ROLLED;
+    x->phase = SN_PHASE_DONE;
+  } else {
+    x->phase = SN_PHASE_BACK;
+  }
+}
+
+// Puts the inputs of the item into its rollout. It goes on from what was kept, or begins anew.
+static void begin_rollout(const SnGradientWork *g, SnGradientProgress *x, bool kept) {
+  const SnGradient *out = x->out;
+  const SnRollout last = x->rollout;
+  SnTrajectory states = x->states;
+  if (out->out) states.cost = out->out->cost, states.sensordata = out->out->sensordata;
+  x->rollout = sn_rollout_make(g->cost, &out->state, out->ctrl, out->target, out->nstep, out->max_velocity, &states);
+  x->rollout.sum = x->sum;
+  x->rollout.saved = x->saved;
+  if (!kept) return;
+  x->rollout.total = last.total;
+  x->rollout.t = last.t;
+  x->rollout.status = last.status;
+  x->rollout.warn = last.warn;
+}
+
+// The rollout that is made here has come to its end: its states where the caller wants them.
+static void give_states(const SnGradientWork *g, const SnGradientProgress *x) {
+  const SnTrajectory *out = x->out->out;
+  const int nstep = x->rollout.nstep;
+  if (!out) return;
+  sn_trajectory_copy(g->m, out, &x->states, nstep + 1);
+  if (x->rollout.status == SN_ROLLOUT_DIVERGED) sn_trajectory_clear(g->m, out, x->rollout.t, nstep);
+}
+
+static SnRolloutBar rollout_bar(const SnTrajectoryBar *bar) {
+  if (!bar) return (SnRolloutBar){.on = 0};
+  return (SnRolloutBar){.on = 1,
+                        .cost = (sn_real)bar->cost,
+                        .qpos = bar->qpos,
+                        .qvel = bar->qvel,
+                        .act = bar->act,
+                        .sensordata = bar->sensordata,
+                        .ctrl = bar->ctrl};
 }
 
 // Begins an item of the batch.
 static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out) {
+  const bool again = out->status == SN_GRADIENT_ROLLED && !g->forward;
+  const bool kept = again && x->rollout.status != SN_ROLLOUT_UNDER_WAY && x->rollout.nstep == out->nstep;
   x->out = out;
   x->busy = false;
-  x->phase = out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
+  x->phase = again || out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
   for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
-  if (!out->rolled)
-    sn_rollout_runner_begin(x->runner, &out->state, out->ctrl, out->target, out->nstep, out->max_velocity, &x->states);
-  x->vjp.rollout = sn_rollout_runner_rollout(out->rolled ? out->rolled : x->runner);
+  if (!out->rolled) begin_rollout(g, x, kept);
+  x->vjp.rollout = out->rolled ? out->rolled : &x->rollout;
   x->vjp.cfd = sn_cfd(&g->settings.cfd);
   x->vjp.cfd_start = g->settings.cfd.on && out->continues && x->cfd_steps == out->nstep;
+  x->vjp.bar = rollout_bar(out->bar);
   x->vjp.ctrl_bar = out->ctrl_bar;
   x->vjp.target_bar = out->target_bar;
-  x->cfd_steps = 0;
+  if (!g->forward) x->cfd_steps = 0;
   sn_rollout_vjp_begin(g->m, g->cost, &g->thread[0].lane, &x->vjp);
-  if (out->rolled) take_rollout(g, x, out->rolled);
+  if (out->rolled || kept) take_rollout(g, x, x->vjp.rollout);
 }
 
 // All states have been gone through: the derivative with respect to the first one goes to the outputs.
@@ -292,7 +375,9 @@ static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job)
 static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
-      sn_rollout_runner_run(job->item->runner, g->clock, g->until);
+      if (sn_rollout_runner_advance(g->thread[thread].runner, &job->item->rollout, g->clock, g->until) !=
+          SN_ROLLOUT_UNDER_WAY)
+        give_states(g, job->item);
       return true;
     case JOB_MAKE:
       make_state(g, &g->thread[thread], job);
@@ -304,7 +389,7 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
 
 static void end_forward(SnGradientWork *g, SnGradientProgress *x) {
   x->busy = false;
-  if (sn_rollout_runner_status(x->runner) != SN_ROLLOUT_UNDER_WAY) take_rollout(g, x, x->runner);
+  if (x->rollout.status != SN_ROLLOUT_UNDER_WAY) take_rollout(g, x, &x->rollout);
 }
 
 static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {
@@ -367,6 +452,7 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
   if (!g->active) {
     g->settings = batch->settings;
     g->count = batch->count;
+    g->forward = batch->forward;
     g->nidle = g->nslot;
     for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
     for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
@@ -377,7 +463,7 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
   g->stop = false;
   sn_pool_run(g->pool, gradient_work, g);
   for (int i = 0; i < batch->count; ++i)
-    if (batch->item[i].status == SN_GRADIENT_PENDING) return false;
+    if (g->item[i].phase != SN_PHASE_DONE) return false;
   g->active = false;
   return true;
 }

@@ -6,7 +6,9 @@
 // needed, so threads do it ahead for several t at once. The derivative of the cost runs through them in order, last
 // step first. Every number depends on the inputs alone: any number of threads and any pauses give the same bits.
 //
-// A rollout that the caller has made already is not made again (SnGradient.rolled).
+// A rollout that the caller has made already is not made again (SnGradient.rolled). A batch can stop after its rollouts
+// (SnGradientBatch.forward), for a caller who makes a cost of his own of their trajectories. He comes back with its
+// derivative (SnTrajectoryBar), as often as he likes.
 //
 // A cost that is not smooth gets one of its one-sided derivatives, or the choice that the function concerned documents
 // (physics/world/adjoint.h, planner/cost/cost.c). It is finite.
@@ -28,12 +30,27 @@ typedef struct SnGradientSettings {
 // Returns the faster method, with contacts as they are.
 SnGradientSettings sn_default_gradient_settings(void);
 
+// Holds the derivative of a cost of the caller's own with respect to the states of a rollout, at each of them. An array
+// that is NULL stands for zeros.
+typedef struct SnTrajectoryBar {
+  double cost;                  // derivative with respect to the rollout's cost: 1 takes all of it along, 0 nothing
+  const sn_number *qpos;        // (nstep + 1, nv) tangent as qvel
+  const sn_number *qvel;        // (nstep + 1, nv)
+  const sn_number *act;         // (nstep + 1, na)
+  const sn_number *sensordata;  // (nstep + 1, nsensordata) of the numbers there, four of a quaternion
+  const sn_number *ctrl;        // (nstep, nu) what the cost makes of the controls themselves
+} SnTrajectoryBar;
+
+// Checks the bars of a rollout of nstep steps. Returns SN_ERR_ARGUMENT where a number is not finite, SN_ERR_UNSUPPORTED
+// where the bar of a sensor without a gradient is not 0; err names the place.
+SnCode sn_trajectory_bar_check(const SnModel *m, const SnTrajectoryBar *bar, int nstep, SnError *err);
+
 // Asks for one gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half
-// done until the status is no longer SN_GRADIENT_PENDING. Bars are derivatives of `cost`.
+// done until the batch is done. Bars are derivatives of `cost`, or of what `bar` says.
 typedef struct SnGradient {
   SnState state;
   const sn_number *ctrl;    // (nstep, nu)
-  const sn_number *target;  // (nstep + 1, ntarget)
+  const sn_number *target;  // (nstep + 1, ntarget); NULL without a cost
   int nstep;                // at least 1
   double max_velocity;      // a faster dof means divergence
   // True: the item that was last computed in this place of a batch had nearly the same inputs. Worlds with CFD then
@@ -41,12 +58,18 @@ typedef struct SnGradient {
   bool continues;
   // The rollout of these inputs, where the caller has made it: done or diverged, time, qpos, qvel, act and qacc of all
   // its states kept. NULL: it is made here. A device does not look at it and makes its own, in its own numbers.
-  const SnRolloutRunner *rolled;
+  const SnRollout *rolled;
+  // Says what the gradient is of, after sn_trajectory_bar_check; NULL: of the rollout's cost.
+  const SnTrajectoryBar *bar;
 
-  SnGradientStatus status;  // set SN_GRADIENT_PENDING to begin
+  // Set SN_GRADIENT_PENDING to begin. SN_GRADIENT_ROLLED goes back along the rollout that was last made in this place
+  // of a batch, of these inputs; one that diverged stays one. Others are left as they are.
+  SnGradientStatus status;
   double cost;              // infinity when diverged
   double *term;             // (nterm) weighted parts of it; or NULL
-  sn_number *ctrl_bar;      // (nstep, nu)
+  const SnTrajectory *out;  // all states where the rollout is made here, NaN where it did not come; or NULL
+  int steps;                // steps of the rollout, nstep where it did not diverge
+  sn_number *ctrl_bar;      // (nstep, nu); may be NULL in a batch of rollouts alone
   sn_number *qpos_bar;      // (nv) of state.qpos, tangent as qvel; or NULL
   sn_number *qvel_bar;      // (nv) of state.qvel; or NULL
   sn_number *act_bar;       // (na) of state.act; or NULL
@@ -60,13 +83,16 @@ typedef struct SnGradientBatch {
   SnGradientSettings settings;
   SnGradient *item;  // (count)
   int count;
+  // True: rollouts alone. Pending items end as SN_GRADIENT_ROLLED, others are left as they are.
+  bool forward;
 } SnGradientBatch;
 
 // Computes gradients on the threads of a pool, one batch at a time. Backends use it; fields are private.
 typedef struct SnGradientWork SnGradientWork;
 
-// Reserves capacity for `count` gradients of at most `max_step` steps at once. Model, cost and pool must outlive it;
-// nothing is allocated later. Returns NULL and err when out of memory.
+// Reserves capacity for `count` gradients of at most `max_step` steps at once. Model, cost (NULL: none) and pool must
+// outlive it; nothing is allocated later. Worlds belong to threads, an item has the states of its rollout. Returns NULL
+// and err when out of memory.
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
                                    SnError *err);
 void sn_gradient_free(SnGradientWork *g);

@@ -29,6 +29,21 @@ static void clear_rows(sn_number *x, int n, int from, int nstep) {
   for (size_t i = first; x && i < end; ++i) x[i] = (sn_number)NAN;
 }
 
+// Rows [0, rows) of n numbers each.
+static void copy_rows(sn_number *to, const sn_number *from, int n, int rows) {
+  if (to && from) memcpy(to, from, sizeof *to * (size_t)rows * (size_t)n);
+}
+
+void sn_trajectory_copy(const SnModel *m, const SnTrajectory *to, const SnTrajectory *from, int rows) {
+  copy_rows(to->qpos, from->qpos, m->nq, rows);
+  copy_rows(to->qvel, from->qvel, m->nv, rows);
+  copy_rows(to->act, from->act, m->na, rows);
+  copy_rows(to->qacc, from->qacc, m->nv, rows);
+  copy_rows(to->sensordata, from->sensordata, m->nsensordata, rows);
+  copy_rows(to->cost, from->cost, 1, rows);
+  copy_rows(to->time, from->time, 1, rows);
+}
+
 void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, int nstep) {
   clear_rows(out->qpos, m->nq, from, nstep);
   clear_rows(out->qvel, m->nv, from, nstep);
@@ -90,26 +105,31 @@ void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state) {
   sn_rollout_set_initial(m, w, &lane, &rollout);
 }
 
+SnRollout sn_rollout_make(const SnCost *cost, const SnState *state, const sn_real *ctrl, const sn_real *target,
+                          int nstep, double max_velocity, const SnTrajectory *out) {
+  SnRollout r = rollout_from(state);
+  r.ctrl = ctrl;
+  r.target = target;
+  r.running = cost->weight;
+  r.terminal = cost->terminal;
+  r.nstep = nstep;
+  r.max_velocity = (sn_real)max_velocity;
+  if (!out) return r;
+  r.out_time = out->time;
+  r.out_qpos = out->qpos;
+  r.out_qvel = out->qvel;
+  r.out_act = out->act;
+  r.out_qacc = out->qacc;
+  r.out_cost = out->cost;
+  r.out_sensordata = out->sensordata;
+  return r;
+}
+
 void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out) {
   sn_real *sum = r->rollout.sum;
-  r->rollout = rollout_from(state);
-  r->rollout.ctrl = ctrl;
-  r->rollout.target = target;
-  r->rollout.running = r->cost->weight;
-  r->rollout.terminal = r->cost->terminal;
-  r->rollout.nstep = nstep;
-  r->rollout.max_velocity = (sn_real)max_velocity;
+  r->rollout = sn_rollout_make(r->cost, state, ctrl, target, nstep, max_velocity, out);
   r->rollout.sum = sum;
-  if (out) {
-    r->rollout.out_time = out->time;
-    r->rollout.out_qpos = out->qpos;
-    r->rollout.out_qvel = out->qvel;
-    r->rollout.out_act = out->act;
-    r->rollout.out_qacc = out->qacc;
-    r->rollout.out_cost = out->cost;
-    r->rollout.out_sensordata = out->sensordata;
-  }
   sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, &r->rollout);
 }
 
@@ -126,21 +146,41 @@ double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, dou
   return sum;
 }
 
-SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until) {
+// Steps of a rollout that is in the runner's world.
+static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until) {
   const bool timed = until < INFINITY;
-  while (r->rollout.status == SN_ROLLOUT_UNDER_WAY) {
+  while (rollout->status == SN_ROLLOUT_UNDER_WAY) {
     if (timed && clock->now(clock->context) >= until) return SN_ROLLOUT_UNDER_WAY;
-    sn_rollout_step(r->m, r->cost, &r->world, &r->lane, &r->rollout, &r->scratch);
+    sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
   }
-  return sn_rollout_runner_status(r);
+  return (SnRolloutStatus)rollout->status;
+}
+
+SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until) {
+  return run_steps(r, &r->rollout, clock, until);
+}
+
+SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until) {
+  r->rollout.status = SN_ROLLOUT_DONE;
+  if (rollout->t == 0)
+    sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, rollout);
+  else
+    sn_rollout_restore(r->m, &r->world, &r->lane, rollout);
+  const SnRolloutStatus status = run_steps(r, rollout, clock, until);
+  if (status == SN_ROLLOUT_UNDER_WAY) sn_rollout_save(r->m, &r->world, &r->lane, rollout);
+  return status;
 }
 
 SnRolloutStatus sn_rollout_runner_status(const SnRolloutRunner *r) { return (SnRolloutStatus)r->rollout.status; }
 
+double sn_rollout_cost(const SnCost *cost, const SnRollout *rollout, double *term) {
+  const bool diverged = rollout->status == SN_ROLLOUT_DIVERGED;
+  for (int i = 0; term && i < cost->nterm; ++i) term[i] = diverged ? INFINITY : (double)rollout->sum[i];
+  return (double)rollout->total;
+}
+
 double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term) {
-  const bool diverged = r->rollout.status == SN_ROLLOUT_DIVERGED;
-  for (int i = 0; term && i < r->cost->nterm; ++i) term[i] = diverged ? INFINITY : (double)r->rollout.sum[i];
-  return (double)r->rollout.total;
+  return sn_rollout_cost(r->cost, &r->rollout, term);
 }
 
 const SnRollout *sn_rollout_runner_rollout(const SnRolloutRunner *r) { return &r->rollout; }

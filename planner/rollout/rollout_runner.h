@@ -43,6 +43,16 @@ typedef struct SnTrajectory {
 
 // Fills rows [from, nstep] with NaN.
 void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, int nstep);
+// Copies rows [0, rows) of the arrays that both have.
+void sn_trajectory_copy(const SnModel *m, const SnTrajectory *to, const SnTrajectory *from, int rows);
+
+// Returns a rollout that is about to begin, with the cost's weights. `out` (NULL: nothing) is where its states go.
+// `sum` (nterm), and `saved` where it is to be paused, are the caller's to set. All arrays must stay until it is done.
+SnRollout sn_rollout_make(const SnCost *cost, const SnState *state, const sn_real *ctrl, const sn_real *target,
+                          int nstep, double max_velocity, const SnTrajectory *out);
+// Returns the cost of a rollout that is done, infinity when it diverged; writes its weighted parts into term (nterm),
+// which may be NULL.
+double sn_rollout_cost(const SnCost *cost, const SnRollout *rollout, double *term);
 
 // Runs one rollout after another on one thread, in memory of its own. Fields are private.
 typedef struct SnRolloutRunner SnRolloutRunner;
@@ -67,6 +77,9 @@ double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term);
 // Returns the sum of weight * norm over the cost's terms; writes its parts into term (nterm) and norms without weights
 // into value (nall). Each of the two may be NULL.
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value);
+// Runs a rollout that somebody else keeps, with `saved`, in the runner's world, whose own rollout is gone then. Begins
+// it where no step is done, else goes on. Stops as sn_rollout_runner_run; any runner may go on with it.
+SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until);
 // Returns the rollout that it runs.
 const SnRollout *sn_rollout_runner_rollout(const SnRolloutRunner *r);
 // Returns the world of the runner, at the state that the rollout has reached; all stages have run when it is done.

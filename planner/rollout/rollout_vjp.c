@@ -4,18 +4,23 @@
 //
 //   p_H = dc_H/dx,   p_t = A_t' p_{t+1} + dc_t/dx,   d cost / du_t = B_t' p_{t+1} + dc_t/du,   A, B = d step / d(x, u).
 //
+// What the caller makes of the trajectory has the bars g_t of x_t, s_t of the sensors y_t(x_t, u_t) there and v_t of
+// u_t. They are added to those of c_t, which a factor multiplies: dc_t/dx + g_t + (dy_t/dx)' s_t, and dc_t/du + v_t +
+// (dy_t/du)' s_t. At x_H the controls u_{H-1} still stand, so (dy_H/du)' s_H belongs to du_{H-1}: it waits in its row.
+//
 // Only p_{t+1} ties the steps together. sn_rollout_vjp_sweep applies A_t' and B_t' as the adjoint of the step, and c_t
 // shares its sweep over the links; sn_rollout_vjp_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
 #include "planner/rollout/rollout_vjp.h"
 
 #include "physics/constraint/constraint.h"
+#include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
 
 SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b) {
-  const sn_real share = SN_R(1.0) / (sn_real)b->rollout->nstep;
+  const sn_real share = SN_R(1.0) / (sn_real)b->rollout->nstep, factor = b->bar.on ? b->bar.cost : SN_R(1.0);
   SN_FOR(i, cost->nterm) {
-    b->running[i] = share * b->rollout->running[i];
-    b->terminal[i] = b->rollout->terminal[i];
+    b->running[i] = factor * (share * b->rollout->running[i]);
+    b->terminal[i] = factor * b->rollout->terminal[i];
   }
   sn_lane_zero(lane, b->state_bar, sn_tangent_size(m));
   SN_SYNC(lane);
@@ -42,6 +47,24 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
   SN_SYNC(lane);
 }
 
+// Adds row t of n numbers; `bar` may be NULL. Ends with no sync.
+SN_LOCAL void vjp_add(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT bar, int t, int n) {
+  (void)lane;
+  if (bar) SN_FOR(i, n) to[i] += bar[(size_t)t * (size_t)n + (size_t)i];
+}
+
+// Adds what the caller makes of state t to the adjoint.
+SN_LOCAL void vjp_trajectory(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnRolloutVjpScratch at) {
+  const SnRolloutBar *bar = &b->bar;
+  SnAdjoint *const a = at.adjoint;
+  vjp_add(lane, a->qpos_bar, bar->qpos, t, m->nv);
+  vjp_add(lane, a->qvel_bar, bar->qvel, t, m->nv);
+  vjp_add(lane, a->act_bar, bar->act, t, m->na);
+  if (t < b->rollout->nstep) vjp_add(lane, a->ctrl_bar, bar->ctrl, t, m->nu);
+  SN_SYNC(lane);
+  if (bar->sensordata) sn_sensor_data_vjp(m, at.world, a, lane, bar->sensordata + (size_t)t * (size_t)m->nsensordata);
+}
+
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint, and carries all of
 // it to the state.
 SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
@@ -52,6 +75,7 @@ SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const
   const SnCostVjp v = {rollout->target + (size_t)t * (size_t)cost->ntarget,
                        t < rollout->nstep ? b->running : b->terminal, at.res, target_bar};
   sn_cost_vjp(cost, m, at.world, at.adjoint, lane, v);
+  if (b->bar.on) vjp_trajectory(m, lane, b, t, at);
   SN_MARK(lane, COST_VJP);
   sn_position_vjp(m, at.world, at.adjoint, lane);
 }
@@ -61,6 +85,20 @@ SN_LOCAL void vjp_state_bar(const SnModel *m, SnLane *lane, const SnAdjoint *a, 
   sn_lane_copy(lane, state_bar, a->qpos_bar, m->nv);
   sn_lane_copy(lane, state_bar + m->nv, a->qvel_bar, m->nv);
   sn_lane_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
+}
+
+// True where the row of the controls of step t holds what the last state has added to them.
+SN_LOCAL bool vjp_waits(const SnRolloutVjp *b, int t) { return b->bar.on && t == b->rollout->nstep - 1; }
+
+// Row t of the derivative with respect to controls; the last state has none of its own. Ends with no sync.
+SN_LOCAL void vjp_ctrl_bar(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, const sn_real *ctrl_bar) {
+  const bool end = t == b->rollout->nstep;
+  sn_real *row = b->ctrl_bar + (size_t)(end ? t - 1 : t) * (size_t)m->nu;
+  if (end && !b->bar.on) return;
+  if (vjp_waits(b, t))
+    vjp_add(lane, row, ctrl_bar, 0, m->nu);
+  else
+    sn_lane_copy(lane, row, ctrl_bar, m->nu);
 }
 
 SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
@@ -111,7 +149,7 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
   }
   vjp_cost(m, cost, lane, b, t, at, state->target_bar);
   vjp_state_bar(m, lane, a, b->state_bar);
-  if (step) sn_lane_copy(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, a->ctrl_bar, m->nu);
+  vjp_ctrl_bar(m, lane, b, t, a->ctrl_bar);
   SN_SYNC(lane);
   return vjp_close(m, cost, lane, b, t, state->target_bar);
 }
@@ -130,9 +168,14 @@ SN_LOCAL void vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state) {
   const int n = sn_tangent_size(m), rows = t < b->rollout->nstep ? n : 0;  // no step from the last state
+  sn_real *row = b->ctrl_bar + (size_t)t * (size_t)m->nu;
+  if (vjp_waits(b, t)) vjp_add(lane, state->ctrl_bar, row, 0, m->nu);
+  SN_SYNC(lane);
   vjp_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
   if (rows > 0)
-    vjp_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, b->state_bar, n, m->nu);
+    vjp_multiply(lane, row, state->ctrl_bar, state->B, b->state_bar, n, m->nu);
+  else
+    vjp_ctrl_bar(m, lane, b, t, state->ctrl_bar);
   SN_SYNC(lane);
   sn_lane_copy(lane, b->state_bar, b->scratch, n);
   SN_SYNC(lane);

@@ -15,23 +15,37 @@ typedef enum SnGradientMethod {
 } SnGradientMethod;
 
 typedef enum SnGradientStatus {
-  SN_GRADIENT_PENDING,   // not yet done
-  SN_GRADIENT_DONE,      // value and gradient
-  SN_GRADIENT_DIVERGED,  // the rollout diverged: the cost is infinity, the gradient 0
-  SN_GRADIENT_UNBOUNDED  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
+  SN_GRADIENT_PENDING,    // not yet done
+  SN_GRADIENT_DONE,       // value and gradient
+  SN_GRADIENT_DIVERGED,   // the rollout diverged: the cost is infinity, the gradient 0
+  SN_GRADIENT_UNBOUNDED,  // the cost is right; its derivative left the range of numbers on its way back: it is 0 here
+  SN_GRADIENT_ROLLED      // the rollout is made and kept in the item's place; there is no derivative yet
 } SnGradientStatus;
+
+// Holds the derivative of what the caller makes of a rollout's trajectory, and how much of the rollout's cost is in it.
+// Zeroed, it stands for the cost alone.
+typedef struct SnRolloutBar {
+  int on;                     // 1: the rest is in force
+  sn_real cost;               // derivative with respect to the rollout's cost
+  const sn_real *qpos;        // (nstep + 1, nv) tangent; this and those below may be NULL: 0
+  const sn_real *qvel;        // (nstep + 1, nv)
+  const sn_real *act;         // (nstep + 1, na)
+  const sn_real *sensordata;  // (nstep + 1, nsensordata) as sn_sensor_data_vjp
+  const sn_real *ctrl;        // (nstep, nu)
+} SnRolloutBar;
 
 typedef struct SnRolloutVjp {
   const SnRollout *rollout;  // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
   SnCfd cfd;                 // how contacts act in what is differentiated; cfd.on 0: as they are
   sn_real *cfd_qacc;         // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
   int cfd_start;             // 1: their solvers start from cfd_qacc, else from the rollout's accelerations
-  sn_real *running;          // (nterm) weights times the share of a state: sn_rollout_vjp_begin writes them
-  sn_real *terminal;         // (nterm)
-  sn_real *state_bar;        // (n) derivative of the cost of all states from the one last gone back through on
-  sn_real *scratch;          // (n)
-  sn_real *ctrl_bar;         // (nstep, nu) out
-  sn_real *target_bar;       // (nstep + 1, ntarget) out, or NULL
+  SnRolloutBar bar;
+  sn_real *running;     // (nterm) weights times the share of a state and bar.cost: sn_rollout_vjp_begin writes them
+  sn_real *terminal;    // (nterm)
+  sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on
+  sn_real *scratch;     // (n)
+  sn_real *ctrl_bar;    // (nstep, nu) out
+  sn_real *target_bar;  // (nstep + 1, ntarget) out, or NULL
 } SnRolloutVjp;
 
 // Holds what of one state does not depend on later states, beside its world. Some may be NULL, by the caller's method.

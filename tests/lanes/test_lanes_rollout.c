@@ -9,6 +9,7 @@
 #include "tests/support/lanes.h"
 #include "tests/support/small_models.h"
 #include "tests/planner/bench_body.h"
+#include "tests/planner/sensing_body.h"
 
 enum { MAX_STEPS = 8, MAX_LANES = 5 };
 
@@ -19,6 +20,7 @@ typedef struct Manner {
   bool slices;    // the world is given away after each step
   bool cfd;       // what is differentiated has CFD
   bool cfd_path;  // the steps are
+  bool bars;      // the way back has bars of states, controls and sensors
   sn_real max_velocity;
 } Manner;
 
@@ -62,12 +64,21 @@ static void lay_out(Trip *x) {
   p->qacc_warmstart = cut(x->in, &x->nin, nv);
   p->ctrl = cut(x->in, &x->nin, steps * m->nu);
   p->target = cut(x->in, &x->nin, rows * x->cost->ntarget);
+  if (x->manner.bars) {
+    b->bar = (SnRolloutBar){.on = 1, .cost = SN_R(0.5)};
+    b->bar.qpos = cut(x->in, &x->nin, rows * nv);
+    b->bar.qvel = cut(x->in, &x->nin, rows * nv);
+    b->bar.act = cut(x->in, &x->nin, rows * m->na);
+    b->bar.sensordata = cut(x->in, &x->nin, rows * m->nsensordata);
+    b->bar.ctrl = cut(x->in, &x->nin, steps * m->nu);
+  }
   p->out_time = cut(x->out, &x->nout, rows);
   p->out_qpos = cut(x->out, &x->nout, rows * m->nq);
   p->out_qvel = cut(x->out, &x->nout, rows * nv);
   p->out_act = cut(x->out, &x->nout, rows * m->na);
   p->out_qacc = cut(x->out, &x->nout, rows * nv);
   p->out_cost = cut(x->out, &x->nout, rows);
+  p->out_sensordata = cut(x->out, &x->nout, rows * m->nsensordata);
   p->sum = cut(x->out, &x->nout, x->cost->nterm);
   p->saved = cut(x->out, &x->nout, sn_rollout_saved_size(m));
   b->cfd_qacc = cut(x->out, &x->nout, rows * nv);
@@ -105,6 +116,8 @@ static void fill_start(Trip *x, const SnWorld *at) {
   for (int i = 0; i < x->manner.steps * m->nu; ++i) in[i] = SN_R(0.4) + SN_R(0.3) * sn_sin((sn_real)i);
   in += x->manner.steps * m->nu;
   sn_cost_schedule(x->cost, (double)at->time[0], (double)m->opt.timestep, x->manner.steps + 1, in);
+  in += (x->manner.steps + 1) * x->cost->ntarget;
+  for (sn_real *end = x->in + x->nin; in < end; ++in) *in = SN_R(0.1) * sn_sin((sn_real)(end - in));
   x->rollout.mocap_pos = at->mocap_pos;
   x->rollout.time = at->time[0];
 }
@@ -289,11 +302,25 @@ static void small_models(void **state) {
                              .method = k < 3 ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS,
                              .cfd = k % 2 == 1,
                              .cfd_path = k == 2,
+                             .bars = k == 0 || k == 3,
                              .max_velocity = 1000});
     }
     check_free(&c);
     sn_oracle_free(&o);
   }
+}
+
+// A body with sensors of all kinds, whose numbers are an output, and bars of them.
+static void sensors(void **state) {
+  (void)state;
+  SensingBody *x = sensing_open();
+  SensingInput input;
+  const SnState initial = sensing_input(x, &input, 1);
+  sn_world_set_state(x->m, &x->o.w, &initial);
+  for (int k = 0; k < 2; ++k)
+    compare_done(x->m, x->cost, &x->o.w,
+                 &(Manner){.steps = MAX_STEPS, .method = (SnGradientMethod)k, .bars = true, .max_velocity = 100});
+  sensing_close(x);
 }
 
 static void myohand(void **state) {
@@ -377,7 +404,7 @@ static void candidates(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_body), cmocka_unit_test(small_models),
-                                     cmocka_unit_test(myohand), cmocka_unit_test(ends_badly),
-                                     cmocka_unit_test(candidates)};
+                                     cmocka_unit_test(sensors),    cmocka_unit_test(myohand),
+                                     cmocka_unit_test(ends_badly), cmocka_unit_test(candidates)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -295,7 +295,7 @@ static void rolled_already(void **state) {
       sn_rollout_runner_run(x.runner, &clock, INFINITY);
       memset(r, 0xff, sizeof *r);
       g->status = SN_GRADIENT_PENDING;
-      g->rolled = x.runner;
+      g->rolled = sn_rollout_runner_rollout(x.runner);
       x.batch = (SnGradientBatch){.settings = x.batch.settings, .item = g, .count = 1};
       assert_true(sn_backend_gradients(x.backend, x.model, &x.batch, &clock, 1e9));
       r->cost = g->cost;
