@@ -107,24 +107,32 @@ typedef struct SinewState {
 
 // ---- model ----
 
-// Loads a model from a file: MJCF (.xml), a model that MuJoCo 4.0.0 has compiled (.mjb), or an image that
-// sinew_model_save has written. The program sinew-import reads MJCF and .mjb, in a process of its own, under limits.
-// The result is kept in the user's cache: an unchanged model then loads in milliseconds. Free the model with
-// sinew_model_free. Returns NULL and
-//   SINEW_ERR_IO           no such file
-//   SINEW_ERR_FORMAT       MuJoCo's compiler refuses it: its text
+// Loads a model from a file: MJCF (.xml), a model that MuJoCo 4.0.0 has compiled (.mjb), or an image of
+// sinew_model_save. The ending tells a compiled model, the first bytes tell an image.
+//
+// The program sinew-import reads all but images, in a process of its own, under limits: 60 s, 4 GiB. It lies beside the
+// running program, beside libsinew, or in bin/ of the prefix that libsinew is in. The result is kept in the user's
+// cache, $XDG_CACHE_HOME/sinew/models or ~/.cache/sinew/models. It loads in about a millisecond as long as all files
+// that the model was made of have the same contents. Free the model with sinew_model_free.
+// Returns NULL and
+//   SINEW_ERR_ARGUMENT     path is NULL; there is neither XDG_CACHE_HOME nor HOME to keep the result in
+//   SINEW_ERR_IO           no such file, or the cache cannot be written
+//   SINEW_ERR_FORMAT       MuJoCo's compiler refuses it: its text; or the image is damaged
 //   SINEW_ERR_UNSUPPORTED  it uses what the engine does not have: a list of all of it
-//   SINEW_ERR_LIMIT        it is too large
-//   SINEW_ERR_TIMEOUT      its import takes longer than a minute
+//   SINEW_ERR_LIMIT        it is too large, or its import takes too much memory
+//   SINEW_ERR_TIMEOUT      its import takes too long
 //   SINEW_ERR_NOT_FOUND    there is no sinew-import
 //   SINEW_ERR_MEMORY       out of memory
 SINEW_API SinewModel *sinew_model_load(const char *path, SinewError *err);
 
-// Loads a model from memory, `size` bytes of any of the three forms, which is told by its first bytes. Files that MJCF
-// refers to are looked for in `folder` (NULL: the current one). Fails as sinew_model_load.
+// Loads a model from memory, `size` bytes of any of the three forms, which is told by its first bytes. They count as
+// those of a file in `folder` (NULL: the current one), from where MJCF's includes and meshes are found; nothing is
+// written there. The results of the last 256 or so are kept in the user's cache, too. Fails as sinew_model_load, with
+// SINEW_ERR_IO for a folder that is none and SINEW_ERR_LIMIT above 1 GiB.
 SINEW_API SinewModel *sinew_model_read(const void *bytes, size_t size, const char *folder, SinewError *err);
 
-// Writes the image of a model to a file, through a temporary file beside it. A build of another version may refuse it.
+// Writes the image of a model to a file, through a temporary file beside it. It keeps every bit of the model. A build
+// of another version may refuse it. Returns SINEW_ERR_IO when it cannot be written.
 SINEW_API SinewStatus sinew_model_save(const SinewModel *model, const char *path, SinewError *err);
 
 // Frees a model. Nothing made of it may be in use. Accepts NULL.
@@ -169,12 +177,16 @@ typedef struct SinewField {
   int rows, cols;    // present shape
 } SinewField;
 
-// Returns an array of a model under MuJoCo's name ("jnt_range", "body_mass", "key_qpos"), or NULL when there is none of
-// this name and type. The shape goes to rows and cols, which may be NULL. It is valid as long as the model.
+// Returns an array of a model under MuJoCo's name ("jnt_range", "body_mass", "key_qpos"). The shape goes to rows and
+// cols, which may be NULL. Returns NULL and the shape (0, 0) when there is none of this name and type. The array is
+// valid as long as the model. It has what MuJoCo's compiler has made, but for two things. Frames of bodies' inertias,
+// geoms and sites that MuJoCo finds equal to one of the body are that one. Meshes that nothing can touch have no
+// vertices. Compares names one by one: ask once, not in a loop.
 SINEW_API const double *sinew_model_array(const SinewModel *model, const char *name, int *rows, int *cols);
 // Returns an array of integers likewise ("jnt_qposadr", "geom_type"); MuJoCo's bytes are integers here.
 SINEW_API const int *sinew_model_int_array(const SinewModel *model, const char *name, int *rows, int *cols);
-// Describes array i = 0, 1, ... of a model. Returns false past the last.
+// Describes array i = 0, 1, ... of a model. Returns false past the last. Arrays for looks (colours, cameras, lights)
+// and those that MuJoCo alone computes with are not there.
 SINEW_API bool sinew_model_field(const SinewModel *model, int i, SinewField *field);
 
 // Returns the ranges of the controls (nu, 2), -inf and inf where a control has none; valid as long as the model.
@@ -201,6 +213,10 @@ typedef struct SinewOptions {
   double o_solref[2];
   double o_solimp[5];
   double o_friction[5];
+  // These two are not mjOption's. They replace geom_solref, geom_solimp, pair_solref, pair_solimp, o_solref, o_solimp;
+  // a number that is NaN leaves theirs.
+  double contact_solref[2];
+  double contact_solimp[5];
   int integrator;  // mjtIntegrator
   int cone;        // mjtCone
   int iterations;  // solver of constraints
@@ -218,10 +234,13 @@ static inline SinewOptions sinew_default_options(void) {
   x.size = sizeof x;
   return x;
 }
-// Fills in the options of a model. Returns SINEW_ERR_ARGUMENT for a NULL pointer or a `size` that is not set.
+// Fills in the options of a model; contact_solref and contact_solimp are NaN. Returns SINEW_ERR_ARGUMENT for a NULL
+// pointer or a `size` that is not set.
 SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *options, SinewError *err);
-// Returns a copy of a model with other options. SINEW_ERR_ARGUMENT names the option that is out of range,
-// SINEW_ERR_UNSUPPORTED an integrator or a flag that the engine does not have. Free the copy with sinew_model_free.
+// Returns a copy of a model with other options: start from those of sinew_model_get_options. Allowed are a timestep in
+// (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. SINEW_ERR_ARGUMENT
+// names the option that is out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have.
+// Costs about a load from the cache. Free the copy with sinew_model_free; it does not need the model.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 
 // ---- one body ----

@@ -43,6 +43,7 @@ static SinewModel *show(SnModel *m, bool borrowed, SinewError *err) {
   model->borrowed = borrowed;
   model->sizes = sizes_of(m);
   fill_ctrl_range(m, model->ctrl_range);
+  api_ok(err);
   return model;
 }
 

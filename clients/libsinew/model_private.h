@@ -12,12 +12,16 @@ struct SinewModel {
   double *ctrl_range;  // (nu, 2)
 };
 
-// Wraps a model of the engine, which then belongs to the result; frees it on failure. Returns NULL and err when out of
-// memory.
+// Wraps a model of the engine, which then belongs to the result, and clears err; frees the model on failure. Returns
+// NULL and err when out of memory.
 SinewModel *api_model_wrap(SnModel *model, SinewError *err);
 
 // Shows a model of the engine that belongs to another handle, which must outlive the result. Returns NULL and err when
 // out of memory.
 SinewModel *api_model_view(const SnModel *model, SinewError *err);
+
+// Writes the path of the program sinew-import: beside the running program, or where this library was installed with it.
+// Returns false, with the places in err, when it is nowhere.
+bool api_find_importer(char *path, size_t size, SnError *err);
 
 #endif

@@ -62,43 +62,15 @@ static void check_required(Refusals *r) {
 #include "physics/import/import_rules.inc"
 }
 
-static void check_flags(Refusals *r) {
-  static const struct {
-    int bit;
-    const char *name, *what;
-  } enable[] = {
-      {mjENBL_SLEEP, "sleep", "sleeping"},
-      {mjENBL_DIAGEXACT, "diagexact", "the exact diagonal of the constraint inertia"},
-      {mjENBL_IPC, "ipc", "incremental potential contact"},
-      {mjENBL_SPECULATIVE, "speculative", "speculative contact"},
-  };
-  for (size_t i = 0; i < sizeof enable / sizeof *enable; ++i)
-    if (r->mj->opt.enableflags & enable[i].bit) refuse_option(r, enable[i].name, enable[i].what);
-  // a flag that a later MuJoCo adds
-  if (r->mj->opt.enableflags >> mjNENABLE) refuse_option(r, "enableflags", "an unknown flag");
-  if (r->mj->opt.disableflags >> mjNDISABLE) refuse_option(r, "disableflags", "an unknown flag");
-}
-
 static void check_options(Refusals *r) {
   const mjOption *o = &r->mj->opt;
-  switch (o->integrator) {
-    case mjINT_EULER:
-    case mjINT_RK4:
-    case mjINT_IMPLICITFAST:
-      break;
-    case mjINT_IMPLICIT:
-      refuse_option(r, "integrator", "implicit (supported: Euler, implicitfast, RK4)");
-      break;
-    case mjINT_DISCRETE:
-      refuse_option(r, "integrator", "discrete (supported: Euler, implicitfast, RK4)");
-      break;
-    default:
-      refuse_option(r, "integrator", "an unknown integrator");
-  }
+  const char *line[SN_OPTION_LINES];
+  const int n = sn_option_unsupported(o->integrator, o->disableflags, o->enableflags, line);
+  for (int i = 0; i < n; ++i) fprintf(r->out, "%s\n", line[i]);
+  r->count += n;
   if (o->density != 0) refuse_option(r, "density", "the force of a fluid (density other than 0)");
   if (o->viscosity != 0) refuse_option(r, "viscosity", "the force of a fluid (viscosity other than 0)");
   if (o->noslip_iterations != 0) refuse_option(r, "noslip_iterations", "the noslip solver");
-  check_flags(r);
 }
 
 static bool excluded(const mjModel *mj, int b1, int b2) {
@@ -133,20 +105,13 @@ bool *sn_import_touchable(const mjModel *mj) {
   return touchable;
 }
 
-// Geom types of which a collision goes through MuJoCo's general convex pipeline with some other type.
-static bool needs_convex(int type) {
-  return type == mjGEOM_ELLIPSOID || type == mjGEOM_CYLINDER || type == mjGEOM_MESH;
-}
-
 static void check_geoms(Refusals *r, const bool *touchable) {
   const mjModel *mj = r->mj;
-  const bool contacts = !(mj->opt.disableflags & (mjDSBL_CONTACT | mjDSBL_CONSTRAINT));
-  const bool legacy = contacts && (mj->opt.disableflags & mjDSBL_NATIVECCD) != 0;
   for (int i = 0; i < mj->ngeom; ++i) {
     const int type = mj->geom_type[i];
     if (type == mjGEOM_HFIELD && touchable[i]) refuse(r, mjOBJ_GEOM, i, "hfield collision");
     if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
-    if (legacy && needs_convex(type) && touchable[i])
+    if (sn_option_lacks_convex(mj->opt.disableflags, type) && touchable[i])
       refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
   }
 }

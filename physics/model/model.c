@@ -58,7 +58,8 @@ SnCode sn_model_setup(SnModel *m, SnError *err) {
   return code;
 }
 
-SnModel *sn_model_copy(const SnModel *m, SnError *err) {
+// A copy without what sn_model_setup makes.
+static SnModel *copy_arrays(const SnModel *m, SnError *err) {
   SnModel *copy = sn_model_create(m, err);
   if (!copy) return NULL;
   copy->opt = m->opt;
@@ -72,11 +73,37 @@ SnModel *sn_model_copy(const SnModel *m, SnError *err) {
   memcpy(copy->name, m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
 #undef SN_MODEL_FIELD
-  if (sn_model_setup(copy, err) != SN_OK) {
-    sn_model_free(copy);
-    return NULL;
-  }
   return copy;
+}
+
+// Sets a model up, or frees it.
+static SnModel *set_up(SnModel *m, SnError *err) {
+  if (!m || sn_model_setup(m, err) == SN_OK) return m;
+  sn_model_free(m);
+  return NULL;
+}
+
+SnModel *sn_model_copy(const SnModel *m, SnError *err) { return set_up(copy_arrays(m, err), err); }
+
+// Column k of rows of `width`, in every geom, pair and the override.
+static void set_contacts(sn_real *geom, int ngeom, sn_real *pair, int npair, sn_real *override, int width,
+                         const sn_real *value) {
+  for (int k = 0; k < width; ++k) {
+    if (isnan(value[k])) continue;
+    for (int i = 0; i < ngeom; ++i) geom[width * i + k] = value[k];
+    for (int i = 0; i < npair; ++i) pair[width * i + k] = value[k];
+    override[k] = value[k];
+  }
+}
+
+SnModel *sn_model_with_options(const SnModel *m, const SnOption *opt, const sn_real *solref, const sn_real *solimp,
+                               SnError *err) {
+  SnModel *copy = copy_arrays(m, err);
+  if (!copy) return NULL;
+  copy->opt = *opt;
+  set_contacts(copy->geom_solref, m->ngeom, copy->pair_solref, m->npair, copy->opt.o_solref, SN_NREF, solref);
+  set_contacts(copy->geom_solimp, m->ngeom, copy->pair_solimp, m->npair, copy->opt.o_solimp, SN_NIMP, solimp);
+  return set_up(copy, err);
 }
 
 // The address list and count of one kind of name.

@@ -124,9 +124,21 @@ enum {
   SN_DSBL_AUTORESET = 1 << 16,
   SN_DSBL_NATIVECCD = 1 << 17,
   SN_DSBL_ISLAND = 1 << 18,
-  SN_DSBL_MULTICCD = 1 << 19
+  SN_DSBL_MULTICCD = 1 << 19,
+  SN_NDISABLE = 20  // flags
 };
-enum { SN_ENBL_OVERRIDE = 1 << 0 };
+// Lists enable flags: the first acts, the next three matter to MuJoCo's extra outputs alone, the others are refused.
+enum {
+  SN_ENBL_OVERRIDE = 1 << 0,
+  SN_ENBL_ENERGY = 1 << 1,
+  SN_ENBL_FWDINV = 1 << 2,
+  SN_ENBL_INVDISCRETE = 1 << 3,
+  SN_ENBL_SLEEP = 1 << 4,
+  SN_ENBL_DIAGEXACT = 1 << 5,
+  SN_ENBL_IPC = 1 << 6,
+  SN_ENBL_SPECULATIVE = 1 << 7,
+  SN_NENABLE = 8  // flags
+};
 // Lists kinds of constraint rows, the values of efc_type (mjtConstraint).
 typedef enum SnConstraint {
   SN_CNSTR_EQUALITY,
@@ -202,6 +214,18 @@ enum {
 // sn_model_setup. Takes one pass.
 SnCode sn_model_check(const SnModel *m, SnError *err);
 
+// Checks options by themselves: finite, within their ranges, an integrator that the engine has. Returns SN_OK, or
+// SN_ERR_FORMAT and "model: option timestep is 0: must be above 0 s".
+SnCode sn_option_check(const SnOption *o, SnError *err);
+
+// Lists what the engine lacks of an integrator and flags as MuJoCo numbers them. Returns the number of lines; each is
+// complete and stays valid ("option 'sleep': sleeping is not supported").
+enum { SN_OPTION_LINES = 7 };
+int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]);
+// Returns whether these flags leave a geom of this type without the convex collision that it needs: they ask for one
+// that the engine lacks.
+bool sn_option_lacks_convex(int disableflags, int geom_type);
+
 // Computes every size of setup_sizes.inc and every array of setup_fields.inc. Call once, after the arrays are filled
 // and checked.
 SnCode sn_model_setup(SnModel *m, SnError *err);
@@ -209,9 +233,14 @@ SnCode sn_model_setup(SnModel *m, SnError *err);
 // Frees a model; NULL is allowed. No world may use it any more.
 void sn_model_free(SnModel *m);
 
-// Makes a private copy, set up again, whose options the caller may then change (time step, solver): for a session's
-// overrides. Returns NULL and sets err on failure.
+// Makes a private copy, set up again. Returns NULL and sets err on failure.
 SnModel *sn_model_copy(const SnModel *m, SnError *err);
+
+// Makes a copy with other options, which are not checked. solref (SN_NREF) and solimp (SN_NIMP) are those of all geoms,
+// predefined pairs and the contact override. A number that is NaN leaves that of the model. Returns NULL and sets err
+// on failure.
+SnModel *sn_model_with_options(const SnModel *m, const SnOption *opt, const sn_real *solref, const sn_real *solimp,
+                               SnError *err);
 
 // Makes every step from now on compute what MuJoCo does, for comparisons. It adds the frames of all bodies' inertias,
 // geoms and sites, all of subtree_com, the lists of tendons' path points. Otherwise a step computes the frames alone

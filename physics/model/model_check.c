@@ -81,40 +81,9 @@ static SnCode check_values(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-static SnCode bad_option(SnError *err, const char *name, double value, const char *rule) {
-  return sn_fail(err, SN_ERR_FORMAT, "model: option %s is %.9g: %s", name, value, rule);
-}
-
-static SnCode check_option(const SnModel *m, SnError *err) {
-  const SnOption *o = &m->opt;
-#define SN_OPTION(type, name, n)                                      \
-  for (size_t i = 0; i < (n); ++i)                                    \
-    if (!isfinite((double)((const type *)(const void *)&o->name)[i])) \
-      return bad_option(err, #name, (double)((const type *)(const void *)&o->name)[i], "must be finite");
-#include "physics/model/option_fields.inc"
-#undef SN_OPTION
-  if (!(o->timestep > 0)) return bad_option(err, "timestep", (double)o->timestep, "must be above 0 s");
-  if (o->timestep > 1) return bad_option(err, "timestep", (double)o->timestep, "must be at most 1 s");
-  if (!(o->impratio > 0)) return bad_option(err, "impratio", (double)o->impratio, "must be above 0");
-  if (o->tolerance < 0) return bad_option(err, "tolerance", (double)o->tolerance, "must be at least 0");
-  if (o->ls_tolerance < 0) return bad_option(err, "ls_tolerance", (double)o->ls_tolerance, "must be at least 0");
-  if (o->ccd_tolerance < 0) return bad_option(err, "ccd_tolerance", (double)o->ccd_tolerance, "must be at least 0");
-  if (o->iterations < 0 || o->iterations > 10000)
-    return bad_option(err, "iterations", o->iterations, "must be 0 to 10000");
-  if (o->ls_iterations < 0 || o->ls_iterations > 10000)
-    return bad_option(err, "ls_iterations", o->ls_iterations, "must be 0 to 10000");
-  if (o->ccd_iterations < 0 || o->ccd_iterations > 10000)
-    return bad_option(err, "ccd_iterations", o->ccd_iterations, "must be 0 to 10000");
-  if (o->integrator != SN_INT_EULER && o->integrator != SN_INT_RK4 && o->integrator != SN_INT_IMPLICITFAST)
-    return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1) or implicitfast (3)");
-  if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
-    return bad_option(err, "cone", o->cone, "must be 0 or 1");
-  return SN_OK;
-}
-
 SnCode sn_model_check(const SnModel *m, SnError *err) {
   SnCode code = sn_model_check_sizes(m, err);
-  if (code == SN_OK) code = check_option(m, err);
+  if (code == SN_OK) code = sn_option_check(&m->opt, err);
   if (code == SN_OK) code = check_values(m, err);
   if (code == SN_OK) code = sn_model_check_tree(m, err);
   if (code == SN_OK) code = sn_model_check_parts(m, err);

@@ -158,6 +158,10 @@ void *sn_model_write(const SnModel *m, size_t *size, SnError *err) {
   return image;
 }
 
+bool sn_model_is_image(const void *bytes, size_t size) {
+  return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
 static SnCode check_header(const void *image, size_t size, SnError *err) {
   SnModelHeader h;
   if (size < sizeof h)
@@ -165,8 +169,7 @@ static SnCode check_header(const void *image, size_t size, SnError *err) {
   if (size > SN_MODEL_IMAGE_MAX)
     return sn_fail(err, SN_ERR_LIMIT, "model image: %zu bytes; the limit is %d", size, SN_MODEL_IMAGE_MAX);
   memcpy(&h, image, sizeof h);
-  if (memcmp(h.magic, magic, sizeof magic) != 0)
-    return sn_fail(err, SN_ERR_FORMAT, "model image: not made by sinew-import");
+  if (!sn_model_is_image(image, size)) return sn_fail(err, SN_ERR_FORMAT, "model image: not made by sinew-import");
   if (h.byte_order != SN_MODEL_BYTE_ORDER)
     return sn_fail(err, SN_ERR_FORMAT, "model image: of a machine with another byte order");
   if (h.version != SN_MODEL_VERSION)

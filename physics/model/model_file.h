@@ -21,6 +21,9 @@ typedef struct SnModelHeader {
   uint64_t reserved[3];
 } SnModelHeader;
 
+// Returns whether bytes begin as an image does.
+bool sn_model_is_image(const void *bytes, size_t size);
+
 // Reads an image of `size` bytes (any alignment) into a model that is checked, set up and ready for use. The caller
 // frees it with sn_model_free. Returns NULL and sets err on failure: SN_ERR_FORMAT, SN_ERR_LIMIT, SN_ERR_MEMORY.
 SnModel *sn_model_read(const void *image, size_t size, SnError *err);

@@ -6,36 +6,26 @@
 
 #include <stdlib.h>
 
-static void override_contacts(SnModel *m, const SnTaskOptions *o) {
-  for (int k = 0; k < o->nsolref; ++k) {
-    for (int g = 0; g < m->ngeom; ++g) m->geom_solref[SN_NREF * g + k] = (sn_real)o->solref[k];
-    for (int p = 0; p < m->npair; ++p) m->pair_solref[SN_NREF * p + k] = (sn_real)o->solref[k];
-    m->opt.o_solref[k] = (sn_real)o->solref[k];
-  }
-  for (int k = 0; k < o->nsolimp; ++k) {
-    for (int g = 0; g < m->ngeom; ++g) m->geom_solimp[SN_NIMP * g + k] = (sn_real)o->solimp[k];
-    for (int p = 0; p < m->npair; ++p) m->pair_solimp[SN_NIMP * p + k] = (sn_real)o->solimp[k];
-    m->opt.o_solimp[k] = (sn_real)o->solimp[k];
-  }
+// Numbers of a task, or NaN where it has none.
+static void fill_contacts(sn_real *to, const double *from, int given, int n) {
+  for (int k = 0; k < n; ++k) to[k] = k < given ? (sn_real)from[k] : (sn_real)NAN;
 }
 
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   const SnTaskOptions *o = &task->options;
-  SnModel *changed = sn_model_copy(model, err);
-  if (!changed) return NULL;
-  if (o->has_timestep) changed->opt.timestep = (sn_real)o->timestep;
-  if (o->has_tolerance) changed->opt.tolerance = (sn_real)o->tolerance;
-  if (o->has_ls_tolerance) changed->opt.ls_tolerance = (sn_real)o->ls_tolerance;
-  if (o->has_ccd_tolerance) changed->opt.ccd_tolerance = (sn_real)o->ccd_tolerance;
-  if (o->has_impratio) changed->opt.impratio = (sn_real)o->impratio;
-  if (o->has_iterations) changed->opt.iterations = o->iterations;
-  if (o->has_ls_iterations) changed->opt.ls_iterations = o->ls_iterations;
-  if (o->has_ccd_iterations) changed->opt.ccd_iterations = o->ccd_iterations;
-  override_contacts(changed, o);
-  // A second copy, because what sn_model_setup computes may depend on these values.
-  SnModel *m = sn_model_copy(changed, err);
-  sn_model_free(changed);
-  return m;
+  SnOption opt = model->opt;
+  if (o->has_timestep) opt.timestep = (sn_real)o->timestep;
+  if (o->has_tolerance) opt.tolerance = (sn_real)o->tolerance;
+  if (o->has_ls_tolerance) opt.ls_tolerance = (sn_real)o->ls_tolerance;
+  if (o->has_ccd_tolerance) opt.ccd_tolerance = (sn_real)o->ccd_tolerance;
+  if (o->has_impratio) opt.impratio = (sn_real)o->impratio;
+  if (o->has_iterations) opt.iterations = o->iterations;
+  if (o->has_ls_iterations) opt.ls_iterations = o->ls_iterations;
+  if (o->has_ccd_iterations) opt.ccd_iterations = o->ccd_iterations;
+  sn_real solref[SN_NREF], solimp[SN_NIMP];
+  fill_contacts(solref, o->solref, o->nsolref, SN_NREF);
+  fill_contacts(solimp, o->solimp, o->nsolimp, SN_NIMP);
+  return sn_model_with_options(model, &opt, solref, solimp, err);
 }
 
 // Uniform in (-1, 1), number k of a stream.

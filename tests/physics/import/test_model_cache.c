@@ -454,7 +454,7 @@ static void models_in_memory_do_not_fill_the_disk(void **state) {
   char script[500], text[100];
   snprintf(script, sizeof script, "cp %s $2; : >$4", in_folder("image"));
   c = open_cache(script, 60);
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 320; ++i) {
     snprintf(text, sizeof text, "<mujoco model='%d'/>", i);
     if (!(m = read_text(c, text, NULL, &err))) fail_msg("%s", err.text);
     sn_model_free(m);

@@ -1,0 +1,74 @@
+// What options may be: by themselves, and for this engine.
+#include "physics/model/model.h"
+
+static SnCode bad_option(SnError *err, const char *name, double value, const char *rule) {
+  return sn_fail(err, SN_ERR_FORMAT, "model: option %s is %.9g: %s", name, value, rule);
+}
+
+SnCode sn_option_check(const SnOption *o, SnError *err) {
+#define SN_OPTION(type, name, n)                                      \
+  for (size_t i = 0; i < (n); ++i)                                    \
+    if (!isfinite((double)((const type *)(const void *)&o->name)[i])) \
+      return bad_option(err, #name, (double)((const type *)(const void *)&o->name)[i], "must be finite");
+#include "physics/model/option_fields.inc"
+#undef SN_OPTION
+  if (!(o->timestep > 0)) return bad_option(err, "timestep", (double)o->timestep, "must be above 0 s");
+  if (o->timestep > 1) return bad_option(err, "timestep", (double)o->timestep, "must be at most 1 s");
+  if (!(o->impratio > 0)) return bad_option(err, "impratio", (double)o->impratio, "must be above 0");
+  if (o->tolerance < 0) return bad_option(err, "tolerance", (double)o->tolerance, "must be at least 0");
+  if (o->ls_tolerance < 0) return bad_option(err, "ls_tolerance", (double)o->ls_tolerance, "must be at least 0");
+  if (o->ccd_tolerance < 0) return bad_option(err, "ccd_tolerance", (double)o->ccd_tolerance, "must be at least 0");
+  if (o->iterations < 0 || o->iterations > 10000)
+    return bad_option(err, "iterations", o->iterations, "must be 0 to 10000");
+  if (o->ls_iterations < 0 || o->ls_iterations > 10000)
+    return bad_option(err, "ls_iterations", o->ls_iterations, "must be 0 to 10000");
+  if (o->ccd_iterations < 0 || o->ccd_iterations > 10000)
+    return bad_option(err, "ccd_iterations", o->ccd_iterations, "must be 0 to 10000");
+  if (o->integrator != SN_INT_EULER && o->integrator != SN_INT_RK4 && o->integrator != SN_INT_IMPLICITFAST)
+    return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1) or implicitfast (3)");
+  if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
+    return bad_option(err, "cone", o->cone, "must be 0 or 1");
+  return SN_OK;
+}
+
+// Enable flags that the engine has not; its texts begin as the importer's do.
+static const struct {
+  int bit;
+  const char *text;
+} refused_flag[] = {
+    {SN_ENBL_SLEEP, "option 'sleep': sleeping is not supported"},
+    {SN_ENBL_DIAGEXACT, "option 'diagexact': the exact diagonal of the constraint inertia is not supported"},
+    {SN_ENBL_IPC, "option 'ipc': incremental potential contact is not supported"},
+    {SN_ENBL_SPECULATIVE, "option 'speculative': speculative contact is not supported"},
+};
+static_assert(sizeof refused_flag / sizeof *refused_flag + 3 == SN_OPTION_LINES, "room for all lines");
+
+static const char *refused_integrator(int integrator) {
+  switch (integrator) {
+    case SN_INT_EULER:
+    case SN_INT_RK4:
+    case SN_INT_IMPLICITFAST:
+      return NULL;
+    case SN_INT_IMPLICIT:
+      return "option 'integrator': implicit (supported: Euler, implicitfast, RK4) is not supported";
+    case SN_INT_DISCRETE:
+      return "option 'integrator': discrete (supported: Euler, implicitfast, RK4) is not supported";
+    default:
+      return "option 'integrator': an unknown integrator is not supported";
+  }
+}
+
+int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]) {
+  int n = 0;
+  if ((line[n] = refused_integrator(integrator)) != NULL) ++n;
+  for (size_t i = 0; i < sizeof refused_flag / sizeof *refused_flag; ++i)
+    if (enableflags & refused_flag[i].bit) line[n++] = refused_flag[i].text;
+  if (enableflags >> SN_NENABLE) line[n++] = "option 'enableflags': an unknown flag is not supported";
+  if (disableflags >> SN_NDISABLE) line[n++] = "option 'disableflags': an unknown flag is not supported";
+  return n;
+}
+
+bool sn_option_lacks_convex(int disableflags, int geom_type) {
+  if (disableflags & (SN_DSBL_CONTACT | SN_DSBL_CONSTRAINT) || !(disableflags & SN_DSBL_NATIVECCD)) return false;
+  return geom_type == SN_GEOM_ELLIPSOID || geom_type == SN_GEOM_CYLINDER || geom_type == SN_GEOM_MESH;
+}
