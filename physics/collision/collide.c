@@ -181,11 +181,7 @@ SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnWorld *w, int pair, sn_
 
 // What finds the nearest points of a pair that does not touch.
 SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
-  const SnCollider own = (SnCollider)m->cpair_collider[pair];
-  if (own == SN_COLLIDER_CONVEX && m->geom_type[m->cpair_geom[2 * pair + 1]] == SN_GEOM_ELLIPSOID)
-    return SN_COLLIDER_ELLIPSOID;
-  // two boxes: the gap along the best axis is not the distance
-  return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
+  return sn_far_collider((SnCollider)m->cpair_collider[pair], m->geom_type[m->cpair_geom[2 * pair + 1]]);
 }
 
 // The nearest points of a pair that does not touch, if they are within reach; else returns 0.
@@ -194,10 +190,7 @@ SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, 
   if (own == SN_COLLIDER_ELLIPSOID) return collide_ellipsoid(m, w, pair, reach, con);
   if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
   const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
-  int nearest = 0;
-  for (int i = 1; i < n; ++i)
-    if (con[i].dist < con[nearest].dist) nearest = i;
-  if (nearest > 0) con[0] = con[nearest];
+  if (n > 0) sn_contact_nearest(con, n);
   return n > 0;
 }
 

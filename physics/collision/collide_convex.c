@@ -362,6 +362,72 @@ SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnC
   }
 }
 
+// How far GJK and EPA go where nothing but the distance is asked [m]: to CONVEX_FINE. Surfaces that are nearer to
+// touching than CONVEX_TOUCH are looked at moved into each other by CONVEX_LIFT, and this to CONVEX_LIFT_FINE.
+#ifdef SN_SINGLE
+#define CONVEX_FINE SN_R(1e-6)
+#define CONVEX_TOUCH SN_R(1e-4)
+#define CONVEX_LIFT SN_R(1e-2)
+#define CONVEX_LIFT_FINE SN_R(1e-6)
+#else
+#define CONVEX_FINE SN_R(1e-10)
+#define CONVEX_TOUCH SN_R(1e-8)
+#define CONVEX_LIFT SN_R(1e-5)
+#define CONVEX_LIFT_FINE SN_R(1e-12)
+#endif
+enum { CONVEX_ITERATIONS = 200, CONVEX_PASSES = 4 };
+
+// Sets dist, pos and normal from the witness points; `lift` is by how much surfaces were moved towards each other.
+// Returns false where the points have no direction.
+SN_LOCAL bool convex_take(const SnCcd *c, sn_real lift, SnContact *con) {
+  con->dist = lift + c->dist[0];
+  sn_add3(con->pos, c->x1, c->x2);
+  sn_scale3(con->pos, con->pos, SN_R(0.5));
+  sn_zero(con->frame, 9);
+  sn_sub3(con->frame, c->x2, c->x1);
+  if (c->dist[0] < 0) sn_scale3(con->frame, con->frame, -1);
+  return sn_normalize3(con->frame) > 0;
+}
+
+// The same for surfaces that about touch: of witness points in one place the direction is rounding, but moved into each
+// other they overlap.
+SN_LOCAL bool convex_touching(SnCcd *c, SnContact *con) {
+  c->a.margin = c->b.margin = CONVEX_LIFT;
+  c->cutoff = 0;
+  c->tolerance = CONVEX_LIFT_FINE;
+  convex_guess(c);
+  sn_gjk(c);
+  const bool found = c->n > 1 && !c->separated && sn_ccd_depth(c) && c->nx > 0;
+  c->a.margin = c->b.margin = 0;
+  return found && convex_take(c, CONVEX_LIFT, con);
+}
+
+SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit, SnContact *con) {
+  SnCcd c;
+  SnNearby p;
+  sn_convex_init(&c.a, m, a, 0);
+  sn_convex_init(&c.b, m, b, 0);
+  c.tolerance = sn_max(sn_min(m->opt.ccd_tolerance, CONVEX_FINE), SN_CCD_TOLERANCE);
+  c.iterations = sn_maxi(m->opt.ccd_iterations, CONVEX_ITERATIONS);
+  c.cutoff = sn_max(limit, CONVEX_TOUCH);
+  con->dist = sn_ccd(&c, 1);
+  if (con->dist >= c.cutoff) return true;
+  const bool clear = c.nx > 0 && sn_abs(con->dist) > CONVEX_TOUCH && convex_take(&c, 0, con);
+  if (!clear && !convex_touching(&c, con)) return false;
+  c.feature = SN_FEATURE_NEAREST;
+  convex_remember(&c, 0, con);
+  sn_real turned = 1;
+  for (int k = 0; k < CONVEX_PASSES && turned > SN_R(16.0) * SN_EPS; ++k) {
+    convex_nearby(&p, &c.a, &c.b, con);
+    turned = sn_dist3(p.n, con->frame);
+    con->dist = p.dist;
+    sn_copy3(con->frame, p.n);
+    sn_add3(con->pos, p.x, p.x + 3);
+    sn_scale3(con->pos, con->pos, SN_R(0.5));
+  }
+  return true;
+}
+
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
                                    const SnContact *con, const SnContactBar *bar, sn_real *wrench) {
   SnConvex s1, s2;

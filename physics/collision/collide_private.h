@@ -170,7 +170,10 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
 // Collides every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin, SnContact *con,
                               int max);
-// Runs the adjoint of such a contact, also for nearest points found otherwise (sn_ellipsoid_nearest).
+// Finds the nearest points of such a pair, exact where MuJoCo's are good to a tolerance: one contact, at their
+// midpoint. Beyond `limit` only its dist is set, to a number that is not less. Returns false where the search fails.
+SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit, SnContact *con);
+// Runs the adjoint of a contact of either, also for nearest points found otherwise (sn_ellipsoid_nearest).
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
                                    const SnContact *con, const SnContactBar *bar, sn_real *wrench);
 
@@ -186,6 +189,22 @@ SN_FUNC void sn_collide_shapes_vjp(const SnModel *m, const SnShape *a, const SnS
 // their geoms, the normal turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
 SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
+
+// Returns what finds the nearest points of a pair that does not touch: `own` finds its contacts, type2 is the type of
+// its second geom. Finds those of two boxes by the convex search: their contacts measure the gap along the best axis,
+// which is not the distance.
+SN_INLINE SnCollider sn_far_collider(SnCollider own, int type2) {
+  if (own == SN_COLLIDER_CONVEX && type2 == SN_GEOM_ELLIPSOID) return SN_COLLIDER_ELLIPSOID;
+  return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
+}
+
+// Moves the nearest of n > 0 contacts to the front, of equal ones the first.
+SN_INLINE void sn_contact_nearest(SnContact *con, int n) {
+  int nearest = 0;
+  for (int i = 1; i < n; ++i)
+    if (con[i].dist < con[nearest].dist) nearest = i;
+  if (nearest > 0) con[0] = con[nearest];
+}
 
 // Holds nearest points of two surfaces, and the unit normal from the first to the second; dist < 0: depth.
 typedef struct SnNearest {
