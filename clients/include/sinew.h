@@ -63,7 +63,7 @@ typedef enum SinewStatus {
   SINEW_ERR_STATE = 9,        // not possible in this state of the handle, or two threads used it at once
   SINEW_ERR_DIVERGED = 10,    // a state or acceleration is NaN or beyond 1e10
   SINEW_ERR_DEVICE = 11,      // the device is lost for this process
-  // The rest comes from sinew_client.h alone.
+  // The rest comes from sinew_client.h, SINEW_ERR_NO_PLAN from planners, too.
   SINEW_ERR_REFUSED = 32,   // the daemon answered with an error: its text is handed on
   SINEW_ERR_PROTOCOL = 33,  // the daemon's answer could not be understood
   SINEW_ERR_NO_PLAN = 34,   // there is no plan for this state: replaced by a newer one, or diverged

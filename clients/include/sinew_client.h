@@ -112,7 +112,8 @@ typedef struct SinewSessionInfo {
 // and SINEW_ERR_ARGUMENT (`def`, a setting that does not exist), or fails as sinew_client_connect.
 SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *def, SinewError *err);
 
-// Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL.
+// Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. Fails as
+// sinew_client_connect.
 SINEW_API SinewStatus sinew_session_close(SinewSession *session, SinewError *err);
 
 // Returns sizes and initial state; valid until the session is closed.
@@ -120,12 +121,13 @@ SINEW_API const SinewSessionInfo *sinew_session_info(const SinewSession *session
 
 // ---- plans ----
 
-// Holds a plan as the daemon sent it. It belongs to the session. New members come at the end. The library refuses
-// (SINEW_ERR_BAD_PLAN) a plan that must not move a robot:
+// Holds a plan as the daemon sent it. It belongs to the session. The library refuses (SINEW_ERR_BAD_PLAN) a plan that
+// must not move a robot:
 //   whose       one of another session, or for a state later than the latest one sent
 //   status      an unknown one
 //   times       not finite, not positive, or such that do not belong together; a time to live of more than a day
 //   controls    not finite, beyond 1e10, or not (steps, nu)
+// New members come at the end.
 typedef struct SinewSessionPlan {
   uint64_t number;          // 1, 2, ... of the session; better plans for one state share it
   double start, step;       // time of the first row of ctrl, and between rows [s]

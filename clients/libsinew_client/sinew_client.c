@@ -40,8 +40,9 @@ SinewStatus sn_session_state(const SinewSession *session, const SinewState *stat
   s->act = (double *)(uintptr_t)state->act;
   s->n_mocap = state->mocap ? 7 * (size_t)info->nmocap : 0;
   s->mocap = (double *)(uintptr_t)state->mocap;
-  SinewStatus status = check_numbers("time", &s->time, 1, err);
-  if (status == SINEW_OK) status = check_numbers("qpos", s->qpos, s->n_qpos, err);
+  if (!isfinite(s->time))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "the state has time = %g s; allowed are finite numbers", s->time);
+  SinewStatus status = check_numbers("qpos", s->qpos, s->n_qpos, err);
   if (status == SINEW_OK) status = check_numbers("qvel", s->qvel, s->n_qvel, err);
   if (status == SINEW_OK) status = check_numbers("act", s->act, s->n_act, err);
   return status == SINEW_OK ? check_numbers("mocap", s->mocap, s->n_mocap, err) : status;

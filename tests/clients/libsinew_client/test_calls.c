@@ -97,7 +97,7 @@ static void test_not_finite(void **state) {
   const struct {
     SinewState state;
     const char *said;
-  } states[] = {{{NAN, good, good, NULL, NULL}, "time[0] = nan"},
+  } states[] = {{{NAN, good, good, NULL, NULL}, "time = nan s; allowed"},
                 {{1, bad, good, NULL, NULL}, "qpos[1] = inf; allowed are finite numbers"},
                 {{1, good, worse, NULL, NULL}, "qvel[0] = nan"},
                 {{1, NULL, good, NULL, NULL}, "qpos is NULL"},
