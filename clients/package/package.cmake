@@ -16,7 +16,7 @@ function(sinew_package target name public_name runpath)
   install(TARGETS ${target} EXPORT sinew LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# What abidiff reads (abi.sh) comes from the sources of the public functions alone.
+# What abidiff reads (abi.py) comes from the sources of the public functions alone.
 foreach(target sinew_api sinew_client_shared)
   target_compile_options(${target} PRIVATE -g -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 endforeach()
