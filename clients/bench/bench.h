@@ -17,6 +17,7 @@ int mode_mpc(int argc, char **argv);
 int mode_compare(int argc, char **argv);
 int mode_gradient(int argc, char **argv);
 int mode_refine(int argc, char **argv);
+int mode_memory(int argc, char **argv);
 int mode_sweep(int argc, char **argv);
 
 #endif

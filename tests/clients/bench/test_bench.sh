@@ -126,12 +126,33 @@ for x in out["rows"]:
     assert (x["over_one"] == 1) == (x["sessions"] * x["starts"] == 1), x
 assert out["plan_ms"] > 0 and out["cost"] == out["plan_cost"] < out["cost_before"], out
 PY
+# The memory of worlds that grow, in a heap of boxes that fall on each other.
+{
+  echo '<mujoco><worldbody><geom type="plane" size="5 5 1"/>'
+  for i in 1 2 3 4 5 6 7 8; do
+    echo "<body pos='0 .0$i .$i'><freejoint/><geom type='box' size='.1 .1 .05'/></body>"
+  done
+  echo '</worldbody></mujoco>'
+} >heap.xml
+"$BIN/sinew-bench" memory --model heap.xml --worlds 60 --steps 60 --json >memory.json
+"$BIN/sinew-bench" memory --model heap.xml --worlds 2 --steps 2 | grep -q "grown on demand"
+python3 - <<'PY'
+import json
+out = json.load(open("memory.json"))
+whole, growing, mujoco = out["whole"], out["growing"], out["mujoco"]
+assert (out["worlds"], out["steps"], whole["grown"]) == (60, 60, 0), out
+assert growing["grown"] > 0 and 24 < growing["contacts"] < whole["contacts"] and growing["rows"] < whole["rows"], out
+assert 0 < growing["bytes"] < 0.5 * whole["bytes"] and mujoco["bytes"] > 0, out
+assert abs(out["ratio"] / (growing["resident_bytes"] / whole["resident_bytes"]) - 1) < 1e-9, out
+PY
 "$BIN/sinew-bench" --help | grep -q Example
 "$BIN/sinew-bench" step --help | grep -q Example
 "$BIN/sinew-bench" gradient --help | grep -q Example
 "$BIN/sinew-bench" refine --help | grep -q Example
+"$BIN/sinew-bench" memory --help | grep -q Example
 status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
+[ "$(status "$BIN/sinew-bench" memory --model nothere.xml)" = 3 ] && grep -q nothere.xml err
 [ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
