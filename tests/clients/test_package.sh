@@ -81,6 +81,38 @@ for program in both both++; do
   [ "$said" = "io, timeout" ] || fail "$program says '$said'"
 done
 
+# sinew-import is found from the library's place, from lib/TRIPLET, too, and beside the program; elsewhere it is missed.
+cat >"$work/import.c" <<'END'
+#include <sinew.h>
+#include <stdio.h>
+
+int main(void) {
+  SinewError err;
+  sinew_model_free(sinew_model_read("<mujoco/>", 9, NULL, &err));
+  puts(err.text);
+  return err.status;
+}
+END
+mkdir -p "$work/program" "$work/else/bin" "$work/else/lib/triplet"
+# shellcheck disable=SC2046
+cc -std=c99 -o "$work/program/import" "$work/import.c" $(pkg-config --cflags --libs sinew)
+cp "$lib/libsinew.so.0" "$work/else/lib/triplet"
+# imports FOLDER STATUS: with the library of this folder the program ends so.
+imports() {
+  local status=0
+  LD_LIBRARY_PATH=$1 XDG_CACHE_HOME=$work/cache "$work/program/import" >"$work/log" || status=$?
+  [ "$status" = "$2" ] || fail "an import with the library in $1 ends with $status: $(cat "$work/log")"
+}
+imports "$lib" 0
+imports "$work/else/lib/triplet" 7
+grep -q "sinew-import, which reads .*, is neither beside .* nor at $work/else/lib/triplet," "$work/log" || fail "$(cat "$work/log")"
+for folder in else/bin program; do
+  printf '#!/bin/sh\nexec "%s/bin/sinew-import" "$@"\n' "$prefix" >"$work/$folder/sinew-import"
+  chmod +x "$work/$folder/sinew-import"
+  imports "$work/else/lib/triplet" 0
+  rm "$work/$folder/sinew-import"
+done
+
 # project PACKAGE...: a CMake project that finds sinew by these words.
 project() {
   cat >"$work/CMakeLists.txt" <<END
