@@ -15,6 +15,12 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
 // qpos_bar, qvel_bar, bars of tendons and contacts, wrench, twist_bar and acc_bar.
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
+// ---- constraint_contact.c ----
+
+// Computes the force of contact i on the body of geom[1], in the contact's frame: normal, two tangents [N], moments
+// about the three [N m]. It is zero for a contact without rows. Any thread may call it after sn_solve.
+SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]);
+
 // ---- solver.c ----
 
 // Computes qacc, efc_force, efc_state and qfrc_constraint from rows, qacc_smooth and qacc_warmstart. A finite qacc

@@ -14,6 +14,7 @@
 //   twist of body 2: (h + (p - c2) x g, g), of body 1 the negative about c1.
 // dist acts on the positions of all rows, and on the D of those that have none. Friction coefficients are constants.
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
 typedef struct ContactChain {
@@ -258,4 +259,26 @@ SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   a->con_dist_bar[i] = contact_coefficients(w, a, con, F, &any);
   if (any) contact_motion_vjp(m, w, a, i, F, twist);
   return any;
+}
+
+SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]) {
+  const SnContact *con = w->contact + i;
+  const int row = con->efc_address;
+  sn_zero(force, 6);
+  if (row < 0) return;
+  switch (w->efc_type[row]) {
+    case SN_CNSTR_CONTACT_FRICTIONLESS:
+      force[0] = w->efc_force[row];
+      break;
+    case SN_CNSTR_CONTACT_ELLIPTIC:
+      sn_copy(force, w->efc_force + row, con->dim);
+      break;
+    default:  // each friction dimension has two edges of the pyramid, n + mu t and n - mu t
+      for (int k = 1; k < con->dim; ++k) {
+        const sn_real *edge = w->efc_force + row + 2 * (k - 1);
+        force[0] += edge[0] + edge[1];
+        force[k] = con->friction[k - 1] * (edge[0] - edge[1]);
+      }
+      break;
+  }
 }

@@ -247,6 +247,10 @@ SnModel *sn_model_with_options(const SnModel *m, const SnOption *opt, const sn_r
 // that a contact, tendon, actuator, equality or sensor reads. No world of the model may be stepping.
 void sn_model_need_all(SnModel *m);
 
+// Makes a model on which sn_model_need_all has been called. It shares all other arrays with m, which must outlive it
+// and stay as it is. The caller frees it with sn_model_free. Returns NULL and sets err when out of memory.
+SnModel *sn_model_view_all(const SnModel *m, SnError *err);
+
 // Returns the collider of two geom types (type1 <= type2): SN_COLLIDER_NONE when the two never collide.
 SnCollider sn_collider(int type1, int type2);
 

@@ -3,6 +3,8 @@
 // A body, geom or site welded to a link has a constant pose in the link's frame; a step applies one
 // rigid motion and never walks the bodies in between. What hangs on the world is computed once, when a
 // world is made (world.c). Of the rest, only frames that something reads are on a list.
+#include <stdlib.h>
+
 #include "physics/base/vec.h"
 #include "physics/model/model_private.h"
 
@@ -197,9 +199,35 @@ void sn_model_need_all(SnModel *m) {
   sn_setup_needs(m, NULL);
 }
 
-SnCode sn_setup_pose(SnModel *m, SnError *err) {
+// The arrays that sn_setup_needs fills.
+static bool pose_alloc_needs(SnModel *m) {
   m->ngeomblockmax = m->ngeom / SN_GEOM_BLOCK + m->nlink;
   m->nsiteblockmax = m->nsite / SN_SITE_BLOCK + m->nlink;
+  return POSE_ALLOC(need_geom, m->ngeom) && POSE_ALLOC(need_site, m->nsite) && POSE_ALLOC(body_last, m->nbody) &&
+         POSE_ALLOC(com_list, m->nbody) && POSE_ALLOC(geomblock_link, m->ngeomblockmax) &&
+         POSE_ALLOC(geomblock_geom, SN_GEOM_BLOCK * m->ngeomblockmax) &&
+         POSE_ALLOC(geomblock_frame, 12 * SN_GEOM_BLOCK * m->ngeomblockmax) &&
+         POSE_ALLOC(siteblock_link, m->nsiteblockmax) && POSE_ALLOC(siteblock_site, SN_SITE_BLOCK * m->nsiteblockmax) &&
+         POSE_ALLOC(siteblock_pos, 3 * SN_SITE_BLOCK * m->nsiteblockmax) && POSE_ALLOC(siteframe_list, m->nsite);
+}
+
+SnModel *sn_model_view_all(const SnModel *m, SnError *err) {
+  SnModel *all = malloc(sizeof *all);
+  if (all) {
+    *all = *m;
+    all->block = NULL;
+    all->nblock = 0;
+  }
+  if (!all || !pose_alloc_needs(all)) {
+    sn_model_free(all);
+    sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+    return NULL;
+  }
+  sn_model_need_all(all);
+  return all;
+}
+
+SnCode sn_setup_pose(SnModel *m, SnError *err) {
   if (!POSE_ALLOC(base_pos, 3 * m->nbody) || !POSE_ALLOC(base_quat, 4 * m->nbody) ||
       !POSE_ALLOC(base_mat, 9 * m->nbody) || !POSE_ALLOC(link_of_body, m->nbody) ||
       !POSE_ALLOC(body_lpos, 3 * m->nbody) || !POSE_ALLOC(body_lmat, 9 * m->nbody) ||
@@ -208,13 +236,8 @@ SnCode sn_setup_pose(SnModel *m, SnError *err) {
       !POSE_ALLOC(site_lpos, 3 * m->nsite) || !POSE_ALLOC(site_lmat, 9 * m->nsite) ||
       !POSE_ALLOC(link_mass, m->nbody) || !POSE_ALLOC(link_com, 3 * m->nbody) ||
       !POSE_ALLOC(link_inertia, 6 * m->nbody) || !POSE_ALLOC(link_lift, 4 * m->nbody) ||
-      !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(need_geom, m->ngeom) || !POSE_ALLOC(need_site, m->nsite) ||
-      !POSE_ALLOC(body_last, m->nbody) || !POSE_ALLOC(com_list, m->nbody) ||
-      !POSE_ALLOC(geomblock_link, m->ngeomblockmax) || !POSE_ALLOC(geomblock_geom, SN_GEOM_BLOCK * m->ngeomblockmax) ||
-      !POSE_ALLOC(geomblock_frame, 12 * SN_GEOM_BLOCK * m->ngeomblockmax) || !POSE_ALLOC(hinge_quat, 4 * m->njnt) ||
-      !POSE_ALLOC(hinge_axis, 3 * m->njnt) || !POSE_ALLOC(hinge_anchor, 3 * m->njnt) ||
-      !POSE_ALLOC(siteblock_link, m->nsiteblockmax) || !POSE_ALLOC(siteblock_site, SN_SITE_BLOCK * m->nsiteblockmax) ||
-      !POSE_ALLOC(siteblock_pos, 3 * SN_SITE_BLOCK * m->nsiteblockmax) || !POSE_ALLOC(siteframe_list, m->nsite))
+      !POSE_ALLOC(root_moment, 3 * m->nlink) || !POSE_ALLOC(hinge_quat, 4 * m->njnt) ||
+      !POSE_ALLOC(hinge_axis, 3 * m->njnt) || !POSE_ALLOC(hinge_anchor, 3 * m->njnt) || !pose_alloc_needs(m))
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   pose_bodies(m);
   pose_hinges(m);

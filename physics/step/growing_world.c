@@ -107,6 +107,16 @@ size_t sn_growing_world_bytes(const SnGrowingWorld *g) {
   return round_up(sizeof *g) + layout.global + g->kept_bytes + layout.shared + adjoint;
 }
 
+void sn_growing_world_set_model(SnGrowingWorld *g, const SnModel *m) {
+  SnModel next = *m;
+  next.nconmax = g->model.nconmax;
+  next.nefcmax = g->model.nefcmax;
+  next.nJmax = g->model.nJmax;
+  next.ncollide = g->model.ncollide;
+  g->model = next;
+  g->whole = m;
+}
+
 static int twice(int capacity, int most) { return capacity > most / 2 ? most : 2 * capacity; }
 
 // Doubles what a warning says is full, as far as the model has more, and takes that warning back.
@@ -153,6 +163,8 @@ static SnCode evaluate(SnGrowingWorld *g, void (*run)(const SnModel *, SnWorld *
 }
 
 SnCode sn_growing_world_step(SnGrowingWorld *g, SnError *err) { return evaluate(g, sn_step, err); }
+
+void sn_growing_world_undo(SnGrowingWorld *g) { memcpy(g->world.time, g->kept, g->kept_bytes); }
 
 SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err) { return evaluate(g, sn_forward, err); }
 

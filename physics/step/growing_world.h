@@ -48,9 +48,14 @@ void sn_growing_world_free(SnGrowingWorld *g);
 // Returns the bytes that the world takes, with its adjoint.
 size_t sn_growing_world_bytes(const SnGrowingWorld *g);
 
+// Goes on with another view of its model (sn_model_view_all), which must stay from now on.
+void sn_growing_world_set_model(SnGrowingWorld *g, const SnModel *m);
+
 // Takes one time step, as sn_step does. SN_WARN_CONTACT_FULL and SN_WARN_EFC_FULL mean the model's own capacities.
 // Returns SN_ERR_MEMORY and sets err where the world cannot grow: the state and warn are those before the call.
 SnCode sn_growing_world_step(SnGrowingWorld *g, SnError *err);
+// Takes the last step back: state and controls are those before it, bit for bit. Outputs and warn stay.
+void sn_growing_world_undo(SnGrowingWorld *g);
 // Runs all stages without integration, as sn_forward does. Errors are those of sn_growing_world_step.
 SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err);
 
