@@ -257,8 +257,8 @@ SINEW_API const SinewModel *sinew_data_model(const SinewData *data);
 SINEW_API SinewStatus sinew_data_reset(SinewData *data, SinewError *err);
 // Puts a body into keyframe `key`.
 SINEW_API SinewStatus sinew_data_reset_keyframe(SinewData *data, int key, SinewError *err);
-// Puts a body into a state; controls stay, the solver's warm start is cleared. SINEW_ERR_DIVERGED names a number that
-// is NaN or beyond 1e10.
+// Puts a body into a state, which may be views of its own; controls stay, the solver's warm start is cleared.
+// SINEW_ERR_DIVERGED names a number that is NaN or beyond 1e10.
 SINEW_API SinewStatus sinew_data_set_state(SinewData *data, const SinewState *state, SinewError *err);
 // Returns views of the state of a body, valid until it is freed; `mocap` is a copy of the time of the call.
 SINEW_API SinewState sinew_data_state(SinewData *data);
@@ -268,10 +268,11 @@ SINEW_API SinewStatus sinew_data_copy_state(SinewData *to, const SinewData *from
 SINEW_API double sinew_data_time(const SinewData *data);
 
 // Returns an array of a body under MuJoCo's name ("qpos", "xpos", "qfrc_bias", "sensordata", "efc_force"), or NULL when
-// there is none of this name and type. qpos, qvel, act, ctrl, mocap_pos, mocap_quat and qacc_warmstart are inputs:
-// write them between calls. Others are outputs of the last sinew_forward or sinew_step, which computes them at the
-// state before the step, as MuJoCo does. The shape goes to rows and cols, which may be NULL. Views are valid until the
-// body is freed; those of contacts' rows (efc_*) until the next step or forward.
+// there is none of this name and type. time, qpos, qvel, act, ctrl, mocap_pos, mocap_quat and qacc_warmstart are
+// inputs: write them between calls. Others are outputs of the last sinew_forward or sinew_step. A step computes them at
+// the state before it, as MuJoCo does (RK4: where it evaluates last). The shape goes to rows and cols, which may be
+// NULL. Views are valid until the body is freed; those of contacts' rows (efc_*) until the next step, forward or
+// derivative.
 //
 // A step leaves out what nothing reads, e.g. frames of geoms that touch nothing. Such an array is computed from the
 // next step or forward on after it was first asked for, and NaN until then.
@@ -281,10 +282,12 @@ SINEW_API int *sinew_data_int_array(SinewData *data, const char *name, int *rows
 // Describes array i = 0, 1, ... of a body. Returns false past the last.
 SINEW_API bool sinew_data_field(const SinewData *data, int i, SinewField *field);
 
-// Computes everything at the present state, sensordata included, without a step (mj_forward). Costs about a step.
+// Computes everything at the present state, sensordata included, without a step (mj_forward). Changes no input. Costs
+// about a step. Returns SINEW_ERR_DIVERGED as sinew_step, or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewStatus sinew_forward(SinewData *data, SinewError *err);
 // Makes `steps` steps under the present controls (mj_step). Does not compute sensordata. SINEW_ERR_DIVERGED: a state or
-// acceleration is NaN or beyond 1e10; the body stays at the last good state, `err` says in which step.
+// acceleration is NaN or beyond 1e10; the body stays at the last good state. `err` names the step and the number.
+// SINEW_ERR_MEMORY: contacts found no room; the body stays before the step.
 SINEW_API SinewStatus sinew_step(SinewData *data, int steps, SinewError *err);
 
 // Holds a contact, with the conventions of MuJoCo's mjContact. This structure does not grow.
@@ -301,7 +304,7 @@ typedef struct SinewContact {
 
 // Returns the number of contacts of the last step or forward.
 SINEW_API int sinew_data_ncon(const SinewData *data);
-// Writes contact i, 0 <= i < ncon.
+// Writes contact i, 0 <= i < ncon, of the last step or forward.
 SINEW_API SinewStatus sinew_data_contact(const SinewData *data, int i, SinewContact *contact, SinewError *err);
 
 // Names what happened in steps, as bits.
@@ -334,7 +337,7 @@ typedef enum SinewCfdUse {
 typedef struct SinewCfd {
   size_t size;
   SinewCfdUse use;
-  double solimp[5];           // impedance at the reach, at touch, reach [m], midpoint, power; zeros: 0 0.1 1 1 4
+  double solimp[5];           // impedance at the reach, at touch, reach [m], midpoint, power; 0: that of 0 0.1 1 1 4
   double softplus;            // width of the softplus that replaces the depth [m]; 0: 0.002
   bool friction;              // contacts at a distance have rows of friction
   bool surrogate;             // derivatives carry contact points rigidly with the bodies, for comparison

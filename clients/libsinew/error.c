@@ -15,19 +15,7 @@ SinewStatus api_hand_on(SinewError *err, const SnError *from) {
 
 const char *sinew_version(void) { return SN_VERSION; }
 
-#ifdef NDEBUG
-SinewStatus api_enter(ApiGuard *guard, const char *handle, SinewError *err) {
-  (void)guard;
-  (void)handle;
-  (void)err;
-  return SINEW_OK;
-}
-
-SinewStatus api_leave(ApiGuard *guard, SinewStatus status) {
-  (void)guard;
-  return status;
-}
-#else
+#ifndef NDEBUG
 SinewStatus api_enter(ApiGuard *guard, const char *handle, SinewError *err) {
   if (atomic_exchange(&guard->busy, 1))
     return api_fail(err, SINEW_ERR_STATE, "another thread is in a call on this %s", handle);

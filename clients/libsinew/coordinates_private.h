@@ -1,0 +1,15 @@
+// Derivatives by positions, between the two coordinates of SinewCoordinates.
+#ifndef SINEW_CLIENTS_LIBSINEW_COORDINATES_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_COORDINATES_PRIVATE_H_
+
+#include "physics/model/model.h"
+
+// Turns the derivative of a number by the tangent of positions, (nv), into that by the entries of qpos, (nq). It is
+// taken at qpos (nq), whose quaternions may have any length.
+void api_bar_of_array(const SnModel *m, const double *qpos, const double *tangent_bar, double *array_bar);
+
+// Turns the derivative of a number by the entries of qpos, (nq), into that by the tangent, (nv), at qpos. The part
+// along a quaternion is lost.
+void api_bar_of_tangent(const SnModel *m, const double *qpos, const double *array_bar, double *tangent_bar);
+
+#endif

@@ -1,0 +1,121 @@
+// Steps of one body, and numbers that no step can begin with.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clients/libsinew/data_private.h"
+#include "physics/sensor/sensor.h"
+
+SinewStatus api_data_enter(SinewData *data, const char *who, SinewError *err) {
+  if (!data) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: data is NULL", who);
+  return api_enter(&data->guard, "body", err);
+}
+
+bool api_find_bad(ApiBadNumber *bad, const char *array, const double *x, int n) {
+  for (int i = 0; x && i < n; ++i) {
+    if (!sn_is_bad(x[i])) continue;
+    *bad = (ApiBadNumber){array, i, x[i]};
+    return true;
+  }
+  return false;
+}
+
+static bool find_bad_state(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
+  return api_find_bad(bad, "time", w->time, 1) || api_find_bad(bad, "qpos", w->qpos, m->nq) ||
+         api_find_bad(bad, "qvel", w->qvel, m->nv) || api_find_bad(bad, "act", w->act, m->na);
+}
+
+static bool find_bad_input(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
+  return find_bad_state(bad, m, w) || api_find_bad(bad, "ctrl", w->ctrl, m->nu) ||
+         api_find_bad(bad, "mocap_pos", w->mocap_pos, 3 * m->nmocap) ||
+         api_find_bad(bad, "mocap_quat", w->mocap_quat, 4 * m->nmocap) ||
+         api_find_bad(bad, "qacc_warmstart", w->qacc_warmstart, m->nv);
+}
+
+SinewStatus api_fail_diverged(const ApiBadNumber *bad, const char *place, SinewError *err) {
+  return api_fail(err, SINEW_ERR_DIVERGED, "%s: %s[%d] is %g; numbers have to be finite and at most 1e10 in size",
+                  place, bad->array, bad->index, bad->value);
+}
+
+SinewStatus api_data_forward(SinewData *data, const char *who, SinewError *err) {
+  SnGrowingWorld *g = data->body;
+  ApiBadNumber bad;
+  SnError why;
+  if (find_bad_input(&bad, &g->model, &g->world)) {
+    *g->world.warn |= SN_WARN_BAD_STATE;
+    return api_fail_diverged(&bad, who, err);
+  }
+  if (sn_growing_world_forward(g, &why) != SN_OK) return api_hand_on(err, &why);
+  data->computed = true;
+  if (!api_find_bad(&bad, "qacc", g->world.qacc, g->model.nv)) return SINEW_OK;
+  *g->world.warn |= SN_WARN_BAD_STATE;
+  return api_fail_diverged(&bad, who, err);
+}
+
+void api_data_keep_warmstart(SinewData *data) {
+  memcpy(data->warmstart, data->body->world.qacc_warmstart, sizeof(double) * (size_t)data->body->model.nv);
+}
+
+void api_data_restore_warmstart(SinewData *data) {
+  memcpy(data->body->world.qacc_warmstart, data->warmstart, sizeof(double) * (size_t)data->body->model.nv);
+}
+
+SinewStatus sinew_forward(SinewData *data, SinewError *err) {
+  SinewStatus status = api_data_enter(data, "sinew_forward", err);
+  if (status != SINEW_OK) return status;
+  api_data_keep_warmstart(data);
+  status = api_data_forward(data, "sinew_forward", err);
+  api_data_restore_warmstart(data);
+  if (status == SINEW_OK) {
+    sn_sensor_data(&data->body->model, &data->body->world, &data->body->lane, data->sensordata);
+    api_ok(err);
+  }
+  return api_leave(&data->guard, status);
+}
+
+// Tells why a step has failed, and puts the body back to where it was before.
+static SinewStatus undo_step(SnGrowingWorld *g, const char *place, SinewError *err) {
+  const SnModel *m = &g->model;
+  ApiBadNumber bad = {"qacc", 0, (double)NAN}, next = bad;
+  find_bad_state(&next, m, &g->world);
+  sn_growing_world_undo(g);
+  *g->world.warn |= SN_WARN_BAD_STATE;
+  if (!find_bad_input(&bad, m, &g->world) && !api_find_bad(&bad, "qacc", g->world.qacc, m->nv)) bad = next;
+  return api_fail_diverged(&bad, place, err);
+}
+
+SinewStatus api_data_step(SinewData *data, int step, int steps, const char *who, SinewError *err) {
+  SnGrowingWorld *g = data->body;
+  ApiBadNumber bad;
+  SnError why;
+  char place[100];
+  if (sn_growing_world_step(g, &why) != SN_OK) {
+    snprintf(place, sizeof place, "%s: step %d of %d", who, step + 1, steps);
+    return api_fail(err, (SinewStatus)why.code, "%s: %s", place, why.text);
+  }
+  if (!(*g->world.warn & SN_WARN_BAD_STATE) && !find_bad_state(&bad, &g->model, &g->world)) return SINEW_OK;
+  snprintf(place, sizeof place, "%s: step %d of %d", who, step + 1, steps);
+  return undo_step(g, place, err);
+}
+
+SinewStatus sinew_step(SinewData *data, int steps, SinewError *err) {
+  const char *const who = "sinew_step";
+  if (data && steps < 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "%s: steps is %d; it has to be at least 0", who, steps);
+  SinewStatus status = api_data_enter(data, who, err);
+  if (status != SINEW_OK) return status;
+  int *warn = data->body->world.warn;
+  const int before = *warn;
+  ApiBadNumber bad;
+  *warn = 0;
+  if (find_bad_state(&bad, &data->body->model, &data->body->world)) {
+    *warn = SN_WARN_BAD_STATE;
+    status = api_fail_diverged(&bad, who, err);
+  }
+  for (int i = 0; status == SINEW_OK && i < steps; ++i) {
+    status = api_data_step(data, i, steps, who, err);
+    if (status == SINEW_OK) data->computed = true;
+  }
+  *warn |= before;
+  return api_leave(&data->guard, status == SINEW_OK ? api_ok(err) : status);
+}

@@ -1,0 +1,38 @@
+// One model and state in MuJoCo and in the library, for tests of one body through sinew.h.
+#ifndef SINEW_TESTS_CLIENTS_LIBSINEW_PAIR_FIXTURE_H_
+#define SINEW_TESTS_CLIENTS_LIBSINEW_PAIR_FIXTURE_H_
+
+#include "clients/include/sinew.h"
+#include "tests/support/oracle.h"
+
+// Holds both.
+typedef struct BodyPair {
+  SnOracle o;  // MuJoCo's model and data; our own world of it is not used
+  SinewModel *model;
+  SinewData *data;
+  SinewError err;
+} BodyPair;
+
+enum { BODY_MODELS = 6 };
+// Loads model i and returns its name:
+//   0 an arm with muscles and sensors   3 tendons that branch
+//   1 a pile of all shapes              4 a hand that touches balls, pyramids of friction, full of sensors
+//   2 chains under RK4                  5 that hand with elliptic cones, and sensors without derivatives
+const char *body_open(BodyPair *b, int i);
+// Loads a model from MJCF text.
+void body_open_string(BodyPair *b, const char *xml);
+// Loads a file of MyoSuite, or skips the running test when it is not there.
+void body_open_myosuite(BodyPair *b, const char *file);
+// Makes the library's model and body of what has been loaded into b->o.
+void body_make(BodyPair *b);
+void body_close(BodyPair *b);
+
+// Puts the body into MuJoCo's state and controls.
+void body_follow(BodyPair *b);
+// Draws a random state of MuJoCo, mocap poses too, and puts the body there.
+void body_sample(BodyPair *b, double speed);
+
+// Fails the test, and says why, when a call on b has failed.
+void body_ok(const BodyPair *b, SinewStatus status);
+
+#endif
