@@ -113,6 +113,26 @@ for folder in else/bin program; do
   rm "$work/$folder/sinew-import"
 done
 
+# The library finds backends beside itself wherever it lies; here one of the tests.
+cat >"$work/finds.c" <<'END'
+#include <sinew.h>
+#include <stdio.h>
+
+int main(void) {
+  SinewError err;
+  SinewBackend *backend = sinew_backend_open("emulator_double", NULL, &err);
+  if (!backend) return puts(err.text), 1;
+  sinew_backend_close(backend);
+  return 0;
+}
+END
+# shellcheck disable=SC2046
+cc -std=c99 -o "$work/finds" "$work/finds.c" $(pkg-config --cflags --libs sinew)
+finds() { XDG_CACHE_HOME=$work/cache LD_LIBRARY_PATH=$lib "$work/finds"; }
+if finds >/dev/null; then fail "a backend is found that is not installed"; fi
+cp "$build/lib/sinew/libsinew_emulator_double.so" "$lib/sinew"
+finds || fail "the moved library does not find a backend beside it"
+
 # project PACKAGE...: a CMake project that finds sinew by these words.
 project() {
   cat >"$work/CMakeLists.txt" <<END
