@@ -28,15 +28,15 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = r"(?:physics|planner|cuda|proto|daemon|clients|tests)"
-END = r"\.(?:c|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in)\b(?![\w-]|\.\w)"
+END = r"\.(?:c|cpp|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in)\b(?![\w-]|\.\w)"
 SPAN = re.compile(r"`([^`\n]+)`|\]\(([^)#\s]+)[^)]*\)")
 WORD = re.compile(r"(?<![\w/.$~:*}-])([\w.*-]+(?:/[\w.*-]+)*" + END + ")")
 NAME = re.compile(r"[\w*-]+" + END)
 PLACE = re.compile(r"(?<![\w/.$~-])(" + TOP + r"/[\w./-]*" + END + ")")
 EXAMPLES = {"tests/paths.py", "tests/rooms.py", "tests/comments.py"}  # what these name are examples
 OURS = re.compile(r"\b(?:sn_|Sn[A-Z]|SN_|sinew_|Sinew[A-Z]|SINEW_)\w+\b")
-C = (".c", ".h", ".inc", ".cu")
-LOOSE = (".c", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
+C = (".c", ".cpp", ".h", ".inc", ".cu")
+LOOSE = (".c", ".cpp", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
 
 
 def skipped(word: str) -> bool:

@@ -113,7 +113,7 @@ def check_test(rooms: dict[str, Room], file: str) -> list[str]:
 
 def check(rooms: dict[str, Room], folders: list[str]) -> list[str]:
     """All complaints about the sources under these folders that git knows."""
-    patterns = [f"{folder}*.{end}" for folder in folders or [""] for end in ("c", "h", "cu", "inc")]
+    patterns = [f"{folder}*.{end}" for folder in folders or [""] for end in ("c", "h", "cu", "inc", "cpp")]
     listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
     found = []
     for file in listed.stdout.split():
@@ -140,7 +140,7 @@ def check_table(rooms: dict[str, Room]) -> list[str]:
     found = []
     for room in rooms.values():
         folder = ROOT / room.name
-        files = [file for file in folder.glob("*") if file.suffix in (".c", ".h", ".cu", ".inc")]
+        files = [file for file in folder.glob("*") if file.suffix in (".c", ".h", ".cu", ".inc", ".cpp")]
         if not files:
             found.append(f"tests/rooms.txt: {room.name} has no sources")
         for header in sorted(room.headers - {"*"}):

@@ -10,7 +10,7 @@ bad=$(mktemp)
 trap 'rm -f "$bad"' EXIT
 complain() { sed "s|^|style: $1: |" | head -40 | tee -a "$bad"; }
 
-sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')
+sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp')
 
 # Formatting.
 if command -v clang-format >/dev/null; then
