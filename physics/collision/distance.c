@@ -20,7 +20,7 @@
 // change places and n changes its sign.
 //
 // By qpos. A geom moves with its body: dof k turns it by w_k and displaces its centre x by v_k + w_k x (x - c), with
-// (w_k, v_k) = cdof about c. A row (torque, force) of the derivative by poses gives
+// (w_k, v_k) = cdof about c. Torque and force on it give
 //
 //   w_k'(torque + (x - c) x force) + v_k'force.
 //
@@ -180,23 +180,19 @@ void sn_geom_distance_jacobian(const SnModel *m, const SnPlacedGeom *g1, const S
 }
 
 void sn_geom_distance_by_qpos(const SnModel *m, const SnWorld *w, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
-                              const sn_real *by_pose, sn_real *jacobian) {
+                              const sn_real *wrench, sn_real *qpos_bar) {
   const SnPlacedGeom *geom[2] = {g1, g2};
-  sn_zero(jacobian, SN_DISTANCE_ROWS * m->nv);
   for (int side = 0; side < 2; ++side) {
     const int body = m->geom_bodyid[geom[side]->geom];
-    sn_real arm[3];
+    const sn_real *force = wrench + 6 * side + 3;
+    sn_real arm[3], torque[3];
     sn_sub3(arm, geom[side]->pos, sn_twist_origin(m, w, body));
-    for (int row = 0; row < SN_DISTANCE_ROWS; ++row) {
-      const sn_real *force = by_pose + 12 * row + 6 * side + 3;
-      sn_real torque[3];
-      sn_cross(torque, arm, force);
-      sn_addto3(torque, by_pose + 12 * row + 6 * side);
-      for (int k = m->chain_adr[body]; k < m->chain_adr[body + 1]; ++k) {
-        const int dof = m->chain_dof[k];
-        const sn_real *axis = w->cdof + 6 * dof;
-        jacobian[m->nv * row + dof] += sn_dot3(axis, torque) + sn_dot3(axis + 3, force);
-      }
+    sn_cross(torque, arm, force);
+    sn_addto3(torque, wrench + 6 * side);
+    for (int k = m->chain_adr[body]; k < m->chain_adr[body + 1]; ++k) {
+      const int dof = m->chain_dof[k];
+      const sn_real *axis = w->cdof + 6 * dof;
+      qpos_bar[dof] += sn_dot3(axis, torque) + sn_dot3(axis + 3, force);
     }
   }
 }

@@ -2,7 +2,6 @@
 // MuJoCo's mj_geomDistance; and by qpos, in a hand with an object. At kinks they are finite and balanced.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "physics/collision/collision.h"
@@ -286,15 +285,13 @@ static bool hand_forward(void *context, const double *dx, double *y) {
 static void hand_adjoint(void *context, const double *ybar, double *xbar) {
   Pair *p = context;
   const SnModel *m = p->o->m;
-  sn_real by_pose[NY * NX], *by_qpos = malloc(sizeof *by_qpos * NY * (size_t)m->nv);
-  assert_non_null(by_qpos);
+  sn_real wrench[NX] = {0}, qpos_bar[512] = {0};
   place_geoms(p, NULL);
   const SnDistance r = distance(p->o, p->base);
-  sn_geom_distance_jacobian(m, p->base, p->base + 1, &r, by_pose);
-  sn_geom_distance_by_qpos(m, &p->g.w, p->base, p->base + 1, by_pose, by_qpos);
-  for (int row = 0; row < NY; ++row)
-    for (int i = 0; i < m->nv; ++i) xbar[i] += ybar[row] * (double)by_qpos[m->nv * row + i];
-  free(by_qpos);
+  const SnDistanceBar bar = bar_of(ybar);
+  sn_geom_distance_vjp(m, p->base, p->base + 1, &r, &bar, wrench);
+  sn_geom_distance_by_qpos(m, &p->g.w, p->base, p->base + 1, wrench, qpos_bar);
+  for (int i = 0; i < m->nv; ++i) xbar[i] += (double)qpos_bar[i];
 }
 
 // Any two geoms that move against each other.
