@@ -392,32 +392,51 @@ SINEW_API SinewStatus sinew_step_vjp(SinewData *data, SinewCoordinates coordinat
 
 // Holds what sinew_geom_distance finds. This structure does not grow.
 typedef struct SinewDistance {
-  double dist;       // signed distance, negative: penetration depth [m]
+  double dist;       // signed distance, negative: penetration depth, the least displacement that parts the geoms [m]
   double from[3];    // nearest point on geom1 [m]
-  double to[3];      // nearest point on geom2 [m]
-  double normal[3];  // from geom1 to geom2, unit length
+  double to[3];      // nearest point on geom2 [m]; to - from = dist normal
+  double normal[3];  // out of geom1 towards geom2, unit length
 } SinewDistance;
 
-// Computes the distance of two geoms at the poses that the last sinew_forward or sinew_step has computed, whatever the
-// model's filters of contacts say. Farther apart than `limit` [m]: dist is limit, the points and the normal are zero.
-// Returns SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED (no collider for their types) or SINEW_ERR_STATE (no forward yet)
-// on failure.
+// Computes the distance of two geoms at the poses that the last sinew_forward or sinew_step has computed. The model's
+// filters of contacts, margins and gaps play no role. Not nearer than `limit` [m], which may be infinity: dist is
+// limit, the points and the normal are zero. Points and normal are exact, where MuJoCo's convex pairs are good to the
+// options' ccd_tolerance. Costs up to some tens of microseconds. Returns SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED (no
+// collider for their types, or a mesh that was left out on loading because nothing can touch it) or SINEW_ERR_STATE (no
+// forward yet, or nearest points cannot be found) on failure.
 SINEW_API SinewStatus sinew_geom_distance(SinewData *data, int geom1, int geom2, double limit, SinewDistance *distance,
                                           SinewError *err);
 
-// Holds derivatives of a distance by qpos, as its tangent; each may be NULL. This structure does not grow.
+// Holds derivatives of a distance by n coordinates; each may be NULL. This structure does not grow.
 typedef struct SinewDistanceJacobian {
-  double *dist;    // (nv)
-  double *from;    // (3, nv)
-  double *to;      // (3, nv)
-  double *normal;  // (3, nv)
+  double *dist;    // (n)
+  double *from;    // (3, n)
+  double *to;      // (3, n)
+  double *normal;  // (3, n)
 } SinewDistanceJacobian;
 
-// Computes the distance of two geoms as sinew_geom_distance does (distance may be NULL), and its derivatives: zero
-// beyond the limit. Fails as sinew_geom_distance.
+// Computes the distance of two geoms as sinew_geom_distance does (distance may be NULL), and its derivatives by qpos,
+// as its tangent: n = nv. They are zero beyond the limit. At a kink another feature is as near: parallel edges or
+// faces, the middle of a box. Then they are those of the features found, the points being carried with them, and dist's
+// lies between the one-sided ones. Fails as sinew_geom_distance.
 SINEW_API SinewStatus sinew_geom_distance_jacobian(SinewData *data, int geom1, int geom2, double limit,
                                                    SinewDistance *distance, const SinewDistanceJacobian *jacobian,
                                                    SinewError *err);
+
+// Holds a geom of a model at a pose of the caller's choice. This structure does not grow.
+typedef struct SinewGeomPose {
+  int geom;        // says type, sizes and mesh
+  double pos[3];   // centre [m]
+  double quat[4];  // orientation, of any length but zero
+} SinewGeomPose;
+
+// Computes the distance of two geoms at any poses as sinew_geom_distance does, and its derivatives by these: n = 12.
+// First come the displacement (3) [m] of the first geom and its turn (3) [rad] about its centre, both along the world's
+// axes. Next come those of the second. distance and jacobian may be NULL. Any number of threads may call it at once.
+// Returns SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED or SINEW_ERR_STATE on failure, as sinew_geom_distance.
+SINEW_API SinewStatus sinew_geom_distance_at(const SinewModel *model, const SinewGeomPose *first,
+                                             const SinewGeomPose *second, double limit, SinewDistance *distance,
+                                             const SinewDistanceJacobian *jacobian, SinewError *err);
 
 // ---- tasks ----
 

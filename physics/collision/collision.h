@@ -54,8 +54,8 @@ void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlac
 // Computes the Jacobian (SN_DISTANCE_ROWS, 12) by turns and displacements of both geoms.
 void sn_geom_distance_jacobian(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
                                sn_real *jacobian);
-// Adds to qpos_bar (nv), the tangent of qpos, what the torques and forces (12) of either give when the geoms are at the
-// poses that qpos gives them. Reads subtree_com and cdof of w.
+// Adds to qpos_bar (nv, tangent) what torques and forces (12) of either give when the geoms are where qpos puts them.
+// Reads subtree_com and cdof of w.
 void sn_geom_distance_by_qpos(const SnModel *m, const SnWorld *w, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
                               const sn_real *wrench, sn_real *qpos_bar);
 
