@@ -1,9 +1,11 @@
 // Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in rollout_vjp.c.
 //
-// A thread takes the first of these that it finds, over the items in their order: go back through a state whose world
-// is ready; make the world of the next state, where a slot is idle; run an item forward. Worlds are made in the order
-// in which they are needed and few are kept, so memory is bounded and one thread alone works on one world that stays in
-// its cache. The order of the work never touches a result: it depends on the item and the state alone.
+// A thread takes the next item in their order and stays with it: runs it forward, then makes the world of a state and
+// goes back through it, state by state. Where there is no item left, or nothing to do at its own at the moment, it
+// helps with those of others: goes back through a state whose world is ready, makes the world of the next state where a
+// slot is idle. Worlds are made in the order in which they are needed and few are kept, so memory is bounded and a
+// thread works on worlds that stay in its cache. The order of the work never touches a result: it depends on the item
+// and the state alone.
 #include "planner/rollout/gradient.h"
 
 #include <math.h>
@@ -21,7 +23,8 @@ typedef struct SnGradientSlot {
 
 // What one thread works with.
 typedef struct SnGradientThread {
-  SnRolloutRunner *runner;  // runs items forward
+  SnRolloutRunner *runner;          // runs items forward
+  struct SnGradientProgress *item;  // that it stays with; NULL: none. Under lock
   SnAdjoint adjoint;
   void *memory;
   SnLaneShared shared;
@@ -65,6 +68,7 @@ struct SnGradientWork {
   // under lock:
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  int next;  // first item that no thread has taken
   int nidle;
   bool stop;  // the clock has reached `until`
 };
@@ -331,26 +335,39 @@ typedef struct Job {
   int t, slot;
 } Job;
 
-// The next job, under lock. JOB_WAIT: others must end theirs first. JOB_NONE: there will be none.
-static Job take_job(SnGradientWork *g) {
-  bool open = false;
-  for (int i = 0; i < g->count; ++i) {
-    SnGradientProgress *x = &g->item[i];
-    if (x->phase != SN_PHASE_BACK || x->busy || x->slot[x->sweep] < 0) continue;
+// The item that a thread stays with, under lock; NULL: there is none left.
+static SnGradientProgress *own_item(SnGradientWork *g, int thread) {
+  SnGradientProgress *x = g->thread[thread].item;
+  while ((!x || x->phase == SN_PHASE_DONE) && g->next < g->count) x = &g->item[g->next++];
+  if (x && x->phase == SN_PHASE_DONE) x = NULL;
+  g->thread[thread].item = x;
+  return x;
+}
+
+// What there is to do at an item, under lock. JOB_WAIT: nothing now.
+static Job item_job(SnGradientWork *g, SnGradientProgress *x, bool own) {
+  if (x->phase == SN_PHASE_BACK && !x->busy && x->slot[x->sweep] >= 0) {
     x->busy = true;
     return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep]};
   }
-  for (int i = 0; i < g->count; ++i) {
-    SnGradientProgress *x = &g->item[i];
-    open |= x->phase != SN_PHASE_DONE;
-    if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
-      return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
-    if (x->phase == SN_PHASE_FORWARD && !x->busy) {
-      x->busy = true;
-      return (Job){JOB_FORWARD, x, 0, -1};
-    }
+  if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
+    return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
+  if (x->phase == SN_PHASE_FORWARD && own && !x->busy) {
+    x->busy = true;
+    return (Job){JOB_FORWARD, x, 0, -1};
   }
-  return (Job){open ? JOB_WAIT : JOB_NONE, NULL, 0, -1};
+  return (Job){JOB_WAIT, x, 0, -1};
+}
+
+// The next job, under lock. JOB_WAIT: others must end theirs first. JOB_NONE: there will be none.
+static Job take_job(SnGradientWork *g, int thread) {
+  SnGradientProgress *own = own_item(g, thread);
+  Job job = own ? item_job(g, own, true) : (Job){JOB_NONE, NULL, 0, -1};
+  for (int i = 0; i < g->nthread && job.kind <= JOB_WAIT; ++i) {
+    SnGradientProgress *x = g->thread[i].item;
+    if (x && x != own && x->phase != SN_PHASE_DONE) job = item_job(g, x, false);
+  }
+  return job;
 }
 
 // The world of a state, and by products all that can be done there ahead.
@@ -430,7 +447,7 @@ static void gradient_work(void *argument, int thread) {
   for (;;) {
     if (timed && !g->stop) g->stop = g->clock->now(g->clock->context) >= g->until;
     if (g->stop) break;
-    const Job job = take_job(g);
+    const Job job = take_job(g, thread);
     if (job.kind == JOB_NONE) break;
     if (job.kind == JOB_WAIT) {
       pthread_cond_wait(&g->changed, &g->lock);
@@ -454,6 +471,8 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     g->count = batch->count;
     g->forward = batch->forward;
     g->nidle = g->nslot;
+    g->next = 0;
+    for (int i = 0; i < g->nthread; ++i) g->thread[i].item = NULL;
     for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
     for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
     g->active = true;
