@@ -2,6 +2,7 @@
 // every bit, and whatever is wrong is told.
 #include "clients/include/sinew.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -130,6 +131,33 @@ static void three_forms_from_files_and_memory(void **state) {
   assert_int_equal(chdir("/"), 0);
 }
 
+// A thread that loads what the others load, too, from a file and from memory, while nothing of it is kept yet.
+static void *load_both(void *path) {
+  SinewModel *one = sinew_model_load(path, NULL), *two = sinew_model_read(ball, strlen(ball), folder, NULL);
+  const bool same = one && two && sinew_model_sizes(one)->ngeom == sinew_model_sizes(two)->ngeom;
+  sinew_model_free(one);
+  sinew_model_free(two);
+  return same ? path : NULL;
+}
+
+static void threads_load_at_once(void **state) {
+  (void)state;
+  enum { THREADS = 4 };
+  pthread_t thread[THREADS];
+  const char *fresh = in_folder("fresh");
+  char path[400];
+  assert_int_equal(mkdir(fresh, 0700), 0);
+  setenv("XDG_CACHE_HOME", fresh, 1);
+  snprintf(path, sizeof path, "%s", in_folder("ball.xml"));
+  for (int i = 0; i < THREADS; ++i) assert_int_equal(pthread_create(&thread[i], NULL, load_both, path), 0);
+  for (int i = 0; i < THREADS; ++i) {
+    void *result;
+    assert_int_equal(pthread_join(thread[i], &result), 0);
+    assert_ptr_equal(result, path);
+  }
+  setenv("XDG_CACHE_HOME", folder, 1);
+}
+
 static void assert_refused(const SinewModel *model, const SinewError *err, SinewStatus status, const char *part) {
   if (model) fail_msg("loaded, where \"%s\" was expected", part);
   print_message("%.200s\n", err->text);
@@ -255,6 +283,7 @@ static void without_a_cache_images_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(three_forms_from_files_and_memory),
+      cmocka_unit_test(threads_load_at_once),
       cmocka_unit_test(bad_files_are_told),
       cmocka_unit_test(bad_bytes_are_told),
       cmocka_unit_test(damaged_images_are_told),
