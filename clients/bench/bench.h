@@ -6,6 +6,7 @@
 //   driven_model*                  a model under seeded smooth controls, for step and gradient
 //   rollout_batch*                 many worlds at once, for step --worlds
 //   gradient_batch*                many gradients at once, for gradient --items
+//   mujoco_rollout*                MuJoCo's own rollouts on several threads, for batch
 //   closed_loop*                   planner and body in one process, for mpc and compare
 #ifndef SINEW_CLIENTS_BENCH_BENCH_H_
 #define SINEW_CLIENTS_BENCH_BENCH_H_
@@ -15,6 +16,7 @@
 int mode_step(int argc, char **argv);
 int mode_mpc(int argc, char **argv);
 int mode_compare(int argc, char **argv);
+int mode_batch(int argc, char **argv);
 int mode_gradient(int argc, char **argv);
 int mode_refine(int argc, char **argv);
 int mode_memory(int argc, char **argv);

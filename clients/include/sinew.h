@@ -489,7 +489,7 @@ SINEW_API const char *sinew_backend_description(const SinewBackend *backend);
 typedef struct SinewBatchDef {
   size_t size;
   const SinewModel *model;
-  const SinewTask *task;  // gives the cost, and options of the model; NULL: no cost
+  const SinewTask *task;  // gives the cost, and options of the model; NULL: no cost, all costs are 0
   SinewBackend *backend;
   int capacity;         // most rollouts of a call
   int steps;            // most steps of a rollout
@@ -506,20 +506,29 @@ static inline SinewBatchDef sinew_default_batch(void) {
   return x;
 }
 
-// Makes a batch and allocates all that its calls need: they allocate nothing. Free it with sinew_batch_free. Returns
-// NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_NOT_FOUND (names of the task that the model has not), SINEW_ERR_UNSUPPORTED
-// (the backend has no gradients), SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on failure.
+// Makes a batch and allocates all that its calls need: they allocate nothing. A task's initial state, and the targets
+// that it fixes there, take as long as the body needs to settle. Free it with sinew_batch_free. Returns NULL and on
+// failure
+//   SINEW_ERR_ARGUMENT     a pointer, a size
+//   SINEW_ERR_NOT_FOUND    names of the task, or bodies of `cfd`, that the model has not
+//   SINEW_ERR_UNSUPPORTED  the backend makes no batches, or no gradients; a term of the cost has none
+//   SINEW_ERR_STATE        the body diverges before it has settled
+//   SINEW_ERR_LIMIT, SINEW_ERR_MEMORY  there is no room
 SINEW_API SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err);
 // Frees a batch. Accepts NULL.
 SINEW_API void sinew_batch_free(SinewBatch *batch);
 // Returns the model of the batch: that of the definition with the task's options. It stays valid as long as the batch.
 SINEW_API const SinewModel *sinew_batch_model(const SinewBatch *batch);
+// Returns the state in which the task begins, without a seed; without a task qpos0 at rest. It stays valid as long as
+// the batch.
+SINEW_API SinewState sinew_batch_initial(const SinewBatch *batch);
 // Returns the number of terms of the task's cost; 0 without a task.
 SINEW_API int sinew_batch_terms(const SinewBatch *batch);
 
 // Holds rollouts: N = count initial states, N control sequences of T = steps steps, and where results go. Arrays of
-// results may be NULL. A trajectory has rows for the states 0 to T. Rows after the last good state of a rollout that
-// has diverged are NaN.
+// results may be NULL; results are always N. A trajectory has rows for the states 0 to T. Rows after the good states of
+// a rollout that has diverged are NaN. Sensors that the engine does not have are NaN. At the last state the controls of
+// the last step stand.
 typedef struct SinewRollouts {
   size_t size;
   int count, steps;  // N and T
@@ -537,12 +546,12 @@ typedef struct SinewRollouts {
   double *out_qpos;        // (N, T + 1, nq)
   double *out_qvel;        // (N, T + 1, nv)
   double *out_act;         // (N, T + 1, na)
-  double *out_sensordata;  // (N, T + 1, nsensordata) of each state
+  double *out_sensordata;  // (N, T + 1, nsensordata) of each state under its controls
   // Results.
   double *cost;        // (N) of the task; infinity when diverged
   double *term;        // (N, sinew_batch_terms) weighted parts of it
   int *status;         // (N) SINEW_OK or SINEW_ERR_DIVERGED
-  int *diverged_step;  // (N) the last state that is good, T where all are
+  int *good_states;    // (N) number of states before it diverged, T + 1 where it did not
   unsigned *warnings;  // (N) SINEW_WARN_* bits of all its steps
 } SinewRollouts;
 
@@ -556,7 +565,7 @@ static inline SinewRollouts sinew_default_rollouts(void) {
 
 // Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
 // data (status), not an error. With `gradients` the batch keeps controls and states for sinew_batch_vjp. Returns
-// SINEW_ERR_ARGUMENT (sizes, a number that is not finite) or SINEW_ERR_DEVICE on failure.
+// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10) or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
 
 // Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.
@@ -600,8 +609,9 @@ static inline SinewGradients sinew_default_gradients(void) {
 // Computes vector-Jacobian products of the rollouts of the last sinew_batch_rollout, at about twice their cost. These
 // are the derivatives, by initial states and controls, of the task's cost times its factor plus the user's cost. `bars`
 // NULL stands for the task's cost alone. May be called any number of times. A rollout whose status is not SINEW_OK has
-// derivatives 0. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT,
-// SINEW_ERR_UNSUPPORTED (a sensor without a derivative) or SINEW_ERR_DEVICE on failure.
+// derivatives 0; bars of one that diverged are not read. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without
+// gradients), SINEW_ERR_ARGUMENT (a number that is not finite), SINEW_ERR_UNSUPPORTED (a bar of a sensor without a
+// derivative) or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
 

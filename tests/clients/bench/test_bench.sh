@@ -19,6 +19,18 @@ assert out["steps"] == 16 and out["sinew_us"] > 0 and out["mujoco_us"] > 0, out
 assert abs(out["ratio"] / (out["sinew_us"] / out["mujoco_us"]) - 1) < 0.5, out
 assert out["sinew_stages_us"]["kinematics"] > 0 and "mujoco_timers_us" in out, out
 PY
+# Rollouts through the public header; the way back on demand.
+"$BIN/sinew-bench" batch --model arm.xml --count 6 --steps 16 --rounds 3 --threads 2 --gradient --json >batch.json
+python3 - <<'PY'
+import json
+out = json.load(open("batch.json"))
+assert (out["count"], out["steps"], out["threads"], out["diverged"]) == (6, 16, 2, 0), out
+for name in ("one_thread_ms", "sinew_ms", "mujoco_ms", "kept_ms", "vjp_ms"):
+    assert out[name] > 0, out
+for name in ("speedup", "ratio", "vjp_ratio"):
+    assert 0 < out[name + "_range"][0] <= out[name] <= out[name + "_range"][1], out
+PY
+"$BIN/sinew-bench" batch --model arm.xml --count 2 --steps 4 --rounds 1 | grep -q "^MuJoCo's rollout on 2 threads"
 # A closed loop on a task of this repository: the seed alone decides, whatever the threads.
 for threads in 1 2; do
   "$BIN/sinew-bench" mpc --task arm_reach --planner sampling --samples 16 --set iterations=2 --cfd off --seconds 0.3 \

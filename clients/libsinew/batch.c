@@ -1,0 +1,318 @@
+// Many rollouts of a model: checked, and computed in the caller's arrays. See batch_vjp.c for the way back.
+#include "clients/libsinew/batch_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/libsinew/task_private.h"
+
+static const ApiStruct batch_def = {"SinewBatchDef", "sinew_default_batch", sizeof(SinewBatchDef),
+                                    API_END(SinewBatchDef, cfd)};
+static const ApiStruct rollouts_type = {"SinewRollouts", "sinew_default_rollouts", sizeof(SinewRollouts),
+                                        API_END(SinewRollouts, warnings)};
+
+// Most rollouts and steps: sizes of arrays stay far from the end of size_t.
+enum { MOST = 1 << 20 };
+
+// ---- creation ----
+
+static SinewStatus check_def(const SinewBatchDef *d, SinewError *err) {
+  const char *missing = !d->model ? "model" : !d->backend ? "backend" : NULL;
+  if (missing) return api_fail(err, SINEW_ERR_ARGUMENT, "SinewBatchDef: %s is NULL", missing);
+  if (d->capacity < 1 || d->capacity > MOST)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "capacity: %d, allowed is 1 to %d", d->capacity, (int)MOST);
+  if (d->steps < 1 || d->steps > MOST)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "steps: %d, allowed is 1 to %d", d->steps, (int)MOST);
+  if (!(d->max_velocity >= 0 && d->max_velocity <= (double)SN_MAXVAL))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "max_velocity: %g, allowed is 0 to 1e10", d->max_velocity);
+  return SINEW_OK;
+}
+
+void *api_batch_alloc(size_t n, size_t size, bool *ok) {
+  void *x = calloc(n > 0 ? n : 1, size);
+  *ok = *ok && x != NULL;
+  return x;
+}
+
+static double *append(double *to, const double *from, size_t n) {
+  if (n > 0) memcpy(to, from, n * sizeof *to);
+  return to + n;
+}
+
+// Keeps the state of a world as the initial one.
+static void keep_initial(SinewBatch *b, const SnWorld *w) {
+  const SnModel *m = b->m;
+  double *to = append(b->initial, w->qpos, (size_t)m->nq);
+  to = append(to, w->qvel, (size_t)m->nv);
+  to = append(to, w->act, (size_t)m->na);
+  for (size_t i = 0; i < (size_t)m->nmocap; ++i) {
+    to = append(to, w->mocap_pos + 3 * i, 3);
+    to = append(to, w->mocap_quat + 4 * i, 4);
+  }
+}
+
+// Puts a body into the initial state, with the targets that the task fixes there.
+static SnCode begin(SinewBatch *b, const SnTask *task, SnError *why) {
+  const SnModel *m = b->m;
+  SnRolloutRunner *r = sn_rollout_runner_create(m, b->cost, why);
+  if (!r) return why->code;
+  SnWorld *w = sn_rollout_runner_world(r);
+  SnLane *lane = sn_rollout_runner_lane(r);
+  SnCode code = SN_OK;
+  b->initial = calloc((size_t)(m->nq + m->nv + m->na + 7 * m->nmocap) + 1, sizeof *b->initial);
+  if (!b->initial) code = sn_fail(why, SN_ERR_MEMORY, "batch: out of memory");
+  sn_world_reset(m, w);
+  if (code == SN_OK && task) code = sn_task_reset(task, m, w, lane, 0, why);
+  if (code == SN_OK && task) sn_cost_capture(b->cost, m, w, lane);
+  if (code == SN_OK) keep_initial(b, w);
+  sn_rollout_runner_free(r);
+  return code;
+}
+
+// Makes the cost, and the model with the task's options.
+static SnCode take_task(SinewBatch *b, const SinewBatchDef *d, SnError *why) {
+  const SnTask *task = d->task->task;
+  if (!(b->own = sn_task_model(task, d->model->model, why))) return why->code;
+  b->m = b->own;
+  if (!(b->cost = sn_cost_create(task, b->m, why))) return why->code;
+  return d->gradients ? sn_cost_check_gradient(b->cost, b->m, why) : SN_OK;
+}
+
+static bool make_buffers(SinewBatch *b, bool gradients) {
+  const SnModel *m = b->m;
+  const size_t n = (size_t)b->capacity, rows = (size_t)b->steps + 1, nmocap = (size_t)m->nmocap;
+  const size_t ntarget = b->cost ? (size_t)b->cost->ntarget : 0, ctrl = (size_t)b->steps * (size_t)m->nu;
+  const size_t state = (size_t)(m->nv > m->na ? m->nv : m->na);
+  bool ok = true;
+  b->state = api_batch_alloc(n, sizeof *b->state, &ok);
+  b->out = api_batch_alloc(n, sizeof *b->out, &ok);
+  b->done = api_batch_alloc(n, sizeof *b->done, &ok);
+  b->cost_of = api_batch_alloc(n, sizeof *b->cost_of, &ok);
+  b->made = api_batch_alloc(n, sizeof *b->made, &ok);
+  b->warn = api_batch_alloc(n, sizeof *b->warn, &ok);
+  b->target = api_batch_alloc(n * rows * ntarget, sizeof *b->target, &ok);
+  b->mocap_pos = api_batch_alloc(3 * n * nmocap, sizeof *b->mocap_pos, &ok);
+  b->mocap_quat = api_batch_alloc(4 * n * nmocap, sizeof *b->mocap_quat, &ok);
+  b->zero = api_batch_alloc(ctrl > state ? ctrl : state, sizeof *b->zero, &ok);
+  if (ok && gradients) ok = (b->kept = api_kept_create(m, b->capacity, b->steps)) != NULL;
+  return ok;
+}
+
+// Loads model and cost at the backend, with room for all that is asked of it.
+static SnCode load(SinewBatch *b, bool gradients, SnError *why) {
+  SnBackend *backend = b->backend->backend;
+  if (!sn_backend_has(backend, SN_BACKEND_BATCHES))
+    return sn_fail(why, SN_ERR_UNSUPPORTED, "the backend '%s' makes no batches", sn_backend_name(backend));
+  b->loaded = sn_backend_load(backend, b->m, b->cost, b->steps, why);
+  if (!b->loaded) return why->code;
+  return gradients ? sn_backend_reserve_gradients(backend, b->loaded, b->capacity, why)
+                   : sn_backend_reserve_rollouts(backend, b->loaded, b->capacity, why);
+}
+
+// Makes all of a batch whose backend is entered.
+static SinewStatus build(SinewBatch *b, const SinewBatchDef *d, SinewError *err) {
+  SnError why = {0};
+  b->m = d->model->model;
+  b->capacity = d->capacity;
+  b->steps = d->steps;
+  b->max_velocity = d->max_velocity > 0 ? d->max_velocity : (double)SN_MAXVAL;
+  if (d->task && take_task(b, d, &why) != SN_OK) return api_hand_on(err, &why);
+  if (begin(b, d->task ? d->task->task : NULL, &why) != SN_OK) return api_hand_on(err, &why);
+  if (!(b->model = api_model_view(b->m, err))) return SINEW_ERR_MEMORY;
+  if (d->cfd) {
+    const SinewStatus status = api_cfd_read(b->model, d->cfd, &b->cfd, err);
+    if (status != SINEW_OK) return status;
+  }
+  if (load(b, d->gradients, &why) != SN_OK) return api_hand_on(err, &why);
+  if (!make_buffers(b, d->gradients)) return api_fail(err, SINEW_ERR_MEMORY, "batch: out of memory");
+  return api_ok(err);
+}
+
+SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err) {
+  SinewBatchDef d = sinew_default_batch();
+  if (api_take(&batch_def, def, &d, err) != SINEW_OK || check_def(&d, err) != SINEW_OK) return NULL;
+  SinewBatch *b = calloc(1, sizeof *b);
+  if (!b) {
+    api_fail(err, SINEW_ERR_MEMORY, "batch: out of memory");
+    return NULL;
+  }
+  b->backend = d.backend;
+  SinewStatus status = api_enter_pair(&b->guard, "batch", b->backend, err);
+  if (status == SINEW_OK) status = api_leave_pair(&b->guard, b->backend, build(b, &d, err));
+  if (status == SINEW_OK) return b;
+  sinew_batch_free(b);
+  return NULL;
+}
+
+void sinew_batch_free(SinewBatch *b) {
+  if (!b) return;
+  if (b->loaded) sn_backend_unload(b->backend->backend, b->loaded);
+  api_kept_free(b->kept);
+  api_cfd_clear(&b->cfd);
+  sinew_model_free(b->model);
+  sn_cost_free(b->cost);
+  sn_model_free(b->own);
+  void *const buffers[] = {b->initial, b->state,  b->out,       b->done,       b->cost_of, b->made,
+                           b->warn,    b->target, b->mocap_pos, b->mocap_quat, b->zero};
+  for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
+  free(b);
+}
+
+const SinewModel *sinew_batch_model(const SinewBatch *batch) { return batch ? batch->model : NULL; }
+
+SinewState sinew_batch_initial(const SinewBatch *batch) {
+  if (!batch) return (SinewState){0};
+  const SnModel *m = batch->m;
+  const double *qvel = batch->initial + m->nq, *act = qvel + m->nv;
+  return (SinewState){0, batch->initial, qvel, act, act + m->na};
+}
+
+int sinew_batch_terms(const SinewBatch *batch) { return batch && batch->cost ? batch->cost->nterm : 0; }
+
+// ---- what is asked ----
+
+SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_t n, SinewError *err) {
+  for (size_t i = 0; x && i < (size_t)rows * n; ++i)
+    if (sn_is_bad(x[i]))
+      return api_fail(err, SINEW_ERR_ARGUMENT, "%s[%zu] of rollout %zu: %g, allowed is a number within +-1e10", name,
+                      i % n, i / n, x[i]);
+  return SINEW_OK;
+}
+
+static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, SinewError *err) {
+  const SnModel *m = b->m;
+  if (r->count < 1 || r->count > b->capacity)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "count: %d, allowed is 1 to the capacity of the batch, %d", r->count,
+                    b->capacity);
+  if (r->steps < 1 || r->steps > b->steps)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "steps: %d, allowed is 1 to the steps of the batch, %d", r->steps,
+                    b->steps);
+  const int states = r->one_state ? 1 : r->count;
+  SinewStatus status = api_check_numbers("time", r->time, states, 1, err);
+  if (status == SINEW_OK) status = api_check_numbers("qpos", r->qpos, states, (size_t)m->nq, err);
+  if (status == SINEW_OK) status = api_check_numbers("qvel", r->qvel, states, (size_t)m->nv, err);
+  if (status == SINEW_OK) status = api_check_numbers("act", r->act, states, (size_t)m->na, err);
+  if (status == SINEW_OK) status = api_check_numbers("mocap", r->mocap, states, 7 * (size_t)m->nmocap, err);
+  if (status != SINEW_OK) return status;
+  return api_check_numbers("ctrl", r->ctrl, r->one_ctrl ? 1 : r->count, (size_t)r->steps * (size_t)m->nu, err);
+}
+
+// Poses of the mocap bodies of state i, apart; NULL: where the model has them.
+static void take_mocap(SinewBatch *b, const double *mocap, size_t i, SnState *state) {
+  const size_t n = (size_t)b->m->nmocap;
+  if (!mocap || n == 0) return;
+  double *pos = b->mocap_pos + 3 * n * i, *quat = b->mocap_quat + 4 * n * i;
+  for (size_t k = 0; k < n; ++k) {
+    memcpy(pos + 3 * k, mocap + 7 * (n * i + k), 3 * sizeof *pos);
+    memcpy(quat + 4 * k, mocap + 7 * (n * i + k) + 3, 4 * sizeof *quat);
+  }
+  state->mocap_pos = pos;
+  state->mocap_quat = quat;
+}
+
+static const double *row(const double *x, size_t i, int n, const double *fallback) {
+  return x ? x + i * (size_t)n : fallback;
+}
+
+// Points into the caller's states.
+static void take_states(SinewBatch *b, const SinewRollouts *r) {
+  const SnModel *m = b->m;
+  const size_t n = r->one_state ? 1 : (size_t)r->count;
+  for (size_t i = 0; i < n; ++i) {
+    b->state[i] = (SnState){.time = r->time ? r->time[i] : 0,
+                            .qpos = row(r->qpos, i, m->nq, m->qpos0),
+                            .qvel = row(r->qvel, i, m->nv, b->zero),
+                            .act = row(r->act, i, m->na, b->zero),
+                            .cfd = b->cfd.use == SINEW_CFD_FORWARD ? &b->cfd.settings : NULL};
+    take_mocap(b, r->mocap, i, &b->state[i]);
+  }
+}
+
+static double *part(double *x, int i, int steps, int n) {
+  return x && n > 0 ? x + (size_t)i * ((size_t)steps + 1) * (size_t)n : NULL;
+}
+
+// Points into the caller's trajectories.
+static void take_outputs(SinewBatch *b, const SinewRollouts *r) {
+  for (int i = 0; i < r->count; ++i)
+    b->out[i] = (SnTrajectory){.time = part(r->out_time, i, r->steps, 1),
+                               .qpos = part(r->out_qpos, i, r->steps, b->m->nq),
+                               .qvel = part(r->out_qvel, i, r->steps, b->m->nv),
+                               .act = part(r->out_act, i, r->steps, b->m->na),
+                               .sensordata = part(r->out_sensordata, i, r->steps, b->m->nsensordata)};
+}
+
+// Evaluates the schedules of the targets. Returns how many tables there are: one where all begin at one time.
+static int take_targets(SinewBatch *b, const SinewRollouts *r) {
+  int tables = 1;
+  if (!b->cost) return tables;
+  for (int i = 1; r->time && !r->one_state && i < r->count; ++i)
+    if (r->time[i] != r->time[0]) tables = r->count;
+  const size_t size = ((size_t)r->steps + 1) * (size_t)b->cost->ntarget;
+  for (int i = 0; i < tables; ++i)
+    sn_cost_schedule(b->cost, b->state[i].time, (double)b->m->opt.timestep, r->steps + 1, b->target + (size_t)i * size);
+  return tables;
+}
+
+// ---- rollouts ----
+
+// Computes rollouts that nothing is kept of. Returns false where the device is lost.
+static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
+  const SnClock clock = sn_clock_monotonic();
+  const SnBatch batch = {.state = b->state,
+                         .nstate = r->one_state ? 1 : r->count,
+                         .ctrl = r->ctrl ? r->ctrl : b->zero,
+                         .nctrl = r->ctrl && !r->one_ctrl ? r->count : 1,
+                         .target = b->target,
+                         .ntable = tables,
+                         .nstep = r->steps,
+                         .count = r->count,
+                         .max_velocity = b->max_velocity,
+                         .cost = b->cost_of,
+                         .term = r->term,
+                         .done = b->done,
+                         .warn = b->warn,
+                         .steps = b->made,
+                         .out = b->out};
+  memset(b->done, 0, (size_t)r->count);
+  return sn_backend_rollouts(b->backend->backend, b->loaded, &batch, &clock, INFINITY);
+}
+
+// Hands on what is told of each rollout.
+static void give(const SinewBatch *b, const SinewRollouts *r) {
+  for (int i = 0; i < r->count; ++i) {
+    const bool diverged = !isfinite(b->cost_of[i]);
+    if (r->cost) r->cost[i] = b->cost_of[i];
+    if (r->status) r->status[i] = diverged ? SINEW_ERR_DIVERGED : SINEW_OK;
+    if (r->good_states) r->good_states[i] = diverged ? b->made[i] : r->steps + 1;
+    if (r->warnings) r->warnings[i] = (unsigned)b->warn[i];
+  }
+}
+
+SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err) {
+  char text[256];
+  sn_backend_lost(backend->backend, text, sizeof text);
+  return api_fail(err, SINEW_ERR_DEVICE, "the device is lost: %s", text);
+}
+
+static SinewStatus rollout(SinewBatch *b, const SinewRollouts *in, SinewError *err) {
+  SinewRollouts r = sinew_default_rollouts();
+  SinewStatus status = api_take(&rollouts_type, in, &r, err);
+  if (status == SINEW_OK) status = check_rollouts(b, &r, err);
+  if (status != SINEW_OK) return status;
+  if (b->kept) b->kept->count = 0;
+  take_states(b, &r);
+  take_outputs(b, &r);
+  const int tables = take_targets(b, &r);
+  if (!(b->kept ? api_kept_rollout(b, &r, tables) : run(b, &r, tables))) return api_device_lost(b->backend, err);
+  give(b, &r);
+  return api_ok(err);
+}
+
+SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err) {
+  if (!batch) return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_batch_rollout: batch is NULL");
+  const SinewStatus status = api_enter_pair(&batch->guard, "batch", batch->backend, err);
+  if (status != SINEW_OK) return status;
+  return api_leave_pair(&batch->guard, batch->backend, rollout(batch, rollouts, err));
+}

@@ -1,0 +1,67 @@
+// A batch of rollouts as libsinew holds it.
+#ifndef SINEW_CLIENTS_LIBSINEW_BATCH_PRIVATE_H_
+#define SINEW_CLIENTS_LIBSINEW_BATCH_PRIVATE_H_
+
+#include "clients/libsinew/backend_private.h"
+#include "clients/libsinew/cfd_private.h"
+
+// Holds what the way back needs, of as many rollouts as there is capacity for. Inputs are copies.
+typedef struct ApiKept {
+  int count, steps;      // size of the last rollouts; count 0: there are none
+  SnGradient *item;      // (capacity)
+  bool *rolled;          // (capacity) it did not diverge
+  double *qpos;          // (capacity, nq) initial states
+  double *qvel;          // (capacity, nv)
+  double *act;           // (capacity, na)
+  double *ctrl;          // (capacity, steps, nu)
+  SnTrajectoryBar *bar;  // (capacity)
+  double *states;        // (capacity, steps + 1, nq) positions on the way; NULL: the model has no quaternions
+  double *tangent;       // (capacity, steps + 1, nv) scratch for bars by them; NULL likewise
+  double *ctrl_bar;      // (capacity, steps, nu) scratch where the caller wants none
+  double *qpos_bar;      // (capacity, nv)
+} ApiKept;
+
+struct SinewBatch {
+  ApiGuard guard;
+  SinewBackend *backend;
+  SnModel *own;       // model with the options of the task; NULL: without a task
+  const SnModel *m;   // own, or the definition's
+  SinewModel *model;  // shows m
+  SnCost *cost;       // NULL: none
+  ApiCfd cfd;
+  SnBackendModel *loaded;
+  int capacity, steps;
+  double max_velocity;
+  double *initial;  // (nq + nv + na + 7 nmocap) where the task begins
+  // Scratch of a call.
+  SnState *state;       // (capacity)
+  SnTrajectory *out;    // (capacity)
+  unsigned char *done;  // (capacity)
+  double *cost_of;      // (capacity)
+  int *made;            // (capacity)
+  int *warn;            // (capacity)
+  double *target;       // (capacity, steps + 1, ntarget)
+  double *mocap_pos;    // (capacity, nmocap, 3)
+  double *mocap_quat;   // (capacity, nmocap, 4)
+  double *zero;         // (max(nv, na, steps nu)) zeros
+  ApiKept *kept;        // NULL: a batch without gradients
+};
+
+// Allocates zeros, at least one. Sets *ok to false on failure.
+void *api_batch_alloc(size_t n, size_t size, bool *ok);
+
+// batch_vjp.c: makes room for the way back. Returns NULL when out of memory.
+ApiKept *api_kept_create(const SnModel *m, int capacity, int steps);
+// batch_vjp.c: frees it; NULL is allowed.
+void api_kept_free(ApiKept *kept);
+// batch_vjp.c: computes rollouts whose states, outputs and targets are set, and keeps them. Returns false where the
+// device is lost.
+bool api_kept_rollout(SinewBatch *batch, const SinewRollouts *r, int tables);
+
+// Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
+// beyond 1e10.
+SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_t n, SinewError *err);
+// Tells that the device of a backend is lost.
+SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err);
+
+#endif
