@@ -54,7 +54,26 @@ static bool check_rollout(const Check *c, const char *owner, int index, const Sn
          ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) && ARRAY(target, rows * (size_t)w->cost.ntarget) &&
          ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
          ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
-         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, 1) && ARRAY(sum, nterm) && ARRAY(saved, 1);
+         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, rows) &&
+         ARRAY(out_sensordata, rows * (size_t)m->nsensordata) && ARRAY(sum, nterm) && ARRAY(saved, 1);
+}
+
+// The rollouts that candidates begin from. Blocks of different ones run at the same time: what they write lies apart.
+static bool check_begins(const Check *c, const SnWork *w, int index, const SnSample *x) {
+  const char *owner = "sample";
+  const int n = x->own ? x->count : 1;
+  if (!ARRAY(rollout, n)) return false;
+  for (int i = 0; x->rollout && i < n; ++i) {
+    const SnRollout *p = &x->rollout[i], *q = &x->rollout[sn_maxi(i - 1, 0)];
+    const bool apart = i == 0 || !((p->out_qpos && p->out_qpos == q->out_qpos && w->model.nq > 0) ||
+                                   (p->out_time && p->out_time == q->out_time));
+    if (!check_rollout(c, "candidate of sample", index, w, p)) return false;
+    if (p->nstep == x->nstep && apart) continue;
+    snprintf(c->text, c->size, "sample %d: candidate %d %s", index, i,
+             apart ? "has other steps" : "has the memory of the one before for its states");
+    return false;
+  }
+  return true;
 }
 
 static bool check_sample(const Check *c, const SnWork *w, int index) {
@@ -65,17 +84,19 @@ static bool check_sample(const Check *c, const SnWork *w, int index) {
     return false;
   }
   if (!array(c, owner, index, "itself", x, sizeof *x)) return false;
-  const size_t n = (size_t)x->count, rows = (size_t)x->rollout.nstep, nu = (size_t)w->model.nu;
-  return check_rollout(c, owner, index, w, &x->rollout) && ARRAY(base, rows * nu) && ARRAY(ctrl, n * rows * nu) &&
-         ARRAY(sum, n * (size_t)w->cost.nterm) && ARRAY(total, n) && ARRAY(saved, n) && ARRAY(t, n) &&
-         ARRAY(status, n) && ARRAY(warn, n);
+  const size_t n = (size_t)x->count, rows = (size_t)x->nstep, nu = (size_t)w->model.nu;
+  return check_begins(c, w, index, x) && ARRAY(ctrl, n * rows * nu) && ARRAY(sum, n * (size_t)w->cost.nterm) &&
+         ARRAY(total, n) && ARRAY(saved, n) && ARRAY(t, n) && ARRAY(status, n) && ARRAY(warn, n);
 }
 
 static bool check_vjp(const Check *c, int index, const SnWork *w, const SnRollout *rollout, const SnRolloutVjp *x) {
   const char *owner = "gradient";
   const SnModel *m = &w->model;
   const size_t rows = (size_t)rollout->nstep + 1, nterm = (size_t)w->cost.nterm, n = (size_t)sn_tangent_size(m);
-  return ARRAY(cfd.pair, m->ncpair) && ARRAY(cfd_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
+  const bool bars = ARRAY(bar.qpos, rows * (size_t)m->nv) && ARRAY(bar.qvel, rows * (size_t)m->nv) &&
+                    ARRAY(bar.act, rows * (size_t)m->na) && ARRAY(bar.sensordata, rows * (size_t)m->nsensordata) &&
+                    ARRAY(bar.ctrl, (rows - 1) * (size_t)m->nu);
+  return bars && ARRAY(cfd.pair, m->ncpair) && ARRAY(cfd_qacc, rows * (size_t)m->nv) && ARRAY(running, nterm) &&
          ARRAY(terminal, nterm) && ARRAY(state_bar, n) && ARRAY(scratch, n) &&
          ARRAY(ctrl_bar, (rows - 1) * (size_t)m->nu) && ARRAY(target_bar, rows * (size_t)w->cost.ntarget);
 }

@@ -1,6 +1,7 @@
 // Memory of the device host: buffers on the device, within a budget, and staging buffers that go there and back.
 #include "cuda/host/host.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -145,3 +146,39 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state
   rollout->qacc_warmstart = sn_staging_reals(s, state->qacc_warmstart, (size_t)m->nv);
   rollout->cfd = sn_staging_cfd(s, d, state->cfd);
 }
+
+// ---- states of rollouts ----
+
+// The arrays of a trajectory that a rollout may write: X(the program's, the rollout's, numbers of a row).
+#define TRAJECTORY(X)        \
+  X(time, out_time, 1)       \
+  X(qpos, out_qpos, d->m.nq) \
+  X(qvel, out_qvel, d->m.nv) \
+  X(act, out_act, d->m.na)   \
+  X(qacc, out_qacc, d->m.nv) \
+  X(cost, out_cost, 1)       \
+  X(sensordata, out_sensordata, d->m.nsensordata)
+
+void sn_staging_trajectory(SnStaging *s, const SnDeviceModel *d, const SnTrajectory *out, SnRollout *rollout) {
+  const size_t rows = (size_t)rollout->nstep + 1;
+#define PUT(name, place, n) \
+  if (out->name) sn_staging_put(s, rows *(size_t)(n) * sizeof(sn_real), (void *)&rollout->place);
+  TRAJECTORY(PUT)
+#undef PUT
+}
+
+// Rows of n numbers that have come back to the twin of `there`: `rows` of them, NaN up to row `all`.
+static void give_rows(const SnStaging *s, double *to, const sn_real *there, int n, int rows, int all) {
+  const sn_real *from = (const void *)(s->host + ((const char *)there - s->device.p));
+  const size_t end = (size_t)rows * (size_t)n;
+  for (size_t i = 0; i < (size_t)all * (size_t)n; ++i) to[i] = i < end ? (double)from[i] : (double)NAN;
+}
+
+void sn_staging_give(const SnStaging *s, const SnDeviceModel *d, const SnRollout *rollout, int rows,
+                     const SnTrajectory *out) {
+#define GIVE(name, place, n) \
+  if (out->name) give_rows(s, out->name, rollout->place, n, rows, rollout->nstep + 1);
+  TRAJECTORY(GIVE)
+#undef GIVE
+}
+#undef TRAJECTORY

@@ -217,29 +217,25 @@ SnCode sn_device_model_change(SnBackendModel *x, SnError *err) {
   memcpy(capacity, x->capacity, sizeof capacity);
   memset(x->capacity, 0, sizeof x->capacity);
   sn_device_model_enter(to, x);
-  const SnCode code = sn_session_reserve(x, capacity[SN_CAPACITY_ROLLOUTS], capacity[SN_CAPACITY_GRADIENTS],
-                                         capacity[SN_CAPACITY_STARTS], e);
+  SnCode code = SN_OK;
+  for (int k = 0; code == SN_OK && k < SN_NCAPACITY; ++k) code = sn_session_reserve(x, (SnCapacity)k, capacity[k], e);
   if (code == SN_OK) return code;
   sn_device_model_leave(x);
   memcpy(x->capacity, capacity, sizeof capacity);  // for the next try
   return code;
 }
 
-SnCode sn_session_reserve(SnBackendModel *x, int rollouts, int gradients, int starts, SnError *err) {
-  SnCode (*const reserve[SN_NCAPACITY])(SnBackendModel *, int, SnError *) = {sn_rollouts_reserve, sn_gradients_reserve,
-                                                                             sn_multistarts_reserve};
-  const int n[SN_NCAPACITY] = {rollouts, gradients, starts};
+SnCode sn_session_reserve(SnBackendModel *x, SnCapacity kind, int n, SnError *err) {
+  SnCode (*const reserve[SN_NCAPACITY])(SnBackendModel *, int, SnError *) = {
+      sn_rollouts_reserve, sn_batches_reserve, sn_gradients_reserve, sn_multistarts_reserve};
   if (!x->model)
     return sn_fail(err, SN_ERR_STATE, "%s: the session has no model since its cost was changed", x->host->device->name);
   if (x->host->device->lost) return sn_host_refuse(x, 0, "", err);
-  for (int k = 0; k < SN_NCAPACITY; ++k) {
-    if (n[k] <= x->capacity[k]) continue;
-    x->host->device->wait(x->host->device, x->model->stream);  // memory of blocks may move
-    const SnCode code = reserve[k](x, n[k], err);
-    if (code != SN_OK) return code;
-    x->capacity[k] = n[k];
-  }
-  return SN_OK;
+  if (n <= x->capacity[kind]) return SN_OK;
+  x->host->device->wait(x->host->device, x->model->stream);  // memory of blocks may move
+  const SnCode code = reserve[kind](x, n, err);
+  if (code == SN_OK) x->capacity[kind] = n;
+  return code;
 }
 
 // ---- memory of blocks ----

@@ -9,6 +9,8 @@
 //   EVALUATE                the end of each gradient; a block an item
 //   SELECT                  where there are multistarts: the best of each one's starts
 //
+// Rollouts alone end after FORWARD.
+//
 // A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
 // rollout alone, and the way back takes state after state whatever the chunks are.
 #include "cuda/host/gradient_memory_private.h"
@@ -84,6 +86,7 @@ static void launch(SnDeviceModel *d, const SnGradientLaunches *p, SnKernel kerne
 
 int sn_gradient_launches_count(const SnGradientLaunches *p) {
   int count = 2;
+  if (p->forward) return 1;
   if (p->sweep) count += chunks(p->states, p->sweep_chunk);
   if (p->products) count += p->scan ? 1 : chunks(p->states, p->product_chunk);
   return count;

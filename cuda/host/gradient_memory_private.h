@@ -61,6 +61,7 @@ typedef struct SnGradientLaunches {
   int ngradient, nmultistart;
   int states;           // most states of a rollout: nstep + 1
   int sweep, products;  // 1: some item's method
+  int forward;          // 1: rollouts alone
   // by sn_gradient_launches_plan:
   int scan;                        // 1: Jacobians are chained by a scan
   int sweep_chunk, product_chunk;  // states of every item at once
@@ -77,7 +78,8 @@ SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnG
                                                const SnGradientMemory *memory, int method, SnStaging *staging);
 // Returns how many states an item of that method has there.
 int sn_gradient_launches_rows(const SnGradientLaunches *p, int method);
-// Returns the number of groups of launches: forward, one chunk of states after another, the end.
+// Returns the number of groups of launches: forward and, but for rollouts alone, one chunk of states after another, the
+// end.
 int sn_gradient_launches_count(const SnGradientLaunches *p);
 // Puts the launches of a group into the model's stream, and does not wait. Call it for group 0, 1, ... in order.
 // Others may use the pool between two groups.

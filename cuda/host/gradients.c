@@ -56,6 +56,19 @@ static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnGradie
 
 // ---- what goes in, and where things come back ----
 
+// Puts the derivative of the caller's own cost.
+static SnRolloutBar put_bar(const SnDeviceModel *d, SnStaging *staging, const SnGradient *item) {
+  const SnTrajectoryBar *bar = item->bar;
+  const size_t nstep = (size_t)item->nstep, rows = nstep + 1;
+  SnRolloutBar x = {.on = 1, .cost = (sn_real)bar->cost};
+  x.qpos = sn_staging_reals(staging, bar->qpos, rows * (size_t)d->m.nv);
+  x.qvel = sn_staging_reals(staging, bar->qvel, rows * (size_t)d->m.nv);
+  x.act = sn_staging_reals(staging, bar->act, rows * (size_t)d->m.na);
+  x.sensordata = sn_staging_reals(staging, bar->sensordata, rows * (size_t)d->m.nsensordata);
+  x.ctrl = sn_staging_reals(staging, bar->ctrl, nstep * (size_t)d->m.nu);
+  return x;
+}
+
 // Puts an item's inputs; on the device it lacks weights.
 static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, const SnGradientBatch *batch, int i,
                                  const SnGradientMemory *memory) {
@@ -68,10 +81,14 @@ static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, con
   x.rollout.target = sn_staging_reals(staging, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
   x.rollout.max_velocity = (sn_real)item->max_velocity;
   x.continues = item->continues;
+  if (!batch->forward && item->bar) x.vjp.bar = put_bar(d, staging, item);
   return x;
 }
 
-// Space for an item's results.
+// Whether the caller wants the states. Of a rollout that is made again he has them.
+static bool gives_states(const SnGradient *item) { return item->out && item->status == SN_GRADIENT_PENDING; }
+
+// Space for an item's results. States that the caller wants are kept there and not in the session's buffer.
 static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGradient *item, SnGradientItem *x,
                         ItemOut *out) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
@@ -81,16 +98,22 @@ static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGrad
   out->target_bar = NULL;
   if (item->target_bar)
     out->target_bar = sn_staging_put(staging, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
+  if (gives_states(item)) sn_staging_trajectory(staging, d, item->out, &x->rollout);
 }
 
-static bool takes_part(const SnGradient *item) { return item->status == SN_GRADIENT_PENDING; }
+// A rollout that was made before is made again: the same bits, and nothing has to be kept from call to call.
+static bool takes_part(const SnGradientBatch *batch, int i) {
+  const SnGradientStatus status = batch->item[i].status;
+  return status == SN_GRADIENT_PENDING || (status == SN_GRADIENT_ROLLED && !batch->forward);
+}
 
 // The launch of a batch, without its plan.
 static SnGradientLaunches launches_of(const SnGradientBatch *batch) {
-  SnGradientLaunches p = {.sweep = batch->settings.method == SN_GRADIENT_SWEEP,
+  SnGradientLaunches p = {.forward = batch->forward,
+                          .sweep = batch->settings.method == SN_GRADIENT_SWEEP,
                           .products = batch->settings.method == SN_GRADIENT_PRODUCTS};
   for (int i = 0; i < batch->count; ++i) {
-    if (!takes_part(&batch->item[i])) continue;
+    if (!takes_part(batch, i)) continue;
     ++p.ngradient;
     p.states = sn_maxi(p.states, batch->item[i].nstep + 1);
   }
@@ -109,11 +132,11 @@ static void pack(const SnBackendModel *session, SnStaging *staging, const SnGrad
   const sn_real *terminal = sn_staging_reals(staging, weights.terminal, nterm);
   const SnCfd cfd = sn_staging_cfd(staging, d, &batch->settings.cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
-    if (!takes_part(&batch->item[i])) continue;
+    if (!takes_part(batch, i)) continue;
     SnGradientItem x = put_inputs(d, staging, batch, i, &g->memory[i]);
     x.rollout.running = running;
     x.rollout.terminal = terminal;
-    x.vjp.cfd = cfd;
+    if (!batch->forward) x.vjp.cfd = cfd;  // else what is kept of an earlier way back stays
     x.state = sn_gradient_launches_states(d, p, r, &g->memory[i], batch->settings.method, staging);
     gradient[r++] = x;
   }
@@ -121,7 +144,7 @@ static void pack(const SnBackendModel *session, SnStaging *staging, const SnGrad
   SnGradientItem *host = sn_staging_put(staging, (size_t)p->ngradient * sizeof *host, (void *)&p->gradient);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     g->out[i] = (ItemOut){0};
-    if (!takes_part(&batch->item[i])) continue;
+    if (!takes_part(batch, i)) continue;
     put_outputs(d, staging, &batch->item[i], &gradient[r], &g->out[i]);
     g->out[i].gradient = host ? host + r : NULL;
     ++r;
@@ -134,6 +157,8 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
   const SnCfdSettings cfd = {.pair = pair};
+  const SnTrajectoryBar bar = {0, some, some, some, some, some};
+  const SnTrajectory out = {some, some, some, some, some, some, some};
   SnStaging staging = {0};
   SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
@@ -143,6 +168,8 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
                            .target = some,
                            .nstep = x->max_step,
                            .status = SN_GRADIENT_PENDING,
+                           .bar = &bar,
+                           .out = &out,
                            .target_bar = some};
   const SnGradientBatch batch = {
       .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd}, .item = item, .count = g->count};
@@ -210,23 +237,33 @@ static void give(double *to, const sn_real *from, size_t n, bool there) {
   for (size_t i = 0; to && i < n; ++i) to[i] = there ? (double)from[i] : 0;
 }
 
-// The results of an item, as sn_gradient_run gives them.
-static void give_item(const SnDeviceModel *d, const ItemOut *out, SnGradient *item) {
-  const SnGradientItem *x = out->gradient;
+// The derivatives of an item that has come back; zeros where there are none.
+static void give_bars(const SnDeviceModel *d, const ItemOut *out, SnGradient *item) {
   const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
-  const bool done = x->status == SN_GRADIENT_DONE, diverged = x->status == SN_GRADIENT_DIVERGED;
-  item->cost = diverged ? (double)INFINITY : (double)x->rollout.total;
-  for (int i = 0; item->term && i < d->cost.nterm; ++i)
-    item->term[i] = diverged ? (double)INFINITY : (double)out->sum[i];
+  const bool done = item->status == SN_GRADIENT_DONE;
   give(item->ctrl_bar, out->ctrl_bar, nstep * (size_t)d->m.nu, done);
   give(item->qpos_bar, out->state_bar, nv, done);
   give(item->qvel_bar, out->state_bar + nv, nv, done);
   give(item->act_bar, out->state_bar + 2 * nv, (size_t)d->m.na, done);
   give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
-  item->norm = done ? (double)x->norm : 0;
+  item->norm = done ? (double)out->gradient->norm : 0;
+}
+
+// The results of an item, as sn_gradient_run gives them.
+static void give_item(const SnGradients *g, const SnDeviceModel *d, SnGradientBatch *batch, int i) {
+  const ItemOut *out = &g->out[i];
+  const SnGradientItem *x = out->gradient;
+  SnGradient *item = &batch->item[i];
+  const bool diverged = x->status == SN_GRADIENT_DIVERGED;
+  if (gives_states(item))
+    sn_staging_give(&g->staging, d, &x->rollout, diverged ? x->rollout.t : item->nstep + 1, item->out);
+  item->cost = diverged ? (double)INFINITY : (double)x->rollout.total;
+  for (int k = 0; item->term && k < d->cost.nterm; ++k)
+    item->term[k] = diverged ? (double)INFINITY : (double)out->sum[k];
   item->warn = x->rollout.warn;
   item->steps = x->rollout.t;
-  item->status = (SnGradientStatus)x->status;
+  item->status = x->status == SN_GRADIENT_PENDING ? SN_GRADIENT_ROLLED : (SnGradientStatus)x->status;
+  if (item->status != SN_GRADIENT_ROLLED) give_bars(d, out, item);
 }
 
 void sn_gradients_abandon(SnBackendModel *x) {
@@ -258,7 +295,7 @@ bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *
   device->wait(device, d->stream);
   if (device->lost) return false;
   for (int i = 0; i < batch->count; ++i)
-    if (g->out[i].gradient && takes_part(&batch->item[i])) give_item(d, &g->out[i], &batch->item[i]);
+    if (g->out[i].gradient && takes_part(batch, i)) give_item(g, d, batch, i);
   g->active = false;
   return true;
 }

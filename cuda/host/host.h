@@ -78,6 +78,11 @@ void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
 
 // Puts the arrays of an initial state into the staging buffer, and sets the state of the rollout to them.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
+// Puts space for the arrays of `out` that are not NULL, after sn_staging_results; the rollout writes its states there.
+void sn_staging_trajectory(SnStaging *s, const SnDeviceModel *d, const SnTrajectory *out, SnRollout *rollout);
+// Gives these arrays, which have come back, to `out`: the first `rows` rows, and NaN in those after them.
+void sn_staging_give(const SnStaging *s, const SnDeviceModel *d, const SnRollout *rollout, int rows,
+                     const SnTrajectory *out);
 // Puts the arrays of settings of CFD (NULL: off) into the staging buffer. Returns the settings for the device.
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd);
 
@@ -141,8 +146,15 @@ typedef struct SnWeights {
   const double *running, *terminal;  // (nterm)
 } SnWeights;
 
-// Names what a session has capacity for.
-enum { SN_CAPACITY_ROLLOUTS, SN_CAPACITY_GRADIENTS, SN_CAPACITY_STARTS, SN_NCAPACITY };
+// Names what a session has capacity for: rollouts, those of wide batches (rollout_staging_private.h), gradients, starts
+// of multistarts.
+typedef enum SnCapacity {
+  SN_CAPACITY_ROLLOUTS,
+  SN_CAPACITY_BATCHES,
+  SN_CAPACITY_GRADIENTS,
+  SN_CAPACITY_STARTS,
+  SN_NCAPACITY
+} SnCapacity;
 
 // Holds a session.
 struct SnBackendModel {
@@ -176,14 +188,14 @@ void sn_session_free(SnBackendModel *x);
 void sn_session_update(SnBackendModel *x);
 // Returns where the session's weights are.
 SnWeights sn_session_weights(const SnBackendModel *x);
-// Reserves capacity for as many rollouts, gradients and starts of multistarts; less than there is changes nothing.
-// Returns SN_ERR_LIMIT when the budget does not allow it: the text says what it needs and what there is. Returns
-// SN_ERR_STATE when the session has no model or the device is lost, SN_ERR_MEMORY when the host has no memory. On
-// failure the earlier capacity stays.
-SnCode sn_session_reserve(SnBackendModel *x, int rollouts, int gradients, int starts, SnError *err);
+// Reserves capacity for n of a kind; less than there is changes nothing. Returns SN_ERR_LIMIT when the budget does not
+// allow it: the text says what it needs and what there is. Returns SN_ERR_STATE when the session has no model or the
+// device is lost, SN_ERR_MEMORY when the host has no memory. On failure the earlier capacity stays.
+SnCode sn_session_reserve(SnBackendModel *x, SnCapacity kind, int n, SnError *err);
 // Reserve capacity for `n` of them. They return SN_ERR_LIMIT, SN_ERR_MEMORY or, on a lost device, SN_ERR_STATE; then
 // the earlier capacity stays.
 SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err);
+SnCode sn_batches_reserve(SnBackendModel *x, int n, SnError *err);
 SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err);
 SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err);
 

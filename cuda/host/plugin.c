@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/host/host.h"
+#include "cuda/host/rollout_staging_private.h"
 #include "cuda/kernels/kernels.h"
 
 // Of a budget that nobody set: what is left to others of the device's free memory.
@@ -39,7 +39,7 @@ static void plugin_unload(SnBackend *b, SnBackendModel *x) {
 static SnBackendModel *plugin_load(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step,
                                    SnError *err) {
   SnBackendModel *x = sn_session_create(device_host_of(b), model, cost, max_step, err);
-  if (!x || sn_session_reserve(x, 1, 0, 0, err) == SN_OK) return x;
+  if (!x || sn_session_reserve(x, SN_CAPACITY_ROLLOUTS, 1, err) == SN_OK) return x;
   sn_session_free(x);
   return NULL;
 }
@@ -69,25 +69,25 @@ static int plugin_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage
 
 static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
-  return count <= x->capacity[SN_CAPACITY_ROLLOUTS] ? SN_OK : sn_session_reserve(x, count, 0, 0, err);
+  return count <= x->capacity[SN_CAPACITY_ROLLOUTS] ? SN_OK : sn_session_reserve(x, SN_CAPACITY_ROLLOUTS, count, err);
 }
 
-// Whether the kernels know how to compute such a batch (SN_BACKEND_BATCHES): one state, base and table, no outputs.
-static bool shared_inputs(const SnBatch *batch) {
-  return batch->nstate <= 1 && batch->nctrl <= 1 && batch->ntable <= 1 && !batch->out && !batch->steps;
+static SnCode plugin_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  (void)b;
+  return count <= x->capacity[SN_CAPACITY_BATCHES] ? SN_OK : sn_session_reserve(x, SN_CAPACITY_BATCHES, count, err);
 }
 
 static void begin_batch(SnBackendModel *x, const SnBatch *batch) {
   if (x->rolling) return;
   sn_session_update(x);
   // Where nobody has reserved capacity, the first batch of its size does; without memory there are more groups.
-  sn_session_reserve(x, batch->count, 0, 0, NULL);
+  sn_session_reserve(x, sn_batch_wide(batch) ? SN_CAPACITY_BATCHES : SN_CAPACITY_ROLLOUTS, batch->count, NULL);
   x->rolling = true;
 }
 
 static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatch *batch) {
   (void)b;
-  if (batch->count == 0 || !shared_inputs(batch)) return;
+  if (batch->count == 0) return;
   begin_batch(x, batch);
   if (usable(x)) sn_rollouts_submit(x, batch);
 }
@@ -95,7 +95,6 @@ static void plugin_rollouts_submit(SnBackend *b, SnBackendModel *x, const SnBatc
 static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   (void)b;
   if (batch->count == 0) return true;
-  if (!shared_inputs(batch)) return false;
   begin_batch(x, batch);
   const bool all = usable(x) && sn_rollouts_run(x, batch, clock, until) && usable(x);
   x->rolling = !all;
@@ -106,23 +105,12 @@ static bool plugin_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batc
 
 static SnCode plugin_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
-  return count <= x->capacity[SN_CAPACITY_GRADIENTS] ? SN_OK : sn_session_reserve(x, 0, count, 0, err);
-}
-
-// The same of gradients: of their rollouts' cost, in one go.
-static bool plain_gradients(const SnGradientBatch *batch) {
-  bool plain = !batch->forward;
-  for (int i = 0; i < batch->count; ++i) {
-    const SnGradient *item = &batch->item[i];
-    plain = plain && !item->bar && !item->out && item->status != SN_GRADIENT_ROLLED;
-  }
-  return plain;
+  return count <= x->capacity[SN_CAPACITY_GRADIENTS] ? SN_OK : sn_session_reserve(x, SN_CAPACITY_GRADIENTS, count, err);
 }
 
 static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
                              double until) {
   (void)b;
-  if (!plain_gradients(batch)) return false;
   if (!x->computing) sn_session_update(x);
   const bool all = usable(x) && sn_gradients_run(x, batch, clock, until) && usable(x);
   x->computing = !all;
@@ -133,7 +121,7 @@ static bool plugin_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *b
 
 static SnCode plugin_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {
   (void)b;
-  return sn_session_reserve(x, 0, 0, starts, err);
+  return sn_session_reserve(x, SN_CAPACITY_STARTS, starts, err);
 }
 
 static void begin_job(SnBackendModel *x, const SnMultistartJob *job) {
@@ -175,6 +163,7 @@ static void plugin_destroy(SnBackend *b) {
 }
 
 static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
+                                       .batches = true,
                                        .describe = plugin_describe,
                                        .lost = plugin_lost,
                                        .memory = plugin_memory,
@@ -184,6 +173,7 @@ static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
                                        .abandon = plugin_abandon,
                                        .profile = plugin_profile,
                                        .reserve_rollouts = plugin_reserve_rollouts,
+                                       .reserve_batches = plugin_reserve_batches,
                                        .rollouts = plugin_rollouts,
                                        .rollouts_submit = plugin_rollouts_submit,
                                        .reserve_gradients = plugin_reserve_gradients,

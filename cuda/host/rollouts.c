@@ -11,70 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda/host/host.h"
-
-typedef struct SnRollouts {
-  int group;            // candidates at once
-  SnStaging staging;    // inputs, then results
-  SnDeviceBuffer kept;  // controls and states between launches
-  // A group of the batch.
-  SnSample *sample;              // in the staging buffer
-  const SnSample *sample_there;  // on the device
-  sn_real *total, *sum;          // in the staging buffer
-  int *status, *warn;
-  // The batch under way.
-  bool active;
-  int first, count;  // its group: candidates [first, first + count) of the batch
-  int done, all;     // calls of sn_rollout_step that every rollout of the group has had, of all: the last one ends it
-  double step_seconds;  // that one takes, measured; < 0: not yet
-} SnRollouts;
+#include "cuda/host/rollout_staging_private.h"
 
 // ---- buffers ----
-
-// Candidates' controls and states for a group, cut from `buffer` or counted. Returns the bytes.
-static size_t cut_kept(const SnBackendModel *x, char *buffer, int group, SnSample *sample) {
-  const SnModel *m = &x->model->m;
-  const size_t n = (size_t)group, steps = (size_t)x->max_step;
-  size_t used = 0;
-  sample->ctrl = sn_cut(buffer, &used, n * steps * (size_t)m->nu * sizeof(sn_real));
-  sample->saved = sn_cut(buffer, &used, n * (size_t)sn_rollout_saved_size(m) * sizeof(sn_real));
-  return used;
-}
-
-// A group of a batch into the staging buffer; with batch NULL it only counts, for as many steps as there may be.
-static void pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch) {
-  // What is counted has all arrays; an address stands for each.
-  static const double there[1];
-  static const unsigned char pairs[1];
-  static const SnCfdSettings cfd = {.pair = pairs};
-  static const SnState state = {0, there, there, there, there, there, there, &cfd};
-  const SnBatch full = {
-      .state = &state, .nstate = 1, .ctrl = there, .nctrl = 1, .target = there, .ntable = 1, .nstep = x->max_step};
-  const SnBatch *b = batch ? batch : &full;
-  const SnDeviceModel *d = x->model;
-  const SnWeights weights = sn_session_weights(x);
-  const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep, n = (size_t)r->group;
-  SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
-  SnStaging *p = &r->staging;
-  sn_staging_begin(p);
-  r->sample = sn_staging_put(p, sizeof s, (void *)&r->sample_there);
-  sn_staging_state(p, d, b->state, &s.rollout);
-  s.rollout.running = sn_staging_reals(p, weights.running, nterm);
-  s.rollout.terminal = sn_staging_reals(p, weights.terminal, nterm);
-  s.rollout.target = sn_staging_reals(p, b->target, (nstep + 1) * (size_t)d->cost.ntarget);
-  s.rollout.nstep = b->nstep;
-  s.rollout.max_velocity = (sn_real)b->max_velocity;
-  s.base = sn_staging_reals(p, b->ctrl, nstep * (size_t)d->m.nu);
-  if (b->noise) s.noise = sn_noise(b->noise);
-  sn_staging_results(p);
-  r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
-  r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);
-  r->status = sn_staging_put(p, n * sizeof(int), (void *)&s.status);
-  r->warn = sn_staging_put(p, n * sizeof(int), (void *)&s.warn);
-  sn_staging_put(p, n * sizeof(int), (void *)&s.t);
-  cut_kept(x, r->kept.p, r->group, &s);
-  if (r->sample) *r->sample = s;
-}
 
 static void rollouts_drop(SnBackendModel *x, SnRollouts *r) {
   if (!r) return;
@@ -92,13 +31,14 @@ static int scratch_size(const SnBackendModel *x) {
   return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
 }
 
-// Bytes of a session's buffers for a group: staging buffer, and what is kept.
-static size_t buffer_bytes(const SnBackendModel *x, int group, size_t *staging) {
-  SnRollouts r = {.group = group, .count = group};
+// Bytes of a session's buffers for a group, and for one of a wide batch: staging buffer, and what is kept.
+static size_t buffer_bytes(const SnBackendModel *x, int group, int wide, size_t *staging) {
+  SnRollouts shared = {.group = group, .count = group}, each = {.group = group, .count = wide};
   SnSample sample;
-  pack(&r, x, NULL);
-  *staging = r.staging.used;
-  return cut_kept(x, NULL, group, &sample);
+  sn_rollouts_pack(&shared, x, NULL, false);
+  if (wide > 0) sn_rollouts_pack(&each, x, NULL, true);
+  *staging = shared.staging.used > each.staging.used ? shared.staging.used : each.staging.used;
+  return sn_rollouts_cut(x, NULL, group, &sample);
 }
 
 // Candidates that may be in one launch: a group of the session and those of the model's others. A group of one is what
@@ -121,45 +61,54 @@ static bool take_blocks(SnBackendModel *x, int items) {
   return true;
 }
 
-// Buffers for a group in *out, and for `items` in one launch if it can be; or the reason why the device has none.
-static SnCode take_buffers(SnBackendModel *x, int group, int items, const char *what, SnRollouts **out, SnError *err) {
+// Buffers as those of *r, for as many candidates, and for `items` in one launch if it can be; or the reason why the
+// device has none.
+static SnCode take_buffers(SnBackendModel *x, SnRollouts *r, int items, const char *what, SnError *err) {
   size_t staging = 0;
-  const size_t kept = buffer_bytes(x, group, &staging);
-  SnRollouts *r = *out = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
-  *r = (SnRollouts){.group = group, .step_seconds = -1};
+  const size_t kept = buffer_bytes(x, r->group, r->wide, &staging);
   r->kept = sn_device_buffer_alloc(x->host, kept);
-  if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) && (take_blocks(x, items) || take_blocks(x, group)))
+  if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) &&
+      (take_blocks(x, items) || take_blocks(x, r->group)))
     return SN_OK;
-  rollouts_drop(x, r);
   return sn_host_refuse(x, kept + staging, what, err);
+}
+
+// New buffers for groups of that size instead of those that there are.
+static SnCode replace_buffers(SnBackendModel *x, int group, int wide, const char *what, SnError *err) {
+  SnRollouts *old = x->rollouts;
+  const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
+  size_t staging = 0;
+  const size_t kept = buffer_bytes(x, group, wide, &staging), own = kept + staging + 4 * 64;
+  int items = launch_items(x, group);
+  if (sn_host_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
+  SnCode code = sn_host_admit(x, own + block_growth(x, items), freed, what, err);
+  if (code != SN_OK) return code;
+  SnRollouts *r = calloc(1, sizeof *r);
+  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
+  *r = (SnRollouts){.group = group, .wide = wide, .step_seconds = -1};
+  code = take_buffers(x, r, items, what, err);
+  rollouts_drop(x, code == SN_OK ? old : r);
+  if (code == SN_OK) x->rollouts = r;
+  return code;
 }
 
 // The whole batch at once where the budget allows it, together with those of other sessions where it allows that, too;
 // else groups of a half, a quarter ... of it, down to what keeps the device busy.
-SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err) {
-  SnRollouts *old = x->rollouts;
-  const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
+static SnCode reserve(SnBackendModel *x, int n, bool wide, SnError *err) {
+  const SnRollouts *old = x->rollouts;
   const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
-  for (int group = n;; group = sn_maxi((group + 1) / 2, least)) {
-    if (old && group <= old->group) return SN_OK;  // no larger groups than there are
-    char what[40];
-    snprintf(what, sizeof what, "%d rollouts at once", group);
-    size_t staging = 0;
-    const size_t kept = buffer_bytes(x, group, &staging);
-    const size_t own = kept + staging + 4 * 64;
-    int items = launch_items(x, group);
-    if (sn_host_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
-    SnCode code = sn_host_admit(x, own + block_growth(x, items), freed, what, err);
-    SnRollouts *r = NULL;
-    if (code == SN_OK) code = take_buffers(x, group, items, what, &r, err);
-    if (code == SN_OK) {
-      rollouts_drop(x, old);
-      x->rollouts = r;
-    }
-    if (code == SN_OK || group == least) return code;
+  const int group = old ? old->group : 0, each = old ? old->wide : 0;
+  for (int k = n;; k = sn_maxi((k + 1) / 2, least)) {
+    if (k <= (wide ? each : group)) return SN_OK;  // no larger groups than there are
+    char what[64];
+    snprintf(what, sizeof what, wide ? "%d rollouts with all states at once" : "%d rollouts at once", k);
+    const SnCode code = replace_buffers(x, sn_maxi(k, group), wide ? k : each, what, err);
+    if (code == SN_OK || k == least) return code;
   }
 }
+
+SnCode sn_rollouts_reserve(SnBackendModel *x, int n, SnError *err) { return reserve(x, n, false, err); }
+SnCode sn_batches_reserve(SnBackendModel *x, int n, SnError *err) { return reserve(x, n, true, err); }
 
 // ---- work ----
 
@@ -170,15 +119,17 @@ void sn_rollouts_abandon(SnBackendModel *x) {
   x->rollouts->active = false;
 }
 
+static bool has_room(const SnRollouts *r, const SnBatch *batch) { return !sn_batch_wide(batch) || r->wide > 0; }
+
 // slices: a group is what the device runs at once.
 static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices) {
   SnRollouts *r = x->rollouts;
   r->first = first;
-  r->count = sn_mini(batch->count - first, r->group);
+  r->count = sn_mini(batch->count - first, sn_batch_wide(batch) ? r->wide : r->group);
   if (slices) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
   r->done = 0;
   r->all = batch->nstep + 1;
-  pack(r, x, batch);
+  sn_rollouts_pack(r, x, batch, false);
   sn_staging_send(x->host, &r->staging, x->model->stream);
 }
 
@@ -250,25 +201,10 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
   return !device->lost;
 }
 
-static void give_results(const SnBackendModel *x, const SnBatch *batch) {
-  const SnRollouts *r = x->rollouts;
-  const int nterm = x->model->cost.nterm;
-  for (int c = 0; c < r->count; ++c) {
-    const size_t i = (size_t)r->first + (size_t)c;
-    const bool diverged = r->status[c] != SN_ROLLOUT_DONE;
-    const sn_real *sum = r->sum + (size_t)c * (size_t)nterm;
-    double *term = batch->term ? batch->term + i * (size_t)nterm : NULL;
-    for (int k = 0; term && k < nterm; ++k) term[k] = diverged ? (double)INFINITY : (double)sum[k];
-    batch->cost[i] = diverged ? (double)INFINITY : (double)r->total[c];
-    if (batch->warn) batch->warn[i] = r->warn[c];
-    batch->done[i] = 1;
-  }
-}
-
 // Its first group is what runs at once, for nobody knows yet whether there is a deadline.
 void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch) {
   SnRollouts *r = x->rollouts;
-  if (!r || r->active) return;
+  if (!r || r->active || !has_room(r, batch)) return;
   r->active = true;
   begin_group(x, batch, 0, true);
 }
@@ -276,13 +212,13 @@ void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch) {
 bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   SnRollouts *r = x->rollouts;
   const bool slices = until < (double)INFINITY;
-  if (!r) return false;
+  if (!r || !has_room(r, batch)) return false;
   if (!r->active) {
     r->active = true;
     begin_group(x, batch, 0, slices);
   }
   while (run_group(x, clock, until)) {
-    give_results(x, batch);
+    sn_rollouts_give(r, x->model, batch);
     if (r->first + r->count == batch->count) {
       r->active = false;
       return true;

@@ -3,13 +3,16 @@
 
 #include "cuda/kernels/kernel_block_private.h"
 
+// What candidate c of the sample begins from.
+SN_LOCAL const SnRollout *sample_rollout(const SnSample *s, int c) { return s->rollout + (s->own ? c : 0); }
+
 // Puts candidate c of the sample into the head's rollout.
 SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
   const SnSample *s = turn->sample;
   SnRollout *rollout = &b->head->rollout;
   const size_t k = (size_t)c;
-  *rollout = s->rollout;
-  rollout->ctrl = s->noisy ? s->ctrl + k * (size_t)s->rollout.nstep * (size_t)b->m->nu : s->base;
+  *rollout = *sample_rollout(s, c);
+  if (s->noisy) rollout->ctrl = s->ctrl + k * (size_t)s->nstep * (size_t)b->m->nu;
   rollout->sum = s->sum + k * (size_t)b->cost->nterm;
   rollout->saved = s->saved ? s->saved + k * (size_t)sn_rollout_saved_size(b->m) : NULL;
   if (turn->from == 0) return;
@@ -41,8 +44,8 @@ SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn
     sn_rollout_restore(m, w, lane, rollout);
   } else {
     if (s->noisy)
-      sn_candidate_controls(m, &s->noise, s->first + c, lane, s->base, rollout->nstep, b->noise,
-                            s->ctrl + (size_t)c * (size_t)rollout->nstep * (size_t)m->nu);
+      sn_candidate_controls(m, &s->noise, s->first + c, lane, sample_rollout(s, c)->ctrl, s->nstep, b->noise,
+                            s->ctrl + (size_t)c * (size_t)s->nstep * (size_t)m->nu);
     sn_rollout_begin(m, b->cost, w, lane, rollout);
   }
   SnRolloutStatus status = SN_ROLLOUT_UNDER_WAY;

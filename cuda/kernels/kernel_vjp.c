@@ -110,6 +110,18 @@ SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n)
   return bad;
 }
 
+// Adds what the last state makes of the controls that still stand there, those of the last step; as collect_copy.
+SN_LOCAL int collect_last(const SnKernelBlock *b, const SnGradientItem *x) {
+  const int nu = b->m->nu, last = x->rollout.nstep;
+  sn_real *row = x->vjp.ctrl_bar + (last - 1) * nu;
+  int bad = 0;
+  SN_FOR(i, nu) {
+    row[i] += x->state[last].ctrl_bar[i];
+    bad += row[i] - row[i] != 0;
+  }
+  return bad;
+}
+
 // A scan has left in the states of [from, to) the derivatives of the cost of all states from each on.
 SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
   SnLane *lane = b->lane;
@@ -120,6 +132,7 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
     if (t < x->rollout.nstep) bad += collect_copy(lane, x->vjp.ctrl_bar + t * nu, state->ctrl_bar, nu);
     if (x->vjp.target_bar) bad += collect_copy(lane, x->vjp.target_bar + t * ntarget, state->target_bar, ntarget);
   }
+  if (x->vjp.bar.on && b->work->to > x->rollout.nstep) bad += collect_last(b, x);
   if (from <= x->rollout.nstep)
     bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
   if (sn_count(lane, bad) > 0) sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);

@@ -15,12 +15,13 @@ typedef struct SnSlots {
   size_t stride;          // [bytes]
 } SnSlots;
 
-// Describes candidates of a batch of rollouts, which differ in their noise alone. The launch with SnSampleTurn.from 0
-// begins them all; later ones go on where they stopped.
+// Describes candidates of a batch of rollouts. They differ in their noise alone, or each has a rollout of its own to
+// begin from. The launch with SnSampleTurn.from 0 begins them all; later ones go on where they stopped.
 typedef struct SnSample {
-  SnRollout rollout;    // shared by all: initial state, cfd, target, weights, nstep, max_velocity; no outputs
-  const sn_real *base;  // (nstep, nu) controls without noise
-  int noisy;            // 1: candidate c has noise c
+  const SnRollout *rollout;  // (count, or 1) as it begins, with what it writes; ctrl: without noise; no sum, not saved
+  int own;                   // 1: candidate c begins as rollout[c]; 0: all as rollout[0], which writes no states then
+  int nstep;                 // steps of each of them
+  int noisy;                 // 1: candidate c has noise c
   SnNoise noise;
   int first, count;
   // each candidate's own (count, ...), written by the launches and kept from one to the next

@@ -99,6 +99,15 @@ static SnCode proxy_reserve_rollouts(SnBackend *b, SnBackendModel *model, int co
   return c.code;
 }
 
+static void run_reserve_batches(SnBackend *b, Call *c) {
+  c->code = sn_backend_reserve_batches(b, c->model, c->count, c->err);
+}
+static SnCode proxy_reserve_batches(SnBackend *b, SnBackendModel *model, int count, SnError *err) {
+  Call c = {.run = run_reserve_batches, .model = model, .count = count, .err = err};
+  call(b, &c);
+  return c.code;
+}
+
 static void run_reserve_gradients(SnBackend *b, Call *c) {
   c->code = sn_backend_reserve_gradients(b, c->model, c->count, c->err);
 }
@@ -188,6 +197,7 @@ SnBackend *sn_device_proxy_create(SnBackend *inner, void (*wake)(void *context),
                          .unload = proxy_unload,
                          .update = proxy_update,
                          .reserve_rollouts = inner->reserve_rollouts ? proxy_reserve_rollouts : NULL,
+                         .reserve_batches = inner->reserve_batches ? proxy_reserve_batches : NULL,
                          .rollouts = proxy_rollouts,
                          .rollouts_submit = inner->rollouts_submit ? proxy_rollouts_submit : NULL,
                          .reserve_gradients = proxy_reserve_gradients,

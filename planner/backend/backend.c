@@ -101,6 +101,10 @@ SnCode sn_backend_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, S
   return b->reserve_rollouts ? b->reserve_rollouts(b, x, count, err) : SN_OK;
 }
 
+SnCode sn_backend_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  return b->reserve_batches ? b->reserve_batches(b, x, count, err) : SN_OK;
+}
+
 bool sn_backend_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   return b->rollouts(b, x, batch, clock, until);
 }

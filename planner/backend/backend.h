@@ -171,6 +171,9 @@ SN_INLINE const sn_number *sn_batch_target(const SnBatch *batch, int i, int ntar
 
 // Reserves capacity for batches of `count` candidates. Without it a device computes a few at a time.
 SnCode sn_backend_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, SnError *err);
+// Reserves the same for batches with states, controls or targets of each candidate's own, or with `out`: they take more
+// memory of a device. Without it the first such batch takes what it needs, or is never computed.
+SnCode sn_backend_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err);
 
 // Computes candidates in the order of their index. Returns true when all are done, false when the clock reaches
 // `until`. Called again with the same batch it goes on where it stopped; sn_backend_abandon comes before another batch.

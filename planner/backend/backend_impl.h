@@ -30,8 +30,9 @@ struct SnBackend {
   // Optional; absent: 0 stages.
   int (*profile)(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, int capacity);
 
-  // Optional; absent: there is capacity for any batch.
+  // Optional, each; absent: there is capacity for any batch.
   SnCode (*reserve_rollouts)(SnBackend *b, SnBackendModel *x, int count, SnError *err);
+  SnCode (*reserve_batches)(SnBackend *b, SnBackendModel *x, int count, SnError *err);
   bool (*rollouts)(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until);
   // Optional; absent: nothing is done. Reads the batch, which may go then, but not its arrays of results.
   void (*rollouts_submit)(SnBackend *b, SnBackendModel *x, const SnBatch *batch);
@@ -54,7 +55,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 5 };
+enum { SN_PLUGIN_VERSION = 6 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

@@ -11,7 +11,7 @@
 typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
-  bool products, multistart, cfd;
+  bool own, products, multistart, cfd;
   size_t shared;
 } Work;
 
@@ -46,6 +46,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .blocks = work->blocks,
                                 .lanes = 1,
                                 .shared = work->shared,
+                                .own = work->own,
                                 .products = work->products,
                                 .multistart = work->multistart,
                                 .max_velocity = 1000};
@@ -85,6 +86,7 @@ static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes
 static void small_models(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
+                               {.run = sample, .steps = 3, .blocks = 2, .states = 1, .own = true},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},

@@ -350,16 +350,17 @@ static void pointers_inside_gradients(void **state) {
 static void pointers_inside_samples(void **state) {
   (void)state;
   static sn_real mine[N];
-  static const char *const name[] = {"sample 1: ctrl", "sample 1: status", "sample 1: base", "sample 1: itself",
+  static SnRollout own;
+  static const char *const name[] = {"sample 1: ctrl", "sample 1: status", "sample 1: rollout", "sample 1: itself",
                                      "sample 1: none"};
   for (int k = 0; k < 5; ++k) {
     Fixture r = open_fixture("");
     SnSample *sample = r.d->alloc(r.d, 2 * sizeof *sample), *draft = r.d->alloc_host(r.d, 2 * sizeof *sample);
-    draft[0] = draft[1] = (SnSample){.count = 1, .rollout.nstep = 1};
+    draft[0] = draft[1] = (SnSample){.count = 1, .nstep = 1};
     r.work.model.nu = 1;
     draft[1].ctrl = k == 0 ? mine : NULL;
     draft[1].status = k == 1 ? &order : NULL;
-    draft[1].base = k == 2 ? mine : NULL;
+    draft[1].rollout = k == 2 ? &own : NULL;
     r.work.turn[0].sample = sample;
     r.work.turn[1].sample = k == 3 ? draft : k == 4 ? NULL : sample + 1;
     r.work.nturn = 2;

@@ -72,6 +72,24 @@ static void lay_out_start(SnKernelFixture *x, int i) {
   gradient->rollout.ctrl = x->start[i].ctrl;
 }
 
+// What a candidate begins from: a velocity and controls of its own, or those of the first; and where its states go.
+static void lay_out_candidate(SnKernelFixture *x, int c) {
+  const SnModel *m = x->s.m;
+  const int rows = x->s.steps + 1;
+  SnRollout *p = &x->begin[c];
+  if (c > 0 && !x->s.own) return;
+  p->qvel = cut(x->in, &x->nin, m->nv);
+  p->ctrl = cut(x->in, &x->nin, x->s.steps * m->nu);
+  if (!x->s.own) return;
+  p->out_time = cut(x->out, &x->nout, rows);
+  p->out_qpos = cut(x->out, &x->nout, rows * m->nq);
+  p->out_qvel = cut(x->out, &x->nout, rows * m->nv);
+  p->out_act = cut(x->out, &x->nout, rows * m->na);
+  p->out_qacc = cut(x->out, &x->nout, rows * m->nv);
+  p->out_cost = cut(x->out, &x->nout, rows);
+  p->out_sensordata = cut(x->out, &x->nout, rows * m->nsensordata);
+}
+
 static void lay_out(SnKernelFixture *x) {
   const SnFixtureSettings *s = &x->s;
   const size_t count = (size_t)s->candidates, nu = (size_t)s->m->nu, steps = (size_t)s->steps;
@@ -81,7 +99,7 @@ static void lay_out(SnKernelFixture *x) {
     lay_out_vjp(x, i);
     if (s->multistart) lay_out_start(x, i);
   }
-  x->sample.base = cut(x->in, &x->nin, (int)(steps * nu));
+  for (int c = 0; c < s->candidates; ++c) lay_out_candidate(x, c);
   x->multistart.initial_ctrl = cut(x->in, &x->nin, (int)nu);
   x->multistart.nominal = cut(x->out, &x->nout, (int)(steps * nu));
   x->multistart.best_term = cut(x->out, &x->nout, s->cost->nterm);
@@ -145,6 +163,7 @@ static SnSample part_of(const SnKernelFixture *x, int first, int count) {
   const SnModel *m = x->s.m;
   const size_t k = (size_t)first;
   SnSample s = x->sample;
+  s.rollout += x->s.own ? first : 0;
   s.first += first;
   s.count = count;
   s.ctrl += k * (size_t)(x->s.steps * m->nu);
@@ -157,19 +176,36 @@ static SnSample part_of(const SnKernelFixture *x, int first, int count) {
   return s;
 }
 
+static void fill_candidate(SnKernelFixture *x, int c) {
+  const SnModel *m = x->s.m;
+  SnRollout *p = &x->begin[c], from = x->gradient[0].rollout;
+  for (int k = 0; k < m->nv; ++k) ((sn_real *)p->qvel)[k] = from.qvel[k] + SN_R(0.05) * (sn_real)c * wave(k, c);
+  for (int k = 0; k < x->s.steps * m->nu; ++k) ((sn_real *)p->ctrl)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9 + c);
+  p->time = from.time;
+  p->qpos = from.qpos;
+  p->act = from.act;
+  p->mocap_pos = from.mocap_pos;
+  p->qacc_warmstart = from.qacc_warmstart;
+  p->target = from.target;
+  p->running = from.running;
+  p->terminal = from.terminal;
+  p->nstep = from.nstep;
+  p->max_velocity = from.max_velocity;
+}
+
 static void fill_shared(SnKernelFixture *x) {
   const SnFixtureSettings *s = &x->s;
   const SnNoise noise = some_noise(s);
   SnMultistart *r = &x->multistart;
   const int rows = s->steps * s->m->nu;
-  for (int k = 0; k < rows; ++k) ((sn_real *)x->sample.base)[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 9);
+  for (int c = 0; c < (s->own ? s->candidates : 1); ++c) fill_candidate(x, c);
   for (int k = 0; k < rows; ++k) r->nominal[k] = SN_R(0.4) + SN_R(0.2) * wave(k, 8);
-  x->sample.rollout = x->gradient[0].rollout;
+  x->sample.rollout = x->begin;
+  x->sample.own = s->own;
+  x->sample.nstep = s->steps;
   x->sample.noisy = 1;
   x->sample.noise = noise;
   x->sample.count = s->candidates;
-  x->sample.rollout.out_time = x->sample.rollout.out_qpos = x->sample.rollout.out_qvel = NULL;
-  x->sample.rollout.out_act = x->sample.rollout.out_qacc = NULL;
   x->sample.t = x->books;
   x->sample.status = x->books + s->candidates;
   x->sample.warn = x->books + 2 * s->candidates;
@@ -213,6 +249,7 @@ void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
   memset(x, 0, sizeof *x);
   x->s = *settings;
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x->state[i] = calloc((size_t)settings->steps + 1, sizeof *x->state[i]);
+  x->begin = calloc((size_t)settings->candidates + 1, sizeof *x->begin);
   lay_out(x);
   x->in = calloc(x->nin + 1, sizeof *x->in);
   x->out = calloc(x->nout + 1, sizeof *x->out);
@@ -228,6 +265,7 @@ void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
 
 void sn_fixture_free(SnKernelFixture *x) {
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) free(x->state[i]);
+  free(x->begin);
   free(x->in);
   free(x->out);
   free(x->books);

@@ -14,6 +14,7 @@ typedef struct SnFixtureSettings {
   const SnWorld *at;  // state near which all items start
   int steps;          // steps of the first item; each other one has one less
   int candidates;     // candidates of the sample
+  bool own;           // each candidate has a state, controls and outputs of its own
   int states;         // capacity of each item in worlds of states
   int blocks, lanes;
   size_t shared;    // bytes of shared memory for worlds and adjoints
@@ -27,6 +28,7 @@ typedef struct SnKernelFixture {
   SnFixtureSettings s;
   SnWork work;
   SnSample sample, part[2];  // the sample as one; as a launch has it: the first candidate, and the others
+  SnRollout *begin;          // (candidates) SnSample.rollout
   SnGradientItem gradient[SN_FIXTURE_GRADIENTS];
   SnRolloutVjpState *state[SN_FIXTURE_GRADIENTS];
   int cfd_steps[SN_FIXTURE_GRADIENTS];

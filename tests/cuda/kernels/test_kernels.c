@@ -62,10 +62,25 @@ static void same(const sn_real *a, const sn_real *b, int n) {
 
 // ---- rollouts ----
 
-// Candidate c by the planner's noise and rollout.
+// What a rollout of the planner's writes, in one array; as many numbers in *n.
+static sn_real *make_states(const SnModel *m, int rows, SnTrajectory *out, int *n) {
+  const int row = m->nq + 2 * m->nv + m->na + 2 + m->nsensordata;
+  sn_real *x = calloc((size_t)(rows * row) + 1, sizeof *x);
+  *n = rows * row;
+  out->time = x;
+  out->qpos = out->time + rows;
+  out->qvel = out->qpos + rows * m->nq;
+  out->act = out->qvel + rows * m->nv;
+  out->qacc = out->act + rows * m->na;
+  out->cost = out->qacc + rows * m->nv;
+  out->sensordata = out->cost + rows;
+  return x;
+}
+
+// Candidate c by the planner's noise and rollout. Arrays that it writes follow each other in the fixture, too.
 static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runner) {
   const SnModel *m = x->s.m;
-  const SnRollout *p = &x->sample.rollout;
+  const SnRollout *p = &x->sample.rollout[x->s.own ? c : 0];
   const SnClock clock = sn_clock_monotonic();
   const SnState state = {.time = (double)p->time,
                          .qpos = p->qpos,
@@ -79,24 +94,30 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runne
   double term[32];
   SnLane lane = {.n = 1};
   assert_true(x->s.cost->nterm <= 32);
-  sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, x->sample.base, p->nstep, scratch, ctrl);
+  sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, p->ctrl, p->nstep, scratch, ctrl);
   same(ctrl, x->sample.ctrl + c * n, n);
-  sn_rollout_runner_begin(runner, &state, ctrl, p->target, p->nstep, (double)p->max_velocity, NULL);
+  SnTrajectory out;
+  int states;
+  sn_real *written = make_states(m, p->nstep + 1, &out, &states);
+  sn_rollout_runner_begin(runner, &state, ctrl, p->target, p->nstep, (double)p->max_velocity, &out);
   assert_int_equal(sn_rollout_runner_run(runner, &clock, INFINITY), SN_ROLLOUT_DONE);
   assert_true((sn_real)sn_rollout_runner_cost(runner, term) == x->sample.total[c]);
   for (int i = 0; i < x->s.cost->nterm; ++i) assert_true((sn_real)term[i] == x->sample.sum[c * x->s.cost->nterm + i]);
   assert_true(x->sample.status[c] == SN_ROLLOUT_DONE && x->sample.t[c] == p->nstep);
+  if (x->s.own) same(written, p->out_time, states);
+  free(written);
   free(ctrl);
   free(scratch);
 }
 
 static void rollouts_are_the_planners(void **state) {
   (void)state;
-  for (int model = 0; model < SN_SMALL_MODELS; ++model) {
+  for (int k = 0; k < 2 * SN_SMALL_MODELS; ++k) {
     Scene s;
     SnError err;
     SnKernelFixture x;
-    make_scene(&s, model);
+    make_scene(&s, k / 2);
+    s.settings.own = k % 2;
     sn_fixture_make(&x, &s.settings);
     sn_fixture_sample(&x, s.settings.steps + 1);
     SnRolloutRunner *runner = sn_rollout_runner_create(s.o.m, s.cost, &err);
@@ -109,11 +130,11 @@ static void rollouts_are_the_planners(void **state) {
 }
 
 // In one launch; in slices, on several blocks, in shared memory. What is kept between slices is scratch.
-static void rollouts_in_slices(void **state) {
-  (void)state;
+static void check_slices(bool own) {
   Scene s;
   SnKernelFixture one;
   make_scene(&s, 1);
+  s.settings.own = own;
   sn_fixture_make(&one, &s.settings);
   sn_fixture_sample(&one, s.settings.steps + 1);
   const size_t kept = sizeof(sn_real) * (size_t)(s.settings.candidates * sn_rollout_saved_size(s.o.m));
@@ -130,6 +151,12 @@ static void rollouts_in_slices(void **state) {
   }
   sn_fixture_free(&one);
   free_scene(&s);
+}
+
+static void rollouts_in_slices(void **state) {
+  (void)state;
+  check_slices(false);
+  check_slices(true);
 }
 
 // ---- gradients ----
@@ -316,7 +343,7 @@ static void overflow(void **state) {
   s.o.m->nconmax = 1;
   sn_fixture_make(&x, &s.settings);
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) x.gradient[i].rollout.cfd = far_contacts;
-  x.sample.rollout.cfd = far_contacts;
+  x.begin[0].cfd = far_contacts;
   sn_fixture_gradient(&x, SN_FIXTURE_SWEEP);
   sn_fixture_sample(&x, 2);
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) assert_true(x.gradient[i].rollout.warn & SN_WARN_CONTACT_FULL);

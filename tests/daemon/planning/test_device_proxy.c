@@ -17,7 +17,7 @@
 enum { THREADS = 6, ROUNDS = 200, CAPACITY = 1000 };
 
 struct SnBackendModel {
-  int max_step, rollouts, gradients, starts;
+  int max_step, rollouts, batches, gradients, starts;
 };
 
 // A device that two threads would break: nothing of it is guarded.
@@ -55,6 +55,12 @@ static SnCode fake_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count, 
   note(b);
   if (count > CAPACITY) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts", count);
   x->rollouts = count;
+  return SN_OK;
+}
+static SnCode fake_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
+  note(b);
+  if (count > CAPACITY) return sn_fail(err, SN_ERR_LIMIT, "%d rollouts with all states", count);
+  x->batches = count;
   return SN_OK;
 }
 static SnCode fake_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
@@ -104,7 +110,9 @@ static SnBackend *make(SnError *err) {
                           .load = fake_load,
                           .unload = fake_unload,
                           .update = fake_update,
+                          .batches = true,
                           .reserve_rollouts = fake_reserve_rollouts,
+                          .reserve_batches = fake_reserve_batches,
                           .reserve_gradients = fake_reserve_gradients,
                           .gradients = fake_gradients,
                           .reserve_multistart = fake_reserve_multistart,
@@ -130,10 +138,13 @@ static void *load_and_unload(void *argument) {
     sn_backend_update(owned, x);
     wrong += sn_backend_reserve_rollouts(owned, x, size, &err) != SN_OK;
     wrong += sn_backend_reserve_rollouts(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
+    wrong += sn_backend_reserve_batches(owned, x, size, &err) != SN_OK;
+    wrong += sn_backend_reserve_batches(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
     wrong += sn_backend_reserve_gradients(owned, x, size, &err) != SN_OK;
     wrong += sn_backend_reserve_gradients(owned, x, CAPACITY + 1, &err) != SN_ERR_LIMIT;
     wrong += sn_backend_reserve_multistart(owned, x, size, &err) != SN_OK;
     wrong += x->max_step != size + 1 || x->rollouts != size || x->gradients != size || x->starts != size;
+    wrong += x->batches != size;
     sn_backend_abandon(owned, x);
     char text[32] = "";
     wrong += !sn_backend_lost(owned, text, sizeof text) || strcmp(text, "as it was told") != 0;
@@ -150,6 +161,7 @@ static void test_calls_of_many_threads(void **state) {
   owned = make(&err);
   assert_non_null(owned);
   assert_string_equal(owned->name, "fake");
+  assert_true(sn_backend_has(owned, SN_BACKEND_BATCHES));
   // what the backend has not, it has not either
   assert_true(owned->memory == NULL && owned->multistart_submit == NULL && owned->rollouts_submit == NULL);
   for (intptr_t i = 0; i < THREADS; i++)
@@ -161,7 +173,7 @@ static void test_calls_of_many_threads(void **state) {
     pthread_join(thread[i], &wrong);
     assert_int_equal((intptr_t)wrong, 0);
   }
-  const int each = 11;
+  const int each = 13;
   print_message("%d calls of %d threads in %d rounds of the owner\n", fake.calls, THREADS, rounds);
   assert_int_equal(fake.calls, THREADS * ROUNDS * each);
   assert_int_equal(atomic_load(&woken), fake.calls);
