@@ -136,6 +136,13 @@ static void unsupported(void **state) {
       "<clock/></sensor></mujoco>");
   for (int i = 0; i < 5; ++i) assert_false(sn_sensor_supported(o.m, i));
   assert_true(sn_sensor_supported(o.m, 5));
+  sn_real data[14];
+  assert_int_equal(o.m->nsensordata, 14);
+  *o.w.time = SN_R(2.5);
+  sn_forward(o.m, &o.w, &o.lane);
+  sn_sensor_data(o.m, &o.w, &o.lane, data);
+  for (int i = 0; i < 13; ++i) assert_true(isnan(data[i]));
+  assert_true(data[13] == SN_R(2.5));
   sn_oracle_free(&o);
 }
 
@@ -159,10 +166,14 @@ enum { MAX_SENSORS = 400 };
 
 typedef struct Gradient {
   SnGradWorld g;
+  bool data;  // of the numbers of sn_sensor_data; else of each sensor, and turns of quaternions
   sn_real base[MAX_SENSORS][4];
 } Gradient;
 
-static int residual_size(const SnModel *m, int i) { return m->sensor_dim[i] == 4 ? 3 : m->sensor_dim[i]; }
+static int residual_size(const Gradient *x, int i) {
+  const int n = x->g.m->sensor_dim[i];
+  return n == 4 && !x->data ? 3 : n;
+}
 
 static bool sample_state(void *context) {
   Gradient *x = context;
@@ -183,7 +194,7 @@ static bool held(const SnModel *m, int i, sn_real value) {
          (m->sensor_cutoff[i] > 0 && sn_abs(value) >= m->sensor_cutoff[i]);
 }
 
-// Values of all sensors with a gradient; of quaternions the turn from the base.
+// Values of all sensors with a gradient; of quaternions the turn from the base, or their numbers.
 static bool values(void *context, const double *dx, double *y) {
   Gradient *x = context;
   SnGradWorld *g = &x->g;
@@ -196,19 +207,21 @@ static bool values(void *context, const double *dx, double *y) {
     sn_sensor_value(m, &g->w, i, value);
     for (int k = 0; k < m->sensor_dim[i] && m->sensor_dim[i] < 4; ++k)
       if (held(m, i, value[k]) != held(m, i, x->base[i][k])) return false;
-    if (m->sensor_dim[i] == 4) {
+    if (m->sensor_dim[i] == 4 && !x->data) {
       sn_negquat(back, x->base[i]);
       sn_mulquat(turn, value, back);
       sn_quat2vel(value, turn);
     }
-    for (int k = 0; k < residual_size(m, i); ++k) *y++ = (double)value[k];
+    for (int k = 0; k < residual_size(x, i); ++k) *y++ = (double)value[k];
   }
   return true;
 }
 
 static void values_vjp(void *context, const double *ybar, double *xbar) {
-  SnGradWorld *g = &((Gradient *)context)->g;
+  Gradient *x = context;
+  SnGradWorld *g = &x->g;
   const SnModel *m = g->m;
+  sn_real data_bar[4 * MAX_SENSORS] = {0};
   sn_grad_world_move(g, NULL);
   sn_forward(m, &g->w, &g->lane);
   sn_adjoint_clear(m, &g->a, &g->lane);
@@ -216,12 +229,15 @@ static void values_vjp(void *context, const double *ybar, double *xbar) {
   for (int k = 0; k < m->nv; ++k) g->a.motion[SN_VEL * m->nv + k] = g->w.qvel[k];
   sn_motion_propagate(m, &g->w, &g->a, &g->lane);
   for (int i = 0; i < m->nsensor; ++i) {
-    sn_real bar[3];
+    sn_real *bar = data_bar + m->sensor_adr[i];
     if (!sn_sensor_differentiable(m, i)) continue;
-    for (int k = 0; k < residual_size(m, i); ++k) bar[k] = (sn_real)*ybar++;
-    sn_sensor_vjp(m, &g->w, &g->a, i, bar);
+    for (int k = 0; k < residual_size(x, i); ++k) bar[k] = (sn_real)*ybar++;
+    if (!x->data) sn_sensor_vjp(m, &g->w, &g->a, i, bar);
   }
-  sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
+  if (x->data)
+    sn_sensor_data_vjp(m, &g->w, &g->a, &g->lane, data_bar);
+  else
+    sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
   sn_transmission_vjp(m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(m, &g->w, &g->a, &g->lane);
@@ -235,24 +251,27 @@ static void gradients(void **state) {
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   sn_grad_world_init(&x.g, &o);
-  int n = 0, without = 0;
   assert_true(o.m->nsensor <= MAX_SENSORS);
-  for (int i = 0; i < o.m->nsensor; ++i) {
-    if (sn_sensor_differentiable(o.m, i))
-      n += residual_size(o.m, i);
-    else
-      ++without;
+  for (int data = 0; data < 2; ++data) {
+    int n = 0, without = 0;
+    x.data = data;
+    for (int i = 0; i < o.m->nsensor; ++i) {
+      if (sn_sensor_differentiable(o.m, i))
+        n += residual_size(&x, i);
+      else
+        ++without;
+    }
+    assert_int_equal(without, 4);  // three forces of limits, the force on a joint that a spatial tendon moves
+    const SnGradCase c = {.name = data ? "numbers of sensors" : "sensors",
+                          .nx = sn_grad_world_nx(&x.g),
+                          .ny = n,
+                          .context = &x,
+                          .sample = sample_state,
+                          .forward = values,
+                          .adjoint = values_vjp,
+                          .samples = 30};
+    sn_gradcheck(&c, 1);
   }
-  assert_int_equal(without, 4);  // three forces of limits, the force on a joint that a spatial tendon moves
-  const SnGradCase c = {.name = "sensors",
-                        .nx = sn_grad_world_nx(&x.g),
-                        .ny = n,
-                        .context = &x,
-                        .sample = sample_state,
-                        .forward = values,
-                        .adjoint = values_vjp,
-                        .samples = 30};
-  sn_gradcheck(&c, 1);
   sn_grad_world_free(&x.g);
   sn_oracle_free(&o);
   free(xml);

@@ -26,7 +26,7 @@ typedef struct Path {
 
 typedef struct Result {
   sn_real ctrl[STEPS * NU], qpos[NV], qvel[NV], act[NA], target[ROWS * SENSING_TARGETS];
-  double cost, norm, steps;
+  sn_real cost, norm, steps;
 } Result;
 
 typedef struct Fixture {
@@ -209,9 +209,9 @@ static void two_phases(Fixture *x, const SnClock *clock, double more) {
     for (int k = 0; k < ITEMS && phase == 0; ++k) assert_int_equal(x->item[k].status, SN_GRADIENT_ROLLED);
   }
   for (int k = 0; k < ITEMS; ++k) {
-    x->result[k].cost = x->item[k].cost;
-    x->result[k].norm = x->item[k].norm;
-    x->result[k].steps = x->item[k].steps;
+    x->result[k].cost = (sn_real)x->item[k].cost;
+    x->result[k].norm = (sn_real)x->item[k].norm;
+    x->result[k].steps = (sn_real)x->item[k].steps;
   }
 }
 
