@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Proves both README commands on a bare Debian 12 made with debootstrap in a temporary folder. Needs root
+# Proves the commands of README on a bare Debian 12 made with debootstrap in a temporary folder. Needs root
 # and the package mirror of this machine; takes its apt and pip settings along. Not part of CI.
 #
-#   tests/fresh_machine.sh [COMMAND...]     default: clients/demo.sh, then tests/run.sh release
+#   tests/fresh_machine.sh [COMMAND...]     default: clients/demo.sh, clients/install.sh, tests/run.sh release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,7 +37,7 @@ mount --make-rslave "$root/dev"  # else unmounting it would unmount what lies un
 
 git clone -q . "$root/sinew"
 commands=("$@")
-[ ${#commands[@]} -gt 0 ] || commands=("clients/demo.sh" "tests/run.sh release")
+[ ${#commands[@]} -gt 0 ] || commands=("clients/demo.sh" "clients/install.sh /opt/sinew" "tests/run.sh release")
 for command in "${commands[@]}"; do
   echo "== $command"
   started=$SECONDS
