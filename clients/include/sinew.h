@@ -357,10 +357,11 @@ SINEW_API SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, S
 
 // ---- derivatives of a step ----
 //
-// All are taken at the present state and controls, which stay as they are. They are exact: derivatives of what
-// sinew_step computes, with the solver at its solution. A tangent of a state is (dqpos, dqvel, dact), nstate = 2 nv +
-// na numbers: rotations of balls and free bodies count 3 as in qvel. A step is not smooth where a joint reaches a limit
-// or bodies begin to touch: one of the one-sided derivatives is given there.
+// All are taken at the present state and controls, which stay as they are; outputs are those of the present state
+// afterwards. They are exact: derivatives of what sinew_step computes, with the solver at its solution. A tangent of a
+// state is (dqpos, dqvel, dact), nstate = 2 nv + na numbers: rotations of balls and free bodies count 3 as in qvel. A
+// step is not smooth where a joint reaches a limit or bodies begin to touch: one of the one-sided derivatives is given
+// there.
 
 // Chooses how derivatives by positions are given.
 typedef enum SinewCoordinates {
@@ -381,9 +382,11 @@ typedef struct SinewStateBar {
   double *act;   // (na)
 } SinewStateBar;
 
-// Computes a vector-Jacobian product of a step, at the cost of about two steps. Given is the derivative of a function
-// by the next state, `next`, and by sensordata at the step's begin (nsensordata, or NULL). Wanted is its derivative by
-// the present state, `state_bar`, and by the controls, ctrl_bar (nu, or NULL). Fails as sinew_step_jacobian.
+// Computes a vector-Jacobian product of a step, at the cost of about two steps, one more where the next positions have
+// quaternions as arrays. Given is the derivative of a function by the next state, `next`, and by sensordata at the
+// step's begin (nsensordata, or NULL). Wanted is its derivative by the present state, `state_bar`, and by the controls,
+// ctrl_bar (nu, or NULL). Either structure may be NULL. Fails as sinew_step_jacobian; SINEW_ERR_ARGUMENT names a number
+// that is not finite.
 SINEW_API SinewStatus sinew_step_vjp(SinewData *data, SinewCoordinates coordinates, const SinewStateBar *next,
                                      const double *sensordata_bar, const SinewStateBar *state_bar, double *ctrl_bar,
                                      SinewError *err);

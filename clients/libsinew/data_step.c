@@ -25,6 +25,13 @@ static bool find_bad_state(ApiBadNumber *bad, const SnModel *m, const SnWorld *w
          api_find_bad(bad, "qvel", w->qvel, m->nv) || api_find_bad(bad, "act", w->act, m->na);
 }
 
+// Whether there is any in x[n]: sooner than api_find_bad, which tells which one.
+static inline bool any_bad(const double *x, int n) {
+  for (int i = 0; i < n; ++i)
+    if (!(fabs(x[i]) <= SN_MAXVAL)) return true;
+  return false;
+}
+
 static bool find_bad_input(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
   return find_bad_state(bad, m, w) || api_find_bad(bad, "ctrl", w->ctrl, m->nu) ||
          api_find_bad(bad, "mocap_pos", w->mocap_pos, 3 * m->nmocap) ||
@@ -73,10 +80,13 @@ SinewStatus sinew_forward(SinewData *data, SinewError *err) {
   return api_leave(&data->guard, status);
 }
 
-// Tells why a step has failed, and puts the body back to where it was before.
-static SinewStatus undo_step(SnGrowingWorld *g, const char *place, SinewError *err) {
+// Tells why a step has failed, and leaves the body where it was before: `code` is what the world said.
+static SinewStatus fail_step(SnGrowingWorld *g, SnCode code, int step, int steps, const char *who, SinewError *err) {
   const SnModel *m = &g->model;
   ApiBadNumber bad = {"qacc", 0, (double)NAN}, next = bad;
+  char place[100];
+  snprintf(place, sizeof place, "%s: step %d of %d", who, step + 1, steps);
+  if (code != SN_OK) return api_fail(err, (SinewStatus)code, "%s: no memory for contacts and their rows", place);
   find_bad_state(&next, m, &g->world);
   sn_growing_world_undo(g);
   *g->world.warn |= SN_WARN_BAD_STATE;
@@ -86,16 +96,13 @@ static SinewStatus undo_step(SnGrowingWorld *g, const char *place, SinewError *e
 
 SinewStatus api_data_step(SinewData *data, int step, int steps, const char *who, SinewError *err) {
   SnGrowingWorld *g = data->body;
-  ApiBadNumber bad;
-  SnError why;
-  char place[100];
-  if (sn_growing_world_step(g, &why) != SN_OK) {
-    snprintf(place, sizeof place, "%s: step %d of %d", who, step + 1, steps);
-    return api_fail(err, (SinewStatus)why.code, "%s: %s", place, why.text);
-  }
-  if (!(*g->world.warn & SN_WARN_BAD_STATE) && !find_bad_state(&bad, &g->model, &g->world)) return SINEW_OK;
-  snprintf(place, sizeof place, "%s: step %d of %d", who, step + 1, steps);
-  return undo_step(g, place, err);
+  const SnModel *m = &g->model;
+  const SnWorld *w = &g->world;
+  const SnCode code = sn_growing_world_step(g, NULL);
+  if (code == SN_OK && !(*w->warn & SN_WARN_BAD_STATE) && !any_bad(w->qpos, m->nq) && !any_bad(w->qvel, m->nv) &&
+      !any_bad(w->act, m->na))
+    return SINEW_OK;
+  return fail_step(g, code, step, steps, who, err);
 }
 
 SinewStatus sinew_step(SinewData *data, int steps, SinewError *err) {
@@ -108,7 +115,9 @@ SinewStatus sinew_step(SinewData *data, int steps, SinewError *err) {
   const int before = *warn;
   ApiBadNumber bad;
   *warn = 0;
-  if (find_bad_state(&bad, &data->body->model, &data->body->world)) {
+  // the engine looks at positions and velocities itself, before every step
+  if (any_bad(data->body->world.time, 1) || any_bad(data->body->world.act, data->body->model.na)) {
+    find_bad_state(&bad, &data->body->model, &data->body->world);
     *warn = SN_WARN_BAD_STATE;
     status = api_fail_diverged(&bad, who, err);
   }

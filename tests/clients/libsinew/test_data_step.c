@@ -34,7 +34,7 @@ static Kept keep(SinewData *data) {
   return k;
 }
 
-// Every input that is NaN or too large is named, by steps and forwards; the body stays where it is.
+// Every input that is NaN or too large is named, by steps, forwards and derivatives; the body stays where it is.
 static void bad_inputs(void **state) {
   (void)state;
   BodyPair b;
@@ -52,8 +52,10 @@ static void bad_inputs(void **state) {
       snprintf(text, sizeof text, "%s[%d] is %g;", f.name, at, too_large[k]);
       x[at] = too_large[k];
       const Kept before = keep(b.data);
-      for (int call = 0; call < 2; ++call) {
-        const SinewStatus status = call == 0 ? sinew_step(b.data, 2, &b.err) : sinew_forward(b.data, &b.err);
+      for (int call = 0; call < 3; ++call) {
+        const SinewStatus status = call == 0   ? sinew_step(b.data, 2, &b.err)
+                                   : call == 1 ? sinew_forward(b.data, &b.err)
+                                               : sinew_step_jacobian(b.data, NULL, NULL, NULL, NULL, &b.err);
         // a warm start or a control that no force comes from may do no harm to a step
         if (call == 0 && status == SINEW_OK) {
           assert_true(f.name[0] == 'm' || strcmp(f.name, "qacc_warmstart") == 0 || strcmp(f.name, "ctrl") == 0);
@@ -153,6 +155,10 @@ static void no_allocations(void **state) {
   (void)state;
   BodyPair b;
   body_open(&b, 4);
+  const int n = sinew_model_sizes(b.model)->nstate, nu = b.o.mj->nu;
+  double *A = calloc((size_t)(n * n + n * nu), sizeof *A), *B = A + n * n;
+  double *qpos = calloc((size_t)b.o.mj->nq, sizeof *qpos);
+  const SinewStateBar bar = {qpos, NULL, NULL};
   sinew_data_array(b.data, "xipos", NULL, NULL);
   long before = 0;
   for (int round = 0; round < 12; ++round) {
@@ -165,9 +171,13 @@ static void no_allocations(void **state) {
     body_ok(&b, sinew_forward(b.data, &b.err));
     body_ok(&b, sinew_data_contact(b.data, 0, &c, &b.err));
     assert_non_null(sinew_data_array(b.data, "efc_force", NULL, NULL));
+    body_ok(&b, sinew_step_jacobian(b.data, A, B, NULL, NULL, &b.err));
+    body_ok(&b, sinew_step_vjp(b.data, SINEW_ARRAY, &bar, NULL, NULL, A, &b.err));
   }
   printf("%ld allocations\n", sn_allocations() - before);
   assert_true(before > 0 && sn_allocations() == before);
+  free(A);
+  free(qpos);
   body_close(&b);
 }
 
