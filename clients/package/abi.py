@@ -77,15 +77,27 @@ def dump_header(name: str, to: pathlib.Path, include: pathlib.Path = INCLUDE) ->
         dump(library, ["--load-all-types", "--header-file", str(source), "--headers-dir", str(include)], to)
 
 
+def spelled(types: dict[str, tree.Element], one: str | None) -> str:
+    """A type by its name, as in C but from the right to the left: the numbers that abidw gives to types are its own."""
+    node = types[one or ""]
+    inner = node.get("type-id")
+    if node.tag in ("pointer-type-def", "qualified-type-def", "array-type-def"):
+        what = {"pointer-type-def": "*", "qualified-type-def": "const", "array-type-def": f"[{node.get('size-in-bits')} bits]"}[node.tag]
+        return f"{what} {spelled(types, inner)}"
+    return f"{node.get('name')}"
+
+
 def members(kept: pathlib.Path) -> dict[str, list[tuple[str | None, ...]]]:
     """Places, types and names of the members of each structure."""
+    root = tree.parse(kept).getroot()
+    types = {node.get("id", ""): node for node in root.iter() if node.get("id")}
     found = {}
-    for struct in tree.parse(kept).iter("class-decl"):
+    for struct in root.iter("class-decl"):
         rows = []
         for member in struct.iter("data-member"):
             variable = member.find("var-decl")
             assert variable is not None
-            rows.append((member.get("layout-offset-in-bits"), variable.get("type-id"), variable.get("name")))
+            rows.append((member.get("layout-offset-in-bits"), spelled(types, variable.get("type-id")), variable.get("name")))
         found[struct.get("name", "")] = rows
     return found
 
