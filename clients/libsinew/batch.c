@@ -107,7 +107,7 @@ static SnCode load(SinewBatch *b, bool gradients, SnError *why) {
   b->loaded = sn_backend_load(backend, b->m, b->cost, b->steps, why);
   if (!b->loaded) return why->code;
   return gradients ? sn_backend_reserve_gradients(backend, b->loaded, b->capacity, why)
-                   : sn_backend_reserve_rollouts(backend, b->loaded, b->capacity, why);
+                   : sn_backend_reserve_batches(backend, b->loaded, b->capacity, why);
 }
 
 // Makes all of a batch whose backend is entered.
