@@ -62,7 +62,7 @@ build() {
   [ -z "$REHEARSE" ] || { libraries="sinew_emulator sinew_emulator_double"; preset=release; }
   # shellcheck disable=SC2086  # the list is split on purpose
   (cd "$SOURCE" && cmake --preset $preset >/dev/null &&
-    cmake --build build/$preset --target sinew-bench cuda_test_agree cuda_test_soak $libraries -- --quiet)
+    cmake --build build/$preset --target sinew-bench sinew-import cuda_test_agree cuda_test_soak $libraries -- --quiet)
 }
 
 # One document of JSON on standard input becomes a line of a file, and is shown.
@@ -266,10 +266,10 @@ pack_registers() {
 # Everything into one folder: programs, libraries that a bare machine lacks (not CUDA's), tasks and models.
 pack() {
   mkdir -p "$PACK"/{bin,lib/sinew,planner,physics} && cp "$here/device.sh" "$PACK/"
-  cp "$BIN"/{sinew-bench,cuda_test_agree,cuda_test_soak} "$PACK/bin/"
+  cp "$BIN"/{sinew-bench,sinew-import,cuda_test_agree,cuda_test_soak} "$PACK/bin/"
   cp "$LIB/libsinew_$FLOAT.so" "$LIB/libsinew_$DOUBLE.so" "$PACK/lib/sinew/"
   pack_registers
-  ldd "$BIN"/{sinew-bench,cuda_test_agree,cuda_test_soak} | awk '$3 ~ /^\// {print $3}' | sort -u |
+  ldd "$BIN"/{sinew-bench,sinew-import,cuda_test_agree,cuda_test_soak} | awk '$3 ~ /^\// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$PACK/lib/"
   strip --strip-unneeded "$PACK"/bin/* "$PACK"/lib/*.so* "$PACK"/lib/sinew*/*.so
   cp -r "$SOURCE/planner/tasks" "$PACK/planner/" && cp -r "$SOURCE/physics/models" "$PACK/physics/"

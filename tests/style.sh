@@ -22,6 +22,9 @@ fi
 # Rooms: include lines keep to the order of tests/rooms.txt, and name MuJoCo and libccd only where it does.
 python3 -B tests/rooms.py 2>&1 | complain "rooms" || true
 
+# Which sources of our tools need more than the public header: the table of clients/README.md is true.
+python3 -B tests/inside.py 2>&1 | complain "inside" || true
+
 # README.md's tour names every room.
 tour=$(sed -n '/^physics\/ /,/^```/p' README.md | sed -E 's|^([a-z]+/)? +||; s| {2,}.*||')
 sed -nE 's|^([a-z_]+/[a-z_]+):.*|\1|p' tests/rooms.txt | while read -r room; do

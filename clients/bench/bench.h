@@ -1,9 +1,10 @@
 // sinew-bench: one mode a file, each with its own arguments and report. A new mode is one line in main.c.
 //   mode_*.c                       the modes
-//   bench_task.*, bench_backend.*  which task on which backend, with the arguments that say so
+//   bench_task*, bench_backend*    which task on which backend, with the arguments that say so
 //   bench_multistart.*             multistarts of a task as the sessions of a daemon have them
 //   bench_report.*                 progress, tables, JSON
-//   driven_model*                  a model under seeded smooth controls, for step and gradient
+//   driven_*                       a model under seeded smooth controls, for step, batch and gradient
+//   step_profile*                  what stages of a step take, for step --profile
 //   rollout_batch*                 many worlds at once, for step --worlds
 //   gradient_batch*                many gradients at once, for gradient --items
 //   mujoco_rollout*                MuJoCo's own rollouts on several threads, for batch

@@ -1,69 +1,17 @@
 #include "clients/bench/bench_backend.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "clients/base/args.h"
-
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
-
-static int parse(int key, char *arg, struct argp_state *state) {
-  BenchBackendArgs *a = state->input;
-  char *end;
-  switch (key) {
-    case 'b':
-      a->name = arg;
-      return 0;
-    case KEY_FOLDER:
-      a->options.folder = arg;
-      return 0;
-    case KEY_CHAIN:
-      a->options.chain = arg;
-      return 0;
-    case KEY_DEVICE:
-      a->options.device = (int)strtol(arg, &end, 10);
-      if (end == arg || *end || a->options.device < 0 || a->options.device > 999)
-        argp_error(state, "--device %s: a number from 0 to 999", arg);
-      return 0;
-    case KEY_BLOCK_THREADS:
-      a->options.block_threads = sn_arg_count(state, "block-threads", arg, 256);
-      return 0;
-    case KEY_BLOCK_SHARED:
-      a->options.block_shared = sn_arg_count(state, "block-shared", arg, 1 << 30);
-      return 0;
-    case KEY_THREADS:
-      a->threads = sn_arg_count(state, "threads", arg, SN_MAX_THREADS);
-      return 0;
-    default:
-      return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp_option options[] = {
-    {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
-    {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
-    {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
-    {"chain", KEY_CHAIN, "kernel|scan", 0,
-     "how the backend multiplies Jacobians by the method products: in one block, or by a scan over time (default "
-     "kernel)",
-     0},
-    {"block-threads", KEY_BLOCK_THREADS, "N", 0, "threads of a block of a device: 32 to 256 (default: by the body)", 0},
-    {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
-     "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},
-    {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
-    {0}};
-
-const struct argp bench_backend_argp = {.options = options, .parser = parse};
-
-const char *bench_backend_name(const BenchBackendArgs *args) { return args->name ? args->name : "cpu"; }
 
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err) {
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  const char *name = bench_backend_name(args);
-  b->pool = sn_pool_create(args->threads > 0 ? args->threads : cores > 0 ? (int)cores : 1, err);
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = args->folder;
+  options.chain = args->chain;
+  options.device = args->device;
+  options.block_threads = args->block_threads;
+  options.block_shared = args->block_shared;
+  b->pool = sn_pool_create(bench_backend_threads(args), err);
   if (!b->pool) return err->code;
-  b->backend = sn_backend_open(name, b->pool, &args->options, err);
+  b->backend = sn_backend_open(bench_backend_name(args), b->pool, &options, err);
   if (!b->backend) return err->code;
   sn_backend_describe(b->backend, b->text, sizeof b->text);
   return SN_OK;

@@ -1,25 +1,11 @@
-// The backend that a benchmark runs on, and the arguments that choose it.
+// The backend that a benchmark runs on, as the engine has it.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_BACKEND_H_
 #define SINEW_CLIENTS_BENCH_BENCH_BACKEND_H_
 
-#include <argp.h>
 #include <cjson/cJSON.h>
 
+#include "clients/bench/bench_backend_args.h"
 #include "planner/backend/backend.h"
-
-// Holds the arguments that choose a backend; zeroed: the cpu.
-typedef struct BenchBackendArgs {
-  const char *name;  // NULL: "cpu"
-  SnBackendOptions options;
-  int threads;  // threads of the cpu; 0: one a core
-} BenchBackendArgs;
-
-// Parses --backend, --backend-folder, --device, --chain and --threads. It is a child of a mode's own argp, and its
-// input is the BenchBackendArgs.
-extern const struct argp bench_backend_argp;
-
-// Returns the name of the backend that the arguments choose.
-const char *bench_backend_name(const BenchBackendArgs *args);
 
 // Holds an open backend; a zeroed one is closed.
 typedef struct BenchBackend {

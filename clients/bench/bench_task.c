@@ -3,6 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "physics/import/import_mjcf.h"
+
+SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
+  SnCode code = SN_OK;
+  for (int i = 0; code == SN_OK && i < args->nsettings; ++i) code = sn_settings_assign(s, args->settings[i], err);
+  return code;
+}
+
+SnTask *bench_load_task(const BenchTaskArgs *args, SnError *err) {
+  char path[BENCH_PATH];
+  if (bench_task_path(args, path)) return sn_task_load(path, err);
+  sn_fail(err, SN_ERR_IO, BENCH_NO_TASKS);
+  return NULL;
+}
+
+SnCode bench_load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
+  char text[4096];
+  if (!plant_body_open(body, &args->places, NULL, task->model, text, sizeof text))
+    return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
+  *model = sn_import_mjmodel(body->m, err);
+  return *model ? SN_OK : err->code;
+}
+
 static sn_real *reals(int n) { return calloc((size_t)n + 1, sizeof(sn_real)); }
 
 static void copy(sn_real *to, const sn_real *from, int n) { memcpy(to, from, sizeof *to * (size_t)n); }

@@ -1,35 +1,10 @@
-// A task at its start, without a loop: model, cost, initial state, initial plan, targets; and the arguments that say
-// which task, with which settings.
+// A task at its start, without a loop, as the engine has it: model, cost, initial state, initial plan, targets.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_TASK_H_
 #define SINEW_CLIENTS_BENCH_BENCH_TASK_H_
 
-#include <argp.h>
-
 #include "clients/bench/bench_backend.h"
-#include "clients/body/body.h"
+#include "clients/bench/bench_task_args.h"
 #include "planner/planner.h"
-
-enum { BENCH_SETTINGS = 40 };  // most settings of a planner
-
-// Holds the arguments that modes on tasks have in common. bench_default_task_args() fills it.
-typedef struct BenchTaskArgs {
-  const char *task;                      // name, with or without .yaml, or path of a task file
-  const char *tasks;                     // folder of task files; NULL: next to the program
-  PlantPlaces places;                    // folders of the model; none: sinewd's defaults
-  const char *settings[BENCH_SETTINGS];  // (nsettings) "name=value", on top of the task's own
-  int nsettings;
-  double seconds;       // motion [s]
-  double plan_seconds;  // time to compute a plan [s]; 0: as many iterations as the settings say, at least one
-  int execute;          // steps between two plans
-  BenchBackendArgs backend;
-  uint64_t seed;
-} BenchTaskArgs;
-
-// Returns zeros, but for 16 steps executed, seed 1 and 1 s; the backend is the cpu.
-BenchTaskArgs bench_default_task_args(void);
-
-// Parses --task, --set, --tasks and --models. It is a child of a mode's own argp, and its input is the BenchTaskArgs.
-extern const struct argp bench_task_argp;
 
 // Sets all settings that the arguments have. On failure err names the setting.
 SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err);

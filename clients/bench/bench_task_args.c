@@ -1,10 +1,9 @@
-#include "clients/bench/bench_task.h"
+#include "clients/bench/bench_task_args.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "physics/import/import_mjcf.h"
 #include "proto/places.h"
 
 BenchTaskArgs bench_default_task_args(void) { return (BenchTaskArgs){.seconds = 1, .execute = 16, .seed = 1}; }
@@ -46,29 +45,15 @@ static const struct argp_option options[] = {
 
 const struct argp bench_task_argp = {.options = options, .parser = parse};
 
-SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
-  SnCode code = SN_OK;
-  for (int i = 0; code == SN_OK && i < args->nsettings; ++i) code = sn_settings_assign(s, args->settings[i], err);
-  return code;
-}
-
-SnTask *bench_load_task(const BenchTaskArgs *args, SnError *err) {
-  char folder[SN_PLACE_SIZE], path[2200];
+bool bench_task_path(const BenchTaskArgs *args, char path[BENCH_PATH]) {
+  char folder[SN_PLACE_SIZE];
   const size_t n = strlen(args->task);
   const bool ended = n > 5 && strcmp(args->task + n - 5, ".yaml") == 0;
-  if (strchr(args->task, '/')) return sn_task_load(args->task, err);
-  if (!args->tasks && !sn_place_of_tasks(folder, sizeof folder)) {
-    sn_fail(err, SN_ERR_IO, "cannot tell where this program lies; name the folder of tasks");
-    return NULL;
-  }
-  snprintf(path, sizeof path, "%s/%s%s", args->tasks ? args->tasks : folder, args->task, ended ? "" : ".yaml");
-  return sn_task_load(ended && access(path, R_OK) != 0 && access(args->task, R_OK) == 0 ? args->task : path, err);
-}
-
-SnCode bench_load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
-  char text[4096];
-  if (!plant_body_open(body, &args->places, NULL, task->model, text, sizeof text))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
-  *model = sn_import_mjmodel(body->m, err);
-  return *model ? SN_OK : err->code;
+  if (strchr(args->task, '/')) return snprintf(path, BENCH_PATH, "%s", args->task) < BENCH_PATH;
+  if (!args->tasks && !sn_place_of_tasks(folder, sizeof folder)) return false;
+  const int size =
+      snprintf(path, BENCH_PATH, "%s/%s%s", args->tasks ? args->tasks : folder, args->task, ended ? "" : ".yaml");
+  if (ended && access(path, R_OK) != 0 && access(args->task, R_OK) == 0)
+    return snprintf(path, BENCH_PATH, "%s", args->task) < BENCH_PATH;
+  return size < BENCH_PATH;
 }

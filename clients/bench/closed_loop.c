@@ -4,229 +4,223 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/base/statistics.h"
+#include "clients/reference/mirror.h"
 
 // All that a run holds, freed together.
 typedef struct Loop {
   const BenchTaskArgs *args;
-  SnTask *task;
-  SnModel *model;
-  BenchBackend backend;
-  SnPlanner *planner;
   PlantBody body;
-  sn_real *state;  // qpos, qvel, act, mocap positions, mocap quaternions
-  double *ctrl;    // (nu) in force
-  double *plan;    // (rows, nu)
-  int rows;
-  double start, step;
+  SinewModel *model;
+  SinewTask *task;
+  SinewBackend *backend;
+  SinewPlanner *planner;
+  double *ctrl;  // (nu) in force
 } Loop;
 
 //------------------------------------------------------------------------------------ opening
 
-static SnCode make_settings(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
-  SnCode code = bench_set_all(args, s, err);
-  // Without a limit on time something else must bound a plan.
-  const int adam = sn_settings_find("adam_iterations");
-  if (args->plan_seconds <= 0 && s->iterations == 0) s->iterations = 1;
-  if (code == SN_OK && args->plan_seconds > 0) {
-    s->iterations = 0;
-    if (adam >= 0) code = sn_settings_set(s, adam, 0, err);
-  }
-  return code == SN_OK ? sn_settings_validate(s, err) : code;
+static SinewTask *load_task(const BenchTaskArgs *args, SinewError *err) {
+  char path[BENCH_PATH];
+  if (bench_task_path(args, path)) return sinew_task_load(path, err);
+  api_fail(err, SINEW_ERR_IO, BENCH_NO_TASKS);
+  return NULL;
 }
 
-static SnCode open_loop(Loop *l, ClosedLoopResult *result, SnError *err) {
-  if (!(l->task = bench_load_task(l->args, err))) return err->code;
-  SnCode code = bench_load_model(l->args, l->task, &l->body, &l->model, err);
-  result->settings = l->task->settings;
-  if (code == SN_OK) code = make_settings(l->args, &result->settings, err);
-  if (code != SN_OK) return code;
-  if ((code = bench_backend_open(&l->backend, &l->args->backend, err)) != SN_OK) return code;
-  result->threads = sn_pool_size(l->backend.pool);
-  SnPlannerDef def = sn_default_planner_def();
+static SinewBackend *open_backend(const BenchBackendArgs *args, SinewError *err) {
+  SinewBackendOptions options = sinew_default_backend();
+  options.threads = bench_backend_threads(args);
+  options.device = args->device;
+  options.folder = args->folder;
+  options.chain = args->chain;
+  options.block_threads = args->block_threads;
+  options.block_shared = args->block_shared;
+  return sinew_backend_open(bench_backend_name(args), &options, err);
+}
+
+// Without a limit on time something else must bound a plan; with one, nothing else shall.
+static SinewPlanner *make_planner(const Loop *l, SinewError *err) {
+  const bool timed = l->args->plan_seconds > 0;
+  const char *settings[BENCH_SETTINGS + 3] = {NULL};
+  char iterations[64];
+  memcpy(settings, l->args->settings, sizeof settings[0] * (size_t)l->args->nsettings);
+  if (timed) {
+    settings[l->args->nsettings] = "iterations=0";
+    settings[l->args->nsettings + 1] = "adam_iterations=0";
+  }
+  SinewPlannerDef def = sinew_default_planner();
   def.model = l->model;
   def.task = l->task;
-  def.backend = l->backend.backend;
-  def.settings = result->settings;
+  def.backend = l->backend;
+  def.settings = settings;
   def.seed = l->args->seed;
-  if (!(l->planner = sn_planner_create(&def, err))) return err->code;
-  const SnModel *m = sn_planner_model(l->planner);
-  l->state = calloc((size_t)(m->nq + m->nv + m->na + 7 * m->nmocap) + 1, sizeof *l->state);
-  l->ctrl = calloc((size_t)m->nu + 1, sizeof *l->ctrl);
-  l->plan = calloc(2 * (size_t)result->settings.horizon * (size_t)m->nu + 1, sizeof *l->plan);
-  return l->state && l->ctrl && l->plan ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  SinewPlanner *p = sinew_planner_create(&def, err);
+  if (!p || timed) return p;
+  if (sinew_planner_get(p, "iterations", iterations, sizeof iterations, err) == SINEW_OK &&
+      (strtod(iterations, NULL) > 0 || sinew_planner_set(p, "iterations=1", err) == SINEW_OK))
+    return p;
+  sinew_planner_free(p);
+  return NULL;
+}
+
+// Lists the values of all settings.
+static cJSON *list_settings(SinewPlanner *p) {
+  cJSON *all = cJSON_CreateObject();
+  const SinewSetting *setting;
+  char text[64];
+  for (int i = 0; (setting = sinew_setting(i)); ++i) {
+    sinew_planner_get(p, setting->name, text, sizeof text, NULL);
+    if (setting->choices)
+      cJSON_AddStringToObject(all, setting->name, text);
+    else
+      cJSON_AddNumberToObject(all, setting->name, strtod(text, NULL));
+  }
+  return all;
+}
+
+static SinewStatus open_loop(Loop *l, ClosedLoopResult *result, SinewError *err) {
+  char text[4000];
+  if (!(l->task = load_task(l->args, err))) return err->status;
+  if (!plant_body_open(&l->body, &l->args->places, NULL, sinew_task_model(l->task), text, sizeof text))
+    return api_fail(err, SINEW_ERR_NOT_FOUND, "%s", text);
+  if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = open_backend(&l->args->backend, err)) ||
+      !(l->planner = make_planner(l, err)))
+    return err->status;
+  result->threads = bench_backend_threads(&l->args->backend);
+  result->settings = list_settings(l->planner);
+  l->ctrl = calloc((size_t)l->body.m->nu + 1, sizeof *l->ctrl);
+  return l->ctrl ? SINEW_OK : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
 }
 
 static void close_loop(Loop *l) {
-  free(l->state);
   free(l->ctrl);
-  free(l->plan);
-  sn_planner_free(l->planner);
-  bench_backend_close(&l->backend);
-  sn_model_free(l->model);
-  sn_task_free(l->task);
+  sinew_planner_free(l->planner);
+  sinew_backend_close(l->backend);
+  sinew_model_free(l->model);
+  sinew_task_free(l->task);
   plant_body_free(&l->body);
 }
 
-static void put(double *to, const sn_real *from, int n) {
-  for (int i = 0; i < n; ++i) to[i] = (double)from[i];
+// Writes x[n] over every row of a table, but for NaN.
+static void set_rows(mjtNum *table, mjtSize rows, const double *x, int n) {
+  for (int k = 0; k < n; ++k)
+    for (mjtSize i = 0; i < rows && !isnan(x[k]); ++i) table[n * i + k] = x[k];
 }
 
 // The task's contacts for the simulated robot: of every geom, and every pair that the model names.
-static void set_contacts(mjModel *m, const SnTaskPlant *plant) {
-  for (int k = 0; k < plant->nsolref; ++k) {
-    for (int g = 0; g < m->ngeom; ++g) m->geom_solref[mjNREF * g + k] = plant->solref[k];
-    for (int p = 0; p < m->npair; ++p) m->pair_solref[mjNREF * p + k] = plant->solref[k];
-  }
-  for (int k = 0; k < plant->nsolimp; ++k) {
-    for (int g = 0; g < m->ngeom; ++g) m->geom_solimp[mjNIMP * g + k] = plant->solimp[k];
-    for (int p = 0; p < m->npair; ++p) m->pair_solimp[mjNIMP * p + k] = plant->solimp[k];
-  }
+static void set_contacts(mjModel *m, const SinewTaskPlant *plant) {
+  set_rows(m->geom_solref, m->ngeom, plant->solref, mjNREF);
+  set_rows(m->pair_solref, m->npair, plant->solref, mjNREF);
+  set_rows(m->geom_solimp, m->ngeom, plant->solimp, mjNIMP);
+  set_rows(m->pair_solimp, m->npair, plant->solimp, mjNIMP);
 }
 
 // The body at the planner's initial state, with the planner's time step.
-static void start_body(Loop *l) {
-  const SnModel *m = sn_planner_model(l->planner);
-  const SnState *s = sn_planner_initial(l->planner);
+static SinewStatus start_body(Loop *l, SinewError *err) {
+  const SinewState s = sinew_planner_initial(l->planner);
+  SinewOptions options = sinew_default_options();
+  mjModel *m = l->body.m;
   mjData *d = l->body.d;
-  l->body.m->opt.timestep = (double)m->opt.timestep;
-  set_contacts(l->body.m, &l->task->plant);
-  mj_resetData(l->body.m, d);
-  put(d->qpos, s->qpos, m->nq);
-  put(d->qvel, s->qvel, m->nv);
-  put(d->act, s->act, m->na);
-  put(d->mocap_pos, s->mocap_pos, 3 * m->nmocap);
-  put(d->mocap_quat, s->mocap_quat, 4 * m->nmocap);
-  mj_forward(l->body.m, d);
+  const SinewStatus status = sinew_model_get_options(sinew_planner_model(l->planner), &options, err);
+  if (status != SINEW_OK) return status;
+  m->opt.timestep = options.timestep;
+  set_contacts(m, sinew_task_plant(l->task));
+  mj_resetData(m, d);
+  mju_copy(d->qpos, s.qpos, (int)m->nq);
+  mju_copy(d->qvel, s.qvel, (int)m->nv);
+  mju_copy(d->act, s.act, (int)m->na);
+  for (int i = 0; i < m->nmocap; ++i) {
+    mju_copy(d->mocap_pos + 3 * i, s.mocap + 7 * i, 3);
+    mju_copy(d->mocap_quat + 4 * i, s.mocap + 7 * i + 3, 4);
+  }
+  mj_forward(m, d);
+  return SINEW_OK;
 }
 
 // Names and bounds of the measures.
-static void start_record(const SnTask *task, PlantRecord *r) {
-  plant_record_init(r, task->nmeasure);
-  for (int k = 0; k < task->nmeasure; ++k)
-    plant_record_set_measure(r, k, task->measure[k].name, task->measure[k].below, task->measure[k].during);
+static void start_record(const SinewTask *task, PlantRecord *r) {
+  const SinewMeasure *m;
+  int n = 0;
+  while (sinew_task_measure(task, n)) ++n;
+  plant_record_init(r, n);
+  for (int k = 0; (m = sinew_task_measure(task, k)); ++k) plant_record_set_measure(r, k, m->name, m->below, m->during);
 }
 
 //------------------------------------------------------------------------------------ running
 
-typedef struct BodyState {
-  const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat;
-} BodyState;
-
-static sn_real *take(sn_real *to, const double *from, int n) {
-  for (int i = 0; i < n; ++i) to[i] = (sn_real)from[i];
-  return to + n;
+static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
+  SinewPlanRequest r = sinew_default_plan_request();
+  const SinewPlan *p;
+  r.state = plant_body_state(&l->body, false);
+  r.budget = l->args->plan_seconds;
+  const double began = sn_now_us();
+  const SinewStatus status = sinew_planner_plan(l->planner, &r, &p, err);
+  if (status != SINEW_OK && status != SINEW_ERR_DIVERGED) return status;
+  plant_record_plan(&result->record, 1e-6 * (sn_now_us() - began), true);
+  if (status == SINEW_ERR_DIVERGED) return SINEW_OK;  // the plan before goes on
+  result->iterations += p->iterations;
+  result->candidates = p->candidates;
+  return SINEW_OK;
 }
 
-static BodyState read_body(Loop *l) {
-  const mjData *d = l->body.d;
-  const mjModel *m = l->body.m;
-  BodyState s;
-  sn_real *at = l->state;
-  s.qpos = at, at = take(at, d->qpos, (int)m->nq);
-  s.qvel = at, at = take(at, d->qvel, (int)m->nv);
-  s.act = at, at = take(at, d->act, (int)m->na);
-  s.mocap_pos = at, at = take(at, d->mocap_pos, 3 * (int)m->nmocap);
-  s.mocap_quat = at, take(at, d->mocap_quat, 4 * (int)m->nmocap);
-  return s;
-}
-
-static SnCode plan(Loop *l, ClosedLoopResult *result, SnError *err) {
-  const BodyState s = read_body(l);
-  SnPlanRequest r = sn_default_plan_request();
-  SnPlan p;
-  r.time = l->body.d->time;
-  r.qpos = s.qpos;
-  r.qvel = s.qvel;
-  r.act = s.act;
-  r.mocap_pos = s.mocap_pos;
-  r.mocap_quat = s.mocap_quat;
-  const double began = 1e-6 * sn_now_us();  // as the planner's clock
-  if (l->args->plan_seconds > 0) r.deadline = began + l->args->plan_seconds;
-  const SnCode code = sn_planner_plan(l->planner, &r, &p, err);
-  if (code != SN_OK) return code;
-  plant_record_plan(&result->record, 1e-6 * sn_now_us() - began, true);
-  result->iterations += p.iterations;
-  result->candidates = p.candidates;
-  if (p.nstep == 0) return SN_OK;  // diverged: the plan before goes on
-  put(l->plan, p.ctrl, p.nstep * p.nu);
-  l->rows = p.nstep;
-  l->start = p.start;
-  l->step = p.step;
-  return SN_OK;
-}
-
-// Cost and measures of the state that was recorded last.
-static SnCode judge(Loop *l, PlantSample *sample, SnError *err) {
-  const BodyState s = read_body(l);
-  const SnEvaluateRequest r = {.time = l->body.d->time,
-                               .qpos = s.qpos,
-                               .qvel = s.qvel,
-                               .act = s.act,
-                               .mocap_pos = s.mocap_pos,
-                               .mocap_quat = s.mocap_quat};
-  SnEvaluation e;
-  const SnCode code = sn_planner_evaluate(l->planner, &r, INFINITY, &e, err);
-  if (code != SN_OK) return code;
-  sample->cost = e.cost;
-  for (int i = 0; i < e.nmeasure; ++i) sample->measure[i] = e.measure[i];
-  return SN_OK;
-}
-
-static SnCode record(Loop *l, ClosedLoopResult *result, SnError *err) {
+// Adds the present state to the record, with its cost and measures.
+static SinewStatus record(Loop *l, ClosedLoopResult *result, SinewError *err) {
   PlantRecord *r = &result->record;
+  const SinewState s = plant_body_state(&l->body, false);
   plant_record_sample(r, &l->body, l->ctrl);
-  return judge(l, &r->sample[r->nsample - 1], err);
+  PlantSample *sample = &r->sample[r->nsample - 1];
+  const SinewStatus status = sinew_planner_evaluate(l->planner, &s, NULL, 0, &sample->cost, NULL, err);
+  return status == SINEW_OK ? sinew_planner_measure(l->planner, &s, sample->measure, r->nmeasure, err) : status;
 }
 
-// Controls for now: the plan's row, its last one beyond its end; zero before the first plan.
-static void control(Loop *l) {
-  if (l->rows == 0) return;
-  const size_t nu = (size_t)l->body.m->nu;
-  const double row = floor((l->body.d->time - l->start) / l->step + 1e-6);
-  const size_t i = row < 0 ? 0 : row > l->rows - 1 ? (size_t)l->rows - 1 : (size_t)row;
-  memcpy(l->ctrl, l->plan + i * nu, sizeof(double) * nu);
+// Controls for now: zero before the first plan.
+static SinewStatus control(Loop *l, SinewError *err) {
+  const SinewStatus status = sinew_planner_control(l->planner, l->body.d->time, l->ctrl, err);
+  return status == SINEW_ERR_NO_PLAN ? SINEW_OK : status;
 }
 
-static SnCode run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, double), void *user, SnError *err) {
+static SinewStatus run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, double), void *user,
+                       SinewError *err) {
   const int steps = (int)lround(l->args->seconds / l->body.m->opt.timestep);
-  SnCode code = SN_OK;
-  for (int i = 0; code == SN_OK && i < steps && !result->record.diverged; ++i) {
+  SinewStatus status = SINEW_OK;
+  for (int i = 0; status == SINEW_OK && i < steps && !result->record.diverged; ++i) {
     if (i % l->args->execute == 0) {
-      code = plan(l, result, err);
+      status = plan(l, result, err);
       if (progress) progress(user, (double)i / steps);
     }
-    control(l);
-    if (code == SN_OK) code = record(l, result, err);
+    if (status == SINEW_OK) status = control(l, err);
+    if (status == SINEW_OK) status = record(l, result, err);
     result->record.diverged = !plant_body_step(&l->body, l->ctrl);
   }
-  if (code == SN_OK && !result->record.diverged) code = record(l, result, err);
+  if (status == SINEW_OK && !result->record.diverged) status = record(l, result, err);
   result->record.simulated = l->body.d->time;
-  return code;
+  return status;
 }
 
-SnCode closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result, void (*progress)(void *, double),
-                       void *user, SnError *err) {
+SinewStatus closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result, void (*progress)(void *, double),
+                            void *user, SinewError *err) {
   Loop l = {.args = args};
-  SnError local = {0};
+  SinewError local;
   if (!err) err = &local;
   memset(result, 0, sizeof *result);
-  SnCode code = open_loop(&l, result, err);
-  if (code == SN_OK) {
-    start_body(&l);
+  SinewStatus status = open_loop(&l, result, err);
+  if (status == SINEW_OK) status = start_body(&l, err);
+  if (status == SINEW_OK) {
     start_record(l.task, &result->record);
     const double began = 1e-6 * sn_now_us();
-    code = run(&l, result, progress, user, err);
+    status = run(&l, result, progress, user, err);
     result->wall = result->record.wall = 1e-6 * sn_now_us() - began;
     if (result->record.nplan > 0) result->iterations /= result->record.nplan;
   }
   close_loop(&l);
-  if (code != SN_OK) closed_loop_free(result);
-  return code;
+  if (status != SINEW_OK) closed_loop_free(result);
+  return status;
 }
 
 void closed_loop_free(ClosedLoopResult *result) {
   plant_record_free(&result->record);
+  cJSON_Delete(result->settings);
   memset(result, 0, sizeof *result);
 }
 
@@ -240,19 +234,6 @@ static double median_of(const double *x, int n) {
   const double m = sn_median(copy, n);
   free(copy);
   return m;
-}
-
-static void add_settings(cJSON *o, const SnSettings *s) {
-  cJSON *all = cJSON_AddObjectToObject(o, "settings");
-  char text[64];
-  for (int i = 0; i < sn_settings_count(); ++i) {
-    const SnSettingInfo *info = sn_settings_info(i);
-    const double x = sn_settings_get(s, i);
-    if (info->type == SN_SETTING_TYPE_CHOICE)
-      cJSON_AddStringToObject(all, info->name, sn_settings_choice_name(i, (int)x, text, sizeof text));
-    else
-      cJSON_AddNumberToObject(all, info->name, x);
-  }
 }
 
 // Times and costs when plans were begun, and at the end.
@@ -303,6 +284,6 @@ cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *res
   cJSON_AddNumberToObject(o, "threads", result->threads);
   cJSON_AddNumberToObject(o, "wall", result->wall);
   add_costs(o, args, r);
-  add_settings(o, &result->settings);
+  cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(result->settings, true));
   return o;
 }

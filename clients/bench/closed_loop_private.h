@@ -1,26 +1,27 @@
-// One closed loop in one process: our planner, and MuJoCo as the body, in lockstep. mode_mpc.c makes one run,
-// mode_compare.c many of them, planners side by side.
+// One closed loop in one process, as a user of the public header has it: our planner, and MuJoCo as the body, in
+// lockstep. mode_mpc.c makes one run, mode_compare.c many of them, planners side by side.
 #ifndef SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
 
 #include <cjson/cJSON.h>
 
-#include "clients/bench/bench_task.h"
+#include "clients/bench/bench_task_args.h"
+#include "clients/include/sinew.h"
 
 // Holds what a run came to.
 typedef struct ClosedLoopResult {
   PlantRecord record;  // samples with cost and measures; plans, and what each took [s] as its latency
-  SnSettings settings;
-  double iterations;  // mean of a plan
-  int candidates;     // in the last iteration of the last plan
-  double wall;        // the whole loop [s]
+  cJSON *settings;     // names and values
+  double iterations;   // mean of a plan
+  int candidates;      // in the last iteration of the last plan
+  double wall;         // the whole loop [s]
   int threads;
 } ClosedLoopResult;
 
 // Runs the loop. Calls progress, which may be NULL, after each plan with the part that is done, from 0 to 1. On failure
 // err says why, and the result holds nothing.
-SnCode closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result, void (*progress)(void *user, double part),
-                       void *user, SnError *err);
+SinewStatus closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result,
+                            void (*progress)(void *user, double part), void *user, SinewError *err);
 // Frees what the result holds.
 void closed_loop_free(ClosedLoopResult *result);
 

@@ -1,27 +1,14 @@
-// A model under seeded smooth controls, as input of rollouts. MuJoCo runs it for DRIVEN_MODEL_LEAD steps with the
+// A model under seeded smooth controls, as input of rollouts. MuJoCo runs it for DRIVEN_LEAD steps with the
 // model's own options. The rollouts start from there, under the controls that follow, with a cost that looks at all
 // that a state has (probe_task.h).
 #ifndef SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_DRIVEN_MODEL_PRIVATE_H_
 
-#include <argp.h>
-
+#include "clients/bench/driven_args_private.h"
 #include "clients/reference/mujoco_reference.h"
 #include "planner/rollout/rollout_runner.h"
 
-enum { DRIVEN_MODEL_LEAD = 50, DRIVEN_MODEL_STATE = mjSTATE_INTEGRATION };
-
-// Holds the arguments that modes on a driven model have in common.
-typedef struct DrivenModelArgs {
-  const char *model;  // path of the MJCF
-  int steps, rounds;  // rounds at most BENCH_ROUNDS
-  long seed;
-  bool json;
-} DrivenModelArgs;
-
-// Parses --model, --steps, --rounds, --seed and --json. It is a child of a mode's own argp, and its input is the
-// DrivenModelArgs.
-extern const struct argp driven_model_argp;
+enum { DRIVEN_MODEL_STATE = mjSTATE_INTEGRATION };
 
 // Holds a driven model; a zeroed one is closed.
 typedef struct DrivenModel {
@@ -36,7 +23,7 @@ typedef struct DrivenModel {
 } DrivenModel;
 
 // Opens the model and drives it to its start. On failure err says why, and the caller closes what was opened.
-SnCode driven_model_open(DrivenModel *b, const DrivenModelArgs *args, SnError *err);
+SnCode driven_model_open(DrivenModel *b, const DrivenArgs *args, SnError *err);
 // Closes it; accepts a closed one.
 void driven_model_close(DrivenModel *b);
 // Puts MuJoCo back to the start.

@@ -11,9 +11,7 @@ static const struct {
   int (*run)(int argc, char **argv);
 } modes[] = {
     {"step", "one step of the world, ours and MuJoCo's in turn, one thread", mode_step},
-#ifndef SN_SINGLE_PROGRAM  // the public header has doubles
     {"batch", "many rollouts through the public header, against MuJoCo's own", mode_batch},
-#endif
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", mode_mpc},
     {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", mode_compare},
     {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", mode_gradient},

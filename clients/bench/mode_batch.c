@@ -11,14 +11,15 @@
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
-#include "clients/bench/driven_model_private.h"
+#include "clients/bench/driven_args_private.h"
 #include "clients/bench/mujoco_rollout_private.h"
 #include "clients/include/sinew.h"
+#include "clients/reference/mujoco_drive.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
-  DrivenModelArgs driven;
+  DrivenArgs driven;
   int count, threads;
   bool gradient;
 } Settings;
@@ -50,9 +51,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
 
 // Holds what both engines begin with, and where MuJoCo puts results.
 typedef struct Inputs {
-  SnOracle o;
+  mjModel *mj;
   SnPool *pool;
-  mjData *d[SN_MAX_THREADS];
+  mjData *d[SN_MAX_THREADS];  // one a thread; the first is also driven
   MujocoRollout mujoco;
   double *time, *qpos, *qvel, *act, *ctrl, *mocap;
 } Inputs;
@@ -64,7 +65,7 @@ static void *numbers(size_t n, bool *ok) {
 }
 
 static bool make_inputs(Inputs *in, const Settings *s) {
-  const mjModel *m = in->o.mj;
+  const mjModel *m = in->mj;
   const size_t n = (size_t)s->count, steps = (size_t)s->driven.steps;
   bool ok = true;
   in->mujoco = (MujocoRollout){.m = m,
@@ -89,34 +90,32 @@ static bool make_inputs(Inputs *in, const Settings *s) {
 
 // State and controls of rollout k.
 static void drive(Inputs *in, const Settings *s, size_t k) {
-  SnOracle *o = &in->o;
-  const mjModel *m = o->mj;
+  const mjModel *m = in->mj;
+  mjData *d = in->d[0];
   const uint64_t seed = (uint64_t)s->driven.seed * 1000003u + k;
   const double h = m->opt.timestep;
-  sn_drive_start(o);
-  for (int t = 0; t < DRIVEN_MODEL_LEAD; ++t) {
-    sn_drive_controls(o, seed, t * h);
-    mj_step(m, o->d);
+  sn_mujoco_start(m, d);
+  for (int t = 0; t < DRIVEN_LEAD; ++t) {
+    sn_mujoco_controls(m, d, seed, t * h);
+    mj_step(m, d);
   }
-  in->time[k] = o->d->time;
-  mju_copy(in->qpos + k * (size_t)m->nq, o->d->qpos, m->nq);
-  mju_copy(in->qvel + k * (size_t)m->nv, o->d->qvel, m->nv);
-  mju_copy(in->act + k * (size_t)m->na, o->d->act, m->na);
+  in->time[k] = d->time;
+  mju_copy(in->qpos + k * (size_t)m->nq, d->qpos, m->nq);
+  mju_copy(in->qvel + k * (size_t)m->nv, d->qvel, m->nv);
+  mju_copy(in->act + k * (size_t)m->na, d->act, m->na);
   for (size_t i = 0; i < (size_t)m->nmocap; ++i) {
-    mju_copy(in->mocap + 7 * (k * (size_t)m->nmocap + i), o->d->mocap_pos + 3 * i, 3);
-    mju_copy(in->mocap + 7 * (k * (size_t)m->nmocap + i) + 3, o->d->mocap_quat + 4 * i, 4);
+    mju_copy(in->mocap + 7 * (k * (size_t)m->nmocap + i), d->mocap_pos + 3 * i, 3);
+    mju_copy(in->mocap + 7 * (k * (size_t)m->nmocap + i) + 3, d->mocap_quat + 4 * i, 4);
   }
-  mj_getState(m, o->d, (mjtNum *)(uintptr_t)in->mujoco.state0 + k * (size_t)in->mujoco.size, mjSTATE_FULLPHYSICS);
+  mj_getState(m, d, (mjtNum *)(uintptr_t)in->mujoco.state0 + k * (size_t)in->mujoco.size, mjSTATE_FULLPHYSICS);
   for (int t = 0; t < s->driven.steps; ++t) {
-    sn_drive_controls(o, seed, (DRIVEN_MODEL_LEAD + t) * h);
-    mju_copy(in->ctrl + (k * (size_t)s->driven.steps + (size_t)t) * (size_t)m->nu, o->d->ctrl, m->nu);
+    sn_mujoco_controls(m, d, seed, (DRIVEN_LEAD + t) * h);
+    mju_copy(in->ctrl + (k * (size_t)s->driven.steps + (size_t)t) * (size_t)m->nu, d->ctrl, m->nu);
   }
 }
 
 static SnCode open_inputs(Inputs *in, const Settings *s, SnError *err) {
-  mjModel *mj = sn_oracle_read_file(s->driven.model, err);
-  const SnCode code = mj ? sn_oracle_open(&in->o, mj, err) : SN_ERR_FORMAT;
-  if (code != SN_OK) return code;
+  if (!(in->mj = sn_oracle_read_file(s->driven.model, err))) return err->code;
   if (!(in->pool = sn_pool_create(s->threads, err))) return err->code;
   if (!make_inputs(in, s)) return sn_fail(err, SN_ERR_MEMORY, "no memory for %d rollouts", s->count);
   for (int k = 0; k < s->count; ++k) drive(in, s, (size_t)k);
@@ -136,7 +135,7 @@ static void close_inputs(Inputs *in) {
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; ++i) free(arrays[i]);
   for (int i = 0; i < SN_MAX_THREADS && in->d[i]; ++i) mj_deleteData(in->d[i]);
   sn_pool_free(in->pool);
-  sn_oracle_free(&in->o);
+  if (in->mj) mj_deleteModel(in->mj);
 }
 
 // ---- ours ----
@@ -372,7 +371,7 @@ int mode_batch(int argc, char **argv) {
                                                {"threads", 't', "N", 0, "threads of both engines (default 2)", 0},
                                                {"gradient", 'g', NULL, 0, "time the way back, too", 0},
                                                {0}};
-  static const struct argp_child children[] = {{.argp = &driven_model_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &driven_argp}, {0}};
   static const char doc[] =
       "Times many rollouts from different states under different controls, on one thread and on several, and MuJoCo's "
       "on as many. Uses the public header, sinew.h.\vExample:\n"
@@ -390,7 +389,7 @@ int mode_batch(int argc, char **argv) {
   SinewModel *model = code == SN_OK ? sinew_model_load(s.driven.model, &err) : NULL;
   int status;
   if (code != SN_OK)
-    status = fail(&s, why.text, code == SN_ERR_UNSUPPORTED);
+    status = fail(&s, why.text, false);
   else if (!model)
     status = fail(&s, err.text, err.status == SINEW_ERR_UNSUPPORTED);
   else

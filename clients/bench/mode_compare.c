@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/base/api.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
@@ -93,9 +94,9 @@ static cJSON **place_of(Compare *x, const cJSON *o) {
 }
 
 // Takes over the cells that the file has. A last line that was cut short is no cell.
-static SnCode read_out(Compare *x, SnError *err) {
+static SinewStatus read_out(Compare *x, SinewError *err) {
   FILE *in = fopen(x->out, "r");
-  if (!in) return errno == ENOENT ? SN_OK : sn_fail(err, SN_ERR_IO, "%s: %s", x->out, strerror(errno));
+  if (!in) return errno == ENOENT ? SINEW_OK : api_fail(err, SINEW_ERR_IO, "%s: %s", x->out, strerror(errno));
   char *line = NULL;
   size_t capacity = 0;
   while (getline(&line, &capacity, in) > 0) {
@@ -110,16 +111,16 @@ static SnCode read_out(Compare *x, SnError *err) {
   }
   free(line);
   fclose(in);
-  return SN_OK;
+  return SINEW_OK;
 }
 
 // Appends; behind a line that was cut short on a new one.
-static SnCode open_out(Compare *x, SnError *err) {
+static SinewStatus open_out(Compare *x, SinewError *err) {
   x->lines = fopen(x->out, "a+");
-  if (!x->lines) return sn_fail(err, SN_ERR_IO, "%s: %s", x->out, strerror(errno));
+  if (!x->lines) return api_fail(err, SINEW_ERR_IO, "%s: %s", x->out, strerror(errno));
   if (fseek(x->lines, -1, SEEK_END) == 0 && fgetc(x->lines) != '\n') fputc('\n', x->lines);
   fseek(x->lines, 0, SEEK_END);
-  return SN_OK;
+  return SINEW_OK;
 }
 
 static void write_line(FILE *out, const cJSON *o) {
@@ -198,18 +199,18 @@ static double plan_seconds(Compare *x) {
   return NAN;
 }
 
-static SnCode run_cell(Compare *x, int mode, int planner, int seed, SnError *err) {
+static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewError *err) {
   BenchTaskArgs c = x->c;
   for (int i = 0; i < 3 && planners[planner].settings[i]; ++i) {
-    if (c.nsettings == BENCH_SETTINGS) return sn_fail(err, SN_ERR_LIMIT, "too many settings");
+    if (c.nsettings == BENCH_SETTINGS) return api_fail(err, SINEW_ERR_LIMIT, "too many settings");
     c.settings[c.nsettings++] = planners[planner].settings[i];
   }
   c.seed = (uint64_t)seed + 1;
   if (mode == 1) c.plan_seconds = plan_seconds(x);
   Progress at = {x, mode, planner, seed};
   ClosedLoopResult result;
-  SnCode code = closed_loop_run(&c, &result, show_progress, &at, err);
-  if (code != SN_OK) return code;
+  SinewStatus status = closed_loop_run(&c, &result, show_progress, &at, err);
+  if (status != SINEW_OK) return status;
   cJSON *o = closed_loop_report(&c, &result);
   cJSON_AddStringToObject(o, "cell", planners[planner].name);
   cJSON_AddStringToObject(o, "mode", modes[mode]);
@@ -218,19 +219,19 @@ static SnCode run_cell(Compare *x, int mode, int planner, int seed, SnError *err
   *cell_of(x, mode, planner, seed) = o;
   x->done++;
   write_line(x->lines, o);
-  return SN_OK;
+  return SINEW_OK;
 }
 
-static SnCode run_all(Compare *x, SnError *err) {
+static SinewStatus run_all(Compare *x, SinewError *err) {
   for (int m = 0; m < MODES; ++m)
     for (int s = 0; s < x->seeds; ++s)
       for (int p = 0; p < PLANNERS; ++p) {
         if (!takes_part(x, p) || *cell_of(x, m, p, s)) continue;
-        const SnCode code = run_cell(x, m, p, s, err);
-        if (code != SN_OK) return code;
+        const SinewStatus status = run_cell(x, m, p, s, err);
+        if (status != SINEW_OK) return status;
       }
   if (!x->quiet) bench_progress_end();
-  return SN_OK;
+  return SINEW_OK;
 }
 
 //------------------------------------------------------------------------------------ reports
@@ -371,7 +372,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
 }
 
 // Completes the arguments: --quick, and the planners that take part.
-static SnCode settle(Compare *x, SnError *err) {
+static SinewStatus settle(Compare *x, SinewError *err) {
   if (x->seeds == 0) x->seeds = x->quick ? 1 : 5;
   if (x->c.seconds == 0) x->c.seconds = x->quick ? 0.2 : 1;
   for (int i = 0; i < x->c.nsettings; ++i)
@@ -379,9 +380,9 @@ static SnCode settle(Compare *x, SnError *err) {
   int n = 0;
   for (int p = 0; p < PLANNERS; ++p) n += takes_part(x, p);
   x->total = MODES * n * x->seeds;
-  if (n > 0) return SN_OK;
-  return sn_fail(err, SN_ERR_ARGUMENT,
-                 "--only %s names none of adam, adam+cfd, sampling-64, sampling-256, sampling-1024", x->only);
+  if (n > 0) return SINEW_OK;
+  return api_fail(err, SINEW_ERR_ARGUMENT,
+                  "--only %s names none of adam, adam+cfd, sampling-64, sampling-256, sampling-1024", x->only);
 }
 
 int mode_compare(int argc, char **argv) {
@@ -409,19 +410,19 @@ int mode_compare(int argc, char **argv) {
   x.c.seconds = 0;
   argp_parse(&argp, argc, argv, 0, NULL, &x);
 
-  SnError err = {0};
-  SnCode code = settle(&x, &err);
-  if (code == SN_OK) code = read_out(&x, &err);
-  if (code == SN_OK && x.done > 0 && !x.quiet) fprintf(stderr, "%s has %d of %d cells\n", x.out, x.done, x.total);
-  if (code == SN_OK) code = open_out(&x, &err);
-  if (code == SN_OK) code = run_all(&x, &err);
+  SinewError err = {0};
+  SinewStatus status = settle(&x, &err);
+  if (status == SINEW_OK) status = read_out(&x, &err);
+  if (status == SINEW_OK && x.done > 0 && !x.quiet) fprintf(stderr, "%s has %d of %d cells\n", x.out, x.done, x.total);
+  if (status == SINEW_OK) status = open_out(&x, &err);
+  if (status == SINEW_OK) status = run_all(&x, &err);
   if (x.lines) fclose(x.lines);
-  if (code == SN_OK) {
+  if (status == SINEW_OK) {
     print_table(&x);
     fprintf(stderr, draw(&x) ? "picture: %s\n" : "no picture %s: gnuplot is missing or failed\n", x.picture);
   } else {
     fprintf(stderr, "sinew-bench: %s\n", err.text);
   }
   for (int i = 0; i < CELLS_MAX; ++i) cJSON_Delete(x.cell[i]);
-  return code == SN_OK ? EXIT_MEASURED : EXIT_ERROR;
+  return status == SINEW_OK ? EXIT_MEASURED : EXIT_ERROR;
 }

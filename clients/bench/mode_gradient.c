@@ -20,7 +20,7 @@
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
-  DrivenModelArgs driven;
+  DrivenArgs driven;
   BenchBackendArgs backend;
   int samples, nitems, items[SN_ARG_LIST];
   bool cfd, profile;
@@ -226,7 +226,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddNumberToObject(root, "steps", s->driven.steps);
   cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
   cJSON_AddStringToObject(root, "cfd", s->cfd ? "on" : "off");
-  cJSON_AddStringToObject(root, "chain", s->backend.options.chain ? s->backend.options.chain : "kernel");
+  cJSON_AddStringToObject(root, "chain", s->backend.chain ? s->backend.chain : "kernel");
   cJSON_AddStringToObject(root, "method", gradient_method_name((int)s->method));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", f->gradient);
@@ -255,7 +255,7 @@ int mode_gradient(int argc, char **argv) {
       {"worlds", 0, NULL, OPTION_ALIAS, NULL, 0},
       {"fd-samples", 'f', "N", 0, "states of each round at which MuJoCo's differences are taken (default 8)", 0},
       {0}};
-  static const struct argp_child children[] = {{.argp = &driven_model_argp}, {.argp = &bench_backend_argp}, {0}};
+  static const struct argp_child children[] = {{.argp = &driven_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
       "Times value and gradient of a rollout against the rollout alone, MuJoCo's rollout and its differences "
       "(mjd_transitionFD, one-sided) in turn.\vExample: sinew-bench gradient --model hand.xml --steps 256 --items "

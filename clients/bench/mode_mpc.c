@@ -114,13 +114,13 @@ int mode_mpc(int argc, char **argv) {
   Settings s = {.c = bench_default_task_args()};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
-  SnError err = {0};
+  SinewError err;
   ClosedLoopResult result;
-  const SnCode code = closed_loop_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
+  const SinewStatus status = closed_loop_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
   if (!s.quiet) bench_progress_end();
-  if (code != SN_OK) {
+  if (status != SINEW_OK) {
     fprintf(stderr, "sinew-bench: %s\n", err.text);
-    return code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+    return status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
   }
   if (s.json) {
     bench_print_json(closed_loop_report(&s.c, &result), true);

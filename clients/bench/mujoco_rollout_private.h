@@ -3,7 +3,8 @@
 #ifndef SINEW_CLIENTS_BENCH_MUJOCO_ROLLOUT_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_MUJOCO_ROLLOUT_PRIVATE_H_
 
-#include "clients/reference/mujoco_reference.h"
+#include <mujoco/mujoco.h>
+
 #include "planner/base/pool.h"
 
 // Says what is rolled out. State means mjSTATE_FULLPHYSICS, of `size` numbers.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clients/base/statistics.h"
+#include "clients/bench/bench_backend.h"
 #include "clients/bench/bench_report.h"
 #include "clients/bench/driven_model_private.h"
 

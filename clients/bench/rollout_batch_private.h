@@ -3,12 +3,12 @@
 #define SINEW_CLIENTS_BENCH_ROLLOUT_BATCH_PRIVATE_H_
 
 #include "clients/base/args.h"
-#include "clients/bench/bench_backend.h"
-#include "clients/bench/driven_model_private.h"
+#include "clients/bench/bench_backend_args.h"
+#include "clients/bench/driven_args_private.h"
 
 // Holds what the measurement is about.
 typedef struct RolloutBatchArgs {
-  DrivenModelArgs driven;
+  DrivenArgs driven;
   BenchBackendArgs backend;
   int size[SN_ARG_LIST], n;  // (n) how many worlds at once
   bool profile;

@@ -455,6 +455,24 @@ SINEW_API void sinew_task_free(SinewTask *task);
 SINEW_API const char *sinew_task_name(const SinewTask *task);
 SINEW_API const char *sinew_task_model(const SinewTask *task);
 
+// Describes a measure of success: the run is one when all of them are met. New members come at the end.
+typedef struct SinewMeasure {
+  const char *name;
+  double below;   // met where the value is at most this
+  double during;  // for so long at the end of the run [s]; 0: at the end alone
+} SinewMeasure;
+// Returns measure i = 0, 1, ... of a task, NULL past the last; valid as long as the task.
+SINEW_API const SinewMeasure *sinew_task_measure(const SinewTask *task, int i);
+
+// Holds what a task says of the simulated robot that its plans move: how all of its contacts yield. NaN stands for the
+// model's own. New members come at the end.
+typedef struct SinewTaskPlant {
+  double solref[2];
+  double solimp[5];
+} SinewTaskPlant;
+// Returns what a task says of the simulated robot; valid as long as the task.
+SINEW_API const SinewTaskPlant *sinew_task_plant(const SinewTask *task);
+
 // ---- backends ----
 
 // Says how to open a backend.
@@ -464,6 +482,10 @@ typedef struct SinewBackendOptions {
   int device;          // index among the devices of its kind
   double memory;       // budget of device memory [bytes]; 0: what the device has
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
+  // To measure what is best on a device.
+  const char *chain;  // how gradient=products multiplies Jacobians: "kernel", one block a gradient, or "scan"
+  int block_threads;  // threads of a block: 32, 64, ..., 256; 0: as the library thinks
+  int block_shared;   // most shared memory of a block for bodies [bytes]; 0: as the library thinks
 } SinewBackendOptions;
 
 // Returns options of zeros.
@@ -748,6 +770,11 @@ SINEW_API SinewStatus sinew_planner_control(SinewPlanner *planner, double time, 
 // failure.
 SINEW_API SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *state, const double *ctrl,
                                              int steps, double *cost, double *gradient, SinewError *err);
+
+// Computes the measures of success of the task (sinew_task_measure) in a state, value (n), under the targets in force.
+// n is their number. Plans go on as if nothing had been computed. Returns SINEW_ERR_ARGUMENT on failure.
+SINEW_API SinewStatus sinew_planner_measure(SinewPlanner *planner, const SinewState *state, double *value, int n,
+                                            SinewError *err);
 
 #ifdef __cplusplus
 }

@@ -76,6 +76,10 @@ static SinewStatus check_options(const char *name, const SinewBackendOptions *o,
   if (o->device < 0) return api_fail(err, SINEW_ERR_ARGUMENT, "device: %d, allowed is at least 0", o->device);
   if (!(o->memory >= 0 && isfinite(o->memory)))
     return api_fail(err, SINEW_ERR_ARGUMENT, "memory: %g bytes, allowed is at least 0", o->memory);
+  if (o->block_threads < 0 || o->block_shared < 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %d, allowed is at least 0",
+                    o->block_threads < 0 ? "block_threads" : "block_shared",
+                    o->block_threads < 0 ? o->block_threads : o->block_shared);
   return SINEW_OK;
 }
 
@@ -88,6 +92,9 @@ static SnCode open_backend(SinewBackend *b, const char *name, const SinewBackend
   options.folder = folder_of(name, o->folder);
   options.device = o->device;
   options.memory = o->memory;
+  options.chain = o->chain;
+  options.block_threads = o->block_threads;
+  options.block_shared = o->block_shared;
   b->backend = sn_backend_open(name, b->pool, &options, why);
   if (!b->backend) return why->code;
   sn_backend_describe(b->backend, b->description, sizeof b->description);

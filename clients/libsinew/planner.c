@@ -246,23 +246,28 @@ static SinewStatus take_gradient(const SinewPlanner *p, const SnEvaluation *e, i
   return SINEW_OK;
 }
 
+// An evaluation of a state alone.
+static SnEvaluateRequest evaluation_of(SinewPlanner *p, const SinewState *state) {
+  SnPlanRequest s = sn_default_plan_request();
+  take_state(p, state, &s);
+  return (SnEvaluateRequest){.time = s.time,
+                             .qpos = s.qpos,
+                             .qvel = s.qvel,
+                             .act = s.act,
+                             .mocap_pos = s.mocap_pos,
+                             .mocap_quat = s.mocap_quat};
+}
+
 static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const double *ctrl, int steps, double *cost,
                             double *gradient, SinewError *err) {
-  SnPlanRequest s = sn_default_plan_request();
   SnEvaluation e;
   SnError why = {0};
   if (!state || (!ctrl && steps > 0))
     return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_evaluate: %s is NULL", state ? "ctrl" : "state");
-  take_state(p, state, &s);
-  const SnEvaluateRequest request = {.time = s.time,
-                                     .qpos = s.qpos,
-                                     .qvel = s.qvel,
-                                     .act = s.act,
-                                     .mocap_pos = s.mocap_pos,
-                                     .mocap_quat = s.mocap_quat,
-                                     .nstep = steps,
-                                     .ctrl = ctrl,
-                                     .gradient = gradient != NULL};
+  SnEvaluateRequest request = evaluation_of(p, state);
+  request.nstep = steps;
+  request.ctrl = ctrl;
+  request.gradient = gradient != NULL;
   if (sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why) != SN_OK) return api_hand_on(err, &why);
   if (cost) *cost = e.cost;
   const SinewStatus status = gradient ? take_gradient(p, &e, steps, gradient, err) : SINEW_OK;
@@ -274,4 +279,24 @@ SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *stat
   const SinewStatus status = api_planner_enter(planner, "sinew_planner_evaluate", err);
   if (status != SINEW_OK) return status;
   return api_planner_leave(planner, evaluate(planner, state, ctrl, steps, cost, gradient, err));
+}
+
+static SinewStatus measure(SinewPlanner *p, const SinewState *state, double *value, int n, SinewError *err) {
+  SnEvaluation e;
+  SnError why = {0};
+  if (!state || (!value && n > 0))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_measure: %s is NULL", state ? "value" : "state");
+  const SnEvaluateRequest request = evaluation_of(p, state);
+  if (sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why) != SN_OK) return api_hand_on(err, &why);
+  if (n != e.nmeasure)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_measure: n is %d, the task has %d measures", n, e.nmeasure);
+  if (n > 0) memcpy(value, e.measure, (size_t)n * sizeof *value);
+  return api_ok(err);
+}
+
+SinewStatus sinew_planner_measure(SinewPlanner *planner, const SinewState *state, double *value, int n,
+                                  SinewError *err) {
+  const SinewStatus status = api_planner_enter(planner, "sinew_planner_measure", err);
+  if (status != SINEW_OK) return status;
+  return api_planner_leave(planner, measure(planner, state, value, n, err));
 }

@@ -7,6 +7,8 @@
 
 struct SinewTask {
   SnTask *task;
+  SinewMeasure *measure;  // (task->nmeasure)
+  SinewTaskPlant plant;
 };
 
 #endif

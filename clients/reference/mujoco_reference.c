@@ -58,15 +58,6 @@ void sn_oracle_free(SnOracle *o) {
   memset(o, 0, sizeof *o);
 }
 
-// splitmix64 (S. Vigna, public domain)
-double sn_oracle_uniform(SnOracle *o) {
-  uint64_t z = (o->rng += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  z ^= z >> 31;
-  return (double)(z >> 11) * 0x1p-52 - 1.0;
-}
-
 void sn_oracle_randomize(SnOracle *o, double speed) {
   const mjModel *mj = o->mj;
   mjData *d = o->d;

@@ -5,8 +5,7 @@
 #ifndef SINEW_CLIENTS_REFERENCE_MUJOCO_REFERENCE_H_
 #define SINEW_CLIENTS_REFERENCE_MUJOCO_REFERENCE_H_
 
-#include <mujoco/mujoco.h>
-
+#include "clients/reference/mujoco_drive.h"
 #include "physics/world/world.h"
 
 // Holds both engines. Zeroed: empty.
@@ -20,12 +19,6 @@ typedef struct SnOracle {
   SnLane lane;  // one lane
   uint64_t rng;
 } SnOracle;
-
-// Reads an MJCF file with MuJoCo. Returns NULL and err with MuJoCo's own text on failure; the caller frees the model
-// with mj_deleteModel.
-mjModel *sn_oracle_read_file(const char *path, SnError *err);
-// Reads an MJCF string likewise.
-mjModel *sn_oracle_read_string(const char *xml, SnError *err);
 
 // Prepares MuJoCo for a comparison.
 //   solver       Newton, 1e-14 and 200 iterations: PGS and CG, which a model may ask for, stop short of the optimum
@@ -45,10 +38,8 @@ double sn_oracle_uniform(SnOracle *o);
 // in +-speed, act in [0, 1], ctrl in its range (or +-1).
 void sn_oracle_randomize(SnOracle *o, double speed);
 
-// Puts MuJoCo into its first keyframe, or qpos0 when the model has none.
+// Do as sn_mujoco_start and sn_mujoco_controls do, to the oracle's MuJoCo; o->rng is left anywhere.
 void sn_drive_start(SnOracle *o);
-// Sets d->ctrl at time t [s]: the sum of three sine waves between 0.3 and 3 Hz for every control. Frequencies and
-// phases follow from seed and index alone. The sum fills the control's range ([-1, 1] where it has none).
 void sn_drive_controls(SnOracle *o, uint64_t seed, double t);
 
 // Copies time, qpos, qvel, act, ctrl, mocap and warm start from MuJoCo to our world; clears its warnings.

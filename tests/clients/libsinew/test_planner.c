@@ -270,8 +270,15 @@ static void test_evaluate(void **state) {
   test_accepted(sinew_planner_set_weight(p, "reach", 3, 6, &err), &err);
   assert_true(cost_of(p, ctrl, STEPS) > 1.5 * before && cost_of(p, NULL, 0) > 1.5 * zero);
   test_accepted(sinew_planner_set_weight(p, "reach", 1, 2, &err), &err);
+  double there, near;
+  test_accepted(sinew_planner_measure(p, &s, &near, 1, &err), &err);
   test_accepted(sinew_planner_set_target(p, "reach", (double[3]){9, 9, 9}, 3, &err), &err);
   assert_true(cost_of(p, ctrl, STEPS) > 10);
+  test_accepted(sinew_planner_measure(p, &s, &there, 1, &err), &err);
+  assert_true(there == near && near > 0 && near < 5);  // the target of a measure is its own
+  test_accepted(sinew_planner_set_target(p, "there", (double[3]){9, 9, 9}, 3, &err), &err);
+  test_accepted(sinew_planner_measure(p, &s, &there, 1, &err), &err);
+  assert_true(there > 10);
   test_accepted(sinew_planner_set_target(p, "reach", NULL, 0, &err), &err);
   assert_true(cost_of(p, ctrl, STEPS) == before);
   sinew_planner_free(p);
@@ -403,6 +410,9 @@ static void test_requests_refused(void **state) {
   test_refused(sinew_planner_evaluate(p, &good.state, ctrl, -1, &cost, NULL, &err), &err, SINEW_ERR_LIMIT, "steps");
   test_refused(sinew_planner_evaluate(p, &good.state, ctrl, 0, &cost, ctrl, &err), &err, SINEW_ERR_ARGUMENT,
                "gradient");
+  test_refused(sinew_planner_measure(p, NULL, ctrl, 1, &err), &err, SINEW_ERR_ARGUMENT, "state is NULL");
+  test_refused(sinew_planner_measure(p, &good.state, NULL, 1, &err), &err, SINEW_ERR_ARGUMENT, "value is NULL");
+  test_refused(sinew_planner_measure(p, &good.state, ctrl, 2, &err), &err, SINEW_ERR_ARGUMENT, "1 measures");
   sinew_planner_free(p);
 }
 
@@ -419,6 +429,7 @@ static void test_null_handles(void **state) {
                                 sinew_planner_set_weight(NULL, "a", 1, 1, &err),
                                 sinew_planner_set_target(NULL, "a", x, 1, &err),
                                 sinew_planner_control(NULL, 0, x, NULL),
+                                sinew_planner_measure(NULL, &r.state, x, 1, &err),
                                 sinew_planner_evaluate(NULL, &r.state, x, 1, x, NULL, &err)};
   for (size_t i = 0; i < sizeof status / sizeof status[0]; ++i) assert_int_equal(status[i], SINEW_ERR_ARGUMENT);
   test_refused(status[0], &err, SINEW_ERR_ARGUMENT, "planner is NULL");

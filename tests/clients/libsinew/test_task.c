@@ -1,4 +1,5 @@
 // Tasks of libsinew.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,28 @@ static void test_names(void **state) {
   sinew_task_free(task);
   task = test_task(body_task);
   assert_string_equal(sinew_task_name(task), "body");
+  sinew_task_free(task);
+}
+
+// Measures in their order; the simulated robot's contacts, NaN where the task says nothing.
+static void test_measures_and_plant(void **state) {
+  (void)state;
+  static const char text[] =
+      "model: a.xml\n"
+      "plant: {solimp: [0, 0.95, 0.001, 0.5, 2]}\n"
+      "terms:\n  - {name: still, residual: {joint_velocity: all}, weight: 1}\n"
+      "success:\n  - {name: slow, term: still, below: 0.5, during: 0.2}\n  - {name: end, term: still, below: 3}\n";
+  SinewTask *task = test_task(text);
+  const SinewMeasure *slow = sinew_task_measure(task, 0), *end = sinew_task_measure(task, 1);
+  assert_string_equal(slow->name, "slow");
+  assert_true(slow->below == 0.5 && slow->during == 0.2);
+  assert_string_equal(end->name, "end");
+  assert_true(end->below == 3 && end->during == 0);
+  assert_null(sinew_task_measure(task, 2));
+  assert_null(sinew_task_measure(task, -1));
+  const SinewTaskPlant *plant = sinew_task_plant(task);
+  assert_true(isnan(plant->solref[0]) && isnan(plant->solref[1]));
+  assert_true(plant->solimp[0] == 0 && plant->solimp[1] == 0.95 && plant->solimp[4] == 2);
   sinew_task_free(task);
 }
 
@@ -45,11 +68,13 @@ static void test_misuse(void **state) {
   assert_null(sinew_task_parse("", 0, "empty", NULL));
   assert_string_equal(sinew_task_name(NULL), "");
   assert_string_equal(sinew_task_model(NULL), "");
+  assert_null(sinew_task_measure(NULL, 0));
+  assert_null(sinew_task_plant(NULL));
   sinew_task_free(NULL);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_mistakes_have_places),
-                                     cmocka_unit_test(test_misuse)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_measures_and_plant),
+                                     cmocka_unit_test(test_mistakes_have_places), cmocka_unit_test(test_misuse)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,64 @@
+#include "clients/bench/bench_backend_args.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clients/base/args.h"
+
+enum { THREADS_MAX = 256 };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
+
+static int parse(int key, char *arg, struct argp_state *state) {
+  BenchBackendArgs *a = state->input;
+  char *end;
+  switch (key) {
+    case 'b':
+      a->name = arg;
+      return 0;
+    case KEY_FOLDER:
+      a->folder = arg;
+      return 0;
+    case KEY_CHAIN:
+      a->chain = arg;
+      return 0;
+    case KEY_DEVICE:
+      a->device = (int)strtol(arg, &end, 10);
+      if (end == arg || *end || a->device < 0 || a->device > 999)
+        argp_error(state, "--device %s: a number from 0 to 999", arg);
+      return 0;
+    case KEY_BLOCK_THREADS:
+      a->block_threads = sn_arg_count(state, "block-threads", arg, 256);
+      return 0;
+    case KEY_BLOCK_SHARED:
+      a->block_shared = sn_arg_count(state, "block-shared", arg, 1 << 30);
+      return 0;
+    case KEY_THREADS:
+      a->threads = sn_arg_count(state, "threads", arg, THREADS_MAX);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_option options[] = {
+    {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
+    {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
+    {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
+    {"chain", KEY_CHAIN, "kernel|scan", 0,
+     "how the backend multiplies Jacobians by the method products: in one block, or by a scan over time (default "
+     "kernel)",
+     0},
+    {"block-threads", KEY_BLOCK_THREADS, "N", 0, "threads of a block of a device: 32 to 256 (default: by the body)", 0},
+    {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
+     "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},
+    {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
+    {0}};
+
+const struct argp bench_backend_argp = {.options = options, .parser = parse};
+
+const char *bench_backend_name(const BenchBackendArgs *args) { return args->name ? args->name : "cpu"; }
+
+int bench_backend_threads(const BenchBackendArgs *args) {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return args->threads > 0 ? args->threads : cores > 0 ? (int)cores : 1;
+}
