@@ -112,9 +112,11 @@ SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n)
 
 // Adds what the last state makes of the controls that still stand there, those of the last step; as collect_copy.
 SN_LOCAL int collect_last(const SnKernelBlock *b, const SnGradientItem *x) {
+  SnLane *lane = b->lane;
   const int nu = b->m->nu, last = x->rollout.nstep;
   sn_real *row = x->vjp.ctrl_bar + (last - 1) * nu;
   int bad = 0;
+  (void)lane;
   SN_FOR(i, nu) {
     row[i] += x->state[last].ctrl_bar[i];
     bad += row[i] - row[i] != 0;

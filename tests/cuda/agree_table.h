@@ -13,6 +13,8 @@
   X(STEP, "state after a step, by kind of quantity", 1e-13, 1e-11, 2e-6, 2e-4)               \
   X(ADJOINT, "adjoint of a step: state, control and target bars", 1e-12, 1e-10, 1e-5, 2e-3)  \
   X(CFD, "adjoint of a step with contacts from distance", 1e-12, 1e-8, 1e-5, 2e-3)           \
+  X(BATCH, "states and sensors of 4 steps from different states", 1e-12, 1e-8, 1e-5, 2e-3)   \
+  X(BARS, "gradients of a caller's cost of these states", 1e-12, 1e-8, 1e-5, 1e-2)           \
   X(ROLLOUT, "costs and terms of rollouts of 32 steps with noise", 1e-12, 1e-10, 2e-6, 1e-4) \
   X(GRADIENT, "gradients of 32 steps", 1e-12, 1e-10, 1e-4, 1e-2)                             \
   X(MULTISTART, "cost and controls after four iterations of Adam with two starts", 1e-12, 1e-10, 1e-5, 1e-2)

@@ -1,5 +1,6 @@
-// A backend against the cpu, through the table alone: steps and their adjoints on every kind of element, rollouts,
-// gradients and multistarts of the tasks that come with sinew; and that a repetition gives the same bits.
+// A backend against the cpu, through the table alone: steps and their adjoints on every kind of element, batches from
+// different states with gradients of a cost of their states, rollouts, gradients and multistarts of the tasks that come
+// with sinew; and that a repetition gives the same bits.
 //
 //   cuda_test_agree BACKEND[+scan] FOLDER [REAL [OUT]]
 //
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 
 #include "clients/bench/bench_multistart.h"
+#include "tests/cuda/agree_batch.h"
 #include "tests/cuda/agree_case.h"
 #include "tests/cuda/agree_table.h"
 #include "tests/cuda/check_task.h"
@@ -286,6 +288,16 @@ static void cfd_adjoints(void **state) {
   holds(AGREE_ROW_CFD);
 }
 
+static void batch_of(const AgreeCase *c) { agree_batch_check(cpu, other, c); }
+
+static void batches(void **state) {
+  (void)state;
+  if (!sn_backend_has(other, SN_BACKEND_BATCHES)) fail_msg("%s makes no batches", name);
+  over_cases(batch_of);
+  holds(AGREE_ROW_BATCH);
+  holds(AGREE_ROW_BARS);
+}
+
 // ---- tasks ----
 
 static const char *const tasks[] = {"arm_reach", "billiard", "hand_pose", "hand_balls", "ball_catch"};
@@ -463,8 +475,9 @@ int main(int argc, char **argv) {
   other = b.other;
   tolerance = strstr(b.text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;
   const struct CMUnitTest list[] = {cmocka_unit_test(steps),        cmocka_unit_test(adjoints),
-                                    cmocka_unit_test(cfd_adjoints), cmocka_unit_test(rollouts),
-                                    cmocka_unit_test(gradients),    cmocka_unit_test(multistarts)};
+                                    cmocka_unit_test(cfd_adjoints), cmocka_unit_test(batches),
+                                    cmocka_unit_test(rollouts),     cmocka_unit_test(gradients),
+                                    cmocka_unit_test(multistarts)};
   const int failed = status ? status : cmocka_run_group_tests(list, NULL, NULL);
   check_backends_close(&b);
   return failed;

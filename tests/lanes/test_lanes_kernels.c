@@ -11,7 +11,7 @@
 typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
-  bool own, products, multistart, cfd;
+  bool own, bars, products, multistart, cfd;
   size_t shared;
 } Work;
 
@@ -47,6 +47,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .lanes = 1,
                                 .shared = work->shared,
                                 .own = work->own,
+                                .bars = work->bars,
                                 .products = work->products,
                                 .multistart = work->multistart,
                                 .max_velocity = 1000};
@@ -89,8 +90,10 @@ static void small_models(void **state) {
                                {.run = sample, .steps = 3, .blocks = 2, .states = 1, .own = true},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
+                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .bars = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
                                {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
+                               {.run = scan, .steps = 2, .blocks = 1, .states = 3, .bars = true, .products = true},
                                {.run = multistart, .steps = 3, .blocks = 2, .states = 4, .multistart = true},
                                {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
                                {.run = measure, .steps = 2, .blocks = 1, .states = 1}};

@@ -38,6 +38,19 @@ static void lay_out_rollout(SnKernelFixture *x, int i) {
   p->sum = cut(x->out, &x->nout, x->s.cost->nterm);
 }
 
+static void lay_out_bar(SnKernelFixture *x, int i) {
+  const SnModel *m = x->s.m;
+  const int rows = x->gradient[i].rollout.nstep + 1;
+  SnRolloutBar *b = &x->gradient[i].vjp.bar;
+  b->on = 1;
+  b->cost = SN_R(-0.7);
+  b->qpos = cut(x->in, &x->nin, rows * m->nv);
+  b->qvel = cut(x->in, &x->nin, rows * m->nv);
+  b->act = cut(x->in, &x->nin, rows * m->na);
+  b->sensordata = cut(x->in, &x->nin, rows * m->nsensordata);
+  b->ctrl = cut(x->in, &x->nin, (rows - 1) * m->nu);
+}
+
 static void lay_out_vjp(SnKernelFixture *x, int i) {
   const SnModel *m = x->s.m;
   const int n = sn_tangent_size(m), rows = x->gradient[i].rollout.nstep + 1, whole = x->s.products ? 1 : 0;
@@ -97,6 +110,7 @@ static void lay_out(SnKernelFixture *x) {
   for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
     lay_out_rollout(x, i);
     lay_out_vjp(x, i);
+    if (s->bars) lay_out_bar(x, i);
     if (s->multistart) lay_out_start(x, i);
   }
   for (int c = 0; c < s->candidates; ++c) lay_out_candidate(x, c);
@@ -136,7 +150,15 @@ static void fill_rollout(SnKernelFixture *x, int i) {
   p->max_velocity = x->s.max_velocity;
 }
 
+// Bars follow each other.
+static void fill_bar(SnKernelFixture *x, int i) {
+  const SnRolloutBar *b = &x->gradient[i].vjp.bar;
+  const sn_real *end = b->ctrl + x->gradient[i].rollout.nstep * x->s.m->nu;
+  for (sn_real *at = (sn_real *)b->qpos; at < end; ++at) *at = wave((int)(at - b->qpos), i);
+}
+
 static void fill_gradient(SnKernelFixture *x, int i) {
+  if (x->s.bars) fill_bar(x, i);
   x->gradient[i].active = 1;
   x->gradient[i].state = x->state[i];
   x->gradient[i].cfd_steps = &x->cfd_steps[i];

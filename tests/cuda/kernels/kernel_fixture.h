@@ -20,6 +20,7 @@ typedef struct SnFixtureSettings {
   size_t shared;    // bytes of shared memory for worlds and adjoints
   SnCfd cfd;        // contacts from distance on the way back
   bool products;    // with memory for Jacobians
+  bool bars;        // the items are of a cost of the caller's own, too
   bool multistart;  // the items are the starts of one multistart
   sn_real max_velocity;
 } SnFixtureSettings;

@@ -187,6 +187,9 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
                   .act_bar = out + 2 * m->nv,
                   .ctrl_bar = out + sn_tangent_size(m)};
   g.target_bar = g.ctrl_bar + p->nstep * m->nu;
+  const SnRolloutBar *b = &gradient->vjp.bar;
+  const SnTrajectoryBar bar = {(double)b->cost, b->qpos, b->qvel, b->act, b->sensordata, b->ctrl};
+  if (b->on) g.bar = &bar;
   SnGradientBatch batch = {.settings = {.method = method, .cfd = settings_of(&x->s.cfd)}, .item = &g, .count = 1};
   assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
   if (twice) {
@@ -206,11 +209,12 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
 
 static void gradients_are_the_planners(void **state) {
   (void)state;
-  for (int k = 0; k < 4 * SN_SMALL_MODELS; ++k) {
+  for (int k = 0; k < 8 * SN_SMALL_MODELS; ++k) {
     Scene s;
     SnKernelFixture x;
     const bool products = k % 2, cfd = k / 2 % 2;
-    make_scene(&s, k / 4);
+    make_scene(&s, k / 8);
+    s.settings.bars = k / 4 % 2;
     s.settings.products = products;
     if (cfd) s.settings.cfd = far_contacts;
     sn_fixture_make(&x, &s.settings);
@@ -254,11 +258,11 @@ static void gradients_in_chunks(void **state) {
 }
 
 // The same sums in the same order.
-static void scan_is_the_chain(void **state) {
-  (void)state;
+static void check_scan(bool bars) {
   Scene s;
   SnKernelFixture chain, x;
   make_scene(&s, 2);
+  s.settings.bars = bars;
   s.settings.products = true;
   sn_fixture_make(&chain, &s.settings);
   sn_fixture_make(&x, &s.settings);
@@ -275,6 +279,12 @@ static void scan_is_the_chain(void **state) {
   sn_fixture_free(&chain);
   sn_fixture_free(&x);
   free_scene(&s);
+}
+
+static void scan_is_the_chain(void **state) {
+  (void)state;
+  check_scan(false);
+  check_scan(true);
 }
 
 static void is_zero(const sn_real *x, int n) {
