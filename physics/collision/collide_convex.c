@@ -378,14 +378,18 @@ SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnC
 enum { CONVEX_ITERATIONS = 200, CONVEX_PASSES = 4 };
 
 // Sets dist, pos and normal from the witness points; `lift` is by how much surfaces were moved towards each other.
-// Returns false where the points have no direction.
+// Returns false where the points have no direction. Where GJK ended in a triangle the normal is the triangle's: in a
+// thin one the points' weights are rounding.
 SN_LOCAL bool convex_take(const SnCcd *c, sn_real lift, SnContact *con) {
+  const SnCcdVertex *s = c->simplex;
+  sn_real x[3];
   con->dist = lift + c->dist[0];
   sn_add3(con->pos, c->x1, c->x2);
   sn_scale3(con->pos, con->pos, SN_R(0.5));
   sn_zero(con->frame, 9);
   sn_sub3(con->frame, c->x2, c->x1);
   if (c->dist[0] < 0) sn_scale3(con->frame, con->frame, -1);
+  if (c->dist[0] > 0 && c->n == 3 && sn_project_origin(x, s[0].v, s[1].v, s[2].v)) sn_scale3(con->frame, x, -1);
   return sn_normalize3(con->frame) > 0;
 }
 

@@ -314,8 +314,28 @@ static void limits(void **state) {
   sn_oracle_free(&o);
 }
 
+// Two rods that cross, at a pose by thirds of a turn: GJK ends in a triangle as thin as rounding.
+static void thin_triangle(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><body><freejoint/><geom type='cylinder' size='.178255 .557837'/></body>"
+                        "<body><freejoint/><geom type='cylinder' size='.178255 .557837'/></body></worldbody></mujoco>");
+  const sn_real a = SN_R(0.33333333333333343), b = SN_R(0.66666666666666685);
+  const sn_real x = SN_R(0.1756875827241641), y = SN_R(0.26353137408624616);
+  const SnPlacedGeom g[2] = {{0, {x, y, y}, {-a, -b, -b, b, a, -b, b, -b, a}},
+                             {1, {x, -y, 0}, {-1, 0, 0, 0, 1, 0, 0, 0, -1}}};
+  const SnDistance r = distance(&o, g, g + 1, 1);
+  check_form(&r);
+  assert_true(fabs((double)r.dist - (sqrt(2) * (double)y - 2 * .178255)) <= SN_TOL(1e-12, 1e-5));
+  assert_true(proof(&o, g, g + 1, &r) <= SN_TOL(1e-12, 1e-4));
+  assert_true(fabs((double)r.normal[0] - sqrt(.5)) <= SN_TOL(1e-12, 1e-4));
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair), cmocka_unit_test(about_to_touch),
-                                     cmocka_unit_test(hand), cmocka_unit_test(refusals), cmocka_unit_test(limits)};
+                                     cmocka_unit_test(hand),       cmocka_unit_test(refusals),
+                                     cmocka_unit_test(limits),     cmocka_unit_test(thin_triangle)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
