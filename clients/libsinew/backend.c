@@ -25,6 +25,12 @@ SinewStatus api_leave_pair(ApiGuard *guard, SinewBackend *backend, SinewStatus s
   return api_leave(guard, status);
 }
 
+SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err) {
+  char text[256];
+  sn_backend_lost(backend->backend, text, sizeof text);
+  return api_fail(err, SINEW_ERR_DEVICE, "the device is lost: %s", text);
+}
+
 // ---- where libraries of backends lie ----
 
 static char place[4096];  // folder "sinew" beside this library; "" where that is not known

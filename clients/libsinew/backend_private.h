@@ -17,5 +17,7 @@ struct SinewBackend {
 SinewStatus api_enter_pair(ApiGuard *guard, const char *handle, SinewBackend *backend, SinewError *err);
 // Ends a call on a handle and its backend. Returns `status`.
 SinewStatus api_leave_pair(ApiGuard *guard, SinewBackend *backend, SinewStatus status);
+// Tells that the device of a backend is lost. Returns SINEW_ERR_DEVICE.
+SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err);
 
 #endif

@@ -290,12 +290,6 @@ static void give(const SinewBatch *b, const SinewRollouts *r) {
   }
 }
 
-SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err) {
-  char text[256];
-  sn_backend_lost(backend->backend, text, sizeof text);
-  return api_fail(err, SINEW_ERR_DEVICE, "the device is lost: %s", text);
-}
-
 static SinewStatus rollout(SinewBatch *b, const SinewRollouts *in, SinewError *err) {
   SinewRollouts r = sinew_default_rollouts();
   SinewStatus status = api_take(&rollouts_type, in, &r, err);

@@ -61,7 +61,5 @@ bool api_kept_rollout(SinewBatch *batch, const SinewRollouts *r, int tables);
 // Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
 // beyond 1e10.
 SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_t n, SinewError *err);
-// Tells that the device of a backend is lost.
-SinewStatus api_device_lost(const SinewBackend *backend, SinewError *err);
 
 #endif

@@ -235,11 +235,7 @@ SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ct
 // Hands the gradient of an evaluation on.
 static SinewStatus take_gradient(const SinewPlanner *p, const SnEvaluation *e, int steps, double *gradient,
                                  SinewError *err) {
-  char text[256];
-  if (!e->gradient) {
-    sn_backend_lost(p->backend->backend, text, sizeof text);
-    return api_fail(err, SINEW_ERR_DEVICE, "there is no gradient: the device is lost: %s", text);
-  }
+  if (!e->gradient) return api_device_lost(p->backend, err);
   memcpy(gradient, e->gradient->ctrl_bar, (size_t)steps * (size_t)p->model->sizes.nu * sizeof *gradient);
   if (e->gradient->status == SN_GRADIENT_UNBOUNDED)
     return api_fail(err, SINEW_ERR_DIVERGED, "the derivative of the cost left the range of numbers on its way back");
@@ -268,7 +264,9 @@ static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const doub
   request.nstep = steps;
   request.ctrl = ctrl;
   request.gradient = gradient != NULL;
-  if (sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why) != SN_OK) return api_hand_on(err, &why);
+  const SnCode code = sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why);
+  if (code == SN_ERR_STATE && sn_backend_lost(p->backend->backend, NULL, 0)) return api_device_lost(p->backend, err);
+  if (code != SN_OK) return api_hand_on(err, &why);
   if (cost) *cost = e.cost;
   const SinewStatus status = gradient ? take_gradient(p, &e, steps, gradient, err) : SINEW_OK;
   return status == SINEW_OK ? api_ok(err) : status;

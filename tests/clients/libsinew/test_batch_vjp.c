@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "clients/base/statistics.h"
+
 static SinewModel *model;
 static SinewTask *task;
 static SinewBackend *cpu, *cpu_one;
@@ -214,6 +216,67 @@ static void test_gradient_is_the_planners(void **state) {
   sinew_planner_free(p);
 }
 
+// Goes back through rollout i by single steps.
+static void chain_steps(const Rollouts *x, const Way *w, SinewCoordinates coordinates, int i, Way *chained) {
+  SinewError err;
+  SinewData *data = sinew_data_create(model, &err);
+  const int nq = coordinates == SINEW_ARRAY ? NQ : NV;
+  double qpos[NQ], qvel[NV], act[NA], before_qpos[NQ], before_qvel[NV], before_act[NA], ctrl[NU];
+  memcpy(qpos, w->qpos + (i * ROWS + T) * nq, (size_t)nq * sizeof *qpos);
+  memcpy(qvel, w->qvel + (i * ROWS + T) * NV, sizeof qvel);
+  memcpy(act, w->act + (i * ROWS + T) * NA, sizeof act);
+  for (int t = T - 1; t >= 0; --t) {
+    const int row = i * ROWS + t;
+    const SinewState s = {x->out_time[row], x->out_qpos + row * NQ, x->out_qvel + row * NV, x->out_act + row * NA,
+                          x->mocap + i * 7};
+    const SinewStateBar next = {qpos, qvel, act}, before = {before_qpos, before_qvel, before_act};
+    test_accepted(sinew_data_set_state(data, &s, &err), &err);
+    memcpy(sinew_data_array(data, "ctrl", NULL, NULL), x->ctrl + (i * T + t) * NU, sizeof ctrl);
+    test_accepted(sinew_step_vjp(data, coordinates, &next, w->sensordata + row * NS, &before, ctrl, &err), &err);
+    for (int k = 0; k < NU; ++k) chained->ctrl_bar[(i * T + t) * NU + k] = ctrl[k] + w->ctrl[(i * T + t) * NU + k];
+    for (int k = 0; k < nq; ++k) qpos[k] = before_qpos[k] + w->qpos[row * nq + k];
+    for (int k = 0; k < NV; ++k) qvel[k] = before_qvel[k] + w->qvel[row * NV + k];
+    for (int k = 0; k < NA; ++k) act[k] = before_act[k] + w->act[row * NA + k];
+  }
+  memcpy(chained->qpos_bar + i * nq, qpos, (size_t)nq * sizeof *qpos);
+  memcpy(chained->qvel_bar + i * NV, qvel, sizeof qvel);
+  memcpy(chained->act_bar + i * NA, act, sizeof act);
+  sinew_data_free(data);
+}
+
+static void assert_close(const double *a, const double *b, size_t n, const char *name) {
+  double largest = 1;
+  for (size_t i = 0; i < n; ++i) largest = sn_larger(largest, fabs(b[i]));
+  for (size_t i = 0; i < n; ++i)
+    if (!(fabs(a[i] - b[i]) <= 1e-7 * largest)) fail_msg("%s[%zu]: %.12g, by steps %.12g", name, i, a[i], b[i]);
+}
+
+// A cost without the task's, in both coordinates. At the last state a sensor has no step: its bar there is 0.
+static void test_chain_of_steps(void **state) {
+  (void)state;
+  static Rollouts x;
+  static Way w, chained;
+  SinewBatch *batch = make_batch(model, NULL, cpu, true);
+  random_rollouts(&x, 51);
+  const SinewRollouts r = rollouts_of(&x);
+  run_batch(batch, &r);
+  for (int c = 0; c < 2; ++c) {
+    const SinewCoordinates coordinates = c ? SINEW_ARRAY : SINEW_TANGENT;
+    random_way(&w, 52);
+    if (c) drop_lengths(&x, &w);
+    for (int i = 0; i < N; ++i) memset(w.sensordata + (i * ROWS + T) * NS, 0, NS * sizeof(double));
+    chained = w;
+    const SinewTrajectoryBars bars = bars_of(&w, coordinates);
+    go_back(batch, &bars, &w);
+    for (int i = 0; i < N; ++i) chain_steps(&x, &w, coordinates, i, &chained);
+    assert_close(w.ctrl_bar, chained.ctrl_bar, N * T * NU, "ctrl");
+    assert_close(w.qpos_bar, chained.qpos_bar, (size_t)N * (c ? NQ : NV), "qpos");
+    assert_close(w.qvel_bar, chained.qvel_bar, N * NV, "qvel");
+    assert_close(w.act_bar, chained.act_bar, N * NA, "act");
+  }
+  sinew_batch_free(batch);
+}
+
 // Without a task there is no cost, whatever its factor: without bars all derivatives are 0.
 static void test_no_cost(void **state) {
   (void)state;
@@ -304,6 +367,7 @@ int main(void) {
                                      cmocka_unit_test(test_same_bits),
                                      cmocka_unit_test(test_gradient_is_the_planners),
 
+                                     cmocka_unit_test(test_chain_of_steps),
                                      cmocka_unit_test(test_no_cost),
                                      cmocka_unit_test(test_divergence),
                                      cmocka_unit_test(test_misuse)};
