@@ -39,7 +39,7 @@ void sn_models_cancel(SnModels *models);
 
 // Acquires the model of that name as its files are now. It is loaded if need be; the call waits while another thread
 // loads it. When the limit of loaded models is reached, one that nobody uses is evicted. If nothing was edited the cost
-// is a stat of each of its files. Returns NULL and err on failure: models in use stay as they are, also where the new
+// is a look at each of its files. Returns NULL and err on failure: models in use stay as they are, also where the new
 // files are broken. Any thread may call it that may wait; it releases the model after use.
 SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err);
 // Releases a model. Accepts NULL.

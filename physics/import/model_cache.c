@@ -236,7 +236,7 @@ static void end_import(const Import *x) {
 
 // Runs the importer.
 static SnCode run_import(SnModelCache *c, const Source *from, Import *x, SnError *err) {
-  char seconds[32], megabytes[32], folder[PATH_MAX], path[PATH_MAX + 16];
+  char seconds[32], megabytes[32], folder[PATH_MAX + 16], path[PATH_MAX + 16];
   snprintf(seconds, sizeof seconds, "%d", c->seconds < 3600 ? (int)c->seconds + 1 : 3600);
   snprintf(megabytes, sizeof megabytes, "%zu", c->bytes >> 20 < 1000000 ? c->bytes >> 20 : 1000000);
   snprintf(folder, sizeof folder, "--folder=%s", from->path ? "" : from->folder);

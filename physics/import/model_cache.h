@@ -54,7 +54,7 @@ SnModelInputs *sn_model_inputs_share(SnModelInputs *inputs);
 // Removes an owner; the last one frees the memory. Accepts NULL.
 void sn_model_inputs_free(SnModelInputs *inputs);
 
-// Returns whether no file has changed, as far as a stat of each can tell; false for NULL.
+// Returns whether no file has changed, as far as the times of change tell; false for NULL.
 bool sn_model_inputs_hold(const SnModelInputs *inputs);
 
 // Returns whether both are the same files with the same contents.

@@ -36,6 +36,15 @@ static bool read_file(XXH3_state_t *state, const char *path, struct stat *seen) 
   return ok;
 }
 
+// Looks at a file as who opens it does: of a network folder an opened file's time is the server's, that of a path may
+// be what this machine remembers. False when it cannot be opened.
+static bool look(const char *path, struct stat *seen) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool ok = fd >= 0 && fstat(fd, seen) == 0;
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
 // One more file at the end.
 static bool add(SnModelInputs *x, const char *path, const struct stat *seen) {
   SnModelInput *more = realloc(x->file, sizeof *more * (size_t)(x->n + 1));
@@ -128,7 +137,7 @@ SnModelInputs *sn_model_inputs_recall(FILE *list, uint64_t seed) {
   ok = ok && kept_seed == seed && (n > 0 || seed);
   bool same = settled == 1;
   for (int i = 0; ok && i < n; ++i) {
-    ok = read_line(list, &kept, path) && stat(path, &now) == 0 && add(x, path, &now);
+    ok = read_line(list, &kept, path) && look(path, &now) && add(x, path, &now);
     same = ok && same && is_same(&kept, &now);
   }
   if (!ok) return give_up(x);
@@ -153,7 +162,7 @@ bool sn_model_inputs_hold(const SnModelInputs *x) {
   if (!x || x->torn || x->fresh) return false;
   for (int i = 0; i < x->n; i++) {
     struct stat now;
-    if (stat(x->file[i].path, &now) != 0 || !is_same(&x->file[i].seen, &now)) return false;
+    if (!look(x->file[i].path, &now) || !is_same(&x->file[i].seen, &now)) return false;
   }
   return true;
 }

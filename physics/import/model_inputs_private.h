@@ -34,8 +34,8 @@ SnModelInputs *sn_model_inputs_read(FILE *list, const struct timespec *began, ui
 // Writes what sn_model_inputs_recall reads. Returns false when that fails.
 bool sn_model_inputs_write(const SnModelInputs *inputs, FILE *list);
 
-// Reads a list that sn_model_inputs_write has written, for the same seed. Reads no file where none has changed since,
-// as far as a stat of each can tell; `remembered` is true then. Returns NULL when contents have changed, and as
+// Reads a list that sn_model_inputs_write has written, for the same seed. Opens every file, but reads none where their
+// times tell that none has changed since; `remembered` is true then. Returns NULL when contents have changed, and as
 // sn_model_inputs_read does.
 SnModelInputs *sn_model_inputs_recall(FILE *list, uint64_t seed);
 
