@@ -93,7 +93,7 @@ def members(kept: pathlib.Path) -> dict[str, list[tuple[str | None, ...]]]:
     types = {node.get("id", ""): node for node in root.iter() if node.get("id")}
     found = {}
     for struct in root.iter("class-decl"):
-        rows = []
+        rows: list[tuple[str | None, ...]] = []
         for member in struct.iter("data-member"):
             variable = member.find("var-decl")
             assert variable is not None
