@@ -457,9 +457,9 @@ SINEW_API const char *sinew_task_model(const SinewTask *task);
 
 // Describes a measure of success: the run is one when all of them are met. New members come at the end.
 typedef struct SinewMeasure {
-  const char *name;
-  double below;   // met where the value is at most this
-  double during;  // for so long at the end of the run [s]; 0: at the end alone
+  const char *name;  // valid as long as the task
+  double below;      // met where the value is at most this
+  double during;     // for so long at the end of the run [s]; 0: at the end alone
 } SinewMeasure;
 // Returns measure i = 0, 1, ... of a task, NULL past the last; valid as long as the task.
 SINEW_API const SinewMeasure *sinew_task_measure(const SinewTask *task, int i);
@@ -467,8 +467,8 @@ SINEW_API const SinewMeasure *sinew_task_measure(const SinewTask *task, int i);
 // Holds what a task says of the simulated robot that its plans move: how all of its contacts yield. NaN stands for the
 // model's own. New members come at the end.
 typedef struct SinewTaskPlant {
-  double solref[2];
-  double solimp[5];
+  double solref[2];  // geom_solref of all
+  double solimp[5];  // geom_solimp of all
 } SinewTaskPlant;
 // Returns what a task says of the simulated robot; valid as long as the task.
 SINEW_API const SinewTaskPlant *sinew_task_plant(const SinewTask *task);
