@@ -89,11 +89,9 @@ static void small_models(void **state) {
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
                                {.run = sample, .steps = 3, .blocks = 2, .states = 1, .own = true},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
-                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .cfd = true},
-                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .bars = true},
+                               {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .bars = true, .cfd = true},
                                {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
-                               {.run = scan, .steps = 2, .blocks = 2, .states = 3, .products = true},
-                               {.run = scan, .steps = 2, .blocks = 1, .states = 3, .bars = true, .products = true},
+                               {.run = scan, .steps = 2, .blocks = 2, .states = 3, .bars = true, .products = true},
                                {.run = multistart, .steps = 3, .blocks = 2, .states = 4, .multistart = true},
                                {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
                                {.run = measure, .steps = 2, .blocks = 1, .states = 1}};
