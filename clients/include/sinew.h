@@ -95,8 +95,8 @@ typedef struct SinewPlanner SinewPlanner;  // one body, one task, one plan that 
 
 // Holds the state of a body. This structure does not grow. Who puts a body into a state may leave arrays NULL: qpos0,
 // zero velocity, zero activation, mocap bodies where the model has them. A measured state, from which a plan is asked
-// for, needs qpos and qvel. NULL act is estimated from the controls since the state before. NULL mocap is as in the
-// request before, at first as in the task.
+// for, needs qpos and qvel, and quaternions of a length between 0.5 and 2. NULL act is estimated from the controls since
+// the state before. NULL mocap is as in the request before, at first as in the task.
 typedef struct SinewState {
   double time;          // [s]
   const double *qpos;   // (nq) quaternions need not be of unit length
@@ -116,12 +116,12 @@ typedef struct SinewState {
 // that the model was made of have the same contents. Free the model with sinew_model_free.
 // Returns NULL and
 //   SINEW_ERR_ARGUMENT     path is NULL; there is neither XDG_CACHE_HOME nor HOME to keep the result in
-//   SINEW_ERR_IO           no such file, or the cache cannot be written
+//   SINEW_ERR_IO           the file cannot be read, or the cache cannot be written
 //   SINEW_ERR_FORMAT       MuJoCo's compiler refuses it: its text; or the image is damaged
 //   SINEW_ERR_UNSUPPORTED  it uses what the engine does not have: a list of all of it
 //   SINEW_ERR_LIMIT        it is too large, or its import takes too much memory
 //   SINEW_ERR_TIMEOUT      its import takes too long
-//   SINEW_ERR_NOT_FOUND    there is no sinew-import
+//   SINEW_ERR_NOT_FOUND    there is no such file, or no sinew-import
 //   SINEW_ERR_MEMORY       out of memory
 SINEW_API SinewModel *sinew_model_load(const char *path, SinewError *err);
 
@@ -285,9 +285,9 @@ SINEW_API bool sinew_data_field(const SinewData *data, int i, SinewField *field)
 // Computes everything at the present state, sensordata included, without a step (mj_forward). Changes no input. Costs
 // about a step. Returns SINEW_ERR_DIVERGED as sinew_step, or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewStatus sinew_forward(SinewData *data, SinewError *err);
-// Makes `steps` steps under the present controls (mj_step). Does not compute sensordata. SINEW_ERR_DIVERGED: a state or
-// acceleration is NaN or beyond 1e10; the body stays at the last good state. `err` names the step and the number.
-// SINEW_ERR_MEMORY: contacts found no room; the body stays before the step.
+// Makes `steps` steps under the present controls (mj_step). Does not compute sensordata. SINEW_ERR_DIVERGED: an input,
+// a state or an acceleration is NaN or beyond 1e10; the body stays at the last good state. `err` names the step and the
+// number. SINEW_ERR_MEMORY: contacts found no room; the body stays before the step.
 SINEW_API SinewStatus sinew_step(SinewData *data, int steps, SinewError *err);
 
 // Holds a contact, with the conventions of MuJoCo's mjContact. This structure does not grow.
@@ -576,7 +576,7 @@ typedef struct SinewRollouts {
   double *cost;        // (N) of the task; infinity when diverged
   double *term;        // (N, sinew_batch_terms) weighted parts of it
   int *status;         // (N) SINEW_OK or SINEW_ERR_DIVERGED
-  int *good_states;    // (N) number of states before it diverged, T + 1 where it did not
+  int *good_states;    // (N) states before the first of which itself, or the acceleration, is bad; T + 1: all good
   unsigned *warnings;  // (N) SINEW_WARN_* bits of all its steps
 } SinewRollouts;
 

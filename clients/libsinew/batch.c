@@ -286,7 +286,7 @@ static void give(const SinewBatch *b, const SinewRollouts *r) {
     if (r->cost) r->cost[i] = b->cost_of[i];
     if (r->status) r->status[i] = diverged ? SINEW_ERR_DIVERGED : SINEW_OK;
     if (r->good_states) r->good_states[i] = diverged ? b->made[i] : r->steps + 1;
-    if (r->warnings) r->warnings[i] = (unsigned)b->warn[i];
+    if (r->warnings) r->warnings[i] = (unsigned)b->warn[i] | (diverged ? SINEW_WARN_BAD_STATE : 0u);
   }
 }
 

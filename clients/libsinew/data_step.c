@@ -39,6 +39,12 @@ static bool find_bad_input(ApiBadNumber *bad, const SnModel *m, const SnWorld *w
          api_find_bad(bad, "qacc_warmstart", w->qacc_warmstart, m->nv);
 }
 
+static inline bool any_bad_input(const SnModel *m, const SnWorld *w) {
+  return any_bad(w->time, 1) || any_bad(w->qpos, m->nq) || any_bad(w->qvel, m->nv) || any_bad(w->act, m->na) ||
+         any_bad(w->ctrl, m->nu) || any_bad(w->mocap_pos, 3 * m->nmocap) || any_bad(w->mocap_quat, 4 * m->nmocap) ||
+         any_bad(w->qacc_warmstart, m->nv);
+}
+
 SinewStatus api_fail_diverged(const ApiBadNumber *bad, const char *place, SinewError *err) {
   return api_fail(err, SINEW_ERR_DIVERGED, "%s: %s[%d] is %g; numbers have to be finite and at most 1e10 in size",
                   place, bad->array, bad->index, bad->value);
@@ -115,9 +121,9 @@ SinewStatus sinew_step(SinewData *data, int steps, SinewError *err) {
   const int before = *warn;
   ApiBadNumber bad;
   *warn = 0;
-  // the engine looks at positions and velocities itself, before every step
-  if (any_bad(data->body->world.time, 1) || any_bad(data->body->world.act, data->body->model.na)) {
-    find_bad_state(&bad, &data->body->model, &data->body->world);
+  // the engine would take a bad control for none at all, and go on
+  if (any_bad_input(&data->body->model, &data->body->world)) {
+    find_bad_input(&bad, &data->body->model, &data->body->world);
     *warn = SN_WARN_BAD_STATE;
     status = api_fail_diverged(&bad, who, err);
   }

@@ -27,7 +27,7 @@ static SnCode look_at(const char *path, bool *is_image, SnError *err) {
   if (fd < 0 || fstat(fd, &st) != 0) {
     const int why = errno;
     if (fd >= 0) close(fd);
-    return sn_fail(err, SN_ERR_IO, "%s: %s", path, strerror(why));
+    return sn_fail(err, why == ENOENT ? SN_ERR_NOT_FOUND : SN_ERR_IO, "'%s': %s", path, strerror(why));
   }
   const ssize_t n = S_ISREG(st.st_mode) ? read(fd, first, sizeof first) : -1;
   close(fd);

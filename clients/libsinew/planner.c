@@ -141,12 +141,12 @@ SinewState sinew_planner_initial(const SinewPlanner *planner) {
 
 // ---- plans ----
 
-// What a planner is asked of a state: NULL arrays stand for the model's rest. Poses of mocap bodies are taken apart.
+// What a planner is asked of a state. Poses of mocap bodies are taken apart.
 static void take_state(SinewPlanner *p, const SinewState *s, SnPlanRequest *r) {
   const int n = p->model->sizes.nmocap;
   r->time = s->time;
-  r->qpos = s->qpos ? s->qpos : p->rest;
-  r->qvel = s->qvel ? s->qvel : p->rest + p->model->sizes.nq;
+  r->qpos = s->qpos;
+  r->qvel = s->qvel;
   r->act = s->act;
   if (!s->mocap || n == 0) return;
   for (int i = 0; i < n; ++i) {
@@ -242,13 +242,13 @@ static SinewStatus take_gradient(const SinewPlanner *p, const SnEvaluation *e, i
   return SINEW_OK;
 }
 
-// An evaluation of a state alone.
+// An evaluation of a state alone; NULL arrays stand for the model's rest.
 static SnEvaluateRequest evaluation_of(SinewPlanner *p, const SinewState *state) {
   SnPlanRequest s = sn_default_plan_request();
   take_state(p, state, &s);
   return (SnEvaluateRequest){.time = s.time,
-                             .qpos = s.qpos,
-                             .qvel = s.qvel,
+                             .qpos = s.qpos ? s.qpos : p->rest,
+                             .qvel = s.qvel ? s.qvel : p->rest + p->model->sizes.nq,
                              .act = s.act,
                              .mocap_pos = s.mocap_pos,
                              .mocap_quat = s.mocap_quat};
@@ -260,6 +260,7 @@ static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const doub
   SnError why = {0};
   if (!state || (!ctrl && steps > 0))
     return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_evaluate: %s is NULL", state ? "ctrl" : "state");
+  if (steps < 0) return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_evaluate: steps is %d", steps);
   SnEvaluateRequest request = evaluation_of(p, state);
   request.nstep = steps;
   request.ctrl = ctrl;

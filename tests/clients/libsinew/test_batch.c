@@ -194,12 +194,16 @@ static void test_divergence(void **state) {
     random_rollouts(&x, 5);
     y = x;
     y.qvel[BAD * NV + 3] = 9e9;
-    const SinewRollouts r = rollouts_of(&x), s = rollouts_of(&y);
+    const SinewRollouts r = rollouts_of(&x);
+    SinewRollouts s = rollouts_of(&y);
+    unsigned warnings[N];
+    s.warnings = warnings;
     run_batch(batch, &r);
     run_batch(batch, &s);
     for (int i = 0; i < N; ++i) {
       const bool bad = i == BAD;
       assert_int_equal(y.status[i], bad ? SINEW_ERR_DIVERGED : SINEW_OK);
+      assert_int_equal(warnings[i] & SINEW_WARN_BAD_STATE, bad ? SINEW_WARN_BAD_STATE : 0);
       assert_true(bad ? isinf(y.cost[i]) : y.cost[i] == x.cost[i]);
       assert_true(bad ? y.good_states[i] < ROWS : y.good_states[i] == ROWS);
       for (int t = 0; t < ROWS; ++t) {

@@ -184,8 +184,8 @@ static void refused_text(const char *text, SinewStatus status, const char *part)
 static void bad_files_are_told(void **state) {
   (void)state;
   refused_file(NULL, SINEW_ERR_ARGUMENT, "sinew_model_load: path is NULL");
-  refused_file("", SINEW_ERR_IO, "No such file");
-  refused_file(in_folder("nothing.xml"), SINEW_ERR_IO, "nothing.xml: No such file");
+  refused_file("", SINEW_ERR_NOT_FOUND, "'': No such file");
+  refused_file(in_folder("nothing.xml"), SINEW_ERR_NOT_FOUND, "nothing.xml': No such file");
   refused_file(folder, SINEW_ERR_IO, "not a file that can be read");
   assert_int_equal(mkfifo(in_folder("pipe.xml"), 0600), 0);
   refused_file(in_folder("pipe.xml"), SINEW_ERR_IO, "not a file that can be read");

@@ -146,21 +146,27 @@ static void test_plans_are_the_planners(void **state) {
   check_same_plans((const char *const[]){"planner=adam", "adam_iterations=3", "cfd=cfd", NULL});
 }
 
-// Arrays that a state does not have: qpos0, rest, mocap bodies as in the task.
+// A plan is asked for from a measured state, which nobody forgets unnoticed; a cost may begin at qpos0, at rest.
 static void test_state_of_nothing(void **state) {
   (void)state;
-  static const double zero[4];
-  SinewPlanner *p = make(NULL, 0), *q = make(NULL, 0);
-  SinewPlanRequest nothing = sinew_default_plan_request(), all = request_at_start(q);
-  all.state.qpos = model->model->qpos0;
-  all.state.qvel = zero;
-  all.state.act = NULL;
-  const SinewPlan *a = plan_now(p, &nothing), *b = plan_now(q, &all);
-  assert_same(a->ctrl, b->ctrl, (size_t)a->steps * 3);
-  assert_true(a->cost_after == b->cost_after && a->cost_after < a->cost_before);
-  assert_null(a->qpos);
+  static const double zero[4], ctrl[3];
+  SinewPlanner *p = make(NULL, 0);
+  SinewPlanRequest r = request_at_start(p);
+  const SinewPlan *plan;
+  SinewError err;
+  for (int i = 0; i < 3; ++i) {
+    r.state = sinew_planner_initial(p);
+    if (i != 1) r.state.qpos = NULL;
+    if (i != 0) r.state.qvel = NULL;
+    test_refused(sinew_planner_plan(p, &r, &plan, &err), &err, SINEW_ERR_ARGUMENT, "qpos and qvel are needed");
+    assert_null(plan);
+  }
+  double cost[2];
+  const SinewState nothing = {0}, all = {0, model->model->qpos0, zero, NULL, NULL};
+  test_accepted(sinew_planner_evaluate(p, &nothing, ctrl, 1, &cost[0], NULL, &err), &err);
+  test_accepted(sinew_planner_evaluate(p, &all, ctrl, 1, &cost[1], NULL, &err), &err);
+  assert_true(cost[0] == cost[1] && cost[0] > 0);
   sinew_planner_free(p);
-  sinew_planner_free(q);
 }
 
 static void test_control_is_the_row(void **state) {
@@ -407,7 +413,7 @@ static void test_requests_refused(void **state) {
   test_refused(sinew_planner_evaluate(p, NULL, ctrl, 1, &cost, NULL, &err), &err, SINEW_ERR_ARGUMENT, "state is NULL");
   test_refused(sinew_planner_evaluate(p, &good.state, NULL, 1, &cost, NULL, &err), &err, SINEW_ERR_ARGUMENT, "ctrl");
   test_refused(sinew_planner_evaluate(p, &good.state, ctrl, 1, &cost, NULL, &err), &err, SINEW_ERR_ARGUMENT, "ctrl[1]");
-  test_refused(sinew_planner_evaluate(p, &good.state, ctrl, -1, &cost, NULL, &err), &err, SINEW_ERR_LIMIT, "steps");
+  test_refused(sinew_planner_evaluate(p, &good.state, ctrl, -1, &cost, NULL, &err), &err, SINEW_ERR_ARGUMENT, "steps");
   test_refused(sinew_planner_evaluate(p, &good.state, ctrl, 0, &cost, ctrl, &err), &err, SINEW_ERR_ARGUMENT,
                "gradient");
   test_refused(sinew_planner_measure(p, NULL, ctrl, 1, &err), &err, SINEW_ERR_ARGUMENT, "state is NULL");
