@@ -20,7 +20,10 @@ sinew_install_packages $SINEW_PACKAGES_BUILD
 sinew_fetch_mujoco
 cmake --preset release -B build/install -DSINEW_TESTS=OFF >/dev/null
 cmake --build build/install -- --quiet | grep -v "ninja: no work to do" || [ "${PIPESTATUS[0]}" = 0 ]
-if command -v doxygen >/dev/null; then cmake --build build/install --target reference >/dev/null; fi
+if command -v doxygen >/dev/null; then
+  cmake --build build/install --target reference >build/install/reference.log 2>&1 ||
+    echo "no reference pages: build/install/reference.log says why" >&2
+fi
 cmake --install build/install --prefix "$prefix" >/dev/null
 
 pkgconfig=$(dirname "$(find "$prefix" -name sinew.pc)")
