@@ -95,8 +95,8 @@ typedef struct SinewPlanner SinewPlanner;  // one body, one task, one plan that 
 
 // Holds the state of a body. This structure does not grow. Who puts a body into a state may leave arrays NULL: qpos0,
 // zero velocity, zero activation, mocap bodies where the model has them. A measured state, from which a plan is asked
-// for, needs qpos and qvel, and quaternions of a length between 0.5 and 2. NULL act is estimated from the controls since
-// the state before. NULL mocap is as in the request before, at first as in the task.
+// for, needs qpos and qvel, and quaternions of a length between 0.5 and 2. NULL act is estimated from the controls
+// since the state before. NULL mocap is as in the request before, at first as in the task.
 typedef struct SinewState {
   double time;          // [s]
   const double *qpos;   // (nq) quaternions need not be of unit length

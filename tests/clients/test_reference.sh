@@ -26,6 +26,7 @@ done
 holds() { sed 's/<[^>]*>//g; s/&#160;/ /g' "$html/$1" | grep -F -- "$2" >/dev/null || fail "$1 does not have: $2"; }
 holds index.html "The tree may be moved"
 holds index.html "1.2.3"
+grep -q 'href="[^"]*MUJOCO[^"]*\.html"' "$html/index.html" || fail "the first page has no link to that for users of mj_step"
 holds structSinewContact.html "rows: normal from geom[0] to geom[1], two tangents"
 holds structSinewRollouts.html "Initial states"
 holds group__sinew__version__and__errors.html "a file could not be read or written"
