@@ -181,5 +181,7 @@ SnCode sn_growing_world_settle(SnGrowingWorld *g, bool *again, SnError *err) {
   *again = false;
   if (!(*g->world.warn & FULL)) return SN_OK;
   const SnCode code = grow(g, again, err);
-  return *again ? sn_growing_world_forward(g, err) : code;
+  if (!*again) return code;
+  sn_growing_world_undo(g);  // the evaluation has left its solution as the solver's next start
+  return sn_growing_world_forward(g, err);
 }

@@ -63,8 +63,9 @@ SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err);
 // world grew: all zero. Returns NULL and sets err on failure: SN_ERR_MEMORY.
 SnAdjoint *sn_growing_world_adjoint(SnGrowingWorld *g, SnError *err);
 // Grows where the adjoint of a step did not fit: that of RK4 evaluates further states. Call it behind sn_step_vjp and
-// sn_step_jacobian. Sets *again when the world has grown: it has been evaluated anew (sn_growing_world_forward), and
-// the adjoint is to be fetched and run again. Errors are those of sn_growing_world_step.
+// sn_step_jacobian, at the state that sn_growing_world_forward has evaluated last. Sets *again when the world has
+// grown: the adjoint is to be fetched and run again. The state has been evaluated anew then, to the same bits. Errors
+// are those of sn_growing_world_step.
 SnCode sn_growing_world_settle(SnGrowingWorld *g, bool *again, SnError *err);
 
 #endif
