@@ -197,7 +197,7 @@ static void memory_is_reserved(void **state) {
   sn_backend_unload(b, d);
   sn_backend_free(b);
 
-  // Too little: told, and nothing else happens. A batch for which there is no room is not computed.
+  // Too little: told, and nothing else happens. A batch for which there is no room is not computed; others are.
   b = open_library("emulator_double", (double)small + 1000, NULL);
   d = many_load(x, b, true);
   assert_int_equal(sn_backend_reserve_batches(b, d, COUNT, &err), SN_ERR_LIMIT);
@@ -207,6 +207,13 @@ static void memory_is_reserved(void **state) {
   written_clear(got, COUNT);
   assert_false(sn_backend_rollouts(b, d, &batch, steady_clock(), INFINITY));
   for (int i = 0; i < COUNT; ++i) assert_int_equal(got->done[i], 0);
+  char text[256];
+  assert_false(sn_backend_lost(b, text, sizeof text));
+  sn_backend_abandon(b, d);
+  batch.nstate = batch.nctrl = batch.ntable = 1;
+  batch.out = NULL;
+  assert_true(sn_backend_rollouts(b, d, &batch, steady_clock(), INFINITY));
+  assert_true(got->done[COUNT - 1] && got->cost[COUNT - 1] == want->cost[0]);
   sn_backend_unload(b, d);
   sn_backend_free(b);
   written_free(want);
