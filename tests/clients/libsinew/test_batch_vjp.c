@@ -151,7 +151,7 @@ static void test_same_bits(void **state) {
   random_way(&w, 32);
   v = w;
   const SinewRollouts r = rollouts_of(&x);
-  SinewTrajectoryBars bars = bars_of(&w, SINEW_TANGENT);
+  SinewTrajectoryBars bars = bars_of(&w, SINEW_ARRAY);
   SinewBatch *batch = make_batch(model, task, cpu_one, true);
   run_batch(batch, &r);
   go_back(batch, &bars, &w);
