@@ -19,7 +19,8 @@
 //
 // Threads. A SinewModel and a SinewTask are read-only: any number of threads may use one at once. Every other handle
 // belongs to one thread at a time; different handles are independent. Debug builds of the library answer
-// SINEW_ERR_STATE when two threads are found in calls on one handle.
+// SINEW_ERR_STATE when two threads are found in calls on one handle. A child of fork() may go on with models, tasks and
+// bodies. Batches and planners answer SINEW_ERR_STATE there, for threads and devices do not come along.
 //
 // Memory. Arrays that are passed in belong to the caller and are read during the call only; outputs must not overlap
 // inputs or each other. A pointer that a function returns belongs to the library, and its comment says how long it is
@@ -357,11 +358,11 @@ SINEW_API SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, S
 
 // ---- derivatives of a step ----
 //
-// All are taken at the present state and controls, which stay as they are; outputs are those of the present state
-// afterwards. They are exact: derivatives of what sinew_step computes, with the solver at its solution. A tangent of a
-// state is (dqpos, dqvel, dact), nstate = 2 nv + na numbers: rotations of balls and free bodies count 3 as in qvel. A
-// step is not smooth where a joint reaches a limit or bodies begin to touch: one of the one-sided derivatives is given
-// there.
+// All are taken at the present state and controls, which stay as they are; outputs but sensordata are those of the
+// present state afterwards. They are exact: derivatives of what sinew_step computes, with the solver at its solution. A
+// tangent of a state is (dqpos, dqvel, dact), nstate = 2 nv + na numbers: rotations of balls and free bodies count 3 as
+// in qvel. A step is not smooth where a joint reaches a limit, bodies begin to touch or a muscle's control equals its
+// activation. One of the one-sided derivatives is given there.
 
 // Chooses how derivatives by positions are given.
 typedef enum SinewCoordinates {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const ApiStruct backend_options = {"SinewBackendOptions", "sinew_default_backend", sizeof(SinewBackendOptions),
                                           API_END(SinewBackendOptions, folder)};
@@ -15,6 +16,9 @@ static const ApiStruct backend_options = {"SinewBackendOptions", "sinew_default_
 // ---- one thread at a time ----
 
 SinewStatus api_enter_pair(ApiGuard *guard, const char *handle, SinewBackend *backend, SinewError *err) {
+  if (backend && backend->process != getpid())
+    return api_fail(err, SINEW_ERR_STATE, "the backend of the %s was opened before a fork(); open one in this process",
+                    handle);
   const SinewStatus status = api_enter(guard, handle, err);
   if (status != SINEW_OK || !backend) return status;
   return api_enter(&backend->guard, "backend", err) == SINEW_OK ? SINEW_OK : api_leave(guard, SINEW_ERR_STATE);
@@ -117,6 +121,7 @@ SinewBackend *sinew_backend_open(const char *name, const SinewBackendOptions *op
     api_fail(err, SINEW_ERR_MEMORY, "backend: out of memory");
     return NULL;
   }
+  b->process = getpid();
   if (open_backend(b, name, &o, &why) != SN_OK) {
     api_hand_on(err, &why);
     sinew_backend_close(b);
@@ -128,8 +133,10 @@ SinewBackend *sinew_backend_open(const char *name, const SinewBackendOptions *op
 
 void sinew_backend_close(SinewBackend *backend) {
   if (!backend) return;
-  sn_backend_free(backend->backend);
-  sn_pool_free(backend->pool);
+  if (backend->process == getpid()) {  // else its threads are not here to be waited for
+    sn_backend_free(backend->backend);
+    sn_pool_free(backend->pool);
+  }
   free(backend);
 }
 

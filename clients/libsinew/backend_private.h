@@ -2,12 +2,15 @@
 #ifndef SINEW_CLIENTS_LIBSINEW_BACKEND_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_BACKEND_PRIVATE_H_
 
+#include <sys/types.h>
+
 #include "clients/libsinew/api_private.h"
 #include "planner/backend/backend.h"
 
 struct SinewBackend {
   ApiGuard guard;
-  SnPool *pool;  // threads of the CPU; NULL for a device
+  pid_t process;  // id of the one that has opened it: threads and devices do not come along in fork()
+  SnPool *pool;   // threads of the CPU; NULL for a device
   SnBackend *backend;
   char description[256];
 };

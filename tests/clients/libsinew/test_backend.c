@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -104,9 +106,51 @@ static void test_misuse(void **state) {
   sinew_backend_close(NULL);
 }
 
+// What a child of fork() finds: 0, or the number of the first thing that is not as it should be.
+static int in_child(SinewBatch *batch, SinewBackend *backend, const SinewModel *model) {
+  SinewRollouts r = sinew_default_rollouts();
+  SinewError err;
+  alarm(20);  // what waits for threads that are not there ends
+  r.count = 2;
+  r.steps = 3;
+  r.one_state = true;
+  if (sinew_batch_rollout(batch, &r, &err) != SINEW_ERR_STATE || !strstr(err.text, "fork()")) return 1;
+  SinewData *data = sinew_data_create(model, &err);
+  if (!data || sinew_step(data, 3, &err) != SINEW_OK) return 2;
+  sinew_data_free(data);
+  sinew_batch_free(batch);
+  sinew_backend_close(backend);
+  return 0;
+}
+
+// Threads do not come along in a fork: a child is told so, and neither waits for them nor at the end.
+static void test_fork(void **state) {
+  (void)state;
+  SinewModel *model = test_model_of_text(body_xml);
+  SinewBackend *backend = test_cpu(2);
+  SinewBatchDef def = sinew_default_batch();
+  SinewError err;
+  def.model = model;
+  def.backend = backend;
+  def.capacity = 2;
+  def.steps = 3;
+  SinewBatch *batch = sinew_batch_create(&def, &err);
+  assert_non_null(batch);
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) _exit(in_child(batch, backend, model));
+  int how = -1;
+  assert_true(child > 0 && waitpid(child, &how, 0) == child);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+  sinew_batch_free(batch);
+  sinew_backend_close(backend);
+  sinew_model_free(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_cpu_says_its_threads),
                                      cmocka_unit_test(test_threads_follow_affinity), cmocka_unit_test(test_libraries),
-                                     cmocka_unit_test(test_misuse)};
+                                     cmocka_unit_test(test_misuse), cmocka_unit_test(test_fork)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
