@@ -6,7 +6,9 @@
 //   driven_*                       a model under seeded smooth controls, for step, batch and gradient
 //   step_profile*                  what stages of a step take, for step --profile
 //   rollout_batch*                 many worlds at once, for step --worlds
+//   gradient_inside*               gradients by any method, shares of their stages, for gradient
 //   gradient_batch*                many gradients at once, for gradient --items
+//   user_backend*                  the backend as a user opens it, for mpc, compare and gradient
 //   mujoco_rollout*                MuJoCo's own rollouts on several threads, for batch
 //   closed_loop*                   planner and body in one process, for mpc and compare
 #ifndef SINEW_CLIENTS_BENCH_BENCH_H_

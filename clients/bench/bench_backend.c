@@ -1,7 +1,5 @@
 #include "clients/bench/bench_backend.h"
 
-#include <stdio.h>
-
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err) {
   SnBackendOptions options = sn_default_backend_options();
   options.folder = args->folder;
@@ -34,12 +32,6 @@ cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model) {
   for (int i = 0; i < n; ++i)
     if (stage[i].time > 0) cJSON_AddNumberToObject(shares, stage[i].name, stage[i].time / sum);
   return shares;
-}
-
-void bench_stage_print(const cJSON *shares) {
-  const cJSON *x;
-  printf("\n");
-  cJSON_ArrayForEach(x, shares) printf("  %-22s %5.1f %%\n", x->string, 100 * x->valuedouble);
 }
 
 void bench_backend_close(BenchBackend *b) {

@@ -22,8 +22,6 @@ SnCode bench_backend_stopped(const BenchBackend *b, SnError *err);
 // when the backend does not say. The first call for a model starts to measure, and its result means nothing. The caller
 // deletes the object.
 cJSON *bench_stage_shares(const BenchBackend *b, SnBackendModel *model);
-// Prints such shares as a table on standard output.
-void bench_stage_print(const cJSON *shares);
 // Closes the backend; accepts a closed one.
 void bench_backend_close(BenchBackend *b);
 

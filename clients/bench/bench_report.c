@@ -49,3 +49,9 @@ BenchRatio bench_ratio(const double *a, const double *b, int n) {
   free(ratio);
   return r;
 }
+
+void bench_stage_print(const cJSON *shares) {
+  const cJSON *x;
+  printf("\n");
+  cJSON_ArrayForEach(x, shares) printf("  %-22s %5.1f %%\n", x->string, 100 * x->valuedouble);
+}

@@ -16,6 +16,9 @@ void bench_progress_end(void);
 // Prints o on standard output, on one line or on several, and deletes it.
 void bench_print_json(cJSON *o, bool one_line);
 
+// Prints shares of stages as a table on standard output.
+void bench_stage_print(const cJSON *shares);
+
 // Writes a number for a table into text[24], "-" for NaN, and returns text.
 const char *bench_number(double x, int decimals, char text[24]);
 

@@ -6,6 +6,7 @@
 
 #include "clients/base/api.h"
 #include "clients/base/statistics.h"
+#include "clients/bench/user_backend_private.h"
 #include "clients/reference/mirror.h"
 
 // All that a run holds, freed together.
@@ -26,17 +27,6 @@ static SinewTask *load_task(const BenchTaskArgs *args, SinewError *err) {
   if (bench_task_path(args, path)) return sinew_task_load(path, err);
   api_fail(err, SINEW_ERR_IO, BENCH_NO_TASKS);
   return NULL;
-}
-
-static SinewBackend *open_backend(const BenchBackendArgs *args, SinewError *err) {
-  SinewBackendOptions options = sinew_default_backend();
-  options.threads = bench_backend_threads(args);
-  options.device = args->device;
-  options.folder = args->folder;
-  options.chain = args->chain;
-  options.block_threads = args->block_threads;
-  options.block_shared = args->block_shared;
-  return sinew_backend_open(bench_backend_name(args), &options, err);
 }
 
 // Without a limit on time something else must bound a plan; with one, nothing else shall.
@@ -84,7 +74,7 @@ static SinewStatus open_loop(Loop *l, ClosedLoopResult *result, SinewError *err)
   if (!(l->task = load_task(l->args, err))) return err->status;
   if (!plant_body_open(&l->body, &l->args->places, NULL, sinew_task_model(l->task), text, sizeof text))
     return api_fail(err, SINEW_ERR_NOT_FOUND, "%s", text);
-  if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = open_backend(&l->args->backend, err)) ||
+  if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = user_backend_open(&l->args->backend, err)) ||
       !(l->planner = make_planner(l, err)))
     return err->status;
   result->threads = bench_backend_threads(&l->args->backend);

@@ -1,7 +1,6 @@
 #include "clients/bench/gradient_batch_private.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "clients/base/statistics.h"
@@ -10,15 +9,9 @@
 
 static int setting(void) { return sn_settings_find("gradient"); }
 
-const char *gradient_method_name(int method) {
+static const char *method_name(int method) {
   static char text[64];
   return sn_settings_choice_name(setting(), method, text, sizeof text);
-}
-
-int gradient_method_arg(const struct argp_state *state, const char *arg) {
-  const int method = sn_settings_choice_index(setting(), arg);
-  if (method < 0) argp_error(state, "--method %s: one of %s", arg, sn_settings_info(setting())->choices);
-  return method;
 }
 
 typedef struct GradientBatch {
@@ -73,7 +66,7 @@ static SnCode measure(GradientBatch *x, const SnGradientSettings *settings, int 
   double spent[BENCH_ROUNDS];
   double warm = pass(x, settings, count);
   for (int i = 0; i < rounds && warm >= 0; ++i) {
-    bench_progress("%s, %d items, round %d of %d", gradient_method_name((int)settings->method), count, i + 1, rounds);
+    bench_progress("%s, %d items, round %d of %d", method_name((int)settings->method), count, i + 1, rounds);
     spent[i] = warm = pass(x, settings, count);
   }
   if (warm < 0) return bench_backend_stopped(x->on, err);
@@ -82,7 +75,7 @@ static SnCode measure(GradientBatch *x, const SnGradientSettings *settings, int 
   for (int i = 0; i < count; ++i) done += x->item[i].status == SN_GRADIENT_DONE;
   if (count == 1) *one = ms;
   cJSON *row = cJSON_CreateObject();
-  cJSON_AddStringToObject(row, "method", gradient_method_name((int)settings->method));
+  cJSON_AddStringToObject(row, "method", method_name((int)settings->method));
   cJSON_AddNumberToObject(row, "items", count);
   cJSON_AddNumberToObject(row, "done", done);
   cJSON_AddNumberToObject(row, "ms", ms);
@@ -120,19 +113,4 @@ cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnG
   if (code == SN_OK) return rows;
   cJSON_Delete(rows);
   return NULL;
-}
-
-static double number(const cJSON *o, const char *name) {
-  const cJSON *x = cJSON_GetObjectItem(o, name);
-  return cJSON_IsNumber(x) ? x->valuedouble : NAN;
-}
-
-void gradient_batch_print(const cJSON *rows) {
-  if (!rows) return;
-  printf("\n%-10s %6s %10s %12s %14s\n", "method", "items", "ms", "ms an item", "times that of 1");
-  const cJSON *row;
-  char over[24];
-  cJSON_ArrayForEach(row, rows)
-      printf("%-10s %6.0f %10.2f %12.3f %14s\n", cJSON_GetObjectItem(row, "method")->valuestring, number(row, "items"),
-             number(row, "ms"), number(row, "ms_an_item"), bench_number(number(row, "over_one"), 2, over));
 }

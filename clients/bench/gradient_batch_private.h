@@ -5,11 +5,6 @@
 #include "clients/bench/bench_backend.h"
 #include "clients/bench/driven_model_private.h"
 
-// Returns the name of an SnGradientMethod, one of the planner's setting `gradient`. It is valid until the next call.
-const char *gradient_method_name(int method);
-// Returns the method that option --method names; another name ends the program with argp's message.
-int gradient_method_arg(const struct argp_state *state, const char *arg);
-
 // Lists how many gradients are made at once, and in how many rounds.
 typedef struct GradientBatchSizes {
   const int *item;  // (n)
@@ -20,7 +15,5 @@ typedef struct GradientBatchSizes {
 // method. Returns an array of rows, which the caller deletes; NULL with err filled on failure.
 cJSON *gradient_batch_run(const DrivenModel *driven, BenchBackend *on, const SnGradientSettings *settings,
                           const GradientBatchSizes *sizes, SnError *err);
-// Prints the rows as a table; NULL prints nothing.
-void gradient_batch_print(const cJSON *rows);
 
 #endif

@@ -96,7 +96,7 @@ static void drive(Inputs *in, const Settings *s, size_t k) {
   const double h = m->opt.timestep;
   sn_mujoco_start(m, d);
   for (int t = 0; t < DRIVEN_LEAD; ++t) {
-    sn_mujoco_controls(m, d, seed, t * h);
+    sn_mujoco_controls(m, d, seed, t * h, NULL);
     mj_step(m, d);
   }
   in->time[k] = d->time;
@@ -109,7 +109,7 @@ static void drive(Inputs *in, const Settings *s, size_t k) {
   }
   mj_getState(m, d, (mjtNum *)(uintptr_t)in->mujoco.state0 + k * (size_t)in->mujoco.size, mjSTATE_FULLPHYSICS);
   for (int t = 0; t < s->driven.steps; ++t) {
-    sn_mujoco_controls(m, d, seed, (DRIVEN_LEAD + t) * h);
+    sn_mujoco_controls(m, d, seed, (DRIVEN_LEAD + t) * h, NULL);
     mju_copy(in->ctrl + (k * (size_t)s->driven.steps + (size_t)t) * (size_t)m->nu, d->ctrl, m->nu);
   }
 }

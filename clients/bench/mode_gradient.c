@@ -1,4 +1,5 @@
-// Value and gradient of a rollout against the rollout itself, MuJoCo's rollout and MuJoCo's differences.
+// Value and gradient of a rollout against the rollout itself, MuJoCo's rollout and MuJoCo's differences. Both are a
+// user's: sinew_batch_rollout, and sinew_batch_vjp behind it. What a user cannot ask for is in gradient_inside.c.
 //
 // MuJoCo runs the model under seeded smooth controls, with the model's own options; where it is after 50 steps the
 // rollout starts, under the controls that follow. In each round, in turn: our rollout, our gradient, MuJoCo's steps
@@ -6,33 +7,60 @@
 // to all of them. Figures are medians over the rounds, ratios those of each round.
 #include <argp.h>
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
-#include "clients/bench/bench_backend.h"
 #include "clients/bench/bench_report.h"
-#include "clients/bench/driven_model_private.h"
-#include "clients/bench/gradient_batch_private.h"
+#include "clients/bench/gradient_inside_private.h"
+#include "clients/bench/user_backend_private.h"
+#include "clients/reference/mirror.h"
+#include "clients/reference/mujoco_drive.h"
+#include "clients/reference/probe_task.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
+enum { STATE = mjSTATE_INTEGRATION };
 
 typedef struct Settings {
-  DrivenArgs driven;
-  BenchBackendArgs backend;
+  GradientInsideArgs of;
   int samples, nitems, items[SN_ARG_LIST];
-  bool cfd, profile;
-  SnGradientMethod method;
+  bool profile;
 } Settings;
+
+// Returns the setting of planners whose choices are the methods.
+static const SinewSetting *methods(void) {
+  const SinewSetting *s;
+  for (int i = 0; (s = sinew_setting(i)) && strcmp(s->name, "gradient") != 0;) ++i;
+  return s;
+}
+
+// Writes the name of a method, one of the choices "a|b|c", into text[64].
+static const char *method_name(int method, char text[64]) {
+  const char *at = methods()->choices;
+  for (int i = 0; i < method && *at; ++i) at += strcspn(at, "|") + 1;
+  snprintf(text, 64, "%.*s", (int)strcspn(at, "|"), at);
+  return text;
+}
+
+static int method_arg(const struct argp_state *state, const char *arg) {
+  char text[64];
+  for (int i = 0; i <= (int)methods()->highest; ++i)
+    if (strcmp(arg, method_name(i, text)) == 0) return i;
+  argp_error(state, "--method %s: one of %s", arg, methods()->choices);
+  return 0;
+}
 
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
   switch (key) {
     case ARGP_KEY_INIT:
-      state->child_inputs[0] = &s->driven;
-      state->child_inputs[1] = &s->backend;
+      state->child_inputs[0] = &s->of.driven;
+      state->child_inputs[1] = &s->of.backend;
       return 0;
     case 'p':
       s->profile = true;
@@ -44,151 +72,201 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->samples = sn_arg_count(state, "fd-samples", arg, 100000);
       return 0;
     case 'c':
-      s->cfd = sn_arg_switch(state, "cfd", arg);
+      s->of.cfd = sn_arg_switch(state, "cfd", arg);
       return 0;
     case 'M':
-      s->method = (SnGradientMethod)gradient_method_arg(state, arg);
+      s->of.method = method_arg(state, arg);
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
   }
 }
 
+// Holds both engines, driven to the start.
 typedef struct Bench {
-  DrivenModel driven;
-  BenchBackend on;
-  SnBackendModel *device;
-  SnRolloutRunner *runner;
-  SnGradient g;
-  sn_real *ctrl_bar;
-  mjtNum *now;                    // MuJoCo's state at a sample
-  mjtNum *A, *B;                  // of mjd_transitionFD
-  bool differences;               // whether it takes the model's integrator
+  mjModel *mj;
+  mjData *d;
+  mjtNum *start, *now;      // MuJoCo's states: at the start, at a sample
+  mjtNum *A, *B;            // of mjd_transitionFD
+  bool differences;         // whether it takes the model's integrator
+  double *ctrl, *ctrl_bar;  // (steps, nu)
+
+  SinewModel *model;
+  SinewData *data;  // at the start
+  SinewTask *task;
+  SinewBackend *backend;
+  SinewBatch *plain, *kept;  // the latter with gradients
+  SinewState state;
+  GradientInside *inside;  // NULL: nobody asked for it
+
   double spent[4][BENCH_ROUNDS];  // [ms]: rollout, gradient, MuJoCo's rollout, MuJoCo's differences
+  GradientOutcome outcome;
 } Bench;
 
-static SnCode out_of_memory(SnError *err) { return sn_fail(err, SN_ERR_MEMORY, "out of memory"); }
+static SinewTask *probe_task(const mjModel *m, SinewError *err) {
+  char text[1000];
+  SnProbeSizes sizes = {.nv = (int)m->nv, .na = (int)m->na, .nu = (int)m->nu, .ntendon = (int)m->ntendon};
+  for (int j = 0; j < m->njnt; ++j) sizes.joints += m->jnt_type[j] != mjJNT_FREE;
+  if (sn_probe_text(&sizes, text, sizeof text)) return sinew_task_parse(text, strlen(text), "bench.yaml", err);
+  api_fail(err, SINEW_ERR_ARGUMENT, "nothing in the model moves");
+  return NULL;
+}
 
-static SnCode open_bench(Bench *b, const Settings *s, SnError *err) {
-  SnCode code = driven_model_open(&b->driven, &s->driven, err);
-  if (code != SN_OK) return code;
-  const SnModel *m = b->driven.o.m;
-  const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
-  if ((code = bench_backend_open(&b->on, &s->backend, err)) != SN_OK) return code;
-  SnBackend *backend = b->on.backend;
-  if (!(b->device = sn_backend_load(backend, m, b->driven.cost, s->driven.steps, err))) return err->code;
-  if ((code = sn_backend_reserve_gradients(backend, b->device, 1, err)) != SN_OK) return code;
-  if (!(b->runner = sn_rollout_runner_create(m, b->driven.cost, err))) return err->code;
-  b->ctrl_bar = calloc((size_t)s->driven.steps * nu + 1, sizeof *b->ctrl_bar);
-  b->now = calloc((size_t)mj_stateSize(b->driven.o.mj, DRIVEN_MODEL_STATE), sizeof *b->now);
+static SinewBatch *make_batch(const Bench *b, const Settings *s, bool gradients, SinewError *err) {
+  SinewBatchDef def = sinew_default_batch();
+  SinewCfd cfd = sinew_default_cfd();  // all pairs, reach 1 m, without friction
+  cfd.use = SINEW_CFD_BACKWARD;
+  def.model = b->model;
+  def.task = b->task;
+  def.backend = b->backend;
+  def.capacity = 1;
+  def.steps = s->of.driven.steps;
+  def.gradients = gradients;
+  def.max_velocity = 1e6;
+  def.cfd = s->of.cfd ? &cfd : NULL;
+  return sinew_batch_create(&def, err);
+}
+
+static SinewStatus make_arrays(Bench *b, const Settings *s, SinewError *err) {
+  const size_t n = 2 * (size_t)b->mj->nv + (size_t)b->mj->na, nu = (size_t)b->mj->nu;
+  const size_t state = (size_t)mj_stateSize(b->mj, STATE);
+  b->start = calloc(state, sizeof *b->start);
+  b->now = calloc(state, sizeof *b->now);
   b->A = calloc(n * n + 1, sizeof *b->A);
   b->B = calloc(n * nu + 1, sizeof *b->B);
-  if (!b->ctrl_bar || !b->now || !b->A || !b->B) return out_of_memory(err);
-  b->differences = b->driven.o.mj->opt.integrator != mjINT_RK4;
-  b->g = (SnGradient){.state = b->driven.initial,
-                      .ctrl = b->driven.ctrl,
-                      .target = b->driven.target,
-                      .nstep = s->driven.steps,
-                      .max_velocity = 1e6,
-                      .ctrl_bar = b->ctrl_bar};
-  return SN_OK;
+  b->ctrl = calloc((size_t)s->of.driven.steps * nu + 1, sizeof *b->ctrl);
+  b->ctrl_bar = calloc((size_t)s->of.driven.steps * nu + 1, sizeof *b->ctrl_bar);
+  return b->start && b->now && b->A && b->B && b->ctrl && b->ctrl_bar
+             ? SINEW_OK
+             : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+}
+
+// Drives MuJoCo to the start and lists the controls from there on.
+static void drive(Bench *b, const Settings *s) {
+  const uint64_t seed = (uint64_t)s->of.driven.seed;
+  const double h = b->mj->opt.timestep;
+  sn_mujoco_start(b->mj, b->d);
+  for (int k = 0; k < DRIVEN_LEAD; ++k) {
+    sn_mujoco_controls(b->mj, b->d, seed, k * h, NULL);
+    mj_step(b->mj, b->d);
+  }
+  mj_getState(b->mj, b->d, b->start, STATE);
+  sn_mirror_state(b->data, b->mj, b->d);
+  b->state = sinew_data_state(b->data);
+  for (int k = 0; k < s->of.driven.steps; ++k) {
+    sn_mujoco_controls(b->mj, b->d, seed, (DRIVEN_LEAD + k) * h, NULL);
+    mju_copy(b->ctrl + k * b->mj->nu, b->d->ctrl, (int)b->mj->nu);
+  }
+}
+
+static SinewStatus open_bench(Bench *b, const Settings *s, SinewError *err) {
+  SnError why = {0};
+  if (!(b->mj = sn_oracle_read_file(s->of.driven.model, &why))) return api_fail(err, SINEW_ERR_FORMAT, "%s", why.text);
+  if (!(b->d = mj_makeData(b->mj))) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+  if (!(b->model = sn_mirror_model(b->mj, err)) || !(b->data = sinew_data_create(b->model, err)) ||
+      !(b->task = probe_task(b->mj, err)) || !(b->backend = user_backend_open(&s->of.backend, err)) ||
+      !(b->plain = make_batch(b, s, false, err)) || !(b->kept = make_batch(b, s, true, err)) ||
+      make_arrays(b, s, err) != SINEW_OK)
+    return err->status;
+  b->differences = b->mj->opt.integrator != mjINT_RK4;
+  drive(b, s);
+  if ((s->of.method > 0 || s->profile || s->nitems > 0) && !(b->inside = gradient_inside_open(&s->of, err)))
+    return err->status;
+  return SINEW_OK;
 }
 
 static void close_bench(Bench *b) {
-  sn_rollout_runner_free(b->runner);
-  if (b->device) sn_backend_unload(b->on.backend, b->device);
-  bench_backend_close(&b->on);
-  driven_model_close(&b->driven);
-  free(b->ctrl_bar);
-  free(b->now);
-  free(b->A);
-  free(b->B);
+  double *const arrays[] = {b->start, b->now, b->A, b->B, b->ctrl, b->ctrl_bar};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) free(arrays[i]);
+  gradient_inside_close(b->inside);
+  sinew_batch_free(b->kept);
+  sinew_batch_free(b->plain);
+  sinew_backend_close(b->backend);
+  sinew_task_free(b->task);
+  sinew_data_free(b->data);
+  sinew_model_free(b->model);
+  if (b->d) mj_deleteData(b->d);
+  if (b->mj) mj_deleteModel(b->mj);
 }
 
-// Each pass returns what it took [ms].
-static double pass_rollout(Bench *b) {
-  const SnClock clock = sn_clock_monotonic();
+// Makes the rollout, and the way back where the batch keeps it. *ms: what both took.
+static SinewStatus pass_ours(Bench *b, const Settings *s, SinewBatch *batch, double *ms, SinewError *err) {
+  const bool back = batch == b->kept;
+  int rolled = 0, differentiated = 0;
+  double cost;
+  SinewRollouts r = sinew_default_rollouts();
+  SinewGradients g = sinew_default_gradients();
+  r.count = 1;
+  r.steps = s->of.driven.steps;
+  r.time = &b->state.time;
+  r.qpos = b->state.qpos;
+  r.qvel = b->state.qvel;
+  r.act = b->state.act;
+  r.mocap = b->state.mocap;
+  r.ctrl = b->ctrl;
+  r.cost = &cost;
+  r.status = &rolled;
+  g.ctrl = b->ctrl_bar;
+  g.status = &differentiated;
   const double t = sn_now_us();
-  sn_rollout_runner_begin(b->runner, &b->g.state, b->driven.ctrl, b->driven.target, b->g.nstep, b->g.max_velocity,
-                          NULL);
-  sn_rollout_runner_run(b->runner, &clock, INFINITY);
-  return 1e-3 * (sn_now_us() - t);
-}
-
-// False: the backend stopped.
-static bool pass_gradient(Bench *b, const SnGradientSettings *settings, double *ms) {
-  const SnClock clock = sn_clock_monotonic();
-  SnGradientBatch batch = {.settings = *settings, .item = &b->g, .count = 1};
-  b->g.status = SN_GRADIENT_PENDING;
-  const double t = sn_now_us();
-  const bool done = sn_backend_gradients(b->on.backend, b->device, &batch, &clock, INFINITY);
+  SinewStatus status = sinew_batch_rollout(batch, &r, err);
+  if (status == SINEW_OK && back) status = sinew_batch_vjp(batch, NULL, &g, err);
   *ms = 1e-3 * (sn_now_us() - t);
-  return done;
+  if (back)
+    b->outcome = (GradientOutcome){.status = rolled           ? "diverged"
+                                             : differentiated ? "unbounded"
+                                                              : "done",
+                                   .norm = mju_norm(b->ctrl_bar, r.steps * (int)b->mj->nu)};
+  return status;
+}
+
+// A gradient by the method; the sweep is a user's.
+static SinewStatus pass_gradient(Bench *b, const Settings *s, double *ms, SinewError *err) {
+  if (s->of.method == 0) return pass_ours(b, s, b->kept, ms, err);
+  const SinewStatus status = gradient_inside_pass(b->inside, &b->outcome, err);
+  *ms = b->outcome.ms;
+  return status;
 }
 
 // MuJoCo's rollout; on the way, untimed by it, the differences at `samples` of its states, scaled to all.
-static void pass_mujoco(Bench *b, int samples, double *rollout, double *differences) {
-  SnOracle *o = &b->driven.o;
-  const int steps = b->g.nstep;
+static void pass_mujoco(Bench *b, const Settings *s, double *rollout, double *differences) {
+  const mjModel *m = b->mj;
+  mjData *d = b->d;
+  const int steps = s->of.driven.steps, samples = s->samples < steps ? s->samples : steps;
   int taken = 0;
   *rollout = *differences = 0;
-  driven_model_restart(&b->driven);
+  mj_setState(m, d, b->start, STATE);
   for (int k = 0; k < steps; ++k) {
-    driven_model_controls(&b->driven, k);
+    mju_copy(d->ctrl, b->ctrl + k * m->nu, (int)m->nu);
     if (b->differences && k >= taken * steps / samples && taken < samples) {
-      mj_getState(o->mj, o->d, b->now, DRIVEN_MODEL_STATE);
+      mj_getState(m, d, b->now, STATE);
       const double t = sn_now_us();
-      mjd_transitionFD(o->mj, o->d, 1e-6, 0, b->A, o->m->nu ? b->B : NULL, NULL, NULL);
+      mjd_transitionFD(m, d, 1e-6, 0, b->A, m->nu ? b->B : NULL, NULL, NULL);
       *differences += 1e-3 * (sn_now_us() - t);
-      mj_setState(o->mj, o->d, b->now, DRIVEN_MODEL_STATE);
+      mj_setState(m, d, b->now, STATE);
       ++taken;
     }
     const double t = sn_now_us();
-    mj_step(o->mj, o->d);
+    mj_step(m, d);
     *rollout += 1e-3 * (sn_now_us() - t);
   }
   *differences *= taken ? (double)steps / taken : 0;
 }
 
-static SnGradientSettings gradient_settings(const Settings *s) {
-  SnGradientSettings settings = sn_default_gradient_settings();
-  settings.method = s->method;
-  // all pairs, reach 1 m, without friction; impedances and softplus width as DESIGN gives them for a hand
-  if (s->cfd)
-    settings.cfd = (SnCfdSettings){
-        .on = 1, .solimp = {SN_R(0.0), SN_R(0.1), SN_R(1.0), SN_R(1.0), SN_R(4.0)}, .width = SN_R(0.002)};
-  return settings;
-}
-
-static SnCode measure(Bench *b, const Settings *s, SnError *err) {
-  const SnGradientSettings settings = gradient_settings(s);
+static SinewStatus measure(Bench *b, const Settings *s, SinewError *err) {
   double warm;
-  pass_rollout(b);
-  bool done = pass_gradient(b, &settings, &warm);
-  for (int i = 0; i < s->driven.rounds && done; ++i) {
-    bench_progress("round %d of %d", i + 1, s->driven.rounds);
-    b->spent[0][i] = pass_rollout(b);
-    done = pass_gradient(b, &settings, &b->spent[1][i]);
-    pass_mujoco(b, s->samples < s->driven.steps ? s->samples : s->driven.steps, &b->spent[2][i], &b->spent[3][i]);
+  SinewStatus status = pass_ours(b, s, b->plain, &warm, err);
+  if (status == SINEW_OK) status = pass_gradient(b, s, &warm, err);
+  for (int i = 0; i < s->of.driven.rounds && status == SINEW_OK; ++i) {
+    bench_progress("round %d of %d", i + 1, s->of.driven.rounds);
+    status = pass_ours(b, s, b->plain, &b->spent[0][i], err);
+    if (status == SINEW_OK) status = pass_gradient(b, s, &b->spent[1][i], err);
+    pass_mujoco(b, s, &b->spent[2][i], &b->spent[3][i]);
   }
-  return done ? SN_OK : bench_backend_stopped(&b->on, err);
+  return status;
 }
 
-static const char *status_name(SnGradientStatus status) {
-  return status == SN_GRADIENT_DONE ? "done" : status == SN_GRADIENT_DIVERGED ? "diverged" : "unbounded";
-}
-
-// Shares of the stages in one gradient; NULL: nobody asked, or the backend does not say.
-static SnCode profile(Bench *b, const Settings *s, cJSON **shares, SnError *err) {
-  const SnGradientSettings settings = gradient_settings(s);
-  double ms;
-  if (!s->profile) return SN_OK;
-  cJSON_Delete(bench_stage_shares(&b->on, b->device));
-  for (int i = 0; i < s->driven.rounds; ++i)
-    if (!pass_gradient(b, &settings, &ms)) return bench_backend_stopped(&b->on, err);
-  *shares = bench_stage_shares(&b->on, b->device);
-  return SN_OK;
-}
+// ---- report ----
 
 typedef struct Figures {
   double rollout, gradient, theirs, fd;  // [ms]
@@ -196,7 +274,7 @@ typedef struct Figures {
 } Figures;
 
 static Figures figures(const Settings *s, Bench *b) {
-  const int n = s->driven.rounds;
+  const int n = s->of.driven.rounds;
   Figures f = {.over = bench_ratio(b->spent[1], b->spent[0], n), .times = bench_ratio(b->spent[3], b->spent[1], n)};
   f.rollout = sn_median(b->spent[0], n);
   f.gradient = sn_median(b->spent[1], n);
@@ -205,29 +283,45 @@ static Figures figures(const Settings *s, Bench *b) {
   return f;
 }
 
+static double number(const cJSON *o, const char *name) {
+  const cJSON *x = cJSON_GetObjectItem(o, name);
+  return cJSON_IsNumber(x) ? x->valuedouble : NAN;
+}
+
+static void print_items(const cJSON *rows) {
+  if (!rows) return;
+  printf("\n%-10s %6s %10s %12s %14s\n", "method", "items", "ms", "ms an item", "times that of 1");
+  const cJSON *row;
+  char over[24];
+  cJSON_ArrayForEach(row, rows)
+      printf("%-10s %6.0f %10.2f %12.3f %14s\n", cJSON_GetObjectItem(row, "method")->valuestring, number(row, "items"),
+             number(row, "ms"), number(row, "ms_an_item"), bench_number(number(row, "over_one"), 2, over));
+}
+
 static void print_text(const Settings *s, const Bench *b, const Figures *f, const cJSON *items, const cJSON *shares) {
-  printf("%s: %d steps, %d rounds, gradient %s, norm %.3g\n%s\n", s->driven.model, s->driven.steps, s->driven.rounds,
-         status_name(b->g.status), b->g.norm, b->on.text);
+  printf("%s: %d steps, %d rounds, gradient %s, norm %.3g\n%s\n", s->of.driven.model, s->of.driven.steps,
+         s->of.driven.rounds, b->outcome.status, b->outcome.norm, sinew_backend_description(b->backend));
   printf("rollout %.2f ms, value and gradient %.2f ms: %.2f times (%.2f to %.2f)\n", f->rollout, f->gradient,
          f->over.median, f->over.low, f->over.high);
   printf("MuJoCo's rollout %.2f ms", f->theirs);
   if (b->differences) printf(", its differences %.1f ms: %.1f times the gradient", f->fd, f->times.median);
   printf("\n");
-  gradient_batch_print(items);
+  print_items(items);
   if (shares) bench_stage_print(shares);
 }
 
 // Takes items and shares over.
 static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSON *items, cJSON *shares) {
+  char text[64];
   cJSON *root = cJSON_CreateObject();
-  cJSON_AddStringToObject(root, "model", s->driven.model);
-  cJSON_AddStringToObject(root, "backend", bench_backend_name(&s->backend));
-  cJSON_AddStringToObject(root, "device", b->on.text);
-  cJSON_AddNumberToObject(root, "steps", s->driven.steps);
-  cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
-  cJSON_AddStringToObject(root, "cfd", s->cfd ? "on" : "off");
-  cJSON_AddStringToObject(root, "chain", s->backend.chain ? s->backend.chain : "kernel");
-  cJSON_AddStringToObject(root, "method", gradient_method_name((int)s->method));
+  cJSON_AddStringToObject(root, "model", s->of.driven.model);
+  cJSON_AddStringToObject(root, "backend", bench_backend_name(&s->of.backend));
+  cJSON_AddStringToObject(root, "device", sinew_backend_description(b->backend));
+  cJSON_AddNumberToObject(root, "steps", s->of.driven.steps);
+  cJSON_AddNumberToObject(root, "rounds", s->of.driven.rounds);
+  cJSON_AddStringToObject(root, "cfd", s->of.cfd ? "on" : "off");
+  cJSON_AddStringToObject(root, "chain", s->of.backend.chain ? s->of.backend.chain : "kernel");
+  cJSON_AddStringToObject(root, "method", method_name(s->of.method, text));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", f->gradient);
   cJSON_AddNumberToObject(root, "gradient_over_rollout", f->over.median);
@@ -237,12 +331,35 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   // cJSON writes NaN as null
   cJSON_AddNumberToObject(root, "mujoco_fd_ms", b->differences ? f->fd : NAN);
   cJSON_AddNumberToObject(root, "fd_over_gradient", b->differences ? f->times.median : NAN);
-  cJSON_AddNumberToObject(root, "threads", sn_pool_size(b->on.pool));
-  cJSON_AddStringToObject(root, "status", status_name(b->g.status));
-  cJSON_AddNumberToObject(root, "norm", b->g.norm);
+  cJSON_AddNumberToObject(root, "threads", bench_backend_threads(&s->of.backend));
+  cJSON_AddStringToObject(root, "status", b->outcome.status);
+  cJSON_AddNumberToObject(root, "norm", b->outcome.norm);
   if (items) cJSON_AddItemToObject(root, "items", items);
   if (shares) cJSON_AddItemToObject(root, "stage_shares", shares);
   bench_print_json(root, false);
+}
+
+static SinewStatus run(Bench *b, const Settings *s, SinewError *err) {
+  const int rounds = s->of.driven.rounds;
+  cJSON *items = NULL, *shares = NULL;
+  SinewStatus status = open_bench(b, s, err);
+  if (status == SINEW_OK) status = measure(b, s, err);
+  if (status == SINEW_OK && s->profile) status = gradient_inside_shares(b->inside, rounds, &shares, err);
+  if (status == SINEW_OK && s->nitems > 0 &&
+      !(items = gradient_inside_items(b->inside, s->items, s->nitems, rounds, err)))
+    status = err->status;
+  bench_progress_end();
+  if (status == SINEW_OK) {
+    const Figures f = figures(s, b);
+    if (s->of.driven.json) {
+      print_json(s, b, &f, items, shares);
+      return SINEW_OK;
+    }
+    print_text(s, b, &f, items, shares);
+  }
+  cJSON_Delete(items);
+  cJSON_Delete(shares);
+  return status;
 }
 
 int mode_gradient(int argc, char **argv) {
@@ -263,39 +380,14 @@ int mode_gradient(int argc, char **argv) {
       "status: 0 measured, 2 the model uses what is not supported, 3 it cannot be loaded or nothing in it moves.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.driven = {.steps = 256, .rounds = 9}, .backend = {.threads = 1}, .samples = 8};
+  Settings s = {.of = {.driven = {.steps = 256, .rounds = 9}, .backend = {.threads = 1}}, .samples = 8};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
 
-  SnError err = {0};
+  SinewError err = {0};
   Bench *b = calloc(1, sizeof *b);
-  SnCode code = b ? open_bench(b, &s, &err) : out_of_memory(&err);
-  if (code == SN_OK) {
-    code = measure(b, &s, &err);
-    cJSON *items = NULL, *shares = NULL;
-    if (code == SN_OK) code = profile(b, &s, &shares, &err);
-    if (code == SN_OK && s.nitems > 0) {
-      const GradientBatchSizes list = {.item = s.items, .n = s.nitems, .rounds = s.driven.rounds};
-      const SnGradientSettings settings = gradient_settings(&s);
-      items = gradient_batch_run(&b->driven, &b->on, &settings, &list, &err);
-      if (!items) code = err.code;
-    }
-    bench_progress_end();
-    if (code == SN_OK) {
-      const Figures f = figures(&s, b);
-      if (s.driven.json)
-        print_json(&s, b, &f, items, shares);
-      else
-        print_text(&s, b, &f, items, shares);
-    }
-    if (code != SN_OK || !s.driven.json) {
-      cJSON_Delete(items);
-      cJSON_Delete(shares);
-    }
-  }
-  if (code != SN_OK) {
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.driven.model, err.text);
-  }
+  const SinewStatus status = b ? run(b, &s, &err) : api_fail(&err, SINEW_ERR_MEMORY, "out of memory");
+  if (status != SINEW_OK) fprintf(stderr, "sinew-bench: %s: %s\n", s.of.driven.model, err.text);
   if (b) close_bench(b);
   free(b);
-  return code == SN_OK ? EXIT_MEASURED : code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+  return status == SINEW_OK ? EXIT_MEASURED : status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
 }

@@ -82,7 +82,7 @@ static void close_run(Run *r) {
 static void record(Run *r, const Settings *s) {
   sn_mujoco_start(r->mj, r->d);
   for (int k = 0; k < r->count; ++k) {
-    sn_mujoco_controls(r->mj, r->d, (uint64_t)s->driven.seed, k * r->mj->opt.timestep);
+    sn_mujoco_controls(r->mj, r->d, (uint64_t)s->driven.seed, k * r->mj->opt.timestep, NULL);
     mj_getState(r->mj, r->d, r->state + (size_t)k * (size_t)r->size, KEPT);
     mj_step(r->mj, r->d);
   }

@@ -1,6 +1,6 @@
 // Our derivatives against central differences: the figures behind sinew-check --gradient.
 //
-// Steps (check_gradient.c). The Jacobians A, B of a step (sn_step_jacobian) are compared with MuJoCo's central
+// Steps (check_gradient.c). The Jacobians A, B of a step (sinew_step_jacobian) are compared with MuJoCo's central
 // differences, at the states that MuJoCo passes through under seeded smooth controls.
 //
 //   error of a step   max|ours - ref| / (max|ref| + 1e-6)
@@ -20,7 +20,8 @@
 #ifndef SINEW_CLIENTS_CHECK_CHECK_H_
 #define SINEW_CLIENTS_CHECK_CHECK_H_
 
-#include "clients/reference/mujoco_reference.h"
+#include "clients/include/sinew.h"
+#include "clients/reference/mujoco_drive.h"
 
 #define CHECK_FINE 1e-6     // step of the first differences
 #define CHECK_COARSE 1e-5   // step of the second ones
@@ -47,15 +48,22 @@ typedef struct CheckGradientReport {
 // Holds a stretch of steps: the state it starts from, and its controls.
 typedef struct CheckStretch {
   double time;
-  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *warm;
-  sn_real *ctrl;  // (steps, nu), with memory for all steps of a run
+  double *qpos, *qvel, *act, *mocap;  // (nq), (nv), (na), (nmocap, 7)
+  double *ctrl;                       // (steps, nu), with memory for all steps of a run
   int steps;
 } CheckStretch;
 
-// Runs MuJoCo for `steps` steps from the start of a drive and fills the report. w is a world of model m, which is o's
-// model or a copy. Allocates while it runs.
-SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
-                      SnError *err);
+// Holds both engines, as a user has them, with the same model.
+typedef struct CheckBodies {
+  const mjModel *mj;
+  mjData *d;
+  const SinewModel *model;
+  SinewData *data;
+  uint64_t rng;
+} CheckBodies;
+
+// Runs MuJoCo for `steps` steps from the start of a drive and fills the report. Allocates while it runs.
+SinewStatus check_gradient(CheckBodies *b, int steps, uint64_t seed, CheckGradientReport *r, SinewError *err);
 // Returns true when A and B are right to 1e-5 in the median and to 1e-4 at most, and rollouts to 1e-4. At most a
 // quarter of each may be left out.
 bool check_gradient_agrees(const CheckGradientReport *r);
@@ -67,14 +75,14 @@ bool check_extrapolate(double *f, const double *c, const double *b, int n);
 
 // Starts a stretch without steps, with memory for `steps` of them. Returns false when out of memory; the caller frees
 // the stretch either way.
-bool check_stretch_init(CheckStretch *s, const SnModel *m, int steps);
+bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps);
 // Frees what a stretch holds; accepts a zeroed one.
 void check_stretch_free(CheckStretch *s);
 // Adds a step at MuJoCo's state, with its controls. The first one makes that state the start.
-void check_stretch_add(CheckStretch *s, SnOracle *o);
+void check_stretch_add(CheckStretch *s, const CheckBodies *b);
 
 // Compares the rollout over the stretch, and halves the stretch as long as more than a quarter of the directions is
 // left out. The longer it is, the likelier a direction meets a place where a step is not smooth.
-SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *stretch, CheckGradientReport *r, SnError *err);
+SinewStatus check_rollout(CheckBodies *b, CheckStretch *stretch, CheckGradientReport *r, SinewError *err);
 
 #endif

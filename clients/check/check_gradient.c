@@ -1,11 +1,14 @@
 // Derivatives of steps against MuJoCo's differences.
 #include "clients/check/check.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/base/statistics.h"
-#include "physics/step/step.h"
-#include "physics/world/adjoint.h"
+#include "clients/reference/mirror.h"
+#include "clients/reference/mujoco_drive.h"
 
 bool check_extrapolate(double *f, const double *c, const double *b, int n) {
   const double share = (CHECK_BETWEEN * CHECK_BETWEEN - CHECK_FINE * CHECK_FINE) /
@@ -23,12 +26,8 @@ bool check_extrapolate(double *f, const double *c, const double *b, int n) {
 
 // A check of steps. n = 2 nv + na.
 typedef struct StepCheck {
-  SnOracle *o;
-  const SnModel *m;
-  SnWorld *w;
-  SnAdjoint adjoint;
-  void *memory;
-  sn_real *A, *B;                         // ours (n, n), (n, nu)
+  CheckBodies *b;
+  double *A, *B;                          // ours (n, n), (n, nu)
   double *A_ref[3], *B_ref[3];            // MuJoCo's with the fine, the coarse and the step between
   double *A_error, *B_error;              // of the compared steps (steps)
   mjtNum *state, *before, *after, *move;  // scratch
@@ -38,13 +37,13 @@ typedef struct StepCheck {
 
 static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
 
-static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w, int steps, SnError *err) {
-  const size_t n = 2 * (size_t)m->nv + (size_t)m->na, nu = (size_t)m->nu;
-  *c = (StepCheck){.o = o, .m = m, .w = w, .n = (int)n, .nu = m->nu};
-  c->memory = aligned_alloc(64, (sn_adjoint_size(m) + 63) / 64 * 64);
-  c->A = calloc(n * n + 1, sizeof *c->A);
-  c->B = calloc(n * nu + 1, sizeof *c->B);
-  bool ok = c->memory && c->A && c->B;
+static SinewStatus open_steps(StepCheck *c, CheckBodies *b, int steps, SinewError *err) {
+  const mjModel *m = b->mj;
+  const size_t nv = (size_t)m->nv, na = (size_t)m->na, n = 2 * nv + na, nu = (size_t)m->nu;
+  *c = (StepCheck){.b = b, .n = (int)n, .nu = (int)nu};
+  c->A = numbers(n * n);
+  c->B = numbers(n * nu);
+  bool ok = c->A && c->B;
   for (int i = 0; i < 3; ++i) {
     c->A_ref[i] = numbers(n * n);
     c->B_ref[i] = numbers(n * nu);
@@ -52,20 +51,16 @@ static SnCode open_steps(StepCheck *c, SnOracle *o, const SnModel *m, SnWorld *w
   }
   c->A_error = numbers((size_t)steps);
   c->B_error = numbers((size_t)steps);
-  c->state = numbers((size_t)mj_stateSize(o->mj, mjSTATE_INTEGRATION));
-  const size_t coordinates = (size_t)m->nq + (size_t)m->nv + (size_t)m->na;
-  c->before = numbers(coordinates);
-  c->after = numbers(coordinates);
-  c->move = numbers((size_t)m->nv);
+  c->state = numbers((size_t)mj_stateSize(m, mjSTATE_INTEGRATION));
+  c->before = numbers((size_t)m->nq + nv + na);
+  c->after = numbers((size_t)m->nq + nv + na);
+  c->move = numbers(nv);
   ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move &&
        check_stretch_init(&c->best, m, steps) && check_stretch_init(&c->now, m, steps);
-  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  sn_adjoint_init(m, &c->adjoint, c->memory);
-  return SN_OK;
+  return ok ? SINEW_OK : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
 }
 
 static void close_steps(StepCheck *c) {
-  free(c->memory);
   free(c->A);
   free(c->B);
   for (int i = 0; i < 3; ++i) {
@@ -85,9 +80,9 @@ static void close_steps(StepCheck *c) {
 // MuJoCo's step from the kept state, with coordinate k of (qpos, qvel, act, ctrl) moved by eps; qpos, qvel, act after
 // it.
 static void moved_step(StepCheck *c, int k, double eps, double *after) {
-  const mjModel *mj = c->o->mj;
-  mjData *d = c->o->d;
-  const int nv = c->m->nv, na = c->m->na;
+  const mjModel *mj = c->b->mj;
+  mjData *d = c->b->d;
+  const int nv = (int)mj->nv, na = (int)mj->na;
   mj_setState(mj, d, c->state, mjSTATE_INTEGRATION);
   if (k < nv) {
     memset(c->move, 0, sizeof *c->move * (size_t)nv);
@@ -101,20 +96,20 @@ static void moved_step(StepCheck *c, int k, double eps, double *after) {
     d->ctrl[k - 2 * nv - na] += eps;
   }
   mj_step(mj, d);
-  memcpy(after, d->qpos, sizeof *after * (size_t)c->m->nq);
-  memcpy(after + c->m->nq, d->qvel, sizeof *after * (size_t)nv);
-  memcpy(after + c->m->nq + nv, d->act, sizeof *after * (size_t)na);
+  memcpy(after, d->qpos, sizeof *after * (size_t)mj->nq);
+  memcpy(after + mj->nq, d->qvel, sizeof *after * (size_t)nv);
+  memcpy(after + mj->nq + nv, d->act, sizeof *after * (size_t)na);
 }
 
 // Computes what mjd_transitionFD does, which takes every integrator but Runge-Kutta.
 static void step_differences(StepCheck *c, double eps, double *A, double *B) {
-  const int nq = c->m->nq, nv = c->m->nv, na = c->m->na;
+  const int nq = (int)c->b->mj->nq, nv = (int)c->b->mj->nv, na = (int)c->b->mj->na;
   for (int k = 0; k < c->n + c->nu; ++k) {
     double *J = k < c->n ? A + k : B + (k - c->n);
     const int cols = k < c->n ? c->n : c->nu;
     moved_step(c, k, -eps, c->before);
     moved_step(c, k, eps, c->after);
-    mj_differentiatePos(c->o->mj, c->move, 2 * eps, c->before, c->after);
+    mj_differentiatePos(c->b->mj, c->move, 2 * eps, c->before, c->after);
     for (int i = 0; i < nv; ++i) J[i * cols] = c->move[i];
     for (int i = 0; i < nv + na; ++i) J[(nv + i) * cols] = (c->after[nq + i] - c->before[nq + i]) / (2 * eps);
   }
@@ -122,12 +117,12 @@ static void step_differences(StepCheck *c, double eps, double *A, double *B) {
 
 // MuJoCo's A and B at its state, which stays.
 static void reference(StepCheck *c, double eps, double *A, double *B) {
-  SnOracle *o = c->o;
-  if (o->mj->opt.integrator == mjINT_RK4)
+  CheckBodies *b = c->b;
+  if (b->mj->opt.integrator == mjINT_RK4)
     step_differences(c, eps, A, B);
   else
-    mjd_transitionFD(o->mj, o->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);
-  mj_setState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+    mjd_transitionFD(b->mj, b->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);
+  mj_setState(b->mj, b->d, c->state, mjSTATE_INTEGRATION);
 }
 
 // max|a - b| / (max|b| + 1e-6), and where. NaN in either gives NaN.
@@ -169,23 +164,21 @@ static Smoothness reference_step(StepCheck *c) {
 
 // Compares the step that MuJoCo is about to make; false where it is left out.
 static bool compare_step(StepCheck *c, CheckGradientReport *r, int step) {
-  SnOracle *o = c->o;
+  CheckBodies *b = c->b;
   const int nA = c->n * c->n, nB = c->n * c->nu;
-  mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+  mj_getState(b->mj, b->d, c->state, mjSTATE_INTEGRATION);
   const Smoothness smoothness = reference_step(c);
   if (smoothness == NOT_SMOOTH) {
     ++r->steps_skipped;
     return false;
   }
   r->steps_curved += smoothness == CURVED;
-  sn_oracle_copy_state(o);
-  sn_world_copy_state(c->m, c->w, &o->w);
-  sn_forward(c->m, c->w, &o->lane);
-  sn_step_jacobian(c->m, c->w, &c->adjoint, &o->lane, c->A, c->B);
+  sn_mirror_state(b->data, b->mj, b->d);
+  if (sinew_step_jacobian(b->data, c->A, c->B, NULL, NULL, NULL) != SINEW_OK) c->A[0] = NAN;
   int where = 0;
-  const double A = sn_oracle_error_at(c->A, c->A_ref[0], nA, &where);
+  const double A = error_of(c->A, c->A_ref[0], nA, &where);
   add_figure(&r->A, c->A_error, r->steps_compared, A, where, c->n, step);
-  const double B = sn_oracle_error_at(c->B, c->B_ref[0], nB, &where);
+  const double B = error_of(c->B, c->B_ref[0], nB, &where);
   add_figure(&r->B, c->B_error, r->steps_compared, B, where, c->nu, step);
   ++r->steps_compared;
   return true;
@@ -199,37 +192,38 @@ static bool diverged(const mjData *d) {
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
 // without activation. So all has some velocity, muscles are active, and joints near an end of their range start inside,
 // by up to a third of it.
-static void start_moving(SnOracle *o, uint64_t seed) {
-  const mjModel *mj = o->mj;
-  sn_drive_start(o);
-  o->rng = seed + 1;
-  for (int i = 0; i < mj->nv; ++i) o->d->qvel[i] += 0.1 * sn_oracle_uniform(o);
+static void start_moving(CheckBodies *b, uint64_t seed) {
+  const mjModel *mj = b->mj;
+  sn_mujoco_start(b->mj, b->d);
+  b->rng = seed + 1;
+  for (int i = 0; i < mj->nv; ++i) b->d->qvel[i] += 0.1 * sn_mujoco_uniform(&b->rng);
   for (int j = 0; j < mj->njnt; ++j) {
     if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
     const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];
-    const double inside = (0.18 + 0.15 * sn_oracle_uniform(o)) * width;
-    double *q = o->d->qpos + mj->jnt_qposadr[j];
+    const double inside = (0.18 + 0.15 * sn_mujoco_uniform(&b->rng)) * width;
+    double *q = b->d->qpos + mj->jnt_qposadr[j];
     *q = fmin(fmax(*q, range[0] + inside), range[1] - inside);
-    o->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
+    b->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
   }
   for (int i = 0; i < mj->nu; ++i)
-    if (mj->actuator_dyntype[i] == mjDYN_MUSCLE) o->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_oracle_uniform(o);
+    if (mj->actuator_dyntype[i] == mjDYN_MUSCLE)
+      b->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_mujoco_uniform(&b->rng);
 }
 
 // Starts somewhere else: after some steps of another drive, at the first such place where the differences agree. It is
 // the last place if none is found soon.
 static void start_elsewhere(StepCheck *c, uint64_t seed) {
   enum { PLACES = 8 };
-  SnOracle *o = c->o;
+  CheckBodies *b = c->b;
   for (uint64_t place = 0; place < PLACES; ++place) {
-    start_moving(o, seed + place);
-    const int lead = (int)(25 * (1 + sn_oracle_uniform(o)));
-    for (int k = 0; k < lead && !diverged(o->d); ++k) {
-      sn_drive_controls(o, seed, k * o->mj->opt.timestep);
-      mj_step(o->mj, o->d);
+    start_moving(b, seed + place);
+    const int lead = (int)(25 * (1 + sn_mujoco_uniform(&b->rng)));
+    for (int k = 0; k < lead && !diverged(b->d); ++k) {
+      sn_mujoco_controls(b->mj, b->d, seed, k * b->mj->opt.timestep, &b->rng);
+      mj_step(b->mj, b->d);
     }
-    if (diverged(o->d)) start_moving(o, seed + place);
-    mj_getState(o->mj, o->d, c->state, mjSTATE_INTEGRATION);
+    if (diverged(b->d)) start_moving(b, seed + place);
+    mj_getState(b->mj, b->d, c->state, mjSTATE_INTEGRATION);
     if (reference_step(c) != NOT_SMOOTH) return;
   }
 }
@@ -247,14 +241,14 @@ static void end_stretch(StepCheck *c) {
 // Runs MuJoCo and compares its steps. Uncertain derivatives, as those of a contact of smooth shapes, last: after a step
 // without any the run starts again elsewhere.
 static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientReport *r) {
-  SnOracle *o = c->o;
-  start_moving(o, seed);
+  CheckBodies *b = c->b;
+  start_moving(b, seed);
   for (int step = 0; step < steps; ++step) {
-    sn_drive_controls(o, seed, step * o->mj->opt.timestep);
+    sn_mujoco_controls(b->mj, b->d, seed, step * b->mj->opt.timestep, &b->rng);
     const bool certain_step = compare_step(c, r, step);
-    if (certain_step) check_stretch_add(&c->now, o);
-    mj_step(o->mj, o->d);
-    if (certain_step && !diverged(o->d)) continue;
+    if (certain_step) check_stretch_add(&c->now, b);
+    mj_step(b->mj, b->d);
+    if (certain_step && !diverged(b->d)) continue;
     end_stretch(c);
     start_elsewhere(c, seed + 1000 * (uint64_t)(step + 1));
   }
@@ -264,17 +258,16 @@ static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientR
   r->B.median = sn_median(c->B_error, r->steps_compared);
 }
 
-SnCode check_gradient(SnOracle *o, const SnModel *m, SnWorld *w, int steps, uint64_t seed, CheckGradientReport *r,
-                      SnError *err) {
+SinewStatus check_gradient(CheckBodies *b, int steps, uint64_t seed, CheckGradientReport *r, SinewError *err) {
   *r = (CheckGradientReport){.A.step = -1, .B.step = -1};
   StepCheck c;
-  SnCode code = open_steps(&c, o, m, w, steps, err);
-  if (code == SN_OK) {
+  SinewStatus status = open_steps(&c, b, steps, err);
+  if (status == SINEW_OK) {
     compare_steps(&c, steps, seed, r);
-    code = check_rollout(o, m, &c.best, r, err);
+    status = check_rollout(b, &c.best, r, err);
   }
   close_steps(&c);
-  return code;
+  return status;
 }
 
 bool check_gradient_agrees(const CheckGradientReport *r) {

@@ -1,208 +1,222 @@
-// Derivatives of a rollout against its differences.
+// Derivatives of a rollout against its differences, as a user has both: sinew_batch_vjp, sinew_batch_rollout.
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/base/statistics.h"
 #include "clients/check/check.h"
+#include "clients/reference/mujoco_drive.h"
 #include "clients/reference/probe_task.h"
-#include "physics/step/step.h"
-#include "planner/rollout/gradient.h"
 
-enum { DIRECTIONS = 8 };
+enum { DIRECTIONS = 8, MOVES = 6 };  // moves along a direction: each step forth and back
 
-static sn_real *reals(const sn_real *from, size_t n) {
-  sn_real *x = calloc(n + 1, sizeof *x);
-  if (x && from) memcpy(x, from, sizeof *x * n);
-  return x;
-}
+static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
 
-bool check_stretch_init(CheckStretch *s, const SnModel *m, int steps) {
-  s->qpos = reals(NULL, (size_t)m->nq);
-  s->qvel = reals(NULL, (size_t)m->nv);
-  s->act = reals(NULL, (size_t)m->na);
-  s->mocap_pos = reals(NULL, 3 * (size_t)m->nmocap);
-  s->mocap_quat = reals(NULL, 4 * (size_t)m->nmocap);
-  s->warm = reals(NULL, (size_t)m->nv);
-  s->ctrl = reals(NULL, (size_t)steps * (size_t)m->nu);
-  return s->qpos && s->qvel && s->act && s->mocap_pos && s->mocap_quat && s->warm && s->ctrl;
+bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps) {
+  s->qpos = numbers((size_t)m->nq);
+  s->qvel = numbers((size_t)m->nv);
+  s->act = numbers((size_t)m->na);
+  s->mocap = numbers(7 * (size_t)m->nmocap);
+  s->ctrl = numbers((size_t)steps * (size_t)m->nu);
+  return s->qpos && s->qvel && s->act && s->mocap && s->ctrl;
 }
 
 void check_stretch_free(CheckStretch *s) {
   free(s->qpos);
   free(s->qvel);
   free(s->act);
-  free(s->mocap_pos);
-  free(s->mocap_quat);
-  free(s->warm);
+  free(s->mocap);
   free(s->ctrl);
 }
 
-void check_stretch_add(CheckStretch *s, SnOracle *o) {
-  const SnModel *m = o->m;
-  const SnWorld *w = &o->w;
-  sn_oracle_copy_state(o);
-  memcpy(s->ctrl + s->steps * m->nu, w->ctrl, sizeof(sn_real) * (size_t)m->nu);
+void check_stretch_add(CheckStretch *s, const CheckBodies *b) {
+  const mjModel *m = b->mj;
+  const mjData *d = b->d;
+  memcpy(s->ctrl + (size_t)s->steps * (size_t)m->nu, d->ctrl, sizeof(double) * (size_t)m->nu);
   if (s->steps++ > 0) return;
-  s->time = (double)w->time[0];
-  memcpy(s->qpos, w->qpos, sizeof(sn_real) * (size_t)m->nq);
-  memcpy(s->qvel, w->qvel, sizeof(sn_real) * (size_t)m->nv);
-  memcpy(s->act, w->act, sizeof(sn_real) * (size_t)m->na);
-  memcpy(s->mocap_pos, w->mocap_pos, 3 * sizeof(sn_real) * (size_t)m->nmocap);
-  memcpy(s->mocap_quat, w->mocap_quat, 4 * sizeof(sn_real) * (size_t)m->nmocap);
-  memcpy(s->warm, w->qacc_warmstart, sizeof(sn_real) * (size_t)m->nv);
+  s->time = d->time;
+  mju_copy(s->qpos, d->qpos, (int)m->nq);
+  mju_copy(s->qvel, d->qvel, (int)m->nv);
+  mju_copy(s->act, d->act, (int)m->na);
+  for (int i = 0; i < m->nmocap; ++i) {
+    mju_copy(s->mocap + 7 * i, d->mocap_pos + 3 * i, 3);
+    mju_copy(s->mocap + 7 * i + 3, d->mocap_quat + 4 * i, 4);
+  }
 }
 
 // A check of rollouts. Directions are in (ctrl, qpos, qvel, act).
 typedef struct RolloutCheck {
-  const SnModel *m;
-  SnTask *task;
-  SnCost *cost;
-  SnPool *pool;
-  SnGradientWork *work;
-  SnRolloutRunner *runner;
-  SnGradient g;
-  CheckStretch moved;  // the start, moved
-  sn_real *direction;
-  size_t size;  // of a direction
-  SnLaneShared shared;
-  SnLane lane;
+  const mjModel *m;
+  const CheckStretch *from;
+  SinewTask *task;
+  SinewBackend *backend;
+  SinewBatch *kept, *moved;          // one rollout with its derivative; all moves along a direction
+  double *time, *qpos, *qvel, *act;  // (MOVES, ..) the start, moved
+  double *mocap, *ctrl;              // mocap is not moved
+  double *bar, *direction;           // (size)
+  size_t size;                       // of a direction
+  bool differentiable;               // the rollout has a derivative
 } RolloutCheck;
 
-static SnCode open_rollout(RolloutCheck *c, const SnModel *m, const CheckStretch *stretch, const char *text,
-                           SnError *err) {
-  const int steps = stretch->steps;
-  const size_t nu = (size_t)steps * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
-  c->m = m;
-  c->lane = (SnLane){.n = 1, .shared = &c->shared};
-  c->size = nu + 2 * nv + na;
-  if (!(c->task = sn_task_parse(text, strlen(text), "check.yaml", err))) return err->code;
-  if (!(c->cost = sn_cost_create(c->task, m, err))) return err->code;
-  if (!(c->pool = sn_pool_create(1, err))) return err->code;
-  if (!(c->work = sn_gradient_create(m, c->cost, steps, 1, c->pool, err))) return err->code;
-  if (!(c->runner = sn_rollout_runner_create(m, c->cost, err))) return err->code;
-  sn_real *target = reals(NULL, (size_t)(steps + 1) * (size_t)c->cost->ntarget);
-  c->direction = reals(NULL, c->size);
-  c->moved = (CheckStretch){.qpos = reals(stretch->qpos, (size_t)m->nq),
-                            .qvel = reals(stretch->qvel, nv),
-                            .act = reals(stretch->act, na),
-                            .ctrl = reals(stretch->ctrl, nu)};
-  c->g = (SnGradient){.state = {.time = stretch->time,
-                                .qpos = stretch->qpos,
-                                .qvel = stretch->qvel,
-                                .act = stretch->act,
-                                .mocap_pos = stretch->mocap_pos,
-                                .mocap_quat = stretch->mocap_quat,
-                                .qacc_warmstart = stretch->warm},
-                      .ctrl = stretch->ctrl,
-                      .target = target,
-                      .nstep = steps,
-                      .max_velocity = 1e6,
-                      .ctrl_bar = reals(NULL, nu),
-                      .qpos_bar = reals(NULL, nv),
-                      .qvel_bar = reals(NULL, nv),
-                      .act_bar = reals(NULL, na)};
-  if (!target || !c->direction || !c->moved.qpos || !c->moved.qvel || !c->moved.act || !c->moved.ctrl ||
-      !c->g.ctrl_bar || !c->g.qpos_bar || !c->g.qvel_bar || !c->g.act_bar)
-    return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  sn_cost_schedule(c->cost, stretch->time, (double)m->opt.timestep, steps + 1, target);
-  return SN_OK;
+static SinewBatch *make_batch(const RolloutCheck *c, const SinewModel *model, int capacity, bool gradients,
+                              SinewError *err) {
+  SinewBatchDef def = sinew_default_batch();
+  def.model = model;
+  def.task = c->task;
+  def.backend = c->backend;
+  def.capacity = capacity;
+  def.steps = c->from->steps;
+  def.gradients = gradients;
+  def.max_velocity = 1e6;
+  return sinew_batch_create(&def, err);
+}
+
+static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const CheckStretch *from, const char *text,
+                                SinewError *err) {
+  const mjModel *m = b->mj;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)from->steps * (size_t)m->nu;
+  SinewBackendOptions options = sinew_default_backend();
+  options.threads = 1;
+  *c = (RolloutCheck){.m = m, .from = from, .size = nu + 2 * nv + na};
+  if (!(c->task = sinew_task_parse(text, strlen(text), "check.yaml", err)) ||
+      !(c->backend = sinew_backend_open("cpu", &options, err)) || !(c->kept = make_batch(c, b->model, 1, true, err)) ||
+      !(c->moved = make_batch(c, b->model, MOVES, false, err)))
+    return err->status;
+  c->time = numbers(MOVES);
+  c->qpos = numbers(MOVES * nq);
+  c->qvel = numbers(MOVES * nv);
+  c->act = numbers(MOVES * na);
+  c->mocap = numbers(MOVES * 7 * (size_t)m->nmocap);
+  c->ctrl = numbers(MOVES * nu);
+  c->bar = numbers(c->size);
+  c->direction = numbers(c->size);
+  return c->time && c->qpos && c->qvel && c->act && c->mocap && c->ctrl && c->bar && c->direction
+             ? SINEW_OK
+             : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
 }
 
 static void close_rollout(RolloutCheck *c) {
-  sn_rollout_runner_free(c->runner);
-  sn_gradient_free(c->work);
-  sn_pool_free(c->pool);
-  sn_cost_free(c->cost);
-  sn_task_free(c->task);
-  check_stretch_free(&c->moved);
-  free(c->direction);
-  free((void *)c->g.target);
-  free(c->g.ctrl_bar);
-  free(c->g.qpos_bar);
-  free(c->g.qvel_bar);
-  free(c->g.act_bar);
+  double *const arrays[] = {c->time, c->qpos, c->qvel, c->act, c->mocap, c->ctrl, c->bar, c->direction};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) free(arrays[i]);
+  sinew_batch_free(c->moved);
+  sinew_batch_free(c->kept);
+  sinew_backend_close(c->backend);
+  sinew_task_free(c->task);
 }
 
-// A random direction: every coordinate in [-1, 1).
-static void pick_direction(RolloutCheck *c, SnOracle *o) {
-  for (size_t i = 0; i < c->size; ++i) c->direction[i] = (sn_real)sn_oracle_uniform(o);
+// The derivative of the cost by all that a direction moves.
+static SinewStatus differentiate(RolloutCheck *c, SinewError *err) {
+  SinewRollouts r = sinew_default_rollouts();
+  SinewGradients g = sinew_default_gradients();
+  const size_t nv = (size_t)c->m->nv, nu = (size_t)c->from->steps * (size_t)c->m->nu;
+  int state = SINEW_ERR_DIVERGED;
+  r.count = 1;
+  r.steps = c->from->steps;
+  r.time = &c->from->time;
+  r.qpos = c->from->qpos;
+  r.qvel = c->from->qvel;
+  r.act = c->from->act;
+  r.mocap = c->from->mocap;
+  r.ctrl = c->from->ctrl;
+  g.ctrl = c->bar;
+  g.qpos = g.ctrl + nu;
+  g.qvel = g.qpos + nv;
+  g.act = g.qvel + nv;
+  g.status = &state;
+  SinewStatus status = sinew_batch_rollout(c->kept, &r, err);
+  if (status == SINEW_OK) status = sinew_batch_vjp(c->kept, NULL, &g, err);
+  c->differentiable = state == SINEW_OK;
+  return status;
 }
 
-// The cost of the rollout with controls and start moved by eps along the direction; infinity when it diverges.
-static double moved_cost(RolloutCheck *c, const CheckStretch *from, double eps) {
-  const SnModel *m = c->m;
-  const sn_real e = (sn_real)eps, *d = c->direction;
-  const int nu = c->g.nstep * m->nu;
-  for (int i = 0; i < nu; ++i) c->moved.ctrl[i] = from->ctrl[i] + e * d[i];
-  d += nu;
-  memcpy(c->moved.qpos, from->qpos, sizeof *d * (size_t)m->nq);
-  sn_integrate_pos(m, &c->lane, c->moved.qpos, d, e);
-  d += m->nv;
-  for (int i = 0; i < m->nv; ++i) c->moved.qvel[i] = from->qvel[i] + e * d[i];
-  d += m->nv;
-  for (int i = 0; i < m->na; ++i) c->moved.act[i] = from->act[i] + e * d[i];
-  SnState state = c->g.state;
-  state.qpos = c->moved.qpos;
-  state.qvel = c->moved.qvel;
-  state.act = c->moved.act;
-  const SnClock clock = sn_clock_monotonic();
-  sn_rollout_runner_begin(c->runner, &state, c->moved.ctrl, c->g.target, c->g.nstep, c->g.max_velocity, NULL);
-  sn_rollout_runner_run(c->runner, &clock, INFINITY);
-  return sn_rollout_runner_cost(c->runner, NULL);
+// Puts move k at the start, moved by eps along the direction.
+static void move(RolloutCheck *c, int k, double eps) {
+  const int nq = (int)c->m->nq, nv = (int)c->m->nv, na = (int)c->m->na, nu = c->from->steps * (int)c->m->nu;
+  const double *d = c->direction;
+  double *qpos = c->qpos + k * nq;
+  c->time[k] = c->from->time;
+  memcpy(c->mocap + 7 * k * c->m->nmocap, c->from->mocap, sizeof(double) * 7 * (size_t)c->m->nmocap);
+  mju_addScl(c->ctrl + (size_t)k * (size_t)nu, c->from->ctrl, d, eps, nu);
+  mju_copy(qpos, c->from->qpos, nq);
+  mj_integratePos(c->m, qpos, d + nu, eps);
+  mju_addScl(c->qvel + k * nv, c->from->qvel, d + nu + nv, eps, nv);
+  mju_addScl(c->act + k * na, c->from->act, d + nu + 2 * nv, eps, na);
 }
 
-// The derivative along the direction that the gradient gives.
+// The differences of the cost along the direction, by each step; not finite where a rollout diverges.
+static SinewStatus differences(RolloutCheck *c, double difference[MOVES / 2], SinewError *err) {
+  static const double eps[MOVES / 2] = {CHECK_FINE, CHECK_COARSE, CHECK_BETWEEN};
+  SinewRollouts r = sinew_default_rollouts();
+  double cost[MOVES];
+  for (int k = 0; k < MOVES; ++k) move(c, k, k % 2 ? -eps[k / 2] : eps[k / 2]);
+  r.count = MOVES;
+  r.steps = c->from->steps;
+  r.time = c->time;
+  r.qpos = c->qpos;
+  r.qvel = c->qvel;
+  r.act = c->act;
+  r.mocap = c->mocap;
+  r.ctrl = c->ctrl;
+  r.cost = cost;
+  const SinewStatus status = sinew_batch_rollout(c->moved, &r, err);
+  for (int i = 0; i < MOVES / 2; ++i) difference[i] = (cost[2 * i] - cost[2 * i + 1]) / (2 * eps[i]);
+  return status;
+}
+
 static double along_direction(const RolloutCheck *c) {
-  const SnModel *m = c->m;
-  const sn_real *d = c->direction;
-  const struct {
-    const sn_real *bar;
-    int n;
-  } part[] = {
-      {c->g.ctrl_bar, c->g.nstep * m->nu}, {c->g.qpos_bar, m->nv}, {c->g.qvel_bar, m->nv}, {c->g.act_bar, m->na}};
   double sum = 0;
-  for (int k = 0; k < 4; ++k)
-    for (int i = 0; i < part[k].n; ++i) sum += (double)part[k].bar[i] * (double)*d++;
+  for (size_t i = 0; i < c->size; ++i) sum += c->bar[i] * c->direction[i];
   return sum;
 }
 
-static void compare_rollouts(RolloutCheck *c, SnOracle *o, const CheckStretch *stretch, CheckGradientReport *r) {
-  const double eps[3] = {CHECK_FINE, CHECK_COARSE, CHECK_BETWEEN};
-  double ours[DIRECTIONS], ref[3][DIRECTIONS], scale = 1e-6;
-  SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &c->g, .count = 1};
-  const SnClock clock = sn_clock_monotonic();
-  sn_gradient_run(c->work, &batch, &clock, INFINITY);
+// Judges the directions: derivatives of ours beside differences.
+static void judge(const double *ours, double (*ref)[MOVES / 2], CheckGradientReport *r) {
+  double scale = 1e-6;
+  for (int k = 0; k < DIRECTIONS; ++k)
+    if (isfinite(ref[k][0])) scale = fmax(scale, 1e-6 + fabs(ref[k][0]));
   for (int k = 0; k < DIRECTIONS; ++k) {
-    pick_direction(c, o);
-    ours[k] = c->g.status == SN_GRADIENT_DONE ? along_direction(c) : (double)NAN;
-    for (int i = 0; i < 3; ++i)
-      ref[i][k] = (moved_cost(c, stretch, eps[i]) - moved_cost(c, stretch, -eps[i])) / (2 * eps[i]);
-    if (isfinite(ref[0][k])) scale = fmax(scale, 1e-6 + fabs(ref[0][k]));
-  }
-  for (int k = 0; k < DIRECTIONS; ++k) {
-    if (!(fabs(ref[0][k] - ref[1][k]) <= CHECK_CERTAIN * scale)) {
-      if (!check_extrapolate(&ref[0][k], &ref[1][k], &ref[2][k], 1)) {
+    if (!(fabs(ref[k][0] - ref[k][1]) <= CHECK_CERTAIN * scale)) {
+      if (!check_extrapolate(&ref[k][0], &ref[k][1], &ref[k][2], 1)) {
         ++r->rollout_skipped;
         continue;
       }
       ++r->rollout_curved;
     }
     ++r->rollout_compared;
-    const double error = fabs(ours[k] - ref[0][k]) / scale;
-    r->rollout_max = sn_larger(r->rollout_max, error);
+    r->rollout_max = sn_larger(r->rollout_max, fabs(ours[k] - ref[k][0]) / scale);
   }
 }
 
-SnCode check_rollout(SnOracle *o, const SnModel *m, CheckStretch *stretch, CheckGradientReport *r, SnError *err) {
+static SinewStatus compare_rollouts(RolloutCheck *c, CheckBodies *b, CheckGradientReport *r, SinewError *err) {
+  double ours[DIRECTIONS], ref[DIRECTIONS][MOVES / 2];
+  SinewStatus status = differentiate(c, err);
+  for (int k = 0; k < DIRECTIONS && status == SINEW_OK; ++k) {
+    for (size_t i = 0; i < c->size; ++i) c->direction[i] = sn_mujoco_uniform(&b->rng);
+    ours[k] = c->differentiable ? along_direction(c) : (double)NAN;
+    status = differences(c, ref[k], err);
+  }
+  if (status == SINEW_OK) judge(ours, ref, r);
+  return status;
+}
+
+static bool probe(const mjModel *m, char *text, size_t size) {
+  SnProbeSizes sizes = {.nv = (int)m->nv, .na = (int)m->na, .nu = (int)m->nu, .ntendon = (int)m->ntendon};
+  for (int j = 0; j < m->njnt; ++j) sizes.joints += m->jnt_type[j] != mjJNT_FREE;
+  return sn_probe_text(&sizes, text, size);
+}
+
+SinewStatus check_rollout(CheckBodies *b, CheckStretch *stretch, CheckGradientReport *r, SinewError *err) {
   enum { SHORTEST = 4 };
   char text[1000];
-  if (stretch->steps == 0 || !sn_probe_task(m, text, sizeof text)) return SN_OK;
+  if (stretch->steps == 0 || !probe(b->mj, text, sizeof text)) return SINEW_OK;
   for (;; stretch->steps /= 2) {
-    RolloutCheck c = {0};
+    RolloutCheck c;
     r->rollout_steps = stretch->steps;
     r->rollout_compared = r->rollout_skipped = r->rollout_curved = 0;
-    const SnCode code = open_rollout(&c, m, stretch, text, err);
-    if (code == SN_OK) compare_rollouts(&c, o, stretch, r);
+    SinewStatus status = open_rollout(&c, b, stretch, text, err);
+    if (status == SINEW_OK) status = compare_rollouts(&c, b, r, err);
     close_rollout(&c);
-    if (code != SN_OK || 4 * r->rollout_skipped <= DIRECTIONS || stretch->steps < 2 * SHORTEST) return code;
+    if (status != SINEW_OK || 4 * r->rollout_skipped <= DIRECTIONS || stretch->steps < 2 * SHORTEST) return status;
   }
 }

@@ -9,6 +9,7 @@
 #include "clients/base/args.h"
 #include "clients/check/check.h"
 #include "clients/reference/compare.h"
+#include "clients/reference/mirror.h"
 #include "clients/reference/mujoco_log.h"
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"
@@ -106,10 +107,9 @@ static void check_isolated(SnCompare *c, SnOracle *o, int step) {
 
 // A check under way.
 typedef struct Check {
-  SnOracle o;     // its model computes every frame and path point, for the comparison
-  SnModel *lean;  // what a planner steps: only what something reads
-  SnWorld lean_w;
-  void *lean_memory;
+  SnOracle o;         // its model computes every frame and path point, for the comparison
+  SinewModel *model;  // a user's, which computes only what something reads
+  SinewData *data;
   mjData *shaken;   // MuJoCo's data for a state that is off by rounding
   mjtNum *state;    // before the step
   SnCompare step;   // the present step
@@ -152,6 +152,20 @@ static void measure_noise(Check *k, bool next, int step) {
   }
 }
 
+// Our step from MuJoCo's state, as a user makes it, into the oracle's world; NaN where it diverges.
+static void step_ours(Check *k) {
+  SnOracle *o = &k->o;
+  const SnModel *m = o->m;
+  sn_mirror_state(k->data, o->mj, o->d);
+  const bool good = sinew_step(k->data, 1, NULL) == SINEW_OK;
+  const SinewState s = sinew_data_state(k->data);
+  o->w.time[0] = s.time;
+  memcpy(o->w.qpos, s.qpos, sizeof *o->w.qpos * (size_t)m->nq);
+  memcpy(o->w.qvel, s.qvel, sizeof *o->w.qvel * (size_t)m->nv);
+  memcpy(o->w.act, s.act, sizeof *o->w.act * (size_t)m->na);
+  if (!good) o->w.time[0] = NAN;
+}
+
 // Both engines step from k->state; in isolation ours only integrates what MuJoCo computed. False when MuJoCo diverged.
 static bool step_both(Check *k, bool isolate) {
   SnOracle *o = &k->o;
@@ -161,12 +175,7 @@ static bool step_both(Check *k, bool isolate) {
     sn_integrate(o->m, &o->w, &o->lane);
   }
   mj_setState(o->mj, o->d, k->state, mjSTATE_INTEGRATION);
-  if (!isolate) {
-    sn_oracle_copy_state(o);
-    sn_world_copy_state(o->m, &k->lean_w, &o->w);
-    sn_step(k->lean, &k->lean_w, &o->lane);
-    sn_world_copy_state(o->m, &o->w, &k->lean_w);
-  }
+  if (!isolate) step_ours(k);
   mj_step(o->mj, o->d);
   const mjWarningStat *warn = o->d->warning;
   return !warn[mjWARN_BADQPOS].number && !warn[mjWARN_BADQVEL].number && !warn[mjWARN_BADQACC].number;
@@ -219,24 +228,30 @@ static void compare_steps(Check *k, const Settings *s, Report *r) {
 static SnCode open_check(Check *k, mjModel *mj, SnError *err) {
   const SnCode code = sn_oracle_open(&k->o, mj, err);
   if (code != SN_OK) return code;
-  k->lean = sn_model_copy(k->o.m, err);
-  if (!k->lean) return SN_ERR_MEMORY;
+  SinewError why;
+  if (!(k->model = sn_mirror_model(k->o.mj, &why)) || !(k->data = sinew_data_create(k->model, &why)))
+    return sn_fail(err, SN_ERR_STATE, "%s", why.text);
   sn_model_need_all(k->o.m);
   sn_world_init(k->o.m, &k->o.w, k->o.memory);
-  k->lean_memory = aligned_alloc(64, sn_world_size(k->lean));
   k->state = malloc(sizeof(mjtNum) * (size_t)mj_stateSize(mj, mjSTATE_INTEGRATION));
   k->shaken = mj_makeData(mj);
-  if (!k->lean_memory || !k->state || !k->shaken) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  sn_world_init(k->lean, &k->lean_w, k->lean_memory);
+  if (!k->state || !k->shaken) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   return SN_OK;
 }
 
 static void close_check(Check *k) {
-  sn_model_free(k->lean);
-  free(k->lean_memory);
+  sinew_data_free(k->data);
+  sinew_model_free(k->model);
   free(k->state);
   if (k->shaken) mj_deleteData(k->shaken);
   sn_oracle_free(&k->o);
+}
+
+static void compare_derivatives(const Check *k, const Settings *s, Report *r) {
+  CheckBodies bodies = {.mj = k->o.mj, .d = k->o.d, .model = k->model, .data = k->data};
+  SinewError why;
+  if (check_gradient(&bodies, s->steps, (uint64_t)s->seed, &r->gradient, &why) != SINEW_OK)
+    sn_fail(&r->err, SN_ERR_STATE, "%s", why.text);
 }
 
 static const char *solver_name(int solver) {
@@ -256,11 +271,10 @@ static int run(const Settings *s, Report *r) {
   }
   free(unsupported);
   sn_oracle_tighten(mj);
-  Check k = {.lean = NULL};
+  Check k = {.model = NULL};
   SnCode code = open_check(&k, mj, &r->err);
   if (code == SN_OK) compare_steps(&k, s, r);
-  if (code == SN_OK && s->gradient)
-    code = check_gradient(&k.o, k.lean, &k.lean_w, s->steps, (uint64_t)s->seed, &r->gradient, &r->err);
+  if (code == SN_OK && s->gradient) compare_derivatives(&k, s, r);
   close_check(&k);
   if (r->err.code != SN_OK) return EXIT_ERROR;
   const bool agrees = sn_compare_agrees(&r->compare) && (!s->gradient || check_gradient_agrees(&r->gradient));

@@ -3,7 +3,7 @@
 #include "clients/reference/mujoco_reference.h"
 
 // splitmix64 (S. Vigna, public domain)
-static double uniform(uint64_t *rng) {
+double sn_mujoco_uniform(uint64_t *rng) {
   uint64_t z = (*rng += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -11,7 +11,7 @@ static double uniform(uint64_t *rng) {
   return (double)(z >> 11) * 0x1p-52 - 1.0;
 }
 
-double sn_oracle_uniform(SnOracle *o) { return uniform(&o->rng); }
+double sn_oracle_uniform(SnOracle *o) { return sn_mujoco_uniform(&o->rng); }
 
 void sn_mujoco_start(const mjModel *m, mjData *d) {
   if (m->nkey > 0)
@@ -20,12 +20,14 @@ void sn_mujoco_start(const mjModel *m, mjData *d) {
     mj_resetData(m, d);
 }
 
-static void drive(const mjModel *m, mjData *d, uint64_t seed, double t, uint64_t *rng) {
+void sn_mujoco_controls(const mjModel *m, mjData *d, uint64_t seed, double t, uint64_t *rng) {
+  uint64_t own;
+  if (!rng) rng = &own;
   for (int i = 0; i < m->nu; ++i) {
     *rng = (seed + 1) * 0xd1342543de82ef95u + (uint64_t)i;
     double u = 0;
     for (int k = 0; k < 3; ++k) {
-      const double frequency = 1.65 + 1.35 * uniform(rng), phase = mjPI * uniform(rng);
+      const double frequency = 1.65 + 1.35 * sn_mujoco_uniform(rng), phase = mjPI * sn_mujoco_uniform(rng);
       u += sin(2 * mjPI * frequency * t + phase) / 3;
     }
     const double *range = m->actuator_ctrlrange + 2 * i;
@@ -33,11 +35,6 @@ static void drive(const mjModel *m, mjData *d, uint64_t seed, double t, uint64_t
   }
 }
 
-void sn_mujoco_controls(const mjModel *m, mjData *d, uint64_t seed, double t) {
-  uint64_t rng = 0;
-  drive(m, d, seed, t, &rng);
-}
-
 void sn_drive_start(SnOracle *o) { sn_mujoco_start(o->mj, o->d); }
 
-void sn_drive_controls(SnOracle *o, uint64_t seed, double t) { drive(o->mj, o->d, seed, t, &o->rng); }
+void sn_drive_controls(SnOracle *o, uint64_t seed, double t) { sn_mujoco_controls(o->mj, o->d, seed, t, &o->rng); }

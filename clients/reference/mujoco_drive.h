@@ -14,10 +14,14 @@ mjModel *sn_oracle_read_file(const char *path, SnError *err);
 // Reads an MJCF string likewise.
 mjModel *sn_oracle_read_string(const char *xml, SnError *err);
 
+// Draws a number, uniform in [-1, 1).
+double sn_mujoco_uniform(uint64_t *rng);
+
 // Puts MuJoCo into its first keyframe, or qpos0 when the model has none.
 void sn_mujoco_start(const mjModel *m, mjData *d);
 // Sets d->ctrl at time t [s]: the sum of three sine waves between 0.3 and 3 Hz for every control. Frequencies and
-// phases follow from seed and index alone. The sum fills the control's range ([-1, 1] where it has none).
-void sn_mujoco_controls(const mjModel *m, mjData *d, uint64_t seed, double t);
+// phases follow from seed and index alone. The sum fills the control's range ([-1, 1] where it has none). `rng`, which
+// may be NULL, gets a state that follows from the seed.
+void sn_mujoco_controls(const mjModel *m, mjData *d, uint64_t seed, double t, uint64_t *rng);
 
 #endif

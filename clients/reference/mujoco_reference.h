@@ -38,7 +38,7 @@ double sn_oracle_uniform(SnOracle *o);
 // in +-speed, act in [0, 1], ctrl in its range (or +-1).
 void sn_oracle_randomize(SnOracle *o, double speed);
 
-// Do as sn_mujoco_start and sn_mujoco_controls do, to the oracle's MuJoCo; o->rng is left anywhere.
+// Do as sn_mujoco_start and sn_mujoco_controls do, to the oracle's MuJoCo; o->rng gets what they leave.
 void sn_drive_start(SnOracle *o);
 void sn_drive_controls(SnOracle *o, uint64_t seed, double t);
 
