@@ -6,6 +6,8 @@
 // are good to what ccd_tolerance and ccd_iterations allow (at their defaults 1e-4 m and more where curved shapes
 // overlap), ours to rounding; and of a capsule whose axis enters a box it gives the depth of a contact, which may be
 // any less. Polyhedra within 1e-8 m of touching have a distance good to 3e-8 m, and one of the normals that part them.
+// Geoms that overlap deeply, with centres or axes that coincide, get a displacement that parts them but not always the
+// least one: EPA has no direction to begin with there (as in MuJoCo), and closed forms take a fixed one.
 //
 // Derivatives. A collider gives dist d, midpoint p and normal n of a contact; the nearest points are
 //

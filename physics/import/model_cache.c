@@ -300,6 +300,10 @@ static bool find_folder(const char *folder, char path[PATH_MAX]) {
 
 SnModel *sn_model_cache_read(SnModelCache *c, const void *bytes, size_t size, const char *folder, SnError *err) {
   char path[PATH_MAX], key[32];
+  if (size > SN_MODEL_IMAGE_MAX) {
+    sn_fail(err, SN_ERR_LIMIT, "model in memory: %zu bytes, allowed are %d", size, SN_MODEL_IMAGE_MAX);
+    return NULL;
+  }
   if (!folder) folder = ".";
   if (!find_folder(folder, path)) {
     sn_fail(err, SN_ERR_IO, "folder %s: %s", folder, strerror(errno));

@@ -413,6 +413,8 @@ static void a_model_in_memory_is_the_one_of_its_file(void **state) {
   sn_model_free(b);
   assert_null(sn_model_cache_read(c, bytes, size / 2, NULL, &err));
   assert_text(&err, SN_ERR_FORMAT, "model in memory: MuJoCo cannot load it: Truncated model file");
+  assert_null(sn_model_cache_read(c, "", (size_t)SN_MODEL_IMAGE_MAX + 1, NULL, &err));
+  assert_text(&err, SN_ERR_LIMIT, "model in memory: 1073741825 bytes, allowed are 1073741824");
   sn_model_free(a);
   sn_model_cache_close(c);
 }
