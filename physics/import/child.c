@@ -69,11 +69,13 @@ static bool read_until(int fd, double deadline, const atomic_bool *cancel, SnChi
   }
 }
 
-// True when the child ended, with its status, before the deadline.
-static bool wait_until(pid_t pid, double deadline, const atomic_bool *cancel, int *status) {
+// True when the child ended before the deadline, with its status, unless somebody else has taken that.
+static bool wait_until(pid_t pid, double deadline, const atomic_bool *cancel, int *status, bool *unknown) {
   for (;;) {
     const pid_t got = waitpid(pid, status, WNOHANG);
     if (got == pid) return true;
+    *unknown = got < 0 && errno == ECHILD;
+    if (*unknown) return true;
     if (got < 0 && errno != EINTR) return false;
     if (sn_clock_now() > deadline || is_cancelled(cancel)) return false;
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
@@ -93,7 +95,7 @@ SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cance
     return sn_fail(err, SN_ERR_IO, "%s: could not be started: %s", argv[0], strerror(code));
   }
   int status = 0;
-  if (!read_until(fd[0], deadline, cancel, r) || !wait_until(pid, deadline, cancel, &status)) {
+  if (!read_until(fd[0], deadline, cancel, r) || !wait_until(pid, deadline, cancel, &status, &r->unknown)) {
     r->cancelled = is_cancelled(cancel);
     r->timed_out = !r->cancelled;
     kill(-pid, SIGKILL);

@@ -11,8 +11,9 @@
 typedef struct SnChildResult {
   bool timed_out;   // it was killed after `seconds`
   bool cancelled;   // it was killed because *cancel was set
+  bool unknown;     // it ended, but its status is lost: the program ignores SIGCHLD, or waits for all of its children
   int signal;       // the one that ended it; 0: none
-  int status;       // exit status, when neither of the above
+  int status;       // exit status, when none of the above
   char text[4000];  // the end of its standard error, without trailing line breaks
 } SnChildResult;
 

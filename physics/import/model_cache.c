@@ -160,6 +160,8 @@ static void keep(const Entry *e, const char *model, const SnModelInputs *inputs)
 static SnCode report(const SnChildResult *r, const char *file, double seconds, SnError *err) {
   if (r->cancelled) return sn_fail(err, SN_ERR_STATE, "%s: importing was cancelled", file);
   if (r->timed_out) return sn_fail(err, SN_ERR_TIMEOUT, "%s: importing took longer than %g s", file, seconds);
+  if (r->unknown)
+    return sn_fail(err, SN_ERR_FORMAT, "%s", r->text[0] ? r->text : "the importer ended, and nobody knows how");
   if (r->signal == SIGKILL)
     return sn_fail(err, SN_ERR_LIMIT, "%s: the importer was killed, as where a machine runs out of memory%s%.3000s",
                    file, r->text[0] ? ": " : "", r->text);
@@ -249,6 +251,7 @@ static SnCode run_import(SnModelCache *c, const Source *from, Import *x, SnError
   argv[n] = path;
   SnChildResult result;
   const SnCode code = sn_child_run(argv, c->seconds, &c->cancelled, &result, err);
+  if (code == SN_OK && result.unknown && access(x->model, R_OK) == 0) return SN_OK;  // its image is whole, or not there
   return code == SN_OK ? report(&result, from->name, c->seconds, err) : code;
 }
 

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -303,6 +304,27 @@ static void bad_files_give_the_importers_text(void **state) {
   sn_model_cache_close(c);
 }
 
+// A program that ignores the end of its children, so that nobody knows the importer's status: models load, and what is
+// wrong with others is told. A child that leaves nothing behind is no model.
+static void lost_statuses_do_no_harm(void **state) {
+  (void)state;
+  struct sigaction ignore = {.sa_handler = SIG_IGN}, usual;
+  sigaction(SIGCHLD, &ignore, &usual);
+  SnModelCache *c = open_cache(NULL, 60);
+  SnError err = {0};
+  SnModel *m = load(c, write_file("alone.xml", "<mujoco model='alone'><worldbody/></mujoco>"), &err);
+  if (!m) fail_msg("%s", err.text);
+  sn_model_free(m);
+  err = load_error(c, write_file("wrong.xml", "<mujoco><worldbody><bdz/></worldbody></mujoco>"));
+  assert_text(&err, SN_ERR_FORMAT, "Element 'bdz', line 1");
+  sn_model_cache_close(c);
+  c = open_cache("exit 0", 60);
+  err = load_error(c, write_file("silent.xml", "<mujoco model='silent'/>"));
+  assert_text(&err, SN_ERR_FORMAT, "nobody knows how");
+  sn_model_cache_close(c);
+  sigaction(SIGCHLD, &usual, NULL);
+}
+
 // Files that make MuJoCo itself hang, exhaust memory or end the process.
 static void hostile_files_harm_only_the_child(void **state) {
   (void)state;
@@ -594,6 +616,7 @@ int main(void) {
       cmocka_unit_test(a_compiled_model_is_the_one_of_its_xml),
       cmocka_unit_test(a_damaged_entry_is_imported_again),
       cmocka_unit_test(bad_files_give_the_importers_text),
+      cmocka_unit_test(lost_statuses_do_no_harm),
       cmocka_unit_test(hostile_files_harm_only_the_child),
       cmocka_unit_test(a_bad_importer_is_reported),
       cmocka_unit_test(a_model_in_memory_is_the_one_of_its_file),
