@@ -133,7 +133,8 @@ SINEW_API SinewModel *sinew_model_load(const char *path, SinewError *err);
 SINEW_API SinewModel *sinew_model_read(const void *bytes, size_t size, const char *folder, SinewError *err);
 
 // Writes the image of a model to a file, through a temporary file beside it. It keeps every bit of the model. A build
-// of another version may refuse it. Returns SINEW_ERR_IO when it cannot be written.
+// of another version may refuse it. Returns SINEW_ERR_IO when it cannot be written, or what is there is no regular
+// file.
 SINEW_API SinewStatus sinew_model_save(const SinewModel *model, const char *path, SinewError *err);
 
 // Frees a model. Nothing made of it may be in use. Accepts NULL.

@@ -262,6 +262,9 @@ SnCode sn_model_save_file(const SnModel *m, const char *path, SnError *err) {
   char temporary[4096];
   if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: the path is too long", path);
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))  // a device would be replaced by the file
+    return sn_fail(err, SN_ERR_IO, "%s: could not write the image: not a regular file", path);
   size_t size = 0;
   void *image = sn_model_write(m, &size, err);
   if (!image) return err ? err->code : SN_ERR_MEMORY;

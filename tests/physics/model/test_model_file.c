@@ -81,6 +81,14 @@ static void files_are_written_whole(void **state) {
   assert_null(sn_model_load_file("/dev/zero", &err));
   assert_int_equal(err.code, SN_ERR_FORMAT);
   assert_int_equal(sn_model_save_file(o.m, "/proc/nothere/model", &err), SN_ERR_IO);
+  assert_int_equal(sn_model_save_file(o.m, "/tmp", &err), SN_ERR_IO);
+  // nothing but a file is replaced
+  struct stat st;
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(sn_model_save_file(o.m, path, &err), SN_ERR_IO);
+  assert_true(stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+  unlink(path);
   sn_oracle_free(&o);
 }
 
