@@ -8,7 +8,8 @@
 //   rollout_batch*                 many worlds at once, for step --worlds
 //   gradient_inside*               gradients by any method, shares of their stages, for gradient
 //   gradient_batch*                many gradients at once, for gradient --items
-//   user_backend*                  the backend as a user opens it, for mpc, compare and gradient
+//   bench_user*                    backend and task as a user opens them, for mpc, compare, gradient and refine
+//   bench_plan*                    a planner's plan, for refine
 //   mujoco_rollout*                MuJoCo's own rollouts on several threads, for batch
 //   closed_loop*                   planner and body in one process, for mpc and compare
 #ifndef SINEW_CLIENTS_BENCH_BENCH_H_

@@ -6,7 +6,7 @@
 
 #include "clients/base/api.h"
 #include "clients/base/statistics.h"
-#include "clients/bench/user_backend_private.h"
+#include "clients/bench/bench_user_private.h"
 #include "clients/reference/mirror.h"
 
 // All that a run holds, freed together.
@@ -21,13 +21,6 @@ typedef struct Loop {
 } Loop;
 
 //------------------------------------------------------------------------------------ opening
-
-static SinewTask *load_task(const BenchTaskArgs *args, SinewError *err) {
-  char path[BENCH_PATH];
-  if (bench_task_path(args, path)) return sinew_task_load(path, err);
-  api_fail(err, SINEW_ERR_IO, BENCH_NO_TASKS);
-  return NULL;
-}
 
 // Without a limit on time something else must bound a plan; with one, nothing else shall.
 static SinewPlanner *make_planner(const Loop *l, SinewError *err) {
@@ -71,10 +64,10 @@ static cJSON *list_settings(SinewPlanner *p) {
 
 static SinewStatus open_loop(Loop *l, ClosedLoopResult *result, SinewError *err) {
   char text[4000];
-  if (!(l->task = load_task(l->args, err))) return err->status;
+  if (!(l->task = bench_user_task(l->args, err))) return err->status;
   if (!plant_body_open(&l->body, &l->args->places, NULL, sinew_task_model(l->task), text, sizeof text))
     return api_fail(err, SINEW_ERR_NOT_FOUND, "%s", text);
-  if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = user_backend_open(&l->args->backend, err)) ||
+  if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = bench_user_backend(&l->args->backend, err)) ||
       !(l->planner = make_planner(l, err)))
     return err->status;
   result->threads = bench_backend_threads(&l->args->backend);

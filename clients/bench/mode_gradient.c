@@ -17,8 +17,8 @@
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
+#include "clients/bench/bench_user_private.h"
 #include "clients/bench/gradient_inside_private.h"
-#include "clients/bench/user_backend_private.h"
 #include "clients/reference/mirror.h"
 #include "clients/reference/mujoco_drive.h"
 #include "clients/reference/probe_task.h"
@@ -164,7 +164,7 @@ static SinewStatus open_bench(Bench *b, const Settings *s, SinewError *err) {
   if (!(b->mj = sn_oracle_read_file(s->of.driven.model, &why))) return api_fail(err, SINEW_ERR_FORMAT, "%s", why.text);
   if (!(b->d = mj_makeData(b->mj))) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
   if (!(b->model = sn_mirror_model(b->mj, err)) || !(b->data = sinew_data_create(b->model, err)) ||
-      !(b->task = probe_task(b->mj, err)) || !(b->backend = user_backend_open(&s->of.backend, err)) ||
+      !(b->task = probe_task(b->mj, err)) || !(b->backend = bench_user_backend(&s->of.backend, err)) ||
       !(b->plain = make_batch(b, s, false, err)) || !(b->kept = make_batch(b, s, true, err)) ||
       make_arrays(b, s, err) != SINEW_OK)
     return err->status;

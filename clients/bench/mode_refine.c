@@ -9,6 +9,7 @@
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_multistart.h"
+#include "clients/bench/bench_plan_private.h"
 #include "clients/bench/bench_report.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
@@ -105,38 +106,17 @@ static SnCode measure(Bench *b, int sessions, int starts, SnError *err) {
   return code;
 }
 
-// Measures that multistart as a plan: with the planner's own work, its states and its copies.
+// Measures that multistart as a plan of a user's planner: with the planner's own work, its states and its copies.
 static SnCode measure_plan(Bench *b, SnError *err) {
   const Settings *s = b->s;
   double ms[BENCH_ROUNDS];
-  SnPlannerDef def = sn_default_planner_def();
-  def.model = b->task.loaded;
-  def.task = b->task.task;
-  def.backend = b->on.backend;
-  def.settings = b->task.task->settings;
-  def.settings.planner = SN_PLANNER_ADAM;
-  def.settings.adam_iterations = s->iterations;
-  def.settings.horizon = b->task.steps;
-  def.seed = s->c.seed;
-  SnPlanner *p = sn_planner_create(&def, err);
-  SnCode code = p ? SN_OK : err->code;
-  for (int r = -1; r < s->rounds && code == SN_OK; ++r) {
-    bench_progress("a planner's plan, round %d of %d", r + 1, s->rounds);
-    const SnState *state = sn_planner_initial(p);
-    SnPlanRequest q = sn_default_plan_request();
-    SnPlan plan;
-    q.qpos = state->qpos;
-    q.qvel = state->qvel;
-    q.act = state->act;
-    if ((code = sn_planner_reset(p, s->c.seed, err)) != SN_OK) break;
-    const double t = sn_now_us();
-    code = sn_planner_plan(p, &q, &plan, err);
-    ms[r < 0 ? 0 : r] = 1e-3 * (sn_now_us() - t);
-    if (code == SN_OK) b->plan_cost = plan.cost_after;
-  }
-  if (code == SN_OK) b->plan = sn_median(ms, s->rounds);
-  sn_planner_free(p);
-  return code;
+  SinewError why;
+  const BenchPlan plan = {
+      .args = &s->c, .body = b->task.body.m, .steps = b->task.steps, .iterations = s->iterations, .rounds = s->rounds};
+  if (bench_plan_measure(&plan, ms, &b->plan_cost, &why) != SINEW_OK)
+    return sn_fail(err, why.status == SINEW_ERR_UNSUPPORTED ? SN_ERR_UNSUPPORTED : SN_ERR_STATE, "%s", why.text);
+  b->plan = sn_median(ms, s->rounds);
+  return SN_OK;
 }
 
 static SnCode measure_all(Bench *b, SnError *err) {
