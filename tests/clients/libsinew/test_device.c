@@ -1,5 +1,7 @@
 // Batches and planners of libsinew on a device, which the host stands in for: rollouts that diverge, in doubles and in
 // floats, and devices that get lost. test_batch_device.c has the rest of batches.
+#include <unistd.h>
+
 #include "tests/clients/libsinew/batch_fixture.h"
 
 #include <math.h>
@@ -121,7 +123,7 @@ static void test_floats(void **state) {
 // Opens a device that will be lost at a launch.
 static SinewBackend failing_device(const char *fault) {
   SnError why = {0};
-  SinewBackend backend = {.pool = NULL};
+  SinewBackend backend = {.process = getpid()};
   SnBackendOptions options = sn_default_backend_options();
   options.folder = SN_TEST_LIBRARY_DIR;
   options.fault = fault;
