@@ -5,20 +5,21 @@
 
 #include "physics/import/import_mjcf.h"
 
-SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
+static SnCode set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err) {
   SnCode code = SN_OK;
   for (int i = 0; code == SN_OK && i < args->nsettings; ++i) code = sn_settings_assign(s, args->settings[i], err);
   return code;
 }
 
-SnTask *bench_load_task(const BenchTaskArgs *args, SnError *err) {
+static SnTask *load_task(const BenchTaskArgs *args, SnError *err) {
   char path[BENCH_PATH];
   if (bench_task_path(args, path)) return sn_task_load(path, err);
   sn_fail(err, SN_ERR_IO, BENCH_NO_TASKS);
   return NULL;
 }
 
-SnCode bench_load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model, SnError *err) {
+static SnCode load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model,
+                         SnError *err) {
   char text[4096];
   if (!plant_body_open(body, &args->places, NULL, task->model, text, sizeof text))
     return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
@@ -72,10 +73,10 @@ static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
 
 SnCode bench_task_open(BenchTask *t, const BenchTaskArgs *args, int steps, SnError *err) {
   memset(t, 0, sizeof *t);
-  if (!(t->task = bench_load_task(args, err))) return err->code;
-  SnCode code = bench_set_all(args, &t->task->settings, err);
+  if (!(t->task = load_task(args, err))) return err->code;
+  SnCode code = set_all(args, &t->task->settings, err);
   if (code == SN_OK) code = sn_settings_validate(&t->task->settings, err);
-  if (code == SN_OK) code = bench_load_model(args, t->task, &t->body, &t->loaded, err);
+  if (code == SN_OK) code = load_model(args, t->task, &t->body, &t->loaded, err);
   if (code != SN_OK) return code;
   if (!(t->m = sn_task_model(t->task, t->loaded, err))) return err->code;
   if (!(t->cost = sn_cost_create(t->task, t->m, err))) return err->code;

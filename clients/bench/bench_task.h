@@ -6,15 +6,6 @@
 #include "clients/bench/bench_task_args.h"
 #include "planner/planner.h"
 
-// Sets all settings that the arguments have. On failure err names the setting.
-SnCode bench_set_all(const BenchTaskArgs *args, SnSettings *s, SnError *err);
-
-// Loads the task by its name, with or without the ending, from the folder of tasks, else by its path. Returns NULL and
-// err on failure; the caller frees the task.
-SnTask *bench_load_task(const BenchTaskArgs *args, SnError *err);
-// Loads the model of the task's body, ours and MuJoCo's. The caller frees the body, also on failure, and the model.
-SnCode bench_load_model(const BenchTaskArgs *args, const SnTask *task, PlantBody *body, SnModel **model, SnError *err);
-
 // Holds a task at its start; a zeroed one is closed.
 typedef struct BenchTask {
   SnTask *task;  // with the settings of the arguments

@@ -6,20 +6,22 @@
 #include "clients/base/statistics.h"
 #include "clients/reference/probe_task.h"
 
+enum { STATE = mjSTATE_INTEGRATION };
+
 // Drives MuJoCo to the start and lists the controls from there on.
 static SnCode drive(DrivenModel *b, const DrivenArgs *args, SnError *err) {
   SnOracle *o = &b->o;
   const int nu = o->m->nu;
   const double h = o->mj->opt.timestep;
   b->ctrl = calloc((size_t)b->steps * (size_t)nu + 1, sizeof *b->ctrl);
-  b->state = calloc((size_t)mj_stateSize(o->mj, DRIVEN_MODEL_STATE), sizeof *b->state);
+  b->state = calloc((size_t)mj_stateSize(o->mj, STATE), sizeof *b->state);
   if (!b->ctrl || !b->state) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_drive_start(o);
   for (int k = 0; k < DRIVEN_LEAD; ++k) {
     sn_drive_controls(o, (uint64_t)args->seed, k * h);
     mj_step(o->mj, o->d);
   }
-  mj_getState(o->mj, o->d, b->state, DRIVEN_MODEL_STATE);
+  mj_getState(o->mj, o->d, b->state, STATE);
   sn_oracle_copy_state(o);
   for (int k = 0; k < b->steps; ++k) {
     sn_drive_controls(o, (uint64_t)args->seed, (DRIVEN_LEAD + k) * h);
@@ -63,18 +65,12 @@ void driven_model_close(DrivenModel *b) {
   sn_oracle_free(&b->o);
 }
 
-void driven_model_restart(DrivenModel *b) { mj_setState(b->o.mj, b->o.d, b->state, DRIVEN_MODEL_STATE); }
-
-void driven_model_controls(DrivenModel *b, int k) {
-  const int nu = b->o.m->nu;
-  for (int i = 0; i < nu; ++i) b->o.d->ctrl[i] = (double)b->ctrl[k * nu + i];
-}
-
 double driven_model_mujoco(DrivenModel *b) {
-  driven_model_restart(b);
+  const int nu = b->o.m->nu;
+  mj_setState(b->o.mj, b->o.d, b->state, STATE);
   const double t = sn_now_us();
   for (int k = 0; k < b->steps; ++k) {
-    driven_model_controls(b, k);
+    for (int i = 0; i < nu; ++i) b->o.d->ctrl[i] = (double)b->ctrl[k * nu + i];
     mj_step(b->o.mj, b->o.d);
   }
   return 1e-3 * (sn_now_us() - t);

@@ -8,8 +8,6 @@
 #include "clients/reference/mujoco_reference.h"
 #include "planner/rollout/rollout_runner.h"
 
-enum { DRIVEN_MODEL_STATE = mjSTATE_INTEGRATION };
-
 // Holds a driven model; a zeroed one is closed.
 typedef struct DrivenModel {
   SnOracle o;  // both engines; our world is at the start
@@ -26,10 +24,6 @@ typedef struct DrivenModel {
 SnCode driven_model_open(DrivenModel *b, const DrivenArgs *args, SnError *err);
 // Closes it; accepts a closed one.
 void driven_model_close(DrivenModel *b);
-// Puts MuJoCo back to the start.
-void driven_model_restart(DrivenModel *b);
-// Gives MuJoCo the controls of step k.
-void driven_model_controls(DrivenModel *b, int k);
 // Runs MuJoCo's rollout on one thread and returns what it took [ms].
 double driven_model_mujoco(DrivenModel *b);
 
