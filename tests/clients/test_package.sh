@@ -78,7 +78,7 @@ cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o "$work/both" "$work/both.c" $(pk
 c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -o "$work/both++" "$work/both.cpp" $(pkg-config --cflags --libs sinew-client sinew)
 for program in both both++; do
   said=$(LD_LIBRARY_PATH=$lib "$work/$program") || fail "$program found a model or a daemon"
-  [ "$said" = "io, timeout" ] || fail "$program says '$said'"
+  [ "$said" = "not found, timeout" ] || fail "$program says '$said'"
 done
 
 # sinew-import is found from the library's place, from lib/TRIPLET, too, and beside the program; elsewhere it is missed.
