@@ -393,6 +393,16 @@ SINEW_API SinewStatus sinew_step_vjp(SinewData *data, SinewCoordinates coordinat
                                      const double *sensordata_bar, const SinewStateBar *state_bar, double *ctrl_bar,
                                      SinewError *err);
 
+// Moves positions along a tangent: moved (nq) is qpos (nq), displaced by scale times tangent (nv), with quaternions of
+// unit length, as mj_integratePos makes it. `moved` may be qpos itself. Any thread may call it. Returns
+// SINEW_ERR_ARGUMENT, which names a NULL pointer or a number that is NaN or beyond 1e10, on failure.
+SINEW_API SinewStatus sinew_model_integrate(const SinewModel *model, const double *qpos, const double *tangent,
+                                            double scale, double *moved, SinewError *err);
+// Computes the tangent (nv) that leads from qpos1 (nq) to qpos2 (nq), the shorter way round for rotations, as
+// mj_differentiatePos does for a time of 1. Any thread may call it. Fails as sinew_model_integrate.
+SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const double *qpos1, const double *qpos2,
+                                             double *tangent, SinewError *err);
+
 // ---- collision alone ----
 
 // Holds what sinew_geom_distance finds. This structure does not grow.
