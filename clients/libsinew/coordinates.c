@@ -44,8 +44,7 @@ static void turn_of_quaternion(const double *q, const double *q_bar, double *tur
   }
 }
 
-// How many numbers of joint j come before its quaternion, or are all that it has.
-static int plain_numbers(const SnModel *m, int j, bool *quaternion) {
+int api_plain_numbers(const SnModel *m, int j, bool *quaternion) {
   *quaternion = m->jnt_type[j] == SN_JNT_FREE || m->jnt_type[j] == SN_JNT_BALL;
   return m->jnt_type[j] == SN_JNT_FREE ? 3 : *quaternion ? 0 : 1;
 }
@@ -54,7 +53,7 @@ void api_bar_of_array(const SnModel *m, const double *qpos, const double *tangen
   for (int j = 0; j < m->njnt; ++j) {
     const int q = m->jnt_qposadr[j], v = m->jnt_dofadr[j];
     bool quaternion;
-    const int plain = plain_numbers(m, j, &quaternion);
+    const int plain = api_plain_numbers(m, j, &quaternion);
     for (int k = 0; k < plain; ++k) array_bar[q + k] = tangent_bar[v + k];
     if (quaternion) quaternion_of_turn(qpos + q + plain, tangent_bar + v + plain, array_bar + q + plain);
   }
@@ -64,7 +63,7 @@ void api_bar_of_tangent(const SnModel *m, const double *qpos, const double *arra
   for (int j = 0; j < m->njnt; ++j) {
     const int q = m->jnt_qposadr[j], v = m->jnt_dofadr[j];
     bool quaternion;
-    const int plain = plain_numbers(m, j, &quaternion);
+    const int plain = api_plain_numbers(m, j, &quaternion);
     for (int k = 0; k < plain; ++k) tangent_bar[v + k] = array_bar[q + k];
     if (quaternion) turn_of_quaternion(qpos + q + plain, array_bar + q + plain, tangent_bar + v + plain);
   }

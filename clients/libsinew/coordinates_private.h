@@ -1,8 +1,11 @@
-// Derivatives by positions, between the two coordinates of SinewCoordinates.
+// The two coordinates of positions (SinewCoordinates), and derivatives by either.
 #ifndef SINEW_CLIENTS_LIBSINEW_COORDINATES_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_COORDINATES_PRIVATE_H_
 
 #include "physics/model/model.h"
+
+// Returns how many numbers of joint j come before its quaternion, or are all that it has.
+int api_plain_numbers(const SnModel *m, int j, bool *quaternion);
 
 // Turns the derivative of a number by the tangent of positions, (nv), into that by the entries of qpos, (nq). It is
 // taken at qpos (nq), whose quaternions may have any length.

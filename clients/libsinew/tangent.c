@@ -1,6 +1,7 @@
 // Positions and their tangents: a small step along one, and the one between two.
 #include <string.h>
 
+#include "clients/libsinew/coordinates_private.h"
 #include "clients/libsinew/data_private.h"
 #include "physics/base/vec.h"
 #include "physics/step/step.h"
@@ -51,11 +52,11 @@ SinewStatus sinew_model_difference(const SinewModel *model, const double *qpos1,
   if (status == SINEW_OK) status = check_array(who, "qpos2", qpos2, m->nq, err);
   if (status != SINEW_OK) return status;
   for (int j = 0; j < m->njnt; ++j) {
-    const int type = m->jnt_type[j], q = m->jnt_qposadr[j], v = m->jnt_dofadr[j];
-    const int plain = type == SN_JNT_FREE ? 3 : type == SN_JNT_BALL ? 0 : 1;
+    const int q = m->jnt_qposadr[j], v = m->jnt_dofadr[j];
+    bool quaternion;
+    const int plain = api_plain_numbers(m, j, &quaternion);
     for (int k = 0; k < plain; ++k) tangent[v + k] = qpos2[q + k] - qpos1[q + k];
-    if (type == SN_JNT_FREE || type == SN_JNT_BALL)
-      turn_between(qpos1 + q + plain, qpos2 + q + plain, tangent + v + plain);
+    if (quaternion) turn_between(qpos1 + q + plain, qpos2 + q + plain, tangent + v + plain);
   }
   return api_ok(err);
 }
