@@ -359,11 +359,12 @@ SINEW_API SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, S
 
 // ---- derivatives of a step ----
 //
-// All are taken at the present state and controls, which stay as they are; outputs but sensordata are those of the
-// present state afterwards. They are exact: derivatives of what sinew_step computes, with the solver at its solution. A
-// tangent of a state is (dqpos, dqvel, dact), nstate = 2 nv + na numbers: rotations of balls and free bodies count 3 as
-// in qvel. A step is not smooth where a joint reaches a limit, bodies begin to touch or a muscle's control equals its
-// activation. One of the one-sided derivatives is given there.
+// All are taken at the present state and controls, which stay as they are. Outputs but sensordata are those of the
+// present state afterwards, under SINEW_CFD_BACKWARD with the contacts from distance, until the next step or forward.
+// They are exact: derivatives of what sinew_step computes, with the solver at its solution. A tangent of a state is
+// (dqpos, dqvel, dact), nstate = 2 nv + na numbers: rotations of balls and free bodies count 3 as in qvel. A step is
+// not smooth where a joint reaches a limit, bodies begin to touch or a muscle's control equals its activation. One of
+// the one-sided derivatives is given there.
 
 // Chooses how derivatives by positions are given.
 typedef enum SinewCoordinates {
