@@ -123,8 +123,8 @@ static SnCode layout_make(const char *what, const LayoutFields *f, const bool *i
   layout->shared = (size_t)round_up(shared, GLOBAL_ALIGN);
   layout->global = (size_t)global;
   if (shared < UINT32_MAX && global < UINT32_MAX) return SN_OK;
-  return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what,
-                 (unsigned long long)(shared + global));
+  const unsigned long long total = shared + global;
+  return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what, total);
 }
 
 // Of `capacity` bytes of shared memory whole lines are used.
