@@ -1,0 +1,37 @@
+"""sinew: exact gradients of MuJoCo's models.
+
+>>> import sinew
+>>> model = sinew.Model.from_xml("hand.xml")
+>>> rollout = sinew.rollout(model, ctrl=ctrl)  # ctrl (T, nu) or (N, T, nu)
+>>> gradient = sinew.rollout_vjp(rollout, qpos=bar)  # bar: derivative of a number by all positions
+>>> gradient.ctrl
+
+Names, units, frames and orders are MuJoCo's. Importing this package imports NumPy and nothing else that is large.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from sinew._core import version as _version
+from sinew.cfd import CFD
+from sinew.errors import SinewError
+from sinew.model import Model
+from sinew.state import State
+
+__version__ = _version()
+__all__ = ["CFD", "Model", "SinewError", "State"]
+
+# What needs more than NumPy is imported when it is first asked for.
+_LAZY: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'sinew' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

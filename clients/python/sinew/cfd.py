@@ -1,0 +1,48 @@
+"""Contacts from distance: settings of derivatives that know of contacts to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sinew import _core
+
+__all__ = ["CFD"]
+
+_BACKWARD, _FORWARD = 1, 2  # SinewCfdUse
+
+
+@dataclass(frozen=True)
+class CFD:
+    """Contacts from distance (A. Paulus et al., 2025, arXiv 2506.14186).
+
+    Bodies that do not touch push each other a little in derivatives, so that these know of contacts to come. Motions
+    stay as they are.
+
+    Attributes
+    ----------
+    solimp : tuple of 5 floats
+        Impedance at the reach and at touch, reach [m], midpoint and power.
+    softplus : float
+        Width of the softplus that replaces the depth [m].
+    friction : bool
+        Whether contacts at a distance have rows of friction.
+    surrogate : bool
+        Whether derivatives carry contact points rigidly with the bodies, for comparison.
+    bodies : sequence of str, optional
+        Bodies that take part, with all that hangs on them; None: all.
+    forward : bool
+        Whether they act in motions, too: bodies hover. For study.
+    """
+
+    solimp: tuple[float, float, float, float, float] = (0.0, 0.1, 1.0, 1.0, 4.0)
+    softplus: float = 0.002
+    friction: bool = False
+    surrogate: bool = False
+    bodies: Sequence[str] | None = None
+    forward: bool = False
+
+    def _native(self) -> _core.Cfd:
+        bodies = None if self.bodies is None else list(self.bodies)
+        use = _FORWARD if self.forward else _BACKWARD
+        return _core.Cfd(use, [float(x) for x in self.solimp], self.softplus, self.friction, self.surrogate, bodies)
