@@ -8,7 +8,7 @@
 #include "planner/base/random.h"
 
 SnPlannerDef sn_default_planner_def(void) {
-  return (SnPlannerDef){.settings = sn_default_settings(), .clock = sn_clock_monotonic()};
+  return (SnPlannerDef){.settings = sn_default_settings(), .clock = sn_clock_monotonic(), .settle_until = INFINITY};
 }
 
 SnPlanRequest sn_default_plan_request(void) { return (SnPlanRequest){.deadline = INFINITY}; }
@@ -149,7 +149,7 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
 static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
   SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
-  const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, err);
+  const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, &p->def.clock, p->def.settle_until, err);
   if (code != SN_OK) return code;
   p->def.seed = seed;
   p->initial.state.time = 0;
@@ -175,7 +175,7 @@ static void forget_state(SnPlanner *p) {
 }
 
 SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
-  sn_planner_drop_batch(p);
+  sn_planner_drop(p);
   const SnCode code = p->initial.settled && seed == p->def.seed ? SN_OK : settle(p, seed, err);
   if (code != SN_OK) return code;
   forget_state(p);

@@ -23,9 +23,10 @@ typedef struct SnPlannerDef {
   SnSettings settings;   // e.g. task->settings
   uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
   SnClock clock;         // deadlines are read on it
+  double settle_until;   // when the body must have settled, on the clock [s]; INFINITY: it has all the time
 } SnPlannerDef;
 
-// Returns zeros with the default settings and the monotonic clock.
+// Returns zeros with the default settings, the monotonic clock, and all the time to settle.
 SnPlannerDef sn_default_planner_def(void);
 
 // Checks everything, allocates, and settles the initial state, which takes as long as the task's settle time needs.
@@ -48,7 +49,8 @@ double sn_planner_length(const SnPlanner *p);
 const SnState *sn_planner_initial(const SnPlanner *p);
 
 // Goes back to the initial state and plan, with another seed if wanted, and forgets the warm start. The seed of before
-// takes no time, another one as long as the task's settle time.
+// takes no time, another one as long as the task's settle time. SN_ERR_TIMEOUT: that was longer than settle_until; all
+// but a plan in progress is as before then.
 SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err);
 
 // Holds controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
@@ -140,6 +142,9 @@ void sn_planner_submit(SnPlanner *p);
 // best is the lowest cost, at equal cost the lowest index. So (seed, plan number, settings, state, iterations,
 // candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
+
+// Drops the plan in progress. The one before stays in force, and the next begins with the best controls so far.
+void sn_planner_drop(SnPlanner *p);
 
 // Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);

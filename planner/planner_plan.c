@@ -368,6 +368,11 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     sn_planner_reset_nominal(p);
 }
 
+void sn_planner_drop(SnPlanner *p) {
+  sn_planner_drop_batch(p);
+  p->progress.active = false;
+}
+
 int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->result.iterations : 0; }
 
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {

@@ -27,6 +27,8 @@ const char *sinew_status_name(SinewStatus status) {
       return "diverged";
     case SINEW_ERR_DEVICE:
       return "device lost";
+    case SINEW_ERR_INTERRUPTED:
+      return "interrupted";
     case SINEW_ERR_REFUSED:
       return "refused";
     case SINEW_ERR_PROTOCOL:

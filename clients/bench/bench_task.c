@@ -56,7 +56,7 @@ static SnCode prepare(BenchTask *t, uint64_t seed, SnError *err) {
   void *memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
   if (!memory) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_world_init(m, &w, memory);
-  code = sn_task_reset(t->task, m, &w, &lane, seed, err);
+  code = sn_task_reset(t->task, m, &w, &lane, seed, NULL, (double)INFINITY, err);
   if (code == SN_OK) {
     sn_cost_capture(t->cost, m, &w, &lane);
     copy(t->qpos, w.qpos, m->nq);

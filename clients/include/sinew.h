@@ -52,18 +52,19 @@ extern "C" {
 
 // Says how a call ended. Values stay; new ones may come.
 typedef enum SinewStatus {
-  SINEW_OK = 0,               // all went well
-  SINEW_ERR_ARGUMENT = 1,     // the call itself is wrong: a null pointer, a size, a value out of range
-  SINEW_ERR_MEMORY = 2,       // out of memory
-  SINEW_ERR_IO = 3,           // a file could not be read or written
-  SINEW_ERR_FORMAT = 4,       // malformed input: XML, image, YAML
-  SINEW_ERR_UNSUPPORTED = 5,  // the model uses what the engine does not have, or has no derivative of
-  SINEW_ERR_LIMIT = 6,        // a documented limit is exceeded
-  SINEW_ERR_NOT_FOUND = 7,    // no such name, file or device
-  SINEW_ERR_TIMEOUT = 8,      // took too long
-  SINEW_ERR_STATE = 9,        // not possible in this state of the handle, or two threads used it at once
-  SINEW_ERR_DIVERGED = 10,    // a state or acceleration is NaN or beyond 1e10
-  SINEW_ERR_DEVICE = 11,      // the device is lost for this process
+  SINEW_OK = 0,                // all went well
+  SINEW_ERR_ARGUMENT = 1,      // the call itself is wrong: a null pointer, a size, a value out of range
+  SINEW_ERR_MEMORY = 2,        // out of memory
+  SINEW_ERR_IO = 3,            // a file could not be read or written
+  SINEW_ERR_FORMAT = 4,        // malformed input: XML, image, YAML
+  SINEW_ERR_UNSUPPORTED = 5,   // the model uses what the engine does not have, or has no derivative of
+  SINEW_ERR_LIMIT = 6,         // a documented limit is exceeded
+  SINEW_ERR_NOT_FOUND = 7,     // no such name, file or device
+  SINEW_ERR_TIMEOUT = 8,       // took too long
+  SINEW_ERR_STATE = 9,         // not possible in this state of the handle, or two threads used it at once
+  SINEW_ERR_DIVERGED = 10,     // a state or acceleration is NaN or beyond 1e10
+  SINEW_ERR_DEVICE = 11,       // the device is lost for this process
+  SINEW_ERR_INTERRUPTED = 12,  // the caller has interrupted the call: his function `interrupt` said so
   // The rest comes from sinew_client.h, SINEW_ERR_NO_PLAN from planners, too.
   SINEW_ERR_REFUSED = 32,   // the daemon answered with an error: its text is handed on
   SINEW_ERR_PROTOCOL = 33,  // the daemon's answer could not be understood
@@ -521,6 +522,15 @@ SINEW_API const char *const *sinew_backend_names(void);
 // Returns one line for people: device, number type, threads; valid as long as the backend.
 SINEW_API const char *sinew_backend_description(const SinewBackend *backend);
 
+// ---- interrupts ----
+
+// Returns whether the call under way shall end; `user` is what was handed in with the function. It is asked about every
+// 10 ms by the thread that makes the call, and by no other. After true the call ends within about a step and returns
+// SINEW_ERR_INTERRUPTED: results hold anything and none are kept. The handle goes on to work. Rollouts
+// outlast the interruption of their derivatives, a plan in force that of the next. On a device it is asked between
+// launches, by a planner between iterations.
+typedef bool (*SinewInterrupt)(void *user);
+
 // ---- many rollouts ----
 
 // Says what a batch is made of. Model, task and backend must outlive it.
@@ -529,11 +539,13 @@ typedef struct SinewBatchDef {
   const SinewModel *model;
   const SinewTask *task;  // gives the cost, and options of the model; NULL: no cost, all costs are 0
   SinewBackend *backend;
-  int capacity;         // most rollouts of a call
-  int steps;            // most steps of a rollout
-  bool gradients;       // keep what the way back needs, and reserve memory for it
-  double max_velocity;  // a faster joint means divergence [rad/s, m/s]; 0: 1e10
-  const SinewCfd *cfd;  // contacts from distance; NULL: none
+  int capacity;              // most rollouts of a call
+  int steps;                 // most steps of a rollout
+  bool gradients;            // keep what the way back needs, and reserve memory for it
+  double max_velocity;       // a faster joint means divergence [rad/s, m/s]; 0: 1e10
+  const SinewCfd *cfd;       // contacts from distance; NULL: none
+  SinewInterrupt interrupt;  // ends calls, on creation while the body settles; NULL: nothing does
+  void *interrupt_user;      // handed to it
 } SinewBatchDef;
 
 // Returns a definition of zeros.
@@ -552,6 +564,7 @@ static inline SinewBatchDef sinew_default_batch(void) {
 //   SINEW_ERR_UNSUPPORTED  the backend makes no batches, or no gradients; a term of the cost has none
 //   SINEW_ERR_STATE        the body diverges before it has settled
 //   SINEW_ERR_LIMIT, SINEW_ERR_MEMORY  there is no room
+//   SINEW_ERR_INTERRUPTED  interrupted while the body settles
 SINEW_API SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err);
 // Frees a batch. Accepts NULL.
 SINEW_API void sinew_batch_free(SinewBatch *batch);
@@ -603,7 +616,8 @@ static inline SinewRollouts sinew_default_rollouts(void) {
 
 // Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
 // data (status), not an error. With `gradients` the batch keeps controls and states for sinew_batch_vjp. Returns
-// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10) or SINEW_ERR_DEVICE on failure.
+// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on
+// failure.
 SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
 
 // Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.
@@ -649,7 +663,7 @@ static inline SinewGradients sinew_default_gradients(void) {
 // NULL stands for the task's cost alone. May be called any number of times. A rollout whose status is not SINEW_OK has
 // derivatives 0; bars of one that diverged are not read. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without
 // gradients), SINEW_ERR_ARGUMENT (a number that is not finite), SINEW_ERR_UNSUPPORTED (a bar of a sensor without a
-// derivative) or SINEW_ERR_DEVICE on failure.
+// derivative), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
 
@@ -675,6 +689,8 @@ typedef struct SinewPlannerDef {
   SinewBackend *fallback;       // plans when the device is lost, e.g. the CPU; NULL: none
   const char *const *settings;  // "name=value" (.., NULL) over those of the task; NULL: none
   uint64_t seed;                // perturbs initial pose and plan (0: not), keys the noise
+  SinewInterrupt interrupt;  // ends plans, evaluations, and the time that the body needs to settle; NULL: nothing does
+  void *interrupt_user;      // handed to it
 } SinewPlannerDef;
 
 // Returns a definition of zeros.
@@ -688,13 +704,13 @@ static inline SinewPlannerDef sinew_default_planner(void) {
 // Makes a planner: the one that sinewd runs for a session, with the same plans bit for bit. Lets the body settle for as
 // long as the task says. Free it with sinew_planner_free. Returns NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_NOT_FOUND (no
 // such setting, or a list of names of the task that the model has not), SINEW_ERR_UNSUPPORTED (no gradients for Adam),
-// SINEW_ERR_STATE (the body diverges before it has settled), SINEW_ERR_FORMAT, SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on
-// failure.
+// SINEW_ERR_STATE (the body diverges before it has settled), SINEW_ERR_FORMAT, SINEW_ERR_LIMIT, SINEW_ERR_MEMORY or
+// SINEW_ERR_INTERRUPTED on failure.
 SINEW_API SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err);
 // Frees a planner. Accepts NULL.
 SINEW_API void sinew_planner_free(SinewPlanner *planner);
 // Goes back to the initial state and plan, with the settings, weights and targets that were set. A seed other than that
-// of before takes as long as the body needs to settle. Returns SINEW_ERR_STATE when it diverges.
+// of before takes as long as the body needs to settle. Returns SINEW_ERR_STATE when it diverges, SINEW_ERR_INTERRUPTED.
 SINEW_API SinewStatus sinew_planner_reset(SinewPlanner *planner, uint64_t seed, SinewError *err);
 // Returns the model of the planner: that of the definition with the task's options. It stays valid as long as the
 // planner.
@@ -768,8 +784,8 @@ typedef struct SinewPlan {
 
 // Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on
 // failure. `plan` may be NULL. Returns SINEW_ERR_ARGUMENT (a number of the request that is not allowed, neither a
-// budget nor iterations) or SINEW_ERR_DIVERGED (every candidate diverged: there is no plan) on failure. When a device
-// is lost and there is no fallback, plans are no longer refined.
+// budget nor iterations), SINEW_ERR_INTERRUPTED or SINEW_ERR_DIVERGED (every candidate diverged: there is no plan) on
+// failure. When a device is lost and there is no fallback, plans are no longer refined.
 SINEW_API SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanRequest *request, const SinewPlan **plan,
                                          SinewError *err);
 // Fills ctrl (nu) with the controls of the latest plan at a time [s]: row floor((time - start) / step + 1e-6), at least
@@ -779,8 +795,8 @@ SINEW_API SinewStatus sinew_planner_control(SinewPlanner *planner, double time, 
 // (steps, nu), unless that is NULL. A motion that diverges costs infinity and has gradient 0. The cost of no steps is
 // that of the state alone. Plans go on as if there had been no evaluation. A longer one than any before allocates.
 // Returns SINEW_ERR_ARGUMENT, SINEW_ERR_LIMIT (more than 65536 steps), SINEW_ERR_UNSUPPORTED (no gradients),
-// SINEW_ERR_MEMORY, SINEW_ERR_DEVICE or SINEW_ERR_DIVERGED (the derivative left the range of numbers, gradient is 0) on
-// failure.
+// SINEW_ERR_MEMORY, SINEW_ERR_INTERRUPTED, SINEW_ERR_DEVICE or SINEW_ERR_DIVERGED (the derivative left the range of
+// numbers, gradient is 0) on failure.
 SINEW_API SinewStatus sinew_planner_evaluate(SinewPlanner *planner, const SinewState *state, const double *ctrl,
                                              int steps, double *cost, double *gradient, SinewError *err);
 

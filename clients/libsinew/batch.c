@@ -63,7 +63,8 @@ static SnCode begin(SinewBatch *b, const SnTask *task, SnError *why) {
   b->initial = calloc((size_t)(m->nq + m->nv + m->na + 7 * m->nmocap) + 1, sizeof *b->initial);
   if (!b->initial) code = sn_fail(why, SN_ERR_MEMORY, "batch: out of memory");
   sn_world_reset(m, w);
-  if (code == SN_OK && task) code = sn_task_reset(task, m, w, lane, 0, why);
+  const SnClock clock = api_interrupt_clock(&b->interrupt);
+  if (code == SN_OK && task) code = sn_task_reset(task, m, w, lane, 0, &clock, api_interrupt_until(&b->interrupt), why);
   if (code == SN_OK && task) sn_cost_capture(b->cost, m, w, lane);
   if (code == SN_OK) keep_initial(b, w);
   sn_rollout_runner_free(r);
@@ -118,7 +119,8 @@ static SinewStatus build(SinewBatch *b, const SinewBatchDef *d, SinewError *err)
   b->steps = d->steps;
   b->max_velocity = d->max_velocity > 0 ? d->max_velocity : (double)SN_MAXVAL;
   if (d->task && take_task(b, d, &why) != SN_OK) return api_hand_on(err, &why);
-  if (begin(b, d->task ? d->task->task : NULL, &why) != SN_OK) return api_hand_on(err, &why);
+  if (begin(b, d->task ? d->task->task : NULL, &why) != SN_OK)
+    return api_interrupt_look(&b->interrupt) ? api_interrupt_fail(err) : api_hand_on(err, &why);
   if (!(b->model = api_model_view(b->m, err))) return SINEW_ERR_MEMORY;
   if (d->cfd) {
     const SinewStatus status = api_cfd_read(b->model, d->cfd, &b->cfd, err);
@@ -138,7 +140,9 @@ SinewBatch *sinew_batch_create(const SinewBatchDef *def, SinewError *err) {
     return NULL;
   }
   b->backend = d.backend;
+  b->interrupt = (ApiInterrupt){.ask = d.interrupt, .user = d.interrupt_user};
   SinewStatus status = api_enter_pair(&b->guard, "batch", b->backend, err);
+  api_interrupt_begin(&b->interrupt);
   if (status == SINEW_OK) status = api_leave_pair(&b->guard, b->backend, build(b, &d, err));
   if (status == SINEW_OK) return b;
   sinew_batch_free(b);
@@ -257,9 +261,15 @@ static int take_targets(SinewBatch *b, const SinewRollouts *r) {
 
 // ---- rollouts ----
 
-// Computes rollouts that nothing is kept of. Returns false where the device is lost.
+SinewStatus api_batch_unfinished(SinewBatch *b, SinewError *err) {
+  if (!api_interrupt_look(&b->interrupt)) return api_device_lost(b->backend, err);
+  sn_backend_abandon(b->backend->backend, b->loaded);
+  return api_interrupt_fail(err);
+}
+
+// Computes rollouts that nothing is kept of. Returns false where the device is lost, or the caller has interrupted it.
 static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
-  const SnClock clock = sn_clock_monotonic();
+  const SnClock clock = api_interrupt_clock(&b->interrupt);
   const SnBatch batch = {.state = b->state,
                          .nstate = r->one_state ? 1 : r->count,
                          .ctrl = r->ctrl ? r->ctrl : b->zero,
@@ -276,7 +286,7 @@ static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
                          .steps = b->made,
                          .out = b->out};
   memset(b->done, 0, (size_t)r->count);
-  return sn_backend_rollouts(b->backend->backend, b->loaded, &batch, &clock, INFINITY);
+  return sn_backend_rollouts(b->backend->backend, b->loaded, &batch, &clock, api_interrupt_until(&b->interrupt));
 }
 
 // Hands on what is told of each rollout.
@@ -299,7 +309,8 @@ static SinewStatus rollout(SinewBatch *b, const SinewRollouts *in, SinewError *e
   take_states(b, &r);
   take_outputs(b, &r);
   const int tables = take_targets(b, &r);
-  if (!(b->kept ? api_kept_rollout(b, &r, tables) : run(b, &r, tables))) return api_device_lost(b->backend, err);
+  api_interrupt_begin(&b->interrupt);
+  if (!(b->kept ? api_kept_rollout(b, &r, tables) : run(b, &r, tables))) return api_batch_unfinished(b, err);
   give(b, &r);
   return api_ok(err);
 }

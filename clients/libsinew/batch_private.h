@@ -4,6 +4,7 @@
 
 #include "clients/libsinew/backend_private.h"
 #include "clients/libsinew/cfd_private.h"
+#include "clients/libsinew/interrupt_private.h"
 
 // Holds what the way back needs, of as many rollouts as there is capacity for. Inputs are copies.
 typedef struct ApiKept {
@@ -23,6 +24,7 @@ typedef struct ApiKept {
 
 struct SinewBatch {
   ApiGuard guard;
+  ApiInterrupt interrupt;
   SinewBackend *backend;
   SnModel *own;       // model with the options of the task; NULL: without a task
   const SnModel *m;   // own, or the definition's
@@ -55,8 +57,11 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps);
 // batch_vjp.c: frees it; NULL is allowed.
 void api_kept_free(ApiKept *kept);
 // batch_vjp.c: computes rollouts whose states, outputs and targets are set, and keeps them. Returns false where the
-// device is lost.
+// device is lost, or the caller has interrupted it.
 bool api_kept_rollout(SinewBatch *batch, const SinewRollouts *r, int tables);
+
+// Drops work that did not come to its end, and tells why it did not. Returns SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE.
+SinewStatus api_batch_unfinished(SinewBatch *batch, SinewError *err);
 
 // Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
 // beyond 1e10.

@@ -85,13 +85,13 @@ static void set_items(SinewBatch *b, const SinewRollouts *r, int tables) {
   }
 }
 
-// Works on all items. Returns false where the device is lost.
+// Works on all items. Returns false where the device is lost, or the caller has interrupted it.
 static bool work(SinewBatch *b, int count, bool forward) {
-  const SnClock clock = sn_clock_monotonic();
+  const SnClock clock = api_interrupt_clock(&b->interrupt);
   SnGradientBatch batch = {
       .settings = sn_default_gradient_settings(), .item = b->kept->item, .count = count, .forward = forward};
   if (b->cfd.use != SINEW_CFD_NONE) batch.settings.cfd = b->cfd.settings;
-  return sn_backend_gradients(b->backend->backend, b->loaded, &batch, &clock, INFINITY);
+  return sn_backend_gradients(b->backend->backend, b->loaded, &batch, &clock, api_interrupt_until(&b->interrupt));
 }
 
 bool api_kept_rollout(SinewBatch *b, const SinewRollouts *r, int tables) {
@@ -208,7 +208,8 @@ static SinewStatus vjp(SinewBatch *b, const SinewTrajectoryBars *bars_in, const 
   status = take_bars(b, &bars, array, err);
   if (status != SINEW_OK) return status;
   set_outputs(b, &out, array);
-  if (!work(b, b->kept->count, false)) return api_device_lost(b->backend, err);
+  api_interrupt_begin(&b->interrupt);
+  if (!work(b, b->kept->count, false)) return api_batch_unfinished(b, err);
   give(b, &out, array);
   return api_ok(err);
 }

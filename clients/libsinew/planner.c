@@ -25,6 +25,7 @@ _Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
 SinewStatus api_planner_enter(SinewPlanner *planner, const char *call, SinewError *err) {
   if (!planner) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: planner is NULL", call);
   const SinewStatus status = api_enter_pair(&planner->guard, "planner", planner->backend, err);
+  api_interrupt_begin(&planner->interrupt);
   if (status != SINEW_OK || !planner->fallback) return status;
   if (api_enter(&planner->fallback->guard, "backend", err) == SINEW_OK) return SINEW_OK;
   return api_leave_pair(&planner->guard, planner->backend, SINEW_ERR_STATE);
@@ -58,6 +59,8 @@ static SnCode make_planner(SinewPlanner *p, const SinewPlannerDef *d, SnError *w
   def.fallback = d->fallback ? d->fallback->backend : NULL;
   def.settings = d->task->task->settings;
   def.seed = d->seed;
+  def.clock = api_interrupt_clock(&p->interrupt);
+  def.settle_until = api_interrupt_until(&p->interrupt);
   for (const char *const *s = d->settings; s && *s && code == SN_OK; ++s)
     code = sn_settings_assign(&def.settings, *s, why);
   if (code != SN_OK) return code;
@@ -85,10 +88,15 @@ static SinewStatus make_buffers(SinewPlanner *p, SinewError *err) {
   return p->model ? SINEW_OK : SINEW_ERR_MEMORY;
 }
 
+// Tells why the engine's planner did not do it. Returns the status.
+static SinewStatus failed(SinewPlanner *p, const SnError *why, SinewError *err) {
+  return api_interrupt_look(&p->interrupt) ? api_interrupt_fail(err) : api_hand_on(err, why);
+}
+
 // Makes all of a planner whose backends are entered.
 static SinewStatus build(SinewPlanner *p, const SinewPlannerDef *d, SinewError *err) {
   SnError why = {0};
-  if (make_planner(p, d, &why) != SN_OK) return api_hand_on(err, &why);
+  if (make_planner(p, d, &why) != SN_OK) return failed(p, &why, err);
   return make_buffers(p, err);
 }
 
@@ -102,6 +110,7 @@ SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err) 
   }
   p->backend = d.backend;
   p->fallback = d.fallback;
+  p->interrupt = (ApiInterrupt){.ask = d.interrupt, .user = d.interrupt_user};
   SinewStatus status = api_planner_enter(p, "sinew_planner_create", err);
   if (status == SINEW_OK) status = api_planner_leave(p, build(p, &d, err));
   if (status == SINEW_OK) {
@@ -128,7 +137,7 @@ SinewStatus sinew_planner_reset(SinewPlanner *planner, uint64_t seed, SinewError
   if (status != SINEW_OK) return status;
   const SnCode code = sn_planner_reset(planner->planner, seed, &why);
   join_mocap(sn_planner_initial(planner->planner), planner->model->sizes.nmocap, planner->mocap_init);
-  return api_planner_end(planner, code, &why, err);
+  return api_planner_leave(planner, code == SN_OK ? api_ok(err) : failed(planner, &why, err));
 }
 
 const SinewModel *sinew_planner_model(const SinewPlanner *planner) { return planner ? planner->model : NULL; }
@@ -184,11 +193,25 @@ static SinewPlan plan_of(const SnPlan *plan) {
                      .seconds = plan->seconds};
 }
 
+// Works on a plan until it is there. A device makes whole iterations; between slices its planner's caller is asked,
+// too.
+static SinewStatus work(SinewPlanner *p, const SnPlanRequest *request, SnPlan *plan, SinewError *err) {
+  SnError why = {0};
+  const double until = p->backend->pool ? api_interrupt_until(&p->interrupt) : (double)INFINITY;
+  if (sn_planner_begin(p->planner, request, &why) != SN_OK) return api_hand_on(err, &why);
+  while (!sn_planner_slice(p->planner, until) && !api_interrupt_look(&p->interrupt)) continue;
+  if (api_interrupt_look(&p->interrupt)) {
+    sn_planner_drop(p->planner);
+    return api_interrupt_fail(err);
+  }
+  sn_planner_finish(p->planner, plan);
+  return SINEW_OK;
+}
+
 // Makes a plan in p->plan.
 static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewError *err) {
   SnPlanRequest request = sn_default_plan_request();
   SnPlan plan;
-  SnError why = {0};
   if (!(in->budget >= 0 && isfinite(in->budget)))
     return api_fail(err, SINEW_ERR_ARGUMENT, "budget: %g s, allowed is at least 0", in->budget);
   take_state(p, &in->state, &request);
@@ -196,7 +219,8 @@ static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewE
   request.deadline = in->budget > 0 ? sn_clock_now() + in->budget : INFINITY;
   request.max_iterations = in->max_iterations;
   request.want_states = in->want_states;
-  if (sn_planner_plan(p->planner, &request, &plan, &why) != SN_OK) return api_hand_on(err, &why);
+  const SinewStatus status = work(p, &request, &plan, err);
+  if (status != SINEW_OK) return status;
   if (plan.status == SN_PLAN_DIVERGED)
     return api_fail(err, SINEW_ERR_DIVERGED, "every candidate diverged: there is no plan for this state%s%s",
                     plan.remark[0] ? "; " : "", plan.remark);
@@ -265,7 +289,8 @@ static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const doub
   request.nstep = steps;
   request.ctrl = ctrl;
   request.gradient = gradient != NULL;
-  const SnCode code = sn_planner_evaluate(p->planner, &request, INFINITY, &e, &why);
+  const SnCode code = sn_planner_evaluate(p->planner, &request, api_interrupt_until(&p->interrupt), &e, &why);
+  if (code == SN_ERR_TIMEOUT) return failed(p, &why, err);
   if (code == SN_ERR_STATE && sn_backend_lost(p->backend->backend, NULL, 0)) return api_device_lost(p->backend, err);
   if (code != SN_OK) return api_hand_on(err, &why);
   if (cost) *cost = e.cost;

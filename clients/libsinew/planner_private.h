@@ -3,11 +3,13 @@
 #define SINEW_CLIENTS_LIBSINEW_PLANNER_PRIVATE_H_
 
 #include "clients/libsinew/backend_private.h"
+#include "clients/libsinew/interrupt_private.h"
 #include "clients/libsinew/model_private.h"
 #include "planner/planner.h"
 
 struct SinewPlanner {
   ApiGuard guard;
+  ApiInterrupt interrupt;
   SinewBackend *backend, *fallback;  // the latter may be NULL
   SnPlanner *planner;
   SinewModel *model;   // shows the planner's own

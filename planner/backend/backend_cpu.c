@@ -128,6 +128,12 @@ static void cpu_work(void *argument, int thread) {
   }
 }
 
+// The caller has no candidate left and waits for the other threads: whoever asks it by the clock still does.
+static void cpu_watch(void *argument) {
+  const SnBackendModel *x = argument;
+  x->clock->now(x->clock->context);
+}
+
 static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
   (void)b;
   for (int i = 0; i < x->nslot; ++i) x->slot[i].candidate = -1;
@@ -196,7 +202,7 @@ static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, 
   x->batch = batch;
   x->clock = clock;
   x->until = until;
-  sn_pool_run(x->pool, cpu_work, x);
+  sn_pool_run_watched(x->pool, cpu_work, until < (double)INFINITY ? cpu_watch : NULL, x);
   for (int i = 0; i < batch->count; ++i)
     if (!batch->done[i]) return false;
   x->active = false;

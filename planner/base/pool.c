@@ -1,10 +1,11 @@
 #include "planner/base/pool.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "planner/base/clock.h"
 
 typedef struct PoolThread {
   SnPool *pool;
@@ -78,7 +79,7 @@ SnPool *sn_pool_create(int n, SnError *err) {
   pool->thread = thread;
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->wake, NULL);
-  pthread_cond_init(&pool->idle, NULL);
+  sn_pool_condition(&pool->idle);
   const int failed = pool_start(pool);
   if (failed) {
     sn_fail(err, SN_ERR_LIMIT, "threads: cannot start %d: %s", n, strerror(failed));
@@ -104,7 +105,36 @@ void sn_pool_free(SnPool *pool) {
 
 int sn_pool_size(const SnPool *pool) { return pool->n; }
 
+void sn_pool_condition(pthread_cond_t *condition) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+void sn_pool_wait_patiently(pthread_cond_t *condition, pthread_mutex_t *lock) {
+  const struct timespec end = sn_clock_timespec(sn_clock_now() + sn_clock_patience);
+  pthread_cond_timedwait(condition, lock, &end);
+}
+
+// Waits for the other threads, under lock.
+static void pool_wait(SnPool *pool, void (*watch)(void *argument), void *argument) {
+  while (pool->busy > 0 && !watch) pthread_cond_wait(&pool->idle, &pool->lock);
+  while (pool->busy > 0) {
+    sn_pool_wait_patiently(&pool->idle, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    watch(argument);
+    pthread_mutex_lock(&pool->lock);
+  }
+}
+
 void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *argument) {
+  sn_pool_run_watched(pool, work, NULL, argument);
+}
+
+void sn_pool_run_watched(SnPool *pool, void (*work)(void *argument, int thread), void (*watch)(void *argument),
+                         void *argument) {
   pthread_mutex_lock(&pool->lock);
   pool->work = work;
   pool->argument = argument;
@@ -114,6 +144,6 @@ void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *a
   pthread_mutex_unlock(&pool->lock);
   work(argument, 0);
   pthread_mutex_lock(&pool->lock);
-  while (pool->busy > 0) pthread_cond_wait(&pool->idle, &pool->lock);
+  pool_wait(pool, watch, argument);
   pthread_mutex_unlock(&pool->lock);
 }

@@ -2,6 +2,8 @@
 #ifndef SINEW_PLANNER_BASE_POOL_H_
 #define SINEW_PLANNER_BASE_POOL_H_
 
+#include <pthread.h>
+
 #include "physics/base/status.h"
 
 typedef struct SnPool SnPool;
@@ -18,5 +20,13 @@ int sn_pool_size(const SnPool *pool);
 // Runs work(argument, thread) for thread = 0 ... n - 1 in parallel and returns when all have ended. Allows one caller
 // at a time.
 void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *argument);
+// Runs work as sn_pool_run does. The caller is thread 0; once its part has ended it waits for the others, and calls
+// watch(argument) every sn_clock_patience meanwhile. NULL: it does not.
+void sn_pool_run_watched(SnPool *pool, void (*work)(void *argument, int thread), void (*watch)(void *argument),
+                         void *argument);
+// Makes a condition variable whose timed waits are by the monotonic clock.
+void sn_pool_condition(pthread_cond_t *condition);
+// Waits for a condition, at most sn_clock_patience.
+void sn_pool_wait_patiently(pthread_cond_t *condition, pthread_mutex_t *lock);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "physics/world/adjoint.h"
 #include "physics/model/model_view.h"
+#include "planner/base/clock.h"
 #include "planner/task/task.h"
 
 // Names what an item compares: points (value and residual of 3 entries), rotations (4 and 3), scalars (1 and 1).
@@ -91,8 +92,10 @@ int sn_cost_find(const SnCost *cost, const char *name);
 
 // Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none). Then steps it
 // under zero control for task->settle [s], puts the task's free bodies in place, and sets time and controls to 0. Runs
-// on the host only. Returns SN_ERR_STATE when it diverges.
-SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err);
+// on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches `until` before (NULL:
+// there is no end).
+SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed,
+                     const SnClock *clock, double until, SnError *err);
 
 // Writes the controls of the task's initial plan, changed by the seed (0: not), into ctrl (nu).
 void sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl);

@@ -86,7 +86,23 @@ static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint6
   }
 }
 
-SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed, SnError *err) {
+// Steps the body under zero control until it has settled.
+static SnCode settle(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, const SnClock *clock, double until,
+                     SnError *err) {
+  const long steps = lround(task->settle / (double)m->opt.timestep);
+  for (long k = 0; k < steps; ++k) {
+    if (clock && until < (double)INFINITY && clock->now(clock->context) >= until)
+      return sn_fail(err, SN_ERR_TIMEOUT, "task %s: the body has not settled in time", task->name);
+    sn_step(m, w, lane);
+    if (*w->warn & SN_WARN_BAD_STATE)
+      return sn_fail(err, SN_ERR_STATE, "task %s: the body diverges after %g s of settling", task->name,
+                     (double)k * (double)m->opt.timestep);
+  }
+  return SN_OK;
+}
+
+SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed,
+                     const SnClock *clock, double until, SnError *err) {
   const int key = keyframe_index(task, m);
   if (key >= 0)
     sn_world_reset_key(m, w, key);
@@ -101,13 +117,8 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
     if (m->actuator_dyntype[i] == SN_DYN_MUSCLE && task->activation > 0)
       for (int k = 0; k < m->actuator_actnum[i]; ++k) w->act[m->actuator_actadr[i] + k] = (sn_real)task->activation;
   memset(w->ctrl, 0, sizeof *w->ctrl * (size_t)m->nu);
-  const long steps = lround(task->settle / (double)m->opt.timestep);
-  for (long k = 0; k < steps; ++k) {
-    sn_step(m, w, lane);
-    if (*w->warn & SN_WARN_BAD_STATE)
-      return sn_fail(err, SN_ERR_STATE, "task %s: the body diverges after %g s of settling", task->name,
-                     (double)k * (double)m->opt.timestep);
-  }
+  const SnCode code = settle(task, m, w, lane, clock, until, err);
+  if (code != SN_OK) return code;
   place_bodies(task, m, w, seed);
   w->time[0] = 0;
   return SN_OK;

@@ -160,7 +160,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
   if (!cost) cost = sn_cost_none();
   if (g) {
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->changed, NULL);
+    sn_pool_condition(&g->changed);
     g->m = m;
     g->cost = cost;
     g->pool = pool;
@@ -440,17 +440,33 @@ static void end_job(SnGradientWork *g, int thread, const Job *job, bool finite) 
   }
 }
 
+// Looks whether the clock has reached the end, under lock, but for the reading itself: that may take its time.
+static void read_clock(SnGradientWork *g) {
+  if (g->stop || !(g->until < INFINITY)) return;
+  pthread_mutex_unlock(&g->lock);
+  const bool late = g->clock->now(g->clock->context) >= g->until;
+  pthread_mutex_lock(&g->lock);
+  g->stop = g->stop || late;
+}
+
+// Waits for others to end a job, under lock; where there is an end not for long, so that the clock is read meanwhile.
+static void wait_for_others(SnGradientWork *g) {
+  if (g->until < INFINITY)
+    sn_pool_wait_patiently(&g->changed, &g->lock);
+  else
+    pthread_cond_wait(&g->changed, &g->lock);
+}
+
 static void gradient_work(void *argument, int thread) {
   SnGradientWork *g = argument;
-  const bool timed = g->until < INFINITY;
   pthread_mutex_lock(&g->lock);
   for (;;) {
-    if (timed && !g->stop) g->stop = g->clock->now(g->clock->context) >= g->until;
+    read_clock(g);
     if (g->stop) break;
     const Job job = take_job(g, thread);
     if (job.kind == JOB_NONE) break;
     if (job.kind == JOB_WAIT) {
-      pthread_cond_wait(&g->changed, &g->lock);
+      wait_for_others(g);
       continue;
     }
     pthread_mutex_unlock(&g->lock);

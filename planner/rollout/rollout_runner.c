@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "physics/base/clock.h"
-
 struct SnRolloutRunner {
   const SnModel *m;
   const SnCost *cost;
@@ -15,13 +13,6 @@ struct SnRolloutRunner {
   SnRolloutScratch scratch;
   SnRollout rollout;
 };
-
-static double monotonic_now(void *context) {
-  (void)context;
-  return sn_clock_now();
-}
-
-SnClock sn_clock_monotonic(void) { return (SnClock){monotonic_now, NULL}; }
 
 // Rows [from, nstep] of n numbers each.
 static void clear_rows(sn_number *x, int n, int from, int nstep) {

@@ -3,16 +3,9 @@
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 
+#include "planner/base/clock.h"
 #include "planner/rollout/cfd.h"
 #include "planner/rollout/rollout.h"
-
-// Reads a time [s] that never goes back. It is given by the caller, so that tests can own the time.
-typedef struct SnClock {
-  double (*now)(void *context);
-  void *context;
-} SnClock;
-// Returns the monotonic clock of the system.
-SnClock sn_clock_monotonic(void);
 
 // Holds the initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
 typedef struct SnState {

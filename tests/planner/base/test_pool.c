@@ -1,6 +1,7 @@
 // The pool: every thread runs once a job, many jobs in a row, any number of threads.
 #include <stdatomic.h>
 
+#include "planner/base/clock.h"
 #include "planner/base/pool.h"
 #include "tests/support/oracle.h"
 
@@ -31,6 +32,29 @@ static void every_thread_once(void **state) {
   sn_pool_free(NULL);
 }
 
+// Ends the other thread's part once the caller, who waits for it, has been called.
+static void wait_for_watch(void *argument, int thread) {
+  Count *c = argument;
+  const double end = sn_clock_now() + 60;
+  while (thread == 1 && atomic_load(&c->total) < 3 && sn_clock_now() < end) continue;
+}
+
+static void watch(void *argument) { atomic_fetch_add(&((Count *)argument)->total, 1); }
+
+static void caller_watches(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnPool *pool = sn_pool_create(2, &err);
+  assert_non_null(pool);
+  Count c = {0};
+  sn_pool_run_watched(pool, wait_for_watch, watch, &c);
+  assert_true(atomic_load(&c.total) >= 3);
+  atomic_store(&c.total, 3);
+  sn_pool_run(pool, wait_for_watch, &c);
+  assert_int_equal(atomic_load(&c.total), 3);
+  sn_pool_free(pool);
+}
+
 static void bounds(void **state) {
   (void)state;
   SnError err = {0};
@@ -40,6 +64,7 @@ static void bounds(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_thread_once), cmocka_unit_test(bounds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_thread_once), cmocka_unit_test(caller_watches),
+                                     cmocka_unit_test(bounds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,8 @@ static Run make_run(void) {
   run.ctrl = calloc(STEPS * (size_t)run.m->nu, sizeof *run.ctrl);
   run.target = calloc((STEPS + 1) * (size_t)run.cost->ntarget, sizeof *run.target);
   SnWorld *w = sn_rollout_runner_world(run.r);
-  if (sn_task_reset(task, run.m, w, sn_rollout_runner_lane(run.r), 3, &err) != SN_OK) fail_msg("%s", err.text);
+  if (sn_task_reset(task, run.m, w, sn_rollout_runner_lane(run.r), 3, NULL, INFINITY, &err) != SN_OK)
+    fail_msg("%s", err.text);
   memcpy(run.qpos, w->qpos, sizeof(sn_real) * (size_t)run.m->nq);
   memcpy(run.qvel, w->qvel, sizeof(sn_real) * (size_t)run.m->nv);
   memcpy(run.act, w->act, sizeof(sn_real) * (size_t)run.m->na);
