@@ -1,4 +1,6 @@
 // Models: loading, sizes, arrays, names, options.
+#include <type_traits>
+
 #include "clients/python/core/core_private.h"
 
 namespace sinew_python {
@@ -18,9 +20,11 @@ Model load(const std::string &path) {
 Model read(nb::bytes bytes, std::optional<std::string> folder) {
   SinewError err;
   SinewModel *model;
+  const char *data = bytes.c_str();
+  const size_t size = bytes.size();
   {
     nb::gil_scoped_release unlocked;
-    model = sinew_model_read(bytes.c_str(), bytes.size(), folder ? folder->c_str() : nullptr, &err);
+    model = sinew_model_read(data, size, folder ? folder->c_str() : nullptr, &err);
   }
   return own_model(model, err);
 }
@@ -31,9 +35,9 @@ void save(const Model &model, const std::string &path) {
   check(sinew_model_save(model.handle.get(), path.c_str(), &err), err);
 }
 
-nb::dict sizes(const Model &model) {
+nb::typed<nb::dict, nb::str, int> sizes(const Model &model) {
   const SinewSizes *s = sinew_model_sizes(model.handle.get());
-  nb::dict d;
+  nb::typed<nb::dict, nb::str, int> d;
   d["nq"] = s->nq;
   d["nv"] = s->nv;
   d["na"] = s->na;
@@ -75,43 +79,158 @@ std::vector<std::string> fields(const Model &model) {
   return names;
 }
 
+SinewObject object_kind(int kind) {
+  if (kind < SINEW_BODY || kind > SINEW_EQUALITY)
+    raise(SINEW_ERR_ARGUMENT, ("kind " + std::to_string(kind) + ": there is none").c_str());
+  return static_cast<SinewObject>(kind);
+}
+
+// Calls f(name, reference to the option) for each option that MuJoCo has.
+template <typename F>
+void for_each_option(SinewOptions &o, F f) {
+  f("timestep", o.timestep);
+  f("impratio", o.impratio);
+  f("tolerance", o.tolerance);
+  f("ls_tolerance", o.ls_tolerance);
+  f("ccd_tolerance", o.ccd_tolerance);
+  f("gravity", o.gravity);
+  f("o_margin", o.o_margin);
+  f("o_solref", o.o_solref);
+  f("o_solimp", o.o_solimp);
+  f("o_friction", o.o_friction);
+  f("integrator", o.integrator);
+  f("cone", o.cone);
+  f("iterations", o.iterations);
+  f("ls_iterations", o.ls_iterations);
+  f("ccd_iterations", o.ccd_iterations);
+  f("disableflags", o.disableflags);
+  f("enableflags", o.enableflags);
+  f("disableactuator", o.disableactuator);
+}
+
+[[noreturn]] void refuse_option(const char *name, size_t expected) {
+  raise(SINEW_ERR_ARGUMENT, (std::string("option ") + name + ": expected " + std::to_string(expected) +
+                             (expected == 1 ? " number" : " numbers"))
+                                .c_str());
+}
+
+template <typename T>
+void take_option(nb::handle from, const char *name, T &to) {
+  if constexpr (std::is_array_v<T>) {
+    std::vector<double> values;
+    if (!nb::try_cast(from, values) || values.size() != std::extent_v<T>) refuse_option(name, std::extent_v<T>);
+    std::copy(values.begin(), values.end(), to);
+  } else if (!nb::try_cast(from, to)) {
+    refuse_option(name, 1);
+  }
+}
+
+SinewOptions options_of(const Model &model) {
+  SinewError err;
+  SinewOptions o = sinew_default_options();
+  check(sinew_model_get_options(model.handle.get(), &o, &err), err);
+  return o;
+}
+
+nb::typed<nb::dict, nb::str, nb::any> options(const Model &model) {
+  SinewOptions o = options_of(model);
+  nb::typed<nb::dict, nb::str, nb::any> d;
+  for_each_option(o, [&d](const char *name, auto &value) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_array_v<T>)
+      d[name] = nb::tuple(nb::cast(std::vector<double>(std::begin(value), std::end(value))));
+    else
+      d[name] = value;
+  });
+  return d;
+}
+
+// Returns a copy of the model with the options that `changes` has.
+Model with_options(const Model &model, nb::typed<nb::dict, nb::str, nb::any> changes) {
+  SinewOptions o = options_of(model);
+  const auto take = [&changes](const char *name, auto &to) {
+    if (changes.contains(name)) take_option(changes[name], name, to);
+  };
+  for_each_option(o, take);
+  take("contact_solref", o.contact_solref);
+  take("contact_solimp", o.contact_solimp);
+  SinewError err;
+  SinewModel *changed;
+  {
+    nb::gil_scoped_release unlocked;
+    changed = sinew_model_with_options(model.handle.get(), &o, &err);
+  }
+  return own_model(changed, err);
+}
+
+// Runs a function of two arrays of the model's coordinates, `first` (nq) and `second` (n), that fills `out` (m).
+template <typename Call>
+void tangent_call(const ConstNumbers &first, size_t nq, const ConstNumbers &second, size_t n, const Numbers &out,
+                  size_t m, Call call) {
+  if (first.size() != nq || second.size() != n || out.size() != m)
+    raise(SINEW_ERR_ARGUMENT, "qpos, tangent: a wrong size");
+  SinewError err;
+  check(call(first.data(), second.data(), out.data(), &err), err);
+}
+
+void integrate(const Model &model, const ConstNumbers &qpos, const ConstNumbers &tangent, double scale,
+               const Numbers &moved) {
+  const SinewSizes *s = sinew_model_sizes(model.handle.get());
+  tangent_call(qpos, s->nq, tangent, s->nv, moved, s->nq,
+               [&](const double *q, const double *t, double *to, SinewError *err) {
+                 return sinew_model_integrate(model.handle.get(), q, t, scale, to, err);
+               });
+}
+
+void difference(const Model &model, const ConstNumbers &qpos1, const ConstNumbers &qpos2, const Numbers &tangent) {
+  const SinewSizes *s = sinew_model_sizes(model.handle.get());
+  tangent_call(qpos1, s->nq, qpos2, s->nq, tangent, s->nv,
+               [&](const double *a, const double *b, double *to, SinewError *err) {
+                 return sinew_model_difference(model.handle.get(), a, b, to, err);
+               });
+}
+
 }  // namespace
 
 void bind_model(nb::module_ &m) {
   nb::class_<Model>(m, "Model", "A model that libsinew has loaded.")
       .def_static("load", &load, nb::arg("path"))
-      .def_static("read", &read, nb::arg("bytes"), nb::arg("folder").none())
+      .def_static("read", &read, nb::arg("data"), nb::arg("folder").none())
       .def("save", &save, nb::arg("path"))
       .def("sizes", &sizes)
-      .def("array", &array, nb::arg("name"))
+      .def("array", &array, nb::arg("name"),
+           nb::sig("def array(self, name: str) -> numpy.typing.NDArray[typing.Any] | None"))
       .def("fields", &fields)
-      .def("ctrl_range",
-           [](const Model &x) {
-             return view(x, sinew_model_ctrl_range(x.handle.get()), sinew_model_sizes(x.handle.get())->nu, 2);
-           })
+      .def(
+          "ctrl_range",
+          [](const Model &x) {
+            return view(x, sinew_model_ctrl_range(x.handle.get()), sinew_model_sizes(x.handle.get())->nu, 2);
+          },
+          nb::sig("def ctrl_range(self) -> numpy.typing.NDArray[numpy.float64]"))
       .def(
           "find",
           [](const Model &x, int kind, const char *name) {
-            return sinew_model_find(x.handle.get(), static_cast<SinewObject>(kind), name);
+            return sinew_model_find(x.handle.get(), object_kind(kind), name);
           },
           nb::arg("kind"), nb::arg("name"))
       .def(
           "name",
-          [](const Model &x, int kind, int id) {
-            return sinew_model_name(x.handle.get(), static_cast<SinewObject>(kind), id);
-          },
+          [](const Model &x, int kind, int id) { return sinew_model_name(x.handle.get(), object_kind(kind), id); },
           nb::arg("kind"), nb::arg("id"))
       .def(
-          "count",
-          [](const Model &x, int kind) { return sinew_model_count(x.handle.get(), static_cast<SinewObject>(kind)); },
+          "count", [](const Model &x, int kind) { return sinew_model_count(x.handle.get(), object_kind(kind)); },
           nb::arg("kind"))
       .def(
           "sensor",
           [](const Model &x, int id) {
             const SinewSensorInfo info = sinew_model_sensor(x.handle.get(), id);
-            return nb::make_tuple(info.supported, info.differentiable);
+            return std::make_pair(info.supported, info.differentiable);
           },
-          nb::arg("id"));
+          nb::arg("id"))
+      .def("options", &options)
+      .def("with_options", &with_options, nb::arg("changes"))
+      .def("integrate", &integrate, nb::arg("qpos"), nb::arg("tangent"), nb::arg("scale"), nb::arg("moved"))
+      .def("difference", &difference, nb::arg("qpos1"), nb::arg("qpos2"), nb::arg("tangent"));
 }
 
 }  // namespace sinew_python

@@ -2,24 +2,68 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+import tempfile
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
+from sinew.errors import ArgumentError
+from sinew.named import KINDS, Named, Table, View, model_table, object_id
+from sinew.names import did_you_mean
+from sinew.options import Options, changes_of
 
-__all__ = ["Model"]
+__all__ = ["Model", "SensorSupport"]
 
 
-class Model:
+class SensorSupport(NamedTuple):
+    """What the engine can do with a sensor. Others have the value NaN."""
+
+    supported: bool  # computes its value
+    differentiable: bool  # computes its derivative, too
+
+
+class Model(Named):
     """A model of a body, read-only: any number of threads may use one at once.
 
-    Sizes (`nq`, `nu`, ...) and arrays (`qpos0`, `jnt_range`, `body_mass`, ...) are attributes under MuJoCo's names.
+    Make one with `from_xml`, `from_string`, `from_mujoco`, `load` or `read`. Sizes (`nq`, `nu`, ...) and arrays
+    (`qpos0`, `jnt_range`, `body_mass`, ...; `fields` lists them) are attributes with MuJoCo's names and shapes. Arrays
+    are views without a copy that cannot be written, and keep the model alive. They have what MuJoCo's compiler has
+    made, but for two things: frames of bodies' inertias, geoms and sites that MuJoCo finds equal to one of the body are
+    that one, and meshes that nothing can touch have no vertices.
+
+    Attributes
+    ----------
+    nq, nv, na, nu : int
+        Numbers of positions, degrees of freedom, activations and controls.
+    nbody, njnt, ngeom, nsite, ntendon, nactuator, neq, nmocap, nkey : int
+        Numbers of bodies, joints, geoms, sites, tendons, actuators, equalities, mocap bodies and keyframes.
+    nsensor, nsensordata : int
+        Number of sensors, and of all of their numbers.
+    nstate : int
+        2 nv + na: numbers of a state by its tangent.
     """
 
     _native: _core.Model
+    nq: int
+    nv: int
+    na: int
+    nu: int
+    nbody: int
+    njnt: int
+    ngeom: int
+    nsite: int
+    ntendon: int
+    nactuator: int
+    neq: int
+    nmocap: int
+    nkey: int
+    nsensor: int
+    nsensordata: int
+    nstate: int
 
     def __init__(self) -> None:
         raise TypeError("use Model.from_xml, from_string, from_mujoco, load or read")
@@ -27,39 +71,228 @@ class Model:
     @classmethod
     def _wrap(cls, native: _core.Model) -> Model:
         model = cls.__new__(cls)
-        model._native = native
-        model.__dict__.update(native.sizes())
+        model.__dict__.update(native.sizes(), _native=native)
         return model
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Load a model from a file: MJCF, a compiled model (.mjb), or an image of `save`."""
+        """Load a model from a file: MJCF, a compiled model (.mjb), or an image of `save`.
+
+        MJCF is compiled once and kept in the user's cache (``$XDG_CACHE_HOME/sinew/models`` or
+        ``~/.cache/sinew/models``), from where it loads in about a millisecond as long as its files stay the same.
+
+        Raises
+        ------
+        NotFoundError, FileError
+            There is no such file, or it cannot be read.
+        FormatError
+            MuJoCo's compiler refuses it, or an image is damaged.
+        UnsupportedError
+            It uses what the engine does not have: a list of all of it.
+        """
         return cls._wrap(_core.Model.load(os.fspath(path)))
 
     from_xml = load
 
     @classmethod
     def read(cls, data: bytes, folder: str | os.PathLike[str] | None = None) -> Model:
-        """Load a model from bytes of any of the three forms."""
-        return cls._wrap(_core.Model.read(data, None if folder is None else os.fspath(folder)))
+        """Load a model from bytes of any of the three forms that `load` reads.
+
+        They count as those of a file in `folder` (None: the current one), from where MJCF's includes and meshes are
+        found. Raises as `load`.
+        """
+        return cls._wrap(_core.Model.read(bytes(data), None if folder is None else os.fspath(folder)))
 
     @classmethod
     def from_string(cls, xml: str, folder: str | os.PathLike[str] | None = None) -> Model:
-        """Load a model from a text of MJCF."""
+        """Load a model from a text of MJCF, as of a file in `folder`. Raises as `load`."""
         return cls.read(xml.encode(), folder)
 
+    @classmethod
+    def from_mujoco(cls, model: Any) -> Model:
+        """Make a model of one of MuJoCo's, with all its present numbers.
+
+        Parameters
+        ----------
+        model : mujoco.MjModel or mujoco.MjSpec
+            Of MuJoCo 4.0.0. A specification is compiled.
+
+        Raises
+        ------
+        UnsupportedError
+            It uses what the engine does not have: a list of all of it.
+        """
+        import mujoco
+
+        if isinstance(model, mujoco.MjSpec):
+            model = model.compile()
+        if not isinstance(model, mujoco.MjModel):
+            raise ArgumentError(f"model: {type(model).__name__}, expected a mujoco.MjModel or a mujoco.MjSpec")
+        buffer = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+        mujoco.mj_saveModel(model, None, buffer)
+        return cls.read(buffer.tobytes())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an image of the model to a file, which `load` reads. It keeps every bit of the model.
+
+        A build of another version may refuse it.
+
+        Raises
+        ------
+        FileError
+            It cannot be written, or what is there is no regular file.
+        """
+        self._native.save(os.fspath(path))
+
+    def fields(self) -> list[str]:
+        """Return the names of all arrays of the model."""
+        return self._native.fields()
+
     def __getattr__(self, name: str) -> NDArray[Any]:
-        """Return an array of the model under MuJoCo's name."""
         if name.startswith("_"):
             raise AttributeError(name)
         array = self._native.array(name)
         if array is None:
-            raise AttributeError(f"a Model has no array {name!r}")
-        value: NDArray[Any] = array[:, 0] if array.shape[1] == 1 else array
+            raise AttributeError(f"a Model has no {name!r}{did_you_mean(name, dir(self))}")
+        # Vectors have one axis. Keyframes are rows, however short.
+        keyframes = name.startswith("key_") and name != "key_time"
+        value: NDArray[Any] = array[:, 0] if array.shape[1] == 1 and not keyframes else array
         self.__dict__[name] = value
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name}: a Model cannot be changed; with_options makes another one")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.fields()})
+
+    def __repr__(self) -> str:
+        sizes = ("nq", "nv", "na", "nu", "nbody", "ngeom", "nsensordata")
+        return f"<sinew.Model {', '.join(f'{name}={getattr(self, name)}' for name in sizes)}>"
 
     @property
     def ctrl_range(self) -> NDArray[np.float64]:
         """Ranges of the controls, (nu, 2); infinite where a control has none."""
         return self._native.ctrl_range()
+
+    # ---- options ----
+
+    @property
+    def opt(self) -> Options:
+        """Options of the model."""
+        return Options(**self._native.options())
+
+    def with_options(self, **changes: float | str | ArrayLike) -> Model:
+        """Return a copy of the model with other options.
+
+        Parameters
+        ----------
+        **changes
+            Members of `Options`. `integrator` and `cone` also by name: "euler", "rk4", "implicitfast"; "pyramidal",
+            "elliptic". `contact_solref` (2) and `contact_solimp` (5) replace those of all geoms and pairs; a number
+            that is NaN leaves theirs.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such option, or a value is out of range.
+        UnsupportedError
+            An integrator or flags that the engine does not have.
+        """
+        return self._wrap(self._native.with_options(changes_of(changes)))
+
+    # ---- names ----
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all objects of a kind ("body", "joint", ..., "equality"), "" where one has none."""
+        if kind not in KINDS:
+            raise ArgumentError(f"kind: {kind!r}, expected one of {', '.join(KINDS)}")
+        number = KINDS.index(kind)
+        return [self._native.name(number, i) for i in range(self._native.count(number))]
+
+    def keyframe(self, key: str | int) -> View:
+        """Return the numbers of the keyframe of this name or index."""
+        return View(self, "keyframe", key)
+
+    def equality(self, key: str | int) -> View:
+        """Return the numbers of the equality of this name or index."""
+        return View(self, "equality", key)
+
+    @property
+    def _named_model(self) -> Model:
+        return self
+
+    def _named_table(self) -> Table:
+        return self._table
+
+    @functools.cached_property
+    def _table(self) -> Table:
+        return model_table(self.fields())
+
+    def _named_array(self, field: str, write: bool) -> NDArray[Any]:
+        if write:
+            raise AttributeError(f"{field}: a Model cannot be changed")
+        array: NDArray[Any] = getattr(self, field)
+        return array
+
+    def sensor_support(self, key: str | int) -> SensorSupport:
+        """Return what the engine can do with the sensor of this name or index."""
+        return SensorSupport(*self._native.sensor(object_id(self, "sensor", key)))
+
+    # ---- tangents ----
+
+    def integrate(self, qpos: ArrayLike, tangent: ArrayLike, scale: float = 1.0) -> NDArray[np.float64]:
+        """Move positions along a tangent, as ``mj_integratePos``.
+
+        Parameters
+        ----------
+        qpos : array_like, (nq,)
+            Positions.
+        tangent : array_like, (nv,)
+            Direction, e.g. a velocity; quaternions count 3.
+        scale : float
+            Factor of the tangent, e.g. a time [s].
+
+        Returns
+        -------
+        array, (nq,)
+            Positions with quaternions of unit length.
+        """
+        moved = np.empty(self.nq)
+        self._native.integrate(_row("qpos", qpos, self.nq), _row("tangent", tangent, self.nv), scale, moved)
+        return moved
+
+    def difference(self, qpos1: ArrayLike, qpos2: ArrayLike) -> NDArray[np.float64]:
+        """Return the tangent (nv,) that leads from `qpos1` to `qpos2` (nq,), the shorter way round for rotations.
+
+        As ``mj_differentiatePos`` for a time of 1.
+        """
+        tangent = np.empty(self.nv)
+        self._native.difference(_row("qpos1", qpos1, self.nq), _row("qpos2", qpos2, self.nq), tangent)
+        return tangent
+
+    # ---- copies ----
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory(prefix="sinew-") as folder:
+            path = os.path.join(folder, "model.sinew")
+            self.save(path)
+            with open(path, "rb") as file:
+                return Model.read, (file.read(),)
+
+
+def _row(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Return an argument of n numbers as the library takes it."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: {error}") from None
+    if array.shape != (n,):
+        raise ArgumentError(f"{name}: shape {array.shape}, expected ({n},)")
+    return array
