@@ -176,7 +176,7 @@ SINEW_API int sinew_model_count(const SinewModel *model, SinewObject kind);
 typedef struct SinewField {
   const char *name;  // MuJoCo's; valid for ever
   bool integer;      // int, else double
-  bool input;        // written by the caller: state, controls, mocap poses
+  bool input;        // written by the caller: state, controls, mocap poses; of a model: see SinewArray
   int rows, cols;    // present shape
 } SinewField;
 
@@ -191,6 +191,29 @@ SINEW_API const int *sinew_model_int_array(const SinewModel *model, const char *
 // Describes array i = 0, 1, ... of a model. Returns false past the last. Arrays for looks (colours, cameras, lights)
 // and those that MuJoCo alone computes with are not there.
 SINEW_API bool sinew_model_field(const SinewModel *model, int i, SinewField *field);
+
+// Holds the numbers that an array of a model shall have: doubles, whole ones where it has integers. This structure does
+// not grow.
+typedef struct SinewArray {
+  const char *name;     // MuJoCo's, of an array whose SinewField has `input`
+  const double *value;  // (rows, cols)
+  int rows, cols;       // the shape of the array
+} SinewArray;
+
+// Returns a copy of a model with other numbers in n arrays: masses, sizes, stiffnesses, ranges, parameters of actuators
+// and the like. It moves as MuJoCo does after the same numbers were written into its mjModel, with two differences.
+// Frames act as they are given (MuJoCo's sameframe). Made anew is what follows from masses, flags and sizes of
+// primitive geoms: body_subtreemass, body_contype, jnt_actuatorid, and geom_rbound and geom_aabb unless given.
+//
+// Constants of the dynamics at qpos0 stay unless they are given: dof_M0, dof_invweight0, body_invweight0,
+// tendon_length0, tendon_invweight0, actuator_acc0. A free body takes its inertia from dof_M0. Costs about a load from
+// the cache. Free the copy with sinew_model_free; it does not need the model. Returns NULL and on failure
+//   SINEW_ERR_NOT_FOUND    a model has no array of that name
+//   SINEW_ERR_UNSUPPORTED  this array, or entry, may not change: the reason
+//   SINEW_ERR_ARGUMENT     the shape, an array named twice, a number that is not allowed: its name and index
+//   SINEW_ERR_LIMIT, SINEW_ERR_MEMORY  there is no room
+SINEW_API SinewModel *sinew_model_with_arrays(const SinewModel *model, const SinewArray *arrays, int n,
+                                              SinewError *err);
 
 // Returns the ranges of the controls (nu, 2), -inf and inf where a control has none; valid as long as the model.
 SINEW_API const double *sinew_model_ctrl_range(const SinewModel *model);

@@ -1,57 +1,18 @@
-// Arrays of a model under their names, and what the engine can do with its sensors. physics/model/model_fields.inc is
-// the only list: those of the engine's own setup are not in it. Letters of names are left to sinew_model_name.
-#include <stddef.h>
+// Arrays of a model under their names, copies with other numbers in them, and what the engine can do with its sensors.
+// Arrays of the engine's own setup, and letters of names, are not there.
 #include <string.h>
 
 #include "clients/libsinew/model_private.h"
+#include "physics/model/model_arrays.h"
 #include "physics/sensor/sensor.h"
-
-typedef struct Array {
-  const char *name;
-  bool integer;
-  size_t pointer;  // where SnModel has it
-} Array;
-
-#define ARRAY_int(name) {#name, true, offsetof(SnModel, name)},
-#define ARRAY_sn_real(name) {#name, false, offsetof(SnModel, name)},
-#define ARRAY_char(name)
-static const Array arrays[] = {
-#define SN_MODEL_FIELD(type, name, rows, cols) ARRAY_##type(name)
-#include "physics/model/model_fields.inc"
-#undef SN_MODEL_FIELD
-};
-enum { ARRAYS = sizeof arrays / sizeof *arrays };
-
-static void get_shape(const SnModel *m, int i, int *rows, int *cols) {
-#define SN_SIZE(name)       \
-  const int name = m->name; \
-  (void)name;
-#include "physics/model/model_sizes.inc"
-#undef SN_SIZE
-#define SHAPE_int(rows, cols) {(rows), (cols)},
-#define SHAPE_sn_real(rows, cols) {(rows), (cols)},
-#define SHAPE_char(rows, cols)
-  const int shape[ARRAYS][2] = {
-#define SN_MODEL_FIELD(type, name, rows, cols) SHAPE_##type(rows, cols)
-#include "physics/model/model_fields.inc"
-#undef SN_MODEL_FIELD
-  };
-  if (rows) *rows = shape[i][0];
-  if (cols) *cols = shape[i][1];
-}
 
 // The array of this name and type, or NULL with shape (0, 0).
 static const void *find_array(const SinewModel *model, const char *name, bool integer, int *rows, int *cols) {
-  if (rows) *rows = 0;
-  if (cols) *cols = 0;
-  for (int i = 0; model && name && i < ARRAYS; ++i) {
-    if (arrays[i].integer != integer || strcmp(arrays[i].name, name) != 0) continue;
-    get_shape(model->model, i, rows, cols);
-    const void *array;
-    memcpy(&array, (const char *)model->model + arrays[i].pointer, sizeof array);
-    return array;
-  }
-  return NULL;
+  SnModelArray a;
+  const bool found = model && name && sn_model_find_array(model->model, name, &a) && a.integer == integer;
+  if (rows) *rows = found ? a.rows : 0;
+  if (cols) *cols = found ? a.cols : 0;
+  return found ? a.data : NULL;
 }
 
 const double *sinew_model_array(const SinewModel *model, const char *name, int *rows, int *cols) {
@@ -63,10 +24,34 @@ const int *sinew_model_int_array(const SinewModel *model, const char *name, int 
 }
 
 bool sinew_model_field(const SinewModel *model, int i, SinewField *field) {
-  if (!model || !field || i < 0 || i >= ARRAYS) return false;
-  *field = (SinewField){.name = arrays[i].name, .integer = arrays[i].integer};
-  get_shape(model->model, i, &field->rows, &field->cols);
+  SnModelArray a;
+  if (!model || !field || !sn_model_array(model->model, i, &a)) return false;
+  *field = (SinewField){
+      .name = a.name, .integer = a.integer, .input = a.kind == SN_ARRAY_VALUE, .rows = a.rows, .cols = a.cols};
   return true;
+}
+
+SinewModel *sinew_model_with_arrays(const SinewModel *model, const SinewArray *arrays, int n, SinewError *err) {
+  const char *const who = "sinew_model_with_arrays";
+  if (!model || (n > 0 && !arrays)) {
+    api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, model ? "arrays" : "model");
+    return NULL;
+  }
+  SnNewArray list[SN_MODEL_ARRAYS];
+  if (n < 0 || n > SN_MODEL_ARRAYS) {
+    api_fail(err, SINEW_ERR_ARGUMENT, "%s: n is %d; allowed are 0 to %d, each array once", who, n, SN_MODEL_ARRAYS);
+    return NULL;
+  }
+  for (int i = 0; i < n; ++i) list[i] = (SnNewArray){arrays[i].name, arrays[i].value, arrays[i].rows, arrays[i].cols};
+  SnError why;
+  SnModel *m = sn_model_with_arrays(model->model, list, n, &why);
+  if (!m) {
+    api_hand_on(err, &why);
+    return NULL;
+  }
+  if (api_check_supported(m, &m->opt, err) == SINEW_OK) return api_model_wrap(m, err);
+  sn_model_free(m);
+  return NULL;
 }
 
 SinewSensorInfo sinew_model_sensor(const SinewModel *model, int id) {

@@ -37,8 +37,7 @@ SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *optio
   return api_give(&options_struct, &o, options, err);
 }
 
-// Refuses what the engine has not, all of it.
-static SinewStatus check_supported(const SnModel *m, const SnOption *o, SinewError *err) {
+SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError *err) {
   const char *line[SN_OPTION_LINES];
   const int n = sn_option_unsupported(o->integrator, o->disableflags, o->enableflags, line);
   char text[1000] = "";
@@ -78,7 +77,7 @@ SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions
   get(&model->model->opt, &o);  // holds for what an older caller does not know
   if (api_take(&options_struct, options, &o, err) != SINEW_OK) return NULL;
   set(&o, &opt);
-  if (check_supported(model->model, &opt, err) != SINEW_OK) return NULL;
+  if (api_check_supported(model->model, &opt, err) != SINEW_OK) return NULL;
   if (sn_option_check(&opt, &why) != SN_OK) {
     api_fail(err, SINEW_ERR_ARGUMENT, "%s", why.text);
     return NULL;

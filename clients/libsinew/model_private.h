@@ -20,6 +20,9 @@ SinewModel *api_model_wrap(SnModel *model, SinewError *err);
 // out of memory.
 SinewModel *api_model_view(const SnModel *model, SinewError *err);
 
+// Refuses options of a model that the engine has not, all of them. Returns SINEW_OK or SINEW_ERR_UNSUPPORTED.
+SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError *err);
+
 // Writes the path of the program sinew-import: beside the running program, or where this library was installed with it.
 // Returns false, with the places in err, when it is nowhere.
 bool api_find_importer(char *path, size_t size, SnError *err);

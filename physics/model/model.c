@@ -58,8 +58,7 @@ SnCode sn_model_setup(SnModel *m, SnError *err) {
   return code;
 }
 
-// A copy without what sn_model_setup makes.
-static SnModel *copy_arrays(const SnModel *m, SnError *err) {
+SnModel *sn_model_copy_arrays(const SnModel *m, SnError *err) {
   SnModel *copy = sn_model_create(m, err);
   if (!copy) return NULL;
   copy->opt = m->opt;
@@ -83,7 +82,7 @@ static SnModel *set_up(SnModel *m, SnError *err) {
   return NULL;
 }
 
-SnModel *sn_model_copy(const SnModel *m, SnError *err) { return set_up(copy_arrays(m, err), err); }
+SnModel *sn_model_copy(const SnModel *m, SnError *err) { return set_up(sn_model_copy_arrays(m, err), err); }
 
 // Column k of rows of `width`, in every geom, pair and the override.
 static void set_contacts(sn_real *geom, int ngeom, sn_real *pair, int npair, sn_real *override, int width,
@@ -98,7 +97,7 @@ static void set_contacts(sn_real *geom, int ngeom, sn_real *pair, int npair, sn_
 
 SnModel *sn_model_with_options(const SnModel *m, const SnOption *opt, const sn_real *solref, const sn_real *solimp,
                                SnError *err) {
-  SnModel *copy = copy_arrays(m, err);
+  SnModel *copy = sn_model_copy_arrays(m, err);
   if (!copy) return NULL;
   copy->opt = *opt;
   set_contacts(copy->geom_solref, m->ngeom, copy->pair_solref, m->npair, copy->opt.o_solref, SN_NREF, solref);

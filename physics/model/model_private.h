@@ -19,6 +19,9 @@ SnCode sn_model_complain(SnError *err, const char *field, int i, double value, c
 
 // ---- tables made at load ----
 
+// Makes a copy without what sn_model_setup makes. Returns NULL and err when out of memory.
+SnModel *sn_model_copy_arrays(const SnModel *m, SnError *err);
+
 // Allocates memory that lives as long as the model, zeroed, 64-byte aligned. Returns NULL when out of memory. Only the
 // parts of sn_model_setup call it.
 void *sn_model_alloc(SnModel *m, size_t bytes);

@@ -106,3 +106,21 @@ void body_sample(BodyPair *b, double speed) {
   o->d->time = 1 + sn_oracle_uniform(o);
   body_follow(b);
 }
+
+void body_compare_columns(const char *name, const double *ours, const double *fine, const double *coarse, int rows,
+                          int cols, int *compared, int *skipped) {
+  for (int k = 0; k < cols; ++k) {
+    double doubt = 0, error = 0, scale = 1;
+    for (int i = 0; i < rows; ++i) {
+      doubt = sn_larger(doubt, fabs(fine[i * cols + k] - coarse[i * cols + k]));
+      error = sn_larger(error, fabs(ours[i * cols + k] - fine[i * cols + k]));
+      scale = sn_larger(scale, fabs(fine[i * cols + k]));
+    }
+    if (doubt > 1e-6 * scale) {
+      ++*skipped;
+      continue;
+    }
+    ++*compared;
+    if (!(error <= 1e-5 * scale)) fail_msg("%s: column %d differs by %g of %g", name, k, error, scale);
+  }
+}

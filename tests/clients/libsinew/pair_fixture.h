@@ -35,4 +35,9 @@ void body_sample(BodyPair *b, double speed);
 // Fails the test, and says why, when a call on b has failed.
 void body_ok(const BodyPair *b, SinewStatus status);
 
+// Compares columns of our derivatives (rows, cols) with MuJoCo's differences of two widths. A column on which these
+// disagree is skipped. Counts both; fails the test where ours differs.
+void body_compare_columns(const char *name, const double *ours, const double *fine, const double *coarse, int rows,
+                          int cols, int *compared, int *skipped);
+
 #endif

@@ -34,25 +34,6 @@ static double size_of(const double *x, int n) {
   return most;
 }
 
-// Columns of a matrix (rows, cols) on which the two references agree are those on which ours has to. Counts them.
-static void compare_columns(const char *name, const double *ours, const double *fine, const double *coarse, int rows,
-                            int cols, int *compared, int *skipped) {
-  for (int k = 0; k < cols; ++k) {
-    double doubt = 0, error = 0, scale = 1;
-    for (int i = 0; i < rows; ++i) {
-      doubt = sn_larger(doubt, fabs(fine[i * cols + k] - coarse[i * cols + k]));
-      error = sn_larger(error, fabs(ours[i * cols + k] - fine[i * cols + k]));
-      scale = sn_larger(scale, fabs(fine[i * cols + k]));
-    }
-    if (doubt > 1e-6 * scale) {
-      ++*skipped;
-      continue;
-    }
-    ++*compared;
-    if (!(error <= 1e-5 * scale)) fail_msg("%s: column %d differs by %g of %g", name, k, error, scale);
-  }
-}
-
 static void equals_mujoco(void **state) {
   (void)state;
   enum { SAMPLES = 4 };
@@ -75,11 +56,11 @@ static void equals_mujoco(void **state) {
                        nu && ns ? fine.D : NULL);
       mjd_transitionFD(b.o.mj, b.o.d, 4e-6, 1, coarse.A, nu ? coarse.B : NULL, ns ? coarse.C : NULL,
                        nu && ns ? coarse.D : NULL);
-      compare_columns(name, ours.A, fine.A, coarse.A, n, n, &compared, &skipped);
-      compare_columns(name, ours.B, fine.B, coarse.B, n, nu, &compared, &skipped);
+      body_compare_columns(name, ours.A, fine.A, coarse.A, n, n, &compared, &skipped);
+      body_compare_columns(name, ours.B, fine.B, coarse.B, n, nu, &compared, &skipped);
       if (!sensors) continue;
-      compare_columns(name, ours.C, fine.C, coarse.C, ns, n, &compared, &skipped);
-      compare_columns(name, ours.D, fine.D, coarse.D, ns, nu, &compared, &skipped);
+      body_compare_columns(name, ours.C, fine.C, coarse.C, ns, n, &compared, &skipped);
+      body_compare_columns(name, ours.D, fine.D, coarse.D, ns, nu, &compared, &skipped);
     }
     free_matrices(&ours);
     free_matrices(&fine);
