@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP = r"(?:physics|planner|cuda|proto|daemon|clients|tests)"
-END = r"\.(?:c|cpp|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in)\b(?![\w-]|\.\w)"
+END = r"\.(?:c|cpp|h|inc|cu|sh|py|md|txt|gp|svg|proto|map|cmake|mutations|yaml|xml|in|ipynb|toml)\b(?![\w-]|\.\w)"
 SPAN = re.compile(r"`([^`\n]+)`|\]\(([^)#\s]+)[^)]*\)")
 WORD = re.compile(r"(?<![\w/.$~:*}-])([\w.*-]+(?:/[\w.*-]+)*" + END + ")")
 NAME = re.compile(r"[\w*-]+" + END)

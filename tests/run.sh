@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/setup.sh
 
 JOBS=$(nproc)
-PARTS="style release tidy asan tsan float lanes nvcc arm64 demo"
+PARTS="style release tidy asan tsan float lanes nvcc arm64 demo python"
 
 part_style_text="formatting, rooms, comments of headers, paths, house rules, edits of tests/mutations (no build)"
 part_style() { tests/style.sh; }
@@ -50,6 +50,9 @@ part_arm64() { tests/cross_arm64.sh; }
 part_demo_text="clients/demo.sh, short, both tasks"
 part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --seconds 0.2; }
 
+part_python_text="the Python package: its wheel in an environment of its own, ruff, mypy, pytest, what needs PyTorch on Debian's"
+part_python() { tests/clients/python/run.sh; }
+
 # shellcheck disable=SC2086  # the list is split on purpose
 setup() {
   # No && between them: it would switch off `set -e` inside the first, and a failed download would go unnoticed.
@@ -84,7 +87,7 @@ list_parts() {
 main() {
   local part status passed=0 failed=0 skipped=0 started wanted=$PARTS
   case "${1:-}" in
-    --setup) setup; return ;;
+    --setup) setup; tests/clients/python/run.sh --setup; return ;;
     --list) list_parts; return ;;
     --help | -h) sed -n '2,10s/^# \{0,1\}//p' tests/run.sh; list_parts; return ;;
     -*) echo "tests/run.sh: unknown option $1; see --help" >&2; return 2 ;;

@@ -11,6 +11,7 @@ trap 'rm -f "$bad"' EXIT
 complain() { sed "s|^|style: $1: |" | head -40 | tee -a "$bad"; }
 
 sources=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp')
+python=$(git ls-files '*.py' '*.pyi')
 
 # Formatting.
 if command -v clang-format >/dev/null; then
@@ -47,12 +48,12 @@ git ls-files | cut -d/ -f1 | sort -u |
 
 # No file that nobody finishes reading, no work left open, no machine's own paths.
 # shellcheck disable=SC2086
-wc -l $sources | awk '$1 > ($2 == "clients/include/sinew.h" ? 1000 : 800) && $2 != "total" {print $2 ": " $1 " lines"}' | grep . | complain "too long" || true
+wc -l $sources $python | awk '$1 > ($2 == "clients/include/sinew.h" ? 1000 : 800) && $2 != "total" {print $2 ": " $1 " lines"}' | grep . | complain "too long" || true
 # A function fits a screen: from the line that begins at the margin to the brace that ends it there.
 # shellcheck disable=SC2086
 awk '/^[A-Za-z]/ { begin = FNR } /^}$/ && FNR - begin >= 60 { print FILENAME ":" begin ": " FNR - begin + 1 " lines" }' $sources |
   grep . | complain "a function above 60 lines" || true
-grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources /dev/null | grep . | complain "unfinished work" || true
+grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources $python /dev/null | grep . | complain "unfinished work" || true
 git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
 
 # Comments of all headers, and parameters, lengths and names of functions, as tests/comments.py wants them.

@@ -1,0 +1,25 @@
+"""Fixtures of all tests of the Python package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sinew"
+
+
+@pytest.fixture(scope="session")
+def models() -> Path:
+    """Folder of the models that the tree has: arm_reach.xml, billiard.xml."""
+    return Path(__file__).parents[3] / "physics" / "models"
+
+
+@pytest.fixture(scope="session")
+def myosuite() -> Path:
+    """Folder of MyoSuite's models, as clients/setup.sh fetches them."""
+    folder = CACHE / "myosuite-2.12.2" / "myosuite"
+    if not folder.is_dir():
+        pytest.skip("MyoSuite's models are not there: clients/setup.sh --models")
+    return folder

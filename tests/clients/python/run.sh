@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds the Python package, installs it into environments of its own (build/python-env, build/python-torch) and tests it:
+# ruff, mypy, pytest; what needs PyTorch beside Debian's python3-torch.
+#
+#   tests/clients/python/run.sh                    everything
+#   tests/clients/python/run.sh --setup            installs what is missing, builds nothing
+#   tests/clients/python/run.sh --install          builds, installs and stops: build/python-env/bin/python has the package
+#   tests/clients/python/run.sh -k rollout -x      these arguments of pytest, in both environments, without ruff and mypy
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+# shellcheck source=clients/setup.sh
+. clients/setup.sh
+# shellcheck source=tests/clients/python/environment.sh
+. tests/clients/python/environment.sh
+MAIN=build/python-env TORCH=build/python-torch
+
+# run_tests ENVIRONMENT ARGUMENT...: pytest; that no test is selected is no failure, but said.
+run_tests() {
+  local status=0
+  python_pytest "$@" || status=$?
+  [ "$status" != 5 ] || { echo "no test is selected by: ${*:2}"; status=0; }
+  return "$status"
+}
+
+check_style() {
+  local python=$MAIN/bin/python
+  "$python" -m ruff check --no-cache clients/python "$PYTHON_TESTS"
+  "$python" -m ruff format --no-cache --check clients/python "$PYTHON_TESTS"
+}
+
+main() {
+  local have_torch=1 wheel
+  case "${1:-}" in
+    --help | -h) sed -n '2,9s/^# \{0,1\}//p' "$PYTHON_TESTS/run.sh"; return ;;
+  esac
+  python_main "$MAIN"
+  python_torch "$TORCH" || have_torch=0
+  [ "${1:-}" != --setup ] || return 0
+  wheel=$(python_wheel "$MAIN" build/python-wheel)
+  python_install "$MAIN" "$wheel"
+  # The wheel is one for a version of Python: torch's is Debian's.
+  if [ "$have_torch" = 1 ] && ! python_install "$TORCH" "$wheel"; then
+    echo "skipped: tests with PyTorch: its interpreter is another one than that of the package"
+    have_torch=0
+  fi
+  [ "${1:-}" != --install ] || return 0
+  [ $# -gt 0 ] || check_style
+  run_tests "$MAIN" "$@" "$PYTHON_TESTS"
+  [ "$have_torch" = 0 ] || run_tests "$TORCH" -k "torch or model" "$@" "$PYTHON_TESTS"
+}
+
+main "$@"
