@@ -29,6 +29,7 @@ Batch::Batch(const Model &model, const Backend &on, const Task *of, int most_rol
   def.gradients = gradients;
   def.max_velocity = max_velocity;
   def.cfd = cfd ? &cfd->settings : nullptr;
+  def.interrupt = interrupt;
   SinewError err;
   SinewBatch *made;
   Use use(*backend.busy, "backend");

@@ -3,10 +3,19 @@
 // refuses them, so that no call can crash the interpreter.
 #include "clients/python/core/core_private.h"
 
+#include <unistd.h>
+
 namespace sinew_python {
+
+bool interrupt(void *) {
+  if (gettid() != getpid()) return false;
+  nb::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() != 0;
+}
 
 void raise(SinewStatus status, const char *text) {
   nb::gil_scoped_acquire lock;
+  if (status == SINEW_ERR_INTERRUPTED && PyErr_Occurred()) throw nb::python_error();
   const nb::object error = nb::module_::import_("sinew.errors").attr("from_status")(static_cast<int>(status), text);
   PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.ptr())), error.ptr());
   throw nb::python_error();

@@ -25,6 +25,10 @@ using Numbers = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 using ConstNumbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<int, nb::c_contig, nb::device::cpu>;
 
+// Interrupts a call of the library when a signal's handler has raised, e.g. that of Ctrl-C. The exception stays set,
+// and raise() throws it. Handlers run in the main thread alone.
+bool interrupt(void *);
+
 // Throws the exception of sinew.errors that belongs to a status.
 [[noreturn]] void raise(SinewStatus status, const char *text);
 

@@ -18,10 +18,11 @@ from sinew._core import version as _version
 from sinew.cfd import CFD
 from sinew.errors import SinewError
 from sinew.model import Model
+from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State
 
 __version__ = _version()
-__all__ = ["CFD", "Model", "SinewError", "State"]
+__all__ = ["CFD", "Gradient", "Model", "Rollout", "SinewError", "State", "rollout", "rollout_vjp"]
 
 # What needs more than NumPy is imported when it is first asked for.
 _LAZY: dict[str, str] = {}

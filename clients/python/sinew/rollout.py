@@ -1,0 +1,411 @@
+"""Many rollouts at once, and the way back through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sinew import _core
+from sinew._arrays import Doubles, Inputs, doubles, inputs, whole
+from sinew._pool import Key, Lease, lease
+from sinew.cfd import CFD
+from sinew.errors import ArgumentError, DivergedError, StateError
+from sinew.model import Model
+from sinew.state import StateLike
+
+__all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
+
+OUTPUTS = ("time", "qpos", "qvel", "act", "sensordata")
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Rollout:
+    """Rollouts: trajectories of T + 1 states, and what became of them.
+
+    The first dimension, N, is there when the initial state or the controls had one. Rows after the good states of a
+    rollout that has diverged are NaN; so are sensors that the engine does not have.
+
+    Attributes
+    ----------
+    model : Model
+        What was rolled out, with the options of the call.
+    time : ndarray, (N, T + 1)
+        Time [s].
+    qpos : ndarray, (N, T + 1, nq)
+        Positions.
+    qvel : ndarray, (N, T + 1, nv)
+        Velocities.
+    act : ndarray, (N, T + 1, na)
+        Activations.
+    sensordata : ndarray, (N, T + 1, nsensordata)
+        Sensors of each state under its controls; at the last state those of the last step stand.
+    status : ndarray of int, (N,)
+        0, or 10 where the rollout has diverged.
+    good_states : ndarray of int, (N,)
+        States before the first that is bad, or whose acceleration is; T + 1: all are good.
+    warnings : ndarray of int, (N,)
+        Bits of what happened in its steps, ``SINEW_WARN_*``.
+    cost : ndarray, (N,), or None without a task
+        Cost of the task, infinity where diverged.
+    terms : ndarray, (N, number of terms), or None without a task
+        Its weighted parts.
+
+    Notes
+    -----
+    With ``gradients`` a rollout keeps memory of the library for `rollout_vjp`, which `close`, the end of a ``with``
+    block, or its garbage collection gives back. Its arrays stay.
+    """
+
+    model: Model
+    time: Doubles
+    qpos: Doubles
+    qvel: Doubles
+    act: Doubles
+    sensordata: Doubles
+    status: NDArray[np.int32]
+    good_states: NDArray[np.int32]
+    warnings: NDArray[np.int32]
+    cost: Doubles | None
+    terms: Doubles | None
+    _lease: Lease
+    _whole: dict[str, Doubles]  # results with the first dimension
+    _count: int
+    _steps: int
+    _many: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OUTPUTS:
+            raise StateError(f"{name} was not asked for: the call had outputs without it")
+        raise AttributeError(f"a Rollout has no {name!r}")
+
+    def __repr__(self) -> str:
+        bad = int(np.count_nonzero(self.status))
+        return f"<Rollout of {self._count} x {self._steps} steps{f', {bad} diverged' if bad else ''}>"
+
+    def raise_if_diverged(self) -> Rollout:
+        """Return the rollouts, or raise `DivergedError` which names those that have diverged."""
+        bad = np.flatnonzero(self.status)
+        if len(bad) == 0:
+            return self
+        good = int(self.good_states.reshape(-1)[bad[0]])
+        named = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")
+        raise DivergedError(
+            f"{len(bad)} of {self._count} rollouts diverged ({named}); rollout {bad[0]} at state {good} of "
+            f"0 to {self._steps}"
+        )
+
+    def close(self) -> None:
+        """Give back what the way back needs. Arrays stay; `rollout_vjp` raises `StateError` from now on."""
+        self._lease.give_back()
+
+    def __enter__(self) -> Rollout:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(eq=False)
+class Gradient:
+    """Derivatives of a number by what rollouts began with; zeros for a rollout whose status is not 0.
+
+    The first dimension, N, is there when the rollouts have it. Each rollout has derivatives of its own, also by a
+    state or controls that all of them share: sum over N for the derivative by these.
+
+    Attributes
+    ----------
+    ctrl : ndarray, (N, T, nu)
+        By the controls.
+    qpos : ndarray, (N, nq), or (N, nv) as tangents
+        By the initial positions.
+    qvel : ndarray, (N, nv)
+        By the initial velocities.
+    act : ndarray, (N, na)
+        By the initial activations.
+    status : ndarray of int, (N,)
+        0, or 10 where the rollout diverged or the derivative left the range of numbers.
+    """
+
+    ctrl: Doubles
+    qpos: Doubles
+    qvel: Doubles
+    act: Doubles
+    status: NDArray[np.int32]
+
+
+# ---- what a call is made of ----
+
+_with_integrator: WeakKeyDictionary[Model, dict[Any, Model]] = WeakKeyDictionary()
+
+
+def derived_model(model: Model, integrator: str | int | None) -> Model:
+    """Return the model with another integrator, made once; None: the model itself."""
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model: {type(model).__name__}, expected a sinew.Model")
+    if integrator is None:
+        return model
+    made = _with_integrator.setdefault(model, {})
+    if integrator not in made:
+        made[integrator] = model.with_options(integrator=integrator)
+    return made[integrator]
+
+
+def _cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
+    if cfd is None:
+        return None
+    if not isinstance(cfd, CFD):
+        raise ArgumentError(f"cfd: {type(cfd).__name__}, expected a sinew.CFD")
+    bodies = None if cfd.bodies is None else tuple(cfd.bodies)
+    return (tuple(cfd.solimp), cfd.softplus, cfd.friction, cfd.surrogate, bodies, cfd.forward)
+
+
+def batch_key(
+    model: Model, device: str, threads: int, task: Any, cfd: CFD | None, gradients: bool, max_velocity: float
+) -> Key:
+    """Return what a batch of these is kept under."""
+    native = None if task is None else task if isinstance(task, _core.Task) else getattr(task, "_native", None)
+    if task is not None and not isinstance(native, _core.Task):
+        raise ArgumentError(f"task: {type(task).__name__}, expected a sinew.Task")
+    return Key(model._native, device, whole("threads", threads), native, _cfd_key(cfd), bool(gradients), max_velocity)
+
+
+# ---- results ----
+
+
+def _checked_out(name: str, array: Any, shape: tuple[int, ...], given: Inputs) -> Doubles:
+    """Return an array of the caller that a result can be written into."""
+    if (
+        not isinstance(array, np.ndarray)
+        or array.shape != shape
+        or array.dtype != np.float64
+        or not (array.flags.c_contiguous and array.flags.writeable)
+    ):
+        raise ArgumentError(f"out: {name!r} must be a writable, contiguous array of float64 of shape {shape}")
+    for source in given.arrays:
+        if source is not None and np.may_share_memory(array, source):
+            raise ArgumentError(f"out: {name!r} shares memory with an input")
+    return array
+
+
+def _results(model: Model, given: Inputs, outputs: Sequence[str], out: Mapping[str, Any]) -> dict[str, Doubles]:
+    """Return arrays of the caller or new ones, (N, T + 1, .), that results go into."""
+    widths = {"qpos": model.nq, "qvel": model.nv, "act": model.na, "sensordata": model.nsensordata}
+    rows = (given.count, given.steps + 1)
+    made: dict[str, Doubles] = {}
+    for name in outputs:
+        if name not in OUTPUTS:
+            raise ArgumentError(f"outputs: {name!r} is not one of {', '.join(OUTPUTS)}")
+        shape = rows if name == "time" else (*rows, widths[name])
+        if name not in out:
+            made[name] = np.empty(shape)
+            continue
+        array = _checked_out(name, out[name], shape if given.many else shape[1:], given).reshape(shape)
+        if any(np.may_share_memory(array, other) for other in made.values()):
+            raise ArgumentError(f"out: {name!r} shares memory with another result")
+        made[name] = array
+    return made
+
+
+def _wanted(outputs: Sequence[str] | None, out: Mapping[str, Any] | Rollout | None) -> tuple[Any, Mapping[str, Any]]:
+    """Return the names of the results, and the arrays that the caller has for them."""
+    names = OUTPUTS if outputs is None else (outputs,) if isinstance(outputs, str) else outputs
+    if out is None:
+        return names, _NOTHING
+    if isinstance(out, Rollout):
+        out.close()
+        return names, {name: array if out._many else array[0] for name, array in out._whole.items() if name in names}
+    unknown = [name for name in out if name not in names]
+    if unknown:
+        raise ArgumentError(f"out: {unknown[0]!r} is not one of the results: {', '.join(names)}")
+    return names, out
+
+
+def rollout(
+    model: Model,
+    state: StateLike | None = None,
+    ctrl: ArrayLike | None = None,
+    *,
+    nstep: int | None = None,
+    threads: int = 0,
+    device: str = "cpu",
+    cfd: CFD | None = None,
+    integrator: str | int | None = None,
+    task: Any = None,
+    gradients: bool = True,
+    max_velocity: float = 0.0,
+    outputs: Sequence[str] | None = None,
+    out: Mapping[str, Any] | Rollout | None = None,
+) -> Rollout:
+    """Roll out a model from N initial states under N sequences of T controls.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    state : State, mapping or MjData, optional
+        Initial state: members with one row, or with N. Default: `qpos0` at rest.
+    ctrl : array_like, (T, nu) or (N, T, nu), optional
+        Controls of each step. Without them they are zero.
+    nstep : int, optional
+        T, where there are no controls.
+    threads : int
+        Threads of the CPU; 0: as many as this process may use. Results do not depend on it.
+    device : str
+        "cpu" or "cuda".
+    cfd : CFD, optional
+        Contacts from distance.
+    integrator : str or int, optional
+        Another integrator than the model's, as in `Model.with_options`.
+    task : Task, optional
+        Gives a cost, and options of the model.
+    gradients : bool
+        Keep what `rollout_vjp` needs.
+    max_velocity : float
+        A faster joint means divergence [rad/s, m/s]; 0: 1e10.
+    outputs : sequence of str, optional
+        The trajectories that are wanted, of "time", "qpos", "qvel", "act", "sensordata". Default: all.
+    out : mapping of arrays, or Rollout, optional
+        Arrays that trajectories are written into, by name; a Rollout is closed and its arrays are used again.
+
+    Returns
+    -------
+    Rollout
+        Trajectories. A rollout that diverges is data (``status``), see `Rollout.raise_if_diverged`.
+
+    Raises
+    ------
+    ArgumentError
+        A shape, a type, or a number that is NaN or beyond 1e10.
+    """
+    model = derived_model(model, integrator)
+    given = inputs(model, state, ctrl, nstep)
+    names, arrays = _wanted(outputs, out)
+    key = batch_key(model, device, threads, task, cfd, gradients, max_velocity)
+    leased = lease(key, model, cfd, given.count, given.steps)
+    try:
+        result = _computed(model, given, leased, _results(model, given, names, arrays))
+    except BaseException:
+        leased.give_back()
+        raise
+    finally:
+        leased.leave()
+    if not gradients:
+        leased.give_back()
+    return result
+
+
+def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Doubles]) -> Rollout:
+    batch, count, steps = leased.batch, given.count, given.steps
+    status, good_states, warnings = np.empty((3, count), np.int32)
+    terms = batch.terms
+    cost = np.empty(count) if terms else None
+    term = np.empty((count, terms)) if terms else None
+    time, qpos, qvel, act, mocap, ctrl = given.arrays
+    out_time, out_qpos, out_qvel, out_act, out_sensordata = (results.get(name) for name in OUTPUTS)
+    batch.rollout(
+        count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, ctrl,
+        out_time, out_qpos, out_qvel, out_act, out_sensordata, cost, term, status, good_states, warnings,
+    )  # fmt: skip
+    result = Rollout()
+    result.model = model
+    result._lease, result._whole = leased, results
+    result._count, result._steps, result._many = count, steps, given.many
+    numbers: dict[str, NDArray[Any] | None] = {
+        **results,
+        "status": status,
+        "good_states": good_states,
+        "warnings": warnings,
+    }
+    numbers |= {"cost": cost, "terms": term}
+    if not given.many:
+        numbers = {name: None if x is None else x.reshape(x.shape[1:]) for name, x in numbers.items()}
+    result.__dict__.update(numbers)
+    return result
+
+
+# ---- the way back ----
+
+
+def _bar(name: str, x: ArrayLike | None, shape: tuple[int, ...], of: Rollout) -> Doubles | None:
+    """Return a derivative by a trajectory, (N, ...)."""
+    if x is None:
+        return None
+    array = doubles(name, x)
+    whole_shape = (of._count, *shape)
+    if array.shape == whole_shape:
+        return array
+    if array.shape != shape:
+        expected = f"{shape} or {whole_shape}" if of._many else f"{shape}"
+        raise ArgumentError(f"{name}: shape {array.shape}, expected {expected}")
+    return np.ascontiguousarray(np.broadcast_to(array, whole_shape))
+
+
+def rollout_vjp(
+    rollout: Rollout,
+    qpos: ArrayLike | None = None,
+    qvel: ArrayLike | None = None,
+    act: ArrayLike | None = None,
+    sensordata: ArrayLike | None = None,
+    ctrl: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
+    coordinates: Literal["array", "tangent"] = "array",
+) -> Gradient:
+    """Return the derivatives of a number by what rollouts began with, given those by all states.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Rollouts with gradients. May be used any number of times.
+    qpos, qvel, act, sensordata : array_like, (T + 1, .) or (N, T + 1, .), optional
+        Derivatives of the number by the trajectories; one for all rollouts, or each its own. None: zero.
+    ctrl : array_like, (T, nu) or (N, T, nu), optional
+        Its derivatives by the controls themselves.
+    cost : float or array_like, (N,), optional
+        Its derivatives by the task's cost. Default with a task: 1.
+    coordinates : {"array", "tangent"}
+        How derivatives by positions are given, here and in the result: by the entries of `qpos` (nq), or along
+        tangents (nv), where a rotation counts 3.
+
+    Returns
+    -------
+    Gradient
+        Derivatives by controls and initial states.
+
+    Raises
+    ------
+    ArgumentError
+        A shape, a type, or a number that is not finite.
+    StateError
+        The rollouts were made without gradients, or closed.
+    UnsupportedError
+        A derivative by a sensor that has none.
+    """
+    if not isinstance(rollout, Rollout):
+        raise ArgumentError(f"rollout: {type(rollout).__name__}, expected a sinew.Rollout")
+    if coordinates not in ("array", "tangent"):
+        raise ArgumentError(f"coordinates: {coordinates!r}, expected 'array' or 'tangent'")
+    if cost is not None and rollout.cost is None:
+        raise ArgumentError("cost: the rollouts have no task")
+    model, n, rows = rollout.model, rollout._count, rollout._steps + 1
+    as_array = coordinates == "array"
+    nq = model.nq if as_array else model.nv
+    bars = (
+        _bar("qpos", qpos, (rows, nq), rollout),
+        _bar("qvel", qvel, (rows, model.nv), rollout),
+        _bar("act", act, (rows, model.na), rollout),
+        _bar("sensordata", sensordata, (rows, model.nsensordata), rollout),
+        _bar("ctrl", ctrl, (rows - 1, model.nu), rollout),
+        _bar("cost", cost, (), rollout),
+    )
+    out = (np.empty((n, rows - 1, model.nu)), np.empty((n, nq)), np.empty((n, model.nv)), np.empty((n, model.na)))
+    status = np.empty(n, np.int32)
+    with rollout._lease.use() as batch:
+        batch.vjp(as_array, *bars, *out, status)
+    if rollout._many:
+        return Gradient(*out, status)
+    return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()))

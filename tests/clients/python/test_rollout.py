@@ -1,0 +1,473 @@
+"""sinew.rollout and sinew.rollout_vjp against MuJoCo's steps, and differences of them."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+import sinew
+from sinew.errors import ArgumentError, DivergedError, SinewError, StateError
+
+from bodies import body, controls, mujoco_states, states
+
+OUTPUTS = ("time", "qpos", "qvel", "act", "sensordata")
+NAMES = ["hand", "cube", "ball", "mocap", "reach"]
+
+
+def largest(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the largest difference relative to numbers above 1."""
+    return float(np.max(np.abs(a - b) / np.maximum(1, np.abs(b)), initial=0))
+
+
+# ---- motions ----
+
+
+# MuJoCo's nearest points of the arm's ellipsoids are not exact.
+@pytest.mark.parametrize(("name", "tolerance"), [*((name, 1e-6) for name in NAMES), ("arm", 1e-4)])
+def test_trajectories_are_those_of_mujoco(name: str, tolerance: float) -> None:
+    b = body(name)
+    state, ctrl = states(b, 3, 1), controls(b, 3, 25, 2)
+    got = sinew.rollout(b.model, state, ctrl, threads=2)
+    want = mujoco_states(b, state, ctrl)
+    supported = ~np.isnan(got.sensordata).all(axis=(0, 1))
+    for output in OUTPUTS:
+        ours, theirs = getattr(got, output), want[output]
+        if output == "sensordata":
+            ours, theirs = ours[..., supported], theirs[..., supported]
+        assert ours.shape == theirs.shape
+        assert largest(ours, theirs) < tolerance, output
+    assert not got.status.any()
+    assert (got.good_states == 26).all()
+
+
+def test_mocap_moves_the_body() -> None:
+    b = body("mocap")
+    state, ctrl = states(b, 2, 3), np.zeros((2, 40, 0))
+    state["mocap"] = np.array([[[0.1, 0, 1, 1, 0, 0, 0]], [[0, 0.2, 1.1, 0.9, 0.1, 0, 0]]])
+    got = sinew.rollout(b.model, state, ctrl)
+    want = mujoco_states(b, state, ctrl)
+    assert largest(got.qpos, want["qpos"]) < 1e-6
+    assert abs(got.qpos[0] - got.qpos[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("name", ["hand", "cube"])
+def test_numbers_do_not_depend_on_threads_or_the_batch(name: str) -> None:
+    b = body(name)
+    state, ctrl = states(b, 5, 4), controls(b, 5, 10, 5)
+    one = sinew.rollout(b.model, state, ctrl, threads=1, gradients=False)
+    two = sinew.rollout(b.model, state, ctrl, threads=2)
+    alone = sinew.rollout(b.model, {k: v[2] for k, v in state.items()}, ctrl[2])
+    for output in OUTPUTS:
+        assert np.array_equal(getattr(one, output), getattr(two, output), equal_nan=True)
+        assert np.array_equal(getattr(one, output)[2], getattr(alone, output), equal_nan=True)
+
+
+# ---- shapes ----
+
+
+@pytest.mark.parametrize("many_states", [None, 1, 3])
+@pytest.mark.parametrize("many_ctrl", [None, 1, 3])
+def test_one_or_many(many_states: int | None, many_ctrl: int | None) -> None:
+    b = body("cube")
+    state = {k: v[0] if many_states is None else v for k, v in states(b, many_states or 1, 6).items()}
+    ctrl = controls(b, many_ctrl or 1, 7, 7)
+    got = sinew.rollout(b.model, state, ctrl[0] if many_ctrl is None else ctrl)
+    n = max(many_states or 1, many_ctrl or 1)
+    rows = () if many_states is None and many_ctrl is None else (n,)
+    assert got.qpos.shape == (*rows, 8, b.model.nq)
+    assert got.time.shape == (*rows, 8)
+    assert got.status.shape == got.good_states.shape == got.warnings.shape == rows
+    gradient = sinew.rollout_vjp(got, qvel=np.ones((8, b.model.nv)))
+    assert gradient.ctrl.shape == (*rows, 7, b.model.nu)
+    assert gradient.qpos.shape == (*rows, b.model.nq)
+    assert gradient.status.shape == rows
+    if rows:
+        i = n - 1
+        alone = sinew.rollout(
+            b.model, {k: np.atleast_1d(v)[min(i, len(v) - 1)] if many_states else v for k, v in state.items()},
+            ctrl[min(i, len(ctrl) - 1)],
+        )  # fmt: skip
+        assert np.array_equal(alone.qpos, got.qpos[i])
+
+
+def test_members_of_a_state_with_one_row_stand_for_all() -> None:
+    b = body("cube")
+    state = states(b, 4, 8)
+    mixed = {**state, "qvel": state["qvel"][0], "act": state["act"][:1], "time": 0.5}
+    same = {**state, "qvel": np.tile(state["qvel"][0], (4, 1)), "act": np.tile(state["act"][0], (4, 1)),
+            "time": np.full(4, 0.5)}  # fmt: skip
+    a, c = (sinew.rollout(b.model, x, nstep=5) for x in (mixed, same))
+    assert np.array_equal(a.qpos, c.qpos)
+    assert np.array_equal(a.time, c.time)
+
+
+def test_without_state_and_controls_it_begins_at_qpos0_at_rest() -> None:
+    b = body("hand")
+    got = sinew.rollout(b.model, nstep=3)
+    assert np.array_equal(got.qpos[0], b.reference.qpos0)
+    assert not got.qvel[0].any()
+    assert np.array_equal(got.qpos, sinew.rollout(b.model, None, np.zeros((3, b.model.nu))).qpos)
+
+
+def test_states_come_as_state_mapping_or_mjdata() -> None:
+    b = body("mocap")
+    d = mujoco.MjData(b.reference)
+    d.qvel[:] = 0.1
+    d.time = 2.5
+    d.mocap_pos[0, 0] = 0.3
+    mocap = np.concatenate([d.mocap_pos, d.mocap_quat], axis=1)
+    of = sinew.State(d.qpos, d.qvel, None, 2.5, mocap)
+    results = [sinew.rollout(b.model, x, nstep=4) for x in (d, of, {"qvel": d.qvel, "time": 2.5, "mocap": mocap})]
+    for got in results:
+        assert np.array_equal(got.qpos, results[0].qpos)
+        assert got.time[0] == 2.5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, list, "strided"])
+def test_numbers_are_converted(dtype: object) -> None:
+    b = body("cube")
+    ctrl = np.ones((4, 6, b.model.nu))
+    strided = np.ones((4, 6, 5))[..., :2]
+    other = ctrl.tolist() if dtype is list else strided if dtype == "strided" else ctrl.astype(dtype)
+    assert np.array_equal(sinew.rollout(b.model, None, ctrl).qpos, sinew.rollout(b.model, None, other).qpos)
+
+
+# ---- wrong input ----
+
+X = np.zeros
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"state": {"qpos": X(3)}}, r"qpos: shape \(3,\), expected \(12,\) or \(N, 12\)"),
+        ({"state": {"qpos": X((2, 2, 12))}}, r"qpos: shape \(2, 2, 12\)"),
+        ({"state": {"qvel": X((3, 10)), "act": X((2, 1))}}, "act: 2 rows, expected 1 or 3 as qvel has"),
+        ({"state": {"qvel": X((3, 10))}, "ctrl": X((2, 5, 2))}, "ctrl: 2 rows, expected 1 or 3 as qvel has"),
+        ({"state": {"qpos": ["a"] * 12}}, "qpos: numbers of type"),
+        ({"state": {"qpos": X(12, complex)}}, "qpos: numbers of type complex128, expected real numbers"),
+        ({"state": {"qpos": [[1, 2], [3]]}}, "qpos: "),
+        ({"state": {"speed": X(10)}}, "'speed' is not one of"),
+        ({"state": 3}, "state: int"),
+        ({"state": {"qpos": np.full(12, np.nan)}}, r"qpos\[0\] of rollout 0: "),
+        ({"state": {"time": np.inf}}, "time"),
+        ({"state": {"mocap": X(7)}}, r"mocap: shape \(7,\), expected \(1, 7\) or \(N, 1, 7\)"),
+        ({"ctrl": X(2)}, r"ctrl: shape \(2,\), expected \(T, 2\) or \(N, T, 2\)"),
+        ({"ctrl": X((5, 3))}, r"ctrl: shape \(5, 3\), expected \(T, 2\) or \(N, T, 2\)"),
+        ({"ctrl": X((5, 2)) + np.nan}, r"ctrl\[0\] of rollout 0: "),
+        ({"ctrl": X((0, 2))}, "steps: 0, allowed is 1 to"),
+        ({"ctrl": X((0, 5, 2))}, "capacity: 0, allowed is 1 to"),
+        ({"ctrl": None}, "ctrl: None"),
+        ({"ctrl": None, "nstep": 2.5}, "nstep: 2.5, expected a whole number"),
+        ({"ctrl": None, "nstep": -1}, "steps: -1"),
+        ({"ctrl": None, "nstep": 1 << 40}, "nstep: 1099511627776 is out of range"),
+        ({"nstep": 4}, "nstep: 4, but ctrl has 5 rows"),
+        ({"threads": -1}, "threads: -1, allowed is 0 to"),
+        ({"threads": "2"}, "threads: '2', expected a whole number"),
+        ({"cfd": True}, "cfd: bool, expected a sinew.CFD"),
+        ({"task": "reach"}, "task: str, expected a sinew.Task"),
+        ({"outputs": ("xpos",)}, "outputs: 'xpos' is not one of"),
+        ({"out": {"xpos": X(3)}}, "out: 'xpos' is not one of"),
+        ({"out": {"qpos": X((6, 11))}}, r"out: 'qpos' must be .* of shape \(6, 12\)"),
+        ({"out": {"qpos": X((6, 12), np.float32)}}, "out: 'qpos' must be"),
+        ({"max_velocity": -1.0}, "max_velocity: -1"),
+        ({"model": "hand.xml"}, "model: str, expected a sinew.Model"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_refused_in_words(arguments: dict, text: str) -> None:
+    given = {"model": body("cube").model, "ctrl": X((5, 2)), **arguments}
+    with pytest.raises(ArgumentError, match=text):
+        sinew.rollout(given.pop("model"), **given)
+
+
+def test_unknown_devices_are_not_found() -> None:
+    with pytest.raises(SinewError, match="abacus"):
+        sinew.rollout(body("cube").model, nstep=2, device="abacus")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"qpos": X((6, 11))}, r"qpos: shape \(6, 11\), expected \(6, 12\) or \(2, 6, 12\)"),
+        ({"qpos": X((3, 6, 12))}, r"qpos: shape \(3, 6, 12\)"),
+        ({"qpos": X((2, 6, 12)), "coordinates": "tangent"}, r"expected \(6, 10\)"),
+        ({"qvel": np.full((6, 10), np.inf)}, "qvel"),
+        ({"ctrl": X((6, 2))}, r"ctrl: shape \(6, 2\), expected \(5, 2\)"),
+        ({"cost": 1.0}, "cost: the rollouts have no task"),
+        ({"coordinates": "angles"}, "coordinates: 'angles'"),
+        ({"rollout": 3}, "rollout: int"),
+    ],
+)  # fmt: skip
+def test_wrong_derivatives_are_refused_in_words(arguments: dict, text: str) -> None:
+    of = sinew.rollout(body("cube").model, None, X((2, 5, 2)))
+    with pytest.raises(ArgumentError, match=text):
+        sinew.rollout_vjp(**{"rollout": of, **arguments})
+
+
+def test_divergence_is_data() -> None:
+    b = body("cube")
+    state = states(b, 3, 9)
+    state["qvel"][1, -1] = 1e9
+    got = sinew.rollout(b.model, state, nstep=20)
+    assert got.status.tolist() == [0, 10, 0]
+    good = got.good_states[1]
+    assert good < 21
+    assert np.isnan(got.qpos[1, good:]).all()
+    assert np.isfinite(got.qpos[1, :good]).all()
+    with pytest.raises(DivergedError, match=r"1 of 3 rollouts diverged \(1\); rollout 1 at state"):
+        got.raise_if_diverged()
+    gradient = sinew.rollout_vjp(got, qpos=np.ones((21, b.model.nq)))
+    assert gradient.status.tolist() == [0, 10, 0]
+    assert not gradient.ctrl[1].any()
+    fine = sinew.rollout(b.model, nstep=2)
+    assert fine.raise_if_diverged() is fine
+
+
+# ---- results into the caller's arrays ----
+
+
+def test_results_go_into_arrays_of_the_caller() -> None:
+    b = body("cube")
+    ctrl = controls(b, 2, 5, 10)
+    want = sinew.rollout(b.model, None, ctrl)
+    out = {"qpos": np.empty_like(want.qpos)}
+    got = sinew.rollout(b.model, None, ctrl, outputs=("qpos", "qvel"), out=out)
+    assert np.array_equal(out["qpos"], want.qpos)
+    assert np.shares_memory(got.qpos, out["qpos"])
+    with pytest.raises(StateError, match="act was not asked for"):
+        got.act  # noqa: B018
+    again = sinew.rollout(b.model, None, ctrl, outputs=("qpos",), out=got)
+    assert again.qpos.base is got.qpos.base or np.shares_memory(again.qpos, got.qpos)
+    rows = np.zeros((2, b.model.nq))
+    with pytest.raises(ArgumentError, match="'qpos' shares memory with an input"):
+        sinew.rollout(b.model, {"qpos": rows[0]}, nstep=1, out={"qpos": rows})
+
+
+# ---- the way back ----
+
+
+def number(b, state: dict, ctrl: np.ndarray, weights: dict) -> float:
+    """Return the weighted sum of MuJoCo's states that the derivatives are of."""
+    want = mujoco_states(b, {k: v[None] for k, v in state.items()}, ctrl[None])
+    return float(sum((weights[k] * want[k][0]).sum() for k in weights))
+
+
+@pytest.mark.parametrize(("name", "steps"), [("hand", 8), ("arm", 6), ("cube", 8), ("ball", 8), ("reach", 20)])
+def test_gradients_are_those_of_differences_of_mujoco(name: str, steps: int) -> None:
+    b = body(name)
+    rng = np.random.default_rng(11)
+    m = b.reference
+    state = {k: v[0] for k, v in states(b, 1, 12).items()}
+    ctrl = controls(b, 1, steps, 13)[0]
+    weights = {k: rng.normal(size=(steps + 1, n)) for k, n in (("qpos", m.nq), ("qvel", m.nv), ("act", m.na))}
+    got = sinew.rollout(b.model, state, ctrl)
+    gradient = sinew.rollout_vjp(got, **weights)
+    tangent = rng.normal(size=m.nv)
+    moves = {"ctrl": rng.normal(size=ctrl.shape), "qvel": rng.normal(size=m.nv), "act": rng.normal(size=m.na)}
+    h = 1e-6
+    for part, move in [*moves.items(), ("qpos", tangent)]:
+        values = []
+        for sign in (h, -h):
+            s, c = {k: v.copy() for k, v in state.items()}, ctrl.copy()
+            if part == "ctrl":
+                c += sign * move
+            elif part == "qpos":
+                mujoco.mj_integratePos(m, s["qpos"], move, sign)
+            else:
+                s[part] += sign * move
+            values.append(number(b, s, c, weights))
+        wanted = (values[0] - values[1]) / (2 * h)
+        if part == "qpos":
+            ahead, behind = state["qpos"].copy(), state["qpos"].copy()
+            mujoco.mj_integratePos(m, ahead, move, h)
+            mujoco.mj_integratePos(m, behind, move, -h)
+            move = (ahead - behind) / (2 * h)
+        found = float((getattr(gradient, part) * move).sum())
+        scale = np.abs(getattr(gradient, part)).max(initial=0) + 1
+        assert abs(found - wanted) < 1e-4 * scale, (part, found, wanted)
+
+
+def test_derivatives_along_tangents_agree_with_those_of_arrays() -> None:
+    b = body("cube")
+    state, ctrl = states(b, 2, 14), controls(b, 2, 6, 15)
+    got = sinew.rollout(b.model, state, ctrl)
+    bar = np.random.default_rng(16).normal(size=got.qvel.shape)
+    array, tangent = (sinew.rollout_vjp(got, qvel=bar, coordinates=c) for c in ("array", "tangent"))
+    assert tangent.qpos.shape == (2, b.model.nv)
+    assert np.array_equal(array.ctrl, tangent.ctrl)
+    for i in range(2):
+        move = np.random.default_rng(17).normal(size=b.model.nv)
+        ahead, behind = state["qpos"][i].copy(), state["qpos"][i].copy()
+        mujoco.mj_integratePos(b.reference, ahead, move, 1e-6)
+        mujoco.mj_integratePos(b.reference, behind, move, -1e-6)
+        assert tangent.qpos[i] @ move == pytest.approx(array.qpos[i] @ (ahead - behind) / 2e-6, rel=1e-6)
+
+
+def test_the_way_back_outlasts_other_rollouts() -> None:
+    b = body("cube")
+    ctrl = controls(b, 2, 5, 18)
+    bar = np.ones((6, b.model.nq))
+    first = sinew.rollout(b.model, None, ctrl)
+    want = sinew.rollout_vjp(first, qpos=bar).ctrl
+    others = [sinew.rollout(b.model, None, ctrl * k) for k in range(3)]
+    assert np.array_equal(sinew.rollout_vjp(first, qpos=bar).ctrl, want)
+    assert not np.array_equal(sinew.rollout_vjp(others[0], qpos=bar).ctrl, want)
+
+
+def test_closed_rollouts_keep_arrays_and_refuse_the_way_back() -> None:
+    b = body("cube")
+    with sinew.rollout(b.model, nstep=3) as got:
+        pass
+    got.close()
+    assert got.qpos.shape == (4, b.model.nq)
+    for closed in (got, sinew.rollout(b.model, nstep=3, gradients=False)):
+        with pytest.raises(StateError, match="closed, or made without gradients"):
+            sinew.rollout_vjp(closed, qpos=np.ones((4, b.model.nq)))
+
+
+def test_contacts_from_distance_change_derivatives_alone() -> None:
+    b = body("ball")
+    state = {"qpos": [0, 0, 0.15, 1, 0, 0, 0]}
+    bar = np.zeros((11, 6))
+    bar[-1, 2] = 1
+    near, far = (sinew.rollout(b.model, state, nstep=10, cfd=cfd) for cfd in (None, sinew.CFD()))
+    assert np.array_equal(near.qpos, far.qpos)
+    assert not np.array_equal(sinew.rollout_vjp(near, qvel=bar).qpos, sinew.rollout_vjp(far, qvel=bar).qpos)
+
+
+# ---- threads, processes, signals, memory ----
+
+
+def test_threads_roll_out_at_once() -> None:
+    b = body("cube")
+    ctrl = controls(b, 4, 30, 19)
+    want = sinew.rollout(b.model, None, ctrl)
+    bar = np.ones((31, b.model.nv))
+    back = sinew.rollout_vjp(want, qvel=bar).ctrl
+    wrong: list[object] = []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                got = sinew.rollout(b.model, None, ctrl, threads=1)
+                if not np.array_equal(got.qpos, want.qpos):
+                    wrong.append("qpos")
+                for of in (got, want):
+                    if not np.array_equal(sinew.rollout_vjp(of, qvel=bar).ctrl, back):
+                        wrong.append("ctrl")
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong
+
+
+def _in_child(queue: multiprocessing.SimpleQueue, before: sinew.Rollout, ctrl: np.ndarray) -> None:
+    try:
+        sinew.rollout_vjp(before, qvel=np.ones_like(before.qvel))
+        text = "no error"
+    except StateError as error:
+        text = str(error)
+    queue.put((text, sinew.rollout(before.model, None, ctrl).qpos))
+
+
+def test_a_child_of_fork_begins_anew() -> None:
+    b = body("cube")
+    ctrl = controls(b, 2, 5, 20)
+    before = sinew.rollout(b.model, None, ctrl)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_in_child, args=(queue, before, ctrl))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    text, qpos = queue.get()
+    assert "fork()" in text
+    assert np.array_equal(qpos, before.qpos)
+
+
+CALLS_UNTIL_INTERRUPTED = """
+import signal, sys, time
+import numpy as np
+import sinew
+from bodies import body
+
+b = body("reach")
+of = sinew.rollout(b.model, None, np.zeros((64, 2000, b.model.nu)))
+bar = np.ones(of.qpos.shape)
+calls = {
+    "rollout": lambda: sinew.rollout(b.model, None, np.zeros((2000, 2000, b.model.nu)), outputs=()),
+    "rollout_vjp": lambda: sinew.rollout_vjp(of, qpos=bar),
+}
+print("ready", flush=True)
+try:
+    while True:
+        calls[sys.argv[1]]()
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic(), flush=True)
+assert np.array_equal(sinew.rollout(b.model, None, np.zeros((64, 2000, b.model.nu))).qpos, of.qpos)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("call", ["rollout", "rollout_vjp"])
+def test_ctrl_c_ends_a_call(call: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CALLS_UNTIL_INTERRUPTED, call],
+        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        word, when = child.stdout.readline().split()
+        assert word == "interrupted"
+        print(f"{call} ended {float(when) - sent:.3f} s after SIGINT")
+        assert child.stdout.readline() == "goes on\n"
+        assert child.wait(60) == 0
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
+    b = body("cube")
+    ctrl = controls(b, 3, 4, 21)
+    bar = np.ones((5, b.model.nv))
+
+    def work(calls: int) -> None:
+        for i in range(calls):
+            got = sinew.rollout(b.model, None, ctrl[:, : 1 + i % 4], threads=1)
+            if i % 10 == 0:
+                sinew.rollout_vjp(sinew.rollout(b.model, None, ctrl, threads=1), qvel=bar)
+            if i % 50 == 0:
+                with pytest.raises(ArgumentError):
+                    sinew.rollout(b.model, {"qpos": [np.nan] * b.model.nq}, nstep=2)
+            del got
+
+    work(1000)
+    gc.collect()
+    before = _resident()
+    work(10000)
+    gc.collect()
+    assert _resident() - before < 4 << 20
