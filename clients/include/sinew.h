@@ -606,7 +606,7 @@ SINEW_API int sinew_batch_terms(const SinewBatch *batch);
 typedef struct SinewRollouts {
   size_t size;
   int count, steps;  // N and T
-  bool one_state;    // all begin in one state: time, qpos, qvel, act, mocap have one row
+  bool one_state;    // all begin in one state: time, qpos, qvel, act, mocap, qacc_warmstart have one row
   bool one_ctrl;     // all have the same controls: (T, nu)
   // Initial states; NULL as in SinewState.
   const double *time;   // (N) [s]
@@ -627,6 +627,10 @@ typedef struct SinewRollouts {
   int *status;         // (N) SINEW_OK or SINEW_ERR_DIVERGED
   int *good_states;    // (N) states before the first of which itself, or the acceleration, is bad; T + 1: all good
   unsigned *warnings;  // (N) SINEW_WARN_* bits of all its steps
+  // Warm starts of the solver, at the initial states (NULL: zero) and, as a result, at the last ones. A rollout from
+  // the last state of another and with its warm start goes on with the bits of a longer one.
+  const double *qacc_warmstart;  // (N, nv)
+  double *out_qacc_warmstart;    // (N, nv) NaN when diverged
 } SinewRollouts;
 
 // Returns rollouts of zeros.

@@ -198,6 +198,7 @@ static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, S
   if (status == SINEW_OK) status = api_check_numbers("qvel", r->qvel, states, (size_t)m->nv, err);
   if (status == SINEW_OK) status = api_check_numbers("act", r->act, states, (size_t)m->na, err);
   if (status == SINEW_OK) status = api_check_numbers("mocap", r->mocap, states, 7 * (size_t)m->nmocap, err);
+  if (status == SINEW_OK) status = api_check_numbers("qacc_warmstart", r->qacc_warmstart, states, (size_t)m->nv, err);
   if (status != SINEW_OK) return status;
   return api_check_numbers("ctrl", r->ctrl, r->one_ctrl ? 1 : r->count, (size_t)r->steps * (size_t)m->nu, err);
 }
@@ -228,6 +229,7 @@ static void take_states(SinewBatch *b, const SinewRollouts *r) {
                             .qpos = row(r->qpos, i, m->nq, m->qpos0),
                             .qvel = row(r->qvel, i, m->nv, b->zero),
                             .act = row(r->act, i, m->na, b->zero),
+                            .qacc_warmstart = row(r->qacc_warmstart, i, m->nv, NULL),
                             .cfd = b->cfd.use == SINEW_CFD_FORWARD ? &b->cfd.settings : NULL};
     take_mocap(b, r->mocap, i, &b->state[i]);
   }
@@ -239,12 +241,15 @@ static double *part(double *x, int i, int steps, int n) {
 
 // Points into the caller's trajectories.
 static void take_outputs(SinewBatch *b, const SinewRollouts *r) {
-  for (int i = 0; i < r->count; ++i)
+  for (int i = 0; i < r->count; ++i) {
+    double *warmstart = r->out_qacc_warmstart;
     b->out[i] = (SnTrajectory){.time = part(r->out_time, i, r->steps, 1),
                                .qpos = part(r->out_qpos, i, r->steps, b->m->nq),
                                .qvel = part(r->out_qvel, i, r->steps, b->m->nv),
                                .act = part(r->out_act, i, r->steps, b->m->na),
-                               .sensordata = part(r->out_sensordata, i, r->steps, b->m->nsensordata)};
+                               .sensordata = part(r->out_sensordata, i, r->steps, b->m->nsensordata),
+                               .qacc_warmstart = warmstart ? warmstart + (size_t)i * (size_t)b->m->nv : NULL};
+  }
 }
 
 // Evaluates the schedules of the targets. Returns how many tables there are: one where all begin at one time.

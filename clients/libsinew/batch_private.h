@@ -14,6 +14,7 @@ typedef struct ApiKept {
   double *qpos;          // (capacity, nq) initial states
   double *qvel;          // (capacity, nv)
   double *act;           // (capacity, na)
+  double *warmstart;     // (capacity, nv)
   double *ctrl;          // (capacity, steps, nu)
   SnTrajectoryBar *bar;  // (capacity)
   double *states;        // (capacity, steps + 1, nq) positions on the way; NULL: the model has no quaternions

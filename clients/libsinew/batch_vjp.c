@@ -27,6 +27,7 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
   k->qpos = api_batch_alloc(n * nq, sizeof *k->qpos, &ok);
   k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, &ok);
   k->act = api_batch_alloc(n * na, sizeof *k->act, &ok);
+  k->warmstart = api_batch_alloc(n * nv, sizeof *k->warmstart, &ok);
   k->ctrl = api_batch_alloc(ctrl, sizeof *k->ctrl, &ok);
   k->ctrl_bar = api_batch_alloc(ctrl, sizeof *k->ctrl_bar, &ok);
   k->qpos_bar = api_batch_alloc(n * nv, sizeof *k->qpos_bar, &ok);
@@ -41,8 +42,8 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
 
 void api_kept_free(ApiKept *k) {
   if (!k) return;
-  void *const buffers[] = {k->item, k->rolled,   k->bar,      k->qpos,   k->qvel,   k->act,
-                           k->ctrl, k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
+  void *const buffers[] = {k->item,      k->rolled, k->bar,      k->qpos,     k->qvel,   k->act,
+                           k->warmstart, k->ctrl,   k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   free(k);
 }
@@ -61,6 +62,7 @@ static void keep_states(SinewBatch *b, int states) {
     s->qpos = keep(k->qpos, i, s->qpos, (size_t)b->m->nq);
     s->qvel = keep(k->qvel, i, s->qvel, (size_t)b->m->nv);
     s->act = keep(k->act, i, s->act, (size_t)b->m->na);
+    if (s->qacc_warmstart) s->qacc_warmstart = keep(k->warmstart, i, s->qacc_warmstart, (size_t)b->m->nv);
   }
 }
 

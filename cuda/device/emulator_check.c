@@ -55,7 +55,8 @@ static bool check_rollout(const Check *c, const char *owner, int index, const Sn
          ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
          ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
          ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, rows) &&
-         ARRAY(out_sensordata, rows * (size_t)m->nsensordata) && ARRAY(sum, nterm) && ARRAY(saved, 1);
+         ARRAY(out_sensordata, rows * (size_t)m->nsensordata) && ARRAY(out_qacc_warmstart, m->nv) &&
+         ARRAY(sum, nterm) && ARRAY(saved, 1);
 }
 
 // The rollouts that candidates begin from. Blocks of different ones run at the same time: what they write lies apart.

@@ -149,20 +149,21 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state
 
 // ---- states of rollouts ----
 
-// The arrays of a trajectory that a rollout may write: X(the program's, the rollout's, numbers of a row).
-#define TRAJECTORY(X)        \
-  X(time, out_time, 1)       \
-  X(qpos, out_qpos, d->m.nq) \
-  X(qvel, out_qvel, d->m.nv) \
-  X(act, out_act, d->m.na)   \
-  X(qacc, out_qacc, d->m.nv) \
-  X(cost, out_cost, 1)       \
-  X(sensordata, out_sensordata, d->m.nsensordata)
+// The arrays of a trajectory that a rollout may write: X(the program's, the rollout's, numbers of a row, rows), those
+// of all states or of the last one.
+#define TRAJECTORY(X)                               \
+  X(time, out_time, 1, rollout->nstep + 1)          \
+  X(qpos, out_qpos, d->m.nq, rollout->nstep + 1)    \
+  X(qvel, out_qvel, d->m.nv, rollout->nstep + 1)    \
+  X(act, out_act, d->m.na, rollout->nstep + 1)      \
+  X(qacc, out_qacc, d->m.nv, rollout->nstep + 1)    \
+  X(cost, out_cost, 1, rollout->nstep + 1)          \
+  X(qacc_warmstart, out_qacc_warmstart, d->m.nv, 1) \
+  X(sensordata, out_sensordata, d->m.nsensordata, rollout->nstep + 1)
 
 void sn_staging_trajectory(SnStaging *s, const SnDeviceModel *d, const SnTrajectory *out, SnRollout *rollout) {
-  const size_t rows = (size_t)rollout->nstep + 1;
-#define PUT(name, place, n) \
-  if (out->name) sn_staging_put(s, rows *(size_t)(n) * sizeof(sn_real), (void *)&rollout->place);
+#define PUT(name, place, n, all) \
+  if (out->name) sn_staging_put(s, (size_t)(all) * (size_t)(n) * sizeof(sn_real), (void *)&rollout->place);
   TRAJECTORY(PUT)
 #undef PUT
 }
@@ -176,8 +177,9 @@ static void give_rows(const SnStaging *s, double *to, const sn_real *there, int 
 
 void sn_staging_give(const SnStaging *s, const SnDeviceModel *d, const SnRollout *rollout, int rows,
                      const SnTrajectory *out) {
-#define GIVE(name, place, n) \
-  if (out->name) give_rows(s, out->name, rollout->place, n, rows, rollout->nstep + 1);
+  const int missing = rollout->nstep + 1 - rows;
+#define GIVE(name, place, n, all) \
+  if (out->name) give_rows(s, out->name, rollout->place, n, sn_maxi((all)-missing, 0), all);
   TRAJECTORY(GIVE)
 #undef GIVE
 }

@@ -158,7 +158,7 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static const unsigned char pair[1];
   const SnCfdSettings cfd = {.pair = pair};
   const SnTrajectoryBar bar = {0, some, some, some, some, some};
-  const SnTrajectory out = {some, some, some, some, some, some, some};
+  const SnTrajectory out = {some, some, some, some, some, some, some, some};
   SnStaging staging = {0};
   SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;

@@ -260,7 +260,11 @@ static void begin_rollout(const SnGradientWork *g, SnGradientProgress *x, bool k
   const SnGradient *out = x->out;
   const SnRollout last = x->rollout;
   SnTrajectory states = x->states;
-  if (out->out) states.cost = out->out->cost, states.sensordata = out->out->sensordata;
+  if (out->out) {
+    states.cost = out->out->cost;
+    states.sensordata = out->out->sensordata;
+    states.qacc_warmstart = out->out->qacc_warmstart;
+  }
   x->rollout = sn_rollout_make(g->cost, &out->state, out->ctrl, out->target, out->nstep, out->max_velocity, &states);
   x->rollout.sum = x->sum;
   x->rollout.saved = x->saved;

@@ -142,6 +142,7 @@ SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, Sn
   if (rollout->status != SN_ROLLOUT_UNDER_WAY) return (SnRolloutStatus)rollout->status;
   if (rollout_diverged(m, w, lane, rollout->max_velocity)) return rollout_fail(w, lane, rollout, t);
   if (!end) sn_lane_copy(lane, w->ctrl, rollout->ctrl + (size_t)t * (size_t)m->nu, m->nu);
+  if (end && rollout->out_qacc_warmstart) sn_lane_copy(lane, rollout->out_qacc_warmstart, w->qacc_warmstart, m->nv);
   SN_SYNC(lane);
   SN_MARK(lane, OTHER);
   sn_forward(m, w, lane);

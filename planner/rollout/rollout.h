@@ -22,6 +22,7 @@ typedef struct SnRollout {
 
   // Written on the way, rows 0 ... nstep; each may be NULL.
   sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost, *out_sensordata;
+  sn_real *out_qacc_warmstart;  // (nv) of the last state alone; NULL: not wanted
 
   // The results.
   sn_real *sum;   // (nterm) weighted parts of the cost so far

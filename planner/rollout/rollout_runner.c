@@ -43,6 +43,7 @@ void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, in
   clear_rows(out->sensordata, m->nsensordata, from, nstep);
   clear_rows(out->cost, 1, from, nstep);
   clear_rows(out->time, 1, from, nstep);
+  clear_rows(out->qacc_warmstart, m->nv, 0, 0);
 }
 
 SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err) {
@@ -113,6 +114,7 @@ SnRollout sn_rollout_make(const SnCost *cost, const SnState *state, const sn_rea
   r.out_qacc = out->qacc;
   r.out_cost = out->cost;
   r.out_sensordata = out->sensordata;
+  r.out_qacc_warmstart = out->qacc_warmstart;
   return r;
 }
 

@@ -32,11 +32,13 @@ typedef struct SnTrajectory {
   sn_number *qacc;        // (nstep + 1, nv)
   sn_number *time;        // (nstep + 1) [s]
   sn_number *sensordata;  // (nstep + 1, nsensordata) as sn_sensor_data
+  // (nv) The solver's start at the last state: with it as SnState.qacc_warmstart a rollout goes on bit for bit.
+  sn_number *qacc_warmstart;
 } SnTrajectory;
 
-// Fills rows [from, nstep] with NaN.
+// Fills rows [from, nstep] with NaN, and what belongs to the last state.
 void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, int nstep);
-// Copies rows [0, rows) of the arrays that both have.
+// Copies rows [0, rows) of the arrays that both have, but for what belongs to the last state alone.
 void sn_trajectory_copy(const SnModel *m, const SnTrajectory *to, const SnTrajectory *from, int rows);
 
 // Returns a rollout that is about to begin, with the cost's weights. `out` (NULL: nothing) is where its states go.

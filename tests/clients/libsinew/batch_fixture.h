@@ -19,13 +19,15 @@ enum { NQ = 5, NV = 4, NA = 2, NU = 3, NS = 8, N = 5, T = 12, ROWS = T + 1 };
 // Holds N rollouts of T steps from different states with different controls, and what comes of them.
 typedef struct Rollouts {
   double time[N], qpos[N * NQ], qvel[N * NV], act[N * NA], mocap[N * 7], ctrl[N * T * NU];
+  double warmstart[N * NV], out_warmstart[N * NV];
   double out_time[N * ROWS], out_qpos[N * ROWS * NQ], out_qvel[N * ROWS * NV], out_act[N * ROWS * NA];
   double out_sensordata[N * ROWS * NS], cost[N], term[N * 4];
   int status[N], good_states[N];
   unsigned warnings[N];
 } Rollouts;
 
-// Fills in states and controls by a seed: quaternions are not of unit length, one body lies on the floor.
+// Fills in states and controls by a seed: quaternions are not of unit length, one body lies on the floor; warm starts
+// are zero.
 static inline void random_rollouts(Rollouts *x, uint64_t seed) {
   memset(x, 0, sizeof *x);
   for (int i = 0; i < N; ++i) {
@@ -47,6 +49,7 @@ static inline SinewRollouts rollouts_of(Rollouts *x) {
   r.time = x->time, r.qpos = x->qpos, r.qvel = x->qvel, r.act = x->act, r.mocap = x->mocap, r.ctrl = x->ctrl;
   r.out_time = x->out_time, r.out_qpos = x->out_qpos, r.out_qvel = x->out_qvel, r.out_act = x->out_act;
   r.out_sensordata = x->out_sensordata, r.cost = x->cost, r.term = x->term;
+  r.qacc_warmstart = x->warmstart, r.out_qacc_warmstart = x->out_warmstart;
   r.status = x->status, r.good_states = x->good_states, r.warnings = x->warnings;
   return r;
 }

@@ -98,6 +98,67 @@ static void test_any_threads_and_kept(void **state) {
   }
 }
 
+enum { HALF = T / 2 };
+
+// Runs half 0 or 1 of the rollouts from where `y` stands, and puts it at the end of it.
+static void run_half(SinewBatch *batch, const Rollouts *x, int half, Rollouts *y) {
+  for (int i = 0; i < N; ++i)
+    memcpy(y->ctrl + i * HALF * NU, x->ctrl + (i * T + half * HALF) * NU, HALF * NU * sizeof(double));
+  SinewRollouts r = rollouts_of(y);
+  r.steps = HALF;
+  run_batch(batch, &r);
+  for (int i = 0; i < N; ++i) {
+    const int row = i * (HALF + 1) + HALF;
+    y->time[i] = y->out_time[row];
+    memcpy(y->qpos + i * NQ, y->out_qpos + row * NQ, NQ * sizeof(double));
+    memcpy(y->qvel + i * NV, y->out_qvel + row * NV, NV * sizeof(double));
+    memcpy(y->act + i * NA, y->out_act + row * NA, NA * sizeof(double));
+  }
+  memcpy(y->warmstart, y->out_warmstart, sizeof y->warmstart);
+}
+
+// Whether y ends where the rollouts of x do, to the bit.
+static bool ends_alike(const Rollouts *x, const Rollouts *y) {
+  bool same = memcmp(x->out_warmstart, y->out_warmstart, sizeof x->out_warmstart) == 0;
+  for (int i = 0; i < N; ++i) {
+    const int row = i * ROWS + T;
+    same = same && x->out_time[row] == y->time[i];
+    same = same && memcmp(x->out_qpos + row * NQ, y->qpos + i * NQ, NQ * sizeof(double)) == 0;
+    same = same && memcmp(x->out_qvel + row * NV, y->qvel + i * NV, NV * sizeof(double)) == 0;
+    same = same && memcmp(x->out_act + row * NA, y->act + i * NA, NA * sizeof(double)) == 0;
+  }
+  return same;
+}
+
+// Two rollouts, the second from the end of the first with its warm start, are one, by each integrator; without the warm
+// start the solver ends elsewhere within its tolerance.
+static void test_chained(void **state) {
+  (void)state;
+  static Rollouts x, y;
+  SinewError err;
+  SinewOptions options = sinew_default_options();
+  test_accepted(sinew_model_get_options(model, &options, &err), &err);
+  for (int k = 0; k < 6; ++k) {
+    static const int integrator[] = {0, 1, 3};  // mjINT_EULER, mjINT_RK4, mjINT_IMPLICITFAST
+    options.integrator = integrator[k / 2];
+    SinewModel *m = sinew_model_with_options(model, &options, &err);
+    SinewBatch *batch = make_batch(m, task, cpu, k & 1);
+    random_rollouts(&x, 21);
+    y = x;
+    const SinewRollouts r = rollouts_of(&x);
+    run_batch(batch, &r);
+    run_half(batch, &x, 0, &y);
+    Rollouts cold = y;
+    run_half(batch, &x, 1, &y);
+    assert_true(ends_alike(&x, &y));
+    memset(cold.warmstart, 0, sizeof cold.warmstart);
+    run_half(batch, &x, 1, &cold);
+    assert_false(ends_alike(&x, &cold));
+    sinew_batch_free(batch);
+    sinew_model_free(m);
+  }
+}
+
 // The cost is the sum of its terms, and the planner's; schedules of targets begin at each rollout's own time.
 static void test_cost(void **state) {
   (void)state;
@@ -209,6 +270,7 @@ static void test_divergence(void **state) {
       for (int t = 0; t < ROWS; ++t) {
         const double *q = y.out_qpos + (i * ROWS + t) * NQ;
         const bool gone = t >= y.good_states[i];
+        assert_true(isnan(y.out_warmstart[i * NV]) == bad);
         assert_true(isnan(q[0]) == gone && isnan(y.out_time[i * ROWS + t]) == gone);
         assert_true(isnan(y.out_sensordata[(i * ROWS + t) * NS]) == gone);
         if (!bad) assert_same(q, x.out_qpos + (i * ROWS + t) * NQ, NQ);
@@ -337,6 +399,7 @@ static void test_rollouts_refused(void **state) {
                  {x.qvel, 2e10, "qvel[0] of rollout 0: 2e+10"},
                  {x.act + NA, (double)NAN, "act[0] of rollout 1"},
                  {x.mocap + 8, -1e11, "mocap[1] of rollout 1"},
+                 {x.warmstart + 4, (double)NAN, "qacc_warmstart[0] of rollout 1"},
                  {x.ctrl + N * T * NU - 1, (double)NAN, "ctrl[35] of rollout 4"}};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
     random_rollouts(&x, 9);
@@ -391,6 +454,7 @@ static void test_two_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rollouts_are_steps),
                                      cmocka_unit_test(test_any_threads_and_kept),
+                                     cmocka_unit_test(test_chained),
                                      cmocka_unit_test(test_cost),
                                      cmocka_unit_test(test_one_for_all),
                                      cmocka_unit_test(test_nothing_given),

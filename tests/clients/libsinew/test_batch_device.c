@@ -80,6 +80,7 @@ static void test_derivatives(void **state) {
   static Way w, v;
   uint64_t seed = 62;
   random_rollouts(&x, 63);
+  for (int i = 0; i < N * NV; ++i) x.warmstart[i] = 100 * test_random(&seed);
   y = x;
   double *const bars = w.qpos;
   for (size_t i = 0; i < offsetof(Way, ctrl_bar) / sizeof *bars; ++i) bars[i] = test_random(&seed);
@@ -88,6 +89,8 @@ static void test_derivatives(void **state) {
   const SinewRollouts r = rollouts_of(&x), s = rollouts_of(&y);
   run_batch(ours, &r);
   run_batch(there, &s);
+  assert_memory_equal(&x, &y, sizeof x);
+  memset(y.warmstart, 0, sizeof y.warmstart);  // it was copied
   go_back(ours, &w);
   for (int again = 0; again < 2; ++again) {
     memset(v.ctrl_bar, 0x55, sizeof v - offsetof(Way, ctrl_bar));
