@@ -74,12 +74,21 @@ static void look_at_device(Loop *loop) {
   if (d->config.device_loss == LOSS_EXIT) d->stopping = true;
 }
 
+// Stops a daemon that serves one process alone when that process is gone: the system gives it another parent then.
+static void look_at_parent(Loop *loop) {
+  SnDaemon *d = loop->d;
+  if (d->config.parent == 0 || getppid() == d->config.parent) return;
+  sn_log_event(&d->log, SN_LOG_INFO, "process %d, which has started sinewd, is gone", d->config.parent);
+  d->stopping = true;
+}
+
 // What time brings: leases, telemetry, the watchdog, which is fed only while the planner lives.
 static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
   sn_close_expired(d);
   look_at_device(loop);
+  look_at_parent(loop);
   if (now - loop->published >= d->config.telemetry_period) {
     publish(loop);
     loop->published = now;

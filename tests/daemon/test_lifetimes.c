@@ -357,6 +357,31 @@ static void test_limits_of_an_import(void **state) {
   sn_test_daemon_remove(&d);
 }
 
+// A daemon that serves one process alone goes on while that is its parent, and ends well when it is not.
+static void test_ends_with_its_parent(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  SnTestClient c;
+  char option[32];
+  snprintf(option, sizeof option, "--parent=%ld", (long)getpid());
+  sn_test_daemon_start(&d, (const char *const[]){option, NULL});
+  const struct timespec ticks = sn_clock_timespec(0.3);
+  nanosleep(&ticks, NULL);
+  sn_test_connect(&c, d.endpoint);
+  Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_HEALTH;
+  request.health = &health;
+  sn_test_done(sn_test_request(&c, &request));
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  assert_false(sn_test_daemon_logged(&d, "is gone"));
+  sn_test_daemon_spawn(&d, (const char *const[]){"--parent=1", NULL});
+  assert_int_equal(sn_test_daemon_wait(&d), 0);
+  assert_true(sn_test_daemon_logged(&d, "process 1, which has started sinewd, is gone"));
+  sn_test_daemon_remove(&d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_close_answers_all),
@@ -368,6 +393,7 @@ int main(void) {
       cmocka_unit_test(test_newest_answer_is_kept),
       cmocka_unit_test(test_oldest_model_goes),
       cmocka_unit_test(test_limits_of_an_import),
+      cmocka_unit_test(test_ends_with_its_parent),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
