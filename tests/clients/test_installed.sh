@@ -23,6 +23,8 @@ echo "the example controller ($lines lines) builds against the installed library
 # The schema, from which clients in other languages are made.
 protoc-c --c_out="$prefix" --proto_path="$prefix/share/sinew" sinew.proto && grep -q 'Sinew__V1__Plan ' "$prefix/sinew.pb-c.h" ||
   { echo "the schema is not installed" >&2; exit 1; }
+protoc-c --descriptor_set_out="$prefix/sinew.desc" --proto_path="$prefix/share/sinew" sinew.proto
+cmp "$prefix/sinew.desc" "$prefix/share/sinew/sinew.desc"
 
 # The installed programs find their libraries, models and tasks: the same controller against the installed daemon, with
 # an empty cache folder.
