@@ -12,7 +12,7 @@ Names, units, frames and orders are MuJoCo's. Importing this package imports Num
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sinew._core import version as _version
 from sinew.cfd import CFD
@@ -21,11 +21,16 @@ from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State
 
+if TYPE_CHECKING:
+    from sinew.client import AsyncClient as AsyncClient
+    from sinew.client import Client as Client
+    from sinew.client import serve as serve
+
 __version__ = _version()
 __all__ = ["CFD", "Gradient", "Model", "Rollout", "SinewError", "State", "rollout", "rollout_vjp"]
 
 # What needs more than NumPy is imported when it is first asked for.
-_LAZY: dict[str, str] = {}
+_LAZY: dict[str, str] = {"AsyncClient": "sinew.client", "Client": "sinew.client", "serve": "sinew.client"}
 
 
 def __getattr__(name: str) -> Any:

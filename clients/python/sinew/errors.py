@@ -77,7 +77,17 @@ class DeviceError(SinewError, RuntimeError):
 
 
 class RefusedError(SinewError, RuntimeError):
-    """The daemon answered with an error, whose text this is."""
+    """The daemon answered with an error, whose text this is.
+
+    Attributes
+    ----------
+    code : str
+        The daemon's own word for it, such as ``"NOT_FOUND"`` or ``"INVALID"`` (``Error.Code`` of the schema).
+    """
+
+    def __init__(self, text: str = "", code: str = "UNSPECIFIED") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class ProtocolError(SinewError, RuntimeError):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from daemons import client, daemon  # noqa: F401
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sinew"
 
 

@@ -1,0 +1,72 @@
+"""Clients of the planning server sinewd: all of its wire, ``proto/sinew.proto``.
+
+`Client` waits for its answers, `AsyncClient` is for asyncio, `serve` starts a private daemon. pyzmq and protobuf are
+imported when a client is made.
+"""
+
+from __future__ import annotations
+
+from sinew.client.asynchronous import AsyncClient, AsyncSession, AsyncStream
+from sinew.client.blocking import Client, Session, Stream
+from sinew.client.messages import (
+    Config,
+    Device,
+    Evaluation,
+    Gradient,
+    Health,
+    Hello,
+    Limits,
+    LoadedModel,
+    MeasureDescription,
+    MeasureValue,
+    ModelSummary,
+    SessionStatistics,
+    SettingInfo,
+    Statistics,
+    StreamReply,
+    TaskDescription,
+    TaskSummary,
+    Telemetry,
+    TermDescription,
+    TermGradient,
+    TermSettings,
+)
+from sinew.client.plan import Plan
+from sinew.client.quantities import ModelDescription, Quantity, Trajectory
+from sinew.client.serving import Daemon, serve
+
+__all__ = [
+    "AsyncClient",
+    "AsyncSession",
+    "AsyncStream",
+    "Client",
+    "Config",
+    "Daemon",
+    "Device",
+    "Evaluation",
+    "Gradient",
+    "Health",
+    "Hello",
+    "Limits",
+    "LoadedModel",
+    "MeasureDescription",
+    "MeasureValue",
+    "ModelDescription",
+    "ModelSummary",
+    "Plan",
+    "Quantity",
+    "Session",
+    "SessionStatistics",
+    "SettingInfo",
+    "Statistics",
+    "Stream",
+    "StreamReply",
+    "TaskDescription",
+    "TaskSummary",
+    "Telemetry",
+    "TermDescription",
+    "TermGradient",
+    "TermSettings",
+    "Trajectory",
+    "serve",
+]

@@ -1,0 +1,151 @@
+"""Requests and replies as bytes; nothing here waits or owns a socket.
+
+A request that its caller waits for has an id of channel 0. What comes without being waited for (plans of
+states that were sent on, plans of a stream) has an id of a channel of its own, so that a reply says by its id
+where it belongs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sinew.client import places, schema
+from sinew.client.messages import Hello
+from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
+
+__all__ = ["LINGER", "LONGEST", "Call", "Wire", "check"]
+
+PROTOCOL = 1
+LONGEST = 64 << 20  # a longer message ends the connection [bytes]
+LINGER = 100  # for what is still to be sent when a connection is closed [ms]
+_CHANNEL_SHIFT = 40
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request, and what its reply is made into.
+
+    Attributes
+    ----------
+    body : str
+        Name of the request among those of ``Request``, and of its reply among those of ``Reply``.
+    request : Message
+        The request without its id.
+    take : callable
+        Makes the result out of the reply's body.
+    extra : float
+        Time that the daemon has been given, in addition to the time-out [s].
+    """
+
+    body: str
+    request: Any
+    take: Callable[[Any], T]
+    extra: float = 0.0
+
+
+def request(body: str, fields: dict[str, Any]) -> Any:
+    """Return a ``Request`` with that body, without its id."""
+    message = schema.load().new("Request")
+    part = getattr(message, body)
+    part.SetInParent()
+    schema.fill(part, fields, f"{body}: ")
+    return message
+
+
+class Wire:
+    """What a client knows of its daemon, whatever its sockets: address, numbers of requests, limits.
+
+    Parameters
+    ----------
+    endpoint : str or None
+        Address of the daemon; None: that of this user's daemon.
+    timeout : float
+        For the answer to a request [s].
+    retries : int
+        How many more times a request is sent that got no answer.
+    """
+
+    def __init__(self, endpoint: str | None, timeout: float, retries: int) -> None:
+        if not (timeout > 0 and math.isfinite(timeout)) or retries < 0:
+            raise ArgumentError(f"timeout must be > 0 and retries >= 0, got {timeout:g} and {retries}")
+        self.endpoint = places.default_endpoint() if endpoint is None else endpoint
+        self.timeout = timeout
+        self.retries = retries
+        self.hello: Hello | None = None
+        self._reply: Any = type(schema.load().new("Reply"))
+        self._telemetry: Any = type(schema.load().new("Telemetry"))
+        self._counts = [0]
+
+    def open_channel(self) -> int:
+        """Return the number of a channel for replies that are not waited for."""
+        self._counts.append(0)
+        return len(self._counts) - 1
+
+    def encode(self, message: Any, channel: int = 0) -> tuple[int, bytes]:
+        """Give a request the next id of its channel; returns the id and the bytes to send."""
+        self._counts[channel] += 1
+        message.id = channel << _CHANNEL_SHIFT | self._counts[channel]
+        data: bytes = message.SerializeToString()
+        if self.hello is not None and len(data) > self.hello.limits.message_bytes:
+            most = self.hello.limits.message_bytes
+            raise LimitError(f"the request has {len(data)} bytes; the daemon takes at most {most}")
+        return message.id, data
+
+    def decode(self, frame: bytes) -> tuple[int, Any]:
+        """Return the channel and the reply of a frame."""
+        from google.protobuf.message import DecodeError
+
+        try:
+            reply: Any = self._reply.FromString(frame)
+        except DecodeError:
+            raise ProtocolError(f"the answer of {self.endpoint} is not a Reply") from None
+        return reply.id >> _CHANNEL_SHIFT, reply
+
+    def published(self, frame: bytes) -> Any:
+        """Return the message of a frame of telemetry."""
+        from google.protobuf.message import DecodeError
+
+        try:
+            return self._telemetry.FromString(frame)
+        except DecodeError:
+            raise ProtocolError("what came as telemetry is none") from None
+
+    def result(self, call: Call[T], reply: Any) -> T:
+        """Return what a reply says, or raise what it refuses."""
+        check(reply)
+        if reply.WhichOneof("body") != call.body:
+            raise ProtocolError(f"{self.endpoint} answers with another kind of message")
+        return call.take(getattr(reply, call.body))
+
+    def greet(self, hello: Hello) -> None:
+        """Take the daemon's answer to the greeting."""
+        if hello.protocol != PROTOCOL:
+            raise ProtocolError(f"the daemon speaks protocol {hello.protocol}, this package {PROTOCOL}")
+        if hello.limits is None:
+            raise ProtocolError(f"{self.endpoint} does not say its limits")
+        self.hello = hello
+
+    def telemetry_endpoint(self) -> str:
+        """Return the address of the daemon's telemetry."""
+        address = self.hello.telemetry if self.hello is not None else ""
+        if not address:
+            raise RefusedError(f"the daemon at {self.endpoint} publishes no telemetry")
+        return address
+
+
+def check(reply: Any) -> None:
+    """Raise the error that a reply brings, if it does."""
+    if reply.WhichOneof("body") == "error":
+        code = schema.values(reply.error)["code"]
+        raise RefusedError(_printable(reply.error.text), code=code)
+
+
+def _printable(text: str) -> str:
+    """Return a text without control characters other than ends of lines."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)

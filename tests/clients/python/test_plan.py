@@ -1,0 +1,96 @@
+"""A plan as a table, and as the fields of ROS 2's JointTrajectory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sinew
+from sinew import errors
+from sinew.client import ModelDescription, Plan, Quantity
+
+
+@pytest.fixture
+def plan(client: sinew.Client) -> Plan:
+    with client.open("joints") as session:
+        initial = session.initial
+        qvel = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+        return session.plan({"time": 2.5, "qpos": initial.qpos, "qvel": qvel}, iterations=1, states=True)
+
+
+def test_tables(plan: Plan) -> None:
+    pytest.importorskip("pandas")
+    table = plan.to_pandas()
+    assert list(table.columns) == ["push", "ctrl1"]
+    assert table.index.name == "time"
+    assert np.array_equal(table.index, plan.time)
+    assert np.array_equal(table.to_numpy(), plan.ctrl)
+    assert plan.states is not None
+    motion = plan.to_pandas("qpos")
+    assert list(motion.columns) == ["shoulder[0]", "shoulder[1]", "shoulder[2]", "shoulder[3]", "rail", "qpos5"]
+    assert np.array_equal(motion.to_numpy(), plan.states.qpos)
+    assert list(plan.to_pandas("qvel").columns) == ["shoulder[0]", "shoulder[1]", "shoulder[2]", "rail", "qvel4"]
+    assert plan.to_pandas("qvel")["rail"].iloc[0] == 0.4
+    assert plan.to_pandas("act").shape == (9, 0)
+    with pytest.raises(errors.ArgumentError, match="vector is 'xpos'"):
+        plan.to_pandas("xpos")
+
+
+def seconds(time: dict[str, int]) -> float:
+    assert set(time) == {"sec", "nanosec"}
+    assert 0 <= time["nanosec"] < 10**9
+    return time["sec"] + 1e-9 * time["nanosec"]
+
+
+# Of trajectory_msgs/msg/JointTrajectory and JointTrajectoryPoint, std_msgs/msg/Header.
+POINT = ["positions", "velocities", "accelerations", "effort", "time_from_start"]
+
+
+def check_fields(message: dict[str, Any]) -> None:
+    assert list(message) == ["header", "joint_names", "points"]
+    assert list(message["header"]) == ["stamp", "frame_id"]
+    for point in message["points"]:
+        assert list(point) == POINT
+        for name in POINT[:-1]:
+            assert len(point[name]) in (0, len(message["joint_names"]))
+            assert all(type(x) is float for x in point[name])
+
+
+def test_joint_trajectory(plan: Plan) -> None:
+    message = plan.to_joint_trajectory()
+    check_fields(message)
+    assert message["header"] == {"stamp": {"sec": 2, "nanosec": 500_000_000}, "frame_id": ""}
+    assert message["joint_names"] == ["rail", "qpos5"]
+    assert plan.states is not None
+    assert len(message["points"]) == 9
+    for k, point in enumerate(message["points"]):
+        assert point["positions"] == plan.states.qpos[k, 4:].tolist()
+        assert point["velocities"] == plan.states.qvel[k, 3:].tolist()
+        assert point["effort"] == point["accelerations"] == []
+        assert seconds(point["time_from_start"]) == pytest.approx(0.01 * k, abs=1e-9)
+
+
+def test_actuator_trajectory(plan: Plan) -> None:
+    message = plan.to_joint_trajectory("actuators", stamp=-0.25, frame_id="world")
+    check_fields(message)
+    assert message["header"] == {"stamp": {"sec": -1, "nanosec": 750_000_000}, "frame_id": "world"}
+    assert message["joint_names"] == ["push", "ctrl1"]
+    assert [point["effort"] for point in message["points"]] == plan.ctrl.tolist()
+    assert [seconds(point["time_from_start"]) for point in message["points"]] == pytest.approx(0.01 * np.arange(8))
+    with pytest.raises(errors.ArgumentError, match="of is 'muscles'"):
+        plan.to_joint_trajectory("muscles")
+
+
+def test_without_states(client: sinew.Client) -> None:
+    with client.open("joints") as session:
+        plan = session.plan(session.initial, iterations=1)
+        with pytest.raises(errors.ArgumentError, match="states=True"):
+            plan.to_joint_trajectory()
+
+
+def test_repeated_names() -> None:
+    """An actuator with several controls has one name on the wire; columns of a table are told apart."""
+    ctrl = tuple(Quantity(name, i, 1, "1", False, 0, 0) for i, name in enumerate(["twist", "twist", "", "lift"]))
+    model = ModelDescription("m", 0.01, 0, 0, 0, 4, 0, (), (), (), ctrl, (), "")
+    assert model.columns("ctrl") == ["twist[0]", "twist[1]", "ctrl2", "lift"]
