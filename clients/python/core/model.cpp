@@ -1,4 +1,5 @@
 // Models: loading, sizes, arrays, names, options.
+#include <climits>
 #include <type_traits>
 
 #include "clients/python/core/core_private.h"
@@ -163,6 +164,24 @@ Model with_options(const Model &model, nb::typed<nb::dict, nb::str, nb::any> cha
   return own_model(changed, err);
 }
 
+// Returns a copy of the model with other arrays. A vector has rows of one number.
+Model with_arrays(const Model &model, const std::vector<std::pair<std::string, ConstNumbers>> &given) {
+  std::vector<SinewArray> arrays;
+  for (const auto &[name, x] : given) {
+    if (x.ndim() < 1 || x.ndim() > 2 || x.size() > INT_MAX)
+      raise(SINEW_ERR_ARGUMENT, (name + ": expected a vector or a matrix").c_str());
+    const int rows = static_cast<int>(x.shape(0)), cols = x.ndim() == 1 ? 1 : static_cast<int>(x.shape(1));
+    arrays.push_back({name.c_str(), x.data(), rows, cols});
+  }
+  SinewError err;
+  SinewModel *changed;
+  {
+    nb::gil_scoped_release unlocked;
+    changed = sinew_model_with_arrays(model.handle.get(), arrays.data(), static_cast<int>(arrays.size()), &err);
+  }
+  return own_model(changed, err);
+}
+
 // Runs a function of two arrays of the model's coordinates, `first` (nq) and `second` (n), that fills `out` (m).
 template <typename Call>
 void tangent_call(const ConstNumbers &first, size_t nq, const ConstNumbers &second, size_t n, const Numbers &out,
@@ -229,6 +248,7 @@ void bind_model(nb::module_ &m) {
           nb::arg("id"))
       .def("options", &options)
       .def("with_options", &with_options, nb::arg("changes"))
+      .def("with_arrays", &with_arrays, nb::arg("arrays"))
       .def("integrate", &integrate, nb::arg("qpos"), nb::arg("tangent"), nb::arg("scale"), nb::arg("moved"))
       .def("difference", &difference, nb::arg("qpos1"), nb::arg("qpos2"), nb::arg("tangent"));
 }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew.errors import ArgumentError
-from sinew.model import Model
 from sinew.state import State, StateLike
 
-__all__ = ["Doubles", "Inputs", "doubles", "inputs", "rows_of", "whole"]
+if TYPE_CHECKING:
+    from sinew.model import Model
+
+__all__ = ["Doubles", "Inputs", "doubles", "inputs", "row", "rows_of", "whole"]
 
 Doubles = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
@@ -45,6 +47,14 @@ def whole(name: str, x: Any) -> int:
 
 def _shape_text(shape: tuple[int | str, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
+    """Return `x` as doubles of this shape."""
+    array = doubles(name, x)
+    if array.shape != shape:
+        raise ArgumentError(f"{name}: shape {_shape_text(array.shape)}, expected {_shape_text(shape)}")
+    return array
 
 
 def rows_of(name: str, x: ArrayLike, shape: tuple[int, ...]) -> tuple[Doubles, int | None]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew.errors import ArgumentError
+from sinew._arrays import row
+from sinew.errors import ArgumentError, NotFoundError
 from sinew.named import KINDS, Named, Table, View, model_table, object_id
 from sinew.names import did_you_mean
 from sinew.options import Options, changes_of
@@ -161,7 +162,7 @@ class Model(Named):
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{name}: a Model cannot be changed; with_options makes another one")
+        raise AttributeError(f"{name}: a Model cannot be changed; with_options and replace make others")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.fields()})
@@ -200,6 +201,35 @@ class Model(Named):
             An integrator or flags that the engine does not have.
         """
         return self._wrap(self._native.with_options(changes_of(changes)))
+
+    def replace(self, **arrays: ArrayLike) -> Model:
+        """Return a copy of the model with other numbers in some arrays: masses, sizes, gains, ranges and the like.
+
+        It moves as MuJoCo does after the same numbers were written into its ``MjModel``, but frames act as they are
+        given (MuJoCo's ``sameframe``), and what follows from masses, flags and sizes of primitive geoms is made anew.
+        Constants of the dynamics at ``qpos0`` (`dof_M0`, `dof_invweight0`, `body_invweight0`, `tendon_length0`,
+        `tendon_invweight0`, `actuator_acc0`) stay unless they are given, too.
+
+        Parameters
+        ----------
+        **arrays
+            Arrays of the model by name, each in its shape: ``model.replace(body_mass=2 * model.body_mass)``.
+
+        Raises
+        ------
+        NotFoundError
+            There is no array of this name.
+        ArgumentError
+            A shape, or a number that is not allowed: its place.
+        UnsupportedError
+            An array that cannot be replaced: the reason.
+        """
+        fields = self.fields()
+        for name in arrays:
+            if name not in fields:
+                raise NotFoundError(f"a Model has no array {name!r}{did_you_mean(name, fields)}")
+        given = [(name, row(name, value, *getattr(self, name).shape)) for name, value in arrays.items()]
+        return self._wrap(self._native.with_arrays(given))
 
     # ---- names ----
 
@@ -259,7 +289,7 @@ class Model(Named):
             Positions with quaternions of unit length.
         """
         moved = np.empty(self.nq)
-        self._native.integrate(_row("qpos", qpos, self.nq), _row("tangent", tangent, self.nv), scale, moved)
+        self._native.integrate(row("qpos", qpos, self.nq), row("tangent", tangent, self.nv), scale, moved)
         return moved
 
     def difference(self, qpos1: ArrayLike, qpos2: ArrayLike) -> NDArray[np.float64]:
@@ -268,7 +298,7 @@ class Model(Named):
         As ``mj_differentiatePos`` for a time of 1.
         """
         tangent = np.empty(self.nv)
-        self._native.difference(_row("qpos1", qpos1, self.nq), _row("qpos2", qpos2, self.nq), tangent)
+        self._native.difference(row("qpos1", qpos1, self.nq), row("qpos2", qpos2, self.nq), tangent)
         return tangent
 
     # ---- copies ----
@@ -285,14 +315,3 @@ class Model(Named):
             self.save(path)
             with open(path, "rb") as file:
                 return Model.read, (file.read(),)
-
-
-def _row(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return an argument of n numbers as the library takes it."""
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: {error}") from None
-    if array.shape != (n,):
-        raise ArgumentError(f"{name}: shape {array.shape}, expected ({n},)")
-    return array
