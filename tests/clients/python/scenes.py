@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import mujoco
-import pytest
 
 ROOT = Path(__file__).parents[3]
 
@@ -72,15 +70,6 @@ ZOO = """
   </keyframe>
 </mujoco>
 """
-
-
-def myosuite(path: str) -> str:
-    """Return the file of a model of MyoSuite, where they have been fetched."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sinew/myosuite-2.12.2/myosuite"
-    file = Path(os.environ.get("SINEW_MYOSUITE_DIR") or cache) / "envs/myo/assets" / path
-    if not file.exists():
-        pytest.skip("the models of MyoSuite are not there: clients/setup.sh --models fetches them")
-    return str(file)
 
 
 def models() -> list[tuple[str, mujoco.MjModel]]:

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import threading
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -66,8 +67,8 @@ def test_arrays_are_mujocos(name: str, theirs: mujoco.MjModel) -> None:
     assert ours.nstate == 2 * theirs.nv + theirs.na
 
 
-def test_arrays_of_a_hand() -> None:
-    path = scenes.myosuite("hand/myohand_baoding.xml")
+def test_arrays_of_a_hand(myosuite: Path) -> None:
+    path = str(myosuite / "envs/myo/assets/hand/myohand_baoding.xml")
     assert compare_arrays(sinew.Model.from_xml(path), mujoco.MjModel.from_xml_path(path)) > 150
 
 
@@ -162,6 +163,43 @@ def test_other_options(zoo: sinew.Model) -> None:
 def test_wrong_options(zoo: sinew.Model, change, error, text) -> None:
     with pytest.raises(error, match=text):
         zoo.with_options(**change)
+
+
+def test_other_arrays(zoo: sinew.Model) -> None:
+    theirs = mujoco.MjModel.from_xml_string(scenes.ZOO)
+    gain = zoo.actuator_gainprm.copy()
+    gain[2, 0] = 50
+    changes = {"body_mass": 2 * zoo.body_mass, "jnt_range": zoo.jnt_range / 2, "actuator_gainprm": gain}
+    other = zoo.replace(**changes)
+    for name, value in changes.items():
+        getattr(theirs, name)[:] = value
+        np.testing.assert_array_equal(getattr(other, name), value)
+    data, expected = sinew.Data(other), mujoco.MjData(theirs)
+    data.reset("bent")
+    mujoco.mj_resetDataKeyframe(theirs, expected, 0)
+    data.step(20)
+    mujoco.mj_step(theirs, expected, 20)
+    np.testing.assert_allclose(data.qpos, expected.qpos, rtol=0, atol=1e-7)
+    same = sinew.Data(zoo)
+    same.reset("bent")
+    same.step(20)
+    assert np.abs(same.qpos - data.qpos).max() > 1e-3
+    assert zoo.body_mass[2] * 2 == other.body_mass[2]
+
+
+@pytest.mark.parametrize(
+    "change,error,text",
+    [
+        ({"body_mas": 1}, NotFoundError, "'body_mas'; did you mean 'body_mass'"),
+        ({"body_mass": 1}, ArgumentError, r"body_mass: shape \(\), expected \(5,\)"),
+        ({"body_mass": np.full(5, -1.0)}, ArgumentError, "body_mass"),
+        ({"body_mass": np.full(5, np.nan)}, ArgumentError, "body_mass"),
+        ({"jnt_type": np.zeros(4)}, UnsupportedError, "jnt_type"),
+    ],
+)
+def test_wrong_arrays(zoo: sinew.Model, change, error, text) -> None:
+    with pytest.raises(error, match=text):
+        zoo.replace(**change)
 
 
 def test_tangents_are_mujocos(zoo: sinew.Model) -> None:
