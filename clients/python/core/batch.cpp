@@ -46,8 +46,9 @@ using Out = std::optional<Numbers>;
 using IntOut = std::optional<Integers>;
 
 void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, const In &time, const In &qpos,
-             const In &qvel, const In &act, const In &mocap, const In &ctrl, const Out &out_time, const Out &out_qpos,
-             const Out &out_qvel, const Out &out_act, const Out &out_sensordata, const Out &cost, const Out &term,
+             const In &qvel, const In &act, const In &mocap, const In &qacc_warmstart, const In &ctrl,
+             const Out &out_time, const Out &out_qpos, const Out &out_qvel, const Out &out_act,
+             const Out &out_sensordata, const Out &out_qacc_warmstart, const Out &cost, const Out &term,
              const IntOut &status, const IntOut &good_states, const IntOut &warnings) {
   Use use(batch.busy, "batch");
   Use use_backend(*batch.backend.busy, "backend");
@@ -64,12 +65,14 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
   r.qvel = data_of(qvel, "qvel", size(states, s->nv));
   r.act = data_of(act, "act", size(states, s->na));
   r.mocap = data_of(mocap, "mocap", size(states, 7 * s->nmocap));
+  r.qacc_warmstart = data_of(qacc_warmstart, "qacc_warmstart", size(states, s->nv));
   r.ctrl = data_of(ctrl, "ctrl", size((one_ctrl ? 1 : n) * t, s->nu));
   r.out_time = data_of(out_time, "out_time", rows);
   r.out_qpos = data_of(out_qpos, "out_qpos", size(rows, s->nq));
   r.out_qvel = data_of(out_qvel, "out_qvel", size(rows, s->nv));
   r.out_act = data_of(out_act, "out_act", size(rows, s->na));
   r.out_sensordata = data_of(out_sensordata, "out_sensordata", size(rows, s->nsensordata));
+  r.out_qacc_warmstart = data_of(out_qacc_warmstart, "out_qacc_warmstart", size(n, s->nv));
   r.cost = data_of(cost, "cost", n);
   r.term = data_of(term, "term", size(n, sinew_batch_terms(batch.handle.get())));
   r.status = data_of(status, "status", n);
@@ -140,8 +143,9 @@ void bind_batch(nb::module_ &m) {
       .def_prop_ro("terms", [](const Batch &x) { return sinew_batch_terms(x.handle.get()); })
       .def("rollout", &rollout, nb::arg("count"), nb::arg("steps"), nb::arg("one_state"), nb::arg("one_ctrl"),
            nb::arg("time").none(), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
-           nb::arg("mocap").none(), nb::arg("ctrl").none(), nb::arg("out_time").none(), nb::arg("out_qpos").none(),
-           nb::arg("out_qvel").none(), nb::arg("out_act").none(), nb::arg("out_sensordata").none(),
+           nb::arg("mocap").none(), nb::arg("qacc_warmstart").none(), nb::arg("ctrl").none(),
+           nb::arg("out_time").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
+           nb::arg("out_act").none(), nb::arg("out_sensordata").none(), nb::arg("out_qacc_warmstart").none(),
            nb::arg("cost").none(), nb::arg("term").none(), nb::arg("status").none(), nb::arg("good_states").none(),
            nb::arg("warnings").none())
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("qpos").none(), nb::arg("qvel").none(),

@@ -77,7 +77,9 @@ class Inputs:
     many: bool  # whether the caller gave a batch dimension
     one_state: bool  # arrays of the state have one row
     one_ctrl: bool  # ctrl has one sequence
-    arrays: tuple[Doubles | None, ...]  # time, qpos, qvel, act, mocap, ctrl; None: the library's default
+    arrays: tuple[
+        Doubles | None, ...
+    ]  # time, qpos, qvel, act, mocap, qacc_warmstart, ctrl; None: the library's default
 
 
 def _ctrl_of(model: Model, ctrl: ArrayLike | None, nstep: int | None) -> tuple[Doubles | None, int | None, int]:
@@ -126,6 +128,7 @@ def inputs(model: Model, state: StateLike | None, ctrl: ArrayLike | None, nstep:
         "qvel": (model.nv,),
         "act": (model.na,),
         "mocap": (model.nmocap, 7),
+        "qacc_warmstart": (model.nv,),
     }
     parts: dict[str, Doubles | None] = {}
     rows: dict[str, int | None] = {}

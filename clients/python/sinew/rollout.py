@@ -16,7 +16,7 @@ from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, StateError
 from sinew.model import Model
-from sinew.state import StateLike
+from sinew.state import State, StateLike
 
 __all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
 
@@ -44,6 +44,8 @@ class Rollout:
         Activations.
     sensordata : ndarray, (N, T + 1, nsensordata)
         Sensors of each state under its controls; at the last state those of the last step stand.
+    qacc_warmstart : ndarray, (N, nv)
+        Accelerations that the solver would start from in a next step; NaN where diverged.
     status : ndarray of int, (N,)
         0, or 10 where the rollout has diverged.
     good_states : ndarray of int, (N,)
@@ -67,6 +69,7 @@ class Rollout:
     qvel: Doubles
     act: Doubles
     sensordata: Doubles
+    qacc_warmstart: Doubles
     status: NDArray[np.int32]
     good_states: NDArray[np.int32]
     warnings: NDArray[np.int32]
@@ -77,6 +80,16 @@ class Rollout:
     _count: int
     _steps: int
     _many: bool
+    _mocap: Doubles | None  # as it was given
+
+    @property
+    def last(self) -> State:
+        """The states after the last steps: rollouts that begin in them go on bit for bit as longer ones would."""
+        now = slice(-1, None) if not self._many else (slice(None), -1)
+        ends = {name: getattr(self, name)[now] for name in ("time", "qpos", "qvel", "act")}
+        if not self._many:
+            ends = {name: x[0] for name, x in ends.items()}
+        return State(**ends, mocap=self._mocap, qacc_warmstart=self.qacc_warmstart)
 
     def __getattr__(self, name: str) -> Any:
         if name in OUTPUTS:
@@ -305,11 +318,13 @@ def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Dou
     terms = batch.terms
     cost = np.empty(count) if terms else None
     term = np.empty((count, terms)) if terms else None
-    time, qpos, qvel, act, mocap, ctrl = given.arrays
+    time, qpos, qvel, act, mocap, qacc_warmstart, ctrl = given.arrays
+    out_qacc_warmstart = np.empty((count, model.nv))
     out_time, out_qpos, out_qvel, out_act, out_sensordata = (results.get(name) for name in OUTPUTS)
     batch.rollout(
-        count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, ctrl,
-        out_time, out_qpos, out_qvel, out_act, out_sensordata, cost, term, status, good_states, warnings,
+        count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, qacc_warmstart, ctrl,
+        out_time, out_qpos, out_qvel, out_act, out_sensordata, out_qacc_warmstart, cost, term, status,
+        good_states, warnings,
     )  # fmt: skip
     result = Rollout()
     result.model = model
@@ -317,10 +332,12 @@ def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Dou
     result._count, result._steps, result._many = count, steps, given.many
     numbers: dict[str, NDArray[Any] | None] = {
         **results,
+        "qacc_warmstart": out_qacc_warmstart,
         "status": status,
         "good_states": good_states,
         "warnings": warnings,
     }
+    result._mocap = mocap
     numbers |= {"cost": cost, "terms": term}
     if not given.many:
         numbers = {name: None if x is None else x.reshape(x.shape[1:]) for name, x in numbers.items()}

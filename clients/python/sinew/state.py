@@ -29,6 +29,8 @@ class State:
         Time [s].
     mocap : array_like, (nmocap, 7) or (N, nmocap, 7)
         Positions [m] and quaternions of the mocap bodies.
+    qacc_warmstart : array_like, (nv,) or (N, nv)
+        Accelerations that the solver of constraints starts from. None: zero.
     """
 
     qpos: ArrayLike | None = None
@@ -36,6 +38,7 @@ class State:
     act: ArrayLike | None = None
     time: ArrayLike | None = None
     mocap: ArrayLike | None = None
+    qacc_warmstart: ArrayLike | None = None
 
     @classmethod
     def of(cls, x: StateLike | None) -> State:
@@ -62,6 +65,7 @@ class State:
         import numpy as np
 
         state = cls(np.array(x.qpos), np.array(x.qvel), np.array(x.act), float(x.time))
+        state.qacc_warmstart = np.array(x.qacc_warmstart)
         if len(x.mocap_pos):
             state.mocap = np.concatenate([x.mocap_pos, x.mocap_quat], axis=1)
         return state

@@ -471,3 +471,24 @@ def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
     work(10000)
     gc.collect()
     assert _resident() - before < 4 << 20
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("name", ["hand", "cube", "mocap"])
+def test_rollouts_go_on_where_others_have_ended(name: str, many: bool) -> None:
+    b = body(name)
+    state, ctrl = states(b, 3, 1), controls(b, 3, 60, 2)
+    if not many:
+        state = {key: x[0] for key, x in state.items()}
+        ctrl = ctrl[0]
+    whole = sinew.rollout(b.model, state, ctrl)
+    first = sinew.rollout(b.model, state, ctrl[..., :40, :])
+    second = sinew.rollout(b.model, first.last, ctrl[..., 40:, :])
+    for key in OUTPUTS:
+        x = getattr(whole, key)
+        assert np.array_equal(getattr(second, key), x[:, 40:] if many else x[40:]), key
+    assert np.array_equal(whole.qacc_warmstart, second.qacc_warmstart)
+    # Without the warm start the bits differ.
+    cold = first.last
+    cold.qacc_warmstart = None
+    assert name == "mocap" or not np.array_equal(sinew.rollout(b.model, cold, ctrl[..., 40:, :]).qvel, second.qvel)

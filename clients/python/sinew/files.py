@@ -1,0 +1,31 @@
+"""Files that come with the package: models, tasks, the daemon's schema."""
+
+from __future__ import annotations
+
+import pathlib
+
+from sinew.errors import NotFoundError
+
+__all__ = ["share"]
+
+_SHARE = pathlib.Path(__file__).resolve().parent / "share" / "sinew"
+
+
+def share(name: str) -> pathlib.Path:
+    """Return the path of a file that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        Its name under the package's folder: "models/arm_reach.xml", "tasks/arm_reach.yaml", "sinew.proto".
+
+    Raises
+    ------
+    NotFoundError
+        There is none of this name; the text lists those that are there.
+    """
+    path = _SHARE / name
+    if path.is_file() and path.resolve().is_relative_to(_SHARE.resolve()):
+        return path
+    known = sorted(str(x.relative_to(_SHARE)) for x in _SHARE.rglob("*") if x.is_file())
+    raise NotFoundError(f"share: no file {name!r}; there are {', '.join(known)}")
