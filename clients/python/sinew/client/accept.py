@@ -23,8 +23,10 @@ _TIME_TO_LIVE, _STEP = 86400.0, 1e-9  # longest and shortest [s]
 
 def first_not_finite(x: Array) -> tuple[int, ...] | None:
     """Return the index of the first number that is NaN or infinite; None when all are finite."""
-    bad = ~np.isfinite(x)
-    return tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else None
+    if math.isfinite(np.vdot(x, x)):  # one pass where all is well; what overflows is looked at in the next
+        return None
+    bad = np.argwhere(~np.isfinite(x))
+    return tuple(int(i) for i in bad[0]) if len(bad) else None
 
 
 def accept_session(model: ModelDescription, initial: State) -> None:
@@ -77,11 +79,7 @@ def accept_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -> N
     """
     why = _fault_of_plan(plan, session, nu, latest) or _fault_of_times(plan, latest)
     if why is None:
-        rows = plan["ctrl"].reshape(plan["steps"], nu)
-        bad = np.argwhere(~(np.abs(rows) <= _CONTROL))
-        if len(bad):
-            row, control = bad[0]
-            why = f"control {control} of row {row} is {rows[row, control]:g}"
+        why = _fault_of_controls(plan["ctrl"].reshape(plan["steps"], nu))
     if why is not None:
         raise BadPlanError(f"a plan of the daemon is refused: {why}")
 
@@ -96,6 +94,13 @@ def _fault_of_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -
     if plan["ctrl"].size != plan["steps"] * nu:
         return f"it has the wrong size: {plan['ctrl'].size} controls, not {plan['steps']} rows of {nu}"
     return None
+
+
+def _fault_of_controls(rows: Array) -> str | None:
+    if rows.size == 0 or np.abs(rows).max() <= _CONTROL:
+        return None
+    row, control = np.argwhere(~(np.abs(rows) <= _CONTROL))[0]
+    return f"control {control} of row {row} is {rows[row, control]:g}"
 
 
 def _fault_of_times(plan: dict[str, Any], latest: float) -> str | None:

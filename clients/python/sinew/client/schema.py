@@ -97,12 +97,12 @@ def fill(message: Any, fields: Mapping[str, Any], where: str = "") -> None:
     for name, value in fields.items():
         if value is None:
             continue
-        field = message.DESCRIPTOR.fields_by_name.get(name)
-        if field is None:
-            known = ", ".join(sorted(message.DESCRIPTOR.fields_by_name))
+        kind = _kinds(message.DESCRIPTOR).get(name)
+        if kind is None:
+            known = ", ".join(sorted(_kinds(message.DESCRIPTOR)))
             raise ArgumentError(f"{where}{name!r} is unknown; known are {known}")
-        if field.message_type is None:
-            _fill_value(message, field, value, where)
+        if kind != "message":
+            _fill_value(message, name, value, kind, where)
         elif isinstance(value, Mapping):
             part = getattr(message, name)
             part.SetInParent()
@@ -112,15 +112,25 @@ def fill(message: Any, fields: Mapping[str, Any], where: str = "") -> None:
                 fill(getattr(message, name).add(), item, where)
 
 
-def _fill_value(message: Any, field: FieldDescriptor, value: Any, where: str) -> None:
-    if field.type == field.TYPE_BYTES:
+@functools.cache
+def _kinds(descriptor: Descriptor) -> dict[str, str]:
+    """Return what each field of a message is: numbers, another message, or a value."""
+    kinds = {}
+    for field in descriptor.fields:
+        numbers = field.type == field.TYPE_BYTES
+        kinds[field.name] = "numbers" if numbers else "message" if field.message_type is not None else "value"
+    return kinds
+
+
+def _fill_value(message: Any, name: str, value: Any, kind: str, where: str) -> None:
+    if kind == "numbers":
         value = np.ascontiguousarray(value, "<f8").tobytes()
     elif isinstance(value, np.generic):
         value = value.item()
     try:
-        setattr(message, field.name, value)
+        setattr(message, name, value)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{where}{field.name} is {value!r}: {error}") from None
+        raise ArgumentError(f"{where}{name} is {value!r}: {error}") from None
 
 
 # --------------------------------------------------------------------------------------- from the wire

@@ -180,15 +180,14 @@ class SessionBase:
         model = self.model
         act = None if state.act is None or np.size(state.act) == 0 else state.act
         mocap = None if state.mocap is None or np.size(state.mocap) == 0 else state.mocap
-        fields = {
-            "time": array("the state's time", state.time, ()),
+        time = array("the state's time", state.time, ())
+        return {
+            "time": float(time),  # type: ignore[arg-type]
             "qpos": array("the state's qpos", state.qpos, (model.nq,)),
             "qvel": array("the state's qvel", state.qvel, (model.nv,)),
             "act": array("the state's act", act, (model.na,)),
             "mocap": array("the state's mocap", mocap, (model.nmocap, 7), (7 * model.nmocap,)),
         }
-        fields["time"] = float(fields["time"])  # type: ignore[assignment,arg-type]
-        return fields
 
     def _plan_call(
         self,
