@@ -77,4 +77,5 @@ NB_MODULE(_core, m) {
   bind_model(m);
   bind_data(m);
   bind_batch(m);
+  bind_mujoco(m);
 }

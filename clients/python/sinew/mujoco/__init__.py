@@ -1,0 +1,18 @@
+"""For programs that use MuJoCo's Python package: the same objects, moved by our engine.
+
+>>> import mujoco
+>>> import sinew.mujoco
+>>> m = mujoco.MjModel.from_xml_path("hand.xml")
+>>> d = mujoco.MjData(m)
+>>> sinew.mujoco.step(m, d, nstep=10)  # as mujoco.mj_step
+>>> with sinew.mujoco.stepping():  # in environments, too
+...     environment.step(action)
+
+Models are converted once and kept as long as their ``MjModel``. An edit of an ``MjModel`` takes effect in the next
+call, but for the numbers of its meshes: see `forget`.
+"""
+
+from sinew.mujoco._models import forget, model_of
+from sinew.mujoco._stepping import step, stepping, use
+
+__all__ = ["forget", "model_of", "step", "stepping", "use"]
