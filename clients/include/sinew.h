@@ -631,6 +631,10 @@ typedef struct SinewRollouts {
   // the last state of another and with its warm start goes on with the bits of a longer one.
   const double *qacc_warmstart;  // (N, nv)
   double *out_qacc_warmstart;    // (N, nv) NaN when diverged
+  // Models of each rollout (N), CPU alone; NULL: the batch's. They have the structure of sinew_batch_model, as copies
+  // of it by sinew_model_with_arrays or sinew_model_with_options do, and options of their own. They must outlive what
+  // is kept of the call: the next call or the batch ends it.
+  const SinewModel *const *models;
 } SinewRollouts;
 
 // Returns rollouts of zeros.
@@ -643,8 +647,8 @@ static inline SinewRollouts sinew_default_rollouts(void) {
 
 // Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
 // data (status), not an error. With `gradients` the batch keeps controls and states for sinew_batch_vjp. Returns
-// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on
-// failure.
+// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10, a model of another structure), SINEW_ERR_UNSUPPORTED
+// (models on a device), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
 
 // Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.

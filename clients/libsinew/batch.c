@@ -2,6 +2,7 @@
 #include "clients/libsinew/batch_private.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,7 @@ static bool make_buffers(SinewBatch *b, bool gradients) {
   const size_t ntarget = b->cost ? (size_t)b->cost->ntarget : 0, ctrl = (size_t)b->steps * (size_t)m->nu;
   const size_t state = (size_t)(m->nv > m->na ? m->nv : m->na);
   bool ok = true;
+  b->models = api_batch_alloc(n, sizeof *b->models, &ok);
   b->state = api_batch_alloc(n, sizeof *b->state, &ok);
   b->out = api_batch_alloc(n, sizeof *b->out, &ok);
   b->done = api_batch_alloc(n, sizeof *b->done, &ok);
@@ -157,8 +159,8 @@ void sinew_batch_free(SinewBatch *b) {
   sinew_model_free(b->model);
   sn_cost_free(b->cost);
   sn_model_free(b->own);
-  void *const buffers[] = {b->initial, b->state,  b->out,       b->done,       b->cost_of, b->made,
-                           b->warn,    b->target, b->mocap_pos, b->mocap_quat, b->zero};
+  void *const buffers[] = {b->models, b->initial, b->state,  b->out,       b->done,       b->cost_of,
+                           b->made,   b->warn,    b->target, b->mocap_pos, b->mocap_quat, b->zero};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   free(b);
 }
@@ -184,6 +186,21 @@ SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_
   return SINEW_OK;
 }
 
+static SinewStatus check_models(const SinewBatch *b, const SinewRollouts *r, SinewError *err) {
+  const SnBackend *backend = b->backend->backend;
+  SinewStatus status = SINEW_OK;
+  if (r->models && !sn_backend_has(backend, SN_BACKEND_MODELS))
+    return api_fail(err, SINEW_ERR_UNSUPPORTED, "models: the backend '%s' has one model for all rollouts",
+                    sn_backend_name(backend));
+  for (int i = 0; r->models && status == SINEW_OK && i < r->count; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "models[%d]", i);
+    status = r->models[i] ? api_model_same_structure(b->model, r->models[i], name, err)
+                          : api_fail(err, SINEW_ERR_ARGUMENT, "%s is NULL", name);
+  }
+  return status;
+}
+
 static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, SinewError *err) {
   const SnModel *m = b->m;
   if (r->count < 1 || r->count > b->capacity)
@@ -193,7 +210,8 @@ static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, S
     return api_fail(err, SINEW_ERR_ARGUMENT, "steps: %d, allowed is 1 to the steps of the batch, %d", r->steps,
                     b->steps);
   const int states = r->one_state ? 1 : r->count;
-  SinewStatus status = api_check_numbers("time", r->time, states, 1, err);
+  SinewStatus status = check_models(b, r, err);
+  if (status == SINEW_OK) status = api_check_numbers("time", r->time, states, 1, err);
   if (status == SINEW_OK) status = api_check_numbers("qpos", r->qpos, states, (size_t)m->nq, err);
   if (status == SINEW_OK) status = api_check_numbers("qvel", r->qvel, states, (size_t)m->nv, err);
   if (status == SINEW_OK) status = api_check_numbers("act", r->act, states, (size_t)m->na, err);
@@ -220,18 +238,20 @@ static const double *row(const double *x, size_t i, int n, const double *fallbac
   return x ? x + i * (size_t)n : fallback;
 }
 
+int api_batch_states(const SinewRollouts *r) { return r->one_state && !r->models ? 1 : r->count; }
+
 // Points into the caller's states.
 static void take_states(SinewBatch *b, const SinewRollouts *r) {
-  const SnModel *m = b->m;
-  const size_t n = r->one_state ? 1 : (size_t)r->count;
-  for (size_t i = 0; i < n; ++i) {
-    b->state[i] = (SnState){.time = r->time ? r->time[i] : 0,
+  for (size_t k = 0; k < (size_t)api_batch_states(r); ++k) {
+    const size_t i = r->one_state ? 0 : k;
+    const SnModel *m = b->models[k] = r->models ? r->models[k]->model : b->m;
+    b->state[k] = (SnState){.time = r->time ? r->time[i] : 0,
                             .qpos = row(r->qpos, i, m->nq, m->qpos0),
                             .qvel = row(r->qvel, i, m->nv, b->zero),
                             .act = row(r->act, i, m->na, b->zero),
                             .qacc_warmstart = row(r->qacc_warmstart, i, m->nv, NULL),
                             .cfd = b->cfd.use == SINEW_CFD_FORWARD ? &b->cfd.settings : NULL};
-    take_mocap(b, r->mocap, i, &b->state[i]);
+    take_mocap(b, r->mocap, i, &b->state[k]);
   }
 }
 
@@ -254,13 +274,16 @@ static void take_outputs(SinewBatch *b, const SinewRollouts *r) {
 
 // Evaluates the schedules of the targets. Returns how many tables there are: one where all begin at one time.
 static int take_targets(SinewBatch *b, const SinewRollouts *r) {
+  const int states = api_batch_states(r);
   int tables = 1;
   if (!b->cost) return tables;
-  for (int i = 1; r->time && !r->one_state && i < r->count; ++i)
-    if (r->time[i] != r->time[0]) tables = r->count;
+  for (int i = 1; i < states; ++i)
+    if (b->state[i].time != b->state[0].time || b->models[i]->opt.timestep != b->models[0]->opt.timestep)
+      tables = r->count;
   const size_t size = ((size_t)r->steps + 1) * (size_t)b->cost->ntarget;
   for (int i = 0; i < tables; ++i)
-    sn_cost_schedule(b->cost, b->state[i].time, (double)b->m->opt.timestep, r->steps + 1, b->target + (size_t)i * size);
+    sn_cost_schedule(b->cost, b->state[i].time, (double)b->models[i]->opt.timestep, r->steps + 1,
+                     b->target + (size_t)i * size);
   return tables;
 }
 
@@ -275,8 +298,9 @@ SinewStatus api_batch_unfinished(SinewBatch *b, SinewError *err) {
 // Computes rollouts that nothing is kept of. Returns false where the device is lost, or the caller has interrupted it.
 static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
   const SnClock clock = api_interrupt_clock(&b->interrupt);
-  const SnBatch batch = {.state = b->state,
-                         .nstate = r->one_state ? 1 : r->count,
+  const SnBatch batch = {.model = r->models ? b->models : NULL,
+                         .state = b->state,
+                         .nstate = api_batch_states(r),
                          .ctrl = r->ctrl ? r->ctrl : b->zero,
                          .nctrl = r->ctrl && !r->one_ctrl ? r->count : 1,
                          .target = b->target,

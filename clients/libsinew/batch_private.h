@@ -37,17 +37,18 @@ struct SinewBatch {
   double max_velocity;
   double *initial;  // (nq + nv + na + 7 nmocap) where the task begins
   // Scratch of a call.
-  SnState *state;       // (capacity)
-  SnTrajectory *out;    // (capacity)
-  unsigned char *done;  // (capacity)
-  double *cost_of;      // (capacity)
-  int *made;            // (capacity)
-  int *warn;            // (capacity)
-  double *target;       // (capacity, steps + 1, ntarget)
-  double *mocap_pos;    // (capacity, nmocap, 3)
-  double *mocap_quat;   // (capacity, nmocap, 4)
-  double *zero;         // (max(nv, na, steps nu)) zeros
-  ApiKept *kept;        // NULL: a batch without gradients
+  const SnModel **models;  // (capacity) of each rollout; NULL inside: the batch's
+  SnState *state;          // (capacity)
+  SnTrajectory *out;       // (capacity)
+  unsigned char *done;     // (capacity)
+  double *cost_of;         // (capacity)
+  int *made;               // (capacity)
+  int *warn;               // (capacity)
+  double *target;          // (capacity, steps + 1, ntarget)
+  double *mocap_pos;       // (capacity, nmocap, 3)
+  double *mocap_quat;      // (capacity, nmocap, 4)
+  double *zero;            // (max(nv, na, steps nu)) zeros
+  ApiKept *kept;           // NULL: a batch without gradients
 };
 
 // Allocates zeros, at least one. Sets *ok to false on failure.
@@ -63,6 +64,9 @@ bool api_kept_rollout(SinewBatch *batch, const SinewRollouts *r, int tables);
 
 // Drops work that did not come to its end, and tells why it did not. Returns SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE.
 SinewStatus api_batch_unfinished(SinewBatch *batch, SinewError *err);
+
+// Returns how many initial states of a call are taken apart: one where all rollouts have one state and one model.
+int api_batch_states(const SinewRollouts *r);
 
 // Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
 // beyond 1e10.

@@ -72,11 +72,13 @@ static void set_items(SinewBatch *b, const SinewRollouts *r, int tables) {
   const size_t nu = (size_t)b->m->nu, ctrl = (size_t)r->steps * nu, nq = (size_t)b->m->nq;
   const size_t target = b->cost ? ((size_t)r->steps + 1) * (size_t)b->cost->ntarget : 0;
   const bool own = r->ctrl && !r->one_ctrl;
-  keep_states(b, r->one_state ? 1 : r->count);
+  const int states = api_batch_states(r);
+  keep_states(b, states);
   keep(k->ctrl, 0, r->ctrl ? r->ctrl : b->zero, (own ? (size_t)r->count : 1) * ctrl);
   for (size_t i = 0; i < (size_t)r->count; ++i) {
     if (k->states) b->out[i].qpos = k->states + i * ((size_t)r->steps + 1) * nq;
-    k->item[i] = (SnGradient){.state = b->state[r->one_state ? 0 : i],
+    k->item[i] = (SnGradient){.model = r->models ? b->models[i] : NULL,
+                              .state = b->state[states > 1 ? i : 0],
                               .ctrl = k->ctrl + (own ? i * ctrl : 0),
                               .target = b->cost ? b->target + (tables > 1 ? i * target : 0) : NULL,
                               .nstep = r->steps,

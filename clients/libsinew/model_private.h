@@ -2,6 +2,8 @@
 #ifndef SINEW_CLIENTS_LIBSINEW_MODEL_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_MODEL_PRIVATE_H_
 
+#include <stdint.h>
+
 #include "clients/libsinew/api_private.h"
 #include "physics/model/model.h"
 
@@ -9,7 +11,8 @@ struct SinewModel {
   SnModel *model;
   bool borrowed;  // the engine's model belongs to another handle
   SinewSizes sizes;
-  double *ctrl_range;  // (nu, 2)
+  double *ctrl_range;          // (nu, 2)
+  _Atomic uint64_t structure;  // digest for api_model_same_structure; 0: nobody has asked yet
 };
 
 // Wraps a model of the engine, which then belongs to the result, and clears err; frees the model on failure. Returns
@@ -22,6 +25,12 @@ SinewModel *api_model_view(const SnModel *model, SinewError *err);
 
 // Refuses options of a model that the engine has not, all of them. Returns SINEW_OK or SINEW_ERR_UNSUPPORTED.
 SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError *err);
+
+// model_structure.c: checks that a model has the structure of another one, `of`, that of a batch. Both have the same
+// arrays of what there is and what belongs to what, and their worlds and adjoints the same layout. `name` stands for
+// the model in texts. Keeps a digest of each, so that it is cheap from the second time on. Returns SINEW_ERR_ARGUMENT,
+// with what differs, where it has not.
+SinewStatus api_model_same_structure(const SinewModel *of, const SinewModel *model, const char *name, SinewError *err);
 
 // Writes the path of the program sinew-import: beside the running program, or where this library was installed with it.
 // Returns false, with the places in err, when it is nowhere.

@@ -58,6 +58,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->reserve_multistart && b->multistart && b->multistart_end;
     case SN_BACKEND_BATCHES:
       return b->batches;
+    case SN_BACKEND_MODELS:
+      return b->models;
     case SN_BACKEND_ROLLOUTS_SUBMIT:
       return b->rollouts_submit != NULL;
     default:

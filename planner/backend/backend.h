@@ -75,6 +75,7 @@ typedef enum SnBackendFeature {
   // Batches with states, controls or targets of each candidate's own, or with `out`; gradients with `bar` or `out`, and
   // rollouts of them alone.
   SN_BACKEND_BATCHES,
+  SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
 } SnBackendFeature;
@@ -137,6 +138,9 @@ int sn_backend_profile(SnBackend *b, SnBackendModel *x, SnBackendStage *stage, i
 // Asks for rollouts: candidates [first, first + count). Initial states, base controls and tables of targets are one for
 // all of them, or `count`, one for each. All arrays begin with candidate `first`.
 typedef struct SnBatch {
+  // (count) Models of each, whose worlds and adjoints have the layout of the one that was loaded; NULL: this one. They
+  // must stay until the batch is done or dropped.
+  const SnModel *const *model;
   const SnState *state;          // (nstate)
   int nstate;                    // 1 or count
   const sn_number *ctrl;         // (nctrl, nstep, nu)
@@ -156,6 +160,10 @@ typedef struct SnBatch {
   const SnTrajectory *out;
 } SnBatch;
 
+// Returns the model of the candidate in place i, 0 <= i < count, where `loaded` is the one that was loaded.
+SN_INLINE const SnModel *sn_batch_model(const SnBatch *batch, int i, const SnModel *loaded) {
+  return batch->model ? batch->model[i] : loaded;
+}
 // Returns the initial state of the candidate in place i, 0 <= i < count.
 SN_INLINE const SnState *sn_batch_state(const SnBatch *batch, int i) {
   return batch->state + (batch->nstate > 1 ? i : 0);

@@ -97,6 +97,7 @@ static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
     sn_noise_candidate(x->m, batch->noise, batch->first + i, ctrl, batch->nstep, s->scratch, s->ctrl);
     ctrl = s->ctrl;
   }
+  sn_rollout_runner_use(s->runner, sn_batch_model(batch, i, x->m));
   sn_rollout_runner_begin(s->runner, sn_batch_state(batch, i), ctrl, sn_batch_target(batch, i, x->cost->ntarget),
                           batch->nstep, batch->max_velocity, batch->out ? &batch->out[i] : NULL);
   s->candidate = i;
@@ -196,6 +197,7 @@ static void cpu_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob 
 static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   if (!x->active) {
     cpu_abandon(b, x);
+    for (int i = 0; i < x->nslot; ++i) sn_rollout_runner_use(x->slot[i].runner, x->m);  // others may be gone
     atomic_store(&x->next, 0);
     x->active = true;
   }
@@ -227,6 +229,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
   cpu->table = (SnBackend){.name = "cpu",
                            .job_iterations = 1,
                            .batches = true,
+                           .models = true,
                            .describe = cpu_describe,
                            .load = cpu_load,
                            .unload = cpu_unload,

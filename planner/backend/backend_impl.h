@@ -13,6 +13,7 @@ struct SnBackend {
   const char *name;    // name that it is opened by; static memory
   int job_iterations;  // sn_backend_job_iterations
   bool batches;        // SN_BACKEND_BATCHES; without it such a batch is not computed: rollouts return false
+  bool models;         // SN_BACKEND_MODELS; without it models of each one's own are not looked at
   void (*describe)(const SnBackend *b, char *text, int size);
   // Optional; absent: never lost. Leaves `text` alone where it returns false.
   bool (*lost)(const SnBackend *b, char *text, int size);
@@ -55,7 +56,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 7 };
+enum { SN_PLUGIN_VERSION = 8 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

@@ -16,6 +16,7 @@
 
 // A world at one state of a rollout, and what of the way back does not depend on later states.
 typedef struct SnGradientSlot {
+  const SnModel *m;  // whose world it is
   SnWorld world;
   void *memory;
   SnRolloutVjpState state;
@@ -37,6 +38,7 @@ typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } 
 // One gradient under way.
 typedef struct SnGradientProgress {
   SnGradient *out;
+  const SnModel *m;
   SnRollout rollout;    // the last that was made in this place
   SnTrajectory states;  // of it, rows 0 ... nstep
   sn_real *sum, *saved;
@@ -121,6 +123,7 @@ static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost)
   if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.target_bar)
     return false;
   sn_world_init(m, &s->world, s->memory);
+  s->m = m;
   return true;
 }
 
@@ -300,6 +303,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   const bool again = out->status == SN_GRADIENT_ROLLED && !g->forward;
   const bool kept = again && x->rollout.status != SN_ROLLOUT_UNDER_WAY && x->rollout.nstep == out->nstep;
   x->out = out;
+  x->m = out->model ? out->model : g->m;
   x->busy = false;
   x->phase = again || out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
@@ -374,28 +378,38 @@ static Job take_job(SnGradientWork *g, int thread) {
   return job;
 }
 
+// Makes a world one of a model, whose layout is that of the model of before.
+static void use_model(SnGradientSlot *slot, const SnModel *m, SnLane *lane) {
+  if (slot->m == m) return;
+  slot->m = m;
+  sn_world_begin(m, &slot->world, lane);
+}
+
 // The world of a state, and by products all that can be done there ahead.
 static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
-  sn_rollout_vjp_recompute(g->m, &thread->lane, &job->item->vjp, job->t, &slot->world);
+  const SnModel *m = job->item->m;
+  use_model(slot, m, &thread->lane);
+  sn_rollout_vjp_recompute(m, &thread->lane, &job->item->vjp, job->t, &slot->world);
   if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
-  sn_rollout_vjp_jacobian(g->m, g->cost, &thread->lane, &job->item->vjp, job->t, at, &slot->state);
+  sn_rollout_vjp_jacobian(m, g->cost, &thread->lane, &job->item->vjp, job->t, at, &slot->state);
 }
 
 static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
   const SnRolloutVjp *vjp = &job->item->vjp;
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
-    return sn_rollout_vjp_product(g->m, g->cost, &thread->lane, vjp, job->t, &slot->state);
+    return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, vjp, job->t, &slot->state);
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
-  return sn_rollout_vjp_sweep(g->m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
+  return sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
 }
 
 // Does a job; for JOB_BACK, whether the derivative is still finite.
 static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
+      sn_rollout_runner_use(g->thread[thread].runner, job->item->m);
       if (sn_rollout_runner_advance(g->thread[thread].runner, &job->item->rollout, g->clock, g->until) !=
           SN_ROLLOUT_UNDER_WAY)
         give_states(g, job->item);
@@ -492,8 +506,14 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     g->forward = batch->forward;
     g->nidle = g->nslot;
     g->next = 0;
-    for (int i = 0; i < g->nthread; ++i) g->thread[i].item = NULL;
-    for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
+    for (int i = 0; i < g->nthread; ++i) {
+      g->thread[i].item = NULL;
+      sn_rollout_runner_use(g->thread[i].runner, g->m);  // models of the batch before may be gone
+    }
+    for (int i = 0; i < g->nslot; ++i) {
+      g->idle[i] = i;
+      use_model(&g->slot[i], g->m, &g->thread[0].lane);
+    }
     for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
     g->active = true;
   }

@@ -48,6 +48,9 @@ SnCode sn_trajectory_bar_check(const SnModel *m, const SnTrajectoryBar *bar, int
 // Asks for one gradient. Outputs are overwritten; those that may be NULL are then not given. They hold what is half
 // done until the batch is done. Bars are derivatives of `cost`, or of what `bar` says.
 typedef struct SnGradient {
+  // The model, whose worlds and adjoints have the layout of the one that the work was made for; NULL: this one. It must
+  // stay until the item is done, and, once it is SN_GRADIENT_ROLLED, until nobody goes back along it any more.
+  const SnModel *model;
   SnState state;
   const sn_number *ctrl;    // (nstep, nu)
   const sn_number *target;  // (nstep + 1, ntarget); NULL without a cost

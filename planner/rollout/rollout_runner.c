@@ -78,6 +78,13 @@ void sn_rollout_runner_free(SnRolloutRunner *r) {
   free(r);
 }
 
+void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m) {
+  if (r->m == m) return;
+  r->m = m;
+  r->rollout.status = SN_ROLLOUT_DONE;
+  sn_world_begin(m, &r->world, &r->lane);
+}
+
 // The rollout from a state, without what it writes.
 static SnRollout rollout_from(const SnState *state) {
   return (SnRollout){.time = (sn_real)state->time,

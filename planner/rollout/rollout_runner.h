@@ -56,6 +56,9 @@ typedef struct SnRolloutRunner SnRolloutRunner;
 // out of memory.
 SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, SnError *err);
 void sn_rollout_runner_free(SnRolloutRunner *r);
+// Makes it run rollouts of another model from now on, which it does not look at later unless it runs one. Worlds of
+// both models must have one layout. Drops the rollout under way, unless it is the model of before.
+void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m);
 
 // Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule; NULL without
 // a cost) must stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.

@@ -102,6 +102,19 @@ static void test_derivatives(void **state) {
   sinew_batch_free(there);
 }
 
+static void test_models_refused(void **state) {
+  (void)state;
+  static Rollouts x;
+  SinewError err;
+  const SinewModel *models[N] = {model, model, model, model, model};
+  SinewBatch *batch = make_batch(model, NULL, device, false);
+  random_rollouts(&x, 64);
+  SinewRollouts r = rollouts_of(&x);
+  r.models = models;
+  test_refused(sinew_batch_rollout(batch, &r, &err), &err, SINEW_ERR_UNSUPPORTED, "emulator_double");
+  sinew_batch_free(batch);
+}
+
 static void test_budget(void **state) {
   (void)state;
   SinewError err;
@@ -121,6 +134,6 @@ static void test_budget(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_derivatives),
-                                     cmocka_unit_test(test_budget)};
+                                     cmocka_unit_test(test_models_refused), cmocka_unit_test(test_budget)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
