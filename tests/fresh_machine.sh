@@ -2,10 +2,15 @@
 # Proves the commands of README on a bare Debian 12 made with debootstrap in a temporary folder. Needs root
 # and the package mirror of this machine; takes its apt and pip settings along. Not part of CI.
 #
-#   tests/fresh_machine.sh [COMMAND...]     default: clients/demo.sh, clients/install.sh, tests/run.sh release
+#   tests/fresh_machine.sh [--bring FILE] [COMMAND...]     default: clients/demo.sh, clients/install.sh, tests/run.sh release
+#
+# --bring copies a file to the top of the tree there, as a wheel:
+#   tests/fresh_machine.sh --bring build/wheel/sinew-*.whl 'clients/python/wheel.sh --test sinew-*.whl'
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+bring=
+[ "${1:-}" != --bring ] || { bring=$(readlink -f "${2:?--bring wants a file}"); shift 2; }
 [ "$(id -u)" = 0 ] || { echo "needs root (chroot)" >&2; exit 2; }
 command -v debootstrap >/dev/null || { apt-get update -q >/dev/null; apt-get install -y -q debootstrap >/dev/null; }
 
@@ -36,6 +41,7 @@ mount --rbind /dev "$root/dev"
 mount --make-rslave "$root/dev"  # else unmounting it would unmount what lies under this machine's own /dev
 
 git clone -q . "$root/sinew"
+[ -z "$bring" ] || cp "$bring" "$root/sinew/"
 commands=("$@")
 [ ${#commands[@]} -gt 0 ] || commands=("clients/demo.sh" "clients/install.sh /opt/sinew" "tests/run.sh release")
 for command in "${commands[@]}"; do

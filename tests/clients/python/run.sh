@@ -26,6 +26,7 @@ check_style() {
   local python=$MAIN/bin/python
   "$python" -m ruff check --no-cache clients/python "$PYTHON_TESTS"
   "$python" -m ruff format --no-cache --check clients/python "$PYTHON_TESTS"
+  "$python" -m mypy --config-file clients/python/pyproject.toml --cache-dir build/python-mypy -p sinew
 }
 
 main() {
