@@ -311,10 +311,13 @@ SINEW_API bool sinew_data_field(const SinewData *data, int i, SinewField *field)
 // Computes everything at the present state, sensordata included, without a step (mj_forward). Changes no input. Costs
 // about a step. Returns SINEW_ERR_DIVERGED as sinew_step, or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewStatus sinew_forward(SinewData *data, SinewError *err);
-// Makes `steps` steps under the present controls (mj_step). Does not compute sensordata. SINEW_ERR_DIVERGED: an input,
-// a state or an acceleration is NaN or beyond 1e10; the body stays at the last good state. `err` names the step and the
-// number. SINEW_ERR_MEMORY: contacts found no room; the body stays before the step.
+// Makes `steps` steps under the present controls (mj_step). Computes sensordata only after sinew_data_set_sensors.
+// SINEW_ERR_DIVERGED: an input, a state or an acceleration is NaN or beyond 1e10; the body stays at the last good
+// state. `err` names the step and the number. SINEW_ERR_MEMORY: contacts found no room; the body stays before the step.
 SINEW_API SinewStatus sinew_step(SinewData *data, int steps, SinewError *err);
+// Sets whether the last step of each call computes sensordata, too, as mj_step does: at the state before it. It does
+// not at first. Steps stay the same, bit for bit.
+SINEW_API void sinew_data_set_sensors(SinewData *data, bool on);
 
 // Holds a contact, with the conventions of MuJoCo's mjContact. This structure does not grow.
 typedef struct SinewContact {
@@ -544,6 +547,20 @@ SINEW_API void sinew_backend_close(SinewBackend *backend);
 SINEW_API const char *const *sinew_backend_names(void);
 // Returns one line for people: device, number type, threads; valid as long as the backend.
 SINEW_API const char *sinew_backend_description(const SinewBackend *backend);
+
+// ---- many bodies ----
+
+// Makes steps of `count` bodies, of any models, on the threads of a CPU: each body's as sinew_step does, bit for bit.
+// Who wants to stop between steps asks for few at a time. status (count) gets what becomes of each body: SINEW_OK, or
+// SINEW_ERR_DIVERGED, which is data and no error of the call. Returns and changes nothing on
+//   SINEW_ERR_ARGUMENT     a pointer, a size, a body that is listed twice
+//   SINEW_ERR_UNSUPPORTED  the backend is no CPU
+// Returns SINEW_ERR_MEMORY when a body has found no room for contacts; `status` and the text tell which.
+SINEW_API SinewStatus sinew_bodies_step(SinewBackend *backend, SinewData *const *data, int count, int steps,
+                                        int *status, SinewError *err);
+// Computes everything at the present state of each body likewise, as sinew_forward does.
+SINEW_API SinewStatus sinew_bodies_forward(SinewBackend *backend, SinewData *const *data, int count, int *status,
+                                           SinewError *err);
 
 // ---- interrupts ----
 

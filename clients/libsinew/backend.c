@@ -15,13 +15,17 @@ static const ApiStruct backend_options = {"SinewBackendOptions", "sinew_default_
 
 // ---- one thread at a time ----
 
-SinewStatus api_enter_pair(ApiGuard *guard, const char *handle, SinewBackend *backend, SinewError *err) {
-  if (backend && backend->process != getpid())
+SinewStatus api_enter_backend(SinewBackend *backend, const char *user, SinewError *err) {
+  if (backend->process != getpid())
     return api_fail(err, SINEW_ERR_STATE, "the backend of the %s was opened before a fork(); open one in this process",
-                    handle);
+                    user);
+  return api_enter(&backend->guard, "backend", err);
+}
+
+SinewStatus api_enter_pair(ApiGuard *guard, const char *handle, SinewBackend *backend, SinewError *err) {
   const SinewStatus status = api_enter(guard, handle, err);
   if (status != SINEW_OK || !backend) return status;
-  return api_enter(&backend->guard, "backend", err) == SINEW_OK ? SINEW_OK : api_leave(guard, SINEW_ERR_STATE);
+  return api_enter_backend(backend, handle, err) == SINEW_OK ? SINEW_OK : api_leave(guard, SINEW_ERR_STATE);
 }
 
 SinewStatus api_leave_pair(ApiGuard *guard, SinewBackend *backend, SinewStatus status) {

@@ -15,6 +15,9 @@ struct SinewBackend {
   char description[256];
 };
 
+// Begins a call on a backend that `user` ("batch") needs: one thread at a time, none after fork(). After SINEW_OK comes
+// api_leave.
+SinewStatus api_enter_backend(SinewBackend *backend, const char *user, SinewError *err);
 // Begins a call on a handle and on its backend (NULL: none): both have one thread at a time. After SINEW_OK
 // comes api_leave_pair.
 SinewStatus api_enter_pair(ApiGuard *guard, const char *handle, SinewBackend *backend, SinewError *err);

@@ -11,10 +11,12 @@ struct SinewData {
   SnGrowingWorld *body;  // the world; calls of the engine on it take body->model
   SnModel *all;   // view of the model by which it is stepped once a field is asked for that steps leave out; or NULL
   bool computed;  // a step or forward has written the outputs
+  bool sensors;   // the last step of a call computes sensordata, too
+  bool listed;    // in a list of bodies, while it is checked
   ApiCfd cfd;
 
   // Arrays that MuJoCo keeps in its data and the world does not.
-  double *sensordata;  // (nsensordata) of the last sinew_forward, NaN before
+  double *sensordata;  // (nsensordata) of the last sinew_forward, or step with sensors; NaN before
   int *moment_rownnz;  // (nout) pattern of actuator_moment
   int *moment_rowadr;  // (nout)
   int *moment_colind;  // (nmom)

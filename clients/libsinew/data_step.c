@@ -100,11 +100,25 @@ static SinewStatus fail_step(SnGrowingWorld *g, SnCode code, int step, int steps
   return api_fail_diverged(&bad, place, err);
 }
 
+// A step that stops at the accelerations for the sensors.
+static SnCode step_with_sensors(SinewData *data) {
+  SnGrowingWorld *g = data->body;
+  const SnCode code = sn_growing_world_forward(g, NULL);
+  if (code != SN_OK) return code;
+  if (any_bad(g->world.qacc, g->model.nv)) {
+    *g->world.warn |= SN_WARN_BAD_STATE;
+    return SN_OK;
+  }
+  sn_sensor_data(&g->model, &g->world, &g->lane, data->sensordata);
+  return sn_growing_world_integrate(g, NULL);
+}
+
 SinewStatus api_data_step(SinewData *data, int step, int steps, const char *who, SinewError *err) {
   SnGrowingWorld *g = data->body;
   const SnModel *m = &g->model;
   const SnWorld *w = &g->world;
-  const SnCode code = sn_growing_world_step(g, NULL);
+  const bool sensors = data->sensors && step == steps - 1;
+  const SnCode code = sensors ? step_with_sensors(data) : sn_growing_world_step(g, NULL);
   if (code == SN_OK && !(*w->warn & SN_WARN_BAD_STATE) && !any_bad(w->qpos, m->nq) && !any_bad(w->qvel, m->nv) &&
       !any_bad(w->act, m->na))
     return SINEW_OK;
@@ -133,4 +147,8 @@ SinewStatus sinew_step(SinewData *data, int steps, SinewError *err) {
   }
   *warn |= before;
   return api_leave(&data->guard, status == SINEW_OK ? api_ok(err) : status);
+}
+
+void sinew_data_set_sensors(SinewData *data, bool on) {
+  if (data) data->sensors = on;
 }

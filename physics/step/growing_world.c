@@ -168,6 +168,19 @@ void sn_growing_world_undo(SnGrowingWorld *g) { memcpy(g->world.time, g->kept, g
 
 SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err) { return evaluate(g, sn_forward, err); }
 
+SnCode sn_growing_world_integrate(SnGrowingWorld *g, SnError *err) {
+  int *warn = g->world.warn;
+  const int before = *warn;
+  *warn = before & ~FULL;
+  sn_integrate(&g->model, &g->world, &g->lane);
+  const bool fits = !(*warn & FULL);
+  *warn |= before & FULL;
+  if (fits) return SN_OK;
+  *warn = before;  // a stage of RK4 needs more room: the whole step again
+  sn_growing_world_undo(g);
+  return sn_growing_world_step(g, err);
+}
+
 SnAdjoint *sn_growing_world_adjoint(SnGrowingWorld *g, SnError *err) {
   if (!g->adjoint_memory) {
     g->adjoint_memory = zeroed(sn_adjoint_size(&g->model), err);

@@ -59,6 +59,10 @@ void sn_growing_world_undo(SnGrowingWorld *g);
 // Runs all stages without integration, as sn_forward does. Errors are those of sn_growing_world_step.
 SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err);
 
+// Takes the step that sn_growing_world_forward has begun, called just before: both together are sn_growing_world_step,
+// bit for bit. The accelerations must be finite. Errors are those of sn_growing_world_step.
+SnCode sn_growing_world_integrate(SnGrowingWorld *g, SnError *err);
+
 // Returns the world's adjoint, good until the world grows. The first call makes it, and so does the first one after the
 // world grew: all zero. Returns NULL and sets err on failure: SN_ERR_MEMORY.
 SnAdjoint *sn_growing_world_adjoint(SnGrowingWorld *g, SnError *err);
