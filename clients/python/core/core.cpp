@@ -77,5 +77,6 @@ NB_MODULE(_core, m) {
   bind_model(m);
   bind_data(m);
   bind_batch(m);
+  bind_bodies(m);
   bind_mujoco(m);
 }

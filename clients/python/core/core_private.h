@@ -95,6 +95,7 @@ struct Cfd {
 void bind_model(nb::module_ &m);
 void bind_data(nb::module_ &m);
 void bind_batch(nb::module_ &m);
+void bind_bodies(nb::module_ &m);
 void bind_mujoco(nb::module_ &m);
 
 }  // namespace sinew_python

@@ -15,9 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sinew._core import version as _version
+from sinew.batch import Batch
 from sinew.cfd import CFD
 from sinew.data import Data
-from sinew.errors import SinewError
+from sinew.errors import SimulationError, SinewError
 from sinew.files import share
 from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
@@ -29,7 +30,20 @@ if TYPE_CHECKING:
     from sinew.client import serve as serve
 
 __version__ = _version()
-__all__ = ["CFD", "Data", "Gradient", "Model", "Rollout", "SinewError", "State", "rollout", "rollout_vjp", "share"]
+__all__ = [
+    "CFD",
+    "Batch",
+    "Data",
+    "Gradient",
+    "Model",
+    "Rollout",
+    "SimulationError",
+    "SinewError",
+    "State",
+    "rollout",
+    "rollout_vjp",
+    "share",
+]
 
 # What needs more than NumPy is imported when it is first asked for.
 _LAZY: dict[str, str] = {"AsyncClient": "sinew.client", "Client": "sinew.client", "serve": "sinew.client"}

@@ -6,6 +6,9 @@ All derive from :class:`SinewError`, and each also from the built-in exception t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 __all__ = [
     "ArgumentError",
     "BadPlanError",
@@ -21,6 +24,7 @@ __all__ = [
     "OutOfMemoryError",
     "ProtocolError",
     "RefusedError",
+    "SimulationError",
     "SinewError",
     "StateError",
     "TimedOutError",
@@ -70,6 +74,21 @@ class StateError(SinewError, RuntimeError):
 
 class DivergedError(SinewError, ArithmeticError):
     """A state or an acceleration is NaN or beyond 1e10."""
+
+
+class SimulationError(DivergedError, RuntimeError):
+    """Some simulations of a batch have diverged; `ids` lists them."""
+
+    ids: Any  # (n,) indices
+
+    @classmethod
+    def of(cls, ids: Any, text_of: Callable[[int], str], count: int) -> SimulationError:
+        """Return the error of simulations `ids` out of `count`, with the text of the first."""
+        named = ", ".join(str(sim) for sim in ids[:5]) + (", ..." if len(ids) > 5 else "")
+        first = int(ids[0])
+        error = cls(f"{len(ids)} of {count} simulations failed ({named}); simulation {first}: {text_of(first)}")
+        error.ids = ids
+        return error
 
 
 class DeviceError(SinewError, RuntimeError):
