@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from sinew.state import State, StateLike
 if TYPE_CHECKING:
     from sinew.model import Model
 
-__all__ = ["Doubles", "Inputs", "doubles", "inputs", "row", "rows_of", "whole"]
+__all__ = ["Doubles", "Inputs", "Layout", "doubles", "inputs", "layout", "row", "state_shapes", "whole"]
 
 Doubles = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
@@ -57,45 +58,59 @@ def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
     return array
 
 
-def rows_of(name: str, x: ArrayLike, shape: tuple[int, ...]) -> tuple[Doubles, int | None]:
-    """Return `x` as doubles, and its number of rows where it has a row for each of many; None: it is one."""
-    array = doubles(name, x)
-    if array.shape == shape:
-        return array, None
-    if array.ndim == len(shape) + 1 and array.shape[1:] == shape:
-        return array, array.shape[0]
+def _rows(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+    """Return the number of rows of an array that has one for each of many; None: it is one."""
+    if given == shape:
+        return None
+    if len(given) == len(shape) + 1 and given[1:] == shape:
+        return given[0]
     expected = f"{_shape_text(shape)} or {_shape_text(('N', *shape))}"
-    raise ArgumentError(f"{name}: shape {_shape_text(array.shape)}, expected {expected}")
+    raise ArgumentError(f"{name}: shape {_shape_text(given)}, expected {expected}")
 
 
 @dataclass(eq=False, slots=True)
-class Inputs:
-    """Initial states and controls of N rollouts, as the library takes them."""
+class Layout:
+    """How initial states and controls of N rollouts are laid out in arrays."""
 
     count: int  # N
     steps: int  # T
     many: bool  # whether the caller gave a batch dimension
     one_state: bool  # arrays of the state have one row
     one_ctrl: bool  # ctrl has one sequence
-    arrays: tuple[
-        Doubles | None, ...
-    ]  # time, qpos, qvel, act, mocap, qacc_warmstart, ctrl; None: the library's default
+    rows: dict[str, int | None]  # of arrays of the state; None: no batch dimension, or not given
 
 
-def _ctrl_of(model: Model, ctrl: ArrayLike | None, nstep: int | None) -> tuple[Doubles | None, int | None, int]:
-    """Return the controls, their rows, and T."""
+@dataclass(eq=False, slots=True)
+class Inputs(Layout):
+    """Initial states and controls of N rollouts, as the library takes them."""
+
+    arrays: tuple[Doubles | None, ...]  # those of `state_shapes`, and ctrl; None: the library's default
+
+
+def state_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of one state."""
+    return {
+        "time": (),
+        "qpos": (model.nq,),
+        "qvel": (model.nv,),
+        "act": (model.na,),
+        "mocap": (model.nmocap, 7),
+        "qacc_warmstart": (model.nv,),
+    }
+
+
+def _steps(model: Model, ctrl: tuple[int, ...] | None, nstep: int | None) -> tuple[int, int | None]:
+    """Return T, and the number of sequences of controls where there is a dimension for it."""
     if ctrl is None:
         if nstep is None:
             raise ArgumentError("ctrl: None, expected controls (T, nu) or (N, T, nu), or nstep steps without any")
-        return None, None, whole("nstep", nstep)
-    array = doubles("ctrl", ctrl)
-    if array.ndim not in (2, 3) or array.shape[-1] != model.nu:
+        return whole("nstep", nstep), None
+    if len(ctrl) not in (2, 3) or ctrl[-1] != model.nu:
         expected = f"(T, {model.nu}) or (N, T, {model.nu})"
-        raise ArgumentError(f"ctrl: shape {_shape_text(array.shape)}, expected {expected}")
-    steps = array.shape[-2]
-    if nstep is not None and whole("nstep", nstep) != steps:
-        raise ArgumentError(f"nstep: {nstep}, but ctrl has {steps} rows of controls")
-    return array, array.shape[0] if array.ndim == 3 else None, steps
+        raise ArgumentError(f"ctrl: shape {_shape_text(ctrl)}, expected {expected}")
+    if nstep is not None and whole("nstep", nstep) != ctrl[-2]:
+        raise ArgumentError(f"nstep: {nstep}, but ctrl has {ctrl[-2]} rows of controls")
+    return ctrl[-2], ctrl[0] if len(ctrl) == 3 else None
 
 
 def _common_rows(given: list[tuple[str, int | None]]) -> int:
@@ -118,26 +133,25 @@ def _repeated(array: Doubles | None, rows: int | None, count: int) -> Doubles | 
     return np.ascontiguousarray(np.broadcast_to(one, (count, *one.shape)))
 
 
-def inputs(model: Model, state: StateLike | None, ctrl: ArrayLike | None, nstep: int | None) -> Inputs:
-    """Return what rollouts begin with, checked."""
-    array, ctrl_rows, steps = _ctrl_of(model, ctrl, nstep)
-    of = State.of(state)
-    shapes: dict[str, tuple[int, ...]] = {
-        "time": (),
-        "qpos": (model.nq,),
-        "qvel": (model.nv,),
-        "act": (model.na,),
-        "mocap": (model.nmocap, 7),
-        "qacc_warmstart": (model.nv,),
+def layout(model: Model, shapes: Mapping[str, tuple[int, ...]], nstep: int | None) -> Layout:
+    """Return how arrays of these shapes are laid out, checked. What is not given has no shape."""
+    steps, ctrl_rows = _steps(model, shapes.get("ctrl"), nstep)
+    rows = {
+        name: _rows(name, shapes[name], shape) if name in shapes else None
+        for name, shape in state_shapes(model).items()
     }
-    parts: dict[str, Doubles | None] = {}
-    rows: dict[str, int | None] = {}
-    for name, shape in shapes.items():
-        x = getattr(of, name)
-        parts[name], rows[name] = (None, None) if x is None else rows_of(name, x, shape)
     count = _common_rows([*rows.items(), ("ctrl", ctrl_rows)])
     one_state = all(n is None or n == 1 for n in rows.values())
-    if not one_state:
-        parts = {name: _repeated(part, rows[name], count) for name, part in parts.items()}
     many = ctrl_rows is not None or any(n is not None for n in rows.values())
-    return Inputs(count, steps, many, one_state, ctrl_rows is None or ctrl_rows == 1, (*parts.values(), array))
+    return Layout(count, steps, many, one_state, ctrl_rows is None or ctrl_rows == 1, rows)
+
+
+def inputs(model: Model, state: StateLike | None, ctrl: ArrayLike | None, nstep: int | None) -> Inputs:
+    """Return what rollouts begin with, checked."""
+    given = {**vars(State.of(state)), "ctrl": ctrl}
+    arrays = {name: doubles(name, x) for name, x in given.items() if x is not None}
+    of = layout(model, {name: x.shape for name, x in arrays.items()}, nstep)
+    parts = [arrays.get(name) for name in (*of.rows, "ctrl")]
+    if not of.one_state:
+        parts[:-1] = [_repeated(x, rows, of.count) for x, rows in zip(parts[:-1], of.rows.values(), strict=True)]
+    return Inputs(of.count, of.steps, of.many, of.one_state, of.one_ctrl, of.rows, tuple(parts))
