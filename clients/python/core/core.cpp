@@ -36,16 +36,20 @@ Backend::Backend(const std::string &name, int threads) {
 }
 
 Cfd::Cfd(int use, const std::vector<double> &solimp, double softplus, bool friction, bool surrogate,
-         std::optional<std::vector<std::string>> bodies) {
+         std::optional<std::vector<std::string>> bodies)
+    : names(std::move(bodies)) {
   if (solimp.size() != 5) raise(SINEW_ERR_ARGUMENT, "solimp: five numbers are expected");
   settings.use = static_cast<SinewCfdUse>(use);
   for (size_t i = 0; i < 5; ++i) settings.solimp[i] = solimp[i];
   settings.softplus = softplus;
   settings.friction = friction;
   settings.surrogate = surrogate;
-  if (!bodies) return;
-  names = std::move(*bodies);
-  for (const std::string &name : names) pointers.push_back(name.c_str());
+  point();
+}
+
+void Cfd::point() {
+  if (!names) return;
+  for (const std::string &name : *names) pointers.push_back(name.c_str());
   pointers.push_back(nullptr);
   settings.bodies = pointers.data();
 }
@@ -55,6 +59,8 @@ Cfd::Cfd(int use, const std::vector<double> &solimp, double softplus, bool frict
 NB_MODULE(_core, m) {
   using namespace sinew_python;
   m.doc() = "libsinew with Python's memory and exceptions; use the package sinew.";
+  // Objects that last to the end, as those of PyTorch's graphs do, are no mistake of whoever has them.
+  nb::set_leak_warnings(false);
   m.def("version", &sinew_version, "Return the version of libsinew.");
   m.def(
       "status_name", [](int status) { return sinew_status_name(static_cast<SinewStatus>(status)); }, nb::arg("status"),
@@ -79,4 +85,5 @@ NB_MODULE(_core, m) {
   bind_batch(m);
   bind_bodies(m);
   bind_mujoco(m);
+  bind_xla(m);
 }

@@ -87,9 +87,14 @@ struct Task {
 struct Cfd {
   Cfd(int use, const std::vector<double> &solimp, double softplus, bool friction, bool surrogate,
       std::optional<std::vector<std::string>> bodies);
+  Cfd(const Cfd &other) : settings(other.settings), names(other.names) { point(); }
+  Cfd &operator=(const Cfd &) = delete;
   SinewCfd settings = sinew_default_cfd();
-  std::vector<std::string> names;
+  std::optional<std::vector<std::string>> names;
   std::vector<const char *> pointers;
+
+ private:
+  void point();  // lets the settings point at the names
 };
 
 void bind_model(nb::module_ &m);
@@ -97,6 +102,7 @@ void bind_data(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_bodies(nb::module_ &m);
 void bind_mujoco(nb::module_ &m);
+void bind_xla(nb::module_ &m);
 
 }  // namespace sinew_python
 

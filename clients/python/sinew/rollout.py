@@ -168,7 +168,8 @@ def derived_model(model: Model, integrator: str | int | None) -> Model:
     return made[integrator]
 
 
-def _cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
+def cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
+    """Return settings by their values."""
     if cfd is None:
         return None
     if not isinstance(cfd, CFD):
@@ -184,7 +185,7 @@ def batch_key(
     native = None if task is None else task if isinstance(task, _core.Task) else getattr(task, "_native", None)
     if task is not None and not isinstance(native, _core.Task):
         raise ArgumentError(f"task: {type(task).__name__}, expected a sinew.Task")
-    return Key(model._native, device, whole("threads", threads), native, _cfd_key(cfd), bool(gradients), max_velocity)
+    return Key(model._native, device, whole("threads", threads), native, cfd_key(cfd), bool(gradients), max_velocity)
 
 
 # ---- results ----
