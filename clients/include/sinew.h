@@ -215,6 +215,12 @@ typedef struct SinewArray {
 SINEW_API SinewModel *sinew_model_with_arrays(const SinewModel *model, const SinewArray *arrays, int n,
                                               SinewError *err);
 
+// Returns a copy of a model with the constants that its other numbers give at qpos0, as mj_setConst makes them. They
+// are those named above. In eq_data they are the second anchor of a connect between bodies, and the pose of a weld
+// whose eq_data[11] is 1. Free it with sinew_model_free; it does not need the model. Returns NULL and
+// SINEW_ERR_ARGUMENT (a NULL pointer), SINEW_ERR_LIMIT or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewModel *sinew_model_with_constants(const SinewModel *model, SinewError *err);
+
 // Returns the ranges of the controls (nu, 2), -inf and inf where a control has none; valid as long as the model.
 SINEW_API const double *sinew_model_ctrl_range(const SinewModel *model);
 

@@ -5,6 +5,7 @@
 #include "clients/libsinew/model_private.h"
 #include "physics/model/model_arrays.h"
 #include "physics/sensor/sensor.h"
+#include "physics/step/constants.h"
 
 // The array of this name and type, or NULL with shape (0, 0).
 static const void *find_array(const SinewModel *model, const char *name, bool integer, int *rows, int *cols) {
@@ -51,6 +52,18 @@ SinewModel *sinew_model_with_arrays(const SinewModel *model, const SinewArray *a
   }
   if (api_check_supported(m, &m->opt, err) == SINEW_OK) return api_model_wrap(m, err);
   sn_model_free(m);
+  return NULL;
+}
+
+SinewModel *sinew_model_with_constants(const SinewModel *model, SinewError *err) {
+  SnError why;
+  if (!model) {
+    api_fail(err, SINEW_ERR_ARGUMENT, "sinew_model_with_constants: model is NULL");
+    return NULL;
+  }
+  SnModel *m = sn_model_with_constants(model->model, &why);
+  if (m) return api_model_wrap(m, err);
+  api_hand_on(err, &why);
   return NULL;
 }
 

@@ -1,5 +1,6 @@
 // Copies of a model with other numbers in its arrays: each array that may change is the one that the importer makes of
-// an mjModel after the same numbers were written into it, and steps and derivatives are MuJoCo's.
+// an mjModel after the same numbers were written into it, and steps and derivatives are MuJoCo's. Constants made anew
+// are those of mj_setConst.
 #include <mujoco/mjxmacro.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,99 @@ static void every_array_acts_as_in_mujoco(void **state) {
   }
 }
 
+// ---- constants ----
+
+// Every array of a model with constants made anew, against those that mj_setConst leaves.
+static void compare_constants(SinewModel *model, mjModel *mj, const char *name) {
+  SinewField field;
+  for (int f = 0; sinew_model_field(model, f, &field); ++f) {
+    const Place p = place_of(mj, field.name);
+    if (!field.input && strcmp(field.name, "body_subtreemass") != 0) continue;
+    if (field.integer) continue;
+    const double *ours = sinew_model_array(model, field.name, NULL, NULL), *theirs = p.data;
+    double scale = 1e-6;
+    for (int i = 0; i < field.rows * field.cols; ++i) scale = sn_larger(scale, fabs(theirs[i]));
+    for (int i = 0; i < field.rows * field.cols; ++i)
+      if (!(fabs(ours[i] - theirs[i]) <= 1e-9 * scale))
+        fail_msg("%s: %s[%d] is %g, MuJoCo's %g of %g", name, field.name, i, ours[i], theirs[i], scale);
+  }
+}
+
+// As compiled, and after changes of what the constants follow from.
+static void check_constants(BodyPair *b, const char *name) {
+  static const char *const names[] = {"body_mass",    "body_inertia",  "qpos0",    "body_pos",
+                                      "dof_armature", "actuator_gear", "site_pos", "geom_size"};
+  enum { N = sizeof names / sizeof *names };
+  SinewArray arrays[N];
+  double *value[N];
+  SinewField field;
+  int n = 0;
+  free_frames(b->o.mj, b->model);
+  SinewModel *same = sinew_model_with_constants(b->model, &b->err);
+  if (!same) fail_msg("%s: %s", name, b->err.text);
+  compare_constants(same, b->o.mj, name);
+  for (int f = 0; sinew_model_field(b->model, f, &field); ++f)
+    for (int k = 0; k < N; ++k) {
+      if (strcmp(field.name, names[k]) != 0) continue;
+      value[n] = other_numbers(b->o.mj, b->model, &field);
+      arrays[n] = (SinewArray){field.name, value[n], field.rows, field.cols};
+      ++n;
+    }
+  assert_int_equal(n, N);
+  SinewModel *changed = with(b->model, arrays, N), *constant = sinew_model_with_constants(changed, &b->err);
+  if (!constant) fail_msg("%s: %s", name, b->err.text);
+  for (int i = 0; i < N; ++i) write_numbers(b->o.mj, arrays[i].name, arrays[i].value, arrays[i].rows * arrays[i].cols);
+  follow_flags(b->o.mj, changed);
+  mj_setConst(b->o.mj, b->o.d);
+  compare_constants(constant, b->o.mj, name);
+  for (int i = 0; i < N; ++i) free(value[i]);
+  sinew_model_free(constant);
+  sinew_model_free(changed);
+  sinew_model_free(same);
+  body_close(b);
+}
+
+static void constants_are_those_of_mj_setConst(void **state) {
+  (void)state;
+  for (int i = 0; i < BODY_MODELS; ++i) {
+    BodyPair b;
+    const char *name = open_pair(&b, i);
+    check_constants(&b, name);
+  }
+}
+
+// Slides, hinges and free bodies with and without simple dofs, welds and connects, tendons with armature.
+static void constants_of_simple_bodies(void **state) {
+  (void)state;
+  BodyPair b;
+  body_open_string(
+      &b,
+      "<mujoco><default><geom type='box' size='.1 .2 .3' mass='2'/></default><worldbody>"
+      "<body><joint name='s' type='slide' armature='1'/><geom/></body>"
+      "<body><joint type='slide' axis='1 0 1'/><geom/></body>"
+      "<body><joint type='slide'/><geom/><body><geom/></body></body>"
+      "<body><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='ball'/><geom/></body>"
+      "<body name='a'><joint name='h' damping='1'/><geom pos='1 0 0'/><body name='b' pos='1 0 0'><joint name='k' "
+      "axis='0 1 0'/><geom pos='.1 .2 .3'/></body></body><body name='c' pos='1 1 1'><freejoint/><geom/></body>"
+      "<body name='d' pos='1 1 2'><joint type='ball' pos='.1 0 0'/><geom/></body></worldbody>"
+      "<equality><connect body1='b' body2='c' anchor='.1 .2 .3'/><weld body1='a' body2='d'/></equality>"
+      "<tendon><fixed name='t' armature='.5'><joint joint='h' coef='1'/><joint joint='k' coef='-2'/></fixed></tendon>"
+      "<actuator><motor joint='s' gear='3'/><motor tendon='t'/><general joint='h' armature='.2'/></actuator></mujoco>");
+  check_constants(&b, "simple bodies");
+}
+
+static void constants_of_myosuite(void **state) {
+  (void)state;
+  BodyPair b;
+  sn_oracle_needs_myosuite();
+  body_open_myosuite(&b, "simhive/myo_sim/hand/myohand.xml");
+  check_constants(&b, "MyoHand");
+  body_open_myosuite(&b, "simhive/myo_sim/arm/myoarm.xml");
+  check_constants(&b, "MyoArm");
+}
+
+// ---- what follows, what is refused ----
+
 // Geoms of all types but meshes, of the sizes given. MuJoCo keeps pairs apart by what follows from them.
 static mjModel *read_sizes(const char *sphere, const char *others) {
   char xml[2000];
@@ -403,6 +497,9 @@ static void what_may_not_change_is_refused(void **state) {
   refused(model, NULL, 1, SINEW_ERR_ARGUMENT, "arrays is NULL");
   refused(model, NULL, -1, SINEW_ERR_ARGUMENT, "n is -1");
   refused(NULL, NULL, 0, SINEW_ERR_ARGUMENT, "model is NULL");
+  SinewError err;
+  assert_null(sinew_model_with_constants(NULL, &err));
+  assert_int_equal(err.status, SINEW_ERR_ARGUMENT);
   SinewModel *copy = with(model, NULL, 0);
   assert_same_image(copy->model, model->model, "scene", "no array");
   sinew_model_free(copy);
@@ -411,9 +508,9 @@ static void what_may_not_change_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_array_acts_as_in_mujoco),
-      cmocka_unit_test(sizes_bring_their_bounds),
-      cmocka_unit_test(derivatives_are_those_of_the_copy),
+      cmocka_unit_test(every_array_acts_as_in_mujoco),  cmocka_unit_test(constants_are_those_of_mj_setConst),
+      cmocka_unit_test(constants_of_simple_bodies),     cmocka_unit_test(constants_of_myosuite),
+      cmocka_unit_test(sizes_bring_their_bounds),       cmocka_unit_test(derivatives_are_those_of_the_copy),
       cmocka_unit_test(what_may_not_change_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
