@@ -1,4 +1,4 @@
-"""Files that come with the package: models, tasks, the daemon's schema."""
+"""Files that come with the package: models, tasks, the daemon and its schema."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pathlib
 
 from sinew.errors import NotFoundError
 
-__all__ = ["share"]
+__all__ = ["program", "share"]
 
+_BIN = pathlib.Path(__file__).resolve().parent / "bin"
 _SHARE = pathlib.Path(__file__).resolve().parent / "share" / "sinew"
 
 
@@ -29,3 +30,22 @@ def share(name: str) -> pathlib.Path:
         return path
     known = sorted(str(x.relative_to(_SHARE)) for x in _SHARE.rglob("*") if x.is_file())
     raise NotFoundError(f"share: no file {name!r}; there are {', '.join(known)}")
+
+
+def program(name: str) -> pathlib.Path:
+    """Return the path of a program that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        ``"sinewd"`` or ``"sinew-import"``.
+
+    Raises
+    ------
+    NotFoundError
+        There is none of this name.
+    """
+    path = _BIN / name
+    if path.is_file():
+        return path
+    raise NotFoundError(f"program: there is no {path}")

@@ -13,7 +13,7 @@ import pytest
 import sinew
 import zmq
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from sinew.client import Daemon, places
+from sinew.client import Daemon
 
 JOINTS = """
 <mujoco>
@@ -44,7 +44,7 @@ def write_joints(folder: Path) -> dict[str, Any]:
     """Write a model with joints of several kinds and its task "joints"; returns arguments of `sinew.serve`."""
     (folder / "joints.xml").write_text(JOINTS)
     (folder / "joints.yaml").write_text(TASK)
-    share = places.shared("sinew.desc").parent
+    share = sinew.share("sinew.desc").parent
     return {"tasks": [share / "tasks", folder], "models": [share / "models", folder]}
 
 
@@ -64,7 +64,7 @@ def client(daemon: Daemon) -> Iterator[sinew.Client]:
 
 def plain_messages() -> dict[str, Any]:
     """Return the classes of the schema as any program would make them, by name."""
-    files = descriptor_pb2.FileDescriptorSet.FromString(places.shared("sinew.desc").read_bytes())
+    files = descriptor_pb2.FileDescriptorSet.FromString(sinew.share("sinew.desc").read_bytes())
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)

@@ -19,8 +19,10 @@ import numpy as np
 import pytest
 import sinew
 from sinew import errors
-from sinew.client import Daemon, Session, calls, messages, places, schema
+from sinew.client import Daemon, Session, calls, messages, schema
 from sinew.client.plan import Plan
+from sinew.client.wire import default_endpoint
+from sinew.files import program
 
 from daemons import Liar, plain_messages
 
@@ -409,6 +411,18 @@ def test_wrong_connections() -> None:
         sinew.Client("ipc:///nowhere/at/all", timeout=0.1, retries=1)
 
 
+def test_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    for runtime, address in (
+        ("/run/user/7", "ipc:///run/user/7/sinew/sinewd.sock"),
+        ("here", f"ipc:///tmp/sinew-{os.getuid()}/sinewd.sock"),
+        (None, f"ipc:///tmp/sinew-{os.getuid()}/sinewd.sock"),
+    ):
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        if runtime is not None:
+            monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        assert default_endpoint() == address
+
+
 def test_closed(daemon: Daemon) -> None:
     client = daemon.client()
     session = arm(client)
@@ -564,11 +578,11 @@ def test_retries(daemon: Daemon) -> None:
 
 def test_restarted_daemon(tmp_path: Path) -> None:
     """A daemon that is started again has no sessions; the client goes on."""
-    program, endpoint = str(places.program("sinewd")), f"ipc://{tmp_path}/s"
+    endpoint = f"ipc://{tmp_path}/s"
     processes = []
 
     def start() -> subprocess.Popen[bytes]:
-        arguments = [program, f"--endpoint={endpoint}", f"--parent={os.getpid()}", "--log=error"]
+        arguments = [str(program("sinewd")), f"--endpoint={endpoint}", f"--parent={os.getpid()}", "--log=error"]
         processes.append(subprocess.Popen(arguments))
         return processes[-1]
 

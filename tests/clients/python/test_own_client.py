@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sinew.client import Daemon, places
+import sinew
+from sinew.client import Daemon
 
 EXAMPLE = Path(__file__).parents[3] / "clients" / "python" / "examples" / "own_client.py"
 
@@ -31,7 +32,7 @@ def test_it_is_alone() -> None:
 def test_it_plans(daemon: Daemon) -> None:
     with daemon.client() as client:
         before = client.health().sessions
-    done = run(places.shared("sinew.desc"), daemon.endpoint, "arm_reach")
+    done = run(sinew.share("sinew.desc"), daemon.endpoint, "arm_reach")
     assert done.returncode == 0, done.stderr
     rows = re.findall(r"^t (\S+)  cost (\S+) -> (\S+)  control (\S+)$", done.stdout, re.MULTILINE)
     assert [float(row[0]) for row in rows] == [round(0.02 * (k + 1), 3) for k in range(10)]
@@ -41,6 +42,6 @@ def test_it_plans(daemon: Daemon) -> None:
 
 
 def test_it_says_what_is_wrong(daemon: Daemon) -> None:
-    done = run(places.shared("sinew.desc"), daemon.endpoint, "nowhere")
+    done = run(sinew.share("sinew.desc"), daemon.endpoint, "nowhere")
     assert done.returncode == 1
     assert "nowhere" in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import sinew
 from sinew import errors
+from sinew.files import program
 
 from daemons import write_joints
 
@@ -80,10 +81,9 @@ def test_faults(tmp_path: Path) -> None:
         sinew.serve(program=deaf)
 
 
-def test_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SINEW_PREFIX", str(tmp_path))
-    with pytest.raises(errors.NotFoundError, match="SINEW_PREFIX"):
-        sinew.serve()
+def test_missing_program() -> None:
+    with pytest.raises(errors.NotFoundError, match=r"there is no .*/bin/sinewe"):
+        program("sinewe")
 
 
 def test_stubborn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sinew.client.places import shared
 from sinew.errors import ArgumentError, ProtocolError
+from sinew.files import share
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -71,7 +71,7 @@ def _declare_bytes(message: Any) -> None:
 @functools.cache
 def load() -> Schema:
     """Return the installed schema."""
-    return Schema(shared("sinew.desc").read_bytes())
+    return Schema(share("sinew.desc").read_bytes())
 
 
 # ----------------------------------------------------------------------------------------- to the wire

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sinew.client import places
 from sinew.errors import ArgumentError, StateError, TimedOutError
+from sinew.files import program as installed
 
 if TYPE_CHECKING:
     from sinew.client.asynchronous import AsyncClient
@@ -162,7 +162,7 @@ def serve(
     """
     folder = _folder()
     try:
-        arguments = [str(program or places.program("sinewd")), f"--endpoint=ipc://{folder}/{_SOCKET}"]
+        arguments = [str(program or installed("sinewd")), f"--endpoint=ipc://{folder}/{_SOCKET}"]
         arguments += [f"--parent={os.getpid()}", f"--threads={threads}", f"--backend={device}"]
         arguments += [f"--tasks={path}" for path in _paths("tasks", tasks)]
         arguments += [f"--models={path}" for path in _paths("models", models)]

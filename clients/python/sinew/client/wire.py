@@ -8,12 +8,13 @@ where it belongs.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sinew.client import places, schema
+from sinew.client import schema
 from sinew.client.messages import Hello
 from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
 
@@ -58,6 +59,13 @@ def request(body: str, fields: dict[str, Any]) -> Any:
     return message
 
 
+def default_endpoint() -> str:
+    """Return the address where this user's daemon listens unless it is told otherwise."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = f"{runtime}/sinew" if runtime.startswith("/") else f"/tmp/sinew-{os.getuid()}"
+    return f"ipc://{folder}/sinewd.sock"
+
+
 class Wire:
     """What a client knows of its daemon, whatever its sockets: address, numbers of requests, limits.
 
@@ -74,7 +82,7 @@ class Wire:
     def __init__(self, endpoint: str | None, timeout: float, retries: int) -> None:
         if not (timeout > 0 and math.isfinite(timeout)) or retries < 0:
             raise ArgumentError(f"timeout must be > 0 and retries >= 0, got {timeout:g} and {retries}")
-        self.endpoint = places.default_endpoint() if endpoint is None else endpoint
+        self.endpoint = default_endpoint() if endpoint is None else endpoint
         self.timeout = timeout
         self.retries = retries
         self.hello: Hello | None = None
