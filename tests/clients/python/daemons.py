@@ -81,11 +81,14 @@ class Liar:
         Gets each reply and returns what is sent in its place: a reply, bytes, or None for nothing.
     requests : int
         Seen so far.
+    peers : set of bytes
+        The connections that they came by.
     """
 
     def __init__(self, endpoint: str) -> None:
         self.lie: Callable[[Any], Any] = lambda reply: reply
         self.requests = 0
+        self.peers: set[bytes] = set()
         self._folder = tempfile.TemporaryDirectory()
         self.endpoint = f"ipc://{self._folder.name}/liar"
         self._reply = plain_messages()["Reply"]
@@ -108,6 +111,7 @@ class Liar:
             if self._front in ready:
                 peer, data = self._front.recv_multipart()
                 self.requests += 1
+                self.peers.add(peer)
                 self._back.send(data)
             if self._back in ready:
                 said = self.lie(self._reply.FromString(self._back.recv()))

@@ -20,7 +20,7 @@ SETTINGS = {"adam_iterations": 3, "iterations": 3}
 def run(endpoint: str, steps: Callable[[AsyncClient], Awaitable[None]], **options: Any) -> None:
     async def whole() -> None:
         async with AsyncClient(endpoint, **options) as client:
-            await asyncio.wait_for(steps(client), 60)
+            await asyncio.wait_for(steps(client), 30)
 
     asyncio.run(whole())
 
@@ -132,7 +132,7 @@ def test_stream(daemon: Daemon) -> None:
                 async for _ in stream:
                     pass
 
-    run(daemon.endpoint, steps)
+    run(daemon.endpoint, steps, timeout=1000)
 
 
 def test_cancelled_request(daemon: Daemon) -> None:

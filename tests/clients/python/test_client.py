@@ -110,7 +110,13 @@ def test_open(client: sinew.Client) -> None:
         assert session.model.nu == 6
         assert session.ctrl_range.shape == (6, 2)
         assert session.current_plan is None
+        session.plan(session.initial, iterations=1)
+        session.control(0)
+        assert session.acting == "plan"
         again = session.reset(4)
+        assert session.current_plan is None
+        session.control(0)
+        assert session.acting == "no plan"
         assert np.array_equal(qpos(again), qpos(other.initial))
     with pytest.raises(errors.RefusedError, match="no session"):
         client.statistics(session.id)
@@ -301,9 +307,9 @@ def test_stream(client: sinew.Client) -> None:
     with arm(client, 1, latency=0.01) as session, arm(client, 2) as other:
         with session.stream(lease=5, deadline=1) as stream:
             numbers = []
-            for k in range(10):
+            for k in range(60):  # more than the plans that may be on their way unread
                 stream.send(state_at(session, 0.005 * k))
-                assert other.plan(state_at(other, 0.01 * k), 0.02).session == other.id
+                assert k % 6 or other.plan(state_at(other, 0.01 * k), 0.02).session == other.id
                 plan = stream.receive(5)
                 assert plan is not None
                 assert plan is session.current_plan
@@ -312,9 +318,9 @@ def test_stream(client: sinew.Client) -> None:
                 numbers.append(plan.stream_sequence)
             assert numbers == sorted(set(numbers))
             assert stream.renew(lease=4).lease == 4
-            stream.send(state_at(session, 0.06))
+            stream.send(state_at(session, 0.5))
             for plan in stream:
-                if plan.state_time == 0.06:
+                if plan.state_time == 0.5:
                     break
             with pytest.raises(errors.RefusedError, match="qpos"):
                 _refused_state(stream, session)
@@ -328,7 +334,7 @@ def test_stream(client: sinew.Client) -> None:
 
 def _refused_state(stream: Any, session: Session) -> None:
     """Send a state that the daemon refuses and this package lets through, and wait for the refusal."""
-    stream.send({**state_at(session, 0.07), "qpos": np.full(2, 1e11)})
+    stream.send({**state_at(session, 0.6), "qpos": np.full(2, 1e11)})
     for _ in range(100):
         stream.receive(0.1)
 
@@ -475,6 +481,7 @@ def test_one_thread_and_one_process(daemon: Daemon) -> None:
 
 LIES: dict[str, tuple[Any, str]] = {
     "start_nan": (lambda p: setattr(p, "start", math.nan), "from nan s on"),
+    "start_early": (lambda p: setattr(p, "start", -1e308), "from -1e\\+308 s on"),
     "start_late": (lambda p: setattr(p, "start", 1e308), "from 1e\\+308 s on"),
     "step_zero": (lambda p: setattr(p, "step", 0), "time step is 0 s"),
     "step_nan": (lambda p: setattr(p, "step", math.nan), "time step is nan s"),
@@ -526,6 +533,31 @@ def test_lies(daemon: Daemon) -> None:
         assert session.plan(state_at(session, 2), iterations=1).refined
 
 
+def test_repeated_plans(daemon: Daemon) -> None:
+    """Of the plans of a stream none is taken that is not newer than the one before."""
+    with Liar(daemon.endpoint) as liar, sinew.Client(liar.endpoint, timeout=20) as client, arm(client) as session:
+        sent = 0
+
+        def lie(reply: Any) -> Any:
+            nonlocal sent
+            if reply.WhichOneof("body") == "plan":
+                sent += 1
+                reply.plan.stream_sequence = 1
+            return reply
+
+        liar.lie = lie
+        with session.stream(lease=20) as stream:
+            stream.send(state_at(session, 0))
+            first = stream.receive(10)
+            assert first is not None
+            until = time.monotonic() + 10
+            while sent < 3 and time.monotonic() < until:
+                stream.send(state_at(session, 0.01 * sent))
+                assert stream.receive(0.05) is None
+            assert sent >= 3
+            assert session.current_plan is first
+
+
 def test_lies_about_sessions(daemon: Daemon) -> None:
     with Liar(daemon.endpoint) as liar:
 
@@ -568,8 +600,10 @@ def test_retries(daemon: Daemon) -> None:
             return None if silent >= 0 else reply
 
         liar.lie = lie
+        liar.peers.clear()
         assert client.health().state == "READY"
         assert silent == -1
+        assert len(liar.peers) == 3, "each time over a fresh connection"
         silent = 3
         with pytest.raises(errors.TimedOutError, match=r"within 0.2 s"):
             client.health()
@@ -631,6 +665,32 @@ def test_interrupt(tmp_path: Path) -> None:
         assert (word, state) == ("interrupted", "READY")
         assert process.wait(20) == 0
     print(f"Ctrl-C acted after {1e3 * (float(at) - sent):.1f} ms")
+
+
+def resident() -> int:
+    """Return the resident memory of this process [bytes]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory(client: sinew.Client) -> None:
+    """Ten thousand calls leave resident memory where it was."""
+    settings = {"planner": "sampling", "candidates": 1, "iterations": 1, "horizon": 8, "knots": 2}
+    with client.open("arm_reach", 3, settings) as session:
+
+        def work(rounds: int, begin: float) -> None:
+            for k in range(rounds):
+                state = state_at(session, begin + 0.005 * k)
+                session.plan(state, 1.0)
+                session.control(begin + 0.005 * k)
+                if k % 50 == 0:
+                    session.evaluate(state, np.zeros((8, 6)), gradient=True)
+                    with client.open("arm_reach") as other:
+                        other.send(state, 0.01)
+
+        work(500, 0)
+        before = resident()
+        work(5000, 10)
+        assert resident() - before < 2e6
 
 
 # -------------------------------------------------------------------------------------- beside C's client

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sinew
@@ -95,10 +96,10 @@ def test_stubborn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not daemon.folder.exists()
 
 
-def start_python(code: str) -> tuple[subprocess.Popen[str], int]:
+def start_python(code: str, **options: Any) -> tuple[subprocess.Popen[str], int]:
     """Start a Python program that serves, prints its daemon's process, and goes on."""
     whole = f"import sinew, os, time, threading\n{textwrap.dedent(code)}"
-    process = subprocess.Popen([sys.executable, "-c", whole], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", whole], stdout=subprocess.PIPE, text=True, **options)
     assert process.stdout is not None
     return process, int(process.stdout.readline())
 
@@ -121,6 +122,25 @@ def test_python_dies(by: signal.Signals) -> None:
     process, daemon = start_python(code)
     process.send_signal(by)
     process.wait(20)
+    assert ended(daemon)
+
+
+def test_interrupt_of_a_terminal() -> None:
+    """Ctrl-C in a terminal goes to all processes of Python's group; the daemon is there until Python stops it."""
+    code = """
+    with sinew.serve() as daemon, daemon.client() as client:
+        print(daemon.pid, flush=True)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            time.sleep(0.5)
+            print(client.health().state, flush=True)
+    """
+    process, daemon = start_python(code, start_new_session=True)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "READY\n"
+    assert process.wait(20) == 0
     assert ended(daemon)
 
 
