@@ -669,9 +669,9 @@ static inline SinewRollouts sinew_default_rollouts(void) {
 }
 
 // Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
-// data (status), not an error. With `gradients` the batch keeps controls and states for sinew_batch_vjp. Returns
-// SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10, a model of another structure), SINEW_ERR_UNSUPPORTED
-// (models on a device), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
+// data (status), not an error. With `gradients` the batch keeps controls and states, for sinew_batch_vjp and
+// sinew_batch_linearize. Returns SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10, a model of another
+// structure), SINEW_ERR_UNSUPPORTED (models on a device), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
 
 // Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.
@@ -720,6 +720,32 @@ static inline SinewGradients sinew_default_gradients(void) {
 // derivative), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
+
+// Holds where Jacobians of rollouts go, each may be NULL. nstate numbers are a tangent of a state (dqpos, dqvel, dact).
+typedef struct SinewLinearization {
+  size_t size;
+  double *A;    // (N, T, nstate, nstate) of the state after a step by that before
+  double *B;    // (N, T, nstate, nu) of it by the controls
+  double *C;    // (N, T, nsensordata, nstate) of sensordata at the step's begin by the state there
+  double *D;    // (N, T, nsensordata, nu) of it by the controls
+  int *status;  // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or a derivative left the range of numbers
+} SinewLinearization;
+
+// Returns zeros.
+static inline SinewLinearization sinew_default_linearization(void) {
+  SinewLinearization x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Computes the Jacobians of all steps of the last sinew_batch_rollout, with the batch's contacts from distance. They
+// are those of sinew_step_jacobian at each state, where the solver starts from the rollout's acceleration there. All
+// threads share the steps, also of a single rollout; only the CPU does it. Steps that a diverged rollout has not made,
+// and those where a number is not finite, have zeros. May be called any number of times. Returns SINEW_ERR_STATE (no
+// rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED (C or D of a sensor without a
+// derivative, a device) or SINEW_ERR_INTERRUPTED on failure.
+SINEW_API SinewStatus sinew_batch_linearize(SinewBatch *batch, const SinewLinearization *out, SinewError *err);
 
 // ---- planners ----
 

@@ -8,19 +8,20 @@
 
 // Holds what the way back needs, of as many rollouts as there is capacity for. Inputs are copies.
 typedef struct ApiKept {
-  int count, steps;      // size of the last rollouts; count 0: there are none
-  SnGradient *item;      // (capacity)
-  bool *rolled;          // (capacity) it did not diverge
-  double *qpos;          // (capacity, nq) initial states
-  double *qvel;          // (capacity, nv)
-  double *act;           // (capacity, na)
-  double *warmstart;     // (capacity, nv)
-  double *ctrl;          // (capacity, steps, nu)
-  SnTrajectoryBar *bar;  // (capacity)
-  double *states;        // (capacity, steps + 1, nq) positions on the way; NULL: the model has no quaternions
-  double *tangent;       // (capacity, steps + 1, nv) scratch for bars by them; NULL likewise
-  double *ctrl_bar;      // (capacity, steps, nu) scratch where the caller wants none
-  double *qpos_bar;      // (capacity, nv)
+  int count, steps;              // size of the last rollouts; count 0: there are none
+  SnGradient *item;              // (capacity)
+  bool *rolled;                  // (capacity) it did not diverge
+  double *qpos;                  // (capacity, nq) initial states
+  double *qvel;                  // (capacity, nv)
+  double *act;                   // (capacity, na)
+  double *warmstart;             // (capacity, nv)
+  double *ctrl;                  // (capacity, steps, nu)
+  SnTrajectoryBar *bar;          // (capacity)
+  double *states;                // (capacity, steps + 1, nq) positions on the way; NULL: the model has no quaternions
+  double *tangent;               // (capacity, steps + 1, nv) scratch for bars by them; NULL likewise
+  double *ctrl_bar;              // (capacity, steps, nu) scratch where the caller wants none
+  double *qpos_bar;              // (capacity, nv)
+  SnGradientStatus *linearized;  // (capacity) scratch
 } ApiKept;
 
 struct SinewBatch {
@@ -67,6 +68,9 @@ SinewStatus api_batch_unfinished(SinewBatch *batch, SinewError *err);
 
 // Returns how many initial states of a call are taken apart: one where all rollouts have one state and one model.
 int api_batch_states(const SinewRollouts *r);
+
+// batch_vjp.c: checks that rollouts are kept. Returns SINEW_ERR_STATE where none are.
+SinewStatus api_check_kept(const SinewBatch *batch, SinewError *err);
 
 // Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
 // beyond 1e10.

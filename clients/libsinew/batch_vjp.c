@@ -24,6 +24,7 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
   k->item = api_batch_alloc(n, sizeof *k->item, &ok);
   k->rolled = api_batch_alloc(n, sizeof *k->rolled, &ok);
   k->bar = api_batch_alloc(n, sizeof *k->bar, &ok);
+  k->linearized = api_batch_alloc(n, sizeof *k->linearized, &ok);
   k->qpos = api_batch_alloc(n * nq, sizeof *k->qpos, &ok);
   k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, &ok);
   k->act = api_batch_alloc(n * na, sizeof *k->act, &ok);
@@ -42,8 +43,8 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
 
 void api_kept_free(ApiKept *k) {
   if (!k) return;
-  void *const buffers[] = {k->item,      k->rolled, k->bar,      k->qpos,     k->qvel,   k->act,
-                           k->warmstart, k->ctrl,   k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
+  void *const buffers[] = {k->linearized, k->item, k->rolled,   k->bar,      k->qpos,   k->qvel,   k->act,
+                           k->warmstart,  k->ctrl, k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   free(k);
 }
@@ -195,6 +196,13 @@ static void give(const SinewBatch *b, const SinewGradients *out, bool array) {
   }
 }
 
+SinewStatus api_check_kept(const SinewBatch *b, SinewError *err) {
+  if (!b->kept)
+    return api_fail(err, SINEW_ERR_STATE, "the batch keeps nothing: it was made without SinewBatchDef.gradients");
+  if (b->kept->count == 0) return api_fail(err, SINEW_ERR_STATE, "there are no rollouts yet to go back through");
+  return SINEW_OK;
+}
+
 static SinewStatus vjp(SinewBatch *b, const SinewTrajectoryBars *bars_in, const SinewGradients *out_in,
                        SinewError *err) {
   SinewTrajectoryBars bars = sinew_default_bars();
@@ -202,9 +210,7 @@ static SinewStatus vjp(SinewBatch *b, const SinewTrajectoryBars *bars_in, const 
   SinewStatus status = bars_in ? api_take(&bars_type, bars_in, &bars, err) : SINEW_OK;
   if (status == SINEW_OK) status = api_take(&gradients_type, out_in, &out, err);
   if (status != SINEW_OK) return status;
-  if (!b->kept)
-    return api_fail(err, SINEW_ERR_STATE, "the batch keeps nothing: it was made without SinewBatchDef.gradients");
-  if (b->kept->count == 0) return api_fail(err, SINEW_ERR_STATE, "there are no rollouts yet to go back through");
+  if ((status = api_check_kept(b, err)) != SINEW_OK) return status;
   if (bars.coordinates != SINEW_TANGENT && bars.coordinates != SINEW_ARRAY)
     return api_fail(err, SINEW_ERR_ARGUMENT, "coordinates: %d, allowed is SINEW_TANGENT or SINEW_ARRAY",
                     (int)bars.coordinates);

@@ -12,6 +12,7 @@
 #include "clients/libsinew/data_private.h"
 #include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
+#include "planner/rollout/linearize.h"
 
 // Scratch of n numbers that stays with the body; NULL when out of memory.
 static double *scratch(SinewData *data, size_t n) {
@@ -43,8 +44,7 @@ static SinewStatus leave(SinewData *data, SinewStatus status, SinewError *err) {
   return api_leave(&data->guard, status == SINEW_OK ? api_ok(err) : status);
 }
 
-// Refuses sensors whose derivative is asked for and not known; bar NULL: of all of them.
-static SinewStatus check_sensors(const SnModel *m, const double *bar, const char *who, SinewError *err) {
+SinewStatus api_check_sensors(const SnModel *m, const double *bar, const char *who, SinewError *err) {
   for (int i = 0; i < m->nsensor; ++i) {
     bool asked = !bar;
     for (int k = 0; bar && k < m->sensor_dim[i]; ++k) asked = asked || bar[m->sensor_adr[i] + k] != 0;
@@ -88,27 +88,13 @@ static SinewStatus step_jacobian(SinewData *data, double *A, double *B, SinewErr
   return SINEW_OK;
 }
 
-// C and D, each NULL or wanted: row by row the adjoint of one number. bar is scratch, (nsensordata).
+// C and D, each NULL or wanted. bar is scratch, (nsensordata).
 static SinewStatus sensor_jacobian(SinewData *data, double *C, double *D, double *bar, SinewError *err) {
   SnGrowingWorld *g = data->body;
-  const SnModel *m = &g->model;
-  const size_t nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu, n = 2 * nv + na;
   SnError why;
   SnAdjoint *a = sn_growing_world_adjoint(g, &why);
   if (!a) return api_hand_on(err, &why);
-  memset(bar, 0, sizeof *bar * (size_t)m->nsensordata);
-  for (size_t r = 0; r < (size_t)m->nsensordata; ++r) {
-    sn_adjoint_clear(m, a, &g->lane);
-    sn_motion_rest(m, &g->world, a, &g->lane);
-    bar[r] = 1;
-    sn_sensor_data_vjp(m, &g->world, a, &g->lane, bar);
-    bar[r] = 0;
-    sn_position_vjp(m, &g->world, a, &g->lane);
-    if (C) memcpy(C + r * n, a->qpos_bar, nv * sizeof *C);
-    if (C) memcpy(C + r * n + nv, a->qvel_bar, nv * sizeof *C);
-    if (C) memcpy(C + r * n + 2 * nv, a->act_bar, na * sizeof *C);
-    if (D) memcpy(D + r * nu, a->ctrl_bar, nu * sizeof *D);
-  }
+  sn_sensor_jacobian(&g->model, &g->world, a, &g->lane, C, D, bar);
   return SINEW_OK;
 }
 
@@ -134,7 +120,7 @@ SinewStatus sinew_step_jacobian(SinewData *data, double *A, double *B, double *C
   const char *const who = "sinew_step_jacobian";
   SinewStatus status = enter(data, who, err);
   if (status != SINEW_OK) return status;
-  if (C || D) status = check_sensors(&data->body->model, NULL, who, err);
+  if (C || D) status = api_check_sensors(&data->body->model, NULL, who, err);
   if (status == SINEW_OK) status = evaluate(data, who, err);
   if (status == SINEW_OK) status = all_jacobians(data, A, B, C, D, who, err);
   return leave(data, status, err);
@@ -227,7 +213,7 @@ static SinewStatus check_product(const SnModel *m, const Product *p, const char 
   if (status == SINEW_OK) status = check_bar(who, "next.qvel", p->next.qvel, m->nv, err);
   if (status == SINEW_OK) status = check_bar(who, "next.act", p->next.act, m->na, err);
   if (status == SINEW_OK) status = check_bar(who, "sensordata_bar", p->sensordata, m->nsensordata, err);
-  if (status == SINEW_OK && p->sensordata) status = check_sensors(m, p->sensordata, who, err);
+  if (status == SINEW_OK && p->sensordata) status = api_check_sensors(m, p->sensordata, who, err);
   return status;
 }
 

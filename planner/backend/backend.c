@@ -60,6 +60,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->batches;
     case SN_BACKEND_MODELS:
       return b->models;
+    case SN_BACKEND_LINEARIZE:
+      return b->linearize != NULL;
     case SN_BACKEND_ROLLOUTS_SUBMIT:
       return b->rollouts_submit != NULL;
     default:
@@ -124,6 +126,11 @@ SnCode sn_backend_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, 
 
 bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until) {
   return b->gradients(b, x, batch, clock, until);
+}
+
+bool sn_backend_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
+                          double until) {
+  return b->linearize && b->linearize(b, x, linearization, clock, until);
 }
 
 // ---- multistarts ----

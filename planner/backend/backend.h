@@ -76,6 +76,7 @@ typedef enum SnBackendFeature {
   // rollouts of them alone.
   SN_BACKEND_BATCHES,
   SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
+  SN_BACKEND_LINEARIZE,         // sn_backend_linearize
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
 } SnBackendFeature;
@@ -200,6 +201,11 @@ SnCode sn_backend_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, 
 // Computes value and gradient of every item that is pending. Returns true when all are done, false when the clock
 // reaches `until`. Called again with the same batch it goes on where it stopped.
 bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
+
+// Computes Jacobians along the rollouts of the last batch of gradients, one with `forward` that is done and has
+// x->count items of x->nstep steps. Returns false when the clock reaches `until` before the end.
+bool sn_backend_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
+                          double until);
 
 // ---- multistarts ----
 

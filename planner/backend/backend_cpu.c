@@ -159,6 +159,12 @@ static bool cpu_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batc
   return sn_gradient_run(x->gradient, batch, clock, until);
 }
 
+static bool cpu_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
+                          double until) {
+  (void)b;
+  return sn_gradient_linearize(x->gradient, linearization, clock, until);
+}
+
 // About what the room for one start and its gradient takes.
 static double start_bytes(const SnBackendModel *x) {
   const SnModel *m = x->m;
@@ -237,6 +243,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .rollouts = cpu_rollouts,
                            .reserve_gradients = cpu_reserve_gradients,
                            .gradients = cpu_gradients,
+                           .linearize = cpu_linearize,
                            .reserve_multistart = cpu_reserve_multistart,
                            .multistart = cpu_multistart,
                            .multistart_end = cpu_multistart_end,

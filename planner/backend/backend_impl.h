@@ -42,6 +42,10 @@ struct SnBackend {
   SnCode (*reserve_gradients)(SnBackend *b, SnBackendModel *x, int count, SnError *err);
   bool (*gradients)(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
 
+  // Optional; absent: none are made, false.
+  bool (*linearize)(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
+                    double until);
+
   // Optional, all three or none; absent: SN_ERR_UNSUPPORTED.
   SnCode (*reserve_multistart)(SnBackend *b, SnBackendModel *x, int starts, SnError *err);
   bool (*multistart)(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
@@ -56,7 +60,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 8 };
+enum { SN_PLUGIN_VERSION = 9 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "physics/sensor/sensor.h"
@@ -31,6 +32,7 @@ typedef struct SnGradientThread {
   SnLaneShared shared;
   SnLane lane;
   sn_real *res;  // residuals (nres)
+  sn_real *bar;  // of sensors, for their Jacobians (nsensordata)
 } SnGradientThread;
 
 typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
@@ -73,6 +75,9 @@ struct SnGradientWork {
   int next;  // first item that no thread has taken
   int nidle;
   bool stop;  // the clock has reached `until`
+  // Jacobians, while they are made:
+  const SnLinearization *linearization;
+  atomic_size_t step;  // next of all steps of all rollouts
 };
 
 // Fails where one of rows * n numbers is not finite; NULL is allowed.
@@ -131,8 +136,9 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
   t->runner = sn_rollout_runner_create(m, cost, err);
   t->memory = aligned(sn_adjoint_size(m));
   t->res = numbers((size_t)cost->nres);
+  t->bar = numbers((size_t)m->nsensordata);
   t->lane = (SnLane){.n = 1, .shared = &t->shared};
-  if (!t->runner || !t->memory || !t->res) return false;
+  if (!t->runner || !t->memory || !t->res || !t->bar) return false;
   sn_adjoint_init(m, &t->adjoint, t->memory);
   return true;
 }
@@ -207,6 +213,7 @@ void sn_gradient_free(SnGradientWork *g) {
     sn_rollout_runner_free(g->thread[i].runner);
     free(g->thread[i].memory);
     free(g->thread[i].res);
+    free(g->thread[i].bar);
   }
   for (int i = 0; g->slot && i < g->nslot; ++i) {
     free(g->slot[i].memory);
@@ -499,6 +506,12 @@ static void gradient_work(void *argument, int thread) {
 
 void sn_gradient_abandon(SnGradientWork *g) { g->active = false; }
 
+// Models of the batch before may be gone.
+static void forget_models(SnGradientWork *g) {
+  for (int i = 0; i < g->nthread; ++i) sn_rollout_runner_use(g->thread[i].runner, g->m);
+  for (int i = 0; i < g->nslot; ++i) use_model(&g->slot[i], g->m, &g->thread[0].lane);
+}
+
 bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *clock, double until) {
   if (!g->active) {
     g->settings = batch->settings;
@@ -506,14 +519,9 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     g->forward = batch->forward;
     g->nidle = g->nslot;
     g->next = 0;
-    for (int i = 0; i < g->nthread; ++i) {
-      g->thread[i].item = NULL;
-      sn_rollout_runner_use(g->thread[i].runner, g->m);  // models of the batch before may be gone
-    }
-    for (int i = 0; i < g->nslot; ++i) {
-      g->idle[i] = i;
-      use_model(&g->slot[i], g->m, &g->thread[0].lane);
-    }
+    for (int i = 0; i < g->nthread; ++i) g->thread[i].item = NULL;
+    for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
+    forget_models(g);
     for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
     g->active = true;
   }
@@ -525,4 +533,54 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     if (g->item[i].phase != SN_PHASE_DONE) return false;
   g->active = false;
   return true;
+}
+
+// ---- Jacobians ----
+
+// Notes that a derivative of rollout i left the range of numbers.
+static void note_unbounded(SnGradientWork *g, int i) {
+  pthread_mutex_lock(&g->lock);
+  if (g->linearization->status[i] == SN_GRADIENT_DONE) g->linearization->status[i] = SN_GRADIENT_UNBOUNDED;
+  pthread_mutex_unlock(&g->lock);
+}
+
+// Step after step of all rollouts, whichever is next. Worlds belong to threads here.
+static void linearize_work(void *argument, int thread) {
+  SnGradientWork *g = argument;
+  const SnLinearization *x = g->linearization;
+  SnGradientThread *self = &g->thread[thread];
+  SnGradientSlot *slot = &g->slot[thread];
+  const SnLinearizeScratch at = {&slot->world, &self->adjoint, slot->state.A, slot->state.B, self->bar};
+  const size_t steps = (size_t)x->nstep, all = steps * (size_t)x->count;
+  for (;;) {
+    if (g->until < INFINITY && g->clock->now(g->clock->context) >= g->until) return;
+    const size_t k = atomic_fetch_add(&g->step, 1);
+    if (k >= all) return;
+    const int i = (int)(k / steps), t = (int)(k % steps);
+    const SnGradientProgress *item = &g->item[i];
+    const SnRolloutVjp b = {.rollout = &item->rollout, .cfd = sn_cfd(&x->cfd), .cfd_qacc = item->vjp.cfd_qacc};
+    use_model(slot, item->m, &self->lane);
+    if (!sn_linearize_step(item->m, &self->lane, &b, x, i, t, at)) note_unbounded(g, i);
+  }
+}
+
+// The caller has no step left and waits for the other threads: he may have something to say by his clock.
+static void watch_clock(void *argument) {
+  const SnGradientWork *g = argument;
+  g->clock->now(g->clock->context);
+}
+
+bool sn_gradient_linearize(SnGradientWork *g, const SnLinearization *x, const SnClock *clock, double until) {
+  g->linearization = x;
+  g->clock = clock;
+  g->until = until;
+  atomic_store(&g->step, 0);
+  forget_models(g);
+  for (int i = 0; i < x->count; ++i) {
+    g->item[i].cfd_steps = 0;
+    x->status[i] = g->item[i].rollout.status == SN_ROLLOUT_DONE ? SN_GRADIENT_DONE : SN_GRADIENT_DIVERGED;
+  }
+  sn_pool_run_watched(g->pool, linearize_work, until < INFINITY ? watch_clock : NULL, g);
+  g->linearization = NULL;
+  return atomic_load(&g->step) >= (size_t)x->nstep * (size_t)x->count;
 }

@@ -15,6 +15,7 @@
 #ifndef SINEW_PLANNER_ROLLOUT_GRADIENT_H_
 #define SINEW_PLANNER_ROLLOUT_GRADIENT_H_
 
+#include "planner/rollout/linearize.h"
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/rollout/rollout_runner.h"
 #include "planner/base/pool.h"
@@ -104,5 +105,9 @@ void sn_gradient_free(SnGradientWork *g);
 // another batch. batch->count is at most the count that there is room for.
 bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *clock, double until);
 void sn_gradient_abandon(SnGradientWork *g);
+// Computes Jacobians along the rollouts that were last made in the first x->count places, by a batch with `forward` of
+// x->nstep steps that ended. All threads share their steps. No batch is under way. Returns false when the clock reaches
+// `until` before the end; nothing is kept of the work then.
+bool sn_gradient_linearize(SnGradientWork *g, const SnLinearization *x, const SnClock *clock, double until);
 
 #endif

@@ -102,16 +102,20 @@ static void test_derivatives(void **state) {
   sinew_batch_free(there);
 }
 
-static void test_models_refused(void **state) {
+static void test_refused_on_devices(void **state) {
   (void)state;
   static Rollouts x;
   SinewError err;
   const SinewModel *models[N] = {model, model, model, model, model};
-  SinewBatch *batch = make_batch(model, NULL, device, false);
+  SinewBatch *batch = make_batch(model, NULL, device, true);
   random_rollouts(&x, 64);
   SinewRollouts r = rollouts_of(&x);
   r.models = models;
   test_refused(sinew_batch_rollout(batch, &r, &err), &err, SINEW_ERR_UNSUPPORTED, "emulator_double");
+  r.models = NULL;
+  run_batch(batch, &r);
+  const SinewLinearization out = sinew_default_linearization();
+  test_refused(sinew_batch_linearize(batch, &out, &err), &err, SINEW_ERR_UNSUPPORTED, "emulator_double");
   sinew_batch_free(batch);
 }
 
@@ -134,6 +138,6 @@ static void test_budget(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_derivatives),
-                                     cmocka_unit_test(test_models_refused), cmocka_unit_test(test_budget)};
+                                     cmocka_unit_test(test_refused_on_devices), cmocka_unit_test(test_budget)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -61,10 +61,13 @@ static int teardown(void **state) {
   return 0;
 }
 
+enum { NSTATE = 2 * NV + NA };
+
 // Bars of everything, and what comes back.
 typedef struct Way {
   double qpos[N * ROWS * NQ], qvel[N * ROWS * NV], act[N * ROWS * NA], sensordata[N * ROWS * NS], ctrl[N * T * NU];
   double ctrl_bar[N * T * NU], qpos_bar[N * NQ], qvel_bar[N * NV], act_bar[N * NA];
+  double A[N * T * NSTATE * NSTATE];  // of each step
   int status[N];
 } Way;
 
@@ -82,6 +85,9 @@ static void go_back(SinewBatch *batch, Way *w) {
   out.ctrl = w->ctrl_bar, out.qpos = w->qpos_bar, out.qvel = w->qvel_bar, out.act = w->act_bar;
   out.status = w->status;
   test_accepted(sinew_batch_vjp(batch, &bars, &out, &err), &err);
+  SinewLinearization linearization = sinew_default_linearization();
+  linearization.A = w->A;
+  test_accepted(sinew_batch_linearize(batch, &linearization, &err), &err);
 }
 
 // Compares n numbers a rollout of all rollouts with row i of others.
@@ -104,6 +110,7 @@ static void compare_ways(const Way *w, const Way *v, int i) {
   assert_row(w->qpos_bar, v->qpos_bar, i, NQ);
   assert_row(w->qvel_bar, v->qvel_bar, i, NV);
   assert_row(w->act_bar, v->act_bar, i, NA);
+  assert_row(w->A, v->A, i, T * NSTATE * NSTATE);
   assert_int_equal(w->status[i], SINEW_OK);
 }
 
