@@ -16,5 +16,16 @@ call, but for the numbers of its meshes: see `forget`.
 from sinew.mujoco._models import forget, model_of
 from sinew.mujoco._rollout import Rollout, rollout, shutdown_persistent_pool
 from sinew.mujoco._stepping import step, stepping, use
+from sinew.mujoco._tracking import Tracking
 
-__all__ = ["Rollout", "forget", "model_of", "rollout", "shutdown_persistent_pool", "step", "stepping", "use"]
+__all__ = [
+    "Rollout",
+    "Tracking",
+    "forget",
+    "model_of",
+    "rollout",
+    "shutdown_persistent_pool",
+    "step",
+    "stepping",
+    "use",
+]
