@@ -114,28 +114,9 @@ void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, c
   check(sinew_batch_vjp(batch.handle.get(), &bars, &out, &err), err);
 }
 
-Task load_task(const std::string &path) {
-  SinewError err;
-  SinewTask *task = sinew_task_load(path.c_str(), &err);
-  if (!task) raise(err.status, err.text);
-  return Task{std::shared_ptr<SinewTask>(task, sinew_task_free)};
-}
-
-Task parse_task(const std::string &text, const std::string &name) {
-  SinewError err;
-  SinewTask *task = sinew_task_parse(text.data(), text.size(), name.c_str(), &err);
-  if (!task) raise(err.status, err.text);
-  return Task{std::shared_ptr<SinewTask>(task, sinew_task_free)};
-}
-
 }  // namespace
 
 void bind_batch(nb::module_ &m) {
-  nb::class_<Task>(m, "Task", "Cost and start of a task.")
-      .def_static("load", &load_task, nb::arg("path"))
-      .def_static("parse", &parse_task, nb::arg("text"), nb::arg("name"))
-      .def_prop_ro("name", [](const Task &x) { return sinew_task_name(x.handle.get()); })
-      .def_prop_ro("model", [](const Task &x) { return sinew_task_model(x.handle.get()); });
   nb::class_<Batch>(m, "Batch", "Many rollouts of a model.")
       .def(nb::init<const Model &, const Backend &, const Task *, int, int, bool, double, const Cfd *>(),
            nb::arg("model"), nb::arg("backend"), nb::arg("task").none(), nb::arg("capacity"), nb::arg("steps"),

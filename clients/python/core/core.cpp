@@ -82,6 +82,7 @@ NB_MODULE(_core, m) {
            nb::arg("bodies").none());
   bind_model(m);
   bind_data(m);
+  bind_planner(m);
   bind_batch(m);
   bind_bodies(m);
   bind_mujoco(m);

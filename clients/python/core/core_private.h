@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -99,6 +100,7 @@ struct Cfd {
 
 void bind_model(nb::module_ &m);
 void bind_data(nb::module_ &m);
+void bind_planner(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_bodies(nb::module_ &m);
 void bind_mujoco(nb::module_ &m);

@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sinew import planner
 from sinew._core import version as _version
 from sinew.batch import Batch
 from sinew.cfd import CFD
@@ -23,6 +24,7 @@ from sinew.files import share
 from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State
+from sinew.task import Task
 
 if TYPE_CHECKING:
     from sinew.client import AsyncClient as AsyncClient
@@ -40,6 +42,8 @@ __all__ = [
     "SimulationError",
     "SinewError",
     "State",
+    "Task",
+    "planner",
     "rollout",
     "rollout_vjp",
     "share",

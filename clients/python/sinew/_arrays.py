@@ -16,7 +16,19 @@ from sinew.state import State, StateLike
 if TYPE_CHECKING:
     from sinew.model import Model
 
-__all__ = ["Doubles", "Inputs", "Layout", "doubles", "inputs", "layout", "row", "state_shapes", "whole"]
+__all__ = [
+    "Doubles",
+    "Inputs",
+    "Layout",
+    "doubles",
+    "given",
+    "inputs",
+    "layout",
+    "one_state",
+    "row",
+    "state_shapes",
+    "whole",
+]
 
 Doubles = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
@@ -56,6 +68,21 @@ def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
     if array.shape != shape:
         raise ArgumentError(f"{name}: shape {_shape_text(array.shape)}, expected {_shape_text(shape)}")
     return array
+
+
+def given(name: str, x: ArrayLike | None, *shape: int) -> Doubles | None:
+    """Return `x` as doubles of this shape; None stays."""
+    return None if x is None else row(name, x, *shape)
+
+
+def one_state(
+    model: Model, state: StateLike | None
+) -> tuple[float, Doubles | None, Doubles | None, Doubles | None, Doubles | None]:
+    """Return time, qpos, qvel, act and mocap of one state; None: the library's default."""
+    of = State.of(state)
+    time = 0.0 if of.time is None else float(row("time", np.reshape(of.time, -1), 1)[0])
+    qpos, qvel = given("qpos", of.qpos, model.nq), given("qvel", of.qvel, model.nv)
+    return time, qpos, qvel, given("act", of.act, model.na), given("mocap", of.mocap, model.nmocap, 7)
 
 
 def _rows(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import row
+from sinew._arrays import given, one_state, row
 from sinew.cfd import CFD
 from sinew.distance import Distance, distance_of
 from sinew.errors import ArgumentError
@@ -38,11 +38,6 @@ _CONTACT = np.dtype(
     align=True,
 )
 _TABLE = data_table()
-
-
-def _given(name: str, value: ArrayLike | None, *shape: int) -> _Doubles | None:
-    """Return an argument that may be None."""
-    return None if value is None else row(name, value, *shape)
 
 
 class Warnings(IntFlag):
@@ -248,11 +243,7 @@ class Data(Named):
         DivergedError
             A number is NaN or beyond 1e10; the body stays as it is.
         """
-        of, model = State.of(state), self.model
-        time = 0.0 if of.time is None else float(row("time", np.reshape(of.time, -1), 1)[0])
-        qpos, qvel = _given("qpos", of.qpos, model.nq), _given("qvel", of.qvel, model.nv)
-        act, mocap = _given("act", of.act, model.na), _given("mocap", of.mocap, model.nmocap, 7)
-        self._native.set_state(time, qpos, qvel, act, mocap)
+        self._native.set_state(*one_state(self.model, state))
 
     def copy_state_from(self, other: Data) -> None:
         """Copy all that the next step depends on from a body of the same model: state, controls, warm start."""
@@ -366,10 +357,10 @@ class Data(Named):
         out = StepGradient(np.empty(nq), np.empty(model.nv), np.empty(model.na), np.empty(model.nu))
         self._native.vjp(
             coordinates == "array",
-            _given("qpos", qpos, nq),
-            _given("qvel", qvel, model.nv),
-            _given("act", act, model.na),
-            _given("sensordata", sensordata, model.nsensordata),
+            given("qpos", qpos, nq),
+            given("qvel", qvel, model.nv),
+            given("act", act, model.na),
+            given("sensordata", sensordata, model.nsensordata),
             *out,
         )
         return out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
 import threading
 import time
@@ -488,12 +487,6 @@ def test_many_bodies_on_many_threads(zoo: sinew.Model) -> None:
         np.testing.assert_array_equal(body.qpos, expected.qpos)
 
 
-def resident() -> int:
-    """Return the bytes of resident memory."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
     model = sinew.Model.from_string(scenes.PENDULUM)
 
@@ -510,7 +503,7 @@ def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
 
     calls(500)
     gc.collect()
-    before = resident()
+    before = scenes.resident()
     calls(10000)
     gc.collect()
-    assert resident() - before < 2**21
+    assert scenes.resident() - before < 2**21
