@@ -357,11 +357,13 @@ void backward(const xla::CallFrame &frame) {
 void rollout(const xla::CallFrame &frame) { forward(frame, false); }
 void rollout_kept(const xla::CallFrame &frame) { forward(frame, true); }
 
-// Answers what XLA asks of a handler when it is registered: the version of the interface that it knows.
+// Answers what XLA asks of a handler when it is registered: the version of the interface, XLA's own where it says that
+// one and its layouts are known. The oldest that is known does not say it.
 void describe(const xla::CallFrame &frame) {
   xla::Metadata *metadata = reinterpret_cast<xla::MetadataExtension *>(frame.extensions)->metadata;
   metadata->version.major = xla::version_major;
-  metadata->version.minor = std::min<int>(xla::version_minor, frame.api->version.minor);
+  metadata->version.minor =
+      frame.api ? std::min<int>(xla::version_minor_newest, frame.api->version.minor) : xla::version_minor_oldest;
   metadata->traits = 0;
 }
 

@@ -9,7 +9,8 @@
 
 namespace sinew_python::xla {
 
-enum : int { version_major = 0, version_minor = 3 };  // the newest of which the layouts below are known
+// The versions whose layouts are those below.
+enum : int { version_major = 0, version_minor_oldest = 1, version_minor_newest = 3 };
 
 enum DataType : int { type_s32 = 4, type_f32 = 11, type_f64 = 12 };
 
