@@ -146,7 +146,9 @@ class Client:
         if not self._lock.acquire(blocking=False):
             raise StateError("another thread uses the client: it cannot be closed")
         try:
-            self._socket = None
+            if self._socket is not None:
+                self._socket.close(LINGER)
+                self._socket = None
             self._context.destroy(linger=LINGER)
         finally:
             self._lock.release()
