@@ -163,6 +163,15 @@ class Stepper {
   // Makes all of these steps but the last, and writes what is computed at the state that the last one begins with.
   void evaluate(nb::handle model, nb::handle data, int steps) { compute(model, data, steps, sinew_forward); }
 
+  // Makes steps and writes the state alone. An exception leaves the MjData as it was.
+  void advance(nb::handle model, nb::handle data, int steps) {
+    Use use(busy_, "data");
+    begin(model, data, steps, true);
+    step_lean(steps);
+    write_state(true);
+    count_warnings();
+  }
+
   void finish(nb::handle model, nb::handle data) {
     Use use(busy_, "data");
     check_objects(model, data);
@@ -185,18 +194,27 @@ class Stepper {
 
   static SinewStatus make_step(SinewData *body, SinewError *err) { return sinew_step(body, 1, err); }
 
-  void compute(nb::handle model, nb::handle data, int steps, SinewStatus (*last)(SinewData *, SinewError *)) {
-    Use use(busy_, "data");
+  // Checks the arguments and hands the state over to a body.
+  void begin(nb::handle model, nb::handle data, int steps, bool lean) {
     check_objects(model, data);
     if (steps < 1) raise(SINEW_ERR_ARGUMENT, ("nstep is " + std::to_string(steps) + "; expected at least 1").c_str());
     refuse_forces();
-    read_inputs(steps > 1);
-    if (steps > 1) step_lean(steps - 1);
-    nb::gil_scoped_release unlocked;
+    read_inputs(lean);
+  }
+
+  void compute(nb::handle model, nb::handle data, int steps, SinewStatus (*last)(SinewData *, SinewError *)) {
+    Use use(busy_, "data");
+    begin(model, data, steps, steps > 1);
     SinewError err;
+    if (steps > 1) {
+      step_lean(steps - 1);
+      check(sinew_data_copy_state(full_.get(), lean_.get(), &err), err);
+    }
+    nb::gil_scoped_release unlocked;
     check(last(full_.get(), &err), err);
     if (steps > 1) write_state(true);
     write_outputs();
+    count_warnings();
   }
 
   std::shared_ptr<SinewData> make() const {
@@ -249,7 +267,6 @@ class Stepper {
     *sinew_data_array((lean ? lean_ : full_).get(), "time", nullptr, nullptr) = d_->time;
   }
 
-  // Makes all steps but the last, and hands the state over to the body that makes it.
   void step_lean(int steps) {
     SinewError err;
     for (int left = steps; left > 0; left -= steps_at_once) {
@@ -259,7 +276,6 @@ class Stepper {
       }
       if (left > steps_at_once && PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-    check(sinew_data_copy_state(full_.get(), lean_.get(), &err), err);
   }
 
   // Writes the state of one of the bodies.
@@ -280,12 +296,15 @@ class Stepper {
     std::fill_n(d_->qLU, m_->nD, nan);
     d_->flg_energypos = d_->flg_energyvel = d_->flg_subtreevel = d_->flg_rnepost = false;
     d_->solver_niter[0] = *sinew_data_int_array(full_.get(), "solver_niter", nullptr, nullptr);
+    if (!write_arena(full_.get(), m_, d_)) ++d_->warning[mjWARN_CONTACTFULL].number;
+  }
+
+  void count_warnings() {
     unsigned warnings = 0;
     for (SinewData *body : {lean_.get(), full_.get()}) {
       warnings |= sinew_data_warnings(body);
       sinew_data_clear_warnings(body);
     }
-    if (!write_arena(full_.get(), m_, d_)) warnings |= SINEW_WARN_CONTACTS;
     if (warnings & SINEW_WARN_CONTACTS) ++d_->warning[mjWARN_CONTACTFULL].number;
     if (warnings & SINEW_WARN_CONSTRAINTS) ++d_->warning[mjWARN_CNSTRFULL].number;
     if (warnings & SINEW_WARN_INERTIA) ++d_->warning[mjWARN_INERTIA].number;
@@ -310,6 +329,7 @@ void bind_mujoco(nb::module_ &m) {
       .def(nb::init<const Model &, nb::handle, nb::handle>(), nb::arg("model"), nb::arg("mjmodel"), nb::arg("mjdata"))
       .def("step", &Stepper::step, nb::arg("mjmodel"), nb::arg("mjdata"), nb::arg("nstep"))
       .def("evaluate", &Stepper::evaluate, nb::arg("mjmodel"), nb::arg("mjdata"), nb::arg("nstep"))
+      .def("advance", &Stepper::advance, nb::arg("mjmodel"), nb::arg("mjdata"), nb::arg("nstep"))
       .def("finish", &Stepper::finish, nb::arg("mjmodel"), nb::arg("mjdata"))
       .def_prop_ro("written", &Stepper::written);
 }

@@ -185,6 +185,24 @@ def test_functions_of_mujoco_go_on_from_our_fields() -> None:
     assert_same(p.d, p.reference, 1e-5)
 
 
+@pytest.mark.parametrize("option", ["", 'integrator="RK4"'])
+def test_the_state_alone(option: str) -> None:
+    p = machine(option)
+    before = p.d.xpos.copy()
+    sinew.mujoco.step(p.m, p.d, 7, fields=False)
+    mujoco.mj_step(p.m, p.reference, 7)
+    np.testing.assert_array_equal(p.d.xpos, before)
+    for name in ("time", "qpos", "qvel", "act", "qacc_warmstart"):
+        np.testing.assert_allclose(getattr(p.d, name), getattr(p.reference, name), rtol=1e-6, atol=1e-6, err_msg=name)
+    for d in (p.d, p.reference):
+        mujoco.mj_forward(p.m, d)
+    assert_same(p.d, p.reference)
+    assert np.abs(p.d.xpos - before).max() > 1e-3
+    with pytest.raises(UnsupportedError):
+        p.d.qfrc_applied[0] = 1
+        sinew.mujoco.step(p.m, p.d, fields=False)
+
+
 def test_unwritten_fields_are_marked() -> None:
     p = machine()
     mujoco.mj_step(p.m, p.d)
@@ -398,13 +416,18 @@ def test_stepping_is_ours() -> None:
     with sinew.mujoco.stepping():
         mujoco.mj_step(p.m, p.d, nstep=3)
     assert np.isnan(p.d.crb).all()
+    mujoco.mj_forward(p.m, p.d)
+    with sinew.mujoco.stepping(fields=False):
+        mujoco.mj_step(p.m, p.d)
+    assert np.isfinite(p.d.crb).all()
 
 
-def test_stepping_resets_as_mujoco_where_it_diverges() -> None:
+@pytest.mark.parametrize("fields", [True, False])
+def test_stepping_resets_as_mujoco_where_it_diverges(fields: bool) -> None:
     p = machine()
     for d in (p.d, p.reference):
         d.qvel[0] = np.nan
-    with sinew.mujoco.stepping():
+    with sinew.mujoco.stepping(fields=fields):
         mujoco.mj_step(p.m, p.d)
     mujoco.mj_step(p.m, p.reference)
     warning = mujoco.mjtWarning.mjWARN_BADQVEL

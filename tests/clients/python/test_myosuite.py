@@ -39,14 +39,15 @@ def run(environment: Any, actions: np.ndarray, episodes: int) -> list[tuple[np.n
     return seen
 
 
+@pytest.mark.parametrize("fields", [True, False])
 @pytest.mark.parametrize(
     "name", ["myoHandPoseRandom-v0", "myoElbowPose1D6MRandom-v0", "myoArmReachRandom-v0", "myoHandReorient8-v0"]
 )
-def test_observations_are_those_of_its_own_steps(name: str) -> None:
+def test_observations_are_those_of_its_own_steps(name: str, fields: bool) -> None:
     environment = make(name)
     actions = np.random.default_rng(1).uniform(-1, 1, (12, *environment.action_space.shape)).astype(np.float32)
     own = run(environment, actions, 3)
-    with sinew.mujoco.stepping(), warnings.catch_warnings():
+    with sinew.mujoco.stepping(fields=fields), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # that MuJoCo's own steps were made
         ours = run(environment, actions, 3)
     assert len(own) == len(ours) >= 12

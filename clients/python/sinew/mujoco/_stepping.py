@@ -36,7 +36,7 @@ class _Moved:
 _moved: WeakKeyDictionary[mujoco.MjData, _Moved] = WeakKeyDictionary()
 
 
-def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
+def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1, *, fields: bool = True) -> None:
     """Advance an MjData by `nstep` steps of our engine, as ``mujoco.mj_step``.
 
     Inputs are time, qpos, qvel, act, ctrl, the mocap poses and qacc_warmstart. Written are the state after the last
@@ -55,6 +55,8 @@ def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
         Of MuJoCo 4.0.0.
     nstep : int
         Number of steps. Several in one call cost less than one at a time.
+    fields : bool
+        Write the state alone where this is False: for who calls ``mujoco.mj_forward`` afterwards anyway.
 
     Raises
     ------
@@ -70,6 +72,9 @@ def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
         return
     moved = _moved_by(m, d)
     stepper = moved.stepper
+    if not fields:
+        stepper.advance(m, d, nstep)
+        return
     if m.nsensor and m.opt.integrator == _RK4:
         _step_with_sensors_first(m, d, nstep, stepper)
         return
@@ -127,39 +132,53 @@ def _step_with_sensors_first(m: mujoco.MjModel, d: mujoco.MjData, nstep: int, st
         raise
 
 
-_users = 0
 _told: set[str] = set()
 
 
-def _step_or_fall_back(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
+def _step_or_fall_back(m: mujoco.MjModel, d: mujoco.MjData, nstep: int, fields: bool) -> None:
     """Step by our engine, or as before where it cannot."""
     try:
-        step(m, d, nstep)
+        step(m, d, nstep, fields=fields)
     except DivergedError:
         _mj_step(m, d, nstep)  # counts a warning and resets, as programs expect
     except UnsupportedError as error:
         text = str(error)
         if text not in _told:
             _told.add(text)
-            warnings.warn(f"MuJoCo's own mj_step is used: {text}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"MuJoCo's own mj_step is used: {text}", RuntimeWarning, stacklevel=3)
         _mj_step(m, d, nstep)
 
 
-def use(on: bool = True) -> None:
+def _step_all(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
+    _step_or_fall_back(m, d, nstep, True)
+
+
+def _step_state(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1) -> None:
+    _step_or_fall_back(m, d, nstep, False)
+
+
+def use(on: bool = True, *, fields: bool = True) -> None:
     """Let ``mujoco.mj_step`` be ours in this process from now on, or MuJoCo's again.
 
     Programs that call ``mujoco.mj_step`` by that name, as MyoSuite, Gymnasium and dm_control do, then run on our
     steps; ``mj_step1``, ``mj_step2`` and ``mj_forward`` stay MuJoCo's. What the engine does not have is stepped by
     MuJoCo, with one RuntimeWarning that says why. So is a call that diverges: MuJoCo counts its warning and resets.
+
+    Parameters
+    ----------
+    on : bool
+        False: MuJoCo's again.
+    fields : bool
+        As in `step`. False suits MyoSuite 3, whose environments call ``mj_forward`` after their steps.
     """
-    mujoco.mj_step = _step_or_fall_back if on else _mj_step
+    mujoco.mj_step = (_step_all if fields else _step_state) if on else _mj_step
 
 
 @contextmanager
-def stepping() -> Iterator[None]:
+def stepping(*, fields: bool = True) -> Iterator[None]:
     """Let ``mujoco.mj_step`` be ours inside a ``with``: see `use`."""
     before = mujoco.mj_step
-    use()
+    use(fields=fields)
     try:
         yield
     finally:
