@@ -50,8 +50,8 @@ part_arm64() { tests/cross_arm64.sh; }
 part_demo_text="clients/demo.sh, short, both tasks"
 part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --seconds 0.2; }
 
-part_python_text="the Python package: its wheel in an environment of its own, ruff, mypy, pytest, what needs PyTorch on Debian's"
-part_python() { tests/clients/python/run.sh; }
+part_python_text="the Python package: its wheel in an environment of its own, ruff, mypy, pytest (on Debian's PyTorch and NumPy, too), wrong inputs under sanitizers"
+part_python() { tests/clients/python/run.sh; tests/clients/python/asan.sh --short; }
 
 # shellcheck disable=SC2086  # the list is split on purpose
 setup() {

@@ -2,7 +2,8 @@
 # Runs tests of the Python package on a build with the address and undefined-behaviour sanitizers (build/python-asan): the module,
 # libsinew, the daemon. JAX is left out: its own library does not run under them.
 #
-#   tests/clients/python/asan.sh                  all tests
+#   tests/clients/python/asan.sh                  all tests but those of memory, which the sanitizers keep for a while
+#   tests/clients/python/asan.sh --short          those of wrong inputs, of what is closed or gone, of several threads
 #   tests/clients/python/asan.sh -k "bad or nan"  these arguments of pytest
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -14,7 +15,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 main() {
   local environment=build/python-asan-env wheel
   case "${1:-}" in
-    --help | -h) sed -n '2,6s/^# \{0,1\}//p' "$PYTHON_TESTS/asan.sh"; return ;;
+    --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$PYTHON_TESTS/asan.sh"; return ;;
+    "") set -- -k "not memory and not jax" ;;
+    --short) set -- -k "(wrong or refused or lies or outlive or cannot or threads or closed or gone or diverge) and not memory and not jax" ;;
   esac
   python_main "$environment"
   wheel=$(python_wheel "$environment" build/python-asan-wheel \
@@ -26,7 +29,7 @@ main() {
   # What the interpreter and other modules keep to the end is no leak of ours; PYTHONMALLOC gives each object its own memory.
   export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)"
   export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
-  python_pytest "$environment" --ignore "$PYTHON_TESTS/test_jax.py" "$@" "$PYTHON_TESTS"
+  python_pytest "$environment" --ignore "$PYTHON_TESTS/test_jax.py" --ignore "$PYTHON_TESTS/test_bench.py" "$@" "$PYTHON_TESTS"
 }
 
 main "$@"
