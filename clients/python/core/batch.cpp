@@ -114,6 +114,23 @@ void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, c
   check(sinew_batch_vjp(batch.handle.get(), &bars, &out, &err), err);
 }
 
+void linearize(Batch &batch, const Numbers &a, const Numbers &b, const Out &c, const Out &d, const Integers &status) {
+  Use use(batch.busy, "batch");
+  Use use_backend(*batch.backend.busy, "backend");
+  const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
+  const size_t n = batch.count, steps = n * batch.steps;
+  const auto size = [=](int rows, int cols) { return steps * rows * cols; };
+  SinewLinearization out = sinew_default_linearization();
+  out.A = data_of(Out(a), "A", size(s->nstate, s->nstate));
+  out.B = data_of(Out(b), "B", size(s->nstate, s->nu));
+  out.C = data_of(c, "C", size(s->nsensordata, s->nstate));
+  out.D = data_of(d, "D", size(s->nsensordata, s->nu));
+  out.status = data_of(IntOut(status), "status", n);
+  SinewError err;
+  nb::gil_scoped_release unlocked;
+  check(sinew_batch_linearize(batch.handle.get(), &out, &err), err);
+}
+
 }  // namespace
 
 void bind_batch(nb::module_ &m) {
@@ -129,6 +146,8 @@ void bind_batch(nb::module_ &m) {
            nb::arg("out_act").none(), nb::arg("out_sensordata").none(), nb::arg("out_qacc_warmstart").none(),
            nb::arg("cost").none(), nb::arg("term").none(), nb::arg("status").none(), nb::arg("good_states").none(),
            nb::arg("warnings").none())
+      .def("linearize", &linearize, nb::arg("A"), nb::arg("B"), nb::arg("C").none(), nb::arg("D").none(),
+           nb::arg("status"))
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("sensordata").none(), nb::arg("ctrl").none(), nb::arg("cost").none(),
            nb::arg("out_ctrl").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),

@@ -21,6 +21,7 @@ from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import SimulationError, SinewError
 from sinew.files import share
+from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State
@@ -37,12 +38,15 @@ __all__ = [
     "Batch",
     "Data",
     "Gradient",
+    "Linearization",
     "Model",
     "Rollout",
+    "SensorLinearization",
     "SimulationError",
     "SinewError",
     "State",
     "Task",
+    "linearize",
     "planner",
     "rollout",
     "rollout_vjp",

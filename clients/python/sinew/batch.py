@@ -13,6 +13,7 @@ from sinew._arrays import Doubles, doubles, whole
 from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import ArgumentError, NotFoundError, SimulationError, StateError, UnsupportedError
+from sinew.linearize import Linearization, SensorLinearization, linearize_rollout
 from sinew.model import Model
 from sinew.named import Named, Table, View, data_table, model_table, object_id
 from sinew.names import did_you_mean
@@ -530,6 +531,31 @@ class Batch(Named):
         names = ("ctrl", "qpos", "qvel", "act", "status")
         whole_parts = {name: np.concatenate([getattr(part, name) for _, part in parts])[order] for name in names}
         return Gradient(**whole_parts)
+
+    def linearize(self, sensors: bool = False, cfd: CFD | None = None) -> Linearization | SensorLinearization:
+        """Return the Jacobians of the next step of each simulation under its present controls; nothing moves.
+
+        Parameters
+        ----------
+        sensors : bool
+            Whether those of sensordata are wanted, too.
+        cfd : CFD, optional
+            Contacts from distance.
+
+        Returns
+        -------
+        Linearization or SensorLinearization
+            A (nsim, n, n) and B (nsim, n, nu), with sensors C (nsim, nsensordata, n) and D (nsim, nsensordata, nu).
+        """
+        parts, order = [], []
+        for model, sims in self._groups():
+            ctrl = self._rows["ctrl"][sims, np.newaxis]
+            with rollout(model, self._state_of(sims), ctrl, threads=self.threads, cfd=cfd, outputs=()) as motions:
+                parts.append(linearize_rollout(motions, sensors))
+            order.append(sims)
+        back = np.argsort(np.concatenate(order))
+        kind = SensorLinearization if sensors else Linearization
+        return kind(*(np.concatenate(matrices)[back, 0] for matrices in zip(*parts, strict=True)))
 
 
 # Fields that are one number: an axis less.
