@@ -76,7 +76,6 @@ class Rollout:
     cost: Doubles | None
     terms: Doubles | None
     _lease: Lease
-    _whole: dict[str, Doubles]  # results with the first dimension
     _count: int
     _steps: int
     _many: bool
@@ -207,9 +206,9 @@ def _checked_out(name: str, array: Any, shape: tuple[int, ...], given: Inputs) -
 
 
 def _results(model: Model, given: Inputs, outputs: Sequence[str], out: Mapping[str, Any]) -> dict[str, Doubles]:
-    """Return arrays of the caller or new ones, (N, T + 1, .), that results go into."""
+    """Return arrays of the caller or new ones that trajectories go into."""
     widths = {"qpos": model.nq, "qvel": model.nv, "act": model.na, "sensordata": model.nsensordata}
-    rows = (given.count, given.steps + 1)
+    rows = (given.count, given.steps + 1) if given.many else (given.steps + 1,)
     made: dict[str, Doubles] = {}
     for name in outputs:
         if name not in OUTPUTS:
@@ -218,7 +217,7 @@ def _results(model: Model, given: Inputs, outputs: Sequence[str], out: Mapping[s
         if name not in out:
             made[name] = np.empty(shape)
             continue
-        array = _checked_out(name, out[name], shape if given.many else shape[1:], given).reshape(shape)
+        array = _checked_out(name, out[name], shape, given)
         if any(np.may_share_memory(array, other) for other in made.values()):
             raise ArgumentError(f"out: {name!r} shares memory with another result")
         made[name] = array
@@ -232,7 +231,7 @@ def _wanted(outputs: Sequence[str] | None, out: Mapping[str, Any] | Rollout | No
         return names, _NOTHING
     if isinstance(out, Rollout):
         out.close()
-        return names, {name: array if out._many else array[0] for name, array in out._whole.items() if name in names}
+        return names, {name: array for name, array in vars(out).items() if name in names}
     unknown = [name for name in out if name not in names]
     if unknown:
         raise ArgumentError(f"out: {unknown[0]!r} is not one of the results: {', '.join(names)}")
@@ -315,34 +314,26 @@ def rollout(
 
 def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Doubles]) -> Rollout:
     batch, count, steps = leased.batch, given.count, given.steps
+    rows = (count,) if given.many else ()
     status, good_states, warnings = np.empty((3, count), np.int32)
     terms = batch.terms
-    cost = np.empty(count) if terms else None
-    term = np.empty((count, terms)) if terms else None
+    cost = np.empty(rows) if terms else None
+    term = np.empty((*rows, terms)) if terms else None
+    end = np.empty((*rows, model.nv))
     time, qpos, qvel, act, mocap, qacc_warmstart, ctrl = given.arrays
-    out_qacc_warmstart = np.empty((count, model.nv))
-    out_time, out_qpos, out_qvel, out_act, out_sensordata = (results.get(name) for name in OUTPUTS)
+    get = results.get
     batch.rollout(
         count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, qacc_warmstart, ctrl,
-        out_time, out_qpos, out_qvel, out_act, out_sensordata, out_qacc_warmstart, cost, term, status,
+        get("time"), get("qpos"), get("qvel"), get("act"), get("sensordata"), end, cost, term, status,
         good_states, warnings,
     )  # fmt: skip
-    result = Rollout()
-    result.model = model
-    result._lease, result._whole = leased, results
-    result._count, result._steps, result._many = count, steps, given.many
-    numbers: dict[str, NDArray[Any] | None] = {
-        **results,
-        "qacc_warmstart": out_qacc_warmstart,
-        "status": status,
-        "good_states": good_states,
-        "warnings": warnings,
-    }
-    result._mocap = mocap
-    numbers |= {"cost": cost, "terms": term}
     if not given.many:
-        numbers = {name: None if x is None else x.reshape(x.shape[1:]) for name, x in numbers.items()}
-    result.__dict__.update(numbers)
+        status, good_states, warnings = status.reshape(()), good_states.reshape(()), warnings.reshape(())
+    result = Rollout()
+    result.__dict__.update(
+        results, model=model, qacc_warmstart=end, status=status, good_states=good_states, warnings=warnings,
+        cost=cost, terms=term, _lease=leased, _count=count, _steps=steps, _many=given.many, _mocap=mocap,
+    )  # fmt: skip
     return result
 
 
