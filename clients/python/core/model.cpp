@@ -165,6 +165,16 @@ Model with_options(const Model &model, nb::typed<nb::dict, nb::str, nb::any> cha
 }
 
 // Returns a copy of the model with other arrays. A vector has rows of one number.
+Model with_constants(const Model &model) {
+  SinewError err;
+  SinewModel *made;
+  {
+    nb::gil_scoped_release unlocked;
+    made = sinew_model_with_constants(model.handle.get(), &err);
+  }
+  return own_model(made, err);
+}
+
 Model with_arrays(const Model &model, const std::vector<std::pair<std::string, ConstNumbers>> &given) {
   std::vector<SinewArray> arrays;
   for (const auto &[name, x] : given) {
@@ -249,6 +259,7 @@ void bind_model(nb::module_ &m) {
       .def("options", &options)
       .def("with_options", &with_options, nb::arg("changes"))
       .def("with_arrays", &with_arrays, nb::arg("arrays"))
+      .def("with_constants", &with_constants)
       .def("integrate", &integrate, nb::arg("qpos"), nb::arg("tangent"), nb::arg("scale"), nb::arg("moved"))
       .def("difference", &difference, nb::arg("qpos1"), nb::arg("qpos2"), nb::arg("tangent"));
 }

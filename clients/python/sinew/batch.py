@@ -207,8 +207,7 @@ class Batch(Named):
         """Give each simulation its own values of an array of the model; return them, (nsim, ...), live.
 
         They count from the next call on. A simulation whose values have changed gets a model of its own there, which
-        takes about a millisecond and the memory of a body. Constants that MuJoCo's compiler derives from them stay, as
-        in `Model.replace`.
+        takes about a millisecond and the memory of a body. Constants that follow from them stay until `set_const`.
 
         Parameters
         ----------
@@ -313,10 +312,21 @@ class Batch(Named):
         return self._own.get(sim, self.model)
 
     def set_const(self, ids: ArrayLike | None = None) -> None:
-        """Refuse to derive constants of models anew: the engine has no compiler."""
-        raise UnsupportedError(
-            "set_const: the engine derives no constants of a model; compile models by MuJoCo and use set_models"
-        )
+        """Make the constants that follow from other numbers of the models at `qpos0` anew, as ``mj_setConst``.
+
+        They become fields with values for each simulation, as `expand` makes them.
+
+        Parameters
+        ----------
+        ids : array_like, optional
+            Simulations; None: all.
+        """
+        of = self._ids(ids)
+        rows = {name: self.expand(name) for name in _CONSTANTS if self._values(name).size}
+        for sim in range(self.nsim) if of is None else of.tolist():
+            model = self.get_model(sim).with_constants()
+            for name, values in rows.items():
+                values[sim] = getattr(model, name)
 
     def _groups(self) -> Iterator[tuple[Model, NDArray[np.int32]]]:
         """Yield each model with the simulations that it has."""
@@ -558,5 +568,9 @@ class Batch(Named):
         return kind(*(np.concatenate(matrices)[back, 0] for matrices in zip(*parts, strict=True)))
 
 
+# What Model.with_constants makes.
+_CONSTANTS = (
+    "dof_M0", "dof_invweight0", "body_invweight0", "tendon_length0", "tendon_invweight0", "actuator_acc0", "eq_data",
+)  # fmt: skip
 # Fields that are one number: an axis less.
 _NUMBERS = frozenset({"time", "ncon", "ne", "nf", "nl", "nefc", "solver_niter"})

@@ -208,7 +208,7 @@ class Model(Named):
         It moves as MuJoCo does after the same numbers were written into its ``MjModel``, but frames act as they are
         given (MuJoCo's ``sameframe``), and what follows from masses, flags and sizes of primitive geoms is made anew.
         Constants of the dynamics at ``qpos0`` (`dof_M0`, `dof_invweight0`, `body_invweight0`, `tendon_length0`,
-        `tendon_invweight0`, `actuator_acc0`) stay unless they are given, too.
+        `tendon_invweight0`, `actuator_acc0`) stay unless they are given, too; `with_constants` makes them anew.
 
         Parameters
         ----------
@@ -230,6 +230,10 @@ class Model(Named):
                 raise NotFoundError(f"a Model has no array {name!r}{did_you_mean(name, fields)}")
         given = [(name, row(name, value, *getattr(self, name).shape)) for name, value in arrays.items()]
         return self._wrap(self._native.with_arrays(given))
+
+    def with_constants(self) -> Model:
+        """Return a copy with the constants that the other numbers give at ``qpos0``, as ``mj_setConst`` makes them."""
+        return self._wrap(self._native.with_constants())
 
     # ---- names ----
 

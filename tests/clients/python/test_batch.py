@@ -227,6 +227,25 @@ def test_simulations_have_models_of_their_own(cube: sinew.Model) -> None:
     assert batch.get_model(2) is kept
 
 
+def test_constants_follow_from_numbers_of_each_simulation(cube: sinew.Model) -> None:
+    batch = sinew.Batch(cube, 3)
+    masses = [0.5, 1.0, 2.0]
+    batch.body("cube").mass = np.reshape(masses, (3, 1))
+    batch.set_const()
+    batch.step(nstep=20)
+    for i, mass in enumerate(masses):
+        m = mujoco.MjModel.from_xml_string(CUBE)
+        m.body_mass[1] = mass
+        d = mujoco.MjData(m)
+        mujoco.mj_setConst(m, d)
+        m.opt.tolerance = 0
+        for name in ("dof_M0", "dof_invweight0", "body_invweight0"):
+            assert np.allclose(getattr(batch.get_model(i), name), getattr(m, name), rtol=1e-9), name
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_step(m, d, 20)
+        assert np.abs(batch.qpos[i] - d.qpos).max() < 1e-6
+
+
 def test_options_can_differ(cube: sinew.Model) -> None:
     batch = sinew.Batch(cube, 3)
     batch.expand("opt.timestep")[:] = [0.001, 0.002, 0.003]
@@ -265,8 +284,6 @@ def test_what_cannot_differ_is_refused(cube: sinew.Model) -> None:
         batch.expand("xpos")
     with pytest.raises(NotFoundError, match="no option 'speed'"):
         batch.expand("opt.speed")
-    with pytest.raises(UnsupportedError, match="set_const"):
-        batch.set_const()
     batch.expand("body_mass")[1] = -1
     with pytest.raises(ArgumentError, match="body_mass"):
         batch.step()
