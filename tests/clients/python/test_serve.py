@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,13 +117,20 @@ def test_python_dies(by: signal.Signals) -> None:
     thread.join()
     time.sleep(0.3)
     assert daemon.running  # also when the thread that started it has ended
-    print(daemon.pid, flush=True)
+    print(f"{daemon.pid}\\n{daemon.folder}", flush=True)
     time.sleep(60)
     """
     process, daemon = start_python(code)
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
     process.send_signal(by)
     process.wait(20)
     assert ended(daemon)
+    if by == signal.SIGINT:
+        assert not folder.exists()
+    else:  # nobody is left who could remove it
+        assert [file.name for file in folder.iterdir()] == ["log"]
+        shutil.rmtree(folder)
 
 
 def test_interrupt_of_a_terminal() -> None:
