@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mujoco
@@ -240,7 +241,7 @@ class _Call:
         return pose if given else None
 
     def compute(self, threads: int) -> None:
-        """Fill in the results: one call of the engine for the rollouts of each model."""
+        """Fill in the results: one call of the engine for the rollouts of each model, side by side."""
         if self.steps == 0 or self.count == 0:
             return
         converted = [model_of(m) for m in self.models]
@@ -250,8 +251,10 @@ class _Call:
         rows: dict[int, list[int]] = {}
         for i, model in enumerate(converted):
             rows.setdefault(id(model), []).append(i)
-        for chosen in rows.values():
-            self._compute_rows(converted[chosen[0]], np.array(chosen), threads)
+        with ThreadPoolExecutor(threads) as pool:
+            calls = [pool.submit(self._compute_rows, converted[r[0]], np.array(r), 1) for r in rows.values()]
+            for call in calls:
+                call.result()
 
     def _compute_rows(self, model: Model, rows: Any, threads: int) -> None:
         def of(x: Doubles | None) -> Doubles | None:
