@@ -24,7 +24,8 @@ struct Data {
   std::vector<std::pair<double *, size_t>> inputs;
   std::vector<double> before;
   int latest_steps = -1;  // of the latest call; 0: a forward, -1: none that can be made again
-  bool all = false;       // nothing is left out any more
+  bool all = false;       // no frame is left out any more
+  bool sensors = false;   // nor sensordata
 };
 
 Data::Data(const Model &of) : model(of) {
@@ -62,7 +63,7 @@ void restore_inputs(Data &data, const std::vector<double> &from) {
 
 // Notes what a call of so many steps (0: a forward) begins with.
 void begin_call(Data &data, int steps) {
-  if (data.all) return;
+  if (data.all && data.sensors) return;
   save_inputs(data, data.before);
   data.latest_steps = steps;
 }
@@ -83,10 +84,11 @@ class Attempt {
   bool done_ = false;
 };
 
-// Computes what the latest call has left out: makes it again, bit for bit, and puts the inputs back.
-void compute_left_out(Data &data) {
-  if (data.all) return;
-  data.all = true;
+// Computes what the latest call has left out, unless that is done: makes it again, bit for bit, and puts the inputs
+// back.
+void compute_left_out(Data &data, bool &done) {
+  if (done) return;
+  done = true;
   if (data.latest_steps < 0) return;
   std::vector<double> present(data.before.size());
   save_inputs(data, present);
@@ -153,7 +155,11 @@ nb::object array(nb::handle self, const char *name, bool copy) {
   double *numbers = sinew_data_array(data.handle.get(), name, &rows, &cols);
   int *whole = numbers ? nullptr : sinew_data_int_array(data.handle.get(), name, &rows, &cols);
   if (std::any_of(left_out.begin(), left_out.end(), [&](const char *x) { return std::strcmp(x, name) == 0; }))
-    compute_left_out(data);
+    compute_left_out(data, data.all);
+  if (std::strcmp(name, "sensordata") == 0) {
+    sinew_data_set_sensors(data.handle.get(), true);
+    compute_left_out(data, data.sensors);
+  }
   if (numbers) return view(self, numbers, rows, cols, copy);
   if (whole) return view(self, whole, rows, cols, copy);
   return nb::none();

@@ -65,11 +65,11 @@ class Data(Named):
     `time`, `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs: live views that
     can be written, and ``data.qpos = x`` copies `x` into them. All others (`fields` lists them) are outputs of the last
     `step` or `forward`: live views that cannot be written. `efc_*`, whose sizes change, are copies. As in MuJoCo a step
-    computes outputs at the state before it; `sensordata` is computed by `forward` alone, and NaN until then.
+    computes outputs at the state before it.
 
-    A step leaves out what nothing reads, such as frames of geoms that touch nothing. When one of these arrays is asked
-    for, the last step or forward is made once more to fill it, and from then on every step computes all, which can take
-    twice as long. Who rolls out many steps is better off with `sinew.rollout`.
+    A step leaves out what nothing reads, such as frames of geoms that touch nothing, and `sensordata`. When one of
+    these arrays is asked for, the last step or forward is made once more to fill it, and from then on every step
+    computes it; with all frames a step can take twice as long. For many steps there is `sinew.rollout`.
 
     A body belongs to one thread at a time: a call while another is under way raises `StateError`. Calls that compute
     release the interpreter's lock.
@@ -202,7 +202,7 @@ class Data(Named):
     # ---- steps ----
 
     def step(self, nstep: int = 1) -> None:
-        """Make `nstep` steps under the present controls, as ``mj_step``. Does not compute `sensordata`.
+        """Make `nstep` steps under the present controls, as ``mj_step``.
 
         Raises
         ------

@@ -135,11 +135,22 @@ def test_arrays_left_out_after_forward(data: sinew.Data) -> None:
     assert data.qpos[0] == 1
 
 
-def test_sensordata(data: sinew.Data, other: mujoco.MjData, theirs: mujoco.MjModel) -> None:
-    assert np.all(np.isnan(data.sensordata))
-    data.forward()
+@pytest.mark.parametrize("frames_first", [False, True])
+def test_sensordata(data: sinew.Data, other: mujoco.MjData, theirs: mujoco.MjModel, frames_first: bool) -> None:
+    assert np.all(np.isnan(sinew.Data(data.model).sensordata))
+    mujoco.mj_step(theirs, other, 3)
+    data.step(3)
+    if frames_first:
+        assert np.all(np.isfinite(data.geom_xpos))
+    qpos = data.qpos.copy()
+    np.testing.assert_allclose(data.sensordata, other.sensordata, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(data.qpos, qpos)
+    mujoco.mj_step(theirs, other, 2)
+    data.step(2)
+    np.testing.assert_allclose(data.sensor("where").data, other.sensor("where").data, rtol=0, atol=1e-10)
     mujoco.mj_forward(theirs, other)
-    np.testing.assert_allclose(data.sensor("where").data, other.sensor("where").data, atol=1e-12)
+    data.forward()
+    np.testing.assert_allclose(data.sensordata, other.sensordata, rtol=0, atol=1e-10)
 
 
 def test_contacts_are_mujocos(data: sinew.Data, other: mujoco.MjData, theirs: mujoco.MjModel) -> None:
