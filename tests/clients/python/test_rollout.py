@@ -492,3 +492,26 @@ def test_rollouts_go_on_where_others_have_ended(name: str, many: bool) -> None:
     cold = first.last
     cold.qacc_warmstart = None
     assert name == "mocap" or not np.array_equal(sinew.rollout(b.model, cold, ctrl[..., 40:, :]).qvel, second.qvel)
+
+
+# ---- the cost of a task ----
+
+
+def test_the_cost_of_a_task_and_its_gradient() -> None:
+    task = sinew.Task(str(sinew.share("tasks/arm_reach.yaml")))
+    model = body("reach").model
+    ctrl = controls(body("reach"), 2, 12, 30)
+    got = sinew.rollout(model, None, ctrl, task=task)
+    assert got.cost is not None
+    assert got.terms is not None
+    assert got.terms.sum(axis=1) == pytest.approx(got.cost)
+    gradient = sinew.rollout_vjp(got)
+    twice = sinew.rollout_vjp(got, cost=[1.0, 2.0])
+    assert np.allclose(twice.ctrl, gradient.ctrl * np.array([1.0, 2.0])[:, None, None], rtol=1e-12)
+    move = np.random.default_rng(31).normal(size=ctrl.shape)
+    ahead, behind = (sinew.rollout(model, None, ctrl + h * move, task=task).cost for h in (1e-6, -1e-6))
+    assert (gradient.ctrl * move).sum(axis=(1, 2)) == pytest.approx((ahead - behind) / 2e-6, rel=1e-5)
+    alone = sinew.rollout(model, None, ctrl[0], task=task)
+    assert alone.cost == got.cost[0]
+    assert alone.terms.shape == got.terms.shape[1:]
+    assert sinew.rollout_vjp(alone, cost=2.0).status == 0
