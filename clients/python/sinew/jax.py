@@ -272,7 +272,8 @@ def rollout(
     Notes
     -----
     ``vmap`` adds to N. Forward mode is refused by JAX. What a derivative needs of its rollouts is kept, of the latest
-    eight that wait for theirs; older ones are made again. Models and settings that were traced stay in memory.
+    eight that wait for theirs; older ones are made again. Models and settings that were traced stay in memory. Ctrl-C
+    waits for the end of a call, for XLA cannot be interrupted.
     """
     model = derived_model(model, integrator)
     call = _call_of(model, device, whole("threads", threads), cfd)
