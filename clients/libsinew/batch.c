@@ -64,7 +64,7 @@ static SnCode begin(SinewBatch *b, const SnTask *task, SnError *why) {
   b->initial = calloc((size_t)(m->nq + m->nv + m->na + 7 * m->nmocap) + 1, sizeof *b->initial);
   if (!b->initial) code = sn_fail(why, SN_ERR_MEMORY, "batch: out of memory");
   sn_world_reset(m, w);
-  const SnClock clock = api_interrupt_clock(&b->interrupt);
+  const SnClock clock = api_interrupt_clock(&b->interrupt, false);
   if (code == SN_OK && task) code = sn_task_reset(task, m, w, lane, 0, &clock, api_interrupt_until(&b->interrupt), why);
   if (code == SN_OK && task) sn_cost_capture(b->cost, m, w, lane);
   if (code == SN_OK) keep_initial(b, w);
@@ -297,7 +297,7 @@ SinewStatus api_batch_unfinished(SinewBatch *b, SinewError *err) {
 
 // Computes rollouts that nothing is kept of. Returns false where the device is lost, or the caller has interrupted it.
 static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
-  const SnClock clock = api_interrupt_clock(&b->interrupt);
+  const SnClock clock = api_interrupt_clock(&b->interrupt, false);
   const SnBatch batch = {.model = r->models ? b->models : NULL,
                          .state = b->state,
                          .nstate = api_batch_states(r),

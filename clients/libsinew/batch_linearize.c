@@ -20,7 +20,7 @@ static SinewStatus linearize(SinewBatch *b, const SinewLinearization *in, SinewE
       .count = k->count, .nstep = k->steps, .A = out.A, .B = out.B, .C = out.C, .D = out.D, .status = k->linearized};
   if (b->cfd.use != SINEW_CFD_NONE) x.cfd = b->cfd.settings;
   api_interrupt_begin(&b->interrupt);
-  const SnClock clock = api_interrupt_clock(&b->interrupt);
+  const SnClock clock = api_interrupt_clock(&b->interrupt, false);
   const double until = api_interrupt_until(&b->interrupt);
   if (!sn_backend_linearize(b->backend->backend, b->loaded, &x, &clock, until)) return api_batch_unfinished(b, err);
   for (int i = 0; out.status && i < k->count; ++i)

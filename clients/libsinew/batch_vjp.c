@@ -92,7 +92,7 @@ static void set_items(SinewBatch *b, const SinewRollouts *r, int tables) {
 
 // Works on all items. Returns false where the device is lost, or the caller has interrupted it.
 static bool work(SinewBatch *b, int count, bool forward) {
-  const SnClock clock = api_interrupt_clock(&b->interrupt);
+  const SnClock clock = api_interrupt_clock(&b->interrupt, false);
   SnGradientBatch batch = {
       .settings = sn_default_gradient_settings(), .item = b->kept->item, .count = count, .forward = forward};
   if (b->cfd.use != SINEW_CFD_NONE) batch.settings.cfd = b->cfd.settings;

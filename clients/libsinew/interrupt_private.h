@@ -19,8 +19,9 @@ typedef struct ApiInterrupt {
 
 // Begins a call, by the thread that is to be asked.
 void api_interrupt_begin(ApiInterrupt *interrupt);
-// Returns the clock. Whoever reads it on the caller's thread asks, 10 ms after the time before.
-SnClock api_interrupt_clock(ApiInterrupt *interrupt);
+// Returns the clock. Whoever reads it on the caller's thread asks, 10 ms after the time before. Exact: for deadlines,
+// too; else its time is good to some milliseconds.
+SnClock api_interrupt_clock(ApiInterrupt *interrupt, bool exact);
 // Returns when work has to end on that clock: at the end of all times. It is infinite, and the clock not read, where
 // there is nobody to ask.
 double api_interrupt_until(const ApiInterrupt *interrupt);

@@ -59,7 +59,7 @@ static SnCode make_planner(SinewPlanner *p, const SinewPlannerDef *d, SnError *w
   def.fallback = d->fallback ? d->fallback->backend : NULL;
   def.settings = d->task->task->settings;
   def.seed = d->seed;
-  def.clock = api_interrupt_clock(&p->interrupt);
+  def.clock = api_interrupt_clock(&p->interrupt, true);
   def.settle_until = api_interrupt_until(&p->interrupt);
   for (const char *const *s = d->settings; s && *s && code == SN_OK; ++s)
     code = sn_settings_assign(&def.settings, *s, why);

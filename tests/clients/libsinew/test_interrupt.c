@@ -7,7 +7,7 @@
 
 #include "tests/clients/libsinew/batch_fixture.h"
 
-enum { LONG = 30000 };
+enum { LONG = 20000 };
 
 static SinewModel *model;
 static SinewTask *task;
