@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -404,7 +405,8 @@ def part_myosuite(settings: Settings) -> Iterator[Figure]:
     package("mujoco")
     gymnasium = package("gymnasium")
     hand()
-    sys.path.insert(0, str(MYOSUITE))
+    if importlib.util.find_spec("myosuite") is None:  # version 3 makes all steps of an action in one call, 2 does not
+        sys.path.insert(0, str(MYOSUITE))
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         package("myosuite")
@@ -419,7 +421,7 @@ def part_myosuite(settings: Settings) -> Iterator[Figure]:
             env.step(action)
 
     def on_ours() -> None:
-        with stepping():
+        with stepping(fields=False):  # its environments call mj_forward after their steps
             episode(made[0])
 
     took = medians(settings, {"sinew": on_ours, "mujoco": lambda: episode(made[1])})
