@@ -3,6 +3,7 @@
 # by version and SHA-256 and unpacked into a cache folder (they are data here; Python never imports them).
 #
 #   clients/setup.sh             everything for building, the demo and the tests
+#   clients/setup.sh --python    what `pip install ./clients/python` needs
 #   clients/setup.sh --models    the MyoSuite models only; prints their folder
 #
 # Other scripts source this file and call its functions. Prints only what it has to do.
@@ -12,7 +13,8 @@ SINEW_CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/sinew"
 SINEW_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config python3 python3-pip libzmq3-dev libprotobuf-c-dev
   protobuf-c-compiler libccd-dev libcmocka-dev libyaml-dev librandom123-dev libcjson-dev libxxhash-dev gnuplot-nox"
 
-# What the tests want on top.
+# What the Python package wants on top, and what the tests do.
+SINEW_PACKAGES_PYTHON="python3-venv python3-dev g++"
 SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++ abigail-tools doxygen"
 
 sinew_say() { printf 'setup: %s\n' "$*" >&2; }
@@ -83,10 +85,13 @@ sinew_setup() {
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   case "${1:-}" in
     "") sinew_setup ;;
+    --python)
+      # shellcheck disable=SC2086  # the lists are split on purpose
+      sinew_install_packages $SINEW_PACKAGES_BUILD $SINEW_PACKAGES_PYTHON ;;
     --models)
       sinew_install_packages python3 python3-pip
       sinew_fetch_myosuite
       echo "$SINEW_CACHE/myosuite-2.12.2/myosuite" ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 fi

@@ -56,6 +56,8 @@ awk '/^[A-Za-z]/ { begin = FNR } /^}$/ && FNR - begin >= 60 { print FILENAME ":"
 grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' $sources $python /dev/null | grep . | complain "unfinished work" || true
 git grep -nE '(^|[^A-Za-z0-9_.])/(work|root|farm)/' -- . ':!tests/style.sh' | grep . | complain "machine path" || true
 
+git grep -nE '^(<<<<<<< |>>>>>>> |=======$)' -- . ':!tests/style.sh' | grep . | complain "a conflict of two branches, left unresolved" || true
+
 # Comments of all headers, and parameters, lengths and names of functions, as tests/comments.py wants them.
 python3 -B -m doctest tests/comments.py 2>&1 | complain "tests/comments.py contradicts its examples" || true
 tests/comments.py . 2>&1 | complain "comment" || true

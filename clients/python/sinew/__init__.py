@@ -24,7 +24,7 @@ from sinew.files import share
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
-from sinew.state import State
+from sinew.state import State, StateLike
 from sinew.task import Task
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "SimulationError",
     "SinewError",
     "State",
+    "StateLike",
     "Task",
     "linearize",
     "planner",

@@ -5,7 +5,6 @@
 # requirements. A tree works on a copy (of links where the file system has them), into which its own wheel is installed.
 
 PYTHON_TESTS=tests/clients/python
-PYTHON_PACKAGES="python3-venv python3-dev g++"
 
 # Prints an interpreter of 3.11 or newer that can make environments: Debian's, else that of the path.
 python_base() {
@@ -67,7 +66,7 @@ python_copy() {
 python_main() {
   local base cached
   # shellcheck disable=SC2086  # the list is split on purpose
-  sinew_install_packages $PYTHON_PACKAGES
+  sinew_install_packages $SINEW_PACKAGES_PYTHON
   base=$(python_base)
   if ! cached=$(python_cached "$base" "" requirements.txt requirements-extras.txt); then
     echo "skipped: tests with jax, gymnasium, scipy, pandas, matplotlib, notebooks: these packages could not be fetched"

@@ -1,0 +1,78 @@
+"""Runs every example as a user does, in a folder of its own, and looks at what it says and draws."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "examples"
+
+# Arguments of a short run, modules that it needs, and what it prints: the numbers of groups 1 and 2 fall to a part.
+CASES: dict[str, tuple[list[str], list[str], str, float]] = {
+    "gradient_in_ten_lines.py": ([], [], r"squared distance (\S+) m", 0),
+    "arm_lbfgs.py": (["--iterations", "30"], ["scipy"], r"cost (\S+) -> (\S+) in", 0.1),
+    "arm_torch.py": (["--iterations", "40"], ["torch"], r"starts (\S+) -> (\S+),", 0.5),
+    "arm_jax.py": (["--iterations", "40"], ["jax"], r"starts (\S+) -> (\S+),", 0.5),
+    "lqr.py": ([], ["scipy"], r"is (\S+), with it (\S+)", 0.99),
+    "billiard_cfd.py": ([], [], r"from distance: +distance from (\S+) mm to (\S+) mm", 0.1),
+    "muscle_strength.py": ([], [], r"0: error +(\S+) mrad[\s\S]*3: error +(\S+) mrad", 0.05),
+    "gym_agent.py": (["--rounds", "6"], ["gymnasium"], r"mean cost of a step (\S+) -> (\S+),", 0.9),
+    "controller.py": (["--seconds", "1"], ["zmq"], r"of the hand (\S+) mm at first, (\S+) mm", 0.5),
+}
+WITHOUT_PICTURE = {"gradient_in_ten_lines.py"}
+
+
+def test_every_example_has_a_case() -> None:
+    elsewhere = {"own_client.py"}  # test_own_client.py runs it against a daemon
+    assert {x.name for x in FOLDER.glob("*.py")} - elsewhere == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_example(name: str, tmp_path: pathlib.Path) -> None:
+    arguments, modules, pattern, part = CASES[name]
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed here")
+    picture = tmp_path / "picture.svg"
+    if name not in WITHOUT_PICTURE:
+        if importlib.util.find_spec("matplotlib") is None:
+            pytest.skip("matplotlib is not installed here")
+        arguments = [*arguments, "--picture", str(picture)]
+    run = subprocess.run(
+        [sys.executable, str(FOLDER / name), *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    found = re.search(pattern, run.stdout)
+    assert found, run.stdout
+    numbers = [float(x) for x in found.groups()]
+    if part:
+        assert numbers[1] < part * numbers[0], run.stdout
+    if name not in WITHOUT_PICTURE:
+        assert "<svg" in picture.read_text()
+
+
+def test_the_notebook_runs(tmp_path: pathlib.Path) -> None:
+    for module in ("nbclient", "ipykernel", "matplotlib"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed here")
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(FOLDER / "tour.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(any("image/png" in x.get("data", {}) for x in cell.outputs) for cell in cells) >= 4
+    stored = nbformat.read(FOLDER / "tour.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    assert all(cell.outputs == [] for cell in stored.cells if cell.cell_type == "code")  # kept without its outputs
