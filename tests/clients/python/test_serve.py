@@ -137,8 +137,8 @@ def test_interrupt_of_a_terminal() -> None:
     """Ctrl-C in a terminal goes to all processes of Python's group; the daemon is there until Python stops it."""
     code = """
     with sinew.serve() as daemon, daemon.client() as client:
-        print(daemon.pid, flush=True)
         try:
+            print(daemon.pid, flush=True)
             time.sleep(60)
         except KeyboardInterrupt:
             time.sleep(0.5)
