@@ -33,7 +33,7 @@ __all__ = ["VectorEnv"]
 Array = NDArray[np.float64]
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
+class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
     """N bodies of one model under one task.
 
     An observation is (qpos, qvel, act) of a body, and the time [s] as well where `observe_time` is set, which a task
@@ -203,7 +203,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         fresh = self._ended.copy() if self._mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, bool)
         held = np.broadcast_to(ctrl[:, None], (self.num_envs, self.frame_skip, self.model.nu))
         motion = rollout(self.model, self._state, held, **self._options)
-        rewards = -motion.cost if self._reward is None else np.asarray(self._reward(motion, ctrl), np.float64)
+        rewards = self._rewards(motion, ctrl)
         terminations = motion.status != 0
         self._advance(motion, ~terminations)
         self._steps += 1
@@ -219,6 +219,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         elif fresh.any():
             self._begin(fresh)
         return self._observe(), rewards, terminations, truncations, info
+
+    def _rewards(self, motion: Rollout, ctrl: Array) -> Array:
+        if self._reward:
+            return np.asarray(self._reward(motion, ctrl), np.float64)
+        assert motion.cost is not None  # there is a task
+        return -motion.cost
 
     def _controls(self, actions: Array) -> Array:
         x = np.asarray(actions, np.float64)
