@@ -26,6 +26,7 @@ __all__ = [
     "layout",
     "one_state",
     "row",
+    "shape_text",
     "state_shapes",
     "whole",
 ]
@@ -58,7 +59,8 @@ def whole(name: str, x: Any) -> int:
     return value
 
 
-def _shape_text(shape: tuple[int | str, ...]) -> str:
+def shape_text(shape: tuple[int | str, ...]) -> str:
+    """Return a shape as NumPy writes it."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
@@ -66,7 +68,7 @@ def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
     """Return `x` as doubles of this shape."""
     array = doubles(name, x)
     if array.shape != shape:
-        raise ArgumentError(f"{name}: shape {_shape_text(array.shape)}, expected {_shape_text(shape)}")
+        raise ArgumentError(f"{name}: shape {shape_text(array.shape)}, expected {shape_text(shape)}")
     return array
 
 
@@ -91,8 +93,8 @@ def _rows(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> int | No
         return None
     if len(given) == len(shape) + 1 and given[1:] == shape:
         return given[0]
-    expected = f"{_shape_text(shape)} or {_shape_text(('N', *shape))}"
-    raise ArgumentError(f"{name}: shape {_shape_text(given)}, expected {expected}")
+    expected = f"{shape_text(shape)} or {shape_text(('N', *shape))}"
+    raise ArgumentError(f"{name}: shape {shape_text(given)}, expected {expected}")
 
 
 @dataclass(eq=False, slots=True)
@@ -134,7 +136,7 @@ def _steps(model: Model, ctrl: tuple[int, ...] | None, nstep: int | None) -> tup
         return whole("nstep", nstep), None
     if len(ctrl) not in (2, 3) or ctrl[-1] != model.nu:
         expected = f"(T, {model.nu}) or (N, T, {model.nu})"
-        raise ArgumentError(f"ctrl: shape {_shape_text(ctrl)}, expected {expected}")
+        raise ArgumentError(f"ctrl: shape {shape_text(ctrl)}, expected {expected}")
     if nstep is not None and whole("nstep", nstep) != ctrl[-2]:
         raise ArgumentError(f"nstep: {nstep}, but ctrl has {ctrl[-2]} rows of controls")
     return ctrl[-2], ctrl[0] if len(ctrl) == 3 else None

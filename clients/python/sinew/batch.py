@@ -14,7 +14,7 @@ from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import ArgumentError, NotFoundError, SimulationError, StateError, UnsupportedError
 from sinew.linearize import Linearization, SensorLinearization, linearize_rollout
-from sinew.model import Model
+from sinew.model import Model, not_a_model
 from sinew.named import Named, Table, View, data_table, model_table, object_id
 from sinew.names import did_you_mean
 from sinew.rollout import Gradient, rollout, rollout_vjp
@@ -79,7 +79,7 @@ class Batch(Named):
 
     def __init__(self, model: Model, nsim: int, threads: int = 0, device: str = "cpu") -> None:
         if not isinstance(model, Model):
-            raise ArgumentError(f"model: {type(model).__name__}, expected a sinew.Model")
+            raise not_a_model("model", model)
         if device != "cpu":
             raise UnsupportedError(f"device: {device!r}, a Batch steps on 'cpu'; sinew.rollout runs on devices")
         native = _core.Bodies(model._native, whole("nsim", nsim), whole("threads", threads))
@@ -293,7 +293,7 @@ class Batch(Named):
             raise ArgumentError(f"models: {len(given)} of them, expected {self.nsim}")
         for sim, model in enumerate(given):
             if model is not None and not isinstance(model, Model):
-                raise ArgumentError(f"models: {type(model).__name__} for simulation {sim}, expected a sinew.Model")
+                raise not_a_model(f"models[{sim}]", model)
             self._native.set_model(sim, None if model is None else model._native)
         self._own.clear()
         self._own.update({sim: model for sim, model in enumerate(given) if model is not None})

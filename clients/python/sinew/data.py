@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import given, one_state, row
+from sinew._arrays import doubles, given, one_state, row, shape_text
 from sinew.cfd import CFD
 from sinew.distance import Distance, distance_of
 from sinew.errors import ArgumentError
-from sinew.model import Model
+from sinew.model import Model, not_a_model
 from sinew.named import Named, Table, data_table, object_id
 from sinew.names import did_you_mean
 from sinew.state import State, StateLike
@@ -63,9 +63,9 @@ class Data(Named):
     """A body: its state and controls, and all that is computed from them, under the names of MuJoCo's ``mjData``.
 
     `time`, `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs: live views that
-    can be written, and ``data.qpos = x`` copies `x` into them. All others (`fields` lists them) are outputs of the last
-    `step` or `forward`: live views that cannot be written. `efc_*`, whose sizes change, are copies. As in MuJoCo a step
-    computes outputs at the state before it.
+    can be written. ``data.qpos = x`` copies `x` into them, and ``data.ctrl = 0.1`` sets all. All others (`fields` lists
+    them) are outputs of the last `step` or `forward`: live views that cannot be written. `efc_*`, whose sizes change,
+    are copies. As in MuJoCo a step computes outputs at the state before it.
 
     A step leaves out what nothing reads, such as frames of geoms that touch nothing, and `sensordata`. When one of
     these arrays is asked for, the last step or forward is made once more to fill it, and from then on every step
@@ -91,7 +91,7 @@ class Data(Named):
 
     def __init__(self, model: Model):
         if not isinstance(model, Model):
-            raise ArgumentError(f"model: {type(model).__name__}, expected a sinew.Model")
+            raise not_a_model("model", model)
         native = _core.Data(model._native)
         inputs = frozenset(name for name, is_input in native.fields() if is_input)
         self.__dict__.update(model=model, _native=native, _inputs=inputs)
@@ -121,8 +121,12 @@ class Data(Named):
             close = did_you_mean(name, self._inputs)
             what = "an output" if hasattr(type(self), name) or name in self.fields() else f"no array of a body{close}"
             raise AttributeError(f"{name}: {what}; inputs are {', '.join(sorted(self._inputs))}")
-        array = getattr(self, name)
-        array[...] = row(name, value, *array.shape)
+        array, numbers = getattr(self, name), doubles(name, value)
+        try:
+            array[...] = numbers
+        except ValueError:
+            wanted = shape_text(array.shape)
+            raise ArgumentError(f"{name}: shape {shape_text(numbers.shape)}, expected {wanted}") from None
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.fields()})

@@ -27,6 +27,14 @@ class SensorSupport(NamedTuple):
     differentiable: bool  # computes its derivative, too
 
 
+def not_a_model(name: str, x: Any) -> ArgumentError:
+    """Return the error for `x` where a model is expected, which says how to get one."""
+    kind = type(x).__name__
+    hint = f"; Model.from_mujoco makes one of an {kind}" if kind in ("MjModel", "MjSpec") else ""
+    hint = "; Model.from_xml reads a file" if isinstance(x, str | os.PathLike) else hint
+    return ArgumentError(f"{name}: {kind}, expected a sinew.Model{hint}")
+
+
 class Model(Named):
     """A model of a body, read-only: any number of threads may use one at once.
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from sinew import _core
 from sinew._arrays import Doubles, doubles, one_state, whole
 from sinew.data import Warnings
 from sinew.errors import ArgumentError, NotFoundError
-from sinew.model import Model
+from sinew.model import Model, not_a_model
 from sinew.names import did_you_mean
 from sinew.state import State, StateLike
 from sinew.task import Task
@@ -88,8 +88,8 @@ class Plan:
         Predicted states, where they were asked for.
     cost_before, cost_after : float
         Cost of the shifted plan before (infinite: it diverged, NaN: not evaluated), and of this plan.
-    terms : array
-        Weighted parts of `cost_after`.
+    terms : array, (number of terms,)
+        Weighted parts of `cost_after`, in the order of the task's terms.
     iterations : int
         Iterations that went into it; the last may be partial.
     candidates : int
@@ -116,10 +116,10 @@ class Plan:
     start: float
     step: float
     lead: int
-    ctrl: Doubles
-    qpos: Doubles | None
-    qvel: Doubles | None
-    act: Doubles | None
+    ctrl: Doubles = field(repr=False)
+    qpos: Doubles | None = field(repr=False)
+    qvel: Doubles | None = field(repr=False)
+    act: Doubles | None = field(repr=False)
     cost_before: float
     cost_after: float
     terms: Doubles
@@ -195,7 +195,7 @@ class Planner:
         seed: int = 0,
     ):
         if not isinstance(model, Model):
-            raise ArgumentError(f"model: {type(model).__name__}, expected a sinew.Model")
+            raise not_a_model("model", model)
         if not isinstance(task, Task):
             raise ArgumentError(f"task: {type(task).__name__}, expected a sinew.Task")
         assignments = [_assignment(name, value) for name, value in (settings or {}).items()]
@@ -242,7 +242,7 @@ class Planner:
         Raises
         ------
         ArgumentError
-            A number of the request that is not allowed, neither a budget nor iterations.
+            A number of the request that is not allowed; neither a budget nor iterations, here or by a setting.
         DivergedError
             Every candidate diverged: there is no plan.
         KeyboardInterrupt

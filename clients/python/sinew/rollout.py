@@ -15,7 +15,7 @@ from sinew._arrays import Doubles, Inputs, doubles, inputs, whole
 from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, StateError
-from sinew.model import Model
+from sinew.model import Model, not_a_model
 from sinew.state import State, StateLike
 
 __all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
@@ -37,9 +37,9 @@ class Rollout:
     time : ndarray, (N, T + 1)
         Time [s].
     qpos : ndarray, (N, T + 1, nq)
-        Positions.
+        Positions [m, rad].
     qvel : ndarray, (N, T + 1, nv)
-        Velocities.
+        Velocities [m/s, rad/s].
     act : ndarray, (N, T + 1, na)
         Activations.
     sensordata : ndarray, (N, T + 1, nsensordata)
@@ -158,7 +158,7 @@ _with_integrator: WeakKeyDictionary[Model, dict[Any, Model]] = WeakKeyDictionary
 def derived_model(model: Model, integrator: str | int | None) -> Model:
     """Return the model with another integrator, made once; None: the model itself."""
     if not isinstance(model, Model):
-        raise ArgumentError(f"model: {type(model).__name__}, expected a sinew.Model")
+        raise not_a_model("model", model)
     if integrator is None:
         return model
     made = _with_integrator.setdefault(model, {})

@@ -20,9 +20,9 @@ class State:
     Attributes
     ----------
     qpos : array_like, (nq,) or (N, nq)
-        Positions. Quaternions need not be of unit length.
+        Positions [m, rad]. Quaternions need not be of unit length.
     qvel : array_like, (nv,) or (N, nv)
-        Velocities.
+        Velocities [m/s, rad/s].
     act : array_like, (na,) or (N, na)
         Activations.
     time : float or array_like, (N,)

@@ -244,6 +244,8 @@ def test_writing(data: sinew.Data) -> None:
     data.time = 3
     data.mocap_pos = [[1, 2, 3]]
     assert data.qpos[12] == 12 and data.qvel[10] == 10 and data.time == 3 and data.mocap_pos[0, 1] == 2
+    data.ctrl, data.mocap_pos = 0.1, [4, 5, 6]  # one for all, as in MuJoCo
+    assert np.all(data.ctrl == 0.1) and data.mocap_pos[0].tolist() == [4, 5, 6]
     data.qacc_warmstart[:] = 0
     with pytest.raises(ValueError, match="read-only"):
         data.xpos[0] = 1
@@ -253,8 +255,8 @@ def test_writing(data: sinew.Data) -> None:
     "name,value,error,text",
     [
         ("qpos", [1, 2, 3], ArgumentError, r"qpos: shape \(3,\), expected \(13,\)"),
-        ("qpos", 0, ArgumentError, r"qpos: shape \(\), expected \(13,\)"),
-        ("mocap_pos", [1, 2, 3], ArgumentError, r"mocap_pos: shape \(3,\), expected \(1, 3\)"),
+        ("qpos", [[1] * 13] * 2, ArgumentError, r"qpos: shape \(2, 13\), expected \(13,\)"),
+        ("mocap_pos", [1, 2], ArgumentError, r"mocap_pos: shape \(2,\), expected \(1, 3\)"),
         ("ctrl", "none", ArgumentError, "ctrl"),
         ("ctrl", None, ArgumentError, "ctrl"),
         ("time", [1, 2], ArgumentError, "time"),

@@ -181,7 +181,7 @@ X = np.zeros
         ({"out": {"qpos": X((6, 11))}}, r"out: 'qpos' must be .* of shape \(6, 12\)"),
         ({"out": {"qpos": X((6, 12), np.float32)}}, "out: 'qpos' must be"),
         ({"max_velocity": -1.0}, "max_velocity: -1"),
-        ({"model": "hand.xml"}, "model: str, expected a sinew.Model"),
+        ({"model": "hand.xml"}, "model: str, expected a sinew.Model; Model.from_xml reads a file"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_refused_in_words(arguments: dict, text: str) -> None:

@@ -176,7 +176,7 @@ def use(on: bool = True, *, fields: bool = True) -> None:
 
 @contextmanager
 def stepping(*, fields: bool = True) -> Iterator[None]:
-    """Let ``mujoco.mj_step`` be ours inside a ``with``: see `use`."""
+    """Let ``mujoco.mj_step`` be ours inside a ``with``: see `use`, which `fields` is for, too."""
     before = mujoco.mj_step
     use(fields=fields)
     try:
