@@ -655,8 +655,8 @@ typedef struct SinewRollouts {
   const double *qacc_warmstart;  // (N, nv)
   double *out_qacc_warmstart;    // (N, nv) NaN when diverged
   // Models of each rollout (N), CPU alone; NULL: the batch's. They have the structure of sinew_batch_model, as copies
-  // of it by sinew_model_with_arrays or sinew_model_with_options do, and options of their own. They must outlive what
-  // is kept of the call: the next call or the batch ends it.
+  // of it by sinew_model_with_arrays or sinew_model_with_options do, and options of their own. With SinewCfd.bodies the
+  // same geoms can touch in all. They must outlive what is kept of the call: the next call or the batch ends it.
   const SinewModel *const *models;
 } SinewRollouts;
 

@@ -186,6 +186,16 @@ SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_
   return SINEW_OK;
 }
 
+// Bodies whose contacts act from a distance were chosen as pairs in the list of the batch's model.
+static SinewStatus check_pairs(const SinewBatch *b, const SnModel *m, const char *name, SinewError *err) {
+  const size_t n = 2 * (size_t)m->ncpair;  // world_fields.inc: as many as in a model of the same structure
+  if (!b->cfd.pair || n == 0 || memcmp(m->cpair_geom, b->m->cpair_geom, n * sizeof *m->cpair_geom) == 0)
+    return SINEW_OK;
+  return api_fail(err, SINEW_ERR_ARGUMENT,
+                  "%s: other geoms can touch than in the batch's model; with SinewCfd.bodies they must be the same",
+                  name);
+}
+
 static SinewStatus check_models(const SinewBatch *b, const SinewRollouts *r, SinewError *err) {
   const SnBackend *backend = b->backend->backend;
   SinewStatus status = SINEW_OK;
@@ -197,6 +207,7 @@ static SinewStatus check_models(const SinewBatch *b, const SinewRollouts *r, Sin
     snprintf(name, sizeof name, "models[%d]", i);
     status = r->models[i] ? api_model_same_structure(b->model, r->models[i], name, err)
                           : api_fail(err, SINEW_ERR_ARGUMENT, "%s is NULL", name);
+    if (status == SINEW_OK) status = check_pairs(b, r->models[i]->model, name, err);
   }
   return status;
 }
@@ -315,7 +326,9 @@ static bool run(SinewBatch *b, const SinewRollouts *r, int tables) {
                          .steps = b->made,
                          .out = b->out};
   memset(b->done, 0, (size_t)r->count);
-  return sn_backend_rollouts(b->backend->backend, b->loaded, &batch, &clock, api_interrupt_until(&b->interrupt));
+  const double until = api_interrupt_until(&b->interrupt);
+  return sn_backend_rollouts(b->backend->backend, b->loaded, &batch, &clock, until) &&
+         !api_interrupt_look(&b->interrupt);
 }
 
 // Hands on what is told of each rollout.

@@ -195,7 +195,49 @@ static void test_refused_models(void **state) {
   sinew_batch_free(batch);
 }
 
+// Bodies whose contacts act from a distance are chosen as pairs of the batch's model: as many others are refused.
+static void test_pairs(void **state) {
+  (void)state;
+  static const char xml[] =
+      "<mujoco><worldbody><geom type='plane' size='1 1 1' conaffinity='0'/>"
+      "<body name='a' pos='0 0 1'><freejoint/><geom size='.1' contype='0'/></body>"
+      "<body name='b' pos='1 0 1'><freejoint/><geom size='.1' contype='0' conaffinity='0'/></body>"
+      "</worldbody></mujoco>";
+  static const char *const bodies[] = {"a", NULL};
+  SinewError err;
+  SinewModel *of = test_model_of_text(xml);
+  const SinewArray affinity = {"geom_conaffinity", (const double[]){0, 0, 1}, 3, 1};
+  SinewModel *swapped = sinew_model_with_arrays(of, &affinity, 1, &err);
+  if (!swapped) fail_msg("%s", err.text);
+  SinewCfd cfd = sinew_default_cfd();
+  cfd.use = SINEW_CFD_FORWARD;
+  for (int chosen = 0; chosen < 2; ++chosen) {
+    cfd.bodies = chosen ? bodies : NULL;
+    SinewBatchDef def = sinew_default_batch();
+    def.model = of;
+    def.backend = cpu;
+    def.capacity = def.steps = 1;
+    def.cfd = &cfd;
+    SinewBatch *batch = sinew_batch_create(&def, &err);
+    if (!batch) fail_msg("%s", err.text);
+    SinewRollouts r = sinew_default_rollouts();
+    r.count = r.steps = 1;
+    r.models = (const SinewModel *const[]){of};
+    test_accepted(sinew_batch_rollout(batch, &r, &err), &err);
+    r.models = (const SinewModel *const[]){swapped};
+    const SinewStatus status = sinew_batch_rollout(batch, &r, &err);
+    if (chosen)
+      test_refused(status, &err, SINEW_ERR_ARGUMENT, "models[0]: other geoms can touch");
+    else
+      test_accepted(status, &err);
+    sinew_batch_free(batch);
+  }
+  sinew_model_free(swapped);
+  sinew_model_free(of);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_models), cmocka_unit_test(test_refused_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_models), cmocka_unit_test(test_refused_models),
+                                     cmocka_unit_test(test_pairs)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
