@@ -22,7 +22,8 @@ static SinewStatus linearize(SinewBatch *b, const SinewLinearization *in, SinewE
   api_interrupt_begin(&b->interrupt);
   const SnClock clock = api_interrupt_clock(&b->interrupt, false);
   const double until = api_interrupt_until(&b->interrupt);
-  if (!sn_backend_linearize(b->backend->backend, b->loaded, &x, &clock, until)) return api_batch_unfinished(b, err);
+  if (!sn_backend_linearize(b->backend->backend, b->loaded, &x, &clock, until) || api_interrupt_look(&b->interrupt))
+    return api_batch_unfinished(b, err);
   for (int i = 0; out.status && i < k->count; ++i)
     out.status[i] = k->linearized[i] == SN_GRADIENT_DONE ? SINEW_OK : SINEW_ERR_DIVERGED;
   return api_ok(err);

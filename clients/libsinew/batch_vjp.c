@@ -96,7 +96,9 @@ static bool work(SinewBatch *b, int count, bool forward) {
   SnGradientBatch batch = {
       .settings = sn_default_gradient_settings(), .item = b->kept->item, .count = count, .forward = forward};
   if (b->cfd.use != SINEW_CFD_NONE) batch.settings.cfd = b->cfd.settings;
-  return sn_backend_gradients(b->backend->backend, b->loaded, &batch, &clock, api_interrupt_until(&b->interrupt));
+  const double until = api_interrupt_until(&b->interrupt);
+  return sn_backend_gradients(b->backend->backend, b->loaded, &batch, &clock, until) &&
+         !api_interrupt_look(&b->interrupt);
 }
 
 bool api_kept_rollout(SinewBatch *b, const SinewRollouts *r, int tables) {

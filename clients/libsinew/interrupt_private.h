@@ -25,7 +25,8 @@ SnClock api_interrupt_clock(ApiInterrupt *interrupt, bool exact);
 // Returns when work has to end on that clock: at the end of all times. It is infinite, and the clock not read, where
 // there is nobody to ask.
 double api_interrupt_until(const ApiInterrupt *interrupt);
-// Asks the caller where it is time for that. Returns whether the call under way is interrupted.
+// Asks the caller where it is time for that. Returns whether the call under way is interrupted. Work that has come to
+// its end is looked at, too: others may have done the rest while he said so.
 bool api_interrupt_look(ApiInterrupt *interrupt);
 // Tells that a call was interrupted. Returns SINEW_ERR_INTERRUPTED.
 SinewStatus api_interrupt_fail(SinewError *err);

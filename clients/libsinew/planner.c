@@ -25,8 +25,9 @@ _Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
 SinewStatus api_planner_enter(SinewPlanner *planner, const char *call, SinewError *err) {
   if (!planner) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: planner is NULL", call);
   const SinewStatus status = api_enter_pair(&planner->guard, "planner", planner->backend, err);
-  api_interrupt_begin(&planner->interrupt);
-  if (status != SINEW_OK || !planner->fallback) return status;
+  if (status != SINEW_OK) return status;
+  api_interrupt_begin(&planner->interrupt);  // not before: another thread's call may be under way
+  if (!planner->fallback) return SINEW_OK;
   if (api_enter(&planner->fallback->guard, "backend", err) == SINEW_OK) return SINEW_OK;
   return api_leave_pair(&planner->guard, planner->backend, SINEW_ERR_STATE);
 }
@@ -290,7 +291,7 @@ static SinewStatus evaluate(SinewPlanner *p, const SinewState *state, const doub
   request.ctrl = ctrl;
   request.gradient = gradient != NULL;
   const SnCode code = sn_planner_evaluate(p->planner, &request, api_interrupt_until(&p->interrupt), &e, &why);
-  if (code == SN_ERR_TIMEOUT) return failed(p, &why, err);
+  if (api_interrupt_look(&p->interrupt)) return api_interrupt_fail(err);
   if (code == SN_ERR_STATE && sn_backend_lost(p->backend->backend, NULL, 0)) return api_device_lost(p->backend, err);
   if (code != SN_OK) return api_hand_on(err, &why);
   if (cost) *cost = e.cost;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "physics/base/clock.h"
 #include "tests/clients/libsinew/batch_fixture.h"
 
 enum { LONG = 20000 };
@@ -36,12 +37,31 @@ typedef struct Caller {
   pthread_t thread;
   atomic_int asked, elsewhere;  // times, and those on other threads
   int at;
+  double thinks;          // before it says yes [s]
+  SinewPlanner *planner;  // another thread uses it meanwhile; NULL: none
+  bool refused;           // and was refused
 } Caller;
+
+#ifndef NDEBUG
+// Uses a planner that makes a plan for another thread, which debug builds refuse.
+static void *intrude(void *user) {
+  Caller *c = user;
+  c->refused = sinew_planner_reset(c->planner, 0, NULL) == SINEW_ERR_STATE;
+  return NULL;
+}
+#endif
 
 static bool ask(void *user) {
   Caller *c = user;
   if (!pthread_equal(pthread_self(), c->thread)) atomic_fetch_add(&c->elsewhere, 1);
-  return atomic_fetch_add(&c->asked, 1) + 1 == c->at;
+#ifndef NDEBUG
+  pthread_t thread;
+  if (c->planner && pthread_create(&thread, NULL, intrude, c) == 0) pthread_join(thread, NULL);
+#endif
+  const bool yes = atomic_fetch_add(&c->asked, 1) + 1 == c->at;
+  const struct timespec nap = sn_clock_timespec(c->thinks);
+  if (yes) nanosleep(&nap, NULL);
+  return yes;
 }
 
 static void expect(Caller *c, int at) {
@@ -138,6 +158,34 @@ static void test_batches(void **state) {
   free_long(&plain);
 }
 
+static SinewStatus linearize(Long *x, double *A, SinewError *err) {
+  SinewLinearization out = sinew_default_linearization();
+  out.A = A;
+  return sinew_batch_linearize(x->batch, &out, err);
+}
+
+// The other thread has done all the rest before the caller has said yes: the call is interrupted all the same.
+static void test_late(void **state) {
+  (void)state;
+  static Long x;
+  SinewError err;
+  Caller c = {.at = 0};
+  double *A = calloc((size_t)LONG * (2 * NV + NA) * (2 * NV + NA), sizeof *A);
+  make_long(&x, 2, true, &c);
+  expect(&c, 0);
+  test_accepted(roll(&x, 1, ctrl, &err), &err);
+  const double begin = sn_clock_now();
+  test_accepted(go_back(&x, 1, &err), &err);
+  test_accepted(linearize(&x, A, &err), &err);
+  c.thinks = sn_clock_now() - begin;
+  expect(&c, 1);
+  assert_interrupted(&c, go_back(&x, 1, &err), &err);
+  expect(&c, 1);
+  assert_interrupted(&c, linearize(&x, A, &err), &err);
+  free_long(&x);
+  free(A);
+}
+
 // ---- bodies that settle, planners ----
 
 static SinewPlannerDef planner_def(SinewBackend *cpu, const SinewTask *of, const char *const *settings, Caller *c) {
@@ -215,6 +263,14 @@ static void check_planner(const char *const *settings, int threads) {
     test_accepted(sinew_planner_control(p, 0, row, &err), &err);
     assert_memory_equal(row, first, sizeof row);
   }
+#ifndef NDEBUG
+  c.planner = p;
+  r.budget = 5;
+  expect(&c, 3);
+  assert_interrupted(&c, sinew_planner_plan(p, &r, NULL, &err), &err);
+  assert_true(c.refused);
+  c.planner = NULL;
+#endif
   expect(&c, 2);
   assert_interrupted(&c, sinew_planner_evaluate(p, &r.state, ctrl, LONG, &cost, NULL, &err), &err);
   r.max_iterations = 1;
@@ -236,7 +292,7 @@ static void test_planners(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_batches), cmocka_unit_test(test_settling),
-                                     cmocka_unit_test(test_planners)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_batches), cmocka_unit_test(test_late),
+                                     cmocka_unit_test(test_settling), cmocka_unit_test(test_planners)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
