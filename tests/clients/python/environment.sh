@@ -78,8 +78,8 @@ python_main() {
 # python_torch FOLDER: makes FOLDER an environment over Debian's python3-torch; 1, with the reason, where that cannot be had.
 python_torch() {
   local cached
-  if ! /usr/bin/python3 -c 'import torch' 2>/dev/null && ! sinew_install_packages python3-torch; then
-    echo "skipped: tests with PyTorch: Debian's python3-torch could not be installed"
+  if ! /usr/bin/python3 -c 'import torch, matplotlib' 2>/dev/null && ! sinew_install_packages python3-torch python3-matplotlib; then
+    echo "skipped: tests with PyTorch: Debian's python3-torch and python3-matplotlib could not be installed"
     return 1
   fi
   if ! cached=$(python_cached /usr/bin/python3 --system-site-packages requirements-torch.txt); then
