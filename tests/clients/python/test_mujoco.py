@@ -273,6 +273,8 @@ def test_objects_of_other_kinds() -> None:
     for bad in [(model._native, d, d), (model._native, m, m), (model._native, 5, d), (model._native, other, d)]:
         with pytest.raises(ArgumentError):
             _core.MujocoStepper(*bad)
+    with pytest.raises(ArgumentError, match=r"Model\.from_mujoco makes one of an MjModel"):
+        sinew.Data(m)
     with pytest.raises(ArgumentError, match="sizes"):
         _core.MujocoStepper(sinew.mujoco.model_of(other)._native, m, d)
     stepper = _core.MujocoStepper(model._native, m, d)

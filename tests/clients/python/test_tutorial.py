@@ -1,0 +1,92 @@
+"""Runs the lines of clients/python/README.md, each block alone, in a program that has what the block names."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import sinew
+
+README = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "README.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+HAND = """
+<mujoco>
+  <worldbody>
+    <body><joint name="IFadb" limited="true" range="-0.2 0.2"/><geom size="0.01" pos="0.1 0 0"/></body>
+  </worldbody>
+  <actuator><motor joint="IFadb"/></actuator>
+</mujoco>
+"""
+MODULES = {
+    "sinew.torch": "torch",
+    "sinew.mujoco": "mujoco",
+    "from_mujoco": "mujoco",
+    "sinew.gym": "gymnasium",
+    "to_pandas": "pandas",
+}
+
+
+def of_mujoco(xml: str) -> dict[str, Any]:
+    """Return MuJoCo's objects of a model, and an environment that steps them as others do."""
+    import mujoco
+
+    m = mujoco.MjModel.from_xml_string(xml)
+    d = mujoco.MjData(m)
+    start = np.zeros((3, mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+
+    class Environment:
+        def step(self, action: float) -> None:
+            d.ctrl[:] = action
+            mujoco.mj_step(m, d)
+
+    names: dict[str, Any] = {"mj_model": m, "mj_data": d, "initial_state": start, "control": np.zeros((3, 5, m.nu))}
+    return {**names, "env": Environment(), "action": 0.1}
+
+
+def of_torch(model: sinew.Model) -> dict[str, Any]:
+    """Return tensors of the names that a block has for arrays."""
+    import torch
+
+    ctrl = torch.full((2, 20, model.nu), 0.1, requires_grad=True)
+    return {"ctrl": ctrl, "qpos": torch.tensor(model.key_qpos[0].copy()), "target": torch.tensor([0.45, 0, 1.35])}
+
+
+def named(block: str) -> dict[str, Any]:
+    """Return what a reader of the block has already."""
+    arm = sinew.share("models/arm_reach.xml")
+    model = sinew.Model.from_xml(arm)
+    names: dict[str, Any] = {"np": np, "sinew": sinew, "model": model, "task": sinew.Task("arm_reach"), "now": 0.0}
+    names |= {"qpos": model.key_qpos[0], "qvel": np.zeros(model.nv), "gain": np.full((1, 10), 0.5)}
+    names |= {"state": {"qpos": model.key_qpos[0]}, "ctrl": np.full((2, 20, model.nu), 0.1)}
+    names |= {"bar": np.ones((2, 21, model.nq))}
+    if "from_mujoco" in block:
+        names |= of_mujoco(HAND)
+    if "sinew.mujoco" in block:
+        names |= of_mujoco(arm.read_text())
+    if "sinew.torch" in block:
+        names |= of_torch(model)
+    return names
+
+
+def test_there_are_blocks() -> None:
+    assert len(BLOCKS) >= 9
+
+
+def label(number: int) -> str:
+    """Return what a run of some tests can select a block by, as that with PyTorch does."""
+    return "-".join([*(word for word in MODULES if word in BLOCKS[number]), str(number)])
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)), ids=label)
+def test_block(number: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = BLOCKS[number].replace("deadline=0.02", "deadline=1.0")  # predicted states must be made in time
+    for word, module in MODULES.items():
+        if word in block and importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed here")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hand.xml").write_text(HAND)
+    exec(compile(block, f"{README}, block {number}", "exec"), named(block))
