@@ -273,7 +273,7 @@ int Bodies::run(const std::optional<Integers> &ids, int steps, const std::option
   asked_ = std::chrono::steady_clock::now();
   {
     nb::gil_scoped_release unlocked;
-    threads_.run([&](int thread) { work(call, thread); });
+    threads_.run([&](int thread) { work(call, thread); }, [&] { call.stop = call.stop || interrupt(nullptr); });
   }
   if (call.stop) raise(SINEW_ERR_INTERRUPTED, "interrupted");
   return call.failed;

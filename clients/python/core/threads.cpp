@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <chrono>
+
 namespace sinew_python {
 
 namespace {
@@ -48,7 +50,7 @@ void Threads::loop(Shared *shared, int number) {
   }
 }
 
-void Threads::run(const std::function<void(int)> &work) {
+void Threads::run(const std::function<void(int)> &work, const std::function<void()> &watch) {
   {
     const std::lock_guard<std::mutex> lock(shared_->mutex);
     shared_->work = &work;
@@ -58,7 +60,11 @@ void Threads::run(const std::function<void(int)> &work) {
   shared_->begin.notify_all();
   work(0);
   std::unique_lock<std::mutex> lock(shared_->mutex);
-  shared_->end.wait(lock, [&] { return shared_->busy == 0; });
+  while (!shared_->end.wait_for(lock, std::chrono::milliseconds(10), [&] { return shared_->busy == 0; })) {
+    lock.unlock();
+    watch();
+    lock.lock();
+  }
 }
 
 }  // namespace sinew_python

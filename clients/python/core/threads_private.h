@@ -23,8 +23,9 @@ class Threads {
   int count() const { return count_; }
   // Returns whether they are in this process.
   bool here() const;
-  // Calls work(number) in each, and returns when all calls have returned.
-  void run(const std::function<void(int)> &work);
+  // Calls work(number) in each, and returns when all calls have returned. The caller, whose own has returned before,
+  // calls watch() every 10 ms until then.
+  void run(const std::function<void(int)> &work, const std::function<void()> &watch);
 
  private:
   struct Shared {

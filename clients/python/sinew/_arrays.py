@@ -36,8 +36,8 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def doubles(name: str, x: ArrayLike) -> Doubles:
-    """Return `x` as a contiguous array of doubles, itself where it is one."""
-    if type(x) is np.ndarray and x.dtype == _DOUBLE and x.flags.c_contiguous:
+    """Return `x` as a contiguous, aligned array of doubles, itself where it is one."""
+    if type(x) is np.ndarray and x.dtype == _DOUBLE and x.flags.c_contiguous and x.flags.aligned:
         return x
     try:
         array = np.asarray(x)
@@ -45,7 +45,7 @@ def doubles(name: str, x: ArrayLike) -> Doubles:
         raise ArgumentError(f"{name}: {error}") from None
     if array.dtype.kind not in "fiu":
         raise ArgumentError(f"{name}: numbers of type {array.dtype}, expected real numbers")
-    return array.astype(_DOUBLE, order="C", copy=False)
+    return np.require(array, _DOUBLE, ("C", "ALIGNED"))
 
 
 def whole(name: str, x: Any) -> int:

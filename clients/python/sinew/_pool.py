@@ -178,7 +178,7 @@ class Lease:
         held = self._entered()
         held.backend.enter(wait=True)
         try:
-            yield held.batch
+            yield self._entered().batch  # which another thread may have given back meanwhile
         finally:
             held.backend.leave()
 

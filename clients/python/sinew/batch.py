@@ -12,7 +12,7 @@ from sinew import _core
 from sinew._arrays import Doubles, doubles, whole
 from sinew.cfd import CFD
 from sinew.data import Data
-from sinew.errors import ArgumentError, NotFoundError, SimulationError, StateError, UnsupportedError
+from sinew.errors import ArgumentError, NotFoundError, SimulationError, SinewError, StateError, UnsupportedError
 from sinew.linearize import Linearization, SensorLinearization, linearize_rollout
 from sinew.model import Model, not_a_model
 from sinew.named import Named, Table, View, data_table, model_table, object_id
@@ -294,11 +294,19 @@ class Batch(Named):
         for sim, model in enumerate(given):
             if model is not None and not isinstance(model, Model):
                 raise not_a_model(f"models[{sim}]", model)
-            self._native.set_model(sim, None if model is None else model._native)
+        try:
+            self._use_models(given)
+        except SinewError:
+            self._use_models([self._own.get(sim) for sim in range(self.nsim)])
+            raise
         self._own.clear()
         self._own.update({sim: model for sim, model in enumerate(given) if model is not None})
         kept = models if models is None or isinstance(models, Model) else tuple(models)
         self.__dict__["_models"] = kept
+
+    def _use_models(self, models: Sequence[Model | None]) -> None:
+        for sim, model in enumerate(models):
+            self._native.set_model(sim, None if model is None else model._native)
 
     @property
     def models(self) -> Model | tuple[Model, ...] | None:
@@ -488,9 +496,11 @@ class Batch(Named):
             not isinstance(array, np.ndarray)
             or array.shape != shape
             or array.dtype != of.dtype
-            or not (array.flags.c_contiguous and array.flags.writeable)
+            or not array.flags.carray
         ):
-            raise ArgumentError(f"out: {name!r} must be a writable, contiguous array of {of.dtype} of shape {shape}")
+            raise ArgumentError(
+                f"out: {name!r} must be a writable, contiguous, aligned array of {of.dtype} of shape {shape}"
+            )
         return array
 
     # ---- derivatives ----

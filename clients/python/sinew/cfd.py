@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sinew import _core
+from sinew.errors import ArgumentError
 
 __all__ = ["CFD"]
 
@@ -41,6 +42,10 @@ class CFD:
     surrogate: bool = False
     bodies: Sequence[str] | None = None
     forward: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bodies, str):
+            raise ArgumentError(f"bodies: {self.bodies!r}, expected a sequence of names, such as [{self.bodies!r}]")
 
     def _native(self) -> _core.Cfd:
         bodies = None if self.bodies is None else list(self.bodies)

@@ -62,12 +62,9 @@ def _assignment(name: str, value: Any) -> str:
         raise ArgumentError(f"setting {name}: {value!r}, expected one of {', '.join(setting.choices)}")
     if setting.choices is None and not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentError(f"setting {name}: {value!r}, expected a number from {setting.lowest} to {setting.highest}")
-    text = (
-        value
-        if isinstance(value, str)
-        else repr(int(value) if setting.integer and value == int(value) else float(value))
-    )
-    return f"{name}={text}"
+    if isinstance(value, str):
+        return f"{name}={value}"
+    return f"{name}={int(value) if setting.integer and float(value).is_integer() else float(value)!r}"
 
 
 @dataclass(frozen=True, eq=False)

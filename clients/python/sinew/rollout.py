@@ -192,13 +192,8 @@ def batch_key(
 
 def _checked_out(name: str, array: Any, shape: tuple[int, ...], given: Inputs) -> Doubles:
     """Return an array of the caller that a result can be written into."""
-    if (
-        not isinstance(array, np.ndarray)
-        or array.shape != shape
-        or array.dtype != np.float64
-        or not (array.flags.c_contiguous and array.flags.writeable)
-    ):
-        raise ArgumentError(f"out: {name!r} must be a writable, contiguous array of float64 of shape {shape}")
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64 or not array.flags.carray:
+        raise ArgumentError(f"out: {name!r} must be a writable, contiguous, aligned array of float64 of shape {shape}")
     for source in given.arrays:
         if source is not None and np.may_share_memory(array, source):
             raise ArgumentError(f"out: {name!r} shares memory with an input")

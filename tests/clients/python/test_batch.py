@@ -267,8 +267,14 @@ def test_models_of_the_caller(cube: sinew.Model) -> None:
         batch.expand("body_mass")
     with pytest.raises(ArgumentError, match="2 of them, expected 3"):
         batch.set_models([cube, cube])
-    with pytest.raises(ArgumentError, match="another size of"):
-        batch.set_models(body("ball").model)
+    now = batch.state
+    for wrong, text in ((body("ball").model, "another size of"), ("cube", r"models\[2\]: str")):
+        with pytest.raises(ArgumentError, match=text):
+            batch.set_models([heavy, heavy, wrong])
+    batch.step()  # with the models of before
+    first = {name: rows[0] for name, rows in vars(now).items()}
+    alone = sinew.rollout(cube, first, np.ones((1, 2)))
+    assert np.array_equal(batch.qpos[0], alone.qpos[1])
     batch.set_models(None)
     assert batch.models is None
     assert batch.get_model(1) is cube
@@ -403,29 +409,32 @@ def test_a_child_of_fork_is_told(cube: sinew.Model) -> None:
 
 
 STEPS_UNTIL_INTERRUPTED = """
+import sys
 import time
 import numpy as np
 import sinew
 from bodies import body
 
-batch = sinew.Batch(body("reach").model, 4)
+batch = sinew.Batch(body("reach").model, 2, threads=2)
 batch.step()
+if sys.argv[1] == "the main thread waits":
+    batch.qpos[0] = np.nan  # which ends its first simulation at once
 before = batch.qpos.copy()
 print("ready", flush=True)
 try:
     batch.step(nstep=100000000)
 except KeyboardInterrupt:
     print("interrupted", time.monotonic(), flush=True)
-assert np.array_equal(batch.qpos, before)
-batch.step()
+assert np.array_equal(batch.qpos, before, equal_nan=True)
+batch.step(ids=[1])
 print("goes on", flush=True)
 """
 
 
-def test_ctrl_c_ends_a_call() -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", STEPS_UNTIL_INTERRUPTED], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
-    )
+@pytest.mark.parametrize("case", ["all threads step", "the main thread waits"])
+def test_ctrl_c_ends_a_call(case: str) -> None:
+    command = [sys.executable, "-c", STEPS_UNTIL_INTERRUPTED, case]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"

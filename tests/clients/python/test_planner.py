@@ -184,6 +184,8 @@ def test_settings(planner: Planner) -> None:
         (lambda p: p.set(adam_rate="fast"), ArgumentError, "'fast', expected a number from 1e-09 to 10"),
         (lambda p: p.set(adam_rate=None), ArgumentError, "None"),
         (lambda p: p.set(candidates=1.5), ArgumentError, "candidates"),
+        (lambda p: p.set(candidates=np.nan), ArgumentError, "candidates"),
+        (lambda p: p.set(candidates=np.inf), ArgumentError, "candidates"),
         (lambda p: p.set(planner="newton"), ArgumentError, "'newton', expected one of sampling, adam"),
         (lambda p: p.set(planner=1), ArgumentError, "expected one of sampling, adam"),
         (lambda p: p.set(horizon=10), StateError, "horizon"),

@@ -335,6 +335,43 @@ def test_closed_rollouts_keep_arrays_and_refuse_the_way_back() -> None:
             sinew.rollout_vjp(closed, qpos=np.ones((4, b.model.nq)))
 
 
+def test_rollouts_that_are_closed_while_the_way_back_waits_for_threads() -> None:
+    b = body("cube")
+    got = sinew.rollout(b.model, nstep=3)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            sinew.rollout_vjp(got, qpos=np.ones((4, b.model.nq)))
+        except SinewError as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=work)
+    with got._lease.use():
+        waiting.start()
+        time.sleep(0.1)
+        got.close()
+    waiting.join(60)
+    assert len(errors) == 1 and isinstance(errors[0], StateError)
+
+
+def test_arrays_need_not_be_aligned() -> None:
+    b = body("cube")
+    ctrl = controls(b, 1, 5, 10)[0]
+    odd = np.frombuffer(bytearray(4 + ctrl.nbytes), np.float64, ctrl.size, offset=4).reshape(ctrl.shape)
+    odd[...] = ctrl
+    assert not odd.flags.aligned
+    assert np.array_equal(sinew.rollout(b.model, None, odd).qpos, sinew.rollout(b.model, None, ctrl).qpos)
+    qpos = np.frombuffer(bytearray(4 + 8 * 6 * b.model.nq), np.float64, 6 * b.model.nq, offset=4)
+    with pytest.raises(ArgumentError, match="'qpos' must be"):
+        sinew.rollout(b.model, None, ctrl, out={"qpos": qpos.reshape(6, b.model.nq)})
+
+
+def test_bodies_of_contacts_from_distance_are_a_sequence() -> None:
+    with pytest.raises(ArgumentError, match="bodies: 'cube', expected a sequence of names"):
+        sinew.CFD(bodies="cube")
+
+
 def test_contacts_from_distance_change_derivatives_alone() -> None:
     b = body("ball")
     state = {"qpos": [0, 0, 0.15, 1, 0, 0, 0]}
