@@ -265,7 +265,9 @@ static bool trace(SnPlanner *p, double until) {
   const SnRolloutStatus status = sn_rollout_runner_run(p->runners.tracer, &p->def.clock, stop);
   p->progress.trace_seconds += sn_planner_now(p) - from;
   p->progress.traced = status == SN_ROLLOUT_DONE;
-  if (p->progress.traced) p->progress.rollout_seconds = p->progress.trace_seconds;
+  // An infinite time, which ends work, measures nothing.
+  if (p->progress.traced && isfinite(p->progress.trace_seconds))
+    p->progress.rollout_seconds = p->progress.trace_seconds;
   return status != SN_ROLLOUT_UNDER_WAY || sn_planner_now(p) >= p->progress.request.deadline;
 }
 

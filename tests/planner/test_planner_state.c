@@ -1,4 +1,6 @@
 // States that a planner is asked about: evaluations, predicted states, latency, activations that nobody measured.
+#include <float.h>
+
 #include "tests/planner/planner_fixture.h"
 
 // An evaluation of a plan's controls gives the plan's cost, bit for bit, and its states.
@@ -210,6 +212,37 @@ static void latency_in_slices(void **state) {
   free_fixture(sliced);
 }
 
+// Works on a plan until it is there or the clock shows an infinite time. Returns how often the clock was read.
+static long work(Fixture *x, const SnPlanRequest *r) {
+  SnError err = {0};
+  const long began = atomic_load(&x->count.reads);
+  assert_int_equal(sn_planner_begin(x->p, r, &err), SN_OK);
+  while (!sn_planner_slice(x->p, DBL_MAX) && !(x->count.end && atomic_load(&x->count.reads) > x->count.end)) continue;
+  sn_planner_drop(x->p);
+  return atomic_load(&x->count.reads) - began;
+}
+
+// An infinite time ends a plan wherever it comes, and the next one has iterations: no time was measured by it.
+static void ended_by_the_clock(void **state) {
+  (void)state;
+  Fixture *x = make_fixture(1, true, 3);
+  SnPlanRequest r = initial_request(x, 0);
+  r.max_iterations = 1;
+  r.want_states = true;
+  const long all = work(x, &r);
+  for (long at = all - 60; at <= all; ++at) {
+    x->count.end = atomic_load(&x->count.reads) + at;
+    work(x, &r);
+    x->count.end = 0;
+    SnPlanRequest next = r;
+    next.deadline = (double)atomic_load(&x->count.reads) + 1e6;
+    const SnPlan plan = plan_now(x, &next);
+    if (plan.status != SN_PLAN_OK || plan.iterations != 1)
+      fail_msg("ended at reading %ld of %ld: status %d, %d iterations", at, all, (int)plan.status, plan.iterations);
+  }
+  free_fixture(x);
+}
+
 // Activations that nobody measured follow the controls of the plan in force, or those reported.
 static void estimated_act(void **state) {
   (void)state;
@@ -328,6 +361,6 @@ int main(void) {
       cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),  cmocka_unit_test(evaluated_once),
       cmocka_unit_test(latency),       cmocka_unit_test(latency_off_the_grid), cmocka_unit_test(latency_in_slices),
       cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows),        cmocka_unit_test(refused_gradient),
-      cmocka_unit_test(endless)};
+      cmocka_unit_test(endless),       cmocka_unit_test(ended_by_the_clock)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
