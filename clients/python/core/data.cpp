@@ -23,9 +23,10 @@ struct Data {
   // The inputs of the latest call, to make it again: it has left out what is asked for only now.
   std::vector<std::pair<double *, size_t>> inputs;
   std::vector<double> before;
-  int latest_steps = -1;  // of the latest call; 0: a forward, -1: none that can be made again
-  bool all = false;       // no frame is left out any more
-  bool sensors = false;   // nor sensordata
+  int latest_steps = -1;                       // of the latest call; 0: a forward, -1: none that can be made again
+  std::shared_ptr<const Cfd> cfd, cfd_before;  // NULL: MuJoCo's contacts
+  bool all = false;                            // no frame is left out any more
+  bool sensors = false;                        // nor sensordata
 };
 
 Data::Data(const Model &of) : model(of) {
@@ -66,6 +67,12 @@ void begin_call(Data &data, int steps) {
   if (data.all && data.sensors) return;
   save_inputs(data, data.before);
   data.latest_steps = steps;
+  data.cfd_before = data.cfd;
+}
+
+SinewStatus use_cfd(Data &data, const Cfd *cfd, SinewError *err) {
+  const SinewCfd none = sinew_default_cfd();
+  return sinew_data_set_cfd(data.handle.get(), cfd ? &cfd->settings : &none, err);
 }
 
 // Marks the latest call as one that cannot be made again when the current scope is left by an error.
@@ -85,17 +92,22 @@ class Attempt {
 };
 
 // Computes what the latest call has left out, unless that is done: makes it again, bit for bit, and puts the inputs
-// back.
+// back. Warnings that were cleared since stay so.
 void compute_left_out(Data &data, bool &done) {
   if (done) return;
   done = true;
   if (data.latest_steps < 0) return;
   std::vector<double> present(data.before.size());
   save_inputs(data, present);
-  restore_inputs(data, data.before);
+  const bool clear = sinew_data_warnings(data.handle.get()) == 0, other = data.cfd != data.cfd_before;
   SinewError err;
+  if (other) check(use_cfd(data, data.cfd_before.get(), &err), err);
+  restore_inputs(data, data.before);
   const SinewStatus status = data.latest_steps == 0 ? sinew_forward(data.handle.get(), &err)
                                                     : sinew_step(data.handle.get(), data.latest_steps, &err);
+  SinewError ignored;  // of settings that were taken before
+  if (other) use_cfd(data, data.cfd.get(), &ignored);
+  if (clear) sinew_data_clear_warnings(data.handle.get());
   restore_inputs(data, present);
   check(status, err);
 }
@@ -266,9 +278,9 @@ void distance(Data &data, int geom1, int geom2, double limit, const Numbers &fou
 
 void set_cfd(Data &data, const Cfd *cfd) {
   Use use(data.busy, "data");
-  const SinewCfd none = sinew_default_cfd();
   SinewError err;
-  check(sinew_data_set_cfd(data.handle.get(), cfd ? &cfd->settings : &none, &err), err);
+  check(use_cfd(data, cfd, &err), err);
+  data.cfd = cfd ? std::make_shared<const Cfd>(*cfd) : nullptr;
 }
 
 }  // namespace

@@ -169,6 +169,9 @@ class Lease:
         if held is not None and self._cache is _cache:
             self._cache.give(held)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a rollout is neither copied nor pickled: take its arrays")
+
     def __del__(self) -> None:
         self.give_back()
 

@@ -412,6 +412,27 @@ def test_distances_are_mujocos(data: sinew.Data, other: mujoco.MjData, theirs: m
     assert far.dist == 0.01 and not far.fromto.any() and far.jacobian is None
 
 
+STACK = """<mujoco><option iterations="1"/><worldbody><geom type="plane" size="1 1 .1"/>
+  <body pos="0 0 .19"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  <body pos=".05 .05 .35"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  <body pos="0 0 1"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+
+
+def test_what_a_step_left_out_is_that_of_its_own_settings_and_warns_no_more() -> None:
+    data, alone = (sinew.Data(sinew.Model.from_string(STACK)) for _ in range(2))
+    for x in (data, alone):
+        x.step(3)
+    assert data.warnings == Warnings.NOT_CONVERGED
+    data.clear_warnings()
+    data.set_cfd(sinew.CFD(forward=True))
+    assert np.array_equal(data.geom_xpos, alone.geom_xpos)
+    assert np.array_equal(data.qacc, alone.qacc) and data.ncon == alone.ncon
+    assert data.warnings == 0
+    for x in (data, alone):
+        x.forward()
+    assert data.ncon > alone.ncon
+
+
 def test_contacts_from_distance_reach_derivatives() -> None:
     data = sinew.Data(sinew.Model.from_string(BALL))
     plain = data.jacobian()[0]

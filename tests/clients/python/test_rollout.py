@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -353,6 +355,13 @@ def test_rollouts_that_are_closed_while_the_way_back_waits_for_threads() -> None
         got.close()
     waiting.join(60)
     assert len(errors) == 1 and isinstance(errors[0], StateError)
+
+
+def test_rollouts_are_not_copied() -> None:
+    got = sinew.rollout(body("cube").model, nstep=3)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="take its arrays"):
+            copied(got)
 
 
 def test_arrays_need_not_be_aligned() -> None:
