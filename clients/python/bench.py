@@ -352,7 +352,7 @@ def part_linearize(settings: Settings) -> Iterator[Figure]:
     if hasattr(sinew, "linearize"):
         state = {name: getattr(data, name).copy() for name in ("qpos", "qvel", "act")}
         rows = {name: np.tile(x, (64, 1)) for name, x in state.items()}
-        ctrl = np.full((64, model.nu), 0.3)
+        ctrl = np.full((64, 1, model.nu), 0.3)
         took = medians(
             settings, {"sinew": lambda: sinew.linearize(model, rows, ctrl, threads=1), "mujoco": calls["mujoco"]}
         )
