@@ -164,7 +164,7 @@ Model with_options(const Model &model, nb::typed<nb::dict, nb::str, nb::any> cha
   return own_model(changed, err);
 }
 
-// Returns a copy of the model with other arrays. A vector has rows of one number.
+// Returns a copy of the model whose constants at qpos0 are made anew.
 Model with_constants(const Model &model) {
   SinewError err;
   SinewModel *made;
@@ -175,6 +175,7 @@ Model with_constants(const Model &model) {
   return own_model(made, err);
 }
 
+// Returns a copy of the model with other arrays. A vector has rows of one number.
 Model with_arrays(const Model &model, const std::vector<std::pair<std::string, ConstNumbers>> &given) {
   std::vector<SinewArray> arrays;
   for (const auto &[name, x] : given) {

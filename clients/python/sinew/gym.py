@@ -62,6 +62,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         Makes other observations (N, k) of states: it gets a State with arrays of N rows.
     reward : callable, optional
         Makes other rewards (N,): it gets the Rollout of the step and the controls (N, nu).
+    diverged_reward : float
+        Reward of a step in which a body diverges, whose cost is infinite.
     autoreset_mode : gymnasium.vector.AutoresetMode
         Whether an episode that has ended is reset in the next step (NEXT_STEP), in the same one, whose last observation
         is then ``info["final_obs"]`` (SAME_STEP), or by the caller, `reset` with ``options={"reset_mask": ...}``.
@@ -84,6 +86,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         observe_time: bool = False,
         observation: Callable[[State], Array] | None = None,
         reward: Callable[[Rollout, Array], Array] | None = None,
+        diverged_reward: float = -100.0,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         threads: int = 0,
         device: str = "cpu",
@@ -104,6 +107,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         self.metadata = {"autoreset_mode": autoreset_mode, "render_modes": []}
         self._mode = autoreset_mode
         self._scale = scale_actions
+        self._diverged_reward = diverged_reward
         self._initial = Planner(self.model, self.task, threads=1).initial
         self.single_action_space = self._action_box()
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -193,7 +197,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         observations : ndarray, (N, k)
         rewards : ndarray, (N,)
         terminations : ndarray of bool, (N,)
-            Bodies that have diverged. Their observation is that of the last good state.
+            Bodies that have diverged. Their observation is that before the step.
         truncations : ndarray of bool, (N,)
             Episodes that are as long as they may be.
         info : dict
@@ -224,7 +228,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         if self._reward:
             return np.asarray(self._reward(motion, ctrl), np.float64)
         assert motion.cost is not None  # there is a task
-        return -motion.cost
+        return np.where(motion.status == 0, -motion.cost, self._diverged_reward)
 
     def _controls(self, actions: Array) -> Array:
         x = np.asarray(actions, np.float64)
