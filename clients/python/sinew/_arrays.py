@@ -20,6 +20,7 @@ __all__ = [
     "Doubles",
     "Inputs",
     "Layout",
+    "check_out",
     "doubles",
     "given",
     "inputs",
@@ -46,6 +47,12 @@ def doubles(name: str, x: ArrayLike) -> Doubles:
     if array.dtype.kind not in "fiu":
         raise ArgumentError(f"{name}: numbers of type {array.dtype}, expected real numbers")
     return np.require(array, _DOUBLE, ("C", "ALIGNED"))
+
+
+def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any] = _DOUBLE) -> None:
+    """Refuse an array of the caller that a result cannot be written into."""
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype or not array.flags.carray:
+        raise ArgumentError(f"out: {name!r} must be a writable, contiguous, aligned array of {dtype} of shape {shape}")
 
 
 def whole(name: str, x: Any) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, doubles, whole
+from sinew._arrays import Doubles, check_out, doubles, whole
 from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import ArgumentError, NotFoundError, SimulationError, SinewError, StateError, UnsupportedError
@@ -491,17 +491,8 @@ class Batch(Named):
         shape = (*rows, *of.shape[1:])
         if name not in out:
             return np.empty(shape, of.dtype)
-        array = out[name]
-        if (
-            not isinstance(array, np.ndarray)
-            or array.shape != shape
-            or array.dtype != of.dtype
-            or not array.flags.carray
-        ):
-            raise ArgumentError(
-                f"out: {name!r} must be a writable, contiguous, aligned array of {of.dtype} of shape {shape}"
-            )
-        return array
+        check_out(name, out[name], shape, of.dtype)
+        return out[name]
 
     # ---- derivatives ----
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, Inputs, doubles, inputs, whole
+from sinew._arrays import Doubles, Inputs, check_out, doubles, inputs, whole
 from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, StateError
@@ -192,12 +192,12 @@ def batch_key(
 
 def _checked_out(name: str, array: Any, shape: tuple[int, ...], given: Inputs) -> Doubles:
     """Return an array of the caller that a result can be written into."""
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64 or not array.flags.carray:
-        raise ArgumentError(f"out: {name!r} must be a writable, contiguous, aligned array of float64 of shape {shape}")
+    check_out(name, array, shape)
     for source in given.arrays:
         if source is not None and np.may_share_memory(array, source):
             raise ArgumentError(f"out: {name!r} shares memory with an input")
-    return array
+    checked: Doubles = array
+    return checked
 
 
 def _results(model: Model, given: Inputs, outputs: Sequence[str], out: Mapping[str, Any]) -> dict[str, Doubles]:

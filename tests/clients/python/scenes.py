@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import mujoco
@@ -84,9 +83,3 @@ def models() -> list[tuple[str, mujoco.MjModel]]:
         *((name, mujoco.MjModel.from_xml_string(text)) for name, text in texts.items()),
         *((name, mujoco.MjModel.from_xml_path(str(file))) for name, file in files.items()),
     ]
-
-
-def resident() -> int:
-    """Return the bytes of resident memory."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

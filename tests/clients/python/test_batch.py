@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import mujoco
 import mujoco.batch
@@ -17,6 +12,7 @@ import sinew
 from sinew.errors import ArgumentError, NotFoundError, SimulationError, StateError, UnsupportedError
 
 from bodies import CUBE, body, controls, states
+from processes import interrupt, resident
 
 NSIM = 5
 KEYS = """<keyframe>
@@ -433,28 +429,10 @@ print("goes on", flush=True)
 
 @pytest.mark.parametrize("case", ["all threads step", "the main thread waits"])
 def test_ctrl_c_ends_a_call(case: str) -> None:
-    command = [sys.executable, "-c", STEPS_UNTIL_INTERRUPTED, case]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(0.3)
-        sent = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        word, when = child.stdout.readline().split()
-        assert word == "interrupted"
-        print(f"ended {float(when) - sent:.3f} s after SIGINT")
-        assert child.stdout.readline() == "goes on\n"
-        assert child.wait(60) == 0
-    finally:
-        child.kill()
-        child.wait()
+    interrupt(STEPS_UNTIL_INTERRUPTED, case, 0.3)
 
 
 def test_calls_leave_memory_where_it_was(cube: sinew.Model) -> None:
-    def resident() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     batch = sinew.Batch(cube, 4, threads=2)
     masses = batch.expand("body_mass")
 

@@ -25,6 +25,7 @@ from sinew.client.wire import default_endpoint
 from sinew.files import program
 
 from daemons import Liar, plain_messages
+from processes import resident
 
 BUILD = Path(__file__).resolve().parents[3] / "build" / "release" / "clients"
 SETTINGS = {"adam_iterations": 3, "iterations": 3}
@@ -665,11 +666,6 @@ def test_interrupt(tmp_path: Path) -> None:
         assert (word, state) == ("interrupted", "READY")
         assert process.wait(20) == 0
     print(f"Ctrl-C acted after {1e3 * (float(at) - sent):.1f} ms")
-
-
-def resident() -> int:
-    """Return the resident memory of this process [bytes]."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_memory(client: sinew.Client) -> None:

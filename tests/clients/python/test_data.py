@@ -16,6 +16,7 @@ from sinew.data import Warnings
 from sinew.errors import ArgumentError, DivergedError, NotFoundError, StateError, UnsupportedError
 
 import scenes
+from processes import resident
 
 # Arrays that a step leaves out, and what MuJoCo does not fill beyond what is in use.
 LEFT_OUT = ("xipos", "ximat", "geom_xpos", "geom_xmat", "site_xpos", "site_xmat", "subtree_com")
@@ -537,7 +538,7 @@ def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
 
     calls(500)
     gc.collect()
-    before = scenes.resident()
+    before = resident()
     calls(10000)
     gc.collect()
-    assert scenes.resident() - before < 2**21
+    assert resident() - before < 2**21

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import sinew.jax as sinew_jax  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 from sinew.jax import rollout  # noqa: E402
 
+import processes  # noqa: E402
 from differentiable import MEMBERS, NAMES, Case, case, jax_gradient  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -260,7 +260,7 @@ def test_calls_leave_resident_memory_where_it_was() -> None:
     def resident(times: int) -> int:
         for i in range(times):
             gradient(of.ctrl * (1 - 1e-3 * i)).block_until_ready()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return processes.resident()
 
     before = resident(20)
     assert resident(60) - before < 16 << 20

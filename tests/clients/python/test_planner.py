@@ -26,6 +26,7 @@ from sinew.errors import (
 from sinew.planner import Planner
 
 import scenes
+from processes import resident
 
 MODEL = scenes.ROOT / "physics" / "models" / "arm_reach.xml"
 ADAM = {"planner": "adam", "adam_iterations": 3}
@@ -295,7 +296,7 @@ def test_ten_thousand_plans_leave_memory_where_it_was(planner: Planner) -> None:
 
     plans(500)
     gc.collect()
-    before = scenes.resident()
+    before = resident()
     plans(10000)
     gc.collect()
-    assert scenes.resident() - before < 2**21
+    assert resident() - before < 2**21

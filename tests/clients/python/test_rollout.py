@@ -5,14 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import multiprocessing
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -21,6 +16,7 @@ import sinew
 from sinew.errors import ArgumentError, DivergedError, SinewError, StateError
 
 from bodies import body, controls, mujoco_states, states
+from processes import interrupt, resident
 
 OUTPUTS = ("time", "qpos", "qvel", "act", "sensordata")
 NAMES = ["hand", "cube", "ball", "mocap", "reach"]
@@ -472,28 +468,7 @@ print("goes on", flush=True)
 
 @pytest.mark.parametrize("call", ["rollout", "rollout_vjp"])
 def test_ctrl_c_ends_a_call(call: str) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", CALLS_UNTIL_INTERRUPTED, call],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        sent = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        word, when = child.stdout.readline().split()
-        assert word == "interrupted"
-        print(f"{call} ended {float(when) - sent:.3f} s after SIGINT")
-        assert child.stdout.readline() == "goes on\n"
-        assert child.wait(60) == 0
-    finally:
-        child.kill()
-        child.wait()
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    interrupt(CALLS_UNTIL_INTERRUPTED, call, 0.5)
 
 
 def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
@@ -513,10 +488,10 @@ def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
 
     work(1000)
     gc.collect()
-    before = _resident()
+    before = resident()
     work(10000)
     gc.collect()
-    assert _resident() - before < 4 << 20
+    assert resident() - before < 4 << 20
 
 
 @pytest.mark.parametrize("many", [False, True])

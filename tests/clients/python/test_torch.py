@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not there")
 
 from sinew.torch import rollout  # noqa: E402
 
+import processes  # noqa: E402
 from bodies import body  # noqa: E402
 from differentiable import MEMBERS, NAMES, Case, case  # noqa: E402
 
@@ -234,7 +235,7 @@ def test_graphs_give_back_their_memory() -> None:
 
     def resident() -> int:
         gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        return processes.resident()
 
     def use(times: int) -> None:
         for _ in range(times):
