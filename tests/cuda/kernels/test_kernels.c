@@ -96,7 +96,7 @@ static void same_rollout(const SnKernelFixture *x, int c, SnRolloutRunner *runne
   assert_true(x->s.cost->nterm <= 32);
   sn_candidate_controls(m, &x->sample.noise, x->sample.first + c, &lane, p->ctrl, p->nstep, scratch, ctrl);
   same(ctrl, x->sample.ctrl + c * n, n);
-  SnTrajectory out;
+  SnTrajectory out = {0};
   int states;
   sn_real *written = make_states(m, p->nstep + 1, &out, &states);
   sn_rollout_runner_begin(runner, &state, ctrl, p->target, p->nstep, (double)p->max_velocity, &out);
