@@ -1,0 +1,7 @@
+"""``python -m sinew``: the program ``sinew``."""
+
+import sys
+
+from sinew.cli import main
+
+sys.exit(main())

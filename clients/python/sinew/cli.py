@@ -1,0 +1,49 @@
+"""The program ``sinew``: one command each for what is done with bodies, plans and recordings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from sinew.errors import SinewError
+
+__all__ = ["main"]
+
+# Each command's module has HELP, add_arguments(parser) and run(arguments) -> status.
+_COMMANDS: dict[str, str] = {}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit status: 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="sinew", description="See, record and compare what sinew plans.")
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, module in _COMMANDS.items():
+        command = import_module(module)
+        added = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=command.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(added)
+        added.set_defaults(run=command.run)
+    chosen = parser.parse_args(arguments)
+    if chosen.version:
+        import sinew
+
+        print(sinew.__version__)
+        return 0
+    if chosen.command is None:
+        parser.print_help()
+        return 2
+    try:
+        status: int = chosen.run(chosen)
+    except KeyboardInterrupt:
+        return 130
+    except SinewError as error:
+        print(f"sinew {chosen.command}: {error}", file=sys.stderr)
+        return 1
+    return status

@@ -1,0 +1,1 @@
+"""Bodies that move under plans, and what a page shows of them."""
