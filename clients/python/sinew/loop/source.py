@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sinew.client.messages import Config, TaskDescription
     from sinew.client.plan import Plan
+    from sinew.client.quantities import Trajectory
 
 __all__ = ["Frame", "History", "Mode", "Source"]
 
@@ -47,6 +48,8 @@ class Frame:
         The same as measured.
     plan : Plan or None
         The latest, with its states where they came; None without a daemon and before the first.
+    predicted : Trajectory or None
+        The latest predicted states: not every plan brings them.
     age : float
         Of the latest plan at the body: from the state to its plan [s]; NaN before the first.
     deadline : float
@@ -75,6 +78,7 @@ class Frame:
     speed: float = 1.0
     rate: float = float("nan")
     plan: Plan | None = field(default=None, repr=False)
+    predicted: Trajectory | None = field(default=None, repr=False)
     age: float = float("nan")
     deadline: float = 0.0
     misses: int = 0
@@ -93,8 +97,8 @@ class History:
     time : array, (rows,)
         On the body's clock [s].
     series : dict of array, (rows,)
-        By name: ``"cost"``, ``"gradient norm"``, ``"iterations"``, ``"latency"`` [s], ``"deadline"`` [s], and
-        ``"term: NAME"`` for each term of the cost.
+        By name: ``"cost"`` (of the plan: its terms add up to it), ``"gradient norm"``, ``"iterations"``,
+        ``"latency"`` [s], ``"deadline"`` [s], and ``"term: NAME"`` for each term of the cost.
     activation : array, (rows, na)
         Of the muscles.
     """

@@ -1,0 +1,181 @@
+"""The body that plans move, and the closed loop in which it waits for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+import sinew
+from sinew.errors import ArgumentError, FormatError, NotFoundError
+from sinew.loop.body import Body
+from sinew.loop.lockstep import lockstep
+from sinew.loop.places import find_model, load_model
+from sinew.task import Plant
+
+from scenes import ZOO
+from sources import FakeSource
+
+
+def zoo() -> mujoco.MjModel:
+    """Return a model with something of every kind."""
+    return mujoco.MjModel.from_xml_string(ZOO)
+
+
+def test_model_files(tmp_path: Path, models: Path) -> None:
+    file = models / "arm_reach.xml"
+    assert find_model("arm_reach.xml", str(file)) == file
+    assert find_model("arm_reach") == find_model("arm_reach.xml", "/elsewhere/arm_reach.xml")
+    with pytest.raises(NotFoundError, match=r"'none\.xml' is in none of /elsewhere/none\.xml, "):
+        find_model("none.xml", "/elsewhere/none.xml")
+    with pytest.raises(NotFoundError, match="no such file"):
+        load_model(tmp_path / "none.xml")
+    (tmp_path / "bad.xml").write_text("<mujoco><worldbody><bodi/></worldbody></mujoco>")
+    with pytest.raises(FormatError, match=r"(?s)bad\.xml: .*bodi.*line 1"):
+        load_model(tmp_path / "bad.xml")
+    (tmp_path / "bad.mjb").write_bytes(b"no model")
+    with pytest.raises(FormatError, match=r"bad\.mjb"):
+        load_model(tmp_path / "bad.mjb")
+    mujoco.mj_saveModel(zoo(), str(tmp_path / "zoo.mjb"))
+    assert load_model(tmp_path / "zoo.mjb").nq == zoo().nq
+
+
+def test_myosuite_models_are_found(myosuite: Path) -> None:
+    name = "myosuite/envs/myo/assets/hand/myohand_baoding.xml"
+    assert find_model(name, "/elsewhere") == myosuite.parent / name
+
+
+def test_a_body_steps_as_mujoco(models: Path) -> None:
+    model = load_model(models / "arm_reach.xml")
+    body, data = Body(model, timestep=0.004), mujoco.MjData(model)
+    model.opt.timestep = 0.004
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    body.reset(sinew.State.of(data))
+    rng = np.random.default_rng(3)
+    for ctrl in rng.uniform(0, 1, (50, model.nu)):
+        data.ctrl = ctrl
+        mujoco.mj_step(model, data)
+        assert body.step(ctrl)
+    state = body.state
+    assert state.time == pytest.approx(0.2)
+    for name in ("qpos", "qvel", "act"):
+        assert np.array_equal(getattr(state, name), getattr(data, name))
+    body.step()
+    assert np.array_equal(body.data.ctrl, data.ctrl)  # as before
+    assert np.array_equal(state.qpos, data.qpos)  # a copy
+
+
+def test_all_of_a_state_is_set() -> None:
+    body = Body(zoo())
+    rng = np.random.default_rng(1)
+    m = body.model
+    state = sinew.State(m.qpos0, rng.normal(size=m.nv), rng.uniform(size=m.na), 1.5, rng.normal(size=(m.nmocap, 7)))
+    body.reset(state)
+    for name in ("qpos", "qvel", "act", "time", "mocap"):
+        assert np.array_equal(getattr(body.state, name), getattr(state, name)), name
+
+
+def test_contacts_of_the_plant() -> None:
+    nan = float("nan")
+    model = zoo()
+    body = Body(model, plant=Plant((0.03, nan), (nan, 0.9, nan, nan, 3)))
+    assert (body.model.geom_solref[:, 0] == 0.03).all()
+    assert np.array_equal(body.model.geom_solref[:, 1], model.geom_solref[:, 1])
+    assert (body.model.geom_solimp[:, [1, 4]] == [0.9, 3]).all()
+    assert np.array_equal(body.model.geom_solimp[:, [0, 2, 3]], model.geom_solimp[:, [0, 2, 3]])
+
+
+def test_a_push_is_a_force_at_a_point() -> None:
+    body = Body(zoo())
+    model = body.model
+    crate = model.body("crate").id
+    data = mujoco.MjData(model)
+    point, force = np.array([0.1, 0.15, 0.2]), np.array([3.0, -2.0, 9.0])
+    body.push(crate, point, force)
+    for _ in range(40):
+        mujoco.mj_forward(model, data)
+        at = data.xpos[crate] + data.xmat[crate].reshape(3, 3) @ point
+        data.qfrc_applied[:] = 0
+        mujoco.mj_applyFT(model, data, force, np.zeros(3), at, crate, data.qfrc_applied)
+        mujoco.mj_step(model, data)
+        body.step()
+    assert abs(data.qvel).max() > 0.5
+    assert np.allclose(body.data.qpos, data.qpos, atol=1e-9, rtol=0)
+    assert np.allclose(body.data.qvel, data.qvel, atol=1e-7, rtol=0)
+    body.push(crate)
+    assert not body.data.xfrc_applied.any()
+    for wrong in (
+        (0, point, force),
+        (model.nbody, point, force),
+        (crate, [1, 2], force),
+        (crate, point, [0, 0, np.inf]),
+    ):
+        with pytest.raises(ArgumentError):
+            body.push(*wrong)
+
+
+def test_a_body_that_diverges_says_so(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    body = Body(zoo())
+    body.data.qvel[:] = 1e12
+    assert not body.step()
+    assert body.diverged
+    assert "MuJoCo warns: " in caplog.text
+    assert not list(tmp_path.iterdir())
+    body.reset()
+    assert body.step()
+    assert not body.diverged
+
+
+def test_another_model_than_the_daemons_is_refused(client: sinew.Client, models: Path) -> None:
+    task = client.describe_task("arm_reach")
+    other = replace(task, model=replace(task.model, file=str(models / "billiard.xml")))
+    with pytest.raises(ArgumentError, match=r"billiard\.xml is not the daemon's model arm_reach: nq is "):
+        Body.of_task(other)
+
+
+def test_lockstep_reaches_the_target_and_depends_on_the_seed_alone(client: sinew.Client) -> None:
+    settings = {"adam_iterations": 12}
+    runs = []
+    for seed in (1, 1, 2):
+        with client.open("arm_reach", seed, settings) as session:
+            body = Body.of_task(session.task)
+            body.reset(session.initial)
+            moments = list(lockstep(body, session, 500))
+            assert len(moments) == 501
+            assert [i for i, moment in enumerate(moments) if moment.plan] == list(range(0, 500, 16))
+            first, last = (session.evaluate(moment.state) for moment in (moments[0], moments[-1]))
+            print(f"seed {seed}: cost {first.cost:.4f} to {last.cost:.4f}, {last.measures[0]}")
+            assert last.measures[0].value < 0.04
+            assert last.cost < 0.2 * first.cost
+            runs.append(np.array([moment.state.qpos for moment in moments]))
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_lockstep_with_a_planner_in_the_process_is_the_daemons(client: sinew.Client) -> None:
+    model, task = sinew.Model.from_xml(sinew.share("models/arm_reach.xml")), sinew.Task("arm_reach")
+    planner = sinew.planner.Planner(model, task, seed=4)
+    with client.open("arm_reach", 4) as session:
+        one, other = Body.of_task(session.task), Body.of_task(session.task)
+        one.reset(planner.initial)
+        other.reset(session.initial)
+        for here, there in zip(
+            lockstep(one, planner, 64, 8, iterations=4), lockstep(other, session, 64, 8, iterations=4), strict=True
+        ):
+            assert np.array_equal(here.ctrl, there.ctrl)
+            assert np.array_equal(here.state.qpos, there.state.qpos)
+
+
+def test_a_fake_source_moves() -> None:
+    source = FakeSource()
+    first, second = source.latest(), source.latest()
+    assert first.number != second.number
+    assert not np.array_equal(first.qpos, second.qpos)
+    assert source.tune(weights={"reach": 3.0}, adam_rate=0.5).planner["adam_rate"] == 0.5
+    assert source.latest().config.terms[0].weight == 3.0
+    assert source.history().time.shape == source.history().series["cost"].shape
