@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/setup.sh
 
 JOBS=$(nproc)
-PARTS="style release tidy asan tsan float lanes nvcc arm64 demo python"
+PARTS="style release tidy asan tsan float lanes nvcc arm64 demo python page"
 
 part_style_text="formatting, rooms, comments of headers, paths, house rules, edits of tests/mutations (no build)"
 part_style() { tests/style.sh; }
@@ -52,6 +52,9 @@ part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --
 
 part_python_text="the Python package: its wheel in an environment of its own, ruff, mypy, pytest (on Debian's PyTorch and NumPy, too), wrong inputs under sanitizers"
 part_python() { tests/clients/python/run.sh; tests/clients/python/asan.sh --short; }
+
+part_page_text="the page of \`sinew view\` in a real browser: Debian's chromium, headless, driven by Playwright"
+part_page() { tests/clients/python/run.sh --page; }
 
 # shellcheck disable=SC2086  # the list is split on purpose
 setup() {
