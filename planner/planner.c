@@ -75,7 +75,8 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->h = (double)p->m->opt.timestep;
   p->in_force.cost = sn_cost_create(def->task, p->m, err);
   p->pending.cost = p->in_force.cost ? sn_cost_create(def->task, p->m, err) : NULL;
-  if (!p->pending.cost) return err ? err->code : SN_ERR_NOT_FOUND;
+  p->result.cost = p->pending.cost ? sn_cost_create(def->task, p->m, err) : NULL;
+  if (!p->result.cost) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->cfd.pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
@@ -108,6 +109,7 @@ void sn_planner_free(SnPlanner *p) {
   sn_rollout_runner_free(p->runners.scratch);
   sn_rollout_runner_free(p->runners.tracer);
   sn_rollout_runner_free(p->runners.evaluator);
+  sn_cost_free(p->result.cost);
   sn_cost_free(p->pending.cost);
   sn_cost_free(p->in_force.cost);
   free_state(&p->initial.state);
@@ -156,6 +158,7 @@ static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   sn_planner_store_world(p, w, &p->initial.state);
   sn_cost_capture(p->in_force.cost, p->m, w, lane);
   sn_cost_capture(p->pending.cost, p->m, w, lane);
+  sn_cost_capture(p->result.cost, p->m, w, lane);
   sn_backend_update(p->device.backend, p->device.model);
   sn_task_initial_plan(p->def.task, p->m, seed, p->initial.ctrl);
   p->initial.view = sn_planner_prepare(p, &p->initial.state);

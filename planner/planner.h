@@ -37,7 +37,7 @@ void sn_planner_free(SnPlanner *p);
 
 // Returns the model with the task's overrides (time step!).
 const SnModel *sn_planner_model(const SnPlanner *p);
-// Returns the bound cost. Weights and targets may be read; the functions below change them.
+// Returns the bound cost as it was set last. Weights and targets may be read; the functions below change them.
 const SnCost *sn_planner_cost(const SnPlanner *p);
 // Returns the task of the definition.
 const SnTask *sn_planner_task(const SnPlanner *p);
@@ -72,6 +72,8 @@ typedef struct SnPlanRequest {
   double latency;             // time until the plan is in force [s]: the state is first rolled forward by it
   double deadline;            // on the planner's clock; INFINITY: none
   bool want_states;
+  bool trace_each;     // predicts states after each iteration too, for sn_planner_peek; an iteration that is under way
+                       // when the plan is finished does not count then
   int max_iterations;  // 0: as the settings say
   int max_candidates;  // most candidates of the last iteration; 0: all
 } SnPlanRequest;
@@ -103,6 +105,7 @@ typedef struct SnPlan {
   const sn_real *qpos;  // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
   const sn_real *qvel;  // (nstep + 1, nv)
   const sn_real *act;   // (nstep + 1, na)
+  const SnCost *cost;   // weights and targets of `version`
   uint64_t version;     // version of the settings, weights and targets that its costs belong to: sn_planner_set_version
   double cost_before;   // cost of the warm start; infinity when it diverged, NaN when not evaluated
   double cost_after;    // cost of this plan, at most cost_before
@@ -149,9 +152,12 @@ void sn_planner_drop(SnPlanner *p);
 // Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);
 
-// Describes the best so far of the plan in progress, without ending it and without predicted states. Returns false,
-// with nothing written, until one iteration is complete. The warm start and the plan in force stay as they are. The
-// arrays of `plan` are valid until the next call.
+// Returns whether the best so far of a plan with SnPlanRequest.trace_each waits for its predicted states.
+bool sn_planner_is_tracing(const SnPlanner *p);
+
+// Describes the best so far of the plan in progress, without ending it. Returns false, with nothing written, until one
+// iteration is complete. Predicted states are there with SnPlanRequest.trace_each, once sn_planner_is_tracing is false.
+// The warm start and the plan in force stay as they are. The arrays of `plan` are valid until the next call.
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan);
 
 // Returns the row (nu) that holds at `time` [s] of the plan in force, the latest one that did not diverge. It is at
@@ -214,6 +220,7 @@ typedef struct SnEvaluation {
   const double *measure;  // (nmeasure) norms in the last state
   const bool *met;        // (nmeasure) measure <= below
   int nterm, nmeasure;
+  const sn_real *target;  // (nstep + 1, ntarget) targets at the states, see sn_cost_schedule
   bool diverged, act_estimated;
   bool device_lost;            // the backend is lost and there is no fallback: there are no gradients
   const SnGradient *gradient;  // if asked for: its *_bar are set, see planner/rollout/gradient.h; else NULL

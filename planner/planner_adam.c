@@ -146,7 +146,7 @@ static void adam_end(SnPlanner *p) {
   p->result.best_cost = job->best_cost;
   p->result.gradient_norm = job->gradient_norm;
   p->result.warn |= job->warn;
-  p->result.version = p->iterations.version;
+  sn_planner_mark_version(p);
   p->iterations.next += job->done;
   p->result.iterations = p->iterations.next;
   p->result.candidates = job->used;

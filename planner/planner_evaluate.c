@@ -213,6 +213,7 @@ void sn_planner_evaluate_finish(SnPlanner *p, SnEvaluation *result) {
     g->asked = false;  // it is done: there is nothing to drop
   }
   e->device_lost = p->device.stranded;
+  e->target = p->evaluation.target;
   if (p->evaluation.steps > 0) {
     e->cost = sn_rollout_runner_cost(p->runners.evaluator, p->evaluation.term);
     e->diverged = !isfinite(e->cost);

@@ -135,11 +135,20 @@ static void begin_iteration(SnPlanner *p) {
   p->iterations.begun = true;
 }
 
-// Takes what counts of the iterations under way.
+void sn_planner_mark_version(SnPlanner *p) {
+  p->result.version = p->iterations.version;
+  sn_cost_copy_live(p->result.cost, p->in_force.cost);
+}
+
+// Takes what counts of the iterations under way. States that were predicted stay unless something better was found, or
+// costs are those of other settings now.
 static void end_iteration(SnPlanner *p) {
   if (!p->iterations.begun) return;
+  const double cost = p->result.best_cost;
+  const uint64_t version = p->result.version;
   p->iterations.optimizer->end(p);
   p->iterations.begun = false;
+  if (p->result.best_cost != cost || p->result.version != version) p->progress.trace = SN_TRACE_NONE;
 }
 
 // The state is rolled forward in the tracer's world, which is free until the iterations are done.
@@ -185,12 +194,14 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
   p->iterations.measured = false;
-  p->iterations.version = p->result.version = p->in_force.version;
+  p->iterations.version = p->in_force.version;
+  sn_planner_mark_version(p);
   p->result.warn = 0;
   p->result.cost_before = p->result.best_cost = p->result.gradient_norm = NAN;
   for (int i = 0; i < p->in_force.cost->nterm; ++i) p->result.best_term[i] = NAN;
   p->progress.active = true;
-  p->progress.finished = p->progress.optimized = p->progress.tracing = p->progress.traced = false;
+  p->progress.finished = p->progress.optimized = false;
+  p->progress.trace = SN_TRACE_NONE;
   begin_rolling(p);
   if (p->progress.lead == 0) end_rolling(p);
   return SN_OK;
@@ -250,25 +261,31 @@ static SnPlanStatus plan_status(const SnPlanner *p) {
 static bool trace(SnPlanner *p, double until) {
   const SnModel *m = p->m;
   const size_t lead = (size_t)p->progress.lead;
-  if (!p->progress.tracing) {
+  if (p->progress.trace == SN_TRACE_DONE || p->progress.trace == SN_TRACE_FAILED) return true;
+  if (p->progress.trace == SN_TRACE_NONE) {
     const SnTrajectory out = {.qpos = p->result.qpos + lead * (size_t)m->nq,
                               .qvel = p->result.qvel + lead * (size_t)m->nv,
                               .act = p->result.act + lead * (size_t)m->na};
     const SnState state = sn_planner_rollout_state(p, &p->progress.start);
     sn_rollout_runner_begin(p->runners.tracer, &state, p->warm_start.ctrl, p->progress.target, p->horizon,
                             p->in_force.settings.max_velocity, &out);
-    p->progress.tracing = true;
+    p->progress.trace = SN_TRACE_UNDER_WAY;
     p->progress.trace_seconds = 0;
   }
   const double from = sn_planner_now(p),
                stop = until < p->progress.request.deadline ? until : p->progress.request.deadline;
   const SnRolloutStatus status = sn_rollout_runner_run(p->runners.tracer, &p->def.clock, stop);
   p->progress.trace_seconds += sn_planner_now(p) - from;
-  p->progress.traced = status == SN_ROLLOUT_DONE;
+  if (status != SN_ROLLOUT_UNDER_WAY) p->progress.trace = status == SN_ROLLOUT_DONE ? SN_TRACE_DONE : SN_TRACE_FAILED;
   // An infinite time, which ends work, measures nothing.
-  if (p->progress.traced && isfinite(p->progress.trace_seconds))
+  if (status == SN_ROLLOUT_DONE && isfinite(p->progress.trace_seconds))
     p->progress.rollout_seconds = p->progress.trace_seconds;
   return status != SN_ROLLOUT_UNDER_WAY || sn_planner_now(p) >= p->progress.request.deadline;
+}
+
+bool sn_planner_is_tracing(const SnPlanner *p) {
+  return p->progress.active && p->progress.request.trace_each && plan_status(p) == SN_PLAN_OK &&
+         (p->progress.trace == SN_TRACE_NONE || p->progress.trace == SN_TRACE_UNDER_WAY);
 }
 
 bool sn_planner_slice(SnPlanner *p, double until) {
@@ -279,6 +296,10 @@ bool sn_planner_slice(SnPlanner *p, double until) {
     return p->progress.finished;
   }
   p->progress.optimized = p->progress.optimized || p->device.stranded;
+  if (sn_planner_is_tracing(p)) {  // then the caller may look
+    trace(p, until);
+    if (sn_planner_now(p) < p->progress.request.deadline) return false;
+  }
   if (!p->progress.optimized) {
     optimize(p, until);
     if (!p->progress.optimized) return false;
@@ -311,16 +332,15 @@ static void put_in_force(SnPlanner *p, int rows) {
   p->active_plan.rows = rows;
 }
 
-// The plan as it stands, the lead first. traced: with the predicted states. Between two slices the nominal is the best
-// so far.
-static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
+// The plan as it stands, the lead first. Between two slices the nominal is the best so far.
+static void describe_plan(SnPlanner *p, SnPlan *plan) {
   const SnModel *m = p->m;
   const SnPlanStatus status = plan_status(p);
   const int rows = status == SN_PLAN_DIVERGED ? 0 : p->progress.lead + p->horizon;
   if (rows > 0)
     sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
                     (size_t)p->horizon * (size_t)m->nu);
-  const bool states = rows > 0 && traced;
+  const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,
                    .number = p->progress.number,
@@ -338,6 +358,7 @@ static void describe_plan(SnPlanner *p, bool traced, SnPlan *plan) {
                    .qpos = states ? p->result.qpos : NULL,
                    .qvel = states ? p->result.qvel : NULL,
                    .act = states ? p->result.act : NULL,
+                   .cost = p->result.cost,
                    .version = p->result.version,
                    .cost_before = p->result.cost_before,
                    .cost_after = p->result.best_cost,
@@ -361,9 +382,10 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
+  if (p->progress.request.trace_each) sn_planner_drop_batch(p);
   end_iteration(p);
   p->progress.active = false;
-  describe_plan(p, p->progress.traced, plan);
+  describe_plan(p, plan);
   if (plan->nstep > 0)
     put_in_force(p, plan->nstep);
   else
@@ -379,7 +401,7 @@ int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->r
 
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
   if (!p->progress.active || p->result.iterations == 0) return false;
-  describe_plan(p, false, plan);
+  describe_plan(p, plan);
   return true;
 }
 

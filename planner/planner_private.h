@@ -103,6 +103,9 @@ typedef struct SnActivePlan {
   int rows;       // 0: none yet
 } SnActivePlan;
 
+// Tells how far the prediction of states along the best controls so far is.
+typedef enum SnTrace { SN_TRACE_NONE, SN_TRACE_UNDER_WAY, SN_TRACE_DONE, SN_TRACE_FAILED } SnTrace;
+
 // Holds how far the plan in progress is: rolling the state forward, iterations, tracing.
 typedef struct SnPlanProgress {
   bool active;             // a plan was begun and not ended
@@ -116,7 +119,7 @@ typedef struct SnPlanProgress {
   SnStateBuffer start;     // the state rolled forward: where the optimised rows begin
   sn_real *target;         // (horizon + 1, ntarget) rows from there
   bool optimized;          // the iterations are done
-  bool tracing, traced;    // states along the plan are being predicted; are there
+  SnTrace trace;           // states along the plan
   double trace_seconds;    // spent on them so far
   double rollout_seconds;  // time of one rollout when it was last measured
 } SnPlanProgress;
@@ -151,7 +154,8 @@ typedef struct SnCandidates {
 typedef struct SnPlanResult {
   int iterations;        // number of those used
   int candidates;        // number of those used of the latest iteration
-  uint64_t version;      // version of the tuning of the latest iteration
+  uint64_t version;      // version of the tuning of the latest iteration that was used
+  SnCost *cost;          // weights and targets of that version
   double best_cost;      // cost of the warm start's controls
   double *best_term;     // (nterm) weighted parts of best_cost
   double gradient_norm;  // at the best controls; NaN where there is no gradient
@@ -224,6 +228,8 @@ static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) {
 
 // Puts the pending settings, and the optimizer that they name, in force. On failure nothing is changed.
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
+// Notes that the costs of the result are now those under the weights and targets of the iterations that end.
+void sn_planner_mark_version(SnPlanner *p);
 // Returns when iterations must stop [s on the clock] so that predicted states are still computed before the deadline.
 double sn_planner_iteration_deadline(const SnPlanner *p);
 

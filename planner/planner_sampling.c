@@ -108,7 +108,7 @@ static void sampling_end(SnPlanner *p) {
     p->result.cost_now = p->iterations.state_cost;
   }
   p->iterations.measured = true;
-  p->result.version = p->iterations.version;
+  sn_planner_mark_version(p);
   if (best > 0) {
     sn_noise_candidate(p->m, &p->candidates.noise, best, p->warm_start.ctrl, p->horizon, p->candidates.scratch,
                        p->candidates.winner);

@@ -108,6 +108,16 @@ static Sinew__V1__Gradient *pack_gradient(SnScratch *scratch, const SnSession *s
   return out;
 }
 
+// Packs the states along the controls, with the targets that they were judged by.
+static Sinew__V1__Trajectory *pack_states(SnScratch *scratch, const SnSession *session,
+                                          const SnEvaluateRequest *request, const SnEvaluation *result) {
+  const size_t rows = (size_t)request->nstep + 1;
+  const double step = (double)sn_planner_model(session->planner)->opt.timestep;
+  Sinew__V1__Trajectory *out = sn_serve_trajectory(scratch, session, &request->states, request->time, step, rows);
+  if (out) sn_pack_targets(scratch, sn_planner_cost(session->planner), result->target, rows, out);
+  return out;
+}
+
 // Answers the evaluation that is done.
 static SnCode answer(SnScheduler *s, SnSession *session, SnError *err) {
   SnEvaluation result;
@@ -122,10 +132,7 @@ static SnCode answer(SnScheduler *s, SnSession *session, SnError *err) {
   out.terms = sn_pack_terms(scratch, sn_planner_cost(session->planner), result.term, &out.n_terms);
   pack_measures(scratch, session->task, &result, &out);
   if (result.gradient) out.gradient = pack_gradient(scratch, session, result.gradient);
-  if (request->states.qpos && !result.diverged)
-    out.states =
-        sn_serve_trajectory(scratch, session, &request->states, request->time,
-                            (double)sn_planner_model(session->planner)->opt.timestep, (size_t)request->nstep + 1);
+  if (request->states.qpos && !result.diverged) out.states = pack_states(scratch, session, request, &result);
   if (scratch->failed) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   reply.body_case = SINEW__V1__REPLY__BODY_EVALUATE;
   reply.evaluate = &out;

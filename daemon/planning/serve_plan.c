@@ -55,6 +55,7 @@ static void fill_request(SnScratch *scratch, const SnSession *session, const SnJ
     const Sinew__V1__StreamState *in = job->request->stream_state;
     fill_state(scratch, in->state, in->applied, applied, request);
     request->max_iterations = sn_stream_iterations(session);
+    request->want_states = request->trace_each = session->stream.want_states;
     return;
   }
   const Sinew__V1__PlanRequest *in = job->request->plan;
@@ -124,6 +125,23 @@ Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *
   return out;
 }
 
+// Packs the states along a plan, with the targets that it was made with. Rows after the lead have the times that the
+// planner gave them, to the last bit.
+static Sinew__V1__Trajectory *pack_states(SnScratch *scratch, const SnSession *session, const SnPlan *plan) {
+  const SnCost *cost = plan->cost;
+  const SnTrajectory states = {
+      .qpos = (sn_real *)plan->qpos, .qvel = (sn_real *)plan->qvel, .act = (sn_real *)plan->act};
+  const size_t rows = (size_t)plan->nstep + 1, width = (size_t)cost->ntarget;
+  Sinew__V1__Trajectory *out = sn_serve_trajectory(scratch, session, &states, plan->start, plan->step, rows);
+  sn_real *table = sn_scratch_alloc(scratch, rows * width * sizeof *table);
+  if (!out || !table) return NULL;
+  sn_cost_schedule(cost, plan->start, plan->step, plan->lead, table);
+  sn_cost_schedule(cost, plan->start + plan->lead * plan->step, plan->step, plan->nstep + 1 - plan->lead,
+                   table + (size_t)plan->lead * width);
+  sn_pack_targets(scratch, cost, table, rows, out);
+  return out;
+}
+
 void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out) {
   const SnVersion *version = sn_history_find(&session->history, plan->version);
   out->session = session->id;
@@ -136,10 +154,7 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->steps = (uint32_t)plan->nstep;
   out->lead = (uint32_t)plan->lead;
   out->ctrl = sn_pack_reals(scratch, plan->ctrl, (size_t)plan->nstep * (size_t)plan->nu, &out->n_ctrl);
-  if (plan->qpos && plan->nstep > 0) {
-    SnTrajectory states = {.qpos = (sn_real *)plan->qpos, .qvel = (sn_real *)plan->qvel, .act = (sn_real *)plan->act};
-    out->states = sn_serve_trajectory(scratch, session, &states, plan->start, plan->step, (size_t)plan->nstep + 1);
-  }
+  if (plan->qpos && plan->nstep > 0) out->states = pack_states(scratch, session, plan);
   out->cost_now = plan->cost_now;
   out->cost_before = plan->cost_before;
   out->cost_after = plan->cost_after;

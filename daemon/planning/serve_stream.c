@@ -94,6 +94,7 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
     st->deadline = in->deadline > 0 ? in->deadline : in->lease;
     st->period = in->period;
     st->iterations = (int)in->iterations;
+    st->want_states = in->want_states;
     atomic_store(&session->streaming, true);
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__RUNNING);
   }
@@ -176,7 +177,8 @@ static int least_iterations(const SnSession *session) {
 bool sn_serve_stream_over(const SnSession *session, double now) {
   const SnJob *next = session->waiting;
   if (!sn_job_streams(session->active) || !next) return false;
-  const bool refined = sn_planner_iterations(session->planner) >= least_iterations(session);
+  const bool refined =
+      sn_planner_iterations(session->planner) >= least_iterations(session) && !sn_planner_is_tracing(session->planner);
   if (sn_job_streams(next)) return refined && now - session->began >= session->stream.period;
   return refined || now >= next->route.arrived + 0.5 * (next->due - next->route.arrived);
 }
@@ -189,7 +191,8 @@ void sn_serve_stream_update(SnScheduler *s, SnSession *session, bool ready) {
   }
   SnPlan plan;
   const int done = sn_planner_iterations(session->planner);
-  if (done == st->looked_at || !sn_planner_peek(session->planner, &plan)) return;
+  if (done == st->looked_at || sn_planner_is_tracing(session->planner)) return;
+  if (!sn_planner_peek(session->planner, &plan)) return;
   if (!offer(s, session, session->active, &plan)) return;
   sn_metrics_iterations(&session->metrics, done - st->looked_at);
   st->looked_at = done;

@@ -24,6 +24,15 @@ Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnSt
 // Packs costs of the terms (nterm) with their names.
 Sinew__V1__TermCost **sn_pack_terms(SnScratch *scratch, const SnCost *cost, const double *term, size_t *count);
 
+// Describes the terms of a task's cost, *count of them.
+Sinew__V1__TermDescription **sn_pack_term_descriptions(SnScratch *scratch, const SnModel *m, const SnCost *cost,
+                                                       const SnTask *task, size_t *count);
+
+// Packs the targets of a trajectory of so many rows into `out`, but those that follow an element. `table` (rows,
+// ntarget) is as of sn_cost_schedule.
+void sn_pack_targets(SnScratch *scratch, const SnCost *cost, const sn_real *table, size_t rows,
+                     Sinew__V1__Trajectory *out);
+
 // Packs a version of a session's configuration, and with_table the rows of all settings. The planner thread calls it,
 // or the loader thread before the session is handed over.
 Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, const SnVersion *version,

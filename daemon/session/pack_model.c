@@ -109,24 +109,6 @@ Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedMod
   return d;
 }
 
-static void pack_term_descriptions(SnScratch *scratch, const SnTask *task, const SnCost *cost,
-                                   Sinew__V1__TaskDescription *d) {
-  size_t n = (size_t)task->nterm;
-  Sinew__V1__TermDescription **list = sn_scratch_alloc(scratch, n * sizeof *list),
-                             *items = sn_scratch_alloc(scratch, n * sizeof *items);
-  if (!list || !items) return;
-  for (size_t i = 0; i < n; i++) {
-    sinew__v1__term_description__init(&items[i]);
-    items[i].name = task->term[i].name;
-    items[i].weight = task->term[i].weight;
-    items[i].terminal_weight = task->term[i].terminal;
-    items[i].target_size = (uint32_t)sn_cost_target_size(cost, (int)i);
-    list[i] = &items[i];
-  }
-  d->terms = list;
-  d->n_terms = n;
-}
-
 static void pack_measure_descriptions(SnScratch *scratch, const SnTask *task, Sinew__V1__TaskDescription *d) {
   size_t n = (size_t)task->nmeasure;
   Sinew__V1__MeasureDescription **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list);
@@ -143,6 +125,17 @@ static void pack_measure_descriptions(SnScratch *scratch, const SnTask *task, Si
   d->n_measures = n;
 }
 
+static Sinew__V1__Plant *pack_plant(SnScratch *scratch, const SnTaskPlant *from) {
+  Sinew__V1__Plant *plant = sn_scratch_alloc(scratch, sizeof *plant);
+  if (!plant) return NULL;
+  sinew__v1__plant__init(plant);
+  plant->solref = from->solref;
+  plant->n_solref = (size_t)from->nsolref;
+  plant->solimp = from->solimp;
+  plant->n_solimp = (size_t)from->nsolimp;
+  return plant;
+}
+
 Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const SnLoadedModel *loaded, const SnPlanner *planner) {
   const SnTask *task = sn_planner_task(planner);
   const SnModel *m = sn_planner_model(planner);
@@ -154,7 +147,8 @@ Sinew__V1__TaskDescription *sn_pack_task(SnScratch *scratch, const SnLoadedModel
   d->model = sn_pack_model(scratch, loaded, m);
   d->initial = sn_pack_state(scratch, m, sn_planner_initial(planner));
   d->settings = sn_pack_settings(scratch, &task->settings);
-  pack_term_descriptions(scratch, task, sn_planner_cost(planner), d);
+  d->terms = sn_pack_term_descriptions(scratch, m, sn_planner_cost(planner), task, &d->n_terms);
+  d->plant = pack_plant(scratch, &task->plant);
   pack_measure_descriptions(scratch, task, d);
   return d;
 }

@@ -25,11 +25,7 @@ typedef struct TaskOwner {
        .offset = offsetof(SnTerm, residual),                                                                       \
        .read = sn_task_read_residual},                                                                             \
       {.name = "target", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTerm, target), .read = sn_task_read_target}, \
-      {.name = "norm",                                                                                             \
-       .type = SN_YAML_CHOICE,                                                                                     \
-       .offset = offsetof(SnTerm, norm),                                                                           \
-       .choices = "squared|euclidean|smooth_abs"},                                                                 \
-  {                                                                                                                \
+      {.name = "norm", .type = SN_YAML_CHOICE, .offset = offsetof(SnTerm, norm), .choices = SN_NORM_NAMES}, {      \
     .name = "width", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6                 \
   }
 

@@ -28,12 +28,18 @@ typedef enum SnQuantity {
   SN_QTY_SENSOR           // the outputs of a sensor of the model
 } SnQuantity;
 
+// Returns the name of a quantity, as task files have it.
+const char *sn_quantity_name(SnQuantity quantity);
+
 // Names the penalty of a residual r. Gradients are finite everywhere; at r = 0 they are 0.
 typedef enum SnNorm {
   SN_NORM_SQUARED,    // sum r_i^2
   SN_NORM_EUCLIDEAN,  // sqrt(sum r_i^2 + width^2) - width; width 0 allowed
   SN_NORM_SMOOTH_ABS  // sum (sqrt(r_i^2 + width^2) - width); width > 0
 } SnNorm;
+
+// Names the norms in task files, joined by '|'.
+#define SN_NORM_NAMES "squared|euclidean|smooth_abs"
 
 typedef enum SnObject { SN_OBJECT_SITE, SN_OBJECT_BODY, SN_OBJECT_GEOM } SnObject;
 

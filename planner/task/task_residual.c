@@ -73,6 +73,8 @@ static const char *const quantity_keys[] = {"position",       "orientation",    
 static const char quantity_choices[] =
     "position, orientation, distance, joint_position, joint_velocity, activation, control, tendon_length, sensor";
 
+const char *sn_quantity_name(SnQuantity quantity) { return quantity_keys[quantity]; }
+
 // Index of a quantity by its key, or -1.
 static int quantity_index(const char *key) {
   for (int q = 0; q < COUNT(quantity_keys); ++q)

@@ -93,6 +93,7 @@ static const Bounds bounds[] = {
     {"StreamRequest", "lease", 0, 3600, 0},
     {"StreamRequest", "deadline", 0, 3600, 0},
     {"StreamRequest", "period", 0, 3600, 0},
+    {"StreamRequest", "want_states", 0, 1, 0},
     {"StreamRequest", "iterations", 0, 1000000, 0},
     {"StreamState", "session", 1, ANY, 0},
     {"StreamState", "seen", 0, ANY, 0},

@@ -446,11 +446,16 @@ class AsyncSession(SessionBase):
     # --------------------------------------------------------------------------------- continuous mode
 
     async def stream(
-        self, lease: float = 0.5, deadline: float = 0.04, period: float = 0.0, iterations: int = 0
+        self,
+        lease: float = 0.5,
+        deadline: float = 0.04,
+        period: float = 0.0,
+        iterations: int = 0,
+        states: bool = False,
     ) -> AsyncStream:
         """Begin continuous mode, as `sinew.Session.stream`."""
         stream = AsyncStream(self)
-        await stream.renew(lease, deadline, period, iterations)
+        await stream.renew(lease, deadline, period, iterations, states)
         return stream
 
 
@@ -464,10 +469,15 @@ class AsyncStream(StreamBase):
         self._client = session._client
 
     async def renew(
-        self, lease: float = 0.5, deadline: float = 0.04, period: float = 0.0, iterations: int = 0
+        self,
+        lease: float = 0.5,
+        deadline: float = 0.04,
+        period: float = 0.0,
+        iterations: int = 0,
+        states: bool = False,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `sinew.Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations)
+        call = calls.stream(self.session.id, lease, deadline, period, iterations, states)
         self._client._boxes[self._box.channel] = self._box
         self._box.closed = False
         return self._begun(await self._client._request(call, self._box.channel))

@@ -578,7 +578,14 @@ class Session(SessionBase):
 
     # --------------------------------------------------------------------------------- continuous mode
 
-    def stream(self, lease: float = 0.5, deadline: float = 0.04, period: float = 0.0, iterations: int = 0) -> Stream:
+    def stream(
+        self,
+        lease: float = 0.5,
+        deadline: float = 0.04,
+        period: float = 0.0,
+        iterations: int = 0,
+        states: bool = False,
+    ) -> Stream:
         """Begin continuous mode: the daemon refines the newest state that it has and sends every better plan.
 
         Parameters
@@ -591,6 +598,8 @@ class Session(SessionBase):
             Least refinement of a state before a newer one takes its place [s]; 0: one iteration.
         iterations : int
             Most iterations for one state; 0: until a newer one comes.
+        states : bool
+            Ask for the predicted states of each plan; each costs the daemon the time of a rollout.
 
         Examples
         --------
@@ -601,7 +610,7 @@ class Session(SessionBase):
         ...         apply(session.control(now()))
         """
         stream = Stream(self)
-        stream.renew(lease, deadline, period, iterations)
+        stream.renew(lease, deadline, period, iterations, states)
         return stream
 
 
@@ -619,10 +628,15 @@ class Stream(StreamBase):
         self._client = session._client
 
     def renew(
-        self, lease: float = 0.5, deadline: float = 0.04, period: float = 0.0, iterations: int = 0
+        self,
+        lease: float = 0.5,
+        deadline: float = 0.04,
+        period: float = 0.0,
+        iterations: int = 0,
+        states: bool = False,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations)
+        call = calls.stream(self.session.id, lease, deadline, period, iterations, states)
         self._client._boxes[self._box.channel] = self._box
         return self._begun(self._client._request(call, self._box.channel))
 

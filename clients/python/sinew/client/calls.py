@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from sinew.client import schema
 from sinew.client.messages import (
@@ -14,6 +17,7 @@ from sinew.client.messages import (
     ModelDescription,
     ModelSummary,
     Opened,
+    Plant,
     Statistics,
     StreamReply,
     TaskDescription,
@@ -85,6 +89,8 @@ def describe_task(task: str) -> Call[TaskDescription]:
         described: TaskDescription = call.take(reply)
         if described.model is None or described.initial is None:
             raise ProtocolError("incomplete description of a task")
+        if described.plant is None:  # the daemon is older than this field
+            return replace(described, plant=Plant(np.empty(0), np.empty(0)))
         return described
 
     return Call(call.body, call.request, take)
@@ -164,7 +170,9 @@ def _names_of(message: str) -> set[str]:
     return set(schema.load().fields(message))
 
 
-def stream(session: int, lease: float, deadline: float, period: float, iterations: int) -> Call[StreamReply]:
+def stream(
+    session: int, lease: float, deadline: float, period: float, iterations: int, states: bool
+) -> Call[StreamReply]:
     """Begin continuous mode, or change its terms."""
     fields = {
         "session": session,
@@ -172,6 +180,7 @@ def stream(session: int, lease: float, deadline: float, period: float, iteration
         "deadline": deadline,
         "period": period,
         "iterations": iterations,
+        "want_states": states,
     }
     return _call("stream", fields)
 

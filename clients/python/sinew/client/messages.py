@@ -28,6 +28,8 @@ __all__ = [
     "MeasureValue",
     "ModelDescription",
     "ModelSummary",
+    "ObjectName",
+    "Plant",
     "Quantity",
     "SessionStatistics",
     "SettingInfo",
@@ -214,13 +216,69 @@ class TaskSummary:
 
 
 @dataclass(frozen=True)
+class ObjectName:
+    """Something in the model.
+
+    Attributes
+    ----------
+    kind : str
+        ``"site"``, ``"body"``, ``"geom"``, ``"joint"``, ``"actuator"``, ``"tendon"`` or ``"sensor"``.
+    name : str
+        Empty where the model gives none.
+    """
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
 class TermDescription:
-    """A term of a task's cost, its running and its terminal weight, and how many numbers its target has."""
+    """A term of a task's cost: what it looks at, and what it compares that with.
+
+    The target is the task's own; one that is set while a session runs is constant, in the same unit and frame.
+
+    Attributes
+    ----------
+    name : str
+    weight, terminal_weight : float
+        Running, and at the end of a plan.
+    target_size : int
+        Numbers in a target.
+    quantity : str
+        ``"position"``, ``"orientation"``, ``"distance"``, ``"joint_position"``, ``"joint_velocity"``,
+        ``"activation"``, ``"control"``, ``"tendon_length"`` or ``"sensor"``.
+    objects : tuple of ObjectName
+        Of which it is that, in the order of the numbers; two for a distance.
+    norm : str
+        ``"squared"``, ``"euclidean"`` or ``"smooth_abs"``.
+    width : float
+        Of the norm, in the residual's unit; 0: none.
+    target_kind : str
+        ``"value"`` (constant), ``"element"`` (that of other objects), ``"sinusoid"`` or ``"keyframes"``.
+    target_follows : bool
+        An element as it moves; else, of an element, as it was at the start.
+    target_objects : tuple of ObjectName
+        Of an element.
+    frame : str
+        Body in whose frame the target is given; empty: the world.
+    unit : str
+        Of the numbers of a target, such as ``"m"``, ``"rad"``, ``"quaternion"``, ``"rad, m"``; empty: that of
+        the sensor.
+    """
 
     name: str
     weight: float
     terminal_weight: float
     target_size: int
+    quantity: str
+    objects: tuple[ObjectName, ...]
+    norm: str
+    width: float
+    target_kind: str
+    target_follows: bool
+    target_objects: tuple[ObjectName, ...]
+    frame: str
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -230,6 +288,20 @@ class MeasureDescription:
     name: str
     below: float
     during: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """Contacts of the simulated robot, which need not be those that plans are made with.
+
+    Attributes
+    ----------
+    solref, solimp : numpy.ndarray, (2,), (5,)
+        Of every contact, as in MuJoCo; empty: as in the model's file.
+    """
+
+    solref: Array
+    solimp: Array
 
 
 @dataclass(frozen=True)
@@ -243,6 +315,7 @@ class TaskDescription:
     terms: tuple[TermDescription, ...]
     measures: tuple[MeasureDescription, ...]
     settings: dict[str, Any]
+    plant: Plant
 
 
 # ------------------------------------------------------------------------------------------- settings
@@ -450,7 +523,9 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "MeasureValue": MeasureValue,
     "ModelDescription": ModelDescription,
     "ModelSummary": ModelSummary,
+    "ObjectName": ObjectName,
     "OpenReply": Opened,
+    "Plant": Plant,
     "Quantity": Quantity,
     "SessionStatistics": SessionStatistics,
     "SettingInfo": SettingInfo,

@@ -86,19 +86,23 @@ class ModelDescription:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """States along a plan, the first at its start.
+    """States along a plan, the first at its start, and what its cost compares them with.
 
     Attributes
     ----------
     time : numpy.ndarray, (steps + 1,)
         [s]
     qpos, qvel, act : numpy.ndarray, (steps + 1, nq), (steps + 1, nv), (steps + 1, na)
+    targets : dict of numpy.ndarray, (steps + 1, size)
+        Targets by the names of the terms, as they were when the plan was made; in the unit and the frame that
+        `TermDescription` says. A term whose target follows an element of the model has none here.
     """
 
     time: NDArray[np.float64] = field(repr=False)
     qpos: NDArray[np.float64] = field(repr=False)
     qvel: NDArray[np.float64] = field(repr=False)
     act: NDArray[np.float64] = field(repr=False)
+    targets: dict[str, NDArray[np.float64]] = field(repr=False)
 
     def __post_init__(self) -> None:
         rows = len(self.time)

@@ -170,6 +170,8 @@ def _taker(field: FieldDescriptor) -> Callable[[Any], Any]:
     if field.message_type is not None and is_repeated(field):
         if field.message_type.name == "TermCost":
             return lambda message: {term.name: term.cost for term in getattr(message, name)}
+        if field.message_type.name == "TermTarget":
+            return lambda message: {term.name: _rows(term) for term in getattr(message, name)}
         return lambda message: tuple(convert(item) for item in getattr(message, name))
     if field.message_type is not None:
         return lambda message: convert(getattr(message, name)) if message.HasField(name) else None
@@ -183,6 +185,14 @@ def _taker(field: FieldDescriptor) -> Callable[[Any], Any]:
     if field.containing_oneof is not None:
         return lambda message: getattr(message, name) if message.HasField(name) else None
     return lambda message: getattr(message, name)
+
+
+def _rows(term: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the targets of a term, one a row."""
+    target = numbers(term.target, "target")
+    if term.size == 0 or target.size % term.size:
+        raise ProtocolError(f"the targets of {term.name!r} are {target.size} numbers, {term.size} a row")
+    return target.reshape(-1, term.size)
 
 
 def is_repeated(field: Any) -> bool:
