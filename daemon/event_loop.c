@@ -53,6 +53,13 @@ static void send_replies(Loop *loop) {
   }
 }
 
+static void publish_records(Loop *loop) {
+  for (SnRecordMessage *p = sn_records_pop_all(&loop->d->records), *next; p; p = next) {
+    next = p->next;
+    sn_wire_publish_record(loop->wire, p);
+  }
+}
+
 static void publish(Loop *loop) {
   SnDaemon *d = loop->d;
   SnScratch scratch = {0};
@@ -110,6 +117,7 @@ static SnCode serve(Loop *loop, SnError *err) {
     read_requests(loop);
     for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
     send_replies(loop);
+    publish_records(loop);
     sn_wire_flush(loop->wire);
     const double now = sn_clock_now();
     sn_wire_guard(loop->wire, now);
@@ -134,6 +142,7 @@ static void drain(Loop *loop) {
   read_requests(loop);
   while (handle_request(loop)) continue;
   send_replies(loop);
+  publish_records(loop);
   sn_wire_flush(loop->wire);
 }
 
@@ -149,7 +158,7 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
   Loop loop = {.d = d, .signals = open_signals()};
   if (loop.signals < 0) return sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals");
   SnCode code = SN_OK;
-  loop.wire = sn_wire_open(&d->config, &d->log, err);
+  loop.wire = sn_wire_open(&d->config, &d->log, &d->records, err);
   if (loop.wire) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);

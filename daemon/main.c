@@ -90,11 +90,12 @@ static SnCode start(SnDaemon *d, SnError *err) {
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
   sn_metrics_init(&d->metrics);
   sn_systemd_open(&d->systemd);
-  if (!sn_outbox_init(&d->outbox) || !sn_sessions_init(&d->sessions, d->config.sessions) ||
+  if (!sn_outbox_init(&d->outbox) || !sn_records_init(&d->records, &d->outbox) ||
+      !sn_sessions_init(&d->sessions, d->config.sessions) ||
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   SnCode code = sn_models_init(&d->models, &d->config, err);
-  const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->models, &d->metrics};
+  const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->records, &d->models, &d->metrics};
   if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);
   return code == SN_OK ? sn_loader_start(d, err) : code;
 }
@@ -106,6 +107,7 @@ static void stop(SnDaemon *d) {
   sn_models_free(&d->models);
   sn_wire_arena_free(&d->arena);
   sn_sessions_free(&d->sessions);
+  sn_records_free(&d->records);
   sn_outbox_free(&d->outbox);
   sn_metrics_free(&d->metrics);
   sn_systemd_close(&d->systemd);

@@ -152,6 +152,9 @@ void sn_planner_drop(SnPlanner *p);
 // Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);
 
+// Returns the number of the latest plan that was begun, 0 before the first.
+uint64_t sn_planner_number(const SnPlanner *p);
+
 // Returns whether the best so far of a plan with SnPlanRequest.trace_each waits for its predicted states.
 bool sn_planner_is_tracing(const SnPlanner *p);
 

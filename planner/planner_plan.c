@@ -399,6 +399,8 @@ void sn_planner_drop(SnPlanner *p) {
 
 int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->result.iterations : 0; }
 
+uint64_t sn_planner_number(const SnPlanner *p) { return p->progress.number; }
+
 bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
   if (!p->progress.active || p->result.iterations == 0) return false;
   describe_plan(p, plan);

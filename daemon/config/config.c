@@ -124,6 +124,15 @@ static SnCode complete_import(SnConfig *config, SnError *err) {
   return SN_OK;
 }
 
+// An address beside that of requests: what stands there, none, or by default the endpoint with ".name" behind it.
+static void complete_address(const SnConfig *config, const char *folder, const char *name, char *address) {
+  if (!*address && strncmp(config->endpoint, "ipc://", 6) == 0)
+    snprintf(address, SN_CONFIG_TEXT_SIZE, "%.490s.%s", config->endpoint, name);
+  else if (!*address)
+    snprintf(address, SN_CONFIG_TEXT_SIZE, "ipc://%s/%s.sock", folder, name);
+  if (!strcmp(address, "none")) *address = '\0';
+}
+
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
   char folder[SN_CONFIG_TEXT_SIZE - 64];
   SnCode code = complete_import(config, err);
@@ -136,19 +145,14 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
     add_folder(&config->models, place[i]);
   if (config->tasks.n == 0 && sn_place_of_tasks(place[0], sizeof place[0])) add_folder(&config->tasks, place[0]);
 
-  bool default_telemetry = !*config->telemetry;
-  if (!*config->endpoint || default_telemetry) {
+  const bool beside = strncmp(config->endpoint, "ipc://", 6) == 0 || (*config->telemetry && *config->records);
+  if (!*config->endpoint || !beside) {
     code = sn_make_runtime_folder(folder, sizeof folder, err);
     if (code != SN_OK) return code;
   }
   if (!*config->endpoint && !sn_default_endpoint(config->endpoint, sizeof config->endpoint))
     return sn_fail(err, SN_ERR_LIMIT, "the path of the socket in %s is too long", folder);
-  if (default_telemetry) {
-    if (strncmp(config->endpoint, "ipc://", 6) == 0)
-      snprintf(config->telemetry, sizeof config->telemetry, "%.490s.telemetry", config->endpoint);
-    else
-      snprintf(config->telemetry, sizeof config->telemetry, "ipc://%s/telemetry.sock", folder);
-  }
-  if (!strcmp(config->telemetry, "none")) *config->telemetry = '\0';
+  complete_address(config, folder, "telemetry", config->telemetry);
+  complete_address(config, folder, "records", config->records);
   return SN_OK;
 }

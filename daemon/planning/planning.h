@@ -53,14 +53,16 @@ typedef struct SnSchedulerDef {
   const SnConfig *config;
   const SnLog *log;
   SnOutbox *outbox;
+  SnRecords *records;
   SnModels *models;
   SnMetrics *metrics;  // the whole daemon's
 } SnSchedulerDef;
 
 typedef struct SnScheduler {
-  const SnConfig *config;  // these five as in SnSchedulerDef
+  const SnConfig *config;  // these six as in SnSchedulerDef
   const SnLog *log;
   SnOutbox *outbox;
+  SnRecords *records;
   SnModels *models;
   SnMetrics *metrics;
   SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_choose

@@ -22,13 +22,15 @@ enum { BACKGROUND_PART = 10 };
 // Takes over sessions that were opened.
 static void take_over(SnScheduler *s) {
   pthread_mutex_lock(&s->mutex);
-  while (s->arriving) {
-    SnSession *session = s->arriving;
-    s->arriving = session->next;
+  SnSession *first = s->arriving;
+  s->arriving = NULL;
+  pthread_mutex_unlock(&s->mutex);
+  for (SnSession *session = first, *next; session; session = next) {
+    next = session->next;
     session->next = s->sessions;
     s->sessions = session;
+    sn_record_greet(s, session);
   }
-  pthread_mutex_unlock(&s->mutex);
 }
 
 // Marks the sessions that are to go, new ones among them. This comes before the queue is drained: what was sent to a
@@ -65,6 +67,7 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
     refuse(s, job, code, text);
   }
   session->evaluations = NULL;
+  sn_record_close(s, session);
   sn_session_free(session, s->models);
 }
 
@@ -267,6 +270,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   s->config = def->config;
   s->log = def->log;
   s->outbox = def->outbox;
+  s->records = def->records;
   s->models = def->models;
   s->metrics = def->metrics;
   s->arriving = s->sessions = NULL;

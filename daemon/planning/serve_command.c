@@ -115,6 +115,13 @@ static SnCode get_config(SnScratch *scratch, const SnSession *session, uint64_t 
   return SN_OK;
 }
 
+// Records what a command has changed, as its reply says it.
+static void record(SnScheduler *s, SnSession *session, const Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_RESET) sn_record_reset(s, session, reply->reset);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_SET_CONFIG) sn_record_config(s, session, reply->set_config);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_REVERT) sn_record_config(s, session, reply->revert);
+}
+
 void sn_serve_command(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
   SnScratch scratch = {0};
@@ -129,6 +136,7 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
       sn_metrics_reset_best(&session->metrics);
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
+      initial.seed = session->seed;
       reply.body_case = SINEW__V1__REPLY__BODY_RESET;
       reply.reset = &initial;
       break;
@@ -150,10 +158,12 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
       code = sn_fail(&err, SN_ERR_STATE, "a request that the planner does not serve");
   }
   if (scratch.failed) code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
-  if (code == SN_OK)
+  if (code == SN_OK) {
     sn_outbox_reply(s->outbox, &job->route, &reply);
-  else
+    record(s, session, &reply);
+  } else {
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
+  }
   sn_scratch_free(&scratch);
   sn_job_free(job);
 }

@@ -66,6 +66,12 @@ static void fill_request(SnScratch *scratch, const SnSession *session, const SnJ
   if (in->has_candidates_case) request->max_candidates = (int)in->candidates;
 }
 
+// Records that come first show the planner as it was.
+static SnCode begin_planning(SnScheduler *s, SnSession *session, const SnPlanRequest *request, SnError *err) {
+  sn_record_greet(s, session);
+  return sn_planner_begin(session->planner, request, err);
+}
+
 bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnJob *job = session->waiting;
   const bool streams = sn_job_streams(job);
@@ -83,7 +89,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
            sn_settings_iterations(sn_planner_settings(session->planner)) == 0)
     code = sn_fail(&err, SN_ERR_ARGUMENT, "a plan needs a deadline, or a number of iterations, or both");
   else
-    code = sn_planner_begin(session->planner, &request, &err);
+    code = begin_planning(s, session, &request, &err);
   sn_scratch_free(&scratch);
   if (code != SN_OK) {
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
@@ -95,6 +101,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   session->began = sn_clock_now();
   session->served = 0;
   if (streams) sn_serve_stream_begin(session);
+  sn_record_begin(s, session);
   return true;
 }
 
@@ -208,6 +215,7 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
   else
     sn_serve_send_plan(s, &job->route, &out);
+  if (!scratch.failed) sn_record_plan(s, session, &out);
   sn_scratch_free(&scratch);
 }
 
@@ -216,10 +224,12 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   SnPlan plan;
   session->active = NULL;
   sn_planner_finish(session->planner, &plan);
-  if (sn_job_streams(job))
+  if (sn_job_streams(job)) {
     sn_serve_stream_offer(s, session, job, &plan);
-  else
+    sn_record_streamed(s, session, &plan, sn_job_timing(job, sn_clock_now()));
+  } else {
     answer(s, session, job, &plan);
+  }
   sn_job_free(job);
 }
 

@@ -47,6 +47,22 @@ void sn_serve_drop_evaluation(SnSession *session);
 // Carries out a reset, or reads, sets or reverts the configuration; answers, frees the job.
 void sn_serve_command(SnScheduler *scheduler, SnJob *job);
 
+// ---- records (serve_record.c) ----
+//
+// For whoever subscribes to the session; where nobody does they return at once.
+
+// Tells new subscribers what the session is, between two plans.
+void sn_record_greet(SnScheduler *scheduler, SnSession *session);
+// Records that a plan was begun for the active job.
+void sn_record_begin(SnScheduler *scheduler, SnSession *session);
+// Records that a plan has ended: as it was sent, or, in continuous mode, as the planner left it.
+void sn_record_plan(SnScheduler *scheduler, SnSession *session, Sinew__V1__Plan *plan);
+void sn_record_streamed(SnScheduler *scheduler, SnSession *session, const SnPlan *plan, SnTiming timing);
+// Records that the configuration has changed, that the session was reset, that it is closed.
+void sn_record_config(SnScheduler *scheduler, SnSession *session, Sinew__V1__Config *config);
+void sn_record_reset(SnScheduler *scheduler, SnSession *session, Sinew__V1__ResetReply *reset);
+void sn_record_close(SnScheduler *scheduler, SnSession *session);
+
 // ---- continuous mode (serve_stream.c) ----
 
 // Returns whether a job is a state of a stream. Accepts NULL.

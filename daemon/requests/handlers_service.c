@@ -25,6 +25,7 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   out.number = sizeof(sn_real) == sizeof(double) ? "double" : "float";
   out.limits = &limits;
   out.telemetry = d->config.telemetry;
+  out.records = d->config.records;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_HELLO;
   reply.hello = &out;

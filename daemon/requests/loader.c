@@ -1,11 +1,15 @@
 #include "daemon/requests/loader_private.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "daemon/models/repository.h"
 #include "physics/base/clock.h"
+#include "physics/model/model_file.h"
+#include "planner/base/yaml.h"
 
 static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
   sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
@@ -36,11 +40,22 @@ static void list_models(SnDaemon *d, const SnJob *job) {
   sn_names_free(&names);
 }
 
-// The task of that name, or NULL and err.
-static SnTask *load_task(SnDaemon *d, const char *name, SnError *err) {
+// The task of that name, or NULL and err. *text, if not NULL, gets the text of its file.
+static SnTask *load_task(SnDaemon *d, const char *name, char **text, SnError *err) {
   char path[SN_CONFIG_TEXT_SIZE * 2];
   if (sn_repository_find(&d->config.tasks, name, SN_KIND_TASK, path, sizeof path, err) != SN_OK) return NULL;
-  return sn_task_load(path, err);
+  if (!text) return sn_task_load(path, err);
+  SnArena arena = {0};
+  size_t size = 0;
+  const char *read = sn_yaml_load_text(path, SN_TASK_MAX_BYTES, &arena, &size, err);
+  SnTask *task = read ? sn_task_parse(read, size, path, err) : NULL;
+  if (task && !(*text = strndup(read, size))) {
+    sn_fail(err, SN_ERR_MEMORY, "out of memory");
+    sn_task_free(task);
+    task = NULL;
+  }
+  sn_arena_free(&arena);
+  return task;
 }
 
 static void list_tasks(SnDaemon *d, const SnJob *job) {
@@ -55,7 +70,7 @@ static void list_tasks(SnDaemon *d, const SnJob *job) {
     SnError err = {0};
     sinew__v1__task_summary__init(&items[i]);
     items[i].name = names.name[i];
-    tasks[i] = load_task(d, names.name[i], &err);
+    tasks[i] = load_task(d, names.name[i], NULL, &err);
     if (tasks[i]) {
       items[i].model = tasks[i]->model;
       items[i].text = tasks[i]->description;
@@ -151,7 +166,7 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   session->id = random_id(&d->sessions);
   session->settings = sn_default_session_settings();
   session->last_evaluation = &session->evaluations;
-  session->task = load_task(d, task, err);
+  session->task = load_task(d, task, in ? &session->task_text : NULL, err);
   if (session->task) session->loaded = sn_models_acquire(&d->models, session->task->model, err);
   if (session->loaded) {
     SnPlannerDef def = planner_def(d, session, in ? in->seed : 0);
@@ -173,6 +188,7 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
     return NULL;
   }
   const SnModel *m = sn_planner_model(session->planner);
+  if (in) snprintf(session->checksum, sizeof session->checksum, "%016" PRIx64, sn_model_checksum(m, err));
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
   SnVersion *first = sn_version_capture(session->planner, &session->settings);
   if (!first) {

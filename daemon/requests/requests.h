@@ -6,6 +6,7 @@
 #include "daemon/base/systemd.h"
 #include "daemon/planning/planning.h"
 #include "daemon/session/pack.h"
+#include "daemon/wire/records.h"
 #include "proto/validate.h"
 
 enum { SN_LOADER_THREADS = 16 };
@@ -26,6 +27,7 @@ typedef struct SnDaemon {
   double started;  // on sn_clock_now()
 
   SnOutbox outbox;
+  SnRecords records;
   SnModels models;
   SnSessions sessions;
   SnScheduler scheduler;

@@ -9,7 +9,7 @@
 #include "daemon/base/mailbox.h"
 #include "daemon/base/metrics.h"
 #include "daemon/models/models.h"
-#include "daemon/wire/outbox.h"
+#include "daemon/wire/records.h"
 #include "planner/planner.h"
 
 typedef struct SnSession SnSession;
@@ -124,7 +124,9 @@ struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
   SnTask *task;
+  char *task_text;  // text of the task's file
   SnLoadedModel *loaded;
+  char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
   int nq, nv, na, nu, nmocap, horizon;
   bool on_device;    // it plans on the device, as long as that is not lost
   SnMailbox states;  // SnJob with a plan request
@@ -145,6 +147,7 @@ struct SnSession {
   SnHistory history;
   uint64_t seed;
   SnStream stream;
+  SnAudience audience;
   SnJob *waiting;                         // newest state, not begun: a plan request or a state of the stream
   SnJob *active;                          // being planned for
   double active_due;                      // when it must be answered; in a stream, for the first time

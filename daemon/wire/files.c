@@ -43,7 +43,7 @@ static int raise_limit(void) {
 }
 
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err) {
-  const int limit = raise_limit(), listeners = *config->telemetry ? 2 : 1;
+  const int limit = raise_limit(), listeners = 1 + (*config->telemetry != '\0') + (*config->records != '\0');
   const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
   const int capacity = (limit - own) / listeners;
   if (capacity < CONNECTIONS_LEAST)

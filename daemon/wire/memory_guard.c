@@ -5,11 +5,12 @@
 
 #include "daemon/base/memory.h"
 
-// What a dropped listener has held is free within FREE_TIME seconds, and telemetry stays closed for TELEMETRY_PAUSE.
-// Memory that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back every TRIM_TIME.
+// What a dropped listener has held is free within FREE_TIME seconds, and telemetry and records stay closed for
+// PUBLISHED_PAUSE. Memory that has grown by GROWTH since the drop grows elsewhere. Until then free memory is given back
+// every TRIM_TIME.
 #define FREE_TIME 1.0
 #define TRIM_TIME 0.1
-#define TELEMETRY_PAUSE 5.0
+#define PUBLISHED_PAUSE 5.0
 enum { GROWTH = 32 << 20, INTERVAL_MS = 50, SHORT_INTERVAL_MS = 10 };
 
 void sn_memory_guard_init(SnMemoryGuard *g, const SnConfig *config) {
@@ -19,13 +20,25 @@ void sn_memory_guard_init(SnMemoryGuard *g, const SnConfig *config) {
 
 static unsigned long long megabytes(uint64_t bytes) { return (unsigned long long)(bytes >> 20); }
 
-static void drop(SnMemoryGuard *g, SnSockets *s, SnListener *listener, double pause, double now) {
+static void drop(SnMemoryGuard *g, SnSockets *s, const char *what, double now) {
   sn_log_event(s->log, SN_LOG_ERROR, "memory: %llu MB in use, %llu MB are allowed; all connections for %s are dropped",
-               megabytes(g->used), megabytes(g->limit), listener->name);
-  sn_sockets_drop(s, listener, pause);
-  g->state = listener == &s->telemetry ? SN_GUARD_TELEMETRY_DROPPED : SN_GUARD_ALL_DROPPED;
+               megabytes(g->used), megabytes(g->limit), what);
   g->seen = g->used;
   g->dropped = now;
+}
+
+// Telemetry and records: controllers do not notice.
+static void drop_published(SnMemoryGuard *g, SnSockets *s, double now) {
+  drop(g, s, "telemetry and records", now);
+  sn_sockets_drop(s, &s->telemetry, PUBLISHED_PAUSE);
+  sn_sockets_drop(s, &s->records, PUBLISHED_PAUSE);
+  g->state = SN_GUARD_PUBLISHED_DROPPED;
+}
+
+static void drop_requests(SnMemoryGuard *g, SnSockets *s, double now) {
+  drop(g, s, s->router.name, now);
+  sn_sockets_drop(s, &s->router, 0);
+  g->state = SN_GUARD_ALL_DROPPED;
 }
 
 // Where memory is held by sessions and models, dropping connections does not help: the next time comes only when more
@@ -53,12 +66,12 @@ void sn_memory_guard_check(SnMemoryGuard *g, SnSockets *s, double now) {
   }
   const bool waited = now - g->dropped > FREE_TIME || g->used > g->seen + GROWTH;
   if (g->state == SN_GUARD_CALM && (g->held == 0 || g->used > g->held + g->held / 8)) {
-    if (s->telemetry.socket)
-      drop(g, s, &s->telemetry, TELEMETRY_PAUSE, now);
+    if (s->telemetry.socket || s->records.socket)
+      drop_published(g, s, now);
     else
-      drop(g, s, &s->router, 0, now);
-  } else if (g->state == SN_GUARD_TELEMETRY_DROPPED && waited) {
-    drop(g, s, &s->router, 0, now);
+      drop_requests(g, s, now);
+  } else if (g->state == SN_GUARD_PUBLISHED_DROPPED && waited) {
+    drop_requests(g, s, now);
   } else if (g->state == SN_GUARD_ALL_DROPPED && now - g->dropped > FREE_TIME) {
     accept_what_is_held(g, s);
   }

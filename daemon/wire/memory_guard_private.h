@@ -1,5 +1,5 @@
-// The memory guard: beyond the limit it drops what clients may have piled up inside the socket library. Telemetry goes
-// first, since controllers do not need it. The event loop's alone.
+// The memory guard: beyond the limit it drops what clients may have piled up inside the socket library. Telemetry and
+// records go first, since controllers do not need them. The event loop's alone.
 #ifndef SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_MEMORY_GUARD_PRIVATE_H_
 
@@ -14,7 +14,7 @@ typedef struct SnMemoryGuard {
   uint64_t seen;   // in use when connections were last dropped
   double dropped;  // when that was, on sn_clock_now(); 0: never
   double trimmed;  // when free memory was last given back to the system
-  enum { SN_GUARD_CALM, SN_GUARD_TELEMETRY_DROPPED, SN_GUARD_ALL_DROPPED } state;
+  enum { SN_GUARD_CALM, SN_GUARD_PUBLISHED_DROPPED, SN_GUARD_ALL_DROPPED } state;
 } SnMemoryGuard;
 
 void sn_memory_guard_init(SnMemoryGuard *guard, const SnConfig *config);

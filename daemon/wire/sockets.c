@@ -11,10 +11,17 @@
 #include "daemon/wire/endpoint_private.h"
 #include "physics/base/clock.h"
 
-// REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. SUBSCRIBER_BYTES
-// holds the handshake of a SUB socket and the subscription to everything; up to there libzmq copies frames, and keeps
-// longer ones with the buffer that they came in.
-enum { REPLIES_WAITING = 256, SUBSCRIBER_BYTES = 32, HANDSHAKE_MS = 5000 };
+// REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. RECORDS_WAITING are
+// those of a second at 1 kHz, two a plan. SUBSCRIBER_BYTES holds the handshake of a SUB socket and a subscription to
+// everything or to a session; up to there libzmq copies frames, and keeps longer ones with the buffer that they came
+// in. SUBSCRIPTIONS_BURST is how many are read before others get their turn.
+enum {
+  REPLIES_WAITING = 256,
+  RECORDS_WAITING = 2048,
+  SUBSCRIBER_BYTES = 32,
+  SUBSCRIPTIONS_BURST = 4096,
+  HANDSHAKE_MS = 5000
+};
 
 // Seconds for tries to listen again.
 #define TRIES_TIME 5.0
@@ -86,31 +93,60 @@ static SnCode open_telemetry(SnSockets *s, SnError *err) {
   return bind_address(listener->socket, s->config->telemetry, err);
 }
 
+// An XPUB socket tells of each subscription, also of one to a topic that others have, and of each end of one.
+static SnCode open_records(SnSockets *s, SnError *err) {
+  if (!*s->config->records) return SN_OK;
+  SnListener *listener = &s->records;
+  SnCode code = open_listener(s, listener, ZMQ_XPUB, SUBSCRIBER_BYTES, err);
+  if (code != SN_OK) return code;
+  set_int(listener->socket, ZMQ_XPUB_VERBOSER, 1);
+  set_int(listener->socket, ZMQ_SNDHWM, RECORDS_WAITING);
+  return bind_address(listener->socket, s->config->records, err);
+}
+
+// The address of what is published, called `name`; "" is none. It must be another than those that are `taken`.
+static SnCode check_published(const char *name, const char *address, const char *const taken[3], SnError *err) {
+  if (!*address) return SN_OK;
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(address, taken[i]))
+      return sn_fail(err, SN_ERR_ARGUMENT, "%s and %s need different addresses; both are %s", name,
+                     i < 2 ? "requests" : "records", address);
+  return sn_endpoint_check(address, err);
+}
+
 static SnCode check_and_lock(SnSockets *s, SnError *err) {
   const SnConfig *c = s->config;
   SnCode code = sn_endpoint_check(c->endpoint, err);
   if (code == SN_OK && *c->tcp) code = sn_endpoint_check(c->tcp, err);
   if (code == SN_OK && *c->tcp && strncmp(c->tcp, "tcp://", 6))
     code = sn_fail(err, SN_ERR_ARGUMENT, "tcp is %s; it must begin with tcp://", c->tcp);
-  if (code == SN_OK && *c->telemetry) code = sn_endpoint_check(c->telemetry, err);
-  if (code == SN_OK && *c->telemetry && (!strcmp(c->telemetry, c->endpoint) || !strcmp(c->telemetry, c->tcp)))
-    code = sn_fail(err, SN_ERR_ARGUMENT, "telemetry and requests need different addresses; both are %s", c->telemetry);
+  if (code == SN_OK)
+    code = check_published("telemetry", c->telemetry, (const char *const[]){c->endpoint, c->tcp, c->records}, err);
+  if (code == SN_OK) code = check_published("records", c->records, (const char *const[]){c->endpoint, c->tcp, ""}, err);
   if (code == SN_OK) code = sn_endpoint_lock(c->endpoint, &s->router_lock, err);
   if (code == SN_OK && *c->telemetry) code = sn_endpoint_lock(c->telemetry, &s->telemetry_lock, err);
+  if (code == SN_OK && *c->records) code = sn_endpoint_lock(c->records, &s->records_lock, err);
   return code;
 }
 
-SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, SnError *err) {
-  *s = (SnSockets){.config = config, .log = log, .router_lock = -1, .telemetry_lock = -1};
+SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err) {
+  *s = (SnSockets){.config = config,
+                   .log = log,
+                   .subscribed = subscribed,
+                   .router_lock = -1,
+                   .telemetry_lock = -1,
+                   .records_lock = -1};
   s->router.name = "requests";
   s->telemetry.name = "telemetry";
+  s->records.name = "records";
   SnCode code = check_and_lock(s, err);
   if (code != SN_OK) return code;
   s->context = zmq_ctx_new();
   s->unsent = calloc((size_t)config->connections, sizeof(SnReply *));
   if (!s->context || !s->unsent) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   code = open_router(s, err);
-  return code == SN_OK ? open_telemetry(s, err) : code;
+  if (code == SN_OK) code = open_telemetry(s, err);
+  return code == SN_OK ? open_records(s, err) : code;
 }
 
 static void close_listener(SnSockets *s, SnListener *listener, double linger) {
@@ -123,6 +159,7 @@ static void close_listener(SnSockets *s, SnListener *listener, double linger) {
   listener->socket = listener->monitor = NULL;
   listener->connections = 0;
   sn_connections_forget(&s->connections, listener);
+  if (listener == &s->records) sn_records_forget(s->subscribed);
 }
 
 static void drop_unsent(SnSockets *s) {
@@ -140,7 +177,9 @@ void sn_sockets_drop(SnSockets *s, SnListener *listener, double pause) {
 // Opens a listener again when it is time. An address is free a moment after the close only, so it may take some tries.
 static SnCode open_again(SnSockets *s, SnListener *listener, double now, SnError *err) {
   if (listener->opens == 0 || now < listener->opens) return SN_OK;
-  SnCode code = listener == &s->router ? open_router(s, err) : open_telemetry(s, err);
+  SnCode code = listener == &s->router      ? open_router(s, err)
+                : listener == &s->telemetry ? open_telemetry(s, err)
+                                            : open_records(s, err);
   if (code == SN_OK) {
     sn_log_event(s->log, SN_LOG_INFO, "listening: to %s again", listener->name);
     listener->opens = 0;
@@ -158,17 +197,23 @@ static void report_refused(SnSockets *s, SnListener *listener) {
   listener->refused = 0;
 }
 
+// Opens again what is published; where that goes on to fail the daemon serves without.
+static void publish_again(SnSockets *s, SnListener *listener, double now) {
+  SnError err = {0};
+  if (open_again(s, listener, now, &err) == SN_OK || now <= listener->opens + TRIES_TIME) return;
+  sn_log_event(s->log, SN_LOG_WARNING, "%s: %s", listener->name, err.text);
+  listener->opens = now + TRIES_TIME;
+}
+
 SnCode sn_sockets_maintain(SnSockets *s, SnError *err) {
-  SnError telemetry_err = {0};
   report_refused(s, &s->router);
   report_refused(s, &s->telemetry);
+  report_refused(s, &s->records);
   const double now = sn_clock_now();
   const int unheard = sn_connections_cut_unheard(&s->connections, now);
   if (unheard) sn_log_event(s->log, SN_LOG_DEBUG, "unheard: %d connections are to try again", unheard);
-  if (open_again(s, &s->telemetry, now, &telemetry_err) != SN_OK && now > s->telemetry.opens + TRIES_TIME) {
-    sn_log_event(s->log, SN_LOG_WARNING, "telemetry: %s", telemetry_err.text);
-    s->telemetry.opens = now + TRIES_TIME;
-  }
+  publish_again(s, &s->telemetry, now);
+  publish_again(s, &s->records, now);
   SnCode code = open_again(s, &s->router, now, err);
   return now > s->router.opens + TRIES_TIME ? code : SN_OK;
 }
@@ -177,12 +222,14 @@ void sn_sockets_close(SnSockets *s, double linger) {
   if (!s->config) return;
   close_listener(s, &s->router, linger);
   close_listener(s, &s->telemetry, 0);
+  close_listener(s, &s->records, linger);
   if (s->context) zmq_ctx_term(s->context);
   drop_unsent(s);
   free(s->unsent);
   sn_connections_free(&s->connections);
   sn_endpoint_unlock(s->config->endpoint, s->router_lock);
   sn_endpoint_unlock(s->config->telemetry, s->telemetry_lock);
+  sn_endpoint_unlock(s->config->records, s->records_lock);
 }
 
 // True when the reply needs no further care: sent, or its client is gone.
@@ -244,7 +291,7 @@ void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
       sn_connections_close(&s->connections, fd, sn_clock_now());
     }
     if (event != ZMQ_EVENT_ACCEPTED) continue;
-    sn_connections_open(&s->connections, listener, fd, sn_clock_now(), listener == &s->telemetry);
+    sn_connections_open(&s->connections, listener, fd, sn_clock_now(), listener != &s->router);
     if (++listener->connections <= s->config->connections) continue;
     // The socket library has no way to refuse a connection; one that ends at once comes to the same.
     listener->refused++;
@@ -254,4 +301,19 @@ void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
 
 void sn_sockets_publish(SnSockets *s, const void *bytes, size_t size) {
   if (s->telemetry.socket) zmq_send(s->telemetry.socket, bytes, size, ZMQ_DONTWAIT);
+}
+
+void sn_sockets_publish_record(SnSockets *s, const SnRecordMessage *record) {
+  void *socket = s->records.socket;
+  if (socket && zmq_send(socket, record->topic, strlen(record->topic), ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+    zmq_send(socket, record->bytes, record->size, ZMQ_DONTWAIT);
+}
+
+void sn_sockets_read_subscriptions(SnSockets *s) {
+  for (int i = 0; s->records.socket && i < SUBSCRIPTIONS_BURST; i++) {
+    unsigned char frame[SUBSCRIBER_BYTES + 1];
+    const int n = zmq_recv(s->records.socket, frame, sizeof frame, ZMQ_DONTWAIT);
+    if (n < 0) return;
+    if (n <= (int)sizeof frame) sn_records_subscribe(s->subscribed, frame, (size_t)n);
+  }
 }

@@ -6,6 +6,7 @@
 #include "daemon/config/config.h"
 #include "daemon/wire/connections_private.h"
 #include "daemon/wire/outbox.h"
+#include "daemon/wire/records.h"
 
 // Holds a socket that clients connect to, and the one that tells of its connections.
 typedef struct SnListener {
@@ -20,16 +21,19 @@ typedef struct SnSockets {
   const SnConfig *config;
   const SnLog *log;
   void *context;
-  SnListener router, telemetry;
+  SnRecords *subscribed;  // hears who subscribes to records
+  SnListener router, telemetry, records;
   SnConnections connections;
-  int router_lock, telemetry_lock;
+  int router_lock, telemetry_lock, records_lock;
   int monitors;      // made so far; each has a name of its own
   SnReply **unsent;  // (connections) replies that did not fit into a client's pipe, the newest of each
   int nunsent;
 } SnSockets;
 
-// Checks the addresses, takes the locks, binds. err says which address and why.
-SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnError *err);
+// Checks the addresses, takes the locks, binds. err says which address and why. `subscribed` hears who subscribes to
+// records.
+SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnRecords *subscribed,
+                       SnError *err);
 
 // Drops all connections of a listener. It listens again after `pause` seconds, and clients connect again by themselves.
 // This is for when memory runs out: a message of endless frames piles up inside the socket library, where nothing else
@@ -53,5 +57,10 @@ bool sn_sockets_flush(SnSockets *sockets);
 void sn_sockets_read_monitor(SnSockets *sockets, SnListener *listener);
 
 void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);
+
+// Publishes a record. Subscribers that have too many waiting do not get it.
+void sn_sockets_publish_record(SnSockets *sockets, const SnRecordMessage *record);
+// Reads who has subscribed to records, and who does not any more.
+void sn_sockets_read_subscriptions(SnSockets *sockets);
 
 #endif

@@ -23,7 +23,7 @@ struct SnWire {
   bool full;       // replies are kept for clients that do not read
 };
 
-SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnError *err) {
+SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err) {
   SnWire *wire = calloc(1, sizeof *wire);
   if (!wire) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
@@ -32,7 +32,7 @@ SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnError *err) {
   wire->log = log;
   sn_inbox_init(&wire->inbox, MAX_WAITING, LONGEST_WAITING * (size_t)config->message_bytes);
   sn_memory_guard_init(&wire->guard, config);
-  if (sn_sockets_open(&wire->sockets, config, log, err) == SN_OK) return wire;
+  if (sn_sockets_open(&wire->sockets, config, log, subscribed, err) == SN_OK) return wire;
   sn_wire_close(wire, 0);
   return NULL;
 }
@@ -46,10 +46,10 @@ void sn_wire_close(SnWire *wire, double linger) {
 
 bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms) {
   SnSockets *s = &wire->sockets;
-  SnListener *listener[2] = {&s->router, &s->telemetry};
-  zmq_pollitem_t items[6] = {{NULL, fd[0], ZMQ_POLLIN, 0}, {NULL, fd[1], ZMQ_POLLIN, 0}};
+  SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
+  zmq_pollitem_t items[8] = {{NULL, fd[0], ZMQ_POLLIN, 0}, {NULL, fd[1], ZMQ_POLLIN, 0}};
   int n = 2;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     if (!listener[i]->socket) continue;
     items[n++] = (zmq_pollitem_t){listener[i]->socket, 0, ZMQ_POLLIN, 0};
     items[n++] = (zmq_pollitem_t){listener[i]->monitor, 0, ZMQ_POLLIN, 0};
@@ -58,8 +58,8 @@ bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms) {
   const int wait = wire->inbox.count > 0 ? 0 : wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
   if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
   for (int i = 0; i < 2; i++) ready[i] = items[i].revents != 0;
-  sn_sockets_read_monitor(s, &s->router);
-  sn_sockets_read_monitor(s, &s->telemetry);
+  for (int i = 0; i < 3; i++) sn_sockets_read_monitor(s, listener[i]);
+  sn_sockets_read_subscriptions(s);
   return true;
 }
 
@@ -140,6 +140,11 @@ void sn_wire_send(SnWire *wire, SnReply *reply) { sn_sockets_send(&wire->sockets
 void sn_wire_flush(SnWire *wire) { wire->full = sn_sockets_flush(&wire->sockets); }
 
 void sn_wire_publish(SnWire *wire, const void *bytes, size_t size) { sn_sockets_publish(&wire->sockets, bytes, size); }
+
+void sn_wire_publish_record(SnWire *wire, SnRecordMessage *record) {
+  sn_sockets_publish_record(&wire->sockets, record);
+  free(record);
+}
 
 void sn_wire_guard(SnWire *wire, double now) {
   if (now - wire->guarded < 1e-3 * sn_memory_guard_interval(&wire->guard)) return;

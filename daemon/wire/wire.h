@@ -6,6 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/wire/outbox.h"
+#include "daemon/wire/records.h"
 
 // Raises the limit of open files as far as is useful and lowers config->connections to what fits, with a line of the
 // log. From then on connections are refused that would take the files that sinewd needs for itself. Returns an error
@@ -24,8 +25,9 @@ typedef struct SnWireRequest {
 } SnWireRequest;
 
 // Checks the addresses, takes the locks and listens. Returns NULL and err, which says which address and why, on
-// failure. config and log must stay; the caller closes the result.
-SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnError *err);
+// failure. config and log must stay; so must `subscribed`, which hears who subscribes to records. The caller closes the
+// result.
+SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err);
 
 // Closes all sockets, removes those of ipc endpoints and their locks. Replies on their way get up to `linger` seconds.
 // Accepts NULL.
@@ -53,8 +55,11 @@ void sn_wire_flush(SnWire *wire);
 // Sends a message of telemetry to all subscribers.
 void sn_wire_publish(SnWire *wire, const void *bytes, size_t size);
 
-// Looks after memory: beyond the limit all connections are dropped, those for telemetry first. Does nothing before it
-// is time for the next look; now is on sn_clock_now().
+// Publishes a record and frees it.
+void sn_wire_publish_record(SnWire *wire, SnRecordMessage *record);
+
+// Looks after memory: beyond the limit all connections are dropped, those for telemetry and records first. Does nothing
+// before it is time for the next look; now is on sn_clock_now().
 void sn_wire_guard(SnWire *wire, double now);
 
 // Does what time brings: listens again after a drop, ends connections that nobody hears. Returns an error when requests

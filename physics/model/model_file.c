@@ -158,6 +158,15 @@ void *sn_model_write(const SnModel *m, size_t *size, SnError *err) {
   return image;
 }
 
+uint64_t sn_model_checksum(const SnModel *m, SnError *err) {
+  SnModelHeader h = {0};
+  size_t size = 0;
+  void *image = sn_model_write(m, &size, err);
+  if (image) memcpy(&h, image, sizeof h);
+  free(image);
+  return h.checksum;
+}
+
 bool sn_model_is_image(const void *bytes, size_t size) {
   return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }

@@ -35,6 +35,9 @@ SnModel *sn_model_load_file(const char *path, SnError *err);
 // SN_ERR_LIMIT over SN_MODEL_IMAGE_MAX, SN_ERR_MEMORY.
 void *sn_model_write(const SnModel *m, size_t *size, SnError *err);
 
+// Returns the checksum of a model's image, 0 and err where there is none: the same for the same numbers.
+uint64_t sn_model_checksum(const SnModel *m, SnError *err);
+
 // Writes an image to a file, through a temporary file next to it, so that a reader never sees a part.
 SnCode sn_model_save_file(const SnModel *m, const char *path, SnError *err);
 

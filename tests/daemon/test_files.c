@@ -104,8 +104,8 @@ static void test_more_connections_than_files(void **state) {
   assert_true(sn_test_daemon_logged(&d, "instead of 256, since only 200 files may be open"));
   sn_test_connect(&c, d.endpoint);
   assert_true(sn_test_answers(&c, 20));
-  const char *const endpoints[] = {d.telemetry, d.endpoint};
-  for (int i = 0; i < 2; i++) {
+  const char *const endpoints[] = {d.telemetry, d.records, d.endpoint};
+  for (int i = 0; i < 3; i++) {
     connect_many(endpoints[i], fd, MANY);
     assert_true(sn_test_answers(&c, 20));
     assert_in_range(sn_test_daemon_files(&d), 1, FILES);

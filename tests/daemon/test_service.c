@@ -29,6 +29,7 @@ static void test_hello(void **state) {
   assert_string_equal(r->hello->backends[0], "cpu");
   assert_true(r->hello->limits->message_bytes > 0 && r->hello->limits->sessions > 0);
   assert_non_null(strstr(r->hello->telemetry, "ipc://"));
+  assert_string_equal(r->hello->records, sinewd.records);
   sn_test_done(r);
 }
 

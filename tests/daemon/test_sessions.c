@@ -427,6 +427,7 @@ static void test_bad_starts(void **state) {
   expect_no_start("--tcp=tcp://0.0.0.0:7440", "reachable from other machines");
   expect_no_start("--endpoint=tcp://192.168.0.1:7440", "reachable from other machines");
   expect_no_start("--telemetry=tcp://*:7441", "reachable from other machines");
+  expect_no_start("--records=tcp://*:7442", "reachable from other machines");
   expect_no_start("--endpoint=udp://127.0.0.1:1", "no address");
   expect_no_start("--sessions=0", "sessions is '0'");
   expect_no_start("--config=/nonexistent.yaml", "/nonexistent.yaml");
@@ -477,8 +478,9 @@ static void test_stop_while_planning(void **state) {
   sn_test_done(r);
   sn_test_done(opened);
   sn_test_disconnect(&c);
-  static const char *const left[] = {"socket", "socket.lock", "socket.telemetry", "socket.telemetry.lock"};
-  for (int i = 0; i < 4; i++) {
+  static const char *const left[] = {
+      "socket", "socket.lock", "socket.telemetry", "socket.telemetry.lock", "socket.records", "socket.records.lock"};
+  for (int i = 0; i < 6; i++) {
     snprintf(path, sizeof path, "%s/%s", d.folder, left[i]);
     assert_int_not_equal(access(path, F_OK), 0);
   }

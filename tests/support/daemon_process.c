@@ -34,6 +34,7 @@ void sn_test_daemon_prepare(SnTestDaemon *d) {
   assert_non_null(mkdtemp(d->folder));
   snprintf(d->endpoint, sizeof d->endpoint, "ipc://%s/socket", d->folder);
   snprintf(d->telemetry, sizeof d->telemetry, "ipc://%s/socket.telemetry", d->folder);
+  snprintf(d->records, sizeof d->records, "ipc://%s/socket.records", d->folder);
   snprintf(d->log, sizeof d->log, "%s/log", d->folder);
   static const char *const sub[] = {"models", "tasks", "cache"};
   for (int i = 0; i < 3; i++) {

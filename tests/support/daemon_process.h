@@ -11,7 +11,7 @@
 typedef struct SnTestDaemon {
   pid_t pid;
   char folder[64];  // temporary; holds socket, log, cache, models/ and tasks/ of the test
-  char endpoint[128], telemetry[128];
+  char endpoint[128], telemetry[128], records[128];
   char log[128];
   int files;  // number that it may open, to be set before the start; 0: as many as the test
 } SnTestDaemon;

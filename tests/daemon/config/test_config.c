@@ -111,6 +111,7 @@ static void test_complete(void **state) {
   if (code != SN_OK) fail_msg("%s", err.text);
   assert_string_equal(config.endpoint, "ipc:///tmp/sinew/sinewd.sock");
   assert_string_equal(config.telemetry, "ipc:///tmp/sinew/sinewd.sock.telemetry");
+  assert_string_equal(config.records, "ipc:///tmp/sinew/sinewd.sock.records");
   assert_string_equal(config.cache, "/nonexistent/sinew/models");
   assert_non_null(strstr(config.importer, "/sinew-import"));
   // Defaults count though they are missing: MyoSuite may be fetched later.
@@ -130,9 +131,11 @@ static void test_complete(void **state) {
   setenv("HOME", home, 1);
   sn_config_default(&config);
   sn_config_set(&config, "telemetry", "none", &err);
+  sn_config_set(&config, "endpoint", "tcp://127.0.0.1:7440", &err);
   sn_config_set(&config, "models", "~/models", &err);
   assert_int_equal(sn_config_complete(&config, &err), SN_OK);
   assert_string_equal(config.telemetry, "");
+  assert_string_equal(config.records, "ipc:///tmp/sinew/records.sock");
   assert_int_equal(config.models.n, 1);
   assert_string_equal(config.models.item[0], models);
   rmdir(models);

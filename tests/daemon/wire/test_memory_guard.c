@@ -19,6 +19,7 @@ typedef struct Setup {
   char folder[64];
   SnConfig config;
   SnLog log;
+  SnRecords records;
   SnSockets sockets;
   SnMemoryGuard guard;
 } Setup;
@@ -31,13 +32,16 @@ static void begin(Setup *s, bool telemetry) {
   sn_config_default(&s->config);
   snprintf(s->config.endpoint, sizeof s->config.endpoint, "ipc://%s/requests", s->folder);
   if (telemetry) snprintf(s->config.telemetry, sizeof s->config.telemetry, "ipc://%s/telemetry", s->folder);
+  if (telemetry) snprintf(s->config.records, sizeof s->config.records, "ipc://%s/records", s->folder);
   s->log = (SnLog){.fd = -1};
-  assert_int_equal(sn_sockets_open(&s->sockets, &s->config, &s->log, &err), SN_OK);
+  assert_true(sn_records_init(&s->records, NULL));
+  assert_int_equal(sn_sockets_open(&s->sockets, &s->config, &s->log, &s->records, &err), SN_OK);
   sn_memory_guard_init(&s->guard, &s->config);
 }
 
 static void end(Setup *s) {
   sn_sockets_close(&s->sockets, 0);
+  sn_records_free(&s->records);
   assert_int_equal(rmdir(s->folder), 0);
 }
 
@@ -66,7 +70,7 @@ static void test_telemetry_goes_first(void **state) {
 
   s.guard.limit = 1;  // byte
   look(&s, now);
-  assert_false(listens(&s.sockets.telemetry));
+  assert_false(listens(&s.sockets.telemetry) || listens(&s.sockets.records));
   assert_true(listens(&s.sockets.router));
   assert_int_equal(sn_memory_guard_interval(&s.guard), 10);
   look(&s, now += 0.5);
@@ -77,6 +81,7 @@ static void test_telemetry_goes_first(void **state) {
   look(&s, now += 10);
   assert_true(listens(&s.sockets.router));
   wait_for(&s, &s.sockets.telemetry);
+  wait_for(&s, &s.sockets.records);
   end(&s);
 }
 

@@ -33,6 +33,7 @@ from sinew.client.messages import (
 )
 from sinew.client.plan import Plan
 from sinew.client.quantities import ModelDescription, Quantity, Trajectory
+from sinew.client.records import RecordSocket
 from sinew.client.serving import Daemon, serve
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "ModelSummary",
     "Plan",
     "Quantity",
+    "RecordSocket",
     "Session",
     "SessionStatistics",
     "SettingInfo",

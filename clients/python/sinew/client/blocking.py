@@ -29,6 +29,7 @@ from sinew.client.messages import (
     Telemetry,
 )
 from sinew.client.plan import Plan
+from sinew.client.records import RecordSocket
 from sinew.client.session import (
     Applied,
     Fallback,
@@ -196,6 +197,23 @@ class Client:
             raise StateError(f"telemetry has ended: {error}") from None
         finally:
             socket.close()
+
+    def records(self, session: int | None = None, *, most: int = 0) -> RecordSocket:
+        """Subscribe to the records of a session, by its id, or of all.
+
+        Parameters
+        ----------
+        session : int, optional
+            None: all sessions.
+        most : int
+            Messages that may wait here; 0: any number.
+
+        Returns
+        -------
+        RecordSocket
+            To be closed, or used with ``with``.
+        """
+        return RecordSocket(self._wire.records_endpoint(), session, most=most)
 
     # -------------------------------------------------------------------------------- models and tasks
 

@@ -76,8 +76,8 @@ class Hello:
     number : str
         Number type of the engine, ``"double"`` or ``"float"``.
     limits : Limits
-    telemetry : str
-        Address of telemetry, empty where there is none.
+    telemetry, records : str
+        Addresses of telemetry and of records, empty where there are none.
     """
 
     protocol: int
@@ -87,6 +87,7 @@ class Hello:
     number: str
     limits: Limits
     telemetry: str
+    records: str = ""
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,13 @@ class Wire:
             raise RefusedError(f"the daemon at {self.endpoint} publishes no telemetry")
         return address
 
+    def records_endpoint(self) -> str:
+        """Return the address of the daemon's records."""
+        address = self.hello.records if self.hello is not None else ""
+        if not address:
+            raise RefusedError(f"the daemon at {self.endpoint} publishes no records")
+        return address
+
 
 def check(reply: Any) -> None:
     """Raise the error that a reply brings, if it does."""

@@ -1,0 +1,135 @@
+"""Records of what happens in sessions, as the daemon publishes them: ``Record`` in ``proto/sinew.proto``.
+
+A message has a topic, ``"SESSION KIND "``, and a serialised ``Record``. Whoever keeps records can pass them on
+without reading them; `parse` reads one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from sinew.client import schema
+from sinew.client.wire import LONGEST
+from sinew.errors import ArgumentError, ProtocolError, StateError
+
+__all__ = ["RecordSocket", "parse", "topic_of"]
+
+
+def topic_of(session: int | None = None, kind: str | None = None) -> str:
+    """Return the topic of a session's records of one kind, of all kinds (None), or of all sessions (None)."""
+    if session is None:
+        if kind is not None:
+            raise ArgumentError("records of one kind can be asked for of one session alone")
+        return ""
+    return f"{session} " if kind is None else f"{session} {kind} "
+
+
+class RecordSocket:
+    """A subscription to records. A context manager, which ends it.
+
+    Parameters
+    ----------
+    endpoint : str
+        Address of the daemon's records: ``client.hello.records``.
+    session : int, optional
+        Id of the session; None: all of the daemon.
+    most : int
+        Messages that may wait here to be taken; 0: any number. The daemon drops what has no place, and a gap in
+        ``Record.number`` says so.
+
+    Notes
+    -----
+    A session makes itself known to a new subscriber by its next plan, with the kinds ``open`` and ``snapshot``.
+    What comes before these two is to be passed over.
+    """
+
+    def __init__(self, endpoint: str, session: int | None = None, *, most: int = 0) -> None:
+        import zmq
+
+        if not endpoint:
+            raise ArgumentError("the daemon has no address of records")
+        if most < 0:
+            raise ArgumentError(f"most is {most}; allowed are 0 and more")
+        self.endpoint = endpoint
+        self._zmq = zmq
+        self._context: Any = zmq.Context()
+        self._socket: Any = self._context.socket(zmq.SUB)
+        try:
+            for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
+                self._socket.setsockopt(option, value)
+            self._socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise ArgumentError(f"{endpoint}: {error}") from None
+
+    def receive_many(self, wait: float = 0.0, most: int = 4096) -> list[tuple[str, bytes]]:
+        """Take all that has come, waiting for the first message if there is none.
+
+        Parameters
+        ----------
+        wait : float
+            How long [s].
+        most : int
+            Messages at most.
+
+        Returns
+        -------
+        list of (str, bytes)
+            Topics and serialised records, oldest first; empty when none came.
+        """
+        if self._socket is None:
+            raise StateError("the subscription is closed")
+        if math.isnan(wait) or most < 1:
+            raise ArgumentError(f"wait is {wait:g} and most {most}; allowed are a time and at least 1")
+        messages: list[tuple[str, bytes]] = []
+        if not self._socket.poll(int(min(max(wait, 0.0), 1e6) * 1e3)):
+            return messages
+        while len(messages) < most:
+            try:
+                frames = self._socket.recv_multipart(self._zmq.NOBLOCK)
+            except self._zmq.Again:
+                break
+            if len(frames) != 2:
+                raise ProtocolError(f"{self.endpoint} sends messages of {len(frames)} frames, which are no records")
+            messages.append((frames[0].decode("ascii", "replace"), frames[1]))
+        return messages
+
+    def messages(self, wait: float = 5.0) -> Iterator[tuple[str, bytes]]:
+        """Iterate over what comes; ends when nothing came for `wait` seconds."""
+        until = time.monotonic() + wait
+        while time.monotonic() < until:
+            for message in self.receive_many(until - time.monotonic()):
+                yield message
+                until = time.monotonic() + wait
+
+    def close(self) -> None:
+        """End the subscription; a second call does nothing."""
+        if self._socket is not None:
+            self._socket.close()
+            self._context.term()
+        self._socket = None
+
+    def __enter__(self) -> RecordSocket:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def parse(frame: bytes) -> Any:
+    """Return the message ``Record`` of a frame; `sinew.client.schema.values` makes its parts into Python's."""
+    from google.protobuf.message import DecodeError
+
+    record: Any = schema.load().new("Record")
+    try:
+        record.ParseFromString(frame)
+    except DecodeError:
+        raise ProtocolError(f"{len(frame)} bytes are no Record") from None
+    return record
