@@ -11,7 +11,7 @@ __all__ = ["require"]
 _EXTRAS = {
     "view": ("mujoco", "viser", "mjviser"),
     "record": ("mcap", "mujoco"),
-    "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm"),
+    "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm", "yaml"),
     "ray": ("ray",),
 }
 

@@ -12,7 +12,9 @@ from sinew.errors import SinewError
 __all__ = ["main"]
 
 # Each command's module has HELP, add_arguments(parser) and run(arguments) -> status.
-_COMMANDS: dict[str, str] = {}
+_COMMANDS: dict[str, str] = {
+    "sweep": "sinew.sweep.command",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

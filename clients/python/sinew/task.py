@@ -94,6 +94,11 @@ class Task:
         return Task.parse, (self._text, self.name)
 
     @property
+    def text(self) -> str:
+        """The YAML that it was made of."""
+        return self._text
+
+    @property
     def measures(self) -> tuple[Measure, ...]:
         """Measures of success."""
         return tuple(Measure(*x) for x in self._native.measures())
