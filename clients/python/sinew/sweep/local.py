@@ -39,10 +39,10 @@ def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tupl
                 sender.close()
             if not running:
                 return
-            for receiver in wait(list(running)):
-                process, job = running[receiver]
-                played = _receive(receiver, process)
-                del running[receiver]
+            for ready in wait(list(running)):
+                process, job = running[ready]
+                played = _receive(ready, process)
+                del running[ready]
                 yield job, played
     finally:
         for process, _ in running.values():
@@ -51,7 +51,7 @@ def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tupl
                 process.join()
 
 
-def _receive(receiver: Connection, process: BaseProcess) -> Played | str:
+def _receive(receiver: Any, process: BaseProcess) -> Played | str:
     """Return what a process says at its end."""
     try:
         played: Played | str = receiver.recv()

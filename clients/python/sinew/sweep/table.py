@@ -137,7 +137,7 @@ def _product(content: Mapping[str, Any], folder: Path | None) -> Iterator[Run]:
     if not _list(content.get("tasks")):
         raise ArgumentError("tasks: none is named")
     given = {**_DEFAULTS, **content}
-    axes = [
+    axes: list[list[Any]] = [
         [_task(x, folder) for x in _list(given["tasks"])],
         _planners(given["planners"]),
         list(_varied(given["settings"])),
