@@ -62,7 +62,7 @@ class FakeSource:
         m = self._model
         model = {"model": "arm_reach.xml", "timestep": m.opt.timestep, "nq": m.nq, "nv": m.nv, "na": m.na, "nu": m.nu}
         self.task = message(
-            "TaskDescription", task="arm_reach", text="an arm", model=model, initial={}, terms=described
+            "TaskDescription", task="arm_reach", text="an arm", model=model, initial={}, plant={}, terms=described
         )
 
     @property

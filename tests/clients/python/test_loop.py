@@ -87,6 +87,18 @@ def test_contacts_of_the_plant() -> None:
     assert np.array_equal(body.model.geom_solimp[:, [0, 2, 3]], model.geom_solimp[:, [0, 2, 3]])
 
 
+def test_the_body_of_a_task_has_the_tasks_contacts_and_time_step(myosuite: Path) -> None:
+    with sinew.serve() as daemon, daemon.client(timeout=120) as client:
+        task = client.describe_task("hand_balls")
+    assert Path(task.model.file).is_relative_to(myosuite)
+    body = Body.of_task(task)
+    own = load_model(find_model(task.model.model))
+    assert body.timestep == task.model.timestep == 0.0025
+    assert np.array_equal(body.model.geom_solimp, np.tile(task.plant.solimp, (own.ngeom, 1)))
+    assert not np.array_equal(own.geom_solimp, body.model.geom_solimp)
+    assert np.array_equal(body.state.qpos, task.initial.qpos)
+
+
 def test_a_push_is_a_force_at_a_point() -> None:
     body = Body(zoo())
     model = body.model

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sinew.errors import ArgumentError
 from sinew.loop.places import find_model, load_model, take_warnings
 from sinew.state import State
-from sinew.task import Plant
 
 if TYPE_CHECKING:
-    from sinew.client.messages import TaskDescription
+    from sinew.client.messages import Plant, TaskDescription
+    from sinew.task import Plant as TaskPlant
 
-__all__ = ["Body"]
+__all__ = ["Body", "check_push"]
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class Body:
     timestep : float, optional
         In place of the model's [s].
     plant : Plant, optional
-        Contacts of all geoms and pairs in place of the model's.
+        Contacts of all geoms and pairs in place of the model's, as a task has them; NaN: the model's.
 
     Attributes
     ----------
@@ -46,7 +46,9 @@ class Body:
         A step since the reset left the range of numbers: MuJoCo has put the body back to the model's own state.
     """
 
-    def __init__(self, model: mujoco.MjModel, *, timestep: float | None = None, plant: Plant | None = None) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, *, timestep: float | None = None, plant: Plant | TaskPlant | None = None
+    ) -> None:
         self.model = copy.copy(model)
         if timestep is not None:
             self.model.opt.timestep = timestep
@@ -59,8 +61,8 @@ class Body:
         mujoco.mj_forward(self.model, self.data)
 
     @classmethod
-    def of_task(cls, task: TaskDescription, plant: Plant | None = None) -> Body:
-        """Make the body of a task of a daemon, in its initial state, with the task's time step.
+    def of_task(cls, task: TaskDescription) -> Body:
+        """Make the body of a task of a daemon, in its initial state, with the task's time step and contacts.
 
         Raises
         ------
@@ -76,7 +78,7 @@ class Body:
         wrong = [f"{name} is {here}, not {there}" for name, (here, there) in sizes.items() if here != there]
         if wrong:
             raise ArgumentError(f"{path} is not the daemon's model {described.model}: {', '.join(wrong)}")
-        body = cls(model, timestep=described.timestep, plant=plant)
+        body = cls(model, timestep=described.timestep, plant=task.plant)
         body.reset(task.initial)
         return body
 
@@ -147,13 +149,12 @@ class Body:
         force : array_like, (3,), optional
             In the world's frame [N]; None ends the pull at this body.
         """
-        if not 0 < body < self.model.nbody:
-            raise ArgumentError(f"body: {body}, expected 1 to {self.model.nbody - 1}")
-        if force is None:
+        pull = check_push(self.model, body, point, force)
+        if pull is None:
             self._pushes.pop(body, None)
             self.data.xfrc_applied[body] = 0
         else:
-            self._pushes[body] = _vector("point", np.zeros(3) if point is None else point), _vector("force", force)
+            self._pushes[body] = pull
 
     def _apply_pushes(self) -> None:
         """Write force and torque about each pushed body's centre of mass."""
@@ -165,6 +166,17 @@ class Body:
             d.xfrc_applied[body, 3:] = np.cross(at - d.xipos[body], force)
 
 
+def check_push(
+    model: mujoco.MjModel, body: int, point: ArrayLike | None, force: ArrayLike | None
+) -> tuple[Array, Array] | None:
+    """Return point and force of a pull, None where it ends, or raise `ArgumentError`."""
+    if not 0 < body < model.nbody:
+        raise ArgumentError(f"body: {body}, expected 1 to {model.nbody - 1}")
+    if force is None:
+        return None
+    return _vector("point", np.zeros(3) if point is None else point), _vector("force", force)
+
+
 def _vector(name: str, x: ArrayLike) -> Array:
     vector = np.array(x, np.float64)
     if vector.shape != (3,) or not np.isfinite(vector).all():
@@ -172,7 +184,7 @@ def _vector(name: str, x: ArrayLike) -> Array:
     return vector
 
 
-def _set_contacts(model: mujoco.MjModel, plant: Plant) -> None:
+def _set_contacts(model: mujoco.MjModel, plant: Plant | TaskPlant) -> None:
     """Give all geoms and pairs these contacts; NaN leaves a number as it is."""
     for kind in ("geom", "pair"):
         for name, values in (("solref", plant.solref), ("solimp", plant.solimp)):

@@ -1,0 +1,478 @@
+"""A task at a daemon, as a page shows and steers it: a thread moves the body under the plans of a session."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sinew.client.session import Fallback
+from sinew.errors import ArgumentError, RefusedError, SinewError, StateError, TimedOutError
+from sinew.loop.body import Body, check_push
+from sinew.loop.closed import ClosedLoop, latency_of
+from sinew.loop.link import Link
+from sinew.loop.pace import check_speed
+from sinew.loop.source import Frame, History, Mode
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from sinew.client.messages import Config, TaskDescription
+    from sinew.client.serving import Daemon
+    from sinew.state import State
+
+__all__ = ["Driver"]
+
+_SWITCH = 0.0005  # how long another thread may keep the interpreter to itself while the loop waits for it [s]
+_PUBLISH = 0.005  # between two frames of a body that moves [s]
+_WATCH = 0.5  # between two looks at the daemon [s]
+_DIVERGED = "the body has left the range of numbers: a reset lets it begin again"
+_STILL = 0.02  # between two looks at what is asked for, while time stands still [s]
+
+
+class Driver:
+    """A closed loop that any thread may look at and steer: a `Source`.
+
+    One thread steps the body and talks to its session; it never waits for those who look. A second one looks after
+    the daemon: where that does not answer, `Frame.connected` is False and the body holds (lockstep), or goes on by the
+    fallback (real time). Once a daemon answers at the same address, or the private one was started again, a new
+    session goes on from the body's present state with the same settings, weights and targets.
+
+    Parameters
+    ----------
+    task : str
+        Name of the task at the daemon.
+    endpoint : str, optional
+        Address of the daemon; None: that of this user's daemon.
+    start : callable, optional
+        Starts a private daemon in its place, and again when it has died; it is stopped at the end.
+    mode : str
+        ``"lockstep"`` or ``"real time"``.
+    seed : int
+        Of the session.
+    settings : mapping, optional
+        Of the planner.
+    execute : int
+        Steps between two states that are sent.
+    deadline : float
+        For a plan [s]. In lockstep it counts only where neither settings nor `iterations` bound a plan's work.
+    iterations : int
+        Of each plan in lockstep; 0: as the settings say.
+    fallback : ``"zero"``, ``"hold"`` or callable
+        What acts without a usable plan, as for `Client.open`.
+    paused : bool
+        Whether time stands still at first.
+
+    Raises
+    ------
+    TimedOutError
+        There is no daemon.
+    RefusedError
+        There is no such task, or a setting that the daemon does not take.
+    NotFoundError
+        The body's model is not on this machine.
+    """
+
+    modes: tuple[Mode, ...] = ("lockstep", "real time")
+    duration: float | None = None
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        endpoint: str | None = None,
+        start: Callable[[], Daemon] | None = None,
+        mode: Mode = "lockstep",
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        execute: int = 16,
+        deadline: float = 0.04,
+        iterations: int = 0,
+        fallback: Fallback = "zero",
+        paused: bool = False,
+    ) -> None:
+        if execute < 1 or not deadline > 0:
+            raise ArgumentError(f"execute and deadline: {execute} and {deadline:g}, expected both to be more than 0")
+        self._name, self._seed, self._fallback = task, seed, fallback
+        self._endpoint, self._start = endpoint, start
+        self._daemon: Daemon | None = None
+        self._deadline, self._mode, self._speed = deadline, _mode_of(mode), 1.0
+        self._changed = threading.Lock()  # held for moments: of what several threads change
+        self._commands: deque[Callable[[], None]] = deque()
+        self._wake, self._attention = threading.Event(), threading.Event()
+        self._next: Link | None = None
+        self._links: list[Link] = []  # that are open
+        self._paused, self._single, self._closing, self._dirty = paused, False, False, True
+        self._lost = self._said = ""
+        self._shown, self._number = 0.0, 0
+        self._threads: list[threading.Thread] = []
+        try:
+            self._start_daemon()
+            self._link = self._open(settings or {}, None)
+            self._links.append(self._link)
+            session = self._link.session
+            self._body = Body.of_task(session.task)
+            self._initial: State = session.initial
+            self._body.reset(self._initial)
+            self._loop = ClosedLoop(self._body, session, execute=execute, deadline=deadline, iterations=iterations)
+            self._loop.set_waits(self._mode == "lockstep")
+            self._model: mujoco.MjModel = copy.copy(self._body.model)
+            self._frame = self._picture()
+        except BaseException:
+            self.close()
+            raise
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run, self._watch)]
+        for thread in self._threads:
+            thread.start()
+
+    # ---------------------------------------------------------------------------------- what there is
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The body, for drawing: a copy of its own for each call."""
+        return copy.copy(self._model)
+
+    @property
+    def task(self) -> TaskDescription:
+        """What the body shall do."""
+        return self._link.session.task
+
+    @property
+    def endpoint(self) -> str:
+        """Address of the daemon."""
+        return self._link.endpoint
+
+    @property
+    def session(self) -> int:
+        """Number of the session at the daemon; another one after `reopen` and where the daemon was lost."""
+        return self._link.session.id
+
+    def latest(self) -> Frame:
+        """Return how it is now."""
+        return self._frame
+
+    def history(self) -> History:
+        """Return how the latest seconds were."""
+        return self._loop.recent.history()
+
+    def settings(self) -> Config:
+        """Return settings, weights and targets in force, with the table of all settings."""
+        return self._link.config
+
+    def close(self) -> None:
+        """End the threads, the session and a private daemon; a second call does nothing."""
+        self._closing = True
+        self._wake.set()
+        self._attention.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        for link in self._links:
+            link.close()
+        self._links = []
+        if self._daemon is not None:
+            self._daemon.stop()
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------- time
+
+    def pause(self, on: bool) -> None:
+        """Let time stand still, or go on."""
+
+        def do() -> None:
+            self._paused, self._single = on, False
+            self._loop.pace.restart(self._body.time)
+
+        self._ask(do)
+
+    def step(self) -> None:
+        """Go on by one step of the model while paused (by one plan in lockstep)."""
+
+        def do() -> None:
+            self._single = self._paused
+            self._loop.pace.restart(self._body.time)
+
+        self._ask(do)
+
+    def set_speed(self, speed: float) -> None:
+        """Set the body's seconds in a second, such as 0.25 for slow motion; lockstep may be slower."""
+        self._speed = check_speed(speed)
+        self._retime()
+
+        def do() -> None:
+            self._loop.pace.speed = self._speed
+            self._loop.pace.restart(self._body.time)
+
+        self._ask(do)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change between ``"lockstep"`` and ``"real time"``."""
+        self._mode = _mode_of(mode)
+        self._retime()
+        self._ask(lambda: self._loop.set_waits(mode == "lockstep"))
+
+    def seek(self, time: float) -> None:
+        """Raise `StateError`: time does not go back here."""
+        raise StateError("time goes on here; a recording can be searched")
+
+    def reset(self, seed: int | None = None) -> None:
+        """Begin again, with another seed if one is given."""
+
+        def do() -> None:
+            if not self._lost:
+                self._initial = self._link.session.reset(seed)
+            self._paused = self._paused and not self._body.diverged
+            self._body.reset(self._initial)
+            self._loop.begin()
+
+        self._seed = self._seed if seed is None else seed
+        self._ask(do)
+
+    # ------------------------------------------------------------------------------------------ steering
+
+    def push(self, body: int, point: ArrayLike | None, force: ArrayLike | None) -> None:
+        """Pull at a point of a body (3,) [m, in the body's frame] by a force (3,) [N, in the world's]; None ends it."""
+        check_push(self._model, body, point, force)
+        self._ask(lambda: self._body.push(body, point, force))
+
+    def set_ctrl(self, ctrl: Mapping[int, float]) -> None:
+        """Raise `StateError`: plans choose the controls."""
+        raise StateError("plans choose the controls of this body")
+
+    def tune(
+        self,
+        *,
+        weights: Mapping[str, float] | None = None,
+        terminal_weights: Mapping[str, float] | None = None,
+        targets: Mapping[str, ArrayLike | None] | None = None,
+        **settings: Any,
+    ) -> Config:
+        """Change settings, weights and targets at the daemon, as `Session.tune` does; returns what is in force.
+
+        It goes over a connection of its own: no plan is waited for.
+        """
+        if self._lost:
+            raise StateError(self._lost)
+        link = self._next or self._link
+        config = link.tune(weights=weights, terminal_weights=terminal_weights, targets=targets, **settings)
+        self._dirty = True
+        return config
+
+    def reopen(self, **settings: Any) -> None:
+        """Begin a new session with settings that cannot change in a running one, such as ``horizon=128``.
+
+        Other settings, weights and targets stay, and the body goes on from where it is. It is ready when this returns;
+        on errors the session before goes on.
+        """
+        if self._lost:
+            raise StateError(self._lost)
+        self._hand_over(self._open(settings, (self._next or self._link).config))
+
+    # ------------------------------------------------------------------------------------------ the loop
+
+    def _ask(self, do: Callable[[], None]) -> None:
+        """Let the loop's thread do something before its next step."""
+        self._commands.append(do)
+        self._wake.set()
+
+    def _run(self) -> None:
+        """Move the body until the end."""
+        try:
+            while not self._closing:
+                self._obey()
+                if self._paused and not self._single:
+                    self._loop.idle()
+                    self._publish()
+                    self._wake.wait(_STILL)
+                    self._wake.clear()
+                else:
+                    self._advance()
+        except Exception as error:
+            self._said, self._paused = f"the loop has ended: {error}", True
+            self._frame = self._picture()
+            raise
+
+    def _obey(self) -> None:
+        """Do what was asked for, and take over a new session."""
+        while self._commands:
+            try:
+                self._commands.popleft()()
+                self._said = ""
+            except SinewError as error:
+                self._said = str(error)
+            self._dirty = True
+        with self._changed:
+            link, self._next = self._next, None
+            self._link = link or self._link
+        if link is not None:
+            self._initial = link.session.initial
+            self._loop.take(link.session)
+            self._dirty = True
+        self._loop.bounded = _bounded(self._link.config)
+
+    def _advance(self) -> None:
+        before = self._body.time
+        try:
+            moved = self._loop.advance()
+        except TimedOutError:  # the connection takes nothing more
+            moved = False
+            time.sleep(_STILL)
+        if self._loop.gone:
+            self._attention.set()
+        if self._body.diverged:
+            self._paused = self._dirty = True
+        if self._single and self._body.time != before:
+            self._single = self._mode == "lockstep" and not self._loop.between_plans
+            self._dirty = self._dirty or not self._single
+        if moved or self._dirty:
+            self._publish(moved)
+
+    def _publish(self, moved: bool = False) -> None:
+        """Make a frame where anything is different, of a body that moves not too often."""
+        now = time.monotonic()
+        if self._dirty or (moved and now - self._shown >= _PUBLISH):
+            self._dirty = False
+            self._shown = now
+            self._frame = self._picture()
+
+    def _picture(self) -> Frame:
+        loop, data = self._loop, self._body.data
+        self._number += 1
+        return Frame(
+            number=self._number,
+            time=self._body.time,
+            qpos=data.qpos.copy(),
+            qvel=data.qvel.copy(),
+            act=data.act.copy(),
+            ctrl=loop.ctrl,
+            mocap=np.concatenate([data.mocap_pos, data.mocap_quat], axis=1),
+            mode="lockstep" if loop.waits else "real time",
+            paused=self._paused,
+            speed=loop.pace.speed,
+            rate=float("nan") if self._paused else loop.pace.rate,
+            plan=loop.plan,
+            predicted=loop.predicted,
+            age=loop.age,
+            deadline=loop.asked,
+            misses=loop.misses,
+            cost=loop.plan.cost_now if loop.plan else float("nan"),
+            connected=not self._lost,
+            text=self._lost or (_DIVERGED if self._body.diverged else self._said or loop.text),
+            config=self._link.config,
+        )
+
+    # ---------------------------------------------------------------------------------------- the daemon
+
+    def _start_daemon(self) -> None:
+        """Start the private daemon, if there shall be one and none runs."""
+        if self._start is not None and (self._daemon is None or not self._daemon.running):
+            if self._daemon is not None:
+                self._daemon.stop()
+            self._daemon = self._start()
+            self._endpoint = self._daemon.endpoint
+
+    def _open(self, settings: Mapping[str, Any], like: Config | None) -> Link:
+        link = Link(self._endpoint, self._name, self._seed, settings, like=like, fallback=self._fallback)
+        try:
+            self._set_latency(link)
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def _set_latency(self, link: Link) -> None:
+        """Tell the daemon how long after a state its plan is in force."""
+        latency = 0.0
+        if self._mode != "lockstep":
+            longest = link.config.planner["horizon"] * link.session.model.timestep
+            latency = latency_of(self._deadline, self._speed, longest)
+        if link.config.session["latency"] != latency:
+            link.tune(latency=latency)
+
+    def _retime(self) -> None:
+        """Tell the daemon of another mode or speed, if it answers: the next session is told anyway."""
+        if not self._lost:
+            self._set_latency(self._next or self._link)
+
+    def _hand_over(self, link: Link) -> None:
+        """Let the loop go on with a new session."""
+        with self._changed:
+            self._links.append(link)
+            self._next = link
+        self._found()
+        self._wake.set()
+
+    def _found(self) -> None:
+        self._lost = ""
+        self._loop.connected = self._dirty = True
+
+    def _lose(self, why: str) -> None:
+        waits = "the body waits" if self._mode == "lockstep" else "the body goes on without plans"
+        self._lost = f"{why}; {waits}"
+        self._loop.connected = False
+        self._dirty = True
+
+    def _watch(self) -> None:
+        """Look after the daemon until the end."""
+        while not self._closing:
+            self._attention.wait(_WATCH)
+            self._attention.clear()
+            self._close_links()
+            try:
+                if not self._closing:
+                    self._look()
+            except SinewError as error:
+                self._lose(str(error))
+
+    def _close_links(self) -> None:
+        """Close those that the loop does not use any more."""
+        with self._changed:
+            old = [link for link in self._links if link not in (self._link, self._next)]
+            self._links = [link for link in self._links if link not in old]
+        for link in old:
+            link.close()
+
+    def _look(self) -> None:
+        """Ask the daemon for the settings in force; go on with a new session where the one before is lost."""
+        link = self._next or self._link
+        if self._daemon is not None and not self._daemon.running:
+            self._lose("the daemon has ended, another one is started")
+            self._start_daemon()
+        elif not self._loop.gone:
+            try:
+                self._dirty = link.renew() or self._dirty
+                if self._lost:
+                    self._found()
+                return
+            except RefusedError as error:
+                if error.code != "NOT_FOUND":
+                    raise
+        if not self._lost:
+            self._lose("the daemon has lost the session, another one is opened")
+        self._hand_over(self._open({}, link.config))
+
+
+def _mode_of(mode: str) -> Mode:
+    for known in Driver.modes:
+        if mode == known:
+            return known
+    raise ArgumentError(f"mode: {mode!r}, expected one of {', '.join(map(repr, Driver.modes))}")
+
+
+def _bounded(config: Config) -> bool:
+    """Return whether settings bound the work of a plan without a deadline, as the daemon sees it."""
+    planner = config.planner
+    return bool(planner.get("adam_iterations" if planner.get("planner") == "adam" else "iterations", 0))
