@@ -9,7 +9,7 @@ from sinew.errors import NotFoundError
 __all__ = ["require"]
 
 _EXTRAS = {
-    "view": ("mujoco", "viser", "mjviser"),
+    "view": ("mujoco", "viser", "mjviser", "fast_simplification"),
     "record": ("mcap", "mujoco"),
     "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm", "yaml"),
     "ray": ("ray",),

@@ -1,0 +1,1 @@
+"""The page that shows bodies, plans and settings, and steers them."""

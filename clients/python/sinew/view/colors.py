@@ -1,0 +1,32 @@
+"""Colours that the colour-blind tell apart, as RGB from 0 to 255."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ARROW", "GHOST", "TENDON", "activation_colors", "term_color"]
+
+Colors = NDArray[np.uint8]
+
+GHOST = (86, 180, 233)
+ARROW = (230, 159, 0)
+TENDON = (150, 150, 150)
+"""Of a tendon that no actuator pulls."""
+
+# M. Okabe and K. Ito's colours, in the order in which terms take them.
+_TERMS = ((213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233))
+
+# From at rest (light, blue) to fully active (dark, red): lightness alone tells them apart, too.
+_ACTIVATION = np.array([[120, 145, 180], [225, 125, 85], [165, 15, 35]], dtype=np.float64)
+
+
+def term_color(number: int) -> tuple[int, int, int]:
+    """Return the colour of a term of the cost by its number."""
+    return _TERMS[number % len(_TERMS)]
+
+
+def activation_colors(activation: NDArray[np.float64]) -> Colors:
+    """Return colours (n, 3) of activations (n,) from 0 to 1."""
+    stops = np.linspace(0, 1, len(_ACTIVATION))
+    return np.stack([np.interp(activation, stops, channel) for channel in _ACTIVATION.T], axis=1).astype(np.uint8)
