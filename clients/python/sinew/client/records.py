@@ -6,6 +6,7 @@ without reading them; `parse` reads one.
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Iterator
@@ -87,17 +88,31 @@ class RecordSocket:
         if math.isnan(wait) or most < 1:
             raise ArgumentError(f"wait is {wait:g} and most {most}; allowed are a time and at least 1")
         messages: list[tuple[str, bytes]] = []
-        if not self._socket.poll(int(min(max(wait, 0.0), 1e6) * 1e3)):
-            return messages
-        while len(messages) < most:
-            try:
-                frames = self._socket.recv_multipart(self._zmq.NOBLOCK)
-            except self._zmq.Again:
-                break
-            if len(frames) != 2:
-                raise ProtocolError(f"{self.endpoint} sends messages of {len(frames)} frames, which are no records")
-            messages.append((frames[0].decode("ascii", "replace"), frames[1]))
+        receive, at_once = self._socket.recv, self._zmq.NOBLOCK
+        try:
+            if wait > 0 and not self._socket.poll(int(min(wait, 1e6) * 1e3)):
+                return messages
+            while len(messages) < most:
+                topic, record = receive(at_once), receive(at_once)
+                if topic[-1:] != b" ":
+                    raise ProtocolError(f"{self.endpoint} sends what is no record: its topic is {topic[:40]!r}")
+                messages.append((topic.decode("ascii", "replace"), record))
+        except self._zmq.Again:
+            pass
         return messages
+
+    def subscribe(self, session: int | None) -> None:
+        """Subscribe to a session, or to all, as well. After `unsubscribe` they make themselves known again."""
+        self._option(self._zmq.SUBSCRIBE, session)
+
+    def unsubscribe(self, session: int | None) -> None:
+        """End the subscription to a session, or to all."""
+        self._option(self._zmq.UNSUBSCRIBE, session)
+
+    def _option(self, option: int, session: int | None) -> None:
+        if self._socket is None:
+            raise StateError("the subscription is closed")
+        self._socket.setsockopt(option, topic_of(session).encode())
 
     def messages(self, wait: float = 5.0) -> Iterator[tuple[str, bytes]]:
         """Iterate over what comes; ends when nothing came for `wait` seconds."""
@@ -127,9 +142,12 @@ def parse(frame: bytes) -> Any:
     """Return the message ``Record`` of a frame; `sinew.client.schema.values` makes its parts into Python's."""
     from google.protobuf.message import DecodeError
 
-    record: Any = schema.load().new("Record")
     try:
-        record.ParseFromString(frame)
+        return _record().FromString(frame)
     except DecodeError:
         raise ProtocolError(f"{len(frame)} bytes are no Record") from None
-    return record
+
+
+@functools.cache
+def _record() -> Any:
+    return type(schema.load().new("Record"))
