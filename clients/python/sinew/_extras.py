@@ -10,7 +10,7 @@ __all__ = ["require"]
 
 _EXTRAS = {
     "view": ("mujoco", "viser", "mjviser", "fast_simplification"),
-    "record": ("mcap", "mujoco"),
+    "record": ("foxglove_schemas_protobuf", "mcap", "mujoco", "tqdm"),
     "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm", "yaml"),
     "ray": ("ray",),
 }

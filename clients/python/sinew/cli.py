@@ -13,6 +13,8 @@ __all__ = ["main"]
 
 # Each command's module has HELP, add_arguments(parser) and run(arguments) -> status.
 _COMMANDS: dict[str, str] = {
+    "record": "sinew.record.command_record",
+    "export": "sinew.record.command_export",
     "sweep": "sinew.sweep.command",
 }
 

@@ -1,0 +1,12 @@
+"""Recordings of sessions: written while a daemon plans, read and exported.
+
+A file is of the format MCAP. It holds the daemon's records unchanged, with their schema, and beside them what Foxglove
+and PlotJuggler show.
+"""
+
+from __future__ import annotations
+
+from sinew.record.reader import Entry, Recording
+from sinew.record.recorder import Progress, Recorder
+
+__all__ = ["Entry", "Progress", "Recorder", "Recording"]

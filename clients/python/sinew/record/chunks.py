@@ -1,0 +1,116 @@
+"""Reads a file in the format MCAP piece by piece, whether its end is there or not."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from sinew.errors import FormatError
+
+__all__ = ["CUT", "contents_at", "pieces"]
+
+CUT = object()
+"""What is found where a file that was cut off ends."""
+
+
+def pieces(file: BinaryIO, path: str) -> Iterator[tuple[int, Any]]:
+    """Go through a file from its begin.
+
+    Yields
+    ------
+    tuple of int and object
+        A place in the file, and a thing of `mcap.records` out of the piece that begins there; all messages of a chunk
+        have the chunk's place. The last one is `CUT` where the end of the file is not there.
+
+    Raises
+    ------
+    FormatError
+        It is no such file, or is damaged before its end.
+    """
+    from mcap.data_stream import ReadDataStream
+    from mcap.exceptions import McapError
+    from mcap.records import Chunk, Footer
+    from mcap.stream_reader import StreamReader, read_magic
+
+    try:
+        read_magic(ReadDataStream(file))
+    except (McapError, struct.error):
+        raise FormatError(f"{path} is no recording: it does not begin as MCAP files do") from None
+    found, at, piece = StreamReader(file, skip_magic=True, emit_chunks=True).records, file.tell(), None
+    while not isinstance(piece, Footer):
+        try:
+            piece = next(found)
+        except StopIteration:
+            return
+        except (McapError, struct.error, ValueError) as error:
+            if file.read(1):  # it is not the end of the file that stopped it
+                raise _damaged(path, at, error) from None
+            yield from ((at, message) for message in _contents_of_rest(file, at))
+            yield at, CUT
+            return
+        if isinstance(piece, Chunk):
+            yield from ((at, message) for message in _contents(piece, at, path))
+        else:
+            yield at, piece
+        at = file.tell()
+
+
+def contents_at(file: BinaryIO, at: int, path: str) -> list[Any]:
+    """Return what is in the chunk that begins at a place of the file, also where its end is missing."""
+    from mcap.exceptions import McapError
+    from mcap.stream_reader import StreamReader
+
+    file.seek(at)
+    try:
+        return _contents(next(iter(StreamReader(file, skip_magic=True, emit_chunks=True).records)), at, path)
+    except (McapError, struct.error):
+        return list(_contents_of_rest(file, at))
+
+
+def _contents(chunk: Any, at: int, path: str) -> list[Any]:
+    from mcap.exceptions import McapError
+    from mcap.stream_reader import breakup_chunk
+
+    try:
+        return breakup_chunk(chunk, validate_crc=True)
+    except (McapError, struct.error, ValueError, RuntimeError) as error:
+        raise _damaged(path, at, error) from None
+
+
+def _contents_of_rest(file: BinaryIO, at: int) -> Iterator[Any]:
+    """Give what can be read of a chunk whose end is missing."""
+    from mcap.data_stream import ReadDataStream
+    from mcap.exceptions import McapError
+    from mcap.opcode import Opcode
+    from mcap.records import Chunk
+    from mcap.stream_reader import StreamReader
+
+    file.seek(at)
+    stream = ReadDataStream(file)
+    try:
+        kind, _ = stream.read1(), stream.read8()
+        if kind != Opcode.CHUNK:
+            return
+        chunk = Chunk.read(stream)
+        yield from StreamReader(io.BytesIO(_unpacked(chunk)), skip_magic=True).records
+    except (McapError, struct.error, ValueError):
+        return
+
+
+def _unpacked(chunk: Any) -> bytes:
+    """Return as much of a chunk's data as can be unpacked."""
+    import lz4.frame
+    import zstandard
+
+    data: bytes = chunk.data
+    if chunk.compression == "lz4":
+        data = lz4.frame.LZ4FrameDecompressor().decompress(data)
+    elif chunk.compression == "zstd":
+        data = zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    return data
+
+
+def _damaged(path: str, at: int, error: Exception) -> FormatError:
+    return FormatError(f"{path} is damaged at byte {at}: {error or type(error).__name__}")
