@@ -9,6 +9,7 @@ import numpy as np
 
 from sinew.errors import BadPlanError, NoPlanError, RefusedError
 from sinew.loop.history import Recent
+from sinew.loop.moving import POLL
 from sinew.loop.pace import Pace
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClosedLoop", "latency_of"]
 
-_POLL = 0.02  # after which whoever steers is listened to, at the latest [s]
 _PREDICTED = 1 / 30  # least time between two plans with predicted states [s]
 _UNANSWERED = 5.0  # after which a state is sent again, beyond its deadline [s]
 _WAY = 0.005  # from the daemon's plan to the body that moves by it [s]
@@ -128,10 +128,10 @@ class ClosedLoop:
         if self._left <= 0:
             if self._sent is None:
                 self._send(0.0 if self.bounded or self.iterations else self.deadline)
-            came = self._receive(_POLL)
+            came = self._receive(POLL)
             self.pace.skip(self.body.time)
             return came
-        if not self.pace.wait(self.body.time, _POLL):
+        if not self.pace.wait(self.body.time, POLL):
             return False
         self.pace.skip(self.body.time)
         self._step()
@@ -139,9 +139,9 @@ class ClosedLoop:
 
     def _real_time(self) -> bool:
         first = self.session.current_plan is None and self.connected
-        if not first and not self.pace.wait(self.body.time, _POLL):
+        if not first and not self.pace.wait(self.body.time, POLL):
             return False
-        came = self._receive(_POLL if first else 0.0)
+        came = self._receive(POLL if first else 0.0)
         if self._sent is None and self._left <= 0:
             self._send(self.deadline)
             self._left = self.execute
@@ -167,7 +167,7 @@ class ClosedLoop:
     def _send(self, deadline: float) -> None:
         now = time.monotonic()
         if now - self._refused < _AGAIN:
-            time.sleep(_POLL)
+            time.sleep(POLL)
             return
         states = now - self._predicted >= _PREDICTED
         if states:

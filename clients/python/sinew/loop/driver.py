@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import copy
-import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew.client.session import Fallback
 from sinew.errors import ArgumentError, RefusedError, SinewError, StateError, TimedOutError
-from sinew.loop.body import Body, check_push
+from sinew.loop.body import Body
 from sinew.loop.closed import ClosedLoop, latency_of
 from sinew.loop.link import Link
+from sinew.loop.moving import POLL, Moving
 from sinew.loop.pace import check_speed
-from sinew.loop.source import Frame, History, Mode
+from sinew.loop.source import History, Mode
 
 if TYPE_CHECKING:
-    import mujoco
-
     from sinew.client.messages import Config, TaskDescription
     from sinew.client.serving import Daemon
-    from sinew.state import State
 
 __all__ = ["Driver"]
 
-_SWITCH = 0.0005  # how long another thread may keep the interpreter to itself while the loop waits for it [s]
-_PUBLISH = 0.005  # between two frames of a body that moves [s]
 _WATCH = 0.5  # between two looks at the daemon [s]
-_DIVERGED = "the body has left the range of numbers: a reset lets it begin again"
-_STILL = 0.02  # between two looks at what is asked for, while time stands still [s]
 
 
-class Driver:
+class Driver(Moving):
     """A closed loop that any thread may look at and steer: a `Source`.
 
     One thread steps the body and talks to its session; it never waits for those who look. A second one looks after
@@ -101,44 +91,30 @@ class Driver:
         if execute < 1 or not deadline > 0:
             raise ArgumentError(f"execute and deadline: {execute} and {deadline:g}, expected both to be more than 0")
         self._name, self._seed, self._fallback = task, seed, fallback
-        self._endpoint, self._start = endpoint, start
+        self._endpoint, self._serve = endpoint, start
         self._daemon: Daemon | None = None
         self._deadline, self._mode, self._speed = deadline, _mode_of(mode), 1.0
         self._changed = threading.Lock()  # held for moments: of what several threads change
-        self._commands: deque[Callable[[], None]] = deque()
-        self._wake, self._attention = threading.Event(), threading.Event()
+        self._attention = threading.Event()
         self._next: Link | None = None
         self._links: list[Link] = []  # that are open
-        self._paused, self._single, self._closing, self._dirty = paused, False, False, True
-        self._lost = self._said = ""
-        self._shown, self._number = 0.0, 0
-        self._threads: list[threading.Thread] = []
+        self._lost = ""
         try:
             self._start_daemon()
             self._link = self._open(settings or {}, None)
             self._links.append(self._link)
             session = self._link.session
-            self._body = Body.of_task(session.task)
-            self._initial: State = session.initial
-            self._body.reset(self._initial)
-            self._loop = ClosedLoop(self._body, session, execute=execute, deadline=deadline, iterations=iterations)
+            body = Body.of_task(session.task)
+            body.reset(session.initial)
+            self._loop = ClosedLoop(body, session, execute=execute, deadline=deadline, iterations=iterations)
             self._loop.set_waits(self._mode == "lockstep")
-            self._model: mujoco.MjModel = copy.copy(self._body.model)
-            self._frame = self._picture()
+            super().__init__(body, self._loop.pace, paused)
         except BaseException:
-            self.close()
+            self._release()
             raise
-        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
-        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run, self._watch)]
-        for thread in self._threads:
-            thread.start()
+        self._start(self._watch)
 
     # ---------------------------------------------------------------------------------- what there is
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """The body, for drawing: a copy of its own for each call."""
-        return copy.copy(self._model)
 
     @property
     def task(self) -> TaskDescription:
@@ -155,10 +131,6 @@ class Driver:
         """Number of the session at the daemon; another one after `reopen` and where the daemon was lost."""
         return self._link.session.id
 
-    def latest(self) -> Frame:
-        """Return how it is now."""
-        return self._frame
-
     def history(self) -> History:
         """Return how the latest seconds were."""
         return self._loop.recent.history()
@@ -170,53 +142,24 @@ class Driver:
     def close(self) -> None:
         """End the threads, the session and a private daemon; a second call does nothing."""
         self._closing = True
-        self._wake.set()
         self._attention.set()
-        for thread in self._threads:
-            thread.join()
-        self._threads = []
+        super().close()
+        self._release()
+
+    def _release(self) -> None:
         for link in self._links:
             link.close()
         self._links = []
         if self._daemon is not None:
             self._daemon.stop()
 
-    def __enter__(self) -> Driver:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     # ------------------------------------------------------------------------------------------- time
-
-    def pause(self, on: bool) -> None:
-        """Let time stand still, or go on."""
-
-        def do() -> None:
-            self._paused, self._single = on, False
-            self._loop.pace.restart(self._body.time)
-
-        self._ask(do)
-
-    def step(self) -> None:
-        """Go on by one step of the model while paused (by one plan in lockstep)."""
-
-        def do() -> None:
-            self._single = self._paused
-            self._loop.pace.restart(self._body.time)
-
-        self._ask(do)
 
     def set_speed(self, speed: float) -> None:
         """Set the body's seconds in a second, such as 0.25 for slow motion; lockstep may be slower."""
         self._speed = check_speed(speed)
         self._retime()
-
-        def do() -> None:
-            self._loop.pace.speed = self._speed
-            self._loop.pace.restart(self._body.time)
-
-        self._ask(do)
+        super().set_speed(speed)
 
     def set_mode(self, mode: Mode) -> None:
         """Change between ``"lockstep"`` and ``"real time"``."""
@@ -224,29 +167,20 @@ class Driver:
         self._retime()
         self._ask(lambda: self._loop.set_waits(mode == "lockstep"))
 
-    def seek(self, time: float) -> None:
-        """Raise `StateError`: time does not go back here."""
-        raise StateError("time goes on here; a recording can be searched")
-
     def reset(self, seed: int | None = None) -> None:
         """Begin again, with another seed if one is given."""
 
         def do() -> None:
             if not self._lost:
-                self._initial = self._link.session.reset(seed)
+                self._link.session.reset(seed)
             self._paused = self._paused and not self._body.diverged
-            self._body.reset(self._initial)
+            self._body.reset(self._link.session.initial)
             self._loop.begin()
 
         self._seed = self._seed if seed is None else seed
         self._ask(do)
 
     # ------------------------------------------------------------------------------------------ steering
-
-    def push(self, body: int, point: ArrayLike | None, force: ArrayLike | None) -> None:
-        """Pull at a point of a body (3,) [m, in the body's frame] by a force (3,) [N, in the world's]; None ends it."""
-        check_push(self._model, body, point, force)
-        self._ask(lambda: self._body.push(body, point, force))
 
     def set_ctrl(self, ctrl: Mapping[int, float]) -> None:
         """Raise `StateError`: plans choose the controls."""
@@ -283,105 +217,56 @@ class Driver:
 
     # ------------------------------------------------------------------------------------------ the loop
 
-    def _ask(self, do: Callable[[], None]) -> None:
-        """Let the loop's thread do something before its next step."""
-        self._commands.append(do)
-        self._wake.set()
-
-    def _run(self) -> None:
-        """Move the body until the end."""
-        try:
-            while not self._closing:
-                self._obey()
-                if self._paused and not self._single:
-                    self._loop.idle()
-                    self._publish()
-                    self._wake.wait(_STILL)
-                    self._wake.clear()
-                else:
-                    self._advance()
-        except Exception as error:
-            self._said, self._paused = f"the loop has ended: {error}", True
-            self._frame = self._picture()
-            raise
-
     def _obey(self) -> None:
         """Do what was asked for, and take over a new session."""
-        while self._commands:
-            try:
-                self._commands.popleft()()
-                self._said = ""
-            except SinewError as error:
-                self._said = str(error)
-            self._dirty = True
+        super()._obey()
         with self._changed:
             link, self._next = self._next, None
             self._link = link or self._link
         if link is not None:
-            self._initial = link.session.initial
             self._loop.take(link.session)
             self._dirty = True
         self._loop.bounded = _bounded(self._link.config)
 
-    def _advance(self) -> None:
-        before = self._body.time
+    def _move(self) -> bool:
         try:
-            moved = self._loop.advance()
+            return self._loop.advance()
         except TimedOutError:  # the connection takes nothing more
-            moved = False
-            time.sleep(_STILL)
-        if self._loop.gone:
-            self._attention.set()
-        if self._body.diverged:
-            self._paused = self._dirty = True
-        if self._single and self._body.time != before:
-            self._single = self._mode == "lockstep" and not self._loop.between_plans
-            self._dirty = self._dirty or not self._single
-        if moved or self._dirty:
-            self._publish(moved)
+            time.sleep(POLL)
+            return False
+        finally:
+            if self._loop.gone:
+                self._attention.set()
 
-    def _publish(self, moved: bool = False) -> None:
-        """Make a frame where anything is different, of a body that moves not too often."""
-        now = time.monotonic()
-        if self._dirty or (moved and now - self._shown >= _PUBLISH):
-            self._dirty = False
-            self._shown = now
-            self._frame = self._picture()
+    def _still(self) -> None:
+        self._loop.idle()
 
-    def _picture(self) -> Frame:
-        loop, data = self._loop, self._body.data
-        self._number += 1
-        return Frame(
-            number=self._number,
-            time=self._body.time,
-            qpos=data.qpos.copy(),
-            qvel=data.qvel.copy(),
-            act=data.act.copy(),
-            ctrl=loop.ctrl,
-            mocap=np.concatenate([data.mocap_pos, data.mocap_quat], axis=1),
-            mode="lockstep" if loop.waits else "real time",
-            paused=self._paused,
-            speed=loop.pace.speed,
-            rate=float("nan") if self._paused else loop.pace.rate,
-            plan=loop.plan,
-            predicted=loop.predicted,
-            age=loop.age,
-            deadline=loop.asked,
-            misses=loop.misses,
-            cost=loop.plan.cost_now if loop.plan else float("nan"),
-            connected=not self._lost,
-            text=self._lost or (_DIVERGED if self._body.diverged else self._said or loop.text),
-            config=self._link.config,
-        )
+    def _stepped(self) -> bool:
+        return not self._loop.waits or self._loop.between_plans
+
+    def _about(self) -> dict[str, Any]:
+        loop = self._loop
+        return {
+            "mode": "lockstep" if loop.waits else "real time",
+            "plan": loop.plan,
+            "predicted": loop.predicted,
+            "age": loop.age,
+            "deadline": loop.asked,
+            "misses": loop.misses,
+            "cost": loop.plan.cost_now if loop.plan else float("nan"),
+            "connected": not self._lost,
+            "text": self._lost or self._said or loop.text,
+            "config": self._link.config,
+        }
 
     # ---------------------------------------------------------------------------------------- the daemon
 
     def _start_daemon(self) -> None:
         """Start the private daemon, if there shall be one and none runs."""
-        if self._start is not None and (self._daemon is None or not self._daemon.running):
+        if self._serve is not None and (self._daemon is None or not self._daemon.running):
             if self._daemon is not None:
                 self._daemon.stop()
-            self._daemon = self._start()
+            self._daemon = self._serve()
             self._endpoint = self._daemon.endpoint
 
     def _open(self, settings: Mapping[str, Any], like: Config | None) -> Link:
