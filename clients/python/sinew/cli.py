@@ -16,6 +16,7 @@ _COMMANDS: dict[str, str] = {
     "record": "sinew.record.command_record",
     "export": "sinew.record.command_export",
     "sweep": "sinew.sweep.command",
+    "view": "sinew.view.command",
 }
 
 

@@ -1,0 +1,145 @@
+"""``sinew view`` in a browser: it shows what moves, and what is changed there counts at the daemon."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sinew
+from browser import Window, wait_until
+from programs import Program, sinew_view
+
+RATE = "Adam: descent along gradients"
+
+
+@pytest.fixture
+def running() -> Iterator[tuple[Any, Any, Program]]:
+    """A daemon, a client that looks on, and a page of an arm at that daemon."""
+    with sinew.serve(threads=1) as daemon, daemon.client(timeout=60) as client:
+        settings = ("--set", "adam_iterations=4", "--set", "adam_rate=0.02")
+        with sinew_view("--task", "arm_reach", "--endpoint", daemon.endpoint, *settings) as program:
+            yield daemon, client, program
+
+
+def session_of(client: Any) -> Any:
+    """Return the page's session, as another client sees it."""
+    return client.attach(client.statistics().sessions[0].session)
+
+
+def test_page(look: Callable[[str], Window], running: tuple[Any, Any, Program]) -> None:
+    """The arm is seen to move; sliders, planner and weights count at the daemon, and others' changes on the page."""
+    _, client, program = running
+    window = look(program.address)
+    window.wait_for_picture()
+    wait_until(lambda: window.moves(2), "nothing moves")
+    window.wait_for_text("lockstep: the body waits for each plan", "connected", "follows a moving point")
+    window.save("run")
+    session = session_of(client)
+
+    window.open_tab("Plan")
+    rate = window.move_slider("rate", times=3)
+    wait_until(lambda: session.get_config().planner["adam_rate"] == pytest.approx(rate), "the rate does not arrive")
+    window.save("plan")
+    session.tune(adam_rate=0.03)
+    wait_until(lambda: window.slider_value("rate") == pytest.approx(0.03), "another's change is not shown")
+
+    window.choose("planner", "sampling")
+    wait_until(lambda: session.get_config().planner["planner"] == "sampling", "the planner does not change")
+    window.wait_for_text("Sampling: random tries")
+    assert RATE not in window.text()
+    # Descent says how large the gradient is, sampling has none.
+    statistics = lambda: client.statistics().sessions[0]  # noqa: E731
+    wait_until(lambda: not statistics().gradient_norm > 0, "plans go on to be those of Adam")
+    window.choose("planner", "adam")
+    wait_until(lambda: statistics().gradient_norm > 0, "plans go on to be those of sampling")
+
+    window.open_tab("Cost")
+    window.wait_for_text("Cost of the latest plan", "reach", "effort")
+    weight = window.move_slider("along the way", times=2)
+    wait_until(lambda: session.get_config().terms[0].weight == pytest.approx(weight), "the weight does not arrive")
+    window.save("cost")
+    window.open_tab("Plots")
+    window.wait_for_text("Time for a plan", "Muscles")
+    window.save("plots")
+    window.open_tab("Show")
+    window.wait_for_text("Ghost of the plan")
+    window.save("show")
+
+
+def test_time(look: Callable[[str], Window], running: tuple[Any, Any, Program]) -> None:
+    """Buttons and keys stop time, take one step and begin again."""
+    _, _, program = running
+    window = look(program.address)
+    window.wait_for_text("as fast as reality")
+    window.click("Pause")
+    window.wait_for_text("paused", "Go on")
+    now = window_time(window)
+    time.sleep(1)
+    assert window_time(window) == now
+    window.tab.locator("canvas").first.focus()
+    window.tab.keyboard.press("n")
+    wait_until(lambda: window_time(window) > now, "no step was taken")
+    window.tab.keyboard.press("r")
+    wait_until(lambda: window_time(window) <= now, "it does not begin again")
+    window.tab.keyboard.press("Space")
+    wait_until(lambda: window_time(window) > now + 0.1, "it does not go on")
+    window.choose("mode", "real time")
+    window.wait_for_text("real time: the body waits for nothing")
+
+
+def window_time(window: Window) -> float:
+    """Return the body's time that the page says [s]."""
+    found = re.search(r"time\s+([0-9.]+) s", window.text())
+    assert found, window.text()
+    return float(found[1])
+
+
+def test_two_pages(look: Callable[[str], Window], running: tuple[Any, Any, Program]) -> None:
+    """What one page changes, the other shows; when one is closed, nothing else ends."""
+    _, client, program = running
+    one, other = look(program.address), look(program.address)
+    for window in (one, other):
+        window.open_tab("Plan")
+    rate = one.move_slider("rate", times=3)
+    wait_until(lambda: other.slider_value("rate") == pytest.approx(rate), "the other page shows another rate")
+    wait_until(lambda: session_of(client).get_config().planner["adam_rate"] == pytest.approx(rate), "it is not set")
+    one.tab.close()
+    plans = client.statistics().sessions[0].plans
+    wait_until(lambda: client.statistics().sessions[0].plans > plans, "the session has stopped")
+    back = other.move_slider("rate", "ArrowLeft")
+    wait_until(lambda: session_of(client).get_config().planner["adam_rate"] == pytest.approx(back), "it is not set")
+
+
+def test_daemon_lost(look: Callable[[str], Window], tmp_path: Path) -> None:
+    """A private daemon that is killed is missed in words, and comes back with its settings."""
+    with sinew_view("--task", "arm_reach", "--set", "adam_iterations=4", "--set", "adam_rate=0.02") as program:
+        window = look(program.address)
+        window.wait_for_text("connected")
+        found = re.search(r"process (\d+)", program.output())
+        if found is None:
+            pytest.skip("a daemon of this user runs: no private one was started")
+        os.kill(int(found[1]), signal.SIGKILL)
+        window.wait_for_text("lost")
+        window.wait_for_text("connected")
+        before = window_time(window)
+        wait_until(lambda: window_time(window) > before, "it does not go on")
+        window.open_tab("Plan")
+        assert window.slider_value("rate") == pytest.approx(0.02)
+
+
+def test_ends(tmp_path: Path) -> None:
+    """Ctrl-C ends the program with status 0, and what it has started."""
+    with sinew_view("--task", "arm_reach") as program:
+        found = re.search(r"process (\d+)", program.output())
+        began = time.monotonic()
+        program.send(signal.SIGINT)
+        assert program.wait() == 0
+        print(f"ended after {time.monotonic() - began:.2f} s")
+        if found is not None:
+            assert not Path(f"/proc/{found[1]}").exists()
