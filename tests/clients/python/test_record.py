@@ -30,11 +30,11 @@ from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 from foxglove_schemas_protobuf.JointStates_pb2 import JointStates
 from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
 from mcap.reader import make_reader
-from sinew.record import Recorder, Recording
+from sinew.record import Entry, Recorder, Recording
 from sinew.record.writer import RecordingWriter
 
-SETTINGS = {"adam_iterations": 2, "iterations": 2}
-STEP = 0.01  # between states [s]
+from recordings import Arm, await_first, record, recorded_file, wait  # noqa: F401
+
 GEOMS = """
 <mujoco>
   <asset><mesh name="rock" vertex="0 0 0  0.1 0 0  0 0.2 0  0 0 0.3  0.1 0.1 0.1"/></asset>
@@ -55,64 +55,6 @@ GEOMS = """
 </mujoco>
 """
 BESIDE = {"scene", "frames", "joints", "figures"}
-
-
-class Arm:
-    """An arm that MuJoCo moves, and its session: it waits for each plan."""
-
-    def __init__(self, client: sinew.Client, task: str = "arm_reach", **settings: Any) -> None:
-        self.session = client.open(task, 3, SETTINGS | settings)
-        self.model = mujoco.MjModel.from_xml_path(self.session.model.file)
-        self.model.opt.timestep = STEP
-        self.data = mujoco.MjData(self.model)
-        self.data.qpos[:], self.data.qvel[:] = self.session.initial.qpos, self.session.initial.qvel
-        self.states: list[np.ndarray] = []
-
-    def go(self, plans: int, **options: Any) -> None:
-        """Make so many plans."""
-        for _ in range(plans):
-            self.states.append(self.data.qpos.copy())
-            self.session.plan(self.data, **options)
-            self.data.ctrl[:] = self.session.control(self.data.time)
-            mujoco.mj_step(self.model, self.data)
-
-
-def wait(condition: Any, seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def record(arm: Arm, path: Path, plans: int, daemon: Daemon, **options: Any) -> None:
-    """Record at least so many plans of an arm, which may have made some before."""
-    with Recorder(path, arm.session.id, daemon.endpoint, **options) as recorder:
-        while recorder.progress.plans < plans:
-            arm.go(1)
-            time.sleep(0.01)
-    assert recorder.error is None
-
-
-@pytest.fixture(scope="module")
-def file(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record a session from its middle on, with tuning."""
-    path = tmp_path_factory.mktemp("record") / "arm.mcap"
-    with daemon.client(20) as client:
-        arm = Arm(client)
-        arm.go(5)
-        with Recorder(path, arm.session.id, daemon.endpoint) as recorder:
-            time.sleep(0.3)
-            arm.go(40, states=True)
-            arm.session.tune(weights={"speed": 0.002}, adam_rate=0.02)
-            arm.go(40)
-            arm.session.close()
-            wait(lambda: not recorder.progress.running)
-    assert recorder.error is None
-    assert recorder.progress.plans == 80
-    assert recorder.progress.lost == 0
-    assert "closed" in recorder.progress.text
-    assert recorder.progress.size == path.stat().st_size
-    return path
 
 
 def plain(path: Path) -> Iterator[tuple[str, Any, int]]:
@@ -137,7 +79,8 @@ def plain(path: Path) -> Iterator[tuple[str, Any, int]]:
 
 def test_any_reader_finds_all(file: Path) -> None:
     counts = Counter(topic.split("/")[-1] for topic, _, _ in plain(file))
-    assert (counts["begin"], counts["plan"], counts["config"], counts["close"]) == (80, 80, 1, 1)
+    assert (counts["config"], counts["close"]) == (1, 1)
+    assert counts["begin"] == counts["plan"] > 80
     assert counts["open"] >= 1
     assert set(counts) >= BESIDE
     numbers = [record.number for topic, record, _ in plain(file) if topic.split("/")[-1] not in BESIDE]
@@ -357,6 +300,11 @@ def test_says_what_another_version_wrote(file: Path, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------- recording
 
 
+def records_so_far(recorder: Recorder) -> list[Entry]:
+    """Read what the recorder has written by now."""
+    return list(Recording(recorder.path).entries())
+
+
 def test_what_was_lost_is_said_and_mended(
     daemon: Daemon, client: sinew.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,15 +324,15 @@ def test_what_was_lost_is_said_and_mended(
     arm = Arm(client)
     path = tmp_path / "x.mcap"
     with Recorder(path, arm.session.id, daemon.endpoint) as recorder:
-        time.sleep(0.3)
-        arm.go(10)
-        wait(lambda: recorder.progress.plans == 10)
+        await_first(arm, recorder)
         losing.append(True)
         arm.go(5)
         wait(lambda: recorder.progress.gaps == 1)
-        time.sleep(0.2)
-        arm.go(5)
-        time.sleep(0.2)
+        known = recorder.progress.records
+        while [entry.kind for entry in records_so_far(recorder)].count("open") < 2:
+            assert recorder.progress.records < known + 1000
+            arm.go(1)
+            time.sleep(0.02)
     assert recorder.progress.gaps == 1
     assert recorder.progress.lost == 3
     assert "3 records were lost" in recorder.progress.text
@@ -401,14 +349,17 @@ def test_sessions_that_are_recorded(daemon: Daemon, client: sinew.Client, tmp_pa
     }
     for recorder in recorders.values():
         recorder.start()
-    time.sleep(0.3)
+    while recorders["all"].progress.plans == 0:
+        before.go(1)
+        time.sleep(0.02)
+    time.sleep(0.5)  # the other two have subscribed, too
     joints = Arm(client, "joints")
     after = Arm(client)
     for arm in (before, joints, after):
         arm.go(6)
     after.session.close()
     wait(lambda: not recorders["next"].progress.running)
-    time.sleep(0.2)
+    wait(lambda: recorders["task"].progress.plans == 6)
     ids = {}
     for name, recorder in recorders.items():
         assert recorder.stop() == recorder.stop()
@@ -442,16 +393,16 @@ def test_daemon_that_is_lost(tmp_path: Path) -> None:
         arm = Arm(client)
         recorder = Recorder(path, arm.session.id, daemon.endpoint)
         recorder.start()
-        time.sleep(0.3)
+        await_first(arm, recorder)
         arm.go(10)
-        wait(lambda: recorder.progress.plans == 10)
+        wait(lambda: recorder.progress.plans > 10)
         os.kill(daemon.pid, signal.SIGKILL)
         wait(lambda: not recorder.progress.running)
         assert isinstance(recorder.stop().text, str)
         assert isinstance(recorder.error, errors.TimedOutError)
         assert "does not answer any more" in str(recorder.error)
     recording = Recording(path)
-    assert len(list(recording.entries(["plan"]))) == 10
+    assert len(list(recording.entries(["plan"]))) == recorder.progress.plans
     assert not recording.cut
 
 
@@ -479,16 +430,20 @@ def test_signals_close_the_file(daemon: Daemon, client: sinew.Client, tmp_path: 
     path = tmp_path / "x.mcap"
     child = recorded_by_command(arm, path, "--endpoint", daemon.endpoint, "--json")
     try:
-        arm.go(20)
-        time.sleep(0.2)
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            arm.go(1)
+            time.sleep(0.02)
         child.send_signal(how)
         out, complaint = child.communicate(timeout=30)
     finally:
         child.kill()
     assert (child.returncode, complaint) == (0, "")
     said = json.loads(out)
-    assert (said["plans"], said["lost"], said["sessions"]) == (20, 0, [arm.session.id])
-    assert sum(topic.endswith("/plan") for topic, _, _ in plain(path)) == 20
+    assert (said["lost"], said["sessions"]) == (0, [arm.session.id])
+    plans = [message.plan.sequence for topic, message, _ in plain(path) if topic.endswith("/plan")]
+    assert len(plans) == said["plans"] > 10
+    assert plans == list(range(plans[0], plans[0] + len(plans)))
 
 
 def test_full_disk_is_said(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:

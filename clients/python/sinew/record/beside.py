@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sinew.client import schema
+from sinew.errors import SinewError
 from sinew.record import layout
 from sinew.record.foxglove import Figures, Joints, Scene
 from sinew.record.writer import RecordingWriter
@@ -47,16 +47,15 @@ class Beside:
         self._drawn = False
         self._session = session
         if rate > 0:
-            self._load(Path(opened.model_file))
+            self._load(opened.model, opened.model_file)
 
-    def _load(self, file: Path) -> None:
-        import mujoco
+    def _load(self, name: str, file: str) -> None:
+        from sinew.loop.places import find_model, load_model
 
         try:
-            model = mujoco.MjModel.from_xml_path(str(file))
-        except ValueError as error:
-            reason = str(error).splitlines()[0] if file.exists() else "it is not on this machine"
-            self.text = f"no scene for Foxglove is written, {file} cannot be read: {reason}"
+            model = load_model(find_model(name, file))
+        except SinewError as error:
+            self.text = f"no scene for other programs is written: {str(error).splitlines()[0]}"
             return
         self._scene = Scene(model, f"{self._session}/")
         self._joints = Joints(model)

@@ -17,7 +17,7 @@ from sinew.client.records import parse
 from sinew.errors import FileError, FormatError
 from sinew.files import share
 from sinew.record import layout
-from sinew.record.chunks import CUT, pieces
+from sinew.record.chunks import CUT, contents_at, pieces
 
 __all__ = ["Entry", "Recording", "plan_of"]
 
@@ -103,6 +103,7 @@ class Recording:
         self.cut = False
         self.about: dict[str, str] = {}
         self.remark = ""
+        self._channels: dict[int, tuple[int, str]] = {}
         self._look()
 
     def entries(self, kinds: Collection[str] = layout.KINDS, session: int | None = None) -> Iterator[Entry]:
@@ -118,20 +119,33 @@ class Recording:
         from mcap.records import Channel, Message
 
         self.read = 0
-        wanted: dict[int, tuple[int, str]] = {}
+        wanted: set[int] = set()
         with open(self.path, "rb") as file:
             for at, piece in pieces(file, self.path):
                 if isinstance(piece, Message):
                     if piece.channel_id in wanted:
-                        yield Entry(*wanted[piece.channel_id], piece.log_time * 1e-9, piece.data, at)
+                        yield self._entry(piece, at)
                 elif isinstance(piece, Channel):
                     whose = layout.session_and_kind(piece.topic)
-                    if whose is not None and whose[1] in kinds and session in (None, whose[0]):
-                        wanted[piece.id] = whose
+                    if whose is not None:
+                        self._channels[piece.id] = whose
+                        if whose[1] in kinds and session in (None, whose[0]):
+                            wanted.add(piece.id)
                 elif piece is CUT:
                     self.cut = True
                 self.read = at
         self.read = self.size
+
+    def entries_at(self, at: int) -> list[Entry]:
+        """Return all records of a chunk, after a pass that came so far; `at` is `Entry.at` of one of them."""
+        from mcap.records import Message
+
+        with open(self.path, "rb") as file:
+            found = contents_at(file, at, self.path)
+        return [self._entry(x, at) for x in found if isinstance(x, Message) and x.channel_id in self._channels]
+
+    def _entry(self, message: Any, at: int) -> Entry:
+        return Entry(*self._channels[message.channel_id], message.log_time * 1e-9, message.data, at)
 
     def _look(self) -> None:
         """Look at the begin of the file: who wrote it, by which schema."""
