@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +10,18 @@ import mujoco
 import numpy as np
 import pytest
 import sinew
+from sinew.client import Daemon
 from sinew.errors import ArgumentError, FormatError, NotFoundError
 from sinew.loop.body import Body
 from sinew.loop.lockstep import lockstep
 from sinew.loop.places import find_model, load_model
+from sinew.loop.ration import Ration
 from sinew.task import Plant
 
-from scenes import ZOO
+from scenes import ROOT, ZOO
 from sources import FakeSource
+
+PLANT = ROOT / "build/release/bin/sinew-plant"
 
 
 def zoo() -> mujoco.MjModel:
@@ -183,6 +188,23 @@ def test_lockstep_with_a_planner_in_the_process_is_the_daemons(client: sinew.Cli
             assert np.array_equal(here.state.qpos, there.state.qpos)
 
 
+@pytest.mark.skipif(not PLANT.exists(), reason="no build/release of sinew-plant")
+def test_the_body_moves_as_that_of_sinew_plant(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    data = tmp_path / "run.data"
+    command = [PLANT, f"--endpoint={daemon.endpoint}", "--task=arm_reach", "--seed=3", "--set=adam_iterations=6"]
+    subprocess.run([*command, "--execute=8", "--seconds=1", f"--data={data}", "--quiet", "--json"], check=True)
+    columns = np.loadtxt(data, skiprows=1)  # time, cost, the measure, controls; with at least six digits
+    with client.open("arm_reach", 3, {"adam_iterations": 6}) as session:
+        body = Body.of_task(session.task)
+        body.reset(session.initial)
+        moments = list(lockstep(body, session, 200, 8))
+        judged = [session.evaluate(moment.state) for moment in moments]
+    costs = [[x.cost, x.measures[0].value] for x in judged]
+    assert np.allclose(columns[:, 0], [moment.state.time for moment in moments], rtol=1e-5)
+    assert np.allclose(columns[:, 1:3], costs, rtol=1e-8)
+    assert np.allclose(columns[:, 3:], [moment.ctrl for moment in moments], rtol=1e-5, atol=1e-12)
+
+
 def test_a_fake_source_moves() -> None:
     source = FakeSource()
     first, second = source.latest(), source.latest()
@@ -191,3 +213,18 @@ def test_a_fake_source_moves() -> None:
     assert source.tune(weights={"reach": 3.0}, adam_rate=0.5).planner["adam_rate"] == 0.5
     assert source.latest().config.terms[0].weight == 3.0
     assert source.history().time.shape == source.history().series["cost"].shape
+
+
+@pytest.mark.parametrize(("cost", "share"), [(0.0005, 1 / 30), (0.02, 0.5)])
+def test_states_are_asked_for_as_often_as_they_may_cost(cost: float, share: float) -> None:
+    ration, times, now, plan = Ration(), [], 0.0, FakeSource().latest().plan
+    for _ in range(2000):
+        states = ration.due(now)
+        times += [now] if states else []
+        taken = 4 * 0.003 + (cost if states else 0.0)
+        now += taken
+        ration.learn(replace(plan, iterations=4, computing=taken, states=plan.states if states else None))
+    gaps = np.diff(times)[10:]
+    print(f"states cost {cost:g} s: every {gaps.mean():.3f} s")
+    assert gaps.min() > 1 / 30 - 1e-9
+    assert gaps.mean() == pytest.approx(share, rel=0.4)

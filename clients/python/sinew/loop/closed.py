@@ -11,6 +11,7 @@ from sinew.errors import BadPlanError, NoPlanError, RefusedError
 from sinew.loop.history import Recent
 from sinew.loop.moving import POLL
 from sinew.loop.pace import Pace
+from sinew.loop.ration import Ration
 
 if TYPE_CHECKING:
     from sinew.client.blocking import Session
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClosedLoop", "latency_of"]
 
-_PREDICTED = 1 / 30  # least time between two plans with predicted states [s]
 _UNANSWERED = 5.0  # after which a state is sent again, beyond its deadline [s]
 _WAY = 0.005  # from the daemon's plan to the body that moves by it [s]
 _AGAIN = 0.5  # after which a state is sent again that was refused [s]
@@ -62,6 +62,8 @@ class ClosedLoop:
         Deadline of the latest plan [s]; 0: none.
     misses : int
         Plans after their deadline.
+    always : bool
+        Whether predicted states are wanted of each plan, whatever they cost.
     text : str
         What went wrong with the latest plan.
     """
@@ -75,6 +77,7 @@ class ClosedLoop:
         self.waits = True
         self.bounded = False
         self.connected = True
+        self.always = False
         self.pace = Pace()
         self.recent = Recent([term.name for term in session.task.terms], body.model.na)
         self.ctrl = np.zeros(body.model.nu)
@@ -98,7 +101,7 @@ class ClosedLoop:
         self._sent: float | None = None  # when the state was sent that waits for its plan
         self._stamp = -np.inf  # its time
         self._left = 0  # steps until the next state is sent
-        self._predicted = -np.inf  # when predicted states were asked for
+        self._ration = Ration()
         self._refused = -np.inf  # when the latest state was
         self.pace.restart(self.body.time)
 
@@ -169,9 +172,7 @@ class ClosedLoop:
         if now - self._refused < _AGAIN:
             time.sleep(POLL)
             return
-        states = now - self._predicted >= _PREDICTED
-        if states:
-            self._predicted = now
+        states = self.always or self._ration.due(now)
         state = self.body.state
         iterations = self.iterations if self.waits else 0
         self.session.send(state, deadline, iterations=iterations, states=states)
@@ -206,6 +207,7 @@ class ClosedLoop:
 
     def _take(self, plan: Plan, age: float) -> None:
         self.plan, self.age = plan, age
+        self._ration.learn(plan)
         self.predicted = plan.states or self.predicted
         self.misses += not plan.deadline_met
         self.recent.add(self.body.time, plan, age, self.asked, self.body.data.act)

@@ -229,6 +229,7 @@ class Driver(Moving):
         self._loop.bounded = _bounded(self._link.config)
 
     def _move(self) -> bool:
+        self._loop.always = self._single  # who looks step by step sees each plan
         try:
             return self._loop.advance()
         except TimedOutError:  # the connection takes nothing more
