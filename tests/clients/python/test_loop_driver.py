@@ -273,6 +273,21 @@ def test_a_daemon_that_is_killed_is_started_again() -> None:
     assert not started[1].running
 
 
+def test_a_daemon_that_was_asleep_goes_on_with_its_session() -> None:
+    with sinew.serve() as daemon, Driver("arm_reach", endpoint=daemon.endpoint, settings=SETTINGS) as driver:
+        session = driver.session
+        wait(driver, lambda frame: frame.time > 0.1)
+        os.kill(daemon.pid, signal.SIGSTOP)
+        try:
+            lost = wait(driver, lambda frame: not frame.connected)
+        finally:
+            os.kill(daemon.pid, signal.SIGCONT)
+        assert "no answer" in lost.text
+        wait(driver, lambda frame: frame.connected and frame.time > lost.time + 0.1)
+        assert driver.session == session
+        assert driver.latest().text == ""
+
+
 def test_another_daemon_at_the_address_gets_a_new_session(tmp_path: os.PathLike[str]) -> None:
     address = f"ipc://{tmp_path}/sinewd"
     with pytest.raises(TimedOutError, match="no answer"):
