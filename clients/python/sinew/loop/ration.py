@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,21 +15,26 @@ __all__ = ["Ration"]
 _SHORTEST = 1 / 30  # between two plans with states [s]
 _SHARE = 0.04  # of the time that states may cost
 _COMPARED = 32  # one plan of so many has no states, to learn what an iteration takes
-_WEIGHT = 0.2  # of the latest plan in a mean
+_LEARNT = 15  # latest plans of each kind that count
 
 
 class Ration:
-    """Learns from plans what their states cost, and says when the next ones may be asked for."""
+    """Learns from plans what their states cost, and says when the next ones may be asked for.
+
+    Medians count: a machine that does other things, too, makes some plans far slower.
+    """
 
     def __init__(self) -> None:
         self._asked = -math.inf
         self._plans = 0
-        self._iteration = self._cost = math.nan  # [s]
+        self._iterations: deque[float] = deque(maxlen=_LEARNT)  # time of one, of plans without states [s]
+        self._costs: deque[float] = deque(maxlen=_LEARNT)  # time of states [s]
 
     def due(self, now: float) -> bool:
         """Return whether the plan that is asked for now [s] should have states."""
         self._plans += 1
-        if self._plans % _COMPARED == 2 or now - self._asked < max(_SHORTEST, self._rest()):
+        rest = median(self._costs) / _SHARE if self._costs else 0.0
+        if self._plans % _COMPARED == 2 or now - self._asked < max(_SHORTEST, rest):
             return False
         self._asked = now
         return True
@@ -37,13 +44,6 @@ class Ration:
         if plan.iterations == 0:
             return
         if plan.states is None:
-            self._iteration = _mean(self._iteration, plan.computing / plan.iterations)
-        elif not math.isnan(self._iteration):
-            self._cost = _mean(self._cost, max(plan.computing - plan.iterations * self._iteration, 0.0))
-
-    def _rest(self) -> float:
-        return 0.0 if math.isnan(self._cost) else self._cost / _SHARE
-
-
-def _mean(before: float, latest: float) -> float:
-    return latest if math.isnan(before) else before + _WEIGHT * (latest - before)
+            self._iterations.append(plan.computing / plan.iterations)
+        elif self._iterations:
+            self._costs.append(plan.computing - plan.iterations * median(self._iterations))
