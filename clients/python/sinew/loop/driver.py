@@ -229,15 +229,17 @@ class Driver(Moving):
         self._loop.bounded = _bounded(self._link.config)
 
     def _move(self) -> bool:
+        before = self._loop.text
         self._loop.always = self._single  # who looks step by step sees each plan
         try:
-            return self._loop.advance()
+            moved = self._loop.advance()
         except TimedOutError:  # the connection takes nothing more
             time.sleep(POLL)
             return False
-        finally:
-            if self._loop.gone:
-                self._attention.set()
+        if self._loop.gone:
+            self._attention.set()
+        self._dirty = self._dirty or self._loop.text != before
+        return moved
 
     def _still(self) -> None:
         self._loop.idle()
