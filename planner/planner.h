@@ -204,6 +204,45 @@ void sn_planner_set_version(SnPlanner *p, uint64_t version);
 // serves a planner p that takes another one's place with a seed of its own. p must have no plan in progress.
 void sn_planner_take_over(SnPlanner *p, const SnPlanner *from);
 
+// ---- snapshots ----
+
+// Holds what Adam remembers from plan to plan.
+typedef struct SnAdamSnapshot {
+  bool used;                         // a planner by gradients has been in force; else the rest means nothing
+  bool known;                        // moments and grid are those of the plan before
+  int moved;                         // steps that the plan was shifted by since Adam's last one
+  int phase;                         // steps from the first knot of its grid to the first row
+  int knots, interpolation, starts;  // settings that it was made with
+  int capacity;                      // most starts so far
+  SnMomentsView moments;             // moments, if known
+} SnAdamSnapshot;
+
+// Holds all that the next plan depends on beside its request, the seed, and settings, weights and targets. Arrays
+// belong to the planner that it was taken of, and are valid until its next call.
+typedef struct SnPlannerSnapshot {
+  uint64_t number;             // counts plans
+  SnState state;               // latest state, its activations estimated where they were not given; without the rest
+  bool act_known;              // estimates go on from there; else from the task's initial activations
+  bool begun;                  // a plan was begun: the warm start is its
+  double warm_time;            // time of the first row [s]
+  const sn_real *warm_ctrl;    // (horizon, nu) best controls so far
+  int phase;                   // steps from the first knot of the noise to the first row
+  double active_time;          // time of the first row [s]
+  int active_rows;             // 0: no plan yet
+  const sn_real *active_ctrl;  // (active_rows, nu) controls of the latest plan
+  SnAdamSnapshot adam;
+} SnPlannerSnapshot;
+
+// Describes the planner between two plans; SN_ERR_STATE while one is in progress. On a backend without
+// SN_BACKEND_MOMENTS what Adam remembers is not known.
+SnCode sn_planner_snapshot(const SnPlanner *p, SnPlannerSnapshot *snapshot, SnError *err);
+
+// Goes on from a snapshot of a planner with the same model, task, seed, settings, weights and targets. The next plans
+// are the same as there, bit for bit. Sizes are the caller's care. A plan in progress is dropped. Nothing is changed on
+// an error: SN_ERR_ARGUMENT names a value that is not allowed, SN_ERR_LIMIT and SN_ERR_MEMORY say that there is no
+// room.
+SnCode sn_planner_restore(SnPlanner *p, const SnPlannerSnapshot *snapshot, SnError *err);
+
 // ---- evaluation ----
 
 // Asks for the cost of given controls from a state; nstep 0 evaluates the state alone.

@@ -58,6 +58,69 @@ void sn_planner_adam_forget(SnPlanner *p) {
   p->iterations.adam->grid.phase = 0;
 }
 
+// ---- snapshots ----
+
+void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *s) {
+  const SnAdamState *a = p->iterations.adam;
+  *s = (SnAdamSnapshot){.used = a != NULL};
+  if (!a) return;
+  s->known = a->known && sn_backend_moments(p->device.backend, p->device.model, &s->moments);
+  s->moved = a->moved;
+  s->phase = a->grid.phase;
+  s->knots = a->knots;
+  s->interpolation = a->interpolation;
+  s->starts = a->starts;
+  s->capacity = a->capacity;
+}
+
+// Means of squares are not negative, and powers of numbers below 1 not above it.
+static SnCode check_moments(const SnMomentsView *s, SnError *err) {
+  for (int i = 0; i < s->size; ++i)
+    if (!isfinite(s->first[i]) || !isfinite(s->second[i]) || s->second[i] < 0)
+      return sn_fail(err, SN_ERR_ARGUMENT, "moments[%d]: %g and %g, allowed are finite numbers, the second at least 0",
+                     i, (double)s->first[i], (double)s->second[i]);
+  if (s->power1 >= 0 && s->power1 <= 1 && s->power2 >= 0 && s->power2 <= 1) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "powers of beta1 and beta2: %g and %g, allowed are 0 to 1", s->power1,
+                 s->power2);
+}
+
+static SnCode check_adam(const SnAdamSnapshot *s, SnError *err) {
+  enum { STEPS = 1 << 24 };  // so that sums stay integers
+  const int starts = (int)sn_settings_info(sn_settings_find("adam_starts"))->hi;
+  const struct {
+    const char *name;
+    int value, most;
+  } x[] = {{"moved", s->moved, STEPS},    {"phase", s->phase, STEPS},
+           {"knots", s->knots, STEPS},    {"interpolation", s->interpolation, STEPS},
+           {"starts", s->starts, starts}, {"capacity", s->capacity, starts}};
+  for (size_t i = 0; i < sizeof x / sizeof *x; ++i)
+    if (x[i].value < 0 || x[i].value > x[i].most)
+      return sn_fail(err, SN_ERR_ARGUMENT, "adam: %s is %d, allowed are 0 to %d", x[i].name, x[i].value, x[i].most);
+  return s->known ? check_moments(&s->moments, err) : SN_OK;
+}
+
+SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *err) {
+  if (!s->used) {
+    sn_planner_adam_forget(p);
+    return SN_OK;
+  }
+  SnSettings settings = p->pending.settings;
+  if (s->capacity > 0) settings.adam_starts = s->capacity;
+  SnCode code = check_adam(s, err);
+  if (code == SN_OK) code = adam_reserve(p, &settings, err);
+  if (code != SN_OK) return code;
+  SnAdamState *a = p->iterations.adam;
+  a->moved = s->moved;
+  a->grid.phase = s->phase;
+  a->knots = s->knots;
+  a->interpolation = s->interpolation;
+  a->starts = s->starts;
+  a->capacity = s->capacity;
+  a->fresh = true;  // until the next plan's first iteration, which begins anew in any case
+  a->known = s->known && sn_backend_set_moments(p->device.backend, p->device.model, &s->moments);
+  return SN_OK;
+}
+
 static int adam_iterations(const SnSettings *s) { return s->adam_iterations; }
 
 // ---- a plan's beginning ----

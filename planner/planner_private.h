@@ -251,6 +251,10 @@ SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err);
 void sn_planner_adam_shift(SnPlanner *p, int k);
 // planner_adam.c: forgets the plan before.
 void sn_planner_adam_forget(SnPlanner *p);
+// planner_adam.c: describes what Adam remembers.
+void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *snapshot);
+// planner_adam.c: puts it in force again, checked as by sn_planner_restore. On an error all is as before.
+SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *snapshot, SnError *err);
 // planner_adam.c: frees Adam's memory.
 void sn_planner_adam_free(SnPlanner *p);
 // Returns the noise of the iteration under way.
@@ -265,6 +269,11 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *request, SnState
 // Writes the activations at `time` [s] into act (na), computed from the known ones at p->latest.state.time.
 void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
                              const SnApplied *applied, sn_real *act);
+
+// Checks a state: finite, quaternions of about unit length.
+SnCode sn_planner_check_state(const SnModel *m, const SnPlanRequest *request, SnError *err);
+// Checks numbers; err names the first bad one.
+SnCode sn_planner_check_finite(const char *what, const sn_real *x, size_t n, SnError *err);
 
 // Returns the row (nu) of the plan in force at `time` [s], that of the initial plan where there is none.
 const sn_real *sn_planner_force_row(const SnPlanner *p, double time);

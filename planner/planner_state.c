@@ -12,11 +12,15 @@ SnState sn_state_view(const SnStateBuffer *s) {
   return (SnState){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL};
 }
 
-static SnCode check_finite(const char *what, const sn_real *x, int n, SnError *err) {
-  for (int i = 0; i < n; ++i)
+SnCode sn_planner_check_finite(const char *what, const sn_real *x, size_t n, SnError *err) {
+  for (size_t i = 0; i < n; ++i)
     if (sn_is_bad(x[i]))
-      return sn_fail(err, SN_ERR_ARGUMENT, "%s[%d]: %g, allowed is a number within +-%g", what, i, (double)x[i], 1e10);
+      return sn_fail(err, SN_ERR_ARGUMENT, "%s[%zu]: %g, allowed is a number within +-%g", what, i, (double)x[i], 1e10);
   return SN_OK;
+}
+
+static SnCode check_finite(const char *what, const sn_real *x, int n, SnError *err) {
+  return sn_planner_check_finite(what, x, (size_t)n, err);
 }
 
 static SnCode check_quat(const char *what, int at, const sn_real *q, SnError *err) {
@@ -32,7 +36,7 @@ static int joint_quat(const SnModel *m, int j) {
   return m->jnt_type[j] == SN_JNT_BALL ? m->jnt_qposadr[j] : -1;
 }
 
-static SnCode check_state(const SnModel *m, const SnPlanRequest *r, SnError *err) {
+SnCode sn_planner_check_state(const SnModel *m, const SnPlanRequest *r, SnError *err) {
   if (!r->qpos || (!r->qvel && m->nv > 0)) return sn_fail(err, SN_ERR_ARGUMENT, "state: qpos and qvel are needed");
   if (!isfinite(r->time)) return sn_fail(err, SN_ERR_ARGUMENT, "time: not finite");
   SnCode code = check_finite("qpos", r->qpos, m->nq, err);
@@ -116,7 +120,7 @@ static SnCode check_applied(const SnPlanner *p, const SnApplied *a, SnError *err
 SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer *into, bool *act_estimated,
                              SnError *err) {
   const SnModel *m = p->m;
-  SnCode code = check_state(m, r, err);
+  SnCode code = sn_planner_check_state(m, r, err);
   if (code == SN_OK) code = check_applied(p, r->applied, err);
   if (code != SN_OK) return code;
   *act_estimated = m->na > 0 && !r->act;

@@ -16,6 +16,8 @@ typedef struct Rule {
 
 #define REAL 1e10  // the engine's own bound on states (SN_MAXVAL)
 #define TIME 1e9   // [s], thirty years
+#define STEPS (1 << 24)
+#define FINITE 1e308
 #define ID 18446744073709551615.0
 #define NUMBERS SN_WIRE_NUMBERS
 
@@ -104,12 +106,39 @@ static const Rule rules[] = {
     {"CloseRequest", "session", 1, ID, 0},
     {"SetConfigRequest", "terms", 0, 0, 512},
     {"StatisticsRequest", "session", 0, ID, 0},
+    {"SnapshotRequest", "session", 1, ID, 0},
+    {"Snapshot", "version", 0, 1000000, 0},
+    {"Snapshot", "task", 1, SN_WIRE_NAME, 0},
+    {"Snapshot", "checksum", 1, 32, 0},
+    {"Snapshot", "number", 1, 32, 0},
+    {"Snapshot", "seed", 0, ID, 0},
+    {"Snapshot", "plan", 0, ID, 0},
+    {"Snapshot", "terms", 0, 0, 512},
+    {"Snapshot", "act_known", 0, 1, 0},
+    {"WarmStart", "time", -2 * TIME, 2 * TIME, 0},
+    {"WarmStart", "ctrl", -REAL, REAL, NUMBERS},
+    {"WarmStart", "exists", 0, 1, 0},
+    {"WarmStart", "phase", 0, STEPS, 0},
+    {"ActivePlan", "time", -2 * TIME, 2 * TIME, 0},
+    {"ActivePlan", "ctrl", -REAL, REAL, NUMBERS},
+    {"AdamMemory", "moved", 0, STEPS, 0},
+    {"AdamMemory", "phase", 0, STEPS, 0},
+    {"AdamMemory", "knots", 0, 100000, 0},
+    {"AdamMemory", "interpolation", 0, 100, 0},
+    {"AdamMemory", "starts", 0, 1000000, 0},
+    {"AdamMemory", "capacity", 0, 1000000, 0},
+    {"AdamMemory", "known", 0, 1, 0},
+    {"AdamMemory", "first", -FINITE, FINITE, NUMBERS},
+    {"AdamMemory", "second", 0, FINITE, NUMBERS},
+    {"AdamMemory", "power1", 0, 1, 0},
+    {"AdamMemory", "power2", 0, 1, 0},
 };
 
 // Sub-messages without which their message means nothing.
 static const struct {
   const char *message, *field;
-} required[] = {{"PlanRequest", "state"}, {"EvaluateRequest", "state"}, {"StreamState", "state"}};
+} required[] = {{"PlanRequest", "state"}, {"EvaluateRequest", "state"}, {"StreamState", "state"},
+                {"Snapshot", "state"},    {"Snapshot", "warm_start"},   {"Snapshot", "active_plan"}};
 
 static int refuse(SnWireError *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int refuse(SnWireError *err, const char *format, ...) {

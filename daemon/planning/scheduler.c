@@ -67,6 +67,7 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
     refuse(s, job, code, text);
   }
   session->evaluations = NULL;
+  sn_serve_snapshots(s, session);
   sn_record_close(s, session);
   sn_session_free(session, s->models);
 }

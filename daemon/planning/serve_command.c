@@ -3,49 +3,9 @@
 
 #include "daemon/planning/serve_private.h"
 
-// With a new seed, the loader has made the planner that takes the place of the old one.
-static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
-  sn_serve_drop_evaluation(session);
-  if (!job->planner) return sn_planner_reset(session->planner, session->seed, err);
-  sn_planner_take_over(job->planner, session->planner);
-  sn_planner_free(session->planner);
-  session->planner = job->planner;
-  session->seed = job->request->reset->seed;
-  return SN_OK;
-}
-
 static SnCode no_version(const SnSession *session, uint64_t number, SnError *err) {
   return sn_fail(err, SN_ERR_NOT_FOUND, "no version %llu; versions %llu to %llu are kept", (unsigned long long)number,
                  (unsigned long long)sn_history_oldest(&session->history), (unsigned long long)session->history.newest);
-}
-
-// A term's weights after the change: absent ones stay.
-static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSettings *t, double weights[2]) {
-  weights[0] = t->has_weight_case ? t->weight : (double)cost->weight[k];
-  weights[1] = t->has_terminal_weight_case ? t->terminal_weight : (double)cost->terminal[k];
-}
-
-static SnCode check_term(const SnCost *cost, const Sinew__V1__TermSettings *t, SnError *err) {
-  double weights[2];
-  int k = sn_cost_find(cost, t->name);
-  if (k < 0 || k >= cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%.80s'", t->name);
-  if (t->n_target > 0 && t->has_own_target_case && t->own_target)
-    return sn_fail(err, SN_ERR_ARGUMENT, "'%.80s': target and own_target exclude each other", t->name);
-  wanted_weights(cost, k, t, weights);
-  SnCode code = sn_cost_check_weight(cost, k, weights[0], weights[1], err);
-  return code == SN_OK ? sn_cost_check_target(cost, k, t->target, (int)t->n_target, err) : code;
-}
-
-// Of a term that was checked.
-static SnCode apply_term(SnSession *session, const Sinew__V1__TermSettings *t, SnError *err) {
-  const SnCost *cost = sn_planner_cost(session->planner);
-  double weights[2];
-  wanted_weights(cost, sn_cost_find(cost, t->name), t, weights);
-  SnCode code = sn_planner_set_weight(session->planner, t->name, weights[0], weights[1], err);
-  bool own = t->has_own_target_case && t->own_target;
-  if (code == SN_OK && (own || t->n_target > 0))
-    code = sn_planner_set_target(session->planner, t->name, t->target, own ? 0 : (int)t->n_target, err);
-  return code;
 }
 
 // The configuration that is in force now becomes a version. One that the session had is named in reverted_to.
@@ -57,6 +17,40 @@ static void add_version(SnSession *session, SnVersion *version, uint64_t reverte
   sn_metrics_reset_best(&session->metrics);
 }
 
+// Puts the planner that the loader has made in the place of the old one.
+static void replace_planner(SnSession *session, SnJob *job, uint64_t seed) {
+  sn_planner_free(session->planner);
+  session->planner = job->planner;
+  session->seed = seed;
+  job->planner = NULL;
+}
+
+// A planner that was restored has its settings; they become a version of this session.
+static SnCode restore(SnSession *session, SnJob *job, SnError *err) {
+  const Sinew__V1__Snapshot *from = job->request->reset->snapshot;
+  SnSessionSettings own = session->settings;
+  SnCode code = sn_read_session_settings(from->session, job->planner, &own, err);
+  SnVersion *version = code == SN_OK ? sn_version_capture(job->planner, &own) : NULL;
+  if (!version) {
+    sn_planner_free(job->planner);
+    return code == SN_OK ? sn_fail(err, SN_ERR_MEMORY, "out of memory") : code;
+  }
+  replace_planner(session, job, from->seed);
+  session->settings = own;
+  add_version(session, version, 0);
+  session->audience.out_of_order = true;
+  return SN_OK;
+}
+
+static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
+  sn_serve_drop_evaluation(session);
+  if (!job->planner) return sn_planner_reset(session->planner, session->seed, err);
+  if (job->request->reset->snapshot) return restore(session, job, err);
+  sn_planner_take_over(job->planner, session->planner);
+  replace_planner(session, job, job->request->reset->seed);
+  return SN_OK;
+}
+
 // All is checked before any of it is changed. *changed: the planner is not as it was, whatever comes back.
 static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__V1__SetConfigRequest *in, bool *changed,
                          SnError *err) {
@@ -64,11 +58,10 @@ static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__
   SnSessionSettings own = session->settings;
   SnCode code = sn_read_settings(in->planner, s->config, &settings, err);
   if (code == SN_OK) code = sn_read_session_settings(in->settings, session->planner, &own, err);
-  for (size_t i = 0; code == SN_OK && i < in->n_terms; i++)
-    code = check_term(sn_planner_cost(session->planner), in->terms[i], err);
+  if (code == SN_OK) code = sn_check_terms(session->planner, in->terms, in->n_terms, err);
   if (code == SN_OK) code = sn_planner_configure(session->planner, &settings, err);
   *changed = code == SN_OK;
-  for (size_t i = 0; code == SN_OK && i < in->n_terms; i++) code = apply_term(session, in->terms[i], err);
+  if (code == SN_OK) code = sn_apply_terms(session->planner, in->terms, in->n_terms, err);
   if (code == SN_OK) session->settings = own;
   return code;
 }
@@ -122,13 +115,40 @@ static void record(SnScheduler *s, SnSession *session, const Sinew__V1__Reply *r
   if (reply->body_case == SINEW__V1__REPLY__BODY_REVERT) sn_record_config(s, session, reply->revert);
 }
 
+// Keeps a request for a snapshot until the plan in progress has ended. False: there is nothing to wait for.
+static bool wait_for_plan(SnScheduler *s, SnSession *session, SnJob *job) {
+  enum { MOST = 16 };
+  int n = 0;
+  if (job->request->body_case != SINEW__V1__REQUEST__BODY_SNAPSHOT || !session->active) return false;
+  SnJob **last = &session->snapshots;
+  for (; *last; last = &(*last)->next) n++;
+  if (n < MOST) {
+    job->next = NULL;
+    *last = job;
+  } else {
+    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT,
+                    "%d requests wait for a snapshot of this session already", MOST);
+    sn_job_free(job);
+  }
+  return true;
+}
+
+void sn_serve_snapshots(SnScheduler *s, SnSession *session) {
+  for (SnJob *job; (job = session->snapshots);) {
+    session->snapshots = job->next;
+    sn_serve_command(s, job);
+  }
+}
+
 void sn_serve_command(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
   SnScratch scratch = {0};
   SnError err = {0};
   SnCode code = SN_OK;
   Sinew__V1__ResetReply initial = SINEW__V1__RESET_REPLY__INIT;
+  Sinew__V1__Snapshot snapshot = SINEW__V1__SNAPSHOT__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  if (wait_for_plan(s, session, job)) return;
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_RESET:
       if (session->active) sn_serve_finish(s, session);
@@ -137,6 +157,8 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
       initial.seed = session->seed;
+      if (code == SN_OK && job->request->reset->snapshot)
+        code = get_config(&scratch, session, 0, false, &initial.config, &err);
       reply.body_case = SINEW__V1__REPLY__BODY_RESET;
       reply.reset = &initial;
       break;
@@ -153,6 +175,11 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
     case SINEW__V1__REQUEST__BODY_GET_CONFIG:
       reply.body_case = SINEW__V1__REPLY__BODY_GET_CONFIG;
       code = get_config(&scratch, session, job->request->get_config->version, true, &reply.get_config, &err);
+      break;
+    case SINEW__V1__REQUEST__BODY_SNAPSHOT:
+      reply.body_case = SINEW__V1__REPLY__BODY_SNAPSHOT;
+      reply.snapshot = &snapshot;
+      code = sn_pack_snapshot(&scratch, session, &snapshot, &err);
       break;
     default:
       code = sn_fail(&err, SN_ERR_STATE, "a request that the planner does not serve");

@@ -18,11 +18,11 @@ static SnCode begin(SnSession *session, SnError *err) {
   SnEvaluateRequest *r = &work->request;
   r->time = in->state->time;
   r->nstep = (int)rows - 1;
-  r->qpos = sn_serve_reals(scratch, in->state->qpos, in->state->n_qpos);
-  r->qvel = sn_serve_reals(scratch, in->state->qvel, in->state->n_qvel);
-  r->act = sn_serve_reals(scratch, in->state->act, in->state->n_act);
-  sn_serve_mocap(scratch, in->state, &r->mocap_pos, &r->mocap_quat);
-  r->ctrl = sn_serve_reals(scratch, in->ctrl, in->n_ctrl);
+  r->qpos = sn_unpack_reals(scratch, in->state->qpos, in->state->n_qpos);
+  r->qvel = sn_unpack_reals(scratch, in->state->qvel, in->state->n_qvel);
+  r->act = sn_unpack_reals(scratch, in->state->act, in->state->n_act);
+  sn_unpack_mocap(scratch, in->state, &r->mocap_pos, &r->mocap_quat);
+  r->ctrl = sn_unpack_reals(scratch, in->ctrl, in->n_ctrl);
   if (in->want_states && r->nstep > 0) {
     r->states.qpos = sn_scratch_alloc(scratch, rows * (size_t)session->nq * sizeof(sn_real));
     r->states.qvel = sn_scratch_alloc(scratch, rows * (size_t)session->nv * sizeof(sn_real));

@@ -8,26 +8,6 @@
 #define REPLY_PART 0.05
 #define REPLY_TIME 0.0005
 
-// Numbers of the wire as the engine's. NULL for none, or when out of memory (then `failed`).
-sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n) {
-  sn_real *out = n ? sn_scratch_alloc(scratch, n * sizeof *out) : NULL;
-  for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
-  return out;
-}
-
-// Mocap poses of a state, apart.
-void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
-  size_t n = state->n_mocap / 7;
-  sn_real *p = n ? sn_scratch_alloc(scratch, 3 * n * sizeof *p) : NULL,
-          *q = n ? sn_scratch_alloc(scratch, 4 * n * sizeof *q) : NULL;
-  for (size_t i = 0; p && q && i < n; i++) {
-    for (size_t k = 0; k < 3; k++) p[3 * i + k] = (sn_real)state->mocap[7 * i + k];
-    for (size_t k = 0; k < 4; k++) q[4 * i + k] = (sn_real)state->mocap[7 * i + 3 + k];
-  }
-  *pos = p;
-  *quat = q;
-}
-
 static double planner_deadline(const SnJob *job) {
   return job->due - fmin(REPLY_TIME, REPLY_PART * (job->due - job->route.arrived));
 }
@@ -36,14 +16,14 @@ static double planner_deadline(const SnJob *job) {
 static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const Sinew__V1__Controls *controls,
                        SnApplied *applied, SnPlanRequest *request) {
   request->time = state->time;
-  request->qpos = sn_serve_reals(scratch, state->qpos, state->n_qpos);
-  request->qvel = sn_serve_reals(scratch, state->qvel, state->n_qvel);
-  request->act = sn_serve_reals(scratch, state->act, state->n_act);
-  sn_serve_mocap(scratch, state, &request->mocap_pos, &request->mocap_quat);
+  request->qpos = sn_unpack_reals(scratch, state->qpos, state->n_qpos);
+  request->qvel = sn_unpack_reals(scratch, state->qvel, state->n_qvel);
+  request->act = sn_unpack_reals(scratch, state->act, state->n_act);
+  sn_unpack_mocap(scratch, state, &request->mocap_pos, &request->mocap_quat);
   if (!controls || controls->n_time == 0) return;
   applied->n = (int)controls->n_time;
   applied->time = controls->time;
-  applied->ctrl = sn_serve_reals(scratch, controls->ctrl, controls->n_ctrl);
+  applied->ctrl = sn_unpack_reals(scratch, controls->ctrl, controls->n_ctrl);
   request->applied = applied;
 }
 
@@ -230,7 +210,9 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   } else {
     answer(s, session, job, &plan);
   }
+  if (plan.iterations == 0 || plan.device_lost) session->audience.out_of_order = true;
   sn_job_free(job);
+  sn_serve_snapshots(s, session);
 }
 
 void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {

@@ -26,10 +26,6 @@ void sn_serve_count_plan(const SnScheduler *scheduler, SnSession *session, const
 // Answers a plan request whose place a newer one has taken, and frees it. Any thread may call it.
 void sn_serve_replaced(SnScheduler *scheduler, SnSession *session, SnJob *job);
 
-// Converts n numbers of the wire into numbers of the engine, in memory of the scratch. Returns NULL for none.
-sn_real *sn_serve_reals(SnScratch *scratch, const double *x, size_t n);
-// Parts the mocap poses of a state into positions (nmocap, 3) and quaternions (nmocap, 4); NULL for none.
-void sn_serve_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat);
 // Packs rows of states that begin at time `start` [s] and are `step` [s] apart.
 Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,
                                            double start, double step, size_t rows);
@@ -44,14 +40,17 @@ void sn_serve_drop_evaluation(SnSession *session);
 
 // ---- commands (serve_command.c) ----
 
-// Carries out a reset, or reads, sets or reverts the configuration; answers, frees the job.
+// Carries out a reset, reads, sets or reverts the configuration, or takes a snapshot; answers, frees the job.
 void sn_serve_command(SnScheduler *scheduler, SnJob *job);
+// Answers requests for a snapshot that came while a plan was in progress.
+void sn_serve_snapshots(SnScheduler *scheduler, SnSession *session);
 
 // ---- records (serve_record.c) ----
 //
 // For whoever subscribes to the session; where nobody does they return at once.
 
-// Tells new subscribers what the session is, between two plans.
+// Tells new subscribers what the session is, between two plans. Tells all of them where it stands, if that does not
+// follow from the records so far.
 void sn_record_greet(SnScheduler *scheduler, SnSession *session);
 // Records that a plan was begun for the active job.
 void sn_record_begin(SnScheduler *scheduler, SnSession *session);

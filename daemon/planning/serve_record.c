@@ -35,7 +35,7 @@ static void record_open(SnScheduler *s, SnSession *session) {
   out.checksum = session->checksum;
   out.seed = session->seed;
   out.version = SN_VERSION;
-  out.number = sizeof(sn_real) == sizeof(double) ? "double" : "float";
+  out.number = sn_pack_number_type();
   out.backend = (char *)(uintptr_t)backend_of(s, session);
   out.description = sn_pack_task(&scratch, session->loaded, session->planner);
   out.config = sn_pack_config(&scratch, session, sn_history_find(&session->history, 0), false);
@@ -44,10 +44,22 @@ static void record_open(SnScheduler *s, SnSession *session) {
   sn_scratch_free(&scratch);
 }
 
+static void record_snapshot(SnScheduler *s, SnSession *session) {
+  SnScratch scratch = {0};
+  SnError err = {0};
+  Sinew__V1__Record record = begin_record(session, SINEW__V1__RECORD__BODY_SNAPSHOT);
+  Sinew__V1__Snapshot out = SINEW__V1__SNAPSHOT__INIT;
+  record.snapshot = &out;
+  if (sn_pack_snapshot(&scratch, session, &out, &err) == SN_OK) send_record(s, session, &record);
+  sn_scratch_free(&scratch);
+}
+
 void sn_record_greet(SnScheduler *s, SnSession *session) {
-  if (!wanted(s, session) || !session->audience.joined) return;
-  session->audience.joined = false;
-  record_open(s, session);
+  SnAudience *audience = &session->audience;
+  if (!wanted(s, session) || !(audience->joined || audience->out_of_order)) return;
+  if (audience->joined) record_open(s, session);
+  record_snapshot(s, session);
+  audience->joined = audience->out_of_order = false;
 }
 
 void sn_record_begin(SnScheduler *s, SnSession *session) {
@@ -98,6 +110,7 @@ void sn_record_streamed(SnScheduler *s, SnSession *session, const SnPlan *plan, 
 }
 
 void sn_record_config(SnScheduler *s, SnSession *session, Sinew__V1__Config *config) {
+  if (session->active) session->audience.out_of_order = true;
   if (!wanted(s, session)) return;
   Sinew__V1__Record record = begin_record(session, SINEW__V1__RECORD__BODY_CONFIG);
   Sinew__V1__ConfigRecord out = SINEW__V1__CONFIG_RECORD__INIT;

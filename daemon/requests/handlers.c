@@ -35,6 +35,7 @@ static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
     case SINEW__V1__REQUEST__BODY_RESET:
     case SINEW__V1__REQUEST__BODY_REVERT:
     case SINEW__V1__REQUEST__BODY_STREAM:
+    case SINEW__V1__REQUEST__BODY_SNAPSHOT:
       return sn_handle_command;
     case SINEW__V1__REQUEST__BODY_STREAM_STATE:
       return sn_handle_state;

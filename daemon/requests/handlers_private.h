@@ -22,7 +22,7 @@ SnCode sn_handle_close(SnDaemon *daemon, SnJob *job, SnError *err);
 SnCode sn_handle_plan(SnDaemon *daemon, SnJob *job, SnError *err);
 SnCode sn_handle_state(SnDaemon *daemon, SnJob *job, SnError *err);
 SnCode sn_handle_evaluate(SnDaemon *daemon, SnJob *job, SnError *err);
-// Handles reset; reading, setting and reverting the configuration; begin and end of continuous mode.
+// Handles reset; reading, setting and reverting the configuration; begin and end of continuous mode; snapshots.
 SnCode sn_handle_command(SnDaemon *daemon, SnJob *job, SnError *err);
 
 // Sends a reply and frees the job.

@@ -22,7 +22,7 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   char *backends[] = {device.name, "cpu"};
   out.backends = backends + !device.present;
   out.n_backends = device.present ? 2 : 1;
-  out.number = sizeof(sn_real) == sizeof(double) ? "double" : "float";
+  out.number = sn_pack_number_type();
   out.limits = &limits;
   out.telemetry = d->config.telemetry;
   out.records = d->config.records;

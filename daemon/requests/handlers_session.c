@@ -130,7 +130,7 @@ SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
   return command(d, job, err);
 }
 
-// A reset with a new seed lets the body settle, which may take long: the loader's work.
+// A reset with a new seed, or from a snapshot, lets the body settle, which may take long: the loader's work.
 static SnCode reset_by_loader(SnDaemon *d, SnJob *job, SnError *err) {
   atomic_fetch_add(&job->session->holds, 1);
   if (sn_loader_push(d, job)) return SN_OK;
@@ -149,18 +149,20 @@ static uint64_t session_of(const Sinew__V1__Request *r) {
       return r->revert->session;
     case SINEW__V1__REQUEST__BODY_STREAM:
       return r->stream->session;
+    case SINEW__V1__REQUEST__BODY_SNAPSHOT:
+      return r->snapshot->session;
     default:
       return r->get_config->session;
   }
 }
 
-// Reset; get, set and revert configuration; begin and end of continuous mode.
+// Reset; get, set and revert configuration; begin and end of continuous mode; snapshots.
 SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__Request *r = job->request;
   job->session = find_session(d, session_of(r), err);
   if (!job->session) return err->code;
-  bool resets = r->body_case == SINEW__V1__REQUEST__BODY_RESET;
-  return resets && r->reset->has_seed_case ? reset_by_loader(d, job, err) : command(d, job, err);
+  bool anew = r->body_case == SINEW__V1__REQUEST__BODY_RESET && (r->reset->has_seed_case || r->reset->snapshot);
+  return anew ? reset_by_loader(d, job, err) : command(d, job, err);
 }
 
 void sn_close_expired(SnDaemon *d) {

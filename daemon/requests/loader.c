@@ -155,6 +155,28 @@ static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, uint64_t 
   return def;
 }
 
+// Settings over those of the task: of a snapshot, if there is one, and of the request over those.
+static SnCode read_settings(const SnDaemon *d, const Sinew__V1__OpenRequest *in, SnSettings *settings, SnError *err) {
+  SnCode code = SN_OK;
+  if (in && in->snapshot) code = sn_read_settings(in->snapshot->planner, &d->config, settings, err);
+  return code == SN_OK ? sn_read_settings(in ? in->planner : NULL, &d->config, settings, err) : code;
+}
+
+static SnCode make_checksum(SnSession *session, SnError *err) {
+  const uint64_t checksum = sn_model_checksum(sn_planner_model(session->planner), err);
+  snprintf(session->checksum, sizeof session->checksum, "%016" PRIx64, checksum);
+  return checksum ? SN_OK : err->code;
+}
+
+// What belongs to the session alone, and where a snapshot goes on.
+static SnCode settle_session(SnSession *session, const Sinew__V1__OpenRequest *in, SnError *err) {
+  const Sinew__V1__Snapshot *from = in ? in->snapshot : NULL;
+  SnCode code = in ? make_checksum(session, err) : SN_OK;
+  if (code == SN_OK && from) code = sn_read_session_settings(from->session, session->planner, &session->settings, err);
+  if (code == SN_OK && from) code = sn_restore_snapshot(from, session->checksum, session->planner, err);
+  return code == SN_OK && in ? sn_read_session_settings(in->session, session->planner, &session->settings, err) : code;
+}
+
 // A session on a task, with its own settings where `in` has them. NULL and err on failure.
 static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
   SnSession *session = calloc(1, sizeof *session);
@@ -167,9 +189,10 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   session->settings = sn_default_session_settings();
   session->last_evaluation = &session->evaluations;
   session->task = load_task(d, task, in ? &session->task_text : NULL, err);
-  if (session->task) session->loaded = sn_models_acquire(&d->models, session->task->model, err);
+  if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
+    session->loaded = sn_models_acquire(&d->models, session->task->model, err);
   if (session->loaded) {
-    SnPlannerDef def = planner_def(d, session, in ? in->seed : 0);
+    SnPlannerDef def = planner_def(d, session, !in ? 0 : in->snapshot ? in->snapshot->seed : in->seed);
     if (!in) {
       // What is only described needs no memory of the device.
       def.backend = d->scheduler.backends.cpu;
@@ -178,17 +201,14 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
     session->on_device = def.backend != d->scheduler.backends.cpu;
     def.settings = session->task->settings;
     session->seed = def.seed;
-    if (sn_read_settings(in ? in->planner : NULL, &d->config, &def.settings, err) == SN_OK)
-      session->planner = sn_planner_create(&def, err);
+    if (read_settings(d, in, &def.settings, err) == SN_OK) session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
   }
-  if (!session->planner ||
-      sn_read_session_settings(in ? in->session : NULL, session->planner, &session->settings, err) != SN_OK) {
+  if (!session->planner || settle_session(session, in, err) != SN_OK) {
     sn_session_free(session, &d->models);
     return NULL;
   }
   const SnModel *m = sn_planner_model(session->planner);
-  if (in) snprintf(session->checksum, sizeof session->checksum, "%016" PRIx64, sn_model_checksum(m, err));
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
   SnVersion *first = sn_version_capture(session->planner, &session->settings);
   if (!first) {
@@ -237,8 +257,9 @@ static void open_session(SnDaemon *d, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
   reply.open = &out;
-  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu",
-               (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)in->seed);
+  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu%s",
+               (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)session->seed,
+               in->snapshot ? ", from a snapshot" : "");
 
   // The session is known to the event loop before its client can send the next request; from then on others own it.
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
@@ -249,12 +270,29 @@ static void open_session(SnDaemon *d, const SnJob *job) {
   sn_outbox_send(&d->outbox, packed);
 }
 
-// A planner with the new seed, which the planner thread puts in the place of the old one. True when the job went there.
+// A planner for a session that begins again: with a new seed, or from a snapshot. NULL and err on failure.
+static SnPlanner *planner_anew(SnDaemon *d, const SnSession *session, const Sinew__V1__ResetRequest *in, SnError *err) {
+  const Sinew__V1__Snapshot *from = in->snapshot;
+  SnPlannerDef def = planner_def(d, session, from ? from->seed : in->seed);
+  if (from && (sn_check_snapshot(from, session->task->name, err) != SN_OK ||
+               sn_read_settings(from->planner, &d->config, &def.settings, err) != SN_OK))
+    return NULL;
+  if (def.settings.horizon != session->opened_with.horizon) {
+    sn_fail(err, SN_ERR_ARGUMENT, "snapshot: horizon is %d; that of this session is %d for good", def.settings.horizon,
+            session->opened_with.horizon);
+    return NULL;
+  }
+  SnPlanner *planner = sn_planner_create(&def, err);
+  if (!planner || !from || sn_restore_snapshot(from, session->checksum, planner, err) == SN_OK) return planner;
+  sn_planner_free(planner);
+  return NULL;
+}
+
+// A planner, which the planner thread puts in the place of the old one. True when the job went there.
 static bool reset_session(SnDaemon *d, SnJob *job) {
   SnSession *session = job->session;
   SnError err = {0};
-  SnPlannerDef def = planner_def(d, session, job->request->reset->seed);
-  job->planner = sn_planner_create(&def, &err);
+  job->planner = planner_anew(d, session, job->request->reset, &err);
   bool handed = job->planner && sn_scheduler_command(&d->scheduler, job);
   if (!handed) {
     if (job->planner) sn_fail(&err, SN_ERR_LIMIT, "too many requests are waiting for the planner; try again later");

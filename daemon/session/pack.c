@@ -34,6 +34,26 @@ double *sn_pack_reals(SnScratch *scratch, const sn_real *x, size_t n, size_t *co
   return out;
 }
 
+sn_real *sn_unpack_reals(SnScratch *scratch, const double *x, size_t n) {
+  sn_real *out = n ? sn_scratch_alloc(scratch, n * sizeof *out) : NULL;
+  for (size_t i = 0; out && i < n; i++) out[i] = (sn_real)x[i];
+  return out;
+}
+
+void sn_unpack_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat) {
+  size_t n = state->n_mocap / 7;
+  sn_real *p = n ? sn_scratch_alloc(scratch, 3 * n * sizeof *p) : NULL,
+          *q = n ? sn_scratch_alloc(scratch, 4 * n * sizeof *q) : NULL;
+  for (size_t i = 0; p && q && i < n; i++) {
+    for (size_t k = 0; k < 3; k++) p[3 * i + k] = (sn_real)state->mocap[7 * i + k];
+    for (size_t k = 0; k < 4; k++) q[4 * i + k] = (sn_real)state->mocap[7 * i + 3 + k];
+  }
+  *pos = p;
+  *quat = q;
+}
+
+char *sn_pack_number_type(void) { return sizeof(sn_real) == sizeof(double) ? "double" : "float"; }
+
 Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnState *from) {
   Sinew__V1__State *state = sn_scratch_alloc(scratch, sizeof *state);
   if (!state) return NULL;

@@ -18,6 +18,11 @@ void sn_scratch_free(SnScratch *scratch);
 // Copies n numbers; *count is n, or 0 on failure.
 double *sn_pack_reals(SnScratch *scratch, const sn_real *x, size_t n, size_t *count);
 
+// Converts n numbers of the wire into numbers of the engine, in memory of the scratch. Returns NULL for none.
+sn_real *sn_unpack_reals(SnScratch *scratch, const double *x, size_t n);
+// Parts the mocap poses of a state into positions (nmocap, 3) and quaternions (nmocap, 4); NULL for none.
+void sn_unpack_mocap(SnScratch *scratch, const Sinew__V1__State *state, const sn_real **pos, const sn_real **quat);
+
 // Packs the state of a body; mocap poses as position and quaternion.
 Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnState *state);
 
@@ -46,6 +51,27 @@ SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfi
 // Reads settings of a session on that planner; on an error nothing is changed. Accepts a message of NULL.
 SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
                                 SnSessionSettings *settings, SnError *err);
+
+// Packs settings of a session, and the weights and targets of a version, all fields present.
+Sinew__V1__SessionSettings *sn_pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings);
+Sinew__V1__TermSettings **sn_pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *version,
+                                                size_t *count);
+
+// Checks changes of terms: their names, weights, sizes of targets. err names the first bad one.
+SnCode sn_check_terms(const SnPlanner *planner, Sinew__V1__TermSettings *const *terms, size_t n, SnError *err);
+// Makes changes of terms that were checked.
+SnCode sn_apply_terms(SnPlanner *planner, Sinew__V1__TermSettings *const *terms, size_t n, SnError *err);
+
+// Returns the number type of the engine, "double" or "float": static memory.
+char *sn_pack_number_type(void);
+
+// Packs all that the next plan of a session depends on beside its request. SN_ERR_STATE while one is in progress.
+SnCode sn_pack_snapshot(SnScratch *scratch, const SnSession *session, Sinew__V1__Snapshot *out, SnError *err);
+// Checks that a snapshot can be read, and is one of a task: err says what is the matter.
+SnCode sn_check_snapshot(const Sinew__V1__Snapshot *in, const char *task, SnError *err);
+// Makes a planner go on from a snapshot that was checked, of the model with that checksum. The planner was made with
+// the snapshot's seed and settings. Weights and targets are put in force, too. err names what does not fit.
+SnCode sn_restore_snapshot(const Sinew__V1__Snapshot *in, const char *checksum, SnPlanner *planner, SnError *err);
 
 // Splits the names of a choice of the planner's table, "a|b|c", into a list; *count gets their number.
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count);

@@ -79,7 +79,48 @@ SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const
   return SN_OK;
 }
 
-static Sinew__V1__SessionSettings *pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings) {
+// A term's weights after the change: absent ones stay.
+static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSettings *t, double weights[2]) {
+  weights[0] = t->has_weight_case ? t->weight : (double)cost->weight[k];
+  weights[1] = t->has_terminal_weight_case ? t->terminal_weight : (double)cost->terminal[k];
+}
+
+static SnCode check_term(const SnCost *cost, const Sinew__V1__TermSettings *t, SnError *err) {
+  double weights[2];
+  int k = sn_cost_find(cost, t->name);
+  if (k < 0 || k >= cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%.80s'", t->name);
+  if (t->n_target > 0 && t->has_own_target_case && t->own_target)
+    return sn_fail(err, SN_ERR_ARGUMENT, "'%.80s': target and own_target exclude each other", t->name);
+  wanted_weights(cost, k, t, weights);
+  SnCode code = sn_cost_check_weight(cost, k, weights[0], weights[1], err);
+  return code == SN_OK ? sn_cost_check_target(cost, k, t->target, (int)t->n_target, err) : code;
+}
+
+// Of a term that was checked.
+static SnCode apply_term(SnPlanner *planner, const Sinew__V1__TermSettings *t, SnError *err) {
+  const SnCost *cost = sn_planner_cost(planner);
+  double weights[2];
+  wanted_weights(cost, sn_cost_find(cost, t->name), t, weights);
+  SnCode code = sn_planner_set_weight(planner, t->name, weights[0], weights[1], err);
+  bool own = t->has_own_target_case && t->own_target;
+  if (code == SN_OK && (own || t->n_target > 0))
+    code = sn_planner_set_target(planner, t->name, t->target, own ? 0 : (int)t->n_target, err);
+  return code;
+}
+
+SnCode sn_check_terms(const SnPlanner *planner, Sinew__V1__TermSettings *const *terms, size_t n, SnError *err) {
+  SnCode code = SN_OK;
+  for (size_t i = 0; code == SN_OK && i < n; i++) code = check_term(sn_planner_cost(planner), terms[i], err);
+  return code;
+}
+
+SnCode sn_apply_terms(SnPlanner *planner, Sinew__V1__TermSettings *const *terms, size_t n, SnError *err) {
+  SnCode code = SN_OK;
+  for (size_t i = 0; code == SN_OK && i < n; i++) code = apply_term(planner, terms[i], err);
+  return code;
+}
+
+Sinew__V1__SessionSettings *sn_pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings) {
   Sinew__V1__SessionSettings *message = sn_scratch_alloc(scratch, sizeof *message);
   if (!message) return NULL;
   sinew__v1__session_settings__init(message);
@@ -102,12 +143,13 @@ static void pack_target(SnScratch *scratch, const SnVersion *v, const SnVersionT
   out->n_target = n;
 }
 
-// Weights and targets.
-static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *v, Sinew__V1__Config *config) {
+Sinew__V1__TermSettings **sn_pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnVersion *v,
+                                                size_t *count) {
   size_t n = (size_t)v->nterm;
+  *count = 0;
   Sinew__V1__TermSettings **list = sn_scratch_alloc(scratch, n * sizeof *list),
                           *items = sn_scratch_alloc(scratch, n * sizeof *items);
-  if (!list || !items) return;
+  if (!list || !items) return NULL;
   for (size_t i = 0; i < n; i++) {
     sinew__v1__term_settings__init(&items[i]);
     items[i].name = (char *)sn_cost_name(cost, (int)i);
@@ -118,8 +160,8 @@ static void pack_term_settings(SnScratch *scratch, const SnCost *cost, const SnV
     pack_target(scratch, v, &v->term[i], &items[i]);
     list[i] = &items[i];
   }
-  config->terms = list;
-  config->n_terms = n;
+  *count = n;
+  return list;
 }
 
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count) {
@@ -173,8 +215,8 @@ Sinew__V1__Config *sn_pack_config(SnScratch *scratch, const SnSession *session, 
   config->reverted_to = v->reverted_to;
   if (!(config->warning = pack_warning(scratch, session, v))) return NULL;
   config->planner = sn_pack_settings(scratch, &v->planner);
-  config->session = pack_session_settings(scratch, &v->session);
-  pack_term_settings(scratch, sn_planner_cost(session->planner), v, config);
+  config->session = sn_pack_session_settings(scratch, &v->session);
+  config->terms = sn_pack_term_settings(scratch, sn_planner_cost(session->planner), v, &config->n_terms);
   if (with_table) pack_table(scratch, config);
   return config;
 }

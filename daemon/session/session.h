@@ -153,6 +153,7 @@ struct SnSession {
   double active_due;                      // when it must be answered; in a stream, for the first time
   double began;                           // when work on it began
   double served;                          // planning time that it has had [s]
+  SnJob *snapshots;                       // requests for one, which wait for the end of a plan
   SnJob *evaluations, **last_evaluation;  // to be made; the first one may be under way
   SnEvaluationWork *evaluating;           // work on the first one, or NULL
   bool leaving;                           // to be freed at the end of this round

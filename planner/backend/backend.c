@@ -62,6 +62,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->models;
     case SN_BACKEND_LINEARIZE:
       return b->linearize != NULL;
+    case SN_BACKEND_MOMENTS:
+      return b->moments && b->set_moments;
     case SN_BACKEND_ROLLOUTS_SUBMIT:
       return b->rollouts_submit != NULL;
     default:
@@ -148,4 +150,12 @@ void sn_backend_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob 
 
 void sn_backend_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job) {
   if (b->multistart_submit) b->multistart_submit(b, x, job);
+}
+
+bool sn_backend_moments(SnBackend *b, SnBackendModel *x, SnMomentsView *moments) {
+  return sn_backend_has(b, SN_BACKEND_MOMENTS) && b->moments(b, x, moments);
+}
+
+bool sn_backend_set_moments(SnBackend *b, SnBackendModel *x, const SnMomentsView *moments) {
+  return sn_backend_has(b, SN_BACKEND_MOMENTS) && b->set_moments(b, x, moments);
 }

@@ -77,6 +77,7 @@ typedef enum SnBackendFeature {
   SN_BACKEND_BATCHES,
   SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
   SN_BACKEND_LINEARIZE,         // sn_backend_linearize
+  SN_BACKEND_MOMENTS,           // sn_backend_moments and sn_backend_set_moments
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
 } SnBackendFeature;
@@ -261,5 +262,18 @@ void sn_backend_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob 
 // Announces a job that sn_backend_multistart is called for soon, as sn_backend_rollouts_submit does a batch. One of
 // multistart, multistart_end and abandon comes next.
 void sn_backend_multistart_submit(SnBackend *b, SnBackendModel *x, SnMultistartJob *job);
+
+// Shows what the first start of a model's jobs remembers of its gradients, from plan to plan.
+typedef struct SnMomentsView {
+  int size;                         // sn_multistart_knots(max_step) * nu
+  const sn_number *first, *second;  // (size) means of gradients and of their squares
+  double power1, power2;            // beta1 and beta2 to the power of their number
+} SnMomentsView;
+
+// Reads them where there is capacity for a start and no job under way; the arrays are valid until the next call.
+// Returns false where there is none, or the backend has no SN_BACKEND_MOMENTS.
+bool sn_backend_moments(SnBackend *b, SnBackendModel *x, SnMomentsView *moments);
+// Puts others in their place, of the same size, under the same conditions.
+bool sn_backend_set_moments(SnBackend *b, SnBackendModel *x, const SnMomentsView *moments);
 
 #endif

@@ -200,6 +200,16 @@ static void cpu_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob 
   sn_gradient_abandon(x->gradient);
 }
 
+static bool cpu_moments(SnBackend *b, SnBackendModel *x, SnMomentsView *moments) {
+  (void)b;
+  return x->multistart && sn_cpu_multistart_moments(x->multistart, moments);
+}
+
+static bool cpu_set_moments(SnBackend *b, SnBackendModel *x, const SnMomentsView *moments) {
+  (void)b;
+  return x->multistart && sn_cpu_multistart_set_moments(x->multistart, moments);
+}
+
 static bool cpu_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   if (!x->active) {
     cpu_abandon(b, x);
@@ -247,6 +257,8 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .reserve_multistart = cpu_reserve_multistart,
                            .multistart = cpu_multistart,
                            .multistart_end = cpu_multistart_end,
+                           .moments = cpu_moments,
+                           .set_moments = cpu_set_moments,
                            .abandon = cpu_abandon,
                            .destroy = cpu_destroy};
   return &cpu->table;

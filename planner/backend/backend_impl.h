@@ -53,6 +53,10 @@ struct SnBackend {
   // Optional; absent: nothing is done.
   void (*multistart_submit)(SnBackend *b, SnBackendModel *x, SnMultistartJob *job);
 
+  // Optional, both or none; absent: false.
+  bool (*moments)(SnBackend *b, SnBackendModel *x, SnMomentsView *moments);
+  bool (*set_moments)(SnBackend *b, SnBackendModel *x, const SnMomentsView *moments);
+
   void (*destroy)(SnBackend *b);
 };
 
@@ -60,7 +64,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 9 };
+enum { SN_PLUGIN_VERSION = 10 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

@@ -12,10 +12,12 @@ struct SnCpuMultistart {
   double *term;              // (capacity, nterm)
   sn_real *best_term;        // (nterm)
   sn_real *scratch;          // of the noise
+  SnAdamMoments before;      // those of start 0 before the step of the iteration under way
   SnMultistart multistart;   // of the job under way
   SnGradientBatch batch;
   bool begun;      // a job is under way
   bool under_way;  // an iteration of it is
+  bool stepped;    // which has made a step
   SnLaneShared shared;
   SnLane lane;
 };
@@ -57,8 +59,10 @@ SnCpuMultistart *sn_cpu_multistart_create(const SnModel *m, const SnCost *cost, 
     h->lane = (SnLane){.n = 1, .shared = &h->shared};
     h->best_term = calloc((size_t)cost->nterm + 1, sizeof *h->best_term);
     h->scratch = calloc((size_t)sn_candidate_scratch(sn_multistart_knots(max_step), 1), sizeof *h->scratch);
+    h->before.first = calloc(2 * knots_of(m, max_step) + 1, sizeof *h->before.first);
+    h->before.second = h->before.first ? h->before.first + knots_of(m, max_step) : NULL;
   }
-  if (h && h->best_term && h->scratch) return h;
+  if (h && h->best_term && h->scratch && h->before.first) return h;
   sn_cpu_multistart_free(h);
   sn_fail(err, SN_ERR_MEMORY, "multistart: out of memory");
   return NULL;
@@ -72,6 +76,7 @@ void sn_cpu_multistart_free(SnCpuMultistart *h) {
   free(h->term);
   free(h->best_term);
   free(h->scratch);
+  free(h->before.first);
   free(h);
 }
 
@@ -119,8 +124,18 @@ static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
   h->begun = true;
 }
 
+static void copy_moments(const SnCpuMultistart *h, SnAdamMoments *to, const SnAdamMoments *from) {
+  const size_t bytes = knots_of(h->m, h->max_step) * sizeof *to->first;
+  memcpy(to->first, from->first, bytes);
+  memcpy(to->second, from->second, bytes);
+  to->power1 = from->power1;
+  to->power2 = from->power2;
+}
+
 static void begin_iteration(SnCpuMultistart *h, const SnMultistartJob *job) {
   const bool init = job->init && job->done == 0;
+  h->stepped = !init;
+  if (h->stepped) copy_moments(h, &h->before, &h->start[0].moments);
   for (int i = 0; init && i < job->starts; ++i)
     sn_multistart_init(h->m, &h->lane, &h->multistart, i, &h->start[i], h->scratch);
   for (int i = 0; i < job->count; ++i) {
@@ -181,4 +196,26 @@ void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job) {
   sn_cpu_multistart_abandon(h);
 }
 
-void sn_cpu_multistart_abandon(SnCpuMultistart *h) { h->begun = h->under_way = false; }
+void sn_cpu_multistart_abandon(SnCpuMultistart *h) {
+  if (h->under_way && h->stepped) copy_moments(h, &h->start[0].moments, &h->before);
+  h->begun = h->under_way = false;
+}
+
+bool sn_cpu_multistart_moments(const SnCpuMultistart *h, SnMomentsView *moments) {
+  if (h->capacity == 0 || h->begun) return false;
+  const SnAdamMoments *from = &h->start[0].moments;
+  *moments = (SnMomentsView){.size = (int)knots_of(h->m, h->max_step),
+                             .first = from->first,
+                             .second = from->second,
+                             .power1 = (double)from->power1,
+                             .power2 = (double)from->power2};
+  return true;
+}
+
+bool sn_cpu_multistart_set_moments(SnCpuMultistart *h, const SnMomentsView *moments) {
+  if (h->capacity == 0 || h->begun || moments->size != (int)knots_of(h->m, h->max_step)) return false;
+  const SnAdamMoments from = {(sn_real *)(uintptr_t)moments->first, (sn_real *)(uintptr_t)moments->second,
+                              (sn_real)moments->power1, (sn_real)moments->power2};
+  copy_moments(h, &h->start[0].moments, &from);
+  return true;
+}

@@ -26,6 +26,13 @@ bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradie
                            const SnClock *clock, double until);
 // Takes what counts of the iteration under way: starts that are complete, in their order up to the first that is not.
 void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job);
+// Drops the iteration under way.
 void sn_cpu_multistart_abandon(SnCpuMultistart *h);
+
+// Shows what the first start remembers, as sn_backend_moments. After a job this is a function of what counts of it. An
+// iteration of which nothing counts leaves no trace there, whenever it was ended.
+bool sn_cpu_multistart_moments(const SnCpuMultistart *h, SnMomentsView *moments);
+// Puts others in their place, as sn_backend_set_moments.
+bool sn_cpu_multistart_set_moments(SnCpuMultistart *h, const SnMomentsView *moments);
 
 #endif

@@ -55,6 +55,7 @@ static void expect_plan(const Sinew__V1__Plan *a, const Sinew__V1__Plan *b) {
   assert_memory_equal(x, y, n);
 }
 
+// A session that opens says what it is, and where it stands.
 static void expect_open(SnTestSubscriber *all, uint64_t session) {
   Sinew__V1__Record *r = sn_test_expect_record(all, KIND(OPEN));
   struct timespec now;
@@ -73,6 +74,15 @@ static void expect_open(SnTestSubscriber *all, uint64_t session) {
   assert_int_equal(r->open->description->model->nu, 6);
   assert_int_equal(r->open->config->version, 1);
   assert_string_equal(r->open->config->planner->planner, "sampling");
+  char checksum[17];
+  strcpy(checksum, r->open->checksum);
+  sn_test_record_done(r);
+  r = sn_test_expect_record(all, KIND(SNAPSHOT));
+  assert_int_equal(r->number, 2);
+  assert_string_equal(r->snapshot->checksum, checksum);
+  assert_int_equal(r->snapshot->seed, 7);
+  assert_int_equal(r->snapshot->plan, 0);
+  assert_false(r->snapshot->warm_start->exists);
   sn_test_record_done(r);
 }
 
@@ -119,7 +129,7 @@ static void test_life_of_a_session(void **state) {
   subscribe_to_all(&all);
   const uint64_t session = sn_test_open(&client, "arm_reach", 7, &opened);
   expect_open(&all, session);
-  plan_on_record(&all, session, opened->open->initial, 2);
+  plan_on_record(&all, session, opened->open->initial, 3);
 
   sn_test_change_begin(&change, session);
   sn_test_change_weight(&change, 0, "reach", 4);
@@ -181,7 +191,7 @@ static void test_refused(void **state) {
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__NOT_FOUND, "no such term");
   sn_test_expect_error(sn_test_plan(&client, session, opened->open->initial, 0), SINEW__V1__ERROR__CODE__INVALID,
                        "deadline");
-  plan_on_record(&all, session, opened->open->initial, 2);
+  plan_on_record(&all, session, opened->open->initial, 3);
   sn_test_done(opened);
   sn_test_unsubscribe(&all);
 }

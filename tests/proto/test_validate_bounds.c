@@ -108,6 +108,32 @@ static const Bounds bounds[] = {
     {"CloseRequest", "session", 1, ANY, 0},
     {"SetConfigRequest", "terms", 0, 0, 512},
     {"StatisticsRequest", "session", 0, ANY, 0},
+    {"SnapshotRequest", "session", 1, ANY, 0},
+    {"Snapshot", "version", 0, 1000000, 0},
+    {"Snapshot", "task", 1, 200, 0},
+    {"Snapshot", "checksum", 1, 32, 0},
+    {"Snapshot", "number", 1, 32, 0},
+    {"Snapshot", "seed", 0, ANY, 0},
+    {"Snapshot", "plan", 0, ANY, 0},
+    {"Snapshot", "terms", 0, 0, 512},
+    {"Snapshot", "act_known", 0, 1, 0},
+    {"WarmStart", "time", -2e9, 2e9, 0},
+    {"WarmStart", "ctrl", -1e10, 1e10, 2097152},
+    {"WarmStart", "exists", 0, 1, 0},
+    {"WarmStart", "phase", 0, 16777216, 0},
+    {"ActivePlan", "time", -2e9, 2e9, 0},
+    {"ActivePlan", "ctrl", -1e10, 1e10, 2097152},
+    {"AdamMemory", "moved", 0, 16777216, 0},
+    {"AdamMemory", "phase", 0, 16777216, 0},
+    {"AdamMemory", "knots", 0, 100000, 0},
+    {"AdamMemory", "interpolation", 0, 100, 0},
+    {"AdamMemory", "starts", 0, 1000000, 0},
+    {"AdamMemory", "capacity", 0, 1000000, 0},
+    {"AdamMemory", "known", 0, 1, 0},
+    {"AdamMemory", "first", -1e308, 1e308, 2097152},
+    {"AdamMemory", "second", 0, 1e308, 2097152},
+    {"AdamMemory", "power1", 0, 1, 0},
+    {"AdamMemory", "power2", 0, 1, 0},
 };
 
 enum { ROWS = (int)(sizeof bounds / sizeof *bounds) };
@@ -128,6 +154,8 @@ static void *at(ProtobufCMessage *message, Field *f) { return (char *)message + 
 // there.
 static ProtobufCMessage *make(const ProtobufCMessageDescriptor *d) {
   static Sinew__V1__State state = SINEW__V1__STATE__INIT;
+  static Sinew__V1__WarmStart warm_start = SINEW__V1__WARM_START__INIT;
+  static Sinew__V1__ActivePlan active_plan = SINEW__V1__ACTIVE_PLAN__INIT;
   static char text[] = "x";
   ProtobufCMessage *message = calloc(1, d->sizeof_message);
   d->message_init(message);
@@ -137,6 +165,10 @@ static ProtobufCMessage *make(const ProtobufCMessageDescriptor *d) {
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF || f->label == PROTOBUF_C_LABEL_REPEATED) continue;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE && f->descriptor == &sinew__v1__state__descriptor)
       *(Sinew__V1__State **)at(message, f) = &state;
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE && f->descriptor == &sinew__v1__warm_start__descriptor)
+      *(Sinew__V1__WarmStart **)at(message, f) = &warm_start;
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE && f->descriptor == &sinew__v1__active_plan__descriptor)
+      *(Sinew__V1__ActivePlan **)at(message, f) = &active_plan;
     if (!b) continue;
     if (f->type == PROTOBUF_C_TYPE_STRING) *(char **)at(message, f) = text;
     if (f->type == PROTOBUF_C_TYPE_UINT32) *(uint32_t *)at(message, f) = (uint32_t)b->least;
@@ -270,9 +302,9 @@ static void test_bounds_by_value(void **state) {
 // Messages within a message are looked at; those that it means nothing without must be there.
 static void test_messages_within(void **state) {
   (void)state;
-  static const ProtobufCMessageDescriptor *const needy[] = {&sinew__v1__plan_request__descriptor,
-                                                            &sinew__v1__evaluate_request__descriptor,
-                                                            &sinew__v1__stream_state__descriptor};
+  static const ProtobufCMessageDescriptor *const needy[] = {
+      &sinew__v1__plan_request__descriptor, &sinew__v1__evaluate_request__descriptor,
+      &sinew__v1__stream_state__descriptor, &sinew__v1__snapshot__descriptor};
   for (size_t i = 0; i < sizeof needy / sizeof *needy; i++) {
     SnWireError err = {0};
     ProtobufCMessage *message = make(needy[i]);
