@@ -6,18 +6,14 @@ from collections.abc import Iterator
 
 import mujoco
 import numpy as np
-import trimesh
 import viser
 from mjviser import ViserMujocoScene
-from mjviser.conversions import merge_geoms
 from numpy.typing import NDArray
 
 from sinew.view.camera import Sight
-from sinew.view.meshes import drawable_geoms, hide_broken_geoms
+from sinew.view.meshes import hide_broken_geoms
 
 __all__ = ["BodyScene", "body_scene"]
-
-_SAMPLES = 1000  # points of a surface
 
 
 class BodyScene(ViserMujocoScene):
@@ -29,7 +25,11 @@ class BodyScene(ViserMujocoScene):
         super().__init__(server, model, 1)
         self.camera_tracking_enabled = False
         mujoco.mj_kinematics(model, self.mj_data)
-        self._far = [handle for (body, *_), handle in self._fixed_geom_handles.items() if not self._near(body, sight)]
+        self._far = [
+            handle
+            for (body, *_), handle in self._fixed_geom_handles.items()
+            if not sight.has(model, self.mj_data, body)
+        ]
         self._far_shown = True
         if not (model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).any():
             self._add_ground(sight)
@@ -45,14 +45,6 @@ class BodyScene(ViserMujocoScene):
             self._far_shown = on
             for handle in self._far:
                 handle.visible = on
-
-    def _near(self, body: int, sight: Sight) -> bool:
-        """Return whether some of the surface of a body that stands is where one looks."""
-        mesh = merge_geoms(self.mj_model, drawable_geoms(self.mj_model, body))
-        local = sight.center - self.mj_data.xpos[body]
-        mujoco.mju_rotVecQuat(local, local.copy(), self.mj_data.xquat[body] * [1, -1, -1, -1])
-        points, _ = trimesh.sample.sample_surface(mesh, _SAMPLES, seed=1)
-        return bool((np.linalg.norm(points - local, axis=1) < 2.5 * sight.size).any())
 
     def _add_ground(self, sight: Sight) -> None:
         """Add a ground for the eye, below all, where the model has none."""

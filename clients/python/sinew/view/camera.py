@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+import trimesh
 import viser
+from mjviser.conversions import merge_geoms
 from numpy.typing import NDArray
+
+from sinew.view.meshes import drawable_geoms
 
 __all__ = ["Sight"]
 
 Array = NDArray[np.float64]
+
+_SAMPLES = 1000  # points of a surface
 
 
 class Sight:
@@ -36,6 +42,17 @@ class Sight:
         # A distant piece or two are not what one looks at.
         self.size = float(max(way[(9 * (len(way) - 1)) // 10], 0.02 * model.stat.extent, 1e-3))
         self._direction = _direction(model, data)
+
+    def has(self, model: mujoco.MjModel, data: mujoco.MjData, body: int) -> bool:
+        """Return whether some of the surface of a body is where one looks."""
+        geoms = drawable_geoms(model, body)
+        if not geoms:
+            return False
+        back, local = np.empty(4), np.empty(3)
+        mujoco.mju_negQuat(back, data.xquat[body])
+        mujoco.mju_rotVecQuat(local, self.center - data.xpos[body], back)
+        points, _ = trimesh.sample.sample_surface(merge_geoms(model, geoms), _SAMPLES, seed=1)
+        return bool((np.linalg.norm(points - local, axis=1) < 2.5 * self.size).any())
 
     def apply(self, server: viser.ViserServer) -> None:
         """Let pages begin there; each client then moves its own camera."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sinew.view.colors import TENDON, activation_colors
 
-__all__ = ["Tendons"]
+__all__ = ["Tendons", "tendon_colors"]
 
 Array = NDArray[np.float64]
 
@@ -23,9 +23,6 @@ class Tendons:
         self._model = model
         # What is drawn by MuJoCo's own viewer at first: groups 0 to 2, not transparent.
         self._shown = (model.tendon_group < 3) & (model.tendon_rgba[:, 3] > 0)
-        pulls = (model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] >= 0)
-        self._actuator = np.flatnonzero(pulls)
-        self._tendon = model.actuator_trnid[pulls, 0]
         wraps = np.isin(model.wrap_type, (mujoco.mjtWrap.mjWRAP_SPHERE, mujoco.mjtWrap.mjWRAP_CYLINDER))
         # A path has a point for each element and one more for each that it wraps over.
         self._room = int(model.nwrap + np.count_nonzero(wraps))
@@ -48,7 +45,7 @@ class Tendons:
             if len(points):
                 filler = np.broadcast_to(points[-1, 1], (self._room - len(points), 2, 3))
                 colors = np.zeros((self._room, 2, 3), dtype=np.uint8)
-                colors[: len(points)] = self._colors(data)[tendon, None]
+                colors[: len(points)] = tendon_colors(self._model, data)[tendon, None]
                 colors[len(points) :] = colors[len(points) - 1, 0]
                 self._handle.points = np.concatenate([points, filler]).astype(np.float32)
                 self._handle.colors = colors
@@ -64,22 +61,23 @@ class Tendons:
         first = np.flatnonzero(joined)
         return np.stack([points[first], points[first + 1]], axis=1), tendon[first]
 
-    def _colors(self, data: mujoco.MjData) -> NDArray[np.uint8]:
-        """Return the colour of each tendon, (ntendon, 3)."""
-        activation = np.full(self._model.ntendon, -np.inf)
-        np.maximum.at(activation, self._tendon, self._activations(data))
-        colors = activation_colors(np.maximum(activation, 0))
-        colors[np.isneginf(activation)] = TENDON
-        return colors
 
-    def _activations(self, data: mujoco.MjData) -> Array:
-        """Return how active the actuators of tendons are, 0 to 1: activations, else controls by their range."""
-        model, chosen = self._model, self._actuator
+def tendon_colors(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.uint8]:
+    """Return the colour of each tendon, (ntendon, 3), by the most active of the actuators that pull it."""
+    chosen = np.flatnonzero((model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] >= 0))
+    activation = np.full(model.ntendon, -np.inf)
+    np.maximum.at(activation, model.actuator_trnid[chosen, 0], _activations(model, data, chosen))
+    colors = activation_colors(np.maximum(activation, 0))
+    colors[np.isneginf(activation)] = TENDON
+    return colors
+
+
+def _activations(model: mujoco.MjModel, data: mujoco.MjData, chosen: NDArray[np.intp]) -> Array:
+    """Return how active some actuators are, 0 to 1: activations, else controls by their range."""
+    limit = np.where(model.actuator_ctrllimited[chosen], np.abs(model.actuator_ctrlrange[chosen]).max(axis=1), 1)
+    activation: Array = np.abs(data.ctrl[chosen]) / np.maximum(limit, np.finfo(float).tiny)
+    if model.na:
         last = model.actuator_actadr[chosen] + model.actuator_actnum[chosen] - 1
-        stateful = model.actuator_actadr[chosen] >= 0
-        limit = np.where(model.actuator_ctrllimited[chosen], np.abs(model.actuator_ctrlrange[chosen]).max(axis=1), 1)
-        activation: Array = np.abs(data.ctrl[chosen]) / np.maximum(limit, np.finfo(float).tiny)
-        if model.na:
-            activation = np.where(stateful, np.abs(data.act[np.maximum(last, 0)]), activation)
-        activation = np.clip(activation, 0, 1)
-        return activation
+        activation = np.where(last >= 0, np.abs(data.act[np.maximum(last, 0)]), activation)
+    activation = np.clip(activation, 0, 1)
+    return activation

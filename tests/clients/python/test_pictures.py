@@ -1,0 +1,48 @@
+"""clients/python/animate.py and bench_view.py run; how fast they do is nobody's criterion."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CLIENTS = Path(__file__).parents[3] / "clients/python"
+
+pytest.importorskip("mjviser")
+pytest.importorskip("fast_simplification")
+
+
+def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, CLIENTS / program, "--task=arm_reach", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_an_animated_picture_of_a_task(tmp_path: Path) -> None:
+    from PIL import Image, ImageChops
+
+    picture = tmp_path / "arm.webp"
+    done = run("animate.py", "--picture", picture, "--seconds=0.2", "--speed=0.5", "--size", "120", "90")
+    if done.returncode and "GL" in done.stderr:
+        pytest.skip(f"MuJoCo cannot draw here: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    image = Image.open(picture)
+    assert image.size == (120, 90)
+    assert image.n_frames == 9, "0.2 s at half speed, 20 a second, both ends"
+    first = image.convert("RGB")
+    assert len(first.getcolors(1 << 16)) > 50, "something is drawn"
+    image.seek(8)
+    assert max(high for _, high in ImageChops.difference(first, image.convert("RGB")).getextrema()) > 50, "it moves"
+
+
+def test_figures_of_the_view() -> None:
+    done = run("bench_view.py", "--no-browser", "--seconds=1", "--warm=1", "--poses=8", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout[done.stdout.index("{") :])
+    assert 0 < figures["frames a second, shown"] <= 31
+    assert figures["frames a second, drawn by the browser"] is None
+    assert figures["new plans a second"] > 0
+    assert figures["kB sent a frame"] == 0, "nobody looks"
+    assert figures["cores used"]["daemon"] > 0
