@@ -14,13 +14,15 @@
 #   --seed N         initial pose, initial plan, planner (default 1)
 #   --picture FILE   where to draw (default sinew-report.png); a small drawing if it ends with .svg
 #   --json           each report as one line of JSON
+#   --view           in place of runs and a picture: a page in the browser, until Ctrl-C (or for --seconds); by the Python package's
+#                    program `sinew`, which is installed into build/demo-env where there is none
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh
 
-task=arm_reach planner= cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json=
+task=arm_reach planner= cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json= view=
 while [ $# -gt 0 ]; do
   case $1 in
     --task | --planner | --cfd | --against | --mode | --seconds | --seed | --picture)
@@ -28,25 +30,47 @@ while [ $# -gt 0 ]; do
       declare "${1#--}=$2"
       shift 2 ;;
     --json) json=--json; shift ;;
-    *) sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
+    --view) view=1; shift ;;
+    *) sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
   esac
 done
 case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
 [ -n "$mode" ] || mode=$([ "$task" = arm_reach ] && echo realtime || echo lockstep)
-[ -n "$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
+[ -n "$view$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
 
 sinew_setup
 if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
 cmake --build build/release --target sinewd sinew-import sinewctl sinew-plant -- --quiet | grep -v "ninja: no work to do" || [ "${PIPESTATUS[0]}" = 0 ]
 bin=$PWD/build/release/bin
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-demo.XXXXXX")
-daemon=
-stop() {
-  if [ -n "$daemon" ]; then
-    kill -TERM "$daemon" 2>/dev/null || true
-    wait "$daemon" 2>/dev/null || true
+# Prints the path of the program sinew: that of the environment in use, else one that is installed here.
+sinew_program() {
+  local environment=$PWD/build/demo-env
+  if command -v sinew; then return; fi
+  if [ ! -e "$environment/.complete" ] || [ -n "$(find clients/python proto -newer "$environment/.complete" -print -quit)" ]; then
+    echo "there is no program sinew: installing the Python package into $environment, which takes a few minutes" >&2
+    # shellcheck disable=SC2086  # the list is split on purpose
+    sinew_install_packages $SINEW_PACKAGES_PYTHON
+    python3 -m venv "$environment" >&2
+    "$environment/bin/python" -m pip install -q --disable-pip-version-check './clients/python[view]' >&2
+    touch "$environment/.complete"
   fi
+  echo "$environment/bin/sinew"
+}
+
+program=
+if [ -n "$view" ]; then
+  case $mode in realtime | lockstep) ;; *) echo "--view has the modes realtime and lockstep, not $mode" >&2; exit 2 ;; esac
+  program=$(sinew_program)
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-demo.XXXXXX")
+daemon= page=
+stop() {
+  for process in $page $daemon; do
+    kill -TERM "$process" 2>/dev/null || true
+    wait "$process" 2>/dev/null || true
+  done
   rm -rf "$work"
 }
 trap stop EXIT
@@ -60,7 +84,22 @@ for _ in $(seq 100); do
   kill -0 "$daemon" 2>/dev/null || { cat "$work/log" >&2; echo "sinewd did not start" >&2; exit 1; }
   sleep 0.05
 done
-echo "sinewd runs as process $daemon; task $task, $mode, $seconds s, seed $seed" >&2
+echo "sinewd runs as process $daemon; task $task, $mode, ${seconds:+$seconds s, }seed $seed" >&2
+
+# show SETTING...: the page, until it ends, Ctrl-C is pressed, or the seconds are over.
+show() {
+  local set=() open=--open status=0
+  for setting in "$@"; do set+=(--set "$setting"); done
+  [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || open=--no-open
+  trap 'exit 0' INT TERM
+  timeout "${seconds:-0}" "$program" view --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seed "$seed" \
+    "${set[@]}" $open &
+  page=$!
+  wait "$page" || status=$?
+  [ "$status" = 124 ] || exit "$status"
+  exit 0
+}
+[ -z "$view" ] || show ${planner:+"planner=$planner"} "cfd=$cfd"
 
 # drive NAME SETTING...: one run with these settings of the planner; its data in $work/NAME.
 drive() {
