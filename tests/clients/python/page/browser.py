@@ -19,16 +19,29 @@ BUILD = Path(__file__).parents[4] / "build"
 SIZE = {"width": 1000, "height": 620}
 PATIENCE = 60.0  # [s]: how long a change may take on a machine with much else to do
 
-# The picture of the largest canvas once all that is due in a frame has been drawn, as the address of its data. A
-# screenshot waits for pauses between frames, which a machine that draws in software does not have.
-GRAB = """() => new Promise(done => requestAnimationFrame(() => {
+# For pages that are drawn in software: some frames a second with few pixels, or nothing else would be done; a canvas
+# keeps its picture, so that it can be asked for at any time.
+PATIENT = """
+window.frameDelay = 100;
+Object.defineProperty(window, "devicePixelRatio", { get: () => 0.5 });
+const request = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = act => setTimeout(() => request(act), window.frameDelay);
+window.cancelAnimationFrame = id => clearTimeout(id);
+const get = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, options) {
+  return get.call(this, kind, kind.startsWith("webgl") ? { ...options, preserveDrawingBuffer: true } : options);
+};
+"""
+
+# Returns the picture of the largest canvas, as the address of its data.
+GRAB = """() => {
   const larger = (a, b) => a.width * a.height > b.width * b.height ? a : b;
   const canvas = [...document.querySelectorAll("canvas")].reduce(larger);
   const copy = document.createElement("canvas");
   copy.width = 500, copy.height = 310;
   copy.getContext("2d").drawImage(canvas, 0, 0, copy.width, copy.height);
-  done(copy.toDataURL("image/png"));
-}))"""
+  return copy.toDataURL("image/png");
+}"""
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
@@ -69,10 +82,11 @@ class Window:
         self.tab = tab
         self.problems: list[str] = []
         self.hosts: set[str] = set()
+        tab.set_default_timeout(1000 * PATIENCE)
         tab.on("pageerror", lambda error: self.problems.append(str(error)))
         tab.on("request", lambda request: self.hosts.add(request.url.split("/")[2] if "://" in request.url else ""))
-        tab.goto(address, timeout=1000 * PATIENCE)
-        tab.locator("canvas").first.wait_for(state="attached", timeout=1000 * PATIENCE)
+        tab.goto(address)
+        tab.locator("canvas").first.wait_for(state="attached")
         self._close_warning()
 
     def _close_warning(self) -> None:
@@ -102,6 +116,10 @@ class Window:
         wait_until(seen, "the canvas is blank")
         return pixels[-1]
 
+    def differs_from(self, before: NDArray[np.uint8]) -> bool:
+        """Return whether the picture is another one now."""
+        return differ(before, self.pixels())
+
     def moves(self, seconds: float) -> bool:
         """Return whether the picture changes within a time."""
         first, until = self.pixels(), time.monotonic() + seconds
@@ -114,7 +132,9 @@ class Window:
     def save(self, name: str) -> None:
         """Save a screenshot as build/page-NAME.png, for people."""
         BUILD.mkdir(exist_ok=True)
-        self.tab.screenshot(path=BUILD / f"page-{name}.png", timeout=1000 * PATIENCE)
+        self.tab.evaluate("window.frameDelay = 3000")
+        self.tab.screenshot(path=BUILD / f"page-{name}.png")
+        self.tab.evaluate("window.frameDelay = 100")
 
     # Texts.
 
@@ -136,20 +156,20 @@ class Window:
     def control(self, label: str) -> Locator:
         """Return the control with a label."""
         tag = self.tab.locator("label[for]:visible").get_by_text(label, exact=True).first
-        tag.wait_for(timeout=1000 * PATIENCE)
+        tag.wait_for()
         return self.tab.locator(f'[id="{tag.get_attribute("for")}"]')
 
     def open_tab(self, name: str) -> None:
         """Bring a tab of the panel to the front."""
-        self.tab.get_by_role("tab", name=name, exact=True).click(timeout=1000 * PATIENCE)
+        self.tab.get_by_role("tab", name=name, exact=True).click()
 
     def unfold(self, name: str) -> None:
         """Click at the title of a folder."""
-        self.tab.get_by_text(name, exact=True).first.click(timeout=1000 * PATIENCE)
+        self.tab.get_by_text(name, exact=True).first.click()
 
     def click(self, name: str) -> None:
         """Click at a button."""
-        self.tab.get_by_role("button", name=name, exact=True).first.click(timeout=1000 * PATIENCE)
+        self.tab.get_by_role("button", name=name, exact=True).first.click()
 
     def slider(self, label: str) -> Locator:
         """Return the thumb of a slider."""
@@ -171,9 +191,9 @@ class Window:
 
     def choose(self, label: str, option: str) -> None:
         """Choose an option of a list."""
-        self.control(label).click(timeout=1000 * PATIENCE)
-        self.tab.get_by_role("option", name=option, exact=True).click(timeout=1000 * PATIENCE)
-        expect(self.control(label)).to_have_value(option, timeout=1000 * PATIENCE)
+        self.control(label).click()
+        self.tab.get_by_role("option", name=option, exact=True).click()
+        expect(self.control(label)).to_have_value(option)
 
     def chosen(self, label: str) -> str:
         """Return the option of a list that is chosen."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 PATIENCE = 90.0  # for a page to be there, or a program to end, on a machine with much else to do [s]
+VIEW = (sys.executable, "-m", "sinew", "view")
 
 
 class Program:
@@ -84,5 +85,5 @@ class Program:
 
 
 def sinew_view(*arguments: str | Path) -> Program:
-    """Start ``sinew view`` on a free port, without a browser of its own."""
-    return Program(sys.executable, "-m", "sinew", "view", "--port", "0", "--no-browser", *arguments)
+    """Start ``sinew view`` on a free port."""
+    return Program(*VIEW, "--port", "0", *arguments)
