@@ -15,6 +15,7 @@ __all__ = ["main"]
 _COMMANDS: dict[str, str] = {
     "record": "sinew.record.command_record",
     "export": "sinew.record.command_export",
+    "plot": "sinew.plot.command",
     "sweep": "sinew.sweep.command",
     "view": "sinew.view.command",
 }

@@ -66,7 +66,7 @@ def play(job: Job, keep: bool = False) -> Played:
     taken = time.perf_counter() - began
     at = [*range(0, len(trace.time) - 1, run.execute), len(trace.time) - 1]
     curve = {"time": [trace.time[i] for i in at], "cost": [trace.cost[i] for i in at]}
-    return Played(_result(trace, body.diverged, taken), curve, trace.arrays(body.model, run.budget) if keep else None)
+    return Played(_result(trace, body.diverged, taken), curve, trace.arrays(body.model, run) if keep else None)
 
 
 def attempt(job: Job, keep: bool) -> Played | str:

@@ -16,7 +16,7 @@ __all__ = ["text_of"]
 def text_of(groups: pd.DataFrame) -> str:
     """Return a table for people; what is the same in all groups has no column, but for task and planner."""
     names = [name for name in GROUP if name in ("task", "planner") or groups[name].nunique() > 1]
-    head = [*names, "solved", "95 %", "mean cost", "95 %", "cost at end", "to success", "iterations", "plan p50", "p99"]
+    head = [*names, "solved", "95 %", "mean cost", "95 %", "cost at end", "to success", "iterations", "ms p50", "p99"]
     rows = [head, *([*(_word(row[name]) for name in names), *_figures(row)] for _, row in groups.iterrows())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     left = len(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -11,17 +12,19 @@ from numpy.typing import NDArray
 
 from sinew.loop.lockstep import Moment
 from sinew.planner import Plan, Planner
+from sinew.sweep.table import Run
 
-__all__ = ["Trace"]
+__all__ = ["KINDS", "Trace", "positions"]
 
 Array = NDArray[np.float64]
 
 _GHOSTS = 12  # plans whose states are kept
-_PLACES = {
+KINDS = {
     "site": (mujoco.mjtObj.mjOBJ_SITE, "site_xpos"),
     "body": (mujoco.mjtObj.mjOBJ_BODY, "xpos"),
     "geom": (mujoco.mjtObj.mjOBJ_GEOM, "geom_xpos"),
 }
+"""What has a position: MuJoCo's type, and the field of an MjData."""
 
 
 class Trace:
@@ -72,7 +75,7 @@ class Trace:
         """Return the values of the measures of all states, (n, number of measures)."""
         return np.array(self._measures, np.float64).reshape(len(self.time), -1)
 
-    def arrays(self, model: mujoco.MjModel, deadline: float) -> dict[str, NDArray[Any]]:
+    def arrays(self, model: mujoco.MjModel, run: Run) -> dict[str, NDArray[Any]]:
         """Return all that is kept, by the names that `sinew.plot` knows."""
         import yaml
 
@@ -92,6 +95,7 @@ class Trace:
             "measures": self.measures(),
             "measure_names": np.array([x.name for x in self.task.measures], np.str_),
             "measure_below": np.array([x.below for x in self.task.measures]),
+            "measure_during": np.array([x.during for x in self.task.measures]),
             "plan_time": np.array([plan.start for plan in self.plans]),
             "plan_latency": np.array([plan.seconds for plan in self.plans]),
             "plan_cost": np.array([plan.cost_after for plan in self.plans]),
@@ -100,20 +104,29 @@ class Trace:
             "plan_gradient_norm": np.array([plan.gradient_norm for plan in self.plans]),
             "term_names": np.array(names, np.str_),
             "actuator_names": np.array([model.actuator(i).name for i in range(model.nu)], np.str_),
-            "deadline": np.array(deadline),
+            "title": np.array(f"{Path(run.task).stem}, {run.planner}, seed {run.seed}"),
+            "deadline": np.array(run.budget),
+            "interval": np.array(run.execute * model.opt.timestep),
+            "muscle_names": np.array(_muscles(model), np.str_),
             "place_names": np.array([name for _, name in seen], np.str_),
-            "places": _places(model, list(seen), qpos),
+            "places": positions(model, list(seen), qpos),
             "ghost_time": np.array([plan.start for plan in ghosts]),
             "ghost_qpos": ghost_qpos,
-            "ghost_places": _places(model, list(seen), ghost_qpos),
+            "ghost_places": positions(model, list(seen), ghost_qpos),
         }
+
+
+def _muscles(model: mujoco.MjModel) -> list[str]:
+    """Return a name for each activation."""
+    pairs = [(model.actuator(i).name, int(model.actuator_actnum[i])) for i in range(model.nu)]
+    return [name if number == 1 else f"{name} {k}" for name, number in pairs for k in range(number)]
 
 
 def _seen(x: Any) -> Iterator[tuple[str, str]]:
     """Yield kind and name of the sites, bodies and geoms that a part of a task file looks at."""
     if isinstance(x, dict):
         for key, value in x.items():
-            if key in _PLACES and isinstance(value, str):
+            if key in KINDS and isinstance(value, str):
                 yield key, value
             else:
                 yield from _seen(value)
@@ -122,10 +135,10 @@ def _seen(x: Any) -> Iterator[tuple[str, str]]:
             yield from _seen(item)
 
 
-def _places(model: mujoco.MjModel, seen: list[tuple[str, str]], qpos: Array) -> Array:
+def positions(model: mujoco.MjModel, seen: list[tuple[str, str]], qpos: Array) -> Array:
     """Return positions (..., number of places, 3) [m] at positions of the joints (..., nq)."""
     data, rows = mujoco.MjData(model), qpos.reshape(-1, model.nq)
-    ids = [(_PLACES[kind][1], mujoco.mj_name2id(model, _PLACES[kind][0], name)) for kind, name in seen]
+    ids = [(KINDS[kind][1], mujoco.mj_name2id(model, KINDS[kind][0], name)) for kind, name in seen]
     places = np.empty((len(rows), len(ids), 3))
     for row, place in zip(rows, places, strict=True):
         data.qpos = row
