@@ -37,6 +37,7 @@ __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "see it move: a page in the browser with the body, its plan, and sliders for all settings"
 
+_RECORDINGS = (".mcap",)
 _GREETING = 1.0  # for which a daemon that may run is given time to answer [s]
 
 
@@ -104,7 +105,17 @@ def _open(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> _Opened
     """Return what is shown; it is closed in the end."""
     if arguments.file is None:
         return _open_task(arguments, stack)
-    raise NotFoundError(f"{arguments.file}: a file cannot be shown yet")
+    if Path(arguments.file).suffix in _RECORDINGS:
+        require("record")
+        from sinew.record.playback import Playback
+
+        opened = _Opened(Playback(arguments.file), f"recording {Path(arguments.file).name}")
+    else:
+        from sinew.loop.passive import Passive
+
+        opened = _Opened(Passive(arguments.file), f"model {Path(arguments.file).name}")
+    stack.callback(opened.source.close)
+    return opened
 
 
 def _open_task(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> _Opened:

@@ -31,6 +31,8 @@ class RunPanel:
         step.on_click(self._attempt(self._step))
         self._timeline = self._add_timeline() if source.duration is not None else None
         self._seed: Any = None
+        self._keyframe: Any = None
+        self._keyframes = ["zero", *getattr(source, "keyframes", ())]
         if source.duration is None:
             self._add_reset()
         self._speed = gui.add_dropdown(
@@ -67,7 +69,11 @@ class RunPanel:
             self._source.step()
 
     def _reset(self) -> None:
-        self._source.reset(self._seed.value if self._seed is not None else None)
+        if self._keyframe is not None:
+            number = self._keyframes.index(self._keyframe.value) - 1
+            self._source.reset(number if number >= 0 else None)
+        else:
+            self._source.reset(self._seed.value if self._seed is not None else None)
 
     def _add_reset(self) -> None:
         reset = self._gui.add_button("Begin again", icon=viser.Icon.REWIND_BACKWARD_5, hint="key: R")
@@ -75,6 +81,9 @@ class RunPanel:
         if self._source.task is not None:
             hint = "number of the random numbers: another one is another start, the same one the same start"
             self._seed = self._gui.add_number("seed", 0, min=0, max=2**31 - 1, step=1, hint=hint)
+        elif len(self._keyframes) > 1:
+            hint = "the pose in which it begins; the model has names for some"
+            self._keyframe = self._gui.add_dropdown("pose", self._keyframes, hint=hint)
 
     def _add_timeline(self) -> Any:
         duration = max(float(self._source.duration or 0.0), 0.01)

@@ -143,3 +143,26 @@ def test_ends(tmp_path: Path) -> None:
         print(f"ended after {time.monotonic() - began:.2f} s")
         if found is not None:
             assert not Path(f"/proc/{found[1]}").exists()
+
+
+def test_model_alone(look: Callable[[str], Window], models: Path) -> None:
+    """A model without a task is moved by sliders."""
+    with sinew_view(models / "arm_reach.xml") as program:
+        window = look(program.address)
+        window.wait_for_picture()
+        window.wait_for_text("nobody plans for it")
+        window.open_tab("Move")
+        window.move_slider("biceps", times=60)
+        wait_until(lambda: window.moves(2), "nothing moves")
+
+
+def test_token(look: Callable[[str], Window], models: Path) -> None:
+    """An address for other machines wants its token, and works with it."""
+    with sinew_view(models / "arm_reach.xml", "--host", "0.0.0.0") as program:
+        address = re.sub(r"//[^:/]+:", "//127.0.0.1:", program.address)
+        window = look(address)
+        window.wait_for_picture()
+        assert "token" not in window.tab.url
+        stranger = window.tab.context.browser.new_context().new_page()
+        assert stranger.goto(address.partition("?")[0]).status == 403
+        stranger.context.close()
