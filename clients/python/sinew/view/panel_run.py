@@ -60,7 +60,10 @@ class RunPanel:
             _show(self._timeline, min(max(round(frame.time, 2), 0.0), self._timeline.max))
 
     def _toggle(self) -> None:
-        self._source.pause(not self._source.latest().paused)
+        now, end = self._source.latest(), self._source.duration
+        if end is not None and now.paused and now.time >= end:
+            self._source.seek(0.0)
+        self._source.pause(not now.paused)
 
     def _step(self) -> None:
         if not self._source.latest().paused:
