@@ -37,7 +37,7 @@ class RecordPanel:
         folder = gui.add_folder("Record", expand_by_default=False)
         with folder:
             hint = f"a new file in {Path.cwd()}; `sinew replay` repeats it, Foxglove opens it"
-            self._name = gui.add_text("file", _free_name(), hint=hint)
+            self._name: Any = gui.add_text("file", _free_name(), hint=hint)
             self._button = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD)
             self._said = gui.add_markdown("", visible=False)
         self._button.on_click(self._click)
