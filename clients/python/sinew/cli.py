@@ -14,6 +14,7 @@ __all__ = ["main"]
 # Each command's module has HELP, add_arguments(parser) and run(arguments) -> status.
 _COMMANDS: dict[str, str] = {
     "record": "sinew.record.command_record",
+    "replay": "sinew.record.command_replay",
     "export": "sinew.record.command_export",
     "plot": "sinew.plot.command",
     "sweep": "sinew.sweep.command",

@@ -30,7 +30,7 @@ Which = int | Literal["all", "next"]
 
 _PAUSE = 0.05  # between looks at what has come: many records at a time cost less than one by one [s]
 _QUIET = 1.0  # without a record before the daemon is asked whether it is there [s]
-_PATIENCE = 2.0  # for its answer [s]
+_PATIENCE = 5.0  # for its answer [s]
 _FLUSH = 1.0  # between handing what there is to the system [s]
 
 
@@ -209,6 +209,7 @@ class _Worker:
         self._first = self._last = 0
         self._text = ""
         self._done = False
+        self._missed = 0  # times in a row that the daemon did not know the session
         self._topic = self._which if isinstance(self._which, int) else None
         self._socket = records.RecordSocket(client.hello.records, self._topic)
 
@@ -326,7 +327,9 @@ class _Worker:
                 f"the daemon at {self._client.endpoint} does not answer any more;"
                 f" {self._recorder.path} is complete up to there"
             ) from None
-        if self._topic is not None and self._topic not in sessions:
+        gone = self._topic is not None and self._topic not in sessions
+        self._missed = self._missed + 1 if gone else 0
+        if self._missed > 1:  # the record of its end may come after the daemon's answer
             raise NotFoundError(
                 f"session {self._topic} is no more: the daemon was started anew, or its end was lost;"
                 f" {self._recorder.path} is complete up to there"
