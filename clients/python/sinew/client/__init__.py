@@ -35,6 +35,7 @@ from sinew.client.plan import Plan
 from sinew.client.quantities import ModelDescription, Quantity, Trajectory
 from sinew.client.records import RecordSocket
 from sinew.client.serving import Daemon, serve
+from sinew.client.snapshot import Snapshot
 
 __all__ = [
     "AsyncClient",
@@ -60,6 +61,7 @@ __all__ = [
     "Session",
     "SessionStatistics",
     "SettingInfo",
+    "Snapshot",
     "Statistics",
     "Stream",
     "StreamReply",

@@ -27,6 +27,7 @@ from sinew.client.messages import (
     Telemetry,
 )
 from sinew.client.plan import Plan
+from sinew.client.records import topic_of
 from sinew.client.session import (
     Applied,
     Fallback,
@@ -39,6 +40,7 @@ from sinew.client.session import (
     session_settings,
     task_of,
 )
+from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, Call, Wire
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
 from sinew.state import State, StateLike
@@ -161,6 +163,36 @@ class AsyncClient:
         finally:
             socket.close()
 
+    async def records(
+        self, session: int | None = None, *, most: int = 0, wait: float = 5.0
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """Iterate over the records of a session, or of all: their topics, and what `sinew.client.records.parse` reads.
+
+        Parameters
+        ----------
+        session : int, optional
+            Its id; None: all sessions.
+        most : int
+            Messages that may wait here; 0: any number.
+        wait : float
+            The iteration ends when nothing comes for so long [s].
+        """
+        import zmq
+
+        if self._socket is None:
+            raise StateError("the client is closed")
+        socket = self._context.socket(zmq.SUB)
+        try:
+            for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
+                socket.setsockopt(option, value)
+            socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
+            socket.connect(self._wire.records_endpoint())
+            while await socket.poll(int(max(wait, 0.0) * 1e3)):
+                topic, frame = await socket.recv_multipart()
+                yield topic.decode("ascii", "replace"), frame
+        finally:
+            socket.close()
+
     # -------------------------------------------------------------------------------- models and tasks
 
     async def list_models(self) -> tuple[ModelSummary, ...]:
@@ -199,10 +231,11 @@ class AsyncClient:
         lease: float | None = None,
         time_to_live: float | None = None,
         fallback: Fallback = "zero",
+        snapshot: Snapshot | None = None,
     ) -> AsyncSession:
         """Open a session on a task, as `sinew.Client.open`."""
         wanted = session_settings(latency, lease, time_to_live)
-        opened = await self._request(calls.open_session(task, seed, settings or {}, wanted))
+        opened = await self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot))
         self._sessions.add(opened.session)
         try:
             return AsyncSession(self, opened, await self.describe_task(task), fallback, owned=True)
@@ -438,6 +471,14 @@ class AsyncSession(SessionBase):
     async def reset(self, seed: int | None = None) -> State:
         """Begin again, with a new seed if one is given; returns the initial state. There is no plan in force then."""
         return self._restarted(await self._client._request(calls.reset(self.id, seed)))
+
+    async def snapshot(self) -> Snapshot:
+        """Return where the session stands, as `sinew.Session.snapshot`."""
+        return await self._client._request(calls.take_snapshot(self.id))
+
+    async def restore(self, snapshot: Snapshot) -> Config:
+        """Go on from a snapshot, as `sinew.Session.restore`."""
+        return self._went_back(await self._client._request(calls.restore(self.id, snapshot)))
 
     async def statistics(self) -> Statistics:
         """Return the counters of this session."""

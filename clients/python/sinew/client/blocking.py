@@ -42,6 +42,7 @@ from sinew.client.session import (
     session_settings,
     task_of,
 )
+from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, Call, Wire
 from sinew.errors import ArgumentError, RefusedError, StateError, TimedOutError
 from sinew.state import State, StateLike
@@ -253,6 +254,7 @@ class Client:
         lease: float | None = None,
         time_to_live: float | None = None,
         fallback: Fallback = "zero",
+        snapshot: Snapshot | None = None,
     ) -> Session:
         """Open a session on a task and wait for its initial state.
 
@@ -275,6 +277,8 @@ class Client:
         fallback : ``"zero"``, ``"hold"``, callable or None
             What `Session.control` gives without a usable plan: zeros (muscles relax), the latest controls,
             what a function of the time and the latest controls returns, or an exception.
+        snapshot : Snapshot, optional
+            Go on from there, with its seed, whatever `seed` says, and its settings where nothing else is given.
 
         Raises
         ------
@@ -284,7 +288,7 @@ class Client:
             A setting that does not exist.
         """
         wanted = session_settings(latency, lease, time_to_live)
-        opened = self._request(calls.open_session(task, seed, settings or {}, wanted))
+        opened = self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot))
         self._sessions.add(opened.session)
         try:
             return Session(self, opened, self.describe_task(task), fallback, owned=True)
@@ -589,6 +593,27 @@ class Session(SessionBase):
     def reset(self, seed: int | None = None) -> State:
         """Begin again, with a new seed if one is given; returns the initial state. There is no plan in force then."""
         return self._restarted(self._client._request(calls.reset(self.id, seed)))
+
+    def snapshot(self) -> Snapshot:
+        """Return where the session stands: what its next plan depends on beside the request.
+
+        It is taken between two plans: while one is in progress the call waits for its end.
+        """
+        return self._client._request(calls.take_snapshot(self.id))
+
+    def restore(self, snapshot: Snapshot) -> Config:
+        """Go on from a snapshot of this or another session: its seed, settings, weights, targets, warm start.
+
+        The next plans are those that the session of the snapshot made or makes of the same states with the same
+        iterations, bit for bit. There is no plan in force until the first one comes. A snapshot that does not fit
+        is refused and changes nothing.
+
+        Returns
+        -------
+        Config
+            In force now: a new version of this session's.
+        """
+        return self._went_back(self._client._request(calls.restore(self.id, snapshot)))
 
     def statistics(self) -> Statistics:
         """Return the counters of this session."""

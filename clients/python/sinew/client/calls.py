@@ -23,6 +23,7 @@ from sinew.client.messages import (
     TaskDescription,
     TaskSummary,
 )
+from sinew.client.snapshot import Snapshot
 from sinew.client.wire import PROTOCOL, Call, request
 from sinew.errors import ArgumentError, ProtocolError
 from sinew.state import State
@@ -97,11 +98,17 @@ def describe_task(task: str) -> Call[TaskDescription]:
 
 
 def open_session(
-    task: str, seed: int, settings: Mapping[str, Any], session: Mapping[str, float | None]
+    task: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    session: Mapping[str, float | None],
+    snapshot: Snapshot | None = None,
 ) -> Call[Opened]:
-    """Open a session; what is None is the daemon's choice."""
+    """Open a session; what is None is the daemon's choice, or that of the snapshot."""
     fields = {"task": task, "seed": seed, "planner": dict(settings), "session": dict(session)}
     call = _call("open", fields)
+    if snapshot is not None:
+        call.request.open.snapshot.ParseFromString(bytes(snapshot))
 
     def take(reply: Any) -> Opened:
         opened: Opened = call.take(reply)
@@ -120,6 +127,26 @@ def close_session(session: int) -> Call[None]:
 def reset(session: int, seed: int | None) -> Call[State]:
     """Begin a session again."""
     return _call("reset", {"session": session, "seed": seed}, "initial")
+
+
+def take_snapshot(session: int) -> Call[Snapshot]:
+    """Ask where a session stands."""
+    fields = {"session": session}
+    return Call("snapshot", request("snapshot", fields), lambda reply: Snapshot(reply.SerializeToString()))
+
+
+def restore(session: int, snapshot: Snapshot) -> Call[dict[str, Any]]:
+    """Let a session go on from a snapshot; returns the initial state and the configuration by name."""
+    call = Call("reset", request("reset", {"session": session}), _take_restored)
+    call.request.reset.snapshot.ParseFromString(bytes(snapshot))
+    return call
+
+
+def _take_restored(reply: Any) -> dict[str, Any]:
+    restored = schema.values(reply)
+    if restored["initial"] is None or restored["config"] is None:
+        raise ProtocolError("incomplete answer to reset")
+    return restored
 
 
 def get_config(session: int, version: int) -> Call[Config]:

@@ -286,6 +286,11 @@ class SessionBase:
         self._taken = self._sent
         return initial
 
+    def _went_back(self, restored: dict[str, Any]) -> Config:
+        """Forget the plan and the stamps of before a snapshot was restored."""
+        self._restarted(restored["initial"])
+        return self._configured(restored["config"])
+
     def _configured(self, config: Config) -> Config:
         self.config = config
         return config
