@@ -171,8 +171,11 @@ def _positive(values: Array) -> Array:
 
 def _logarithmic(axes: Axes, values: Array) -> None:
     """Scale by decades: at least one, at most the largest five."""
+    from matplotlib.ticker import NullFormatter
+
     finite = values[np.isfinite(values) & (values > 0)]
     axes.set_yscale("log")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     if len(finite):
         top = float(np.max(finite))
         low = max(min(float(np.min(finite)), top / 10), top * 10.0**-_DECADES)

@@ -93,6 +93,8 @@ def _latency(axes: Axes, groups: Groups) -> None:
             axes.plot(middle, row, "o", color=COLOURS[2], markersize=4)
             axes.plot(high, row, "|", color=COLOURS[0], markersize=7)
     axes.set(xscale="log", xlabel="latency of a plan [ms], median to 99 %")
+    low, high = np.log10(axes.get_xlim())
+    axes.set_xlim(10 ** np.floor(low), 10 ** np.ceil(high))  # whole decades, which have numbers
     _name_rows(axes, groups)
 
 

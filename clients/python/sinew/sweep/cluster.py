@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import ray
 
-from sinew.errors import StateError
+from sinew.errors import ArgumentError, StateError
 from sinew.sweep.job import Job
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["play_on_ray"]
 
 _RETRIES = 5  # of a run whose process or node has died
+_PATIENCE = 5.0  # for an answer of the cluster [s]
 
 
 def play_on_ray(jobs: list[Job], address: str, keep: bool) -> Generator[tuple[Job, Played | str]]:
@@ -34,9 +36,12 @@ def play_on_ray(jobs: list[Job], address: str, keep: bool) -> Generator[tuple[Jo
 
     Raises
     ------
+    ArgumentError
+        It is no such address.
     StateError
         There is no cluster.
     """
+    _look_for(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -50,6 +55,21 @@ def play_on_ray(jobs: list[Job], address: str, keep: bool) -> Generator[tuple[Jo
                 yield pending.pop(done), _result(done)
     finally:
         ray.shutdown()
+
+
+def _look_for(address: str) -> None:
+    """Say at once where nobody answers: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ArgumentError(f"--ray {address}: expected HOST:PORT, or auto")
+    # Ray takes this machine's address in place of its loopback.
+    host = ray.util.get_node_ip_address() if host in ("127.0.0.1", "localhost") else host
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except OSError as error:
+        raise StateError(f"no Ray cluster at {address}: {host}:{port}: {error.strerror or error}") from None
 
 
 def _result(done: Any) -> Played | str:

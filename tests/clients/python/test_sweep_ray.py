@@ -1,0 +1,107 @@
+"""Tables of runs on a Ray cluster of two nodes, one of which dies in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+# Before its import: Ray then takes the loopback for the address of this machine.
+os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_USAGE_STATS_ENABLED="0", RAY_DISABLE_IMPORT_WARNING="1")
+for name in ("pandas", "pyarrow", "scipy", "tqdm", "yaml"):
+    pytest.importorskip(name)
+pytest.importorskip("ray", reason="Ray is not installed: runs on a cluster are not tested")
+
+from ray.cluster_utils import Cluster  # noqa: E402
+from sinew import cli  # noqa: E402
+from sinew.sweep import read  # noqa: E402
+from sinew.sweep.job import jobs_of  # noqa: E402
+from sinew.sweep.table import Table  # noqa: E402
+
+TIMES = ("latency_p50", "latency_p90", "latency_p99", "latency_max", "wall")
+ARGUMENTS = "--tasks arm_reach --planners adam,sampling-8 --seeds 1-12 --seconds 0.5 --iterations 4"
+NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Start a cluster of one node, on the loopback."""
+    cluster = Cluster(initialize_head=True, head_node_args=NODE)
+    yield cluster
+    cluster.shutdown()
+
+
+def numbers(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table, in its order, without what depends on the machine's speed."""
+    rows = read(folder).drop(columns=list(TIMES)).to_dict("records")
+    return [{name: str(np.asarray(x).tolist()) for name, x in row.items()} for row in rows]
+
+
+def done(folder: Path) -> list[str]:
+    """Return the keys of the runs that are written."""
+    path = folder / "runs.jsonl"
+    return [json.loads(line)["key"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_node_dies_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
+    victim = cluster.add_node(**NODE)
+    cluster.wait_for_nodes()
+    killed_after = []
+
+    def kill() -> None:
+        """Kill the second node once a few runs are done, while others are under way."""
+        until = time.monotonic() + 120
+        while len(done(tmp_path / "ray")) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        killed_after.append(len(done(tmp_path / "ray")))
+        cluster.remove_node(victim, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        status = cli.main(["sweep", "-o", str(tmp_path / "ray"), *ARGUMENTS.split(), "--ray", cluster.address])
+    finally:
+        killer.join()
+    assert status == 0
+    assert 3 <= killed_after[0] < 24
+    assert len(cluster.list_all_nodes()) == 1
+    assert len(done(tmp_path / "ray")) == len(set(done(tmp_path / "ray"))) == 24
+    assert cli.main(["sweep", "-o", str(tmp_path / "here"), *ARGUMENTS.split()]) == 0
+    assert numbers(tmp_path / "ray") == numbers(tmp_path / "here")
+
+
+def test_errors_and_traces_come_back(cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "table.yaml").write_text(
+        "{tasks: arm_reach, seconds: 0.1, planners: {ends: {planner: adam, adam_iterations: 1},"
+        " endless: {planner: adam, adam_iterations: 0}}}"
+    )
+    out = tmp_path / "run"
+    command = ["sweep", str(tmp_path / "table.yaml"), "-o", str(out), "--keep", "--ray", cluster.address]
+    assert cli.main(command) == 1
+    assert "ArgumentError" in capsys.readouterr().err
+    assert list(read(out)["error"] != "") == [False, True]
+    (trace,) = (out / "traces").iterdir()
+    (job,) = jobs_of(
+        Table.of({"tasks": "arm_reach", "seconds": 0.1, "planners": {"p": {"planner": "adam", "adam_iterations": 1}}})
+    )
+    assert trace.stem == job.key and np.load(trace)["qpos"].shape == (21, 2)
+
+
+def test_no_cluster_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:  # a port at which nobody listens
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    began = time.monotonic()
+    for wrong in (address, "nowhere", "127.0.0.1:x"):
+        assert cli.main(["sweep", "-o", str(tmp_path), "--tasks", "arm_reach", "--ray", wrong]) == 1
+        said = capsys.readouterr().err
+        assert wrong in said and said.count("\n") == 1
+    assert time.monotonic() - began < 60
