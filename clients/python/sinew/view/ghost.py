@@ -90,6 +90,7 @@ class Ghost:
                 batched_colors=GHOST,
                 batched_opacities=opacity.astype(np.float32),
                 lod="off",
+                material="toon5",  # without the light of the surroundings, which costs most where no GPU draws
                 cast_shadow=False,
                 receive_shadow=False,
             )
