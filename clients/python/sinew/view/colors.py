@@ -9,7 +9,7 @@ __all__ = ["ARROW", "GHOST", "TENDON", "activation_colors", "term_color"]
 
 Colors = NDArray[np.uint8]
 
-GHOST = (86, 180, 233)
+GHOST = (60, 145, 205)
 ARROW = (230, 159, 0)
 TENDON = (150, 150, 150)
 """Of a tendon that no actuator pulls."""

@@ -17,7 +17,7 @@ __all__ = ["Ghost"]
 
 _TRIANGLES = 2000  # of a pose
 _FEWEST = 24  # of a body
-_OPAQUE, _FADED = 0.30, 0.03  # of the first and the last pose where there are few
+_OPAQUE, _FADED = 0.22, 0.03  # of the first and the last pose where there are few
 
 
 @dataclass

@@ -78,7 +78,7 @@ class Scene:
         self.notes = notes + broken
         self._tendons = Tendons(server, model)
         self._ghost = Ghost(server, drawn, 0.02 * sight.size)
-        self._traces = Lines(server, "/traces", [term_color(number) for number, _ in found], 0.01 * sight.size)
+        self._traces = Lines(server, "/traces", [term_color(number) for number, _ in found], 0.007 * sight.size)
         self._targets = Targets(server, model, terms, 0.05 * sight.size)
         self._mouse = Mouse(server, drawn, sight.size)
         for handle, bodies in self._body.meshes():
