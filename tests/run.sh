@@ -29,17 +29,26 @@ part_tidy() {
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 
-part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats and of scans on the emulator, the shorter siblings) and rehearsals of tests/device.sh"
+part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats and of scans on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|test_agree_emulator$|test_agree_scan$|test_device_(sh|pack)$"; }
 
 part_tsan_text="thread sanitizer over planner, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
-part_tsan() { build tsan && TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan -R "^planner/|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)" -E "test_planner_adam$|_vjp$"; }
+part_tsan() {
+  local selected=(-R "^planner/|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)"
+    -E "test_planner_adam$|_vjp$")
+  # The examples want all that is installed.
+  build_for tsan "physics/all planner/all proto/all daemon/all cuda/all clients/all" "${selected[@]}"
+  TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan "${selected[@]}"
+}
 
 part_float_text="float build of the engine and the planner"
 part_float() { build float && run_tests float -R "^(physics|planner|cuda)/"; }
 
 part_lanes_text="several host threads as the lanes of one world, under the thread sanitizer"
-part_lanes() { build lanes && TSAN_OPTIONS="halt_on_error=1" run_tests lanes -R "^lanes/"; }
+part_lanes() {
+  build_for lanes cuda_device_test_device -R "^lanes/"
+  TSAN_OPTIONS="halt_on_error=1" run_tests lanes -R "^lanes/"
+}
 
 part_nvcc_text="libraries for NVIDIA devices compiled and linked by nvcc; no doubles in the float PTX; what they do without a device"
 part_nvcc() { tests/nvcc.sh; }
@@ -64,6 +73,17 @@ setup() {
 }
 # Libraries for NVIDIA devices take minutes: part nvcc alone builds them.
 build() { cmake --preset "$1" -DSINEW_CUDA=OFF >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
+# build_for PRESET TARGETS SELECTION...: builds the programs of the tests alone that ctest selects, what these say that they depend
+# on, and more targets for tests that are scripts.
+build_for() {
+  local preset=$1 more=$2 wanted
+  shift 2
+  cmake --preset "$preset" -DSINEW_CUDA=OFF >/dev/null
+  wanted=$(ctest --test-dir "build/$preset" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p' | tr / _)
+  wanted=$(cmake --build "build/$preset" --target help | sed -n 's/: phony$//p' | grep -xF "$wanted")
+  # shellcheck disable=SC2086  # the list is split on purpose
+  cmake --build "build/$preset" -j "$JOBS" --target $wanted $more -- --quiet
+}
 run_tests() {
   local preset=$1
   shift

@@ -4,13 +4,10 @@
 #define SINEW_TESTS_SUPPORT_DAEMON_GROUP_H_
 
 #include "tests/support/daemon_process.h"
+#include "tests/support/slow.h"
 
-// Says whether deadlines are judged: not where sanitizers slow everything down, for which the build sets SN_TEST_SLOW.
-#ifdef SN_TEST_SLOW
-enum { JUDGE_TIME = 0 };
-#else
-enum { JUDGE_TIME = 1 };
-#endif
+// Says whether deadlines are judged: not where sanitizers slow everything down.
+enum { JUDGE_TIME = !SN_SLOW };
 
 extern SnTestDaemon sinewd;
 extern SnTestClient client;

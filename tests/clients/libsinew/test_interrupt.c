@@ -7,8 +7,9 @@
 
 #include "physics/base/clock.h"
 #include "tests/clients/libsinew/batch_fixture.h"
+#include "tests/support/slow.h"
 
-enum { LONG = 20000 };
+enum { LONG = SN_SLOW ? 4000 : 20000 };
 
 static SinewModel *model;
 static SinewTask *task;

@@ -3,6 +3,7 @@
 
 #include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/slow.h"
 
 // Rows that push, to tell whether two steps are on the same branch.
 static uint64_t branch(const SnWorld *w) {
@@ -78,7 +79,7 @@ static void check(SnOracle *o, const char *name, const SnCfd *cfd, double tolera
                         .forward = forward,
                         .adjoint = adjoint,
                         .tolerance = tolerance,
-                        .samples = samples};
+                        .samples = sn_draws(samples)};
   sn_gradcheck(&c, 1);
   sn_grad_world_free(&g);
 }

@@ -8,6 +8,7 @@
 #include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/slow.h"
 
 enum { ROWS = 700 };
 
@@ -87,7 +88,7 @@ static void check_forward(Whole *k, const char *name, SnOracle *o, int samples, 
                         .adjoint = adjoint,
                         .step = step,
                         .tolerance = tolerance,
-                        .samples = samples};
+                        .samples = sn_draws(samples)};
   sn_gradcheck(&c, 1);
   sn_grad_world_free(&k->g);
 }

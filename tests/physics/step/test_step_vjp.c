@@ -11,6 +11,7 @@
 #include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/slow.h"
 #include "tests/support/small_models.h"
 #include "tests/support/step_fixture.h"
 
@@ -122,7 +123,7 @@ static void check(SnOracle *o, const char *name, int integrator, double speed, v
                         .sample = sample,
                         .forward = forward,
                         .adjoint = adjoint,
-                        .samples = samples,
+                        .samples = sn_draws(samples),
                         .step = step,
                         .tolerance = tolerance};
   sn_gradcheck(&c, 1);

@@ -6,6 +6,7 @@
 #include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/slow.h"
 #include "tests/support/small_models.h"
 #include "tests/support/step_fixture.h"
 
@@ -163,14 +164,14 @@ static void rows_against_mujoco(void **state) {
   const int n = sn_constraint_cases(cases, MAXCASE);
   for (int k = 0; k < 3; ++k) {
     Score score = {0};
-    for (int i = k; i < n; i += 29)
+    for (int i = k; i < n; i += SN_SLOW ? 58 : 29)
       for (int kind = 0; kind < 2; ++kind) {
         SnOracle o;
         SnGradWorld g;
         (kind ? sn_constraint_load_joints : sn_constraint_load_contacts)(&o, cases + i);
         sn_step_integrator(&o, k);
         sn_grad_world_init(&g, &o);
-        for (int j = 0; j < 4; ++j) {
+        for (int j = 0; j < sn_draws(4); ++j) {
           sn_constraint_sample(&o, j % 2 ? 2 : 0.1);
           compare_mujoco(&o, &g, kind ? "joints" : "contacts", &score);
         }
@@ -195,7 +196,7 @@ static void models_against_mujoco(void **state) {
         sn_oracle_load_string(&o, sn_branching_model());
       sn_step_integrator(&o, k);
       sn_grad_world_init(&g, &o);
-      for (int j = 0; j < 6; ++j) {
+      for (int j = 0; j < sn_draws(6); ++j) {
         sn_oracle_randomize(&o, 1);
         mj_forward(o.mj, o.d);
         compare_mujoco(&o, &g, "small model", &score);
@@ -240,7 +241,7 @@ static void hand(void **state) {
     for (int k = 0; k < (cone ? 1 : 3); ++k) {
       o.m->opt.cone = o.mj->opt.cone = cone;
       sn_step_integrator(&o, k);
-      for (int j = 0; j < (k ? 1 : 2); ++j) {
+      for (int j = 0; j < (k || SN_SLOW ? 1 : 2); ++j) {
         draw_motion(&o);
         compare_mujoco(&o, &g, name, &score);
       }
