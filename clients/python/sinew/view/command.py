@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="another one is another start")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the planner")
+    parser.add_argument("--paused", action="store_true", help="time stands still at first")
     parser.add_argument("--port", type=int, help="of the page; without it the first free one from 8080 on")
     parser.add_argument(
         "--host",
@@ -109,11 +110,11 @@ def _open(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> _Opened
         require("record")
         from sinew.record.playback import Playback
 
-        opened = _Opened(Playback(arguments.file), f"recording {Path(arguments.file).name}")
+        opened = _Opened(Playback(arguments.file, paused=arguments.paused), f"recording {Path(arguments.file).name}")
     else:
         from sinew.loop.passive import Passive
 
-        opened = _Opened(Passive(arguments.file), f"model {Path(arguments.file).name}")
+        opened = _Opened(Passive(arguments.file, arguments.paused), f"model {Path(arguments.file).name}")
     stack.callback(opened.source.close)
     return opened
 
@@ -125,7 +126,7 @@ def _open_task(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> _O
 
     mode: Mode = "real time" if arguments.mode == "realtime" else "lockstep"
     settings = dict(_setting(text) for text in arguments.set)
-    options: Any = {"mode": mode, "seed": arguments.seed, "settings": settings}
+    options: Any = {"mode": mode, "seed": arguments.seed, "settings": settings, "paused": arguments.paused}
     started: list[int] = []
 
     def start() -> Daemon:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
 import signal
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,19 +16,33 @@ import pytest
 import sinew
 from browser import Window, wait_until
 from programs import Program, sinew_view
+from sinew.files import program as program_file
 
 ADAM = "Adam: descent along gradients"
 SAMPLING = "Sampling: random tries"
 COARSE = "?fixedDpr=0.25"  # a picture of few pixels: software draws it in time
 
 
-@pytest.fixture
-def running() -> Iterator[tuple[Any, Any, Program]]:
+@contextlib.contextmanager
+def arm(*arguments: str) -> Iterator[tuple[Any, Any, Program]]:
     """A daemon, a client that looks on, and a page of an arm at that daemon."""
     with sinew.serve(threads=1) as daemon, daemon.client(timeout=60) as client:
-        settings = ("--set", "adam_iterations=4", "--set", "adam_rate=0.02")
+        settings = ("--set", "adam_iterations=4", "--set", "adam_rate=0.02", *arguments)
         with sinew_view("--task", "arm_reach", "--endpoint", daemon.endpoint, *settings) as program:
             yield daemon, client, program
+
+
+@pytest.fixture
+def running() -> Iterator[tuple[Any, Any, Program]]:
+    with arm() as parts:
+        yield parts
+
+
+@pytest.fixture
+def paused() -> Iterator[tuple[Any, Any, Program]]:
+    """The same while time stands still: a browser that draws in software has time for its controls."""
+    with arm("--paused") as parts:
+        yield parts
 
 
 def session_of(client: Any) -> Any:
@@ -111,9 +127,9 @@ def window_time(window: Window) -> float:
     return float(found[1])
 
 
-def test_two_pages(look: Callable[[str], Window], running: tuple[Any, Any, Program]) -> None:
+def test_two_pages(look: Callable[[str], Window], paused: tuple[Any, Any, Program]) -> None:
     """What one page changes, the other shows; when one is closed, nothing else ends."""
-    _, client, program = running
+    _, client, program = paused
     one, other = look(program.address + COARSE), look(program.address + COARSE)
     for window in (one, other):
         window.open_tab("Plan")
@@ -121,30 +137,41 @@ def test_two_pages(look: Callable[[str], Window], running: tuple[Any, Any, Progr
     wait_until(lambda: other.slider_value("rate") == pytest.approx(rate), "the other page shows another rate")
     wait_until(lambda: session_of(client).get_config().planner["adam_rate"] == pytest.approx(rate), "it is not set")
     one.tab.close()
-    plans = client.statistics().sessions[0].plans
-    wait_until(lambda: client.statistics().sessions[0].plans > plans, "the session has stopped")
     back = other.move_slider("rate", "ArrowLeft")
     wait_until(lambda: session_of(client).get_config().planner["adam_rate"] == pytest.approx(back), "it is not set")
 
 
-def test_daemon_lost(look: Callable[[str], Window], tmp_path: Path) -> None:
-    """A private daemon that is killed is missed in words, and comes back with its settings."""
-    with sinew_view("--task", "arm_reach", "--set", "adam_iterations=4", "--set", "adam_rate=0.02") as program:
-        window = look(program.address + COARSE)
-        window.wait_for_text("connected")
-        found = re.search(r"process (\d+)", program.output())
-        if found is None:
-            pytest.skip("a daemon of this user runs: no private one was started")
-        os.kill(int(found[1]), signal.SIGKILL)
-        window.wait_for_text("lost")
-        window.wait_for_text("connected")
-        before = window_time(window)
-        wait_until(lambda: window_time(window) > before, "it does not go on")
-        window.open_tab("Plan")
-        assert window.slider_value("rate") == pytest.approx(0.02)
+def start_daemon(folder: Path) -> subprocess.Popen[bytes]:
+    """Start a daemon at an address in a folder, and wait until it is there."""
+    endpoint = folder / "sinewd"
+    endpoint.unlink(missing_ok=True)
+    process = subprocess.Popen([str(program_file("sinewd")), f"--endpoint=ipc://{endpoint}", "--threads=1"])
+    wait_until(endpoint.exists, "the daemon does not start")
+    return process
 
 
-def test_ends(tmp_path: Path) -> None:
+def test_daemon_lost(look: Callable[[str], Window]) -> None:
+    """A daemon that is killed is missed in words; another one at its address goes on with the settings."""
+    with tempfile.TemporaryDirectory() as name:
+        daemon = start_daemon(Path(name))
+        try:
+            arguments = ("--task", "arm_reach", "--endpoint", f"ipc://{name}/sinewd")
+            with sinew_view(*arguments, "--paused", "--set", "adam_iterations=4", "--set", "adam_rate=0.02") as program:
+                window = look(program.address + COARSE)
+                window.wait_for_text("connected")
+                daemon.kill()
+                daemon.wait()
+                window.wait_for_text("lost; it is looked for")
+                daemon = start_daemon(Path(name))
+                window.wait_for_text("connected")
+                window.open_tab("Plan")
+                assert window.slider_value("rate") == pytest.approx(0.02)
+        finally:
+            daemon.kill()
+            daemon.wait()
+
+
+def test_ends() -> None:
     """Ctrl-C ends the program with status 0, and what it has started."""
     with sinew_view("--task", "arm_reach") as program:
         found = re.search(r"process (\d+)", program.output())
