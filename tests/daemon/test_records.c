@@ -15,6 +15,7 @@
 #include "tests/support/daemon_group.h"
 #include "tests/support/daemon_records.h"
 #include "tests/support/daemon_tuning.h"
+#include "tests/support/raw_peer.h"
 
 #define KIND(NAME) SINEW__V1__RECORD__BODY_##NAME
 
@@ -223,11 +224,63 @@ static void test_late_subscribers(void **state) {
   sn_test_unsubscribe(&other);
 }
 
+// Reads all that has come; returns how many numbers were left out since *number, which it moves on.
+static uint64_t read_on(SnTestSubscriber *s, double seconds, uint64_t *number) {
+  uint64_t gaps = 0;
+  for (Sinew__V1__Record *r = sn_test_record(s, seconds); r; r = sn_test_record(s, seconds)) {
+    assert_true(r->number > *number);
+    if (*number > 0) gaps += r->number - *number - 1;
+    *number = r->number;
+    sn_test_record_done(r);
+  }
+  return gaps;
+}
+
+// A subscriber that does not read loses records, and sees that by a gap; one that does gets them all, and the daemon
+// goes on with the memory that it had.
+static void test_slow_subscriber(void **state) {
+  (void)state;
+  enum { PLANS = 6000, MEGABYTES = 64 };
+  SnTestSubscriber slow, fast;
+  Sinew__V1__Reply *opened;
+  Sinew__V1__PlannerSettings settings = *sn_test_sampling();
+  uint64_t number = 0, late = 0;
+  settings.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
+  settings.candidates = 1;
+  settings.has_iterations_case = SINEW__V1__PLANNER_SETTINGS__HAS_ITERATIONS_ITERATIONS;
+  settings.iterations = 1;
+  const uint64_t session = sn_test_open_by(&client, "arm_reach", 0, &settings, &opened);
+  sn_test_subscribe(&slow, sinewd.records, session, 1);
+  sn_test_await_records(&slow, &client, session, opened->open->initial);
+  sn_test_subscribe(&fast, sinewd.records, session, 0);
+  sn_test_await_records(&fast, &client, session, opened->open->initial);
+  const double before = sn_test_daemon_megabytes(&sinewd);
+  for (int i = 0; i < PLANS; i++) {
+    sn_test_done(sn_test_plan(&client, session, opened->open->initial, 1));
+    if (i % 100 == 99) assert_int_equal(read_on(&fast, 0.02, &number), 0);
+  }
+  assert_int_equal(read_on(&fast, 1, &number), 0);
+  const double after = sn_test_daemon_megabytes(&sinewd);
+  const uint64_t lost = read_on(&slow, 0.5, &late);
+  print_message("%d records, %d lost by who did not read; memory %.0f MB, then %.0f\n", (int)number, (int)lost, before,
+                after);
+  assert_true(lost > 0 || late < number);
+  if (JUDGE_TIME) assert_true(after < before + MEGABYTES);
+  sn_test_done(sn_test_plan(&client, session, opened->open->initial, 1));
+  assert_true(read_on(&slow, 1, &late) > 0 || lost > 0);
+  assert_int_equal(read_on(&fast, 1, &number), 0);
+  assert_int_equal(late, number);
+  sn_test_done(opened);
+  sn_test_unsubscribe(&slow);
+  sn_test_unsubscribe(&fast);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_life_of_a_session),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_late_subscribers),
+      cmocka_unit_test(test_slow_subscriber),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
