@@ -88,15 +88,20 @@ echo "sinewd runs as process $daemon; task $task, $mode, ${seconds:+$seconds s, 
 
 # show SETTING...: the page, until it ends, Ctrl-C is pressed, or the seconds are over.
 show() {
-  local set=() open=--open status=0
+  local set=() open=--open
   for setting in "$@"; do set+=(--set "$setting"); done
   [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] || open=--no-open
   trap 'exit 0' INT TERM
-  timeout "${seconds:-0}" "$program" view --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seed "$seed" \
-    "${set[@]}" $open &
+  "$program" view --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seed "$seed" "${set[@]}" $open >"$work/page" &
   page=$!
-  wait "$page" || status=$?
-  [ "$status" = 124 ] || exit "$status"
+  until grep -q '^page: ' "$work/page"; do
+    kill -0 "$page" 2>/dev/null || { wait "$page"; exit; }
+    sleep 0.1
+  done
+  cat "$work/page"
+  [ -n "$seconds" ] || { wait "$page"; exit; }
+  sleep "$seconds" &
+  wait -n "$page" $! || exit
   exit 0
 }
 [ -z "$view" ] || show ${planner:+"planner=$planner"} "cfd=$cfd"

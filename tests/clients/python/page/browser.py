@@ -19,22 +19,32 @@ BUILD = Path(__file__).parents[4] / "build"
 SIZE = {"width": 1000, "height": 620}
 PATIENCE = 60.0  # [s]: how long a change may take on a machine with much else to do
 
-# For pages that are drawn in software: some frames a second with few pixels, or nothing else would be done; a canvas
-# keeps its picture, so that it can be asked for at any time.
+# For pages that are drawn in software, where a frame takes a second: a canvas is drawn when somebody asks for its
+# picture, which it then keeps; what a page does beside that goes on.
 PATIENT = """
-window.frameDelay = 100;
+window.drawing = false;
+window.drawn = 0;
 Object.defineProperty(window, "devicePixelRatio", { get: () => 0.5 });
 const request = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = act => setTimeout(() => request(act), window.frameDelay);
+window.requestAnimationFrame = act => setTimeout(() => request(act), 100);
 window.cancelAnimationFrame = id => clearTimeout(id);
+for (const name of ["clear", "drawArrays", "drawArraysInstanced", "drawElements", "drawElementsInstanced"]) {
+  const draw = WebGL2RenderingContext.prototype[name];
+  WebGL2RenderingContext.prototype[name] = function (...what) {
+    if (window.drawing) window.drawn++, draw.apply(this, what);
+  };
+}
 const get = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, options) {
   return get.call(this, kind, kind.startsWith("webgl") ? { ...options, preserveDrawingBuffer: true } : options);
 };
 """
 
-# Returns the picture of the largest canvas, as the address of its data.
-GRAB = """() => {
+# Lets the largest canvas be drawn once, within 10 s; returns its picture, as the address of its data.
+GRAB = """async () => {
+  window.drawn = 0, window.drawing = true;
+  for (let i = 0; i < 500 && !window.drawn; i++) await new Promise(done => setTimeout(done, 20));
+  window.drawing = false;
   const larger = (a, b) => a.width * a.height > b.width * b.height ? a : b;
   const canvas = [...document.querySelectorAll("canvas")].reduce(larger);
   const copy = document.createElement("canvas");
@@ -132,9 +142,8 @@ class Window:
     def save(self, name: str) -> None:
         """Save a screenshot as build/page-NAME.png, for people."""
         BUILD.mkdir(exist_ok=True)
-        self.tab.evaluate("window.frameDelay = 3000")
+        self.pixels()
         self.tab.screenshot(path=BUILD / f"page-{name}.png")
-        self.tab.evaluate("window.frameDelay = 100")
 
     # Texts.
 
