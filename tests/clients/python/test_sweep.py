@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
 import os
+import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -28,7 +31,7 @@ from sinew import cli  # noqa: E402
 from sinew.sweep import Table, read  # noqa: E402
 from sinew.sweep.job import Job, jobs_of  # noqa: E402
 from sinew.sweep.judge import met, time_to_success, worst  # noqa: E402
-from sinew.sweep.local import play_here  # noqa: E402
+from sinew.sweep.local import _receive, play_here  # noqa: E402
 from sinew.sweep.play import attempt, play  # noqa: E402
 from sinew.sweep.store import Store  # noqa: E402
 from sinew.sweep.summary import mean_interval, success_interval, summary  # noqa: E402
@@ -235,6 +238,9 @@ runs:
         ({"tasks": "a", "execute": 1.5}, ArgumentError, "execute: 1.5"),
         ({"tasks": "a", "iterations": 2, "budget": 0.1}, ArgumentError, "not both"),
         ({"tasks": "a", "runs": [3]}, ArgumentError, "runs, row 1"),
+        ({"tasks": "a", "seconds": []}, ArgumentError, "seconds: none is named"),
+        ({"tasks": "a", "planners": {}}, ArgumentError, "planners: none is named"),
+        ({"tasks": "a", "settings": {"horizon": []}}, ArgumentError, "settings, horizon: no value"),
         ({"runs": [{"tasks": "a", "sedes": 3}]}, ArgumentError, "did you mean 'seeds'"),
     ],
 )
@@ -257,6 +263,10 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([], "a table or --tasks is needed"),
         (["--tasks", "arm_reach", "--set", "horizon"], "--set horizon"),
         (["--tasks", "arm_reach", "--jobs", "-1"], "--jobs -1"),
+        (
+            ["--tasks", "arm_reach", "--set", "horizon=8", "--set", "horizon=16"],
+            "horizon is set twice",
+        ),
     ]:
         assert cli.main(["sweep", *out, *arguments]) == 1
         said = capsys.readouterr().err
@@ -355,6 +365,29 @@ def test_a_process_that_ends_takes_no_other_run_along() -> None:
         assert not isinstance(played, str) and played.result["cost_mean"] == play(job).result["cost_mean"]
 
 
+def test_a_process_that_ends_while_it_says_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=os._exit, args=(9,))
+    process.start()
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    os.write(sender.fileno(), struct.pack("!i", 1000) + b"the begin")
+    sender.close()
+    assert _receive(receiver, process) == "the process ended with status 9"
+    assert receiver.closed
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+
+    command = [sys.executable, "-m", "sinew", "sweep", "-o", str(tmp_path), *ARGUMENTS.split(), "--jobs", "2"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=limit)
+    assert ended.returncode == 1
+    assert f"sinew sweep: {tmp_path}/runs." in ended.stderr and "cannot be written: " in ended.stderr
+    assert "File too large" in ended.stderr and "Traceback" not in ended.stderr
+    assert cli.main(["sweep", "-o", str(tmp_path), *ARGUMENTS.split()]) == 0
+    assert len(read(tmp_path)) == 16
+
+
 def start(folder: Path, mark: str) -> subprocess.Popen[bytes]:
     """Start a sweep, wait until a few runs are done."""
     command = [sys.executable, "-m", "sinew", "sweep", "-o", str(folder), *ARGUMENTS.split(), "--jobs", "2"]
@@ -397,7 +430,8 @@ def test_a_sweep_that_ended_early_goes_on(with_signal: signal.Signals, whole: Pa
         child.kill()
     _, said = child.communicate(timeout=60)
     assert child.returncode == (130 if with_signal == signal.SIGINT else -9)
-    assert b"Traceback" not in said
+    if with_signal == signal.SIGINT:  # a process that had just begun complains of a parent that was killed
+        assert b"Traceback" not in said
     wait_until_gone(mark)
     if with_signal == signal.SIGKILL:  # while a line was written
         text = (tmp_path / "runs.jsonl").read_bytes()
@@ -414,6 +448,13 @@ def test_a_sweep_that_ended_early_goes_on(with_signal: signal.Signals, whole: Pa
     written = [json.loads(line)["key"] for line in lines if line.startswith(b'{"key"')]
     assert sorted(written) == sorted(set(keys(whole))) and set(written[: len(before)]) == before
     assert numbers(tmp_path) == numbers(whole)
+
+
+def test_without_a_run_there_is_no_table(tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        assert len(store.table([])) == 0
+    with pytest.raises(NotFoundError, match=r"no runs\.parquet"):
+        read(tmp_path)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

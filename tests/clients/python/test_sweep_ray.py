@@ -107,6 +107,6 @@ def test_no_cluster_is_said_at_once(tmp_path: Path) -> None:
     with socket.socket() as free:  # a port at which nobody listens
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    for wrong in (address, "nowhere", "127.0.0.1:x"):
+    for wrong in (address, "nowhere", "127.0.0.1:x", f"ray://{address}"):
         ended = sweep("-o", str(tmp_path), "--tasks", "arm_reach", "--ray", wrong)
         assert ended.returncode == 1 and wrong in ended.stderr and ended.stderr.count("\n") == 1

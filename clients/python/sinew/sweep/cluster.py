@@ -62,7 +62,7 @@ def _look_for(address: str) -> None:
     host, _, port = address.rpartition(":")
     if address == "auto":
         return
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise ArgumentError(f"--ray {address}: expected HOST:PORT, or auto")
     # Ray takes this machine's address in place of its loopback.
     host = ray.util.get_node_ip_address() if host in ("127.0.0.1", "localhost") else host

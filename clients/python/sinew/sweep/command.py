@@ -12,7 +12,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sinew._extras import require
@@ -20,7 +20,7 @@ from sinew.errors import ArgumentError
 from sinew.sweep.job import Job, jobs_of
 from sinew.sweep.local import play_here
 from sinew.sweep.report import text_of
-from sinew.sweep.store import CURVES, Store
+from sinew.sweep.store import CURVES, Store, written
 from sinew.sweep.summary import summary
 from sinew.sweep.table import PLANNERS, Table
 
@@ -82,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             runs = store.table((job.key, job.run) for job in jobs)
             if arguments.csv:
-                runs.drop(columns=list(CURVES), errors="ignore").to_csv(store.folder / "runs.csv", index=False)
+                path = store.folder / "runs.csv"
+                with written(path):
+                    runs.drop(columns=list(CURVES), errors="ignore").to_csv(path, index=False)
     return _report(runs, before, arguments)
 
 
@@ -93,7 +95,7 @@ def _table(arguments: argparse.Namespace) -> Table:
     if arguments.models:
         changes["models"] = arguments.models
     if arguments.set:
-        changes["settings"] = dict(map(_assignment, arguments.set))
+        changes["settings"] = _assignments(arguments.set)
     if arguments.table:
         return Table.load(arguments.table, changes)
     if "tasks" not in changes:
@@ -101,11 +103,16 @@ def _table(arguments: argparse.Namespace) -> Table:
     return Table.of(changes)
 
 
-def _assignment(text: str) -> tuple[str, list[str]]:
-    name, equals, values = text.partition("=")
-    if not equals or not values:
-        raise ArgumentError(f"--set {text}: expected NAME=VALUE or NAME=V1,V2")
-    return name, values.split(",")
+def _assignments(texts: Sequence[str]) -> dict[str, list[str]]:
+    settings: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise ArgumentError(f"--set {text}: expected NAME=VALUE or NAME=V1,V2")
+        if name in settings:
+            raise ArgumentError(f"--set {text}: {name} is set twice; expected all of its values once, as NAME=V1,V2")
+        settings[name] = values.split(",")
+    return settings
 
 
 def _play(jobs: list[Job], before: int, store: Store, arguments: argparse.Namespace) -> None:

@@ -53,12 +53,12 @@ def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tupl
 
 def _receive(receiver: Any, process: BaseProcess) -> Played | str:
     """Return what a process says at its end."""
-    try:
-        played: Played | str = receiver.recv()
-    except EOFError:
-        process.join()
-        return f"the process ended with status {process.exitcode}"
-    receiver.close()
+    with receiver:
+        try:
+            played: Played | str = receiver.recv()
+        except (EOFError, OSError):  # before it said anything, or in the middle
+            process.join()
+            return f"the process ended with status {process.exitcode}"
     process.join()
     return played
 

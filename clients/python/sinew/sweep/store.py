@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from sinew.sweep.table import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CURVES", "Store", "read"]
+__all__ = ["CURVES", "Store", "read", "written"]
 
 CURVES = ("curve_time", "curve_cost")
 """Columns with a list a run: times [s] and costs of the states for which plans were made, and of the last."""
@@ -45,11 +46,9 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
-        try:
+        with written(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lines = open(self.folder / _LINES, "a+b")  # noqa: SIM115
-        except OSError as error:
-            raise FileError(f"{self.folder}: {error.strerror}") from None
         try:
             fcntl.flock(self._lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -67,7 +66,8 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lines.close()
+        with contextlib.suppress(OSError):  # what is not written has been said
+            self._lines.close()
 
     def has(self, key: str, keep: bool) -> bool:
         """Return whether a run is done; `keep`: and its trace is there."""
@@ -86,28 +86,41 @@ class Store:
         """Write a run that is done; its trace first."""
         if trace is not None:
             path = self.trace_path(key)
-            path.parent.mkdir(exist_ok=True)
             part = path.with_suffix(".part")
-            with open(part, "wb") as file:
-                np.savez_compressed(file, **trace)  # type: ignore[arg-type]
-            os.replace(part, path)
+            with written(path):
+                path.parent.mkdir(exist_ok=True)
+                with open(part, "wb") as file:
+                    np.savez_compressed(file, **trace)  # type: ignore[arg-type]
+                os.replace(part, path)
         line = {"key": key, "result": result, "curve": curve}
-        self._lines.write(json.dumps(line).encode() + b"\n")
-        self._lines.flush()
-        os.fsync(self._lines.fileno())
-        self.done[key] = line
+        with written(self.folder / _LINES):
+            self._lines.write(json.dumps(line).encode() + b"\n")
+            self.done[key] = line  # before a disk is waited for: Ctrl-C may come then
+            self._lines.flush()
+            os.fsync(self._lines.fileno())
 
     def table(self, runs: Iterable[tuple[str, Run]]) -> pd.DataFrame:
-        """Return the table of the runs that are done, and write it to ``runs.parquet``."""
+        """Return the table of the runs that are done, and write it to ``runs.parquet`` where there is one."""
         import pandas as pd
 
         known = [(key, run) for key, run in runs if key in self.done]
         settings = sorted({name for _, run in known for name in run.all_settings})
         table = pd.DataFrame([_row(key, run, settings, self.done[key]) for key, run in known])
-        part = self.folder / (_TABLE + ".part")
-        table.to_parquet(part, index=False)
-        os.replace(part, self.folder / _TABLE)
+        if known:
+            part = self.folder / (_TABLE + ".part")
+            with written(self.folder / _TABLE):
+                table.to_parquet(part, index=False)
+                os.replace(part, self.folder / _TABLE)
         return table
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[None]:
+    """Say in words what the system refuses within this block, which writes a file."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def read(folder: str | os.PathLike[str]) -> pd.DataFrame:

@@ -137,6 +137,9 @@ def _product(content: Mapping[str, Any], folder: Path | None) -> Iterator[Run]:
     if not _list(content.get("tasks")):
         raise ArgumentError("tasks: none is named")
     given = {**_DEFAULTS, **content}
+    for name in ("planners", "seconds", "execute", "iterations", "budget"):
+        if not given[name] and given[name] != 0:
+            raise ArgumentError(f"{name}: none is named")
     axes: list[list[Any]] = [
         [_task(x, folder) for x in _list(given["tasks"])],
         _planners(given["planners"]),
@@ -233,6 +236,9 @@ def _varied(x: Any) -> Iterator[Settings]:
     """Yield every combination of settings, each of which has a value or a list of them."""
     if not isinstance(x, Mapping):
         raise ArgumentError(f"settings: {x!r}, expected a map from names to values or lists of values")
+    for name, value in x.items():
+        if not _list(value):
+            raise ArgumentError(f"settings, {name}: no value is given")
     for values in itertools.product(*(_list(value) for value in x.values())):
         yield _settings(dict(zip(x, values, strict=True)), "settings")
 
