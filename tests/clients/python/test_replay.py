@@ -314,6 +314,28 @@ def test_second_snapshot(daemon: Daemon, client: sinew.Client, tmp_path: Path) -
     assert sum(mended.skipped.values()) == count(path, "plan") - 11
 
 
+def test_sessions_begin_at_snapshots_of_their_own(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    path = tmp_path / "x.mcap"
+    with Recorder(path, "all", daemon.endpoint, task="arm_reach") as recorder:
+        time.sleep(0.3)
+        first = Arm(client)
+        first.go(5)
+        time.sleep(0.1)
+        second = Arm(client)
+        second.go(5)
+        time.sleep(0.1)
+        for arm in (first, second):
+            arm.go(10)
+        wait(lambda: recorder.progress.plans >= 30)
+    entries = list(Recording(path).entries(["plan"]))
+    ours = [entry for entry in entries if entry.session in (first.session.id, second.session.id)]
+    begin = ours[10].time - 0.05 - next(iter(Recording(path).entries())).time
+    assert {entry.session for entry in ours[10:]} == {first.session.id, second.session.id}
+    outcome = repeat(path, client, begin=begin)
+    assert outcome.skipped == {}
+    assert outcome.same == outcome.plans == sum(entry.time >= ours[10].time for entry in entries)
+
+
 def test_cut_file(file: Path, client: sinew.Client, tmp_path: Path) -> None:
     path = tmp_path / "cut.mcap"
     path.write_bytes(file.read_bytes()[: int(file.stat().st_size * 0.7)])

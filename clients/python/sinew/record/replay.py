@@ -131,13 +131,13 @@ def replay(
     """
     outcome = Outcome()
     outcome.remark(recording.remark)
-    first, from_snapshot = _times(recording, begin, session)
+    first, snapshots = _times(recording, begin, session)
     twins: dict[int, _Twin] = {}
     try:
         for entry in recording.entries(session=session):
             if entry.time > first + end:
                 break
-            if entry.time < from_snapshot and entry.kind != "open":
+            if entry.time < snapshots.get(entry.session, 0.0) and entry.kind != "open":
                 continue
             twin = twins.setdefault(entry.session, _Twin(client, entry.session, outcome, anyway))
             twin.take(entry, compared=entry.time >= first + begin)
@@ -152,18 +152,22 @@ def replay(
     return outcome
 
 
-def _times(recording: Recording, begin: float, session: int | None) -> tuple[float, float]:
-    """Return the times of the first record, and of the last snapshot before plans are compared [s]."""
-    first = start = None
+def _times(recording: Recording, begin: float, session: int | None) -> tuple[float, dict[int, float]]:
+    """Return the time of the first record, and of each session's last snapshot before plans are compared [s]."""
+    first, found = None, False
+    snapshots: dict[int, float] = {}
     for entry in recording.entries(session=session):
         first = entry.time if first is None else first
-        if entry.kind == "snapshot" and (start is None or entry.time <= first + begin):
-            start = entry.time
-        if entry.time > first + begin and start is not None:
+        late = entry.time > first + begin
+        if entry.kind == "snapshot":
+            found = True
+            if not late:
+                snapshots[entry.session] = entry.time
+        if late and found:
             break
-    if first is None or start is None:
+    if first is None or not found:
         raise FormatError(f"{recording.path} has no snapshot of a session: there is nothing to replay")
-    return first, start
+    return first, snapshots
 
 
 class _Twin:
