@@ -141,7 +141,8 @@ class Driver(Moving):
 
     def close(self) -> None:
         """End the threads, the session and a private daemon; a second call does nothing."""
-        self._closing = True
+        with self._changed:
+            self._closing = True
         self._attention.set()
         super().close()
         self._release()
@@ -157,14 +158,12 @@ class Driver(Moving):
 
     def set_speed(self, speed: float) -> None:
         """Set the body's seconds in a second, such as 0.25 for slow motion; lockstep may be slower."""
-        self._speed = check_speed(speed)
-        self._retime()
+        self._retime(self._mode, check_speed(speed))
         super().set_speed(speed)
 
     def set_mode(self, mode: Mode) -> None:
         """Change between ``"lockstep"`` and ``"real time"``."""
-        self._mode = _mode_of(mode)
-        self._retime()
+        self._retime(_mode_of(mode), self._speed)
         self._ask(lambda: self._loop.set_waits(mode == "lockstep"))
 
     def reset(self, seed: int | None = None) -> None:
@@ -275,31 +274,40 @@ class Driver(Moving):
     def _open(self, settings: Mapping[str, Any], like: Config | None) -> Link:
         link = Link(self._endpoint, self._name, self._seed, settings, like=like, fallback=self._fallback)
         try:
-            self._set_latency(link)
+            self._set_latency(link, self._mode, self._speed)
         except BaseException:
             link.close()
             raise
         return link
 
-    def _set_latency(self, link: Link) -> None:
+    def _set_latency(self, link: Link, mode: Mode, speed: float) -> None:
         """Tell the daemon how long after a state its plan is in force."""
         latency = 0.0
-        if self._mode != "lockstep":
+        if mode != "lockstep":
             longest = link.config.planner["horizon"] * link.session.model.timestep
-            latency = latency_of(self._deadline, self._speed, longest)
+            latency = latency_of(self._deadline, speed, longest)
         if link.config.session["latency"] != latency:
             link.tune(latency=latency)
 
-    def _retime(self) -> None:
-        """Tell the daemon of another mode or speed, if it answers: the next session is told anyway."""
+    def _retime(self, mode: Mode, speed: float) -> None:
+        """Tell the daemon of another mode or speed, if it answers: the next session is told anyway.
+
+        Where it fails, both stay as they were.
+        """
         if not self._lost:
-            self._set_latency(self._next or self._link)
+            self._set_latency(self._next or self._link, mode, speed)
+        self._mode, self._speed = mode, speed
 
     def _hand_over(self, link: Link) -> None:
         """Let the loop go on with a new session."""
         with self._changed:
-            self._links.append(link)
-            self._next = link
+            closing = self._closing
+            if not closing:
+                self._links.append(link)
+                self._next = link
+        if closing:
+            link.close()
+            return
         self._found()
         self._wake.set()
 
