@@ -105,7 +105,7 @@ def test_columns_of_the_plant(tmp_path: Path) -> None:
     assert loop.cost.time.tolist() == [0, 0.005, 0.01]
 
 
-def test_a_recording(daemon: Daemon, tmp_path: Path) -> None:
+def test_a_recording(daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mcap")
     pytest.importorskip("foxglove_schemas_protobuf")
     from recordings import Arm, record
@@ -129,6 +129,8 @@ def test_a_recording(daemon: Daemon, tmp_path: Path) -> None:
     assert any(np.array_equal(way, expected[i : i + len(way)]) for i in range(len(expected) - len(way) + 1))
     assert loop.terms is not None and loop.terms.names == ("reach", "speed", "effort")
     assert cli.main(["plot", str(tmp_path / "arm.mcap"), "-o", str(tmp_path / "arm.png")]) == 0
+    monkeypatch.setattr("sinew.loop.places.find_model", lambda name, file: sinew.share("models/billiard.xml"))
+    assert available(read_loop(tmp_path / "arm.mcap")) == ["cost", "terms", "controls", "activations", "latency"]
 
 
 def test_many_controls_are_a_map_and_odd_numbers_are_drawn() -> None:
@@ -231,7 +233,13 @@ def test_what_is_refused(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "bytes").write_bytes(bytes(range(256)))
     (tmp_path / "cut.npz").write_bytes(traces(swept)[0].read_bytes()[:2000])
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    for name in ("text", "short", "empty", "bytes", "cut.npz", "other.npz"):
+    for seed in range(8):  # some of them within what is packed
+        damaged = bytearray(traces(swept)[0].read_bytes())
+        for at in np.random.default_rng(seed).integers(100, len(damaged), 20):
+            damaged[at] ^= 255
+        (tmp_path / f"damaged{seed}.npz").write_bytes(damaged)
+    damaged_names = [f"damaged{seed}.npz" for seed in range(8)]
+    for name in ("text", "short", "empty", "bytes", "cut.npz", "other.npz", *damaged_names):
         with pytest.raises(FormatError, match=rf"{name}: no trace of sinew sweep"):
             read_loop(tmp_path / name)
     with pytest.raises(NotFoundError):

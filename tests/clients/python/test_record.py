@@ -31,6 +31,7 @@ from foxglove_schemas_protobuf.JointStates_pb2 import JointStates
 from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
 from mcap.reader import make_reader
 from sinew.record import Entry, Recorder, Recording
+from sinew.record.playback import Playback
 from sinew.record.writer import RecordingWriter
 
 from recordings import Arm, await_first, record, recorded_file, wait  # noqa: F401
@@ -387,6 +388,14 @@ def test_refuses_in_words(daemon: Daemon, client: sinew.Client, tmp_path: Path) 
         Recorder(tmp_path / "y.mcap", "all", f"ipc://{tmp_path}/nobody").start()
 
 
+@pytest.mark.parametrize("arguments", [("--seconds", "nan"), ("--seconds", "-1"), ("--rate", "nan")])
+def test_wrong_numbers_of_the_command(arguments: tuple[str, str], tmp_path: Path) -> None:
+    child = sinew_command("record", "all", tmp_path / "x.mcap", *arguments)
+    assert f"{arguments[0]} {arguments[1]}: expected a number from 0 on" in child.communicate(timeout=60)[1]
+    assert child.returncode == 1
+    assert not (tmp_path / "x.mcap").exists()
+
+
 def test_daemon_that_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "x.mcap"
     with sinew.serve() as daemon, daemon.client() as client:
@@ -404,6 +413,40 @@ def test_daemon_that_is_lost(tmp_path: Path) -> None:
     recording = Recording(path)
     assert len(list(recording.entries(["plan"]))) == recorder.progress.plans
     assert not recording.cut
+
+
+def test_another_model_here_than_the_daemons(
+    daemon: Daemon, client: sinew.Client, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records are written all the same, without a scene."""
+    monkeypatch.setattr("sinew.loop.places.find_model", lambda name, file: models / "billiard.xml")
+    arm, path = Arm(client), tmp_path / "x.mcap"
+    with Recorder(path, arm.session.id, daemon.endpoint) as recorder:
+        await_first(arm, recorder)
+        arm.go(5)
+    assert recorder.error is None
+    assert "no scene for other programs is written: " in recorder.progress.text
+    assert "billiard.xml is not the daemon's model arm_reach: nq is " in recorder.progress.text
+    assert len(list(Recording(path).entries(["plan"]))) == recorder.progress.plans
+    with pytest.raises(errors.ArgumentError, match=r"billiard\.xml is not the daemon's model"):
+        Playback(path)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_the_recorder_is_said(
+    daemon: Daemon, client: sinew.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("of the shape")
+
+    monkeypatch.setattr("sinew.record.beside.Beside.take", fail)
+    arm = Arm(client)
+    with Recorder(tmp_path / "x.mcap", arm.session.id, daemon.endpoint) as recorder:
+        time.sleep(0.3)
+        arm.go(5)
+        wait(lambda: not recorder.progress.running)
+    assert isinstance(recorder.error, errors.StateError)
+    assert "x.mcap has failed: ValueError: of the shape" in recorder.progress.text
 
 
 # ------------------------------------------------------------------------------------------- the command
@@ -469,6 +512,15 @@ def test_full_disk_is_said(daemon: Daemon, client: sinew.Client, tmp_path: Path)
 
 
 # ---------------------------------------------------------------------------------------------- exporting
+
+
+def test_a_table_does_not_replace_its_recording(file: Path, tmp_path: Path) -> None:
+    before = file.read_bytes()
+    (tmp_path / "same").symlink_to(file)
+    child = sinew_command("export", file, "--csv", tmp_path / "same")
+    assert "same is the recording itself" in child.communicate(timeout=60)[1]
+    assert child.returncode == 1
+    assert file.read_bytes() == before
 
 
 def test_tables(file: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew.errors import ArgumentError
-from sinew.loop.places import find_model, load_model, take_warnings
+from sinew.loop.places import load_described, take_warnings
 from sinew.state import State
 
 if TYPE_CHECKING:
@@ -71,14 +71,7 @@ class Body:
         ArgumentError
             The file is another model than the daemon's.
         """
-        described = task.model
-        path = find_model(described.model, described.file)
-        model = load_model(path)
-        sizes = {name: (getattr(model, name), getattr(described, name)) for name in ("nq", "nv", "na", "nu", "nmocap")}
-        wrong = [f"{name} is {here}, not {there}" for name, (here, there) in sizes.items() if here != there]
-        if wrong:
-            raise ArgumentError(f"{path} is not the daemon's model {described.model}: {', '.join(wrong)}")
-        body = cls(model, timestep=described.timestep, plant=task.plant)
+        body = cls(load_described(task.model), timestep=task.model.timestep, plant=task.plant)
         body.reset(task.initial)
         return body
 

@@ -7,15 +7,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sinew.errors import FormatError, NotFoundError
+from sinew.errors import ArgumentError, FormatError, NotFoundError
 from sinew.files import share
 
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["find_model", "load_model", "take_warnings"]
+    from sinew.client.quantities import ModelDescription
+
+__all__ = ["find_model", "load_described", "load_model", "take_warnings"]
 
 _MYOSUITE = "myosuite-2.12.2"
+_SIZES = ("nq", "nv", "na", "nu", "nmocap")
 
 
 def find_model(name: str, file: str = "") -> Path:
@@ -67,6 +70,27 @@ def load_model(path: str | os.PathLike[str]) -> mujoco.MjModel:
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
         raise FormatError(f"{path}: {error}") from None
+
+
+def load_described(described: ModelDescription) -> mujoco.MjModel:
+    """Load the file of a model that a daemon has described.
+
+    Raises
+    ------
+    NotFoundError
+        It is not on this machine.
+    FormatError
+        What MuJoCo's compiler says of it.
+    ArgumentError
+        The file is another model than the daemon's: its sizes differ.
+    """
+    path = find_model(described.model, described.file)
+    model = load_model(path)
+    sizes = {name: (getattr(model, name), getattr(described, name)) for name in _SIZES}
+    wrong = [f"{name} is {here}, not {there}" for name, (here, there) in sizes.items() if here != there]
+    if wrong:
+        raise ArgumentError(f"{path} is not the daemon's model {described.model}: {', '.join(wrong)}")
+    return model
 
 
 def take_warnings() -> None:

@@ -105,6 +105,7 @@ def read_loop(path: str | Path) -> Loop:
 
 def _of_trace(path: Path) -> Loop:
     import zipfile
+    import zlib
 
     try:
         with np.load(path) as file:
@@ -128,7 +129,7 @@ def _of_trace(path: Path) -> Loop:
             places={name: x["places"][:, i] for i, name in enumerate(names["place"])},
             predicted={name: x["ghost_places"][:, :, i] for i, name in enumerate(names["place"])},
         )
-    except (ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FormatError(f"{path}: no trace of sinew sweep --keep: {error}") from None
 
 

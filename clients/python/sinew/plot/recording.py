@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sinew.errors import NotFoundError
+from sinew.errors import SinewError
 from sinew.plot.loop import Loop, Series
 from sinew.record.film import Film
 from sinew.record.reader import Recording
@@ -48,14 +48,13 @@ def _series(time: Array, names: list[str], values: Array) -> Series | None:
 
 
 def _places(film: Film) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return where what the cost looks at was, and was expected to be; nothing without the model's file."""
-    from sinew.loop.places import find_model, load_model
+    """Return where what the cost looks at was, and was expected to be; nothing without its model."""
+    from sinew.loop.places import load_described
     from sinew.sweep.trace import KINDS, positions
 
-    described = film.task.model
     try:
-        model = load_model(find_model(described.model, described.file))
-    except NotFoundError:
+        model = load_described(film.task.model)
+    except SinewError:
         return {}, {}
     objects = [x for term in film.task.terms for x in (*term.objects, *term.target_objects) if x.kind in KINDS]
     seen = list(dict.fromkeys((x.kind, x.name) for x in objects))

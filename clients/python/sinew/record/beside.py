@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sinew.client import schema
+from sinew.client.quantities import ModelDescription
 from sinew.errors import SinewError
 from sinew.record import layout
 from sinew.record.foxglove import Figures, Joints, Scene
@@ -47,13 +48,13 @@ class Beside:
         self._drawn = False
         self._session = session
         if rate > 0:
-            self._load(opened.model, opened.model_file)
+            self._load(description.model)
 
-    def _load(self, name: str, file: str) -> None:
-        from sinew.loop.places import find_model, load_model
+    def _load(self, described: ModelDescription) -> None:
+        from sinew.loop.places import load_described
 
         try:
-            model = load_model(find_model(name, file))
+            model = load_described(described)
         except SinewError as error:
             self.text = f"no scene for other programs is written: {str(error).splitlines()[0]}"
             return

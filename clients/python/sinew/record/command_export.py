@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 
+from sinew.errors import ArgumentError
 from sinew.record.export import TABLES, table
 from sinew.record.reader import Recording
 
@@ -36,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the tables that are asked for."""
     recording = Recording(arguments.file)
+    for name in (arguments.csv, arguments.npz):
+        if name and os.path.exists(name) and os.path.samefile(name, recording.path):
+            raise ArgumentError(f"{name} is the recording itself: give its table another name")
     made = table(recording, arguments.what, arguments.session)
     if arguments.csv:
         made.write_csv(arguments.csv)

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from sinew.errors import ArgumentError
 from sinew.record.recorder import Progress, Recorder, Which
 
 HELP = "record sessions of a daemon into a file"
@@ -52,6 +53,10 @@ def _which(text: str) -> Which:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record until Ctrl-C, the end of the session, or the time that was given."""
+    for name in ("seconds", "rate"):
+        value = getattr(arguments, name)
+        if value is not None and not value >= 0:
+            raise ArgumentError(f"--{name} {value:g}: expected a number from 0 on")
     recorder = Recorder(
         arguments.file,
         arguments.session,

@@ -52,22 +52,19 @@ class Playback:
     ------
     FileError, FormatError
         It cannot be read, or is no recording.
-    NotFoundError
-        Its model is not on this machine.
+    NotFoundError, ArgumentError
+        Its model is not on this machine, or is another one by now.
     """
 
     modes: tuple[Mode, ...] = ("recording",)
 
     def __init__(self, path: str | os.PathLike[str], session: int | None = None, paused: bool = False) -> None:
         require("record")
-        from sinew.loop.places import find_model, load_model
+        from sinew.loop.places import load_described
 
         recording = Recording(path)
         self._film = Film(recording, session)
-        described = self._film.task.model
-        self._model = load_model(find_model(described.model, described.file))
-        if (self._model.nq, self._model.nv) != (described.nq, described.nv):
-            raise ArgumentError(f"{described.file} is not the model {described.model} of the recording any more")
+        self._model = load_described(self._film.task.model)
         cut = "its end is not there" if recording.cut else ""
         self.text = "; ".join(text for text in (recording.remark, cut) if text)
         self._lock = threading.Lock()

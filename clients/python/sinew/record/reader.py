@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, BinaryIO
 
 import sinew
 from sinew._extras import require
@@ -93,12 +93,8 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         require("record")
         self.path = os.fspath(path)
-        try:
-            self.size = os.path.getsize(path)
-            with open(path, "rb"):
-                pass
-        except OSError as error:
-            raise FileError(f"{self.path} cannot be read: {error.strerror}") from None
+        with self._open() as file:
+            self.size = os.fstat(file.fileno()).st_size
         self.read = 0
         self.cut = False
         self.about: dict[str, str] = {}
@@ -120,7 +116,7 @@ class Recording:
 
         self.read = 0
         wanted: set[int] = set()
-        with open(self.path, "rb") as file:
+        with self._open() as file:
             for at, piece in pieces(file, self.path):
                 if isinstance(piece, Message):
                     if piece.channel_id in wanted:
@@ -140,9 +136,15 @@ class Recording:
         """Return all records of a chunk, after a pass that came so far; `at` is `Entry.at` of one of them."""
         from mcap.records import Message
 
-        with open(self.path, "rb") as file:
+        with self._open() as file:
             found = contents_at(file, at, self.path)
         return [self._entry(x, at) for x in found if isinstance(x, Message) and x.channel_id in self._channels]
+
+    def _open(self) -> BinaryIO:
+        try:
+            return open(self.path, "rb")
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be read: {error.strerror}") from None
 
     def _entry(self, message: Any, at: int) -> Entry:
         return Entry(*self._channels[message.channel_id], message.log_time * 1e-9, message.data, at)
@@ -151,7 +153,7 @@ class Recording:
         """Look at the begin of the file: who wrote it, by which schema."""
         from mcap.records import Header, Metadata, Schema
 
-        with open(self.path, "rb") as file:
+        with self._open() as file:
             for _, piece in pieces(file, self.path):
                 if isinstance(piece, Header) and piece.profile != layout.PROFILE:
                     profile = f"its profile is {piece.profile!r}" if piece.profile else "it has no profile"
@@ -159,16 +161,16 @@ class Recording:
                 if isinstance(piece, Metadata) and piece.name == "sinew":
                     self.about = dict(piece.metadata)
                 if isinstance(piece, Schema) and piece.name == layout.RECORD:
-                    self.remark = _difference(piece.data, self.about)
+                    self.remark = _difference(piece.data, self.about, self.path)
                     return
                 if piece is CUT:
                     raise FormatError(f"{self.path} is cut off before its first record")
         raise FormatError(f"{self.path} holds no records")
 
 
-def _difference(data: bytes, about: dict[str, str]) -> str:
+def _difference(data: bytes, about: dict[str, str], path: str) -> str:
     """Return what the schema in a file has that ours has not, and the other way round, in words."""
-    own, its = _fields(share("sinew.desc").read_bytes()), _fields(data)
+    own, its = _fields(share("sinew.desc").read_bytes(), "sinew.desc"), _fields(data, path)
     wrote = about.get("recorder", "another version")
     text = "" if wrote == sinew.__version__ and own == its else f"written by sinew {wrote}, read by {sinew.__version__}"
     if its - own:
@@ -178,15 +180,15 @@ def _difference(data: bytes, about: dict[str, str]) -> str:
     return text
 
 
-def _fields(data: bytes) -> set[str]:
-    """Return all fields of a schema with their numbers and types."""
+def _fields(data: bytes, path: str) -> set[str]:
+    """Return the names of all fields of a schema."""
     from google.protobuf import descriptor_pb2
     from google.protobuf.message import DecodeError
 
     try:
         files = descriptor_pb2.FileDescriptorSet.FromString(data).file
     except DecodeError:
-        raise FormatError("the schema in the file is damaged") from None
+        raise FormatError(f"{path}: the schema in it is damaged") from None
     return {
         f"{message.name}.{field.name}" for file in files for message in file.message_type for field in message.field
     }

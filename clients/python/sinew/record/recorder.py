@@ -138,7 +138,11 @@ class Recorder:
             if not client.hello.records:
                 raise RefusedError(f"the daemon at {client.endpoint} has no records")
             writer = RecordingWriter(self.path, _about(client), self._force)
-            worker = _Worker(self, client, writer, known)
+            try:
+                worker = _Worker(self, client, writer, known)
+            except BaseException:
+                writer.close()
+                raise
         except BaseException:
             client.close()
             raise
@@ -167,6 +171,9 @@ class Recorder:
             worker.run()
         except SinewError as error:
             self._error = error
+        except Exception as error:
+            self._error = StateError(f"the recorder of {self.path} has failed: {type(error).__name__}: {error}")
+            raise
         finally:
             self._progress = worker.close()
             if self._error is not None:
