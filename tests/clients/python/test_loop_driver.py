@@ -200,6 +200,23 @@ def test_pause_and_one_step_in_real_time(driver: Driver) -> None:
     assert driver.latest().time == frame.time
 
 
+def test_a_mode_that_the_daemon_does_not_take_is_not_changed_to(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **changes: object) -> None:
+        raise TimedOutError(f"no answer to {changes}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sinew.loop.link.Link.tune", refuse)
+        with pytest.raises(TimedOutError, match="latency"):
+            driver.set_mode("real time")
+    driver.reopen()
+    driver.pause(False)
+    frame = wait(driver, lambda frame: frame.time > 0.1)
+    assert frame.mode == "lockstep"
+    assert driver.settings().session["latency"] == 0
+
+
 def test_a_push_moves_the_body(daemon: Daemon) -> None:
     ways = []
     for force in (None, [60.0, 0.0, 0.0]):
