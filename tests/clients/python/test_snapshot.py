@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sinew
 from sinew.client import Client, Daemon, Plan, Session, Snapshot, records
-from sinew.errors import ProtocolError, RefusedError
+from sinew.errors import ArgumentError, ProtocolError, RefusedError
 
 SETTINGS = {"planner": "adam", "adam_moments": "kept", "adam_starts": 2}
 
@@ -119,6 +119,9 @@ def test_async(daemon: Daemon, session: Session) -> None:
             await other.plan(session.initial, iterations=1)
             assert (await other.snapshot()).plan == 5
             assert [topic async for topic, _ in client.records(other.id, wait=0.2)] == []  # nobody plans
+            for options in ({"wait": float("nan")}, {"most": -1}):
+                with pytest.raises(ArgumentError, match=next(iter(options))):
+                    await anext(client.records(other.id, **options))
             config = await other.restore(before)
             assert config == other.config and (await other.snapshot()).plan == 4
 
@@ -135,7 +138,7 @@ def test_async_records(daemon: Daemon) -> None:
                     await session.plan(session.initial, iterations=1)
 
             task = asyncio.create_task(plan())
-            async for topic, frame in client.records(session.id):
+            async for topic, frame in client.records(session.id, wait=float("inf")):
                 assert records.parse(frame).session == session.id
                 kinds.append(topic.split()[1])
                 if "open" in kinds and kinds[-1] == "plan":

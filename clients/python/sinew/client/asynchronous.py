@@ -27,7 +27,7 @@ from sinew.client.messages import (
     Telemetry,
 )
 from sinew.client.plan import Plan
-from sinew.client.records import topic_of
+from sinew.client.records import milliseconds, subscribed
 from sinew.client.session import (
     Applied,
     Fallback,
@@ -177,17 +177,12 @@ class AsyncClient:
         wait : float
             The iteration ends when nothing comes for so long [s].
         """
-        import zmq
-
         if self._socket is None:
             raise StateError("the client is closed")
-        socket = self._context.socket(zmq.SUB)
+        longest = milliseconds(wait)
+        socket = subscribed(self._context, self._wire.records_endpoint(), session, most)
         try:
-            for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
-                socket.setsockopt(option, value)
-            socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
-            socket.connect(self._wire.records_endpoint())
-            while await socket.poll(int(max(wait, 0.0) * 1e3)):
+            while await socket.poll(longest):
                 topic, frame = await socket.recv_multipart()
                 yield topic.decode("ascii", "replace"), frame
         finally:

@@ -17,7 +17,7 @@ from sinew.client import schema
 from sinew.client.wire import LONGEST
 from sinew.errors import ArgumentError, ProtocolError, StateError
 
-__all__ = ["RecordSocket", "parse", "topic_of"]
+__all__ = ["RecordSocket", "milliseconds", "parse", "subscribed", "topic_of"]
 
 
 def topic_of(session: int | None = None, kind: str | None = None) -> str:
@@ -27,6 +27,33 @@ def topic_of(session: int | None = None, kind: str | None = None) -> str:
             raise ArgumentError("records of one kind can be asked for of one session alone")
         return ""
     return f"{session} " if kind is None else f"{session} {kind} "
+
+
+def subscribed(context: Any, endpoint: str, session: int | None, most: int) -> Any:
+    """Return a socket of one of ZeroMQ's contexts that gets records; parameters are those of `RecordSocket`."""
+    import zmq
+
+    if not endpoint:
+        raise ArgumentError("the daemon has no address of records")
+    if most < 0:
+        raise ArgumentError(f"most is {most}; allowed are 0 and more")
+    socket = context.socket(zmq.SUB)
+    try:
+        for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
+            socket.setsockopt(option, value)
+        socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
+        socket.connect(endpoint)
+    except zmq.ZMQError as error:
+        socket.close()
+        raise ArgumentError(f"{endpoint}: {error}") from None
+    return socket
+
+
+def milliseconds(wait: float) -> int:
+    """Return a time to wait [s] as ZeroMQ takes it."""
+    if math.isnan(wait):
+        raise ArgumentError("wait is nan; allowed is a time [s]")
+    return int(min(max(wait, 0.0), 1e6) * 1e3)
 
 
 class RecordSocket:
@@ -51,22 +78,14 @@ class RecordSocket:
     def __init__(self, endpoint: str, session: int | None = None, *, most: int = 0) -> None:
         import zmq
 
-        if not endpoint:
-            raise ArgumentError("the daemon has no address of records")
-        if most < 0:
-            raise ArgumentError(f"most is {most}; allowed are 0 and more")
         self.endpoint = endpoint
         self._zmq = zmq
         self._context: Any = zmq.Context()
-        self._socket: Any = self._context.socket(zmq.SUB)
         try:
-            for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
-                self._socket.setsockopt(option, value)
-            self._socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
-            self._socket.connect(endpoint)
-        except zmq.ZMQError as error:
-            self.close()
-            raise ArgumentError(f"{endpoint}: {error}") from None
+            self._socket: Any = subscribed(self._context, endpoint, session, most)
+        except BaseException:
+            self._context.term()
+            raise
 
     def receive_many(self, wait: float = 0.0, most: int = 4096) -> list[tuple[str, bytes]]:
         """Take all that has come, waiting for the first message if there is none.
@@ -85,12 +104,13 @@ class RecordSocket:
         """
         if self._socket is None:
             raise StateError("the subscription is closed")
-        if math.isnan(wait) or most < 1:
-            raise ArgumentError(f"wait is {wait:g} and most {most}; allowed are a time and at least 1")
+        if most < 1:
+            raise ArgumentError(f"most is {most}; allowed is at least 1")
+        longest = milliseconds(wait)
         messages: list[tuple[str, bytes]] = []
         receive, at_once = self._socket.recv, self._zmq.NOBLOCK
         try:
-            if wait > 0 and not self._socket.poll(int(min(wait, 1e6) * 1e3)):
+            if wait > 0 and not self._socket.poll(longest):
                 return messages
             while len(messages) < most:
                 topic, record = receive(at_once), receive(at_once)

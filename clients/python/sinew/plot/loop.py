@@ -100,7 +100,7 @@ def read_loop(path: str | Path) -> Loop:
             return read_recording(path)
         return _of_trace(path) if begin.startswith(b"PK") else _of_columns(path)
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from None
+        raise FileError(f"{path}: {error.strerror or error}") from None
 
 
 def _of_trace(path: Path) -> Loop:
