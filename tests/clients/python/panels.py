@@ -45,8 +45,12 @@ class Handle:
 
     def change(self, value: Any, visitor: Visitor, ago: float = 0.0) -> None:
         """Change it as a user does on a page, some time ago [s]."""
-        self._value, self.update_timestamp = value, time.time() - ago
+        self.arrive(value, ago)
         self._call(visitor)
+
+    def arrive(self, value: Any, ago: float = 0.0) -> None:
+        """Hold a user's change that nobody has been told of yet."""
+        self._value, self.update_timestamp = value, time.time() - ago
 
     def click(self, visitor: Visitor) -> None:
         """Press it."""

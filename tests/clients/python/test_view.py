@@ -204,6 +204,23 @@ def test_slider_follows_its_value() -> None:
     assert 2 < handle.max < 20
 
 
+def test_a_change_on_its_way_stays() -> None:
+    """What a page has set is not overwritten by what was in force before anybody was told."""
+    gui, changes = Gui(), []
+    control = number(gui, "rate", 0.25, 0.0, 1.0, "", lambda value, client: changes.append(value))
+    handle = gui.handles["rate"]
+    handle.arrive(0.5)
+    control.show(0.25)
+    assert handle.value == 0.5
+    handle.change(0.5, Visitor())
+    assert changes == [0.5]
+    control.show(0.75)
+    assert handle.value == 0.75
+    handle.arrive(0.5, ago=60)  # its page has gone
+    control.show(0.75)
+    assert handle.value == 0.75
+
+
 def test_written_number() -> None:
     """A number counts once nobody writes any more; what is none comes back, with words."""
     gui, visitor, got = Gui(), Visitor(), []

@@ -69,7 +69,7 @@ def load_model(path: str | os.PathLike[str]) -> mujoco.MjModel:
             return mujoco.MjModel.from_binary_path(str(path))
         return mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
-        raise FormatError(f"{path}: {error}") from None
+        raise FormatError(f"{path}: {' '.join(str(error).split())}") from None
 
 
 def load_described(described: ModelDescription) -> mujoco.MjModel:

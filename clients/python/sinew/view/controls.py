@@ -18,6 +18,7 @@ _STEPS = 1000  # of a slider, about
 _WIDE = 200.0  # a range that is so many times as wide as its value needs a slider that follows the value
 _SMALL = 1e-4  # below it numbers are written with an exponent
 _GROWTH = 4.0  # of a slider's range over its value
+_ON_ITS_WAY = 5.0  # at most, from a page's change to the thread of viser's that tells of it [s]
 _REST = 0.7  # after which nobody is taken to drag or to write any more [s]
 
 
@@ -53,14 +54,17 @@ class Control:
         self._read = read
         self._write = write
         self._value = self._read(handle.value)
+        self._known = handle.value  # by the handle, as it was shown or taken last
         handle.on_update(self._update)
 
     def show(self, value: Any) -> None:
-        """Show a value; every page gets it."""
+        """Show a value; every page gets it. What a page has just set and nobody has taken yet stays."""
+        if self.handle.value != self._known and time.time() - self.handle.update_timestamp < _ON_ITS_WAY:
+            return
         self._value = value
-        wanted = self._write(value)
-        if self.handle.value != wanted:
-            self.handle.value = wanted
+        self._known = self._write(value)
+        if self.handle.value != self._known:
+            self.handle.value = self._known
 
     def rests(self) -> bool:
         """Return whether nobody has changed it for a while."""
@@ -74,8 +78,9 @@ class Control:
             self._take(event.client)
 
     def _take(self, client: Any) -> None:
+        self._known = self.handle.value
         try:
-            value = self._read(self.handle.value)
+            value = self._read(self._known)
         except ValueError as error:
             notify(client, str(error))
             self.show(self._value)

@@ -106,9 +106,13 @@ def test_the_mouse_pushes_and_moves_targets(shown: Shown, look: Callable[[str], 
     assert shown.wishes == []
 
     drag(window, shown.place(window, TARGET), (0, 60), lambda: bool(shown.wishes))
-    wait_until(lambda: len(shown.wishes) > 1, "the target is not let go")
+    begin = np.array(shown.place(window, TARGET))
+
+    def there() -> bool:
+        way = np.array(shown.place(window, shown.wishes[-1][1])) - begin
+        return bool(np.allclose(way, (0, 60), atol=6))
+
+    wait_until(there, "the target is not where the mouse let it go")
     name, value = shown.wishes[-1]
     assert name == "reach"
     assert value[2] < TARGET[2] - 0.02, "downwards on the screen"
-    seen = np.array(shown.place(window, value)) - shown.place(window, TARGET)
-    np.testing.assert_allclose(seen, (0, 60), atol=6)
