@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from sinew.errors import SinewError
@@ -23,7 +25,7 @@ _COMMANDS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit status: 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C."""
+    """Run the program; returns its exit status: 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(prog="sinew", description="See, record and compare what sinew plans.")
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -47,10 +49,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     try:
-        status: int = chosen.run(chosen)
+        with _terminated_as_interrupted():
+            status: int = chosen.run(chosen)
     except KeyboardInterrupt:
         return 130
     except SinewError as error:
         print(f"sinew {chosen.command}: {error}", file=sys.stderr)
         return 1
     return status
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: files are closed, and what was started is stopped."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -13,11 +13,8 @@ import argparse
 import contextlib
 import dataclasses
 import json
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
 
 from sinew.errors import ArgumentError
 from sinew.record.recorder import Progress, Recorder, Which
@@ -66,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         rate=arguments.rate,
     )
     recorder.start()
-    with _ended_by_signals():
+    with contextlib.suppress(KeyboardInterrupt):
         _wait(recorder, arguments.seconds)
     progress = recorder.stop()
     if arguments.json:
@@ -77,22 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
     if recorder.error is not None:
         raise recorder.error
     return 0
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Go on behind this block after Ctrl-C, or when asked to end."""
-
-    def end(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _wait(recorder: Recorder, seconds: float | None) -> None:

@@ -16,10 +16,8 @@ import argparse
 import contextlib
 import json
 import secrets
-import signal
 import threading
 import webbrowser
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
     require("view")
     _check(arguments)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_terminated_as_interrupted())
         server, address = _serve(arguments, stack)
         opened = _open(arguments, stack)
         _show(server, opened, stack)
@@ -204,17 +201,3 @@ def _announce(arguments: argparse.Namespace, address: str, opened: _Opened) -> N
     if arguments.port is None and f":{FIRST_PORT}/" not in address:
         lines.append(f"port {FIRST_PORT} is taken, so the page has another one")
     print("\n".join([*lines, f"page: {address}", "Ctrl-C ends it"]), flush=True)
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: what was started is stopped."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
