@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +12,20 @@ import numpy as np
 import sinew
 from sinew.client import schema
 from sinew.errors import RefusedError
-from sinew.loop.source import Frame, History
+from sinew.loop.source import Frame, History, Source
 
 PERIOD = 2.0  # of the motion [s]
 ROWS = 49  # of the predicted states
+LONGEST = 30.0  # that anything is waited for [s]
+
+
+def wait(source: Source, until: Callable[[Frame], bool]) -> Frame:
+    """Return the first frame that is as wanted."""
+    end = time.monotonic() + LONGEST
+    while not until(source.latest()):
+        assert time.monotonic() < end, source.latest()
+        time.sleep(0.001)
+    return source.latest()
 
 
 def message(name: str, **fields: Any) -> Any:

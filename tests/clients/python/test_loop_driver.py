@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,11 +16,11 @@ from sinew.errors import ArgumentError, RefusedError, StateError, TimedOutError
 from sinew.loop.body import Body
 from sinew.loop.driver import Driver
 from sinew.loop.lockstep import lockstep
-from sinew.loop.source import Frame
+
+from sources import LONGEST, wait
 
 SETTINGS = {"adam_iterations": 6}
 EXECUTE = 8
-LONGEST = 30.0  # that anything is waited for [s]
 
 
 @pytest.fixture
@@ -31,15 +31,6 @@ def driver(daemon: Daemon) -> Iterator[Driver]:
     ) as driver:
         driver.set_speed(100)
         yield driver
-
-
-def wait(driver: Driver, until: Callable[[Frame], bool]) -> Frame:
-    """Return the first frame that is as wanted."""
-    end = time.monotonic() + LONGEST
-    while not until(driver.latest()):
-        assert time.monotonic() < end, driver.latest()
-        time.sleep(0.001)
-    return driver.latest()
 
 
 def test_steps_in_lockstep_are_those_of_the_loop(driver: Driver, client: sinew.Client) -> None:

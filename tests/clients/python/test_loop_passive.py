@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import mujoco
@@ -12,11 +12,9 @@ import pytest
 from sinew.errors import ArgumentError, FormatError, NotFoundError, StateError
 from sinew.loop.pace import Pace
 from sinew.loop.passive import Passive
-from sinew.loop.source import Frame
 
 from scenes import ZOO
-
-LONGEST = 20.0  # that anything is waited for [s]
+from sources import wait
 
 
 @pytest.fixture
@@ -25,15 +23,6 @@ def zoo(tmp_path: Path) -> Iterator[Passive]:
     (tmp_path / "zoo.xml").write_text(ZOO)
     with Passive(tmp_path / "zoo.xml", paused=True) as source:
         yield source
-
-
-def wait(source: Passive, until: Callable[[Frame], bool]) -> Frame:
-    """Return the first frame that is as wanted."""
-    end = time.monotonic() + LONGEST
-    while not until(source.latest()):
-        assert time.monotonic() < end, source.latest()
-        time.sleep(0.001)
-    return source.latest()
 
 
 def test_steps_are_mujocos(zoo: Passive) -> None:

@@ -37,8 +37,7 @@ from sinew.sweep.store import Store  # noqa: E402
 from sinew.sweep.summary import mean_interval, success_interval, summary  # noqa: E402
 from sinew.task import Measure  # noqa: E402
 
-# Numbers of a row that depend on how fast the machine is.
-TIMES = ("latency_p50", "latency_p90", "latency_p99", "latency_max", "wall")
+from sweeps import keys, numbers  # noqa: E402
 
 # A ball that a motor presses on a floor, which yields more in the robot than in the planner.
 PRESS = """<mujoco>
@@ -276,17 +275,6 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 # ---- many runs ----
-
-
-def numbers(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table, in its order, without what depends on the machine's speed."""
-    rows = read(folder).drop(columns=list(TIMES)).to_dict("records")
-    return [{name: str(np.asarray(x).tolist()) for name, x in row.items()} for row in rows]
-
-
-def keys(folder: Path) -> list[str]:
-    """Return the keys of the runs that are written, in their order."""
-    return [json.loads(line)["key"] for line in (folder / "runs.jsonl").read_text().splitlines()]
 
 
 ARGUMENTS = "--tasks arm_reach --planners adam,sampling-8 --set horizon=8,16 --seeds 1-4 --seconds 0.2 --iterations 2"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -11,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +27,8 @@ from sinew.sweep import read  # noqa: E402
 from sinew.sweep.job import jobs_of  # noqa: E402
 from sinew.sweep.table import Table  # noqa: E402
 
-TIMES = ("latency_p50", "latency_p90", "latency_p99", "latency_max", "wall")
+from sweeps import keys, numbers  # noqa: E402
+
 ARGUMENTS = "--tasks arm_reach --planners adam,sampling-8 --seeds 1-12 --seconds 0.5 --iterations 4"
 NODE = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 100 << 20}
 
@@ -40,18 +39,6 @@ def cluster() -> Iterator[Cluster]:
     cluster = Cluster(initialize_head=True, head_node_args=NODE)
     yield cluster
     cluster.shutdown()
-
-
-def numbers(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table, in its order, without what depends on the machine's speed."""
-    rows = read(folder).drop(columns=list(TIMES)).to_dict("records")
-    return [{name: str(np.asarray(x).tolist()) for name, x in row.items()} for row in rows]
-
-
-def done(folder: Path) -> list[str]:
-    """Return the keys of the runs that are written."""
-    path = folder / "runs.jsonl"
-    return [json.loads(line)["key"] for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -68,9 +55,9 @@ def test_a_node_dies_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
     def kill() -> None:
         """Kill the second node once a few runs are done, while others are under way."""
         until = time.monotonic() + 120
-        while len(done(tmp_path / "ray")) < 3 and time.monotonic() < until:
+        while len(keys(tmp_path / "ray")) < 3 and time.monotonic() < until:
             time.sleep(0.02)
-        killed_after.append(len(done(tmp_path / "ray")))
+        killed_after.append(len(keys(tmp_path / "ray")))
         cluster.remove_node(victim, allow_graceful=False)
 
     killer = threading.Thread(target=kill)
@@ -82,7 +69,7 @@ def test_a_node_dies_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
     assert on_ray.returncode == 0, on_ray.stderr
     assert 3 <= killed_after[0] < 24
     assert len(cluster.list_all_nodes()) == 1
-    assert len(done(tmp_path / "ray")) == len(set(done(tmp_path / "ray"))) == 24
+    assert len(keys(tmp_path / "ray")) == len(set(keys(tmp_path / "ray"))) == 24
     assert sweep("-o", str(tmp_path / "here"), *ARGUMENTS.split()).returncode == 0
     assert numbers(tmp_path / "ray") == numbers(tmp_path / "here")
 

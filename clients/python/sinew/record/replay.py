@@ -166,7 +166,8 @@ def _times(recording: Recording, begin: float, session: int | None) -> tuple[flo
         if late and found:
             break
     if first is None or not found:
-        raise FormatError(f"{recording.path} has no snapshot of a session: there is nothing to replay")
+        whose = "a session" if session is None else f"session {session}"
+        raise FormatError(f"{recording.path} has no snapshot of {whose}: there is nothing to replay")
     return first, snapshots
 
 
