@@ -45,7 +45,7 @@ bool sn_records_wanted(SnRecords *r, SnAudience *audience, uint64_t session) {
   audience->listens = false;
   for (int i = 0; i < r->count; i++) {
     const SnSubscription *s = &r->subscription[i];
-    if (s->count == 0 || !concerns(s->topic, text)) continue;
+    if (!s->open || !concerns(s->topic, text)) continue;
     audience->listens = true;
     if (s->latest > latest) latest = s->latest;
   }
@@ -56,19 +56,18 @@ bool sn_records_wanted(SnRecords *r, SnAudience *audience, uint64_t session) {
   return audience->listens;
 }
 
-// The entry of a topic; the first one where there is no place left.
+// The entry of a topic; NULL where there is none, and no place left for one.
 static SnSubscription *find(SnRecords *r, const char *topic, bool add) {
   int unused = 0;
   for (int i = 0; i < r->count; i++) {
     if (!strcmp(r->subscription[i].topic, topic)) return &r->subscription[i];
-    if (i > 0 && r->subscription[i].count == 0) unused = i;
+    if (i > 0 && !r->subscription[i].open) unused = i;
   }
-  if (!add) return &r->subscription[0];
+  if (!add) return NULL;
   if (unused == 0 && r->count < SN_SUBSCRIPTIONS) unused = r->count++;
-  if (unused > 0) {
-    r->subscription[unused] = (SnSubscription){0};
-    strcpy(r->subscription[unused].topic, topic);
-  }
+  if (unused == 0) return NULL;
+  r->subscription[unused] = (SnSubscription){0};
+  strcpy(r->subscription[unused].topic, topic);
   return &r->subscription[unused];
 }
 
@@ -79,13 +78,15 @@ void sn_records_subscribe(SnRecords *r, const void *frame, size_t size) {
   memcpy(topic, bytes + 1, size - 1);
   if (strlen(topic) != size - 1) return;  // no topic of ours has a zero
   pthread_mutex_lock(&r->mutex);
-  SnSubscription *s = find(r, topic, bytes[0] == 1);
+  SnSubscription *s = find(r, topic, bytes[0] == 1), *all = &r->subscription[0];
   if (bytes[0] == 1) {
-    s->count++;
+    r->crowded = r->crowded || !s;
+    if (!s) s = all;
     s->latest = ++r->came;
-    atomic_fetch_add(&r->subscribers, 1);
-  } else if (s->count > 0) {
-    s->count--;
+    if (!s->open) atomic_fetch_add(&r->subscribers, 1);
+    s->open = true;
+  } else if (s && s->open && !(s == all && r->crowded)) {
+    s->open = false;
     atomic_fetch_sub(&r->subscribers, 1);
   }
   atomic_fetch_add(&r->changes, 1);
@@ -96,6 +97,7 @@ void sn_records_forget(SnRecords *r) {
   pthread_mutex_lock(&r->mutex);
   memset(r->subscription, 0, sizeof r->subscription);
   r->count = 1;
+  r->crowded = false;
   atomic_store(&r->subscribers, 0);
   atomic_fetch_add(&r->changes, 1);
   pthread_mutex_unlock(&r->mutex);

@@ -18,10 +18,10 @@ typedef struct SnRecordMessage {
   unsigned char bytes[];  // (size) a packed Record
 } SnRecordMessage;
 
-// Counts subscriptions to one topic.
+// Notes subscriptions to one topic.
 typedef struct SnSubscription {
   char topic[SN_TOPIC];
-  int count;
+  bool open;        // somebody subscribes to it
   uint64_t latest;  // number of the latest one, of all that came
 } SnSubscription;
 
@@ -31,9 +31,10 @@ typedef struct SnRecords {
   SnRecordMessage *first, **last;
   SnSubscription subscription[SN_SUBSCRIPTIONS];  // the first one is to everything, and to what has no place
   int count;                                      // number of them
+  bool crowded;                                   // some had no place: the first one stays open
   uint64_t came;                                  // number of the latest one of all
   _Atomic uint64_t changes;                       // grows when any of this changes
-  atomic_int subscribers;                         // subscriptions that have not ended
+  atomic_int subscribers;                         // topics that somebody subscribes to
 } SnRecords;
 
 // Remembers what a session knows of its subscribers, and counts its records. The planner thread alone uses it.

@@ -93,13 +93,14 @@ static SnCode open_telemetry(SnSockets *s, SnError *err) {
   return bind_address(listener->socket, s->config->telemetry, err);
 }
 
-// An XPUB socket tells of each subscription, also of one to a topic that others have, and of each end of one.
+// An XPUB socket tells of each subscription, also of one to a topic that others have, and of the end of the last one to
+// a topic. To count them is no use: a SUB socket that has subscribed twice ends that once.
 static SnCode open_records(SnSockets *s, SnError *err) {
   if (!*s->config->records) return SN_OK;
   SnListener *listener = &s->records;
   SnCode code = open_listener(s, listener, ZMQ_XPUB, SUBSCRIBER_BYTES, err);
   if (code != SN_OK) return code;
-  set_int(listener->socket, ZMQ_XPUB_VERBOSER, 1);
+  set_int(listener->socket, ZMQ_XPUB_VERBOSE, 1);
   set_int(listener->socket, ZMQ_SNDHWM, RECORDS_WAITING);
   return bind_address(listener->socket, s->config->records, err);
 }
