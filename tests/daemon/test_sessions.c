@@ -343,6 +343,23 @@ static void test_client_vanishes(void **state) {
 }
 
 // A client that asks and never reads: one reply is kept for it, the daemon serves others meanwhile.
+// Waits until requests for the loaders are taken again: while very many wait, more are refused.
+static void await_loaders(void) {
+  Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_LIST_TASKS;
+  request.list_tasks = &list;
+  for (int i = 0; i < 300; i++) {
+    Sinew__V1__Reply *reply = sn_test_request(&client, &request);
+    assert_non_null(reply);
+    const bool taken = reply->body_case == SINEW__V1__REPLY__BODY_LIST_TASKS;
+    sn_test_done(reply);
+    if (taken) return;
+    usleep(100000);
+  }
+  fail_msg("the loaders take nothing");
+}
+
 static void test_client_never_reads(void **state) {
   (void)state;
   enum { REQUESTS = 3000 };
@@ -359,6 +376,7 @@ static void test_client_never_reads(void **state) {
     request.id = (uint64_t)i;
     zmq_send(deaf.socket, bytes, sinew__v1__request__pack(&request, bytes), ZMQ_DONTWAIT);
   }
+  await_loaders();
   Sinew__V1__Reply *opened;
   uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
   for (int i = 0; i < 10; i++) {
