@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sinew._colors import BLACK, BLUE, ORANGE, PURPLE, SKY, VERMILION
+
 __all__ = ["COLOURS", "COLUMN", "MAP", "NEUTRAL", "TEXT", "lines", "pictures"]
 
 COLUMN = 3.5
 """Width of a column of print [inches]."""
 
-COLOURS = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#56B4E9", "#D55E00")
+COLOURS = (BLUE, ORANGE, BLACK, PURPLE, SKY, VERMILION)
 """Of M. Okabe and K. Ito, which the colour-blind tell apart; without their green and yellow."""
 
 NEUTRAL = "#777777"

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sinew._colors import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, rgb
+
 __all__ = ["ARROW", "GHOST", "TENDON", "activation_colors", "term_color"]
 
 Colors = NDArray[np.uint8]
 
 GHOST = (60, 145, 205)
-ARROW = (230, 159, 0)
+ARROW = rgb(ORANGE)
 TENDON = (150, 150, 150)
 """Of a tendon that no actuator pulls."""
 
-# M. Okabe and K. Ito's colours, in the order in which terms take them.
-_TERMS = ((213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233))
+# In the order in which terms take them.
+_TERMS = tuple(map(rgb, (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY)))
 
 # From at rest (light, blue) to fully active (dark, red): lightness alone tells them apart, too.
 _ACTIVATION = np.array([[120, 145, 180], [225, 125, 85], [165, 15, 35]], dtype=np.float64)

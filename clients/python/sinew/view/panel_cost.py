@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from sinew._colors import BLUE
 from sinew.client.messages import Config, TaskDescription, TermDescription
 from sinew.client.quantities import Trajectory
 from sinew.loop.source import Frame
@@ -113,7 +114,7 @@ def _table(terms: dict[str, float]) -> str:
     rows = [
         f"<tr><td style='padding-right:1em'>{html.escape(name)}</td>"
         f"<td style='text-align:right;padding-right:1em'>{cost:.4g}</td>"
-        f"<td style='width:45%'><div style='height:0.7em;width:{_percent(cost, total):.0f}%;background:#0072B2'></div>"
+        f"<td style='width:45%'><div style='height:0.7em;width:{_percent(cost, total):.0f}%;background:{BLUE}'></div>"
         "</td></tr>"
         for name, cost in terms.items()
     ]

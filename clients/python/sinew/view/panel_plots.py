@@ -11,6 +11,7 @@ import viser
 from numpy.typing import NDArray
 from viser import uplot
 
+from sinew._colors import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from sinew.loop.source import History, Source
 
 __all__ = ["PlotsPanel", "thinned"]
@@ -21,7 +22,7 @@ _POINTS = 200  # of a line, at most: it is sent several times a second
 _HEIGHT = 170  # of a plot, in pixels
 _LINES = 8  # in one plot, at most
 # M. Okabe and K. Ito's colours, which the colour-blind tell apart; lines beyond them are dashed.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import math
 
 import viser
 
+from sinew._colors import VERMILION
 from sinew.loop.source import Frame, Source
 
 __all__ = ["StatusPanel", "words"]
@@ -86,4 +87,4 @@ def _lines(said: dict[str, str]) -> str:
 
 
 def _alarm(name: str, text: str) -> str:
-    return " style='color:#D55E00;font-weight:bold'" if name == "note" or text.startswith("lost") else ""
+    return f" style='color:{VERMILION};font-weight:bold'" if name == "note" or text.startswith("lost") else ""
