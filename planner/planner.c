@@ -11,6 +11,21 @@ SnPlannerDef sn_default_planner_def(void) {
   return (SnPlannerDef){.settings = sn_default_settings(), .clock = sn_clock_monotonic(), .settle_until = INFINITY};
 }
 
+const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS] = {
+    [SN_PLANNER_SAMPLING] = &sn_optimizer_sampling,
+    [SN_PLANNER_ADAM] = &sn_optimizer_adam,
+};
+
+void sn_planner_shift_optimizers(SnPlanner *p, int k) {
+  for (int i = 0; i < SN_PLANNER_KINDS; ++i)
+    if (sn_optimizers[i]->shift) sn_optimizers[i]->shift(p, k);
+}
+
+void sn_planner_forget_plan(SnPlanner *p) {
+  for (int i = 0; i < SN_PLANNER_KINDS; ++i)
+    if (sn_optimizers[i]->forget) sn_optimizers[i]->forget(p);
+}
+
 SnPlanRequest sn_default_plan_request(void) { return (SnPlanRequest){.deadline = INFINITY}; }
 
 // ---- creation ----
@@ -58,11 +73,11 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   return ok ? sn_planner_take_settings(p, err) : sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
-// A planner by gradients needs terms that have one, and a backend that makes them.
-static SnCode check_gradient(const SnPlanner *p, const SnSettings *s, SnError *err) {
-  if (s->planner != SN_PLANNER_ADAM) return SN_OK;
-  const SnCode code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
-  return code == SN_OK ? sn_planner_adam_check(p, err) : code;
+// A planner by gradients needs terms that have one, and each a backend that has what its iterations ask for.
+static SnCode check_optimizer(const SnPlanner *p, const SnSettings *s, SnError *err) {
+  const SnOptimizer *optimizer = sn_planner_optimizer(s);
+  const SnCode code = optimizer->descends ? sn_cost_check_gradient(p->in_force.cost, p->m, err) : SN_OK;
+  return code == SN_OK && optimizer->check ? optimizer->check(p, err) : code;
 }
 
 static SnCode build(SnPlanner *p, SnError *err) {
@@ -82,7 +97,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.evaluator = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if ((code = sn_planner_load(p, err)) != SN_OK) return code;
-  if ((code = check_gradient(p, &def->settings, err)) != SN_OK) return code;
+  if ((code = check_optimizer(p, &def->settings, err)) != SN_OK) return code;
   if ((code = make_buffers(p, err)) != SN_OK) return code;
   return sn_planner_reset(p, def->seed, err);
 }
@@ -104,7 +119,8 @@ void sn_planner_free(SnPlanner *p) {
   if (!p) return;
   sn_planner_evaluate_free(p);
   if (p->device.model) sn_backend_unload(p->device.backend, p->device.model);
-  sn_planner_adam_free(p);
+  for (int i = 0; i < SN_PLANNER_KINDS; ++i)
+    if (sn_optimizers[i]->free) sn_optimizers[i]->free(p);
   free(p->cfd.pair);
   sn_rollout_runner_free(p->runners.scratch);
   sn_rollout_runner_free(p->runners.tracer);
@@ -130,7 +146,7 @@ void sn_planner_reset_nominal(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
   for (int t = 0; t < p->horizon; ++t) sn_planner_copy(p->warm_start.ctrl + (size_t)t * nu, p->initial.ctrl, nu);
   p->warm_start.phase = 0;
-  sn_planner_adam_forget(p);
+  sn_planner_forget_plan(p);
 }
 
 void sn_planner_drop_batch(SnPlanner *p) {
@@ -202,12 +218,13 @@ const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
 double sn_planner_length(const SnPlanner *p) { return p->horizon * p->h; }
 const SnState *sn_planner_initial(const SnPlanner *p) { return &p->initial.view; }
 const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending.settings; }
+int sn_planner_least_iterations(const SnPlanner *p) { return sn_planner_optimizer(&p->pending.settings)->least; }
 
 // ---- live tuning ----
 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
   SnCode code = sn_settings_may_change(&p->in_force.settings, settings, err);
-  if (code == SN_OK) code = check_gradient(p, settings, err);
+  if (code == SN_OK) code = check_optimizer(p, settings, err);
   // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
   if (code == SN_OK && !p->iterations.begun) code = sn_planner_optimizer(settings)->reserve(p, settings, err);
   if (code != SN_OK) return code;

@@ -180,7 +180,7 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 //
 //   SN_ERR_ARGUMENT               a value is out of bounds
 //   SN_ERR_STATE                  a setting that changes is not live
-//   SN_ERR_UNSUPPORTED            the backend, or a term of the cost, has no gradient that Adam needs
+//   SN_ERR_UNSUPPORTED            the backend, or a term of the cost, has no gradient that the planner needs
 //   SN_ERR_LIMIT, SN_ERR_MEMORY   there is no room
 //
 // While iterations are under way a lack of room shows when the next ones begin. Then all stays as it was, weights,
@@ -188,6 +188,10 @@ SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan,
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err);
 // Returns the settings that were set last.
 const SnSettings *sn_planner_settings(const SnPlanner *p);
+
+// Returns the iterations after which a plan with these settings has tried something new: one that begins by measuring
+// the warm start takes 2.
+int sn_planner_least_iterations(const SnPlanner *p);
 // Writes what a user should know of such settings of this planner into text[size]; "" for nothing. Contacts from
 // distance may make an impedance that jumps where bodies begin to touch: allowed, but gradients do not see the jump.
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size);

@@ -15,7 +15,7 @@ struct SnAdamState {
   bool fresh;    // it is new: nothing is remembered there
 };
 
-SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
+static SnCode adam_check(const SnPlanner *p, SnError *err) {
   const SnBackend *b = p->device.backend;
   if (sn_backend_has(b, SN_BACKEND_MULTISTART)) return SN_OK;
   return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none",
@@ -25,7 +25,7 @@ SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err) {
 static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnBackend *b = p->device.backend;
   bool ok = true;
-  SnCode code = sn_planner_adam_check(p, err);
+  SnCode code = adam_check(p, err);
   if (code != SN_OK) return code;
   if (!p->iterations.adam) p->iterations.adam = sn_planner_calloc(1, sizeof *p->iterations.adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
@@ -37,12 +37,12 @@ static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   return SN_OK;
 }
 
-void sn_planner_adam_free(SnPlanner *p) {
+static void adam_free(SnPlanner *p) {
   free(p->iterations.adam);
   p->iterations.adam = NULL;
 }
 
-void sn_planner_adam_shift(SnPlanner *p, int k) {
+static void adam_shift(SnPlanner *p, int k) {
   enum {
     FAR = 1 << 20
   };  // other planners' plans count too, for months: beyond this nothing of the plan before is left
@@ -50,7 +50,7 @@ void sn_planner_adam_shift(SnPlanner *p, int k) {
     p->iterations.adam->moved = (p->iterations.adam->moved < FAR ? p->iterations.adam->moved : FAR) + k;
 }
 
-void sn_planner_adam_forget(SnPlanner *p) {
+static void adam_forget(SnPlanner *p) {
   if (!p->iterations.adam) return;
   p->iterations.adam->known = false;
   p->iterations.adam->capacity = 0;
@@ -101,7 +101,7 @@ static SnCode check_adam(const SnAdamSnapshot *s, SnError *err) {
 
 SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *err) {
   if (!s->used) {
-    sn_planner_adam_forget(p);
+    adam_forget(p);
     return SN_OK;
   }
   SnSettings settings = p->pending.settings;
@@ -120,8 +120,6 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
   a->known = s->known && sn_backend_set_moments(p->device.backend, p->device.model, &s->moments);
   return SN_OK;
 }
-
-static int adam_iterations(const SnSettings *s) { return s->adam_iterations; }
 
 // ---- a plan's beginning ----
 
@@ -217,4 +215,15 @@ static void adam_end(SnPlanner *p) {
   a->fresh = false;
 }
 
-const SnOptimizer sn_optimizer_adam = {adam_reserve, adam_iterations, adam_begin, adam_submit, adam_work, adam_end};
+const SnOptimizer sn_optimizer_adam = {.descends = true,
+                                       .least = 2,  // the first one measures the warm start
+                                       .announces = SN_BACKEND_MULTISTART_SUBMIT,
+                                       .check = adam_check,
+                                       .reserve = adam_reserve,
+                                       .begin = adam_begin,
+                                       .submit = adam_submit,
+                                       .work = adam_work,
+                                       .end = adam_end,
+                                       .shift = adam_shift,
+                                       .forget = adam_forget,
+                                       .free = adam_free};

@@ -48,7 +48,7 @@ bool sn_planner_watch(SnPlanner *p) {
   SnError err = {0};
   if (p->device.stranded || !sn_backend_lost(p->device.backend, reason, sizeof reason)) return !p->device.stranded;
   sn_planner_drop_batch(p);
-  sn_planner_adam_forget(p);
+  sn_planner_forget_plan(p);
   p->device.lost = true;
   p->iterations.measured = false;
   const char *name = sn_backend_name(p->device.backend);

@@ -1,5 +1,6 @@
 // How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time; then iterations
-// improve it (SnOptimizer: sampling or Adam) until there are enough or the deadline comes; then states are predicted.
+// improve it (SnOptimizer, one for each planner) until there are enough or the deadline comes; then states are
+// predicted.
 //
 // The best controls so far are dense rows on the model's time step, kept from plan to plan.
 #include "physics/step/step.h"
@@ -19,8 +20,7 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
   if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
-  if (sn_planner_optimizer(&p->pending.settings)->iterations(&p->pending.settings) == 0 && r->max_iterations == 0 &&
-      r->deadline == INFINITY)
+  if (sn_settings_iterations(&p->pending.settings) == 0 && r->max_iterations == 0 && r->deadline == INFINITY)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
   return SN_OK;
 }
@@ -41,7 +41,7 @@ static void shift_nominal(SnPlanner *p) {
   if (!p->warm_start.exists) k = 0;
   sn_controls_shift(p->warm_start.ctrl, p->horizon, p->m->nu, k, (SnTail)p->in_force.settings.tail, p->initial.ctrl);
   p->warm_start.phase += k;
-  sn_planner_adam_shift(p, k);
+  sn_planner_shift_optimizers(p, k);
   p->warm_start.time = p->progress.start.time;
   p->warm_start.exists = true;
 }
@@ -120,7 +120,7 @@ double sn_planner_iteration_deadline(const SnPlanner *p) {
 // Iterations that the plan shall have; 0: as many as the deadline allows.
 static int iteration_limit(const SnPlanner *p) {
   if (p->progress.request.max_iterations > 0) return p->progress.request.max_iterations;
-  return p->iterations.optimizer->iterations(p->pending_refused ? &p->in_force.settings : &p->pending.settings);
+  return sn_settings_iterations(p->pending_refused ? &p->in_force.settings : &p->pending.settings);
 }
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
@@ -311,8 +311,7 @@ bool sn_planner_slice(SnPlanner *p, double until) {
 
 // Whether the backend wants to know what comes next.
 static bool takes_along(const SnPlanner *p) {
-  const bool adam = p->iterations.optimizer == &sn_optimizer_adam;
-  return sn_backend_has(p->device.backend, adam ? SN_BACKEND_MULTISTART_SUBMIT : SN_BACKEND_ROLLOUTS_SUBMIT);
+  return sn_backend_has(p->device.backend, p->iterations.optimizer->announces);
 }
 
 void sn_planner_submit(SnPlanner *p) {

@@ -21,13 +21,16 @@ typedef enum SnWorked {
   SN_WORKED_ALL
 } SnWorked;
 
-// Improves the best controls so far, p->warm_start.ctrl, iteration by iteration: one table for each optimizer.
+// Improves the best controls so far, p->warm_start.ctrl, iteration by iteration: one table for each kind of planner.
 typedef struct SnOptimizer {
+  bool descends;               // moves along gradients: every term of the task needs one
+  int least;                   // iterations after which a plan has tried something new
+  SnBackendFeature announces;  // feature of a backend that wants to know the next iterations
+  // Checks that the backend has what iterations need. Returns SN_ERR_UNSUPPORTED when it has not. NULL: it always has.
+  SnCode (*check)(const SnPlanner *p, SnError *err);
   // Reserves capacity for iterations with these settings; on failure all is as before. Not while iterations are under
   // way.
   SnCode (*reserve)(SnPlanner *p, const SnSettings *s, SnError *err);
-  // Iterations of a plan that the settings ask for; 0: as many as the deadline allows.
-  int (*iterations)(const SnSettings *s);
   // Begins iteration p->iterations.next of a plan with p->in_force.settings and at most `most` candidates. Begins those
   // after it, too, that need no look from here: `iterations` at most in all.
   void (*begin)(SnPlanner *p, int most, int iterations);
@@ -38,9 +41,16 @@ typedef struct SnOptimizer {
   // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
   // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
   void (*end)(SnPlanner *p);
+  // Keep, move and drop what is kept from plan to plan; NULL, each: nothing is.
+  void (*shift)(SnPlanner *p, int k);  // the plan moves by k steps
+  void (*forget)(SnPlanner *p);        // drops the plan before
+  void (*free)(SnPlanner *p);
 } SnOptimizer;
 
 extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam;
+
+// Holds them by their kind, an SnPlannerKind.
+extern const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS];
 
 // Holds what planner_adam.c keeps.
 typedef struct SnAdamState SnAdamState;
@@ -222,9 +232,7 @@ static inline void *sn_planner_calloc(size_t n, size_t size, bool *ok) {
 }
 
 // Returns the optimizer that the settings name.
-static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) {
-  return s->planner == SN_PLANNER_ADAM ? &sn_optimizer_adam : &sn_optimizer_sampling;
-}
+static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) { return sn_optimizers[s->planner]; }
 
 // Puts the pending settings, and the optimizer that they name, in force. On failure nothing is changed.
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
@@ -245,18 +253,14 @@ void sn_planner_reset_nominal(SnPlanner *p);
 void sn_planner_drop_batch(SnPlanner *p);
 // Copies the state of a world into a buffer, except its time.
 void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s);
-// planner_adam.c: checks that the backend has what Adam needs. Returns SN_ERR_UNSUPPORTED when it has not.
-SnCode sn_planner_adam_check(const SnPlanner *p, SnError *err);
-// planner_adam.c: notes that the plan moves by k steps.
-void sn_planner_adam_shift(SnPlanner *p, int k);
-// planner_adam.c: forgets the plan before.
-void sn_planner_adam_forget(SnPlanner *p);
+// Tells every optimizer that the plan moves by k steps.
+void sn_planner_shift_optimizers(SnPlanner *p, int k);
+// Tells every optimizer to forget the plan before.
+void sn_planner_forget_plan(SnPlanner *p);
 // planner_adam.c: describes what Adam remembers.
 void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *snapshot);
 // planner_adam.c: puts it in force again, checked as by sn_planner_restore. On an error all is as before.
 SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *snapshot, SnError *err);
-// planner_adam.c: frees Adam's memory.
-void sn_planner_adam_free(SnPlanner *p);
 // Returns the noise of the iteration under way.
 SnNoiseSettings sn_planner_noise(SnPlanner *p);
 

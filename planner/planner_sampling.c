@@ -128,7 +128,11 @@ static SnCode sampling_reserve(SnPlanner *p, const SnSettings *s, SnError *err) 
   const SnCode code = sn_backend_reserve_rollouts(p->device.backend, p->device.model, s->candidates, err);
   return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
 }
-static int sampling_iterations(const SnSettings *s) { return s->iterations; }
 
-const SnOptimizer sn_optimizer_sampling = {sampling_reserve, sampling_iterations, sampling_begin,
-                                           sampling_submit,  sampling_work,       sampling_end};
+const SnOptimizer sn_optimizer_sampling = {.least = 1,
+                                           .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
+                                           .reserve = sampling_reserve,
+                                           .begin = sampling_begin,
+                                           .submit = sampling_submit,
+                                           .work = sampling_work,
+                                           .end = sampling_end};

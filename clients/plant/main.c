@@ -152,6 +152,19 @@ static SinewSessionDef session_def(const PlantOptions *opt) {
   return def;
 }
 
+// Iterations of a plan: the planner's own setting NAME_iterations, or the one of planners by sampling.
+static uint32_t plan_iterations(const Sinew__V1__PlannerSettings *s) {
+  char name[64];
+  snprintf(name, sizeof name, "%.40s_iterations", s->has_planner_case ? s->planner : "");
+  const ProtobufCFieldDescriptor *own = protobuf_c_message_descriptor_get_field_by_name(s->base.descriptor, name);
+  const char *at = (const char *)s;
+  uint32_t which = 0, value = 0;
+  if (!own) return s->has_iterations_case ? s->iterations : 0;
+  memcpy(&which, at + own->quantifier_offset, sizeof which);
+  if (which == own->id) memcpy(&value, at + own->offset, sizeof value);
+  return value;
+}
+
 // Whether the session's planner ends a plan after some number of iterations, without a deadline.
 static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool *bound, SinewError *err) {
   Sinew__V1__GetConfigRequest ask = SINEW__V1__GET_CONFIG_REQUEST__INIT;
@@ -163,9 +176,7 @@ static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool 
   const SinewStatus status = sn_request(client, &request, &reply, err);
   if (status != SINEW_OK) return status;
   const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
-  const bool adam = s && s->has_planner_case && strcmp(s->planner, "adam") == 0;
-  *bound =
-      s && (adam ? s->has_adam_iterations_case && s->adam_iterations > 0 : s->has_iterations_case && s->iterations > 0);
+  *bound = s && plan_iterations(s) > 0;
   sn_free_reply(reply);
   return SINEW_OK;
 }

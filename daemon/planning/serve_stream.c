@@ -167,11 +167,9 @@ void sn_serve_stream_offer(SnScheduler *s, SnSession *session, const SnJob *job,
   sn_metrics_iterations(&session->metrics, plan->iterations - session->stream.looked_at);
 }
 
-// Iterations after which a plan has tried something new: Adam's first one measures the warm start.
+// Iterations after which a plan has tried something new, where it may have so many.
 static int least_iterations(const SnSession *session) {
-  const bool measures = sn_planner_settings(session->planner)->planner == SN_PLANNER_ADAM;
-  const int most = sn_stream_iterations(session);
-  return measures && most > 1 ? 2 : 1;
+  return sn_stream_iterations(session) > 1 ? sn_planner_least_iterations(session->planner) : 1;
 }
 
 bool sn_serve_stream_over(const SnSession *session, double now) {

@@ -149,7 +149,12 @@ const char *sn_settings_text(const SnSettings *s, int i, char *text, int size) {
 }
 
 int sn_settings_iterations(const SnSettings *s) {
-  return s->planner == SN_PLANNER_ADAM ? s->adam_iterations : s->iterations;
+  switch (s->planner) {
+    case SN_PLANNER_ADAM:
+      return s->adam_iterations;
+    default:
+      return s->iterations;
+  }
 }
 
 SnCode sn_settings_validate(const SnSettings *s, SnError *err) {

@@ -371,4 +371,5 @@ def _mode_of(mode: str) -> Mode:
 def _bounded(config: Config) -> bool:
     """Return whether settings bound the work of a plan without a deadline, as the daemon sees it."""
     planner = config.planner
-    return bool(planner.get("adam_iterations" if planner.get("planner") == "adam" else "iterations", 0))
+    own = f"{planner.get('planner')}_iterations"
+    return bool(planner.get(own if own in planner else "iterations", 0))

@@ -14,6 +14,7 @@ from sinew.view.register import Register
 __all__ = ["PlanPanel"]
 
 _SAMPLING = ("candidates", "iterations", "knots", "interpolation", "noise", "noise_scale")
+_SHARED = {"sampling": ("sampling", "mppi", "cem", "hybrid"), "adam": ("adam", "hybrid")}  # who has settings of whom
 _SELDOM = (
     *("gradient", "contact_gradient", "tail", "shift", "max_velocity"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "adam_clip", "adam_clip_norm", "adam_moments", "adam_interpolation"),
@@ -55,7 +56,7 @@ class PlanPanel:
         for name in self._titles:
             if name in self._folders:
                 folder = self._folders[name]
-                wanted = name == planner
+                wanted = planner in _SHARED.get(name, (name,))
                 if folder.visible != wanted:
                     folder.visible = wanted
 
