@@ -24,6 +24,13 @@ double sn_arg_seconds(const struct argp_state *state, const char *name, const ch
   return x;
 }
 
+double sn_arg_latency(const struct argp_state *state, const char *name, const char *arg) {
+  char *end;
+  const double x = strtod(arg, &end);
+  if (end == arg || *end || !(x >= 0 && x <= 1e4)) argp_error(state, "--%s %s: seconds, at least 0", name, arg);
+  return x;
+}
+
 int sn_arg_list(const struct argp_state *state, const char *name, const char *arg, int most, int *list, int capacity) {
   int n = 0;
   for (const char *at = arg; n < capacity; ++at) {

@@ -13,6 +13,8 @@ int sn_arg_count(const struct argp_state *state, const char *name, const char *a
 long sn_arg_seed(const struct argp_state *state, const char *arg);
 // Reads the value of option --name: seconds above 0, at most 10,000.
 double sn_arg_seconds(const struct argp_state *state, const char *name, const char *arg);
+// Reads the value of option --name: seconds from 0, at most 10,000.
+double sn_arg_latency(const struct argp_state *state, const char *name, const char *arg);
 // Reads the value of option --name into list[capacity]: numbers from 1 to `most`, apart by commas. Returns how many.
 int sn_arg_list(const struct argp_state *state, const char *name, const char *arg, int most, int *list, int capacity);
 // Reads the value of option --name: on (true) or off.

@@ -11,7 +11,7 @@
 //   bench_user*                    backend and task as a user opens them, for mpc, compare, gradient and refine
 //   bench_plan*                    a planner's plan, for refine
 //   mujoco_rollout*                MuJoCo's own rollouts on several threads, for batch
-//   closed_loop*                   planner and body in one process, for mpc and compare
+//   closed_loop*, loop_plans*      planner and body in one process, for mpc and compare
 #ifndef SINEW_CLIENTS_BENCH_BENCH_H_
 #define SINEW_CLIENTS_BENCH_BENCH_H_
 

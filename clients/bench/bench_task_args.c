@@ -6,7 +6,9 @@
 
 #include "proto/places.h"
 
-BenchTaskArgs bench_default_task_args(void) { return (BenchTaskArgs){.seconds = 1, .execute = 16, .seed = 1}; }
+BenchTaskArgs bench_default_task_args(void) {
+  return (BenchTaskArgs){.seconds = 1, .execute = 16, .latency_told = -1, .seed = 1};
+}
 
 static void add(struct argp_state *state, const char *name, const char **list, int most, int *n, const char *text) {
   if (*n == most) argp_error(state, "too many --%s: at most %d", name, most);

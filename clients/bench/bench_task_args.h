@@ -19,12 +19,17 @@ typedef struct BenchTaskArgs {
   int nsettings;
   double seconds;       // motion [s]
   double plan_seconds;  // time to compute a plan [s]; 0: as many iterations as the settings say, at least one
-  int execute;          // steps between two plans
+  int execute;          // steps of the planner between two plans
+  // The body of a closed loop.
+  bool model_contacts;  // it keeps the contacts of its file, whatever the task says
+  double plant_step;    // time step of the body [s]; 0: the planner's
+  double latency;       // a plan asked for at t comes into force at t + latency [s]
+  double latency_told;  // latency that the planner is told [s]; < 0: the truth
   BenchBackendArgs backend;
   uint64_t seed;
 } BenchTaskArgs;
 
-// Returns zeros, but for 16 steps executed, seed 1 and 1 s; the backend is the cpu.
+// Returns zeros, but for 16 steps executed, seed 1, 1 s and the truth about the latency; the backend is the cpu.
 BenchTaskArgs bench_default_task_args(void);
 
 // Parses --task, --set, --tasks and --models. It is a child of a mode's own argp, and its input is the BenchTaskArgs.

@@ -7,6 +7,7 @@
 #include "clients/base/api.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench_user_private.h"
+#include "clients/bench/loop_plans_private.h"
 #include "clients/reference/mirror.h"
 
 // All that a run holds, freed together.
@@ -17,6 +18,8 @@ typedef struct Loop {
   SinewTask *task;
   SinewBackend *backend;
   SinewPlanner *planner;
+  LoopPlans plans;
+  double step;   // of the planner [s]
   double *ctrl;  // (nu) in force
 } Loop;
 
@@ -78,6 +81,7 @@ static SinewStatus open_loop(Loop *l, ClosedLoopResult *result, SinewError *err)
 
 static void close_loop(Loop *l) {
   free(l->ctrl);
+  loop_plans_free(&l->plans);
   sinew_planner_free(l->planner);
   sinew_backend_close(l->backend);
   sinew_model_free(l->model);
@@ -85,39 +89,26 @@ static void close_loop(Loop *l) {
   plant_body_free(&l->body);
 }
 
-// Writes x[n] over every row of a table, but for NaN.
-static void set_rows(mjtNum *table, mjtSize rows, const double *x, int n) {
-  for (int k = 0; k < n; ++k)
-    for (mjtSize i = 0; i < rows && !isnan(x[k]); ++i) table[n * i + k] = x[k];
+// Whether the body has the task's contacts, not those of its model's file.
+static bool takes_contacts(const BenchTaskArgs *args, const SinewTaskPlant *plant) {
+  bool any = false;
+  for (int i = 0; i < mjNREF; ++i) any = any || !isnan(plant->solref[i]);
+  for (int i = 0; i < mjNIMP; ++i) any = any || !isnan(plant->solimp[i]);
+  return any && !args->model_contacts;
 }
 
-// The task's contacts for the simulated robot: of every geom, and every pair that the model names.
-static void set_contacts(mjModel *m, const SinewTaskPlant *plant) {
-  set_rows(m->geom_solref, m->ngeom, plant->solref, mjNREF);
-  set_rows(m->pair_solref, m->npair, plant->solref, mjNREF);
-  set_rows(m->geom_solimp, m->ngeom, plant->solimp, mjNIMP);
-  set_rows(m->pair_solimp, m->npair, plant->solimp, mjNIMP);
-}
-
-// The body at the planner's initial state, with the planner's time step.
-static SinewStatus start_body(Loop *l, SinewError *err) {
+// The body at the planner's initial state.
+static SinewStatus start_body(Loop *l, ClosedLoopResult *result, SinewError *err) {
   const SinewState s = sinew_planner_initial(l->planner);
+  const SinewTaskPlant *plant = sinew_task_plant(l->task);
   SinewOptions options = sinew_default_options();
-  mjModel *m = l->body.m;
-  mjData *d = l->body.d;
   const SinewStatus status = sinew_model_get_options(sinew_planner_model(l->planner), &options, err);
   if (status != SINEW_OK) return status;
-  m->opt.timestep = options.timestep;
-  set_contacts(m, sinew_task_plant(l->task));
-  mj_resetData(m, d);
-  mju_copy(d->qpos, s.qpos, (int)m->nq);
-  mju_copy(d->qvel, s.qvel, (int)m->nv);
-  mju_copy(d->act, s.act, (int)m->na);
-  for (int i = 0; i < m->nmocap; ++i) {
-    mju_copy(d->mocap_pos + 3 * i, s.mocap + 7 * i, 3);
-    mju_copy(d->mocap_quat + 4 * i, s.mocap + 7 * i + 3, 4);
-  }
-  mj_forward(m, d);
+  l->step = options.timestep;
+  result->plant_step = l->body.m->opt.timestep = l->args->plant_step > 0 ? l->args->plant_step : l->step;
+  result->task_contacts = takes_contacts(l->args, plant);
+  if (result->task_contacts) plant_body_set_contacts(&l->body, plant->solref, plant->solimp);
+  plant_body_reset(&l->body, &s);
   return SINEW_OK;
 }
 
@@ -132,11 +123,15 @@ static void start_record(const SinewTask *task, PlantRecord *r) {
 
 //------------------------------------------------------------------------------------ running
 
+// A plan for the present state, which comes into force once the latency has passed; the first at once, as the body
+// waits for it.
 static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
+  const BenchTaskArgs *args = l->args;
   SinewPlanRequest r = sinew_default_plan_request();
   const SinewPlan *p;
   r.state = plant_body_state(&l->body, false);
-  r.budget = l->args->plan_seconds;
+  r.latency = args->latency_told >= 0 ? args->latency_told : args->latency;
+  r.budget = args->plan_seconds;
   const double began = sn_now_us();
   const SinewStatus status = sinew_planner_plan(l->planner, &r, &p, err);
   if (status != SINEW_OK && status != SINEW_ERR_DIVERGED) return status;
@@ -144,6 +139,7 @@ static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
   if (status == SINEW_ERR_DIVERGED) return SINEW_OK;  // the plan before goes on
   result->iterations += p->iterations;
   result->candidates = p->candidates;
+  loop_plans_add(&l->plans, p, l->body.d->time + (result->record.nplan > 1 ? args->latency : 0), (int)l->body.m->nu);
   return SINEW_OK;
 }
 
@@ -158,26 +154,58 @@ static SinewStatus record(Loop *l, ClosedLoopResult *result, SinewError *err) {
 }
 
 // Controls for now: zero before the first plan.
-static SinewStatus control(Loop *l, SinewError *err) {
-  const SinewStatus status = sinew_planner_control(l->planner, l->body.d->time, l->ctrl, err);
-  return status == SINEW_ERR_NO_PLAN ? SINEW_OK : status;
+static void control(Loop *l, PlantRecord *r) {
+  const int nu = (int)l->body.m->nu;
+  const double now = l->body.d->time;
+  loop_plans_update(&l->plans, r, now, l->args->execute, nu);
+  if (l->plans.in_force.steps > 0) mju_copy(l->ctrl, plant_plan_row(&l->plans.in_force, now, nu), nu);
 }
 
 static SinewStatus run(Loop *l, ClosedLoopResult *result, void (*progress)(void *, double), void *user,
                        SinewError *err) {
-  const int steps = (int)lround(l->args->seconds / l->body.m->opt.timestep);
+  const double step = l->body.m->opt.timestep, period = l->args->execute * l->step;
+  const int steps = (int)lround(l->args->seconds / step);
+  int plans = 0;
   SinewStatus status = SINEW_OK;
   for (int i = 0; status == SINEW_OK && i < steps && !result->record.diverged; ++i) {
-    if (i % l->args->execute == 0) {
+    if (i * step >= plans * period - 1e-9) {
+      ++plans;
       status = plan(l, result, err);
       if (progress) progress(user, (double)i / steps);
     }
-    if (status == SINEW_OK) status = control(l, err);
+    control(l, &result->record);
     if (status == SINEW_OK) status = record(l, result, err);
     result->record.diverged = !plant_body_step(&l->body, l->ctrl);
   }
   if (status == SINEW_OK && !result->record.diverged) status = record(l, result, err);
   result->record.simulated = l->body.d->time;
+  return status;
+}
+
+// Steps the planner's model under the rows of a hand-over and notes where it comes to.
+static SinewStatus predict(SinewData *d, PlantHandover *h, const Loop *l, const PlantRecord *r, SinewError *err) {
+  const PlantSample *from = plant_record_sample_at(r, h->stamp);
+  const int nu = (int)l->body.m->nu;
+  if (!from) return SINEW_OK;
+  SinewState state = {.time = h->stamp, .qpos = from->qpos, .qvel = from->qvel, .act = from->act, .mocap = from->mocap};
+  SinewStatus status = sinew_data_set_state(d, &state, err);
+  for (int i = 0; status == SINEW_OK && i < h->rows; ++i) {
+    mju_copy(sinew_data_array(d, "ctrl", NULL, NULL), h->ctrl + (size_t)i * (size_t)nu, nu);
+    status = sinew_step(d, 1, err);
+  }
+  if (status == SINEW_ERR_DIVERGED) return SINEW_OK;
+  if (status != SINEW_OK) return status;
+  state = sinew_data_state(d);
+  plant_record_prediction(r, h, &l->body, state.qpos, state.qvel);
+  return SINEW_OK;
+}
+
+// Compares what the planner believed with what came to pass, plan by plan.
+static SinewStatus judge_predictions(const Loop *l, PlantRecord *r, SinewError *err) {
+  SinewData *d = sinew_data_create(sinew_planner_model(l->planner), err);
+  SinewStatus status = d ? SINEW_OK : err->status;
+  for (int i = 0; status == SINEW_OK && i < r->nhandover; ++i) status = predict(d, r->handover + i, l, r, err);
+  sinew_data_free(d);
   return status;
 }
 
@@ -188,13 +216,15 @@ SinewStatus closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result,
   if (!err) err = &local;
   memset(result, 0, sizeof *result);
   SinewStatus status = open_loop(&l, result, err);
-  if (status == SINEW_OK) status = start_body(&l, err);
+  if (status == SINEW_OK) status = start_body(&l, result, err);
   if (status == SINEW_OK) {
     start_record(l.task, &result->record);
     const double began = 1e-6 * sn_now_us();
     status = run(&l, result, progress, user, err);
+    result->stride = (int)fmax(1, lround(args->execute * l.step / result->plant_step));
     result->wall = result->record.wall = 1e-6 * sn_now_us() - began;
     if (result->record.nplan > 0) result->iterations /= result->record.nplan;
+    if (status == SINEW_OK) status = judge_predictions(&l, &result->record, err);
   }
   close_loop(&l);
   if (status != SINEW_OK) closed_loop_free(result);
@@ -205,68 +235,4 @@ void closed_loop_free(ClosedLoopResult *result) {
   plant_record_free(&result->record);
   cJSON_Delete(result->settings);
   memset(result, 0, sizeof *result);
-}
-
-//------------------------------------------------------------------------------------ reporting
-
-// Returns the median of a list that keeps its order.
-static double median_of(const double *x, int n) {
-  double *copy = malloc(sizeof *copy * (size_t)(n + 1));
-  if (!copy) abort();
-  memcpy(copy, x, sizeof *copy * (size_t)n);
-  const double m = sn_median(copy, n);
-  free(copy);
-  return m;
-}
-
-// Times and costs when plans were begun, and at the end.
-static void add_costs(cJSON *o, const BenchTaskArgs *args, const PlantRecord *r) {
-  cJSON *time = cJSON_AddArrayToObject(o, "time"), *cost = cJSON_AddArrayToObject(o, "cost");
-  double sum = 0;
-  for (int i = 0; i < r->nsample; ++i) {
-    sum += r->sample[i].cost;
-    if (i % args->execute && i != r->nsample - 1) continue;
-    cJSON_AddItemToArray(time, cJSON_CreateNumber(r->sample[i].time));
-    cJSON_AddItemToArray(cost, cJSON_CreateNumber(r->sample[i].cost));
-  }
-  cJSON_AddNumberToObject(o, "cost_mean", sum / r->nsample);
-  cJSON_AddNumberToObject(o, "cost_end", r->sample[r->nsample - 1].cost);
-}
-
-static void add_measures(cJSON *o, const PlantRecord *r) {
-  cJSON *measures = cJSON_AddObjectToObject(o, "measures");
-  for (int k = 0; k < r->nmeasure; ++k) {
-    cJSON *one = cJSON_AddObjectToObject(measures, r->measure_name[k]);
-    cJSON_AddNumberToObject(one, "end", r->sample[r->nsample - 1].measure[k]);
-    cJSON_AddNumberToObject(one, "worst", plant_record_worst(r, k));
-    cJSON_AddNumberToObject(one, "below", r->measure_below[k]);
-    cJSON_AddNumberToObject(one, "during", r->measure_during[k]);
-  }
-}
-
-cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *result) {
-  const PlantRecord *r = &result->record;
-  cJSON *o = cJSON_CreateObject();
-  if (!o || r->nsample == 0) return o;
-  double total = 0;
-  for (int i = 0; i < r->nplan; ++i) total += r->latency[i];
-  cJSON_AddStringToObject(o, "task", args->task);
-  cJSON_AddStringToObject(o, "backend", bench_backend_name(&args->backend));
-  cJSON_AddNumberToObject(o, "seed", (double)args->seed);
-  cJSON_AddNumberToObject(o, "seconds", args->seconds);
-  cJSON_AddNumberToObject(o, "execute", args->execute);
-  cJSON_AddNumberToObject(o, "plan_seconds", args->plan_seconds);
-  cJSON_AddBoolToObject(o, "success", plant_record_success(r));
-  cJSON_AddBoolToObject(o, "diverged", r->diverged);
-  add_measures(o, r);
-  cJSON_AddNumberToObject(o, "plans", r->nplan);
-  cJSON_AddNumberToObject(o, "ms_per_plan", 1e3 * median_of(r->latency, r->nplan));
-  cJSON_AddNumberToObject(o, "ms_per_plan_mean", 1e3 * total / r->nplan);
-  cJSON_AddNumberToObject(o, "iterations", result->iterations);
-  cJSON_AddNumberToObject(o, "candidates", result->candidates);
-  cJSON_AddNumberToObject(o, "threads", result->threads);
-  cJSON_AddNumberToObject(o, "wall", result->wall);
-  add_costs(o, args, r);
-  cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(result->settings, true));
-  return o;
 }

@@ -1,5 +1,9 @@
-// One closed loop in one process, as a user of the public header has it: our planner, and MuJoCo as the body, in
-// lockstep. mode_mpc.c makes one run, mode_compare.c many of them, planners side by side.
+// One closed loop in one process, as a user of the public header has it: our planner, and MuJoCo as the body. It runs
+// in lockstep or with a latency that is simulated. mode_mpc.c makes one run, mode_compare.c many of them, planners side
+// by side.
+//   closed_loop.c         runs it
+//   loop_plans.c          plans that are asked for and come into force later
+//   closed_loop_report.c  the report
 #ifndef SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
 #define SINEW_CLIENTS_BENCH_CLOSED_LOOP_PRIVATE_H_
 
@@ -16,6 +20,9 @@ typedef struct ClosedLoopResult {
   int candidates;      // in the last iteration of the last plan
   double wall;         // the whole loop [s]
   int threads;
+  bool task_contacts;  // the body has the task's contacts, else those of its model's file
+  double plant_step;   // time step of the body [s]
+  int stride;          // samples from one plan to the next
 } ClosedLoopResult;
 
 // Runs the loop. Calls progress, which may be NULL, after each plan with the part that is done, from 0 to 1. On failure

@@ -1,6 +1,7 @@
 // A closed loop, planner and body in one process: how well and how fast a planner solves a task.
 #include <argp.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,16 @@
 #include "clients/bench/closed_loop_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
-enum { KEY_EXECUTE = 256, KEY_PLAN_SECONDS, KEY_CFD, KEY_SAMPLES };
+enum {
+  KEY_EXECUTE = 256,
+  KEY_PLAN_SECONDS,
+  KEY_CFD,
+  KEY_SAMPLES,
+  KEY_CONTACTS,
+  KEY_PLANT_TIMESTEP,
+  KEY_LATENCY,
+  KEY_LATENCY_TOLD
+};
 
 typedef struct Settings {
   BenchTaskArgs c;
@@ -54,6 +64,19 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_EXECUTE:
       s->c.execute = sn_arg_count(state, "execute", arg, 100000);
       return 0;
+    case KEY_CONTACTS:
+      s->c.model_contacts = strcmp(arg, "model") == 0;
+      if (!s->c.model_contacts && strcmp(arg, "task") != 0) argp_error(state, "--contacts %s: task or model", arg);
+      return 0;
+    case KEY_PLANT_TIMESTEP:
+      s->c.plant_step = sn_arg_seconds(state, "plant-timestep", arg);
+      return 0;
+    case KEY_LATENCY:
+      s->c.latency = sn_arg_latency(state, "latency", arg);
+      return 0;
+    case KEY_LATENCY_TOLD:
+      s->c.latency_told = sn_arg_latency(state, "plan-latency-told", arg);
+      return 0;
     case 'k':
       s->c.seed = (uint64_t)sn_arg_seed(state, arg);
       return 0;
@@ -78,6 +101,10 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   for (int k = 0; k < r->nmeasure; ++k)
     printf("%s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
            r->sample[r->nsample - 1].measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
+  printf("contacts of the %s, %g ms a step of the body, latency %g ms; controls jump by %.3g (p50), %.3g (p99)\n",
+         result->task_contacts ? "task" : "model", 1e3 * result->plant_step, 1e3 * c->latency,
+         plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
+         plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
   printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
          result->iterations, result->threads);
   cJSON_Delete(o);
@@ -97,15 +124,20 @@ int mode_mpc(int argc, char **argv) {
       {"plan-seconds", KEY_PLAN_SECONDS, "S", 0,
        "time for each plan (default: as many iterations as the settings say, at least one)", 0},
       {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two plans (default 16)", 0},
+      {"contacts", KEY_CONTACTS, "task|model", 0,
+       "of the body: the task's where it names some (default), or those of the model's file", 0},
+      {"plant-timestep", KEY_PLANT_TIMESTEP, "S", 0, "time step of the body (default: the planner's)", 0},
+      {"latency", KEY_LATENCY, "S", 0,
+       "simulated: a plan comes into force so long after its state, and the planner is told so (default 0)", 0},
+      {"plan-latency-told", KEY_LATENCY_TOLD, "S", 0, "what the planner is told instead", 0},
       {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
       {"json", 'j', NULL, 0, "print one line of JSON", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
   static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
-      "Lets MuJoCo move a body under our plans, in lockstep and in one process, and reports cost over time, success "
-      "and "
-      "the time of a plan.\vExample: sinew-bench mpc --task arm_reach --planner sampling --samples 64 --seconds 2 "
+      "Lets MuJoCo move a body under our plans, in one process, and reports cost over time, success and the time of a "
+      "plan.\vExample: sinew-bench mpc --task arm_reach --planner sampling --samples 64 --seconds 2 "
       "--seed "
       "1 --json\n\nWith iterations as the bound a run depends on its seed alone, not on the speed of the machine.\n\n"
       "Exit status: 0 measured, solved or not; 2 the model uses what is not supported; 3 anything else.";

@@ -1,7 +1,9 @@
 // MuJoCo as the body that plans move, and the record of its run. sinew-plant uses both through the daemon, sinew-bench
 // in one process. One thread.
 //   plant_body.c    the body: find its model, load, reset, step, read its state
-//   plant_record.c  the record: samples over time, what plans took, whether the run is a success
+//   plant_plan.c    a copy of a plan, and its row for a moment
+//   plant_record.c  the record: samples over time, what plans took, how one followed the other, whether the run is a
+//                   success
 #ifndef SINEW_CLIENTS_BODY_BODY_H_
 #define SINEW_CLIENTS_BODY_BODY_H_
 
@@ -35,8 +37,11 @@ bool plant_body_open(PlantBody *body, const PlantPlaces *places, const char *fil
 // error[size], on failure, or when nq, nv, na, nu or nmocap differ from the session's.
 bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSessionInfo *info, char *error,
                      size_t size);
-// Puts the body at the session's initial state, at time 0.
-void plant_body_reset(PlantBody *body, const SinewSessionInfo *info);
+// Gives every contact of the body, of all geoms and of the pairs that the model names, solref (2) and solimp (5). NaN
+// leaves a number as the file has it.
+void plant_body_set_contacts(PlantBody *body, const double *solref, const double *solimp);
+// Puts the body at an initial state that has all of its arrays, at time 0.
+void plant_body_reset(PlantBody *body, const SinewState *initial);
 // Takes one time step under ctrl (nu). Returns false when the body's state has become unusable.
 bool plant_body_step(PlantBody *body, const double *ctrl);
 // Returns the state as the client library wants it. The arrays belong to the body and change with the next step.
@@ -44,6 +49,23 @@ bool plant_body_step(PlantBody *body, const double *ctrl);
 SinewState plant_body_state(PlantBody *body, bool hide_act);
 // Frees what the body holds; accepts an empty body.
 void plant_body_free(PlantBody *body);
+
+// Holds a copy of a plan. A zeroed one is empty.
+typedef struct PlantPlan {
+  double start, step;  // time of the first row, and between rows [s]
+  int steps, lead;     // rows; the first ones, those of the plan before
+  double *ctrl;        // (steps, nu)
+} PlantPlan;
+
+// Copies a plan over another one, whose memory it takes; `nu` must be that of the other. Ends the program when out of
+// memory.
+void plant_plan_copy(PlantPlan *to, const PlantPlan *from, int nu);
+// Returns the row for a time [s], floor((time - start) / step + 1e-6), at least the first, at most the last.
+const double *plant_plan_row(const PlantPlan *plan, double time, int nu);
+// Returns the time of the first row behind the lead [s].
+double plant_plan_lead_end(const PlantPlan *plan);
+// Frees what the plan holds; accepts an empty one.
+void plant_plan_free(PlantPlan *plan);
 
 // Holds one moment of a run; a record owns the arrays.
 typedef struct PlantSample {
@@ -53,6 +75,21 @@ typedef struct PlantSample {
   double *ctrl;         // (nu) applied from here on
   double *measure;      // (nmeasure)
 } PlantSample;
+
+// Says how a plan took over from the one before.
+typedef struct PlantHandover {
+  double stamp;  // time of the state that the plan answers [s]
+  double taken;  // when it came into force [s]
+  double late;   // by how much that is after the end of its lead [s]; 0: in time
+  double jump;   // largest change of a control where both plans part, at the end of the lead or where it was taken
+  // The planner believed that the body would take `ctrl` (rows, nu), its first rows, from the state that it answers.
+  double step;  // [s] between rows
+  int rows;
+  double *ctrl;
+  // Error of the state predicted for the end of those rows: root mean squares over the degrees of freedom, of positions
+  // and of velocities [m, rad, s]. NaN: not computed.
+  double position, velocity;
+} PlantHandover;
 
 // Holds what happened in a run.
 typedef struct PlantRecord {
@@ -64,6 +101,8 @@ typedef struct PlantRecord {
   double *measure_during;  // (nmeasure) [s] at the end of the run, for which it has to hold
   double *latency;  // (nplan) [s] each plan; in continuous mode the first for its state, from sending to having it
   int nplan, plan_capacity;
+  PlantHandover *handover;  // (nhandover) plans that came into force after the first
+  int nhandover, handover_capacity;
   int misses;              // plans after the daemon's deadline
   int better;              // further plans in continuous mode
   int expired;             // steps without a usable plan: the fallback acted
@@ -80,6 +119,17 @@ void plant_record_set_measure(PlantRecord *r, int k, const char *name, double be
 void plant_record_sample(PlantRecord *r, const PlantBody *body, const double *ctrl);
 // Adds a plan and its latency [s].
 void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
+// Adds that plan `to` takes over from plan `from` at `taken` [s] on the body's clock. Predictions of `to` are
+// judged at the end of its lead; where it has none, after `ahead` rows.
+void plant_record_handover(PlantRecord *r, const PlantPlan *from, const PlantPlan *to, double taken, int ahead, int nu);
+// Returns the sample of a moment [s], NULL when there is none.
+const PlantSample *plant_record_sample_at(const PlantRecord *r, double time);
+// Notes the state that the planner predicts for the end of a hand-over's rows: its error, if there is a sample of then.
+void plant_record_prediction(const PlantRecord *r, PlantHandover *h, const PlantBody *body, const double *qpos,
+                             const double *qvel);
+// Returns the quantile q in [0, 1] of a member of all hand-overs that is not NaN, by its offset in PlantHandover. NaN
+// when there is none.
+double plant_record_quantile(const PlantRecord *r, size_t member, double q);
 // Returns true when all measures held at the end, for as long as the task wants.
 bool plant_record_success(const PlantRecord *r);
 // Returns the largest value of measure k in the time that counts; NaN if one of them is.

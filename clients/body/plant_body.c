@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,17 +91,32 @@ bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSess
   return true;
 }
 
-void plant_body_reset(PlantBody *body, const SinewSessionInfo *info) {
+// Writes x[n] over every row of a table, but for NaN.
+static void set_rows(mjtNum *table, mjtSize rows, const double *x, int n) {
+  for (int k = 0; k < n; ++k)
+    for (mjtSize i = 0; i < rows && !isnan(x[k]); ++i) table[n * i + k] = x[k];
+}
+
+void plant_body_set_contacts(PlantBody *body, const double *solref, const double *solimp) {
+  mjModel *m = body->m;
+  set_rows(m->geom_solref, m->ngeom, solref, mjNREF);
+  set_rows(m->pair_solref, m->npair, solref, mjNREF);
+  set_rows(m->geom_solimp, m->ngeom, solimp, mjNIMP);
+  set_rows(m->pair_solimp, m->npair, solimp, mjNIMP);
+}
+
+void plant_body_reset(PlantBody *body, const SinewState *initial) {
+  const mjModel *m = body->m;
   mjData *d = body->d;
-  mj_resetData(body->m, d);
-  memcpy(d->qpos, info->initial.qpos, sizeof(double) * (size_t)info->nq);
-  memcpy(d->qvel, info->initial.qvel, sizeof(double) * (size_t)info->nv);
-  if (info->na) memcpy(d->act, info->initial.act, sizeof(double) * (size_t)info->na);
-  for (int i = 0; i < info->nmocap; ++i) {
-    memcpy(d->mocap_pos + 3 * i, info->initial.mocap + 7 * i, 3 * sizeof(double));
-    memcpy(d->mocap_quat + 4 * i, info->initial.mocap + 7 * i + 3, 4 * sizeof(double));
+  mj_resetData(m, d);
+  mju_copy(d->qpos, initial->qpos, (int)m->nq);
+  mju_copy(d->qvel, initial->qvel, (int)m->nv);
+  mju_copy(d->act, initial->act, (int)m->na);
+  for (int i = 0; i < m->nmocap; ++i) {
+    mju_copy(d->mocap_pos + 3 * i, initial->mocap + 7 * i, 3);
+    mju_copy(d->mocap_quat + 4 * i, initial->mocap + 7 * i + 3, 4);
   }
-  mj_forward(body->m, d);
+  mj_forward(m, d);
 }
 
 bool plant_body_step(PlantBody *body, const double *ctrl) {

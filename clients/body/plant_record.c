@@ -61,6 +61,74 @@ void plant_record_plan(PlantRecord *r, double latency, bool deadline_met) {
   r->misses += !deadline_met;
 }
 
+void plant_record_handover(PlantRecord *r, const PlantPlan *from, const PlantPlan *to, double taken, int ahead,
+                           int nu) {
+  if (r->nhandover == r->handover_capacity) {
+    r->handover_capacity = r->handover_capacity ? 2 * r->handover_capacity : 1024;
+    r->handover = realloc(r->handover, sizeof *r->handover * (size_t)r->handover_capacity);
+    if (!r->handover) abort();
+  }
+  const double planned = plant_plan_lead_end(to), parting = fmax(planned, taken);
+  const double *a = plant_plan_row(from, parting, nu), *b = plant_plan_row(to, parting, nu);
+  const int rows = to->lead > 0 ? to->lead : ahead < to->steps ? ahead : to->steps;
+  double jump = 0;
+  for (int i = 0; i < nu; ++i) jump = fmax(jump, fabs(a[i] - b[i]));
+  r->handover[r->nhandover++] = (PlantHandover){.stamp = to->start,
+                                                .taken = taken,
+                                                .late = fmax(taken - planned, 0),
+                                                .jump = jump,
+                                                .step = to->step,
+                                                .rows = rows,
+                                                .ctrl = copy_array(to->ctrl, rows * nu),
+                                                .position = NAN,
+                                                .velocity = NAN};
+}
+
+static double root_mean_square(const double *x, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += x[i] * x[i];
+  return n > 0 ? sqrt(sum / n) : 0;
+}
+
+// Samples are equally far apart.
+const PlantSample *plant_record_sample_at(const PlantRecord *r, double time) {
+  if (r->nsample < 2) return NULL;
+  const double step = r->sample[1].time - r->sample[0].time, at = (time - r->sample[0].time) / step;
+  const long i = lround(at);
+  return i >= 0 && i < r->nsample && fabs(at - (double)i) < 1e-3 ? r->sample + i : NULL;
+}
+
+void plant_record_prediction(const PlantRecord *r, PlantHandover *h, const PlantBody *body, const double *qpos,
+                             const double *qvel) {
+  const PlantSample *s = plant_record_sample_at(r, h->stamp + h->rows * h->step);
+  const int nv = (int)body->m->nv;
+  if (!s) return;
+  double *off = allocate((size_t)nv, sizeof *off);
+  mj_differentiatePos(body->m, off, 1, s->qpos, qpos);
+  h->position = root_mean_square(off, nv);
+  for (int i = 0; i < nv; ++i) off[i] = qvel[i] - s->qvel[i];
+  h->velocity = root_mean_square(off, nv);
+  free(off);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double plant_record_quantile(const PlantRecord *r, size_t member, double q) {
+  double *x = allocate((size_t)r->nhandover, sizeof *x), value = NAN;
+  int n = 0;
+  for (int i = 0; i < r->nhandover; ++i) {
+    memcpy(x + n, (const char *)(r->handover + i) + member, sizeof *x);
+    n += !isnan(x[n]);
+  }
+  qsort(x, (size_t)n, sizeof *x, compare_doubles);
+  if (n > 0) value = x[(int)fmin(n - 1, floor(q * n))];
+  free(x);
+  return value;
+}
+
 void plant_record_free(PlantRecord *r) {
   for (int i = 0; i < r->nsample; ++i) {
     const PlantSample *s = r->sample + i;
@@ -72,7 +140,9 @@ void plant_record_free(PlantRecord *r) {
   free(r->measure_name);
   free(r->measure_below);
   free(r->measure_during);
+  for (int i = 0; i < r->nhandover; ++i) free(r->handover[i].ctrl);
   free(r->latency);
+  free(r->handover);
 }
 
 //------------------------------------------------------------------------------------ how good it was

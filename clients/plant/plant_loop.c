@@ -211,7 +211,7 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
       const double hi = isfinite(info->ctrl_range[2 * i + 1]) ? info->ctrl_range[2 * i + 1] : 1;
       ctrl[i] = lo + (hi - lo) * uniform(&rng);
     }
-    plant_body_reset(body, info);
+    plant_body_reset(body, &info->initial);
     bool alive = true;
     for (int i = 0; i < nstep && alive; ++i) alive = plant_body_step(body, ctrl);
     if (!alive) continue;
@@ -227,7 +227,7 @@ static SinewStatus run_random(SinewClient *client, PlantBody *body, const PlantO
   }
   memcpy(ctrl, chosen, sizeof(double) * (size_t)info->nu);
   free(chosen);
-  plant_body_reset(body, info);
+  plant_body_reset(body, &info->initial);
   return status == SINEW_OK ? run_zero(body, opt, r, ctrl) : status;
 }
 
@@ -236,7 +236,7 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
   const SinewSessionInfo *info = sinew_session_info(session);
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
   if (!ctrl) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
-  plant_body_reset(body, info);
+  plant_body_reset(body, &info->initial);
   const double start = sn_clock_now();
   SinewStatus status = SINEW_OK;
   switch (opt->controller) {

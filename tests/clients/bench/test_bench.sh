@@ -64,6 +64,53 @@ a, b, sampled = (json.load(open(f)) for f in ("adam1.json", "adam2.json", "mpc1.
 assert a["cost"] == b["cost"] and a["iterations"] == 16 and a["settings"]["cfd"] == "cfd", a
 assert a["cost_end"] < sampled["cost_end"], (a["cost_end"], sampled["cost_end"])
 PY
+# A latency that is simulated: the seed alone decides. The rows before a plan's own are those that the body has applied
+# meanwhile, so the planner knows where the body will be: on the same time step to rounding, with half of it nearly.
+# Told of no latency it does not.
+mpc() { # NAME OPTIONS...
+  "$BIN/sinew-bench" mpc --task arm_reach --planner adam --set adam_iterations=4 --seconds 0.4 --seed 3 --execute 8 \
+    --quiet --json "${@:2}" >"$1.json"
+}
+mpc late --latency 0.03 --threads 1
+mpc again --latency 0.03 --threads 2
+mpc fine --latency 0.03 --plant-timestep 0.0025
+mpc unknown --latency 0.03 --plan-latency-told 0
+mpc lockstep
+python3 - <<'PY'
+import json
+late, again, fine, unknown, lockstep = (json.load(open(f"{n}.json")) for n in ("late", "again", "fine", "unknown", "lockstep"))
+assert late["cost"] == again["cost"] and late["latency"] == late["latency_told"] == 0.03, late
+assert late["prediction_position"]["p99"] < 1e-12 and late["jump"]["p99"] > 0, late
+assert len(fine["cost"]) == len(late["cost"]) == 11 and fine["plant_timestep"] == 0.0025 and late["plant_timestep"] == 0.005
+assert 1e-12 < fine["prediction_position"]["p99"] < 0.01, fine
+assert unknown["latency_told"] == 0 and unknown["prediction_position"]["p99"] > 1e-4, unknown
+assert lockstep["prediction_position"]["p99"] < 1e-12 and lockstep["cost_mean"] < late["cost_mean"], lockstep
+PY
+# Contacts of the body: the task's, or those of the file. A ball that falls tells them apart.
+cat >fall.xml <<'XML'
+<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="2 2 2"/>
+  <body name="ball" pos="0 0 .11"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 1"><joint name="j"/><geom size=".1"/></body></worldbody>
+  <actuator><motor joint="j"/></actuator></mujoco>
+XML
+cat >fall.yaml <<'YAML'
+model: fall.xml
+plant: {solref: [0.2, 1]}
+settings: {planner: sampling, horizon: 4, knots: 2, iterations: 1, candidates: 2}
+terms: [{name: ball, residual: {position: {body: ball}}, weight: 1}]
+YAML
+for contacts in task model; do
+  "$BIN/sinew-bench" mpc --task ./fall.yaml --models . --seconds 0.2 --contacts $contacts --quiet --json >fall-$contacts.json
+done
+sed '/^plant/d' fall.yaml >plain.yaml
+"$BIN/sinew-bench" mpc --task ./plain.yaml --models . --seconds 0.2 --quiet --json >fall-plain.json
+python3 - <<'PY'
+import json
+task, model, plain = (json.load(open(f"fall-{n}.json")) for n in ("task", "model", "plain"))
+assert (task["contacts"], model["contacts"], plain["contacts"]) == ("task", "model", "model"), (task, model, plain)
+assert model["cost_end"] == plain["cost_end"] > task["cost_end"] + 1e-4, (model, task)  # it sinks in more
+assert task["prediction_position"]["p99"] > 1e-4 > model["prediction_position"]["p99"], (task, model)
+PY
 # A backend of its own, where this build has one: the host in place of a device, in double, makes the same plans.
 if [ -e "$BIN/../lib/sinew/libsinew_emulator_double.so" ]; then
   "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
@@ -168,6 +215,9 @@ status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --contacts soft)" = 3 ] && grep -q "task or model" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "at least 0" err
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency 100)" = 3 ] && grep -q "latency" err
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err

@@ -1,4 +1,5 @@
 // When a run is a success, how bad it was, which plans it counts.
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,7 +46,60 @@ static void plans_are_counted(void **state) {
   plant_record_free(&r);
 }
 
+// Rows of a plan of two controls, 0.1 s each: row k is (first + k, -k).
+static PlantPlan plan_of(double *ctrl, double start, int steps, int lead, double first) {
+  for (int k = 0; k < steps; ++k) {
+    ctrl[2 * k] = first + k;
+    ctrl[2 * k + 1] = -k;
+  }
+  return (PlantPlan){.start = start, .step = 0.1, .steps = steps, .lead = lead, .ctrl = ctrl};
+}
+
+static void rows_of_a_plan(void **state) {
+  (void)state;
+  double a[8], b[12];
+  const PlantPlan first = plan_of(a, 0.5, 4, 0, 0), second = plan_of(b, 1, 6, 2, 7);
+  PlantPlan copy = {0};
+  plant_plan_copy(&copy, &first, 2);
+  const double time[] = {0, 0.5, 0.6 - 1e-9, 0.65, 0.9, 5};
+  const int row[] = {0, 0, 1, 1, 3, 3};
+  for (int i = 0; i < 6; ++i) assert_ptr_equal(plant_plan_row(&copy, time[i], 2), copy.ctrl + 2 * row[i]);
+  plant_plan_copy(&copy, &second, 2);
+  assert_memory_equal(copy.ctrl, b, sizeof b);
+  assert_true(copy.steps == 6 && copy.lead == 2 && plant_plan_lead_end(&copy) == 1.2);
+  plant_plan_copy(&copy, &first, 2);
+  assert_memory_equal(copy.ctrl, a, sizeof a);
+  plant_plan_free(&copy);
+}
+
+// What both plans give where they part: at the end of the lead, or where the later one was taken.
+static void handovers(void **state) {
+  (void)state;
+  double a[40], b[40];
+  const PlantPlan from = plan_of(a, 0, 20, 0, 0), to = plan_of(b, 0.3, 10, 2, 3.25);
+  PlantRecord r = record_of(1, 1, 0.3);
+  plant_record_handover(&r, &from, &to, 0.4, 5, 2);  // from: row 5 at 0.5 s; to: row 2
+  plant_record_handover(&r, &from, &to, 0.8, 5, 2);  // row 8, row 5
+  const PlantPlan free_of_lead = plan_of(b, 0.3, 10, 0, 4);
+  plant_record_handover(&r, &from, &free_of_lead, 0.3, 50, 2);
+  assert_int_equal(r.nhandover, 3);
+  const PlantHandover *h = r.handover;
+  assert_true(h[0].stamp == 0.3 && h[0].taken == 0.4 && h[0].late == 0 && h[0].rows == 2 && h[0].jump == 3);
+  assert_true(fabs(h[1].late - 0.3) < 1e-12 && h[1].jump == 3 && h[1].ctrl[0] == 3.25 && h[1].ctrl[2] == 4.25);
+  assert_true(h[2].rows == 10 && h[2].jump == 3 && h[2].late == 0);
+  r.handover[0].jump = 1;
+  r.handover[2].jump = 2;
+  assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 0) == 1);
+  assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 0.5) == 2);
+  assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 1) == 3);
+  assert_true(isnan(plant_record_quantile(&r, offsetof(PlantHandover, position), 0.5)));
+  assert_ptr_equal(plant_record_sample_at(&r, 0.3), r.sample + 3);
+  assert_true(!plant_record_sample_at(&r, 0.35) && !plant_record_sample_at(&r, -0.1) && !plant_record_sample_at(&r, 9));
+  plant_record_free(&r);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(success), cmocka_unit_test(plans_are_counted)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(success), cmocka_unit_test(plans_are_counted),
+                                     cmocka_unit_test(rows_of_a_plan), cmocka_unit_test(handovers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
