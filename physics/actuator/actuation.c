@@ -98,7 +98,7 @@ SN_LOCAL sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_c
   if (last < 0)
     input = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
   else if (m->actuator_actearly[i])
-    input = act_advance(m, i, w->act[last], w->act_dot[last], m->opt.timestep);
+    input = act_advance(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w));
   else
     input = w->act[last];
   return period > 0 ? act_near_setpoint(input, w->actuator_length[m->actuator_outadr[i]], period) : input;
@@ -335,7 +335,7 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
     if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
   } else if (m->actuator_actearly[i]) {
     sn_real rate_bar = 0;
-    act_advance_vjp(m, i, w->act[last], w->act_dot[last], m->opt.timestep, input_bar, a->act_bar + last, &rate_bar);
+    act_advance_vjp(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar, a->act_bar + last, &rate_bar);
     act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
   } else {
     a->act_bar[last] += input_bar;

@@ -36,23 +36,23 @@ typedef struct RowParams {
 } RowParams;
 
 // A solref whose two numbers have different signs is replaced by `fallback`; refsafe bounds the time constant.
-SN_LOCAL void admit_solref(const SnModel *m, sn_real *solref, sn_real fallback0, sn_real fallback1) {
+SN_LOCAL void admit_solref(const SnModel *m, const SnWorld *w, sn_real *solref, sn_real fallback0, sn_real fallback1) {
   if ((solref[0] > 0) != (solref[1] > 0)) {
     solref[0] = fallback0;
     solref[1] = fallback1;
   }
-  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * m->opt.timestep);
+  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * sn_timestep(m, w));
 }
 
-SN_LOCAL RowParams admit_params(const SnModel *m, const sn_real *solref, const sn_real *solreffriction,
-                                const sn_real *solimp) {
+SN_LOCAL RowParams admit_params(const SnModel *m, const SnWorld *w, const sn_real *solref,
+                                const sn_real *solreffriction, const sn_real *solimp) {
   RowParams p;
   for (int i = 0; i < SN_NREF; ++i) {
     p.solref[i] = solref[i];
     p.solreffriction[i] = solreffriction ? solreffriction[i] : 0;
   }
-  admit_solref(m, p.solref, SN_R(0.02), 1);
-  admit_solref(m, p.solreffriction, 0, 0);
+  admit_solref(m, w, p.solref, SN_R(0.02), 1);
+  admit_solref(m, w, p.solreffriction, 0, 0);
   p.solimp[0] = sn_clip(solimp[0], SN_MINIMP, SN_MAXIMP);
   p.solimp[1] = sn_clip(solimp[1], SN_MINIMP, SN_MAXIMP);
   p.solimp[2] = sn_max(0, solimp[2]);
@@ -61,19 +61,19 @@ SN_LOCAL RowParams admit_params(const SnModel *m, const sn_real *solref, const s
   return p;
 }
 
-SN_LOCAL RowParams source_params(const SnModel *m, int s) {
+SN_LOCAL RowParams source_params(const SnModel *m, const SnWorld *w, int s) {
   const int id = m->src_id[s], ref = SN_NREF * id, imp = SN_NIMP * id;
   switch (m->src_type[s]) {
     case SN_CNSTR_EQUALITY:
-      return admit_params(m, m->eq_solref + ref, NULL, m->eq_solimp + imp);
+      return admit_params(m, w, m->eq_solref + ref, NULL, m->eq_solimp + imp);
     case SN_CNSTR_FRICTION_DOF:
-      return admit_params(m, m->dof_solref + ref, NULL, m->dof_solimp + imp);
+      return admit_params(m, w, m->dof_solref + ref, NULL, m->dof_solimp + imp);
     case SN_CNSTR_FRICTION_TENDON:
-      return admit_params(m, m->tendon_solref_fri + ref, NULL, m->tendon_solimp_fri + imp);
+      return admit_params(m, w, m->tendon_solref_fri + ref, NULL, m->tendon_solimp_fri + imp);
     case SN_CNSTR_LIMIT_JOINT:
-      return admit_params(m, m->jnt_solref + ref, NULL, m->jnt_solimp + imp);
+      return admit_params(m, w, m->jnt_solref + ref, NULL, m->jnt_solimp + imp);
     default:
-      return admit_params(m, m->tendon_solref_lim + ref, NULL, m->tendon_solimp_lim + imp);
+      return admit_params(m, w, m->tendon_solref_lim + ref, NULL, m->tendon_solimp_lim + imp);
   }
 }
 
@@ -176,7 +176,7 @@ SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
 }
 
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block) {
-  const RowParams p = source_params(m, s);
+  const RowParams p = source_params(m, w, s);
   const bool equality = s < m->nsrc_eq, friction = !equality && s < m->nsrc_fl;
   sn_real norm = 0;  // all rows of a connect or weld share the impedance at the norm of their residual
   if (equality && block.num > 1) norm = sn_sqrt(sn_dot(w->efc_pos + block.row, w->efc_pos + block.row, block.num));
@@ -193,7 +193,7 @@ SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock bl
 SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block) {
   SnContact *con = w->contact + i;
   const int type = w->efc_type[block.row];
-  const RowParams p = admit_params(m, con->solref, con->solreffriction, con->solimp);
+  const RowParams p = admit_params(m, w, con->solref, con->solreffriction, con->solimp);
   sn_real kbip[4], slope;
   const sn_real r = con->dist - con->includemargin;
   kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);

@@ -39,9 +39,9 @@ SN_FUNC void sn_damped_M(const SnModel *m, SnWorld *w, SnLane *lane, bool damped
   SN_FOR(k, m->nC) w->qH[k] = w->M[k];
   SN_SYNC(lane);
   if (!damped) return;
+  const sn_real h = sn_timestep(m, w);
   SN_FOR(i, m->nv)
-  w->qH[m->M_rowadr[i] + m->M_rownnz[i] - 1] +=
-      m->opt.timestep * sn_damping_slope(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]);
+  w->qH[m->M_rowadr[i] + m->M_rownnz[i] - 1] += h * sn_damping_slope(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]);
   SN_SYNC(lane);
 }
 
@@ -52,7 +52,7 @@ SN_FUNC void sn_damped_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 SN_FUNC void sn_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real *qacc, const sn_real *qvel) {
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   if (m->na > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
     sn_next_activation(m, w, lane, h, w->int_act);
     SN_FOR(i, m->na) w->act[i] = w->int_act[i];
@@ -114,7 +114,7 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
 }
 
 SN_FUNC void sn_advance_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *qacc) {
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   SN_FOR(i, m->nv) {
     w->rk_rate[i] = w->qvel[i] + h * qacc[i];
     a->qacc_bar[i] = a->qvel_next_bar[i];
@@ -130,7 +130,7 @@ SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *
   SN_SYNC(lane);
   if (m->na == 0) return;
   if (!(m->opt.disableflags & SN_DSBL_ACTUATION)) {
-    sn_next_activation_vjp(m, w, a, lane, m->opt.timestep);
+    sn_next_activation_vjp(m, w, a, lane, sn_timestep(m, w));
     return;
   }
   SN_FOR(i, m->na) a->act_bar[i] += a->act_next_bar[i];
@@ -138,14 +138,14 @@ SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *
 }
 
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
+  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv, h = sn_timestep(m, w);
   SN_FOR(i, m->nv)
-  a->qvel_bar[i] -= m->opt.timestep * y[i] * sn_damping_curve(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]) * next[i];
+  a->qvel_bar[i] -= h * y[i] * sn_damping_curve(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]) * next[i];
   SN_SYNC(lane);
 }
 
 SN_LOCAL void integrate_euler_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   const bool damped = sn_is_damped(m);
   sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
   if (damped) {

@@ -66,7 +66,7 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
 // Coefficients b of the terms b J'J of -D: act_slope of outputs, ten_slope of tendons.
 SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
-  sn_next_activation(m, w, lane, m->opt.timestep, w->int_act);
+  sn_next_activation(m, w, lane, sn_timestep(m, w), w->int_act);
   SN_FOR(i, m->nactuator)
   w->act_slope[m->actuator_outadr[i]] =
       driven && !integrate_saturated(m, w, i) ? -integrate_actuator_slope(m, w, i) : 0;
@@ -147,7 +147,7 @@ SN_LOCAL bool integrate_solve6(sn_real *A, sn_real *b, sn_real *x) {
 // The matrix M + h B of free body i, and the force on it.
 SN_LOCAL void integrate_free_equations(const SnModel *m, const SnWorld *w, int i, sn_real *block, sn_real *b) {
   const int adr = m->body_dofadr[i];
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   sn_zero(block, 36);
   for (int r = 0; r < 6; ++r) {
     const int row = m->M_rowadr[adr + r], n = m->M_rownnz[adr + r];
@@ -181,7 +181,7 @@ SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
 
 // int_qacc, and all that it is made of.
 SN_LOCAL void integrate_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane) {
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   integrate_slopes(m, w, lane);
   sn_damped_M(m, w, lane, !(m->opt.disableflags & SN_DSBL_DAMPER));
   for (int t = 0; t < m->ntendon; ++t) {
@@ -208,7 +208,7 @@ SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lan
 // Where the equations are singular both are those of the symmetric matrix, as the acceleration is.
 SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *v_bar) {
   const int adr = m->body_dofadr[i];
-  const sn_real h = m->opt.timestep, *R = w->xmat + 9 * i, *I = w->link_xinertia + 6 * i, mass = m->link_mass[i];
+  const sn_real h = sn_timestep(m, w), *R = w->xmat + 9 * i, *I = w->link_xinertia + 6 * i, mass = m->link_mass[i];
   const sn_real inertia[9] = {I[0], I[3], I[4], I[3], I[1], I[5], I[4], I[5], I[2]};
   sn_real block[36], transposed[36], b[6], x[6], *y = a->motion + SN_Y * m->nv + adr;
   integrate_free_equations(m, w, i, block, b);
@@ -250,8 +250,9 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
 }
 
 // r_y r_+ of a row, cut to the pattern; rates and their bars as far as the row does not branch.
-SN_LOCAL sn_real integrate_row_vjp(const SnModel *m, const SnAdjoint *a, const SnRow *row, sn_real b, sn_real *bar) {
-  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv, h = m->opt.timestep;
+SN_LOCAL sn_real integrate_row_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, const SnRow *row, sn_real b,
+                                   sn_real *bar) {
+  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv, h = sn_timestep(m, w);
   if (!sn_row_is_chain(m, row, true)) return sn_row_form(m, row, true, y, next);
   sn_real ry = 0, rn = 0;
   for (int k = 0; k < row->n; ++k) {
@@ -267,8 +268,8 @@ SN_LOCAL sn_real integrate_row_vjp(const SnModel *m, const SnAdjoint *a, const S
 SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const SnRow row = sn_tendon_row(m, w, t);
   sn_real *bar = a->ten_rate_bar + SN_NMOTION * t;
-  const sn_real product = integrate_row_vjp(m, a, &row, w->ten_slope[t], bar);
-  bar[SN_VEL] -= m->opt.timestep * product * sn_damping_curve(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]);
+  const sn_real product = integrate_row_vjp(m, w, a, &row, w->ten_slope[t], bar);
+  bar[SN_VEL] -= sn_timestep(m, w) * product * sn_damping_curve(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]);
 }
 
 // Actuator i; act_next_bar: where an input that is the next activation adds to.
@@ -277,7 +278,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   if (integrate_saturated(m, w, i)) return;
   const SnRow row = sn_output_row(m, w, out);
   sn_real *bar = a->trn_rate_bar + SN_NMOTION * out, gain = 0, input;
-  const sn_real slope_bar = m->opt.timestep * integrate_row_vjp(m, a, &row, w->act_slope[out], bar);
+  const sn_real slope_bar = sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[out], bar);
   const bool muscle = m->actuator_gaintype[i] == SN_GAIN_MUSCLE;
   const sn_real *table = m->muscle_gain + SN_NMUSCLE * i, length = w->actuator_length[out];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];
@@ -299,7 +300,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
 }
 
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
   integrate_implicit_acceleration(m, w, lane);
   sn_advance_vjp(m, w, a, lane, w->int_qacc);

@@ -64,7 +64,7 @@ SN_INLINE sn_real integrate_weight(int s) { return s == 0 || s == 3 ? SN_R(1.0) 
 SN_LOCAL void integrate_return(const SnModel *m, SnWorld *w, SnLane *lane, int s) {
   const sn_real *warm = w->rk_a + sn_maxi(s - 1, 0) * m->nv;
   SN_FOR(i, m->nv) w->qacc_warmstart[i] = warm[i];
-  integrate_set_stage(m, w, lane, s - 1, integrate_reach(s) * m->opt.timestep);
+  integrate_set_stage(m, w, lane, s - 1, integrate_reach(s) * sn_timestep(m, w));
   sn_forward(m, w, lane);
 }
 
@@ -78,7 +78,7 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) w->rk_time[0] = w->time[0];
   integrate_keep_stage(m, w, lane, 0);
   for (int s = 1; s < 4; ++s) {
-    const sn_real dt = integrate_reach(s) * m->opt.timestep;
+    const sn_real dt = integrate_reach(s) * sn_timestep(m, w);
     integrate_set_stage(m, w, lane, s - 1, dt);
     sn_forward(m, w, lane);
     integrate_stage_rate(m, lane, w->rk_v + s * nv, w->qvel, w->rk_v + (s - 1) * nv, dt);
@@ -138,7 +138,7 @@ SN_LOCAL void integrate_stage_rate_vjp(const SnModel *m, const SnWorld *w, SnAdj
 // those of the sum.
 SN_LOCAL void integrate_sum_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int nv = m->nv, na = m->na;
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   SN_FOR(i, nv) a->qacc_bar[i] = 0;
   SN_SYNC(lane);
   sn_integrate_pos_vjp(m, lane, w->rk_rate, h, a->qpos_next_bar, a->qpos_bar, a->qacc_bar);
@@ -168,7 +168,7 @@ SN_LOCAL void integrate_take_stage(const SnModel *m, SnAdjoint *a, SnLane *lane,
 // Stage s, at which the world is: its bars become those of the stage before and of the start.
 SN_LOCAL void integrate_stage_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int s) {
   const int nv = m->nv, na = m->na;
-  const sn_real dt = integrate_reach(s) * m->opt.timestep;
+  const sn_real dt = integrate_reach(s) * sn_timestep(m, w);
   sn_adjoint_clear(m, a, lane);
   integrate_take_stage(m, a, lane, s);
   sn_forward_vjp(m, w, a, lane);
@@ -211,7 +211,7 @@ SN_FUNC void sn_integrate_rk4_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
   integrate_sum_vjp(m, w, a, lane);
   integrate_keep_result(m, a, lane, false);
   SN_FOR(i, m->na) w->act_dot[i] = w->rk_adot[3 * m->na + i];
-  SN_FOR(i, m->na) w->act[i] = w->rk_act[i] + m->opt.timestep * w->rk_adot[2 * m->na + i];
+  SN_FOR(i, m->na) w->act[i] = w->rk_act[i] + sn_timestep(m, w) * w->rk_adot[2 * m->na + i];
   SN_SYNC(lane);
   for (int s = 3; s > 0; --s) {
     if (s < 3) integrate_return(m, w, lane, s);

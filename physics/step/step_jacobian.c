@@ -29,9 +29,9 @@ SN_LOCAL void jacobian_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
 }
 
 // The row of a position that moves with dof i: that of its velocity times h, and 1 for itself.
-SN_LOCAL void jacobian_position_row(const SnModel *m, SnLane *lane, int i, sn_real *A, sn_real *B) {
+SN_LOCAL void jacobian_position_row(const SnModel *m, const SnWorld *w, SnLane *lane, int i, sn_real *A, sn_real *B) {
   const int n = 2 * m->nv + m->na;
-  const sn_real h = m->opt.timestep;
+  const sn_real h = sn_timestep(m, w);
   SN_FOR(k, n) A[i * n + k] = h * A[(m->nv + i) * n + k] + (k == i ? 1 : 0);
   SN_FOR(k, m->nu) B[i * m->nu + k] = h * B[(m->nv + i) * m->nu + k];
   SN_SYNC(lane);
@@ -45,7 +45,7 @@ SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
     const int rotation = type == SN_JNT_FREE ? 3 : type == SN_JNT_BALL ? 0 : 1;  // first dof of it
     for (int k = 0; k < num; ++k) {
       if (k < rotation && m->opt.integrator != SN_INT_RK4) {
-        jacobian_position_row(m, lane, adr + k, A, B);
+        jacobian_position_row(m, w, lane, adr + k, A, B);
         continue;
       }
       SN_ONE(lane) a->qpos_next_bar[adr + k] = 1;

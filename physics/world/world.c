@@ -43,6 +43,7 @@ SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
     *w->warn = 0;
   }
   sn_lane_zero(lane, w->time, 1);
+  sn_lane_zero(lane, w->step, 1);
   sn_lane_zero(lane, w->qpos, m->nq);
   sn_lane_zero(lane, w->qvel, m->nv);
   sn_lane_zero(lane, w->act, m->na);
@@ -87,7 +88,7 @@ static void reset_mocap(const SnModel *m, SnWorld *w) {
 }
 
 void sn_world_reset(const SnModel *m, SnWorld *w) {
-  w->time[0] = 0;
+  w->time[0] = w->step[0] = 0;
   *w->warn = 0;
   memcpy(w->qpos, m->qpos0, sizeof(sn_real) * (size_t)m->nq);
   memset(w->qvel, 0, sizeof(sn_real) * (size_t)m->nv);

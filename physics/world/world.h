@@ -86,6 +86,11 @@ typedef struct SnWorld {
   int *warn;  // SN_WARN_* bits (1)
 } SnWorld;
 
+// Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
+SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
+  return w->step[0] > 0 ? w->step[0] : m->opt.timestep;
+}
+
 // Means that there can be no such world or adjoint: no allocation gives as many bytes.
 #define SN_TOO_LARGE ((size_t)1 << 60)
 // Points the fields of w into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes

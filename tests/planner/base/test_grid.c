@@ -151,8 +151,9 @@ static void without_springs_a_second_is_the_bound(void **state) {
   (void)state;
   SnOracle o;
   SnError err = {0};
-  sn_oracle_load_string(&o, "<mujoco><option timestep='.5'/><worldbody><body><joint/><geom size='.1'/></body>"
-                            "</worldbody></mujoco>");
+  sn_oracle_load_string(&o,
+                        "<mujoco><option timestep='.5'/><worldbody><body><joint/><geom size='.1'/></body>"
+                        "</worldbody></mujoco>");
   const SnGrid fits = grid_of("2x1,1x2", 4), not = grid_of("1x1,1x3", 4), none = {0};
   assert_int_equal(sn_grid_check(&fits, o.m, &err), SN_OK);
   assert_int_equal(sn_grid_check(&none, o.m, &err), SN_OK);
