@@ -1,9 +1,9 @@
 // Time grids: a horizon in which steps last several base steps, the model's time step, each. Compiles for the GPU, but
 // for what says otherwise.
 //
-// Plans and their warm starts have a row for each base step; what is integrated, costed and differentiated has a row
-// for each step of the grid. A row of the grid is the mean of its base rows, and holds over all of them on the way
-// back. So a constant stays one bit for bit, and rows that are constant over the steps come back as they were.
+// Plans and their warm starts have a row for each base step. Integrations, costs and derivatives have one for
+// each step of the grid. A row of the grid is the mean of its base rows, and holds over all of them on the way back. So
+// a constant stays one bit for bit, and rows that are constant over the steps come back as they were.
 #ifndef SINEW_PLANNER_BASE_GRID_H_
 #define SINEW_PLANNER_BASE_GRID_H_
 
@@ -12,7 +12,7 @@
 #include "physics/base/status.h"
 #include "physics/model/model.h"
 
-// The most parts of a grid, and the most characters of its text with the 0 at the end.
+// Limit the parts of a grid, and the characters of its text with the 0 at the end.
 enum { SN_GRID_PARTS = 8, SN_GRID_TEXT = 96 };
 
 // Holds a grid as data. Zeroed, every step is a base step, over any horizon.
@@ -68,9 +68,9 @@ SnCode sn_grid_parse(const char *text, int horizon, SnGrid *grid, SnError *err);
 // Writes a grid as sn_grid_parse reads it, "" for the zeroed one, into text[size], and returns text. Runs on the host.
 const char *sn_grid_write(const SnGrid *grid, char *text, size_t size);
 
-// Checks that steps longer than a base step are at most half of the smallest time constant of a spring that holds a
-// contact, a limit, an equality or friction in the model (a positive solref). Longer ones make it stiffer than the step
-// can follow. Returns SN_ERR_ARGUMENT otherwise; err names the step, the constant and what has it. Runs on the host.
+// Checks that steps longer than a base step are at most half of the smallest time constant in the model. Looks at
+// positive solrefs of contacts, limits, equalities and friction: such a spring is too stiff for a longer step. Returns
+// SN_ERR_ARGUMENT otherwise; err names the step, the constant and what has it. Runs on the host.
 SnCode sn_grid_check(const SnGrid *grid, const SnModel *m, SnError *err);
 
 // Writes the grid's rows of n numbers from `horizon` base rows: means over the steps. Both may be the same array. Runs
