@@ -61,6 +61,7 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   p->candidates.winner = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
   p->active_plan.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
   p->progress.target = sn_planner_calloc((horizon + 1) * (size_t)p->in_force.cost->ntarget, sizeof(sn_real), &ok);
+  p->progress.before = sn_planner_calloc(nu, sizeof(sn_real), &ok);
   p->candidates.scratch = sn_planner_calloc(3 * (horizon + 2), sizeof(sn_real), &ok);
   p->result.best_term = sn_planner_calloc((size_t)p->in_force.cost->nterm, sizeof(double), &ok);
   p->result.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
@@ -136,7 +137,7 @@ void sn_planner_free(SnPlanner *p) {
                            p->progress.target,  p->candidates.scratch, p->result.best_term,  p->result.ctrl,
                            p->result.qpos,      p->result.qvel,        p->result.act,        p->evaluation.term,
                            p->evaluation.value, p->evaluation.met,     p->evaluation.target, p->candidates.cost,
-                           p->candidates.term,  p->candidates.done,    p->candidates.warn};
+                           p->candidates.term,  p->candidates.done,    p->candidates.warn,   p->progress.before};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);

@@ -25,12 +25,25 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   return SN_OK;
 }
 
+// The controls in force before the optimised rows: the last one of the lead; without a lead what the body has applied
+// last, or the plan in force said.
+static void take_before(SnPlanner *p, const SnPlanRequest *request) {
+  const SnApplied *applied = request->applied;
+  const double time = p->progress.start.time;
+  const sn_real *row = sn_planner_force_row(p, time - p->h);
+  for (int i = 0; applied && i < applied->n && applied->time[i] < time - 1e-9; ++i)
+    row = applied->ctrl + (size_t)i * (size_t)p->m->nu;
+  if (p->progress.lead > 0) row = p->result.ctrl + (size_t)(p->progress.lead - 1) * (size_t)p->m->nu;
+  sn_planner_copy(p->progress.before, row, (size_t)p->m->nu);
+}
+
 // The first rows of the result: those of the plan in force while this one is made.
-static void take_lead(SnPlanner *p) {
+static void take_lead(SnPlanner *p, const SnPlanRequest *request) {
   const size_t nu = (size_t)p->m->nu;
   for (int k = 0; k < p->progress.lead; ++k)
     sn_planner_copy(p->result.ctrl + (size_t)k * nu, sn_planner_force_row(p, p->latest.state.time + k * p->h), nu);
   p->progress.start.time = p->latest.state.time + p->progress.lead * p->h;
+  take_before(p, request);
 }
 
 // Moves the warm start to the new plan's start.
@@ -188,7 +201,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   evaluate_first_state(p);
   p->result.cost_now = p->iterations.state_cost;
   p->progress.lead = lead_steps(p, request->latency);
-  take_lead(p);
+  take_lead(p, request);
   shift_nominal(p);
   sn_cost_schedule(p->in_force.cost, p->progress.start.time, p->h, p->horizon + 1, p->progress.target);
 

@@ -127,6 +127,7 @@ typedef struct SnPlanProgress {
   bool rolling;            // the state is being rolled forward by them
   int rolled;              // steps of them that are done
   SnStateBuffer start;     // the state rolled forward: where the optimised rows begin
+  sn_real *before;         // (nu) controls in force before it
   sn_real *target;         // (horizon + 1, ntarget) rows from there
   bool optimized;          // the iterations are done
   SnTrace trace;           // states along the plan

@@ -9,7 +9,7 @@
 static const double longest_memory = 2.0;
 
 SnState sn_state_view(const SnStateBuffer *s) {
-  return (SnState){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL};
+  return (SnState){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL, NULL};
 }
 
 SnCode sn_planner_check_finite(const char *what, const sn_real *x, size_t n, SnError *err) {
@@ -143,6 +143,7 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
 SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s) {
   SnState state = sn_state_view(s);
   if (p->cfd.forward.on) state.cfd = &p->cfd.forward;
+  if (s == &p->progress.start) state.before = p->progress.before;
   return state;
 }
 

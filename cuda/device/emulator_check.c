@@ -51,10 +51,10 @@ static bool check_rollout(const Check *c, const char *owner, int index, const Sn
   const size_t rows = (size_t)x->nstep + 1, nterm = (size_t)w->cost.nterm;
   return ARRAY(qpos, m->nq) && ARRAY(qvel, m->nv) && ARRAY(act, m->na) && ARRAY(mocap_pos, 3 * m->nmocap) &&
          ARRAY(mocap_quat, 4 * m->nmocap) && ARRAY(qacc_warmstart, m->nv) && ARRAY(cfd.pair, m->ncpair) &&
-         ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) && ARRAY(target, rows * (size_t)w->cost.ntarget) &&
-         ARRAY(running, nterm) && ARRAY(terminal, nterm) && ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) &&
-         ARRAY(out_qvel, rows * (size_t)m->nv) && ARRAY(out_act, rows * (size_t)m->na) &&
-         ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, rows) &&
+         ARRAY(before, m->nu) && ARRAY(ctrl, (size_t)x->nstep * (size_t)m->nu) &&
+         ARRAY(target, rows * (size_t)w->cost.ntarget) && ARRAY(running, nterm) && ARRAY(terminal, nterm) &&
+         ARRAY(out_time, rows) && ARRAY(out_qpos, rows * m->nq) && ARRAY(out_qvel, rows * (size_t)m->nv) &&
+         ARRAY(out_act, rows * (size_t)m->na) && ARRAY(out_qacc, rows * (size_t)m->nv) && ARRAY(out_cost, rows) &&
          ARRAY(out_sensordata, rows * (size_t)m->nsensordata) && ARRAY(out_qacc_warmstart, m->nv) &&
          ARRAY(sum, nterm) && ARRAY(saved, 1);
 }
@@ -119,7 +119,7 @@ static bool check_states(const Check *c, int index, const SnWork *w, const SnGra
   for (int t = 0; gradient->state && t < last; ++t) {
     const SnRolloutVjpState *x = &gradient->state[t];
     if (!(ARRAY(A, n * n) && ARRAY(B, n * (size_t)m->nu) && ARRAY(state_bar, n) && ARRAY(ctrl_bar, m->nu) &&
-          ARRAY(target_bar, w->cost.ntarget)))
+          ARRAY(before_bar, m->nu) && ARRAY(target_bar, w->cost.ntarget)))
       return false;
   }
   return true;

@@ -144,6 +144,7 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state
   rollout->mocap_pos = sn_staging_reals(s, state->mocap_pos, 3 * (size_t)m->nmocap);
   rollout->mocap_quat = sn_staging_reals(s, state->mocap_quat, 4 * (size_t)m->nmocap);
   rollout->qacc_warmstart = sn_staging_reals(s, state->qacc_warmstart, (size_t)m->nv);
+  rollout->before = sn_staging_reals(s, state->before, (size_t)m->nu);
   rollout->cfd = sn_staging_cfd(s, d, state->cfd);
 }
 

@@ -63,6 +63,7 @@ SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnG
                                    .B = p->memory.B + k * n * nu,
                                    .state_bar = p->memory.state_bar + k * n,
                                    .ctrl_bar = p->memory.ctrl_bar + k * nu,
+                                   .before_bar = p->memory.before_bar + k * nu,
                                    .target_bar = p->memory.target_bar + k * (size_t)d->cost.ntarget};
   }
   return there;

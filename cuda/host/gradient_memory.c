@@ -54,6 +54,7 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
   memory->B = reals(p, &used, states * n * nu);
   memory->state_bar = reals(p, &used, states * n);
   memory->ctrl_bar = reals(p, &used, states * nu);
+  memory->before_bar = reals(p, &used, states * nu);
   memory->target_bar = reals(p, &used, states * (size_t)d->cost.ntarget);
   if (!scan) return used;
   memory->delta = reals(p, &used, states * n);

@@ -29,9 +29,9 @@ void sn_gradient_item_use(SnGradientItem *x, const SnGradientMemory *memory);
 
 // Holds memory of Jacobians of a number of states, and what a scan over them needs beside (else NULL).
 typedef struct SnProductMemory {
-  sn_real *A, *B, *state_bar, *ctrl_bar, *target_bar;  // (states, ...)
-  sn_real *delta;                                      // (states, n)
-  sn_real *power[2];                                   // (states / 2, n, n), (states / 4, n, n)
+  sn_real *A, *B, *state_bar, *ctrl_bar, *before_bar, *target_bar;  // (states, ...)
+  sn_real *delta;                                                   // (states, n)
+  sn_real *power[2];                                                // (states / 2, n, n), (states / 4, n, n)
 } SnProductMemory;
 // Cuts the memory of `states` states off at p, with that of a scan where `scan` is set. With p NULL it only counts.
 // Returns the bytes.

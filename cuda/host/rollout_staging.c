@@ -22,7 +22,7 @@ static SnBatch fullest(const SnBackendModel *x, bool wide) {
   static double there[1];
   static const unsigned char pairs[1];
   static const SnCfdSettings cfd = {.pair = pairs};
-  static const SnState state = {0, there, there, there, there, there, there, &cfd};
+  static const SnState state = {0, there, there, there, there, there, there, &cfd, there};
   static const SnTrajectory out = {there, there, there, there, there, there, there, there};
   const int each = wide ? 2 : 1;  // more than one
   return (SnBatch){.state = &state,

@@ -33,6 +33,7 @@ SN_LOCAL void back_empty(const SnKernelBlock *b, const SnRolloutVjpState *state,
   if (bars) {
     sn_lane_zero(b->lane, state->state_bar, n);
     sn_lane_zero(b->lane, state->ctrl_bar, nu);
+    sn_lane_zero(b->lane, state->before_bar, nu);
     sn_lane_zero(b->lane, state->target_bar, b->cost->ntarget);
   }
   SN_SYNC(b->lane);
@@ -98,12 +99,13 @@ SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *
   sn_block_leave(&b);
 }
 
-// Copies n numbers; returns how many of this lane's are not finite.
-SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, int n) {
+// Copies the sum of two vectors of n numbers, of which the second may be NULL; returns how many of this lane's are not
+// finite.
+SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, const sn_real *more, int n) {
   int bad = 0;
   (void)lane;
   SN_FOR(i, n) {
-    const sn_real x = from[i];
+    const sn_real x = more ? from[i] + more[i] : from[i];
     to[i] = x;
     bad += x - x != 0;
   }
@@ -131,12 +133,13 @@ SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
   int bad = 0;
   for (int t = from; t < sn_mini(b->work->to, x->rollout.nstep + 1); ++t) {
     const SnRolloutVjpState *state = x->state + t;
-    if (t < x->rollout.nstep) bad += collect_copy(lane, x->vjp.ctrl_bar + t * nu, state->ctrl_bar, nu);
-    if (x->vjp.target_bar) bad += collect_copy(lane, x->vjp.target_bar + t * ntarget, state->target_bar, ntarget);
+    const sn_real *after = b->cost->uses_rate && t + 1 < x->rollout.nstep ? x->state[t + 1].before_bar : NULL;
+    if (t < x->rollout.nstep) bad += collect_copy(lane, x->vjp.ctrl_bar + t * nu, state->ctrl_bar, after, nu);
+    if (x->vjp.target_bar) bad += collect_copy(lane, x->vjp.target_bar + t * ntarget, state->target_bar, NULL, ntarget);
   }
   if (x->vjp.bar.on && b->work->to > x->rollout.nstep) bad += collect_last(b, x);
   if (from <= x->rollout.nstep)
-    bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, sn_tangent_size(b->m));
+    bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, NULL, sn_tangent_size(b->m));
   if (sn_count(lane, bad) > 0) sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
 }
 

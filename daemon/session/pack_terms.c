@@ -11,9 +11,13 @@
 static const struct {
   SnNameKind names;
   const char *kind;
-} named[] = {[SN_QTY_JOINT_POSITION] = {SN_NAME_JNT, "joint"},     [SN_QTY_JOINT_VELOCITY] = {SN_NAME_JNT, "joint"},
-             [SN_QTY_ACTIVATION] = {SN_NAME_ACTUATOR, "actuator"}, [SN_QTY_CONTROL] = {SN_NAME_ACTUATOR, "actuator"},
-             [SN_QTY_TENDON_LENGTH] = {SN_NAME_TENDON, "tendon"},  [SN_QTY_SENSOR] = {SN_NAME_SENSOR, "sensor"}};
+} named[] = {[SN_QTY_JOINT_POSITION] = {SN_NAME_JNT, "joint"},
+             [SN_QTY_JOINT_VELOCITY] = {SN_NAME_JNT, "joint"},
+             [SN_QTY_ACTIVATION] = {SN_NAME_ACTUATOR, "actuator"},
+             [SN_QTY_CONTROL] = {SN_NAME_ACTUATOR, "actuator"},
+             [SN_QTY_CONTROL_RATE] = {SN_NAME_ACTUATOR, "actuator"},
+             [SN_QTY_TENDON_LENGTH] = {SN_NAME_TENDON, "tendon"},
+             [SN_QTY_SENSOR] = {SN_NAME_SENSOR, "sensor"}};
 
 static const char *kind_of(const SnElement *e, int k) {
   static const char *const kinds[] = {[SN_OBJECT_SITE] = "site", [SN_OBJECT_BODY] = "body", [SN_OBJECT_GEOM] = "geom"};
@@ -82,6 +86,8 @@ static char *unit_of(SnScratch *scratch, const SnModel *m, const SnElement *e) {
     case SN_QTY_ACTIVATION:
     case SN_QTY_CONTROL:
       return "1";
+    case SN_QTY_CONTROL_RATE:
+      return "1/s";
     case SN_QTY_SENSOR:
       return "";
     case SN_QTY_JOINT_POSITION:

@@ -7,6 +7,9 @@
 //   distance  r = |p1 - p2| - d*
 //   scalar    r = x - x*
 //
+// The rate of a control, a scalar, is x = (u - u_before) / h, h the duration of the step before: dx/du = 1/h,
+// dx/du_before = -1/h.
+//
 // A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t. Norms of a residual r:
 //
 //   squared     n = sum r_i^2                        dn/dr_i = 2 r_i
@@ -67,7 +70,8 @@ SN_LOCAL sn_real cost_item_distance(const SnModel *m, const SnWorld *w, const in
   return sn_dist3(a, b);
 }
 
-SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, int type, int id, const int end[4]) {
+SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCostInput *in, int type, int id,
+                                  const int end[4]) {
   sn_real value = 0;
   switch (type) {
     case SN_ITEM_DISTANCE:
@@ -80,6 +84,8 @@ SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, int type, 
       return w->act[id];
     case SN_ITEM_CTRL:
       return w->ctrl[id];
+    case SN_ITEM_CTRL_RATE:
+      return in->before ? (w->ctrl[id] - in->before[id]) / in->since : 0;
     case SN_ITEM_TENDON:
       return w->ten_length[id];
     default:
@@ -89,12 +95,13 @@ SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, int type, 
 }
 
 SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value) {
+  const SnCostInput still = {NULL, NULL, 0};
   if (type <= SN_ITEM_SENSOR_POINT)
     cost_item_point(m, w, type, id, value);
   else if (type <= SN_ITEM_SENSOR_QUAT)
     cost_item_quat(m, w, type, id, value);
   else
-    value[0] = cost_item_scalar(m, w, type, id, end);
+    value[0] = cost_item_scalar(m, w, &still, type, id, end);
 }
 
 SN_LOCAL void cost_point_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
@@ -136,26 +143,27 @@ SN_LOCAL void cost_quat_residual(const SnCost *c, const SnModel *m, const SnWorl
 }
 
 // Residual of item i into r (its own entries).
-SN_LOCAL void cost_item_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
+SN_LOCAL void cost_item_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const SnCostInput *in,
                                  sn_real *r) {
   const int type = c->item_type[i];
   const int *end = c->item_end + 8 * i;
+  const sn_real *target = in->target;
   if (type <= SN_ITEM_SENSOR_POINT) {
     cost_point_residual(c, m, w, i, target, r);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
     cost_quat_residual(c, m, w, i, target, r);
   } else {
     const sn_real goal = c->term_follows[c->item_term[i]]
-                             ? cost_item_scalar(m, w, c->item_other_type[i], c->item_other_id[i], end + 4)
+                             ? cost_item_scalar(m, w, in, c->item_other_type[i], c->item_other_id[i], end + 4)
                              : target[c->item_target[i]];
-    r[0] = cost_item_scalar(m, w, type, c->item_id[i], end) - goal;
+    r[0] = cost_item_scalar(m, w, in, type, c->item_id[i], end) - goal;
   }
 }
 
-SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane,
-                              const sn_real *target, int first, int last, sn_real *res) {
+SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, SnCostInput in,
+                              int first, int last, sn_real *res) {
   const int from = cost->term_item[first], count = cost->term_item[last] - from;
-  SN_FOR(k, count) cost_item_residual(cost, m, w, from + k, target, res + cost->item_res[from + k]);
+  SN_FOR(k, count) cost_item_residual(cost, m, w, from + k, &in, res + cost->item_res[from + k]);
   SN_SYNC(lane);
 }
 
@@ -263,6 +271,13 @@ SN_LOCAL void cost_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
   }
 }
 
+// The controls of a step and of the one before, from the bar of a rate.
+SN_LOCAL void cost_rate_vjp(SnAdjoint *a, const SnCostVjp *v, int id, sn_real bar) {
+  if (!v->in.before) return;
+  a->ctrl_bar[id] += bar / v->in.since;
+  if (v->before_bar) v->before_bar[id] -= bar / v->in.since;
+}
+
 // Torque on the rotation of item i from its residual's bar; its goal gets the opposite one.
 SN_LOCAL void cost_quat_torque(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
                                const sn_real *bar, sn_real *torque) {
@@ -275,14 +290,16 @@ SN_LOCAL void cost_quat_torque(const SnCost *c, const SnModel *m, const SnWorld 
 
 // What item i looks at, from the bar of its residual.
 SN_LOCAL void cost_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                            const sn_real *target, const sn_real *bar) {
+                            const SnCostVjp *v, const sn_real *bar) {
   const int type = c->item_type[i], id = c->item_id[i], dof = c->item_dof[2 * i];
   if (type <= SN_ITEM_SENSOR_POINT) {
     cost_item_point_vjp(m, w, a, type, id, bar);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
     sn_real torque[3];
-    cost_quat_torque(c, m, w, i, target, bar, torque);
+    cost_quat_torque(c, m, w, i, v->in.target, bar, torque);
     cost_item_quat_vjp(m, w, a, type, id, dof, torque);
+  } else if (type == SN_ITEM_CTRL_RATE) {
+    cost_rate_vjp(a, v, id, bar[0]);
   } else {
     cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i, bar[0]);
   }
@@ -290,16 +307,18 @@ SN_LOCAL void cost_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w,
 
 // Its target, where that is another element.
 SN_LOCAL void cost_item_followed_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                     const sn_real *target, const sn_real *bar) {
+                                     const SnCostVjp *v, const sn_real *bar) {
   const int type = c->item_other_type[i], id = c->item_other_id[i], dof = c->item_dof[2 * i + 1];
   sn_real back[3];
   if (type <= SN_ITEM_SENSOR_POINT) {
     sn_scale3(back, bar, -1);
     cost_item_point_vjp(m, w, a, type, id, back);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
-    cost_quat_torque(c, m, w, i, target, bar, back);
+    cost_quat_torque(c, m, w, i, v->in.target, bar, back);
     sn_scale3(back, back, -1);
     cost_item_quat_vjp(m, w, a, type, id, dof, back);
+  } else if (type == SN_ITEM_CTRL_RATE) {
+    cost_rate_vjp(a, v, id, -bar[0]);
   } else {
     cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i + 4, -bar[0]);
   }
@@ -342,22 +361,22 @@ SN_LOCAL void cost_quat_target_vjp(const SnCost *c, const SnModel *m, const SnWo
 }
 
 SN_LOCAL void cost_item_target_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
-                                   const sn_real *target, const sn_real *bar, sn_real *target_bar) {
+                                   const SnCostVjp *v, const sn_real *bar) {
   const int type = c->item_type[i];
-  sn_real *out = target_bar ? target_bar + c->item_target[i] : NULL;
+  sn_real *out = v->target_bar ? v->target_bar + c->item_target[i] : NULL;
   if (c->term_follows[c->item_term[i]])
-    cost_item_followed_vjp(c, m, w, a, i, target, bar);
+    cost_item_followed_vjp(c, m, w, a, i, v, bar);
   else if (type <= SN_ITEM_SENSOR_POINT)
-    cost_point_target_vjp(c, m, w, a, i, target, bar, out);
+    cost_point_target_vjp(c, m, w, a, i, v->in.target, bar, out);
   else if (type <= SN_ITEM_SENSOR_QUAT)
-    cost_quat_target_vjp(c, m, w, a, i, target, bar, out);
+    cost_quat_target_vjp(c, m, w, a, i, v->in.target, bar, out);
   else if (out)
     out[0] -= bar[0];
 }
 
 SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnCostVjp v) {
   sn_real *const res = v.res;
-  sn_cost_residual(cost, m, w, lane, v.target, 0, cost->nterm, res);
+  sn_cost_residual(cost, m, w, lane, v.in, 0, cost->nterm, res);
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
     if (v.weight[i] != 0)
@@ -371,11 +390,11 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
     const int jobs = cost->term_serial[i] ? 1 : n, each = cost->term_serial[i] ? n : 1;
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_vjp(cost, m, w, a, k, v.target, res + cost->item_res[k]);
+      cost_item_vjp(cost, m, w, a, k, &v, res + cost->item_res[k]);
     SN_SYNC(lane);
     SN_FOR(job, jobs)
     for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_target_vjp(cost, m, w, a, k, v.target, res + cost->item_res[k], v.target_bar);
+      cost_item_target_vjp(cost, m, w, a, k, &v, res + cost->item_res[k]);
     SN_SYNC(lane);
   }
   if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);

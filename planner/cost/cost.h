@@ -7,7 +7,8 @@
 //
 // r_i is the residual of term i, n_i its norm. The first sum is a mean, so that J does not grow with the horizon and
 // keeps the unit of the terms. At x[H] no control acts: terms on controls and terms on sensors that
-// measure accelerations or forces have no terminal weight.
+// measure accelerations or forces have no terminal weight. The rate of a control at step t is (u[t] - u[t-1]) / h[t-1].
+// At the first step it is that from the controls in force before; where these are not known it is 0.
 #ifndef SINEW_PLANNER_COST_COST_H_
 #define SINEW_PLANNER_COST_COST_H_
 
@@ -32,6 +33,7 @@ typedef enum SnItem {
   SN_ITEM_QVEL,
   SN_ITEM_ACT,
   SN_ITEM_CTRL,
+  SN_ITEM_CTRL_RATE,
   SN_ITEM_TENDON,
   SN_ITEM_SENSOR
 } SnItem;
@@ -127,10 +129,16 @@ void sn_cost_target(const SnCost *cost, int i, double t, double *value);
 // is the one place where schedules are evaluated, in double precision whatever sn_real is.
 void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real *table);
 
-// Writes the residuals of terms [first, last) into res (nres), for a world after sn_forward and one row of targets,
-// target (ntarget). Ends with a sync.
-SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane,
-                              const sn_real *target, int first, int last, sn_real *res);
+// Says what terms look at beside the world of a state.
+typedef struct SnCostInput {
+  const sn_real *target;  // (ntarget) the row of targets of the state
+  const sn_real *before;  // (nu) controls of the step before; NULL: not known, rates of controls are 0
+  sn_real since;          // duration of that step [s]
+} SnCostInput;
+
+// Writes the residuals of terms [first, last) into res (nres), for a world after sn_forward. Ends with a sync.
+SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, SnCostInput in,
+                              int first, int last, sn_real *res);
 // Writes the norms of terms [first, last) of the residuals, without weights, into value (nall). Ends with a sync.
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
 // Returns one norm of r[n]: the scalar that sn_cost_norm writes. `norm` is an SnNorm, `width` is its width.
@@ -138,18 +146,19 @@ SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
 
 // Says what sn_cost_vjp reads beside a state, and where it writes beside the adjoint.
 typedef struct SnCostVjp {
-  const sn_real *target;  // (ntarget) the row of targets of the state
+  SnCostInput in;
   const sn_real *weight;  // (nterm) running or terminal weights times the share of the state in what is differentiated
   sn_real *res;           // (nres) scratch
   sn_real *target_bar;    // (ntarget) added to; or NULL
+  sn_real *before_bar;    // (nu) of in.before, added to; or NULL
 } SnCostVjp;
 
 // Adds the derivative of a state's cost to the adjoint `a` of that state. The cost is
 //
 //   sum_i weight[i] n_i(r_i), i < nterm
 //
-// It adds to wrench, twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar and ctrl_bar. The
-// derivative with respect to the row of targets is added to target_bar. The world is as for sn_cost_residual. Call it
+// It adds to wrench, twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar and ctrl_bar. Derivatives
+// with respect to its inputs are added to target_bar and before_bar. The world is as for sn_cost_residual. Call it
 // between sn_step_vjp (at the end of a horizon sn_motion_rest) and sn_position_vjp. Every sensor that is looked at must
 // have a gradient (sn_cost_check_gradient). A term of weight 0 adds nothing, whatever its residual. cost.c says which
 // derivative holds where a term is not smooth. Ends with a sync.

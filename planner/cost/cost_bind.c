@@ -84,8 +84,9 @@ static void add_joint_velocity(Binder *b, int j, ItemList *list) {
 
 static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
   const SnModel *m = b->m;
-  if (e->quantity == SN_QTY_CONTROL) {
-    for (int k = 0; k < m->actuator_ctrlnum[i]; ++k) add_item(list, SN_ITEM_CTRL, m->actuator_ctrladr[i] + k);
+  if (e->quantity == SN_QTY_CONTROL || e->quantity == SN_QTY_CONTROL_RATE) {
+    const int type = e->quantity == SN_QTY_CONTROL ? SN_ITEM_CTRL : SN_ITEM_CTRL_RATE;
+    for (int k = 0; k < m->actuator_ctrlnum[i]; ++k) add_item(list, type, m->actuator_ctrladr[i] + k);
   } else if (m->actuator_actnum[i] > 0) {
     for (int k = 0; k < m->actuator_actnum[i]; ++k) add_item(list, SN_ITEM_ACT, m->actuator_actadr[i] + k);
   } else if (!e->all) {
@@ -135,10 +136,12 @@ static void add_distance(Binder *b, const SnElement *e, ItemList *list) {
 
 // All items of an element, in the order of its names (of the model, for `all`).
 static void list_items(Binder *b, const SnElement *e, ItemList *list) {
-  static const SnNameKind kinds[] = {[SN_QTY_JOINT_POSITION] = SN_NAME_JNT,   [SN_QTY_JOINT_VELOCITY] = SN_NAME_JNT,
-                                     [SN_QTY_ACTIVATION] = SN_NAME_ACTUATOR,  [SN_QTY_CONTROL] = SN_NAME_ACTUATOR,
-                                     [SN_QTY_TENDON_LENGTH] = SN_NAME_TENDON, [SN_QTY_SENSOR] = SN_NAME_SENSOR};
-  static const char *const whats[] = {"", "", "", "joint", "joint", "actuator", "actuator", "tendon", "sensor"};
+  static const SnNameKind kinds[] = {[SN_QTY_JOINT_POSITION] = SN_NAME_JNT,    [SN_QTY_JOINT_VELOCITY] = SN_NAME_JNT,
+                                     [SN_QTY_ACTIVATION] = SN_NAME_ACTUATOR,   [SN_QTY_CONTROL] = SN_NAME_ACTUATOR,
+                                     [SN_QTY_CONTROL_RATE] = SN_NAME_ACTUATOR, [SN_QTY_TENDON_LENGTH] = SN_NAME_TENDON,
+                                     [SN_QTY_SENSOR] = SN_NAME_SENSOR};
+  static const char *const whats[] = {"",         "",         "",         "joint",  "joint",
+                                      "actuator", "actuator", "actuator", "tendon", "sensor"};
   if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
     const int base = e->quantity == SN_QTY_POSITION ? SN_ITEM_SITE_POS : SN_ITEM_SITE_QUAT;
     add_item(list, base + (int)e->object[0], find_object(b, e->place, e->object[0], e->name[0]));
@@ -176,7 +179,8 @@ static bool is_sensor(const BoundItem *item) {
 
 // Controls and sensors of forces are no function of the last state, in which no control acts.
 static bool depends_on_control(const SnModel *m, const BoundItem *item) {
-  return item->type == SN_ITEM_CTRL || (is_sensor(item) && sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
+  return item->type == SN_ITEM_CTRL || item->type == SN_ITEM_CTRL_RATE ||
+         (is_sensor(item) && sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
 }
 
 static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
@@ -243,6 +247,12 @@ static bool may_coincide(const ItemList *list) {
   return false;
 }
 
+static bool uses_rate(const ItemList *list) {
+  for (int k = 0; k < list->n; ++k)
+    if (list->item[k].type == SN_ITEM_CTRL_RATE) return true;
+  return false;
+}
+
 static bool uses_force(const SnModel *m, const ItemList *list) {
   for (int k = 0; k < list->n; ++k)
     if (is_sensor(&list->item[k]) && sn_sensor_stage(m, list->item[k].id) == SN_STAGE_ACTUATION) return true;
@@ -277,6 +287,7 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     c->term_target[i] = c->ntarget;
     c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
     if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
+    if (i < c->nterm && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
     c->owner->running_only[i] = any_depends_on_control(b->m, items);
     c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
     for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
@@ -287,6 +298,8 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     }
     check_target(b, t, &items->value, target - c->ntarget);
     check_pairs(b, t, items);
+    if (i >= c->nterm && (uses_rate(&items->value) || uses_rate(&items->target)))
+      sn_issue(b->issues, t->place, "success: '%s' looks at control_rate, which a state alone does not have", t->name);
     if (t->terminal > 0 && any_depends_on_control(b->m, items))
       sn_issue(b->issues, t->place,
                "terminal: term '%s' depends on the control, and none acts at the end of the horizon", t->name);

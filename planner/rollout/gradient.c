@@ -124,8 +124,10 @@ static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost)
                                  .B = numbers(n * nu),
                                  .state_bar = numbers(n),
                                  .ctrl_bar = numbers(nu),
+                                 .before_bar = numbers(nu),
                                  .target_bar = numbers((size_t)cost->ntarget)};
-  if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.target_bar)
+  if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.before_bar ||
+      !s->state.target_bar)
     return false;
   sn_world_init(m, &s->world, s->memory);
   s->m = m;
@@ -221,6 +223,7 @@ void sn_gradient_free(SnGradientWork *g) {
     free(g->slot[i].state.B);
     free(g->slot[i].state.state_bar);
     free(g->slot[i].state.ctrl_bar);
+    free(g->slot[i].state.before_bar);
     free(g->slot[i].state.target_bar);
   }
   for (int i = 0; g->item && i < g->capacity; ++i) free_item(&g->item[i]);

@@ -75,10 +75,17 @@ SN_LOCAL bool rollout_explodes(const SnModel *m, const SnWorld *w, SnLane *lane)
   return rollout_any_lane(lane, bad);
 }
 
-SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
-                                const sn_real *target, int n, const SnRolloutScratch *scratch) {
-  sn_cost_residual(cost, m, w, lane, target, 0, n, scratch->res);
+SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane, SnCostInput in,
+                                int n, const SnRolloutScratch *scratch) {
+  sn_cost_residual(cost, m, w, lane, in, 0, n, scratch->res);
   sn_cost_norm(cost, lane, scratch->res, 0, n, scratch->value);
+}
+
+// In the last state the controls of the last step still stand: rates are 0.
+SN_FUNC SnCostInput sn_rollout_cost_input(const SnModel *m, const SnCost *cost, const SnRollout *rollout, int t) {
+  const sn_real *row = t > 0 ? rollout->ctrl + (size_t)(t - 1) * (size_t)m->nu : rollout->before;
+  const SnCostInput in = {rollout->target + (size_t)t * (size_t)cost->ntarget, row, m->opt.timestep};
+  return in;
 }
 
 // Adds the cost at state t, whose stages have run, to the sums.
@@ -87,7 +94,7 @@ SN_LOCAL void rollout_add_cost(const SnModel *m, const SnCost *cost, const SnWor
   const bool end = t == rollout->nstep;
   const sn_real *weight = end ? rollout->terminal : rollout->running, *value = scratch->value;
   const sn_real share = end ? SN_R(1.0) : SN_R(1.0) / (sn_real)rollout->nstep;
-  sn_rollout_measure(m, cost, w, lane, rollout->target + (size_t)t * (size_t)cost->ntarget, cost->nterm, scratch);
+  sn_rollout_measure(m, cost, w, lane, sn_rollout_cost_input(m, cost, rollout, t), cost->nterm, scratch);
   SN_FOR(i, cost->nterm) rollout->sum[i] += share * sn_weighted(weight[i], value[i]);
   if (!rollout->out_cost) return;
   SN_ONE(lane) {

@@ -13,6 +13,7 @@ typedef struct SnRollout {
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
   SnCfd cfd;                // contacts from distance in the steps themselves; cfd.on 0: none
+  const sn_real *before;    // (nu) controls in force before the first step; NULL: not known
   const sn_real *ctrl;      // (nstep, nu)
   const sn_real *target;    // (nstep + 1, ntarget); NULL without a cost
   const sn_real *running;   // (nterm) weights of the terms, as the cost has them
@@ -70,8 +71,10 @@ SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, 
 SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
                                         SnRollout *rollout, const SnRolloutScratch *scratch);
 // Measures the norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.
-SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane,
-                                const sn_real *target, int n, const SnRolloutScratch *scratch);
+SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWorld *w, SnLane *lane, SnCostInput in,
+                                int n, const SnRolloutScratch *scratch);
+// Returns what terms look at beside the world of state t.
+SN_FUNC SnCostInput sn_rollout_cost_input(const SnModel *m, const SnCost *cost, const SnRollout *rollout, int t);
 // Saves the world's state before the world is given to another rollout, and restores it after.
 SN_FUNC void sn_rollout_save(const SnModel *m, const SnWorld *w, SnLane *lane, SnRollout *rollout);
 SN_FUNC void sn_rollout_restore(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);

@@ -94,6 +94,7 @@ static SnRollout rollout_from(const SnState *state) {
                      .mocap_pos = state->mocap_pos,
                      .mocap_quat = state->mocap_quat,
                      .qacc_warmstart = state->qacc_warmstart,
+                     .before = state->before,
                      .cfd = sn_cfd(state->cfd)};
 }
 
@@ -136,7 +137,8 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value) {
   const SnCost *c = r->cost;
   double sum = 0;
-  sn_rollout_measure(r->m, c, &r->world, &r->lane, target, c->nall, &r->scratch);
+  const SnCostInput in = {.target = target};
+  sn_rollout_measure(r->m, c, &r->world, &r->lane, in, c->nall, &r->scratch);
   for (int i = 0; i < c->nterm; ++i) {
     const double x = (double)sn_weighted(c->weight[i], r->scratch.value[i]);
     if (term) term[i] = x;

@@ -17,6 +17,7 @@ typedef struct SnState {
   const sn_number *mocap_quat;      // (nmocap, 4)
   const sn_number *qacc_warmstart;  // (nv) or NULL
   const SnCfdSettings *cfd;         // contacts from distance in the steps themselves; NULL: none
+  const sn_number *before;          // (nu) controls in force before, for terms on rates of controls; NULL: not known
 } SnState;
 
 // Puts a world into that state; controls are zero.

@@ -7,6 +7,7 @@
 // What the caller makes of the trajectory has the bars g_t of x_t, s_t of the sensors y_t(x_t, u_t) there and v_t of
 // u_t. They are added to those of c_t, which a factor multiplies: dc_t/dx + g_t + (dy_t/dx)' s_t, and dc_t/du + v_t +
 // (dy_t/du)' s_t. At x_H the controls u_{H-1} still stand, so (dy_H/du)' s_H belongs to du_{H-1}: it waits in its row.
+// So does the derivative of c_t with respect to u_{t-1}, which rates of controls have.
 //
 // Only p_{t+1} ties the steps together. sn_rollout_vjp_sweep applies A_t' and B_t' as the adjoint of the step, and c_t
 // shares its sweep over the links; sn_rollout_vjp_jacobian forms A_t, B_t and dc_t ahead, for all t in parallel.
@@ -65,15 +66,22 @@ SN_LOCAL void vjp_trajectory(const SnModel *m, SnLane *lane, const SnRolloutVjp 
   if (bar->sensordata) sn_sensor_data_vjp(m, at.world, a, lane, bar->sensordata + (size_t)t * (size_t)m->nsensordata);
 }
 
+// Row t - 1 of the derivative with respect to controls, where the cost of state t has a part in it; else NULL.
+SN_LOCAL sn_real *vjp_row_before(const SnModel *m, const SnCost *cost, const SnRolloutVjp *b, int t) {
+  const bool part = cost->uses_rate && t > 0 && t < b->rollout->nstep;
+  return part ? b->ctrl_bar + (size_t)(t - 1) * (size_t)m->nu : NULL;
+}
+
 // Adds the derivative of the cost of state t to the adjoint, between the halves of a step's adjoint, and carries all of
 // it to the state.
 SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
-                       SnRolloutVjpScratch at, sn_real *target_bar) {
+                       SnRolloutVjpScratch at, sn_real *target_bar, sn_real *before_bar) {
   const SnRollout *rollout = b->rollout;
   if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
+  if (before_bar) sn_lane_zero(lane, before_bar, m->nu);
   SN_SYNC(lane);
-  const SnCostVjp v = {rollout->target + (size_t)t * (size_t)cost->ntarget,
-                       t < rollout->nstep ? b->running : b->terminal, at.res, target_bar};
+  const SnCostVjp v = {sn_rollout_cost_input(m, cost, rollout, t), t < rollout->nstep ? b->running : b->terminal,
+                       at.res, target_bar, before_bar};
   sn_cost_vjp(cost, m, at.world, at.adjoint, lane, v);
   if (b->bar.on) vjp_trajectory(m, lane, b, t, at);
   SN_MARK(lane, COST_VJP);
@@ -87,15 +95,19 @@ SN_LOCAL void vjp_state_bar(const SnModel *m, SnLane *lane, const SnAdjoint *a, 
   sn_lane_copy(lane, state_bar + 2 * m->nv, a->act_bar, m->na);
 }
 
-// True where the row of the controls of step t holds what the last state has added to them.
-SN_LOCAL bool vjp_waits(const SnRolloutVjp *b, int t) { return b->bar.on && t == b->rollout->nstep - 1; }
+// True where the row of the controls of step t holds what the state after it has added to them.
+SN_LOCAL bool vjp_waits(const SnCost *cost, const SnRolloutVjp *b, int t) {
+  const int last = b->rollout->nstep - 1;
+  return t == last ? b->bar.on != 0 : t < last && cost->uses_rate;
+}
 
 // Row t of the derivative with respect to controls; the last state has none of its own. Ends with no sync.
-SN_LOCAL void vjp_ctrl_bar(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, const sn_real *ctrl_bar) {
+SN_LOCAL void vjp_ctrl_bar(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                           const sn_real *ctrl_bar) {
   const bool end = t == b->rollout->nstep;
   sn_real *row = b->ctrl_bar + (size_t)(end ? t - 1 : t) * (size_t)m->nu;
   if (end && !b->bar.on) return;
-  if (vjp_waits(b, t))
+  if (vjp_waits(cost, b, t))
     vjp_add(lane, row, ctrl_bar, 0, m->nu);
   else
     sn_lane_copy(lane, row, ctrl_bar, m->nu);
@@ -108,7 +120,7 @@ SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLan
   if (t < b->rollout->nstep) sn_step_jacobian(m, w, a, lane, state->A, state->B);
   sn_adjoint_clear(m, a, lane);
   sn_motion_rest(m, w, a, lane);
-  vjp_cost(m, cost, lane, b, t, at, state->target_bar);
+  vjp_cost(m, cost, lane, b, t, at, state->target_bar, cost->uses_rate ? state->before_bar : NULL);
   vjp_state_bar(m, lane, a, state->state_bar);
   sn_lane_copy(lane, state->ctrl_bar, a->ctrl_bar, m->nu);
   SN_SYNC(lane);
@@ -147,9 +159,9 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
   } else {
     sn_motion_rest(m, w, a, lane);
   }
-  vjp_cost(m, cost, lane, b, t, at, state->target_bar);
+  vjp_cost(m, cost, lane, b, t, at, state->target_bar, vjp_row_before(m, cost, b, t));
   vjp_state_bar(m, lane, a, b->state_bar);
-  vjp_ctrl_bar(m, lane, b, t, a->ctrl_bar);
+  vjp_ctrl_bar(m, cost, lane, b, t, a->ctrl_bar);
   SN_SYNC(lane);
   return vjp_close(m, cost, lane, b, t, state->target_bar);
 }
@@ -168,16 +180,17 @@ SN_LOCAL void vjp_multiply(SnLane *lane, sn_real *SN_RESTRICT y, const sn_real *
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state) {
   const int n = sn_tangent_size(m), rows = t < b->rollout->nstep ? n : 0;  // no step from the last state
-  sn_real *row = b->ctrl_bar + (size_t)t * (size_t)m->nu;
-  if (vjp_waits(b, t)) vjp_add(lane, state->ctrl_bar, row, 0, m->nu);
+  sn_real *row = b->ctrl_bar + (size_t)t * (size_t)m->nu, *row_before = vjp_row_before(m, cost, b, t);
+  if (vjp_waits(cost, b, t)) vjp_add(lane, state->ctrl_bar, row, 0, m->nu);
   SN_SYNC(lane);
   vjp_multiply(lane, b->scratch, state->state_bar, state->A, b->state_bar, rows, n);
   if (rows > 0)
     vjp_multiply(lane, row, state->ctrl_bar, state->B, b->state_bar, n, m->nu);
   else
-    vjp_ctrl_bar(m, lane, b, t, state->ctrl_bar);
+    vjp_ctrl_bar(m, cost, lane, b, t, state->ctrl_bar);
   SN_SYNC(lane);
   sn_lane_copy(lane, b->state_bar, b->scratch, n);
+  if (row_before) sn_lane_copy(lane, row_before, state->before_bar, m->nu);
   SN_SYNC(lane);
   return vjp_close(m, cost, lane, b, t, state->target_bar);
 }

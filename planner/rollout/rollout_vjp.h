@@ -53,6 +53,7 @@ typedef struct SnRolloutVjpState {
   sn_real *A, *B;       // Jacobians of the step (n, n), (n, nu)
   sn_real *state_bar;   // derivative of the cost of this state alone (n)
   sn_real *ctrl_bar;    // (nu)
+  sn_real *before_bar;  // (nu) of the controls of the step before, where the cost looks at rates of controls
   sn_real *target_bar;  // (ntarget); NULL where SnRolloutVjp has none
 } SnRolloutVjpState;
 

@@ -24,6 +24,7 @@ typedef enum SnQuantity {
   SN_QTY_JOINT_VELOCITY,  // hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
   SN_QTY_ACTIVATION,      // actuators with activation (1 each)
   SN_QTY_CONTROL,         // actuators (1 each)
+  SN_QTY_CONTROL_RATE,    // change of a control from step to step, per second (1 each)
   SN_QTY_TENDON_LENGTH,   // [m] (1 each)
   SN_QTY_SENSOR           // the outputs of a sensor of the model
 } SnQuantity;

@@ -67,11 +67,12 @@ static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
   }
 }
 
-static const char *const quantity_keys[] = {"position",       "orientation",    "distance",
-                                            "joint_position", "joint_velocity", "activation",
-                                            "control",        "tendon_length",  "sensor"};
+static const char *const quantity_keys[] = {"position",       "orientation", "distance", "joint_position",
+                                            "joint_velocity", "activation",  "control",  "control_rate",
+                                            "tendon_length",  "sensor"};
 static const char quantity_choices[] =
-    "position, orientation, distance, joint_position, joint_velocity, activation, control, tendon_length, sensor";
+    "position, orientation, distance, joint_position, joint_velocity, activation, control, control_rate, "
+    "tendon_length, sensor";
 
 const char *sn_quantity_name(SnQuantity quantity) { return quantity_keys[quantity]; }
 

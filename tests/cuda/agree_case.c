@@ -196,6 +196,7 @@ static void add_coordinates(Text *t, const SnModel *m) {
   else if (m->na > 0)
     add(t, AGREE_ACTIVATION, "activation: all", rest);
   if (m->nu > 0) add(t, AGREE_CONTROL, "control: all", ", target: 0.1");
+  if (m->nu > 0) add(t, AGREE_CONTROL, "control_rate: all", ", norm: smooth_abs, width: 1");
 }
 
 static void add_frames(Text *t, const SnModel *m) {

@@ -39,6 +39,7 @@ static const char *const task =
     "  - {name: some, residual: {joint_velocity: [wrist, float]}, weight: 1}\n"
     "  - {name: muscles, residual: {activation: all}, weight: 1}\n"
     "  - {name: effort, residual: {control: all}, weight: 1}\n"
+    "  - {name: jerk, residual: {control_rate: [pull]}, weight: 1}\n"
     "  - {name: length, residual: {tendon_length: cord}, target: 2, weight: 1}\n"
     "  - {name: sensed, residual: {sensor: where}, weight: 1}\n";
 
@@ -58,6 +59,7 @@ static const Expected expected[] = {
     {"joint_velocity", "joint wrist;joint float;", "squared", "value", "", "", "rad/s, m/s", 0, false},
     {"activation", "actuator pull;", "squared", "value", "", "", "1", 0, false},
     {"control", "actuator push;actuator pull;", "squared", "value", "", "", "1", 0, false},
+    {"control_rate", "actuator pull;", "squared", "value", "", "", "1/s", 0, false},
     {"tendon_length", "tendon cord;", "squared", "value", "", "", "m", 0, false},
     {"sensor", "sensor where;", "squared", "value", "", "", "", 0, false}};
 

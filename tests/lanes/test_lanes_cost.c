@@ -13,7 +13,7 @@ typedef struct Evaluation {
 
 static void evaluate(SnLane *lane, void *arg) {
   Evaluation *e = arg;
-  sn_cost_residual(e->cost, body.m, &body.w, lane, e->target, 0, e->cost->nall, e->res);
+  sn_cost_residual(e->cost, body.m, &body.w, lane, (SnCostInput){.target = e->target}, 0, e->cost->nall, e->res);
   sn_cost_norm(e->cost, lane, e->res, 0, e->cost->nall, e->value);
 }
 
@@ -58,7 +58,7 @@ typedef struct Slope {
   SnAdjoint a;
   void *memory[2];
   const sn_real *target, *weight;
-  sn_real *res, *target_bar;
+  sn_real *res, *target_bar, *before_bar;
 } Slope;
 
 static void differentiate(SnLane *lane, void *arg) {
@@ -66,7 +66,8 @@ static void differentiate(SnLane *lane, void *arg) {
   sn_forward(s->m, &s->w, lane);
   sn_adjoint_clear(s->m, &s->a, lane);
   sn_motion_rest(s->m, &s->w, &s->a, lane);
-  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, (SnCostVjp){s->target, s->weight, s->res, s->target_bar});
+  const SnCostInput in = {.target = s->target, .before = s->m->qpos0, .since = SN_R(0.125)};
+  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, (SnCostVjp){in, s->weight, s->res, s->target_bar, s->before_bar});
   sn_position_vjp(s->m, &s->w, &s->a, lane);
 }
 
@@ -79,6 +80,7 @@ static void slope_make(Slope *s, const SnOracle *o, const SnCost *cost, const sn
   sn_adjoint_init(o->m, &s->a, s->memory[1]);
   s->res = calloc((size_t)cost->nres + 1, sizeof *s->res);
   s->target_bar = calloc((size_t)cost->ntarget + 1, sizeof *s->target_bar);
+  s->before_bar = calloc((size_t)o->m->nu, sizeof *s->before_bar);
 }
 
 static void slope_free(Slope *s) {
@@ -86,6 +88,7 @@ static void slope_free(Slope *s) {
   free(s->memory[1]);
   free(s->res);
   free(s->target_bar);
+  free(s->before_bar);
 }
 
 static void same(const sn_real *a, const sn_real *b, int n) {
@@ -100,6 +103,7 @@ static void compare_slopes(const Slope *one, const Slope *many) {
   same(one->a.qvel_bar, many->a.qvel_bar, m->nv);
   same(one->a.act_bar, many->a.act_bar, m->na);
   same(one->a.ctrl_bar, many->a.ctrl_bar, m->nu);
+  same(one->before_bar, many->before_bar, m->nu);
   same(one->a.mocap_bar, many->a.mocap_bar, 6 * m->nmocap);
 }
 

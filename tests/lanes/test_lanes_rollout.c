@@ -98,6 +98,7 @@ static void lay_out(Trip *x) {
     s->B = cut(x->out, &x->nout, whole ? n * m->nu : 0);
     s->state_bar = cut(x->out, &x->nout, whole ? n : 0);
     s->ctrl_bar = cut(x->out, &x->nout, whole ? m->nu : 0);
+    s->before_bar = cut(x->out, &x->nout, whole ? m->nu : 0);
     s->target_bar = cut(x->out, &x->nout, x->cost->ntarget);
   }
 }

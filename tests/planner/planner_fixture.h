@@ -12,21 +12,25 @@ typedef struct Fixture {
   CountingClock count;
 } Fixture;
 
-static inline Fixture *make_fixture(int threads, bool counting, uint64_t seed) {
+static inline Fixture *make_fixture_of(const SnTask *of, int threads, bool counting, uint64_t seed) {
   SnError err = {0};
   Fixture *x = calloc(1, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
   x->backend = sn_backend_cpu(x->pool, &err);
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;
-  def.task = task;
+  def.task = of;
   def.backend = x->backend;
-  def.settings = task->settings;
+  def.settings = of->settings;
   def.seed = seed;
   if (counting) def.clock = counting_clock(&x->count);
   x->p = sn_planner_create(&def, &err);
   if (!x->p) fail_msg("%s", err.text);
   return x;
+}
+
+static inline Fixture *make_fixture(int threads, bool counting, uint64_t seed) {
+  return make_fixture_of(task, threads, counting, seed);
 }
 
 static inline void free_fixture(Fixture *x) {

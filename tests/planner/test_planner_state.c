@@ -356,11 +356,72 @@ static void endless(void **state) {
   free_fixture(x);
 }
 
+// Mean over the rows of the sum of squared differences over the time step, the first one from `before`.
+static double roughness(const SnPlan *plan, const sn_real *before) {
+  double sum = 0;
+  for (int k = plan->lead * plan->nu; k < plan->nstep * plan->nu; ++k) {
+    const bool first = k < (plan->lead + 1) * plan->nu;
+    const sn_real last = first ? before[k - plan->lead * plan->nu] : plan->ctrl[k - plan->nu];
+    sum += pow((double)(plan->ctrl[k] - last) / plan->step, 2);
+  }
+  return sum / (plan->nstep - plan->lead);
+}
+
+static void expect_cost(const SnPlan *plan, const sn_real *before) {
+  const double wanted = roughness(plan, before), off = fabs(plan->cost_after - wanted);
+  if (!(off <= 1e-9 * (1 + wanted))) fail_msg("cost %.12g, wanted %.12g", plan->cost_after, wanted);
+}
+
+// The rate of a plan's first controls is that from those in force before: the plan before says them, the lead, or the
+// body; at first the initial plan, which has one row here.
+static void hand_over(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  static const char text[] =
+      "model: body.xml\nperturb: {plan: 0.2}\nplan: 0.2\nsettings: {planner: sampling, horizon: 10, candidates: 1, "
+      "iterations: 1, knots: 4}\nterms:\n  - {name: rate, residual: {control_rate: all}}\n";
+  SnError err = {0};
+  SnTask *rates = sn_task_parse(text, strlen(text), "rates.yaml", &err);
+  if (!rates) fail_msg("%s", err.text);
+  Fixture *x = make_fixture_of(rates, 1, false, 2);
+  SnSettings s = rates->settings;
+  sn_real first[30], third[3] = {SN_R(0.5), SN_R(0.25), SN_R(0.75)};
+  SnPlanRequest r = initial_request(x, 0);
+  s.candidates = 50;  // the best of them differs from step to step
+  assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
+  assert_int_equal(sn_planner_set_target(x->p, "rate", (const double[]){40, -10, 10}, 3, &err), SN_OK);
+  SnPlan plan = plan_now(x, &r);
+  memcpy(first, plan.ctrl, sizeof first);
+  assert_true(first[0] != first[3] && first[3] != first[6]);
+  s.candidates = 1;
+  assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
+  assert_int_equal(sn_planner_set_target(x->p, "rate", NULL, 0, &err), SN_OK);
+  r.time = 0.02;
+  plan = plan_now(x, &r);
+  expect_cost(&plan, first + 3);
+  r.time = 0.03;
+  r.latency = 0.02;
+  plan = plan_now(x, &r);
+  assert_true(plan.lead == 2 && plan.cost_after > 0);
+  expect_cost(&plan, plan.ctrl + 3);
+  r.time = 0.04;
+  r.latency = 0;
+  r.applied = &(SnApplied){.n = 1, .time = (const double[]){0.01}, .ctrl = third};
+  plan = plan_now(x, &r);
+  expect_cost(&plan, third);
+  assert_int_equal(sn_planner_reset(x->p, 2, &err), SN_OK);
+  r = initial_request(x, 0);
+  plan = plan_now(x, &r);
+  assert_true(plan.cost_after == 0);
+  free_fixture(x);
+  sn_task_free(rates);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),  cmocka_unit_test(evaluated_once),
       cmocka_unit_test(latency),       cmocka_unit_test(latency_off_the_grid), cmocka_unit_test(latency_in_slices),
       cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows),        cmocka_unit_test(refused_gradient),
-      cmocka_unit_test(endless),       cmocka_unit_test(ended_by_the_clock)};
+      cmocka_unit_test(endless),       cmocka_unit_test(ended_by_the_clock),   cmocka_unit_test(hand_over)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -68,6 +68,7 @@ static void lay_out_vjp(SnKernelFixture *x, int i) {
                                          .B = cut(x->out, &x->nout, whole * n * m->nu),
                                          .state_bar = cut(x->out, &x->nout, whole * n),
                                          .ctrl_bar = cut(x->out, &x->nout, whole * m->nu),
+                                         .before_bar = cut(x->out, &x->nout, whole * m->nu),
                                          .target_bar = cut(x->out, &x->nout, x->s.cost->ntarget)};
 }
 

@@ -28,12 +28,13 @@ typedef struct Scene {
   SnFixtureSettings settings;
 } Scene;
 
-static void make_scene(Scene *s, int model) {
+static void make_scene_with(Scene *s, int model, const char *term) {
   char text[1000];
   SnError err = {0};
   memset(s, 0, sizeof *s);
   sn_oracle_load_string(&s->o, sn_small_model(model));
   assert_true(sn_probe_task(s->o.m, text, sizeof text));
+  strcat(text, term);
   s->task = sn_task_parse(text, strlen(text), "checked.yaml", &err);
   if (s->task) s->cost = sn_cost_create(s->task, s->o.m, &err);
   if (!s->cost) fail_msg("%s", err.text);
@@ -49,6 +50,8 @@ static void make_scene(Scene *s, int model) {
                                     .lanes = 1,
                                     .max_velocity = 1000};
 }
+
+static void make_scene(Scene *s, int model) { make_scene_with(s, model, ""); }
 
 static void free_scene(Scene *s) {
   sn_cost_free(s->cost);
@@ -281,6 +284,33 @@ static void check_scan(bool bars) {
   free_scene(&s);
 }
 
+// With rates of controls, which come last there: the same sums in another order, and as by the sweep.
+static void scan_with_rates(void **state) {
+  (void)state;
+  Scene s;
+  SnKernelFixture sweep, chain, scan;
+  make_scene_with(&s, 2, "  - {name: rate, residual: {control_rate: all}, weight: 0.0001}\n");
+  sn_fixture_make(&sweep, &s.settings);
+  sn_fixture_gradient(&sweep, SN_FIXTURE_SWEEP);
+  s.settings.products = true;
+  sn_fixture_make(&chain, &s.settings);
+  sn_fixture_make(&scan, &s.settings);
+  sn_fixture_gradient(&chain, SN_FIXTURE_CHAIN);
+  sn_fixture_gradient(&scan, SN_FIXTURE_SCAN);
+  for (int i = 0; i < SN_FIXTURE_GRADIENTS; ++i) {
+    const sn_real *a = sweep.gradient[i].vjp.ctrl_bar, *b = chain.gradient[i].vjp.ctrl_bar,
+                  *c = scan.gradient[i].vjp.ctrl_bar;
+    const double tight = (sizeof(sn_real) == 4 ? 1e-3 : 1e-9) * (double)sweep.gradient[i].norm;
+    assert_true(tight > 0);
+    for (int k = 0; k < sweep.gradient[i].rollout.nstep * s.o.m->nu; ++k)
+      assert_true(fabs((double)(a[k] - b[k])) <= tight && fabs((double)(b[k] - c[k])) <= tight);
+  }
+  sn_fixture_free(&sweep);
+  sn_fixture_free(&chain);
+  sn_fixture_free(&scan);
+  free_scene(&s);
+}
+
 static void scan_is_the_chain(void **state) {
   (void)state;
   check_scan(false);
@@ -444,6 +474,7 @@ int main(void) {
                                      cmocka_unit_test(gradients_are_the_planners),
                                      cmocka_unit_test(gradients_in_chunks),
                                      cmocka_unit_test(scan_is_the_chain),
+                                     cmocka_unit_test(scan_with_rates),
                                      cmocka_unit_test(failures),
                                      cmocka_unit_test(unbounded),
                                      cmocka_unit_test(overflow),

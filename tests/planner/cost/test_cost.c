@@ -66,7 +66,7 @@ static int residual(const char *term, double t, sn_real res[64]) {
   sn_cost_capture(c, o.m, &o.w, &o.lane);
   sn_oracle_fill(&o);
   sn_cost_schedule(c, t, 0.01, 1, target);
-  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
   const int n = c->nres;
   sn_cost_free(c);
   sn_task_free(task);
@@ -158,6 +158,25 @@ static void actuators(void **state) {
   expect("residual: {tendon_length: [cord, sum]}", 0, 2, o.d->ten_length);
 }
 
+// The change from the controls of the step before, per second; 0 where these are not known.
+static void rates(void **state) {
+  (void)state;
+  SnTask *task;
+  SnCost *c = bind("residual: {control_rate: [motor, flexor]}, target: [0, 0.5]", &task);
+  if (!c) fail_msg("%s", err.text);
+  sn_real target[2], res[2], before[2] = {SN_R(0.75), SN_R(-0.25)};
+  sn_cost_schedule(c, 0, 0.01, 1, target);
+  const SnCostInput known = {.target = target, .before = before, .since = SN_R(0.125)};
+  sn_cost_residual(c, o.m, &o.w, &o.lane, known, 0, 1, res);
+  assert_true(fabs((double)res[0] - (o.d->ctrl[1] + 0.25) * 8) < 8 * tolerance);
+  assert_true(fabs((double)res[1] - ((o.d->ctrl[0] - 0.75) * 8 - 0.5)) < 8 * tolerance);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
+  assert_true(res[0] == 0 && res[1] == SN_R(-0.5));
+  assert_int_equal(sn_cost_check_weight(c, 0, 1, 1, &err), SN_ERR_ARGUMENT);
+  sn_cost_free(c);
+  sn_task_free(task);
+}
+
 static void sensors(void **state) {
   (void)state;
   double turned[3];
@@ -206,7 +225,7 @@ static void captured(void **state) {
   sn_oracle_fill(&o);
   sn_real target[3], res[3];
   sn_cost_schedule(c, 0, 0.01, 1, target);
-  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
   for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k]) < tolerance);
   const int cube = body("cube");
   double before[3], local[3], after[3], moved[3] = {0.3, -0.1, 0.2}, turn[4] = {0.6, 0, 0.8, 0}, q[4], x[3];
@@ -220,7 +239,7 @@ static void captured(void **state) {
   sn_oracle_fill(&o);
   mju_mulMatVec3(after, o.d->xmat + 9 * cube, local);
   mju_addTo3(after, o.d->xpos + 3 * cube);
-  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
   for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k] - (site("palm")[k] - after[k])) < tolerance * 10);
   sn_cost_free(c);
   sn_task_free(task);
@@ -253,6 +272,9 @@ static void bad_names(void **state) {
       {"residual: {position: {site: palm}}, target: {value: 0, frame: moon}", "the model has no body 'moon'"},
       {"residual: {control: all}, terminal: 1",
        "term 'a' depends on the control, and none acts at the end of the horizon"},
+      {"residual: {control_rate: all}, terminal: 1", "term 'a' depends on the control"},
+      {"residual: {control: all}}\nsuccess:\n  - {name: b, below: 1, residual: {control_rate: all}",
+       "success: 'b' looks at control_rate, which a state alone does not have"},
       {"residual: {sensor: push}, terminal: 1", "term 'a' depends on the control"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     SnTask *task;
@@ -282,10 +304,10 @@ static void live(void **state) {
   assert_int_equal(sn_cost_set_target(c, 0, goal, 3, &err), SN_OK);
   sn_real target[3], res[3];
   sn_cost_schedule(c, 0, 0.01, 1, target);
-  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
   for (int k = 0; k < 3; ++k) assert_true(fabs((double)res[k] - (site("palm")[k] - goal[k])) < tolerance * 10);
   assert_int_equal(sn_cost_set_target(c, 0, NULL, 0, &err), SN_OK);
-  sn_cost_residual(c, o.m, &o.w, &o.lane, target, 0, 1, res);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
   for (int k = 0; k < 3; ++k)
     assert_true(fabs((double)res[k] - (site("palm")[k] - site("corner")[k])) < tolerance * 10);
   assert_int_equal(sn_cost_set_weight(c, 0, (double)NAN, 0, &err), SN_ERR_ARGUMENT);
@@ -300,6 +322,6 @@ int main(void) {
       cmocka_unit_test(positions), cmocka_unit_test(frames),    cmocka_unit_test(orientations),
       cmocka_unit_test(joints),    cmocka_unit_test(actuators), cmocka_unit_test(sensors),
       cmocka_unit_test(schedules), cmocka_unit_test(captured),  cmocka_unit_test(norms),
-      cmocka_unit_test(bad_names), cmocka_unit_test(live)};
+      cmocka_unit_test(bad_names), cmocka_unit_test(live),      cmocka_unit_test(rates)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -31,6 +31,7 @@ typedef struct Fixture {
   SnTask *task;
   SnCost *cost;
   sn_real *target, *moved, *res, *value, *weight, *target_bar;
+  sn_real *before, *moved_before, *before_bar;  // (nu)
 } Fixture;
 
 static void open_fixture(Fixture *x, const char *terms) {
@@ -46,6 +47,10 @@ static void open_fixture(Fixture *x, const char *terms) {
   x->target = calloc(target, sizeof(sn_real));
   x->moved = calloc(target, sizeof(sn_real));
   x->target_bar = calloc(target, sizeof(sn_real));
+  x->before = calloc((size_t)o.m->nu, sizeof(sn_real));
+  x->moved_before = calloc((size_t)o.m->nu, sizeof(sn_real));
+  x->before_bar = calloc((size_t)o.m->nu, sizeof(sn_real));
+  for (int k = 0; k < o.m->nu; ++k) x->before[k] = SN_R(0.3) - SN_R(0.2) * (sn_real)k;
   x->res = calloc(res, sizeof(sn_real));
   x->value = calloc(n, sizeof(sn_real));
   x->weight = calloc(n, sizeof(sn_real));
@@ -53,7 +58,8 @@ static void open_fixture(Fixture *x, const char *terms) {
 }
 
 static void close_fixture(Fixture *x) {
-  sn_real *const all[] = {x->target, x->moved, x->target_bar, x->res, x->value, x->weight};
+  sn_real *const all[] = {x->target, x->moved,  x->target_bar,   x->res,       x->value,
+                          x->weight, x->before, x->moved_before, x->before_bar};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
   sn_grad_world_free(&x->g);
   sn_cost_free(x->cost);
@@ -75,16 +81,24 @@ static bool sample(void *context) {
   return true;
 }
 
-// The weighted sum of norms; x: the state, then the row of targets.
+static int inputs(const Fixture *x) { return sn_grad_world_nx(&x->g) + x->cost->ntarget + o.m->nu; }
+
+// Of a step that lasted an eighth of a second.
+static SnCostInput input(const sn_real *target, const sn_real *before) {
+  return (SnCostInput){.target = target, .before = before, .since = SN_R(0.125)};
+}
+
+// The weighted sum of norms; x: the state, then the row of targets, then the controls of the step before.
 static bool forward(void *context, const double *dx, double *y) {
   Fixture *x = context;
   SnGradWorld *g = &x->g;
   const SnCost *c = x->cost;
   const double *dt = dx + sn_grad_world_nx(g);
   for (int k = 0; k < c->ntarget; ++k) x->moved[k] = x->target[k] + (sn_real)dt[k];
+  for (int k = 0; k < o.m->nu; ++k) x->moved_before[k] = x->before[k] + (sn_real)dt[c->ntarget + k];
   sn_grad_world_move(g, dx);
   sn_forward(o.m, &g->w, &g->lane);
-  sn_cost_residual(c, o.m, &g->w, &g->lane, x->moved, 0, c->nterm, x->res);
+  sn_cost_residual(c, o.m, &g->w, &g->lane, input(x->moved, x->moved_before), 0, c->nterm, x->res);
   sn_cost_norm(c, &g->lane, x->res, 0, c->nterm, x->value);
   y[0] = 0;
   for (int i = 0; i < c->nterm; ++i) y[0] += (double)(x->weight[i] * x->value[i]);
@@ -103,13 +117,16 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
   for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
   sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
-  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, (SnCostVjp){x->target, x->weight, x->res, x->target_bar});
+  const SnCostVjp v = {input(x->target, x->before), x->weight, x->res, x->target_bar, x->before_bar};
+  memset(x->before_bar, 0, sizeof *x->before_bar * (size_t)o.m->nu);
+  sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, v);
   sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, bar);
   for (int i = 0; i < nx; ++i) xbar[i] += ybar[0] * bar[i];
   for (int k = 0; k < x->cost->ntarget; ++k) xbar[nx + k] += ybar[0] * (double)x->target_bar[k];
+  for (int k = 0; k < o.m->nu; ++k) xbar[nx + x->cost->ntarget + k] += ybar[0] * (double)x->before_bar[k];
   free(bar);
 }
 
@@ -117,7 +134,7 @@ static void check(const char *terms) {
   Fixture x;
   open_fixture(&x, terms);
   const SnGradCase c = {.name = terms,
-                        .nx = sn_grad_world_nx(&x.g) + x.cost->ntarget,
+                        .nx = inputs(&x),
                         .ny = 1,
                         .context = &x,
                         .sample = sample,
@@ -179,7 +196,7 @@ static void zero_residual(void **state) {
     open_fixture(&x, text);
     x.weight[4] = 0;
     sample(&x);
-    const int nx = sn_grad_world_nx(&x.g), n = nx + x.cost->ntarget;
+    const int n = inputs(&x);
     double *bar = calloc((size_t)n, sizeof *bar);
     adjoint(&x, (const double[]){1}, bar);
     for (int k = 0; k < n; ++k)
@@ -198,7 +215,7 @@ static void half_turn(void **state) {
   sn_real *q = x.g.qpos + o.m->jnt_qposadr[mj_name2id(o.mj, mjOBJ_JOINT, "ball")];
   q[0] = 1;
   q[1] = q[2] = q[3] = 0;
-  const int n = sn_grad_world_nx(&x.g) + x.cost->ntarget;
+  const int n = inputs(&x);
   double *bar = calloc((size_t)n, sizeof *bar), length = 0;
   adjoint(&x, (const double[]){1}, bar);
   for (int k = 0; k < n; ++k) {

@@ -3,7 +3,7 @@
 #include "planner/backend/backend.h"
 #include "tests/planner/bench_body.h"
 
-enum { STEPS = 24, NQ = 2, NV = 2, NA = 2, NU = 3, TERMS = 4, TARGETS = 16, ITEMS = 3 };
+enum { STEPS = 24, NQ = 2, NV = 2, NA = 2, NU = 3, TERMS = 5, TARGETS = 20, ITEMS = 3 };
 
 // What a gradient gives.
 typedef struct Result {
@@ -13,7 +13,7 @@ typedef struct Result {
 
 // Inputs of one gradient.
 typedef struct Input {
-  sn_real qpos[NQ], qvel[NV], act[NA], ctrl[STEPS * NU], target[(STEPS + 1) * TARGETS];
+  sn_real qpos[NQ], qvel[NV], act[NA], ctrl[STEPS * NU], target[(STEPS + 1) * TARGETS], before[NU];
 } Input;
 
 typedef struct Fixture {
@@ -29,7 +29,38 @@ typedef struct Fixture {
   SnGradientBatch batch;
 } Fixture;
 
+// The task of the bench body, with a term on the rates of controls before its others.
+static SnTask *smooth;
+
+static int setup(void **state) {
+  SnError err = {0};
+  char text[2000];
+  static const char terms[] = "terms:\n";
+  body_setup(state);
+  const char *rest = strstr(body_task, terms);
+  const int head = (int)(rest - body_task);
+  snprintf(
+      text, sizeof text,
+      "%.*sterms:\n  - {name: rate, residual: {control_rate: all}, target: 0.3, norm: euclidean, width: 1, weight: "
+      "0.02}\n%s",
+      head, body_task, rest + strlen(terms));
+  smooth = sn_task_parse(text, strlen(text), "smooth.yaml", &err);
+  if (!smooth) fail_msg("%s", err.text);
+  return 0;
+}
+
+static int teardown(void **state) {
+  sn_task_free(smooth);
+  return body_teardown(state);
+}
+
 static sn_real wave(int i, int k) { return sn_sin((sn_real)(i * 7 + k * 3) * SN_R(0.37)); }
+
+// The first one does not know the controls before.
+static SnState state_of(const Input *in, int k) {
+  return (SnState){
+      .time = 0.1 * k, .qpos = in->qpos, .qvel = in->qvel, .act = in->act, .before = k > 0 ? in->before : NULL};
+}
 
 // Three different gradients on a pool of `threads`.
 static void make_fixture(Fixture *x, int threads) {
@@ -37,8 +68,8 @@ static void make_fixture(Fixture *x, int threads) {
   memset(x, 0, sizeof *x);
   x->pool = sn_pool_create(threads, &err);
   x->backend = sn_backend_cpu(x->pool, &err);
-  x->m = sn_task_model(task, body.m, &err);
-  x->cost = sn_cost_create(task, x->m, &err);
+  x->m = sn_task_model(smooth, body.m, &err);
+  x->cost = sn_cost_create(smooth, x->m, &err);
   assert_true(x->m->nq == NQ && x->m->nv == NV && x->m->na == NA && x->m->nu == NU);
   assert_true(x->cost->ntarget <= TARGETS && x->cost->nterm == TERMS);
   x->model = sn_backend_load(x->backend, x->m, x->cost, STEPS, &err);
@@ -53,7 +84,8 @@ static void make_fixture(Fixture *x, int threads) {
     for (int i = 0; i < NA; ++i) in->act[i] = SN_R(0.4) + SN_R(0.2) * wave(i, k + 9);
     for (int i = 0; i < STEPS * NU; ++i) in->ctrl[i] = SN_R(0.5) + SN_R(0.4) * wave(i, k + 11);
     sn_cost_schedule(x->cost, 0.1 * k, 0.01, STEPS + 1, in->target);
-    x->item[k] = (SnGradient){.state = {.time = 0.1 * k, .qpos = in->qpos, .qvel = in->qvel, .act = in->act},
+    for (int i = 0; i < NU; ++i) in->before[i] = wave(i, k + 13);
+    x->item[k] = (SnGradient){.state = state_of(in, k),
                               .ctrl = in->ctrl,
                               .target = in->target,
                               .nstep = STEPS,
@@ -91,9 +123,9 @@ static void compute(Fixture *x) {
   }
 }
 
-static double cost_of(Fixture *x, const Input *in, double time) {
+static double cost_of(Fixture *x, const Input *in, int k) {
   const SnClock clock = sn_clock_monotonic();
-  const SnState state = {.time = time, .qpos = in->qpos, .qvel = in->qvel, .act = in->act};
+  const SnState state = state_of(in, k);
   sn_rollout_runner_begin(x->runner, &state, in->ctrl, in->target, STEPS, 1e3, NULL);
   assert_int_equal(sn_rollout_runner_run(x->runner, &clock, INFINITY), SN_ROLLOUT_DONE);
   return sn_rollout_runner_cost(x->runner, NULL);
@@ -111,7 +143,7 @@ static void against_differences(void **state) {
     for (int k = 0; k < ITEMS; ++k) {
       Input in = x.input[k];
       const Result *r = &x.result[k];
-      assert_true(r->cost == cost_of(&x, &in, 0.1 * k));
+      assert_true(r->cost == cost_of(&x, &in, k));
       const struct {
         const char *name;
         sn_real *x;
@@ -127,9 +159,9 @@ static void against_differences(void **state) {
         for (int i = 0; i < part[p].n; ++i) {
           const sn_real kept = part[p].x[i];
           part[p].x[i] = kept + SN_R(1e-6);
-          const double up = cost_of(&x, &in, 0.1 * k);
+          const double up = cost_of(&x, &in, k);
           part[p].x[i] = kept - SN_R(1e-6);
-          const double down = cost_of(&x, &in, 0.1 * k);
+          const double down = cost_of(&x, &in, k);
           part[p].x[i] = kept;
           const double difference = (up - down) / 2e-6;
           worst = sn_larger(worst, fabs(difference - (double)part[p].bar[i]));
@@ -399,5 +431,5 @@ int main(void) {
       cmocka_unit_test(against_differences), cmocka_unit_test(methods_agree), cmocka_unit_test(threads_and_pauses),
       cmocka_unit_test(abandoned),           cmocka_unit_test(divergence),    cmocka_unit_test(rolled_already),
       cmocka_unit_test(few_outputs),         cmocka_unit_test(unbounded),     cmocka_unit_test(large)};
-  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+  return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -247,7 +247,7 @@ class TermDescription:
         Numbers in a target.
     quantity : str
         ``"position"``, ``"orientation"``, ``"distance"``, ``"joint_position"``, ``"joint_velocity"``,
-        ``"activation"``, ``"control"``, ``"tendon_length"`` or ``"sensor"``.
+        ``"activation"``, ``"control"``, ``"control_rate"``, ``"tendon_length"`` or ``"sensor"``.
     objects : tuple of ObjectName
         Of which it is that, in the order of the numbers; two for a distance.
     norm : str
