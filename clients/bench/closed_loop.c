@@ -89,25 +89,16 @@ static void close_loop(Loop *l) {
   plant_body_free(&l->body);
 }
 
-// Whether the body has the task's contacts, not those of its model's file.
-static bool takes_contacts(const BenchTaskArgs *args, const SinewTaskPlant *plant) {
-  bool any = false;
-  for (int i = 0; i < mjNREF; ++i) any = any || !isnan(plant->solref[i]);
-  for (int i = 0; i < mjNIMP; ++i) any = any || !isnan(plant->solimp[i]);
-  return any && !args->model_contacts;
-}
-
 // The body at the planner's initial state.
 static SinewStatus start_body(Loop *l, ClosedLoopResult *result, SinewError *err) {
   const SinewState s = sinew_planner_initial(l->planner);
-  const SinewTaskPlant *plant = sinew_task_plant(l->task);
   SinewOptions options = sinew_default_options();
   const SinewStatus status = sinew_model_get_options(sinew_planner_model(l->planner), &options, err);
   if (status != SINEW_OK) return status;
   l->step = options.timestep;
   result->plant_step = l->body.m->opt.timestep = l->args->plant_step > 0 ? l->args->plant_step : l->step;
-  result->task_contacts = takes_contacts(l->args, plant);
-  if (result->task_contacts) plant_body_set_contacts(&l->body, plant->solref, plant->solimp);
+  result->record.task_contacts =
+      !l->args->model_contacts && plant_body_take_contacts(&l->body, sinew_task_plant(l->task));
   plant_body_reset(&l->body, &s);
   return SINEW_OK;
 }
@@ -216,9 +207,11 @@ SinewStatus closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result,
   if (!err) err = &local;
   memset(result, 0, sizeof *result);
   SinewStatus status = open_loop(&l, result, err);
-  if (status == SINEW_OK) status = start_body(&l, result, err);
   if (status == SINEW_OK) {
     start_record(l.task, &result->record);
+    status = start_body(&l, result, err);
+  }
+  if (status == SINEW_OK) {
     const double began = 1e-6 * sn_now_us();
     status = run(&l, result, progress, user, err);
     result->stride = (int)fmax(1, lround(args->execute * l.step / result->plant_step));

@@ -20,9 +20,8 @@ typedef struct ClosedLoopResult {
   int candidates;      // in the last iteration of the last plan
   double wall;         // the whole loop [s]
   int threads;
-  bool task_contacts;  // the body has the task's contacts, else those of its model's file
-  double plant_step;   // time step of the body [s]
-  int stride;          // samples from one plan to the next
+  double plant_step;  // time step of the body [s]
+  int stride;         // samples from one plan to the next
 } ClosedLoopResult;
 
 // Runs the loop. Calls progress, which may be NULL, after each plan with the part that is done, from 0 to 1. On failure

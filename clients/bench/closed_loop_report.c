@@ -50,7 +50,7 @@ static void add_quantiles(cJSON *o, const char *name, const PlantRecord *r, size
 // The body, and how plans took over from each other.
 static void add_body(cJSON *o, const BenchTaskArgs *args, const ClosedLoopResult *result) {
   const PlantRecord *r = &result->record;
-  cJSON_AddStringToObject(o, "contacts", result->task_contacts ? "task" : "model");
+  cJSON_AddStringToObject(o, "contacts", r->task_contacts ? "task" : "model");
   cJSON_AddNumberToObject(o, "plant_timestep", result->plant_step);
   cJSON_AddNumberToObject(o, "latency", args->latency);
   cJSON_AddNumberToObject(o, "latency_told", args->latency_told >= 0 ? args->latency_told : args->latency);

@@ -37,9 +37,9 @@ bool plant_body_open(PlantBody *body, const PlantPlaces *places, const char *fil
 // error[size], on failure, or when nq, nv, na, nu or nmocap differ from the session's.
 bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSessionInfo *info, char *error,
                      size_t size);
-// Gives every contact of the body, of all geoms and of the pairs that the model names, solref (2) and solimp (5). NaN
-// leaves a number as the file has it.
-void plant_body_set_contacts(PlantBody *body, const double *solref, const double *solimp);
+// Gives every contact of the body, of all geoms and of the pairs that the model names, the numbers of a task. NaN
+// leaves a number as the file has it. Returns whether there was any to give.
+bool plant_body_take_contacts(PlantBody *body, const SinewTaskPlant *plant);
 // Puts the body at an initial state that has all of its arrays, at time 0.
 void plant_body_reset(PlantBody *body, const SinewState *initial);
 // Takes one time step under ctrl (nu). Returns false when the body's state has become unusable.
@@ -79,8 +79,8 @@ typedef struct PlantSample {
 // Says how a plan took over from the one before.
 typedef struct PlantHandover {
   double stamp;  // time of the state that the plan answers [s]
-  double taken;  // when it came into force [s]
-  double late;   // by how much that is after the end of its lead [s]; 0: in time
+  double age;    // time from that state until it came into force [s]
+  double late;   // how long after the end of its lead that was [s]; 0: in time
   double jump;   // largest change of a control where both plans part, at the end of the lead or where it was taken
   // The planner believed that the body would take `ctrl` (rows, nu), its first rows, from the state that it answers.
   double step;  // [s] between rows
@@ -107,6 +107,7 @@ typedef struct PlantRecord {
   int better;              // further plans in continuous mode
   int expired;             // steps without a usable plan: the fallback acted
   double simulated, wall;  // [s] of motion, and on the clock
+  bool task_contacts;      // the body has the task's contacts, else those of its model's file
   bool diverged;           // MuJoCo's state became unusable
 } PlantRecord;
 
@@ -130,6 +131,8 @@ void plant_record_prediction(const PlantRecord *r, PlantHandover *h, const Plant
 // Returns the quantile q in [0, 1] of a member of all hand-overs that is not NaN, by its offset in PlantHandover. NaN
 // when there is none.
 double plant_record_quantile(const PlantRecord *r, size_t member, double q);
+// Returns the part of the plans that came after the daemon's deadline; NaN without plans.
+double plant_record_miss_share(const PlantRecord *r);
 // Returns true when all measures held at the end, for as long as the task wants.
 bool plant_record_success(const PlantRecord *r);
 // Returns the largest value of measure k in the time that counts; NaN if one of them is.

@@ -91,18 +91,23 @@ bool plant_body_load(PlantBody *body, const PlantPlaces *places, const SinewSess
   return true;
 }
 
-// Writes x[n] over every row of a table, but for NaN.
-static void set_rows(mjtNum *table, mjtSize rows, const double *x, int n) {
-  for (int k = 0; k < n; ++k)
+// Writes x[n] over every row of a table, but for NaN. Returns whether there was any other number.
+static bool set_rows(mjtNum *table, mjtSize rows, const double *x, int n) {
+  bool any = false;
+  for (int k = 0; k < n; ++k) {
+    any = any || !isnan(x[k]);
     for (mjtSize i = 0; i < rows && !isnan(x[k]); ++i) table[n * i + k] = x[k];
+  }
+  return any;
 }
 
-void plant_body_set_contacts(PlantBody *body, const double *solref, const double *solimp) {
+bool plant_body_take_contacts(PlantBody *body, const SinewTaskPlant *plant) {
   mjModel *m = body->m;
-  set_rows(m->geom_solref, m->ngeom, solref, mjNREF);
-  set_rows(m->pair_solref, m->npair, solref, mjNREF);
-  set_rows(m->geom_solimp, m->ngeom, solimp, mjNIMP);
-  set_rows(m->pair_solimp, m->npair, solimp, mjNIMP);
+  const bool ref = set_rows(m->geom_solref, m->ngeom, plant->solref, mjNREF);
+  const bool imp = set_rows(m->geom_solimp, m->ngeom, plant->solimp, mjNIMP);
+  set_rows(m->pair_solref, m->npair, plant->solref, mjNREF);
+  set_rows(m->pair_solimp, m->npair, plant->solimp, mjNIMP);
+  return ref || imp;
 }
 
 void plant_body_reset(PlantBody *body, const SinewState *initial) {

@@ -74,7 +74,7 @@ void plant_record_handover(PlantRecord *r, const PlantPlan *from, const PlantPla
   double jump = 0;
   for (int i = 0; i < nu; ++i) jump = fmax(jump, fabs(a[i] - b[i]));
   r->handover[r->nhandover++] = (PlantHandover){.stamp = to->start,
-                                                .taken = taken,
+                                                .age = taken - to->start,
                                                 .late = fmax(taken - planned, 0),
                                                 .jump = jump,
                                                 .step = to->step,
@@ -127,6 +127,10 @@ double plant_record_quantile(const PlantRecord *r, size_t member, double q) {
   if (n > 0) value = x[(int)fmin(n - 1, floor(q * n))];
   free(x);
   return value;
+}
+
+double plant_record_miss_share(const PlantRecord *r) {
+  return r->nplan > 0 ? (double)r->misses / r->nplan : (double)NAN;
 }
 
 void plant_record_free(PlantRecord *r) {

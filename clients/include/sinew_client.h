@@ -99,13 +99,14 @@ static inline SinewSessionDef sinew_default_session(void) {
 
 // Describes a session: sizes of its model, and the initial state. New members come at the end.
 typedef struct SinewSessionInfo {
-  uint64_t id;                 // number at the daemon
-  const char *model;           // name of the model
-  const char *file;            // path from which the daemon has loaded the model, on its machine
-  double timestep;             // time step of the plans [s]
-  int nq, nv, na, nu, nmocap;  // positions, velocities, activations, controls, mocap bodies
-  const double *ctrl_range;    // (nu, 2); -inf, inf where not limited
-  SinewState initial;          // puts the body where the task begins; has all of its arrays
+  uint64_t id;                  // number at the daemon
+  const char *model;            // name of the model
+  const char *file;             // path from which the daemon has loaded the model, on its machine
+  double timestep;              // time step of the plans [s]
+  int nq, nv, na, nu, nmocap;   // positions, velocities, activations, controls, mocap bodies
+  const double *ctrl_range;     // (nu, 2); -inf, inf where not limited
+  SinewState initial;           // puts the body where the task begins; has all of its arrays
+  const SinewTaskPlant *plant;  // contacts that the task gives a simulated robot; NaN: the model's own
 } SinewSessionInfo;
 
 // Opens a session on a task and waits for its initial state. The session must be closed before its client. Returns NULL
@@ -149,6 +150,7 @@ typedef struct SinewSessionPlan {
   uint64_t config_version;  // version of the settings, weights and targets that it was made with
   uint64_t stream_number;   // in continuous mode: 1, 2, ... of the plans sent; else 0
   uint64_t stream_misses;   // states so far whose first plan came late
+  int lead;                 // rows before the improved ones: those of the plan before
 } SinewSessionPlan;
 
 // Sends a state and waits for its plan, which is then in force for sinew_session_control. deadline [s] is the daemon's

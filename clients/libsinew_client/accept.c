@@ -91,6 +91,7 @@ bool sn_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, doub
     return refuse(why, size, "it has %u rows; allowed are 1 to %d", p->steps, ROWS_MAX);
   if (p->n_ctrl != (size_t)p->steps * (size_t)info->nu)
     return refuse(why, size, "it has the wrong size: %zu controls, not %u rows of %d", p->n_ctrl, p->steps, info->nu);
+  if (p->lead > p->steps) return refuse(why, size, "%u of its %u rows are those of the plan before", p->lead, p->steps);
   if (!accept_times(p, latest, why, size)) return false;
   for (size_t i = 0; i < p->n_ctrl; ++i)
     if (!(fabs(p->ctrl[i]) <= CONTROL_MAX))

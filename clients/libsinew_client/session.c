@@ -66,6 +66,15 @@ static SinewStatus describe(SinewSession *session, const char *task, SinewError 
   return sn_request(session->client, &request, &session->described, err);
 }
 
+// Contacts of the simulated robot as the daemon describes them; numbers that it leaves out are the model's.
+static SinewTaskPlant plant_of(const Sinew__V1__Plant *from) {
+  SinewTaskPlant plant;
+  const size_t nref = sizeof plant.solref / sizeof *plant.solref, nimp = sizeof plant.solimp / sizeof *plant.solimp;
+  for (size_t i = 0; i < nref; ++i) plant.solref[i] = from && i < from->n_solref ? from->solref[i] : NAN;
+  for (size_t i = 0; i < nimp; ++i) plant.solimp[i] = from && i < from->n_solimp ? from->solimp[i] : NAN;
+  return plant;
+}
+
 static SinewStatus fill_info(SinewSession *session, SinewError *err) {
   const Sinew__V1__OpenReply *open = session->opened->open;
   const Sinew__V1__ModelDescription *model = session->described->describe_task->model;
@@ -82,7 +91,9 @@ static SinewStatus fill_info(SinewSession *session, SinewError *err) {
       .na = (int)model->na,
       .nu = (int)model->nu,
       .nmocap = (int)model->nmocap,
-      .initial = {.time = s->time, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .mocap = s->mocap}};
+      .initial = {.time = s->time, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .mocap = s->mocap},
+      .plant = &session->plant};
+  session->plant = plant_of(session->described->describe_task->plant);
   const size_t nu = model->nu ? model->nu : 1;
   session->ctrl_range = calloc(2 * nu, sizeof(double));
   session->last = calloc(nu, sizeof(double));

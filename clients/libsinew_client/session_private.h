@@ -15,6 +15,7 @@ struct SinewSession {
   Sinew__V1__Reply *described;
   Sinew__V1__Reply *planned;  // owns the arrays of `plan`
   SinewSessionInfo info;
+  SinewTaskPlant plant;
   SinewSessionPlan plan;
   double *ctrl_range;
   double *last;  // latest controls given, (nu)

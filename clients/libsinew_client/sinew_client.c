@@ -118,7 +118,8 @@ SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply,
                                      .stream_number = p->stream_sequence,
                                      .stream_misses = p->stream_misses,
                                      .backend = p->backend,
-                                     .device_lost = p->device_lost};
+                                     .device_lost = p->device_lost,
+                                     .lead = (int)p->lead};
   return api_ok(err);
 }
 

@@ -17,7 +17,17 @@ enum { IMPORTING = 60, CLOSING = 1 };
 #define DEADLINE 0.04
 #define DEADLINE_BOUNDED 1.0
 
-enum { KEY_MODE = 256, KEY_XML, KEY_DATA, KEY_EXECUTE, KEY_CONTROLLER, KEY_HIDE_ACT };
+enum {
+  KEY_MODE = 256,
+  KEY_XML,
+  KEY_DATA,
+  KEY_EXECUTE,
+  KEY_CONTROLLER,
+  KEY_HIDE_ACT,
+  KEY_CONTACTS,
+  KEY_TIMESTEP,
+  KEY_SPEED
+};
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of the daemon (default arm_reach)", 0},
@@ -28,10 +38,17 @@ static const struct argp_option OPTIONS[] = {
      0},
     {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
     {"deadline", 'd', "S", 0,
-     "the daemon's time for a plan, in continuous mode for the first of a state (default 0.04; in lockstep 1 where the "
-     "planner's iterations bound its work)",
+     "the daemon's time for a plan on the body's clock, in continuous mode for the first of a state (default 0.04; in "
+     "lockstep 1 where the planner's iterations bound its work)",
      0},
-    {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two states sent (default 16)", 0},
+    {"execute", KEY_EXECUTE, "STEPS", 0, "time steps of a plan between two states sent (default 16)", 0},
+    {"contacts", KEY_CONTACTS, "task|model", 0,
+     "of the body: the task's where it names some (default), or those of the model's file", 0},
+    {"timestep", KEY_TIMESTEP, "S", 0, "of the body (default: that of the plans)", 0},
+    {"speed", KEY_SPEED, "X", 0,
+     "of the world in realtime and continuous mode: 0.5 is half as fast as the clock, and a plan has twice the time "
+     "(default 1)",
+     0},
     {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
     {"models", 'm', "[NAME=]FOLDER", 0,
@@ -70,6 +87,42 @@ static void parse_controller(struct argp_state *state, PlantOptions *o, const ch
     argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
 }
 
+static void parse_contacts(struct argp_state *state, PlantOptions *o, const char *text) {
+  o->model_contacts = strcmp(text, "model") == 0;
+  if (!o->model_contacts && strcmp(text, "task") != 0) argp_error(state, "contacts '%s': expected task or model", text);
+}
+
+static void parse_mode(struct argp_state *state, PlantOptions *o, const char *text) {
+  for (o->mode = PLANT_LOCKSTEP; o->mode <= PLANT_CONTINUOUS; ++o->mode)
+    if (strcmp(text, plant_mode_name(o->mode)) == 0) return;
+  argp_error(state, "mode '%s': expected lockstep, realtime or continuous", text);
+}
+
+// Options that say what the body is.
+static error_t parse_body_option(int key, char *arg, struct argp_state *state) {
+  PlantOptions *o = state->input;
+  switch (key) {
+    case 'm':
+      if (o->places.nmodels == PLANT_MODELS) argp_error(state, "too many --models");
+      o->places.models[o->places.nmodels++] = arg;
+      return 0;
+    case KEY_XML:
+      o->places.xml = arg;
+      return 0;
+    case KEY_CONTACTS:
+      parse_contacts(state, o, arg);
+      return 0;
+    case KEY_TIMESTEP:
+      o->step = number(state, arg, 1e-6, 1);
+      return 0;
+    case KEY_SPEED:
+      o->speed = number(state, arg, 0.01, 100);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   PlantOptions *o = state->input;
   switch (key) {
@@ -80,9 +133,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->endpoint = arg;
       return 0;
     case KEY_MODE:
-      for (o->mode = PLANT_LOCKSTEP; o->mode <= PLANT_CONTINUOUS; ++o->mode)
-        if (strcmp(arg, plant_mode_name(o->mode)) == 0) return 0;
-      argp_error(state, "mode '%s': expected lockstep, realtime or continuous", arg);
+      parse_mode(state, o, arg);
       return 0;
     case 's':
       o->seconds = number(state, arg, 1e-6, 1e5);
@@ -100,13 +151,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       if (o->nsettings == (int)(sizeof o->settings / sizeof *o->settings) - 1) argp_error(state, "too many --set");
       o->settings[o->nsettings++] = arg;
       return 0;
-    case 'm':
-      if (o->places.nmodels == PLANT_MODELS) argp_error(state, "too many --models");
-      o->places.models[o->places.nmodels++] = arg;
-      return 0;
-    case KEY_XML:
-      o->places.xml = arg;
-      return 0;
     case KEY_CONTROLLER:
       parse_controller(state, o, arg);
       return 0;
@@ -123,7 +167,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->quiet = true;
       return 0;
     default:
-      return ARGP_ERR_UNKNOWN;
+      return parse_body_option(key, arg, state);
   }
 }
 
@@ -141,13 +185,16 @@ static int fail(const char *text) {
   return 1;
 }
 
+// From the daemon's plan to the body that moves by it [s].
+#define WAY 0.005
+
 static SinewSessionDef session_def(const PlantOptions *opt) {
   SinewSessionDef def = sinew_default_session();
   def.task = opt->task;
   def.seed = opt->seed;
   def.settings = opt->settings;
   // The plan is in force one deadline after its state; in lockstep the body waits.
-  def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + 0.005 : 0;
+  def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + WAY : 0;
   def.fallback = sinew_session_fallback_hold;
   return def;
 }
@@ -206,11 +253,16 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
   const SinewSessionInfo *info = sinew_session_info(session);
   PlantRecord record;
   if (!plant_body_load(body, &opt->places, info, error, sizeof error)) return fail(error);
+  if (opt->step > 0)
+    body->m->opt.timestep = opt->step;
+  else
+    opt->step = info->timestep;
   if (plant_judge_begin(&record, client, opt->task, &err) != SINEW_OK) return fail(err.text);
+  record.task_contacts = !opt->model_contacts && plant_body_take_contacts(body, info->plant);
   SinewStatus status = choose_deadline(client, session, opt, &err);
   sn_wire_set_timeout(client, plant_patience(opt));
   if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record, &err);
-  if (status == SINEW_OK) status = plant_judge_record(&record, client, info, &err);
+  if (status == SINEW_OK) status = plant_judge_record(&record, client, body, info, &err);
   int result = 0;
   if (status != SINEW_OK)
     result = fail_request(&err);
@@ -225,7 +277,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
 }
 
 int main(int argc, char **argv) {
-  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .execute = 16, .seed = 1};
+  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .speed = 1, .execute = 16, .seed = 1};
   const struct argp argp = {
       OPTIONS,
       parse_option,

@@ -27,7 +27,10 @@ typedef struct PlantOptions {
   PlantController controller;
   int random_controls;       // PLANT_RANDOM: how many constant controls to try
   double seconds, deadline;  // [s] motion, and time for a plan; deadline 0: chosen once the session is open
-  int execute;               // steps between two states sent
+  double step;               // time step of the body [s]; 0: that of the plans
+  double speed;              // seconds of the body's clock in one of ours, in real time and continuous mode
+  bool model_contacts;       // the body keeps the contacts of its file, whatever the task says
+  int execute;               // steps of a plan between two states sent
   uint64_t seed;
   bool json, quiet, hide_act;
 } PlantOptions;
@@ -48,14 +51,17 @@ SinewStatus plant_judge_begin(PlantRecord *r, SinewClient *client, const char *t
 // Asks the daemon for the cost and the nmeasure measures of one state. `measure` may be NULL: they are not wanted then.
 SinewStatus plant_judge_state(SinewClient *client, const SinewState *state, const SinewSessionInfo *info, double *cost,
                               double *measure, int nmeasure, SinewError *err);
-// Asks the daemon for cost and measures of every sample of a record.
-SinewStatus plant_judge_record(PlantRecord *r, SinewClient *client, const SinewSessionInfo *info, SinewError *err);
+// Asks the daemon for cost and measures of every sample of a record, and where each plan believed the body to be at its
+// hand-over.
+SinewStatus plant_judge_record(PlantRecord *r, SinewClient *client, const PlantBody *body, const SinewSessionInfo *info,
+                               SinewError *err);
 
 // Prints the report of a run that has samples, for people.
 void plant_report_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);
 // Prints the report as one line of JSON.
 void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out);
-// Writes a header line and a line a sample: time, cost, measures and controls. Returns false when the file cannot be
+// Writes a header line and a line a sample: time, cost, measures and controls. The last columns are the age of the plan
+// in force and the jump of plans that came into force since the sample before. Returns false when the file cannot be
 // written.
 bool plant_report_write(const PlantRecord *r, const SinewSessionInfo *info, const char *path);
 

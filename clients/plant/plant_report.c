@@ -1,6 +1,7 @@
 // Reports of a run: for people, as JSON, and as columns for a plot.
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,26 +49,57 @@ static const char *controller_name(const PlantOptions *opt) {
                                        : "sinewd, continuous";
 }
 
+// A quantile of the hand-overs.
+#define QUANTILE(r, member, q) plant_record_quantile(r, offsetof(PlantHandover, member), q)
+
+// Plans, how they took over from each other, and where they believed the body to be.
+static void print_plans(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
+  fprintf(out, "plans               %d\n", r->nplan);
+  if (opt->mode == PLANT_CONTINUOUS) fprintf(out, "better ones         %d\n", r->better);
+  fprintf(out, "plan latency        p50 %.1f ms, p99 %.1f ms\n", 1e3 * latency_quantile(r, 0.5),
+          1e3 * latency_quantile(r, 0.99));
+  fprintf(out, "plan age            p50 %.1f ms, p99 %.1f ms in force; %.1f ms late (p99)\n",
+          1e3 * QUANTILE(r, age, 0.5), 1e3 * QUANTILE(r, age, 0.99), 1e3 * QUANTILE(r, late, 0.99));
+  fprintf(out, "jump of controls    p50 %.3g, p99 %.3g\n", QUANTILE(r, jump, 0.5), QUANTILE(r, jump, 0.99));
+  fprintf(out, "prediction error    p50 %.3g, p99 %.3g; of velocities %.3g, %.3g\n", QUANTILE(r, position, 0.5),
+          QUANTILE(r, position, 0.99), QUANTILE(r, velocity, 0.5), QUANTILE(r, velocity, 0.99));
+  fprintf(out, "deadline misses     %d (%.3g %%)\n", r->misses, 100 * plant_record_miss_share(r));
+  fprintf(out, "steps without plan  %d of %d\n", r->expired, r->nsample - 1);
+}
+
 void plant_report_print(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
   const PlantSample *first = r->sample, *last = r->sample + r->nsample - 1;
   fprintf(out, "task                %s, seed %llu\n", opt->task, (unsigned long long)opt->seed);
   fprintf(out, "mode                %s\n", controller_name(opt));
+  fprintf(out, "contacts            the %s's\n", r->task_contacts ? "task" : "model");
   fprintf(out, "cost                %.5g at the start, %.5g at the end\n", first->cost, last->cost);
   for (int k = 0; k < r->nmeasure; ++k)
     fprintf(out, "%-19s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
             last->measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
   fprintf(out, "success             %s%s\n", plant_record_success(r) ? "yes" : "no",
           r->diverged ? ", the body diverged" : "");
-  if (opt->controller == PLANT_SINEW) {
-    fprintf(out, "plans               %d\n", r->nplan);
-    if (opt->mode == PLANT_CONTINUOUS) fprintf(out, "better ones         %d\n", r->better);
-    fprintf(out, "plan latency        p50 %.1f ms, p99 %.1f ms\n", 1e3 * latency_quantile(r, 0.5),
-            1e3 * latency_quantile(r, 0.99));
-    fprintf(out, "deadline misses     %d\n", r->misses);
-    fprintf(out, "steps without plan  %d of %d\n", r->expired, r->nsample - 1);
-  }
+  if (opt->controller == PLANT_SINEW) print_plans(r, opt, out);
   fprintf(out, "real-time factor    %.3g (%.3g s of motion in %.3g s)\n", r->simulated / r->wall, r->simulated,
           r->wall);
+}
+
+// As print_plans.
+static void add_plans(cJSON *o, const PlantRecord *r) {
+  cJSON_AddNumberToObject(o, "plans", r->nplan);
+  cJSON_AddNumberToObject(o, "better_plans", r->better);
+  cJSON_AddNumberToObject(o, "latency_p50", latency_quantile(r, 0.5));
+  cJSON_AddNumberToObject(o, "latency_p99", latency_quantile(r, 0.99));
+  cJSON_AddNumberToObject(o, "age_p50", QUANTILE(r, age, 0.5));
+  cJSON_AddNumberToObject(o, "age_p99", QUANTILE(r, age, 0.99));
+  cJSON_AddNumberToObject(o, "late_p99", QUANTILE(r, late, 0.99));
+  cJSON_AddNumberToObject(o, "jump_p50", QUANTILE(r, jump, 0.5));
+  cJSON_AddNumberToObject(o, "jump_p99", QUANTILE(r, jump, 0.99));
+  cJSON_AddNumberToObject(o, "prediction_position_p50", QUANTILE(r, position, 0.5));
+  cJSON_AddNumberToObject(o, "prediction_position_p99", QUANTILE(r, position, 0.99));
+  cJSON_AddNumberToObject(o, "prediction_velocity_p50", QUANTILE(r, velocity, 0.5));
+  cJSON_AddNumberToObject(o, "prediction_velocity_p99", QUANTILE(r, velocity, 0.99));
+  cJSON_AddNumberToObject(o, "deadline_misses", r->misses);
+  cJSON_AddNumberToObject(o, "deadline_miss_share", plant_record_miss_share(r));
 }
 
 void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
@@ -77,6 +109,9 @@ void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   cJSON_AddNumberToObject(o, "seed", (double)opt->seed);
   cJSON_AddStringToObject(o, "mode", plant_mode_name(opt->mode));
   cJSON_AddStringToObject(o, "controller", controller_name(opt));
+  cJSON_AddStringToObject(o, "contacts", r->task_contacts ? "task" : "model");
+  cJSON_AddNumberToObject(o, "timestep", opt->step);
+  cJSON_AddNumberToObject(o, "speed", opt->speed);
   cJSON_AddNumberToObject(o, "cost_start", first->cost);
   cJSON_AddNumberToObject(o, "cost_end", last->cost);
   cJSON *measures = cJSON_AddObjectToObject(o, "measures");
@@ -89,11 +124,7 @@ void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   }
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
-  cJSON_AddNumberToObject(o, "plans", r->nplan);
-  cJSON_AddNumberToObject(o, "better_plans", r->better);
-  cJSON_AddNumberToObject(o, "latency_p50", latency_quantile(r, 0.5));
-  cJSON_AddNumberToObject(o, "latency_p99", latency_quantile(r, 0.99));
-  cJSON_AddNumberToObject(o, "deadline_misses", r->misses);
+  add_plans(o, r);
   cJSON_AddNumberToObject(o, "steps", r->nsample - 1);
   cJSON_AddNumberToObject(o, "steps_without_plan", r->expired);
   cJSON_AddNumberToObject(o, "simulated", r->simulated);
@@ -110,13 +141,16 @@ bool plant_report_write(const PlantRecord *r, const SinewSessionInfo *info, cons
   fprintf(out, "time cost");
   for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " \"%s\"", r->measure_name[k]);
   for (int i = 0; i < info->nu; ++i) fprintf(out, " ctrl%d", i);
-  fputc('\n', out);
-  for (int i = 0; i < r->nsample; ++i) {
+  fprintf(out, " age jump\n");
+  for (int i = 0, plan = 0; i < r->nsample; ++i) {
     const PlantSample *s = r->sample + i;
+    double jump = 0;
+    for (; plan < r->nhandover && r->handover[plan].stamp + r->handover[plan].age <= s->time + 1e-9; ++plan)
+      jump = fmax(jump, r->handover[plan].jump);
     fprintf(out, "%.6g %.9g", s->time, s->cost);
     for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " %.9g", s->measure[k]);
     for (int k = 0; k < info->nu; ++k) fprintf(out, " %.6g", s->ctrl[k]);
-    fputc('\n', out);
+    fprintf(out, " %.6g %.6g\n", s->time - (plan > 0 ? r->handover[plan - 1].stamp : 0), jump);
   }
   return fclose(out) == 0;
 }

@@ -129,8 +129,12 @@ static void contacts(void **state) {
   PlantBody body = {.m = mj_loadXML("contacts.xml", &vfs, text, sizeof text)};
   mj_deleteVFS(&vfs);
   if (!body.m) fail_msg("%s", text);
-  const double solref[] = {0.01, (double)NAN}, solimp[] = {0.1, 0.2, (double)NAN, 0.6, 3};
-  plant_body_set_contacts(&body, solref, solimp);
+  const double none = (double)NAN;
+  const SinewTaskPlant plant = {{0.01, none}, {0.1, 0.2, none, 0.6, 3}};
+  const SinewTaskPlant nothing = {{none, none}, {none, none, none, none, none}};
+  assert_false(plant_body_take_contacts(&body, &nothing));
+  assert_true(body.m->geom_solref[0] == 0.03 && body.m->pair_solref[1] == 0.8);
+  assert_true(plant_body_take_contacts(&body, &plant));
   const mjModel *m = body.m;
   const double damping[] = {0.9, 1, 1};
   for (int g = 0; g < 3; ++g)

@@ -84,7 +84,7 @@ static void handovers(void **state) {
   plant_record_handover(&r, &from, &free_of_lead, 0.3, 50, 2);
   assert_int_equal(r.nhandover, 3);
   const PlantHandover *h = r.handover;
-  assert_true(h[0].stamp == 0.3 && h[0].taken == 0.4 && h[0].late == 0 && h[0].rows == 2 && h[0].jump == 3);
+  assert_true(h[0].stamp == 0.3 && fabs(h[0].age - 0.1) < 1e-12 && h[0].late == 0 && h[0].rows == 2 && h[0].jump == 3);
   assert_true(fabs(h[1].late - 0.3) < 1e-12 && h[1].jump == 3 && h[1].ctrl[0] == 3.25 && h[1].ctrl[2] == 4.25);
   assert_true(h[2].rows == 10 && h[2].jump == 3 && h[2].late == 0);
   r.handover[0].jump = 1;

@@ -42,6 +42,7 @@ PLAN_LIE(strange_status, p->status = (Sinew__V1__Plan__Status)77;)
 PLAN_LIE(no_status, p->status = SINEW__V1__PLAN__STATUS__UNSPECIFIED;)
 PLAN_LIE(no_rows, p->steps = 0; p->n_ctrl = 0;)
 PLAN_LIE(many_rows, p->steps = UINT32_MAX;)
+PLAN_LIE(long_lead, p->lead = p->steps + 1;)
 PLAN_LIE(short_ctrl, p->n_ctrl -= 1;)
 PLAN_LIE(long_step, p->steps = 2;)
 PLAN_LIE(ctrl_nan, p->ctrl[5] = NAN;)
@@ -75,6 +76,7 @@ static const struct {
     {no_status, "its status is 0"},
     {no_rows, "it has 0 rows; allowed are 1 to 65536"},
     {many_rows, "it has 4294967295 rows"},
+    {long_lead, "rows are those of the plan before"},
     {short_ctrl, "it has the wrong size: 7 controls, not 4 rows of 2"},
     {long_step, "it has the wrong size: 8 controls, not 2 rows of 2"},
     {ctrl_nan, "control 1 of row 2 is nan"},

@@ -8,6 +8,18 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-plant.XXXXXX")
 endpoint=ipc://$work/sinewd.sock
 mkdir "$work/bodies"
 cp "$SOURCE/physics/models/arm_reach.xml" "$work/bodies/limb.xml"
+cat >"$work/bodies/fall.xml" <<'XML'
+<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="2 2 2"/>
+  <body name="ball" pos="0 0 .11"><freejoint/><geom size=".1"/></body>
+  <body pos="1 0 1"><joint name="j"/><geom size=".1"/></body></worldbody>
+  <actuator><motor joint="j"/></actuator></mujoco>
+XML
+cat >"$work/bodies/fall.yaml" <<'YAML'
+model: own/fall
+plant: {solref: [0.2, 1]}
+settings: {planner: sampling, horizon: 16, knots: 2, iterations: 1, candidates: 2}
+terms: [{name: ball, residual: {position: {body: ball}}, weight: 1}]
+YAML
 sed 's/^model: .*/model: own\/limb/' "$SOURCE/planner/tasks/arm_reach.yaml" >"$work/bodies/own_reach.yaml"
 "$BIN/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$work/bodies" --models="own=$work/bodies" 2>"$work/log" &
 daemon=$!
@@ -45,6 +57,21 @@ plant --json --seconds 0.1 --controller zero >"$work/out"
 check 'r["plans"] == 0 and r["latency_p50"] is None'  # JSON has no NaN
 if plant --models "$work" >"$work/out" 2>&1; then echo "FAIL  a model that is not there" >&2; exit 1; fi
 grep -q "sinew-plant: model 'own/limb' is in none of the folders given with --models" "$work/out"
+
+# The body has the task's contacts, or those of its file, and a time step of its own; the planner is told of neither. It
+# believes what its model says: exactly with the same contacts and step, far off with others.
+fall() { timeout 200 "$BIN/sinew-plant" --endpoint "$endpoint" --task fall --quiet --json --seconds 0.2 "$@" >"$work/out"; }
+fall --contacts task
+check 'r["contacts"] == "task" and r["prediction_position_p99"] > 1e-4 and r["timestep"] == 0.005 and r["steps"] == 40'
+cp "$work/out" "$work/first"
+fall --contacts model
+check 'r["contacts"] == "model" and r["prediction_position_p99"] < 1e-9'
+check 'r["cost_end"] > json.load(open("'"$work/first"'"))["cost_end"] + 1e-4'  # the ball sinks in less
+fall --timestep 0.0025
+check 'r["contacts"] == "task" and r["steps"] == 80 and r["plans"] == 3'
+# A world at half the speed takes about twice the time: the last step is not waited for.
+fall --mode realtime --speed 0.5
+check 'r["speed"] == 0.5 and r["real_time_factor"] < 0.52 and r["steps"] == 40 and r["age_p50"] > 0'
 
 # The daemon is gone, in the midst of it.
 pids=()

@@ -32,8 +32,11 @@ static void latencies(void **state) {
   PlantRecord r = record_of(1, 0.01, 0.3);
   for (int i = 0; i < 200; ++i) plant_record_plan(&r, 1e-3 * (1 + 77 * i % 200), i % 10 != 3);
   r.expired = 4;
+  r.task_contacts = true;
   cJSON *o = report_of(&r);
   assert_true(number_of(o, "plans") == 200 && number_of(o, "deadline_misses") == 20);
+  assert_true(number_of(o, "deadline_miss_share") == 0.1 && cJSON_IsNull(cJSON_GetObjectItem(o, "jump_p50")));
+  assert_string_equal(cJSON_GetObjectItem(o, "contacts")->valuestring, "task");
   assert_true(fabs(number_of(o, "latency_p50") - 0.101) < 1e-12 && fabs(number_of(o, "latency_p99") - 0.199) < 1e-12);
   assert_true(number_of(o, "steps") == SAMPLES - 1 && number_of(o, "steps_without_plan") == 4);
   assert_true(number_of(o, "real_time_factor") == 0.5 && number_of(o, "simulated") == 1 && number_of(o, "seed") == 7);
@@ -66,16 +69,21 @@ static void columns(void **state) {
   assert_true(fd >= 0);
   close(fd);
   PlantRecord r = record_of(1, 0.5, 0.3);
+  double rows[8] = {0}, others[8] = {0, 0, 0, 0, 0, 0, 0, -0.25};
+  const PlantPlan from = {.step = 0.1, .steps = 4, .ctrl = rows};
+  const PlantPlan to = {.start = 0.2, .step = 0.1, .steps = 4, .lead = 3, .ctrl = others};
+  plant_record_handover(&r, &from, &to, 0.4, 1, 2);
   assert_true(plant_report_write(&r, &info, path));
   FILE *in = fopen(path, "r");
   assert_non_null(fgets(line, sizeof line, in));
-  assert_string_equal(line, "time cost \"hand\" ctrl0 ctrl1\n");
+  assert_string_equal(line, "time cost \"hand\" ctrl0 ctrl1 age jump\n");
   for (int i = 0; i < SAMPLES; ++i) {
-    double x[5];
+    double x[7];
     assert_non_null(fgets(line, sizeof line, in));
-    assert_int_equal(sscanf(line, "%lf %lf %lf %lf %lf", x, x + 1, x + 2, x + 3, x + 4), 5);
+    assert_int_equal(sscanf(line, "%lf %lf %lf %lf %lf %lf %lf", x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6), 7);
     assert_true(fabs(x[0] - 0.1 * i) < 1e-9 && fabs(x[1] - 1.0 / (i + 1)) < 1e-8);
     assert_true(x[2] == (i < 7 ? 1 : 0.5) && x[3] == i && x[4] == -i);
+    assert_true(fabs(x[5] - 0.1 * (i < 4 ? i : i - 2)) < 1e-9 && x[6] == (i == 4 ? 0.25 : 0));
   }
   assert_null(fgets(line, sizeof line, in));
   fclose(in);
