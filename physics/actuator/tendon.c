@@ -116,6 +116,15 @@ SN_LOCAL void ten_moment_arm(const SnModel *m, SnWorld *w, int a) {
   w->ten_J[entry] = even + odd;
 }
 
+// The same of an arm with one line, in halves that fit one vector operation. The zero makes a product of -0 the 0 that
+// a sum would be.
+SN_LOCAL void ten_lever(SnWorld *w, const int *lever, sn_real sign) {
+  const sn_real *SN_RESTRICT axis = w->cdof + lever[1], *SN_RESTRICT W = w->line_wrench + lever[2];
+  sn_real half[2];
+  for (int k = 0; k < 2; ++k) half[k] = 0 + sign * (axis[k] * W[k] + axis[2 + k] * W[2 + k] + axis[4 + k] * W[4 + k]);
+  w->ten_J[lever[0]] = half[0] + half[1];
+}
+
 // Number of path points of tendon t.
 SN_LOCAL int ten_count_path(const SnModel *m, const SnWorld *w, int t) {
   int points = m->ten_point0[t];
@@ -159,7 +168,12 @@ SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(k, m->nJten) w->ten_J[k] = m->ten_J_fixed[k];
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) ten_path_length(m, w, t);
-  SN_FOR(a, m->narm) ten_moment_arm(m, w, a);
+  SN_FOR(a, m->narm) {
+    if (m->arm_sign[a] != 0)
+      ten_lever(w, m->arm_lever + 3 * a, m->arm_sign[a]);
+    else
+      ten_moment_arm(m, w, a);
+  }
   if (m->need_all) ten_all_paths(m, w, lane);
   SN_SYNC(lane);
 }

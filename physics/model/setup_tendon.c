@@ -254,6 +254,22 @@ static SnCode list_arms(SnModel *m, int *count, SnError *err) {
   return SN_OK;
 }
 
+// Levers: arms of one line, which nearly all are.
+static SnCode list_levers(SnModel *m, SnError *err) {
+  m->arm_lever = sn_model_alloc(m, sizeof(int) * 3 * (size_t)m->narm);
+  m->arm_sign = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->narm);
+  if (!m->arm_lever || !m->arm_sign) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  for (int a = 0; a < m->narm; ++a) {
+    if (m->arm_root[a] >= 0 || m->arm_adr[a + 1] - m->arm_adr[a] != 1) continue;
+    const int line = m->arm_line[m->arm_adr[a]];
+    m->arm_sign[a] = line < 0 ? -1 : 1;
+    m->arm_lever[3 * a] = m->arm_entry[a];
+    m->arm_lever[3 * a + 1] = 6 * m->ten_J_colind[m->arm_entry[a]];
+    m->arm_lever[3 * a + 2] = 6 * (line < 0 ? ~line : line);
+  }
+  return SN_OK;
+}
+
 // Moment arms: count the lines of each entry, list the entries, fill.
 static SnCode setup_arms(SnModel *m, SnError *err) {
   int *column = sn_model_alloc(m, sizeof(int) * (size_t)m->nv),
@@ -265,7 +281,8 @@ static SnCode setup_arms(SnModel *m, SnError *err) {
   if (code != SN_OK) return code;
   m->arm_line = sn_model_alloc(m, sizeof(int) * (size_t)m->narmline);
   if (!m->arm_line) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
-  return enter_lines(m, column, next, true, err);
+  code = enter_lines(m, column, next, true, err);
+  return code == SN_OK ? list_levers(m, err) : code;
 }
 
 static int site_link(const SnModel *m, int site) { return m->body_weldid[m->site_bodyid[site]]; }
