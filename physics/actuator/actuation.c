@@ -29,7 +29,7 @@ SN_LOCAL bool act_bad_ctrl(const SnModel *m, const SnWorld *w) {
 }
 
 // Rate of the activation of actuator i.
-SN_LOCAL sn_real act_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
+SN_INLINE sn_real act_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
   switch (m->actuator_dyntype[i]) {
     case SN_DYN_INTEGRATOR:
@@ -42,7 +42,7 @@ SN_LOCAL sn_real act_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
 }
 
 // Activation of actuator i after h [s] at the given rate.
-SN_LOCAL sn_real act_advance(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
+SN_INLINE sn_real act_advance(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
   const sn_real *range = m->actuator_actrange + 2 * i;
   if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
     const sn_real tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
@@ -58,7 +58,7 @@ SN_LOCAL sn_real act_near_setpoint(sn_real u, sn_real length, sn_real period) {
   return u - period * sn_floor((u - length) / period + SN_R(0.5));
 }
 
-SN_LOCAL sn_real act_gain(const SnModel *m, const SnWorld *w, int i) {
+SN_INLINE sn_real act_gain(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out],
                 velocity = w->actuator_velocity[out];
@@ -72,7 +72,7 @@ SN_LOCAL sn_real act_gain(const SnModel *m, const SnWorld *w, int i) {
   }
 }
 
-SN_LOCAL sn_real act_bias(const SnModel *m, const SnWorld *w, int i) {
+SN_INLINE sn_real act_bias(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i, length = w->actuator_length[out];
   switch (m->actuator_biastype[i]) {
@@ -86,12 +86,12 @@ SN_LOCAL sn_real act_bias(const SnModel *m, const SnWorld *w, int i) {
 }
 
 // Last activation of actuator i; -1: it has none.
-SN_LOCAL int act_last(const SnModel *m, int i) {
+SN_INLINE int act_last(const SnModel *m, int i) {
   return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
 }
 
 // What the gain of actuator i multiplies; act_dot is known.
-SN_LOCAL sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   const int last = act_last(m, i);
   const sn_real period = m->actuator_period[i];
   sn_real input;
@@ -105,7 +105,7 @@ SN_LOCAL sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_c
 }
 
 // Force of actuator i before all limits.
-SN_LOCAL sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   if (sn_actuator_disabled(m, i)) return 0;
   return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
 }

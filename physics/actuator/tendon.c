@@ -31,7 +31,7 @@
 
 // Wrench of the line p0 -> p1 about c, times scale, in W[6]; returns its length. MuJoCo's direction
 // of a line of zero length is x.
-SN_LOCAL sn_real ten_line(sn_real *W, const sn_real *p0, const sn_real *p1, const sn_real *c, sn_real scale) {
+SN_INLINE sn_real ten_line(sn_real *W, const sn_real *p0, const sn_real *p1, const sn_real *c, sn_real scale) {
   sn_real arm[3];
   sn_sub3(W + 3, p1, p0);
   const sn_real length = sn_norm3(W + 3);

@@ -77,15 +77,21 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #define SN_SYNC(lane) ((void)(lane))
 #endif
 
-// Loops over a sum whose terms are computed on the way: for every i in [0, count). k = i % SN_VLANES is the partial sum
-// that i adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up.
+// Loops over a sum whose terms are computed on the way: for every i in [from, end). k = i % SN_VLANES is the partial
+// sum that i adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up. On one lane the
+// inner loop runs over partial sums that lie side by side, as vector units take them.
 #if defined(SN_SERIAL)
-#define SN_FOR_PARTS(k, i, count) for (int i = 0, k = 0; i < (count); ++i, k = i % SN_VLANES)
+#define SN_FOR_PARTS_FROM(k, i, from, end)                                                     \
+  for (int i##_of_0 = (from) / SN_VLANES * SN_VLANES; i##_of_0 < (end); i##_of_0 += SN_VLANES) \
+    for (int k = i##_of_0 < (from) ? (from)-i##_of_0 : 0, i = i##_of_0 + k,                    \
+             k##_end = (end)-i##_of_0 < SN_VLANES ? (end)-i##_of_0 : SN_VLANES;                \
+         k < k##_end; ++k, ++i)
 #else
-#define SN_FOR_PARTS(k, i, count)                     \
+#define SN_FOR_PARTS_FROM(k, i, from, end)            \
   for (int k = lane->id; k < SN_VLANES; k += lane->n) \
-    for (int i = k; i < (count); i += SN_VLANES)
+    for (int i = (from) + (k - (from) % SN_VLANES + SN_VLANES) % SN_VLANES; i < (end); i += SN_VLANES)
 #endif
+#define SN_FOR_PARTS(k, i, count) SN_FOR_PARTS_FROM(k, i, 0, count)
 
 // Runs the statement that follows on one lane only. Implies no sync.
 #define SN_ONE(lane) if ((lane)->id == 0)

@@ -113,14 +113,15 @@ SN_LOCAL bool collide_axes_apart(const SnShape *a, const SnShape *b, sn_real rea
   return sn_axes_square(a, b) > limit * limit;
 }
 
+// True when a costly pair is farther apart than reach. Not asked for two boxes: what counts there is the gap along the
+// best axis, which is less than the distance.
+SN_LOCAL bool collide_costly_apart(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach) {
+  return collide_boxes_apart(m, a, b, reach) ||
+         (collide_has_axis(m, a->geom) && collide_has_axis(m, b->geom) && collide_axes_apart(a, b, reach));
+}
+
 SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
                               int max, SnContact *con) {
-  // not for two boxes: what counts there is the gap along the best axis, which is less than the distance
-  const bool costly = collider == SN_COLLIDER_CAPSULE_BOX || collider == SN_COLLIDER_CONVEX;
-  if (costly && collide_boxes_apart(m, a, b, reach)) return 0;
-  if (collider == SN_COLLIDER_CONVEX && collide_has_axis(m, a->geom) && collide_has_axis(m, b->geom) &&
-      collide_axes_apart(a, b, reach))
-    return 0;
   switch (collider) {
     case SN_COLLIDER_NONE:
     case SN_COLLIDER_ELLIPSOID:
@@ -146,11 +147,11 @@ SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape 
     case SN_COLLIDER_CAPSULE_CAPSULE:
       return sn_collide_capsule_capsule(a, b, reach, con);
     case SN_COLLIDER_CAPSULE_BOX:
-      return sn_collide_capsule_box(a, b, reach, con);
+      return collide_boxes_apart(m, a, b, reach) ? 0 : sn_collide_capsule_box(a, b, reach, con);
     case SN_COLLIDER_BOX_BOX:
       return sn_collide_box_box(a, b, reach, con);
     case SN_COLLIDER_CONVEX:
-      return sn_collide_convex(m, a, b, reach, con, max);
+      return collide_costly_apart(m, a, b, reach) ? 0 : sn_collide_convex(m, a, b, reach, con, max);
   }
   return 0;
 }

@@ -12,8 +12,8 @@
 #include "physics/collision/collide_private.h"
 
 // Contact of two spheres; the matrices choose the normal of coinciding centres.
-SN_LOCAL int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2,
-                              const sn_real *mat2, sn_real r2, sn_real reach, SnContact *con) {
+SN_INLINE int prim_two_spheres(const sn_real *p1, const sn_real *mat1, sn_real r1, const sn_real *p2,
+                               const sn_real *mat2, sn_real r2, sn_real reach, SnContact *con) {
   sn_real n[3];
   sn_sub3(n, p2, p1);
   const sn_real square = sn_dot3(n, n), limit = reach + r1 + r2;
@@ -198,7 +198,7 @@ typedef struct PrimSegments {
   sn_real reach;
 } PrimSegments;
 
-SN_LOCAL PrimSegments prim_segments(const SnShape *a, const SnShape *b, sn_real reach) {
+SN_INLINE PrimSegments prim_segments(const SnShape *a, const SnShape *b, sn_real reach) {
   PrimSegments s = {.a = a, .b = b, .half1 = a->size[1], .half2 = b->size[1], .reach = reach};
   sn_shape_axis(s.z1, a->mat);
   sn_shape_axis(s.z2, b->mat);
@@ -209,7 +209,7 @@ SN_LOCAL PrimSegments prim_segments(const SnShape *a, const SnShape *b, sn_real 
   return s;
 }
 
-SN_LOCAL int prim_segment_contact(const PrimSegments *s, sn_real x1, sn_real x2, SnContact *con) {
+SN_INLINE int prim_segment_contact(const PrimSegments *s, sn_real x1, sn_real x2, SnContact *con) {
   sn_real p1[3], p2[3];
   sn_addscl3(p1, s->a->pos, s->z1, x1);
   sn_addscl3(p2, s->b->pos, s->z2, x2);
@@ -260,12 +260,13 @@ SN_LOCAL void prim_stretch_end(const PrimSegments *s, int end, sn_real *x1, sn_r
   }
 }
 
-SN_LOCAL int prim_parallel_capsules(const PrimSegments *s, SnContact *con) {
+SN_LOCAL int prim_parallel_capsules(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
+  const PrimSegments s = prim_segments(a, b, reach);
   int n = 0;
   for (int end = -1; end <= 1; end += 2) {
     sn_real x1, x2;
-    prim_stretch_end(s, end, &x1, &x2);
-    if (!prim_segment_contact(s, x1, x2, con + n)) continue;
+    prim_stretch_end(&s, end, &x1, &x2);
+    if (!prim_segment_contact(&s, x1, x2, con + n)) continue;
     con[n++].feature = end < 0 ? PRIM_LOWER : PRIM_UPPER;
   }
   return n;
@@ -274,7 +275,7 @@ SN_LOCAL int prim_parallel_capsules(const PrimSegments *s, SnContact *con) {
 // Crossing: the nearest points of the lines, x1 = (u + c v) / sin^2 and x2 = v + c x1 with u = z1.d, v = -z2.d and c
 // the cosine, clipped to the segments. Where the axes are nearly parallel u + c v would cancel: it is d.(z2 x (z1 x
 // z2)), and so both points are exact to rounding wherever along the axes they are.
-SN_LOCAL void prim_crossing(const PrimSegments *s, sn_real *x1, sn_real *x2) {
+SN_INLINE void prim_crossing(const PrimSegments *s, sn_real *x1, sn_real *x2) {
   sn_real across[3];
   sn_cross(across, s->z2, s->cross);
   *x1 = sn_clip(sn_dot3(s->d, across) / s->sine2, -s->half1, s->half1);
@@ -289,7 +290,8 @@ static const sn_real PRIM_PARALLEL = SN_R(1e-8);  // sin^2 below which two axes 
 
 SN_FUNC int sn_collide_capsule_capsule(const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
   const PrimSegments s = prim_segments(a, b, reach);
-  if (s.sine2 < PRIM_PARALLEL) return prim_parallel_capsules(&s, con);
+  // from the shapes again, so that these segments, which nearly all pairs need, stay in registers
+  if (s.sine2 < PRIM_PARALLEL) return prim_parallel_capsules(a, b, reach, con);
   sn_real x1, x2;
   prim_crossing(&s, &x1, &x2);
   return prim_segment_contact(&s, x1, x2, con);

@@ -75,8 +75,9 @@ SN_LOCAL void fill_pattern(SnWorld *w, SnBlock block, const int *cols) {
   for (int r = 0; r < block.num; ++r) {
     w->efc_J_rownnz[block.row + r] = block.nnz;
     w->efc_J_rowadr[block.row + r] = block.adr + r * block.nnz;
-    for (int k = 0; r > 0 && k < block.nnz; ++k) first[r * block.nnz + k] = first[k];
   }
+  // each row from the one before, in one run
+  for (int k = block.nnz; k < block.num * block.nnz; ++k) first[k] = first[k - block.nnz];
 }
 
 SN_LOCAL void fill_source(const SnModel *m, SnWorld *w, int s, SnBlock block) {

@@ -74,25 +74,12 @@ SN_LOCAL void clear_parts(SnLane *lane, sn_real *part, int columns) {
 SN_LOCAL void one_sided_slope(const SnWorld *w, SnLane *lane, int lo, int hi, sn_real alpha, sn_real *SN_RESTRICT d1,
                               sn_real *SN_RESTRICT d2) {
   const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
-#if defined(SN_SERIAL)
   (void)lane;
-  for (int start = lo / SN_VLANES * SN_VLANES; start < hi; start += SN_VLANES) {
-    const int end = sn_mini(SN_VLANES, hi - start);
-    for (int k = sn_maxi(lo - start, 0); k < end; ++k) {
-      const sn_real v = Jv[start + k], x = jar[start + k] + alpha * v, Dv = x < 0 ? D[start + k] * v : 0;
-      d1[k] += Dv * x;
-      d2[k] += Dv * v;
-    }
+  SN_FOR_PARTS_FROM(k, i, lo, hi) {
+    const sn_real v = Jv[i], x = jar[i] + alpha * v, Dv = x < 0 ? D[i] * v : 0;
+    d1[k] += Dv * x;
+    d2[k] += Dv * v;
   }
-#else
-  SN_FOR(k, SN_VLANES) {
-    for (int i = lo + (k - lo % SN_VLANES + SN_VLANES) % SN_VLANES; i < hi; i += SN_VLANES) {
-      const sn_real v = Jv[i], x = jar[i] + alpha * v, Dv = x < 0 ? D[i] * v : 0;
-      d1[k] += Dv * x;
-      d2[k] += Dv * v;
-    }
-  }
-#endif
 }
 
 SN_LOCAL LinePoint line_eval(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real gauss[2], sn_real alpha) {
@@ -181,25 +168,12 @@ SN_INLINE sn_real row_gain(const SnWorld *w, int row, sn_real alpha) {
 SN_LOCAL void one_sided_gain(const SnWorld *w, SnLane *lane, int lo, int hi, sn_real alpha, sn_real *SN_RESTRICT sum,
                              sn_real *SN_RESTRICT size) {
   const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
-#if defined(SN_SERIAL)
   (void)lane;
-  for (int start = lo / SN_VLANES * SN_VLANES; start < hi; start += SN_VLANES) {
-    const int end = sn_mini(SN_VLANES, hi - start);
-    for (int k = sn_maxi(lo - start, 0); k < end; ++k) {
-      const sn_real g = one_sided_row_gain(jar[start + k], alpha * Jv[start + k], D[start + k]);
-      sum[k] += g;
-      size[k] += sn_abs(g);
-    }
+  SN_FOR_PARTS_FROM(k, i, lo, hi) {
+    const sn_real g = one_sided_row_gain(jar[i], alpha * Jv[i], D[i]);
+    sum[k] += g;
+    size[k] += sn_abs(g);
   }
-#else
-  SN_FOR(k, SN_VLANES) {
-    for (int i = lo + (k - lo % SN_VLANES + SN_VLANES) % SN_VLANES; i < hi; i += SN_VLANES) {
-      const sn_real g = one_sided_row_gain(jar[i], alpha * Jv[i], D[i]);
-      sum[k] += g;
-      size[k] += sn_abs(g);
-    }
-  }
-#endif
 }
 
 // phi(0) - phi(alpha), 0 when that is not more than the rounding of its terms.

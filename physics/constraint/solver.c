@@ -95,35 +95,70 @@ SN_INLINE void put_state(SnWorld *w, int row, int num, int state, StateChange *m
   for (int j = 0; j < num; ++j) w->efc_state[row + j] = state;
 }
 
+// Force and state of row i, of an equality, a friction loss or, on its first row, an elliptic contact; or of a row that
+// pushes where its residual is negative.
+SN_LOCAL void update_row(SnWorld *w, int i, sn_real alpha, StateChange *mine) {
+  const sn_real *jar = w->efc_jar, *Jv = w->efc_Jv, x = jar[i] + alpha * Jv[i];
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  if (i >= ne && i < nef) {
+    int state;
+    friction_force(w, i, x, w->efc_force + i, &state);
+    put_state(w, i, 1, state, mine);
+  } else if (w->efc_type[i] == SN_CNSTR_CONTACT_ELLIPTIC) {
+    if (sn_is_cone_tail(w, i)) return;
+    const int dim = w->contact[w->efc_id[i]].dim;
+    sn_real y[6];
+    int state;
+    for (int j = 0; j < dim; ++j) y[j] = jar[i + j] + alpha * Jv[i + j];
+    cone_force(w, i, y, w->efc_force + i, &state);
+    put_state(w, i, dim, state, mine);
+  } else {
+    const bool pulls = i < ne || x < 0;
+    w->efc_force[i] = pulls ? -w->efc_D[i] * x : 0;
+    put_state(w, i, 1, pulls ? SN_CSTATE_QUADRATIC : SN_CSTATE_SATISFIED, mine);
+  }
+}
+
+// The same of all rows behind `from`, which push one way, as vector units take them; returns how many changed.
+SN_LOCAL int update_one_sided(SnWorld *w, SnLane *lane, int from, sn_real alpha) {
+  const sn_real *SN_RESTRICT jar = w->efc_jar + from, *SN_RESTRICT Jv = w->efc_Jv + from;
+  const sn_real *SN_RESTRICT D = w->efc_D + from;
+  sn_real *SN_RESTRICT force = w->efc_force + from;
+  const int *SN_RESTRICT old = w->hessian_state + from, n = w->nefc[0] - from;
+  int *SN_RESTRICT state = w->efc_state + from, changed = 0;
+  (void)lane;
+  SN_FOR(i, n) {
+    const sn_real x = jar[i] + alpha * Jv[i];
+    force[i] = x < 0 ? -D[i] * x : 0;
+    state[i] = x < 0 ? SN_CSTATE_QUADRATIC : SN_CSTATE_SATISFIED;
+    changed += state[i] != old[i];
+  }
+  return changed;
+}
+
 // efc_force and efc_state at efc_jar + alpha efc_Jv.
 SN_LOCAL StateChange update_forces(const SnModel *m, SnWorld *w, SnLane *lane, sn_real alpha) {
-  const sn_real *SN_RESTRICT jar = w->efc_jar, *SN_RESTRICT Jv = w->efc_Jv, *SN_RESTRICT D = w->efc_D;
-  const int ne = w->ne[0], nef = ne + w->nf[0], nefc = w->nefc[0];
   const bool elliptic = m->opt.cone == SN_CONE_ELLIPTIC;
+  const int mixed = elliptic ? w->nefc[0] : w->ne[0] + w->nf[0];
   StateChange mine = {0, 0};
-  SN_FOR(i, nefc) {
-    const sn_real x = jar[i] + alpha * Jv[i];
-    if (i >= ne && i < nef) {
-      int state;
-      friction_force(w, i, x, w->efc_force + i, &state);
-      put_state(w, i, 1, state, &mine);
-    } else if (elliptic && w->efc_type[i] == SN_CNSTR_CONTACT_ELLIPTIC) {
-      if (sn_is_cone_tail(w, i)) continue;
-      const int dim = w->contact[w->efc_id[i]].dim;
-      sn_real y[6];
-      int state;
-      for (int j = 0; j < dim; ++j) y[j] = jar[i + j] + alpha * Jv[i + j];
-      cone_force(w, i, y, w->efc_force + i, &state);
-      put_state(w, i, dim, state, &mine);
-    } else {
-      const bool pulls = i < ne || x < 0;
-      w->efc_force[i] = pulls ? -D[i] * x : 0;
-      put_state(w, i, 1, pulls ? SN_CSTATE_QUADRATIC : SN_CSTATE_SATISFIED, &mine);
-    }
-  }
+  SN_FOR(i, mixed) update_row(w, i, alpha, &mine);
+  mine.changed += update_one_sided(w, lane, mixed, alpha);
   SN_SYNC(lane);
   const StateChange change = {sn_count(lane, mine.changed), elliptic ? sn_count(lane, mine.cones) : 0};
   return change;
+}
+
+// solver_grad from solver_Ma and qfrc_constraint; adds its square to part.
+SN_LOCAL void gradient_parts(SnWorld *w, SnLane *lane, int nv, sn_real *SN_RESTRICT part) {
+  const sn_real *SN_RESTRICT Ma = w->solver_Ma, *SN_RESTRICT smooth = w->qfrc_smooth;
+  const sn_real *SN_RESTRICT constraint = w->qfrc_constraint;
+  sn_real *SN_RESTRICT grad = w->solver_grad;
+  (void)lane;
+  SN_FOR_PARTS(k, i, nv) {
+    const sn_real g = Ma[i] - smooth[i] - constraint[i];
+    grad[i] = g;
+    part[k] += g * g;
+  }
 }
 
 // Gradient from forces and solver_Ma; returns its norm.
@@ -131,11 +166,7 @@ SN_LOCAL sn_real update_gradient(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_real *part = w->solver_part;
   sn_mul_Jt(m, w, lane, w->qfrc_constraint, w->efc_force);
   SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, m->nv) {
-    const sn_real g = w->solver_Ma[i] - w->qfrc_smooth[i] - w->qfrc_constraint[i];
-    w->solver_grad[i] = g;
-    part[k] += g * g;
-  }
+  gradient_parts(w, lane, m->nv, part);
   SN_SYNC(lane);
   return sn_sqrt(sn_sum_parts(lane, part));
 }
@@ -147,12 +178,25 @@ SN_LOCAL void row_residual(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *
   SN_SYNC(lane);
 }
 
+// Adds the costs at efc_Jv less those at efc_jar of all rows behind `from`, which push one way.
+SN_LOCAL void one_sided_costs(const SnWorld *w, SnLane *lane, int from, sn_real *SN_RESTRICT part) {
+  const sn_real *SN_RESTRICT x = w->efc_Jv, *SN_RESTRICT y = w->efc_jar, *SN_RESTRICT D = w->efc_D;
+  const int nefc = w->nefc[0];
+  (void)lane;
+  SN_FOR_PARTS_FROM(k, i, from, nefc) {
+    const sn_real px = sn_min(x[i], 0), py = sn_min(y[i], 0), half = SN_R(0.5) * D[i];
+    part[k] += half * px * px - half * py * py;
+  }
+}
+
 // True where qacc_warmstart costs no more than qacc_smooth; efc_Jv, efc_jar and solver_Ma are the residuals of the
 // two and M qacc_warmstart.
 SN_LOCAL bool is_warm_better(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_real *part = w->solver_part;
   SN_FOR(k, SN_VLANES) part[k] = 0;
-  SN_FOR_PARTS(k, i, w->nefc[0]) part[k] += row_cost(w, i, w->efc_Jv) - row_cost(w, i, w->efc_jar);
+  const int mixed = m->opt.cone == SN_CONE_ELLIPTIC ? w->nefc[0] : w->ne[0] + w->nf[0];
+  SN_FOR_PARTS(k, i, mixed) part[k] += row_cost(w, i, w->efc_Jv) - row_cost(w, i, w->efc_jar);
+  one_sided_costs(w, lane, mixed, part);
   SN_FOR_PARTS(k, i, m->nv) {
     const sn_real force = w->solver_Ma[i] - w->qfrc_smooth[i];
     part[k] += SN_R(0.5) * force * (w->qacc_warmstart[i] - w->qacc_smooth[i]);
@@ -202,6 +246,17 @@ SN_LOCAL sn_real gain_bound(const SnModel *m, SnWorld *w, SnLane *lane) {
   return SN_R(0.5) * sn_sum_parts(lane, part);
 }
 
+// Adds the slope along solver_search and the square of its length.
+SN_LOCAL void direction_parts(const SnWorld *w, SnLane *lane, int nv, sn_real *SN_RESTRICT slope,
+                              sn_real *SN_RESTRICT square) {
+  const sn_real *SN_RESTRICT v = w->solver_search, *SN_RESTRICT grad = w->solver_grad;
+  (void)lane;
+  SN_FOR_PARTS(k, i, nv) {
+    slope[k] += grad[i] * v[i];
+    square[k] += v[i] * v[i];
+  }
+}
+
 // solver_search = -H^-1 gradient. Returns the slope of the cost along it, minus twice the gain that the quadratic
 // model predicts; *norm: its length.
 SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, StateChange change, sn_real *norm) {
@@ -211,11 +266,7 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
   SN_SYNC(lane);
   sn_hessian_solve(m, w, lane, w->solver_search);
   for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
-  SN_FOR_PARTS(k, i, m->nv) {
-    const sn_real v = w->solver_search[i];
-    part[k] += w->solver_grad[i] * v;
-    part[SN_VLANES + k] += v * v;
-  }
+  direction_parts(w, lane, m->nv, part, part + SN_VLANES);
   SN_SYNC(lane);
   *norm = sn_sqrt(sn_sum_parts(lane, part + SN_VLANES));
   return sn_min(0, sn_sum_parts(lane, part));
