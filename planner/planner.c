@@ -12,8 +12,9 @@ SnPlannerDef sn_default_planner_def(void) {
 }
 
 const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS] = {
-    [SN_PLANNER_SAMPLING] = &sn_optimizer_sampling,
-    [SN_PLANNER_ADAM] = &sn_optimizer_adam,
+    [SN_PLANNER_SAMPLING] = &sn_optimizer_sampling, [SN_PLANNER_ADAM] = &sn_optimizer_adam,
+    [SN_PLANNER_LBFGS] = &sn_optimizer_lbfgs,       [SN_PLANNER_MPPI] = &sn_optimizer_mppi,
+    [SN_PLANNER_CEM] = &sn_optimizer_cem,           [SN_PLANNER_HYBRID] = &sn_optimizer_hybrid,
 };
 
 void sn_planner_shift_optimizers(SnPlanner *p, int k) {
@@ -72,6 +73,13 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   p->evaluation.value = sn_planner_calloc((size_t)p->in_force.cost->nall, sizeof(double), &ok);
   p->evaluation.met = sn_planner_calloc((size_t)(p->in_force.cost->nall - p->in_force.cost->nterm), sizeof(bool), &ok);
   return ok ? sn_planner_take_settings(p, err) : sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
+}
+
+SnCode sn_planner_check_gradients(const SnPlanner *p, const char *planner, SnBackendFeature feature, SnError *err) {
+  const SnBackend *b = p->device.backend;
+  if (sn_backend_has(b, feature)) return SN_OK;
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: %s needs gradients, and the backend '%s' makes none", planner,
+                 sn_backend_name(b));
 }
 
 // A planner by gradients needs terms that have one, and each a backend that has what its iterations ask for.
@@ -137,7 +145,8 @@ void sn_planner_free(SnPlanner *p) {
                            p->progress.target,  p->candidates.scratch, p->result.best_term,  p->result.ctrl,
                            p->result.qpos,      p->result.qvel,        p->result.act,        p->evaluation.term,
                            p->evaluation.value, p->evaluation.met,     p->evaluation.target, p->candidates.cost,
-                           p->candidates.term,  p->candidates.done,    p->candidates.warn,   p->progress.before};
+                           p->candidates.term,  p->candidates.done,    p->candidates.warn,   p->candidates.rank,
+                           p->progress.before};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);

@@ -16,25 +16,24 @@ struct SnAdamState {
 };
 
 static SnCode adam_check(const SnPlanner *p, SnError *err) {
-  const SnBackend *b = p->device.backend;
-  if (sn_backend_has(b, SN_BACKEND_MULTISTART)) return SN_OK;
-  return sn_fail(err, SN_ERR_UNSUPPORTED, "planner: adam needs gradients, and the backend '%s' makes none",
-                 sn_backend_name(b));
+  return sn_planner_check_gradients(p, "adam", SN_BACKEND_MULTISTART, err);
 }
 
-static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
-  SnBackend *b = p->device.backend;
+SnCode sn_planner_adam_reserve(SnPlanner *p, int starts, SnError *err) {
   bool ok = true;
-  SnCode code = adam_check(p, err);
-  if (code != SN_OK) return code;
   if (!p->iterations.adam) p->iterations.adam = sn_planner_calloc(1, sizeof *p->iterations.adam, &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
-  code = sn_backend_reserve_multistart(b, p->device.model, s->adam_starts, err);
-  if (code != SN_OK || s->adam_starts <= p->iterations.adam->capacity) return code;
-  p->iterations.adam->capacity = s->adam_starts;
+  const SnCode code = sn_backend_reserve_multistart(p->device.backend, p->device.model, starts, err);
+  if (code != SN_OK || starts <= p->iterations.adam->capacity) return code;
+  p->iterations.adam->capacity = starts;
   p->iterations.adam->fresh = true;
   p->iterations.adam->known = false;
   return SN_OK;
+}
+
+static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
+  const SnCode code = adam_check(p, err);
+  return code == SN_OK ? sn_planner_adam_reserve(p, s->adam_starts, err) : code;
 }
 
 static void adam_free(SnPlanner *p) {
@@ -104,10 +103,10 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
     adam_forget(p);
     return SN_OK;
   }
-  SnSettings settings = p->pending.settings;
-  if (s->capacity > 0) settings.adam_starts = s->capacity;
+  const int starts = s->capacity > 0 ? s->capacity : p->pending.settings.adam_starts;
   SnCode code = check_adam(s, err);
-  if (code == SN_OK) code = adam_reserve(p, &settings, err);
+  if (code == SN_OK) code = adam_check(p, err);
+  if (code == SN_OK) code = sn_planner_adam_reserve(p, starts, err);
   if (code != SN_OK) return code;
   SnAdamState *a = p->iterations.adam;
   a->moved = s->moved;
@@ -149,15 +148,15 @@ static int make_grid(SnPlanner *p) {
 
 // ---- iterations ----
 
-// Within a plan (what is sought or how it is measured has changed) moments are fresh. What the backend remembers is
-// that of the plan before only once a job of this plan has come to something.
-static void adam_begin(SnPlanner *p, int most, int iterations) {
+// Iterations of one job: as many as are left and as the backend finds worth asking for.
+static int job_iterations(const SnPlanner *p, int left) {
+  const int worth = sn_backend_job_iterations(p->device.backend);
+  return sn_mini(left, worth > 1 ? worth : 1);
+}
+
+SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int most, int iterations) {
   SnAdamState *a = p->iterations.adam;
-  const bool init = p->iterations.next == 0 || !p->iterations.measured || !same_structure(p) || a->fresh;
-  const bool keep =
-      p->in_force.settings.adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iterations.next == 0;
-  const int left = init ? make_grid(p) : 0, most_worth = sn_backend_job_iterations(p->device.backend);
-  const int worth = most_worth > 1 ? most_worth : 1;
+  const int left = init ? make_grid(p) : 0;
   a->known = a->known && !init;
   a->job =
       (SnMultistartJob){.state = sn_planner_rollout_state(p, &p->progress.start),
@@ -169,36 +168,56 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
                         .rule = sn_adam_settings(&p->in_force.settings),
                         .noise = sn_planner_noise(p),
                         .initial_ctrl = p->initial.ctrl,
-                        .starts = a->starts,
-                        .count = most < a->starts ? most : a->starts,
+                        .starts = starts,
+                        .count = sn_mini(most, starts),
                         .init = init,
-                        .keep = keep,
                         .left = left,
                         .measured = p->iterations.measured,
-                        .iterations = iterations < worth ? iterations : worth,
+                        .iterations = job_iterations(p, iterations),
                         .deadline = sn_planner_iteration_deadline(p),
                         .ctrl = p->warm_start.ctrl,
                         .cost_before = p->result.cost_before,
                         .best_cost = p->result.best_cost,
                         .gradient_norm = p->result.gradient_norm,
                         .best_term = p->result.best_term};
+  return &a->job;
 }
 
-static void adam_submit(SnPlanner *p) {
+// Within a plan (what is sought or how it is measured has changed) moments are fresh. What the backend remembers is
+// that of the plan before only once a job of this plan has come to something.
+static void adam_begin(SnPlanner *p, int most, int iterations) {
+  SnAdamState *a = p->iterations.adam;
+  const SnSettings *s = &p->in_force.settings;
+  const bool init = p->iterations.next == 0 || !p->iterations.measured || !same_structure(p) || a->fresh;
+  const bool keep = s->adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iterations.next == 0;
+  sn_planner_adam_job(p, init, s->adam_starts, most, iterations)->keep = keep;
+}
+
+void sn_planner_adam_submit(SnPlanner *p) {
   sn_backend_multistart_submit(p->device.backend, p->device.model, &p->iterations.adam->job);
 }
 
-static SnWorked adam_work(SnPlanner *p, double stop) {
+SnWorked sn_planner_adam_work(SnPlanner *p, double stop) {
   if (sn_backend_multistart(p->device.backend, p->device.model, &p->iterations.adam->job, &p->def.clock, stop))
     return SN_WORKED_ALL;
   return sn_backend_job_iterations(p->device.backend) > 1 ? SN_WORKED_PART : SN_WORKED_PAUSED;
 }
 
-static void adam_end(SnPlanner *p) {
+const SnMultistartJob *sn_planner_adam_end(SnPlanner *p) {
   SnAdamState *a = p->iterations.adam;
-  const SnMultistartJob *job = &a->job;
   sn_backend_multistart_end(p->device.backend, p->device.model, &a->job);
-  if (job->done == 0) return;
+  if (a->job.done == 0) return NULL;
+  p->result.warn |= a->job.warn;
+  sn_planner_mark_version(p);
+  p->iterations.next += a->job.done;
+  p->result.iterations = p->iterations.next;
+  p->result.candidates = a->job.used;
+  return &a->job;
+}
+
+static void adam_end(SnPlanner *p) {
+  const SnMultistartJob *job = sn_planner_adam_end(p);
+  if (!job) return;
   if (!p->iterations.measured) {
     p->result.cost_before = job->cost_before;
     p->result.cost_now = p->iterations.state_cost;
@@ -206,23 +225,19 @@ static void adam_end(SnPlanner *p) {
   }
   p->result.best_cost = job->best_cost;
   p->result.gradient_norm = job->gradient_norm;
-  p->result.warn |= job->warn;
-  sn_planner_mark_version(p);
-  p->iterations.next += job->done;
-  p->result.iterations = p->iterations.next;
-  p->result.candidates = job->used;
-  a->known = true;
-  a->fresh = false;
+  p->iterations.adam->known = true;
+  p->iterations.adam->fresh = false;
 }
 
-const SnOptimizer sn_optimizer_adam = {.descends = true,
+const SnOptimizer sn_optimizer_adam = {.kind = SN_PLANNER_ADAM,
+                                       .descends = true,
                                        .least = 2,  // the first one measures the warm start
                                        .announces = SN_BACKEND_MULTISTART_SUBMIT,
                                        .check = adam_check,
                                        .reserve = adam_reserve,
                                        .begin = adam_begin,
-                                       .submit = adam_submit,
-                                       .work = adam_work,
+                                       .submit = sn_planner_adam_submit,
+                                       .work = sn_planner_adam_work,
                                        .end = adam_end,
                                        .shift = adam_shift,
                                        .forget = adam_forget,

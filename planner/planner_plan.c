@@ -130,10 +130,13 @@ double sn_planner_iteration_deadline(const SnPlanner *p) {
                                          : p->progress.request.deadline;
 }
 
-// Iterations that the plan shall have; 0: as many as the deadline allows.
+// Iterations that the plan shall have; 0: as many as the deadline allows. A plan goes on by the planner that it began
+// with, whatever the settings name meanwhile.
 static int iteration_limit(const SnPlanner *p) {
   if (p->progress.request.max_iterations > 0) return p->progress.request.max_iterations;
-  return sn_settings_iterations(p->pending_refused ? &p->in_force.settings : &p->pending.settings);
+  SnSettings s = p->pending_refused ? p->in_force.settings : p->pending.settings;
+  s.planner = (int)p->iterations.optimizer->kind;
+  return sn_settings_iterations(&s);
 }
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
@@ -324,7 +327,8 @@ bool sn_planner_slice(SnPlanner *p, double until) {
 
 // Whether the backend wants to know what comes next.
 static bool takes_along(const SnPlanner *p) {
-  return sn_backend_has(p->device.backend, p->iterations.optimizer->announces);
+  const SnOptimizer *optimizer = p->iterations.optimizer;
+  return optimizer->submit && sn_backend_has(p->device.backend, optimizer->announces);
 }
 
 void sn_planner_submit(SnPlanner *p) {

@@ -23,6 +23,7 @@ typedef enum SnWorked {
 
 // Improves the best controls so far, p->warm_start.ctrl, iteration by iteration: one table for each kind of planner.
 typedef struct SnOptimizer {
+  SnPlannerKind kind;
   bool descends;               // moves along gradients: every term of the task needs one
   int least;                   // iterations after which a plan has tried something new
   SnBackendFeature announces;  // feature of a backend that wants to know the next iterations
@@ -34,7 +35,8 @@ typedef struct SnOptimizer {
   // Begins iteration p->iterations.next of a plan with p->in_force.settings and at most `most` candidates. Begins those
   // after it, too, that need no look from here: `iterations` at most in all.
   void (*begin)(SnPlanner *p, int most, int iterations);
-  // Announces that they will be worked on soon, where the backend has the operation; any number of times.
+  // Announces that they will be worked on soon, where the backend has the operation; any number of times. NULL: no
+  // backend has one.
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop` [s].
   SnWorked (*work)(SnPlanner *p, double stop);
@@ -47,13 +49,17 @@ typedef struct SnOptimizer {
   void (*free)(SnPlanner *p);
 } SnOptimizer;
 
-extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam;
+extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam, sn_optimizer_lbfgs, sn_optimizer_mppi,
+    sn_optimizer_cem, sn_optimizer_hybrid;
 
 // Holds them by their kind, an SnPlannerKind.
 extern const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS];
 
-// Holds what planner_adam.c keeps.
+// Hold what planner_adam.c, planner_lbfgs.c, planner_population.c and planner_hybrid.c keep.
 typedef struct SnAdamState SnAdamState;
+typedef struct SnLbfgsState SnLbfgsState;
+typedef struct SnPopulation SnPopulation;
+typedef struct SnHybrid SnHybrid;
 
 // Holds what can be tuned live, all of one version.
 typedef struct SnTuning {
@@ -143,7 +149,11 @@ typedef struct SnIterations {
   bool measured;      // result.best_cost is that of the warm start under weights and targets in force
   uint64_t version;   // version of the tuning that those begun are made with
   double state_cost;  // cost of the state that is answered, under the weights of those begun
-  SnAdamState *adam;  // NULL until a plan is optimised by Adam
+  // NULL, each, until a plan is optimised by it.
+  SnAdamState *adam;
+  SnLbfgsState *lbfgs;
+  SnPopulation *population;
+  SnHybrid *hybrid;
 } SnIterations;
 
 // Holds the candidates of an iteration of sampling.
@@ -157,6 +167,8 @@ typedef struct SnCandidates {
   double *term;         // (capacity, nterm)
   unsigned char *done;  // (capacity)
   int *warn;            // (capacity)
+  int *rank;            // (capacity) of those done, by their cost
+  bool known;           // the cost of candidate 0 is known already
   sn_real *winner;      // (horizon, nu) scratch: controls of the best one
   sn_real *scratch;     // scratch of the noise
 } SnCandidates;
@@ -258,6 +270,35 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s);
 void sn_planner_shift_optimizers(SnPlanner *p, int k);
 // Tells every optimizer to forget the plan before.
 void sn_planner_forget_plan(SnPlanner *p);
+// Checks that the backend has the feature that gradients of a planner need. Returns SN_ERR_UNSUPPORTED when it has not;
+// err names both.
+SnCode sn_planner_check_gradients(const SnPlanner *p, const char *planner, SnBackendFeature feature, SnError *err);
+
+// planner_sampling.c: what planners by sampling share.
+
+// Reserves capacity for the candidates of such settings.
+SnCode sn_planner_candidates_reserve(SnPlanner *p, const SnSettings *s, SnError *err);
+// Begins an iteration: candidates around `base` (horizon, nu), at most `most`. Cost and terms (nterm) of the base are
+// known, or `term` is NULL.
+void sn_planner_candidates_begin(SnPlanner *p, const sn_real *base, double cost, const double *term, int most);
+void sn_planner_candidates_submit(SnPlanner *p);
+SnWorked sn_planner_candidates_work(SnPlanner *p, double stop);
+// Ends it, as SnOptimizer.end: the best candidate is the plan where it is better than the best so far. Returns the
+// number of candidates that count; 0: the iteration does not.
+int sn_planner_candidates_end(SnPlanner *p);
+
+// planner_adam.c: jobs of Adam.
+
+// Reserves capacity for jobs of so many starts.
+SnCode sn_planner_adam_reserve(SnPlanner *p, int starts, SnError *err);
+// Describes the next job of `iterations` iterations at most, the first `most` of its starts taking part. `init`: it
+// begins anew, from the best controls so far. The caller may change the job before it is worked on.
+SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int most, int iterations);
+void sn_planner_adam_submit(SnPlanner *p);
+SnWorked sn_planner_adam_work(SnPlanner *p, double stop);
+// Ends it and counts its iterations; what its best controls are worth is the caller's business. NULL: none counts.
+const SnMultistartJob *sn_planner_adam_end(SnPlanner *p);
+
 // planner_adam.c: describes what Adam remembers.
 void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *snapshot);
 // planner_adam.c: puts it in force again, checked as by sn_planner_restore. On an error all is as before.

@@ -1,6 +1,6 @@
-// Predictive sampling: an iteration compares the best controls so far (candidate 0) with noisy copies of them, and the
-// winner takes all. The noise has knots on a grid that moves with the plan, so a sum of noises stays a spline with
-// these knots.
+// Planners by sampling: what they share, a plan and noisy copies of it, its candidates, and predictive sampling itself.
+// There an iteration compares the best controls so far (candidate 0) with noisy copies of them, and the winner takes
+// all. The noise has knots on a grid that moves with the plan, so a sum of noises stays a spline with these knots.
 #include <stdlib.h>
 
 #include "planner/planner_private.h"
@@ -13,23 +13,32 @@ static SnCode candidates_reserve(SnPlanner *p, int n, SnError *err) {
   double *term = sn_planner_calloc((size_t)n * (size_t)p->in_force.cost->nterm, sizeof *term, &ok);
   unsigned char *done = sn_planner_calloc((size_t)n, sizeof *done, &ok);
   int *warn = sn_planner_calloc((size_t)n, sizeof *warn, &ok);
+  int *rank = sn_planner_calloc((size_t)n, sizeof *rank, &ok);
   if (!ok) {
     free(cost);
     free(term);
     free(done);
     free(warn);
+    free(rank);
     return sn_fail(err, SN_ERR_MEMORY, "planner: no memory for %d candidates", n);
   }
   free(p->candidates.cost);
   free(p->candidates.term);
   free(p->candidates.done);
   free(p->candidates.warn);
+  free(p->candidates.rank);
   p->candidates.cost = cost;
   p->candidates.term = term;
   p->candidates.done = done;
   p->candidates.warn = warn;
+  p->candidates.rank = rank;
   p->candidates.capacity = n;
   return SN_OK;
+}
+
+SnCode sn_planner_candidates_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
+  const SnCode code = sn_backend_reserve_rollouts(p->device.backend, p->device.model, s->candidates, err);
+  return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
 }
 
 // Steps between knots of the noise: `knots` of them span the horizon.
@@ -52,87 +61,102 @@ SnNoiseSettings sn_planner_noise(SnPlanner *p) {
                            .scale = s->noise_scale};
 }
 
-static void sampling_begin(SnPlanner *p, int most, int iterations) {
-  (void)iterations;  // one after the other: the next one needs this one's winner
+static SnBatch batch_of(SnPlanner *p, const sn_real *base, int first, int count) {
+  const size_t nterm = (size_t)p->in_force.cost->nterm;
+  return (SnBatch){.state = &p->candidates.state,
+                   .nstate = 1,
+                   .ctrl = base,
+                   .nctrl = 1,
+                   .target = p->progress.target,
+                   .ntable = 1,
+                   .noise = &p->candidates.noise,
+                   .nstep = p->horizon,
+                   .first = first,
+                   .count = count,
+                   .max_velocity = p->in_force.settings.max_velocity,
+                   .cost = p->candidates.cost + first,
+                   .term = p->candidates.term + (size_t)first * nterm,
+                   .done = p->candidates.done + first,
+                   .warn = p->candidates.warn + first};
+}
+
+void sn_planner_candidates_begin(SnPlanner *p, const sn_real *base, double cost, const double *term, int most) {
   const SnSettings *s = &p->in_force.settings;
   p->candidates.noise = sn_planner_noise(p);
   p->candidates.count = s->candidates < p->candidates.capacity ? s->candidates : p->candidates.capacity;
   if (most < p->candidates.count) p->candidates.count = most;
   memset(p->candidates.done, 0, (size_t)p->candidates.count);
   memset(p->candidates.warn, 0, sizeof *p->candidates.warn * (size_t)p->candidates.count);
-  // Candidate 0 is the winner of the iteration before: its cost is known, unless the weights have changed since.
-  const int first = p->iterations.measured ? 1 : 0;
-  const size_t nterm = (size_t)p->in_force.cost->nterm;
-  if (first) {
-    p->candidates.cost[0] = p->result.best_cost;
-    memcpy(p->candidates.term, p->result.best_term, sizeof(double) * nterm);
+  p->candidates.known = term != NULL;
+  if (term) {
+    p->candidates.cost[0] = cost;
+    memcpy(p->candidates.term, term, sizeof *term * (size_t)p->in_force.cost->nterm);
     p->candidates.done[0] = 1;
   }
   p->candidates.state = sn_planner_rollout_state(p, &p->progress.start);
-  p->candidates.batch = (SnBatch){.state = &p->candidates.state,
-                                  .nstate = 1,
-                                  .ctrl = p->warm_start.ctrl,
-                                  .nctrl = 1,
-                                  .target = p->progress.target,
-                                  .ntable = 1,
-                                  .noise = &p->candidates.noise,
-                                  .nstep = p->horizon,
-                                  .first = first,
-                                  .count = p->candidates.count - first,
-                                  .max_velocity = s->max_velocity,
-                                  .cost = p->candidates.cost + first,
-                                  .term = p->candidates.term + (size_t)first * nterm,
-                                  .done = p->candidates.done + first,
-                                  .warn = p->candidates.warn + first};
+  const int first = term ? 1 : 0;
+  p->candidates.batch = batch_of(p, base, first, p->candidates.count - first);
 }
 
-static void sampling_submit(SnPlanner *p) {
+void sn_planner_candidates_submit(SnPlanner *p) {
   sn_backend_rollouts_submit(p->device.backend, p->device.model, &p->candidates.batch);
 }
 
-static SnWorked sampling_work(SnPlanner *p, double stop) {
+SnWorked sn_planner_candidates_work(SnPlanner *p, double stop) {
   return sn_backend_rollouts(p->device.backend, p->device.model, &p->candidates.batch, &p->def.clock, stop)
              ? SN_WORKED_ALL
              : SN_WORKED_PAUSED;
 }
 
-// Takes the best of the iteration's candidates that count.
-static void sampling_end(SnPlanner *p) {
+// The best of the iteration's candidates is the best so far.
+static void take_candidate(SnPlanner *p, int best) {
+  sn_noise_candidate(p->m, &p->candidates.noise, best, p->candidates.batch.ctrl, p->horizon, p->candidates.scratch,
+                     p->candidates.winner);
+  sn_real *old = p->warm_start.ctrl;
+  p->warm_start.ctrl = p->candidates.winner;
+  p->candidates.winner = old;
+  const size_t nterm = (size_t)p->in_force.cost->nterm;
+  p->result.best_cost = p->candidates.cost[best];
+  p->result.gradient_norm = (double)NAN;
+  memcpy(p->result.best_term, p->candidates.term + (size_t)best * nterm, sizeof(double) * nterm);
+}
+
+int sn_planner_candidates_end(SnPlanner *p) {
   int used = 0;
   if (memchr(p->candidates.done, 0, (size_t)p->candidates.count))
     sn_backend_abandon(p->device.backend, p->device.model);
   const int best = sn_best_candidate(p->candidates.cost, p->candidates.done, p->candidates.count, &used);
-  if (used == 0 || (p->iterations.measured && used == 1 && p->candidates.count > 1)) return;
-  if (!p->iterations.measured) {
+  if (used == 0 || (p->candidates.known && used == 1 && p->candidates.count > 1)) return 0;
+  const bool first = !p->iterations.measured;
+  if (first) {
     p->result.cost_before = p->candidates.cost[0];
     p->result.cost_now = p->iterations.state_cost;
   }
   p->iterations.measured = true;
   sn_planner_mark_version(p);
-  if (best > 0) {
-    sn_noise_candidate(p->m, &p->candidates.noise, best, p->warm_start.ctrl, p->horizon, p->candidates.scratch,
-                       p->candidates.winner);
-    sn_real *old = p->warm_start.ctrl;
-    p->warm_start.ctrl = p->candidates.winner;
-    p->candidates.winner = old;
-  }
-  p->result.best_cost = p->candidates.cost[best];
-  memcpy(p->result.best_term, p->candidates.term + (size_t)best * (size_t)p->in_force.cost->nterm,
-         sizeof(double) * (size_t)p->in_force.cost->nterm);
+  if (first || p->candidates.cost[best] < p->result.best_cost) take_candidate(p, best);
   for (int i = 0; i < used; ++i) p->result.warn |= p->candidates.warn[i];
   p->result.iterations = ++p->iterations.next;
   p->result.candidates = used;
+  return used;
 }
 
-static SnCode sampling_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
-  const SnCode code = sn_backend_reserve_rollouts(p->device.backend, p->device.model, s->candidates, err);
-  return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
+// ---- predictive sampling ----
+
+// Candidate 0 is the winner of the iteration before: its cost is known, unless the weights have changed since.
+static void sampling_begin(SnPlanner *p, int most, int iterations) {
+  (void)iterations;  // one after the other: the next one needs this one's winner
+  sn_planner_candidates_begin(p, p->warm_start.ctrl, p->result.best_cost,
+                              p->iterations.measured ? p->result.best_term : NULL, most);
 }
 
-const SnOptimizer sn_optimizer_sampling = {.least = 1,
+static void sampling_end(SnPlanner *p) { sn_planner_candidates_end(p); }
+
+const SnOptimizer sn_optimizer_sampling = {.kind = SN_PLANNER_SAMPLING,
+                                           .least = 1,
                                            .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
-                                           .reserve = sampling_reserve,
+                                           .reserve = sn_planner_candidates_reserve,
                                            .begin = sampling_begin,
-                                           .submit = sampling_submit,
-                                           .work = sampling_work,
+                                           .submit = sn_planner_candidates_submit,
+                                           .work = sn_planner_candidates_work,
                                            .end = sampling_end};

@@ -103,13 +103,16 @@ static SnGradientItem put_start(const SnBackendModel *session, SnStaging *stagin
 }
 
 static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const SnMultistartJob *job) {
-  return (SnMultistart){.grid = job->grid,
+  SnMultistart asked = {.grid = job->grid,
                         .rule = sn_adam_rule(&job->rule),
                         .noise = sn_noise(&job->noise),
                         .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
-                        .starts = job->starts};
+                        .starts = job->starts,
+                        .nlisted = job->nlisted};
+  for (int i = 0; i < job->nlisted; ++i) asked.listed[i] = job->listed[i];
+  return asked;
 }
 
 // The inputs of a job: its items from `r->first` on (gradient NULL: it only counts), and what is asked of it.

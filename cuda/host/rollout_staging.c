@@ -18,19 +18,21 @@ bool sn_batch_wide(const SnBatch *batch) {
 }
 
 // The batch that takes most: it has all arrays; an address stands for each.
-static SnBatch fullest(const SnBackendModel *x, bool wide) {
+static SnBatch fullest(const SnBackendModel *x, bool wide, SnNoiseSettings *noise) {
   static double there[1];
   static const unsigned char pairs[1];
   static const SnCfdSettings cfd = {.pair = pairs};
   static const SnState state = {0, there, there, there, there, there, there, &cfd, there};
   static const SnTrajectory out = {there, there, there, there, there, there, there, there};
   const int each = wide ? 2 : 1;  // more than one
+  *noise = (SnNoiseSettings){.knots = sn_multistart_knots(x->max_step), .deviation = there};
   return (SnBatch){.state = &state,
                    .nstate = each,
                    .ctrl = there,
                    .nctrl = each,
                    .target = there,
                    .ntable = each,
+                   .noise = noise,
                    .nstep = x->max_step,
                    .out = wide ? &out : NULL};
 }
@@ -66,8 +68,13 @@ static void put_states(SnRollouts *r, const SnDeviceModel *d, const SnBatch *b, 
   }
 }
 
+static const sn_real *put_deviation(SnStaging *p, const SnBackendModel *x, const SnNoiseSettings *noise) {
+  return noise->deviation ? sn_staging_reals(p, noise->deviation, (size_t)noise->knots * (size_t)x->model->m.nu) : NULL;
+}
+
 void sn_rollouts_pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *batch, bool wide) {
-  const SnBatch full = fullest(x, wide);
+  SnNoiseSettings noise;
+  const SnBatch full = fullest(x, wide, &noise);
   const SnBatch *b = batch ? batch : &full;
   const size_t nterm = (size_t)x->model->cost.nterm, n = (size_t)r->count;
   SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
@@ -77,7 +84,10 @@ void sn_rollouts_pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *bat
   sn_staging_begin(p);
   r->sample = sn_staging_put(p, sizeof s, (void *)&r->sample_there);
   put_inputs(r, x, b, !batch, &s);
-  if (b->noise) s.noise = sn_noise(b->noise);
+  if (b->noise) {
+    s.noise = sn_noise(b->noise);
+    s.noise.deviation = put_deviation(p, x, b->noise);
+  }
   sn_staging_results(p);
   r->total = sn_staging_put(p, n * sizeof(sn_real), (void *)&s.total);
   r->sum = sn_staging_put(p, n * nterm * sizeof(sn_real), (void *)&s.sum);

@@ -221,7 +221,11 @@ typedef struct SnMultistartJob {
   SnGradientSettings settings;
   SnAdamGrid grid;
   SnAdamSettings rule;
-  SnNoiseSettings noise;          // noise of starts after the first
+  SnNoiseSettings noise;  // noise of starts; without a deviation
+  // (nlisted) Candidates whose noise the first starts have, at most SN_MULTISTART_LISTED; start i beyond them has noise
+  // i. Candidate 0 has none.
+  const int *listed;
+  int nlisted;
   const sn_number *initial_ctrl;  // (nu)
   int starts;                     // at most as many as there is capacity for
   int count;                      // starts that take part, 1 ... starts

@@ -120,6 +120,8 @@ static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
                                  .best_cost = (sn_real)job->best_cost,
                                  .gradient_norm = (sn_real)job->gradient_norm,
                                  .best_term = h->best_term};
+  h->multistart.nlisted = job->nlisted;
+  for (int i = 0; i < job->nlisted; ++i) h->multistart.listed[i] = job->listed[i];
   job->done = job->used = 0;
   h->begun = true;
 }

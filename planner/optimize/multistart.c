@@ -17,7 +17,8 @@ SN_LOCAL void multistart_shift(const SnLane *lane, sn_real *moment, int knots, i
 SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
                                 sn_real *scratch) {
   const int knots = sn_multistart_knots(r->grid.nstep), n = knots * m->nu;
-  sn_candidate_controls(m, &r->noise, i, lane, r->nominal, r->grid.nstep, scratch, s->base);
+  const int candidate = i < r->nlisted ? r->listed[i] : i;
+  sn_candidate_controls(m, &r->noise, candidate, lane, r->nominal, r->grid.nstep, scratch, s->base);
   sn_lane_zero(lane, s->offset, n);
   sn_lane_zero(lane, s->best, n);
   sn_lane_zero(lane, s->gradient, n);

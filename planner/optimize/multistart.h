@@ -17,6 +17,8 @@
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/optimize/noise.h"
 
+enum { SN_MULTISTART_LISTED = 64 };
+
 // Holds one start.
 typedef struct SnMultistartStart {
   sn_real *base;           // (nstep, nu) controls that offsets are added to; without a finite iterate they move, too
@@ -35,7 +37,9 @@ typedef struct SnMultistart {
   // The request.
   SnAdamGrid grid;
   SnAdamRule rule;
-  SnNoise noise;                // noise of starts i > 0
+  SnNoise noise;  // start i begins as the nominal with noise i, or that of the candidate in listed[i]
+  int nlisted;    // starts that are listed; the others have their own number
+  int listed[SN_MULTISTART_LISTED];
   const sn_real *initial_ctrl;  // (nu) the task's initial plan
   int keep;                     // on init: 1: start 0 keeps its moments, whose first `left` knots are gone
   int left;
@@ -55,7 +59,7 @@ SN_INLINE int sn_multistart_knots(int nstep) { return nstep + 2; }
 // All of these run on all lanes and end with a sync. Numbers of a start and of the multistart that are no arrays are
 // written by one lane.
 
-// Initialises start i from the nominal (0) or a noisy copy of it. `scratch` has room for
+// Initialises start i from the nominal (candidate 0) or a noisy copy of it. `scratch` has room for
 // sn_candidate_scratch(noise.knots, lanes) numbers.
 SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
                                 sn_real *scratch);

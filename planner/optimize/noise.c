@@ -36,6 +36,17 @@ SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, c
     sn_real z = 0;
     for (int k = 0; k <= j; ++k) z += h[k] * white[j - k];
     out[j] = noise->scale * z;
+    if (noise->deviation) out[j] *= noise->deviation[control * noise->knots + j];
+  }
+}
+
+SN_FUNC void sn_noise_add(const SnModel *m, const SnNoise *noise, int control, const sn_real *knot, const sn_real *base,
+                          int nstep, sn_real *ctrl) {
+  const sn_real half = sn_ctrl_half_range(m, control);
+  for (int t = 0; t < nstep; ++t) {
+    const sn_real x = (sn_real)(t + noise->phase) / (sn_real)noise->spacing;
+    const sn_real u = base[t * m->nu + control] + half * sn_spline(noise->interpolation, knot, noise->knots, 1, x);
+    ctrl[t * m->nu + control] = sn_ctrl_clip(m, control, u);
   }
 }
 
@@ -51,13 +62,8 @@ SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int c
   SN_ONE(lane) sn_noise_filter(noise->colour, knots, h);
   SN_SYNC(lane);
   SN_FOR(k, nu) {
-    const sn_real half = sn_ctrl_half_range(m, k);
     sn_noise_column(noise, candidate, k, h, white, knot);
-    for (int t = 0; t < nstep; ++t) {
-      const sn_real x = (sn_real)(t + noise->phase) / (sn_real)noise->spacing;
-      const sn_real u = base[t * nu + k] + half * sn_spline(noise->interpolation, knot, knots, 1, x);
-      ctrl[t * nu + k] = sn_ctrl_clip(m, k, u);
-    }
+    sn_noise_add(m, noise, k, knot, base, nstep, ctrl);
   }
   SN_SYNC(lane);
 }

@@ -8,14 +8,15 @@
 // Holds what the noise of a candidate depends on, besides its number.
 typedef struct SnNoise {
   uint64_t seed;
-  uint32_t plan;       // number of the plan
-  uint32_t iteration;  // number of the iteration of the plan
-  int spacing;         // steps between knots, >= 1
-  int phase;           // steps from the first knot to the first row, 0 <= phase < spacing
-  int knots;           // sn_noise_knots()
-  int interpolation;   // SnSplineKind
-  int colour;          // SnNoiseColour
-  sn_real scale;       // root mean square, in halves of a control's range
+  uint32_t plan;             // number of the plan
+  uint32_t iteration;        // number of the iteration of the plan
+  int spacing;               // steps between knots, >= 1
+  int phase;                 // steps from the first knot to the first row, 0 <= phase < spacing
+  int knots;                 // sn_noise_knots()
+  int interpolation;         // SnSplineKind
+  int colour;                // SnNoiseColour
+  sn_real scale;             // root mean square, in halves of a control's range
+  const sn_real *deviation;  // (nu, knots) factors of the scale for each control at each knot; NULL: 1
 } SnNoise;
 
 // Holds an SnNoise as a backend is asked for it: in doubles, whatever it computes in.
@@ -24,9 +25,11 @@ typedef struct SnNoiseSettings {
   uint32_t plan, iteration;
   int spacing, phase, knots, interpolation, colour;
   double scale;
+  const sn_number *deviation;
 } SnNoiseSettings;
 
-// Returns the same in the number type of the engine. Runs on the host only.
+// Returns the same in the number type of the engine, without its deviation, whose place is the caller's business. Runs
+// on the host only.
 static inline SnNoise sn_noise(const SnNoiseSettings *s) {
   return (SnNoise){.seed = s->seed,
                    .plan = s->plan,
@@ -47,6 +50,9 @@ SN_FUNC void sn_noise_filter(int colour, int knots, sn_real *h);
 // (knots).
 SN_FUNC void sn_noise_column(const SnNoise *noise, int candidate, int control, const sn_real *h, sn_real *white,
                              sn_real *out);
+// Computes one control of ctrl (nstep, nu): that of base plus its noise at the knots, clamped to its range.
+SN_FUNC void sn_noise_add(const SnModel *m, const SnNoise *noise, int control, const sn_real *knot, const sn_real *base,
+                          int nstep, sn_real *ctrl);
 
 // Returns the numbers of scratch that the controls of a candidate take, for all lanes of a world; lanes beyond the
 // controls use none.

@@ -8,7 +8,15 @@
 #include "physics/base/status.h"
 
 // Numbers the values of the setting `planner`, in the order of its row.
-typedef enum SnPlannerKind { SN_PLANNER_SAMPLING, SN_PLANNER_ADAM, SN_PLANNER_KINDS } SnPlannerKind;
+typedef enum SnPlannerKind {
+  SN_PLANNER_SAMPLING,
+  SN_PLANNER_ADAM,
+  SN_PLANNER_LBFGS,
+  SN_PLANNER_MPPI,
+  SN_PLANNER_CEM,
+  SN_PLANNER_HYBRID,
+  SN_PLANNER_KINDS
+} SnPlannerKind;
 typedef enum SnSplineKind { SN_SPLINE_ZERO, SN_SPLINE_LINEAR, SN_SPLINE_CUBIC } SnSplineKind;
 typedef enum SnNoiseColour { SN_NOISE_WHITE, SN_NOISE_PINK, SN_NOISE_BROWN } SnNoiseColour;
 // Says where contacts act from a distance: in nothing, in derivatives (straight-through), in rollouts and derivatives.

@@ -151,6 +151,38 @@ static void together(void **state) {
   sn_backend_free(device);
 }
 
+// Planners by other rules over candidates and gradients are the CPU's on a device, too: noise with a deviation of each
+// knot, starts at candidates, and gradients that a rule on the host asks for.
+static void other_rules(void **state) {
+  (void)state;
+  static const int kinds[] = {SN_PLANNER_LBFGS, SN_PLANNER_MPPI, SN_PLANNER_CEM, SN_PLANNER_HYBRID};
+  SnBackend *device = open_device("");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    SnSettings s = adam_settings(3);
+    s.planner = kinds[i];
+    s.candidates = 12;
+    s.iterations = kinds[i] == SN_PLANNER_HYBRID ? 2 : 3;
+    s.cem_elites = 3;
+    s.lbfgs_iterations = 8;
+    s.hybrid_refined = 2;
+    s.hybrid_gradients = 3;
+    SnPlanner *x = make_planner(device, NULL, &s, 4, NULL), *y = make_planner(cpu, NULL, &s, 4, NULL);
+    for (int k = 0; k < 3; ++k) {
+      const SnPlanRequest r = request_of(x, 0.05 * k);
+      begin_plan(x, &r);
+      for (bool done = false; !done; done = sn_planner_slice(x, INFINITY)) sn_planner_submit(x);
+      SnPlan a;
+      sn_planner_finish(x, &a);
+      const SnPlan b = plan_now(y, &r);
+      assert_true(a.iterations == b.iterations && a.cost_after < a.cost_before);
+      same_plan(&a, &b);
+    }
+    sn_planner_free(x);
+    sn_planner_free(y);
+  }
+  sn_backend_free(device);
+}
+
 // The same by sampling, turn by turn: an iteration of all of them is one launch. The device is lost at the first launch
 // that is too many.
 static void sampled_together(void **state) {
@@ -293,8 +325,9 @@ static void lost_alone(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans), cmocka_unit_test(together),           cmocka_unit_test(sampled_together),
-      cmocka_unit_test(tuned), cmocka_unit_test(lost_with_fallback), cmocka_unit_test(lost_alone)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(plans),       cmocka_unit_test(together),
+                                     cmocka_unit_test(other_rules), cmocka_unit_test(sampled_together),
+                                     cmocka_unit_test(tuned),       cmocka_unit_test(lost_with_fallback),
+                                     cmocka_unit_test(lost_alone)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

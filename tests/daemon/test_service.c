@@ -23,9 +23,9 @@ static void test_hello(void **state) {
   Sinew__V1__Reply *r = SN_TEST_REPLY(hello, HELLO, &hello);
   assert_int_equal(r->hello->protocol, 1);
   assert_string_equal(r->hello->version, SN_TEST_VERSION);
-  assert_int_equal(r->hello->n_planners, 2);
-  assert_string_equal(r->hello->planners[0], "sampling");
-  assert_string_equal(r->hello->planners[1], "adam");
+  static const char *const planners[] = {"sampling", "adam", "lbfgs", "mppi", "cem", "hybrid"};
+  assert_int_equal(r->hello->n_planners, sizeof planners / sizeof *planners);
+  for (size_t i = 0; i < r->hello->n_planners; i++) assert_string_equal(r->hello->planners[i], planners[i]);
   assert_string_equal(r->hello->backends[0], "cpu");
   assert_true(r->hello->limits->message_bytes > 0 && r->hello->limits->sessions > 0);
   assert_non_null(strstr(r->hello->telemetry, "ipc://"));

@@ -60,6 +60,44 @@ static void test_planner_changes_live(void **state) {
   sn_test_done(opened);
 }
 
+static uint64_t latest_version;
+static void note_version(const Sinew__V1__Plan *plan) {
+  assert_true(isfinite(plan->cost_after) && plan->cost_after <= plan->cost_before);
+  latest_version = plan->config_version;
+}
+
+// Every planner of the daemon follows every other one while the stream goes on.
+static void test_all_planners_live(void **state) {
+  (void)state;
+  Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
+  hello.protocol = 1;
+  hello.client = "test";
+  Sinew__V1__Reply *opened, *r = SN_TEST_REPLY(hello, HELLO, &hello);
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  const size_t n = r->hello->n_planners;
+  assert_true(n >= 6);
+  s = sn_test_stream_start(&client, s.session, 60, 0.2);
+  s.check = note_version;
+  Sinew__V1__State x = *opened->open->initial;
+  uint64_t version = 1;
+  for (size_t by = 1; by < n; by++) {
+    for (size_t i = 0; i < n; i++) {
+      choose_planner(&s, r->hello->planners[i * by % n]);
+      ++version;
+      for (double until = sn_clock_now() + 30; latest_version < version;) {
+        assert_true(sn_clock_now() < until);
+        x.time += 0.01;
+        sn_test_stream_state(&s, &x, (int64_t)s.sequence);
+        assert_null(sn_test_stream_read(&s, 0.02));
+      }
+    }
+  }
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+  sn_test_done(r);
+}
+
 static Sinew__V1__Reply *revert(SnTestStream *s, uint64_t version) {
   Sinew__V1__RevertRequest in = SINEW__V1__REVERT_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -133,6 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tuning_storm),
       cmocka_unit_test(test_planner_changes_live),
+      cmocka_unit_test(test_all_planners_live),
       cmocka_unit_test(test_revert),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);

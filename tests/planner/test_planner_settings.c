@@ -4,14 +4,32 @@
 #include "planner/backend/backend_impl.h"
 #include "tests/planner/planner_fixture.h"
 
-// By what a setting acts: plans by sampling, plans by Adam, evaluations with a gradient.
-enum { SAMPLING = 1, ADAM = 2, EVALUATION = 4, KINDS = 3 };
+// By what a setting acts: plans by each planner, evaluations with a gradient.
+enum { SAMPLING = 1, ADAM = 2, LBFGS = 4, MPPI = 8, CEM = 16, HYBRID = 32, EVALUATION = 64, KINDS = 7 };
+enum {
+  SAMPLES = SAMPLING | MPPI | CEM | HYBRID,       // plans with candidates
+  DESCENDS = ADAM | LBFGS | HYBRID | EVALUATION,  // with gradients
+  PLANS = SAMPLES | ADAM | LBFGS
+};
+static const struct {
+  const char *name;
+  int planner;
+} kinds_of[KINDS] = {{"sampling", SN_PLANNER_SAMPLING}, {"adam", SN_PLANNER_ADAM}, {"lbfgs", SN_PLANNER_LBFGS},
+                     {"mppi", SN_PLANNER_MPPI},         {"cem", SN_PLANNER_CEM},   {"hybrid", SN_PLANNER_HYBRID},
+                     {"an evaluation", SN_PLANNER_ADAM}};
+
+static int index_of_kind(int kind) {
+  int k = 0;
+  while (1 << k != kind) ++k;
+  return k;
+}
 
 enum { HORIZON_MOST = 64, NU = 3 };
 
 // What the backend was first asked for since it was last forgotten.
 typedef struct Asked {
   int rollouts, jobs, gradients;  // how often
+  int means;                      // rollouts without noise among them
   int nstep, candidates, starts, keep, method;
   double max_velocity;
   SnCfdSettings forward, backward;
@@ -19,7 +37,7 @@ typedef struct Asked {
   uint32_t iteration;  // the latest noise's
   SnAdamGrid grid;
   SnAdamSettings rule;
-  sn_real ctrl[HORIZON_MOST * NU];
+  sn_real ctrl[HORIZON_MOST * NU], mean[HORIZON_MOST * NU];  // of the first question; the latest without noise
 } Asked;
 
 static Asked asked;
@@ -43,7 +61,11 @@ static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch,
     asked.candidates = batch->first + batch->count;
     asked.noise = *batch->noise;
   }
-  asked.iteration = batch->noise->iteration;
+  if (batch->noise) asked.iteration = batch->noise->iteration;
+  if (!batch->noise) {
+    ++asked.means;
+    memcpy(asked.mean, batch->ctrl, sizeof *batch->ctrl * NU * (size_t)batch->nstep);
+  }
   return rollouts(b, x, batch, clock, until);
 }
 
@@ -84,7 +106,7 @@ static int knots_of(int nstep, int spacing) { return (nstep - 1) / spacing + 1; 
 
 // One number of the contacts from distance; NAN where rollouts and gradients do not have the same.
 static double of_cfd(const Trial *t, double forward, double backward) {
-  if (!t->first.forward.on || (t->kind != SAMPLING && (!t->first.backward.on || forward != backward)))
+  if (!t->first.forward.on || ((t->kind & DESCENDS) && (!t->first.backward.on || forward != backward)))
     return (double)NAN;
   return forward;
 }
@@ -109,11 +131,20 @@ static double see_method(const Trial *t) { return t->first.method; }
 static double see_max_velocity(const Trial *t) { return t->first.max_velocity; }
 
 static double see_planner(const Trial *t) {
-  return t->first.jobs > 0 && t->first.rollouts == 0 ? SN_PLANNER_ADAM : SN_PLANNER_SAMPLING;
+  const Asked *a = &t->first;
+  if (a->jobs > 0) return a->rollouts > 0 ? SN_PLANNER_HYBRID : SN_PLANNER_ADAM;
+  if (a->gradients > 0) return a->rollouts > 0 ? (double)NAN : SN_PLANNER_LBFGS;
+  if (a->means > 0) return a->noise.deviation ? SN_PLANNER_CEM : SN_PLANNER_MPPI;
+  return SN_PLANNER_SAMPLING;
 }
 static double see_horizon(const Trial *t) { return t->plan.nstep == t->first.nstep ? t->first.nstep : (double)NAN; }
 static double see_candidates(const Trial *t) { return t->first.candidates; }
-static double see_iterations(const Trial *t) { return t->kind == ADAM ? t->first.jobs : t->first.rollouts; }
+static double see_iterations(const Trial *t) {
+  if (t->kind == LBFGS) return t->first.gradients;
+  return t->kind == ADAM ? t->first.jobs : t->first.rollouts - t->first.means;
+}
+static double see_refined(const Trial *t) { return t->first.starts - 1; }
+static double see_hybrid_gradients(const Trial *t) { return (double)t->first.jobs / t->first.rollouts; }
 
 static double see_knots(const Trial *t) { return knots_of(t->first.nstep, t->first.noise.spacing); }
 static double see_interpolation(const Trial *t) { return t->first.noise.interpolation; }
@@ -152,7 +183,8 @@ static double see_tail(const Trial *t) {
 }
 
 // A row: the setting, by what it acts, two values of its own (of a choice: one; all others are tried, too), and how it
-// shows. Knots divide the horizon evenly, so that they can be told from their spacing.
+// shows; NULL: in the controls that are planned, and in the means of noisy ones. Knots divide the horizon evenly, so
+// that they can be told from their spacing.
 typedef struct Row {
   const char *name;
   int kinds;
@@ -161,38 +193,50 @@ typedef struct Row {
 } Row;
 
 static const Row rows[] = {
-    {"planner", SAMPLING | ADAM, -1, -1, see_planner},  // -1: as the kind of trial
-    {"horizon", SAMPLING | ADAM, 21, 41, see_horizon},
-    {"candidates", SAMPLING, 7, 12, see_candidates},
-    {"iterations", SAMPLING, 2, 10, see_iterations},
-    {"knots", SAMPLING | ADAM, 5, 11, see_knots},
-    {"interpolation", SAMPLING | ADAM, SN_SPLINE_CUBIC, -1, see_interpolation},
-    {"noise", SAMPLING | ADAM, SN_NOISE_BROWN, -1, see_noise},
-    {"noise_scale", SAMPLING | ADAM, 0.21, 0.34, see_noise_scale},
-    {"adam_iterations", ADAM, 3, 8, see_iterations},
-    {"adam_rate", ADAM, 0.03, 0.05, see_rate},
-    {"adam_beta1", ADAM, 0.8, 0.7, see_beta1},
-    {"adam_beta2", ADAM, 0.95, 0.97, see_beta2},
-    {"adam_epsilon", ADAM, 1e-4, 2e-3, see_epsilon},
-    {"adam_clip", ADAM, SN_CLIP_STEP, -1, see_clip},
-    {"adam_clip_norm", ADAM, 2.5, 3.5, see_clip_norm},
+    {"planner", PLANS, -1, -1, see_planner},  // -1: as the kind of trial
+    {"horizon", PLANS, 21, 41, see_horizon},
+    {"candidates", SAMPLES, 9, 12, see_candidates},
+    {"iterations", SAMPLES, 2, 10, see_iterations},
+    {"knots", SAMPLES | ADAM, 5, 11, see_knots},
+    {"interpolation", SAMPLES | ADAM, SN_SPLINE_CUBIC, -1, see_interpolation},
+    {"noise", SAMPLES | ADAM, SN_NOISE_BROWN, -1, see_noise},
+    {"noise_scale", SAMPLES | ADAM, 0.21, 0.34, see_noise_scale},
+    {"adam_iterations", ADAM, 16, 8, see_iterations},
+    {"adam_rate", ADAM | HYBRID, 0.03, 0.05, see_rate},
+    {"adam_beta1", ADAM | HYBRID, 0.8, 0.7, see_beta1},
+    {"adam_beta2", ADAM | HYBRID, 0.95, 0.97, see_beta2},
+    {"adam_epsilon", ADAM | HYBRID, 1e-4, 2e-3, see_epsilon},
+    {"adam_clip", ADAM | HYBRID, SN_CLIP_STEP, -1, see_clip},
+    {"adam_clip_norm", ADAM | HYBRID, 2.5, 3.5, see_clip_norm},
     {"adam_moments", ADAM, SN_MOMENTS_KEPT, -1, see_moments},
-    {"adam_knots", ADAM, 6, 11, see_adam_knots},
-    {"adam_interpolation", ADAM, SN_SPLINE_ZERO, -1, see_adam_interpolation},
+    {"adam_knots", ADAM | HYBRID, 6, 11, see_adam_knots},
+    {"adam_interpolation", ADAM | HYBRID, SN_SPLINE_ZERO, -1, see_adam_interpolation},
     {"adam_starts", ADAM, 4, 6, see_starts},
-    {"gradient", ADAM | EVALUATION, 1, -1, see_method},
-    {"contact_gradient", ADAM | EVALUATION, 1, -1, see_surrogate},
-    {"tail", SAMPLING | ADAM, SN_TAIL_INITIAL, -1, see_tail},
-    {"shift", SAMPLING | ADAM, 13, 16, see_shift},
-    {"max_velocity", SAMPLING | ADAM | EVALUATION, 500, 700, see_max_velocity},
-    {"cfd", ADAM | EVALUATION, SN_CFD_FORWARD, -1, see_cfd},
-    {"cfd_far", SAMPLING | ADAM | EVALUATION, 0.02, 0.06, see_cfd_far},
-    {"cfd_touch", SAMPLING | ADAM | EVALUATION, 0.15, 0.25, see_cfd_touch},
-    {"cfd_reach", SAMPLING | ADAM | EVALUATION, 0.4, 0.9, see_cfd_reach},
-    {"cfd_midpoint", SAMPLING | ADAM | EVALUATION, 0.6, 0.5, see_cfd_midpoint},
-    {"cfd_power", SAMPLING | ADAM | EVALUATION, 2.25, 5.5, see_cfd_power},
-    {"cfd_softplus", SAMPLING | ADAM | EVALUATION, 0.005, 0.007, see_cfd_softplus},
-    {"cfd_friction", SAMPLING | ADAM | EVALUATION, 1, -1, see_cfd_friction},
+    {"gradient", DESCENDS, 1, -1, see_method},
+    {"contact_gradient", DESCENDS, 1, -1, see_surrogate},
+    {"tail", PLANS, SN_TAIL_INITIAL, -1, see_tail},
+    {"shift", PLANS, 13, 16, see_shift},
+    {"max_velocity", PLANS | EVALUATION, 500, 700, see_max_velocity},
+    {"cfd", DESCENDS, SN_CFD_FORWARD, -1, see_cfd},
+    {"cfd_far", PLANS | EVALUATION, 0.02, 0.06, see_cfd_far},
+    {"cfd_touch", PLANS | EVALUATION, 0.15, 0.25, see_cfd_touch},
+    {"cfd_reach", PLANS | EVALUATION, 0.4, 0.9, see_cfd_reach},
+    {"cfd_midpoint", PLANS | EVALUATION, 0.6, 0.5, see_cfd_midpoint},
+    {"cfd_power", PLANS | EVALUATION, 2.25, 5.5, see_cfd_power},
+    {"cfd_softplus", PLANS | EVALUATION, 0.005, 0.007, see_cfd_softplus},
+    {"cfd_friction", PLANS | EVALUATION, 1, -1, see_cfd_friction},
+    {"cem_elites", CEM, 1, 9, NULL},
+    {"lbfgs_iterations", LBFGS, 15, 14, see_iterations},
+    {"lbfgs_memory", LBFGS, 18, 2, NULL},
+    {"lbfgs_trials", LBFGS, 19, 1, NULL},
+    {"lbfgs_first", LBFGS, 1.9, 1.4, NULL},
+    {"lbfgs_longest", LBFGS, 3.1, 0.011, NULL},
+    {"mppi_temperature", MPPI, 0.07, 0.013, NULL},
+    {"mppi_relative", MPPI, 0, -1, NULL},
+    {"cem_keep", CEM, 0.33, 0.66, NULL},
+    {"cem_least", CEM, 0.44, 0.77, NULL},
+    {"hybrid_refined", HYBRID, 7, 2, see_refined},
+    {"hybrid_gradients", HYBRID, 3, 1, see_hybrid_gradients},
 };
 
 enum { ROWS = (int)(sizeof rows / sizeof *rows) };
@@ -215,7 +259,7 @@ static SnSettings own_values(int kind) {
   SnSettings s = sn_default_settings();
   for (int i = 0; i < ROWS; ++i)
     if (rows[i].value >= 0) set(&s, rows[i].name, rows[i].value);
-  s.planner = kind == SAMPLING ? SN_PLANNER_SAMPLING : SN_PLANNER_ADAM;
+  s.planner = kinds_of[index_of_kind(kind)].planner;
   return s;
 }
 
@@ -284,10 +328,9 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
 }
 
 static void expect(const Row *row, const Trial *t, double value, const char *how) {
-  static const char *const kinds[] = {"", "sampling", "adam", "", "an evaluation"};
   const double seen = row->see(t);
   if (!(fabs(seen - value) <= 1e-6 * fabs(value)))
-    fail_msg("%s %s is %g; %s sees %g", row->name, how, value, kinds[t->kind], seen);
+    fail_msg("%s %s is %g; %s sees %g", row->name, how, value, kinds_of[index_of_kind(t->kind)].name, seen);
 }
 
 // A setting that has no row here has no test: it needs one.
@@ -323,8 +366,25 @@ static void all_at_once(void **state) {
     const SnSettings s = own_values(kind);
     try_settings(kind, &s, NULL, &t);
     for (int i = 0; i < ROWS; ++i)
-      if (rows[i].kinds & kind) expect(&rows[i], &t, sn_settings_get(&s, index_of(rows[i].name)), "of all own values");
+      if (rows[i].see && (rows[i].kinds & kind))
+        expect(&rows[i], &t, sn_settings_get(&s, index_of(rows[i].name)), "of all own values");
   }
+}
+
+static bool same_controls(const Trial *a, const Trial *b) {
+  const int n = a->first.nstep;
+  return same_rows(a->made, b->made, n) && same_rows(a->first.mean, b->first.mean, n);
+}
+
+// A setting that shows in the controls alone makes others, the same ones at creation and while the planner lives.
+static void expect_others(const Row *row, int kind, const SnSettings *s, const SnSettings *base) {
+  static Trial own, other, live;
+  try_settings(kind, base, NULL, &own);
+  try_settings(kind, s, NULL, &other);
+  try_settings(kind, s, base, &live);
+  const bool same = sn_settings_get(s, index_of(row->name)) == sn_settings_get(base, index_of(row->name));
+  if (same_controls(&own, &other) != same) fail_msg("%s makes no difference", row->name);
+  assert_true(same_controls(&live, &other));
 }
 
 // One of them alone at another value, from the start on and, where it may, while the planner lives.
@@ -336,6 +396,10 @@ static void try_value(const Row *row, double value) {
     const SnSettings base = own_values(kind);
     SnSettings s = base;
     set(&s, row->name, value);
+    if (!row->see) {
+      expect_others(row, kind, &s, &base);
+      continue;
+    }
     try_settings(kind, &s, NULL, &t);
     expect(row, &t, value, "at creation");
     if (!sn_settings_info(index_of(row->name))->live) continue;

@@ -1,0 +1,180 @@
+// L-BFGS on quadratic costs within limits whose least is known: cost(x) = 1/2 (x - x*)' A (x - x*) + g*.(x - x*), where
+// g* presses x* against its limits and is 0 elsewhere. So x* fulfils the conditions of Karush, Kuhn and Tucker.
+#include "planner/optimize/lbfgs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/oracle.h"
+
+enum { N = 40, MEMORY = 10 };
+
+typedef struct Problem {
+  double root[N][N];  // A = I + root' root
+  double best[N], press[N];
+  SnLbfgs l;
+} Problem;
+
+static uint64_t draws;
+
+static double draw(void) {
+  uint64_t x = 0x9e3779b97f4a7c15u * ++draws;  // splitmix64, S. Vigna
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return (double)((x ^ (x >> 31)) >> 11) * 0x1p-52 - 1;
+}
+
+// Of four numbers one ends at its lower limit, one at its upper one; some have no limits at all.
+static void make_problem(Problem *p) {
+  assert_true(sn_lbfgs_create(&p->l, N, MEMORY));
+  for (int i = 0; i < N; ++i) {
+    for (int k = 0; k < N; ++k) p->root[i][k] = draw();
+    p->best[i] = 0.8 * draw();
+    p->press[i] = i % 4 == 0 ? 0.1 + fabs(draw()) : (i % 4 == 1 ? -0.1 - fabs(draw()) : 0);
+    p->l.lo[i] = i % 4 == 0 ? p->best[i] : (i % 8 == 2 ? -INFINITY : p->best[i] - 1.5 - fabs(draw()));
+    p->l.hi[i] = i % 4 == 1 ? p->best[i] : (i % 8 == 2 ? INFINITY : p->best[i] + 1.5 + fabs(draw()));
+  }
+}
+
+static double value(const Problem *p, const sn_real *x, sn_real *gradient) {
+  double turned[N], cost = 0;
+  for (int i = 0; i < N; ++i) {
+    turned[i] = 0;
+    for (int k = 0; k < N; ++k) turned[i] += p->root[i][k] * (x[k] - p->best[k]);
+  }
+  for (int i = 0; i < N; ++i) {
+    const double off = x[i] - p->best[i];
+    gradient[i] = p->press[i] + off;
+    for (int k = 0; k < N; ++k) gradient[i] += p->root[k][i] * turned[k];
+    cost += p->press[i] * off + 0.5 * (off * off + turned[i] * turned[i]);
+  }
+  return cost;
+}
+
+static double error_of(const Problem *p, const sn_real *x) {
+  double most = 0;
+  for (int i = 0; i < N; ++i) most = sn_max(most, fabs(x[i] - p->best[i]));
+  return most;
+}
+
+static const SnLbfgsRule rule = {.memory = MEMORY, .trials = 6, .first = 0.05, .longest = 1};
+
+static void within_limits(const SnLbfgs *l) {
+  for (int i = 0; i < N; ++i) assert_true(l->trial[i] >= l->lo[i] && l->trial[i] <= l->hi[i]);
+}
+
+// The least is found, every trial is within the limits, and what was accepted has lower and lower costs.
+static void finds_the_least(void **state) {
+  (void)state;
+  static Problem p;
+  for (int seed = 0; seed < 5; ++seed) {
+    sn_real gradient[N];
+    int n = 0;
+    double error = INFINITY, last = INFINITY;
+    make_problem(&p);
+    sn_lbfgs_begin(&p.l, &rule);
+    do {
+      within_limits(&p.l);
+      const double cost = value(&p, p.l.trial, gradient);
+      const bool more = sn_lbfgs_take(&p.l, cost, gradient);
+      assert_true(p.l.cost <= last);
+      last = p.l.cost;
+      error = error_of(&p, p.l.x);
+      if (!more) break;
+    } while (++n < 600 && error > 1e-10);
+    printf("problem %d: error %.1e after %d gradients\n", seed, error, n);
+    assert_true(error < 1e-9);
+    sn_lbfgs_free(&p.l);
+  }
+}
+
+// Pairs are what makes it quick: with one of them the same problem takes far more gradients.
+static int gradients_to(Problem *p, const SnLbfgsRule *with, double error) {
+  sn_real gradient[N];
+  int n = 0;
+  sn_lbfgs_begin(&p->l, with);
+  while (++n < 5000) {
+    if (!sn_lbfgs_take(&p->l, value(p, p->l.trial, gradient), gradient) || error_of(p, p->l.x) < error) break;
+  }
+  return n;
+}
+
+static void memory_helps(void **state) {
+  (void)state;
+  static Problem p;
+  SnLbfgsRule one = rule;
+  one.memory = 1;
+  make_problem(&p);
+  const int with = gradients_to(&p, &rule, 1e-6), without = gradients_to(&p, &one, 1e-6);
+  printf("%d gradients with %d pairs, %d with one\n", with, MEMORY, without);
+  assert_true(2 * with < 3 * without);
+  sn_lbfgs_free(&p.l);
+}
+
+// The first move is of the length asked for, and no move is longer than the longest.
+static void lengths(void **state) {
+  (void)state;
+  static Problem p;
+  sn_real gradient[N], before[N];
+  make_problem(&p);
+  SnLbfgsRule shorter = rule;
+  shorter.first = 0.02;
+  shorter.longest = 0.03;
+  sn_lbfgs_begin(&p.l, &shorter);
+  for (int n = 0; n < 40; ++n) {
+    if (!sn_lbfgs_take(&p.l, value(&p, p.l.trial, gradient), gradient)) break;
+    sn_real most = 0;
+    memcpy(before, p.l.x, sizeof before);
+    for (int i = 0; i < N; ++i) most = sn_max(most, fabs(p.l.trial[i] - before[i]));
+    assert_true(most <= 0.03 * (1 + 1e-12));
+    if (n == 0) assert_true(fabs(most - 0.02) < 1e-12);
+  }
+  sn_lbfgs_free(&p.l);
+}
+
+// Trials without a finite cost, or without a gradient, are taken back; the rest of the way is found.
+static void infinite_costs(void **state) {
+  (void)state;
+  static Problem p;
+  sn_real gradient[N];
+  int n = 0;
+  make_problem(&p);
+  sn_lbfgs_begin(&p.l, &rule);
+  for (; n < 900 && error_of(&p, p.l.x) > 1e-9; ++n) {
+    const double cost = value(&p, p.l.trial, gradient);
+    const bool lost = n % 5 == 3, blind = n % 5 == 1 && n > 1;
+    const double before = p.l.cost;
+    if (!sn_lbfgs_take(&p.l, lost ? INFINITY : cost, lost || blind ? NULL : gradient)) break;
+    if (lost || blind) assert_true(p.l.cost == before);
+  }
+  assert_true(error_of(&p, p.l.x) < 1e-8);
+  // a first point without a gradient leads nowhere
+  sn_lbfgs_begin(&p.l, &rule);
+  assert_false(sn_lbfgs_take(&p.l, 1, NULL));
+  sn_lbfgs_begin(&p.l, &rule);
+  assert_false(sn_lbfgs_take(&p.l, NAN, gradient));
+  sn_lbfgs_free(&p.l);
+}
+
+// At the least, where every number is held or has no gradient, there is no next trial.
+static void ends_at_the_least(void **state) {
+  (void)state;
+  SnLbfgs l;
+  const sn_real gradient[3] = {1, -2, 0};
+  assert_true(sn_lbfgs_create(&l, 3, 2));
+  l.lo[0] = 0, l.hi[0] = 1;
+  l.lo[1] = -1, l.hi[1] = 0;
+  l.lo[2] = -1, l.hi[2] = 1;
+  const SnLbfgsRule two = {.memory = 2, .trials = 3, .first = 0.1, .longest = 1};
+  sn_lbfgs_begin(&l, &two);
+  assert_false(sn_lbfgs_take(&l, 1, gradient));
+  sn_lbfgs_free(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(finds_the_least), cmocka_unit_test(memory_helps),
+                                     cmocka_unit_test(lengths), cmocka_unit_test(infinite_costs),
+                                     cmocka_unit_test(ends_at_the_least)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+// The planners beside sampling and Adam: improvement, determinism for any threads and pauses, the numbers that a plan
+// reports, changes while they run, and backends that lack what they need.
+#include "tests/planner/adam_fixture.h"
+
+static const int kinds[] = {SN_PLANNER_LBFGS, SN_PLANNER_MPPI, SN_PLANNER_CEM, SN_PLANNER_HYBRID};
+enum { KINDS = (int)(sizeof kinds / sizeof *kinds) };
+
+static SnSettings settings_of(int kind) {
+  SnSettings s = task->settings;
+  s.planner = kind;
+  s.candidates = 16;
+  s.iterations = kind == SN_PLANNER_HYBRID ? 2 : 5;
+  s.cem_elites = 4;
+  s.lbfgs_iterations = 20;
+  s.lbfgs_first = 0.05;
+  s.hybrid_refined = 2;
+  s.hybrid_gradients = 4;
+  s.adam_rate = 0.05;
+  return s;
+}
+
+static const char *name_of(int kind) {
+  static char text[64];
+  return sn_settings_choice_name(sn_settings_find("planner"), kind, text, sizeof text);
+}
+
+// What a plan says of its cost is what its controls cost, within their ranges, and never more than the warm start.
+static void improves(void **state) {
+  (void)state;
+  for (int i = 0; i < KINDS; ++i) {
+    const SnSettings s = settings_of(kinds[i]);
+    Fixture *x = open_fixture(1, false, &s, true);
+    for (int k = 0; k < 3; ++k) {
+      const SnPlan plan = plan_at(x, 0.05 * k);
+      printf("%s: cost before %.4f, after %.4f, %d iterations\n", name_of(kinds[i]), plan.cost_before, plan.cost_after,
+             plan.iterations);
+      assert_int_equal(plan.status, SN_PLAN_OK);
+      assert_true(plan.cost_after <= plan.cost_before);
+      if (k == 0) assert_true(plan.cost_after < 0.7 * plan.cost_before && evaluate(x, &plan) == plan.cost_after);
+      for (int j = 0; j < plan.nstep * plan.nu; ++j)
+        assert_true(plan.ctrl[j] >= (j % 3 ? 0 : -3) && plan.ctrl[j] <= (j % 3 ? 1 : 3));
+    }
+    free_fixture(x);
+  }
+}
+
+static void same_plans(const SnPlan *a, const SnPlan *b) {
+  assert_true(a->iterations == b->iterations && a->candidates == b->candidates);
+  assert_true(a->cost_before == b->cost_before && a->cost_after == b->cost_after);
+  assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof a->gradient_norm);
+  assert_memory_equal(a->ctrl, b->ctrl, ctrl_bytes(a));
+  assert_memory_equal(a->term, b->term, sizeof *a->term * (size_t)a->nterm);
+}
+
+// The same plans in slices of any length and with any number of threads.
+static void repeats(void **state) {
+  (void)state;
+  for (int i = 0; i < KINDS; ++i) {
+    const SnSettings s = settings_of(kinds[i]);
+    Fixture *x = open_fixture(1, false, &s, true);
+    for (int threads = 2; threads <= 3; ++threads) {
+      Fixture *y = open_fixture(threads, true, &s, true);
+      SnError err = {0};
+      assert_int_equal(sn_planner_reset(x->p, 3, &err), SN_OK);
+      for (int k = 0; k < 3; ++k) {
+        const SnPlan a = plan_at(x, 0.05 * k);
+        const SnPlanRequest r = initial_request(y, 0.05 * k);
+        begin_plan(y->p, &r);
+        int n = 0;
+        while (!sn_planner_slice(y->p, (double)atomic_load(&y->count.reads) + 60)) ++n;
+        SnPlan b;
+        sn_planner_finish(y->p, &b);
+        assert_true(n > 5);
+        same_plans(&a, &b);
+      }
+      free_fixture(y);
+    }
+    free_fixture(x);
+  }
+}
+
+// A plan that its deadline ends anywhere is made again from the iterations and candidates that it reports.
+static void reported_numbers(void **state) {
+  (void)state;
+  for (int i = 0; i < KINDS; ++i) {
+    const SnSettings s = settings_of(kinds[i]);
+    Fixture *x = open_fixture(2, true, &s, true), *y = open_fixture(1, false, &s, true);
+    SnError err = {0};
+    int cut = 0, most = 0;
+    for (int n = 1; n <= 12; ++n) {
+      assert_int_equal(sn_planner_reset(x->p, 3, &err), SN_OK);
+      assert_int_equal(sn_planner_reset(y->p, 3, &err), SN_OK);
+      SnPlanRequest r = initial_request(x, 0);
+      r.deadline = (double)atomic_load(&x->count.reads) + 400.0 * n * n;
+      const SnPlan a = plan_now(x, &r);
+      if (a.status == SN_PLAN_WARM_START) continue;
+      r = initial_request(y, 0);
+      r.max_iterations = a.iterations;
+      r.max_candidates = a.candidates;
+      const SnPlan b = plan_now(y, &r);
+      same_plans(&a, &b);
+      cut += a.candidates < s.candidates && kinds[i] != SN_PLANNER_LBFGS;
+      most = a.iterations > most ? a.iterations : most;
+    }
+    printf("%s: %d plans of 12 ended within an iteration\n", name_of(kinds[i]), cut);
+    assert_true(most > 2 && (cut > 0 || kinds[i] == SN_PLANNER_LBFGS));
+    free_fixture(x);
+    free_fixture(y);
+  }
+}
+
+// From one to another between plans; a plan in progress goes on as it began. Weights that change within a plan count,
+// and the best so far is measured anew.
+static void live(void **state) {
+  (void)state;
+  SnSettings s = settings_of(kinds[0]);
+  Fixture *x = open_fixture(2, false, &s, true);
+  for (int i = 0; i < 4 * KINDS; ++i) {
+    const int kind = kinds[i % KINDS], other = kinds[(i + 1 + i / KINDS) % KINDS];
+    SnError err = {0};
+    s = settings_of(kind);
+    configure(x, &s);
+    const SnPlanRequest r = initial_request(x, 0.02 * i);
+    begin_plan(x->p, &r);
+    sn_planner_slice(x->p, INFINITY);
+    s = settings_of(other);
+    s.noise_scale *= 1.5;
+    configure(x, &s);
+    const double weight = 1 + 0.1 * i;
+    const char *term = sn_cost_name(sn_planner_cost(x->p), 0);
+    assert_int_equal(sn_planner_set_weight(x->p, term, weight, weight, &err), SN_OK);
+    sn_planner_set_version(x->p, (uint64_t)i + 7);
+    const SnPlan plan = finish_plan(x->p);
+    assert_int_equal(plan.status, SN_PLAN_OK);
+    assert_true(plan.version == (uint64_t)i + 7 && plan.cost_after <= plan.cost_before);
+  }
+  free_fixture(x);
+}
+
+// Planners by gradients are refused by name where there are none; the one in force goes on.
+static void refused(void **state) {
+  (void)state;
+  const SnSettings sampling = settings_of(SN_PLANNER_SAMPLING);
+  Fixture *x = open_fixture(1, false, &sampling, false);
+  SnBackend *b = &x->differences.table;
+  b->reserve_gradients = NULL;
+  b->reserve_multistart = NULL;
+  for (int i = 0; i < KINDS; ++i) {
+    const SnSettings s = settings_of(kinds[i]);
+    const bool descends = kinds[i] == SN_PLANNER_LBFGS || kinds[i] == SN_PLANNER_HYBRID;
+    SnError err = {0};
+    char text[200];
+    snprintf(text, sizeof text, "planner: %s needs gradients, and the backend '%s' makes none", name_of(kinds[i]),
+             sn_backend_name(b));
+    assert_int_equal(sn_planner_configure(x->p, &s, &err), descends ? SN_ERR_UNSUPPORTED : SN_OK);
+    if (descends) assert_string_equal(err.text, text);
+    assert_int_equal(plan_at(x, 0.01 * i).status, SN_PLAN_OK);
+  }
+  free_fixture(x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves), cmocka_unit_test(repeats),
+                                     cmocka_unit_test(reported_numbers), cmocka_unit_test(live),
+                                     cmocka_unit_test(refused)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}
