@@ -35,6 +35,33 @@ SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, con
   SN_SYNC(lane);
 }
 
+SN_FUNC void sn_difference_pos(const SnModel *m, SnLane *lane, const sn_real *from, const sn_real *to,
+                               sn_real *tangent) {
+  SN_FOR(j, m->njnt) {
+    const int type = m->jnt_type[j];
+    const sn_real *a = from + m->jnt_qposadr[j], *b = to + m->jnt_qposadr[j];
+    sn_real *d = tangent + m->jnt_dofadr[j], first[4], second[4], back[4], turn[4];
+    if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
+      d[0] = b[0] - a[0];
+      continue;
+    }
+    if (type == SN_JNT_FREE) {
+      sn_sub3(d, b, a);
+      a += 3;
+      b += 3;
+      d += 3;
+    }
+    sn_copy4(first, a);
+    sn_copy4(second, b);
+    sn_normalize4(first);
+    sn_normalize4(second);
+    sn_negquat(back, first);
+    sn_mulquat(turn, back, second);
+    sn_quat2vel(d, turn);
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_damped_M(const SnModel *m, SnWorld *w, SnLane *lane, bool damped) {
   SN_FOR(k, m->nC) w->qH[k] = w->M[k];
   SN_SYNC(lane);

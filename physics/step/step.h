@@ -48,5 +48,9 @@ SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // Moves qpos by dt * qvel, on the manifold of free and ball joints.
 SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, const sn_real *qvel, sn_real dt);
+// Writes the tangent (nv) that leads from one position to another, the inverse of sn_integrate_pos: differences, and
+// rotation vectors in the frame of `from`. Quaternions may have any length.
+SN_FUNC void sn_difference_pos(const SnModel *m, SnLane *lane, const sn_real *from, const sn_real *to,
+                               sn_real *tangent);
 
 #endif

@@ -62,6 +62,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->models;
     case SN_BACKEND_LINEARIZE:
       return b->linearize != NULL;
+    case SN_BACKEND_FEEDBACK:
+      return b->feedback && b->linearize;
     case SN_BACKEND_MOMENTS:
       return b->moments && b->set_moments;
     case SN_BACKEND_ROLLOUTS_SUBMIT:

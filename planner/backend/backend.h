@@ -77,6 +77,7 @@ typedef enum SnBackendFeature {
   SN_BACKEND_BATCHES,
   SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
   SN_BACKEND_LINEARIZE,         // sn_backend_linearize
+  SN_BACKEND_FEEDBACK,          // batches with feedback; sn_backend_linearize with expansions of the cost
   SN_BACKEND_MOMENTS,           // sn_backend_moments and sn_backend_set_moments
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
   SN_BACKEND_MULTISTART_SUBMIT  // sn_backend_multistart_submit does something
@@ -150,6 +151,7 @@ typedef struct SnBatch {
   const sn_number *target;       // (ntable, nstep + 1, ntarget); NULL without a cost
   int ntable;                    // 1 or count
   const SnNoiseSettings *noise;  // candidate c applies its base plus noise c, candidate 0 none; NULL: none at all
+  const SnFeedback *feedback;    // (count) of each; NULL: none
   int nstep;
   int first, count;
   double max_velocity;  // a faster dof means divergence
@@ -204,7 +206,8 @@ SnCode sn_backend_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, 
 bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
 
 // Computes Jacobians along the rollouts of the last batch of gradients, one with `forward` that is done and has
-// x->count items of x->nstep steps. Returns false when the clock reaches `until` before the end.
+// x->count items of x->nstep steps. Returns false when the clock reaches `until` before the end. Called again with the
+// same linearization it goes on where it stopped; sn_backend_abandon comes before another one.
 bool sn_backend_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
                           double until);
 

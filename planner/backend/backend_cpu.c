@@ -100,6 +100,7 @@ static bool take_candidate(SnBackendModel *x, CpuSlot *s) {
   sn_rollout_runner_use(s->runner, sn_batch_model(batch, i, x->m));
   sn_rollout_runner_begin(s->runner, sn_batch_state(batch, i), ctrl, sn_batch_target(batch, i, x->cost->ntarget),
                           batch->nstep, batch->max_velocity, batch->out ? &batch->out[i] : NULL);
+  sn_rollout_runner_feed_back(s->runner, batch->feedback ? &batch->feedback[i] : NULL);
   s->candidate = i;
   return true;
 }
@@ -245,6 +246,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
   cpu->table = (SnBackend){.name = "cpu",
                            .job_iterations = 1,
                            .batches = true,
+                           .feedback = true,
                            .models = true,
                            .describe = cpu_describe,
                            .load = cpu_load,

@@ -13,6 +13,7 @@ struct SnBackend {
   const char *name;    // name that it is opened by; static memory
   int job_iterations;  // sn_backend_job_iterations
   bool batches;        // SN_BACKEND_BATCHES; without it such a batch is not computed: rollouts return false
+  bool feedback;       // SN_BACKEND_FEEDBACK; without it feedback is not looked at
   bool models;         // SN_BACKEND_MODELS; without it models of each one's own are not looked at
   void (*describe)(const SnBackend *b, char *text, int size);
   // Optional; absent: never lost. Leaves `text` alone where it returns false.

@@ -374,6 +374,12 @@ SN_LOCAL void cost_item_target_vjp(const SnCost *c, const SnModel *m, const SnWo
     out[0] -= bar[0];
 }
 
+SN_FUNC void sn_cost_item_vjp(const SnCost *cost, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
+                              const SnCostVjp *v, const sn_real *bar) {
+  cost_item_vjp(cost, m, w, a, i, v, bar);
+  cost_item_target_vjp(cost, m, w, a, i, v, bar);
+}
+
 SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnCostVjp v) {
   sn_real *const res = v.res;
   sn_cost_residual(cost, m, w, lane, v.in, 0, cost->nterm, res);

@@ -31,8 +31,9 @@ typedef struct SnGradientThread {
   void *memory;
   SnLaneShared shared;
   SnLane lane;
-  sn_real *res;  // residuals (nres)
-  sn_real *bar;  // of sensors, for their Jacobians (nsensordata)
+  sn_real *res;          // residuals (nres)
+  sn_real *bar;          // of sensors, for their Jacobians (nsensordata)
+  SnExpandInput expand;  // scratch of models of the cost
 } SnGradientThread;
 
 typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
@@ -76,8 +77,8 @@ struct SnGradientWork {
   int nidle;
   bool stop;  // the clock has reached `until`
   // Jacobians, while they are made:
-  const SnLinearization *linearization;
-  atomic_size_t step;  // next of all steps of all rollouts
+  const SnLinearization *linearization;  // NULL: none are
+  atomic_size_t step;                    // next of all states of all rollouts
 };
 
 // Fails where one of rows * n numbers is not finite; NULL is allowed.
@@ -139,8 +140,15 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
   t->memory = aligned(sn_adjoint_size(m));
   t->res = numbers((size_t)cost->nres);
   t->bar = numbers((size_t)m->nsensordata);
+  t->expand = (SnExpandInput){.res = t->res,
+                              .bar = numbers((size_t)cost->nres),
+                              .row = numbers((size_t)(sn_tangent_size(m) + m->nu)),
+                              .before = numbers((size_t)m->nu),
+                              .at = calloc((size_t)(sn_tangent_size(m) + m->nu) + 1, sizeof *t->expand.at)};
   t->lane = (SnLane){.n = 1, .shared = &t->shared};
-  if (!t->runner || !t->memory || !t->res || !t->bar) return false;
+  if (!t->runner || !t->memory || !t->res || !t->bar || !t->expand.bar || !t->expand.row || !t->expand.before ||
+      !t->expand.at)
+    return false;
   sn_adjoint_init(m, &t->adjoint, t->memory);
   return true;
 }
@@ -216,6 +224,10 @@ void sn_gradient_free(SnGradientWork *g) {
     free(g->thread[i].memory);
     free(g->thread[i].res);
     free(g->thread[i].bar);
+    free(g->thread[i].expand.bar);
+    free(g->thread[i].expand.row);
+    free(g->thread[i].expand.before);
+    free(g->thread[i].expand.at);
   }
   for (int i = 0; g->slot && i < g->nslot; ++i) {
     free(g->slot[i].memory);
@@ -507,7 +519,10 @@ static void gradient_work(void *argument, int thread) {
   pthread_mutex_unlock(&g->lock);
 }
 
-void sn_gradient_abandon(SnGradientWork *g) { g->active = false; }
+void sn_gradient_abandon(SnGradientWork *g) {
+  g->active = false;
+  g->linearization = NULL;
+}
 
 // Models of the batch before may be gone.
 static void forget_models(SnGradientWork *g) {
@@ -520,6 +535,7 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     g->settings = batch->settings;
     g->count = batch->count;
     g->forward = batch->forward;
+    g->linearization = NULL;
     g->nidle = g->nslot;
     g->next = 0;
     for (int i = 0; i < g->nthread; ++i) g->thread[i].item = NULL;
@@ -553,17 +569,21 @@ static void linearize_work(void *argument, int thread) {
   const SnLinearization *x = g->linearization;
   SnGradientThread *self = &g->thread[thread];
   SnGradientSlot *slot = &g->slot[thread];
-  const SnLinearizeScratch at = {&slot->world, &self->adjoint, slot->state.A, slot->state.B, self->bar};
-  const size_t steps = (size_t)x->nstep, all = steps * (size_t)x->count;
+  const SnLinearizeScratch at = {&slot->world, &self->adjoint, slot->state.A, slot->state.B, self->bar, self->expand};
+  const size_t states = (size_t)sn_linearize_states(x), all = states * (size_t)x->count;
   for (;;) {
     if (g->until < INFINITY && g->clock->now(g->clock->context) >= g->until) return;
     const size_t k = atomic_fetch_add(&g->step, 1);
     if (k >= all) return;
-    const int i = (int)(k / steps), t = (int)(k % steps);
+    const int i = (int)(k / states), t = (int)(k % states);
     const SnGradientProgress *item = &g->item[i];
-    const SnRolloutVjp b = {.rollout = &item->rollout, .cfd = sn_cfd(&x->cfd), .cfd_qacc = item->vjp.cfd_qacc};
+    const SnRolloutVjp b = {.rollout = item->vjp.rollout,
+                            .cfd = sn_cfd(&x->cfd),
+                            .cfd_qacc = item->vjp.cfd_qacc,
+                            .running = item->vjp.running,
+                            .terminal = item->vjp.terminal};
     use_model(slot, item->m, &self->lane);
-    if (!sn_linearize_step(item->m, &self->lane, &b, x, i, t, at)) note_unbounded(g, i);
+    if (!sn_linearize_step(item->m, g->cost, &self->lane, &b, x, i, t, at)) note_unbounded(g, i);
   }
 }
 
@@ -574,16 +594,20 @@ static void watch_clock(void *argument) {
 }
 
 bool sn_gradient_linearize(SnGradientWork *g, const SnLinearization *x, const SnClock *clock, double until) {
+  if (g->linearization != x) {
+    atomic_store(&g->step, 0);
+    forget_models(g);
+    for (int i = 0; i < x->count; ++i) {
+      g->item[i].cfd_steps = 0;
+      x->status[i] = g->item[i].vjp.rollout->status == SN_ROLLOUT_DONE ? SN_GRADIENT_DONE : SN_GRADIENT_DIVERGED;
+    }
+  }
   g->linearization = x;
   g->clock = clock;
   g->until = until;
-  atomic_store(&g->step, 0);
-  forget_models(g);
-  for (int i = 0; i < x->count; ++i) {
-    g->item[i].cfd_steps = 0;
-    x->status[i] = g->item[i].rollout.status == SN_ROLLOUT_DONE ? SN_GRADIENT_DONE : SN_GRADIENT_DIVERGED;
-  }
   sn_pool_run_watched(g->pool, linearize_work, until < INFINITY ? watch_clock : NULL, g);
+  if (atomic_load(&g->step) < (size_t)sn_linearize_states(x) * (size_t)x->count) return false;
   g->linearization = NULL;
-  return atomic_load(&g->step) >= (size_t)x->nstep * (size_t)x->count;
+  sn_linearize_end(g->m, x);
+  return true;
 }

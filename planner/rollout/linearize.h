@@ -3,6 +3,7 @@
 #define SINEW_PLANNER_ROLLOUT_LINEARIZE_H_
 
 #include "physics/world/adjoint.h"
+#include "planner/cost/cost_expand.h"
 #include "planner/rollout/cfd.h"
 #include "planner/rollout/rollout_vjp.h"
 
@@ -15,6 +16,9 @@ typedef struct SnLinearization {
   sn_number *B;       // (count, nstep, n, nu)
   sn_number *C;       // (count, nstep, nsensordata, n)
   sn_number *D;       // (count, nstep, nsensordata, nu)
+  // Arrays for quadratic models of the cost in all states, weighted as they are in the cost of the rollout. Leading
+  // sizes are (count, nstep + 1), and (count, nstep) of lu, lux, luu and what is of the step before. NULL: none.
+  const SnExpansion *cost;
   // Out (count): SN_GRADIENT_DONE; SN_GRADIENT_DIVERGED, with zeros from the first step that was not made;
   // SN_GRADIENT_UNBOUNDED, with zeros where a number was not finite.
   SnGradientStatus *status;
@@ -28,14 +32,20 @@ void sn_sensor_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
 typedef struct SnLinearizeScratch {
   SnWorld *world;
   SnAdjoint *adjoint;
-  sn_real *A, *B;  // (n, n), (n, nu)
-  sn_real *bar;    // (nsensordata)
+  sn_real *A, *B;        // (n, n), (n, nu)
+  sn_real *bar;          // (nsensordata)
+  SnExpandInput expand;  // scratch for the model of the cost
 } SnLinearizeScratch;
 
-// Computes the Jacobians of step t of rollout i, which `b` describes as for sn_rollout_vjp_recompute, into their
-// places. Zeros where the rollout has not made the step. Returns false, with zeros, where a number is not finite. Runs
-// on the host.
-bool sn_linearize_step(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, const SnLinearization *x, int i, int t,
-                       SnLinearizeScratch at);
+// Returns how many states have work to do: a step each, and the last one where the cost is wanted.
+SN_INLINE int sn_linearize_states(const SnLinearization *x) { return x->nstep + (x->cost ? 1 : 0); }
+
+// Computes the Jacobians of step t of rollout i into their places, and the model of the cost of state t. `b` describes
+// the rollout as for sn_rollout_vjp_recompute. Zeros where the rollout has not made the step.
+// Returns false, with zeros, where a number is not finite. Runs on the host.
+bool sn_linearize_step(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b,
+                       const SnLinearization *x, int i, int t, SnLinearizeScratch at);
+// Adds what models of the cost say of the controls of the step before to the models there, when all are done.
+void sn_linearize_end(const SnModel *m, const SnLinearization *x);
 
 #endif

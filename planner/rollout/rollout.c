@@ -4,6 +4,7 @@
 
 #include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
+#include "planner/base/control_range.h"
 
 // Copies n numbers; `from` NULL: zero. Ends with no sync.
 SN_LOCAL void rollout_fill(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_RESTRICT from, int n) {
@@ -81,9 +82,14 @@ SN_FUNC void sn_rollout_measure(const SnModel *m, const SnCost *cost, const SnWo
   sn_cost_norm(cost, lane, scratch->res, 0, n, scratch->value);
 }
 
+// Row t of the controls that were applied.
+SN_LOCAL const sn_real *rollout_applied(const SnModel *m, const SnRollout *rollout, int t) {
+  return (rollout->feedback ? rollout->feedback->ctrl : rollout->ctrl) + (size_t)t * (size_t)m->nu;
+}
+
 // In the last state the controls of the last step still stand: rates are 0.
 SN_FUNC SnCostInput sn_rollout_cost_input(const SnModel *m, const SnCost *cost, const SnRollout *rollout, int t) {
-  const sn_real *row = t > 0 ? rollout->ctrl + (size_t)(t - 1) * (size_t)m->nu : rollout->before;
+  const sn_real *row = t > 0 ? rollout_applied(m, rollout, t - 1) : rollout->before;
   const SnCostInput in = {rollout->target + (size_t)t * (size_t)cost->ntarget, row, m->opt.timestep};
   return in;
 }
@@ -142,13 +148,34 @@ SN_LOCAL SnRolloutStatus rollout_end(const SnCost *cost, const SnWorld *w, SnLan
   return finite ? rollout_note(w, lane, rollout, t, SN_ROLLOUT_DONE, total) : rollout_fail(w, lane, rollout, t);
 }
 
+// Controls of step t, with feedback where there is one.
+SN_LOCAL void rollout_control(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout, int t) {
+  const SnFeedback *f = rollout->feedback;
+  const size_t row = (size_t)t, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu, n = 2 * nv + na;
+  const sn_real *ctrl = rollout->ctrl + row * nu;
+  if (!f) {
+    sn_lane_copy(lane, w->ctrl, ctrl, m->nu);
+    return;
+  }
+  sn_difference_pos(m, lane, f->qpos + row * (size_t)m->nq, w->qpos, f->difference);
+  SN_FOR(i, m->nv) f->difference[m->nv + i] = w->qvel[i] - f->qvel[row * nv + (size_t)i];
+  SN_FOR(i, m->na) f->difference[2 * m->nv + i] = w->act[i] - f->act[row * na + (size_t)i];
+  SN_SYNC(lane);
+  SN_FOR(i, m->nu) {
+    const sn_real *gain = f->gain + (row * nu + (size_t)i) * n;
+    sn_real u = ctrl[i];
+    for (size_t k = 0; k < n; ++k) u += gain[k] * f->difference[k];
+    f->ctrl[row * nu + (size_t)i] = w->ctrl[i] = sn_ctrl_clip(m, i, u);
+  }
+}
+
 SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
                                         SnRollout *rollout, const SnRolloutScratch *scratch) {
   const int t = rollout->t;
   const bool end = t == rollout->nstep;
   if (rollout->status != SN_ROLLOUT_UNDER_WAY) return (SnRolloutStatus)rollout->status;
   if (rollout_diverged(m, w, lane, rollout->max_velocity)) return rollout_fail(w, lane, rollout, t);
-  if (!end) sn_lane_copy(lane, w->ctrl, rollout->ctrl + (size_t)t * (size_t)m->nu, m->nu);
+  if (!end) rollout_control(m, w, lane, rollout, t);
   if (end && rollout->out_qacc_warmstart) sn_lane_copy(lane, rollout->out_qacc_warmstart, w->qacc_warmstart, m->nv);
   SN_SYNC(lane);
   SN_MARK(lane, OTHER);
@@ -176,7 +203,7 @@ SN_FUNC void sn_rollout_save(const SnModel *m, const SnWorld *w, SnLane *lane, S
 
 SN_FUNC void sn_rollout_restore(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
   const sn_real *qpos = rollout->saved + 1, *qvel = qpos + m->nq, *warm = qvel + m->nv, *act = warm + m->nv;
-  const sn_real *ctrl = rollout->t > 0 ? rollout->ctrl + (size_t)(rollout->t - 1) * (size_t)m->nu : NULL;
+  const sn_real *ctrl = rollout->t > 0 ? rollout_applied(m, rollout, rollout->t - 1) : NULL;
   const SnRolloutState state = {rollout->saved[0], qpos, qvel, act, ctrl, warm};
   sn_rollout_set_state(m, w, lane, rollout, &state, &rollout->cfd);
 }

@@ -7,17 +7,29 @@
 
 typedef enum SnRolloutStatus { SN_ROLLOUT_UNDER_WAY, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
 
+// Corrects controls by how far the state is from a nominal one: u = ctrl + gain (x (-) nominal), within the ranges of
+// the controls. States and their differences are counted as the tangent of rollout_vjp.h.
+typedef struct SnFeedback {
+  const sn_real *qpos;  // nominal states (nstep, nq)
+  const sn_real *qvel;  // (nstep, nv)
+  const sn_real *act;   // (nstep, na)
+  const sn_real *gain;  // (nstep, nu, 2 nv + na)
+  sn_real *difference;  // (2 nv + na) scratch
+  sn_real *ctrl;        // (nstep, nu) out: controls that were applied
+} SnFeedback;
+
 typedef struct SnRollout {
   // The initial state and what acts on it; read only. Arrays as in SnState; NULL mocap poses: the model's; NULL warm
   // start: zero.
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
-  SnCfd cfd;                // contacts from distance in the steps themselves; cfd.on 0: none
-  const sn_real *before;    // (nu) controls in force before the first step; NULL: not known
-  const sn_real *ctrl;      // (nstep, nu)
-  const sn_real *target;    // (nstep + 1, ntarget); NULL without a cost
-  const sn_real *running;   // (nterm) weights of the terms, as the cost has them
-  const sn_real *terminal;  // (nterm)
+  SnCfd cfd;                   // contacts from distance in the steps themselves; cfd.on 0: none
+  const sn_real *before;       // (nu) controls in force before the first step; NULL: not known
+  const sn_real *ctrl;         // (nstep, nu)
+  const SnFeedback *feedback;  // NULL: the controls are those of `ctrl`
+  const sn_real *target;       // (nstep + 1, ntarget); NULL without a cost
+  const sn_real *running;      // (nterm) weights of the terms, as the cost has them
+  const sn_real *terminal;     // (nterm)
   int nstep;
   sn_real max_velocity;
 

@@ -134,6 +134,8 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
   sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, &r->rollout);
 }
 
+void sn_rollout_runner_feed_back(SnRolloutRunner *r, const SnFeedback *feedback) { r->rollout.feedback = feedback; }
+
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value) {
   const SnCost *c = r->cost;
   double sum = 0;

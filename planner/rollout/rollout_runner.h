@@ -65,6 +65,8 @@ void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m);
 // a cost) must stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
 void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out);
+// Gives the rollout that has just begun a feedback, which must stay until it is done; NULL: none.
+void sn_rollout_runner_feed_back(SnRolloutRunner *r, const SnFeedback *feedback);
 // Steps until the end, until divergence or until the clock reaches `until` (tested before every step; INFINITY:
 // never): SN_ROLLOUT_UNDER_WAY then.
 SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until);

@@ -6,7 +6,7 @@
 #include "physics/actuator/actuator.h"
 #include "physics/dynamics/dynamics.h"
 #include "physics/step/step.h"
-#include "planner/cost/cost.h"
+#include "planner/cost/cost_expand.h"
 #include "tests/support/gradcheck.h"
 #include "tests/planner/cost/cost_body.h"
 
@@ -248,9 +248,145 @@ static void refused(void **state) {
   close_fixture(&x);
 }
 
+// ---- quadratic models ----
+
+// Holds the model of a state's cost, and its scratch; sizes of the body at most.
+enum { MODEL = 80, RESIDUALS = 60 };
+
+typedef struct Model {
+  sn_real lx[MODEL], lxx[MODEL * MODEL], lu[MODEL], lux[MODEL * MODEL], luu[MODEL * MODEL];
+  sn_real res[RESIDUALS], bar[RESIDUALS], row[MODEL], scratch[MODEL], before_lu[MODEL], before_luu[MODEL];
+  int at[MODEL];
+} Model;
+
+// Parts that are asked for: 0 that of the state, 1 that of the controls, too, 2 that of the controls before, too.
+static void expand(Fixture *x, Model *e, int parts) {
+  SnGradWorld *g = &x->g;
+  assert_true(sn_grad_world_nx(g) <= MODEL && x->cost->nres <= RESIDUALS);
+  sn_grad_world_move(g, NULL);
+  sn_forward(o.m, &g->w, &g->lane);
+  const SnExpandInput in = {input(x->target, x->before), x->weight, e->res, e->bar, e->row, e->scratch, e->at};
+  SnExpansion out = {.lx = e->lx, .lxx = e->lxx};
+  if (parts > 0) out.lu = e->lu, out.lux = e->lux, out.luu = e->luu;
+  if (parts > 1) out.before_lu = e->before_lu, out.before_luu = e->before_luu;
+  sn_cost_expand(x->cost, o.m, &g->w, &g->a, &g->lane, in, &out);
+}
+
+// Entry (i, j) of the model's matrix over state and controls.
+static double curvature_of(const Model *e, int n, int nu, int i, int j) {
+  if (i < n && j < n) return (double)e->lxx[i * n + j];
+  if (i < n) return (double)e->lux[(j - n) * n + i];
+  return j < n ? (double)e->lux[(i - n) * n + j] : (double)e->luu[(i - n) * nu + j - n];
+}
+
+// Residuals when coordinate i moves by d.
+static void residuals(Fixture *x, int i, double d, sn_real *res) {
+  double move[MODEL] = {0};
+  move[i] = d;
+  sn_grad_world_move(&x->g, move);
+  sn_forward(o.m, &x->g.w, &x->g.lane);
+  sn_cost_residual(x->cost, o.m, &x->g.w, &x->g.lane, input(x->target, x->before), 0, x->cost->nterm, res);
+}
+
+// The curvature of entry r of the residuals in the model, written out once more.
+static double weight_of(const Fixture *x, const sn_real *res, int r) {
+  const SnCost *c = x->cost;
+  int term = 0;
+  while (c->term_res[term + 1] <= r) ++term;
+  const double width = (double)c->term_width[term];
+  double s = width * width;
+  if (c->term_norm[term] == SN_NORM_SQUARED) return 2 * (double)x->weight[term];
+  for (int k = c->term_res[term]; k < c->term_res[term + 1]; ++k)
+    if (k == r || c->term_norm[term] == SN_NORM_EUCLIDEAN) s += (double)(res[k] * res[k]);
+  return (double)x->weight[term] / sqrt(s);
+}
+
+// With the controls of the step before: their slopes are those of the adjoint, and the curvatures bound those of both
+// steps' controls together. Where they have no part, nothing changes.
+static void check_before(Fixture *x, const Model *one, const Model *two, const double *slope) {
+  const int nu = o.m->nu, first = sn_grad_world_nx(&x->g) - nu;
+  const double step = 1e-4;
+  sn_real up[RESIDUALS], down[RESIDUALS], at[RESIDUALS];
+  double along[RESIDUALS] = {0}, model = 0, change = 0, curvature = 0;
+  bool part = false;
+  residuals(x, 0, 0, at);
+  for (int k = 0; k < nu; ++k) {
+    const double move = sn_oracle_uniform(&o), before = sn_oracle_uniform(&o);
+    const sn_real was = x->before[k];
+    assert_true(fabs((double)two->before_lu[k] - slope[k]) <= 1e-12 * (1 + fabs(slope[k])));
+    part = part || two->before_luu[k] > 0;
+    x->before[k] = was + (sn_real)step;
+    residuals(x, 0, 0, up);
+    x->before[k] = was;
+    for (int r = 0; r < x->cost->nres; ++r) along[r] += (double)(up[r] - at[r]) / step * before;
+    residuals(x, first + k, step, up);
+    residuals(x, first + k, -step, down);
+    for (int r = 0; r < x->cost->nres; ++r) along[r] += (double)(up[r] - down[r]) / (2 * step) * move;
+    model += (double)two->before_luu[k] * before * before + (double)two->luu[k * nu + k] * move * move;
+    for (int j = 0; j < nu; ++j) change += fabs((double)(two->luu[k * nu + j] - one->luu[k * nu + j]));
+  }
+  for (int r = 0; r < x->cost->term_res[x->cost->nterm]; ++r) curvature += weight_of(x, at, r) * along[r] * along[r];
+  if (part && !(model >= curvature * (1 - 1e-6))) fail_msg("the model's curvature is %g, below %g", model, curvature);
+  assert_true(part == (change > 0));
+}
+
+// Slopes are those of the adjoint, curvatures those of differences of the residuals.
+static void check_expansion(const char *terms) {
+  static double R[RESIDUALS][MODEL];
+  Fixture x;
+  Model e, alone;
+  sn_real up[RESIDUALS], down[RESIDUALS], at[RESIDUALS];
+  open_fixture(&x, terms);
+  const int nx = sn_grad_world_nx(&x.g), nu = o.m->nu, n = nx - nu;
+  const double step = 1e-6;
+  double *bar = calloc((size_t)inputs(&x), sizeof *bar);
+  sample(&x);
+  adjoint(&x, (const double[]){1}, bar);
+  expand(&x, &e, 1);
+  for (int i = 0; i < nx; ++i)
+    if (!(fabs((double)(i < n ? e.lx[i] : e.lu[i - n]) - bar[i]) <= 1e-12 * (1 + fabs(bar[i]))))
+      fail_msg("%s: slope %d is %g, not %g", terms, i, (double)(i < n ? e.lx[i] : e.lu[i - n]), bar[i]);
+  residuals(&x, 0, 0, at);
+  for (int i = 0; i < nx; ++i) {
+    residuals(&x, i, step, up);
+    residuals(&x, i, -step, down);
+    for (int r = 0; r < x.cost->nres; ++r) R[r][i] = (double)(up[r] - down[r]) / (2 * step);
+  }
+  for (int i = 0; i < nx; ++i)
+    for (int j = 0; j < nx; ++j) {
+      double sum = 0, size = 1;
+      for (int r = 0; r < x.cost->term_res[x.cost->nterm]; ++r) {
+        sum += weight_of(&x, at, r) * R[r][i] * R[r][j];
+        size += weight_of(&x, at, r) * (fabs(R[r][i]) + fabs(R[r][j]));
+      }
+      if (!(fabs(curvature_of(&e, n, nu, i, j) - sum) <= 1e-6 * size))
+        fail_msg("%s: curvature %d %d is %g, not %g", terms, i, j, curvature_of(&e, n, nu, i, j), sum);
+    }
+  expand(&x, &alone, 0);
+  assert_memory_equal(alone.lx, e.lx, (size_t)n * sizeof *e.lx);
+  assert_memory_equal(alone.lxx, e.lxx, (size_t)(n * n) * sizeof *e.lxx);
+  expand(&x, &alone, 2);
+  check_before(&x, &e, &alone, bar + nx + x.cost->ntarget);
+  free(bar);
+  close_fixture(&x);
+}
+
+static void expansions(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();
+  static const char *const norm[] = {"norm: squared", "norm: euclidean, width: 0.3", "norm: smooth_abs, width: 0.2"};
+  for (int i = 0; i < COST_QUANTITIES; ++i) {
+    char text[1200];
+    snprintf(text, sizeof text, "  - {name: a, %s, %s}\n  - {name: b, %s, %s}\n", cost_quantity[i], norm[i % 3],
+             cost_quantity[(i + 5) % COST_QUANTITIES], norm[(i + 1) % 3]);
+    check_expansion(text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_quantity), cmocka_unit_test(norms),
                                      cmocka_unit_test(terms_add),      cmocka_unit_test(zero_residual),
-                                     cmocka_unit_test(half_turn),      cmocka_unit_test(refused)};
+                                     cmocka_unit_test(half_turn),      cmocka_unit_test(refused),
+                                     cmocka_unit_test(expansions)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
