@@ -13,8 +13,9 @@ SnPlannerDef sn_default_planner_def(void) {
 
 const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS] = {
     [SN_PLANNER_SAMPLING] = &sn_optimizer_sampling, [SN_PLANNER_ADAM] = &sn_optimizer_adam,
-    [SN_PLANNER_LBFGS] = &sn_optimizer_lbfgs,       [SN_PLANNER_MPPI] = &sn_optimizer_mppi,
-    [SN_PLANNER_CEM] = &sn_optimizer_cem,           [SN_PLANNER_HYBRID] = &sn_optimizer_hybrid,
+    [SN_PLANNER_ILQG] = &sn_optimizer_ilqg,         [SN_PLANNER_LBFGS] = &sn_optimizer_lbfgs,
+    [SN_PLANNER_MPPI] = &sn_optimizer_mppi,         [SN_PLANNER_CEM] = &sn_optimizer_cem,
+    [SN_PLANNER_HYBRID] = &sn_optimizer_hybrid,
 };
 
 void sn_planner_shift_optimizers(SnPlanner *p, int k) {

@@ -76,6 +76,7 @@ typedef struct SnPlanRequest {
                        // when the plan is finished does not count then
   int max_iterations;  // 0: as the settings say
   int max_candidates;  // most candidates of the last iteration; 0: all
+  int gain_rows;       // feedback gains are wanted for so many rows behind the lead, and with them the states; 0: none
 } SnPlanRequest;
 
 // Returns zeros, without a deadline.
@@ -105,14 +106,19 @@ typedef struct SnPlan {
   const sn_real *qpos;  // (nstep + 1, nq) predicted states if asked and the time allowed, else NULL
   const sn_real *qvel;  // (nstep + 1, nv)
   const sn_real *act;   // (nstep + 1, na)
-  const SnCost *cost;   // weights and targets of `version`
-  uint64_t version;     // version of the settings, weights and targets that its costs belong to: sn_planner_set_version
-  double cost_before;   // cost of the warm start; infinity when it diverged, NaN when not evaluated
-  double cost_after;    // cost of this plan, at most cost_before
-  const double *term;   // (nterm) weighted parts of cost_after; NaN when not evaluated
-  double cost_now;      // sum of weight * norm in the state that was answered
-  int iterations;       // begun and used: the last may be partial
-  int candidates;       // used of the last iteration, from 0 on. Both together reproduce the plan.
+  // Feedback gains (gain_rows, nu, 2 nv + na) of rows from `lead` on, where they were asked for and there are some;
+  // else NULL. At a state x the control of such a row is ctrl + gain (x (-) predicted state of the row), clamped to its
+  // range. Differences are (qpos, qvel, act), those of quaternions rotation vectors in the frame of the body.
+  const sn_number *gain;
+  int gain_rows;
+  const SnCost *cost;  // weights and targets of `version`
+  uint64_t version;    // version of the settings, weights and targets that its costs belong to: sn_planner_set_version
+  double cost_before;  // cost of the warm start; infinity when it diverged, NaN when not evaluated
+  double cost_after;   // cost of this plan, at most cost_before
+  const double *term;  // (nterm) weighted parts of cost_after; NaN when not evaluated
+  double cost_now;     // sum of weight * norm in the state that was answered
+  int iterations;      // begun and used: the last may be partial
+  int candidates;      // used of the last iteration, from 0 on. Both together reproduce the plan.
   double gradient_norm;  // NaN where the planner has no gradient
   bool deadline_met;     // finished before the deadline
   bool act_estimated;    // act was not given: integrated from the controls
@@ -124,7 +130,8 @@ typedef struct SnPlan {
 } SnPlan;
 
 // Starts a plan: checks the state and shifts the warm start. A plan in progress is dropped. Returns SN_ERR_ARGUMENT
-// when something of the request is not finite or not allowed; err names it. On error the planner is as before.
+// when something of the request is not finite or not allowed; err names it. Returns SN_ERR_UNSUPPORTED when gains are
+// asked of a planner that makes none. On error the planner is as before.
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
 
 // Rolls the state forward by the latency, then works for at most one iteration. It stops earlier when the clock reads

@@ -12,6 +12,14 @@
 // Steps that the latency takes.
 static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
 
+// Gains were asked of a planner that makes none.
+static SnCode refuse_gains(const SnPlanner *p, SnError *err) {
+  char name[32];
+  const int row = sn_settings_find("planner");
+  sn_settings_choice_name(row, p->pending.settings.planner, name, sizeof name);
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "gains: planner '%s' makes none, 'ilqg' does", name);
+}
+
 static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
   const double longest = sn_planner_length(p);
   if (!(r->latency >= 0 && r->latency <= longest))
@@ -19,6 +27,8 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
                    longest);
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
+  if (r->gain_rows < 0) return sn_fail(err, SN_ERR_ARGUMENT, "gains: of %d rows", r->gain_rows);
+  if (r->gain_rows > 0 && !sn_planner_optimizer(&p->pending.settings)->gain) return refuse_gains(p, err);
   if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
   if (sn_settings_iterations(&p->pending.settings) == 0 && r->max_iterations == 0 && r->deadline == INFINITY)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
@@ -194,6 +204,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->latest.has_act = true;
   p->result.act_estimated = act_estimated;
   p->progress.request = *request;
+  p->progress.request.want_states = request->want_states || request->gain_rows > 0;
   p->progress.began = sn_planner_now(p);
   p->pending_refused = false;
   p->result.remark[0] = '\0';
@@ -282,6 +293,12 @@ static bool trace(SnPlanner *p, double until) {
     const SnTrajectory out = {.qpos = p->result.qpos + lead * (size_t)m->nq,
                               .qvel = p->result.qvel + lead * (size_t)m->nv,
                               .act = p->result.act + lead * (size_t)m->na};
+    const SnTrajectory *known = p->iterations.optimizer->states ? p->iterations.optimizer->states(p) : NULL;
+    if (known) {
+      sn_trajectory_copy(m, &out, known, p->horizon + 1);
+      p->progress.trace = SN_TRACE_DONE;
+      return true;
+    }
     const SnState state = sn_planner_rollout_state(p, &p->progress.start);
     sn_rollout_runner_begin(p->runners.tracer, &state, p->warm_start.ctrl, p->progress.target, p->horizon,
                             p->in_force.settings.max_velocity, &out);
@@ -348,6 +365,17 @@ static void put_in_force(SnPlanner *p, int rows) {
   p->active_plan.rows = rows;
 }
 
+// Gains of the optimised rows that were asked for; NULL, with a remark, where there are none.
+static const sn_number *plan_gain(SnPlanner *p, bool states) {
+  const SnOptimizer *optimizer = p->iterations.optimizer;
+  const sn_number *gain = optimizer->gain ? optimizer->gain(p) : NULL;
+  if (p->progress.request.gain_rows == 0 || (gain && states)) return p->progress.request.gain_rows > 0 ? gain : NULL;
+  if (p->result.remark[0] == '\0')
+    snprintf(p->result.remark, sizeof p->result.remark, "no gains: %s",
+             gain ? "the deadline left no time for predicted states" : "no iteration has made any");
+  return NULL;
+}
+
 // The plan as it stands, the lead first. Between two slices the nominal is the best so far.
 static void describe_plan(SnPlanner *p, SnPlan *plan) {
   const SnModel *m = p->m;
@@ -357,6 +385,8 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
     sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
                     (size_t)p->horizon * (size_t)m->nu);
   const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
+  const sn_number *gain = plan_gain(p, states);
+  const int wanted = p->progress.request.gain_rows;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,
                    .number = p->progress.number,
@@ -374,6 +404,8 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
                    .qpos = states ? p->result.qpos : NULL,
                    .qvel = states ? p->result.qvel : NULL,
                    .act = states ? p->result.act : NULL,
+                   .gain = gain,
+                   .gain_rows = gain ? (wanted < p->horizon ? wanted : p->horizon) : 0,
                    .cost = p->result.cost,
                    .version = p->result.version,
                    .cost_before = p->result.cost_before,

@@ -43,20 +43,26 @@ typedef struct SnOptimizer {
   // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
   // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
   void (*end)(SnPlanner *p);
+  // Returns feedback gains (horizon, nu, n) about the best controls so far, n as sn_tangent_size; NULL: there are none
+  // yet. NULL itself: the planner makes none.
+  const sn_number *(*gain)(const SnPlanner *p);
+  // Returns the states along the best controls so far, where they are known. NULL itself: they never are.
+  const SnTrajectory *(*states)(const SnPlanner *p);
   // Keep, move and drop what is kept from plan to plan; NULL, each: nothing is.
   void (*shift)(SnPlanner *p, int k);  // the plan moves by k steps
   void (*forget)(SnPlanner *p);        // drops the plan before
   void (*free)(SnPlanner *p);
 } SnOptimizer;
 
-extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam, sn_optimizer_lbfgs, sn_optimizer_mppi,
-    sn_optimizer_cem, sn_optimizer_hybrid;
+extern const SnOptimizer sn_optimizer_sampling, sn_optimizer_adam, sn_optimizer_ilqg, sn_optimizer_lbfgs,
+    sn_optimizer_mppi, sn_optimizer_cem, sn_optimizer_hybrid;
 
 // Holds them by their kind, an SnPlannerKind.
 extern const SnOptimizer *const sn_optimizers[SN_PLANNER_KINDS];
 
-// Hold what planner_adam.c, planner_lbfgs.c, planner_population.c and planner_hybrid.c keep.
+// Hold what planner_adam.c, planner_ilqg.c, planner_lbfgs.c, planner_population.c and planner_hybrid.c keep.
 typedef struct SnAdamState SnAdamState;
+typedef struct SnIlqgState SnIlqgState;
 typedef struct SnLbfgsState SnLbfgsState;
 typedef struct SnPopulation SnPopulation;
 typedef struct SnHybrid SnHybrid;
@@ -151,6 +157,7 @@ typedef struct SnIterations {
   double state_cost;  // cost of the state that is answered, under the weights of those begun
   // NULL, each, until a plan is optimised by it.
   SnAdamState *adam;
+  SnIlqgState *ilqg;
   SnLbfgsState *lbfgs;
   SnPopulation *population;
   SnHybrid *hybrid;

@@ -15,8 +15,8 @@ typedef struct SnExpansion {
   sn_number *lu;   // (nu); NULL at a state without controls, with lux and luu
   sn_number *lux;  // (nu, n)
   sn_number *luu;  // (nu, nu)
-  // What rates of controls add to the model of the controls of the step before, lu and the diagonal of luu. NULL where
-  // these are given.
+  // Parts that rates of controls add to the model of the step before: to lu, and to the diagonal of luu. NULL: the
+  // controls of the step before are given.
   sn_number *before_lu;   // (nu)
   sn_number *before_luu;  // (nu)
 } SnExpansion;

@@ -23,8 +23,8 @@ int sn_item_value_size(int type);
 int sn_item_residual_size(int type);
 // Computes the value of an item in the world after sn_forward, into value[sn_item_value_size(type)].
 SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value);
-// Adds what a bar of the residual of item i is to the adjoint and the bars of `v`, which it reads besides: by what the
-// item looks at, and by its target.
+// Takes a bar of the residual of item i back to what it looks at and to its target. Adds to the adjoint and to the bars
+// of `v`, and reads the inputs of `v`.
 SN_FUNC void sn_cost_item_vjp(const SnCost *cost, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,
                               const SnCostVjp *v, const sn_real *bar);
 

@@ -152,6 +152,8 @@ int sn_settings_iterations(const SnSettings *s) {
   switch (s->planner) {
     case SN_PLANNER_ADAM:
       return s->adam_iterations;
+    case SN_PLANNER_ILQG:
+      return s->ilqg_iterations;
     case SN_PLANNER_LBFGS:
       return s->lbfgs_iterations;
     case SN_PLANNER_HYBRID:  // a round is one of candidates, then those of Adam

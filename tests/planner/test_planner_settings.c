@@ -5,18 +5,18 @@
 #include "tests/planner/planner_fixture.h"
 
 // By what a setting acts: plans by each planner, evaluations with a gradient.
-enum { SAMPLING = 1, ADAM = 2, LBFGS = 4, MPPI = 8, CEM = 16, HYBRID = 32, EVALUATION = 64, KINDS = 7 };
+enum { SAMPLING = 1, ADAM = 2, LBFGS = 4, MPPI = 8, CEM = 16, HYBRID = 32, EVALUATION = 64, ILQG = 128, KINDS = 8 };
 enum {
   SAMPLES = SAMPLING | MPPI | CEM | HYBRID,       // plans with candidates
   DESCENDS = ADAM | LBFGS | HYBRID | EVALUATION,  // with gradients
-  PLANS = SAMPLES | ADAM | LBFGS
+  PLANS = SAMPLES | ADAM | LBFGS | ILQG
 };
 static const struct {
   const char *name;
   int planner;
-} kinds_of[KINDS] = {{"sampling", SN_PLANNER_SAMPLING}, {"adam", SN_PLANNER_ADAM}, {"lbfgs", SN_PLANNER_LBFGS},
-                     {"mppi", SN_PLANNER_MPPI},         {"cem", SN_PLANNER_CEM},   {"hybrid", SN_PLANNER_HYBRID},
-                     {"an evaluation", SN_PLANNER_ADAM}};
+} kinds_of[KINDS] = {{"sampling", SN_PLANNER_SAMPLING},  {"adam", SN_PLANNER_ADAM}, {"lbfgs", SN_PLANNER_LBFGS},
+                     {"mppi", SN_PLANNER_MPPI},          {"cem", SN_PLANNER_CEM},   {"hybrid", SN_PLANNER_HYBRID},
+                     {"an evaluation", SN_PLANNER_ADAM}, {"ilqg", SN_PLANNER_ILQG}};
 
 static int index_of_kind(int kind) {
   int k = 0;
@@ -30,6 +30,8 @@ enum { HORIZON_MOST = 64, NU = 3 };
 typedef struct Asked {
   int rollouts, jobs, gradients;  // how often
   int means;                      // rollouts without noise among them
+  int searches, alphas;           // rollouts with feedback; candidates of the first of them
+  double mu;                      // regularisation of the change that it begins with
   int nstep, candidates, starts, keep, method;
   double max_velocity;
   SnCfdSettings forward, backward;
@@ -46,6 +48,10 @@ static Asked asked;
 static bool (*rollouts)(SnBackend *, SnBackendModel *, const SnBatch *, const SnClock *, double);
 static bool (*multistart)(SnBackend *, SnBackendModel *, SnMultistartJob *, const SnClock *, double);
 static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const SnClock *, double);
+static bool (*linearize)(SnBackend *, SnBackendModel *, const SnLinearization *, const SnClock *, double);
+
+// What the backend was last asked to linearize.
+static SnLinearization model;
 
 static void note(const SnState *state, const sn_real *ctrl, int nstep, double max_velocity) {
   assert_true(nstep <= HORIZON_MOST);
@@ -55,11 +61,45 @@ static void note(const SnState *state, const sn_real *ctrl, int nstep, double ma
   memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
 }
 
+static bool note_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *l, const SnClock *clock,
+                           double until) {
+  model = *l;
+  return linearize(b, x, l, clock, until);
+}
+
+// The regularisation that makes `change` of the controls of the last step: (Quu + mu D / steps) k + qu = 0 for its
+// first control, which no limit holds.
+static double mu_of(const SnBatch *batch) {
+  enum { N = 6, UNIT = 3 };
+  const size_t last = (size_t)batch->nstep - 1;
+  const sn_number *B = model.B + last * N * NU, *end = model.cost->lx + (last + 1) * N;
+  double sum = (double)model.cost->lu[last * NU], k[NU];
+  for (int j = 0; j < NU; ++j) k[j] = (double)(batch->ctrl[last * NU + (size_t)j] - asked.ctrl[last * NU + (size_t)j]);
+  for (int j = 0; j < NU; ++j) sum += (double)model.cost->luu[last * NU * NU + (size_t)j] * k[j];
+  for (int r = 0; r < N; ++r) {
+    sum += (double)(B[r * NU] * end[r]);
+    for (int c = 0; c < N; ++c)
+      for (int j = 0; j < NU; ++j)
+        sum += (double)(B[r * NU] * model.cost->lxx[(last + 1) * N * N + (size_t)(r * N + c)] * B[c * NU + j]) * k[j];
+  }
+  return -sum * batch->nstep * UNIT * UNIT / k[0];
+}
+
+// A search of iLQG.
+static bool note_search(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  if (asked.searches++ == 0) {
+    asked.alphas = batch->count;
+    asked.mu = mu_of(batch);
+  }
+  return rollouts(b, x, batch, clock, until);
+}
+
 static bool note_rollouts(SnBackend *b, SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
+  if (batch->feedback) return note_search(b, x, batch, clock, until);
   if (asked.rollouts++ == 0) {
     note(batch->state, batch->ctrl, batch->nstep, batch->max_velocity);
     asked.candidates = batch->first + batch->count;
-    asked.noise = *batch->noise;
+    if (batch->noise) asked.noise = *batch->noise;
   }
   if (batch->noise) asked.iteration = batch->noise->iteration;
   if (!batch->noise) {
@@ -86,7 +126,7 @@ static bool note_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *jo
 
 static bool note_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock,
                            double until) {
-  if (asked.gradients++ == 0) {
+  if (asked.gradients++ == 0 && !batch->forward) {
     note(&batch->item->state, batch->item->ctrl, batch->item->nstep, batch->item->max_velocity);
     asked.backward = batch->settings.cfd;
     asked.method = (int)batch->settings.method;
@@ -132,6 +172,7 @@ static double see_max_velocity(const Trial *t) { return t->first.max_velocity; }
 
 static double see_planner(const Trial *t) {
   const Asked *a = &t->first;
+  if (a->searches > 0) return SN_PLANNER_ILQG;
   if (a->jobs > 0) return a->rollouts > 0 ? SN_PLANNER_HYBRID : SN_PLANNER_ADAM;
   if (a->gradients > 0) return a->rollouts > 0 ? (double)NAN : SN_PLANNER_LBFGS;
   if (a->means > 0) return a->noise.deviation ? SN_PLANNER_CEM : SN_PLANNER_MPPI;
@@ -140,9 +181,12 @@ static double see_planner(const Trial *t) {
 static double see_horizon(const Trial *t) { return t->plan.nstep == t->first.nstep ? t->first.nstep : (double)NAN; }
 static double see_candidates(const Trial *t) { return t->first.candidates; }
 static double see_iterations(const Trial *t) {
+  if (t->kind == ILQG) return t->first.searches;
   if (t->kind == LBFGS) return t->first.gradients;
   return t->kind == ADAM ? t->first.jobs : t->first.rollouts - t->first.means;
 }
+static double see_alphas(const Trial *t) { return t->first.alphas; }
+static double see_mu(const Trial *t) { return t->first.mu; }
 static double see_refined(const Trial *t) { return t->first.starts - 1; }
 static double see_hybrid_gradients(const Trial *t) { return (double)t->first.jobs / t->first.rollouts; }
 
@@ -226,6 +270,9 @@ static const Row rows[] = {
     {"cfd_softplus", PLANS | EVALUATION, 0.005, 0.007, see_cfd_softplus},
     {"cfd_friction", PLANS | EVALUATION, 1, -1, see_cfd_friction},
     {"cem_elites", CEM, 1, 9, NULL},
+    {"ilqg_iterations", ILQG, 14, 19, see_iterations},
+    {"ilqg_regularization", ILQG, 0.37, 0.053, see_mu},
+    {"ilqg_alphas", ILQG, 17, 20, see_alphas},
     {"lbfgs_iterations", LBFGS, 15, 14, see_iterations},
     {"lbfgs_memory", LBFGS, 18, 2, NULL},
     {"lbfgs_trials", LBFGS, 19, 1, NULL},
@@ -305,9 +352,11 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
   rollouts = cpu->rollouts;
   multistart = cpu->multistart;
   gradients = cpu->gradients;
+  linearize = cpu->linearize;
   cpu->rollouts = note_rollouts;
   cpu->multistart = note_multistart;
   cpu->gradients = note_gradients;
+  cpu->linearize = note_linearize;
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;
   def.task = task;

@@ -22,6 +22,7 @@ _SELDOM = (
 )
 _TITLES = {
     "adam": "Adam: descent along gradients",
+    "ilqg": "iLQG: second order, with feedback",
     "sampling": "Sampling: random tries",
     "cfd": "Contacts from distance",
 }
