@@ -203,7 +203,7 @@ typedef struct SinewStreamDef {
   size_t size;
   double lease;     // the daemon ends the mode after so long without a state [s]
   double deadline;  // from a state to its first plan; later is a miss [s]; it orders the daemon's work
-  double period;    // least refinement of a state before a newer one takes its place [s]; 0: one iteration
+  double period;    // refinement of a state before a newer one takes its place [s]; 0: one iteration
   int iterations;   // most iterations for one state; 0: until a newer one comes
 } SinewStreamDef;
 

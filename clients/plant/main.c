@@ -26,6 +26,7 @@ enum {
   KEY_HIDE_ACT,
   KEY_CONTACTS,
   KEY_TIMESTEP,
+  KEY_LATENCY,
   KEY_SPEED
 };
 
@@ -38,10 +39,20 @@ static const struct argp_option OPTIONS[] = {
      0},
     {"seconds", 's', "S", 0, "how long the body moves (default 5)", 0},
     {"deadline", 'd', "S", 0,
-     "the daemon's time for a plan on the body's clock, in continuous mode for the first of a state (default 0.04; in "
+     "the daemon's time for a plan on the body's clock, in continuous mode for all plans of a state (default 0.04; in "
      "lockstep 1 where the planner's iterations bound its work)",
      0},
-    {"execute", KEY_EXECUTE, "STEPS", 0, "time steps of a plan between two states sent (default 16)", 0},
+    {"latency", KEY_LATENCY, "S|met", 0,
+     "the planner is told that this passes from a state to its plan in force, on the body's clock (default: in "
+     "lockstep "
+     "0, in realtime mode the deadline and 5 ms, in continuous mode the deadline and 10 ms); met: what the latest "
+     "plans have "
+     "met",
+     0},
+    {"execute", KEY_EXECUTE, "STEPS", 0,
+     "time steps of a plan between two states sent (in lockstep 16; else 1: the newest is there when the "
+     "planner turns to it)",
+     0},
     {"contacts", KEY_CONTACTS, "task|model", 0,
      "of the body: the task's where it names some (default), or those of the model's file", 0},
     {"timestep", KEY_TIMESTEP, "S", 0, "of the body (default: that of the plans)", 0},
@@ -141,6 +152,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     case 'd':
       o->deadline = number(state, arg, 1e-6, 1e5);
       return 0;
+    case KEY_LATENCY:
+      o->measure_latency = strcmp(arg, "met") == 0;
+      o->latency = o->measure_latency ? -1 : number(state, arg, 0, 1e5);
+      return 0;
     case KEY_EXECUTE:
       o->execute = whole(state, arg, 1, 1000000);
       return 0;
@@ -185,16 +200,23 @@ static int fail(const char *text) {
   return 1;
 }
 
-// From the daemon's plan to the body that moves by it [s].
+// From the daemon's plan to the body that moves by it [s]; in continuous mode the last iteration may end after the time
+// of its state, too.
 #define WAY 0.005
+#define WAY_CONTINUOUS 0.01
+
+double plant_latency_of(const PlantOptions *opt) {
+  if (opt->latency >= 0) return opt->latency;
+  if (opt->mode == PLANT_LOCKSTEP) return 0;  // the body waits
+  return opt->deadline + (opt->mode == PLANT_REALTIME ? WAY : WAY_CONTINUOUS);
+}
 
 static SinewSessionDef session_def(const PlantOptions *opt) {
   SinewSessionDef def = sinew_default_session();
   def.task = opt->task;
   def.seed = opt->seed;
   def.settings = opt->settings;
-  // The plan is in force one deadline after its state; in lockstep the body waits.
-  def.latency = opt->mode != PLANT_LOCKSTEP ? opt->deadline + WAY : 0;
+  def.latency = plant_latency_of(opt);
   def.fallback = sinew_session_fallback_hold;
   return def;
 }
@@ -277,7 +299,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
 }
 
 int main(int argc, char **argv) {
-  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .speed = 1, .execute = 16, .seed = 1};
+  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .speed = 1, .latency = -1, .seed = 1};
   const struct argp argp = {
       OPTIONS,
       parse_option,
@@ -289,6 +311,7 @@ int main(int argc, char **argv) {
       NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   if (opt.deadline == 0 && opt.mode != PLANT_LOCKSTEP) opt.deadline = DEADLINE;
+  if (opt.execute == 0) opt.execute = opt.mode == PLANT_LOCKSTEP ? 16 : 1;
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   SinewError err;

@@ -1,6 +1,7 @@
 // sinew-plant: MuJoCo plays the robot, sinewd plans for it.
 //   main.c          options, session
 //   plant_loop.c    the closed loop over the daemon's socket: in lockstep, in real time, or in continuous mode
+//   plant_latency.c the latency that plans meet
 //   plant_judge.c   cost and measures of a run, asked of the daemon
 //   plant_report.c  report, JSON, and data for a plot
 #ifndef SINEW_CLIENTS_PLANT_PLANT_H_
@@ -30,13 +31,33 @@ typedef struct PlantOptions {
   double step;               // time step of the body [s]; 0: that of the plans
   double speed;              // seconds of the body's clock in one of ours, in real time and continuous mode
   bool model_contacts;       // the body keeps the contacts of its file, whatever the task says
-  int execute;               // steps of a plan between two states sent
+  double latency;            // time from a state to its plan in force [s], which the planner is told; < 0: by mode
+  bool measure_latency;      // measures that time, and tells the planner
+  int execute;               // steps of a plan between two states sent; 0: by mode
   uint64_t seed;
   bool json, quiet, hide_act;
 } PlantOptions;
 
+// Returns the time from a state to its plan in force that the session is opened with [s].
+double plant_latency_of(const PlantOptions *opt);
 // Returns the name of a mode as --mode takes it.
 const char *plant_mode_name(PlantMode mode);
+
+enum { PLANT_AGES = 16 };  // plans that a latency is taken of
+
+// Holds the latency that plans have met lately. It begins with what the session was opened with.
+typedef struct PlantLatency {
+  double told;             // latency that the daemon has been told [s]
+  double step, longest;    // between rows of a plan, and of all of them: it is a whole number of rows [s]
+  double age[PLANT_AGES];  // ages of the latest plans when they came into force [s]
+  int n;                   // plans so far
+} PlantLatency;
+
+// Notes the age [s] of a plan that has come into force. Returns true when the daemon is to be told another latency: the
+// largest of the latest ages, in whole rows. One that is shorter than before waits until there are enough of them.
+bool plant_latency_note(PlantLatency *l, double age);
+// Tells the daemon, for states that are sent from now on. Does not wait for its answer.
+SinewStatus plant_latency_tell(const PlantLatency *l, SinewClient *client, uint64_t session, SinewError *err);
 
 // Runs the closed loop for opt->seconds from the session's initial state and adds it to the record. Any status but
 // SINEW_OK ends it.

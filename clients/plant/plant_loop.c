@@ -19,25 +19,30 @@ static void sleep_until(double wall) {
 
 // A run: who moves what under which plans.
 typedef struct Loop {
+  SinewClient *client;
   SinewSession *session;
   PlantBody *body;
   const PlantOptions *opt;
   PlantRecord *r;
   double *ctrl;     // (nu) applied
   PlantPlan force;  // copy of the plan in force
-  int nu, steps;    // controls; steps of the body in all
-  int execute;      // steps of the body between two states sent
-  int ahead;        // the same in rows of a plan
+  PlantLatency latency;
+  int nu, steps;  // controls; steps of the body in all
+  int execute;    // steps of the body between two states sent
+  int ahead;      // the same in rows of a plan
 } Loop;
 
-static Loop loop_of(SinewSession *session, PlantBody *body, const PlantOptions *opt, PlantRecord *r, double *ctrl) {
+static Loop loop_of(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
+                    PlantRecord *r, double *ctrl) {
   const SinewSessionInfo *info = sinew_session_info(session);
   const double h = body->m->opt.timestep;
-  return (Loop){.session = session,
+  return (Loop){.client = client,
+                .session = session,
                 .body = body,
                 .opt = opt,
                 .r = r,
                 .ctrl = ctrl,
+                .latency = {.told = plant_latency_of(opt), .step = info->timestep, .longest = INFINITY},
                 .nu = info->nu,
                 .steps = (int)lround(opt->seconds / h),
                 .execute = (int)fmax(1, lround(opt->execute * info->timestep / h)),
@@ -63,12 +68,22 @@ static void show_progress(const Loop *l, bool last) {
           plan ? 1e3 * plan->age : NAN, terminal && !last ? "\033[K" : "\n");
 }
 
+// Tells the daemon of the latency that is met, if it is another one now and it shall know.
+static void tell_latency(Loop *l, double age) {
+  if (l->opt->measure_latency && plant_latency_note(&l->latency, age))
+    plant_latency_tell(&l->latency, l->client, sinew_session_info(l->session)->id, NULL);
+}
+
 // The session's plan has come into force now.
 static void take_over(Loop *l) {
   const SinewSessionPlan *p = sinew_session_current_plan(l->session);
   const PlantPlan plan = {
       .start = p->start, .step = p->step, .steps = p->steps, .lead = p->lead, .ctrl = (double *)(uintptr_t)p->ctrl};
-  if (l->force.steps > 0) plant_record_handover(l->r, &l->force, &plan, l->body->d->time, l->ahead, l->nu);
+  if (l->force.steps > 0) {
+    l->latency.longest = (p->steps - p->lead) * p->step;
+    tell_latency(l, l->body->d->time - p->start);
+    plant_record_handover(l->r, &l->force, &plan, l->body->d->time, l->ahead, l->nu);
+  }
   plant_plan_copy(&l->force, &plan, l->nu);
 }
 
@@ -178,7 +193,7 @@ static SinewStatus begin_stream(Loop *l, SinewError *err) {
   const double give_up = plant_patience(l->opt);
   double heard;
   SinewStreamDef def = sinew_default_stream();
-  def.deadline = deadline_of(l->opt);
+  def.deadline = def.period = deadline_of(l->opt);
   def.lease = 2 * give_up;
   const SinewState state = plant_body_state(l->body, l->opt->hide_act);
   SinewStatus status = sinew_session_stream_start(l->session, &def, err);
@@ -200,7 +215,9 @@ static SinewStatus run_continuous(Loop *l, SinewError *err) {
     if (sn_clock_now() - heard > plant_patience(l->opt)) return no_plan(l->opt, err);
     if (i % l->execute == 0 && i > 0) {
       const SinewState state = plant_body_state(l->body, l->opt->hide_act);
-      if ((status = sinew_session_stream_send(l->session, &state, err)) != SINEW_OK) break;
+      status = sinew_session_stream_send(l->session, &state, err);
+      if (status == SINEW_ERR_TIMEOUT) status = SINEW_OK;  // the next state is as good, until patience is out
+      if (status != SINEW_OK) break;
     }
     if (!move(l)) break;
   }
@@ -273,7 +290,7 @@ SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *bod
   const SinewSessionInfo *info = sinew_session_info(session);
   double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
   if (!ctrl) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
-  Loop l = loop_of(session, body, opt, r, ctrl);
+  Loop l = loop_of(client, session, body, opt, r, ctrl);
   plant_body_reset(body, &info->initial);
   const SinewStatus status = opt->controller == PLANT_ZERO     ? run_zero(&l)
                              : opt->controller == PLANT_RANDOM ? run_random(&l, client, err)

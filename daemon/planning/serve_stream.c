@@ -118,7 +118,9 @@ void sn_serve_stream_begin(SnSession *session) {
   SnStream *st = &session->stream;
   st->states++;
   st->made = st->answered = st->in_time = false;
-  st->looked_at = 0;
+  st->looked_at = st->counted = 0;
+  st->ended = sn_clock_now();
+  st->took = 0;
   st->cost = INFINITY;
 }
 
@@ -172,17 +174,36 @@ static int least_iterations(const SnSession *session) {
   return sn_stream_iterations(session) > 1 ? sn_planner_least_iterations(session->planner) : 1;
 }
 
+// Notes when iterations of the state in work end.
+static void note_iterations(SnSession *session) {
+  SnStream *st = &session->stream;
+  const int done = sn_planner_iterations(session->planner);
+  if (done == st->counted) return;
+  const double now = sn_clock_now();
+  st->took = (now - st->ended) / (done - st->counted);
+  st->ended = now;
+  st->counted = done;
+}
+
+// Whether the state in work has had its period: no further iteration ends within it, if that takes as long as the last.
+// An iteration that was begun is given up only where it takes far longer.
+static bool had_period(const SnSession *session, double now) {
+  const SnStream *st = &session->stream;
+  return st->ended + st->took > session->began + st->period || now > session->began + st->period + st->took;
+}
+
 bool sn_serve_stream_over(const SnSession *session, double now) {
   const SnJob *next = session->waiting;
   if (!sn_job_streams(session->active) || !next) return false;
   const bool refined =
       sn_planner_iterations(session->planner) >= least_iterations(session) && !sn_planner_is_tracing(session->planner);
-  if (sn_job_streams(next)) return refined && now - session->began >= session->stream.period;
+  if (sn_job_streams(next)) return refined && had_period(session, now);
   return refined || now >= next->route.arrived + 0.5 * (next->due - next->route.arrived);
 }
 
 void sn_serve_stream_update(SnScheduler *s, SnSession *session, bool ready) {
   SnStream *st = &session->stream;
+  note_iterations(session);
   if (ready || sn_serve_stream_over(session, sn_clock_now())) {
     sn_serve_finish(s, session);
     return;

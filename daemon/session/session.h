@@ -116,7 +116,9 @@ typedef struct SnStream {
   bool in_time;   // it was there before its deadline
   bool answered;  // one was sent
   int looked_at;  // iterations that were complete when its plan was last looked at
-  double cost;    // best plan sent for it, under the configuration `version`
+  int counted;    // iterations that were complete at `ended`, on the clock; the last of them took `took` [s]
+  double ended, took;
+  double cost;  // best plan sent for it, under the configuration `version`
   uint64_t version;
 } SnStream;
 

@@ -73,6 +73,10 @@ check 'r["contacts"] == "task" and r["steps"] == 80 and r["plans"] == 3'
 fall --mode realtime --speed 0.5
 check 'r["speed"] == 0.5 and r["real_time_factor"] < 0.52 and r["steps"] == 40 and r["age_p50"] > 0'
 
+# The planner is told of the latency that plans meet: the configuration has other versions than the first.
+fall --mode realtime --latency met --deadline 0.03 --speed 0.2 --seconds 1
+check 'r["plans"] > 16 and r["age_p99"] < 0.03'
+
 # The daemon is gone, in the midst of it.
 pids=()
 for mode in lockstep realtime continuous; do

@@ -638,7 +638,7 @@ class Session(SessionBase):
         deadline : float
             From a state to its first plan; later is a miss [s].
         period : float
-            Least refinement of a state before a newer one takes its place [s]; 0: one iteration.
+            Refinement of a state before a newer one takes its place [s]; 0: one iteration.
         iterations : int
             Most iterations for one state; 0: until a newer one comes.
         states : bool
