@@ -23,7 +23,7 @@ enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 typedef struct Settings {
   DrivenArgs driven;
   RolloutBatchArgs batch;  // n 0: one world beside MuJoCo's
-  bool profile;
+  bool profile, jacobians;
 } Settings;
 
 static int parse(int key, char *arg, struct argp_state *state) {
@@ -42,6 +42,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case 'p':
       s->profile = true;
+      return 0;
+    case 'j':
+      s->jacobians = true;
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -115,9 +118,41 @@ static double pass_mujoco(Run *r) {
   return total / r->count;
 }
 
+// Mean time of A and B over all states, of which nothing but the derivative is timed [us]. Negative: failed.
+static double pass_jacobians(Run *r, double *A, double *B, SinewError *err) {
+  double total = 0;
+  for (int k = 0; k < r->count; ++k) {
+    restore(r, k);
+    sn_mirror_state(r->data, r->mj, r->d);
+    sinew_forward(r->data, NULL);
+    const double t = sn_now_us();
+    if (sinew_step_jacobian(r->data, A, B, NULL, NULL, err) != SINEW_OK) return -1;
+    total += sn_now_us() - t;
+  }
+  return total / r->count;
+}
+
 typedef struct Figures {
   double sinew_us, mujoco_us, ratio, ratio_low, ratio_high;
+  double jacobian_us, jacobian_steps;  // 0: not asked for
 } Figures;
+
+// A and B beside a step, in turn.
+static SinewStatus measure_jacobians(Run *r, int rounds, Figures *f, SinewError *err) {
+  double time[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
+  const size_t n = 2 * (size_t)r->mj->nv + (size_t)r->mj->na, nA = n * n;
+  double *A = malloc(sizeof *A * (nA + n * (size_t)r->mj->nu + 1));
+  if (!A) return api_fail(err, SINEW_ERR_MEMORY, "no memory for the Jacobians of a step");
+  err->status = SINEW_OK;
+  for (int i = 0; i < rounds && err->status == SINEW_OK; ++i) {
+    time[i] = pass_jacobians(r, A, A + nA, err);
+    ratio[i] = time[i] / pass_ours(r);
+  }
+  free(A);
+  f->jacobian_us = sn_median(time, rounds);
+  f->jacobian_steps = sn_median(ratio, rounds);
+  return err->status;
+}
 
 static Figures measure(Run *r, int rounds) {
   double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], ratio[BENCH_ROUNDS];
@@ -128,7 +163,7 @@ static Figures measure(Run *r, int rounds) {
     theirs[i] = pass_mujoco(r);
     ratio[i] = ours[i] / theirs[i];
   }
-  Figures f = {sn_median(ours, rounds), sn_median(theirs, rounds), sn_median(ratio, rounds), 0, 0};
+  Figures f = {sn_median(ours, rounds), sn_median(theirs, rounds), sn_median(ratio, rounds), 0, 0, 0, 0};
   f.ratio_low = ratio[0];
   f.ratio_high = ratio[rounds - 1];
   return f;
@@ -144,6 +179,8 @@ static void print_json(const Settings *s, const Figures *f, const StepProfile *p
   cJSON_AddNumberToObject(root, "ratio", f->ratio);
   cJSON_AddNumberToObject(root, "ratio_low", f->ratio_low);
   cJSON_AddNumberToObject(root, "ratio_high", f->ratio_high);
+  if (f->jacobian_us > 0) cJSON_AddNumberToObject(root, "jacobian_us", f->jacobian_us);
+  if (f->jacobian_us > 0) cJSON_AddNumberToObject(root, "jacobian_steps", f->jacobian_steps);
   if (p) step_profile_add(root, p);
   bench_print_json(root, false);
 }
@@ -152,6 +189,7 @@ static void print_text(const Settings *s, const Figures *f, const StepProfile *p
   printf("%s: %d states, %d rounds, one thread\n", s->driven.model, s->driven.steps, s->driven.rounds);
   printf("sinew %.1f us, MuJoCo %.1f us, ratio %.3f (%.3f to %.3f)\n", f->sinew_us, f->mujoco_us, f->ratio,
          f->ratio_low, f->ratio_high);
+  if (f->jacobian_us > 0) printf("A and B of a step: %.1f us, %.2f steps\n", f->jacobian_us, f->jacobian_steps);
   if (p) step_profile_print(p);
 }
 
@@ -159,6 +197,7 @@ int mode_step(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"worlds", 'w', "LIST", 0, "rollouts of N worlds at once on a backend, e.g. 1,16,256,1024,8192,16384", 0},
       {"profile", 'p', NULL, 0, "time every stage too", 0},
+      {"jacobians", 'j', NULL, 0, "time the Jacobians A, B of a step too, in steps", 0},
       {0}};
   static const struct argp_child children[] = {{.argp = &driven_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
@@ -184,8 +223,11 @@ int mode_step(int argc, char **argv) {
   SinewStatus status = open_run(&r, &s, &err);
   if (status == SINEW_OK) {
     record(&r, &s);
-    const Figures f = measure(&r, s.driven.rounds);
-    if (s.profile && !(p = step_profile_create(r.mj, r.state, r.count)))
+    Figures f = measure(&r, s.driven.rounds);
+    if (s.jacobians) status = measure_jacobians(&r, s.driven.rounds, &f, &err);
+    if (status != SINEW_OK)
+      ;
+    else if (s.profile && !(p = step_profile_create(r.mj, r.state, r.count)))
       status = api_fail(&err, SINEW_ERR_MEMORY, "no memory for a profile");
     else if (s.driven.json)
       print_json(&s, &f, p);

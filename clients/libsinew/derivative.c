@@ -4,6 +4,7 @@
 // contacts from distance in derivatives only, those stages are of the world in which they act, at the same state
 // (straight-through); what follows a step, and the point at which the derivative by it is given, is of the world as it
 // is.
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,9 @@ static SinewStatus check_bar(const char *who, const char *name, const double *x,
 
 // Tells of a result, which may be NULL, that left the range of numbers.
 static SinewStatus check_result(const char *who, const char *name, const double *x, size_t n, SinewError *err) {
-  for (size_t i = 0; x && i < n; ++i)
+  int bad = 0;
+  for (size_t i = 0; x && i < n; ++i) bad |= !(fabs(x[i]) <= DBL_MAX);
+  for (size_t i = 0; bad && i < n; ++i)
     if (!isfinite(x[i]))
       return api_fail(err, SINEW_ERR_DIVERGED, "%s: the derivative leaves the range of numbers: %s[%zu] is %g", who,
                       name, i, x[i]);

@@ -10,6 +10,7 @@
 #include "physics/base/muscle_curves.h"
 #include "physics/base/vec.h"
 
+#if !defined(SN_PACK)
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {
   const int group = m->actuator_group[i];
   return group >= 0 && group <= 30 && (m->opt.disableactuator & (1 << group)) != 0;
@@ -20,6 +21,7 @@ SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
   if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
   return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN
 }
+#endif
 
 // One bad control switches all of them off, as in MuJoCo; every lane looks at all.
 SN_LOCAL bool act_bad_ctrl(const SnModel *m, const SnWorld *w) {
@@ -132,6 +134,7 @@ SN_LOCAL void act_limit_tendon(const SnModel *m, SnWorld *w, int t) {
     w->actuator_force[m->actuator_outadr[m->ten_act[k]]] *= scale;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof) {
   sn_real force = 0;
   for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
@@ -147,6 +150,7 @@ SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j) {
   const sn_real force = sn_dof_actuation(m, w, m->jnt_dofadr[j]), *range = m->jnt_actfrcrange + 2 * j;
   return force < range[0] || force > range[1];
 }
+#endif
 
 // Dofs of joint j: sum over actuators, gravity compensation, limit on its first dof.
 SN_LOCAL void act_joint_force(const SnModel *m, SnWorld *w, int j) {
@@ -156,6 +160,7 @@ SN_LOCAL void act_joint_force(const SnModel *m, SnWorld *w, int j) {
     w->qfrc_actuator[adr] = sn_clip(w->qfrc_actuator[adr], m->jnt_actfrcrange[2 * j], m->jnt_actfrcrange[2 * j + 1]);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
   // MuJoCo leaves gravity compensation out, too, where there is no actuator
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) {
@@ -196,10 +201,11 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
   }
   SN_SYNC(lane);
 }
+#endif
 
 // Bars of act_rate's arguments.
-SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, sn_real bar, sn_real *ctrl_bar,
-                           sn_real *act_bar) {
+SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, sn_bar bar, sn_bar *ctrl_bar,
+                           sn_bar *act_bar) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
   switch (m->actuator_dyntype[i]) {
     case SN_DYN_INTEGRATOR:
@@ -218,8 +224,8 @@ SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, s
 
 // Bars of act_advance's arguments. An activation that its range has stopped has no derivative; on a bound it
 // is that of the inside.
-SN_LOCAL void act_advance_vjp(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h, sn_real bar,
-                              sn_real *act_bar, sn_real *rate_bar) {
+SN_LOCAL void act_advance_vjp(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h, sn_bar bar,
+                              sn_bar *act_bar, sn_bar *rate_bar) {
   const sn_real *range = m->actuator_actrange + 2 * i;
   if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
     const sn_real tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
@@ -246,7 +252,7 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   SN_FOR(i, m->nactuator) {
     const bool disabled = sn_actuator_disabled(m, i);
     for (int k = m->actuator_actadr[i]; k >= 0 && k <= act_last(m, i); ++k) {
-      sn_real rate_bar = 0;
+      sn_bar rate_bar = {0};
       act_advance_vjp(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k], a->act_bar + k, &rate_bar);
       if (!disabled) a->act_dot_bar[k] += rate_bar;
     }
@@ -255,17 +261,17 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 }
 
 // Bars of the activation and the control of actuator i from that of the rate of its activation.
-SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
+SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar) {
   const int last = act_last(m, i), k = m->actuator_ctrladr[i];
-  sn_real ctrl_bar = 0;
+  sn_bar ctrl_bar = {0};
   act_rate_vjp(m, i, bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k), w->act[last], bar, &ctrl_bar, a->act_bar + last);
   if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += ctrl_bar;
 }
 
 // Bar of actuator i's force before its own limit, from force_bar; `force` is that force.
-SN_LOCAL sn_real act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_real force) {
+SN_LOCAL sn_bar act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_real force) {
   const sn_real *range = m->actuator_forcerange + 2 * i;
-  if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) return 0;
+  if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) return sn_bar_of(0);
   return a->force_bar[m->actuator_outadr[i]];
 }
 
@@ -275,7 +281,8 @@ SN_LOCAL sn_real act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_r
 SN_LOCAL void act_tendon_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool bad_ctrl) {
   if (!m->tendon_actfrclimited[t]) return;
   const sn_real *range = m->tendon_actfrcrange + 2 * t;
-  sn_real total = 0, along = 0, scale = 1;
+  sn_bar along = {0};
+  sn_real total = 0, scale = 1;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int i = m->ten_act[k];
     total += a->raw_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
@@ -290,14 +297,14 @@ SN_LOCAL void act_tendon_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
   if (!scaled) return;
   const bool vanishes = sn_abs(total) < SN_MINVAL;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
-    sn_real *bar = a->raw_force_bar + m->actuator_outadr[m->ten_act[k]];
-    *bar = vanishes ? 0 : scale * (*bar - along / total);
+    sn_bar *bar = a->raw_force_bar + m->actuator_outadr[m->ten_act[k]];
+    *bar = vanishes ? sn_bar_of(0) : scale * (*bar - along / total);
   }
 }
 
 // Bars of gain's and bias's length and velocity.
-SN_LOCAL void act_gain_vjp(const SnModel *m, const SnWorld *w, int i, sn_real bar, sn_real *length_bar,
-                           sn_real *velocity_bar) {
+SN_LOCAL void act_gain_vjp(const SnModel *m, const SnWorld *w, int i, sn_bar bar, sn_bar *length_bar,
+                           sn_bar *velocity_bar) {
   const int o = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i;
   if (m->actuator_gaintype[i] == SN_GAIN_FIXED) return;
@@ -310,8 +317,8 @@ SN_LOCAL void act_gain_vjp(const SnModel *m, const SnWorld *w, int i, sn_real ba
                      velocity_bar);
 }
 
-SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_real bar, sn_real *length_bar,
-                           sn_real *velocity_bar) {
+SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_bar bar, sn_bar *length_bar,
+                           sn_bar *velocity_bar) {
   const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i;
   if (m->actuator_biastype[i] == SN_BIAS_NONE) return;
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE) {
@@ -324,17 +331,17 @@ SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_real ba
 
 // The force of actuator i before all limits has the bar `bar`. A setpoint on a rotation moves with its control; the
 // turns that it is shifted by to stay near the length are constant.
-SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_real bar) {
+SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar) {
   const int o = m->actuator_outadr[i], last = act_last(m, i), k = m->actuator_ctrladr[i];
-  if (bar == 0 || sn_actuator_disabled(m, i)) return;
-  sn_real *length_bar = a->trn_length_bar + o, *velocity_bar = a->trn_rate_bar + SN_NMOTION * o + SN_VEL;
-  const sn_real input_bar = bar * act_gain(m, w, i);
+  if (!sn_any(bar) || sn_actuator_disabled(m, i)) return;
+  sn_bar *length_bar = a->trn_length_bar + o, *velocity_bar = a->trn_rate_bar + SN_NMOTION * o + SN_VEL;
+  const sn_bar input_bar = bar * act_gain(m, w, i);
   act_gain_vjp(m, w, i, bar * act_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
   act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
   if (last < 0) {
     if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
   } else if (m->actuator_actearly[i]) {
-    sn_real rate_bar = 0;
+    sn_bar rate_bar = {0};
     act_advance_vjp(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar, a->act_bar + last, &rate_bar);
     act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
   } else {
@@ -351,7 +358,7 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
     SN_FOR(i, m->nactuator) {
       const int o = m->actuator_outadr[i];
       const bool on_tendon = m->actuator_trntype[i] == SN_TRN_TENDON;
-      sn_real bar = a->force_bar[o];
+      sn_bar bar = a->force_bar[o];
       if (on_tendon && m->tendon_actfrclimited[m->actuator_trnid[2 * i]])
         bar = a->raw_force_bar[o];
       else if (m->actuator_forcelimited[i])
@@ -360,7 +367,7 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
     }
     SN_SYNC(lane);
   }
-  SN_FOR(o, m->nout) a->force_bar[o] = 0;
+  SN_FOR(o, m->nout) a->force_bar[o] = sn_bar_of(0);
   SN_SYNC(lane);
 }
 
@@ -372,7 +379,7 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     const int o = m->actuator_outadr[i], last = act_last(m, i);
     a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
     a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
-    if (last >= 0 && a->act_dot_bar[last] != 0) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
+    if (last >= 0 && sn_any(a->act_dot_bar[last])) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
   }
   if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);
   SN_SYNC(lane);

@@ -46,7 +46,7 @@ SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_rea
 // product of the Hessian with y. pos, side and rule of the geom are not read.
 // All choices are finite: an end on the surface contributes no curvature of its tangent, where the length's second
 // derivative is infinite. The plane of opposite ends about a sphere, which is arbitrary, does not tilt.
-SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const SnWrapGeom *geom,
                          const SnWrapPath *path);
 
 #endif

@@ -12,7 +12,7 @@
 
 // Twists of link i in the motion; those of its base are done.
 SN_LOCAL void sat_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  sn_real *twist = a->sat_twist + 6 * link;
+  sn_bar *twist = a->sat_twist + 6 * link;
   sn_copy(twist, a->sat_twist + 6 * m->body_base[link], 6);
   sn_zero(a->sat_twist_bar + 6 * link, 6);
   for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k)
@@ -21,7 +21,7 @@ SN_LOCAL void sat_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
 
 SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
-  SN_FOR(k, m->nv) a->sat_motion[k] = 0;
+  SN_FOR(k, m->nv) a->sat_motion[k] = sn_bar_of(0);
   SN_SYNC(lane);
   SN_FOR(k, m->nsaturable) {
     const int j = m->saturable[k], dof = m->jnt_dofadr[j];
@@ -29,11 +29,11 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   }
   SN_SYNC(lane);
   bool on = false;  // every lane looks at all
-  for (int k = 0; k < m->nsaturable; ++k) on = on || a->sat_motion[m->jnt_dofadr[m->saturable[k]]] != 0;
+  for (int k = 0; k < m->nsaturable; ++k) on = on || sn_any(a->sat_motion[m->jnt_dofadr[m->saturable[k]]]);
   SN_ONE(lane) *a->sat_on = on;
   SN_SYNC(lane);
   if (!on) return;
-  SN_FOR(e, 6) a->sat_twist[e] = a->sat_twist_bar[e] = 0;
+  SN_FOR(e, 6) a->sat_twist[e] = a->sat_twist_bar[e] = sn_bar_of(0);
   SN_SYNC(lane);
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
@@ -41,20 +41,20 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     SN_SYNC(lane);
   }
   SN_FOR(o, m->nout) {
-    sn_real rate = 0;
+    sn_bar rate = {0};
     for (int k = m->mom_rowadr[o]; k < m->mom_rowadr[o] + m->mom_rownnz[o]; ++k)
       rate += w->actuator_moment[k] * a->sat_motion[m->mom_colind[k]];
     a->force_bar[o] += rate;
-    a->sat_trn_bar[o] = w->actuator_force[o];
+    a->sat_trn_bar[o] = sn_bar_of(w->actuator_force[o]);
   }
-  SN_FOR(t, m->ntendon) a->sat_ten_bar[t] = 0;
+  SN_FOR(t, m->ntendon) a->sat_ten_bar[t] = sn_bar_of(0);
   SN_SYNC(lane);
 }
 
 // The saturated dofs of a link; links behind it are done. Their axes move with the dofs before them, those of a ball
 // with its own three. From here on sat_twist of a link is the wrench of its axes on what carries the link.
 SN_LOCAL void sat_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  sn_real *T = a->sat_twist_bar + 6 * link, *carrier = a->sat_twist + 6 * link;
+  sn_bar *T = a->sat_twist_bar + 6 * link, *carrier = a->sat_twist + 6 * link;
   sn_zero(carrier, 6);
   for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
     const int child = m->child_body[c];
@@ -64,8 +64,8 @@ SN_LOCAL void sat_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   const int first = m->body_dofadr[link];
   for (int k = first; k < first + m->body_dofnum[link]; ++k) {
     const int type = m->jnt_type[m->dof_jntid[k]];
-    if (a->sat_motion[k] == 0 || type == SN_JNT_FREE) continue;
-    sn_real W[6] = {0};
+    if (!sn_any(a->sat_motion[k]) || type == SN_JNT_FREE) continue;
+    sn_bar W[6] = {0};
     sn_addcrossforce(W, w->cdof + 6 * k, T, a->sat_motion[k]);
     for (int i = first; i < (type == SN_JNT_BALL ? k + 3 : k); ++i) a->qpos_bar[i] += sn_dot(w->cdof + 6 * i, W, 6);
     for (int e = 0; e < 6; ++e) carrier[e] += W[e];

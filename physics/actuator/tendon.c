@@ -162,6 +162,7 @@ SN_LOCAL void ten_all_paths(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(t, m->ntendon) ten_list_path(m, w, t);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(s, m->nseg) ten_segment(m, w, s);
   SN_FOR(k, m->nwseg) ten_wrap(m, w, k);
@@ -177,6 +178,7 @@ SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (m->need_all) ten_all_paths(m, w, lane);
   SN_SYNC(lane);
 }
+#endif
 
 // Of a tendon on a link, about ten_root's centre: parts of an entry of SnAdjoint.tenlink.
 enum { TEN_TWIST = 0, TEN_PULL = 6, TEN_WRENCH = 12, TEN_LINK = 18 };
@@ -194,7 +196,7 @@ SN_INLINE int ten_motions(const SnAdjoint *a, int t, int *list) {
   int n = 0;
   for (int z = 0; z < SN_NMOTION; ++z) {
     list[n] = z;
-    n += a->ten_rate_bar[SN_NMOTION * t + z] != 0;
+    n += sn_any(a->ten_rate_bar[SN_NMOTION * t + z]);
   }
   return n;
 }
@@ -203,10 +205,11 @@ SN_INLINE int ten_motions(const SnAdjoint *a, int t, int *list) {
 SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k, const int *list,
                             int n) {
   const int link = m->tenlink_link[k];
-  const sn_real *rate = a->ten_rate_bar + SN_NMOTION * t, *twist = a->twist + 6 * SN_NMOTION * link;
-  sn_real *at = a->tenlink + TEN_LINK * k, A[6] = {0}, shift[3], turn[3];
+  const sn_bar *rate = a->ten_rate_bar + SN_NMOTION * t, *twist = a->twist + 6 * SN_NMOTION * link;
+  sn_bar *at = a->tenlink + TEN_LINK * k, A[6] = {0}, turn[3];
+  sn_real shift[3];
   for (int i = 0; i < n; ++i) {
-    const sn_real r = rate[list[i]], *z = twist + 6 * list[i];
+    const sn_bar r = rate[list[i]], *z = twist + 6 * list[i];
     for (int e = 0; e < 6; ++e) A[e] += r * z[e];
   }
   if (*a->sat_on)
@@ -217,13 +220,14 @@ SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint 
   }
   for (int e = 0; e < 6; ++e) {
     at[TEN_TWIST + e] = A[e];
-    at[TEN_PULL + e] = at[TEN_WRENCH + e] = 0;
+    at[TEN_PULL + e] = at[TEN_WRENCH + e] = sn_bar_of(0);
   }
 }
 
 // Sums of entry k about the centre of the link's own tree.
 SN_LOCAL void ten_close_link(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int t, int k) {
-  sn_real *at = a->tenlink + TEN_LINK * k, shift[3], moment[3];
+  sn_bar *at = a->tenlink + TEN_LINK * k, moment[3];
+  sn_real shift[3];
   if (!ten_shift(m, w, t, m->tenlink_link[k], shift)) return;
   for (int part = TEN_PULL; part <= TEN_WRENCH; part += 6) {
     sn_cross(moment, shift, at + part + 3);
@@ -232,14 +236,14 @@ SN_LOCAL void ten_close_link(const SnModel *m, const SnWorld *w, const SnAdjoint
 }
 
 // Value of the motion A (rotation, translation) at r.
-SN_INLINE void ten_field(sn_real *v, const sn_real *A, const sn_real *r) {
+SN_INLINE void ten_field(sn_bar *v, const sn_bar *A, const sn_real *r) {
   sn_cross(v, A, r);
   sn_addto3(v, A + 3);
 }
 
 // W += sign times the wrench of the force f at r.
-SN_INLINE void ten_add_force(sn_real *W, const sn_real *r, const sn_real *f, sn_real sign) {
-  sn_real moment[3];
+SN_INLINE void ten_add_force(sn_bar *W, const sn_real *r, const sn_bar *f, sn_real sign) {
+  sn_bar moment[3];
   sn_cross(moment, r, f);
   sn_addtoscl3(W, moment, sign);
   sn_addtoscl3(W + 3, f, sign);
@@ -253,9 +257,10 @@ typedef struct TenLine {
 } TenLine;
 
 // The line from entry at0 to at1. A line of no length pulls in MuJoCo's direction, which does not change.
-SN_LOCAL void ten_line_vjp(sn_real *at0, sn_real *at1, const TenLine *line, sn_real length_bar) {
+SN_LOCAL void ten_line_vjp(sn_bar *at0, sn_bar *at1, const TenLine *line, sn_bar length_bar) {
   const sn_real *W = line->W, length = line->length, scale = line->scale;
-  sn_real r0[3], r1[3], v0[3], v1[3], dv[3], f[3], f0[3], f1[3];
+  sn_real r0[3], r1[3];
+  sn_bar v0[3], v1[3], dv[3], f[3], f0[3], f1[3];
   sn_sub3(r0, line->p0, line->c);
   sn_sub3(r1, line->p1, line->c);
   ten_field(v0, at0, r0);
@@ -278,12 +283,14 @@ SN_LOCAL void ten_line_vjp(sn_real *at0, sn_real *at1, const TenLine *line, sn_r
 
 // Segment k, which touches its geom.
 SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real *c,
-                           sn_real length_bar) {
+                           sn_bar length_bar) {
   const int geom = m->wseg_geom[k], *entry = m->wseg_tenlink + 3 * k;
   const sn_real *pos = w->geom_xpos + 3 * geom, scale = m->wseg_scale[k];
-  sn_real *around = a->tenlink + TEN_LINK * entry[2], A[2][6], x[6], r[6], y[6], g[6], h[6], touch[3];
+  sn_real x[6], r[6], g[6], touch[3];
+  sn_bar *around = a->tenlink + TEN_LINK * entry[2], A[2][6], y[6], h[6];
   for (int i = 0; i < 2; ++i) {
-    const sn_real *p = w->site_xpos + 3 * m->wseg_site[2 * k + i], *at = a->tenlink + TEN_LINK * entry[i];
+    const sn_real *p = w->site_xpos + 3 * m->wseg_site[2 * k + i];
+    const sn_bar *at = a->tenlink + TEN_LINK * entry[i];
     sn_sub3(x + 3 * i, p, pos);
     sn_sub3(r + 3 * i, p, c);
     for (int e = 0; e < 6; ++e) A[i][e] = at[e] - around[e];
@@ -295,7 +302,8 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
   const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / scale, .turn = w->wseg_turn[k]};
   sn_wrap_hvp(g, h, x, y, &wrap, &path);
   for (int i = 0; i < 2; ++i) {
-    sn_real *at = a->tenlink + TEN_LINK * entry[i], W[6], F[6], G[6], t[3], turn[3];
+    sn_bar *at = a->tenlink + TEN_LINK * entry[i], F[6], G[6], t[3], turn[3];
+    sn_real W[6];
     const sn_real *ri = r + 3 * i;
     // pull; force on the geom, reversed; torque by which the velocity relative to the geom turns; force on the end
     sn_scale3(W + 3, g + 3 * i, scale);
@@ -310,17 +318,18 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
       at[TEN_PULL + e] += W[e];
       at[TEN_WRENCH + e] += F[e];
       around[TEN_PULL + e] -= W[e];
-      around[TEN_WRENCH + e] -= G[e] - (e < 3 ? turn[e] : 0);
+      around[TEN_WRENCH + e] -= e < 3 ? G[e] - turn[e] : G[e];
     }
   }
 }
 
 // What tendon t does to its links: entries of tenlink.
 SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
-  const sn_real length_bar = a->ten_length_bar[t], *c = w->subtree_com + 3 * m->ten_root[t];
+  const sn_bar length_bar = a->ten_length_bar[t];
+  const sn_real *c = w->subtree_com + 3 * m->ten_root[t];
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
-  int used = length_bar != 0 || (*a->sat_on && a->sat_ten_bar[t] != 0) ? 1 << SN_NMOTION : 0;
+  int used = sn_any(length_bar) || (*a->sat_on && sn_any(a->sat_ten_bar[t])) ? 1 << SN_NMOTION : 0;
   for (int i = 0; i < n; ++i) used |= 1 << list[i];
   a->ten_used[t] = used;
   if (!used) return;
@@ -355,7 +364,7 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 // What a link gets from its tendons: wrench, and bars of its twist in the motions that some tendon of it uses.
 SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
   const int begin = m->linkten_adr[link], end = m->linkten_adr[link + 1];
-  sn_real sum[6];
+  sn_bar sum[6];
   int used = 0;
   sn_copy(sum, a->wrench + 6 * link, 6);
   for (int i = begin; i < end; ++i) {
@@ -369,12 +378,12 @@ SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
     // behind the motions that of saturated joints
     const bool saturation = z == SN_NMOTION;
     if (saturation ? !*a->sat_on : !(used & 1 << z)) continue;
-    sn_real *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
+    sn_bar *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
     sn_copy(sum, bar, 6);
     for (int i = begin; i < end; ++i) {
       const int k = m->linkten[i], t = m->tenlink_tendon[k];
-      const sn_real rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
-      if (rate == 0) continue;
+      const sn_bar rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
+      if (!sn_any(rate)) continue;
       for (int e = 0; e < 6; ++e) sum[e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
     }
     sn_copy(bar, sum, 6);

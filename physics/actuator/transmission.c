@@ -168,6 +168,7 @@ SN_LOCAL void trn_body(const SnModel *m, SnWorld *w, int i) {
   for (int k = 0; k < m->nv && count > 0; ++k) row[k] /= (sn_real)count;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nactuator) {
     switch (m->actuator_trntype[i]) {
@@ -190,11 +191,12 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_SYNC(lane);
 }
+#endif
 
 // True when nothing asks for output o.
 SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
-  bool idle = a->trn_length_bar[o] == 0 && !(*a->sat_on && a->sat_trn_bar[o] != 0);
-  for (int z = 0; z < SN_NMOTION; ++z) idle = idle && a->trn_rate_bar[SN_NMOTION * o + z] == 0;
+  bool idle = !sn_any(a->trn_length_bar[o]) && !(*a->sat_on && sn_any(a->sat_trn_bar[o]));
+  for (int z = 0; z < SN_NMOTION; ++z) idle = idle && !sn_any(a->trn_rate_bar[SN_NMOTION * o + z]);
   return idle;
 }
 
@@ -202,17 +204,19 @@ SN_LOCAL bool trn_idle(const SnAdjoint *a, int o) {
 SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int j) {
   const int o = m->actuator_outadr[i], ball = m->jnt_type[j] == SN_JNT_BALL;
   const int dof = m->jnt_dofadr[j], turn = dof + (ball ? 0 : 3), n = ball ? 3 : 6;
-  const sn_real *rate = a->trn_rate_bar + SN_NMOTION * o, *moment = w->actuator_moment + m->mom_rowadr[o];
+  const sn_bar *rate = a->trn_rate_bar + SN_NMOTION * o;
+  const sn_real *moment = w->actuator_moment + m->mom_rowadr[o];
   for (int k = 0; k < n; ++k) a->qvel_bar[dof + k] += rate[SN_VEL] * moment[k];
   if (m->actuator_trntype[i] == SN_TRN_JOINTINPARENT) {
-    sn_real A[3] = {0, 0, 0}, t[3];
+    sn_bar A[3] = {0}, t[3];
     for (int z = 0; z < SN_NMOTION; ++z) sn_addtoscl3(A, a->motion + z * m->nv + turn, rate[z]);
     if (*a->sat_on) sn_addtoscl3(A, a->sat_motion + turn, a->sat_trn_bar[o]);
     sn_cross(t, moment + n - 3, A);
     sn_subfrom3(a->qpos_bar + turn, t);
   }
   if (!ball) return;  // no length
-  sn_real quat[4], phi[3], bar[3];
+  sn_real quat[4], phi[3];
+  sn_bar bar[3];
   sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
   sn_normalize4(quat);
   sn_quat2vel(phi, quat);
@@ -250,13 +254,14 @@ SN_LOCAL void trn_tendon_vjp(const SnModel *m, SnAdjoint *a, int t) {
 // both sites have in common, and A there.
 typedef struct TrnEnd {
   int body;
-  sn_real r[3], A[6], v[3];
+  sn_real r[3];
+  sn_bar A[6], v[3];
 } TrnEnd;
 
 // A += sign times the weighted twist of a body.
-SN_LOCAL void trn_add_twist(const SnModel *m, const SnAdjoint *a, int o, int body, sn_real sign, sn_real *A) {
+SN_LOCAL void trn_add_twist(const SnModel *m, const SnAdjoint *a, int o, int body, sn_real sign, sn_bar *A) {
   for (int z = 0; z < SN_NMOTION; ++z) {
-    const sn_real rate = sign * a->trn_rate_bar[SN_NMOTION * o + z], *twist = sn_twist(m, a, body, (SnMotion)z);
+    const sn_bar rate = sign * a->trn_rate_bar[SN_NMOTION * o + z], *twist = sn_twist(m, a, body, (SnMotion)z);
     for (int e = 0; e < 6; ++e) A[e] += rate * twist[e];
   }
   if (!*a->sat_on) return;
@@ -275,8 +280,8 @@ SN_LOCAL void trn_open(const SnModel *m, const SnWorld *w, const SnAdjoint *a, i
 }
 
 // Force f and torque t on a body where it is pulled: to its wrench.
-SN_LOCAL void trn_push(const SnModel *m, SnAdjoint *a, const TrnEnd *end, const sn_real *f, const sn_real *t) {
-  sn_real *wrench = sn_body_wrench(m, a, end->body), moment[3];
+SN_LOCAL void trn_push(const SnModel *m, SnAdjoint *a, const TrnEnd *end, const sn_bar *f, const sn_bar *t) {
+  sn_bar *wrench = sn_body_wrench(m, a, end->body), moment[3];
   sn_cross(moment, end->r, f);
   for (int e = 0; e < 3; ++e) {
     wrench[e] += moment[e] + t[e];
@@ -292,28 +297,33 @@ SN_LOCAL void trn_pull(const SnModel *m, SnAdjoint *a, int o, int body, const Tr
   sn_addto3(W, t);
   sn_copy3(W + 3, f);
   for (int z = 0; z < SN_NMOTION; ++z) {
-    const sn_real rate = sign * a->trn_rate_bar[SN_NMOTION * o + z];
-    sn_real *bar = sn_twist_bar(m, a, body, (SnMotion)z);
+    const sn_bar rate = sign * a->trn_rate_bar[SN_NMOTION * o + z];
+    sn_bar *bar = sn_twist_bar(m, a, body, (SnMotion)z);
     for (int e = 0; e < 6; ++e) bar[e] += rate * W[e];
   }
   if (!*a->sat_on) return;
-  sn_real *bar = a->sat_twist_bar + 6 * m->link_of_body[body];
+  sn_bar *bar = a->sat_twist_bar + 6 * m->link_of_body[body];
   for (int e = 0; e < 6; ++e) bar[e] += sign * a->sat_trn_bar[o] * W[e];
 }
 
-// A slider-crank: the vector v from slider to crank and the slider's axis; or rates of these, or derivatives by them.
+// A slider-crank: the vector v from slider to crank and the slider's axis; or derivatives by them.
 typedef struct TrnCrank {
   sn_real v[3], axis[3];
 } TrnCrank;
+// Rates of the same, or their bars.
+typedef struct TrnCrankBar {
+  sn_bar v[3], axis[3];
+} TrnCrankBar;
 
 // Gradient g of a slider-crank's length at x and its Hessian-vector product h with the rates y. Where the rod is too
 // short the length is that of forward's choice, v . axis; so it is at the point where it just reaches.
-SN_LOCAL void trn_crank_hvp(TrnCrank *g, TrnCrank *h, const TrnCrank *x, const TrnCrank *y, sn_real rod, sn_real gear) {
+SN_LOCAL void trn_crank_hvp(TrnCrank *g, TrnCrankBar *h, const TrnCrank *x, const TrnCrankBar *y, sn_real rod,
+                            sn_real gear) {
   const sn_real av = sn_dot3(x->v, x->axis), det = av * av + rod * rod - sn_dot3(x->v, x->v);
   const sn_real root = det > 0 ? sn_sqrt(det) : 0, per = det > 0 ? 1 / root : 0;
-  const sn_real dav = sn_dot3(x->axis, y->v) + sn_dot3(x->v, y->axis), droot = (av * dav - sn_dot3(x->v, y->v)) * per;
-  const sn_real share = 1 - av * per, dshare = (av * droot * per - dav) * per;  // of g->axis in v, of g->v in the axis
-  const sn_real lean = per, dlean = -per * per * droot;                         // of g->v in v
+  const sn_bar dav = sn_dot3(x->axis, y->v) + sn_dot3(x->v, y->axis), droot = (av * dav - sn_dot3(x->v, y->v)) * per;
+  const sn_real share = 1 - av * per, lean = per;  // of g->axis in v and g->v in the axis, of g->v in v
+  const sn_bar dshare = (av * droot * per - dav) * per, dlean = -per * per * droot;
   for (int e = 0; e < 3; ++e) {
     g->v[e] = gear * (share * x->axis[e] + lean * x->v[e]);
     g->axis[e] = gear * share * x->v[e];
@@ -325,9 +335,12 @@ SN_LOCAL void trn_crank_hvp(TrnCrank *g, TrnCrank *h, const TrnCrank *x, const T
 SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int o = m->actuator_outadr[i], crank = m->actuator_trnid[2 * i], slider = m->actuator_trnid[2 * i + 1];
   const sn_real *mat = w->site_xmat + 9 * slider;
-  TrnCrank x = {.axis = {mat[2], mat[5], mat[8]}}, y, g, h;
-  sn_real f[3], t[3], turn[3];
-  const sn_real none[3] = {0, 0, 0}, length_bar = a->trn_length_bar[o];
+  TrnCrank x = {.axis = {mat[2], mat[5], mat[8]}}, g;
+  TrnCrankBar y, h;
+  sn_real turn[3], back[3];
+  sn_bar f[3], t[3];
+  const sn_real none[3] = {0, 0, 0};
+  const sn_bar length_bar = a->trn_length_bar[o], no_torque[3] = {0};
   TrnEnd ends[2];
   trn_open(m, w, a, o, m->site_bodyid[slider], w->site_xpos + 3 * slider, 0, ends);
   trn_open(m, w, a, o, m->site_bodyid[crank], w->site_xpos + 3 * crank, 0, ends + 1);
@@ -337,22 +350,22 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   trn_crank_hvp(&g, &h, &x, &y, m->actuator_cranklength[i], m->actuator_gear[6 * o]);
   sn_cross(turn, x.axis, g.axis);
   trn_pull(m, a, o, ends[1].body, ends + 1, g.v, none, 1);
-  sn_scale3(t, turn, -1);
-  trn_pull(m, a, o, ends[0].body, ends, g.v, t, -1);
+  sn_scale3(back, turn, -1);
+  trn_pull(m, a, o, ends[0].body, ends, g.v, back, -1);
 
   // crank: tension, and the field's value at the displaced site
   sn_addtoscl3(h.v, g.v, length_bar);
   sn_cross(f, g.v, ends[1].A);
   sn_addto3(f, h.v);
-  trn_push(m, a, ends + 1, f, none);
+  trn_push(m, a, ends + 1, f, no_torque);
   // slider: the same reversed; the axis turns, and its velocity with it
   sn_cross(f, ends[0].A, g.v);
   sn_subfrom3(f, h.v);
   sn_cross(t, x.axis, h.axis);
   sn_addtoscl3(t, turn, length_bar);
   sn_cross(h.v, g.axis, ends[0].A);
-  sn_cross(turn, x.axis, h.v);
-  sn_addto3(t, turn);
+  sn_cross(h.axis, x.axis, h.v);
+  sn_addto3(t, h.axis);
   trn_push(m, a, ends, f, t);
 }
 
@@ -371,8 +384,10 @@ SN_LOCAL int trn_common_link(const SnModel *m, int link0, int link1) {
 SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const TrnEnd *site,
                                      const TrnEnd *ref, const sn_real *force) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
-  const sn_real *gear = m->actuator_gear + 6 * o, length_bar = a->trn_length_bar[o];
-  sn_real v[3], f[3], t[3], turn[3] = {0, 0, 0}, local[3];
+  const sn_real *gear = m->actuator_gear + 6 * o;
+  const sn_bar length_bar = a->trn_length_bar[o];
+  sn_real v[3];
+  sn_bar f[3], t[3], turn[3] = {0}, local[3];
   if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
     sn_real quat[4], inverse[4], relative[4];
     trn_site_quat(m, w, id, quat);
@@ -400,9 +415,10 @@ SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   const int body = m->site_bodyid[id], ref_body = ref_id >= 0 ? m->site_bodyid[ref_id] : 0;
   const int common = ref_id >= 0 ? trn_common_link(m, m->link_of_body[body], m->link_of_body[ref_body]) : 0;
   const sn_real *gear = m->actuator_gear + 6 * o, *mat = w->site_xmat + 9 * (ref_id >= 0 ? ref_id : id);
-  sn_real force[3], torque[3], f[3], t[3], spin[3];
-  const sn_real none[3] = {0, 0, 0};
-  TrnEnd site, ref = {0, {0}, {0}, {0}};
+  sn_real force[3], torque[3];
+  sn_bar f[3], t[3], spin[3];
+  const sn_bar none[3] = {0};
+  TrnEnd site, ref = {0};
   sn_mulmatvec3(force, mat, gear);
   sn_mulmatvec3(torque, mat, gear + 3);
   trn_open(m, w, a, o, body, w->site_xpos + 3 * id, common, &site);
@@ -439,7 +455,7 @@ SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     const SnContact *con = w->contact + c;
     if (!trn_adheres(m, con, body)) continue;
     TrnEnd ends[2];
-    sn_real spin[3], t[3];
+    sn_bar spin[3], t[3];
     for (int side = 0; side < 2; ++side) {
       trn_open(m, w, a, o, m->geom_bodyid[con->geom[side]], con->pos, 0, ends + side);
       trn_pull(m, a, o, ends[side].body, ends + side, con->frame, none, side == 0 ? share : -share);

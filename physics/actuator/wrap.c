@@ -278,6 +278,7 @@ SN_LOCAL sn_real wrap_cylinder(sn_real *pnt, int *turn, const sn_real *p0, const
   return arc * sn_sqrt(1 + slope * slope);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_real *x1, const SnWrapGeom *geom) {
   sn_real p0[3], p1[3];
   sn_sub3(p0, x0, geom->pos);
@@ -286,6 +287,7 @@ SN_FUNC sn_real sn_wrap(sn_real *pnt, int *turn, const sn_real *x0, const sn_rea
   if (sn_dot3(p0, p0) < SN_MINVAL * SN_MINVAL || sn_dot3(p1, p1) < SN_MINVAL * SN_MINVAL) return -1;
   return geom->type == SN_WRAP_SPHERE ? wrap_sphere(pnt, turn, p0, p1, geom) : wrap_cylinder(pnt, turn, p0, p1, geom);
 }
+#endif
 
 // One end of an outside wrap.
 typedef struct WrapEnd {
@@ -294,11 +296,12 @@ typedef struct WrapEnd {
 } WrapEnd;
 
 // Gradient and its change in the plane across the unit vector n, about which the path winds from x to x + 3.
-SN_LOCAL void wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_real *x, const sn_real *y,
-                              const sn_real *n, sn_real radius) {
+SN_LOCAL void wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const sn_real *n,
+                              sn_real radius) {
   for (int i = 0; i < 2; ++i) {
     WrapEnd *s = end + i;
-    const sn_real *xi = x + 3 * i, *yi = y + 3 * i, ll = sn_dot3(xi, xi), tt = ll - radius * radius;
+    const sn_real *xi = x + 3 * i, ll = sn_dot3(xi, xi), tt = ll - radius * radius;
+    const sn_bar *yi = y + 3 * i;
     const sn_real t = tt > 0 ? sn_sqrt(tt) : 0;
     s->per = 1 / sn_sqrt(ll);
     s->along = t * s->per;
@@ -308,9 +311,9 @@ SN_LOCAL void wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_rea
       sn_cross(s->b, n, s->e);
     else
       sn_cross(s->b, s->e, n);
-    const sn_real ye = sn_dot3(yi, s->e), yb = sn_dot3(yi, s->b) * s->per;
-    const sn_real he = s->across * (yb + (t > SN_MINVAL ? s->across * ye / t : 0));
-    const sn_real hb = s->along * yb + s->across * s->per * ye;
+    const sn_bar ye = sn_dot3(yi, s->e), yb = sn_dot3(yi, s->b) * s->per;
+    const sn_bar he = s->across * (yb + (t > SN_MINVAL ? s->across * ye / t : sn_bar_of(0)));
+    const sn_bar hb = s->along * yb + s->across * s->per * ye;
     for (int k = 0; k < 3; ++k) {
       g[3 * i + k] = s->along * s->e[k] - s->across * s->b[k];
       h[3 * i + k] = he * s->e[k] + hb * s->b[k];
@@ -318,7 +321,7 @@ SN_LOCAL void wrap_circle_hvp(WrapEnd *end, sn_real *g, sn_real *h, const sn_rea
   }
 }
 
-SN_LOCAL void wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *mat,
+SN_LOCAL void wrap_sphere_hvp(sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const sn_real *mat,
                               sn_real radius, int turn) {
   const sn_real sign = turn < 0 ? SN_R(-1.0) : SN_R(1.0);
   WrapEnd end[2];
@@ -336,58 +339,57 @@ SN_LOCAL void wrap_sphere_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn
   wrap_circle_hvp(end, g, h, x, y, n, radius);
   const sn_real per = end[0].per * end[1].per, cosine = sn_dot3(x, x + 3) * per;
   if (across >= SN_MINVAL) tilt = sign / (across * per);
-  const sn_real q0 = sn_dot3(y, n) * end[0].per, q1 = sn_dot3(y + 3, n) * end[1].per;
+  const sn_bar q0 = sn_dot3(y, n) * end[0].per, q1 = sn_dot3(y + 3, n) * end[1].per;
   sn_addtoscl3(h, n, end[0].along * q0 - end[0].across * tilt * (q1 - cosine * q0));
   sn_addtoscl3(h + 3, n, end[1].along * q1 - end[1].across * tilt * (q0 - cosine * q1));
 }
 
-// a less its part along the unit vector n.
-SN_LOCAL void wrap_reject(sn_real *r, const sn_real *a, const sn_real *n) { sn_addscl3(r, a, n, -sn_dot3(a, n)); }
-
 // Inside wrap at c; about a cylinder all vectors lie in the plane across it. Returns the length.
-SN_LOCAL sn_real wrap_inside_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const sn_real *c,
+SN_LOCAL sn_real wrap_inside_hvp(sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const sn_real *c,
                                  sn_real radius) {
-  sn_real per[2], length = 0, radial[3], both[3] = {0, 0, 0}, half[3], shift[3];
+  sn_real per[2], length = 0, radial[3], half[3];
+  sn_bar both[3] = {0}, shift[3] = {0};
   sn_scale3(radial, c, 1 / radius);
   for (int i = 0; i < 2; ++i) {
     sn_sub3(g + 3 * i, x + 3 * i, c);
     const sn_real dist = sn_normalize3(g + 3 * i);
     length += dist;
     per[i] = 1 / sn_max(SN_MINVAL, dist);
-    wrap_reject(h + 3 * i, y + 3 * i, g + 3 * i);
+    sn_reject3(h + 3 * i, y + 3 * i, g + 3 * i);
     sn_addtoscl3(both, h + 3 * i, per[i]);
   }
   for (int k = 0; k < 3; ++k) half[k] = SN_R(0.5) * (g[k] - g[3 + k]);
-  wrap_reject(both, both, radial);
-  wrap_reject(half, half, radial);
+  sn_reject3(both, both, radial);
+  sn_reject3(half, half, radial);
   const sn_real q = per[0] + per[1], stiff = q + (sn_dot3(g, radial) + sn_dot3(g + 3, radial)) / radius;
   const sn_real det = stiff - q * sn_dot3(half, half);
-  sn_set3(shift, 0, 0, 0);
   if (stiff > SN_MINVAL && det > SN_MINVAL) {
     sn_addscl3(shift, both, half, q * sn_dot3(half, both) / det);
     sn_scale3(shift, shift, 1 / stiff);
   }
   for (int i = 0; i < 2; ++i) {
-    sn_real across[3];
-    wrap_reject(across, shift, g + 3 * i);
+    sn_bar across[3];
+    sn_reject3(across, shift, g + 3 * i);
     sn_subfrom3(h + 3 * i, across);
     sn_scale3(h + 3 * i, h + 3 * i, per[i]);
   }
   return length;
 }
 
-SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const SnWrapGeom *geom,
                                 const SnWrapPath *path) {
   const sn_real *mat = geom->mat, radius = geom->radius, length = path->length;
   const sn_real axis[3] = {mat[2], mat[5], mat[8]};
-  sn_real px[6], py[6], c[3], n[3], planar;
+  sn_real px[6], c[3], n[3], planar;
+  sn_bar py[6];
   for (int i = 0; i < 2; ++i) {
-    wrap_reject(px + 3 * i, x + 3 * i, axis);
-    wrap_reject(py + 3 * i, y + 3 * i, axis);
+    sn_reject3(px + 3 * i, x + 3 * i, axis);
+    sn_reject3(py + 3 * i, y + 3 * i, axis);
   }
-  const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x), dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
+  const sn_real dz = sn_dot3(axis, x + 3) - sn_dot3(axis, x);
+  const sn_bar dy = sn_dot3(axis, y + 3) - sn_dot3(axis, y);
   if (path->turn == 0) {
-    wrap_reject(c, path->touch, axis);
+    sn_reject3(c, path->touch, axis);
     planar = wrap_inside_hvp(g, h, px, py, c, radius);
   } else {
     WrapEnd end[2];
@@ -397,7 +399,7 @@ SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const 
   }
   // lift: p / s, dz / s with s = sqrt(p^2 + dz^2)
   const sn_real per = 1 / sn_max(SN_MINVAL, length), flat = planar * per, climb = dz * per;
-  const sn_real grow = sn_dot3(g, py) + sn_dot3(g + 3, py + 3), turned = (flat * dy - climb * grow) * per;
+  const sn_bar grow = sn_dot3(g, py) + sn_dot3(g + 3, py + 3), turned = (flat * dy - climb * grow) * per;
   for (int i = 0; i < 2; ++i) {
     const sn_real sign = i == 0 ? SN_R(-1.0) : SN_R(1.0);
     for (int k = 3 * i; k < 3 * i + 3; ++k) {
@@ -407,7 +409,7 @@ SN_LOCAL void wrap_cylinder_hvp(sn_real *g, sn_real *h, const sn_real *x, const 
   }
 }
 
-SN_FUNC void sn_wrap_hvp(sn_real *g, sn_real *h, const sn_real *x, const sn_real *y, const SnWrapGeom *geom,
+SN_FUNC void sn_wrap_hvp(sn_real *g, sn_bar *h, const sn_real *x, const sn_bar *y, const SnWrapGeom *geom,
                          const SnWrapPath *path) {
   if (geom->type == SN_WRAP_CYLINDER)
     wrap_cylinder_hvp(g, h, x, y, geom, path);

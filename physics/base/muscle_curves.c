@@ -12,6 +12,7 @@
 // smooths it.
 #include "physics/base/muscle_curves.h"
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_muscle_table(sn_real *table, const sn_real *prm, const sn_real *lengthrange, sn_real acc0) {
   const sn_real lmin = prm[4], lmax = prm[5], low = SN_R(0.5) * (lmin + 1), high = SN_R(0.5) * (1 + lmax);
   const sn_real optimum = (lengthrange[1] - lengthrange[0]) / sn_max(SN_MINVAL, prm[1] - prm[0]);
@@ -31,6 +32,7 @@ SN_FUNC void sn_muscle_table(sn_real *table, const sn_real *prm, const sn_real *
   table[SN_MUSCLE_PER_FVSTEP] = 1 / sn_max(SN_MINVAL, prm[8] - 1);
   table[SN_MUSCLE_PASSIVE] = table[SN_MUSCLE_PEAK] * prm[7];
 }
+#endif
 
 // FL'.
 SN_LOCAL sn_real muscle_length_slope(const sn_real *t, sn_real L) {
@@ -73,37 +75,43 @@ SN_LOCAL sn_real muscle_velocity_curvature(const sn_real *t, sn_real V) {
   return V > 0 && V <= t[SN_MUSCLE_FVSTEP] ? -2 * t[SN_MUSCLE_PER_FVSTEP] : 0;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_muscle_gain(const sn_real *table, sn_real length, sn_real velocity) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
   return -table[SN_MUSCLE_PEAK] * muscle_length_curve(table, L) * muscle_velocity_curve(table, V);
 }
+#endif
 
-SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
-                                sn_real *length_bar, sn_real *velocity_bar) {
+SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar, sn_bar *length_bar,
+                                sn_bar *velocity_bar) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
-  const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY], scale = -table[SN_MUSCLE_PEAK] * bar;
+  const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
+  const sn_bar scale = -table[SN_MUSCLE_PEAK] * bar;
   *length_bar += scale * table[SN_MUSCLE_PER_LENGTH] * muscle_length_slope(table, L) * muscle_velocity_curve(table, V);
   *velocity_bar +=
       scale * table[SN_MUSCLE_PER_VELOCITY] * muscle_length_curve(table, L) * muscle_velocity_slope(table, V);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_real velocity) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real slope = muscle_velocity_slope(table, velocity * table[SN_MUSCLE_PER_VELOCITY]);
   return -table[SN_MUSCLE_PEAK] * muscle_length_curve(table, L) * slope * table[SN_MUSCLE_PER_VELOCITY];
 }
+#endif
 
-SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
-                                      sn_real *length_bar, sn_real *velocity_bar) {
+SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar,
+                                      sn_bar *length_bar, sn_bar *velocity_bar) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
-  const sn_real scale = -table[SN_MUSCLE_PEAK] * table[SN_MUSCLE_PER_VELOCITY] * bar;
+  const sn_bar scale = -table[SN_MUSCLE_PEAK] * table[SN_MUSCLE_PER_VELOCITY] * bar;
   *length_bar += scale * table[SN_MUSCLE_PER_LENGTH] * muscle_length_slope(table, L) * muscle_velocity_slope(table, V);
   *velocity_bar +=
       scale * table[SN_MUSCLE_PER_VELOCITY] * muscle_length_curve(table, L) * muscle_velocity_curvature(table, V);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   if (L <= 1) return 0;
@@ -111,8 +119,9 @@ SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {
   const sn_real x = (L - (curved ? 1 : table[SN_MUSCLE_HIGH])) * table[SN_MUSCLE_PER_HIGH];
   return -table[SN_MUSCLE_PASSIVE] * (curved ? SN_R(0.5) * x * x : SN_R(0.5) + x);
 }
+#endif
 
-SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_real bar, sn_real *length_bar) {
+SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_bar bar, sn_bar *length_bar) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   if (L <= 1) return;
   const bool curved = L <= table[SN_MUSCLE_HIGH];
@@ -120,6 +129,7 @@ SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_real ba
   *length_bar -= bar * table[SN_MUSCLE_PASSIVE] * table[SN_MUSCLE_PER_LENGTH] * slope;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_muscle_rate(sn_real ctrl, sn_real act, const sn_real *prm) {
   const sn_real excess = sn_clip(ctrl, 0, 1) - act, stretch = SN_R(0.5) + SN_R(1.5) * sn_clip(act, 0, 1);
   const sn_real rise = prm[0] * stretch, width = prm[2];
@@ -132,9 +142,10 @@ SN_FUNC sn_real sn_muscle_rate(sn_real ctrl, sn_real act, const sn_real *prm) {
   }
   return excess / sn_max(SN_MINVAL, tau);
 }
+#endif
 
-SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, sn_real bar, sn_real *ctrl_bar,
-                                sn_real *act_bar) {
+SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, sn_bar bar, sn_bar *ctrl_bar,
+                                sn_bar *act_bar) {
   const bool ctrl_inside = ctrl >= 0 && ctrl <= 1, act_inside = act >= 0 && act <= 1;
   const sn_real excess = sn_clip(ctrl, 0, 1) - act, stretch = SN_R(0.5) + SN_R(1.5) * sn_clip(act, 0, 1);
   const sn_real width = prm[2];
@@ -153,9 +164,9 @@ SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, s
     by_stretch = -tau / stretch;
   }
   const sn_real per = 1 / sn_max(SN_MINVAL, tau);
-  sn_real excess_bar = bar * per;
+  sn_bar excess_bar = bar * per;
   if (tau >= SN_MINVAL) {
-    const sn_real tau_bar = -excess_bar * excess * per;
+    const sn_bar tau_bar = -excess_bar * excess * per;
     excess_bar += tau_bar * by_excess;
     if (act_inside) *act_bar += SN_R(1.5) * tau_bar * by_stretch;
   }

@@ -2,7 +2,7 @@
 #ifndef SINEW_PHYSICS_BASE_MUSCLE_CURVES_H_
 #define SINEW_PHYSICS_BASE_MUSCLE_CURVES_H_
 
-#include "physics/base/real.h"
+#include "physics/base/bar.h"
 
 // Indexes a muscle's curves with all divisions done: a table of SN_NMUSCLE numbers.
 enum {
@@ -35,19 +35,19 @@ SN_FUNC sn_real sn_muscle_gain_slope(const sn_real *table, sn_real length, sn_re
 
 // Adds bar times the derivatives of sn_muscle_gain to length_bar and velocity_bar. The curves have continuous slopes,
 // so nothing has to be chosen at their joints.
-SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
-                                sn_real *length_bar, sn_real *velocity_bar);
+SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar, sn_bar *length_bar,
+                                sn_bar *velocity_bar);
 
 // Adds bar times the derivatives of sn_muscle_gain_slope to length_bar and velocity_bar. The derivative by velocity
 // jumps at V = -1, 0 and fvmax - 1. There it is that of the piece that the forward function takes: 0 at -1, the one
 // below at the others.
-SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_real bar,
-                                      sn_real *length_bar, sn_real *velocity_bar);
+SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar,
+                                      sn_bar *length_bar, sn_bar *velocity_bar);
 
 // Returns the passive force [N] (negative), whatever the activation.
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length);
 // Adds bar times the derivative of sn_muscle_bias to length_bar.
-SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_real bar, sn_real *length_bar);
+SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_bar bar, sn_bar *length_bar);
 
 // Returns the rate of the activation [1/s]. prm[3] holds the time constants of activation and deactivation [s] and the
 // width of the switch between them (0: a step).
@@ -57,7 +57,7 @@ SN_FUNC sn_real sn_muscle_rate(sn_real ctrl, sn_real act, const sn_real *prm);
 // and activations at 0 or 1 have the derivative of the inside, those beyond have none through the clamp. At ctrl = act,
 // where the time constant jumps, it is that of activation. At ctrl = act = 1 it is that of deactivation, since the
 // control can only fall.
-SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, sn_real bar, sn_real *ctrl_bar,
-                                sn_real *act_bar);
+SN_FUNC void sn_muscle_rate_vjp(sn_real ctrl, sn_real act, const sn_real *prm, sn_bar bar, sn_bar *ctrl_bar,
+                                sn_bar *act_bar);
 
 #endif

@@ -3,71 +3,30 @@
 #ifndef SINEW_PHYSICS_BASE_VEC_H_
 #define SINEW_PHYSICS_BASE_VEC_H_
 
-#include "physics/base/real.h"
+#include "physics/base/bar.h"
 
-SN_INLINE void sn_zero(sn_real *r, int n) {
-  for (int i = 0; i < n; ++i) r[i] = 0;
-}
-SN_INLINE void sn_copy(sn_real *r, const sn_real *a, int n) {
-  for (int i = 0; i < n; ++i) r[i] = a[i];
-}
-SN_INLINE void sn_copy3(sn_real *r, const sn_real *a) {
-  r[0] = a[0];
-  r[1] = a[1];
-  r[2] = a[2];
-}
-SN_INLINE void sn_set3(sn_real *r, sn_real x, sn_real y, sn_real z) {
-  r[0] = x;
-  r[1] = y;
-  r[2] = z;
-}
-SN_INLINE sn_real sn_dot3(const sn_real *a, const sn_real *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+// Products and sums: of numbers, and with SN_PACK also of bars (vec_columns.h).
+#if defined(SN_PACK)
+#include "physics/base/vec_columns.h"
+#else
+#define SN_OP(name) name
+#define SN_R_TYPE sn_real
+#define SN_A_TYPE sn_real
+#define SN_B_TYPE sn_real
+#define SN_TO_R(x) (x)
+#include "physics/base/vec_ops.inc"
+#undef SN_OP
+#undef SN_R_TYPE
+#undef SN_A_TYPE
+#undef SN_B_TYPE
+#undef SN_TO_R
+#endif
+
 SN_INLINE sn_real sn_norm3(const sn_real *a) { return sn_sqrt(sn_dot3(a, a)); }
-SN_INLINE void sn_add3(sn_real *r, const sn_real *a, const sn_real *b) {
-  r[0] = a[0] + b[0];
-  r[1] = a[1] + b[1];
-  r[2] = a[2] + b[2];
-}
-SN_INLINE void sn_sub3(sn_real *r, const sn_real *a, const sn_real *b) {
-  r[0] = a[0] - b[0];
-  r[1] = a[1] - b[1];
-  r[2] = a[2] - b[2];
-}
-SN_INLINE void sn_addto3(sn_real *r, const sn_real *a) {
-  r[0] += a[0];
-  r[1] += a[1];
-  r[2] += a[2];
-}
-SN_INLINE void sn_subfrom3(sn_real *r, const sn_real *a) {
-  r[0] -= a[0];
-  r[1] -= a[1];
-  r[2] -= a[2];
-}
-SN_INLINE void sn_scale3(sn_real *r, const sn_real *a, sn_real s) {
-  r[0] = a[0] * s;
-  r[1] = a[1] * s;
-  r[2] = a[2] * s;
-}
-SN_INLINE void sn_addscl3(sn_real *r, const sn_real *a, const sn_real *b, sn_real s) {
-  r[0] = a[0] + b[0] * s;
-  r[1] = a[1] + b[1] * s;
-  r[2] = a[2] + b[2] * s;
-}
-SN_INLINE void sn_addtoscl3(sn_real *r, const sn_real *a, sn_real s) {
-  r[0] += a[0] * s;
-  r[1] += a[1] * s;
-  r[2] += a[2] * s;
-}
 SN_INLINE sn_real sn_dist3(const sn_real *a, const sn_real *b) {
   sn_real d[3];
   sn_sub3(d, a, b);
   return sn_norm3(d);
-}
-// Computes r = a x b; r must not alias a or b.
-SN_INLINE void sn_cross(sn_real *r, const sn_real *a, const sn_real *b) {
-  r[0] = a[1] * b[2] - a[2] * b[1];
-  r[1] = a[2] * b[0] - a[0] * b[2];
-  r[2] = a[0] * b[1] - a[1] * b[0];
 }
 // Scales a to unit length and returns the old length; (1,0,0) when it is below SN_MINVAL.
 SN_INLINE sn_real sn_normalize3(sn_real *a) {
@@ -79,24 +38,7 @@ SN_INLINE sn_real sn_normalize3(sn_real *a) {
   sn_scale3(a, a, SN_R(1.0) / norm);
   return norm;
 }
-SN_INLINE sn_real sn_dot(const sn_real *a, const sn_real *b, int n) {
-  sn_real s = 0;
-  for (int i = 0; i < n; ++i) s += a[i] * b[i];
-  return s;
-}
 
-// Computes r = mat * a; r must not alias a.
-SN_INLINE void sn_mulmatvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
-  r[0] = mat[0] * a[0] + mat[1] * a[1] + mat[2] * a[2];
-  r[1] = mat[3] * a[0] + mat[4] * a[1] + mat[5] * a[2];
-  r[2] = mat[6] * a[0] + mat[7] * a[1] + mat[8] * a[2];
-}
-// Computes r = mat' * a; r must not alias a.
-SN_INLINE void sn_mulmattvec3(sn_real *r, const sn_real *mat, const sn_real *a) {
-  r[0] = mat[0] * a[0] + mat[3] * a[1] + mat[6] * a[2];
-  r[1] = mat[1] * a[0] + mat[4] * a[1] + mat[7] * a[2];
-  r[2] = mat[2] * a[0] + mat[5] * a[1] + mat[8] * a[2];
-}
 // Computes r = a * b for 3x3; r must not alias.
 SN_INLINE void sn_mulmatmat3(sn_real *r, const sn_real *a, const sn_real *b) {
   for (int i = 0; i < 3; ++i)
@@ -108,19 +50,6 @@ SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) {
   r[1] = a[1];
   r[2] = a[2];
   r[3] = a[3];
-}
-// Computes r = a * b; r must not alias.
-SN_INLINE void sn_mulquat(sn_real *r, const sn_real *a, const sn_real *b) {
-  r[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
-  r[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
-  r[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
-  r[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
-}
-SN_INLINE void sn_negquat(sn_real *r, const sn_real *a) {
-  r[0] = a[0];
-  r[1] = -a[1];
-  r[2] = -a[2];
-  r[3] = -a[3];
 }
 // Scales q to unit length and returns the old length; (1,0,0,0) when it is below SN_MINVAL.
 SN_INLINE sn_real sn_normalize4(sn_real *q) {
@@ -212,8 +141,8 @@ SN_INLINE void sn_crossforce(sn_real *r, const sn_real *vel, const sn_real *f) {
   sn_cross(r + 3, vel, f + 3);
 }
 // Adds s * (vel x f) to r, as sn_crossforce. The dual holds: d . (vel x f) = f . (d x vel) for a motion d.
-SN_INLINE void sn_addcrossforce(sn_real *r, const sn_real *vel, const sn_real *f, sn_real s) {
-  sn_real t[3];
+SN_INLINE void sn_addcrossforce(sn_bar *r, const sn_real *vel, const sn_bar *f, sn_bar s) {
+  sn_bar t[3];
   sn_cross(t, vel, f);
   sn_addtoscl3(r, t, s);
   sn_cross(t, vel + 3, f + 3);
@@ -262,18 +191,18 @@ SN_INLINE SnTurn sn_turn_coefficients(const sn_real *r) {
 }
 
 // Replaces x by exp(r) x.
-SN_INLINE void sn_turn_vector(sn_real *x, const sn_real *r) {
+SN_INLINE void sn_turn_vector(sn_bar *x, const sn_real *r) {
   const SnTurn k = sn_turn_coefficients(r);
-  sn_real t[3], tt[3];
+  sn_bar t[3], tt[3];
   sn_cross(t, r, x);
   sn_cross(tt, r, t);
   for (int e = 0; e < 3; ++e) x[e] += k.s * t[e] + k.c * tt[e];
 }
 
 // Replaces x by Jr(r)' x.
-SN_INLINE void sn_right_jacobian_transpose(sn_real *x, const sn_real *r) {
+SN_INLINE void sn_right_jacobian_transpose(sn_bar *x, const sn_real *r) {
   const SnTurn k = sn_turn_coefficients(r);
-  sn_real t[3], tt[3];
+  sn_bar t[3], tt[3];
   sn_cross(t, r, x);
   sn_cross(tt, r, t);
   for (int e = 0; e < 3; ++e) x[e] += k.c * t[e] + k.j * tt[e];
@@ -292,8 +221,9 @@ SN_INLINE sn_real sn_dexpinv_coefficient(sn_real t2, sn_real *slope) {
 }
 
 // Replaces x by Jr^-1(r)' x.
-SN_INLINE void sn_right_jacobian_inverse_transpose(sn_real *x, const sn_real *r) {
-  sn_real t[3], tt[3], slope;
+SN_INLINE void sn_right_jacobian_inverse_transpose(sn_bar *x, const sn_real *r) {
+  sn_bar t[3], tt[3];
+  sn_real slope;
   const sn_real c = sn_dexpinv_coefficient(sn_dot3(r, r), &slope);
   sn_cross(t, r, x);
   sn_cross(tt, r, t);

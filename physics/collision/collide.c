@@ -120,6 +120,7 @@ SN_LOCAL bool collide_costly_apart(const SnModel *m, const SnShape *a, const SnS
          (collide_has_axis(m, a->geom) && collide_has_axis(m, b->geom) && collide_axes_apart(a, b, reach));
 }
 
+#if !defined(SN_PACK)
 SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
                               int max, SnContact *con) {
   switch (collider) {
@@ -155,6 +156,7 @@ SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape 
   }
   return 0;
 }
+#endif
 
 // The contacts of a pair within reach, by a collider.
 SN_LOCAL int collide_narrow(const SnModel *m, const SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
@@ -327,6 +329,7 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
   return base + total;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
   if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
@@ -416,19 +419,25 @@ SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact 
     sn_addto3(wrench + 6 * side, t);
   }
 }
+#endif
 
 // True when something depends on contact i.
 SN_INLINE bool collide_is_wanted(const SnAdjoint *a, int i) {
-  bool wanted = a->con_dist_bar[i] != 0;
-  for (int k = 0; k < 3; ++k) wanted = wanted || a->con_pos_bar[3 * i + k] != 0;
-  for (int k = 0; k < 9; ++k) wanted = wanted || a->con_frame_bar[9 * i + k] != 0;
+  bool wanted = sn_any(a->con_dist_bar[i]);
+  for (int k = 0; k < 3; ++k) wanted = wanted || sn_any(a->con_pos_bar[3 * i + k]);
+  for (int k = 0; k < 9; ++k) wanted = wanted || sn_any(a->con_frame_bar[9 * i + k]);
   return wanted;
 }
 
 // The wrench of contact i on the links of its geoms.
 SN_LOCAL void collide_contact_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
-  sn_contact_vjp(m, w, w->contact + i, a->con_dist_bar[i], a->con_pos_bar + 3 * i, a->con_frame_bar + 9 * i,
-                 a->con_wrench + 12 * i);
+  for (int c = 0; c < SN_COLUMNS; ++c) {
+    sn_real pos[3], frame[9], wrench[12];
+    for (int k = 0; k < 3; ++k) pos[k] = sn_column(a->con_pos_bar[3 * i + k], c);
+    for (int k = 0; k < 9; ++k) frame[k] = sn_column(a->con_frame_bar[9 * i + k], c);
+    sn_contact_vjp(m, w, w->contact + i, sn_column(a->con_dist_bar[i], c), pos, frame, wrench);
+    for (int k = 0; k < 12; ++k) sn_set_column(a->con_wrench + 12 * i + k, c, wrench[k]);
+  }
 }
 
 // One lane a contact; then one a link, which adds up its contacts in their order.
@@ -440,7 +449,7 @@ SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     if (!collide_is_wanted(a, i)) continue;
     collide_contact_vjp(m, w, a, i);
     for (int side = 0; side < 2; ++side) {
-      sn_real *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
+      sn_bar *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
       for (int e = 0; e < 6; ++e) wrench[e] += a->con_wrench[12 * i + 6 * side + e];
     }
   }

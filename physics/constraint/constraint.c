@@ -111,6 +111,7 @@ SN_LOCAL void fill_contact(const SnModel *m, SnWorld *w, int i, SnBlock block) {
   sn_contact_impedance(m, w, i, block);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool off = (m->opt.disableflags & SN_DSBL_CONSTRAINT) != 0;
   const int ncon = w->ncon[0], all = off ? 0 : m->nsrc + ncon;
@@ -174,8 +175,9 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
     SN_SYNC(lane);
   }
 }
+#endif
 
-SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
+SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
   (void)m;
   SN_FOR(b, w->nblock[0]) {
     const SnBlock k = sn_block(w, b);
@@ -188,9 +190,9 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real 
     // four rows at a time: each of their sums still runs over the columns in order
     for (; row + 4 <= k.num; row += 4) {
       const sn_real *J = w->efc_J + k.adr + row * k.nnz;
-      sn_real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+      sn_bar s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
       for (int i = 0; i < k.nnz; ++i) {
-        const sn_real xi = x[col[i]];
+        const sn_bar xi = x[col[i]];
         s0 += J[i] * xi;
         s1 += J[k.nnz + i] * xi;
         s2 += J[2 * k.nnz + i] * xi;
@@ -203,7 +205,7 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real 
     }
     for (; row < k.num; ++row) {
       const sn_real *J = w->efc_J + k.adr + row * k.nnz;
-      sn_real s = 0;
+      sn_bar s = {0};
       for (int i = 0; i < k.nnz; ++i) s += J[i] * x[col[i]];
       r[k.row + row] = s;
     }
@@ -225,6 +227,7 @@ SN_LOCAL void add_block_Jt(const SnWorld *w, SnLane *lane, SnBlock k, sn_real *r
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
   SN_FOR(i, m->nv) r[i] = 0;
   SN_SYNC(lane);
@@ -244,17 +247,20 @@ SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real
     SN_SYNC(lane);
   }
 }
+#endif
 
 // Bars of the rates and of the position of a row. The rows of a connect or weld share their impedance: its part is
 // added by sn_equality_vjp.
 SN_LOCAL void row_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row) {
-  const sn_real *kbip = w->efc_KBIP + 4 * row, c = a->row_c[row];
-  sn_real *z = a->row_z + 3 * row, slope;
-  z[0] = w->efc_force[row];
+  const sn_real *kbip = w->efc_KBIP + 4 * row, force = w->efc_force[row];
+  const sn_bar c = a->row_c[row];
+  sn_bar *z = a->row_z + 3 * row;
+  sn_real slope;
+  z[0] = sn_bar_of(force);
   z[1] = -c;
   z[2] = -kbip[1] * c;
-  a->row_pos[row] = 0;
-  if (z[0] == 0 && c == 0) return;
+  a->row_pos[row] = sn_bar_of(0);
+  if (force == 0 && !sn_any(c)) return;
   const sn_real depth = sn_reference_depth(w, row, &slope);
   a->row_pos[row] = kbip[0] * kbip[2] * slope * c;
   if (w->efc_type[row] == SN_CNSTR_EQUALITY) {
@@ -270,10 +276,10 @@ SN_LOCAL void contacts_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
   (void)lane;
 #if defined(SN_SERIAL)
   for (int i = 0; i < ncon; ++i) {
-    sn_real twist[36];
+    sn_bar twist[36];
     if (!sn_contact_rows_vjp(m, w, a, i, twist)) continue;
     for (int side = 0; side < 2; ++side) {
-      sn_real *to = sn_twist_bar(m, a, m->geom_bodyid[w->contact[i].geom[side]], SN_LAMBDA);
+      sn_bar *to = sn_twist_bar(m, a, m->geom_bodyid[w->contact[i].geom[side]], SN_LAMBDA);
       for (int e = 0; e < 18; ++e) to[e] += twist[18 * side + e];
     }
   }
@@ -283,7 +289,7 @@ SN_LOCAL void contacts_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
   SN_SYNC(lane);
   SN_FOR(k, m->nlink) {
     const int link = m->level_body[k];
-    sn_real *to = sn_twist_bar(m, a, link, SN_LAMBDA);
+    sn_bar *to = sn_twist_bar(m, a, link, SN_LAMBDA);
     for (int i = 0; i < ncon; ++i) {
       for (int side = 0; side < 2; ++side) {
         if (m->link_of_geom[w->contact[i].geom[side]] != link) continue;

@@ -47,6 +47,7 @@ SN_INLINE bool contact_is_single(const SnContact *con) {
   return con->cfd == SN_CONTACT_FAR && con->dim == 1 && con->exclude == 0;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i) {
   const SnContact *con = w->contact + i, *last = con - 1;
   if (i == 0 || !contact_is_single(con) || !contact_is_single(last)) return false;
@@ -66,6 +67,7 @@ SN_FUNC int sn_contact_count(const SnModel *m, SnWorld *w, int i, int *nnz) {
   if (con->dim == 1) return 1;
   return m->opt.cone == SN_CONE_PYRAMIDAL ? 2 * (con->dim - 1) : con->dim;
 }
+#endif
 
 // Column k of the block from the contact velocities vel (dim) that a unit velocity of its dof makes.
 SN_INLINE void put_column(const SnContact *con, bool pyramid, const sn_real *vel, sn_real *J, int nnz) {
@@ -132,6 +134,7 @@ SN_LOCAL void contact_single_row(const SnModel *m, SnWorld *w, const SnContact *
   contact_position(w, con, block);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block) {
   const SnContact *con = w->contact + i;
   if (contact_is_single(con)) {
@@ -157,21 +160,23 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
   }
   contact_position(w, con, block);
 }
+#endif
 
 // Coefficients of the contact velocities of each motion, from the bars of the rows; returns the bar of dist. False in
 // *any: all of them are zero.
-SN_LOCAL sn_real contact_coefficients(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_real F[3][6],
-                                      bool *any) {
+SN_LOCAL sn_bar contact_coefficients(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_bar F[3][6],
+                                     bool *any) {
   const int first = con->efc_address, dim = con->dim;
   const bool pyramid = w->efc_type[first] == SN_CNSTR_CONTACT_PYRAMIDAL;
   const int num = pyramid ? 2 * (dim - 1) : dim;
-  sn_real dist = 0;
+  sn_bar dist = {0};
   for (int z = 0; z < 3; ++z) sn_zero(F[z], 6);
   *any = false;
   for (int r = 0; r < num; ++r) {
-    const sn_real *bar = a->row_z + 3 * (first + r), slide = pyramid ? con->friction[r / 2] : 0;
+    const sn_bar *bar = a->row_z + 3 * (first + r);
+    const sn_real slide = pyramid ? con->friction[r / 2] : 0;
     dist += a->row_pos[first + r];
-    *any = *any || bar[0] != 0 || bar[1] != 0;
+    *any = *any || sn_any(bar[0]) || sn_any(bar[1]);
     for (int z = 0; z < 3; ++z) {
       F[z][pyramid ? 0 : r] += bar[z];
       if (pyramid) F[z][r / 2 + 1] += r % 2 ? -slide * bar[z] : slide * bar[z];
@@ -181,13 +186,14 @@ SN_LOCAL sn_real contact_coefficients(const SnWorld *w, const SnAdjoint *a, cons
 }
 
 // A contact with one row: all motions at once, as the row's velocity is the product of a wrench and the twists.
-SN_LOCAL void contact_single_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *F,
-                                 sn_real *twist) {
+SN_LOCAL void contact_single_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *F,
+                                 sn_bar *twist) {
   const SnContact *con = w->contact + i;
-  sn_real sum[2][6], *pos = a->con_pos_bar + 3 * i, *normal = a->con_frame_bar + 9 * i, t[3];
+  sn_bar sum[2][6], *pos = a->con_pos_bar + 3 * i, *normal = a->con_frame_bar + 9 * i, t[3];
   for (int side = 0; side < 2; ++side) {
     const int body = m->geom_bodyid[con->geom[side]];
-    const sn_real *T = sn_twist(m, a, body, SN_LAMBDA), sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
+    const sn_bar *T = sn_twist(m, a, body, SN_LAMBDA);
+    const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
     sn_real arm[3], wrench[6];
     sn_sub3(arm, con->pos, sn_twist_origin(m, w, body));
     sn_cross(wrench, arm, con->frame);
@@ -204,15 +210,16 @@ SN_LOCAL void contact_single_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 // The same of any contact, motion by motion.
-SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real F[3][6],
-                                 sn_real *twist) {
+SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar F[3][6],
+                                 sn_bar *twist) {
   const SnContact *con = w->contact + i;
   const int body[2] = {m->geom_bodyid[con->geom[0]], m->geom_bodyid[con->geom[1]]}, turns = con->dim - 3;
-  sn_real arm[2][3], *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i;
+  sn_real arm[2][3];
+  sn_bar *pos = a->con_pos_bar + 3 * i, *frame = a->con_frame_bar + 9 * i;
   for (int side = 0; side < 2; ++side) sn_sub3(arm[side], con->pos, sn_twist_origin(m, w, body[side]));
   for (int z = 0; z < 3; ++z) {
-    const sn_real *T0 = sn_twist(m, a, body[0], (SnMotion)z), *T1 = sn_twist(m, a, body[1], (SnMotion)z);
-    sn_real u[3], turn[3], g[3] = {0, 0, 0}, h[3] = {0, 0, 0}, t[3];
+    const sn_bar *T0 = sn_twist(m, a, body[0], (SnMotion)z), *T1 = sn_twist(m, a, body[1], (SnMotion)z);
+    sn_bar u[3], turn[3], g[3] = {0}, h[3] = {0}, t[3];
     sn_sub3(turn, T1, T0);
     sn_sub3(u, T1 + 3, T0 + 3);
     sn_cross(t, T1, arm[1]);
@@ -240,19 +247,19 @@ SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   }
 }
 
-SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real *twist) {
+SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar *twist) {
   const SnContact *con = w->contact + i;
   const int row = con->efc_address;
-  sn_real F[3][6];
+  sn_bar F[3][6];
   bool any;
-  a->con_dist_bar[i] = 0;
+  a->con_dist_bar[i] = sn_bar_of(0);
   sn_zero(a->con_pos_bar + 3 * i, 3);
   sn_zero(a->con_frame_bar + 9 * i, 9);
   if (row < 0) return false;
   if (con->dim == 1) {
-    const sn_real *z = a->row_z + 3 * row;
+    const sn_bar *z = a->row_z + 3 * row;
     a->con_dist_bar[i] = a->row_pos[row];
-    if (z[0] == 0 && z[1] == 0) return false;
+    if (!sn_any(z[0]) && !sn_any(z[1])) return false;
     contact_single_vjp(m, w, a, i, z, twist);
     return true;
   }
@@ -261,6 +268,7 @@ SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   return any;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]) {
   const SnContact *con = w->contact + i;
   const int row = con->efc_address;
@@ -282,3 +290,4 @@ SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]) {
       break;
   }
 }
+#endif

@@ -124,6 +124,7 @@ SN_LOCAL void scalar_rows(const SnModel *m, SnWorld *w, int eq, SnBlock block) {
   w->efc_pos[block.row] = value;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_equality_rows(const SnModel *m, SnWorld *w, int s, SnBlock block) {
   const int eq = m->src_id[s], type = m->eq_type[eq];
   if (type == SN_EQ_CONNECT || type == SN_EQ_WELD)
@@ -153,6 +154,7 @@ SN_FUNC sn_real sn_equality_weight(const SnModel *m, int eq, int k) {
   }
   return sum;
 }
+#endif
 
 // bias = sum of cdof_dot_i qvel_i over the dofs of a body: its spatial acceleration at zero qacc, gravity
 // left out. The axes of a ball joint turn with their own body.
@@ -184,6 +186,7 @@ SN_LOCAL void end_bias(const SnModel *m, const SnWorld *w, const EqualityEnd *e,
   sn_copy3(ang, bias);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
   const int eq = m->src_id[s];
   if (m->eq_type[eq] != SN_EQ_CONNECT && m->eq_type[eq] != SN_EQ_WELD) return;
@@ -202,11 +205,12 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
   weld_rotate(r, e, v, half * m->eq_data[SN_NEQDATA * eq + 10]);
   for (int i = 0; i < 3; ++i) w->efc_aref[row + 3 + i] -= r[i];
 }
+#endif
 
 // Adds a force at the anchor of an end and a torque to the wrench of its body.
 SN_LOCAL void add_end_wrench(const SnModel *m, SnAdjoint *a, const EqualityEnd *e, const sn_real *arm,
-                             const sn_real *force, const sn_real *torque) {
-  sn_real *wrench = sn_body_wrench(m, a, e->body), t[3];
+                             const sn_bar *force, const sn_bar *torque) {
+  sn_bar *wrench = sn_body_wrench(m, a, e->body), t[3];
   sn_cross(t, arm, force);
   sn_addto3(t, torque);
   sn_addto3(wrench, t);
@@ -214,9 +218,8 @@ SN_LOCAL void add_end_wrench(const SnModel *m, SnAdjoint *a, const EqualityEnd *
 }
 
 // Adds the bar of the velocity of an end's anchor in one motion: to the twist's bar, and to the force on the anchor.
-SN_LOCAL void anchor_velocity_vjp(const sn_real *T, const sn_real *arm, const sn_real *F, sn_real *T_bar,
-                                  sn_real *force) {
-  sn_real t[3];
+SN_LOCAL void anchor_velocity_vjp(const sn_bar *T, const sn_real *arm, const sn_bar *F, sn_bar *T_bar, sn_bar *force) {
+  sn_bar t[3];
   sn_cross(t, arm, F);
   sn_addto3(T_bar, t);
   sn_addto3(T_bar + 3, F);
@@ -227,14 +230,15 @@ SN_LOCAL void anchor_velocity_vjp(const sn_real *T, const sn_real *arm, const sn
 // body_bias has one term that cacc has not: where a body slides behind its own ball joint, the velocity H of those
 // slides turns the ball's axes along, which adds H x B to the linear acceleration of all that is behind, B the ball's
 // angular velocity. F: bar of that acceleration for `body`.
-SN_LOCAL void ball_slide_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *F) {
+SN_LOCAL void ball_slide_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_bar *F) {
   for (int link = m->link_of_body[body]; link != 0; link = m->body_base[link]) {
     const int first = m->body_jntadr[link], end = first + m->body_jntnum[link];
     int ball = first;
     while (ball < end && m->jnt_type[ball] != SN_JNT_BALL) ++ball;
     if (ball + 1 >= end) continue;
     const int turn = m->jnt_dofadr[ball], slide = turn + 3, last = m->body_dofadr[link] + m->body_dofnum[link];
-    sn_real H[3] = {0, 0, 0}, B[3] = {0, 0, 0}, H_bar[3], B_bar[3], t[3], *torque = a->wrench + 6 * link;
+    sn_real H[3] = {0, 0, 0}, B[3] = {0, 0, 0};
+    sn_bar H_bar[3], B_bar[3], t[3], *torque = a->wrench + 6 * link;
     for (int k = turn; k < slide; ++k) sn_addtoscl3(B, w->cdof + 6 * k, w->qvel[k]);
     for (int k = slide; k < last; ++k) sn_addtoscl3(H, w->cdof + 6 * k + 3, w->qvel[k]);
     sn_cross(H_bar, B, F);
@@ -250,9 +254,9 @@ SN_LOCAL void ball_slide_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 
 // The same as anchor_velocity_vjp of an anchor's acceleration at zero qacc, as in end_bias.
 SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *arm,
-                              const sn_real *F, sn_real *force) {
-  const sn_real *V = sn_twist(m, a, body, SN_VEL);
-  sn_real *V_bar = sn_twist_bar(m, a, body, SN_VEL), vel[3], g[3], t[3];
+                              const sn_bar *F, sn_bar *force) {
+  const sn_bar *V = sn_twist(m, a, body, SN_VEL);
+  sn_bar *V_bar = sn_twist_bar(m, a, body, SN_VEL), A[6], vel[3], g[3], t[3];
   sn_cross(vel, V, arm);
   sn_addto3(vel, V + 3);
   sn_cross(t, vel, F);
@@ -260,20 +264,22 @@ SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
   sn_cross(g, F, V);
   anchor_velocity_vjp(V, arm, g, V_bar, force);
   const int link = m->link_of_body[body];
-  anchor_velocity_vjp(w->cacc + 6 * link, arm, F, a->acc_bar + 6 * link, force);
+  sn_copy(A, w->cacc + 6 * link, 6);
+  anchor_velocity_vjp(A, arm, F, a->acc_bar + 6 * link, force);
   ball_slide_vjp(m, w, a, body, F);
 }
 
 // Translation rows of one end, which enters the residual with `sign`.
 SN_LOCAL void anchor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real sign,
                          int row) {
-  const sn_real *pos = a->row_pos + row, *rate = a->row_z + 3 * row, *c = a->row_c + row;
-  const sn_real zero[3] = {0, 0, 0}, bias[3] = {-sign * c[0], -sign * c[1], -sign * c[2]};
-  sn_real arm[3], force[3];
+  const sn_bar *pos = a->row_pos + row, *rate = a->row_z + 3 * row, *c = a->row_c + row;
+  const sn_bar zero[3] = {0}, bias[3] = {-sign * c[0], -sign * c[1], -sign * c[2]};
+  sn_real arm[3];
+  sn_bar force[3];
   sn_sub3(arm, e->pos, sn_twist_origin(m, w, e->body));
   sn_scale3(force, pos, sign);
   for (int z = 0; z < 3; ++z) {
-    const sn_real F[3] = {sign * rate[z], sign * rate[3 + z], sign * rate[6 + z]};
+    const sn_bar F[3] = {sign * rate[z], sign * rate[3 + z], sign * rate[6 + z]};
     anchor_velocity_vjp(sn_twist(m, a, e->body, (SnMotion)z), arm, F, sn_twist_bar(m, a, e->body, (SnMotion)z), force);
   }
   anchor_bias_vjp(m, w, a, e->body, arm, bias, force);
@@ -281,13 +287,14 @@ SN_LOCAL void anchor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const
 }
 
 // X_bar of F . scale vec(q2* X q1), and the torques on the two bodies.
-SN_LOCAL void weld_rotate_vjp(const EqualityEnd *e, const sn_real *X, const sn_real *F, sn_real scale, sn_real *X_bar,
-                              sn_real torque[2][3]) {
-  const sn_real Y[4] = {0, scale * F[0], scale * F[1], scale * F[2]};
-  sn_real neg[4], t[4];
+SN_LOCAL void weld_rotate_vjp(const EqualityEnd *e, const sn_bar *X, const sn_bar *F, sn_real scale, sn_bar *X_bar,
+                              sn_bar torque[2][3]) {
+  const sn_bar Y[4] = {sn_bar_of(0), scale * F[0], scale * F[1], scale * F[2]};
+  sn_real back[4];
+  sn_bar neg[4], t[4];
   sn_mulquat(t, e[1].quat, Y);
-  sn_negquat(neg, e[0].quat);
-  sn_mulquat(X_bar, t, neg);
+  sn_negquat(back, e[0].quat);
+  sn_mulquat(X_bar, t, back);
   sn_negquat(neg, X);
   sn_mulquat(t, neg, X_bar);
   sn_addtoscl3(torque[0], t + 1, SN_R(0.5));
@@ -296,19 +303,20 @@ SN_LOCAL void weld_rotate_vjp(const EqualityEnd *e, const sn_real *X, const sn_r
 }
 
 // The bias of the rotation rows: F . s/2 vec(q2* [..] q1).
-SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, const sn_real *F,
-                            sn_real scale, sn_real torque[2][3]) {
-  const sn_real half = SN_R(0.5), *V[2], *A[2];
+SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, const sn_bar *F,
+                            sn_real scale, sn_bar torque[2][3]) {
+  const sn_real half = SN_R(0.5), *A[2];
+  const sn_bar *V[2];
   for (int i = 0; i < 2; ++i) {
     V[i] = sn_twist(m, a, e[i].body, SN_VEL);
     A[i] = w->cacc + 6 * m->link_of_body[e[i].body];
   }
-  sn_real diff[3], sum[3], t[3], diff_bar[3], sum_bar[3], X_bar[4];
+  sn_bar diff[3], sum[3], t[3], diff_bar[3], sum_bar[3], X_bar[4];
   sn_sub3(diff, V[0], V[1]);
   sn_add3(sum, V[0], V[1]);
   sn_cross(t, diff, sum);
-  const sn_real X[4] = {-half * sn_dot3(diff, diff), A[0][0] - A[1][0] + half * t[0], A[0][1] - A[1][1] + half * t[1],
-                        A[0][2] - A[1][2] + half * t[2]};
+  const sn_bar X[4] = {-half * sn_dot3(diff, diff), A[0][0] - A[1][0] + half * t[0], A[0][1] - A[1][1] + half * t[1],
+                       A[0][2] - A[1][2] + half * t[2]};
   weld_rotate_vjp(e, X, F, half * scale, X_bar, torque);
   sn_cross(diff_bar, sum, X_bar + 1);
   sn_scale3(diff_bar, diff_bar, half);
@@ -317,7 +325,7 @@ SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, co
   for (int i = 0; i < 2; ++i) {
     const sn_real sign = i == 0 ? 1 : -1;
     sn_addtoscl3(a->acc_bar + 6 * m->link_of_body[e[i].body], X_bar + 1, sign);
-    sn_real *V_bar = sn_twist_bar(m, a, e[i].body, SN_VEL);
+    sn_bar *V_bar = sn_twist_bar(m, a, e[i].body, SN_VEL);
     sn_addtoscl3(V_bar, diff_bar, sign);
     sn_addtoscl3(V_bar, sum_bar, half);
   }
@@ -325,13 +333,14 @@ SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, co
 
 // Rotation rows [row, row + 3) of a weld.
 SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real scale, int row) {
-  const sn_real one[4] = {1, 0, 0, 0}, zero[3] = {0, 0, 0}, *rate = a->row_z + 3 * row, *c = a->row_c + row;
-  const sn_real bias[3] = {-c[0], -c[1], -c[2]};
-  sn_real torque[2][3] = {{0, 0, 0}, {0, 0, 0}}, X_bar[4], arm[3];
+  const sn_bar one[4] = {sn_bar_of(1)}, zero[3] = {0}, *rate = a->row_z + 3 * row, *c = a->row_c + row;
+  const sn_bar bias[3] = {-c[0], -c[1], -c[2]};
+  sn_bar torque[2][3] = {0}, X_bar[4];
+  sn_real arm[3];
   weld_rotate_vjp(e, one, a->row_pos + row, scale, X_bar, torque);
   for (int z = 0; z < 3; ++z) {
-    const sn_real F[3] = {rate[z], rate[3 + z], rate[6 + z]};
-    sn_real X[4] = {0};
+    const sn_bar F[3] = {rate[z], rate[3 + z], rate[6 + z]};
+    sn_bar X[4] = {0};
     sn_sub3(X + 1, sn_twist(m, a, e[0].body, (SnMotion)z), sn_twist(m, a, e[1].body, (SnMotion)z));
     weld_rotate_vjp(e, X, F, SN_R(0.5) * scale, X_bar, torque);
     sn_addto3(sn_twist_bar(m, a, e[0].body, (SnMotion)z), X_bar + 1);
@@ -346,15 +355,15 @@ SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const E
 SN_LOCAL void common_impedance_vjp(const SnWorld *w, SnAdjoint *a, SnBlock block) {
   const sn_real *pos = w->efc_pos + block.row, norm = sn_sqrt(sn_dot(pos, pos, block.num));
   if (!(norm > 0)) return;
-  sn_real bar = 0;
+  sn_bar bar = {0};
   for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(w, a, block.row + r, -pos[r]);
   for (int r = 0; r < block.num; ++r) a->row_pos[block.row + r] += bar * (pos[r] / norm);
 }
 
 // Adds scale times the bars of a scalar row to joint or tendon `id`; extra: what its position receives besides.
-SN_LOCAL void scalar_object_vjp(const SnModel *m, SnAdjoint *a, bool joint, int id, sn_real scale, sn_real extra,
+SN_LOCAL void scalar_object_vjp(const SnModel *m, SnAdjoint *a, bool joint, int id, sn_real scale, sn_bar extra,
                                 int row) {
-  const sn_real *z = a->row_z + 3 * row, pos = scale * a->row_pos[row] + extra;
+  const sn_bar *z = a->row_z + 3 * row, pos = scale * a->row_pos[row] + extra;
   if (joint) {
     a->qpos_bar[m->jnt_dofadr[id]] += pos;
     a->qvel_bar[m->jnt_dofadr[id]] += scale * z[2];
@@ -365,15 +374,16 @@ SN_LOCAL void scalar_object_vjp(const SnModel *m, SnAdjoint *a, bool joint, int 
 }
 
 SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int eq, int row) {
-  const sn_real *p = m->eq_data + SN_NEQDATA * eq, *z = a->row_z + 3 * row;
+  const sn_real *p = m->eq_data + SN_NEQDATA * eq;
+  const sn_bar *z = a->row_z + 3 * row;
   const int id1 = m->eq_obj1id[eq], id2 = m->eq_obj2id[eq];
   const bool joint = m->eq_type[eq] == SN_EQ_JOINT;
-  scalar_object_vjp(m, a, joint, id1, 1, 0, row);
+  scalar_object_vjp(m, a, joint, id1, 1, sn_bar_of(0), row);
   if (id2 < 0) return;
   const sn_real x = scalar_value(m, w, eq, id2);
   const sn_real slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
   const sn_real curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
-  sn_real rates = 0;
+  sn_bar rates = {0};
   for (int k = 0; k < 3; ++k)
     rates += z[k] * (joint ? a->motion[k * m->nv + m->jnt_dofadr[id2]] : a->ten_rate[SN_NMOTION * id2 + k]);
   scalar_object_vjp(m, a, joint, id2, -slope, -curve * rates, row);

@@ -46,6 +46,7 @@ SN_LOCAL sn_real ball_distance(const SnModel *m, const SnWorld *w, int joint, sn
   return sn_max(m->jnt_range[2 * joint], m->jnt_range[2 * joint + 1]) - angle;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC int sn_limit_count(const SnModel *m, const SnWorld *w, int s) {
   if (is_ball_limit(m, m->src_type[s], m->src_id[s])) {
     sn_real axis[3];
@@ -98,10 +99,11 @@ SN_FUNC void sn_friction_rows(const SnModel *m, SnWorld *w, int s, SnBlock block
   const sn_real *arm = w->ten_J + m->ten_J_rowadr[id];
   for (int k = 0; k < block.nnz; ++k) J[k] = arm[k];
 }
+#endif
 
 // Adds the bars of a rate, sign times that of a tendon.
-SN_LOCAL void add_tendon_rate_bar(SnAdjoint *a, int tendon, const sn_real *row_z, sn_real sign) {
-  sn_real *bar = a->ten_rate_bar + SN_NMOTION * tendon;
+SN_LOCAL void add_tendon_rate_bar(SnAdjoint *a, int tendon, const sn_bar *row_z, sn_real sign) {
+  sn_bar *bar = a->ten_rate_bar + SN_NMOTION * tendon;
   bar[SN_LAMBDA] += sign * row_z[0];
   bar[SN_ACC] += sign * row_z[1];
   bar[SN_VEL] += sign * row_z[2];
@@ -110,7 +112,7 @@ SN_LOCAL void add_tendon_rate_bar(SnAdjoint *a, int tendon, const sn_real *row_z
 SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock block) {
   (void)m;
   const int id = w->efc_id[block.row];
-  const sn_real *z = a->row_z + 3 * block.row;
+  const sn_bar *z = a->row_z + 3 * block.row;
   if (w->efc_type[block.row] == SN_CNSTR_FRICTION_DOF)
     a->qvel_bar[id] += z[2];
   else
@@ -118,17 +120,20 @@ SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
 }
 
 SN_LOCAL void ball_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, int joint, int row) {
-  sn_real u[3], s[3] = {0, 0, 0}, t[3];
-  const sn_real distance = ball_distance(m, w, joint, u), *z = a->row_z + 3 * row;
+  sn_real u[3];
+  sn_bar s[3] = {0}, t[3];
+  const sn_real distance = ball_distance(m, w, joint, u);
+  const sn_bar *z = a->row_z + 3 * row;
   const sn_real angle = sn_max(m->jnt_range[2 * joint], m->jnt_range[2 * joint + 1]) - distance;
   const int dof = m->jnt_dofadr[joint];
-  sn_real *bar = a->qpos_bar + dof;
+  sn_bar *bar = a->qpos_bar + dof;
   sn_addtoscl3(bar, u, -a->row_pos[row]);
   sn_addtoscl3(a->qvel_bar + dof, u, -z[2]);
   // bar of u: J z = -u . z
   for (int k = 0; k < 3; ++k) sn_addtoscl3(s, a->motion + k * m->nv + dof, -z[k]);
   if (!(angle > SN_MINVAL)) return;
-  const sn_real half = SN_R(0.5), cot = half / sn_tan(half * angle), along = sn_dot3(s, u);
+  const sn_real half = SN_R(0.5), cot = half / sn_tan(half * angle);
+  const sn_bar along = sn_dot3(s, u);
   sn_cross(t, s, u);
   for (int e = 0; e < 3; ++e) bar[e] += cot * (s[e] - along * u[e]) + half * t[e];
 }
@@ -145,7 +150,8 @@ SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock bl
   int row = block.row;
   for (int side = 0; side < 2 && row < block.row + block.num; ++side) {
     if (!(bound_distance(range, side, value) < margin)) continue;
-    const sn_real sign = side == 0 ? 1 : -1, *z = a->row_z + 3 * row;
+    const sn_real sign = side == 0 ? 1 : -1;
+    const sn_bar *z = a->row_z + 3 * row;
     if (type == SN_CNSTR_LIMIT_TENDON) {
       a->ten_length_bar[id] += sign * a->row_pos[row];
       add_tendon_rate_bar(a, id, z, sign);

@@ -56,7 +56,7 @@ SN_FUNC bool sn_contact_continues(const SnModel *m, const SnWorld *w, int i);
 SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block);
 // Writes con_dist_bar, con_pos_bar, con_frame_bar of contact i and the bars of the twists of its two bodies,
 // [side][lambda, a, v][6]. Returns false where those are zero, and writes nothing.
-SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real *twist);
+SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar *twist);
 
 // ---- impedance.c ----
 
@@ -65,7 +65,7 @@ SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock bl
 SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
 // Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
 // that impedance alone. depth is that of sn_reference_depth.
-SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
+SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
 
 // ---- constraint.c ----
 
@@ -74,7 +74,7 @@ SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, 
 SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
 
 // Computes r = J x (nefc) from x (nv). Needs a sync before, has one at the end.
-SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
 // Computes r = J' f (nv) from f (nefc). Needs a sync before, has one at the end.
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f);
 

@@ -61,10 +61,10 @@ SN_LOCAL void block_curve(const SnWorld *w, SnBlock block, BlockCurve *c) {
 }
 
 // r = C x of the rows of a part of a block.
-SN_LOCAL void mul_part(const SnWorld *w, SnBlock part, sn_real *r, const sn_real *x) {
+SN_LOCAL void mul_part(const SnWorld *w, SnBlock part, sn_bar *r, const sn_bar *x) {
   BlockCurve c;
   block_curve(w, part, &c);
-  for (int i = 0; i < part.num; ++i) r[part.row + i] = 0;
+  for (int i = 0; i < part.num; ++i) r[part.row + i] = sn_bar_of(0);
   for (int i = 0; i < c.num; ++i) {
     if (c.cone)
       r[part.row + i] = sn_dot(c.C + i * c.num, x + part.row, c.num);
@@ -73,7 +73,7 @@ SN_LOCAL void mul_part(const SnWorld *w, SnBlock part, sn_real *r, const sn_real
   }
 }
 
-SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
+SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
   (void)m;
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
@@ -164,6 +164,7 @@ SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int status = w->hessian_status[0];
   if (status == SN_HESSIAN_EXACT) return;
@@ -174,6 +175,7 @@ SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_EXACT;
   SN_SYNC(lane);
 }
+#endif
 
 // Updates the factor for each row that became quadratic or ceased to be. False where that failed.
 SN_LOCAL bool update_factor(const SnModel *m, SnWorld *w, SnLane *lane) {
@@ -187,6 +189,7 @@ SN_LOCAL bool update_factor(const SnModel *m, SnWorld *w, SnLane *lane) {
   return true;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int changed, int cones) {
   const int status = w->hessian_status[0];
   const bool made = status == SN_HESSIAN_UPDATED || status == SN_HESSIAN_EXACT;
@@ -202,3 +205,4 @@ SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int 
   SN_SYNC(lane);
   if (!updated) sn_hessian_factor(m, w, lane);
 }
+#endif

@@ -76,6 +76,7 @@ SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
   w->hessian_nsuper[0] = nsuper;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv * m->nword) w->hessian_bits[i] = m->M_bits[i];
   SN_FOR(i, m->nv) w->hessian_update[i] = 0;
@@ -103,7 +104,9 @@ SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_SYNC(lane);
 }
+#endif
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(s, w->hessian_nsuper[0]) {
     const Super u = super_of(m, w, s);
@@ -115,6 +118,7 @@ SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_SYNC(lane);
 }
+#endif
 
 // Copies the rows of a supernode from the dense H and eliminates them among themselves.
 SN_LOCAL void eliminate_within(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u) {
@@ -157,6 +161,7 @@ SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const 
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
     const Super u = super_of(m, w, s);
@@ -165,6 +170,7 @@ SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_SYNC(lane);
   }
 }
+#endif
 
 // Updates the rows r, r - 1, .. 0 of a supernode; g: the values of v at its columns. False where a pivot would lose
 // most of its digits.
@@ -189,6 +195,7 @@ SN_LOCAL bool update_super(SnWorld *w, SnLane *lane, const Super *u, int r, sn_r
   return true;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, int row, sn_real s) {
   const int *rowcol = w->efc_J_colind + block.adr;
   const sn_real *J = w->efc_J + block.adr + (row - block.row) * block.nnz;
@@ -215,23 +222,25 @@ SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBloc
   SN_SYNC(lane);
   return good;
 }
+#endif
 
 // x <- D^-1 L'^-1 x, from the last row.
-SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
     const Super u = super_of(m, w, s);
     SN_ONE(lane) for (int r = u.size - 1; r >= 0; --r) {
-      const sn_real *row = u.value + r * u.ld + u.n, y = x[u.row + r] * w->hessian_inv[u.row + r];
+      const sn_real *row = u.value + r * u.ld + u.n;
+      const sn_bar y = x[u.row + r] * w->hessian_inv[u.row + r];
       for (int i = 0; i < r; ++i) x[u.row + i] -= row[i] * y;
       x[u.row + r] = y;
     }
     SN_SYNC(lane);
     for (int first = 0; first < u.size; first += 4) {
       const sn_real *row[4];
-      sn_real y[4];
+      sn_bar y[4];
       for (int i = 0; i < 4; ++i) {
         row[i] = u.value + sn_mini(first + i, u.size - 1) * u.ld;
-        y[i] = first + i < u.size ? x[u.row + first + i] : 0;
+        y[i] = first + i < u.size ? x[u.row + first + i] : sn_bar_of(0);
       }
       SN_FOR(q, u.n)
       x[u.col[q]] -= (row[0][q] * y[0] + row[1][q] * y[1]) + (row[2][q] * y[2] + row[3][q] * y[3]);
@@ -241,17 +250,16 @@ SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_r
 }
 
 // x <- L^-1 x, from the first row.
-SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
-  sn_real *dot = w->solver_part;
+SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *dot) {
   for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
     const Super u = super_of(m, w, s);
     SN_FOR(group, (u.size + 3) / 4) {
       const int first = 4 * group, last = u.size - 1;
       const sn_real *a = u.value + first * u.ld, *b = u.value + sn_mini(first + 1, last) * u.ld;
       const sn_real *c = u.value + sn_mini(first + 2, last) * u.ld, *d = u.value + sn_mini(first + 3, last) * u.ld;
-      sn_real sum[4] = {0, 0, 0, 0};
+      sn_bar sum[4] = {0};
       for (int q = 0; q < u.n; ++q) {
-        const sn_real xq = x[u.col[q]];
+        const sn_bar xq = x[u.col[q]];
         sum[0] += a[q] * xq;
         sum[1] += b[q] * xq;
         sum[2] += c[q] * xq;
@@ -262,7 +270,7 @@ SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_r
     SN_SYNC(lane);
     SN_ONE(lane) for (int r = 0; r < u.size; ++r) {
       const sn_real *row = u.value + r * u.ld + u.n;
-      sn_real t = dot[r];
+      sn_bar t = dot[r];
       for (int i = 0; i < r; ++i) t += row[i] * x[u.row + i];
       x[u.row + r] -= w->hessian_inv[u.row + r] * t;
     }
@@ -270,7 +278,7 @@ SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_r
   }
 }
 
-SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *part) {
   solve_upper(m, w, lane, x);
-  solve_lower(m, w, lane, x);
+  solve_lower(m, w, lane, x, part);
 }

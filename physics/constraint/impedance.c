@@ -175,6 +175,7 @@ SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block) {
   const RowParams p = source_params(m, w, s);
   const bool equality = s < m->nsrc_eq, friction = !equality && s < m->nsrc_fl;
@@ -224,6 +225,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
     put_regularizer(w, block.row + k, k == 1 ? R1 : R1 * mu1 * mu1 / (mu * mu));
   }
 }
+#endif
 
 // R of the row by which the bounds of regularizer() were checked: of an elliptic contact its first row, of a pyramid
 // what all its edges' R is made of.
@@ -235,12 +237,12 @@ SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
   return w->efc_R[row] / (2 * mu * mu);
 }
 
-SN_FUNC sn_real sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
+SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
-  if (slope == 0) return 0;
-  const sn_real reference = a->row_c[row] * kbip[0] * slope * depth;
-  const sn_real force = a->row_lambda[row] * w->efc_force[row];
-  if (force == 0 || imp <= SN_R(1e-30)) return reference;
+  if (slope == 0) return sn_bar_of(0);
+  const sn_bar reference = a->row_c[row] * kbip[0] * slope * depth;
+  const sn_bar force = a->row_lambda[row] * w->efc_force[row];
+  if (!sn_any(force) || imp <= SN_R(1e-30)) return reference;
   const sn_real R = bounded_R(w, row);
   if (R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS)) return reference;
   return reference + force * (slope / (imp * (1 - imp)));

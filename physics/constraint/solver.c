@@ -30,6 +30,7 @@ enum { SN_REFINEMENTS = 3 };
 // Most steps with which sn_solve_finish ends an iteration that stopped early.
 enum { SN_FINISH = 50 };
 
+#if !defined(SN_PACK)
 // Force and state of the elliptic contact at `row` for residual x (dim); returns its cost.
 SN_LOCAL sn_real cone_force(const SnWorld *w, int row, const sn_real *x, sn_real *force, int *state) {
   const SnContact *con = w->contact + w->efc_id[row];
@@ -264,7 +265,7 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
   sn_hessian_refresh(m, w, lane, change.changed, change.cones);
   SN_FOR(i, m->nv) w->solver_search[i] = -w->solver_grad[i];
   SN_SYNC(lane);
-  sn_hessian_solve(m, w, lane, w->solver_search);
+  sn_hessian_solve(m, w, lane, w->solver_search, w->solver_part);
   for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
   direction_parts(w, lane, m->nv, part, part + SN_VLANES);
   SN_SYNC(lane);
@@ -385,22 +386,23 @@ SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) w->solver_exact[0] = 1;
   SN_SYNC(lane);
 }
+#endif
 
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int nv = m->nv;
-  sn_real *lambda = a->motion + SN_LAMBDA * nv;
+  sn_bar *lambda = a->motion + SN_LAMBDA * nv;
   sn_solve_finish(m, w, lane);
   SN_FOR(i, nv) {
     lambda[i] = a->qacc_bar[i];
-    a->motion[SN_ACC * nv + i] = w->qacc[i];
-    a->motion[SN_VEL * nv + i] = w->qvel[i];
+    a->motion[SN_ACC * nv + i] = sn_bar_of(w->qacc[i]);
+    a->motion[SN_VEL * nv + i] = sn_bar_of(w->qvel[i]);
   }
   SN_SYNC(lane);
   if (w->nefc[0] == 0) {
     sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
     return;
   }
-  sn_hessian_solve(m, w, lane, lambda);
+  sn_hessian_solve(m, w, lane, lambda, a->solve_part);
   sn_mul_J(m, w, lane, a->row_lambda, lambda);
   sn_mul_curvature(m, w, lane, a->row_c, a->row_lambda);
 }

@@ -4,8 +4,8 @@
 
 #include "physics/constraint/constraint_private.h"
 
-enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together
-enum { SN_MAXUPDATE = 8 };  // most rows for which updating the factor of H is cheaper than making it
+enum { SN_MAXSUPER = SN_SOLVE_PART };  // most rows of the factor of H that are eliminated together
+enum { SN_MAXUPDATE = 8 };             // most rows for which updating the factor of H is cheaper than making it
 
 // ---- linesearch.c ----
 
@@ -31,12 +31,12 @@ SN_FUNC void sn_hessian_factor(const SnModel *m, SnWorld *w, SnLane *lane);
 // were in a cone.
 SN_FUNC void sn_hessian_refresh(const SnModel *m, SnWorld *w, SnLane *lane, int changed, int cones);
 // Computes r = C x (nefc) with the C of H at efc_state and efc_jar. Needs a sync before, has one at the end.
-SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
 
 // ---- hessian_factor.c ----
 
-// Replaces x (nv) by H^-1 x. Needs the factor, and a sync before.
-SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
+// Replaces x (nv) by H^-1 x. part (SN_SOLVE_PART) is scratch. Needs the factor, and a sync before.
+SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *part);
 
 // Finds the pattern of the factor from the blocks of J.
 SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane);

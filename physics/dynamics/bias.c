@@ -70,6 +70,7 @@ SN_LOCAL void bias_actuator(const SnModel *m, SnWorld *w, int a) {
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
   const sn_real pull = (m->opt.disableflags & SN_DSBL_GRAVITY) ? SN_R(0.0) : SN_R(-1.0);
   SN_ONE(lane) {
@@ -96,6 +97,7 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(a, m->nactuator) bias_actuator(m, w, a);
   SN_SYNC(lane);
 }
+#endif
 
 // Velocity of the point p of a body, and its acceleration when qacc = 0 (without gravity).
 SN_LOCAL void bias_point_motion(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel,
@@ -158,6 +160,7 @@ SN_LOCAL void bias_link_force(const SnModel *m, SnWorld *w, int i) {
   torque[2] += t[2] + G[4] * A[0] + G[5] * A[1] + G[2] * A[2];
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(k, m->nlink) bias_link_force(m, w, m->level_body[k]);
   SN_SYNC(lane);
@@ -180,6 +183,7 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_SYNC(lane);
   }
 }
+#endif
 
 // The inertia of link i, and where its centre of mass is from the tree's.
 typedef struct BiasLink {
@@ -187,40 +191,33 @@ typedef struct BiasLink {
   sn_real mass, c[3];
 } BiasLink;
 
-SN_INLINE void bias_inertia(const BiasLink *b, sn_real *r, const sn_real *x) {
+SN_INLINE void bias_inertia(const BiasLink *b, sn_bar *r, const sn_bar *x) {
   const sn_real *G = b->G;
   sn_set3(r, G[0] * x[0] + G[3] * x[1] + G[4] * x[2], G[3] * x[0] + G[1] * x[1] + G[5] * x[2],
           G[4] * x[0] + G[5] * x[1] + G[2] * x[2]);
 }
 
 // Velocity of the centre of mass in the field X.
-SN_INLINE void bias_com_velocity(const BiasLink *b, sn_real *u, const sn_real *X) {
+SN_INLINE void bias_com_velocity(const BiasLink *b, sn_bar *u, const sn_bar *X) {
   sn_cross(u, X, b->c);
   sn_addto3(u, X + 3);
 }
 
-// r += a x b
-SN_INLINE void bias_addcross(sn_real *r, const sn_real *a, const sn_real *b) {
-  r[0] += a[1] * b[2] - a[2] * b[1];
-  r[1] += a[2] * b[0] - a[0] * b[2];
-  r[2] += a[0] * b[1] - a[1] * b[0];
-}
-
 // Force F at the centre of mass and torque N: added to the bar of a field whose angular part is x, and to what the
 // displacement of the link receives (force and torque at the centre of mass).
-SN_INLINE void bias_add_bar(const BiasLink *b, sn_real *bar, const sn_real *F, const sn_real *N, const sn_real *x,
-                            sn_real *force, sn_real *torque) {
-  bias_addcross(bar, b->c, F);
+SN_INLINE void bias_add_bar(const BiasLink *b, sn_bar *bar, const sn_bar *F, const sn_bar *N, const sn_bar *x,
+                            sn_bar *force, sn_bar *torque) {
+  sn_addcross(bar, b->c, F);
   sn_addto3(bar, N);
   sn_addto3(bar + 3, F);
-  bias_addcross(force, F, x);
-  bias_addcross(torque, N, x);
+  sn_addcross(force, F, x);
+  sn_addcross(torque, N, x);
 }
 
 // What the motions y and a+ of implicit damping add: y' M (a - a+).
-SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_real *X, sn_real *bar, sn_real *force, sn_real *torque) {
-  const sn_real *Xa = X + 6 * SN_ACC, *Xy = X + 6 * SN_Y, *Xn = X + 6 * SN_NEXT;
-  sn_real u[3], F[3], N[3], dX[6];
+SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_bar *X, sn_bar *bar, sn_bar *force, sn_bar *torque) {
+  const sn_bar *Xa = X + 6 * SN_ACC, *Xy = X + 6 * SN_Y, *Xn = X + 6 * SN_NEXT;
+  sn_bar u[3], F[3], N[3], dX[6];
   // with respect to a, and the opposite to a+
   bias_com_velocity(b, u, Xy);
   sn_scale3(F, u, b->mass);
@@ -240,10 +237,11 @@ SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_real *X, sn_real *bar
 // Link i, see the head of this file. Derivatives with respect to lambda and a are read by nothing but the
 // displacement of axes, as are those with respect to y and a+.
 SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool damped) {
-  const sn_real *X = a->twist + 6 * SN_NMOTION * i, *A = w->cacc + 6 * i;
-  const sn_real *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL;
-  sn_real *bar = a->twist_bar + 6 * SN_NMOTION * i, force[3] = {0}, torque[3] = {0};
-  sn_real u[3], uv[3], F[3], N[3], Iw[3], Il[3], t[3], sum[6];
+  const sn_real *A = w->cacc + 6 * i;
+  const sn_bar *X = a->twist + 6 * SN_NMOTION * i;
+  const sn_bar *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL;
+  sn_bar *bar = a->twist_bar + 6 * SN_NMOTION * i, force[3] = {0}, torque[3] = {0};
+  sn_bar u[3], uv[3], F[3], N[3], Iw[3], Il[3], t[3], sum[6];
   BiasLink b = {w->link_xinertia + 6 * i, m->link_mass[i], {0}};
   sn_sub3(b.c, w->link_xcom + 3 * i, w->subtree_com + 3 * m->body_rootid[i]);
   bias_com_velocity(&b, uv, Xv);
@@ -251,10 +249,10 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   // with respect to lambda: the link's force for the acceleration qacc, without gravity
   for (int e = 0; e < 6; ++e) sum[e] = A[e] + Xa[e];
   bias_com_velocity(&b, F, sum);
-  bias_addcross(F, Xv, uv);
+  sn_addcross(F, Xv, uv);
   sn_scale3(F, F, -b.mass);
   bias_inertia(&b, N, sum);
-  bias_addcross(N, Xv, Iw);
+  sn_addcross(N, Xv, Iw);
   sn_scale3(N, N, -1);
   bias_add_bar(&b, bar + 6 * SN_LAMBDA, F, N, Xl, force, torque);
   // with respect to a and to the acceleration at qacc = 0, whose displacements go together
@@ -262,7 +260,7 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_scale3(F, u, -b.mass);
   bias_inertia(&b, Il, Xl);
   sn_scale3(N, Il, -1);
-  sn_real P[6] = {0};
+  sn_bar P[6] = {0};
   bias_add_bar(&b, P, F, N, sum, force, torque);
   for (int e = 0; e < 6; ++e) {
     bar[6 * SN_ACC + e] += P[e];
@@ -278,15 +276,15 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_cross(t, uv, F);
   sn_addto3(bar + 6 * SN_VEL, t);
   if (damped) bias_link_damped(&b, X, bar, force, torque);
-  sn_real *wrench = a->wrench + 6 * i;
-  bias_addcross(wrench, b.c, force);
+  sn_bar *wrench = a->wrench + 6 * i;
+  sn_addcross(wrench, b.c, force);
   sn_addto3(wrench, torque);
   sn_addto3(wrench + 3, force);
 }
 
 // Derivatives with respect to acceleration, velocity and place of a point.
 typedef struct BiasPointBar {
-  sn_real acc[3], vel[3], pos[3];
+  sn_bar acc[3], vel[3], pos[3];
 } BiasPointBar;
 
 // Adjoint of bias_point_motion; bar: the last two are added to and used up.
@@ -295,41 +293,42 @@ SN_LOCAL void bias_point_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   const int link = m->link_of_body[body];
   if (link == 0) return;
   const sn_real *V = w->cvel + 6 * link, *A = w->cacc + 6 * link;
-  sn_real *acc_bar = a->acc_bar + 6 * link, *vel_bar = sn_twist_bar(m, a, body, SN_VEL), *wrench = a->wrench + 6 * link;
+  sn_bar *acc_bar = a->acc_bar + 6 * link, *vel_bar = sn_twist_bar(m, a, body, SN_VEL), *wrench = a->wrench + 6 * link;
   sn_real r[3];
   sn_sub3(r, pos, w->subtree_com + 3 * m->body_rootid[link]);
-  bias_addcross(acc_bar, r, bar->acc);
+  sn_addcross(acc_bar, r, bar->acc);
   sn_addto3(acc_bar + 3, bar->acc);
-  bias_addcross(bar->vel, bar->acc, V);
-  bias_addcross(vel_bar, vel, bar->acc);
-  bias_addcross(vel_bar, r, bar->vel);
+  sn_addcross(bar->vel, bar->acc, V);
+  sn_addcross(vel_bar, vel, bar->acc);
+  sn_addcross(vel_bar, r, bar->vel);
   sn_addto3(vel_bar + 3, bar->vel);
-  bias_addcross(bar->pos, bar->acc, A);
-  bias_addcross(bar->pos, bar->vel, V);
-  bias_addcross(wrench, r, bar->pos);
+  sn_addcross(bar->pos, bar->acc, A);
+  sn_addcross(bar->pos, bar->vel, V);
+  sn_addcross(wrench, r, bar->pos);
   sn_addto3(wrench + 3, bar->pos);
 }
 
 // Adjoint of a piece between sites s0 and s1 in bias_tendon_dot; bar: derivative with respect to what it adds, over the
 // divisor of its pulley.
-SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int s0, int s1, sn_real bar) {
+SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int s0, int s1, sn_bar bar) {
   const int b0 = m->site_bodyid[s0], b1 = m->site_bodyid[s1];
   const sn_real *p0 = w->site_xpos + 3 * s0, *p1 = w->site_xpos + 3 * s1;
   sn_real u[3], v0[3], v1[3], a0[3], a1[3];
-  BiasPointBar at1 = {{0}, {0}, {0}}, at0;
+  BiasPointBar at1 = {0}, at0;
   bias_point_motion(m, w, b0, p0, v0, a0);
   bias_point_motion(m, w, b1, p1, v1, a1);
   sn_sub3(u, p1, p0);
   const sn_real length = sn_normalize3(u);
   sn_scale3(at1.acc, u, bar);
   if (length > SN_MINVAL) {
-    sn_real dv[3], ub[3];
+    sn_real dv[3], da[3];
+    sn_bar ub[3];
     sn_sub3(dv, v1, v0);
-    sn_sub3(ub, a1, a0);
+    sn_sub3(da, a1, a0);
     const sn_real along = sn_dot3(u, dv), per = 1 / length, square = (sn_dot3(dv, dv) - along * along) * per;
     for (int e = 0; e < 3; ++e) at1.vel[e] = 2 * bar * per * (dv[e] - along * u[e]);
-    for (int e = 0; e < 3; ++e) ub[e] = bar * per * (ub[e] - 2 * along * per * dv[e]);
-    const sn_real back = sn_dot3(u, ub) + bar * square * per;
+    for (int e = 0; e < 3; ++e) ub[e] = bar * per * (da[e] - 2 * along * per * dv[e]);
+    const sn_bar back = sn_dot3(u, ub) + bar * square * per;
     sn_addscl3(at1.pos, ub, u, -back);
   }
   sn_scale3(at0.acc, at1.acc, -1);
@@ -341,8 +340,10 @@ SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 
 // Armature of spatial tendon t; fixed ones have a constant J.
 SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
-  const sn_real *rate = a->ten_rate + SN_NMOTION * t, b = m->ten_arm[t];
-  sn_real *bar = a->ten_rate_bar + SN_NMOTION * t, divisor = 1;
+  const sn_bar *rate = a->ten_rate + SN_NMOTION * t;
+  const sn_real b = m->ten_arm[t];
+  sn_bar *bar = a->ten_rate_bar + SN_NMOTION * t;
+  sn_real divisor = 1;
   bar[SN_LAMBDA] -= b * bias_tendon_dot(m, w, t);
   for (int k = m->tendon_adr[t]; k < m->tendon_adr[t] + m->tendon_num[t] - 1; ++k) {
     if (m->wrap_type[k] == SN_WRAP_PULLEY) divisor = m->wrap_prm[k];

@@ -27,11 +27,13 @@ SN_LOCAL bool branched_on_path(const SnModel *m, bool block, int dof, int tip) {
   return depth < m->M_rownnz[tip] && m->M_colind[m->M_rowadr[tip] + depth] == dof;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC bool sn_row_is_chain(const SnModel *m, const SnRow *row, bool block) {
   for (int q = 0; q < row->n; ++q)
     if (!branched_on_path(m, block, row->col[q], row->col[row->n - 1])) return false;
   return true;
 }
+#endif
 
 // e of column p.
 SN_LOCAL int branched_count(const SnModel *m, const SnRow *row, bool block, int p) {
@@ -44,10 +46,10 @@ SN_LOCAL int branched_count(const SnModel *m, const SnRow *row, bool block, int 
   return count;
 }
 
-SN_FUNC sn_real sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_real *x, const sn_real *y) {
-  sn_real sum = 0;
+SN_FUNC sn_bar sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_bar *x, const sn_bar *y) {
+  sn_bar sum = {0};
   for (int p = 0; p < row->n; ++p) {
-    sn_real below = 0;  // of row p of J'J left of the diagonal
+    sn_bar below = {0};  // of row p of J'J left of the diagonal
     for (int q = 0; q < p; ++q)
       if (branched_on_path(m, block, row->col[q], row->col[p]))
         below += row->J[q] * (x[row->col[p]] * y[row->col[q]] + x[row->col[q]] * y[row->col[p]]);
@@ -64,7 +66,7 @@ typedef struct Branched {
 } Branched;
 
 // Bars of the rates of one path, times its count e.
-SN_LOCAL void branched_rate_bars(const Branched *b, const sn_real *rate, sn_real e, sn_real *bar) {
+SN_LOCAL void branched_rate_bars(const Branched *b, const sn_bar *rate, sn_real e, sn_bar *bar) {
   const sn_real arm = e * b->arm, damp = e * b->damp;
   bar[SN_LAMBDA] = -arm * rate[SN_ACC];
   bar[SN_ACC] = -arm * (rate[SN_LAMBDA] - rate[SN_Y]);
@@ -81,7 +83,7 @@ SN_LOCAL void branched_passes(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     SN_FOR(i, m->nv) {
       const bool moves = i <= tip && branched_on_path(m, b->block, i, tip);
       for (int z = 0; z < SN_NMOTION; ++z)
-        if (z != SN_VEL) a->motion[z * m->nv + i] = moves ? a->motion_kept[z * m->nv + i] : 0;
+        if (z != SN_VEL) a->motion[z * m->nv + i] = moves ? a->motion_kept[z * m->nv + i] : sn_bar_of(0);
     }
     sn_adjoint_clear_bars(m, a, lane);
     sn_adjoint_clear_contacts(w, a, lane);
@@ -105,7 +107,7 @@ SN_LOCAL void branched_passes(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
 // True on all lanes when a motion that is a factor of every product is not zero.
 SN_LOCAL bool branched_any(const SnModel *m, const SnAdjoint *a) {
   for (int i = 0; i < m->nv; ++i)
-    if (a->motion[SN_LAMBDA * m->nv + i] != 0 || a->motion[SN_Y * m->nv + i] != 0) return true;
+    if (sn_any(a->motion[SN_LAMBDA * m->nv + i]) || sn_any(a->motion[SN_Y * m->nv + i])) return true;
   return false;
 }
 

@@ -34,9 +34,9 @@ SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane);
 // Replaces mat, a matrix in M's pattern, by its factor LD, and sets diag_inv (nv).
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv);
 // Replaces x (nv) by (L'DL)^-1 x for a factor in M's pattern. Needs a sync before.
-SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
+SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x);
 // Computes r = M x (nv).
-SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
 // Adds b J'J to mat in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
                         const sn_real *J);
@@ -86,7 +86,7 @@ SN_INLINE SnRow sn_output_row(const SnModel *m, const SnWorld *w, int out) {
 // of implicitfast, which has the six equations of a free body that carries nothing as one full block; else in M's.
 SN_FUNC bool sn_row_is_chain(const SnModel *m, const SnRow *row, bool block);
 // Returns x' (J'J in that pattern) y; x and y (nv).
-SN_FUNC sn_real sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_real *x, const sn_real *y);
+SN_FUNC sn_bar sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_bar *x, const sn_bar *y);
 
 // Adds to RESULT the derivative of the products that sn_bias_vjp and sn_integrate_vjp leave out, those of branched
 // rows. Comes last, after sn_kinematics_vjp: it clears and uses the bars. Keeps the motions, not the twists.

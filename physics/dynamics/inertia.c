@@ -108,6 +108,7 @@ SN_LOCAL void inertia_subtree_com(const SnModel *m, SnWorld *w, int b) {
   if (mass >= SN_MINVAL) sn_scale3(w->subtree_com + 3 * b, sum, SN_R(1.0) / mass);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];
@@ -256,14 +257,15 @@ SN_FUNC void sn_factor_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   sn_factor_LD(m, w, lane, w->qLD, w->qLDiagInv);
 }
+#endif
 
 // s - sum over b in (i, last] of LD(b, column of i) x_b: what lies below dof i has its column at i's depth. Several
 // partial sums, and the term that a solve learns last is added last: neither waits for the other.
-SN_INLINE sn_real inertia_minus_below(const SnModel *m, const sn_real *mat, const sn_real *x, int i, sn_real s) {
+SN_INLINE sn_bar inertia_minus_below(const SnModel *m, const sn_real *mat, const sn_bar *x, int i, sn_bar s) {
   const int *rowadr = m->M_rowadr, last = m->dof_last[i];
   const sn_real *column = mat + m->M_rownnz[i] - 1;
   if (last == i) return s;
-  sn_real s1 = 0, s2 = 0;
+  sn_bar s1 = {0}, s2 = {0};
   int b = last;
   for (; b > i + 3; b -= 3) {
     s -= column[rowadr[b]] * x[b];
@@ -275,11 +277,11 @@ SN_INLINE sn_real inertia_minus_below(const SnModel *m, const sn_real *mat, cons
 }
 
 // s - sum over the n first entries of row i of LD(i, c) x_c, in the same way.
-SN_INLINE sn_real inertia_minus_row(const SnModel *m, const sn_real *mat, const sn_real *x, int i, int n, sn_real s) {
+SN_INLINE sn_bar inertia_minus_row(const SnModel *m, const sn_real *mat, const sn_bar *x, int i, int n, sn_bar s) {
   const int *col = m->M_colind + m->M_rowadr[i];
   const sn_real *row = mat + m->M_rowadr[i];
   if (n == 0) return s;
-  sn_real s1 = 0, s2 = 0;
+  sn_bar s1 = {0}, s2 = {0};
   int c = 0;
   for (; c + 3 < n; c += 3) {
     s -= row[c] * x[col[c]];
@@ -290,7 +292,7 @@ SN_INLINE sn_real inertia_minus_row(const SnModel *m, const sn_real *mat, const 
   return s - (s1 + s2) - row[n - 1] * x[col[n - 1]];
 }
 
-SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x) {
+SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x) {
   // x <- L^-T x, from the leaves
   for (int level = m->ndoflevel - 2; level >= 0; --level) {
     const int *dof = m->doflevel_dof + m->doflevel_adr[level];
@@ -307,7 +309,10 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
   }
 }
 
-SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x) {
-  SN_FOR(i, m->nv) r[i] = -inertia_minus_row(m, w->M, x, i, m->M_rownnz[i], inertia_minus_below(m, w->M, x, i, 0));
+SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
+  SN_FOR(i, m->nv) {
+    const sn_bar below = inertia_minus_below(m, w->M, x, i, sn_bar_of(0));
+    r[i] = -inertia_minus_row(m, w->M, x, i, m->M_rownnz[i], below);
+  }
   SN_SYNC(lane);
 }

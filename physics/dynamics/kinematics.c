@@ -173,6 +173,7 @@ SN_LOCAL void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
@@ -202,10 +203,11 @@ SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real 
 SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]) {
   kin_frame(w, m->link_of_site[site], m->site_lpos + 3 * site, m->site_lmat + 9 * site, pos, mat);
 }
+#endif
 
 // r += s * (V xt P): S . (V xt P) = P . (V x S).
-SN_INLINE void kin_add_velocity_wrench(sn_real *r, const sn_real *V, const sn_real *P, sn_real s) {
-  sn_real t[3];
+SN_INLINE void kin_add_velocity_wrench(sn_bar *r, const sn_real *V, const sn_bar *P, sn_real s) {
+  sn_bar t[3];
   sn_cross(t, P, V);
   sn_addtoscl3(r, t, s);
   sn_cross(t, P + 3, V + 3);
@@ -216,19 +218,19 @@ SN_INLINE void kin_add_velocity_wrench(sn_real *r, const sn_real *V, const sn_re
 
 // The sums of a link on its way from the last dof to the first.
 typedef struct KinSweep {
-  sn_real *W, *T, *P;  // of the link, in SnAdjoint
-  sn_real V[6];        // velocity before the dof at hand
+  sn_bar *W, *T, *P;  // of the link, in SnAdjoint
+  sn_real V[6];       // velocity before the dof at hand
 } KinSweep;
 
 // W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
 SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
-  sn_real U[6] = {0};
+  sn_bar U[6] = {0};
   for (int z = 0; z < SN_NMOTION; ++z) {
-    const sn_real rate = a->motion[z * m->nv + k];
+    const sn_bar rate = a->motion[z * m->nv + k];
     for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
   }
   kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
-  sn_addcrossforce(s->W, w->cdof + 6 * k, U, 1);
+  sn_addcrossforce(s->W, w->cdof + 6 * k, U, sn_bar_of(1));
 }
 
 SN_INLINE void kin_sweep_qpos(const SnWorld *w, SnAdjoint *a, const KinSweep *s, int k) {
@@ -241,7 +243,7 @@ SN_INLINE void kin_sweep_qvel(const SnWorld *w, SnAdjoint *a, const KinSweep *s,
 
 // T_v += what the velocity before dof k receives from the acceleration of its axis.
 SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
-  sn_addcrossforce(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, w->qvel[k]);
+  sn_addcrossforce(s->T + 6 * SN_VEL, w->cdof + 6 * k, s->P, sn_bar_of(w->qvel[k]));
 }
 
 // Three turns [k, k + 3) of a ball or free joint.
@@ -296,7 +298,8 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   const int mocap = m->body_mocapid[link];
   if (mocap < 0) return;
   // the torque at the body's origin instead of the tree's centre
-  sn_real *bar = a->mocap_bar + 6 * mocap, arm[3], t[3];
+  sn_bar *bar = a->mocap_bar + 6 * mocap, t[3];
+  sn_real arm[3];
   sn_sub3(arm, w->subtree_com + 3 * m->body_rootid[link], w->xpos + 3 * link);
   sn_cross(t, arm, s.W + 3);
   for (int e = 0; e < 3; ++e) {
@@ -316,12 +319,12 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 
 // Twists of link i; those of its base are done.
 SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  sn_real twist[6 * SN_NMOTION];
+  sn_bar twist[6 * SN_NMOTION];
   sn_copy(twist, a->twist + 6 * SN_NMOTION * m->body_base[link], 6 * SN_NMOTION);
   for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k) {
     const sn_real *S = w->cdof + 6 * k;
     for (int z = 0; z < SN_NMOTION; ++z) {
-      const sn_real rate = a->motion[z * m->nv + k];
+      const sn_bar rate = a->motion[z * m->nv + k];
       for (int e = 0; e < 6; ++e) twist[6 * z + e] += S[e] * rate;
     }
   }
@@ -330,10 +333,11 @@ SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *
 
 // rate[z] = J z for a sparse row J of n entries. The sums are local, so that they stay in registers.
 SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real *J, const int *col, int n,
-                            sn_real *rate) {
-  sn_real sum[SN_NMOTION] = {0};
+                            sn_bar *rate) {
+  sn_bar sum[SN_NMOTION] = {0};
   for (int k = 0; k < n; ++k) {
-    const sn_real *motion = a->motion + col[k], j = J[k];
+    const sn_bar *motion = a->motion + col[k];
+    const sn_real j = J[k];
     for (int z = 0; z < SN_NMOTION; ++z) sum[z] += j * motion[z * m->nv];
   }
   sn_copy(rate, sum, SN_NMOTION);
@@ -343,7 +347,8 @@ SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real 
 SN_LOCAL void kin_output_rates(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int first = m->actuator_outadr[i];
   if (m->actuator_trntype[i] == SN_TRN_TENDON) {
-    const sn_real gear = m->actuator_gear[6 * first], *rate = a->ten_rate + SN_NMOTION * m->actuator_trnid[2 * i];
+    const sn_real gear = m->actuator_gear[6 * first];
+    const sn_bar *rate = a->ten_rate + SN_NMOTION * m->actuator_trnid[2 * i];
     for (int z = 0; z < SN_NMOTION; ++z) a->trn_rate[SN_NMOTION * first + z] = gear * rate[z];
     return;
   }

@@ -96,6 +96,7 @@ SN_LOCAL void passive_gravcomp(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int off = m->opt.disableflags;
   const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER), any = springs || dampers;
@@ -122,9 +123,10 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_SYNC(lane);
 }
+#endif
 
 // bar of dif from that of the force of a vector spring.
-SN_LOCAL void passive_spring3_vjp(sn_real *bar, const sn_real *lambda, const sn_real *dif, sn_real linear,
+SN_LOCAL void passive_spring3_vjp(sn_bar *bar, const sn_bar *lambda, const sn_real *dif, sn_real linear,
                                   const sn_real *poly) {
   const sn_real norm = sn_norm3(dif);
   sn_scale3(bar, lambda, -sn_polynomial(linear, poly, norm));
@@ -135,13 +137,14 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   const int type = m->jnt_type[j], dof = m->jnt_dofadr[j];
   const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
   const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
-  const sn_real *lambda = a->motion + SN_LAMBDA * m->nv + dof;
-  sn_real *out = a->qpos_bar + dof;
+  const sn_bar *lambda = a->motion + SN_LAMBDA * m->nv + dof;
+  sn_bar *out = a->qpos_bar + dof;
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
     out[0] -= lambda[0] * sn_polynomial_slope(linear, poly, q[0] - rest[0]);
     return;
   }
-  sn_real dif[3], bar[3], quat[4], back[4], turn[4];
+  sn_bar bar[3];
+  sn_real dif[3], quat[4], back[4], turn[4];
   if (type == SN_JNT_FREE) {
     sn_sub3(dif, q, rest);
     passive_spring3_vjp(bar, lambda, dif, linear, poly);
@@ -165,8 +168,9 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
 SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool springs, bool dampers) {
   const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
   const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
-  const sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * t, pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
-  sn_real *rate_bar = a->ten_rate_bar + SN_NMOTION * t;
+  const sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * t;
+  const sn_bar pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
+  sn_bar *rate_bar = a->ten_rate_bar + SN_NMOTION * t;
   rate_bar[SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
   const bool slack = length >= range[0] && length <= range[1] && range[0] < range[1];
   if (springs && !slack)
@@ -186,16 +190,17 @@ SN_LOCAL bool passive_is_cut(const SnModel *m, const SnWorld *w, int i) {
 // Gravity compensation of link i alone: rates of lambda, and its displacement with what mu moves it.
 SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool cuts) {
   const sn_real *origin = w->subtree_com + 3 * m->body_rootid[i];
-  const sn_real *twist = a->twist + 6 * (SN_NMOTION * i + SN_LAMBDA);
-  sn_real *bar = a->twist_bar + 6 * (SN_NMOTION * i + SN_LAMBDA), *wrench = a->wrench + 6 * i;
-  sn_real force[3], turn[3], p[3], t[3], moved[3];
+  const sn_bar *twist = a->twist + 6 * (SN_NMOTION * i + SN_LAMBDA);
+  sn_bar *bar = a->twist_bar + 6 * (SN_NMOTION * i + SN_LAMBDA), *wrench = a->wrench + 6 * i;
+  sn_real force[3], p[3], lift[3];
+  sn_bar turn[3], t[3], moved[3];
   if (m->link_lift[4 * i + 3] == 0) return;
   sn_scale3(force, m->opt.gravity, -m->link_lift[4 * i + 3]);
   sn_mulmatvec3(p, w->xmat + 9 * i, m->link_lift + 4 * i);
   sn_addto3(p, w->xpos + 3 * i);
   sn_subfrom3(p, origin);
-  sn_cross(t, p, force);
-  sn_addto3(bar, t);
+  sn_cross(lift, p, force);
+  sn_addto3(bar, lift);
   sn_addto3(bar + 3, force);
   sn_copy3(turn, twist);
   for (int link = i; cuts && link; link = m->body_base[link])
@@ -211,12 +216,14 @@ SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 // (before and in its joint, for a ball or the turns of a free joint) and from the link below.
 SN_LOCAL void passive_cut_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k) {
   const int body = m->dof_bodyid[k], j = m->dof_jntid[k], type = m->jnt_type[j], first = m->jnt_dofadr[j];
-  const sn_real *S = w->cdof + 6 * k, *lift = w->lift + 6 * body, lambda = a->motion[SN_LAMBDA * m->nv + k];
-  sn_real *base = a->wrench + 6 * m->body_base[body], back[6];
+  const sn_real *S = w->cdof + 6 * k, *lift = w->lift + 6 * body;
+  const sn_bar lambda = a->motion[SN_LAMBDA * m->nv + k];
+  sn_bar *base = a->wrench + 6 * m->body_base[body], back[6];
+  sn_real moved[6];
   if (type == SN_JNT_FREE && k < first + 3) return;  // such an axis is moved by nothing
   const int end = type == SN_JNT_BALL ? first + 3 : (type == SN_JNT_FREE ? first + 6 : k);
-  sn_crossforce(back, S, lift);
-  for (int e = 0; e < 6; ++e) back[e] *= -lambda;
+  sn_crossforce(moved, S, lift);
+  for (int e = 0; e < 6; ++e) back[e] = moved[e] * -lambda;
   for (int d = m->body_dofadr[body]; d < end; ++d) a->qpos_bar[d] += sn_dot(w->cdof + 6 * d, back, 6);
   for (int e = 0; e < 6; ++e) base[e] += back[e];
 }

@@ -16,6 +16,7 @@
 #include "physics/step/integrate_private.h"
 #include "physics/step/step.h"
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, const sn_real *qvel, sn_real dt) {
   SN_FOR(j, m->njnt) {
     const int type = m->jnt_type[j];
@@ -117,9 +118,10 @@ SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane) {
       break;
   }
 }
+#endif
 
 SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real *rate, sn_real dt,
-                                  const sn_real *next_bar, sn_real *qpos_bar, sn_real *rate_bar) {
+                                  const sn_bar *next_bar, sn_bar *qpos_bar, sn_bar *rate_bar) {
   SN_FOR(j, m->njnt) {
     const int type = m->jnt_type[j], first = m->jnt_dofadr[j];
     const int turn = type == SN_JNT_BALL ? first : (type == SN_JNT_FREE ? first + 3 : -1);
@@ -128,7 +130,8 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
       rate_bar[i] += dt * next_bar[i];
     }
     if (turn < 0) continue;
-    sn_real r[3], x[3];
+    sn_real r[3];
+    sn_bar x[3];
     sn_scale3(r, rate + turn, dt);
     sn_copy3(x, next_bar + turn);
     sn_turn_vector(x, r);
@@ -153,7 +156,7 @@ SN_FUNC void sn_advance_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
 }
 
 SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  SN_FOR(i, m->na) a->act_dot_bar[i] = 0;
+  SN_FOR(i, m->na) a->act_dot_bar[i] = sn_bar_of(0);
   SN_SYNC(lane);
   if (m->na == 0) return;
   if (!(m->opt.disableflags & SN_DSBL_ACTUATION)) {
@@ -165,7 +168,8 @@ SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *
 }
 
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv, h = sn_timestep(m, w);
+  const sn_bar *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
+  const sn_real h = sn_timestep(m, w);
   SN_FOR(i, m->nv)
   a->qvel_bar[i] -= h * y[i] * sn_damping_curve(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]) * next[i];
   SN_SYNC(lane);
@@ -174,7 +178,7 @@ SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
 SN_LOCAL void integrate_euler_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
   const bool damped = sn_is_damped(m);
-  sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
+  sn_bar *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
   if (damped) {
     sn_damped_M(m, w, lane, true);
     sn_damped_solve(m, w, lane);
@@ -183,8 +187,8 @@ SN_LOCAL void integrate_euler_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
   sn_advance_activation_vjp(m, w, a, lane);
   SN_FOR(i, m->nv) {
     a->qacc_bar[i] *= h;
-    y[i] = damped ? a->qacc_bar[i] : 0;
-    next[i] = damped ? w->int_qacc[i] : 0;
+    y[i] = damped ? a->qacc_bar[i] : sn_bar_of(0);
+    next[i] = sn_bar_of(damped ? w->int_qacc[i] : 0);
   }
   SN_SYNC(lane);
   if (!damped) return;

@@ -116,7 +116,7 @@ SN_LOCAL void integrate_block_bias(const SnModel *m, const SnWorld *w, int i, sn
 }
 
 // Solves A x = b for 6 unknowns by elimination with row exchanges; A and b are destroyed. False when A is singular.
-SN_LOCAL bool integrate_solve6(sn_real *A, sn_real *b, sn_real *x) {
+SN_LOCAL bool integrate_solve6(sn_real *A, sn_bar *b, sn_bar *x) {
   for (int k = 0; k < 6; ++k) {
     int best = k;
     for (int r = k + 1; r < 6; ++r)
@@ -127,7 +127,7 @@ SN_LOCAL bool integrate_solve6(sn_real *A, sn_real *b, sn_real *x) {
       A[6 * k + c] = A[6 * best + c];
       A[6 * best + c] = t;
     }
-    const sn_real t = b[k];
+    const sn_bar t = b[k];
     b[k] = b[best];
     b[best] = t;
     for (int r = k + 1; r < 6; ++r) {
@@ -137,7 +137,7 @@ SN_LOCAL bool integrate_solve6(sn_real *A, sn_real *b, sn_real *x) {
     }
   }
   for (int k = 5; k >= 0; --k) {
-    sn_real s = b[k];
+    sn_bar s = b[k];
     for (int c = k + 1; c < 6; ++c) s -= A[6 * k + c] * x[c];
     x[k] = s / A[6 * k + k];
   }
@@ -172,6 +172,7 @@ SN_LOCAL void integrate_free_equations(const SnModel *m, const SnWorld *w, int i
   integrate_block_bias(m, w, i, h, block);
 }
 
+#if !defined(SN_PACK)
 // Replaces the acceleration of free body i by that of its own unsymmetric equations.
 SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
   sn_real block[36], b[6], x[6];
@@ -179,8 +180,7 @@ SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
   if (integrate_solve6(block, b, x)) sn_copy(w->int_qacc + m->body_dofadr[i], x, 6);
 }
 
-// int_qacc, and all that it is made of.
-SN_LOCAL void integrate_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
   integrate_slopes(m, w, lane);
   sn_damped_M(m, w, lane, !(m->opt.disableflags & SN_DSBL_DAMPER));
@@ -200,24 +200,28 @@ SN_LOCAL void integrate_implicit_acceleration(const SnModel *m, SnWorld *w, SnLa
 }
 
 SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane) {
-  integrate_implicit_acceleration(m, w, lane);
+  sn_implicit_acceleration(m, w, lane);
   sn_advance(m, w, lane, w->int_qacc, NULL);
 }
+#endif
 
 // Replaces y of free body i, v_bar (nv) the bar of its new velocity; adds the derivative of its part of -h y' B a+.
 // Where the equations are singular both are those of the symmetric matrix, as the acceleration is.
-SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *v_bar) {
+SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *v_bar) {
   const int adr = m->body_dofadr[i];
   const sn_real h = sn_timestep(m, w), *R = w->xmat + 9 * i, *I = w->link_xinertia + 6 * i, mass = m->link_mass[i];
   const sn_real inertia[9] = {I[0], I[3], I[4], I[3], I[1], I[5], I[4], I[5], I[2]};
-  sn_real block[36], transposed[36], b[6], x[6], *y = a->motion + SN_Y * m->nv + adr;
-  integrate_free_equations(m, w, i, block, b);
+  sn_real block[36], transposed[36], force[6];
+  sn_bar b[6], x[6], *y = a->motion + SN_Y * m->nv + adr;
+  integrate_free_equations(m, w, i, block, force);
+  sn_copy(b, force, 6);
   for (int r = 0; r < 6; ++r)
     for (int c = 0; c < 6; ++c) transposed[6 * r + c] = block[6 * c + r];
   if (!integrate_solve6(block, b, x)) return;
   for (int r = 0; r < 6; ++r) b[r] = h * v_bar[adr + r];
   if (integrate_solve6(transposed, b, x)) sn_copy(y, x, 6);
-  sn_real s[3], omega[3], turn[3], n[3], f[3], k[3], ws[3], as[3], t[3], u[3], local[3], bar[3];
+  sn_real s[3], omega[3], turn[3], k[3], ws[3], as[3], spin[3], Ia[3];
+  sn_bar n[3], f[3], t[3], u[3], local[3], bar[3];
   sn_sub3(s, w->link_xcom + 3 * i, w->xpos + 3 * i);
   sn_mulmatvec3(omega, R, w->qvel + adr + 3);
   sn_mulmatvec3(turn, R, w->int_qacc + adr + 3);
@@ -228,8 +232,8 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
   sn_cross(ws, omega, s);
   sn_cross(as, turn, s);
   sn_cross(k, turn, ws);
-  sn_cross(t, omega, as);
-  sn_addto3(k, t);
+  sn_cross(spin, omega, as);
+  sn_addto3(k, spin);
   sn_cross(t, y, k);
   sn_mulmattvec3(local, R, t);
   sn_addtoscl3(a->qpos_bar + adr + 3, local, h * mass);
@@ -239,8 +243,8 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
   sn_cross(t, as, f);
   sn_addto3(bar, t);
   sn_scale3(bar, bar, mass);
-  sn_mulmatvec3(u, inertia, turn);
-  sn_cross(t, u, n);
+  sn_mulmatvec3(Ia, inertia, turn);
+  sn_cross(t, Ia, n);
   sn_addto3(bar, t);
   sn_cross(t, n, turn);
   sn_mulmatvec3(u, inertia, t);
@@ -250,11 +254,12 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
 }
 
 // r_y r_+ of a row, cut to the pattern; rates and their bars as far as the row does not branch.
-SN_LOCAL sn_real integrate_row_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, const SnRow *row, sn_real b,
-                                   sn_real *bar) {
-  const sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv, h = sn_timestep(m, w);
+SN_LOCAL sn_bar integrate_row_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, const SnRow *row, sn_real b,
+                                  sn_bar *bar) {
+  const sn_bar *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
+  const sn_real h = sn_timestep(m, w);
   if (!sn_row_is_chain(m, row, true)) return sn_row_form(m, row, true, y, next);
-  sn_real ry = 0, rn = 0;
+  sn_bar ry = {0}, rn = {0};
   for (int k = 0; k < row->n; ++k) {
     ry += row->J[k] * y[row->col[k]];
     rn += row->J[k] * next[row->col[k]];
@@ -267,8 +272,8 @@ SN_LOCAL sn_real integrate_row_vjp(const SnModel *m, const SnWorld *w, const SnA
 // Damper of tendon t.
 SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const SnRow row = sn_tendon_row(m, w, t);
-  sn_real *bar = a->ten_rate_bar + SN_NMOTION * t;
-  const sn_real product = integrate_row_vjp(m, w, a, &row, w->ten_slope[t], bar);
+  sn_bar *bar = a->ten_rate_bar + SN_NMOTION * t;
+  const sn_bar product = integrate_row_vjp(m, w, a, &row, w->ten_slope[t], bar);
   bar[SN_VEL] -= sn_timestep(m, w) * product * sn_damping_curve(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]);
 }
 
@@ -277,8 +282,9 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i], last = adr + m->actuator_actnum[i] - 1;
   if (integrate_saturated(m, w, i)) return;
   const SnRow row = sn_output_row(m, w, out);
-  sn_real *bar = a->trn_rate_bar + SN_NMOTION * out, gain = 0, input;
-  const sn_real slope_bar = sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[out], bar);
+  sn_bar *bar = a->trn_rate_bar + SN_NMOTION * out;
+  sn_real gain = 0, input;
+  const sn_bar slope_bar = sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[out], bar);
   const bool muscle = m->actuator_gaintype[i] == SN_GAIN_MUSCLE;
   const sn_real *table = m->muscle_gain + SN_NMUSCLE * i, length = w->actuator_length[out];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];
@@ -301,12 +307,12 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
 
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
-  sn_real *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
-  integrate_implicit_acceleration(m, w, lane);
+  sn_bar *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
+  sn_implicit_acceleration(m, w, lane);
   sn_advance_vjp(m, w, a, lane, w->int_qacc);
   SN_FOR(i, m->nv) {
     y[i] = h * a->qacc_bar[i];
-    next[i] = w->int_qacc[i];
+    next[i] = sn_bar_of(w->int_qacc[i]);
   }
   SN_SYNC(lane);
   sn_solve_LD(m, lane, w->qH, w->qHDiagInv, y);

@@ -21,12 +21,14 @@ SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *
 
 // Runs the adjoint of sn_integrate_pos with dt * rate: adds what next_bar (nv) gives to qpos_bar and rate_bar (nv).
 SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real *rate, sn_real dt,
-                                  const sn_real *next_bar, sn_real *qpos_bar, sn_real *rate_bar);
+                                  const sn_bar *next_bar, sn_bar *qpos_bar, sn_bar *rate_bar);
 // Adds the derivative of -h y' B a+ for the damping of dofs to qvel_bar.
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- integrate_implicit.c, integrate_rk4.c ----
 
+// Computes int_qacc of implicitfast, and all that it is made of.
+SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane);
 // Take the step of one integrator, as sn_integrate does, or run its adjoint, as sn_integrate_vjp.
 SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);

@@ -97,19 +97,24 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane) {
   integrate_stages(m, w, lane);
   integrate_set_stage(m, w, lane, -1, 0);
   sn_advance(m, w, lane, w->int_qacc, w->rk_rate);
 }
+#endif
 
 // x <- bar of w in dexpinv(u, w) from that of its value; u_bar += that of u. With v = value's bar and w as forward,
 //   w: v - u x v / 2 + c u x (u x v),   u: w x v / 2 + c (w (u.v) + v (u.w) - 2 u (w.v)) + 2 c' u v.(u x (u x w))
 // c' the derivative of c with respect to |u|^2.
-SN_LOCAL void integrate_dexpinv_vjp(const sn_real *u, const sn_real *w, sn_real *x, sn_real *u_bar) {
-  const sn_real v[3] = {x[0], x[1], x[2]}, uv = sn_dot3(u, v), uw = sn_dot3(u, w), wv = sn_dot3(w, v);
-  sn_real slope, t[3];
-  const sn_real u2 = sn_dot3(u, u), c = sn_dexpinv_coefficient(u2, &slope), change = 2 * slope * (uv * uw - u2 * wv);
+SN_LOCAL void integrate_dexpinv_vjp(const sn_real *u, const sn_real *w, sn_bar *x, sn_bar *u_bar) {
+  const sn_bar v[3] = {x[0], x[1], x[2]}, uv = sn_dot3(u, v), wv = sn_dot3(w, v);
+  const sn_real uw = sn_dot3(u, w);
+  sn_real slope;
+  sn_bar t[3];
+  const sn_real u2 = sn_dot3(u, u), c = sn_dexpinv_coefficient(u2, &slope);
+  const sn_bar change = 2 * slope * (uv * uw - u2 * wv);
   sn_cross(t, w, v);
   for (int e = 0; e < 3; ++e)
     u_bar[e] += SN_R(0.5) * t[e] + c * (w[e] * uv + v[e] * uw - 2 * u[e] * wv) + change * u[e];
@@ -118,15 +123,16 @@ SN_LOCAL void integrate_dexpinv_vjp(const sn_real *u, const sn_real *w, sn_real 
 
 // Adjoint of integrate_stage_rate: rk_v_bar of stage s -> x += bar of the stage's velocity, rk_v_bar of stage s - 1.
 SN_LOCAL void integrate_stage_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int s,
-                                       sn_real dt, sn_real *x) {
-  const sn_real *bar = a->rk_v_bar + s * m->nv, *last = w->rk_v + (s - 1) * m->nv;
+                                       sn_real dt, sn_bar *x) {
+  const sn_bar *bar = a->rk_v_bar + s * m->nv;
+  const sn_real *last = w->rk_v + (s - 1) * m->nv;
   SN_FOR(j, m->njnt) {
     const int type = m->jnt_type[j], first = m->jnt_dofadr[j];
     const int turn = type == SN_JNT_BALL ? first : (type == SN_JNT_FREE ? first + 3 : -1);
     for (int i = first; i < (turn == first ? first : first + (turn < 0 ? 1 : 3)); ++i) x[i] += bar[i];
     if (turn < 0) continue;
     const sn_real u[3] = {dt * last[turn], dt * last[turn + 1], dt * last[turn + 2]};
-    sn_real v_bar[3] = {bar[turn], bar[turn + 1], bar[turn + 2]}, u_bar[3] = {0, 0, 0};
+    sn_bar v_bar[3] = {bar[turn], bar[turn + 1], bar[turn + 2]}, u_bar[3] = {0};
     integrate_dexpinv_vjp(u, w->qvel + turn, v_bar, u_bar);
     sn_addto3(x + turn, v_bar);
     sn_addtoscl3(a->rk_v_bar + (s - 1) * m->nv + turn, u_bar, dt);
@@ -139,7 +145,7 @@ SN_LOCAL void integrate_stage_rate_vjp(const SnModel *m, const SnWorld *w, SnAdj
 SN_LOCAL void integrate_sum_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int nv = m->nv, na = m->na;
   const sn_real h = sn_timestep(m, w);
-  SN_FOR(i, nv) a->qacc_bar[i] = 0;
+  SN_FOR(i, nv) a->qacc_bar[i] = sn_bar_of(0);
   SN_SYNC(lane);
   sn_integrate_pos_vjp(m, lane, w->rk_rate, h, a->qpos_next_bar, a->qpos_bar, a->qacc_bar);
   sn_advance_activation_vjp(m, w, a, lane);
@@ -159,7 +165,7 @@ SN_LOCAL void integrate_sum_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
 SN_LOCAL void integrate_take_stage(const SnModel *m, SnAdjoint *a, SnLane *lane, int s) {
   SN_FOR(i, m->nv) {
     a->qacc_bar[i] = a->rk_a_bar[s * m->nv + i];
-    a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = 0;
+    a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = sn_bar_of(0);
   }
   SN_FOR(i, m->na) a->act_dot_bar[i] = a->rk_adot_bar[s * m->na + i];
   SN_SYNC(lane);
@@ -190,12 +196,12 @@ SN_LOCAL void integrate_stage_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
 
 // RESULT to its place in RK4, or back.
 SN_LOCAL void integrate_keep_result(const SnModel *m, SnAdjoint *a, SnLane *lane, bool back) {
-  sn_real *result[5] = {a->qpos_bar, a->qvel_bar, a->act_bar, a->ctrl_bar, a->mocap_bar};
-  sn_real *kept[5] = {a->rk_qpos_bar, a->rk_qvel_bar, a->rk_act_bar, a->rk_ctrl_bar, a->rk_mocap_bar};
+  sn_bar *result[5] = {a->qpos_bar, a->qvel_bar, a->act_bar, a->ctrl_bar, a->mocap_bar};
+  sn_bar *kept[5] = {a->rk_qpos_bar, a->rk_qvel_bar, a->rk_act_bar, a->rk_ctrl_bar, a->rk_mocap_bar};
   const int n[5] = {m->nv, m->nv, m->na, m->nu, 6 * m->nmocap};
   (void)lane;
   for (int k = 0; k < 5; ++k) {
-    sn_real *from = back ? kept[k] : result[k], *to = back ? result[k] : kept[k];
+    sn_bar *from = back ? kept[k] : result[k], *to = back ? result[k] : kept[k];
     SN_FOR(i, n[k]) to[i] = from[i];
   }
   SN_SYNC(lane);

@@ -16,6 +16,7 @@
 #define SN_POISON(stage) ((void)0)
 #endif
 
+#if !defined(SN_PACK)
 // qacc_smooth: the acceleration that the body would have without constraints.
 SN_LOCAL void step_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv) {
@@ -73,6 +74,7 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_solve(m, w, lane);
   SN_MARK(lane, SOLVER);
 }
+#endif
 
 // sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
 SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
@@ -111,7 +113,7 @@ SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 }
 
 SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = i / m->nv == SN_VEL ? w->qvel[i % m->nv] : 0;
+  SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = sn_bar_of(i / m->nv == SN_VEL ? w->qvel[i % m->nv] : 0);
   sn_adjoint_clear_contacts(w, a, lane);
   sn_motion_propagate(m, w, a, lane);
 }
@@ -123,6 +125,7 @@ SN_LOCAL bool step_any_bad(const sn_real *x, int n) {
   return false;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_step(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (step_any_bad(w->qpos, m->nq) || step_any_bad(w->qvel, m->nv)) {
     SN_ONE(lane) *w->warn |= SN_WARN_BAD_STATE;
@@ -139,3 +142,4 @@ SN_FUNC void sn_step(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_integrate(m, w, lane);
   SN_MARK(lane, INTEGRATE);
 }
+#endif

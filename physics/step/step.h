@@ -34,6 +34,8 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 
 // ---- step_jacobian.c ----
 
+// Computes the rows that need an adjoint, SN_COLUMNS at a time: not those of positions that follow from velocities.
+SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
 // Computes the Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major. Rows are the next state,
 // columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for sn_step_vjp; of
 // the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not smooth.

@@ -1,54 +1,93 @@
 // Memory of an adjoint, and what belongs to no stage.
 #include "physics/world/adjoint.h"
+
+#include "physics/base/vec.h"
 #include "physics/world/layout.h"
 
-#if !defined(__CUDACC__)
+#if defined(SN_PACK)
+size_t sn_adjoint_columns_layout(const SnModel *m, void *base) {
+  const size_t head = (sizeof(SnAdjoint) + 63) / 64 * 64;
+  SnAdjoint *a = (SnAdjoint *)base;
+  SnLayout layout;
+  if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return 0;
+  if (base) {
+    sn_adjoint_bind(&layout, a, NULL, (unsigned char *)base + head);
+    memset(a->twist, 0, 6 * SN_NMOTION * sizeof *a->twist);  // of link 0
+  }
+  return head + layout.global;
+}
+#elif !defined(__CUDACC__)
+// Bytes of the columns that stand behind an adjoint of `first` bytes at base. None where the text for them is not there
+// (physics/CMakeLists.txt) or this machine cannot run it.
+static size_t layout_columns(const SnModel *m, SnAdjoint *a, void *base, size_t first) {
+#if defined(SN_HAS_COLUMNS)
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) return 0;
+#endif
+  if (!base) return sn_adjoint_columns_layout(m, NULL);
+  a->columns = (SnAdjointColumns *)((unsigned char *)base + first);
+  return sn_adjoint_columns_layout(m, a->columns);
+#else
+  (void)m, (void)a, (void)base, (void)first;
+  return 0;
+#endif
+}
+
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
   SnLayout layout;
   if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
   if (base) sn_adjoint_bind(&layout, a, NULL, base);
-  return layout.global;
+  return layout.global + layout_columns(m, a, base, layout.global);
 }
 
 size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NULL); }
 
 void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory) {
-  memset(memory, 0, sn_adjoint_size(m));
+  SnLayout layout;
   sn_adjoint_layout(m, a, memory);
+  if (sn_adjoint_place(m, 0, &layout, NULL) == SN_OK) memset(memory, 0, layout.global);
 }
 #endif
 
+SN_LOCAL void adjoint_zero(const SnLane *lane, sn_bar *x, int n) {
+  (void)lane;
+  SN_FOR(i, n) x[i] = sn_bar_of(0);
+}
+
 SN_FUNC void sn_adjoint_begin(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   (void)m;
-  sn_lane_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
+  adjoint_zero(lane, a->twist, 6 * SN_NMOTION);  // of link 0
   SN_SYNC(lane);
 }
 
 SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
-  sn_lane_zero(lane, a->qpos_bar, m->nv);
-  sn_lane_zero(lane, a->qvel_bar, m->nv);
-  sn_lane_zero(lane, a->act_bar, m->na);
-  sn_lane_zero(lane, a->ctrl_bar, m->nu);
-  sn_lane_zero(lane, a->mocap_bar, 6 * m->nmocap);
+  adjoint_zero(lane, a->qpos_bar, m->nv);
+  adjoint_zero(lane, a->qvel_bar, m->nv);
+  adjoint_zero(lane, a->act_bar, m->na);
+  adjoint_zero(lane, a->ctrl_bar, m->nu);
+  adjoint_zero(lane, a->mocap_bar, 6 * m->nmocap);
   sn_adjoint_clear_bars(m, a, lane);
 }
 
 SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane) {
-  sn_lane_zero(lane, a->wrench, 6 * m->nbody);
-  sn_lane_zero(lane, a->twist_bar, 6 * SN_NMOTION * m->nbody);
-  sn_lane_zero(lane, a->acc_bar, 6 * m->nbody);
-  sn_lane_zero(lane, a->ten_length_bar, m->ntendon);
-  sn_lane_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
-  sn_lane_zero(lane, a->trn_length_bar, m->nout);
-  sn_lane_zero(lane, a->trn_rate_bar, SN_NMOTION * m->nout);
-  sn_lane_zero(lane, a->force_bar, m->nout);
+  SN_FOR(k, m->nlink + 1) {
+    const int link = k < m->nlink ? m->level_body[k] : 0;
+    sn_zero(a->wrench + 6 * link, 6);
+    sn_zero(a->twist_bar + 6 * SN_NMOTION * link, 6 * SN_NMOTION);
+    sn_zero(a->acc_bar + 6 * link, 6);
+  }
+  adjoint_zero(lane, a->ten_length_bar, m->ntendon);
+  adjoint_zero(lane, a->ten_rate_bar, SN_NMOTION * m->ntendon);
+  adjoint_zero(lane, a->trn_length_bar, m->nout);
+  adjoint_zero(lane, a->trn_rate_bar, SN_NMOTION * m->nout);
+  adjoint_zero(lane, a->force_bar, m->nout);
   SN_ONE(lane) *a->sat_on = 0;
   SN_SYNC(lane);
 }
 
 SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  sn_lane_zero(lane, a->con_dist_bar, w->ncon[0]);
-  sn_lane_zero(lane, a->con_pos_bar, 3 * w->ncon[0]);
-  sn_lane_zero(lane, a->con_frame_bar, 9 * w->ncon[0]);
+  adjoint_zero(lane, a->con_dist_bar, w->ncon[0]);
+  adjoint_zero(lane, a->con_pos_bar, 3 * w->ncon[0]);
+  adjoint_zero(lane, a->con_frame_bar, 9 * w->ncon[0]);
   SN_SYNC(lane);
 }

@@ -30,6 +30,7 @@
 #ifndef SINEW_PHYSICS_WORLD_ADJOINT_H_
 #define SINEW_PHYSICS_WORLD_ADJOINT_H_
 
+#include "physics/base/bar.h"
 #include "physics/world/world.h"
 
 // Lists the motions whose products with Jacobians are differentiated. Only qvel itself is an input of the step.
@@ -49,20 +50,32 @@ SN_INLINE bool sn_is_damped(const SnModel *m) {
          !(m->opt.disableflags & (SN_DSBL_EULERDAMP | SN_DSBL_DAMPER));
 }
 
+enum { SN_SOLVE_PART = 8 };  // numbers that a solve with the solver's Hessian needs aside
+
+// Holds what SnAdjoint does, with a pack for each bar: the text that is compiled with SN_PACK (bar.h) knows it by that
+// name.
+typedef struct SnAdjointColumns SnAdjointColumns;
+
 typedef struct SnAdjoint {
+  SnAdjointColumns *columns;  // for several rows of a Jacobian at once; NULL: one after the other
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
 } SnAdjoint;
 
 // Points the fields of a into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes
-// needed, or SN_TOO_LARGE when there can be no such adjoint. Adjoints in two memories, and on a device, are made by
-// layout.h.
+// needed, or SN_TOO_LARGE when there can be no such adjoint. The memory has room for `columns`, which a Jacobian alone
+// touches, where this machine can make use of them. Adjoints in two memories, and on a device, are made by layout.h;
+// they have none.
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base);
 // Returns the bytes of an adjoint of this model, or SN_TOO_LARGE.
 size_t sn_adjoint_size(const SnModel *m);
 // Makes an adjoint in memory of at least sn_adjoint_size(m) bytes, 64-byte aligned. All fields are zero.
 void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory);
+
+// Does the same for an adjoint of several columns, which stands at `base` before its fields. Zeroes what a step's
+// adjoint reads before it writes. Returns its bytes.
+size_t sn_adjoint_columns_layout(const SnModel *m, void *base);
 
 // Zeroes what a step's adjoint reads before it writes, in memory that holds anything: as sn_adjoint_init, on all lanes,
 // after sn_adjoint_bind and a sync. Ends with a sync.
@@ -76,15 +89,15 @@ SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane)
 SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // Returns the twist of a body in motion z, zeroes for a body that does not move.
-SN_INLINE const sn_real *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
+SN_INLINE const sn_bar *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
   return a->twist + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);
 }
 // Returns the place that the bar of this twist is added to. Nobody reads that of link 0.
-SN_INLINE sn_real *sn_twist_bar(const SnModel *m, SnAdjoint *a, int body, SnMotion z) {
+SN_INLINE sn_bar *sn_twist_bar(const SnModel *m, SnAdjoint *a, int body, SnMotion z) {
   return a->twist_bar + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);
 }
 // Returns the place that a body's wrench is added to. Nobody reads that of link 0.
-SN_INLINE sn_real *sn_body_wrench(const SnModel *m, SnAdjoint *a, int body) {
+SN_INLINE sn_bar *sn_body_wrench(const SnModel *m, SnAdjoint *a, int body) {
   return a->wrench + 6 * m->link_of_body[body];
 }
 // Returns the point that twists and wrenches of a body refer to.

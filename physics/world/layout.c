@@ -55,6 +55,7 @@ static void layout_adjoint(const SnModel *m, LayoutFields *f) {
 #undef SN_ADJOINT_RANK
 }
 
+#if !defined(SN_PACK)
 static bool layout_field(const LayoutFields *f, int i, SnLayoutField *field) {
   if (i < 0 || i >= f->n) return false;
   *field = (SnLayoutField){f->name[i], (size_t)f->bytes[i], f->rank[i]};
@@ -72,6 +73,7 @@ bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field) {
   layout_adjoint(m, &f);
   return layout_field(&f, i, field);
 }
+#endif
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -135,6 +137,7 @@ static SnCode layout_make_ranked(const char *what, const LayoutFields *f, size_t
   return layout_make(what, f, in_shared, layout, err);
 }
 
+#if !defined(SN_PACK)
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_world(m, &f);
@@ -148,6 +151,7 @@ SnCode sn_world_place_growing(const SnModel *m, SnLayout *layout, SnError *err) 
   layout_choose_growing(m, &f, growing);
   return layout_make("world", &f, growing, layout, err);
 }
+#endif
 
 SnCode sn_adjoint_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
@@ -163,6 +167,7 @@ SN_INLINE void *layout_at(const SnLayout *layout, int i, void *shared, void *glo
   return base ? base + (place & ~1u) : NULL;
 }
 
+#if !defined(SN_PACK)
 SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, void *global) {
 #define SN_WORLD_FIELD(stage, type, name, rows, cols) \
   w->name = (type *)layout_at(layout, WORLD_FIELD_##name, shared, global);
@@ -170,8 +175,10 @@ SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, voi
 #undef SN_WORLD_FIELD
   w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, shared, global);
 }
+#endif
 
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared, void *global) {
+  a->columns = NULL;
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) \
   a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, shared, global);
 #include "physics/world/adjoint_fields.inc"

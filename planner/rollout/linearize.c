@@ -31,9 +31,9 @@ static void clear(sn_number *x, size_t n) {
 }
 
 static bool is_finite(const sn_number *x, size_t n) {
-  sn_number sum = 0;
-  for (size_t i = 0; x && i < n; ++i) sum += 0 * x[i];
-  return sum == 0;
+  int bad = 0;
+  for (size_t i = 0; x && i < n; ++i) bad |= !(x[i] - x[i] == 0);
+  return !bad;
 }
 
 // The model of the cost of state t of rollout i, in its place.
