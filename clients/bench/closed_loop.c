@@ -1,6 +1,7 @@
 #include "clients/bench/closed_loop_private.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,16 +26,29 @@ typedef struct Loop {
 
 //------------------------------------------------------------------------------------ opening
 
+enum { UNBOUNDED = 16 };  // settings of the kind at most
+
+// Lists the settings that leave the time alone to bound the iterations of a plan, whoever makes it.
+static void unbounded_settings(char text[UNBOUNDED][64], const char **settings) {
+  const SinewSetting *setting;
+  int n = 0;
+  for (int i = 0; n < UNBOUNDED && (setting = sinew_setting(i)); ++i) {
+    const size_t length = strlen(setting->name), end = strlen("iterations");
+    const bool counts = length >= end && strcmp(setting->name + length - end, "iterations") == 0;
+    if (!counts || setting->lowest > 0) continue;
+    snprintf(text[n], sizeof text[n], "%s=0", setting->name);
+    settings[n] = text[n];
+    ++n;
+  }
+}
+
 // Without a limit on time something else must bound a plan; with one, nothing else shall.
 static SinewPlanner *make_planner(const Loop *l, SinewError *err) {
   const bool timed = l->args->plan_seconds > 0;
-  const char *settings[BENCH_SETTINGS + 3] = {NULL};
-  char iterations[64];
+  const char *settings[BENCH_SETTINGS + UNBOUNDED + 1] = {NULL};
+  char iterations[64], text[UNBOUNDED][64];
   memcpy(settings, l->args->settings, sizeof settings[0] * (size_t)l->args->nsettings);
-  if (timed) {
-    settings[l->args->nsettings] = "iterations=0";
-    settings[l->args->nsettings + 1] = "adam_iterations=0";
-  }
+  if (timed) unbounded_settings(text, settings + l->args->nsettings);
   SinewPlannerDef def = sinew_default_planner();
   def.model = l->model;
   def.task = l->task;
@@ -217,6 +231,7 @@ SinewStatus closed_loop_run(const BenchTaskArgs *args, ClosedLoopResult *result,
     result->stride = (int)fmax(1, lround(args->execute * l.step / result->plant_step));
     result->wall = result->record.wall = 1e-6 * sn_now_us() - began;
     if (result->record.nplan > 0) result->iterations /= result->record.nplan;
+    result->variation = plant_record_variation(&result->record, (int)l.body.m->nu);
     if (status == SINEW_OK) status = judge_predictions(&l, &result->record, err);
   }
   close_loop(&l);

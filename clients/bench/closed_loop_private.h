@@ -22,6 +22,7 @@ typedef struct ClosedLoopResult {
   int threads;
   double plant_step;  // time step of the body [s]
   int stride;         // samples from one plan to the next
+  double variation;   // change of the controls, per second and control (plant_record_variation)
 } ClosedLoopResult;
 
 // Runs the loop. Calls progress, which may be NULL, after each plan with the part that is done, from 0 to 1. On failure

@@ -55,6 +55,7 @@ static void add_body(cJSON *o, const BenchTaskArgs *args, const ClosedLoopResult
   cJSON_AddNumberToObject(o, "latency", args->latency);
   cJSON_AddNumberToObject(o, "latency_told", args->latency_told >= 0 ? args->latency_told : args->latency);
   add_quantiles(o, "jump", r, offsetof(PlantHandover, jump));
+  cJSON_AddNumberToObject(o, "variation", result->variation);
   add_quantiles(o, "prediction_position", r, offsetof(PlantHandover, position));
   add_quantiles(o, "prediction_velocity", r, offsetof(PlantHandover, velocity));
 }

@@ -20,13 +20,26 @@
 #include "clients/bench/closed_loop_private.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
-enum { KEY_OUT = 256, KEY_PICTURE, KEY_QUICK, KEY_SEEDS, KEY_PLAN_SECONDS, KEY_ONLY };
+enum {
+  KEY_OUT = 256,
+  KEY_PICTURE,
+  KEY_QUICK,
+  KEY_SEEDS,
+  KEY_PLAN_SECONDS,
+  KEY_ONLY,
+  KEY_PLANNERS,
+  KEY_EQUAL,
+  KEY_MARKDOWN,
+  KEY_EXECUTE
+};
 
-// The planners, with what sets them apart from the task's settings.
-static const struct {
+// A planner, with what sets it apart from the task's settings.
+typedef struct Planner {
   const char *name;
   const char *settings[3];
-} planners[] = {
+} Planner;
+
+static const Planner variants[] = {
     {"adam", {"planner=adam", "cfd=none"}},
     {"adam+cfd", {"planner=adam", "cfd=cfd"}},
     {"sampling-64", {"planner=sampling", "candidates=64", "noise=brown"}},
@@ -35,7 +48,8 @@ static const struct {
 };
 static const char *const modes[] = {"steps", "time"};
 enum {
-  PLANNERS = sizeof planners / sizeof *planners,
+  VARIANTS = sizeof variants / sizeof *variants,
+  PLANNERS = 16,
   MODES = 2,
   SEEDS_MAX = 100,
   CELLS_MAX = PLANNERS * MODES * SEEDS_MAX
@@ -43,20 +57,26 @@ enum {
 
 typedef struct Compare {
   BenchTaskArgs c;
-  const char *out, *picture, *only;
+  const char *out, *picture, *only, *equal;
+  Planner planner[PLANNERS];  // (nplanner)
+  int nplanner;
+  char choice[PLANNERS][2][48];  // names and settings of the planners of the program
   int seeds;
   double plan_seconds;  // of mode "time"; 0: what the first planner took
   char set[400];        // settings of all planners, as given
-  bool quick, quiet;
+  bool quick, quiet, all, markdown;
   cJSON *cell[CELLS_MAX];  // in order of mode, planner, seed; NULL: not run
   int done, total;
   FILE *lines;
 } Compare;
 
+// Whether the cells of a mode are asked for.
+static bool is_asked(const Compare *x, int mode) { return !x->equal || strcmp(x->equal, modes[mode]) == 0; }
+
 static bool takes_part(const Compare *x, int planner) {
   if (!x->only) return true;
-  const size_t n = strlen(planners[planner].name);
-  for (const char *at = x->only; (at = strstr(at, planners[planner].name)); ++at)
+  const size_t n = strlen(x->planner[planner].name);
+  for (const char *at = x->only; (at = strstr(at, x->planner[planner].name)); ++at)
     if ((at == x->only || at[-1] == ',') && (at[n] == '\0' || at[n] == ',')) return true;
   return false;
 }
@@ -86,9 +106,9 @@ static cJSON **place_of(Compare *x, const cJSON *o) {
     return NULL;
   const int seed = (int)number_of(o, "seed") - 1;
   for (int m = 0; m < MODES; ++m)
-    for (int p = 0; p < PLANNERS; ++p)
-      if (strcmp(text_of(o, "mode"), modes[m]) == 0 && strcmp(text_of(o, "cell"), planners[p].name) == 0 && seed >= 0 &&
-          seed < x->seeds && takes_part(x, p))
+    for (int p = 0; p < x->nplanner; ++p)
+      if (is_asked(x, m) && strcmp(text_of(o, "mode"), modes[m]) == 0 &&
+          strcmp(text_of(o, "cell"), x->planner[p].name) == 0 && seed >= 0 && seed < x->seeds && takes_part(x, p))
         return cell_of(x, m, p, seed);
   return NULL;
 }
@@ -137,7 +157,7 @@ static double expected(Compare *x, int mode, int planner) {
   double kind = 0, all = 0;
   int nkind = 0, nall = 0;
   for (int m = 0; m < MODES; ++m)
-    for (int p = 0; p < PLANNERS; ++p)
+    for (int p = 0; p < x->nplanner; ++p)
       for (int s = 0; s < x->seeds; ++s) {
         const cJSON *o = *cell_of(x, m, p, s);
         if (!o) continue;
@@ -153,9 +173,9 @@ static double expected(Compare *x, int mode, int planner) {
 static double time_left(Compare *x) {
   double left = 0;
   for (int m = 0; m < MODES; ++m)
-    for (int p = 0; p < PLANNERS; ++p)
+    for (int p = 0; p < x->nplanner; ++p)
       for (int s = 0; s < x->seeds; ++s)
-        if (takes_part(x, p) && !*cell_of(x, m, p, s)) left += expected(x, m, p);
+        if (is_asked(x, m) && takes_part(x, p) && !*cell_of(x, m, p, s)) left += expected(x, m, p);
   return left;
 }
 
@@ -172,7 +192,7 @@ static void show_progress(void *user, double part) {
   char text[32] = "unknown";
   if (isfinite(left)) snprintf(text, sizeof text, "%.0f s", left > 0 ? left : 0);
   bench_progress("%d of %d cells; %s, equal %s, seed %d: %.0f %%; left: %s", x->done, x->total,
-                 planners[at->planner].name, modes[at->mode], at->seed + 1, 100 * part, text);
+                 x->planner[at->planner].name, modes[at->mode], at->seed + 1, 100 * part, text);
 }
 
 //------------------------------------------------------------------------------------ running
@@ -192,18 +212,18 @@ static double median_of(Compare *x, int mode, int planner, const char *name) {
 // planner that takes part took at equal steps.
 static double plan_seconds(Compare *x) {
   if (x->plan_seconds > 0) return x->plan_seconds;
-  for (int p = 0; p < PLANNERS; ++p)
+  for (int p = 0; p < x->nplanner; ++p)
     if (isfinite(median_of(x, 1, p, "plan_seconds"))) return median_of(x, 1, p, "plan_seconds");
-  for (int p = 0; p < PLANNERS; ++p)
+  for (int p = 0; p < x->nplanner; ++p)
     if (takes_part(x, p)) return 1e-3 * median_of(x, 0, p, "ms_per_plan");
   return NAN;
 }
 
 static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewError *err) {
   BenchTaskArgs c = x->c;
-  for (int i = 0; i < 3 && planners[planner].settings[i]; ++i) {
+  for (int i = 0; i < 3 && x->planner[planner].settings[i]; ++i) {
     if (c.nsettings == BENCH_SETTINGS) return api_fail(err, SINEW_ERR_LIMIT, "too many settings");
-    c.settings[c.nsettings++] = planners[planner].settings[i];
+    c.settings[c.nsettings++] = x->planner[planner].settings[i];
   }
   c.seed = (uint64_t)seed + 1;
   if (mode == 1) c.plan_seconds = plan_seconds(x);
@@ -212,7 +232,7 @@ static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewEr
   SinewStatus status = closed_loop_run(&c, &result, show_progress, &at, err);
   if (status != SINEW_OK) return status;
   cJSON *o = closed_loop_report(&c, &result);
-  cJSON_AddStringToObject(o, "cell", planners[planner].name);
+  cJSON_AddStringToObject(o, "cell", x->planner[planner].name);
   cJSON_AddStringToObject(o, "mode", modes[mode]);
   cJSON_AddStringToObject(o, "set", x->set);
   closed_loop_free(&result);
@@ -225,8 +245,8 @@ static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewEr
 static SinewStatus run_all(Compare *x, SinewError *err) {
   for (int m = 0; m < MODES; ++m)
     for (int s = 0; s < x->seeds; ++s)
-      for (int p = 0; p < PLANNERS; ++p) {
-        if (!takes_part(x, p) || *cell_of(x, m, p, s)) continue;
+      for (int p = 0; p < x->nplanner; ++p) {
+        if (!is_asked(x, m) || !takes_part(x, p) || *cell_of(x, m, p, s)) continue;
         const SinewStatus status = run_cell(x, m, p, s, err);
         if (status != SINEW_OK) return status;
       }
@@ -236,23 +256,42 @@ static SinewStatus run_all(Compare *x, SinewError *err) {
 
 //------------------------------------------------------------------------------------ reports
 
+// How many of the seeds of a mode and planner were solved, as "4/5".
+static void count_solved(Compare *x, int mode, int planner, char share[32]) {
+  int solved = 0, n = 0;
+  for (int s = 0; s < x->seeds; ++s) {
+    const cJSON *o = *cell_of(x, mode, planner, s);
+    n += o != NULL;
+    solved += o && cJSON_IsTrue(cJSON_GetObjectItem(o, "success"));
+  }
+  snprintf(share, 32, "%d/%d", solved, n);
+}
+
+// Rows of a table in Markdown, without its head: of each planner all that its seeds came to.
+static void print_markdown(Compare *x) {
+  for (int m = 0; m < MODES; ++m)
+    for (int p = 0; p < x->nplanner; ++p) {
+      char share[32];
+      if (!is_asked(x, m) || !takes_part(x, p)) continue;
+      count_solved(x, m, p, share);
+      printf("| `%s` | %s | %s | %.4g | %.4g:", x->c.task, x->planner[p].name, share, median_of(x, m, p, "cost_mean"),
+             median_of(x, m, p, "cost_end"));
+      for (int s = 0; s < x->seeds; ++s) printf(" %.3g", number_of(*cell_of(x, m, p, s), "cost_end"));
+      printf(" | %.1f | %.1f |\n", median_of(x, m, p, "iterations"), median_of(x, m, p, "ms_per_plan"));
+    }
+}
+
 static void print_table(Compare *x) {
   printf("%s, %g s, %d seeds; equal time: %.4g ms a plan\n\n", x->c.task, x->c.seconds, x->seeds,
          1e3 * plan_seconds(x));
   printf("%-6s %-14s %7s %12s %12s %12s %10s\n", "equal", "planner", "solved", "cost at end", "mean cost", "ms a plan",
          "iterations");
   for (int m = 0; m < MODES; ++m)
-    for (int p = 0; p < PLANNERS; ++p) {
-      if (!takes_part(x, p)) continue;
-      int solved = 0, n = 0;
-      for (int s = 0; s < x->seeds; ++s) {
-        const cJSON *o = *cell_of(x, m, p, s);
-        n += o != NULL;
-        solved += o && cJSON_IsTrue(cJSON_GetObjectItem(o, "success"));
-      }
+    for (int p = 0; p < x->nplanner; ++p) {
       char share[32];
-      snprintf(share, sizeof share, "%d/%d", solved, n);
-      printf("%-6s %-14s %7s %12.5g %12.5g %12.2f %10.1f\n", modes[m], planners[p].name, share,
+      if (!is_asked(x, m) || !takes_part(x, p)) continue;
+      count_solved(x, m, p, share);
+      printf("%-6s %-14s %7s %12.5g %12.5g %12.2f %10.1f\n", modes[m], x->planner[p].name, share,
              median_of(x, m, p, "cost_end"), median_of(x, m, p, "cost_mean"), median_of(x, m, p, "ms_per_plan"),
              median_of(x, m, p, "iterations"));
     }
@@ -265,11 +304,11 @@ static bool write_curves(Compare *x, const char *path) {
   FILE *out = fopen(path, "w");
   if (!out) return false;
   for (int m = 0; m < MODES; ++m)
-    for (int p = 0; p < PLANNERS; ++p) {
-      if (!takes_part(x, p)) continue;
+    for (int p = 0; p < x->nplanner; ++p) {
+      if (!is_asked(x, m) || !takes_part(x, p)) continue;
       const cJSON *first = *cell_of(x, m, p, 0);
       const int n = first ? cJSON_GetArraySize(cJSON_GetObjectItem(first, "time")) : 0;
-      fprintf(out, "# equal %s, %s\n", modes[m], planners[p].name);
+      fprintf(out, "# equal %s, %s\n", modes[m], x->planner[p].name);
       for (int i = 0; i < n; ++i) {
         double value[SEEDS_MAX];
         int k = 0;
@@ -289,14 +328,15 @@ static bool write_curves(Compare *x, const char *path) {
 static const char script[] =
     "set terminal pngcairo noenhanced size 1100,500 font 'sans,11'\n"
     "set output ARG2\n"
-    "set multiplot layout 1,2 title ARG3 font ',14'\n"
+    "both = ARG6 eq ''\n"
+    "set multiplot layout 1,(both ? 2 : 1) title ARG3 font ',14'\n"
     "set grid lc rgb '#dddddd'\n"
     "set logscale y\n"
     "set xlabel 'time [s]'\n"
     "set ylabel 'cost, median over the seeds'\n"
     "n = int(ARG4)\n"
-    "do for [m=0:1] {\n"
-    "  set title m == 0 ? 'equal plan steps' : 'equal planning time'\n"
+    "do for [m=0:both] {\n"
+    "  set title (both ? m == 0 : ARG6 eq 'steps') ? 'equal plan steps' : 'equal planning time'\n"
     "  plot for [p=0:n-1] ARG1 index (m*n+p) using 1:2 with lines lw 2 title word(ARG5, p+1)\n"
     "}\n"
     "unset multiplot\n";
@@ -313,18 +353,26 @@ static bool draw(Compare *x) {
   char curves[] = "/tmp/sinew-compare.XXXXXX", commands[] = "/tmp/sinew-compare.XXXXXX", title[300], count[16],
        names[300] = "";
   int n = 0;
-  for (int p = 0; p < PLANNERS; ++p) {
+  for (int p = 0; p < x->nplanner; ++p) {
     if (!takes_part(x, p)) continue;
     const size_t at = strlen(names);
-    snprintf(names + at, sizeof names - at, "%s%s", n++ ? " " : "", planners[p].name);
+    snprintf(names + at, sizeof names - at, "%s%s", n++ ? " " : "", x->planner[p].name);
   }
   snprintf(title, sizeof title, "%s, %d seeds", x->c.task, x->seeds);
   snprintf(count, sizeof count, "%d", n);
   const int fd = mkstemp(commands), other = mkstemp(curves);
   bool ok = fd >= 0 && other >= 0 && write(fd, script, sizeof script - 1) == (ssize_t)sizeof script - 1 &&
             write_curves(x, curves);
-  char *const arguments[] = {
-      (char *)"gnuplot", (char *)"-c", commands, curves, (char *)(uintptr_t)x->picture, title, count, names, NULL};
+  char *const arguments[] = {(char *)"gnuplot",
+                             (char *)"-c",
+                             commands,
+                             curves,
+                             (char *)(uintptr_t)x->picture,
+                             title,
+                             count,
+                             names,
+                             (char *)(uintptr_t)(x->equal ? x->equal : ""),
+                             NULL};
   ok = ok && run_gnuplot(arguments);
   if (fd >= 0) close(fd);
   if (other >= 0) close(other);
@@ -363,6 +411,20 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_ONLY:
       x->only = arg;
       return 0;
+    case KEY_EXECUTE:
+      x->c.execute = sn_arg_count(state, "execute", arg, 100000);
+      return 0;
+    case KEY_PLANNERS:
+      x->all = true;
+      return 0;
+    case KEY_EQUAL:
+      if (strcmp(arg, modes[0]) != 0 && strcmp(arg, modes[1]) != 0)
+        argp_error(state, "--equal %s: steps or time is wanted", arg);
+      x->equal = arg;
+      return 0;
+    case KEY_MARKDOWN:
+      x->markdown = true;
+      return 0;
     case 'q':
       x->quiet = true;
       return 0;
@@ -371,18 +433,43 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
+// The planners of the program, each with the task's own settings.
+static void list_planners(Compare *x) {
+  const SinewSetting *s;
+  for (int i = 0; (s = sinew_setting(i)); ++i)
+    if (strcmp(s->name, "planner") == 0) break;
+  for (const char *at = s ? s->choices : NULL; at && x->nplanner < PLANNERS; at = *at ? at + 1 : NULL) {
+    const int n = (int)strcspn(at, "|"), k = x->nplanner++;
+    snprintf(x->choice[k][0], sizeof x->choice[k][0], "%.*s", n, at);
+    snprintf(x->choice[k][1], sizeof x->choice[k][1], "planner=%.*s", n, at);
+    x->planner[k] = (Planner){x->choice[k][0], {x->choice[k][1]}};
+    at += n;
+  }
+}
+
 // Completes the arguments: --quick, and the planners that take part.
 static SinewStatus settle(Compare *x, SinewError *err) {
+  if (x->all) {
+    list_planners(x);
+  } else {
+    x->nplanner = VARIANTS;
+    memcpy(x->planner, variants, sizeof variants);
+  }
   if (x->seeds == 0) x->seeds = x->quick ? 1 : 5;
   if (x->c.seconds == 0) x->c.seconds = x->quick ? 0.2 : 1;
   for (int i = 0; i < x->c.nsettings; ++i)
     snprintf(x->set + strlen(x->set), sizeof x->set - strlen(x->set), "%s ", x->c.settings[i]);
   int n = 0;
-  for (int p = 0; p < PLANNERS; ++p) n += takes_part(x, p);
-  x->total = MODES * n * x->seeds;
-  if (n > 0) return SINEW_OK;
-  return api_fail(err, SINEW_ERR_ARGUMENT,
-                  "--only %s names none of adam, adam+cfd, sampling-64, sampling-256, sampling-1024", x->only);
+  char names[400] = "";
+  for (int p = 0; p < x->nplanner; ++p) {
+    n += takes_part(x, p);
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p ? ", " : "", x->planner[p].name);
+  }
+  x->total = (x->equal ? 1 : MODES) * n * x->seeds;
+  if (n == 0) return api_fail(err, SINEW_ERR_ARGUMENT, "--only %s names none of %s", x->only, names);
+  if (x->equal && strcmp(x->equal, "time") == 0 && !(x->plan_seconds > 0))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "--equal time: --plan-seconds is needed");
+  return SINEW_OK;
 }
 
 int mode_compare(int argc, char **argv) {
@@ -392,7 +479,11 @@ int mode_compare(int argc, char **argv) {
       {"seconds", 's', "S", 0, "of motion (default 1)", 0},
       {"plan-seconds", KEY_PLAN_SECONDS, "S", 0,
        "time for each plan at equal planning time (default: what the first planner took at equal steps)", 0},
+      {"execute", KEY_EXECUTE, "STEPS", 0, "time steps between two plans (default 16)", 0},
       {"only", KEY_ONLY, "LIST", 0, "planners that take part, e.g. adam,sampling-1024 (default: all)", 0},
+      {"planners", KEY_PLANNERS, NULL, 0, "instead, all planners that there are, with the task's own settings", 0},
+      {"equal", KEY_EQUAL, "steps|time", 0, "equal plan steps or equal planning time alone (default: both)", 0},
+      {"markdown", KEY_MARKDOWN, NULL, 0, "print rows of a table in Markdown", 0},
       {"out", KEY_OUT, "FILE", 0, "lines of JSON; a file that is there is gone on with (default sinew-compare.jsonl)",
        0},
       {"picture", KEY_PICTURE, "FILE", 0, "where to draw (default sinew-compare.png); needs gnuplot", 0},
@@ -418,7 +509,10 @@ int mode_compare(int argc, char **argv) {
   if (status == SINEW_OK) status = run_all(&x, &err);
   if (x.lines) fclose(x.lines);
   if (status == SINEW_OK) {
-    print_table(&x);
+    if (x.markdown)
+      print_markdown(&x);
+    else
+      print_table(&x);
     fprintf(stderr, draw(&x) ? "picture: %s\n" : "no picture %s: gnuplot is missing or failed\n", x.picture);
   } else {
     fprintf(stderr, "sinew-bench: %s\n", err.text);

@@ -101,9 +101,10 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   for (int k = 0; k < r->nmeasure; ++k)
     printf("%s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
            r->sample[r->nsample - 1].measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
-  printf("contacts of the %s, %g ms a step of the body, latency %g ms; controls jump by %.3g (p50), %.3g (p99)\n",
-         r->task_contacts ? "task" : "model", 1e3 * result->plant_step, 1e3 * c->latency,
-         plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
+  printf("contacts of the %s, %g ms a step of the body, latency %g ms\n", r->task_contacts ? "task" : "model",
+         1e3 * result->plant_step, 1e3 * c->latency);
+  printf("controls change by %.3g per second, and jump by %.3g (p50), %.3g (p99) from plan to plan\n",
+         result->variation, plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
          plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
   printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
          result->iterations, result->threads);

@@ -125,6 +125,8 @@ void plant_record_plan(PlantRecord *r, double latency, bool deadline_met);
 void plant_record_handover(PlantRecord *r, const PlantPlan *from, const PlantPlan *to, double taken, int ahead, int nu);
 // Returns the sample of a moment [s], NULL when there is none.
 const PlantSample *plant_record_sample_at(const PlantRecord *r, double time);
+// Returns how much the nu controls change, |u - u before| summed over samples and controls, per second and control.
+double plant_record_variation(const PlantRecord *r, int nu);
 // Notes the state that the planner predicts for the end of a hand-over's rows: its error, if there is a sample of then.
 void plant_record_prediction(const PlantRecord *r, PlantHandover *h, const PlantBody *body, const double *qpos,
                              const double *qvel);

@@ -98,6 +98,13 @@ const PlantSample *plant_record_sample_at(const PlantRecord *r, double time) {
   return i >= 0 && i < r->nsample && fabs(at - (double)i) < 1e-3 ? r->sample + i : NULL;
 }
 
+double plant_record_variation(const PlantRecord *r, int nu) {
+  double sum = 0;
+  for (int i = 1; i < r->nsample; ++i)
+    for (int k = 0; k < nu; ++k) sum += fabs(r->sample[i].ctrl[k] - r->sample[i - 1].ctrl[k]);
+  return r->nsample > 1 && nu > 0 ? sum / nu / (r->sample[r->nsample - 1].time - r->sample[0].time) : 0;
+}
+
 void plant_record_prediction(const PlantRecord *r, PlantHandover *h, const PlantBody *body, const double *qpos,
                              const double *qvel) {
   const PlantSample *s = plant_record_sample_at(r, h->stamp + h->rows * h->step);

@@ -269,9 +269,46 @@ static void arm_follows(void **state) {
   }
 }
 
+// The pole hangs at first; a closed loop with MuJoCo as the body swings it up and holds it there.
+static void cart_pole(void **state) {
+  (void)state;
+  enum { PLANS = 75, EXECUTE = 4, HELD = 25 };
+  Fixture x;
+  if (!open_fixture(&x, "cart_pole", 1)) fail();
+  SnError err = {0};
+  mjModel *m = x.o.mj;
+  mjData *d = x.o.d;
+  const SnState *s = sn_planner_initial(x.p);
+  const int tip = mj_name2id(m, mjOBJ_SITE, "tip");
+  double worst = 0;
+  mj_resetData(m, d);
+  for (int i = 0; i < m->nq; ++i) d->qpos[i] = (double)s->qpos[i];
+  mj_forward(m, d);
+  assert_true(d->site_xpos[3 * tip + 2] < 0.05);
+  for (int k = 0; k < PLANS; ++k) {
+    sn_real qpos[2] = {(sn_real)d->qpos[0], (sn_real)d->qpos[1]}, qvel[2] = {(sn_real)d->qvel[0], (sn_real)d->qvel[1]};
+    SnPlanRequest r = sn_default_plan_request();
+    SnPlan plan;
+    r.time = d->time;
+    r.qpos = qpos;
+    r.qvel = qvel;
+    assert_int_equal(sn_planner_plan(x.p, &r, &plan, &err), SN_OK);
+    for (int i = 0; i < EXECUTE; ++i) {
+      d->ctrl[0] = (double)plan.ctrl[i];
+      mj_step(m, d);
+    }
+    mj_forward(m, d);
+    const double *at = d->site_xpos + 3 * tip;
+    if (k >= PLANS - HELD) worst = sn_larger(worst, sqrt(at[0] * at[0] + pow(at[2] - 2, 2)));
+  }
+  printf("cart_pole: %.4f m off over the last second\n", worst);
+  assert_true(worst < 0.1);
+  close_fixture(&x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load), cmocka_unit_test(balls),
-                                     cmocka_unit_test(pose),     cmocka_unit_test(catch_misses),
-                                     cmocka_unit_test(arm),      cmocka_unit_test(arm_follows)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_load),     cmocka_unit_test(cart_pole), cmocka_unit_test(balls),      cmocka_unit_test(pose),
+      cmocka_unit_test(catch_misses), cmocka_unit_test(arm),       cmocka_unit_test(arm_follows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

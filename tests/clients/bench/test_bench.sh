@@ -140,6 +140,16 @@ compare >table
 compare --seconds 0.05 >table  # another duration: none of these cells
 [ "$(wc -l <c.jsonl)" = 17 ]
 if command -v gnuplot >/dev/null; then [ -s c.png ]; else echo "skipped: the picture, gnuplot is not installed"; fi
+# All planners that there are, at equal time alone: a row each in Markdown. Those of a script over several tasks.
+compare() { "$BIN/sinew-bench" compare --task cart_pole --planners --seeds 1 --seconds 0.1 --execute 2 --equal time --out p.jsonl --picture p.png --quiet --markdown "$@" 2>err; }
+if compare >rows; then exit 1; fi
+grep -q "plan-seconds is needed" err
+compare --plan-seconds 0.002 >rows
+choices=$("$BIN/sinew-bench" compare --task cart_pole --planners --only guess --quiet 2>&1 | sed 's/.*none of //; s/, / /g' || true)
+for planner in $choices; do grep -q "^| .cart_pole. | $planner | [01]/1 | [0-9.]* | " rows; done
+[ "$(wc -l <rows)" = "$(wc -w <<<"$choices")" ] && grep -q " adam" <<<" $choices"
+SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --quick "$PWD/planners" >rows
+[ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json

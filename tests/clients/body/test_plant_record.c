@@ -37,6 +37,25 @@ static void success(void **state) {
   plant_record_free(&r);
 }
 
+// One control goes up and down by 2 at every sample, which are 0.1 s apart; the other stays.
+static void variation(void **state) {
+  (void)state;
+  PlantRecord r = record_of(1, 1, 0.3);
+  const int n = r.nsample;
+  for (int i = 0; i < n; ++i) {
+    free(r.sample[i].ctrl);
+    r.sample[i].ctrl = calloc(2, sizeof *r.sample[i].ctrl);
+    if (!r.sample[i].ctrl) fail();
+    r.sample[i].ctrl[0] = i % 2 ? 1 : -1;
+    r.sample[i].ctrl[1] = 7;
+  }
+  assert_true(n > 3 && fabs(plant_record_variation(&r, 2) - 10) < 1e-9 && plant_record_variation(&r, 0) == 0);
+  r.nsample = 1;
+  assert_true(plant_record_variation(&r, 2) == 0);
+  r.nsample = n;
+  plant_record_free(&r);
+}
+
 static void plans_are_counted(void **state) {
   (void)state;
   PlantRecord r = record_of(1, 1, 0.3);
@@ -99,7 +118,8 @@ static void handovers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(success), cmocka_unit_test(plans_are_counted),
-                                     cmocka_unit_test(rows_of_a_plan), cmocka_unit_test(handovers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(success), cmocka_unit_test(variation),
+                                     cmocka_unit_test(plans_are_counted), cmocka_unit_test(rows_of_a_plan),
+                                     cmocka_unit_test(handovers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
