@@ -57,7 +57,7 @@ static SnCode open_sweep(Sweep *s, SnError *err) {
   const SnModel *m = s->t.m;
   if (!(s->pair = sn_cfd_pairs(s->t.task, m, err))) return err->code;
   if (!(s->pool = sn_pool_create(1, err))) return err->code;
-  if (!(s->work = sn_gradient_create(m, s->t.cost, s->t.steps, 1, s->pool, err))) return err->code;
+  if (!(s->work = sn_gradient_create(m, s->t.cost, s->t.steps, 1, SN_GRADIENT_KEEP, s->pool, err))) return err->code;
   s->memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
   s->ctrl_bar = calloc((size_t)s->t.steps * (size_t)m->nu + 1, sizeof *s->ctrl_bar);
   s->qvel_bar = calloc((size_t)m->nv + 1, sizeof *s->qvel_bar);

@@ -29,6 +29,9 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
 // Solves to rounding from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar, qfrc_constraint. Leaves the
 // factor of H behind. Costs little more than a solve with it where nothing was left to do.
 SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
+// Solves once more, from the qacc_warmstart that sn_solve has left, and finishes. The bits are those of both on a world
+// made anew that starts there. Uses the factor of sn_solve where it is that of this start. Leaves qacc_warmstart.
+SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);
 // Turns qacc_bar into the motions SN_LAMBDA, SN_ACC and SN_VEL, and into row_lambda and row_c. Calls sn_solve_finish.
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

@@ -206,8 +206,11 @@ SN_LOCAL bool is_warm_better(const SnModel *m, SnWorld *w, SnLane *lane) {
   return sn_sum_parts(lane, part) <= 0;
 }
 
-// qacc, solver_Ma and efc_jar of the cheaper of qacc_warmstart and qacc_smooth.
+// qacc, solver_Ma and efc_jar of the cheaper of qacc_warmstart and qacc_smooth. The factor of H stays if its states are
+// those of the start, which only a factor made in one go is compared with.
 SN_LOCAL StateChange newton_start(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const int status = w->hessian_status[0];
+  const bool factored = status == SN_HESSIAN_EXACT;
   bool warm = false;
   row_residual(m, w, lane, w->efc_jar, w->qacc_smooth);
   if (!(m->opt.disableflags & SN_DSBL_WARMSTART)) {
@@ -220,10 +223,14 @@ SN_LOCAL StateChange newton_start(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, w->nefc[0]) {
     if (warm) w->efc_jar[i] = w->efc_Jv[i];
     w->efc_Jv[i] = 0;
-    w->hessian_state[i] = -1;
+    if (!factored) w->hessian_state[i] = -1;
   }
   SN_SYNC(lane);
-  return update_forces(m, w, lane, 0);
+  const StateChange change = update_forces(m, w, lane, 0);
+  if (status != SN_HESSIAN_NONE && !(factored && change.changed + change.cones == 0))
+    SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_PATTERN;
+  SN_SYNC(lane);
+  return change;
 }
 
 // 1 / trace(M), the unit in which gains and gradients are compared with the tolerance.
@@ -324,24 +331,30 @@ SN_LOCAL void solve_free(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) w->solver_niter[0] = 0;
 }
 
+// Newton from the start, with its outcome; returns false where the iterations did not suffice.
+SN_LOCAL bool solve_rows(const SnModel *m, SnWorld *w, SnLane *lane) {
+  StateChange change = newton_start(m, w, lane);
+  const int niter = newton_iterate(m, w, lane, &change);
+  SN_ONE(lane) {
+    w->solver_niter[0] = niter < 0 ? m->opt.iterations : niter;
+    // the last step changed the rows that curve: the factor is that of another point
+    if (change.changed + change.cones > 0 && w->hessian_status[0] != SN_HESSIAN_NONE)
+      w->hessian_status[0] = SN_HESSIAN_PATTERN;
+  }
+  SN_SYNC(lane);
+  return niter >= 0;
+}
+
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) {
     w->hessian_status[0] = SN_HESSIAN_NONE;
     w->solver_exact[0] = 0;
   }
-  if (w->nefc[0] == 0) {
+  SN_SYNC(lane);
+  if (w->nefc[0] == 0)
     solve_free(m, w, lane);
-  } else {
-    StateChange change = newton_start(m, w, lane);
-    const int niter = newton_iterate(m, w, lane, &change);
-    SN_ONE(lane) {
-      w->solver_niter[0] = niter < 0 ? m->opt.iterations : niter;
-      if (niter < 0) *w->warn |= SN_WARN_NOT_CONVERGED;
-      // the last step changed the rows that curve: the factor is that of another point
-      if (change.changed + change.cones > 0 && w->hessian_status[0] != SN_HESSIAN_NONE)
-        w->hessian_status[0] = SN_HESSIAN_PATTERN;
-    }
-  }
+  else if (!solve_rows(m, w, lane))
+    SN_ONE(lane) *w->warn |= SN_WARN_NOT_CONVERGED;
   SN_SYNC(lane);
   int bad = 0;
   SN_FOR(i, m->nv) bad += sn_is_bad(w->qacc[i]);
@@ -385,6 +398,11 @@ SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   SN_ONE(lane) w->solver_exact[0] = 1;
   SN_SYNC(lane);
+}
+
+SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (w->nefc[0] > 0) solve_rows(m, w, lane);
+  sn_solve_finish(m, w, lane);
 }
 #endif
 

@@ -74,6 +74,19 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_solve(m, w, lane);
   SN_MARK(lane, SOLVER);
 }
+
+SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_POISON(COLLISION);
+  sn_collision(m, w, lane);
+  SN_MARK(lane, COLLISION);
+  SN_POISON(CONSTRAINT);
+  sn_make_constraint(m, w, lane);
+  sn_reference_constraint(m, w, lane);
+  SN_MARK(lane, CONSTRAINT);
+  SN_POISON(SOLVER);
+  sn_solve(m, w, lane);
+  SN_MARK(lane, SOLVER);
+}
 #endif
 
 // sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.

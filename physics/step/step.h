@@ -13,6 +13,9 @@
 
 // Runs all stages up to qacc, without integration (MuJoCo's mj_forward).
 SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane);
+// Runs again the stages that depend on how contacts act, after sn_forward at the same state: collision, rows, solver.
+// No transmission may depend on contacts.
+SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane);
 // Runs the first half of sn_step_vjp without integration, from qacc_bar and act_dot_bar alone: for integrators of
 // several stages.
 SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);

@@ -147,7 +147,7 @@ static void cpu_abandon(SnBackend *b, SnBackendModel *x) {
 static SnCode cpu_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
   if (count <= x->gradients) return SN_OK;
-  SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, x->pool, err);
+  SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, SN_GRADIENT_KEEP, x->pool, err);
   if (!more) return SN_ERR_MEMORY;
   sn_gradient_free(x->gradient);
   x->gradient = more;

@@ -3,83 +3,18 @@
 // A thread takes the next item in their order and stays with it: runs it forward, then makes the world of a state and
 // goes back through it, state by state. Where there is no item left, or nothing to do at its own at the moment, it
 // helps with those of others: goes back through a state whose world is ready, makes the world of the next state where a
-// slot is idle. Worlds are made in the order in which they are needed and few are kept, so memory is bounded and a
-// thread works on worlds that stay in its cache. The order of the work never touches a result: it depends on the item
-// and the state alone.
+// slot is idle. Worlds are made in the order in which they are needed, each in one of few slots.
+//
+// Worlds are made from what the rollout has kept of them, without computing anything (world_store.c). Memory for that
+// is bounded. It serves one rollout at a time and goes to the next item when the one that has it is done; an item that
+// gets none, or whose worlds do not fit, has them computed again from its states. The order of the work and the memory
+// never touch a result: it depends on the item and the state alone.
 #include "planner/rollout/gradient.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 
 #include "physics/sensor/sensor.h"
-
-// A world at one state of a rollout, and what of the way back does not depend on later states.
-typedef struct SnGradientSlot {
-  const SnModel *m;  // whose world it is
-  SnWorld world;
-  void *memory;
-  SnRolloutVjpState state;
-} SnGradientSlot;
-
-// What one thread works with.
-typedef struct SnGradientThread {
-  SnRolloutRunner *runner;          // runs items forward
-  struct SnGradientProgress *item;  // that it stays with; NULL: none. Under lock
-  SnAdjoint adjoint;
-  void *memory;
-  SnLaneShared shared;
-  SnLane lane;
-  sn_real *res;          // residuals (nres)
-  sn_real *bar;          // of sensors, for their Jacobians (nsensordata)
-  SnExpandInput expand;  // scratch of models of the cost
-} SnGradientThread;
-
-typedef enum SnGradientPhase { SN_PHASE_FORWARD, SN_PHASE_BACK, SN_PHASE_DONE } SnGradientPhase;
-
-// One gradient under way.
-typedef struct SnGradientProgress {
-  SnGradient *out;
-  const SnModel *m;
-  SnRollout rollout;    // the last that was made in this place
-  SnTrajectory states;  // of it, rows 0 ... nstep
-  sn_real *sum, *saved;
-  SnRolloutVjp vjp;  // its cfd_qacc: of the last item that was done, cfd_steps of them; 0: none
-  int cfd_steps;
-  SnGradientPhase phase;
-  bool busy;  // a thread runs it forward or goes back a step
-  int make;   // next state to make a world of, going down; -1: none
-  int sweep;  // next state to go back through
-  int *slot;  // where the world of each state is, -1: nowhere (max_step + 1)
-} SnGradientProgress;
-
-struct SnGradientWork {
-  const SnModel *m;
-  const SnCost *cost;
-  SnPool *pool;
-  int nthread, nslot, capacity;  // capacity: items
-  SnGradientThread *thread;
-  SnGradientSlot *slot;
-  SnGradientProgress *item;
-  int *idle;  // slots that hold nothing, the one used last on top (nslot)
-  // the batch
-  SnGradientSettings settings;
-  int count;
-  bool forward;
-  const SnClock *clock;
-  double until;
-  bool active;
-  // under lock:
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  int next;  // first item that no thread has taken
-  int nidle;
-  bool stop;  // the clock has reached `until`
-  // Jacobians, while they are made:
-  const SnLinearization *linearization;  // NULL: none are
-  atomic_size_t step;                    // next of all states of all rollouts
-};
+#include "planner/rollout/gradient_private.h"
 
 // Fails where one of rows * n numbers is not finite; NULL is allowed.
 static SnCode check_finite(const sn_number *x, const char *what, int n, int rows, SnError *err) {
@@ -112,141 +47,6 @@ SnCode sn_trajectory_bar_check(const SnModel *m, const SnTrajectoryBar *bar, int
 }
 
 SnGradientSettings sn_default_gradient_settings(void) { return (SnGradientSettings){.method = SN_GRADIENT_SWEEP}; }
-
-static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
-
-// A zeroed array of n numbers; never NULL for want of length.
-static sn_real *numbers(size_t n) { return calloc(n + 1, sizeof(sn_real)); }
-
-static bool create_slot(SnGradientSlot *s, const SnModel *m, const SnCost *cost) {
-  const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu;
-  s->memory = aligned(sn_world_size(m));
-  s->state = (SnRolloutVjpState){.A = numbers(n * n),
-                                 .B = numbers(n * nu),
-                                 .state_bar = numbers(n),
-                                 .ctrl_bar = numbers(nu),
-                                 .before_bar = numbers(nu),
-                                 .target_bar = numbers((size_t)cost->ntarget)};
-  if (!s->memory || !s->state.A || !s->state.B || !s->state.state_bar || !s->state.ctrl_bar || !s->state.before_bar ||
-      !s->state.target_bar)
-    return false;
-  sn_world_init(m, &s->world, s->memory);
-  s->m = m;
-  return true;
-}
-
-static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *cost, SnError *err) {
-  t->runner = sn_rollout_runner_create(m, cost, err);
-  t->memory = aligned(sn_adjoint_size(m));
-  t->res = numbers((size_t)cost->nres);
-  t->bar = numbers((size_t)m->nsensordata);
-  t->expand = (SnExpandInput){.res = t->res,
-                              .bar = numbers((size_t)cost->nres),
-                              .row = numbers((size_t)(sn_tangent_size(m) + m->nu)),
-                              .before = numbers((size_t)m->nu),
-                              .at = calloc((size_t)(sn_tangent_size(m) + m->nu) + 1, sizeof *t->expand.at)};
-  t->lane = (SnLane){.n = 1, .shared = &t->shared};
-  if (!t->runner || !t->memory || !t->res || !t->bar || !t->expand.bar || !t->expand.row || !t->expand.before ||
-      !t->expand.at)
-    return false;
-  sn_adjoint_init(m, &t->adjoint, t->memory);
-  return true;
-}
-
-static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *cost, int max_step) {
-  const size_t rows = (size_t)max_step + 1, nv = (size_t)m->nv, n = (size_t)sn_tangent_size(m);
-  SnRolloutVjp *b = &x->vjp;
-  x->sum = numbers((size_t)cost->nterm);
-  x->saved = numbers((size_t)sn_rollout_saved_size(m));
-  x->states = (SnTrajectory){.time = numbers(rows),
-                             .qpos = numbers(rows * (size_t)m->nq),
-                             .qvel = numbers(rows * nv),
-                             .act = numbers(rows * (size_t)m->na),
-                             .qacc = numbers(rows * nv)};
-  b->cfd_qacc = numbers(rows * nv);
-  b->running = numbers((size_t)cost->nterm);
-  b->terminal = numbers((size_t)cost->nterm);
-  b->state_bar = numbers(n);
-  b->scratch = numbers(n);
-  x->slot = calloc(rows, sizeof *x->slot);
-  return x->sum && x->saved && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
-         b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
-}
-
-SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
-                                   SnError *err) {
-  SnGradientWork *g = calloc(1, sizeof *g);
-  if (!cost) cost = sn_cost_none();
-  if (g) {
-    pthread_mutex_init(&g->lock, NULL);
-    sn_pool_condition(&g->changed);
-    g->m = m;
-    g->cost = cost;
-    g->pool = pool;
-    g->nthread = sn_pool_size(pool);
-    g->nslot = g->nthread == 1 ? 1 : 2 * g->nthread;
-    g->capacity = count;
-    g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
-    g->slot = calloc((size_t)g->nslot, sizeof *g->slot);
-    g->item = calloc((size_t)count + 1, sizeof *g->item);
-    g->idle = calloc((size_t)g->nslot, sizeof *g->idle);
-  }
-  bool ok = g && g->thread && g->slot && g->item && g->idle;
-  for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost, err);
-  for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m, cost);
-  for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step);
-  if (ok) return g;
-  sn_gradient_free(g);
-  sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
-  return NULL;
-}
-
-static void free_item(SnGradientProgress *x) {
-  free(x->sum);
-  free(x->saved);
-  free(x->states.time);
-  free(x->states.qpos);
-  free(x->states.qvel);
-  free(x->states.act);
-  free(x->states.qacc);
-  free(x->vjp.cfd_qacc);
-  free(x->vjp.running);
-  free(x->vjp.terminal);
-  free(x->vjp.state_bar);
-  free(x->vjp.scratch);
-  free(x->slot);
-}
-
-void sn_gradient_free(SnGradientWork *g) {
-  if (!g) return;
-  for (int i = 0; g->thread && i < g->nthread; ++i) {
-    sn_rollout_runner_free(g->thread[i].runner);
-    free(g->thread[i].memory);
-    free(g->thread[i].res);
-    free(g->thread[i].bar);
-    free(g->thread[i].expand.bar);
-    free(g->thread[i].expand.row);
-    free(g->thread[i].expand.before);
-    free(g->thread[i].expand.at);
-  }
-  for (int i = 0; g->slot && i < g->nslot; ++i) {
-    free(g->slot[i].memory);
-    free(g->slot[i].state.A);
-    free(g->slot[i].state.B);
-    free(g->slot[i].state.state_bar);
-    free(g->slot[i].state.ctrl_bar);
-    free(g->slot[i].state.before_bar);
-    free(g->slot[i].state.target_bar);
-  }
-  for (int i = 0; g->item && i < g->capacity; ++i) free_item(&g->item[i]);
-  free(g->thread);
-  free(g->slot);
-  free(g->item);
-  free(g->idle);
-  pthread_cond_destroy(&g->changed);
-  pthread_mutex_destroy(&g->lock);
-  free(g);
-}
 
 // Without a gradient: all of it is 0.
 static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
@@ -320,6 +120,11 @@ static SnRolloutBar rollout_bar(const SnTrajectoryBar *bar) {
                         .ctrl = bar->ctrl};
 }
 
+static void release_store(SnGradientProgress *x) {
+  x->store->item = NULL;
+  x->store = NULL;
+}
+
 // Begins an item of the batch.
 static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out) {
   const bool again = out->status == SN_GRADIENT_ROLLED && !g->forward;
@@ -331,6 +136,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
   for (int t = 0; t <= out->nstep; ++t) x->slot[t] = -1;
+  if (x->store && (!kept || out->rolled)) release_store(x);
   if (!out->rolled) begin_rollout(g, x, kept);
   x->vjp.rollout = out->rolled ? out->rolled : &x->rollout;
   x->vjp.cfd = sn_cfd(&g->settings.cfd);
@@ -374,6 +180,19 @@ static SnGradientProgress *own_item(SnGradientWork *g, int thread) {
   return x;
 }
 
+// Kept worlds for the rollout that an item begins, under lock: those that nobody has, or that nobody asks for any more.
+static void take_store(SnGradientWork *g, SnGradientProgress *x) {
+  for (int i = 0; i < g->nstore && !x->store; ++i) {
+    SnGradientProgress *owner = g->store[i].item;
+    const bool idle = !owner || owner >= g->item + g->count || (owner->phase == SN_PHASE_DONE && !g->forward);
+    if (!idle) continue;
+    if (owner) owner->store = NULL;
+    g->store[i].item = x;
+    x->store = &g->store[i];
+  }
+  if (x->store) sn_world_store_clear(x->store->worlds);
+}
+
 // What there is to do at an item, under lock. JOB_WAIT: nothing now.
 static Job item_job(SnGradientWork *g, SnGradientProgress *x, bool own) {
   if (x->phase == SN_PHASE_BACK && !x->busy && x->slot[x->sweep] >= 0) {
@@ -383,6 +202,7 @@ static Job item_job(SnGradientWork *g, SnGradientProgress *x, bool own) {
   if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
     return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
   if (x->phase == SN_PHASE_FORWARD && own && !x->busy) {
+    if (x->rollout.t == 0) take_store(g, x);
     x->busy = true;
     return (Job){JOB_FORWARD, x, 0, -1};
   }
@@ -404,18 +224,23 @@ static Job take_job(SnGradientWork *g, int thread) {
 static void use_model(SnGradientSlot *slot, const SnModel *m, SnLane *lane) {
   if (slot->m == m) return;
   slot->m = m;
-  sn_world_begin(m, &slot->world, lane);
+  sn_world_begin(m, &slot->own, lane);
 }
 
 // The world of a state, and by products all that can be done there ahead.
 static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
   const SnModel *m = job->item->m;
+  const SnRolloutVjp *vjp = &job->item->vjp;
+  const SnGradientStore *store = job->item->store;
   use_model(slot, m, &thread->lane);
-  sn_rollout_vjp_recompute(m, &thread->lane, &job->item->vjp, job->t, &slot->world);
+  if (!store || !sn_world_store_view(store->worlds, m, &thread->lane, vjp, job->t, &slot->own, &slot->world)) {
+    slot->world = slot->own;
+    sn_rollout_vjp_recompute(m, &thread->lane, vjp, job->t, &slot->world);
+  }
   if (g->settings.method != SN_GRADIENT_PRODUCTS) return;
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
-  sn_rollout_vjp_jacobian(m, g->cost, &thread->lane, &job->item->vjp, job->t, at, &slot->state);
+  sn_rollout_vjp_jacobian(m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
 }
 
 static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
@@ -432,8 +257,9 @@ static bool do_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
       sn_rollout_runner_use(g->thread[thread].runner, job->item->m);
-      if (sn_rollout_runner_advance(g->thread[thread].runner, &job->item->rollout, g->clock, g->until) !=
-          SN_ROLLOUT_UNDER_WAY)
+      if (sn_rollout_runner_advance(g->thread[thread].runner, &job->item->rollout,
+                                    job->item->store ? job->item->store->worlds : NULL, g->clock,
+                                    g->until) != SN_ROLLOUT_UNDER_WAY)
         give_states(g, job->item);
       return true;
     case JOB_MAKE:
@@ -569,7 +395,7 @@ static void linearize_work(void *argument, int thread) {
   const SnLinearization *x = g->linearization;
   SnGradientThread *self = &g->thread[thread];
   SnGradientSlot *slot = &g->slot[thread];
-  const SnLinearizeScratch at = {&slot->world, &self->adjoint, slot->state.A, slot->state.B, self->bar, self->expand};
+  const SnLinearizeScratch at = {&slot->own, &self->adjoint, slot->state.A, slot->state.B, self->bar, self->expand};
   const size_t states = (size_t)sn_linearize_states(x), all = states * (size_t)x->count;
   for (;;) {
     if (g->until < INFINITY && g->clock->now(g->clock->context) >= g->until) return;

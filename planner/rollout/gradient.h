@@ -1,10 +1,11 @@
 // Value and gradient of rollouts: the cost of controls applied from a state, and its derivative. A derivative is
 // taken with respect to the controls, the initial state and the targets.
 //
-// A rollout runs forward once and keeps its states, controls and accelerations (the solver's warm start), nothing
-// else. Then it goes back: the stages of step t are computed again from what was kept. Nothing that comes later is
-// needed, so threads do it ahead for several t at once. The derivative of the cost runs through them in order, last
-// step first. Every number depends on the inputs alone: any number of threads and any pauses give the same bits.
+// A rollout runs forward once and keeps its states, controls and accelerations (the solver's warm start). It
+// keeps what the way back reads of its worlds, too, as far as there is memory. Other worlds are computed again from the
+// states. Nothing that comes later is needed, so threads do it ahead for several t at once. The derivative of the cost
+// runs through them in order, last step first. Every number depends on the inputs alone: any number of threads, any
+// pauses and any memory give the same bits.
 //
 // A rollout that the caller has made already is not made again (SnGradient.rolled). A batch can stop after its rollouts
 // (SnGradientBatch.forward), for a caller who makes a cost of his own of their trajectories. He comes back with its
@@ -94,11 +95,14 @@ typedef struct SnGradientBatch {
 // Computes gradients on the threads of a pool, one batch at a time. Backends use it; fields are private.
 typedef struct SnGradientWork SnGradientWork;
 
+// Says how many bytes of kept worlds backends ask for: those of 256 steps of a hand take 19 MiB.
+#define SN_GRADIENT_KEEP ((size_t)256 << 20)
+
 // Reserves capacity for `count` gradients of at most `max_step` steps at once. Model, cost (NULL: none) and pool must
-// outlive it; nothing is allocated later. Worlds belong to threads, an item has the states of its rollout. Returns NULL
-// and err when out of memory.
-SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, SnPool *pool,
-                                   SnError *err);
+// outlive it; nothing is allocated later. Up to `keep` bytes hold what the way back reads of the rollouts' worlds;
+// worlds beyond are made again. Returns NULL and err when out of memory.
+SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, size_t keep,
+                                   SnPool *pool, SnError *err);
 void sn_gradient_free(SnGradientWork *g);
 // Works until all items are done (true) or the clock reaches `until` (false), tested before every step of any kind.
 // Called again with the same batch it goes on where it stopped; sn_gradient_abandon first when the next call is for

@@ -150,27 +150,31 @@ double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, dou
   return sum;
 }
 
-// Steps of a rollout that is in the runner's world.
-static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until) {
+// Steps of a rollout that is in the runner's world; `worlds` may be NULL.
+static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *worlds, const SnClock *clock,
+                                 double until) {
   const bool timed = until < INFINITY;
   while (rollout->status == SN_ROLLOUT_UNDER_WAY) {
     if (timed && clock->now(clock->context) >= until) return SN_ROLLOUT_UNDER_WAY;
-    sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+    const int t = rollout->t;
+    const SnRolloutStatus status = sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+    if (worlds && status != SN_ROLLOUT_DIVERGED) sn_world_store_keep(worlds, r->m, &r->lane, &r->world, t);
   }
   return (SnRolloutStatus)rollout->status;
 }
 
 SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until) {
-  return run_steps(r, &r->rollout, clock, until);
+  return run_steps(r, &r->rollout, NULL, clock, until);
 }
 
-SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until) {
+SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *worlds,
+                                          const SnClock *clock, double until) {
   r->rollout.status = SN_ROLLOUT_DONE;
   if (rollout->t == 0)
     sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, rollout);
   else
     sn_rollout_restore(r->m, &r->world, &r->lane, rollout);
-  const SnRolloutStatus status = run_steps(r, rollout, clock, until);
+  const SnRolloutStatus status = run_steps(r, rollout, worlds, clock, until);
   if (status == SN_ROLLOUT_UNDER_WAY) sn_rollout_save(r->m, &r->world, &r->lane, rollout);
   return status;
 }

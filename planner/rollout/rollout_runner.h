@@ -5,7 +5,7 @@
 
 #include "planner/base/clock.h"
 #include "planner/rollout/cfd.h"
-#include "planner/rollout/rollout.h"
+#include "planner/rollout/world_store.h"
 
 // Holds the initial state of a rollout. Arrays are read only; NULL mocap poses: the model's; NULL warm start: zero.
 typedef struct SnState {
@@ -79,8 +79,10 @@ double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term);
 // into value (nall). Each of the two may be NULL.
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value);
 // Runs a rollout that somebody else keeps, with `saved`, in the runner's world, whose own rollout is gone then. Begins
-// it where no step is done, else goes on. Stops as sn_rollout_runner_run; any runner may go on with it.
-SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, const SnClock *clock, double until);
+// it where no step is done, else goes on. Stops as sn_rollout_runner_run; any runner may go on with it. Keeps the
+// worlds of the states that it comes through in `worlds`; NULL: it does not.
+SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *worlds,
+                                          const SnClock *clock, double until);
 // Returns the rollout that it runs.
 const SnRollout *sn_rollout_runner_rollout(const SnRolloutRunner *r);
 // Returns the world of the runner, at the state that the rollout has reached; all stages have run when it is done.

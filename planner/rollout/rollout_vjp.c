@@ -29,7 +29,7 @@ SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *
 
 // The solver starts at the acceleration that the rollout found, or that of the same world with CFD before. At the last
 // state the controls of the last step still stand.
-SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w) {
+SN_FUNC void sn_rollout_vjp_set_state(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w) {
   const SnRollout *rollout = b->rollout;
   const size_t row = (size_t)t, step = (size_t)(t < rollout->nstep ? t : t - 1), nv = (size_t)m->nv;
   const SnRolloutState state = {rollout->out_time[t],
@@ -40,12 +40,20 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
                                 (b->cfd_start ? b->cfd_qacc : rollout->out_qacc) + row * nv};
   sn_rollout_set_state(m, w, lane, rollout, &state, &b->cfd);
   SN_MARK(lane, OTHER);
-  sn_forward(m, w, lane);
+}
+
+SN_FUNC void sn_rollout_vjp_finish(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w) {
   sn_solve_finish(m, w, lane);
   SN_MARK(lane, SOLVER);
   if (!b->cfd.on) return;
-  sn_lane_copy(lane, b->cfd_qacc + row * nv, w->qacc, m->nv);
+  sn_lane_copy(lane, b->cfd_qacc + (size_t)t * (size_t)m->nv, w->qacc, m->nv);
   SN_SYNC(lane);
+}
+
+SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w) {
+  sn_rollout_vjp_set_state(m, lane, b, t, w);
+  sn_forward(m, w, lane);
+  sn_rollout_vjp_finish(m, lane, b, t, w);
 }
 
 // Adds row t of n numbers; `bar` may be NULL. Ends with no sync.

@@ -71,7 +71,11 @@ SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
 
 // Sets the weights, and the bar of what comes after the last state to 0.
 SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b);
-// Recomputes the world of state t, 0 <= t <= nstep: its stages, the solver finished.
+// Puts the world into state t, 0 <= t <= nstep, the start of its solver included.
+SN_FUNC void sn_rollout_vjp_set_state(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w);
+// Finishes the solver of the world of state t, whose stages have run. With CFD its acceleration is kept.
+SN_FUNC void sn_rollout_vjp_finish(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w);
+// Recomputes the world of state t: its stages, the solver finished.
 SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnWorld *w);
 // Computes, from the world of state t, the Jacobians of the step from there (none at the last state). Computes the
 // derivative of the cost of state t, too.

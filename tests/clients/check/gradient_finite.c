@@ -156,7 +156,7 @@ static SnCode open_finite(Finite *f, const char *model, SnError *err) {
   if (!(f->task = sn_task_parse(text, strlen(text), "finite.yaml", err))) return err->code;
   if (!(f->cost = sn_cost_create(f->task, m, err))) return err->code;
   if (!(f->pool = sn_pool_create(1, err))) return err->code;
-  if (!(f->work = sn_gradient_create(m, f->cost, STEPS, 1, f->pool, err))) return err->code;
+  if (!(f->work = sn_gradient_create(m, f->cost, STEPS, 1, SN_GRADIENT_KEEP, f->pool, err))) return err->code;
   const size_t nv = (size_t)m->nv, nu = (size_t)m->nu, na = (size_t)m->na;
   f->memory = aligned_alloc(64, (sn_adjoint_size(m) + 63) / 64 * 64);
   f->ctrl = calloc(STEPS * nu + 1, sizeof *f->ctrl);

@@ -173,7 +173,7 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
   const int rows = p->nstep + 1;
   SnError err;
   SnPool *pool = sn_pool_create(1, &err);
-  SnGradientWork *work = sn_gradient_create(m, x->s.cost, x->s.steps, 1, pool, &err);
+  SnGradientWork *work = sn_gradient_create(m, x->s.cost, x->s.steps, 1, SN_GRADIENT_KEEP, pool, &err);
   sn_real *out = calloc((size_t)(rows * (m->nu + x->s.cost->ntarget) + sn_tangent_size(m)) + 1, sizeof *out);
   SnGradient g = {.state = {.time = (double)p->time,
                             .qpos = p->qpos,

@@ -383,7 +383,7 @@ static void unbounded(void **state) {
   const SnClock clock = sn_clock_monotonic();
   for (int threads = 1; threads <= 3; ++threads) {
     SnPool *pool = sn_pool_create(threads, &err);
-    SnGradientWork *work = sn_gradient_create(o.m, cost, LONG, 1, pool, &err);
+    SnGradientWork *work = sn_gradient_create(o.m, cost, LONG, 1, SN_GRADIENT_KEEP, pool, &err);
     for (int again = 0; again < 4; ++again) {
       batch.settings.method = again < 2 ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS;
       for (int t = 0; t <= LONG; ++t) target_bar[t] = 1;

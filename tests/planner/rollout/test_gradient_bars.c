@@ -80,7 +80,7 @@ static Fixture *open_fixture(int threads, bool with_cost) {
   x->cost = with_cost ? x->body->cost : NULL;
   assert_true(x->body->m->nsensordata <= SENSORS);
   x->pool = sn_pool_create(threads, &err);
-  x->work = sn_gradient_create(x->body->m, x->cost, STEPS, ITEMS, x->pool, &err);
+  x->work = sn_gradient_create(x->body->m, x->cost, STEPS, ITEMS, SN_GRADIENT_KEEP, x->pool, &err);
   if (!x->work) fail_msg("%s", err.text);
   for (int k = 0; k < ITEMS; ++k) {
     Result *r = &x->result[k];

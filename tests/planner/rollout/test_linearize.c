@@ -49,7 +49,7 @@ static Fixture *open_fixture(int threads) {
   x->body = sensing_open();
   look_at_rates(x->body);
   x->pool = sn_pool_create(threads, &err);
-  x->work = sn_gradient_create(x->body->m, x->body->cost, STEPS, ITEMS, x->pool, &err);
+  x->work = sn_gradient_create(x->body->m, x->body->cost, STEPS, ITEMS, SN_GRADIENT_KEEP, x->pool, &err);
   if (!x->work) fail_msg("%s", err.text);
   for (int k = 0; k < ITEMS; ++k) {
     SnState state = sensing_input(x->body, &x->input[k], k);
