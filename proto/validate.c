@@ -91,6 +91,7 @@ static const Rule rules[] = {
     {"PlanRequest", "want_states", 0, 1, 0},
     {"PlanRequest", "iterations", 1, 1000000, 0},
     {"PlanRequest", "candidates", 1, 1000000, 0},
+    {"PlanRequest", "gain_rows", 1, 100000, 0},
     {"Controls", "time", -TIME, TIME, NUMBERS},
     {"Controls", "ctrl", -REAL, REAL, NUMBERS},
     {"EvaluateRequest", "session", 1, ID, 0},

@@ -826,6 +826,7 @@ typedef struct SinewPlanRequest {
   double budget;       // time to compute [s]; 0: no limit, the settings' iterations
   int max_iterations;  // 0: as the settings say
   bool want_states;    // predicted states, too
+  int gain_rows;       // feedback gains of so many rows behind the lead, and the states; refused by planners without
 } SinewPlanRequest;
 
 // Returns a request of zeros.
@@ -860,6 +861,8 @@ typedef struct SinewPlan {
   const char *backend;       // name of the one that made it
   const char *remark;        // says what a user should know of how it was made, "": nothing
   double seconds;            // time that it took [s]
+  const double *gain;        // (gain_rows, nu, 2 nv + na) feedback of rows from `lead` on, NULL: none, see `remark`
+  int gain_rows;             // rows with feedback
 } SinewPlan;
 
 // Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on
@@ -871,6 +874,12 @@ SINEW_API SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanR
 // Fills ctrl (nu) with the controls of the latest plan at a time [s]: row floor((time - start) / step + 1e-6), at least
 // the first, at most the last. SINEW_ERR_NO_PLAN: there is none since the last reset.
 SINEW_API SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ctrl, SinewError *err);
+// Fills ctrl (nu) as sinew_planner_control does at the time of a measured state, with the plan's feedback. A row with
+// gains becomes ctrl + gain (state (-) predicted state), within the ranges of the controls; other rows stay. `state`
+// needs qpos, qvel and act. *corrected, which may be NULL, says whether the row had gains. Returns SINEW_ERR_NO_PLAN or
+// SINEW_ERR_ARGUMENT on failure.
+SINEW_API SinewStatus sinew_planner_feedback(SinewPlanner *planner, const SinewState *state, double *ctrl,
+                                             bool *corrected, SinewError *err);
 // Computes the cost of controls (steps, nu) from a state under the weights and targets in force, and its gradient
 // (steps, nu), unless that is NULL. A motion that diverges costs infinity and has gradient 0. The cost of no steps is
 // that of the state alone. Plans go on as if there had been no evaluation. A longer one than any before allocates.

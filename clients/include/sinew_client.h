@@ -86,6 +86,7 @@ typedef struct SinewSessionDef {
   double time_to_live;  // life of a plan after its state's time [s]; <= 0: as the daemon says
   SinewSessionFallback *fallback;  // NULL: sinew_session_fallback_zero
   void *fallback_user;             // given to the fallback
+  int gain_rows;  // feedback gains are asked for, of so many rows of a plan behind its lead: sinew_session_feedback
 } SinewSessionDef;
 
 // Returns a definition that leaves everything to the daemon and the task; set at least `task`.
@@ -151,6 +152,8 @@ typedef struct SinewSessionPlan {
   uint64_t stream_number;   // in continuous mode: 1, 2, ... of the plans sent; else 0
   uint64_t stream_misses;   // states so far whose first plan came late
   int lead;                 // rows before the improved ones: those of the plan before
+  const double *gain;       // (gain_rows, nu, 2 nv + na) feedback of rows from `lead` on, NULL: none
+  int gain_rows;            // rows with feedback
 } SinewSessionPlan;
 
 // Sends a state and waits for its plan, which is then in force for sinew_session_control. deadline [s] is the daemon's
@@ -179,6 +182,13 @@ SINEW_API const SinewSessionPlan *sinew_session_current_plan(const SinewSession 
 // plan. It neither waits, allocates, nor talks to the daemon; on success it writes nothing to `err` but the status and
 // an empty text.
 SINEW_API SinewStatus sinew_session_control(SinewSession *session, double now, double *ctrl, SinewError *err);
+
+// Fills ctrl (nu) as sinew_session_control does at the time of a measured state, with the plan's feedback. A row with
+// gains becomes ctrl + gain (state (-) predicted state), within the ranges of the controls; other rows stay. `state`
+// needs qpos, qvel and act. *corrected, which may be NULL, says whether the row had gains. Returns SINEW_ERR_ARGUMENT
+// for a state with a number that is not finite, else as sinew_session_control.
+SINEW_API SinewStatus sinew_session_feedback(SinewSession *session, const SinewState *state, double *ctrl,
+                                             bool *corrected, SinewError *err);
 
 // Asks for the cost of controls ctrl (steps, nu) applied from a state, under the session's weights and targets. Fills
 // `gradient` (steps, nu), unless it is NULL, with the derivative of the cost by the controls. A motion that diverges

@@ -7,11 +7,13 @@
 
 #include "clients/libsinew/task_private.h"
 #include "physics/base/clock.h"
+#include "physics/step/step.h"
+#include "planner/base/control_range.h"
 
 static const ApiStruct planner_def = {"SinewPlannerDef", "sinew_default_planner", sizeof(SinewPlannerDef),
                                       API_END(SinewPlannerDef, seed)};
 static const ApiStruct plan_request = {"SinewPlanRequest", "sinew_default_plan_request", sizeof(SinewPlanRequest),
-                                       API_END(SinewPlanRequest, want_states)};
+                                       API_END(SinewPlanRequest, gain_rows)};
 
 _Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
                    (int)SINEW_WARN_CONSTRAINTS == (int)SN_WARN_EFC_FULL &&
@@ -191,7 +193,9 @@ static SinewPlan plan_of(const SnPlan *plan) {
                      .warnings = (unsigned)plan->warn,
                      .backend = plan->backend,
                      .remark = plan->remark,
-                     .seconds = plan->seconds};
+                     .seconds = plan->seconds,
+                     .gain = plan->gain,
+                     .gain_rows = plan->gain_rows};
 }
 
 // Works on a plan until it is there. A device makes whole iterations; between slices its planner's caller is asked,
@@ -220,6 +224,7 @@ static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewE
   request.deadline = in->budget > 0 ? sn_clock_now() + in->budget : INFINITY;
   request.max_iterations = in->max_iterations;
   request.want_states = in->want_states;
+  request.gain_rows = in->gain_rows;
   const SinewStatus status = work(p, &request, &plan, err);
   if (status != SINEW_OK) return status;
   if (plan.status == SN_PLAN_DIVERGED)
@@ -252,6 +257,50 @@ SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ct
     status = api_fail(err, SINEW_ERR_NO_PLAN, "there is no plan yet");
   else
     memcpy(ctrl, row, (size_t)planner->model->sizes.nu * sizeof *ctrl);
+  return api_planner_leave(planner, status == SINEW_OK ? api_ok(err) : status);
+}
+
+// Adds the feedback of a row of the plan to ctrl. Returns false where the row has none.
+static bool add_feedback(const SinewPlanner *p, const SinewState *state, double *ctrl, double *difference) {
+  const SinewPlan *plan = &p->plan;
+  const SnModel *m = sn_planner_model(p->planner);
+  const size_t nv = (size_t)m->nv, na = (size_t)m->na, n = 2 * nv + na;
+  const double at = floor((state->time - plan->start) / plan->step + 1e-6);
+  SnLaneShared shared;
+  SnLane lane = {.n = 1, .shared = &shared};
+  if (!plan->gain || !(at >= plan->lead && at < plan->lead + plan->gain_rows)) return false;
+  const size_t row = (size_t)at;
+  const double *gain = plan->gain + (row - (size_t)plan->lead) * (size_t)m->nu * n;
+  sn_difference_pos(m, &lane, plan->qpos + row * (size_t)m->nq, state->qpos, difference);
+  for (size_t k = 0; k < nv; ++k) difference[nv + k] = state->qvel[k] - plan->qvel[row * nv + k];
+  for (size_t k = 0; k < na; ++k) difference[2 * nv + k] = state->act[k] - plan->act[row * na + k];
+  for (size_t i = 0; i < (size_t)m->nu; ++i)
+    for (size_t k = 0; k < n; ++k) ctrl[i] += gain[i * n + k] * difference[k];
+  sn_ctrl_clamp(m, ctrl, 1);
+  return true;
+}
+
+SinewStatus sinew_planner_feedback(SinewPlanner *planner, const SinewState *state, double *ctrl, bool *corrected,
+                                   SinewError *err) {
+  const char *const who = "sinew_planner_feedback";
+  if (corrected) *corrected = false;
+  SinewStatus status = api_planner_enter(planner, who, err);
+  if (status != SINEW_OK) return status;
+  const SnModel *m = sn_planner_model(planner->planner);
+  const double *row = state && isfinite(state->time) ? sn_planner_control(planner->planner, state->time) : NULL;
+  double *difference = calloc((size_t)(2 * m->nv + m->na) + 1, sizeof *difference);
+  if (!state || !ctrl || !isfinite(state->time) || !state->qpos || !state->qvel || (m->na > 0 && !state->act))
+    status = api_fail(err, SINEW_ERR_ARGUMENT, "%s: ctrl and a state with time, qpos, qvel and act are needed", who);
+  else if (!difference)
+    status = api_fail(err, SINEW_ERR_MEMORY, "%s: out of memory", who);
+  else if (!row)
+    status = api_fail(err, SINEW_ERR_NO_PLAN, "there is no plan yet");
+  if (status == SINEW_OK) {
+    memcpy(ctrl, row, (size_t)m->nu * sizeof *ctrl);
+    const bool added = add_feedback(planner, state, ctrl, difference);
+    if (corrected) *corrected = added;
+  }
+  free(difference);
   return api_planner_leave(planner, status == SINEW_OK ? api_ok(err) : status);
 }
 

@@ -10,7 +10,7 @@
 #include "clients/libsinew_client/wire.h"
 
 static const ApiStruct DEF = {"SinewSessionDef", "sinew_default_session", sizeof(SinewSessionDef),
-                              API_END(SinewSessionDef, fallback_user)};
+                              API_END(SinewSessionDef, gain_rows)};
 
 void sinew_session_fallback_zero(void *user, double now, const double *last, double *ctrl, int nu) {
   (void)user;
@@ -144,6 +144,8 @@ static SinewStatus take_def(const SinewSessionDef *caller, SinewSessionDef *def,
   if (isnan(def->latency) || isnan(def->lease) || isnan(def->time_to_live))
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewSessionDef: latency, lease and time_to_live are %g, %g and %g s",
                     def->latency, def->lease, def->time_to_live);
+  if (def->gain_rows < 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewSessionDef.gain_rows is %d; allowed is at least 0", def->gain_rows);
   return SINEW_OK;
 }
 
@@ -160,6 +162,7 @@ SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *cal
   session->latest = -INFINITY;
   session->fallback = def.fallback ? def.fallback : sinew_session_fallback_zero;
   session->fallback_user = def.fallback_user;
+  session->gain_rows = def.gain_rows;
   Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
   SinewStatus status = send_open(session, &def, &planner, err);
   sn_message_clear(&planner.base);

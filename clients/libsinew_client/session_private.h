@@ -25,6 +25,7 @@ struct SinewSession {
   double latest;  // time stamp of the latest state sent [s]; -infinity before the first
   SinewSessionFallback *fallback;
   void *fallback_user;
+  int gain_rows;  // asked for with each state
 };
 
 // Fills in a state on the wire, which refers to the arrays of `state`. Returns SINEW_ERR_ARGUMENT for a NULL session or

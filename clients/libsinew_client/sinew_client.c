@@ -7,6 +7,7 @@
 
 #include "clients/base/api.h"
 #include "clients/libsinew_client/accept_private.h"
+#include "clients/libsinew_client/feedback_private.h"
 #include "clients/libsinew_client/session_private.h"
 #include "clients/libsinew_client/wire.h"
 #include "physics/base/clock.h"
@@ -65,6 +66,10 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
   asked->plan.session = session->info.id;
   asked->plan.state = &asked->state;
   asked->plan.deadline = deadline;
+  if (session->gain_rows > 0) {
+    asked->plan.has_gain_rows_case = SINEW__V1__PLAN_REQUEST__HAS_GAIN_ROWS_GAIN_ROWS;
+    asked->plan.gain_rows = (uint32_t)session->gain_rows;
+  }
   asked->request = (Sinew__V1__Request)SINEW__V1__REQUEST__INIT;
   asked->request.body_case = SINEW__V1__REQUEST__BODY_PLAN;
   asked->request.plan = &asked->plan;
@@ -84,6 +89,8 @@ static SinewStatus judge_plan(const SinewSession *session, const Sinew__V1__Repl
   char why[400];
   if (!sn_accept_plan(p, &session->info, session->latest, why, sizeof why))
     return sn_wire_fail(err, SINEW_ERR_BAD_PLAN, "a plan of the daemon is refused: %s", why);
+  const char *fault = sn_gain_fault(session->described->describe_task->model, p);
+  if (fault) return sn_wire_fail(err, SINEW_ERR_BAD_PLAN, "a plan of the daemon is refused: %s", fault);
   return SINEW_OK;
 }
 
@@ -119,7 +126,9 @@ SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply,
                                      .stream_misses = p->stream_misses,
                                      .backend = p->backend,
                                      .device_lost = p->device_lost,
-                                     .lead = (int)p->lead};
+                                     .lead = (int)p->lead,
+                                     .gain = p->n_gain ? p->gain : NULL,
+                                     .gain_rows = (int)p->gain_rows};
   return api_ok(err);
 }
 
@@ -225,6 +234,12 @@ static void fall_back(SinewSession *session, double now, double *ctrl) {
   limit(session, ctrl);
 }
 
+// A stamp on the grid belongs to the row that starts there, whatever the rounding of the division.
+static size_t row_at(const SinewSessionPlan *plan, double now) {
+  const double row = floor((now - plan->start) / plan->step + 1e-6);
+  return !(row > 0) ? 0 : (row > plan->steps - 1 ? (size_t)plan->steps - 1 : (size_t)row);
+}
+
 SinewStatus sinew_session_control(SinewSession *session, double now, double *ctrl, SinewError *err) {
   const SinewSessionPlan *plan = sinew_session_current_plan(session);
   if (!session || !ctrl) return api_fail(err, SINEW_ERR_ARGUMENT, "%s is NULL", session ? "ctrl" : "session");
@@ -236,10 +251,24 @@ SinewStatus sinew_session_control(SinewSession *session, double now, double *ctr
                     "at %g s the plan of the state at %g s must not be used, it lives %g s: the fallback acts", now,
                     plan->state_time, plan->time_to_live);
   }
-  // A stamp on the grid belongs to the row that starts there, whatever the rounding of the division.
-  const double row = floor((now - plan->start) / plan->step + 1e-6);
-  const int i = !(row > 0) ? 0 : (row > plan->steps - 1 ? plan->steps - 1 : (int)row);
-  memcpy(ctrl, plan->ctrl + (size_t)i * (size_t)session->info.nu, sizeof(double) * (size_t)session->info.nu);
+  const size_t nu = (size_t)session->info.nu;
+  memcpy(ctrl, plan->ctrl + row_at(plan, now) * nu, sizeof(double) * nu);
   limit(session, ctrl);
+  return api_ok(err);
+}
+
+SinewStatus sinew_session_feedback(SinewSession *session, const SinewState *state, double *ctrl, bool *corrected,
+                                   SinewError *err) {
+  Sinew__V1__State checked;
+  if (corrected) *corrected = false;
+  SinewStatus status = sn_session_state(session, state, &checked, err);
+  if (status == SINEW_OK && !state->act && session->info.na > 0)
+    status = api_fail(err, SINEW_ERR_ARGUMENT, "feedback needs the activations, and act is NULL");
+  if (status == SINEW_OK) status = sinew_session_control(session, state->time, ctrl, err);
+  if (status != SINEW_OK) return status;
+  const size_t row = row_at(&session->plan, state->time);
+  if (!sn_feedback(session->described->describe_task->model, session->planned->plan, row, state, ctrl)) return status;
+  limit(session, ctrl);
+  if (corrected) *corrected = true;
   return api_ok(err);
 }

@@ -44,6 +44,7 @@ static void fill_request(SnScratch *scratch, const SnSession *session, const SnJ
   request->want_states = in->want_states;
   if (in->has_iterations_case) request->max_iterations = (int)in->iterations;
   if (in->has_candidates_case) request->max_candidates = (int)in->candidates;
+  if (in->has_gain_rows_case) request->gain_rows = (int)in->gain_rows;
 }
 
 // Records that come first show the planner as it was.
@@ -142,6 +143,9 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->lead = (uint32_t)plan->lead;
   out->ctrl = sn_pack_reals(scratch, plan->ctrl, (size_t)plan->nstep * (size_t)plan->nu, &out->n_ctrl);
   if (plan->qpos && plan->nstep > 0) out->states = pack_states(scratch, session, plan);
+  const size_t width = (size_t)plan->nu * (size_t)(2 * session->nv + session->na);
+  if (plan->gain) out->gain = sn_pack_reals(scratch, plan->gain, (size_t)plan->gain_rows * width, &out->n_gain);
+  out->gain_rows = (uint32_t)plan->gain_rows;
   out->cost_now = plan->cost_now;
   out->cost_before = plan->cost_before;
   out->cost_after = plan->cost_after;

@@ -23,7 +23,7 @@ static void test_hello(void **state) {
   Sinew__V1__Reply *r = SN_TEST_REPLY(hello, HELLO, &hello);
   assert_int_equal(r->hello->protocol, 1);
   assert_string_equal(r->hello->version, SN_TEST_VERSION);
-  static const char *const planners[] = {"sampling", "adam", "lbfgs", "mppi", "cem", "hybrid"};
+  static const char *const planners[] = {"sampling", "adam", "ilqg", "lbfgs", "mppi", "cem", "hybrid"};
   assert_int_equal(r->hello->n_planners, sizeof planners / sizeof *planners);
   for (size_t i = 0; i < r->hello->n_planners; i++) assert_string_equal(r->hello->planners[i], planners[i]);
   assert_string_equal(r->hello->backends[0], "cpu");
@@ -122,6 +122,37 @@ static void check_plan(const Sinew__V1__Plan *p, uint64_t session, double time) 
   for (size_t i = 0; i < p->n_terms; i++) sum += p->terms[i]->cost;
   assert_true(fabs(sum - p->cost_after) <= 1e-6 * (1 + fabs(sum)));
   assert_true(p->time_to_live > 0 && p->age >= 0);
+}
+
+// Gains by request: of the rows behind the lead, with states. A planner without them refuses, and its plan stays.
+static void test_gains(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened, *r;
+  uint64_t session = sn_test_open(&client, "arm_reach", 3, &opened);
+  Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__SetConfigRequest config = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  plan.session = config.session = session;
+  plan.state = opened->open->initial;
+  plan.deadline = 5;
+  plan.has_gain_rows_case = SINEW__V1__PLAN_REQUEST__HAS_GAIN_ROWS_GAIN_ROWS;
+  plan.gain_rows = 4;
+  plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
+  plan.iterations = 1;
+  sn_test_expect_error(sn_test_request(&client, SN_TEST_MESSAGE(plan, PLAN, &plan)),
+                       SINEW__V1__ERROR__CODE__UNSUPPORTED, "gains: planner 'sampling' makes none, 'ilqg' does");
+  settings.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  settings.planner = "ilqg";
+  config.planner = &settings;
+  sn_test_done(SN_TEST_REPLY(set_config, SET_CONFIG, &config));
+  r = SN_TEST_REPLY(plan, PLAN, &plan);
+  check_plan(r->plan, session, 0);
+  assert_int_equal(r->plan->sequence, 1);
+  assert_int_equal(r->plan->gain_rows, 4);
+  assert_int_equal(r->plan->n_gain, 4 * 6 * (2 * 2 + 6));
+  assert_int_equal(r->plan->states->n_time, r->plan->steps + 1);
+  sn_test_done(r);
+  sn_test_done(opened);
 }
 
 // Plans of a session, states asked for, act given and left out; then the plan's own controls evaluated.
@@ -447,6 +478,7 @@ int main(void) {
       cmocka_unit_test(test_models),
       cmocka_unit_test(test_model_in_use_stays),
       cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_gains),
       cmocka_unit_test(test_plan_and_evaluate),
       cmocka_unit_test(test_latency_and_applied_controls),
       cmocka_unit_test(test_gradient),

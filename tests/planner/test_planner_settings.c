@@ -270,7 +270,7 @@ static const Row rows[] = {
     {"cfd_softplus", PLANS | EVALUATION, 0.005, 0.007, see_cfd_softplus},
     {"cfd_friction", PLANS | EVALUATION, 1, -1, see_cfd_friction},
     {"cem_elites", CEM, 1, 9, NULL},
-    {"ilqg_iterations", ILQG, 14, 19, see_iterations},
+    {"ilqg_iterations", ILQG, 14, 23, see_iterations},
     {"ilqg_regularization", ILQG, 0.37, 0.053, see_mu},
     {"ilqg_alphas", ILQG, 17, 20, see_alphas},
     {"lbfgs_iterations", LBFGS, 15, 14, see_iterations},

@@ -465,6 +465,52 @@ static void test_two_threads(void **state) {
   sinew_planner_free(p);
 }
 
+// ---- feedback ----
+
+// The law, by MuJoCo's difference of positions; rows without gains are as planned.
+static void feedback(void **state) {
+  (void)state;
+  const char *const settings[] = {"planner=ilqg", "ilqg_iterations=2", NULL};
+  SinewError err;
+  SinewPlanner *p = make(settings, 3);
+  const SinewSizes *m = sinew_model_sizes(model);
+  SinewPlanRequest r = request_at_start(p);
+  double ctrl[16], plain[16], qpos[32], qvel[32], act[32];
+  bool corrected = true;
+  r.gain_rows = 3;
+  test_refused(sinew_planner_feedback(p, &r.state, ctrl, &corrected, &err), &err, SINEW_ERR_NO_PLAN, "no plan");
+  const SinewPlan *plan = plan_now(p, &r);
+  assert_true(plan->gain && plan->gain_rows == 3 && plan->qpos && m->nu <= 16 && m->nq <= 32);
+  for (int row = 0; row < 5; ++row) {
+    SinewState s = {.time = plan->start + row * plan->step, .qpos = qpos, .qvel = qvel, .act = act};
+    const int n = 2 * m->nv + m->na;
+    double difference[96], turned[32];
+    for (int k = 0; k < m->nv; ++k) turned[k] = 0.01 * (k + 1);
+    test_accepted(sinew_model_integrate(model, plan->qpos + row * m->nq, turned, 1, qpos, &err), &err);
+    for (int k = 0; k < m->nv; ++k) qvel[k] = plan->qvel[row * m->nv + k] - 0.02 * k;
+    for (int k = 0; k < m->na; ++k) act[k] = plan->act[row * m->na + k] + 0.03;
+    for (int k = 0; k < m->nv; ++k) difference[k] = turned[k], difference[m->nv + k] = -0.02 * k;
+    for (int k = 0; k < m->na; ++k) difference[2 * m->nv + k] = 0.03;
+    test_accepted(sinew_planner_feedback(p, &s, ctrl, &corrected, &err), &err);
+    test_accepted(sinew_planner_control(p, s.time, plain, &err), &err);
+    assert_true(corrected == (row < 3));
+    for (int i = 0; i < m->nu; ++i) {
+      double u = plain[i];
+      for (int k = 0; corrected && k < n; ++k) u += plan->gain[(row * m->nu + i) * n + k] * difference[k];
+      const double lo = sn_planner_model(p->planner)->ctrl_range[2 * i],
+                   hi = sn_planner_model(p->planner)->ctrl_range[2 * i + 1];
+      if (sn_planner_model(p->planner)->ctrl_limited[i]) u = fmin(fmax(u, lo), hi);
+      assert_true(fabs(u - ctrl[i]) < 1e-12);
+    }
+  }
+  SinewState bad = {.time = plan->start, .qpos = qpos, .qvel = qvel};
+  test_refused(sinew_planner_feedback(p, &bad, ctrl, NULL, &err), &err, SINEW_ERR_ARGUMENT, "act are needed");
+  test_accepted(sinew_planner_set(p, "planner=adam", &err), &err);
+  test_refused(sinew_planner_plan(p, &r, NULL, &err), &err, SINEW_ERR_UNSUPPORTED, "gains: planner 'adam' makes none");
+  test_accepted(sinew_planner_control(p, plan->start, plain, &err), &err);
+  sinew_planner_free(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_are_the_planners),
                                      cmocka_unit_test(test_state_of_nothing),
@@ -478,6 +524,7 @@ int main(void) {
                                      cmocka_unit_test(test_definitions_refused),
                                      cmocka_unit_test(test_requests_refused),
                                      cmocka_unit_test(test_null_handles),
+                                     cmocka_unit_test(feedback),
                                      cmocka_unit_test(test_two_threads)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

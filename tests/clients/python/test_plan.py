@@ -94,3 +94,52 @@ def test_repeated_names() -> None:
     ctrl = tuple(Quantity(name, i, 1, "1", False, 0, 0) for i, name in enumerate(["twist", "twist", "", "lift"]))
     model = ModelDescription("m", 0.01, 0, 0, 0, 4, 0, (), (), (), ctrl, (), "")
     assert model.columns("ctrl") == ["twist[0]", "twist[1]", "ctrl2", "lift"]
+
+
+# ----------------------------------------------------------------------------------------- feedback
+
+
+def test_feedback(client: sinew.Client) -> None:
+    with client.open("joints", settings={"planner": "ilqg"}) as session:
+        initial = session.initial
+        plan = session.plan({"time": 2.5, "qpos": initial.qpos, "qvel": initial.qvel}, iterations=2, gains=3)
+        model, states = session.model, plan.states
+        assert states is not None
+        assert plan.gain.shape == (plan.gain_rows, model.nu, 2 * model.nv + model.na) == (3, 2, 10)
+        assert np.abs(plan.gain).max() > 0
+        assert session.control(2.5).tolist() == plan.ctrl[0].tolist()
+        for row in range(5):
+            turn, rest = np.array([0.02, -0.03, 0.01]), np.array([0.04, -0.05])
+            angle = np.linalg.norm(turn)
+            small = np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * turn / angle])
+            ball = product(states.qpos[row, :4], small)
+            moved = {
+                "time": plan.time[row],
+                "qpos": np.concatenate([3 * ball, states.qpos[row, 4:] + rest]),
+                "qvel": states.qvel[row] + 0.1,
+            }
+            difference = np.concatenate([turn, rest, np.full(5, 0.1)])
+            wanted = plan.ctrl[row] + (plan.gain[row] @ difference if row < 3 else 0)
+            limits = session.ctrl_range
+            np.testing.assert_allclose(plan.control(moved), np.clip(wanted, limits[:, 0], limits[:, 1]), atol=1e-12)
+        with pytest.raises(errors.ArgumentError, match="qvel: shape"):
+            plan.control({"time": 2.5, "qpos": initial.qpos, "qvel": [1.0]})
+        with pytest.raises(errors.ArgumentError, match="needs a time"):
+            plan.control({"qpos": initial.qpos, "qvel": initial.qvel})
+
+
+def test_no_feedback(client: sinew.Client, plan: Plan) -> None:
+    assert plan.gain_rows == 0 and plan.gain.size == 0
+    state = {"time": plan.time[2], "qpos": np.zeros(6), "qvel": np.zeros(5)}
+    with client.open("joints", settings={"planner": "sampling"}) as session:
+        state["qpos"] = session.initial.qpos
+        first = session.plan(state, iterations=1)
+        with pytest.raises(errors.SinewError, match="gains: planner 'sampling' makes none"):
+            session.plan(state, iterations=1, gains=3)
+        assert session.current_plan is first
+
+
+def product(a: Any, b: Any) -> Any:
+    """Return the product of two quaternions."""
+    (w, *v), (s, *u) = a, b
+    return np.concatenate([[w * s - np.dot(v, u)], w * np.array(u) + s * np.array(v) + np.cross(v, u)])

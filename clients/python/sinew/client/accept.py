@@ -12,7 +12,7 @@ from sinew.client.quantities import ModelDescription
 from sinew.errors import BadPlanError, ProtocolError
 from sinew.state import State
 
-__all__ = ["accept_plan", "accept_session"]
+__all__ = ["accept_gain", "accept_plan", "accept_session"]
 
 Array = NDArray[np.float64]
 
@@ -82,6 +82,34 @@ def accept_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -> N
         why = _fault_of_controls(plan["ctrl"].reshape(plan["steps"], nu))
     if why is not None:
         raise BadPlanError(f"a plan of the daemon is refused: {why}")
+
+
+def accept_gain(plan: dict[str, Any], model: ModelDescription) -> None:
+    """Refuse feedback gains that must not move a robot: sizes, states that are missing, numbers.
+
+    Raises
+    ------
+    BadPlanError
+        What is wrong.
+    """
+    why = _fault_of_gain(plan, model) if plan["gain_rows"] or plan["gain"].size else None
+    if why is not None:
+        raise BadPlanError(f"a plan of the daemon is refused: {why}")
+
+
+def _fault_of_gain(plan: dict[str, Any], model: ModelDescription) -> str | None:
+    rows, states = plan["gain_rows"], plan["states"]
+    if rows > plan["steps"] - plan["lead"] or plan["gain"].size != rows * model.nu * (2 * model.nv + model.na):
+        return "its gains have the wrong size"
+    wanted = {"qpos": model.nq, "qvel": model.nv, "act": model.na}
+    if states is None or any(getattr(states, name).size != (plan["steps"] + 1) * n for name, n in wanted.items()):
+        return "its gains come without the states that they refer to"
+    if sum(q.size for q in model.qpos) != model.nq or sum(q.size - (q.size > 1) for q in model.qpos) != model.nv:
+        return "its gains are for a model whose positions are not described"
+    numbers = (plan["gain"], states.qpos, states.qvel, states.act)
+    if any(first_not_finite(np.ravel(x)) is not None for x in numbers):
+        return "its gains, or the states that they refer to, are not finite"
+    return None
 
 
 def _fault_of_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -> str | None:

@@ -396,10 +396,11 @@ class AsyncSession(SessionBase):
         iterations: int = 0,
         candidates: int = 0,
         states: bool = False,
+        gains: int = 0,
         applied: Applied | None = None,
     ) -> Plan:
         """Send a state and wait for its plan, as `sinew.Session.plan`."""
-        call = self._plan_call(state, deadline, iterations, candidates, states, applied)
+        call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._taken = self._sent
         return await self._client._request(call)
 
@@ -411,10 +412,11 @@ class AsyncSession(SessionBase):
         iterations: int = 0,
         candidates: int = 0,
         states: bool = False,
+        gains: int = 0,
         applied: Applied | None = None,
     ) -> None:
         """Send a state as `plan` does and go on; `receive` takes its plan later."""
-        call = self._plan_call(state, deadline, iterations, candidates, states, applied)
+        call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._sent = await self._client._send(call.request, self._box.channel)
 
     async def receive(self, wait: float = 0.0) -> Plan | None:

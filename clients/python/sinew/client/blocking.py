@@ -456,6 +456,7 @@ class Session(SessionBase):
         iterations: int = 0,
         candidates: int = 0,
         states: bool = False,
+        gains: int = 0,
         applied: Applied | None = None,
     ) -> Plan:
         """Send a state and wait for its plan, which is then in force for `control`.
@@ -473,6 +474,9 @@ class Session(SessionBase):
             bit. 0: as the settings say.
         states : bool
             Whether the predicted states are wanted.
+        gains : int
+            Rows behind the lead whose feedback gains are wanted, with the predicted states: `Plan.control`.
+            Planners that make none refuse it.
         applied : pair of array_like, (rows,) and (rows, nu), optional
             Times [s] and controls that were applied since the last state: improves the estimate of act.
 
@@ -489,7 +493,7 @@ class Session(SessionBase):
         -----
         On every error the plan before stays in force.
         """
-        call = self._plan_call(state, deadline, iterations, candidates, states, applied)
+        call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._taken = self._sent  # answers to states that were sent on are of no use from here on
         return self._client._request(call)
 
@@ -501,10 +505,11 @@ class Session(SessionBase):
         iterations: int = 0,
         candidates: int = 0,
         states: bool = False,
+        gains: int = 0,
         applied: Applied | None = None,
     ) -> None:
         """Send a state as `plan` does and go on; `receive` takes its plan later."""
-        call = self._plan_call(state, deadline, iterations, candidates, states, applied)
+        call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._sent = self._client._send(call.request, self._box.channel)
 
     def receive(self, wait: float = 0.0) -> Plan | None:

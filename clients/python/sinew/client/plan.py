@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sinew.client.quantities import ModelDescription, Trajectory
 from sinew.errors import ArgumentError
+from sinew.state import State, StateLike
 
 if TYPE_CHECKING:
     import pandas
@@ -67,6 +68,10 @@ class Plan:
         What one should know of how it was made; empty: nothing.
     device_lost : bool
         The daemon's device has failed: plans come from its CPU.
+    gain : numpy.ndarray, (gain_rows, nu, 2 nv + na)
+        Feedback of the rows from `lead` on, if asked for: see `control`.
+    gain_rows : int
+        Rows that have feedback; where none have although it was asked for, `remark` says why.
     model : ModelDescription
         Names of the entries.
     """
@@ -100,7 +105,14 @@ class Plan:
     overflow: bool
     remark: str
     device_lost: bool
+    gain: NDArray[np.float64] = field(repr=False)
+    gain_rows: int
     model: ModelDescription = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.gain_rows > 0:
+            shape = (self.gain_rows, self.ctrl.size // self.steps, -1)
+            object.__setattr__(self, "gain", self.gain.reshape(shape))
 
     @property
     def refined(self) -> bool:
@@ -127,6 +139,46 @@ class Plan:
         """
         row = math.floor((now - self.start) / self.step + 1e-6)
         return min(max(row, 0), self.steps - 1)
+
+    def control(self, state: StateLike) -> NDArray[np.float64]:
+        """Return the controls for a measured state, with the plan's feedback.
+
+        The row of `ctrl` at the state's time, plus its gain times the difference of the state to the predicted one,
+        each limited to its range. Rows without gains are not corrected.
+
+        Parameters
+        ----------
+        state : State, mapping or MjData
+            Time, qpos, qvel and act.
+
+        Returns
+        -------
+        numpy.ndarray, (nu,)
+        """
+        measured = State.of(state)
+        if measured.time is None:
+            raise ArgumentError("a measured state needs a time")
+        row = self.row(float(np.asarray(measured.time)))
+        controls = self.ctrl[row].copy()
+        if 0 <= row - self.lead < self.gain_rows:
+            controls += self.gain[row - self.lead] @ self._difference(measured, row)
+        low = [c.min if c.limited else -np.inf for c in self.model.ctrl]
+        high = [c.max if c.limited else np.inf for c in self.model.ctrl]
+        return np.clip(controls, low, high)
+
+    def _difference(self, state: State, row: int) -> NDArray[np.float64]:
+        """Return how far a state is from the predicted one, in the tangent coordinates of the gains."""
+        predicted = self._predicted()
+        entries = {"qpos": self.model.nq, "qvel": self.model.nv, "act": self.model.na}
+        x = {name: np.asarray([] if getattr(state, name) is None else getattr(state, name), float) for name in entries}
+        for name, size in entries.items():
+            if x[name].shape != (size,):
+                raise ArgumentError(f"the state's {name}: shape {x[name].shape}, expected ({size},)")
+        parts = []
+        for joint in self.model.qpos:
+            at = slice(joint.address, joint.address + joint.size)
+            parts.append(_tangent(predicted.qpos[row, at], x["qpos"][at]))
+        return np.concatenate([*parts, x["qvel"] - predicted.qvel[row], x["act"] - predicted.act[row]])
 
     def to_pandas(self, vector: str = "ctrl") -> pandas.DataFrame:
         """Return a table with a row for each time and a column for each entry, named as in the model.
@@ -206,6 +258,20 @@ class Plan:
         if self.states is None:
             raise ArgumentError("the plan has no predicted states: ask for it with states=True")
         return self.states
+
+
+def _tangent(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what leads from one position of a joint to another, a rotation as a vector in the frame of the first."""
+    if len(start) == 1:
+        return end - start
+    plain = len(start) - 4
+    (w, x, y, z), q = start[plain:] / np.linalg.norm(start[plain:]), end[plain:] / np.linalg.norm(end[plain:])
+    back = np.array([[w, x, y, z], [-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])  # product with the inverse
+    scalar, axis = (turn := back @ q)[0], turn[1:]
+    size = np.linalg.norm(axis)
+    angle = 2 * math.atan2(size, scalar)
+    angle -= 2 * math.pi if angle > math.pi else 0
+    return np.concatenate([end[:plain] - start[:plain], axis * (angle / size if size > 0 else 2)])
 
 
 def _duration(seconds: float) -> dict[str, int]:

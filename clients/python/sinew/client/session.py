@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew.client import schema
-from sinew.client.accept import accept_plan, accept_session, first_not_finite
+from sinew.client.accept import accept_gain, accept_plan, accept_session, first_not_finite
 from sinew.client.messages import Config, Evaluation, Opened, StreamReply, TaskDescription
 from sinew.client.plan import Plan
 from sinew.client.wire import Call, Wire, check, request
@@ -196,6 +196,7 @@ class SessionBase:
         iterations: int,
         candidates: int,
         states: bool,
+        gains: int,
         applied: Applied | None,
     ) -> Call[Plan]:
         measured = self._measured(state)
@@ -207,6 +208,7 @@ class SessionBase:
             "want_states": states,
             "iterations": iterations or None,
             "candidates": candidates or None,
+            "gain_rows": gains or None,
         }
         call = Call("plan", request("plan", fields), self._take_plan, deadline if deadline > 0 else 0.0)
         self._latest = measured["time"]
@@ -259,6 +261,7 @@ class SessionBase:
             why = "a newer one replaced it" if fields["status"] == "REPLACED" else "every candidate diverged"
             raise NoPlanError(f"no plan for the state at {fields['state_time']:g} s: {why}")
         accept_plan(fields, self.id, self.model.nu, self._latest)
+        accept_gain(fields, self.model)
         fields["ctrl"] = fields["ctrl"].reshape(fields["steps"], self.model.nu)
         self._plan = Plan(**fields, model=self.model)
         return self._plan
