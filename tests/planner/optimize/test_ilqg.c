@@ -280,6 +280,7 @@ static void move_model(const Problem *p, const double *u, double x[STEPS + 1][N]
 // A pass about controls u within their limits.
 static void pass_about(const Problem *p, const double *u, double x[STEPS + 1][N], SnIlqg *w, Problem *about) {
   move_model(p, u, x, about);
+  for (int i = 0; i < STEPS * NU * N; ++i) (&about->K[0][0])[i] = 1000;  // left by a pass before
   sn_ilqg_begin(w, about->lx[STEPS], about->lxx[STEPS]);
   for (int t = STEPS - 1; t >= 0; --t) {
     sn_number lo[NU], hi[NU];
