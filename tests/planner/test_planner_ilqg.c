@@ -216,7 +216,8 @@ static void improves(void **state) {
   Fixture *x = open_fixture(1, false, &s, true);
   SnPlan plan = plan_at(x, 0);
   printf("cost before %.4f, after %.4f\n", plan.cost_before, plan.cost_after);
-  assert_true(plan.cost_after < 0.5 * plan.cost_before && plan.iterations == 12 && plan.candidates == 7);
+  assert_true(plan.cost_after < 0.5 * plan.cost_before && plan.iterations == 12 &&
+              plan.candidates == s.ilqg_alphas + 1);
   assert_true(evaluate(x, &plan) == plan.cost_after && isnan(plan.gradient_norm) && plan.remark[0] == '\0');
   for (int k = 0; k < plan.nstep * plan.nu; ++k)
     assert_true(plan.ctrl[k] >= (k % 3 ? 0 : -3) && plan.ctrl[k] <= (k % 3 ? 1 : 3));
