@@ -250,13 +250,13 @@ static SinewStatus iterations_bound(SinewClient *client, uint64_t session, bool 
   return SINEW_OK;
 }
 
-// The deadline in lockstep where none was asked for.
+// The deadline in lockstep where none was asked for, and that of a first plan: iterations end it where they can.
 static SinewStatus choose_deadline(SinewClient *client, const SinewSession *session, PlantOptions *opt,
                                    SinewError *err) {
   bool bound = false;
-  if (opt->deadline > 0) return SINEW_OK;
   const SinewStatus status = iterations_bound(client, sinew_session_info(session)->id, &bound, err);
-  opt->deadline = bound ? DEADLINE_BOUNDED : DEADLINE;
+  if (opt->deadline == 0) opt->deadline = bound ? DEADLINE_BOUNDED : DEADLINE;
+  opt->first = fmax(opt->deadline / opt->speed, bound ? DEADLINE_BOUNDED : 0);
   return status;
 }
 

@@ -28,6 +28,7 @@ typedef struct PlantOptions {
   PlantController controller;
   int random_controls;       // PLANT_RANDOM: how many constant controls to try
   double seconds, deadline;  // [s] motion, and time for a plan; deadline 0: chosen once the session is open
+  double first;              // time for the first plan, which the body waits for [s]; set once the session is open
   double step;               // time step of the body [s]; 0: that of the plans
   double speed;              // seconds of the body's clock in one of ours, in real time and continuous mode
   bool model_contacts;       // the body keeps the contacts of its file, whatever the task says

@@ -142,7 +142,7 @@ static SinewStatus run_realtime(Loop *l, SinewError *err) {
   const double give_up = plant_patience(l->opt), deadline = deadline_of(l->opt);
   // The body starts with its first plan in hand.
   SinewState state = plant_body_state(l->body, l->opt->hide_act);
-  SinewStatus status = sinew_session_plan(l->session, &state, deadline, err);
+  SinewStatus status = sinew_session_plan(l->session, &state, l->opt->first, err);
   if (status != SINEW_OK && status != SINEW_ERR_NO_PLAN) return status;
   if (status == SINEW_OK) take_over(l);
   const double start = sn_clock_now();
