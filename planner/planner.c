@@ -60,6 +60,8 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   make_state(m, &p->evaluation.state, &ok);
   p->initial.ctrl = sn_planner_calloc(nu, sizeof(sn_real), &ok);
   p->warm_start.ctrl = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->grid.ctrl = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
+  p->grid.target = sn_planner_calloc((horizon + 1) * (size_t)p->in_force.cost->ntarget, sizeof(sn_real), &ok);
   p->candidates.winner = sn_planner_calloc(horizon * nu, sizeof(sn_real), &ok);
   p->active_plan.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
   p->progress.target = sn_planner_calloc((horizon + 1) * (size_t)p->in_force.cost->ntarget, sizeof(sn_real), &ok);
@@ -106,6 +108,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.evaluator = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
+  if ((code = sn_planner_grid_check(p, &def->settings, NULL, err)) != SN_OK) return code;
   if ((code = sn_planner_load(p, err)) != SN_OK) return code;
   if ((code = check_optimizer(p, &def->settings, err)) != SN_OK) return code;
   if ((code = make_buffers(p, err)) != SN_OK) return code;
@@ -147,7 +150,7 @@ void sn_planner_free(SnPlanner *p) {
                            p->result.qpos,      p->result.qvel,        p->result.act,        p->evaluation.term,
                            p->evaluation.value, p->evaluation.met,     p->evaluation.target, p->candidates.cost,
                            p->candidates.term,  p->candidates.done,    p->candidates.warn,   p->candidates.rank,
-                           p->progress.before};
+                           p->progress.before,  p->grid.ctrl,          p->grid.target};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);
@@ -235,6 +238,7 @@ int sn_planner_least_iterations(const SnPlanner *p) { return sn_planner_optimize
 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {
   SnCode code = sn_settings_may_change(&p->in_force.settings, settings, err);
+  if (code == SN_OK) code = sn_planner_grid_check(p, settings, NULL, err);
   if (code == SN_OK) code = check_optimizer(p, settings, err);
   // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
   if (code == SN_OK && !p->iterations.begun) code = sn_planner_optimizer(settings)->reserve(p, settings, err);

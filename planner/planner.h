@@ -224,6 +224,7 @@ typedef struct SnAdamSnapshot {
   int moved;                         // steps that the plan was shifted by since Adam's last one
   int phase;                         // steps from the first knot of its grid to the first row
   int knots, interpolation, starts;  // settings that it was made with
+  SnGrid grid;                       // time grid that it was made with
   int capacity;                      // most starts so far
   SnMomentsView moments;             // moments, if known
 } SnAdamSnapshot;

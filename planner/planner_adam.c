@@ -7,6 +7,7 @@
 struct SnAdamState {
   SnMultistartJob job;
   SnAdamGrid grid;  // of this plan
+  SnGrid time;      // time grid of its rows
   int knots;        // settings that the grid was made from
   int interpolation, starts;
   int moved;     // steps that the plan was shifted by since
@@ -69,6 +70,7 @@ void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *s) {
   s->knots = a->knots;
   s->interpolation = a->interpolation;
   s->starts = a->starts;
+  s->grid = a->time;
   s->capacity = a->capacity;
 }
 
@@ -114,6 +116,7 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
   a->knots = s->knots;
   a->interpolation = s->interpolation;
   a->starts = s->starts;
+  a->time = s->grid;
   a->capacity = s->capacity;
   a->fresh = true;  // until the next plan's first iteration, which begins anew in any case
   a->known = s->known && sn_backend_set_moments(p->device.backend, p->device.model, &s->moments);
@@ -125,20 +128,23 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
 static bool same_structure(const SnPlanner *p) {
   const SnAdamState *a = p->iterations.adam;
   const SnSettings *s = &p->in_force.settings;
-  return a->knots == s->adam_knots && a->interpolation == s->adam_interpolation && a->starts == s->adam_starts;
+  return a->knots == s->adam_knots && a->interpolation == s->adam_interpolation && a->starts == s->adam_starts &&
+         sn_grid_equal(&a->time, &p->grid.grid);
 }
 
 // The grid of the settings, moved in time with the plan: knots stay where they were. Returns how many knots the plan
-// has left behind.
+// has left behind; of a knot for every row of a time grid, how many base steps.
 static int make_grid(SnPlanner *p) {
   SnAdamState *a = p->iterations.adam;
   const int n = p->in_force.settings.adam_knots, moved = a->grid.phase + a->moved;
   const int spacing = n > 0 ? (p->horizon - 1 + n - 2) / (n - 1) : 1;
-  a->grid = (SnAdamGrid){.nstep = p->horizon,
+  a->grid = (SnAdamGrid){.nstep = p->grid.steps,
                          .spacing = spacing,
                          .phase = moved % spacing,
                          .interpolation = n > 0 ? p->in_force.settings.adam_interpolation : SN_SPLINE_ZERO};
-  a->grid.knots = sn_noise_knots(p->horizon, spacing, a->grid.phase);
+  if (n > 0) a->grid.time = p->grid.grid;
+  a->grid.knots = sn_noise_knots(n > 0 ? p->horizon : p->grid.steps, spacing, a->grid.phase);
+  a->time = p->grid.grid;
   a->knots = n;
   a->interpolation = p->in_force.settings.adam_interpolation;
   a->starts = p->in_force.settings.adam_starts;
@@ -159,9 +165,9 @@ SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int mo
   const int left = init ? make_grid(p) : 0;
   a->known = a->known && !init;
   a->job =
-      (SnMultistartJob){.state = sn_planner_rollout_state(p, &p->progress.start),
-                        .target = p->progress.target,
-                        .nstep = p->horizon,
+      (SnMultistartJob){.state = sn_planner_iteration_state(p, &p->progress.start),
+                        .target = sn_planner_grid_target(p),
+                        .nstep = p->grid.steps,
                         .max_velocity = p->in_force.settings.max_velocity,
                         .settings = {.method = (SnGradientMethod)p->in_force.settings.gradient, .cfd = p->cfd.backward},
                         .grid = a->grid,
@@ -175,7 +181,7 @@ SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int mo
                         .measured = p->iterations.measured,
                         .iterations = job_iterations(p, iterations),
                         .deadline = sn_planner_iteration_deadline(p),
-                        .ctrl = p->warm_start.ctrl,
+                        .ctrl = sn_planner_best(p),
                         .cost_before = p->result.cost_before,
                         .best_cost = p->result.best_cost,
                         .gradient_norm = p->result.gradient_norm,

@@ -54,7 +54,7 @@ static void begin_round(SnPlanner *p, SnHybrid *x, int most) {
   x->adam = false;
   x->refined = s->hybrid_refined;
   x->gradients = s->hybrid_gradients;
-  sn_planner_copy(x->ctrl, p->warm_start.ctrl, (size_t)p->horizon * (size_t)p->m->nu);
+  sn_planner_copy(x->ctrl, sn_planner_best(p), sn_planner_rows(p));
   sn_planner_candidates_begin(p, x->ctrl, p->result.best_cost, p->iterations.measured ? p->result.best_term : NULL,
                               most);
   x->noise = p->candidates.noise;
@@ -122,7 +122,7 @@ static void end_adam(SnPlanner *p, SnHybrid *x) {
   p->result.best_cost = x->cost;
   p->result.gradient_norm = x->norm;
   memcpy(p->result.best_term, x->term, sizeof *x->term * (size_t)p->in_force.cost->nterm);
-  sn_planner_copy(p->warm_start.ctrl, x->ctrl, (size_t)p->horizon * (size_t)p->m->nu);
+  sn_planner_copy(sn_planner_best(p), x->ctrl, sn_planner_rows(p));
 }
 
 static void hybrid_end(SnPlanner *p) {

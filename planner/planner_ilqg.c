@@ -45,7 +45,7 @@ struct SnIlqgState {
   sn_number *A, *B;    // (horizon, n, n), (horizon, n, nu)
   SnExpansion cost;    // models of the cost of all states
   sn_number *k, *K;    // (horizon, nu), (horizon, nu, n) of the pass under way
-  sn_number *gain;     // K of the latest iteration that counts and had a pass
+  sn_number *gain;     // K of the latest iteration that counts and had a pass, on the base step
   sn_number *lo, *hi;  // (nu) limits of a change
   sn_number *weight;   // (nu) of each control in the regularisation
   IlqgCandidates c;
@@ -208,15 +208,15 @@ static SnCode ilqg_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
 // Rollouts of candidates [first, first + count).
 static SnBatch batch_of(SnPlanner *p, int first, int count) {
   IlqgCandidates *c = &p->iterations.ilqg->c;
-  const size_t at = (size_t)first, row = (size_t)p->horizon * (size_t)p->m->nu;
+  const size_t at = (size_t)first, row = sn_planner_rows(p);
   return (SnBatch){.state = &p->iterations.ilqg->state,
                    .nstate = 1,
                    .ctrl = c->ctrl + at * row,
                    .nctrl = count,
-                   .target = p->progress.target,
+                   .target = sn_planner_grid_target(p),
                    .ntable = 1,
                    .feedback = first > 0 ? c->feedback + first : NULL,
-                   .nstep = p->horizon,
+                   .nstep = p->grid.steps,
                    .first = first,
                    .count = count,
                    .max_velocity = p->in_force.settings.max_velocity,
@@ -249,15 +249,15 @@ static bool measure(SnPlanner *p, double stop) {
 // Shows the backend the rollout of the best controls so far, without a gradient of it.
 static void give_rollout(SnPlanner *p) {
   SnIlqgState *x = p->iterations.ilqg;
-  x->rolled = sn_rollout_make(p->in_force.cost, &x->state, p->warm_start.ctrl, p->progress.target, p->horizon,
+  x->rolled = sn_rollout_make(p->in_force.cost, &x->state, sn_planner_best(p), sn_planner_grid_target(p), p->grid.steps,
                               p->in_force.settings.max_velocity, &x->c.path[0]);
   x->rolled.status = SN_ROLLOUT_DONE;
-  x->rolled.t = p->horizon;
+  x->rolled.t = p->grid.steps;
   x->rolled.total = (sn_real)x->c.cost[0];
   x->item = (SnGradient){.state = x->state,
-                         .ctrl = p->warm_start.ctrl,
-                         .target = p->progress.target,
-                         .nstep = p->horizon,
+                         .ctrl = sn_planner_best(p),
+                         .target = sn_planner_grid_target(p),
+                         .nstep = p->grid.steps,
                          .max_velocity = p->in_force.settings.max_velocity,
                          .rolled = &x->rolled,
                          .status = SN_GRADIENT_PENDING};
@@ -265,7 +265,7 @@ static void give_rollout(SnPlanner *p) {
   sn_backend_gradients(p->device.backend, p->device.model, &batch, &p->def.clock, (double)INFINITY);
   x->cfd = p->cfd.backward;
   x->linearization = (SnLinearization){.count = 1,
-                                       .nstep = p->horizon,
+                                       .nstep = p->grid.steps,
                                        .cfd = p->cfd.backward,
                                        .A = x->A,
                                        .B = x->B,
@@ -298,7 +298,8 @@ static void make_limits(SnPlanner *p, const sn_real *ctrl) {
 static bool step_back(SnPlanner *p, size_t t) {
   SnIlqgState *x = p->iterations.ilqg;
   const size_t n = tangent_size(p), nu = (size_t)p->m->nu;
-  make_limits(p, p->warm_start.ctrl + t * nu);
+  make_limits(p, sn_planner_best(p) + t * nu);
+  const int length = sn_grid_length(&p->grid.grid, (int)t);
   const SnIlqgStep step = {.A = x->A + t * n * n,
                            .B = x->B + t * n * nu,
                            .lx = x->cost.lx + t * n,
@@ -309,20 +310,20 @@ static bool step_back(SnPlanner *p, size_t t) {
                            .lo = x->lo,
                            .hi = x->hi,
                            .weight = x->weight,
-                           .mu = (sn_number)(x->trial.mu / p->horizon),
-                           .duration = (sn_number)p->h};
+                           .mu = (sn_number)(length * x->trial.mu / p->horizon),
+                           .duration = (sn_number)(length * p->h)};
   return sn_ilqg_step(x->pass, &step, x->k + t * nu, x->K + t * nu * n);
 }
 
 // Candidate i > 0: the controls so far and a part of the change, before feedback.
 static void make_candidates(SnPlanner *p) {
   SnIlqgState *x = p->iterations.ilqg;
-  const size_t row = (size_t)p->horizon * (size_t)p->m->nu, n = tangent_size(p);
+  const size_t row = sn_planner_rows(p), n = tangent_size(p);
   const SnTrajectory *path = &x->c.path[0];
   double alpha = 1;
   for (int i = 1; i < x->count; ++i, alpha *= alpha_factor) {
     sn_real *ctrl = x->c.ctrl + (size_t)i * row;
-    for (size_t k = 0; k < row; ++k) ctrl[k] = p->warm_start.ctrl[k] + (sn_real)alpha * x->k[k];
+    for (size_t k = 0; k < row; ++k) ctrl[k] = sn_planner_best(p)[k] + (sn_real)alpha * x->k[k];
     x->c.feedback[i] = (SnFeedback){.qpos = path->qpos,
                                     .qvel = path->qvel,
                                     .act = path->act,
@@ -335,11 +336,11 @@ static void make_candidates(SnPlanner *p) {
 
 static bool pass_back(SnPlanner *p, double stop) {
   SnIlqgState *x = p->iterations.ilqg;
-  const size_t n = tangent_size(p), last = (size_t)p->horizon;
+  const size_t n = tangent_size(p), last = (size_t)p->grid.steps;
   for (;;) {
     if (!x->passing) {
       sn_ilqg_begin(x->pass, x->cost.lx + last * n, x->cost.lxx + last * n * n);
-      x->t = p->horizon - 1;
+      x->t = p->grid.steps - 1;
       x->passing = true;
     }
     for (; x->t >= 0; --x->t) {
@@ -380,7 +381,7 @@ static void ilqg_begin(SnPlanner *p, int most, int iterations) {
   x->given = x->passing = x->passed = false;
   x->count = s->ilqg_alphas + 1 < x->c.capacity ? s->ilqg_alphas + 1 : x->c.capacity;
   if (most < x->count) x->count = most;
-  x->state = sn_planner_rollout_state(p, &p->progress.start);
+  x->state = sn_planner_iteration_state(p, &p->progress.start);
   for (int i = 0; i < p->m->nu; ++i) {
     const sn_real unit = sn_ctrl_unit(p->m, i);
     x->weight[i] = 1 / (unit * unit);
@@ -388,7 +389,7 @@ static void ilqg_begin(SnPlanner *p, int most, int iterations) {
   memset(x->c.done, 0, (size_t)x->count);
   memset(x->c.warn, 0, sizeof *x->c.warn * (size_t)x->count);
   if (!measured) {
-    sn_planner_copy(x->c.ctrl, p->warm_start.ctrl, (size_t)p->horizon * (size_t)p->m->nu);
+    sn_planner_copy(x->c.ctrl, sn_planner_best(p), sn_planner_rows(p));
     x->batch = batch_of(p, 0, 1);
     x->stage = ILQG_MEASURE;
     return;
@@ -411,17 +412,18 @@ static SnWorked ilqg_work(SnPlanner *p, double stop) {
 // Candidate `best` becomes the best so far.
 static void take_candidate(SnPlanner *p, int best) {
   SnIlqgState *x = p->iterations.ilqg;
-  const size_t row = (size_t)p->horizon * (size_t)p->m->nu, nterm = (size_t)p->in_force.cost->nterm;
+  const size_t row = sn_planner_rows(p), nterm = (size_t)p->in_force.cost->nterm;
   p->result.best_cost = x->c.cost[best];
   memcpy(p->result.best_term, x->c.term + (size_t)best * nterm, sizeof(double) * nterm);
   if (best == 0) return;
-  sn_planner_copy(p->warm_start.ctrl, x->c.applied + (size_t)best * row, row);
+  sn_planner_copy(sn_planner_best(p), x->c.applied + (size_t)best * row, row);
   sn_planner_copy(x->c.states, x->c.states + (size_t)best * path_size(p), path_size(p));
   x->expanded = false;
 }
 
-// Regularisation and gains for what comes: less where a change was good, more where none was.
-static void learn(SnIlqgState *x, int best, int used) {
+// Regularisation and gains for what comes: less where a change was good, more where none was. Gains of a time grid hold
+// over its steps, as controls do.
+static void learn(const SnPlanner *p, SnIlqgState *x, int best, int used) {
   const SnIlqgMu next = best > 0 ? sn_ilqg_less(x->trial) : sn_ilqg_more(x->trial);
   if (used == 1) return;
   if (!sn_ilqg_beyond(next)) x->mu = next;
@@ -429,6 +431,8 @@ static void learn(SnIlqgState *x, int best, int used) {
   sn_number *old = x->gain;
   x->gain = x->K;
   x->K = old;
+  if (p->grid.grid.parts > 0)
+    sn_grid_spread(&p->grid.grid, p->horizon, p->m->nu * sn_tangent_size(p->m), x->gain, x->gain);
   x->has_gain = true;
 }
 
@@ -445,7 +449,7 @@ static void ilqg_end(SnPlanner *p) {
   p->iterations.measured = true;
   sn_planner_mark_version(p);
   take_candidate(p, best);
-  learn(x, best, used);
+  learn(p, x, best, used);
   for (int i = 0; i < used; ++i) p->result.warn |= x->c.warn[i];
   p->result.gradient_norm = (double)NAN;
   p->result.iterations = ++p->iterations.next;

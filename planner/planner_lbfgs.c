@@ -34,18 +34,19 @@ static void lbfgs_free(SnPlanner *p) {
   p->iterations.lbfgs = NULL;
 }
 
-static size_t rows_of(const SnPlanner *p) { return (size_t)p->horizon * (size_t)p->m->nu; }
+// Unknowns that there is room for: those of a horizon without a time grid. On a grid the last ones stay 0.
+static size_t most_rows(const SnPlanner *p) { return (size_t)p->horizon * (size_t)p->m->nu; }
 
 // A state with room for so many pairs.
 static SnLbfgsState *state_create(const SnPlanner *p, int memory) {
   bool ok = true;
   SnLbfgsState *s = sn_planner_calloc(1, sizeof *s, &ok);
   if (!s) return NULL;
-  s->base = sn_planner_calloc(rows_of(p), sizeof *s->base, &ok);
-  s->ctrl = sn_planner_calloc(rows_of(p), sizeof *s->ctrl, &ok);
-  s->bar = sn_planner_calloc(rows_of(p), sizeof *s->bar, &ok);
+  s->base = sn_planner_calloc(most_rows(p), sizeof *s->base, &ok);
+  s->ctrl = sn_planner_calloc(most_rows(p), sizeof *s->ctrl, &ok);
+  s->bar = sn_planner_calloc(most_rows(p), sizeof *s->bar, &ok);
   s->term = sn_planner_calloc((size_t)p->in_force.cost->nterm, sizeof *s->term, &ok);
-  if (ok && sn_lbfgs_create(&s->rule, (int)rows_of(p), memory)) return s;
+  if (ok && sn_lbfgs_create(&s->rule, (int)most_rows(p), memory)) return s;
   state_free(s);
   return NULL;
 }
@@ -69,7 +70,8 @@ static SnCode lbfgs_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
 // An offset of 0 is allowed whatever the base is.
 static void put_limits(const SnPlanner *p, SnLbfgsState *s) {
   const SnModel *m = p->m;
-  for (size_t i = 0; i < rows_of(p); ++i) {
+  for (size_t i = sn_planner_rows(p); i < most_rows(p); ++i) s->rule.lo[i] = s->rule.hi[i] = 0;
+  for (size_t i = 0; i < sn_planner_rows(p); ++i) {
     const int k = (int)(i % (size_t)m->nu);
     const sn_real unit = sn_ctrl_unit(m, k), far = m->ctrl_limited[k] ? 0 : (sn_real)INFINITY;
     s->rule.lo[i] = -far;
@@ -82,7 +84,7 @@ static void put_limits(const SnPlanner *p, SnLbfgsState *s) {
 
 // Controls of the rule's trial; where offsets are 0 the base as it is.
 static void put_controls(const SnPlanner *p, SnLbfgsState *s) {
-  for (size_t i = 0; i < rows_of(p); ++i) {
+  for (size_t i = 0; i < sn_planner_rows(p); ++i) {
     const int k = (int)(i % (size_t)p->m->nu);
     const sn_real offset = s->rule.trial[i];
     s->ctrl[i] = offset == 0 ? s->base[i] : sn_ctrl_clip(p->m, k, s->base[i] + sn_ctrl_unit(p->m, k) * offset);
@@ -98,7 +100,7 @@ static void begin_anew(SnPlanner *p, SnLbfgsState *s) {
                             .first = (sn_real)x->lbfgs_first,
                             .longest = (sn_real)x->lbfgs_longest};
   s->fresh = s->ended = false;
-  sn_planner_copy(s->base, p->warm_start.ctrl, rows_of(p));
+  sn_planner_copy(s->base, sn_planner_best(p), sn_planner_rows(p));
   put_limits(p, s);
   sn_lbfgs_begin(&s->rule, &rule);
 }
@@ -117,10 +119,10 @@ static void lbfgs_begin(SnPlanner *p, int most, int iterations) {
   const SnSettings *x = &p->in_force.settings;
   if (p->iterations.next == 0 || !p->iterations.measured || s->fresh || !same_rule(s, x)) begin_anew(p, s);
   put_controls(p, s);
-  s->item = (SnGradient){.state = sn_planner_rollout_state(p, &p->progress.start),
+  s->item = (SnGradient){.state = sn_planner_iteration_state(p, &p->progress.start),
                          .ctrl = s->ctrl,
-                         .target = p->progress.target,
-                         .nstep = p->horizon,
+                         .target = sn_planner_grid_target(p),
+                         .nstep = p->grid.steps,
                          .max_velocity = x->max_velocity,
                          .status = SN_GRADIENT_PENDING,
                          .term = s->term,
@@ -139,7 +141,8 @@ static SnWorked lbfgs_work(SnPlanner *p, double stop) {
 // The gradient of the offsets, in place; its length.
 static double put_gradient(const SnPlanner *p, SnLbfgsState *s) {
   double sum = 0;
-  for (size_t i = 0; i < rows_of(p); ++i) {
+  for (size_t i = sn_planner_rows(p); i < most_rows(p); ++i) s->bar[i] = 0;
+  for (size_t i = 0; i < sn_planner_rows(p); ++i) {
     s->bar[i] *= sn_ctrl_unit(p->m, (int)(i % (size_t)p->m->nu));
     sum += (double)s->bar[i] * (double)s->bar[i];
   }
@@ -158,12 +161,12 @@ static void take_result(SnPlanner *p, const SnLbfgsState *s, double norm) {
   p->result.best_cost = s->item.cost;
   p->result.gradient_norm = norm;
   memcpy(p->result.best_term, s->term, sizeof *s->term * (size_t)p->in_force.cost->nterm);
-  sn_planner_copy(p->warm_start.ctrl, s->ctrl, rows_of(p));
+  sn_planner_copy(sn_planner_best(p), s->ctrl, sn_planner_rows(p));
 }
 
 // Controls that diverge before any that do not: half the way to the task's initial plan, and on from there.
 static void step_back(const SnPlanner *p, SnLbfgsState *s) {
-  for (size_t i = 0; i < rows_of(p); ++i)
+  for (size_t i = 0; i < sn_planner_rows(p); ++i)
     s->base[i] += SN_R(0.5) * (p->initial.ctrl[i % (size_t)p->m->nu] - s->base[i]);
   put_limits(p, s);
 }

@@ -2,7 +2,9 @@
 // improve it (SnOptimizer, one for each planner) until there are enough or the deadline comes; then states are
 // predicted.
 //
-// The best controls so far are dense rows on the model's time step, kept from plan to plan.
+// The best controls so far are dense rows on the model's time step, kept from plan to plan. Iterations may have them on
+// a coarser time grid (planner_grid.c). Predicted states are those of a rollout of the plan as it is served, on the
+// base step: what a body of this time step does under it, not what was made up for where steps are long.
 #include "physics/step/step.h"
 #include "planner/planner_private.h"
 
@@ -90,6 +92,7 @@ static void take_pending(SnPlanner *p) {
   p->cfd.forward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_forward(&p->in_force.settings));
   p->cfd.backward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_backward(&p->in_force.settings));
   if (!sn_cfd_equal(&before, &p->cfd.forward)) p->iterations.measured = false;
+  if (sn_planner_grid_take(p)) p->iterations.measured = false;
 }
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
@@ -131,7 +134,7 @@ static void take_changes(SnPlanner *p) {
   if (!p->cost_changed || p->pending_refused) return;
   take_cost(p);
   evaluate_first_state(p);
-  sn_cost_schedule(p->in_force.cost, p->progress.start.time, p->h, p->horizon + 1, p->progress.target);
+  sn_planner_grid_schedule(p);
   p->iterations.measured = false;
 }
 
@@ -157,6 +160,7 @@ static void begin_iteration(SnPlanner *p) {
   int left = limit > 0 ? limit - p->iterations.next : (p->progress.request.deadline < INFINITY ? INT_MAX : 1);
   const bool last = left <= 1 && limit > 0;
   if (few > 0 && left > 1) --left;
+  sn_planner_grid_gather(p);
   p->iterations.optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
   p->iterations.begun = true;
 }
@@ -173,6 +177,7 @@ static void end_iteration(SnPlanner *p) {
   const double cost = p->result.best_cost;
   const uint64_t version = p->result.version;
   p->iterations.optimizer->end(p);
+  if (p->iterations.measured) sn_planner_grid_keep(p);
   p->iterations.begun = false;
   if (p->result.best_cost != cost || p->result.version != version) p->progress.trace = SN_TRACE_NONE;
 }
@@ -217,7 +222,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->progress.lead = lead_steps(p, request->latency);
   take_lead(p, request);
   shift_nominal(p);
-  sn_cost_schedule(p->in_force.cost, p->progress.start.time, p->h, p->horizon + 1, p->progress.target);
+  sn_planner_grid_schedule(p);
 
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
   p->iterations.measured = false;
@@ -293,7 +298,8 @@ static bool trace(SnPlanner *p, double until) {
     const SnTrajectory out = {.qpos = p->result.qpos + lead * (size_t)m->nq,
                               .qvel = p->result.qvel + lead * (size_t)m->nv,
                               .act = p->result.act + lead * (size_t)m->na};
-    const SnTrajectory *known = p->iterations.optimizer->states ? p->iterations.optimizer->states(p) : NULL;
+    const bool base = p->grid.grid.parts == 0;  // else the optimizer has states of the grid
+    const SnTrajectory *known = base && p->iterations.optimizer->states ? p->iterations.optimizer->states(p) : NULL;
     if (known) {
       sn_trajectory_copy(m, &out, known, p->horizon + 1);
       p->progress.trace = SN_TRACE_DONE;

@@ -69,11 +69,9 @@ static SnCode population_reserve(SnPlanner *p, const SnSettings *s, SnError *err
 
 // ---- an iteration ----
 
-static size_t rows_of(const SnPlanner *p) { return (size_t)p->horizon * (size_t)p->m->nu; }
-
 // The mean is the best controls so far.
 static void return_to_best(SnPlanner *p, SnPopulation *x) {
-  sn_planner_copy(x->mean, p->warm_start.ctrl, rows_of(p));
+  sn_planner_copy(x->mean, sn_planner_best(p), sn_planner_rows(p));
   x->known = p->iterations.measured;
   x->cost = p->result.best_cost;
   memcpy(x->term, p->result.best_term, sizeof *x->term * (size_t)p->in_force.cost->nterm);
@@ -113,7 +111,7 @@ static bool find_mean(SnPlanner *p, SnPopulation *x) {
     sn_mppi_weights(s->mppi_temperature, s->mppi_relative, p->candidates.cost, rank, finite, n, x->weight);
   sn_noise_moments(p->m, noise, x->weight, n, p->candidates.scratch, x->off, x->variance);
   for (int i = 0; cem && i < noise->knots * p->m->nu; ++i) x->off[i] *= (sn_real)(1 - s->cem_keep);
-  sn_noise_mean_controls(p->m, noise, x->off, x->mean, p->horizon, x->next);
+  sn_noise_mean_controls(p->m, noise, x->off, x->mean, p->grid.steps, x->next);
   return true;
 }
 
@@ -169,7 +167,7 @@ static void take_mean(SnPlanner *p, SnPopulation *x) {
     sn_cem_deviation(&p->candidates.noise, p->m->nu, s->cem_keep, s->cem_least, x->variance, p->candidates.scratch,
                      x->deviation);
   if (x->cost < p->result.best_cost) {
-    sn_planner_copy(p->warm_start.ctrl, x->mean, rows_of(p));
+    sn_planner_copy(sn_planner_best(p), x->mean, sn_planner_rows(p));
     p->result.best_cost = x->cost;
     memcpy(p->result.best_term, x->term, sizeof *x->term * (size_t)p->in_force.cost->nterm);
   }

@@ -96,6 +96,14 @@ typedef struct SnPlannerCfd {
   SnCfdSettings backward;  // in derivatives
 } SnPlannerCfd;
 
+// Holds the time grid that iterations work on: rollouts and what is improved have its rows.
+typedef struct SnPlannerGrid {
+  SnGrid grid;      // grid of the settings in force
+  int steps;        // steps that the horizon has on it
+  sn_real *ctrl;    // (horizon, nu) rows of the grid
+  sn_real *target;  // (horizon + 1, ntarget)
+} SnPlannerGrid;
+
 // Holds where the task begins.
 typedef struct SnInitial {
   SnStateBuffer state;
@@ -110,12 +118,12 @@ typedef struct SnLatest {
   bool has_act;  // activations are known, given or estimated: the next estimate goes on from them
 } SnLatest;
 
-// Holds the best controls so far, which the next plan begins from.
+// Holds the best controls so far, which the next plan begins from, on the base step.
 typedef struct SnWarmStart {
   sn_real *ctrl;  // (horizon, nu)
   double time;    // time of the first row [s]
   bool exists;    // a plan was begun since the reset
-  int phase;      // steps from the first noise knot to the first row
+  int phase;      // base steps from the first noise knot to the first row
 } SnWarmStart;
 
 // Holds the controls of the latest plan that was finished, which the body is assumed to apply.
@@ -140,7 +148,7 @@ typedef struct SnPlanProgress {
   int rolled;              // steps of them that are done
   SnStateBuffer start;     // the state rolled forward: where the optimised rows begin
   sn_real *before;         // (nu) controls in force before it
-  sn_real *target;         // (horizon + 1, ntarget) rows from there
+  sn_real *target;         // (horizon + 1, ntarget) rows from there, on the base step
   bool optimized;          // the iterations are done
   SnTrace trace;           // states along the plan
   double trace_seconds;    // spent on them so far
@@ -225,6 +233,7 @@ struct SnPlanner {
   bool cost_changed;     // weights or targets that are pending are not in force yet
   bool pending_refused;  // there is no memory for pending settings: not tried again until something is set
   SnPlannerCfd cfd;
+  SnPlannerGrid grid;
   SnInitial initial;
   SnLatest latest;
   SnWarmStart warm_start;
@@ -260,6 +269,26 @@ SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
 void sn_planner_mark_version(SnPlanner *p);
 // Returns when iterations must stop [s on the clock] so that predicted states are still computed before the deadline.
 double sn_planner_iteration_deadline(const SnPlanner *p);
+
+// planner_grid.c: checks that a planner with these settings can have their time grid; writes it into `grid`, which may
+// be NULL. Returns SN_ERR_ARGUMENT otherwise; err names what does not fit.
+SnCode sn_planner_grid_check(const SnPlanner *p, const SnSettings *s, SnGrid *grid, SnError *err);
+// planner_grid.c: puts the time grid of the settings in force in force. Returns whether it is another one.
+bool sn_planner_grid_take(SnPlanner *p);
+// planner_grid.c: writes the targets of the plan in progress, on the base step and on the grid.
+void sn_planner_grid_schedule(SnPlanner *p);
+// planner_grid.c: returns the targets (steps + 1, ntarget) of iterations.
+const sn_real *sn_planner_grid_target(const SnPlanner *p);
+// planner_grid.c: makes the rows that iterations begin with: means of the best controls so far on the base step.
+void sn_planner_grid_gather(SnPlanner *p);
+// planner_grid.c: makes what iterations have left there the best controls so far, held over each step.
+void sn_planner_grid_keep(SnPlanner *p);
+// Returns the best controls so far as iterations have them (steps, nu), for them to change in place when they end.
+static inline sn_real *sn_planner_best(SnPlanner *p) {
+  return p->grid.grid.parts == 0 ? p->warm_start.ctrl : p->grid.ctrl;
+}
+// Returns how many numbers those are.
+static inline size_t sn_planner_rows(const SnPlanner *p) { return (size_t)p->grid.steps * (size_t)p->m->nu; }
 
 // planner_fallback.c: loads the planner on its backend, or on the fallback where that is lost.
 SnCode sn_planner_load(SnPlanner *p, SnError *err);
@@ -341,7 +370,9 @@ void sn_planner_evaluate_free(SnPlanner *p);
 // Begins the gradient of the evaluation in progress anew at p->device.backend. There is none where there is no room.
 void sn_planner_evaluate_move(SnPlanner *p);
 
-// Returns a view of a buffer for rollouts and gradients of the plan in progress: CFD as the settings in force say.
+// Returns a view of a buffer for rollouts and gradients of iterations: CFD and time grid as the settings in force say.
+SnState sn_planner_iteration_state(const SnPlanner *p, const SnStateBuffer *s);
+// Returns a view of a buffer for rollouts on the base step: CFD as the settings in force say.
 SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s);
 
 // Returns a view of a buffer.

@@ -58,7 +58,8 @@ SnNoiseSettings sn_planner_noise(SnPlanner *p) {
                            .knots = sn_noise_knots(p->horizon, spacing, p->warm_start.phase),
                            .interpolation = s->interpolation,
                            .colour = s->noise,
-                           .scale = s->noise_scale};
+                           .scale = s->noise_scale,
+                           .grid = p->grid.grid};
 }
 
 static SnBatch batch_of(SnPlanner *p, const sn_real *base, int first, int count) {
@@ -67,10 +68,10 @@ static SnBatch batch_of(SnPlanner *p, const sn_real *base, int first, int count)
                    .nstate = 1,
                    .ctrl = base,
                    .nctrl = 1,
-                   .target = p->progress.target,
+                   .target = sn_planner_grid_target(p),
                    .ntable = 1,
                    .noise = &p->candidates.noise,
-                   .nstep = p->horizon,
+                   .nstep = p->grid.steps,
                    .first = first,
                    .count = count,
                    .max_velocity = p->in_force.settings.max_velocity,
@@ -93,7 +94,7 @@ void sn_planner_candidates_begin(SnPlanner *p, const sn_real *base, double cost,
     memcpy(p->candidates.term, term, sizeof *term * (size_t)p->in_force.cost->nterm);
     p->candidates.done[0] = 1;
   }
-  p->candidates.state = sn_planner_rollout_state(p, &p->progress.start);
+  p->candidates.state = sn_planner_iteration_state(p, &p->progress.start);
   const int first = term ? 1 : 0;
   p->candidates.batch = batch_of(p, base, first, p->candidates.count - first);
 }
@@ -110,11 +111,9 @@ SnWorked sn_planner_candidates_work(SnPlanner *p, double stop) {
 
 // The best of the iteration's candidates is the best so far.
 static void take_candidate(SnPlanner *p, int best) {
-  sn_noise_candidate(p->m, &p->candidates.noise, best, p->candidates.batch.ctrl, p->horizon, p->candidates.scratch,
+  sn_noise_candidate(p->m, &p->candidates.noise, best, p->candidates.batch.ctrl, p->grid.steps, p->candidates.scratch,
                      p->candidates.winner);
-  sn_real *old = p->warm_start.ctrl;
-  p->warm_start.ctrl = p->candidates.winner;
-  p->candidates.winner = old;
+  sn_planner_copy(sn_planner_best(p), p->candidates.winner, sn_planner_rows(p));
   const size_t nterm = (size_t)p->in_force.cost->nterm;
   p->result.best_cost = p->candidates.cost[best];
   p->result.gradient_norm = (double)NAN;
@@ -146,7 +145,7 @@ int sn_planner_candidates_end(SnPlanner *p) {
 // Candidate 0 is the winner of the iteration before: its cost is known, unless the weights have changed since.
 static void sampling_begin(SnPlanner *p, int most, int iterations) {
   (void)iterations;  // one after the other: the next one needs this one's winner
-  sn_planner_candidates_begin(p, p->warm_start.ctrl, p->result.best_cost,
+  sn_planner_candidates_begin(p, sn_planner_best(p), p->result.best_cost,
                               p->iterations.measured ? p->result.best_term : NULL, most);
 }
 

@@ -9,7 +9,13 @@
 static const double longest_memory = 2.0;
 
 SnState sn_state_view(const SnStateBuffer *s) {
-  return (SnState){s->time, s->qpos, s->qvel, s->act, s->mocap_pos, s->mocap_quat, s->qacc_warmstart, NULL, NULL};
+  return (SnState){.time = s->time,
+                   .qpos = s->qpos,
+                   .qvel = s->qvel,
+                   .act = s->act,
+                   .mocap_pos = s->mocap_pos,
+                   .mocap_quat = s->mocap_quat,
+                   .qacc_warmstart = s->qacc_warmstart};
 }
 
 SnCode sn_planner_check_finite(const char *what, const sn_real *x, size_t n, SnError *err) {
@@ -144,6 +150,12 @@ SnState sn_planner_rollout_state(const SnPlanner *p, const SnStateBuffer *s) {
   SnState state = sn_state_view(s);
   if (p->cfd.forward.on) state.cfd = &p->cfd.forward;
   if (s == &p->progress.start) state.before = p->progress.before;
+  return state;
+}
+
+SnState sn_planner_iteration_state(const SnPlanner *p, const SnStateBuffer *s) {
+  SnState state = sn_planner_rollout_state(p, s);
+  state.grid = &p->grid.grid;
   return state;
 }
 

@@ -42,6 +42,7 @@ static const Rule rules[] = {
     {"PlannerSettings", "tail", 1, 32, 0},
     {"PlannerSettings", "shift", 0, 100000, 0},
     {"PlannerSettings", "max_velocity", 0, REAL, 0},
+    {"PlannerSettings", "grid", 0, 63, 0},
     {"PlannerSettings", "adam_iterations", 0, 1000000, 0},
     {"PlannerSettings", "adam_rate", 0, REAL, 0},
     {"PlannerSettings", "adam_beta1", 0, 1, 0},
@@ -148,6 +149,7 @@ static const Rule rules[] = {
     {"AdamMemory", "second", 0, FINITE, NUMBERS},
     {"AdamMemory", "power1", 0, 1, 0},
     {"AdamMemory", "power2", 0, 1, 0},
+    {"AdamMemory", "grid", 0, 63, 0},
 };
 
 // Sub-messages without which their message means nothing.

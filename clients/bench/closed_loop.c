@@ -71,7 +71,7 @@ static cJSON *list_settings(SinewPlanner *p) {
   char text[64];
   for (int i = 0; (setting = sinew_setting(i)); ++i) {
     sinew_planner_get(p, setting->name, text, sizeof text, NULL);
-    if (setting->choices)
+    if (setting->choices || setting->text)
       cJSON_AddStringToObject(all, setting->name, text);
     else
       cJSON_AddNumberToObject(all, setting->name, strtod(text, NULL));

@@ -756,6 +756,7 @@ typedef struct SinewSetting {
   bool integer;                   // a whole number
   bool live;                      // may change while a planner runs
   double value, lowest, highest;  // default and bounds, of a choice its number
+  const char *text;               // default of a text, which has no bounds; NULL: a number or a choice
 } SinewSetting;
 // Returns setting i = 0, 1, ..., NULL past the last; valid for ever.
 SINEW_API const SinewSetting *sinew_setting(int i);

@@ -10,10 +10,12 @@ enum {
 #define SN_SETTING_INT(name, value, lo, hi, live, unit, doc) +1
 #define SN_SETTING_REAL(name, value, lo, hi, live, unit, doc) +1
 #define SN_SETTING_CHOICE(name, value, choices, live, doc) +1
+#define SN_SETTING_TEXT(name, value, live, doc) +1
 #include "planner/task/settings.inc"
 #undef SN_SETTING_INT
 #undef SN_SETTING_REAL
 #undef SN_SETTING_CHOICE
+#undef SN_SETTING_TEXT
 };
 
 static SinewSetting table[SETTINGS];
@@ -37,7 +39,8 @@ static void fill_table(void) {
                               .live = info->live,
                               .value = info->value,
                               .lowest = choice ? 0 : info->lo,
-                              .highest = choice ? last_choice(info->choices) : info->hi};
+                              .highest = choice ? last_choice(info->choices) : info->hi,
+                              .text = info->text};
   }
 }
 
@@ -59,7 +62,7 @@ SinewStatus sinew_planner_set(SinewPlanner *planner, const char *assignment, Sin
 }
 
 static SinewStatus write_setting(const SnPlanner *planner, const char *name, char *text, size_t size, SinewError *err) {
-  char value[64];
+  char value[SN_SETTING_TEXT_SIZE];
   if (!name || !text) return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_get: %s is NULL", name ? "text" : "name");
   const int i = sn_settings_find(name);
   if (i < 0) return api_fail(err, SINEW_ERR_NOT_FOUND, "there is no setting '%.64s'", name);

@@ -146,6 +146,7 @@ void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state
   rollout->qacc_warmstart = sn_staging_reals(s, state->qacc_warmstart, (size_t)m->nv);
   rollout->before = sn_staging_reals(s, state->before, (size_t)m->nu);
   rollout->cfd = sn_staging_cfd(s, d, state->cfd);
+  rollout->grid = sn_state_grid(state);
 }
 
 // ---- states of rollouts ----

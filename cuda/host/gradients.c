@@ -163,7 +163,7 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd, some},
+    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd, some, NULL},
                            .ctrl = some,
                            .target = some,
                            .nstep = x->max_step,

@@ -109,6 +109,7 @@ static SnMultistart put_asked(const SnDeviceModel *d, SnStaging *staging, const 
                         .initial_ctrl = sn_staging_reals(staging, job->initial_ctrl, (size_t)d->m.nu),
                         .keep = job->keep,
                         .left = job->left,
+                        .time = sn_state_grid(&job->state),
                         .starts = job->starts,
                         .nlisted = job->nlisted};
   for (int i = 0; i < job->nlisted; ++i) asked.listed[i] = job->listed[i];

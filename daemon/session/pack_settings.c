@@ -28,10 +28,11 @@ Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSetting
     Field *f = field_of(info);
     if (!f) continue;
     double value = sn_settings_get(settings, i);
-    char *text = info->type == SN_SETTING_TYPE_CHOICE ? sn_scratch_alloc(scratch, 32) : NULL;
-    if (info->type == SN_SETTING_TYPE_CHOICE && !text) return NULL;
+    const bool named = info->type == SN_SETTING_TYPE_CHOICE || info->type == SN_SETTING_TYPE_TEXT;
+    char *text = named ? sn_scratch_alloc(scratch, SN_SETTING_TEXT_SIZE) : NULL;
+    if (named && !text) return NULL;
     *case_of(message, f) = f->id;
-    if (text) *(char **)value_of(message, f) = (char *)sn_settings_choice_name(i, (int)value, text, 32);
+    if (text) *(char **)value_of(message, f) = (char *)sn_settings_text(settings, i, text, SN_SETTING_TEXT_SIZE);
     if (info->type == SN_SETTING_TYPE_INT) *(uint32_t *)value_of(message, f) = (uint32_t)value;
     if (info->type == SN_SETTING_TYPE_REAL) *(double *)value_of(message, f) = value;
   }

@@ -42,6 +42,8 @@ static Sinew__V1__AdamMemory *pack_adam(SnScratch *scratch, const SnAdamSnapshot
   out->starts = (uint32_t)s->starts;
   out->capacity = (uint32_t)s->capacity;
   out->known = s->known;
+  char *grid = sn_scratch_alloc(scratch, SN_GRID_TEXT);
+  if (grid) out->grid = (char *)(uintptr_t)sn_grid_write(&s->grid, grid, SN_GRID_TEXT);
   if (!s->known) return out;
   out->first = sn_pack_reals(scratch, s->moments.first, (size_t)s->moments.size, &out->n_first);
   out->second = sn_pack_reals(scratch, s->moments.second, (size_t)s->moments.size, &out->n_second);
@@ -102,11 +104,14 @@ static SnCode check_sizes(const Sinew__V1__Snapshot *in, const SnModel *m, size_
   if (code == SN_OK) code = check_size("active_plan.ctrl", in->active_plan->n_ctrl, rows * nu, err);
   if (code == SN_OK && adam) code = check_size("adam.first", adam->n_first, moments, err);
   if (code == SN_OK && adam) code = check_size("adam.second", adam->n_second, moments, err);
-  return code;
+  SnGrid grid;
+  return code == SN_OK && adam ? sn_grid_parse(adam->grid, (int)horizon, &grid, err) : code;
 }
 
-static SnAdamSnapshot read_adam(SnScratch *scratch, const Sinew__V1__AdamMemory *in) {
+static SnAdamSnapshot read_adam(SnScratch *scratch, const Sinew__V1__AdamMemory *in, int horizon) {
+  SnGrid grid = {0};
   if (!in) return (SnAdamSnapshot){0};
+  sn_grid_parse(in->grid, horizon, &grid, NULL);  // check_sizes has read it
   return (SnAdamSnapshot){.used = true,
                           .known = in->known,
                           .moved = (int)in->moved,
@@ -114,6 +119,7 @@ static SnAdamSnapshot read_adam(SnScratch *scratch, const Sinew__V1__AdamMemory 
                           .knots = (int)in->knots,
                           .interpolation = (int)in->interpolation,
                           .starts = (int)in->starts,
+                          .grid = grid,
                           .capacity = (int)in->capacity,
                           .moments = {.size = (int)in->n_first,
                                       .first = sn_unpack_reals(scratch, in->first, in->n_first),
@@ -122,8 +128,9 @@ static SnAdamSnapshot read_adam(SnScratch *scratch, const Sinew__V1__AdamMemory 
                                       .power2 = in->power2}};
 }
 
-static SnPlannerSnapshot read_planner(SnScratch *scratch, const Sinew__V1__Snapshot *in, size_t nu) {
+static SnPlannerSnapshot read_planner(SnScratch *scratch, const Sinew__V1__Snapshot *in, const SnPlanner *planner) {
   const Sinew__V1__State *state = in->state;
+  const size_t nu = (size_t)sn_planner_model(planner)->nu;
   SnPlannerSnapshot s = {.number = in->plan,
                          .act_known = in->act_known,
                          .begun = in->warm_start->exists,
@@ -133,7 +140,7 @@ static SnPlannerSnapshot read_planner(SnScratch *scratch, const Sinew__V1__Snaps
                          .active_time = in->active_plan->time,
                          .active_rows = nu > 0 ? (int)(in->active_plan->n_ctrl / nu) : 0,
                          .active_ctrl = sn_unpack_reals(scratch, in->active_plan->ctrl, in->active_plan->n_ctrl),
-                         .adam = read_adam(scratch, in->adam)};
+                         .adam = read_adam(scratch, in->adam, sn_planner_settings(planner)->horizon)};
   s.state.time = state->time;
   s.state.qpos = sn_unpack_reals(scratch, state->qpos, state->n_qpos);
   s.state.qvel = sn_unpack_reals(scratch, state->qvel, state->n_qvel);
@@ -153,7 +160,7 @@ SnCode sn_restore_snapshot(const Sinew__V1__Snapshot *in, const char *checksum, 
   if (code == SN_OK) code = sn_apply_terms(planner, in->terms, in->n_terms, err);
   if (code != SN_OK) return code;
   SnScratch scratch = {0};
-  const SnPlannerSnapshot s = read_planner(&scratch, in, (size_t)m->nu);
+  const SnPlannerSnapshot s = read_planner(&scratch, in, planner);
   SnError why = {0};
   code = scratch.failed ? sn_fail(&why, SN_ERR_MEMORY, "out of memory") : sn_planner_restore(planner, &s, &why);
   if (code != SN_OK) sn_fail(err, code, "snapshot: %.3900s", why.text);

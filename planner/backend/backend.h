@@ -234,7 +234,7 @@ typedef struct SnMultistartJob {
   int count;                      // starts that take part, 1 ... starts
   bool init;                      // begin anew, from `ctrl`; else go on from where the job before ended
   bool keep;                      // on init: start 0 keeps its moments
-  int left;                       // knots of these moments that are gone, from the first on
+  int left;                       // knots of these moments that are gone, from the first on (multistart.h)
   bool measured;                  // best_cost is that of ctrl under the weights in force; in and out
   int iterations;                 // 1 ... sn_backend_job_iterations
   double deadline;                // on the clock: where the whole plan ends; INFINITY: nowhere

@@ -113,6 +113,7 @@ static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
                                  .initial_ctrl = job->initial_ctrl,
                                  .keep = job->keep,
                                  .left = job->left,
+                                 .time = sn_state_grid(&job->state),
                                  .starts = job->starts,
                                  .nominal = job->ctrl,
                                  .measured = job->measured,

@@ -13,7 +13,7 @@
 #include "physics/model/model.h"
 
 // Limit the parts of a grid, and the characters of its text with the 0 at the end.
-enum { SN_GRID_PARTS = 8, SN_GRID_TEXT = 96 };
+enum { SN_GRID_PARTS = 6, SN_GRID_TEXT = 64 };
 
 // Holds a grid as data. Zeroed, every step is a base step, over any horizon.
 typedef struct SnGrid {

@@ -386,7 +386,8 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
     if (v.weight[i] != 0)
-      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], v.weight[i], res + at, cost->term_res[i + 1] - at);
+      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], v.factor * v.weight[i], res + at,
+                    cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {

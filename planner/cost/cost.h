@@ -148,6 +148,7 @@ SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
 typedef struct SnCostVjp {
   SnCostInput in;
   const sn_real *weight;  // (nterm) running or terminal weights times the share of the state in what is differentiated
+  sn_real factor;         // multiplies all weights
   sn_real *res;           // (nres) scratch
   sn_real *target_bar;    // (ntarget) added to; or NULL
   sn_real *before_bar;    // (nu) of in.before, added to; or NULL
@@ -155,7 +156,7 @@ typedef struct SnCostVjp {
 
 // Adds the derivative of a state's cost to the adjoint `a` of that state. The cost is
 //
-//   sum_i weight[i] n_i(r_i), i < nterm
+//   sum_i factor weight[i] n_i(r_i), i < nterm
 //
 // It adds to wrench, twist_bar[SN_VEL], tendon and actuator bars, qpos_bar, qvel_bar, act_bar and ctrl_bar. Derivatives
 // with respect to its inputs are added to target_bar and before_bar. The world is as for sn_cost_residual. Call it

@@ -98,7 +98,8 @@ void sn_cost_expand(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint 
   for (int term = 0; term < cost->nterm; ++term) {
     const int first = cost->term_res[term], size = cost->term_res[term + 1] - first;
     if (in.weight[term] == 0) continue;
-    norm_model(cost->term_norm[term], cost->term_width[term], in.weight[term], in.res + first, in.bar + first, size);
+    norm_model(cost->term_norm[term], cost->term_width[term], in.factor * in.weight[term], in.res + first,
+               in.bar + first, size);
     for (int i = cost->term_item[term]; i < cost->term_item[term + 1]; ++i) {
       const int at = cost->item_res[i], entries = sn_item_residual_size(cost->item_type[i]);
       for (int k = 0; k < entries; ++k) {

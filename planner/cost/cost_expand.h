@@ -25,6 +25,7 @@ typedef struct SnExpansion {
 typedef struct SnExpandInput {
   SnCostInput in;
   const sn_real *weight;  // (nterm) weights of the terms times the share of the state
+  sn_real factor;         // multiplies all weights
   sn_real *res;           // (nres) scratch
   sn_real *bar;           // (nres) scratch
   sn_real *row;           // (n + nu) scratch

@@ -2,6 +2,8 @@
 // of a spline. So the gradient with respect to y_j is sum_t s w_j(t) du_t, over the steps t near knot j whose sum the
 // clamp lets through. Sums go over t in order: any number of lanes gives the same bits.
 //
+// On a time grid w_j(t) is the mean over the base steps of row t.
+//
 // Adam's step has about the length of the rate in each coordinate, whatever the scale of the gradient: limiting the
 // gradient's norm does not shorten a step, but keeps one steep moment, at a contact, from ruling the means of the
 // gradients that follow.
@@ -11,23 +13,22 @@
 
 #include "planner/optimize/spline_private.h"
 
-// Steps [*from, *to) that knot j moves.
+// Rows [*from, *to) that knot j moves.
 SN_LOCAL void adam_support(const SnAdamGrid *g, int j, int *from, int *to) {
   const int reach = g->interpolation == SN_SPLINE_CUBIC ? 2 : 1;
-  *from = sn_maxi((j - reach) * g->spacing - g->phase, 0);
-  *to = sn_mini((j + reach) * g->spacing - g->phase + 1, g->nstep);
+  *from = sn_grid_step(&g->time, sn_maxi((j - reach) * g->spacing - g->phase, 0));
+  *to = sn_mini(sn_grid_step(&g->time, sn_maxi((j + reach) * g->spacing - g->phase, 0)) + 1, g->nstep);
 }
 
 SN_LOCAL sn_real adam_weight(const SnAdamGrid *g, int t, int j) {
-  const sn_real x = (sn_real)(t + g->phase) / (sn_real)g->spacing;
-  return sn_spline_weight(g->interpolation, g->knots, x, j);
+  return sn_spline_mean_weight(g->interpolation, g->knots, sn_spline_row(&g->time, t, g->spacing, g->phase), j);
 }
 
 // Control k of step t before the clamp; where offsets are 0, the base as it is.
 SN_LOCAL sn_real adam_control(const SnModel *m, const SnAdamGrid *g, const sn_real *base, const sn_real *offset, int t,
                               int k) {
-  const sn_real x = (sn_real)(t + g->phase) / (sn_real)g->spacing;
-  return base[t * m->nu + k] + sn_ctrl_unit(m, k) * sn_spline(g->interpolation, offset + k, g->knots, m->nu, x);
+  const SnSplineRow row = sn_spline_row(&g->time, t, g->spacing, g->phase);
+  return base[t * m->nu + k] + sn_ctrl_unit(m, k) * sn_spline_mean(g->interpolation, offset + k, g->knots, m->nu, row);
 }
 
 // Whether the clamp holds a control at u: beyond its range by more than rounding, which may put one there whose offset

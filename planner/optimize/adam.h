@@ -5,15 +5,18 @@
 #define SINEW_PLANNER_OPTIMIZE_ADAM_H_
 
 #include "physics/base/lane.h"
+#include "planner/base/grid.h"
 #include "planner/optimize/controls.h"
 
 // Says how offsets (knots, nu) become controls: value at row t of the spline over knots at x = (t + phase) / spacing.
+// On a time grid it is the mean over the base steps t of a row.
 typedef struct SnAdamGrid {
   int nstep;
-  int knots;          // sn_noise_knots(nstep, spacing, phase)
-  int spacing;        // steps between knots, >= 1
-  int phase;          // steps from the first knot to the first row, 0 <= phase < spacing
+  int knots;          // sn_noise_knots(base steps, spacing, phase)
+  int spacing;        // base steps between knots, >= 1
+  int phase;          // base steps from the first knot to the first row, 0 <= phase < spacing
   int interpolation;  // SnSplineKind
+  SnGrid time;        // time grid of the rows; zeroed where every row has a knot of its own
 } SnAdamGrid;
 
 typedef struct SnAdamRule {

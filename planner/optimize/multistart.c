@@ -1,5 +1,15 @@
 // Every loop here runs over independent numbers, and sums are those of adam.c: any number of lanes gives the bits of
 // one. What all lanes decide by, a status, a cost, is read by each of them before one lane writes it.
+//
+// Moments that are kept move in time with the plan. Where the rows of a time grid are the knots, a row of k base steps
+// has the gradient of all of them together. Its share for one base step is g / k. After a shift by some base steps a
+// row has the sum of the shares of the base steps that it now lasts:
+//
+//   first moment   m_t = sum_s m / k,   second moment   v_t = (sum_s sqrt(v) / k)^2
+//
+// over base steps s with the moments m, v and the length k of the row that each was in; base steps from behind the
+// horizon have none. Root mean squares add like that at most (Minkowski), so no step becomes longer than Adam would
+// make it.
 #include "planner/optimize/multistart.h"
 
 SN_LOCAL bool multistart_finite(sn_real x) { return x - x == 0; }
@@ -14,17 +24,48 @@ SN_LOCAL void multistart_shift(const SnLane *lane, sn_real *moment, int knots, i
   }
 }
 
+// Moves one moment (rows, nu) of the rows of a time grid by `left` base steps in place; `second`: of squares. A row's
+// base steps come from rows that are not before it, so the rows in order do not meet. A lane has columns of its own.
+SN_LOCAL void multistart_resample(const SnLane *lane, const SnMultistart *r, sn_real *moment, int nu, bool second) {
+  const SnGrid *g = &r->time;
+  const int steps = r->grid.nstep, horizon = sn_grid_begin(g, steps);
+  (void)lane;
+  if (r->left == 0) return;
+  SN_FOR(k, nu) {
+    for (int t = 0; t < steps; ++t) {
+      const int from = sn_grid_begin(g, t) + r->left, to = sn_mini(from + sn_grid_length(g, t), horizon);
+      sn_real sum = 0;
+      for (int s = from; s < to; ++s) {
+        const int row = sn_grid_step(g, s);
+        const sn_real x = moment[row * nu + k];
+        sum += (second ? sn_sqrt(x) : x) / (sn_real)sn_grid_length(g, row);
+      }
+      moment[t * nu + k] = second ? sum * sum : sum;
+    }
+  }
+}
+
+// Moves the moments of start s, which are kept, by what of the plan is gone.
+SN_LOCAL void multistart_move(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s, int knots) {
+  if (r->time.parts > 0 && r->grid.time.parts == 0) {
+    multistart_resample(lane, r, s->moments.first, m->nu, false);
+    multistart_resample(lane, r, s->moments.second, m->nu, true);
+  } else {
+    multistart_shift(lane, s->moments.first, knots, m->nu, r->left);
+    multistart_shift(lane, s->moments.second, knots, m->nu, r->left);
+  }
+}
+
 SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultistart *r, int i, SnMultistartStart *s,
                                 sn_real *scratch) {
-  const int knots = sn_multistart_knots(r->grid.nstep), n = knots * m->nu;
+  const int knots = sn_maxi(sn_multistart_knots(r->grid.nstep), r->grid.knots), n = knots * m->nu;
   const int candidate = i < r->nlisted ? r->listed[i] : i;
   sn_candidate_controls(m, &r->noise, candidate, lane, r->nominal, r->grid.nstep, scratch, s->base);
   sn_lane_zero(lane, s->offset, n);
   sn_lane_zero(lane, s->best, n);
   sn_lane_zero(lane, s->gradient, n);
   if (i == 0 && r->keep) {
-    multistart_shift(lane, s->moments.first, knots, m->nu, r->left);
-    multistart_shift(lane, s->moments.second, knots, m->nu, r->left);
+    multistart_move(m, lane, r, s, knots);
   } else {
     sn_lane_zero(lane, s->moments.first, n);
     sn_lane_zero(lane, s->moments.second, n);

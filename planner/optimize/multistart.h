@@ -42,8 +42,9 @@ typedef struct SnMultistart {
   int listed[SN_MULTISTART_LISTED];
   const sn_real *initial_ctrl;  // (nu) the task's initial plan
   int keep;                     // on init: 1: start 0 keeps its moments, whose first `left` knots are gone
-  int left;
-  int starts;  // number of starts
+  int left;                     // counts base steps where every row of a time grid has a knot of its own
+  SnGrid time;                  // time grid of the rows
+  int starts;                   // number of starts
   // The results.
   sn_real *nominal;     // (nstep, nu) on init where starts begin; then the best controls measured
   int measured;         // 1: best_cost is that of the nominal under the weights in force
@@ -53,7 +54,7 @@ typedef struct SnMultistart {
   sn_real *best_term;     // (nterm)
 } SnMultistart;
 
-// Returns the rows of knots that any grid over nstep steps can have: capacity of offset, best, gradient and moments.
+// Returns the rows of knots that there can be over nstep base steps: capacity of offset, best, gradient and moments.
 SN_INLINE int sn_multistart_knots(int nstep) { return nstep + 2; }
 
 // All of these run on all lanes and end with a sync. Numbers of a start and of the multistart that are no arrays are

@@ -44,8 +44,9 @@ SN_FUNC void sn_noise_add(const SnModel *m, const SnNoise *noise, int control, c
                           int nstep, sn_real *ctrl) {
   const sn_real half = sn_ctrl_half_range(m, control);
   for (int t = 0; t < nstep; ++t) {
-    const sn_real x = (sn_real)(t + noise->phase) / (sn_real)noise->spacing;
-    const sn_real u = base[t * m->nu + control] + half * sn_spline(noise->interpolation, knot, noise->knots, 1, x);
+    const SnSplineRow row = sn_spline_row(&noise->grid, t, noise->spacing, noise->phase);
+    const sn_real u =
+        base[t * m->nu + control] + half * sn_spline_mean(noise->interpolation, knot, noise->knots, 1, row);
     ctrl[t * m->nu + control] = sn_ctrl_clip(m, control, u);
   }
 }

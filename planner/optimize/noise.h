@@ -3,6 +3,7 @@
 #define SINEW_PLANNER_OPTIMIZE_NOISE_H_
 
 #include "physics/base/lane.h"
+#include "planner/base/grid.h"
 #include "planner/optimize/controls.h"
 
 // Holds what the noise of a candidate depends on, besides its number.
@@ -10,13 +11,14 @@ typedef struct SnNoise {
   uint64_t seed;
   uint32_t plan;             // number of the plan
   uint32_t iteration;        // number of the iteration of the plan
-  int spacing;               // steps between knots, >= 1
-  int phase;                 // steps from the first knot to the first row, 0 <= phase < spacing
-  int knots;                 // sn_noise_knots()
+  int spacing;               // base steps between knots, >= 1
+  int phase;                 // base steps from the first knot to the first row, 0 <= phase < spacing
+  int knots;                 // sn_noise_knots() of the horizon
   int interpolation;         // SnSplineKind
   int colour;                // SnNoiseColour
   sn_real scale;             // root mean square, in halves of a control's range
   const sn_real *deviation;  // (nu, knots) factors of the scale for each control at each knot; NULL: 1
+  SnGrid grid;               // time grid of the rows: each has the mean over its base steps
 } SnNoise;
 
 // Holds an SnNoise as a backend is asked for it: in doubles, whatever it computes in.
@@ -26,6 +28,7 @@ typedef struct SnNoiseSettings {
   int spacing, phase, knots, interpolation, colour;
   double scale;
   const sn_number *deviation;
+  SnGrid grid;
 } SnNoiseSettings;
 
 // Returns the same in the number type of the engine, without its deviation, whose place is the caller's business. Runs
@@ -39,7 +42,8 @@ static inline SnNoise sn_noise(const SnNoiseSettings *s) {
                    .knots = s->knots,
                    .interpolation = s->interpolation,
                    .colour = s->colour,
-                   .scale = (sn_real)s->scale};
+                   .scale = (sn_real)s->scale,
+                   .grid = s->grid};
 }
 
 // Computes coefficients of the fractional integration over `knots` knots into h (knots), scaled to unit root mean

@@ -40,3 +40,18 @@ SN_FUNC sn_real sn_spline_weight(int kind, int n, sn_real x, int j) {
   return (2 * s3 - 3 * s2 + 1) * a + (s3 - 2 * s2 + s) * spline_slope_weight(n, k, j) + (3 * s2 - 2 * s3) * b +
          (s3 - s2) * spline_slope_weight(n, next, j);
 }
+
+// x of base row i of a row.
+SN_INLINE sn_real spline_place(SnSplineRow row, int i) { return (sn_real)(row.first + i) / (sn_real)row.spacing; }
+
+SN_FUNC sn_real sn_spline_mean(int kind, const sn_real *knot, int n, int stride, SnSplineRow row) {
+  sn_real sum = sn_spline(kind, knot, n, stride, spline_place(row, 0));
+  for (int i = 1; i < row.length; ++i) sum += sn_spline(kind, knot, n, stride, spline_place(row, i));
+  return row.length > 1 ? sum / (sn_real)row.length : sum;
+}
+
+SN_FUNC sn_real sn_spline_mean_weight(int kind, int n, SnSplineRow row, int j) {
+  sn_real sum = sn_spline_weight(kind, n, spline_place(row, 0), j);
+  for (int i = 1; i < row.length; ++i) sum += sn_spline_weight(kind, n, spline_place(row, i), j);
+  return row.length > 1 ? sum / (sn_real)row.length : sum;
+}

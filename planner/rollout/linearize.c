@@ -58,6 +58,7 @@ static bool expand_state(const SnModel *m, const SnCost *cost, SnLane *lane, con
   SnExpandInput in = at.expand;
   in.in = sn_rollout_cost_input(m, cost, b->rollout, t);
   in.weight = t < b->rollout->nstep ? b->running : b->terminal;
+  in.factor = t < b->rollout->nstep ? (sn_real)sn_grid_length(&b->rollout->grid, t) : 1;
   sn_cost_expand(cost, m, at.world, at.adjoint, lane, in, out);
   return is_finite(out->lx, n) && is_finite(out->lxx, n * n) && is_finite(out->lu, nu) && is_finite(out->lux, nu * n) &&
          is_finite(out->luu, nu * nu) && is_finite(out->before_lu, nu) && is_finite(out->before_luu, nu);

@@ -1,5 +1,8 @@
 // The steps of a rollout. In each: the stages up to the acceleration at x[t] under u[t], the cost there, then the
 // integration, so that every term sees one consistent state. At x[H] the stages run once more for the terminal cost.
+//
+// On a time grid step t lasts k_t base steps h: it is MuJoCo's with opt.timestep = k_t h, and its cost counts k_t times
+// in the mean, sum_t k_t c_t / sum_t k_t.
 #include "planner/rollout/rollout.h"
 
 #include "physics/sensor/sensor.h"
@@ -35,6 +38,7 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
   rollout_mocap(m, w, lane, rollout);
   SN_ONE(lane) {
     w->time[0] = state->time;
+    w->step[0] = state->step;
     w->cfd[0] = *cfd;
     *w->warn = 0;
   }
@@ -42,8 +46,8 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
 }
 
 SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
-  const SnRolloutState initial = {rollout->time, rollout->qpos, rollout->qvel,
-                                  rollout->act,  NULL,          rollout->qacc_warmstart};
+  const SnRolloutState initial = {
+      rollout->time, rollout->qpos, rollout->qvel, rollout->act, NULL, rollout->qacc_warmstart, 0};
   sn_rollout_set_state(m, w, lane, rollout, &initial, &rollout->cfd);
 }
 
@@ -90,7 +94,8 @@ SN_LOCAL const sn_real *rollout_applied(const SnModel *m, const SnRollout *rollo
 // In the last state the controls of the last step still stand: rates are 0.
 SN_FUNC SnCostInput sn_rollout_cost_input(const SnModel *m, const SnCost *cost, const SnRollout *rollout, int t) {
   const sn_real *row = t > 0 ? rollout_applied(m, rollout, t - 1) : rollout->before;
-  const SnCostInput in = {rollout->target + (size_t)t * (size_t)cost->ntarget, row, m->opt.timestep};
+  const int since = t > 0 ? sn_grid_length(&rollout->grid, t - 1) : 1;
+  const SnCostInput in = {rollout->target + (size_t)t * (size_t)cost->ntarget, row, (sn_real)since * m->opt.timestep};
   return in;
 }
 
@@ -99,7 +104,7 @@ SN_LOCAL void rollout_add_cost(const SnModel *m, const SnCost *cost, const SnWor
                                int t, const SnRolloutScratch *scratch) {
   const bool end = t == rollout->nstep;
   const sn_real *weight = end ? rollout->terminal : rollout->running, *value = scratch->value;
-  const sn_real share = end ? SN_R(1.0) : SN_R(1.0) / (sn_real)rollout->nstep;
+  const sn_real share = end ? SN_R(1.0) : (sn_real)sn_grid_length(&rollout->grid, t) * sn_rollout_share(rollout);
   sn_rollout_measure(m, cost, w, lane, sn_rollout_cost_input(m, cost, rollout, t), cost->nterm, scratch);
   SN_FOR(i, cost->nterm) rollout->sum[i] += share * sn_weighted(weight[i], value[i]);
   if (!rollout->out_cost) return;
@@ -176,6 +181,7 @@ SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, Sn
   if (rollout->status != SN_ROLLOUT_UNDER_WAY) return (SnRolloutStatus)rollout->status;
   if (rollout_diverged(m, w, lane, rollout->max_velocity)) return rollout_fail(w, lane, rollout, t);
   if (!end) rollout_control(m, w, lane, rollout, t);
+  SN_ONE(lane) w->step[0] = sn_rollout_duration(m, rollout, t);
   if (end && rollout->out_qacc_warmstart) sn_lane_copy(lane, rollout->out_qacc_warmstart, w->qacc_warmstart, m->nv);
   SN_SYNC(lane);
   SN_MARK(lane, OTHER);
@@ -204,6 +210,6 @@ SN_FUNC void sn_rollout_save(const SnModel *m, const SnWorld *w, SnLane *lane, S
 SN_FUNC void sn_rollout_restore(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
   const sn_real *qpos = rollout->saved + 1, *qvel = qpos + m->nq, *warm = qvel + m->nv, *act = warm + m->nv;
   const sn_real *ctrl = rollout->t > 0 ? rollout_applied(m, rollout, rollout->t - 1) : NULL;
-  const SnRolloutState state = {rollout->saved[0], qpos, qvel, act, ctrl, warm};
+  const SnRolloutState state = {rollout->saved[0], qpos, qvel, act, ctrl, warm, 0};
   sn_rollout_set_state(m, w, lane, rollout, &state, &rollout->cfd);
 }

@@ -3,6 +3,7 @@
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_H_
 
+#include "planner/base/grid.h"
 #include "planner/cost/cost.h"
 
 typedef enum SnRolloutStatus { SN_ROLLOUT_UNDER_WAY, SN_ROLLOUT_DONE, SN_ROLLOUT_DIVERGED } SnRolloutStatus;
@@ -31,6 +32,7 @@ typedef struct SnRollout {
   const sn_real *running;      // (nterm) weights of the terms, as the cost has them
   const sn_real *terminal;     // (nterm)
   int nstep;
+  SnGrid grid;  // how long its steps last; rows are the grid's, the horizon is where the last step ends
   sn_real max_velocity;
 
   // Written on the way, rows 0 ... nstep; each may be NULL.
@@ -59,10 +61,23 @@ typedef struct SnRolloutState {
   const sn_real *qpos, *qvel, *act;
   const sn_real *ctrl;            // (nu); NULL: zero
   const sn_real *qacc_warmstart;  // (nv); NULL: zero
+  sn_real step;                   // duration of the step from there [s]; 0: the model's time step
 } SnRolloutState;
 
 // Returns how many numbers sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start.
 SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
+
+// Returns the duration of step t [s] as SnWorld.step has it. The state at the end has that of the last step, whose
+// controls still stand there.
+SN_INLINE sn_real sn_rollout_duration(const SnModel *m, const SnRollout *rollout, int t) {
+  const int k = sn_grid_length(&rollout->grid, t < rollout->nstep ? t : t - 1);
+  return k > 1 ? (sn_real)k * m->opt.timestep : 0;
+}
+
+// Returns the share of a base step in the mean of the running cost: a step of k base steps has k of them.
+SN_INLINE sn_real sn_rollout_share(const SnRollout *rollout) {
+  return SN_R(1.0) / (sn_real)sn_grid_begin(&rollout->grid, rollout->nstep);
+}
 
 // Returns the part of a term in the cost of a state. A weight of 0 takes the term out, also where its norm is not
 // finite.

@@ -95,7 +95,8 @@ static SnRollout rollout_from(const SnState *state) {
                      .mocap_quat = state->mocap_quat,
                      .qacc_warmstart = state->qacc_warmstart,
                      .before = state->before,
-                     .cfd = sn_cfd(state->cfd)};
+                     .cfd = sn_cfd(state->cfd),
+                     .grid = sn_state_grid(state)};
 }
 
 void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state) {

@@ -18,10 +18,14 @@ typedef struct SnState {
   const sn_number *qacc_warmstart;  // (nv) or NULL
   const SnCfdSettings *cfd;         // contacts from distance in the steps themselves; NULL: none
   const sn_number *before;          // (nu) controls in force before, for terms on rates of controls; NULL: not known
+  const SnGrid *grid;               // how long the steps from there last; NULL: each a base step
 } SnState;
 
 // Puts a world into that state; controls are zero.
 void sn_world_set_state(const SnModel *m, SnWorld *w, const SnState *state);
+
+// Returns the time grid of the steps from a state.
+SN_INLINE SnGrid sn_state_grid(const SnState *state) { return state->grid ? *state->grid : (SnGrid){0}; }
 
 // Says where the states of a rollout are written, rows 0 ... nstep; each may be NULL.
 // At the last state the controls of the last step still stand.
@@ -61,8 +65,9 @@ void sn_rollout_runner_free(SnRolloutRunner *r);
 // both models must have one layout. Drops the rollout under way, unless it is the model of before.
 void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m);
 
-// Begins a rollout of nstep steps; ctrl (nstep, nu) and target (nstep + 1, ntarget; from sn_cost_schedule; NULL without
-// a cost) must stay until it is done. max_velocity: a faster dof means divergence. out may be NULL.
+// Begins a rollout of nstep steps of the state's grid. ctrl (nstep, nu) and target (nstep + 1, ntarget; from
+// sn_cost_schedule; NULL without a cost) must stay until it is done. max_velocity: a faster dof means divergence. out
+// may be NULL.
 void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out);
 // Gives the rollout that has just begun a feedback, which must stay until it is done; NULL: none.

@@ -1,6 +1,7 @@
 // One state of a rollout on the way back: its world recomputed, and the derivative of the cost taken through its step.
 //
-// The cost is sum_t c_t(x_t, u_t, g_t) with x_{t+1} = step(x_t, u_t), g_t the targets. With p_t = d cost / d x_t,
+// The cost is sum_t c_t(x_t, u_t, g_t), durations of steps in c_t, with x_{t+1} = step(x_t, u_t), g_t the targets. With
+// p_t = d cost / d x_t,
 //
 //   p_H = dc_H/dx,   p_t = A_t' p_{t+1} + dc_t/dx,   d cost / du_t = B_t' p_{t+1} + dc_t/du,   A, B = d step / d(x, u).
 //
@@ -18,7 +19,7 @@
 #include "physics/step/step.h"
 
 SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b) {
-  const sn_real share = SN_R(1.0) / (sn_real)b->rollout->nstep, factor = b->bar.on ? b->bar.cost : SN_R(1.0);
+  const sn_real share = sn_rollout_share(b->rollout), factor = b->bar.on ? b->bar.cost : SN_R(1.0);
   SN_FOR(i, cost->nterm) {
     b->running[i] = factor * (share * b->rollout->running[i]);
     b->terminal[i] = factor * b->rollout->terminal[i];
@@ -37,7 +38,8 @@ SN_FUNC void sn_rollout_vjp_set_state(const SnModel *m, SnLane *lane, const SnRo
                                 rollout->out_qvel + row * nv,
                                 rollout->out_act + row * (size_t)m->na,
                                 rollout->ctrl + step * (size_t)m->nu,
-                                (b->cfd_start ? b->cfd_qacc : rollout->out_qacc) + row * nv};
+                                (b->cfd_start ? b->cfd_qacc : rollout->out_qacc) + row * nv,
+                                sn_rollout_duration(m, rollout, t)};
   sn_rollout_set_state(m, w, lane, rollout, &state, &b->cfd);
   SN_MARK(lane, OTHER);
 }
@@ -88,8 +90,14 @@ SN_LOCAL void vjp_cost(const SnModel *m, const SnCost *cost, SnLane *lane, const
   if (target_bar) sn_lane_zero(lane, target_bar, cost->ntarget);
   if (before_bar) sn_lane_zero(lane, before_bar, m->nu);
   SN_SYNC(lane);
-  const SnCostVjp v = {sn_rollout_cost_input(m, cost, rollout, t), t < rollout->nstep ? b->running : b->terminal,
-                       at.res, target_bar, before_bar};
+  const bool end = t == rollout->nstep;
+  const sn_real factor = end ? SN_R(1.0) : (sn_real)sn_grid_length(&rollout->grid, t);
+  const SnCostVjp v = {sn_rollout_cost_input(m, cost, rollout, t),
+                       end ? b->terminal : b->running,
+                       factor,
+                       at.res,
+                       target_bar,
+                       before_bar};
   sn_cost_vjp(cost, m, at.world, at.adjoint, lane, v);
   if (b->bar.on) vjp_trajectory(m, lane, b, t, at);
   SN_MARK(lane, COST_VJP);

@@ -40,7 +40,7 @@ typedef struct SnRolloutVjp {
   sn_real *cfd_qacc;         // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
   int cfd_start;             // 1: their solvers start from cfd_qacc, else from the rollout's accelerations
   SnRolloutBar bar;
-  sn_real *running;     // (nterm) weights times the share of a state and bar.cost: sn_rollout_vjp_begin writes them
+  sn_real *running;     // (nterm) weights times the share of a base step and bar.cost: sn_rollout_vjp_begin writes them
   sn_real *terminal;    // (nterm)
   sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on
   sn_real *scratch;     // (n)

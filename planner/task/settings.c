@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "planner/base/decimal.h"
+#include "planner/base/grid.h"
+
+_Static_assert((int)SN_SETTING_TEXT_SIZE >= (int)SN_GRID_TEXT, "a setting has room for a grid");
 
 // The rows of settings.inc, and where each value lives in SnSettings.
 typedef struct SettingRow {
@@ -15,15 +18,18 @@ typedef struct SettingRow {
 
 static const SettingRow setting_rows[] = {
 #define SN_SETTING_INT(name, value, lo, hi, live, unit, doc) \
-  {{#name, SN_SETTING_TYPE_INT, value, lo, hi, NULL, live, unit, doc}, offsetof(SnSettings, name)},
+  {{#name, SN_SETTING_TYPE_INT, value, lo, hi, NULL, NULL, live, unit, doc}, offsetof(SnSettings, name)},
 #define SN_SETTING_REAL(name, value, lo, hi, live, unit, doc) \
-  {{#name, SN_SETTING_TYPE_REAL, value, lo, hi, NULL, live, unit, doc}, offsetof(SnSettings, name)},
+  {{#name, SN_SETTING_TYPE_REAL, value, lo, hi, NULL, NULL, live, unit, doc}, offsetof(SnSettings, name)},
 #define SN_SETTING_CHOICE(name, value, choices, live, doc) \
-  {{#name, SN_SETTING_TYPE_CHOICE, value, 0, 0, choices, live, "", doc}, offsetof(SnSettings, name)},
+  {{#name, SN_SETTING_TYPE_CHOICE, value, 0, 0, choices, NULL, live, "", doc}, offsetof(SnSettings, name)},
+#define SN_SETTING_TEXT(name, value, live, doc) \
+  {{#name, SN_SETTING_TYPE_TEXT, 0, 0, 0, NULL, value, live, "", doc}, offsetof(SnSettings, name)},
 #include "planner/task/settings.inc"
 #undef SN_SETTING_INT
 #undef SN_SETTING_REAL
 #undef SN_SETTING_CHOICE
+#undef SN_SETTING_TEXT
 };
 
 enum { SETTING_COUNT = (int)(sizeof setting_rows / sizeof setting_rows[0]) };
@@ -38,6 +44,12 @@ int sn_settings_find(const char *name) {
   return -1;
 }
 
+// The value of a text.
+static char *text_of(SnSettings *s, int i) { return (char *)s + setting_rows[i].offset; }
+static const char *read_text(const SnSettings *s, int i) { return (const char *)s + setting_rows[i].offset; }
+
+static bool is_text(int i) { return setting_rows[i].info.type == SN_SETTING_TYPE_TEXT; }
+
 static void store(SnSettings *s, int i, double value) {
   char *p = (char *)s + setting_rows[i].offset;
   if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) {
@@ -50,6 +62,7 @@ static void store(SnSettings *s, int i, double value) {
 
 double sn_settings_get(const SnSettings *s, int i) {
   const char *p = (const char *)s + setting_rows[i].offset;
+  if (is_text(i)) return 0;
   if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) {
     double value;
     memcpy(&value, p, sizeof value);
@@ -63,7 +76,13 @@ double sn_settings_get(const SnSettings *s, int i) {
 SnSettings sn_default_settings(void) {
   SnSettings s;
   memset(&s, 0, sizeof s);
-  for (int i = 0; i < SETTING_COUNT; ++i) store(&s, i, setting_rows[i].info.value);
+  for (int i = 0; i < SETTING_COUNT; ++i) {
+    const SnSettingInfo *info = &setting_rows[i].info;
+    if (info->text)
+      snprintf(text_of(&s, i), SN_SETTING_TEXT_SIZE, "%s", info->text);
+    else
+      store(&s, i, info->value);
+  }
   return s;
 }
 
@@ -109,13 +128,24 @@ static bool complain(int i, double value, char *text, size_t size) {
 
 SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err) {
   char text[512] = "";
+  if (is_text(i))
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s: a text is wanted, not %g", setting_rows[i].info.name, value);
   if (complain(i, value, text, sizeof text)) return sn_fail(err, SN_ERR_ARGUMENT, "%s", text);
   store(s, i, value);
   return SN_OK;
 }
 
+static SnCode set_text(SnSettings *s, int i, const char *value, SnError *err) {
+  if (strlen(value) >= SN_SETTING_TEXT_SIZE)
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s: %zu characters, allowed are %d", setting_rows[i].info.name, strlen(value),
+                   SN_SETTING_TEXT_SIZE - 1);
+  strcpy(text_of(s, i), value);
+  return SN_OK;
+}
+
 SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err) {
   const SnSettingInfo *info = &setting_rows[i].info;
+  if (is_text(i)) return set_text(s, i, value, err);
   if (info->type != SN_SETTING_TYPE_CHOICE)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: a number is wanted, not '%s'", info->name, value);
   const int k = sn_settings_choice_index(i, value);
@@ -133,7 +163,7 @@ SnCode sn_settings_assign(SnSettings *s, const char *assignment, SnError *err) {
   const int i = n < sizeof name ? sn_settings_find(name) : -1;
   if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "there is no setting '%s'", name);
   const char *text = assignment + n + 1;
-  if (setting_rows[i].info.type == SN_SETTING_TYPE_CHOICE) return sn_settings_set_name(s, i, text, err);
+  if (is_text(i) || setting_rows[i].info.choices) return sn_settings_set_name(s, i, text, err);
   char *end;
   const double value = sn_decimal_read(text, &end);
   if (end == text || *end) return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%.64s' is not a number", name, text);
@@ -144,7 +174,10 @@ const char *sn_settings_text(const SnSettings *s, int i, char *text, int size) {
   const double value = sn_settings_get(s, i);
   if (setting_rows[i].info.type == SN_SETTING_TYPE_CHOICE) return sn_settings_choice_name(i, (int)value, text, size);
   if (setting_rows[i].info.type == SN_SETTING_TYPE_REAL) return sn_decimal_write(value, text, (size_t)size);
-  snprintf(text, (size_t)size, "%d", (int)value);
+  if (is_text(i))
+    snprintf(text, (size_t)size, "%s", read_text(s, i));
+  else
+    snprintf(text, (size_t)size, "%d", (int)value);
   return text;
 }
 
@@ -163,9 +196,14 @@ int sn_settings_iterations(const SnSettings *s) {
   }
 }
 
+bool sn_settings_same(const SnSettings *a, const SnSettings *b, int i) {
+  return is_text(i) ? strcmp(read_text(a, i), read_text(b, i)) == 0 : sn_settings_get(a, i) == sn_settings_get(b, i);
+}
+
 SnCode sn_settings_validate(const SnSettings *s, SnError *err) {
   char text[6000] = "";
-  for (int i = 0; i < SETTING_COUNT; ++i) complain(i, sn_settings_get(s, i), text, sizeof text);
+  for (int i = 0; i < SETTING_COUNT; ++i)
+    if (!is_text(i)) complain(i, sn_settings_get(s, i), text, sizeof text);
   if (s->knots > s->horizon && s->horizon >= 2) {
     const size_t used = strlen(text);
     snprintf(text + used, sizeof text - used, "%sknots: %d is more than the %d steps of the horizon", used ? "\n" : "",
@@ -176,6 +214,12 @@ SnCode sn_settings_validate(const SnSettings *s, SnError *err) {
     snprintf(text + used, sizeof text - used, "%sadam_knots: %d, allowed is 0, or 2 to the %d steps of the horizon",
              used ? "\n" : "", s->adam_knots, s->horizon);
   }
+  SnGrid grid;
+  SnError why = {0};
+  if (sn_grid_parse(s->grid, s->horizon, &grid, &why) != SN_OK) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%s%s", used ? "\n" : "", why.text);
+  }
   return text[0] ? sn_fail(err, SN_ERR_ARGUMENT, "%s", text) : SN_OK;
 }
 
@@ -185,7 +229,7 @@ SnCode sn_settings_may_change(const SnSettings *now, const SnSettings *next, SnE
   char text[3000] = "";
   for (int i = 0; i < SETTING_COUNT; ++i) {
     const size_t used = strlen(text);
-    if (!setting_rows[i].info.live && sn_settings_get(now, i) != sn_settings_get(next, i))
+    if (!setting_rows[i].info.live && !sn_settings_same(now, next, i))
       snprintf(text + used, sizeof text - used, "%s%s: cannot change while the planner runs", used ? "\n" : "",
                setting_rows[i].info.name);
   }

@@ -28,26 +28,38 @@ typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
 typedef enum SnMoments { SN_MOMENTS_FRESH, SN_MOMENTS_KEPT } SnMoments;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
-// Holds one field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL.
+// Counts the characters of a text with the 0 at its end.
+enum { SN_SETTING_TEXT_SIZE = 64 };
+
+// Holds one field a setting: int for SN_SETTING_INT and SN_SETTING_CHOICE, double for SN_SETTING_REAL, characters for
+// SN_SETTING_TEXT.
 typedef struct SnSettings {
 #define SN_SETTING_INT(name, value, lo, hi, live, unit, doc) int name;
 #define SN_SETTING_REAL(name, value, lo, hi, live, unit, doc) double name;
 #define SN_SETTING_CHOICE(name, value, choices, live, doc) int name;
+#define SN_SETTING_TEXT(name, value, live, doc) char name[SN_SETTING_TEXT_SIZE];
 #include "planner/task/settings.inc"
 #undef SN_SETTING_INT
 #undef SN_SETTING_REAL
 #undef SN_SETTING_CHOICE
+#undef SN_SETTING_TEXT
 } SnSettings;
 
-typedef enum SnSettingType { SN_SETTING_TYPE_INT, SN_SETTING_TYPE_REAL, SN_SETTING_TYPE_CHOICE } SnSettingType;
+typedef enum SnSettingType {
+  SN_SETTING_TYPE_INT,
+  SN_SETTING_TYPE_REAL,
+  SN_SETTING_TYPE_CHOICE,
+  SN_SETTING_TYPE_TEXT
+} SnSettingType;
 
 // Describes a setting: a row of the table.
 typedef struct SnSettingInfo {
   const char *name;
   SnSettingType type;
-  double value;         // default
-  double lo, hi;        // bounds, both allowed; 0 of a choice
-  const char *choices;  // names joined by '|', NULL for numbers
+  double value;         // default; 0 of a text
+  double lo, hi;        // bounds, both allowed; 0 of a choice and of a text
+  const char *choices;  // names joined by '|', NULL for numbers and texts
+  const char *text;     // default of a text, NULL for others
   bool live;            // may change while a planner runs
   const char *unit;     // "" for none
   const char *doc;      // one line
@@ -64,7 +76,7 @@ const SnSettingInfo *sn_settings_info(int i);
 // Returns the row of the setting of this name, or -1.
 int sn_settings_find(const char *name);
 
-// Returns the value of setting i as a number; a choice as its index.
+// Returns the value of setting i as a number; a choice as its index; 0 of a text.
 double sn_settings_get(const SnSettings *s, int i);
 
 // Writes the name of value `value` of choice i to text[size], "" when it is out of range, and returns text.
@@ -72,8 +84,8 @@ const char *sn_settings_choice_name(int i, int value, char *text, int size);
 // Returns the value of choice i that has this name, or -1.
 int sn_settings_choice_index(int i, const char *name);
 
-// Sets setting i from a number or (for a choice) from a name. On error s is unchanged and err names the setting, the
-// value and what is allowed.
+// Sets setting i from a number or (for a choice or a text) from a name. On error s is unchanged and err names the
+// setting, the value and what is allowed.
 SnCode sn_settings_set(SnSettings *s, int i, double value, SnError *err);
 SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *err);
 
@@ -86,6 +98,9 @@ const char *sn_settings_text(const SnSettings *s, int i, char *text, int size);
 
 // Returns the most iterations that the planner in force makes for a plan; 0: as many as the deadline allows.
 int sn_settings_iterations(const SnSettings *s);
+
+// Returns whether setting i has the same value in both.
+bool sn_settings_same(const SnSettings *a, const SnSettings *b, int i);
 
 // Checks all values against their bounds; err lists every bad one.
 SnCode sn_settings_validate(const SnSettings *s, SnError *err);

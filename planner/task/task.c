@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "planner/base/grid.h"
+
 // The task and all that it points to live in one arena.
 typedef struct TaskOwner {
   SnTask task;  // first: a pointer to it is a pointer to the owner
@@ -292,6 +294,29 @@ static void read_plant(SnReader *r, const SnNode *node, void *target) {
   check_contacts(r, node, p->nsolref, p->nsolimp);
 }
 
+// A text; a list of texts stands for them joined by commas, as a grid is written.
+static void read_text_setting(SnReader *r, const SnNode *node, SnSettings *s, int i) {
+  char joined[4 * SN_SETTING_TEXT_SIZE] = "";
+  const bool list = node->kind == SN_NODE_LIST;
+  SnError err;
+  for (const SnNode *c = list ? node->first : node; c; c = list ? c->next : NULL) {
+    const size_t used = strlen(joined);
+    const char *text = c->kind == SN_NODE_SCALAR ? c->text : sn_yaml_text(r, c, node->key);
+    if (!text) return;
+    snprintf(joined + used, sizeof joined - used, "%s%s", used ? "," : "", text);
+  }
+  if (sn_settings_set_name(s, i, joined, &err) != SN_OK) sn_issue(r->issues, node->place, "%s", err.text);
+}
+
+// What settings say only together.
+static void check_settings(SnReader *r, const SnNode *node, const SnSettings *s) {
+  SnGrid grid;
+  SnError err;
+  if (s->knots > s->horizon)
+    sn_issue(r->issues, node->place, "knots: %d is more than the %d steps of the horizon", s->knots, s->horizon);
+  if (sn_grid_parse(s->grid, s->horizon, &grid, &err) != SN_OK) sn_issue(r->issues, node->place, "%s", err.text);
+}
+
 // settings: rows of the planner's own table.
 static void read_settings(SnReader *r, const SnNode *node, void *target) {
   SnSettings *s = target;
@@ -310,6 +335,8 @@ static void read_settings(SnReader *r, const SnNode *node, void *target) {
         snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", sn_settings_info(k)->name);
       }
       sn_issue(r->issues, c->key_place, "settings: unknown field '%s', allowed is %s", c->key, names);
+    } else if (sn_settings_info(i)->type == SN_SETTING_TYPE_TEXT) {
+      read_text_setting(r, c, s, i);
     } else if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) {
       const char *text = sn_yaml_text(r, c, c->key);
       if (text) code = sn_settings_set_name(s, i, text, &err);
@@ -320,8 +347,7 @@ static void read_settings(SnReader *r, const SnNode *node, void *target) {
     }
     if (code != SN_OK) sn_issue(r->issues, c->place, "%s", err.text);
   }
-  if (s->knots > s->horizon)
-    sn_issue(r->issues, node->place, "knots: %d is more than the %d steps of the horizon", s->knots, s->horizon);
+  check_settings(r, node, s);
 }
 
 static void read_model(SnReader *r, const SnNode *node, void *target) {

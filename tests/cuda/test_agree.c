@@ -303,6 +303,10 @@ static void batches(void **state) {
 static const char *const tasks[] = {"arm_reach", "billiard", "hand_pose", "hand_balls", "ball_catch"};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
+// The time grid of the steps, and over how many of the tasks.
+static SnGrid grid;
+static int ntask = TASKS;
+
 // Task i at its start; false where its model is not there.
 static bool open_task(BenchTask *t, int i) {
   SnError err = {0};
@@ -311,16 +315,23 @@ static bool open_task(BenchTask *t, int i) {
   return false;
 }
 
+static SnState grid_state(const BenchTask *t) {
+  SnState s = bench_task_state(t);
+  s.grid = &grid;
+  return s;
+}
+
 static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double *term) {
   const SnClock clock = sn_clock_monotonic();
   const SnNoiseSettings noise = {.seed = 7,
                                  .spacing = 4,
-                                 .knots = sn_noise_knots(STEPS, 4, 0),
+                                 .knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), 4, 0),
                                  .interpolation = SN_SPLINE_CUBIC,
                                  .colour = SN_NOISE_PINK,
-                                 .scale = SN_R(0.1)};
+                                 .scale = SN_R(0.1),
+                                 .grid = grid};
   unsigned char done[CANDIDATES] = {0};
-  const SnState initial = bench_task_state(t);
+  const SnState initial = grid_state(t);
   const SnBatch batch = {.state = &initial,
                          .nstate = 1,
                          .ctrl = t->ctrl,
@@ -342,7 +353,7 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
 
 static void rollouts(void **state) {
   (void)state;
-  for (int i = 0; i < TASKS; ++i) {
+  for (int i = 0; i < ntask; ++i) {
     BenchTask t;
     if (open_task(&t, i)) {
       const int n = CANDIDATES * t.cost->nterm;
@@ -371,6 +382,13 @@ static void run_multistart(SnBackend *b, const BenchTask *t, int method, int ite
   SnError err = {0};
   must(bench_multistart_open(job, t, b, 1, 2, &err) == SN_OK, tasks[0], &err);
   job->job.settings.method = (SnGradientMethod)method;
+  job->job.state.grid = &grid;
+  if (grid.parts > 0) {  // knots that stand in time
+    const int knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), 6, 2);
+    job->job.grid = (SnAdamGrid){STEPS, knots, 6, 2, SN_SPLINE_LINEAR, grid};
+    job->job.noise.grid = grid;
+    job->job.noise.knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), job->job.noise.spacing, job->job.noise.phase);
+  }
   must_end(bench_multistarts_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
 }
 
@@ -391,10 +409,10 @@ static sn_real *lively_controls(const BenchTask *t) {
 
 static void gradients(void **state) {
   (void)state;
-  for (int i = 0; i < TASKS; ++i) {
+  for (int i = 0; i < ntask; ++i) {
     BenchTask t;
     if (open_task(&t, i)) {
-      const SnState initial = bench_task_state(&t);
+      const SnState initial = grid_state(&t);
       sn_real *noisy = lively_controls(&t);
       const sn_real *ctrl = noisy;
       char method[64];
@@ -430,7 +448,7 @@ static void gradients(void **state) {
 static void multistarts(void **state) {
   (void)state;
   int better = 0;
-  for (int i = 0; i < TASKS; ++i) {
+  for (int i = 0; i < ntask; ++i) {
     BenchTask t;
     if (open_task(&t, i)) {
       for (int k = 0; k < methods(); ++k) {
@@ -459,6 +477,19 @@ static void multistarts(void **state) {
   holds(AGREE_ROW_MULTISTART);
 }
 
+// All of that where the later steps are longer.
+static void time_grids(void **state) {
+  SnError err = {0};
+  must(sn_grid_parse("12x1,16x2,4x3", 56, &grid, &err) == SN_OK, "grid", &err);
+  assert_int_equal(sn_grid_steps(&grid, 56), STEPS);
+  ntask = 3;
+  rollouts(state);
+  gradients(state);
+  multistarts(state);
+  grid = (SnGrid){0};
+  ntask = TASKS;
+}
+
 // ---- the program ----
 
 int main(int argc, char **argv) {
@@ -477,7 +508,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest list[] = {cmocka_unit_test(steps),        cmocka_unit_test(adjoints),
                                     cmocka_unit_test(cfd_adjoints), cmocka_unit_test(batches),
                                     cmocka_unit_test(rollouts),     cmocka_unit_test(gradients),
-                                    cmocka_unit_test(multistarts)};
+                                    cmocka_unit_test(multistarts),  cmocka_unit_test(time_grids)};
   const int failed = status ? status : cmocka_run_group_tests(list, NULL, NULL);
   check_backends_close(&b);
   return failed;

@@ -106,6 +106,7 @@ static Sinew__V1__PlannerSettings settings_of(int way) {
   SET(s, PLANNER, planner, way == 0 ? "sampling" : "adam");
   SET(s, ADAM_MOMENTS, adam_moments, way == 1 ? "fresh" : "kept");
   SET(s, ADAM_STARTS, adam_starts, way == 3 ? 3 : 1);
+  SET(s, GRID, grid, way == 3 ? "16x1,16x2" : "");
   return s;
 }
 

@@ -98,6 +98,67 @@ static void test_all_planners_live(void **state) {
   sn_test_done(r);
 }
 
+// Asks for another planner and grid; the reply is the caller's.
+static Sinew__V1__Reply *choose_grid(SnTestStream *s, char *planner, char *grid) {
+  SnTestChange c;
+  sn_test_change_begin(&c, s->session);
+  c.planner.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  c.planner.planner = planner;
+  c.planner.has_grid_case = SINEW__V1__PLANNER_SETTINGS__HAS_GRID_GRID;
+  c.planner.grid = grid;
+  Sinew__V1__Request request = sn_test_change_request(&c);
+  return sn_test_stream_ask(s, &request);
+}
+
+// The plan that came last: its version, and whether its rows behind the lead come in equal pairs from row 16 on.
+static bool latest_pairs;
+static void note_plan(const Sinew__V1__Plan *plan) {
+  enum { NU = 6, FIRST = 16 };
+  latest_version = plan->config_version;
+  latest_pairs = true;
+  assert_int_equal(plan->n_ctrl, (plan->lead + 48) * NU);
+  const double *ctrl = plan->ctrl + plan->lead * NU;
+  for (int t = FIRST; t < 48; t += 2)
+    latest_pairs = latest_pairs && memcmp(ctrl + t * NU, ctrl + (t + 1) * NU, sizeof *ctrl * NU) == 0;
+}
+
+// Time grids and planners change while the stream goes on; each shows in the plans of its version. One that does not
+// fit is refused, and the plans go on as before.
+static void test_grid_changes_live(void **state) {
+  (void)state;
+  static const struct {
+    char *planner, *grid;
+  } change[] = {{"adam", "16x1,16x2"}, {"sampling", "16x1,16x2"}, {"adam", ""}, {"adam", "24x2"}, {"sampling", ""}};
+  Sinew__V1__Reply *opened;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  s = sn_test_stream_start(&client, s.session, 30, 0.2);
+  s.check = note_plan;
+  Sinew__V1__State x = *opened->open->initial;
+  for (int i = 0; i < 10; i++) {
+    char *const grid = change[i % 5].grid;
+    Sinew__V1__Reply *r = choose_grid(&s, change[i % 5].planner, grid);
+    if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) fail_msg("%s", r->error->text);
+    assert_string_equal(r->set_config->planner->grid, grid);
+    const uint64_t version = r->set_config->version;
+    sn_test_done(r);
+    sn_test_expect_error(choose_grid(&s, "adam", "16x1,12x2"), SINEW__V1__ERROR__CODE__INVALID,
+                         "'16x1,12x2' lasts 40 base steps, allowed is the horizon, 48");
+    sn_test_expect_error(choose_grid(&s, "adam", "12x1,12x3"), SINEW__V1__ERROR__CODE__INVALID,
+                         "0.02 s of limit of joint");
+    for (double until = sn_clock_now() + 30; latest_version < version;) {
+      assert_true(sn_clock_now() < until);
+      x.time += 0.01;
+      sn_test_stream_state(&s, &x, (int64_t)s.sequence);
+      assert_null(sn_test_stream_read(&s, 0.02));
+    }
+    assert_true(latest_version == version);
+    assert_true(latest_pairs == (grid[0] != 0));
+  }
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+}
+
 static Sinew__V1__Reply *revert(SnTestStream *s, uint64_t version) {
   Sinew__V1__RevertRequest in = SINEW__V1__REVERT_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -172,6 +233,7 @@ int main(void) {
       cmocka_unit_test(test_tuning_storm),
       cmocka_unit_test(test_planner_changes_live),
       cmocka_unit_test(test_all_planners_live),
+      cmocka_unit_test(test_grid_changes_live),
       cmocka_unit_test(test_revert),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);

@@ -160,6 +160,13 @@ static void all_plans(const Scene *x, const char *name, int b) {
   s.gradient = SN_GRADIENT_PRODUCTS;
   s.cfd = SN_CFD_BACKWARD;
   plans(x, name, "adam_knots_cfd", b, &s);
+  if (strcmp(name, "task_arm_reach") != 0 && strcmp(name, "task_hand_balls") != 0) return;
+  s = short_settings(x, SN_PLANNER_ADAM);
+  s.adam_moments = SN_MOMENTS_KEPT;
+  snprintf(s.grid, sizeof s.grid, "8x1,6x2");  // over STEPS
+  plans(x, name, "adam_grid", b, &s);
+  s.planner = SN_PLANNER_SAMPLING;
+  plans(x, name, "sampling_grid", b, &s);
 }
 
 // Takes the scene.

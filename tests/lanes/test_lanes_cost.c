@@ -67,7 +67,7 @@ static void differentiate(SnLane *lane, void *arg) {
   sn_adjoint_clear(s->m, &s->a, lane);
   sn_motion_rest(s->m, &s->w, &s->a, lane);
   const SnCostInput in = {.target = s->target, .before = s->m->qpos0, .since = SN_R(0.125)};
-  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, (SnCostVjp){in, s->weight, s->res, s->target_bar, s->before_bar});
+  sn_cost_vjp(s->cost, s->m, &s->w, &s->a, lane, (SnCostVjp){in, s->weight, 1, s->res, s->target_bar, s->before_bar});
   sn_position_vjp(s->m, &s->w, &s->a, lane);
 }
 

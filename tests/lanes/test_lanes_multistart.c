@@ -54,6 +54,7 @@ static void make_run(Run *run, int clip, int keep) {
   run->x.r.rule.clip = clip;
   run->x.r.keep = keep;
   run->x.r.left = 1;
+  if (clip == SN_CLIP_GLOBAL) run->x.r.time = (SnGrid){2, {2, ROWS - 2}, {1, 2}};
   for (int k = 0; k < N; ++k) run->x.memory[0].first[k] = SN_R(0.01) * (sn_real)k;
 }
 

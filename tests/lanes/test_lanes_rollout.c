@@ -21,6 +21,7 @@ typedef struct Manner {
   bool cfd;       // what is differentiated has CFD
   bool cfd_path;  // the steps are
   bool bars;      // the way back has bars of states, controls and sensors
+  bool grid;      // steps after the second are twice as long
   sn_real max_velocity;
 } Manner;
 
@@ -121,6 +122,7 @@ static void fill_start(Trip *x, const SnWorld *at) {
   for (sn_real *end = x->in + x->nin; in < end; ++in) *in = SN_R(0.1) * sn_sin((sn_real)(end - in));
   x->rollout.mocap_pos = at->mocap_pos;
   x->rollout.time = at->time[0];
+  if (x->manner.grid) x->rollout.grid = (SnGrid){2, {2, MAX_STEPS}, {1, 2}};
 }
 
 static void trip_make(Trip *x, const SnModel *m, const SnCost *cost, const SnWorld *at, const Manner *manner) {
@@ -282,7 +284,7 @@ static void small_body(void **state) {
     sn_oracle_randomize(&body, 1);
     sn_oracle_copy_state(&body);
     compare_done(body.m, cost, &body.w,
-                 &(Manner){.steps = MAX_STEPS, .method = (SnGradientMethod)k, .max_velocity = 100});
+                 &(Manner){.steps = MAX_STEPS, .method = (SnGradientMethod)k, .grid = k == 1, .max_velocity = 100});
   }
   sn_cost_free(cost);
 }
@@ -304,6 +306,7 @@ static void small_models(void **state) {
                              .cfd = k % 2 == 1,
                              .cfd_path = k == 2,
                              .bars = k == 0 || k == 3,
+                             .grid = k == 0 || k == 2,
                              .max_velocity = 1000});
     }
     check_free(&c);

@@ -8,13 +8,16 @@
 #include "tests/planner/counting_clock.h"
 #include "tests/support/oracle.h"
 
-// Describes two links, a motor and two muscles that pull on a tendon, and one mocap body.
+// Describes two links, a motor and two muscles that pull on a tendon, and one mocap body. The joints' limits are soft
+// enough for steps of five times the time step.
 static const char *const body_xml =
     "<mujoco><compiler angle='radian'/><option timestep='0.01'/><worldbody>"
     "<body name='goal' mocap='true' pos='.3 0 .2'><site name='goal'/></body>"
-    "<body name='upper'><joint name='shoulder' axis='0 1 0' range='-2 2' limited='true' damping='.1'/>"
+    "<body name='upper'><joint name='shoulder' axis='0 1 0' range='-2 2' limited='true' solreflimit='.1 1' "
+    "damping='.1'/>"
     "<geom type='capsule' fromto='0 0 0 0 0 -.3' size='.03'/><site name='anchor' pos='.04 0 -.1'/>"
-    "<body name='lower' pos='0 0 -.3'><joint name='elbow' axis='0 1 0' range='-2 2' limited='true' damping='.1'/>"
+    "<body name='lower' pos='0 0 -.3'><joint name='elbow' axis='0 1 0' range='-2 2' limited='true' solreflimit='.1 1' "
+    "damping='.1'/>"
     "<geom type='capsule' fromto='0 0 0 0 0 -.3' size='.02'/><site name='tip' pos='0 0 -.3'/><site name='pull' "
     "pos='.03 0 -.1'/></body></body>"
     "<site name='base' pos='.05 0 .1'/></worldbody>"

@@ -37,6 +37,7 @@ typedef struct Asked {
   SnCfdSettings forward, backward;
   SnNoiseSettings noise;
   uint32_t iteration;  // the latest noise's
+  SnGrid time;         // time grid of the steps
   SnAdamGrid grid;
   SnAdamSettings rule;
   sn_real ctrl[HORIZON_MOST * NU], mean[HORIZON_MOST * NU];  // of the first question; the latest without noise
@@ -57,6 +58,7 @@ static void note(const SnState *state, const sn_real *ctrl, int nstep, double ma
   assert_true(nstep <= HORIZON_MOST);
   asked.forward = state->cfd ? *state->cfd : (SnCfdSettings){.on = 0};
   asked.nstep = nstep;
+  asked.time = sn_state_grid(state);
   asked.max_velocity = max_velocity;
   memcpy(asked.ctrl, ctrl, sizeof *ctrl * NU * (size_t)nstep);
 }
@@ -179,6 +181,14 @@ static double see_planner(const Trial *t) {
   return SN_PLANNER_SAMPLING;
 }
 static double see_horizon(const Trial *t) { return t->plan.nstep == t->first.nstep ? t->first.nstep : (double)NAN; }
+// Steps of the first part; NAN where rollouts, noise and unknowns have not the same grid.
+static double see_grid(const Trial *t) {
+  const Asked *a = &t->first;
+  const bool rows = a->grid.nstep == a->nstep && (a->jobs == 0 || sn_grid_equal(&a->grid.time, &a->time));
+  if ((a->noise.knots > 0 && !sn_grid_equal(&a->time, &a->noise.grid)) || (a->jobs > 0 && !rows)) return (double)NAN;
+  const int horizon = sn_grid_begin(&a->time, a->nstep);
+  return t->plan.nstep == horizon ? (a->time.parts ? a->time.count[0] : 0) : (double)NAN;
+}
 static double see_candidates(const Trial *t) { return t->first.candidates; }
 static double see_iterations(const Trial *t) {
   if (t->kind == ILQG) return t->first.searches;
@@ -239,6 +249,7 @@ typedef struct Row {
 static const Row rows[] = {
     {"planner", PLANS, -1, -1, see_planner},  // -1: as the kind of trial
     {"horizon", PLANS, 21, 41, see_horizon},
+    {"grid", PLANS, -1, 17, see_grid},  // 17: see set()
     {"candidates", SAMPLES, 9, 12, see_candidates},
     {"iterations", SAMPLES, 2, 10, see_iterations},
     {"knots", SAMPLES | ADAM, 5, 11, see_knots},
@@ -296,8 +307,14 @@ static int index_of(const char *name) {
 
 static bool is_choice(const Row *row) { return sn_settings_info(index_of(row->name))->type == SN_SETTING_TYPE_CHOICE; }
 
+// Sets a setting; the text that is a grid to so many steps of one, and those of two that fill the horizon.
 static void set(SnSettings *s, const char *name, double value) {
   SnError err = {0};
+  if (sn_settings_info(index_of(name))->text) {
+    const int n = (int)value;
+    snprintf(s->grid, sizeof s->grid, "%dx1,%dx2", n, (s->horizon - n) / 2);
+    return;
+  }
   if (sn_settings_set(s, index_of(name), value, &err) != SN_OK) fail_msg("%s", err.text);
 }
 

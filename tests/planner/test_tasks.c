@@ -226,6 +226,58 @@ static void arm(void **state) {
   close_fixture(&x);
 }
 
+// A planner of the task with other settings and another time step.
+static void plan_anew(Fixture *x, uint64_t seed, double timestep, const SnSettings *settings) {
+  SnError err = {0};
+  sn_planner_free(x->p);
+  x->task->options.has_timestep = true;
+  x->task->options.timestep = timestep;
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = x->o.m;
+  def.task = x->task;
+  def.backend = x->backend;
+  def.settings = *settings;
+  def.seed = seed;
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+}
+
+// Plans in lockstep, `rows` of each executed by our own engine: predicted states are those of the body. Returns the
+// worst value of the first measure from plan `from` on.
+static double lockstep(Fixture *x, int plans, int rows, int from, int iterations) {
+  SnError err = {0};
+  const SnModel *m = sn_planner_model(x->p);
+  const SnState *s = sn_planner_initial(x->p);
+  const double h = (double)m->opt.timestep;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na;
+  sn_real *qpos = calloc(nq + nv + na + 1, sizeof *qpos), *qvel = qpos + nq, *act = qvel + nv;
+  memcpy(qpos, s->qpos, sizeof *qpos * nq);
+  memcpy(qvel, s->qvel, sizeof *qvel * nv);
+  memcpy(act, s->act, sizeof *act * na);
+  double worst = 0;
+  for (int k = 0; k < plans; ++k) {
+    SnPlanRequest r = sn_default_plan_request();
+    SnPlan plan;
+    r.time = rows * k * h;
+    r.qpos = qpos;
+    r.qvel = qvel;
+    r.act = act;
+    r.max_iterations = iterations;
+    r.want_states = true;
+    assert_int_equal(sn_planner_plan(x->p, &r, &plan, &err), SN_OK);
+    assert_true(plan.step == h && plan.cost_after <= plan.cost_before && plan.qpos != NULL);
+    memcpy(qpos, plan.qpos + (size_t)rows * nq, sizeof *qpos * nq);
+    memcpy(qvel, plan.qvel + (size_t)rows * nv, sizeof *qvel * nv);
+    memcpy(act, plan.act + (size_t)rows * na, sizeof *act * na);
+    const SnEvaluateRequest q = {.time = r.time + rows * h, .qpos = qpos, .qvel = qvel, .act = act};
+    SnEvaluation e;
+    assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+    if (k >= from) worst = sn_larger(worst, e.measure[0]);
+  }
+  free(qpos);
+  return worst;
+}
+
 // The arm follows the moving point, our own engine being the body: in its last second within 2 cm, by two iterations of
 // sampling a plan.
 static void arm_follows(void **state) {
@@ -237,32 +289,7 @@ static void arm_follows(void **state) {
     SnSettings sampling = x.task->settings;
     sampling.planner = SN_PLANNER_SAMPLING;
     assert_int_equal(sn_planner_configure(x.p, &sampling, &err), SN_OK);
-    const SnModel *m = sn_planner_model(x.p);
-    const SnState *s = sn_planner_initial(x.p);
-    sn_real qpos[2], qvel[2], act[6];
-    memcpy(qpos, s->qpos, sizeof qpos);
-    memcpy(qvel, s->qvel, sizeof qvel);
-    memcpy(act, s->act, sizeof act);
-    double worst = 0;
-    for (int k = 0; k < 150; ++k) {
-      SnPlanRequest r = sn_default_plan_request();
-      r.time = 4 * k * (double)m->opt.timestep;
-      r.qpos = qpos;
-      r.qvel = qvel;
-      r.act = act;
-      r.max_iterations = 2;
-      r.want_states = true;
-      SnPlan plan;
-      assert_int_equal(sn_planner_plan(x.p, &r, &plan, &err), SN_OK);
-      memcpy(qpos, plan.qpos + 4 * 2, sizeof qpos);
-      memcpy(qvel, plan.qvel + 4 * 2, sizeof qvel);
-      memcpy(act, plan.act + 4 * 6, sizeof act);
-      const SnEvaluateRequest q = {
-          .time = r.time + 4 * (double)m->opt.timestep, .qpos = qpos, .qvel = qvel, .act = act};
-      SnEvaluation e;
-      assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
-      if (k >= 100) worst = sn_larger(worst, e.measure[0]);
-    }
+    const double worst = lockstep(&x, 150, 4, 100, 2);
     printf("arm_reach, seed %d: %.4f m at most in the last second\n", (int)seed, worst);
     assert_true(worst < 0.02);
     close_fixture(&x);
@@ -306,9 +333,65 @@ static void cart_pole(void **state) {
   close_fixture(&x);
 }
 
+// The same with a body whose time step is half the planner's, by either planner.
+static void arm_follows_on_a_grid(void **state) {
+  (void)state;
+  for (int planner = SN_PLANNER_SAMPLING; planner <= SN_PLANNER_ADAM; ++planner) {
+    Fixture x;
+    assert_true(open_fixture(&x, "arm_reach", 1));
+    SnSettings s = x.task->settings;
+    s.planner = planner;
+    s.horizon = 96;
+    snprintf(s.grid, sizeof s.grid, "48x2");
+    plan_anew(&x, 1, 0.0025, &s);
+    const double worst = lockstep(&x, 100, 8, 60, planner == SN_PLANNER_ADAM ? 6 : 2);
+    printf("arm_reach at 2.5 ms, planned at 5 ms: %.4f m at most in the last 0.8 s\n", worst);
+    assert_true(worst < 0.02);
+    close_fixture(&x);
+  }
+}
+
+// The hand with its balls, planned at 5 ms with a body at 2.5 ms: gradients of long steps lead down the cost of a body
+// that has short ones.
+static void balls_on_a_grid(void **state) {
+  (void)state;
+  Fixture x;
+  if (!open_fixture(&x, "hand_balls", 1)) skip();
+  SnSettings s = x.task->settings;
+  assert_int_equal(s.horizon, 256);
+  s.planner = SN_PLANNER_ADAM;
+  s.adam_moments = SN_MOMENTS_KEPT;
+  s.adam_rate = 0.02;
+  s.adam_clip_norm = 0.01;
+  snprintf(s.grid, sizeof s.grid, "128x2");
+  plan_anew(&x, 1, 0.0025, &s);
+  SnError err = {0};
+  SnPlan plan;
+  const SnState *start = sn_planner_initial(x.p);
+  SnPlanRequest r = sn_default_plan_request();
+  r.qpos = start->qpos;
+  r.qvel = start->qvel;
+  r.act = start->act;
+  r.max_iterations = 6;
+  double cost[2];
+  for (int k = 0; k < 2; ++k) {
+    assert_int_equal(sn_planner_plan(x.p, &r, &plan, &err), SN_OK);
+    const SnEvaluateRequest q = {.qpos = r.qpos, .qvel = r.qvel, .act = r.act, .nstep = plan.nstep, .ctrl = plan.ctrl};
+    SnEvaluation e;
+    assert_true(plan.nstep == 256 && plan.cost_after < plan.cost_before);
+    assert_int_equal(sn_planner_evaluate(x.p, &q, INFINITY, &e, &err), SN_OK);
+    cost[k] = e.cost;
+    printf("hand_balls: %.4f -> %.4f on the grid, %.4f at 2.5 ms\n", plan.cost_before, plan.cost_after, cost[k]);
+  }
+  assert_true(cost[1] < cost[0]);
+  close_fixture(&x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_load),     cmocka_unit_test(cart_pole), cmocka_unit_test(balls),      cmocka_unit_test(pose),
-      cmocka_unit_test(catch_misses), cmocka_unit_test(arm),       cmocka_unit_test(arm_follows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load),       cmocka_unit_test(cart_pole),
+                                     cmocka_unit_test(balls),          cmocka_unit_test(pose),
+                                     cmocka_unit_test(catch_misses),   cmocka_unit_test(arm),
+                                     cmocka_unit_test(arm_follows),    cmocka_unit_test(arm_follows_on_a_grid),
+                                     cmocka_unit_test(balls_on_a_grid)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static const Bounds bounds[] = {
     {"PlannerSettings", "tail", 1, 32, 0},
     {"PlannerSettings", "shift", 0, 100000, 0},
     {"PlannerSettings", "max_velocity", 0, 1e10, 0},
+    {"PlannerSettings", "grid", 0, 63, 0},
     {"PlannerSettings", "adam_iterations", 0, 1000000, 0},
     {"PlannerSettings", "adam_rate", 0, 1e10, 0},
     {"PlannerSettings", "adam_beta1", 0, 1, 0},
@@ -150,6 +151,7 @@ static const Bounds bounds[] = {
     {"AdamMemory", "second", 0, 1e308, 2097152},
     {"AdamMemory", "power1", 0, 1, 0},
     {"AdamMemory", "power2", 0, 1, 0},
+    {"AdamMemory", "grid", 0, 63, 0},
 };
 
 enum { ROWS = (int)(sizeof bounds / sizeof *bounds) };

@@ -65,6 +65,7 @@ std::vector<Dict> settings() {
     d["value"] = s->value;
     d["lowest"] = s->lowest;
     d["highest"] = s->highest;
+    d["text"] = s->text ? nb::cast(s->text) : nb::none();
     all.push_back(d);
   }
   return all;

@@ -34,12 +34,13 @@ class Setting(NamedTuple):
     name: str
     unit: str
     doc: str
-    choices: tuple[str, ...] | None  # None: a number
+    choices: tuple[str, ...] | None  # None: a number or a text
     integer: bool  # a whole number
     live: bool  # may change while a planner runs
     value: float | str  # default
     lowest: float  # of a number
     highest: float
+    text: bool = False  # a text, without bounds
 
 
 @cache
@@ -49,7 +50,9 @@ def settings() -> dict[str, Setting]:
     for x in _core.settings():
         choices = None if x["choices"] is None else tuple(x["choices"].split("|"))
         value = choices[int(x["value"])] if choices else int(x["value"]) if x["integer"] else x["value"]
-        table[x["name"]] = Setting(**{**x, "choices": choices, "value": value})
+        if x["text"] is not None:
+            value = x["text"]
+        table[x["name"]] = Setting(**{**x, "choices": choices, "value": value, "text": x["text"] is not None})
     return table
 
 
@@ -60,7 +63,9 @@ def _assignment(name: str, value: Any) -> str:
         raise NotFoundError(f"there is no setting {name!r}{did_you_mean(name, settings())}")
     if setting.choices is not None and value not in setting.choices:
         raise ArgumentError(f"setting {name}: {value!r}, expected one of {', '.join(setting.choices)}")
-    if setting.choices is None and not isinstance(value, int | float | np.integer | np.floating):
+    if setting.text and not isinstance(value, str):
+        raise ArgumentError(f"setting {name}: {value!r}, expected a text")
+    if setting.choices is None and not setting.text and not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentError(f"setting {name}: {value!r}, expected a number from {setting.lowest} to {setting.highest}")
     if isinstance(value, str):
         return f"{name}={value}"
@@ -294,7 +299,7 @@ class Planner:
         """Return the present value of a setting."""
         text = self._native.get(name)
         setting = settings()[name]
-        return text if setting.choices is not None else int(text) if setting.integer else float(text)
+        return text if setting.choices is not None or setting.text else int(text) if setting.integer else float(text)
 
     def set(self, **values: float | str) -> None:
         """Change live settings, from the next plan on: ``planner.set(adam_rate=0.02)``.

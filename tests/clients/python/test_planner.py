@@ -167,6 +167,8 @@ def test_settings(planner: Planner) -> None:
         assert setting.name == name and setting.doc
         if setting.choices is not None:
             assert setting.value in setting.choices
+        elif setting.text:
+            assert isinstance(setting.value, str)
         else:
             assert setting.lowest <= float(setting.value) <= setting.highest
         assert isinstance(planner.get(name), type(setting.value)), name
@@ -174,6 +176,20 @@ def test_settings(planner: Planner) -> None:
     planner.set(adam_rate=0.125, planner="sampling", candidates=np.int64(4), iterations=2)
     assert (planner.get("adam_rate"), planner.get("planner"), planner.get("candidates")) == (0.125, "sampling", 4)
     assert planner.plan(planner.initial).candidates <= 4
+
+
+def test_time_grid(planner: Planner) -> None:
+    horizon = int(planner.get("horizon"))
+    planner.set(grid=f"{horizon // 2}x1,{horizon // 4}x2")
+    assert planner.get("grid") == f"{horizon // 2}x1,{horizon // 4}x2"
+    plan = planner.plan(planner.initial)
+    assert plan.ctrl.shape[0] == horizon
+    assert np.array_equal(plan.ctrl[horizon // 2 :: 2], plan.ctrl[horizon // 2 + 1 :: 2])
+    with pytest.raises(sinew.ArgumentError, match=f"'7x1' lasts 7 base steps, allowed is the horizon, {horizon}"):
+        planner.set(grid="7x1")
+    with pytest.raises(sinew.ArgumentError, match="expected a text"):
+        planner.set(grid=7)
+    assert planner.get("grid") == f"{horizon // 2}x1,{horizon // 4}x2"
 
 
 @pytest.mark.parametrize(

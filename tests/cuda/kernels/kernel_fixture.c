@@ -234,7 +234,7 @@ static void fill_shared(SnKernelFixture *x) {
   x->sample.warn = x->books + 2 * s->candidates;
   x->part[0] = part_of(x, 0, 1);
   x->part[1] = part_of(x, 1, s->candidates - 1);
-  r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR};
+  r->grid = (SnAdamGrid){s->steps, sn_noise_knots(s->steps, 2, 1), 2, 1, SN_SPLINE_LINEAR, {0}};
   r->rule = (SnAdamRule){SN_R(0.05), SN_R(0.9), SN_R(0.99), SN_R(1e-8), SN_CLIP_GLOBAL, SN_R(1.0)};
   r->noise = noise;
   r->starts = SN_FIXTURE_GRADIENTS;

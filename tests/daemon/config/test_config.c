@@ -155,6 +155,7 @@ static void test_planner_settings_on_the_wire(void **state) {
   settings.horizon = 77;
   settings.noise = SN_NOISE_BROWN;
   settings.noise_scale = 0.25;
+  strcpy(settings.grid, "7x1, 35x2");
   const ProtobufCMessageDescriptor *d = &sinew__v1__planner_settings__descriptor;
   assert_int_equal(d->n_fields, sn_settings_count());
   for (int i = 0; i < sn_settings_count(); i++)
@@ -162,7 +163,7 @@ static void test_planner_settings_on_the_wire(void **state) {
       fail_msg("%s is not on the wire", sn_settings_info(i)->name);
   Sinew__V1__PlannerSettings *message = sn_pack_settings(&scratch, &settings);
   assert_int_equal(sn_read_settings(message, &config, &back, &err), SN_OK);
-  for (int i = 0; i < sn_settings_count(); i++) assert_true(sn_settings_get(&settings, i) == sn_settings_get(&back, i));
+  for (int i = 0; i < sn_settings_count(); i++) assert_true(sn_settings_same(&settings, &back, i));
 
   message->horizon = 100000;
   assert_int_not_equal(sn_read_settings(message, &config, &back, &err), SN_OK);
@@ -172,6 +173,12 @@ static void test_planner_settings_on_the_wire(void **state) {
   message->horizon = 200;
   assert_int_equal(sn_read_settings(message, &config, &back, &err), SN_ERR_LIMIT);
   message->horizon = 77;
+  strcpy(message->grid, "7x1");
+  assert_int_not_equal(sn_read_settings(message, &config, &back, &err), SN_OK);
+  assert_non_null(strstr(err.text, "'7x1' lasts 7 base steps"));
+  message->grid[0] = 0;
+  assert_int_equal(sn_read_settings(message, &config, &back, &err), SN_OK);
+  assert_string_equal(back.grid, "");
   strcpy(message->noise, "green");
   assert_int_not_equal(sn_read_settings(message, &config, &back, &err), SN_OK);
   assert_non_null(strstr(err.text, "green"));

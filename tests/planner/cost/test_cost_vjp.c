@@ -117,7 +117,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
   for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
   sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
-  const SnCostVjp v = {input(x->target, x->before), x->weight, x->res, x->target_bar, x->before_bar};
+  const SnCostVjp v = {input(x->target, x->before), x->weight, 1, x->res, x->target_bar, x->before_bar};
   memset(x->before_bar, 0, sizeof *x->before_bar * (size_t)o.m->nu);
   sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, v);
   sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
@@ -265,7 +265,7 @@ static void expand(Fixture *x, Model *e, int parts) {
   assert_true(sn_grad_world_nx(g) <= MODEL && x->cost->nres <= RESIDUALS);
   sn_grad_world_move(g, NULL);
   sn_forward(o.m, &g->w, &g->lane);
-  const SnExpandInput in = {input(x->target, x->before), x->weight, e->res, e->bar, e->row, e->scratch, e->at};
+  const SnExpandInput in = {input(x->target, x->before), x->weight, 1, e->res, e->bar, e->row, e->scratch, e->at};
   SnExpansion out = {.lx = e->lx, .lxx = e->lxx};
   if (parts > 0) out.lu = e->lu, out.lux = e->lux, out.luu = e->luu;
   if (parts > 1) out.before_lu = e->before_lu, out.before_luu = e->before_luu;

@@ -6,7 +6,7 @@
 
 // On the controls of the bench body: a motor in [-3, 3], two muscles.
 
-enum { NU = 3, ROWS = 30, MOST = (ROWS + 2) * NU };
+enum { NU = 3, ROWS = 30, BASE = 60, MOST = (BASE + 2) * NU };
 
 static SnLaneShared shared;
 static SnLane lane = {.n = 1, .shared = &shared};
@@ -27,6 +27,15 @@ static SnAdamGrid grid_of(int spacing, int phase, int interpolation) {
                       .interpolation = interpolation};
 }
 
+// The same over the 60 base steps of rows that last 1, 2 and 4 of them.
+static SnAdamGrid time_grid_of(int spacing, int phase, int interpolation) {
+  SnAdamGrid g = grid_of(spacing, phase, interpolation);
+  SnError err = {0};
+  if (sn_grid_parse("10x1,15x2,5x4", BASE, &g.time, &err) != SN_OK) fail_msg("%s", err.text);
+  g.knots = sn_noise_knots(BASE, spacing, phase);
+  return g;
+}
+
 static void base_controls(sn_real *base) {
   for (int t = 0; t < ROWS; ++t) {
     base[NU * t] = 2 * draw();
@@ -41,8 +50,9 @@ static const int grids[][3] = {{1, 0, SN_SPLINE_ZERO},   {4, 0, SN_SPLINE_ZERO},
 // <ctrl_bar, d ctrl> = <gradient, d offset> by differences, also where the clamp acts; without offsets the base.
 static void chain_rule(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof grids / sizeof *grids; ++i) {
-    const SnAdamGrid g = grid_of(grids[i][0], grids[i][1], grids[i][2]);
+  for (size_t i = 0; i < 2 * sizeof grids / sizeof *grids; ++i) {
+    const int *row = grids[i / 2];
+    const SnAdamGrid g = i % 2 ? time_grid_of(row[0], row[1], row[2]) : grid_of(row[0], row[1], row[2]);
     sn_real base[ROWS * NU], ctrl[ROWS * NU], bar[ROWS * NU], offset[MOST] = {0}, gradient[MOST];
     assert_true(g.knots * NU <= MOST);
     base_controls(base);
@@ -67,6 +77,24 @@ static void chain_rule(void **state) {
         fail_msg("grid %d, entry %d: %g, difference %g", (int)i, k, (double)gradient[k], slope);
     }
     assert_true(clamped > 0);
+  }
+}
+
+// On a time grid a row has the mean of what its base steps would have.
+static void means_over_rows(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof grids / sizeof *grids; ++i) {
+    const SnAdamGrid rows = time_grid_of(grids[i][0], grids[i][1], grids[i][2]);
+    SnAdamGrid each = rows;
+    each.nstep = BASE;
+    each.time = (SnGrid){0};
+    sn_real base[BASE * NU], offset[MOST], ctrl[BASE * NU], fine[BASE * NU];
+    for (int k = 0; k < BASE * NU; ++k) base[k] = SN_R(0.5);
+    for (int k = 0; k < rows.knots * NU; ++k) offset[k] = SN_R(0.2) * draw();  // within the ranges
+    sn_adam_controls(body.m, &each, &lane, base, offset, fine);
+    sn_adam_controls(body.m, &rows, &lane, base, offset, ctrl);
+    sn_grid_gather(&rows.time, BASE, NU, fine, fine);
+    for (int k = 0; k < ROWS * NU; ++k) assert_true(fabs((double)(ctrl[k] - fine[k])) < 1e-6);
   }
 }
 
@@ -155,7 +183,8 @@ static void clipping(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(chain_rule), cmocka_unit_test(knots_at_their_bounds),
-                                     cmocka_unit_test(steps), cmocka_unit_test(clipping)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chain_rule), cmocka_unit_test(means_over_rows),
+                                     cmocka_unit_test(knots_at_their_bounds), cmocka_unit_test(steps),
+                                     cmocka_unit_test(clipping)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -56,6 +56,40 @@ static void opening(void **state) {
   assert_memory_equal(x.memory[0].ctrl, x.nominal, sizeof x.nominal);
 }
 
+// Moments of rows of 1, 1, 2, 2, 2, 4 base steps, moved by some of them: shares of base steps, by hand. Where all
+// shares are alike they stay so, but for what comes from behind the horizon.
+static void moments_on_a_grid(void **state) {
+  (void)state;
+  SnError err = {0};
+  static const int lengths[ROWS] = {1, 1, 2, 2, 2, 4};
+  for (int left = 0; left <= 13; ++left) {
+    Case x;
+    make_case(&x);
+    x.r.keep = 1;
+    x.r.left = left;
+    if (sn_grid_parse("2x1,3x2,1x4", 12, &x.r.time, &err) != SN_OK) fail_msg("%s", err.text);
+    sn_real *first = x.memory[0].first, *second = x.memory[0].second;
+    double share[12 + 4] = {0};  // of each base step, none from behind the horizon
+    for (int t = 0, s = 0; t < ROWS; ++t) {
+      first[NU * t] = (sn_real)(lengths[t] * 3);
+      second[NU * t] = (sn_real)(lengths[t] * lengths[t] * 25);
+      first[NU * t + 1] = (sn_real)(t + 1);
+      second[NU * t + 1] = (sn_real)((t + 1) * (t + 1));
+      for (int k = 0; k < lengths[t]; ++k) share[s++] = (t + 1.0) / lengths[t];
+    }
+    sn_multistart_init(body.m, &lane, &x.r, 0, &x.start[0], x.scratch);
+    for (int t = 0, s = left; t < ROWS; s += lengths[t++]) {
+      const int there = s + lengths[t] < 12 ? lengths[t] : (s < 12 ? 12 - s : 0);
+      double sum = 0;
+      for (int k = 0; k < there; ++k) sum += share[s + k];
+      near(first[NU * t], 3.0 * there);
+      near(second[NU * t], 25.0 * there * there);
+      near(first[NU * t + 1], sum);
+      near(second[NU * t + 1], sum * sum);
+    }
+  }
+}
+
 // A first step has the length of the rate; limits of the gradient and of the controls.
 static void moving(void **state) {
   (void)state;
@@ -364,9 +398,9 @@ static void capacity(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(opening),       cmocka_unit_test(moving),
-                                     cmocka_unit_test(stepping_back), cmocka_unit_test(judging),
-                                     cmocka_unit_test(choosing),      cmocka_unit_test(one_or_many),
-                                     cmocka_unit_test(ended_early),   cmocka_unit_test(capacity)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(opening),       cmocka_unit_test(moments_on_a_grid), cmocka_unit_test(moving),
+      cmocka_unit_test(stepping_back), cmocka_unit_test(judging),           cmocka_unit_test(choosing),
+      cmocka_unit_test(one_or_many),   cmocka_unit_test(ended_early),       cmocka_unit_test(capacity)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

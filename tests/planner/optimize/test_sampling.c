@@ -45,6 +45,38 @@ static void candidates(void **state) {
   sn_oracle_free(&o);
 }
 
+// The noise is one function of time: a row of a time grid has its mean over the base steps of the row.
+static void noise_on_a_grid(void **state) {
+  (void)state;
+  SnOracle o;
+  SnError err = {0};
+  sn_oracle_load_string(&o, xml);
+  enum { BASE = 40, ROWS = 16 };
+  static const sn_real base[BASE * 3] = {0};
+  sn_real scratch[3 * (BASE + 2)], fine[BASE * 3], rows[BASE * 3];
+  for (int kind = SN_SPLINE_ZERO; kind <= SN_SPLINE_CUBIC; ++kind) {
+    SnNoiseSettings noise = {.seed = 9,
+                             .plan = 4,
+                             .spacing = 7,
+                             .phase = 3,
+                             .knots = sn_noise_knots(BASE, 7, 3),
+                             .interpolation = kind,
+                             .colour = SN_NOISE_BROWN,
+                             .scale = 1};
+    sn_noise_candidate(o.m, &noise, 17, base, BASE, scratch, fine);
+    if (sn_grid_parse("8x1,4x2,4x6", BASE, &noise.grid, &err) != SN_OK) fail_msg("%s", err.text);
+    sn_noise_candidate(o.m, &noise, 17, base, ROWS, scratch, rows);
+    sn_grid_gather(&noise.grid, BASE, 3, fine, fine);
+    double largest = 0;
+    for (int t = 0; t < ROWS; ++t) {  // of the control without a range, which nothing cuts
+      assert_true(fabs((double)(rows[3 * t + 2] - fine[3 * t + 2])) < 1e-5);
+      largest = sn_larger(largest, fabs((double)rows[3 * t + 2]));
+    }
+    assert_true(largest > 0.1);
+  }
+  sn_oracle_free(&o);
+}
+
 static void best(void **state) {
   (void)state;
   const double cost[] = {3, 2, (double)INFINITY, 1, 1, 0};
@@ -59,6 +91,7 @@ static void best(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(candidates), cmocka_unit_test(best)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(candidates), cmocka_unit_test(noise_on_a_grid),
+                                     cmocka_unit_test(best)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static void defaults_are_valid(void **state) {
   for (int i = 0; i < sn_settings_count(); ++i) {
     const SnSettingInfo *info = sn_settings_info(i);
     assert_true(sn_settings_get(&s, i) == info->value);
+    assert_true((info->type == SN_SETTING_TYPE_TEXT) == (info->text != NULL));
     assert_int_equal(sn_settings_find(info->name), i);
     assert_true(info->doc[0] != 0);
   }
@@ -36,7 +37,16 @@ static void bounds_and_names(void **state) {
   assert_int_equal(sn_settings_set_name(&s, noise, "blue", &err), SN_ERR_ARGUMENT);
   assert_string_equal(err.text, "noise: 'blue' is unknown, allowed is white|pink|brown");
   assert_int_equal(sn_settings_set_name(&s, candidates, "many", &err), SN_ERR_ARGUMENT);
-  char text[32];
+  const int grid = sn_settings_find("grid");
+  char text[32], longest[SN_SETTING_TEXT_SIZE + 1];
+  memset(longest, '1', sizeof longest);
+  longest[SN_SETTING_TEXT_SIZE] = 0;
+  assert_int_equal(sn_settings_set(&s, grid, 3, &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "grid: a text is wanted, not 3");
+  assert_int_equal(sn_settings_set_name(&s, grid, longest, &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "grid: 64 characters, allowed are 63");
+  assert_int_equal(sn_settings_set_name(&s, grid, longest + 1, &err), SN_OK);
+  assert_int_equal(strlen(s.grid), SN_SETTING_TEXT_SIZE - 1);
   assert_string_equal(sn_settings_choice_name(noise, 1, text, sizeof text), "pink");
   assert_string_equal(sn_settings_choice_name(noise, 3, text, sizeof text), "");
   assert_int_equal(sn_settings_set(&s, noise, 3, &err), SN_ERR_ARGUMENT);
@@ -47,9 +57,10 @@ static SnCode assign(SnSettings *s, const char *assignment) { return sn_settings
 // Assignments as a shell has them; every setting is read back from the text that is written of it.
 static void assignments(void **state) {
   (void)state;
-  char text[64], line[160];
+  char text[SN_SETTING_TEXT_SIZE], line[160];
   SnError err = {0};
   SnSettings s = sn_default_settings(), again = s;
+  assert_int_equal(assign(&s, "grid=64x1,96x2"), SN_OK);
   assert_int_equal(assign(&s, "adam_rate=0.02"), SN_OK);
   assert_true(s.adam_rate == 0.02);
   assert_int_equal(assign(&s, "noise=brown"), SN_OK);
@@ -69,8 +80,9 @@ static void assignments(void **state) {
   for (int i = 0; i < sn_settings_count(); ++i) {
     snprintf(line, sizeof line, "%s=%s", sn_settings_info(i)->name, sn_settings_text(&s, i, text, sizeof text));
     assert_int_equal(assign(&again, line), SN_OK);
-    assert_true(sn_settings_get(&again, i) == sn_settings_get(&s, i));
+    assert_true(sn_settings_same(&again, &s, i));
   }
+  assert_string_equal(again.grid, "64x1,96x2");
   assert_string_equal(sn_settings_text(&s, sn_settings_find("candidates"), text, sizeof text), "1000");
 }
 
@@ -83,9 +95,11 @@ static void whole_is_validated(void **state) {
   s.noise = 17;
   s.noise_scale = -1;
   s.knots = 300;
+  strcpy(s.grid, "64x1");
   assert_int_equal(sn_settings_validate(&s, &err), SN_ERR_ARGUMENT);
   assert_non_null(strstr(err.text, "candidates: 0"));
   assert_non_null(strstr(err.text, "noise: value 17"));
+  assert_non_null(strstr(err.text, "grid: '64x1' lasts 64 base steps, allowed is the horizon, 256"));
   assert_non_null(strstr(err.text, "noise_scale: -1"));
   assert_non_null(strstr(err.text, "knots: 300 is more than the 256 steps"));
   s = sn_default_settings();

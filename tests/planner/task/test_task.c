@@ -18,7 +18,7 @@ static const char *full =
     "initial: {keyframe: home, joints: {elbow: 0.5, wrist: -1}, activation: 0.2, settle: 0.3}\n"
     "perturb: {joints: {elbow: 0.1}, plan: 0.2}\n"
     "plan: {biceps: 0.3}\n"
-    "settings: {horizon: 32, knots: 5, noise: brown, noise_scale: 0.7}\n"
+    "settings: {horizon: 32, knots: 5, noise: brown, noise_scale: 0.7, grid: [16x1, 8x2]}\n"
     "terms:\n"
     "  - name: reach\n"
     "    residual: {position: {site: hand}}\n"
@@ -55,6 +55,7 @@ static void full_file(void **state) {
   assert_string_equal(t->keyframe, "home");
   assert_true(t->njoint == 2 && t->joint[1].value == -1 && t->settle == 0.3 && t->activation == 0.2);
   assert_true(t->nperturb == 1 && t->perturb_plan == 0.2 && t->nplan == 1 && t->plan[0].value == 0.3);
+  assert_string_equal(t->settings.grid, "16x1,8x2");
   assert_true(t->settings.horizon == 32 && t->settings.noise == SN_NOISE_BROWN && t->settings.candidates == 64);
   assert_int_equal(t->nterm, 5);
   const SnTerm *reach = &t->term[0];
@@ -104,6 +105,10 @@ static void mistakes(void **state) {
   mistake(text, "allowed is white|pink|brown");
   snprintf(text, sizeof text, HEAD "settings: {horizon: 8}\n%s", ok);
   mistake(text, "knots: 16 is more than the 8 steps of the horizon");
+  snprintf(text, sizeof text, HEAD "settings: {grid: [64x1, 32x2]}\n%s", ok);
+  mistake(text, "grid: '64x1,32x2' lasts 128 base steps, allowed is the horizon, 256");
+  snprintf(text, sizeof text, HEAD "settings: {grid: {a: 1}}\n%s", ok);
+  mistake(text, "reach.yaml:2:18: grid: a name is wanted, this is a map");
   snprintf(text, sizeof text, HEAD "options: {solimp: [1, 2]}\n%s", ok);
   mistake(text, "reach.yaml:2:19: solimp: 5 numbers are wanted");
   snprintf(text, sizeof text, HEAD "options: {timestep: -1}\n%s", ok);

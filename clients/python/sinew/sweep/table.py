@@ -212,11 +212,13 @@ def value_of(name: str, x: Any) -> float | str:
     NotFoundError
         There is no such setting.
     ArgumentError
-        It is no number, or none of the choices.
+        It is no number, no text, or none of the choices.
     """
     setting = all_settings().get(name)
     if setting is None:
         raise NotFoundError(f"there is no setting {name!r}{did_you_mean(name, all_settings())}")
+    if setting.text:
+        return _text(name, x)
     if setting.choices is None:
         value = _number(f"setting {name}", x, setting.lowest, setting.highest)
         return int(value) if setting.integer and value.is_integer() else value
@@ -224,6 +226,14 @@ def value_of(name: str, x: Any) -> float | str:
     if x not in setting.choices:
         raise ArgumentError(f"setting {name}: {x!r}, expected one of {', '.join(setting.choices)}")
     return str(x)
+
+
+def _text(name: str, x: Any) -> str:
+    """Return a text; a list of texts, as task files have it, is joined by commas."""
+    parts = x if isinstance(x, list) else [x]
+    if not all(isinstance(part, str) for part in parts):
+        raise ArgumentError(f"setting {name}: {x!r}, expected a text")
+    return ",".join(parts)
 
 
 def _settings(x: Any, where: str) -> Settings:

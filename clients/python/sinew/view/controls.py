@@ -170,6 +170,11 @@ def written(
     return _Written(gui.add_text(label, shown(value), hint=hint), changed, read, shown)
 
 
+def text(gui: viser.GuiApi, label: str, value: str, hint: str, changed: Changed) -> Control:
+    """Add a box for a text."""
+    return _Written(gui.add_text(label, value, hint=hint), changed)
+
+
 def shown(value: float) -> str:
     """Return a number as people write it."""
     return f"{value:.6g}"

@@ -8,7 +8,7 @@ import viser
 
 from sinew.client.messages import Config, SettingInfo
 from sinew.loop.source import Source
-from sinew.view.controls import Control, notify, number
+from sinew.view.controls import Control, notify, number, text
 from sinew.view.register import Register
 
 __all__ = ["PlanPanel"]
@@ -94,6 +94,8 @@ class PlanPanel:
         if info.choices:
             handle = self._gui.add_dropdown(label, info.choices, initial_value=value, hint=_hint(info))
             control = Control(handle, changed)
+        elif isinstance(value, str):
+            control = text(self._gui, label, value, _hint(info), changed)
         else:
             control = number(self._gui, label, value, info.min, info.max, _hint(info), changed)
         self._register.add("settings", info.name, control)
@@ -129,5 +131,5 @@ class PlanPanel:
 def _hint(info: SettingInfo) -> str:
     """Return the help of a setting, with its unit, its bounds and the name that files and `--set` know it by."""
     unit = f" [{info.unit}]" if info.unit else ""
-    bounds = "" if info.choices else f"; {info.min:g} to {info.max:g}"
+    bounds = "" if info.choices or info.min == info.max else f"; {info.min:g} to {info.max:g}"
     return f"{info.text}{unit}{bounds} ({info.name})"
