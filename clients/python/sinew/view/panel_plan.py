@@ -24,6 +24,10 @@ _TITLES = {
     "adam": "Adam: descent along gradients",
     "ilqg": "iLQG: second order, with feedback",
     "sampling": "Sampling: random tries",
+    "lbfgs": "L-BFGS: descent with a memory",
+    "mppi": "MPPI: mean of tries by their costs",
+    "cem": "CEM: mean of the best tries",
+    "hybrid": "Hybrid: the best tries, refined",
     "cfd": "Contacts from distance",
 }
 _SESSION = {
