@@ -89,6 +89,10 @@ def test_session_from_its_middle(client: sinew.Client, file: Path) -> None:
         {"planner": "sampling", "noise": "pink", "interpolation": "cubic", "knots": 5},
         {"adam_moments": "kept", "adam_starts": 2, "adam_knots": 8},
         {"cfd": "cfd", "adam_clip": "step"},
+        {"planner": "lbfgs", "lbfgs_iterations": 6},
+        {"planner": "mppi", "candidates": 8, "iterations": 2},
+        {"planner": "cem", "candidates": 8, "iterations": 3, "cem_elites": 3},
+        {"planner": "hybrid", "candidates": 6, "iterations": 2, "hybrid_refined": 2, "hybrid_gradients": 3},
     ],
     ids=lambda settings: "-".join(map(str, settings.values())),
 )
@@ -99,8 +103,11 @@ def test_planners(daemon: Daemon, client: sinew.Client, tmp_path: Path, settings
     assert_same(repeat(path, client), 25)
 
 
-def test_latency_deadlines_and_estimated_activations(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
-    arm = Arm(client, iterations=0, adam_iterations=0)
+@pytest.mark.parametrize("planner", ["adam", "lbfgs", "mppi", "cem", "hybrid"])
+def test_latency_deadlines_and_estimated_activations(
+    daemon: Daemon, client: sinew.Client, tmp_path: Path, planner: str
+) -> None:
+    arm = Arm(client, planner=planner, iterations=0, adam_iterations=0, lbfgs_iterations=0)
     arm.session.tune(latency=0.03)
     rng = np.random.default_rng(4)
 
