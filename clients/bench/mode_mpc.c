@@ -118,7 +118,7 @@ static void show_progress(void *user, double part) {
 
 int mode_mpc(int argc, char **argv) {
   static const struct argp_option options[] = {
-      {"planner", 'p', "PLANNER", 0, "sampling, adam, lbfgs, mppi, cem or hybrid (default: the task's)", 0},
+      {"planner", 'p', "PLANNER", 0, "sampling, adam, ilqg, lbfgs, mppi, cem or hybrid (default: the task's)", 0},
       {"samples", KEY_SAMPLES, "N", 0, "candidates of an iteration of sampling (default: the task's)", 0},
       {"cfd", KEY_CFD, "on|off", 0, "contacts from distance in the gradient (default: the task's)", 0},
       {"seconds", 's', "S", 0, "of motion (default 1)", 0},

@@ -17,7 +17,7 @@ __all__ = ["PLANNERS", "Run", "Settings", "Table", "seeds_of", "value_of"]
 
 Settings = tuple[tuple[str, float | str], ...]
 
-PLANNERS = "task, adam, adam+cfd, lbfgs, sampling, mppi, cem, hybrid, or sampling-N for N candidates of brown noise"
+PLANNERS = "task, adam, adam+cfd, ilqg, lbfgs, sampling, mppi, cem, hybrid, or sampling-N for N candidates of brown noise"
 
 _LISTS = ("tasks", "planners", "seeds", "seconds", "execute", "iterations", "budget")
 _KEYS = (*_LISTS, "settings", "models", "runs")
@@ -268,7 +268,7 @@ def _known_planner(name: str) -> dict[str, float | str]:
         "task": {},
         "adam": {"planner": "adam", "cfd": "none"},
         "adam+cfd": {"planner": "adam", "cfd": "cfd"},
-        **{name: {"planner": name} for name in ("lbfgs", "sampling", "mppi", "cem", "hybrid")},
+        **{name: {"planner": name} for name in ("ilqg", "lbfgs", "sampling", "mppi", "cem", "hybrid")},
     }
     if name not in known:
         raise NotFoundError(f"planners: {name!r}, expected {PLANNERS}, or a map from names to settings")
