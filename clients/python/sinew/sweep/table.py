@@ -17,7 +17,9 @@ __all__ = ["PLANNERS", "Run", "Settings", "Table", "seeds_of", "value_of"]
 
 Settings = tuple[tuple[str, float | str], ...]
 
-PLANNERS = "task, adam, adam+cfd, ilqg, lbfgs, sampling, mppi, cem, hybrid, or sampling-N for N candidates of brown noise"
+PLANNERS = (
+    "task, adam, adam+cfd, ilqg, lbfgs, sampling, mppi, cem, hybrid, or sampling-N for N candidates of brown noise"
+)
 
 _LISTS = ("tasks", "planners", "seeds", "seconds", "execute", "iterations", "budget")
 _KEYS = (*_LISTS, "settings", "models", "runs")
