@@ -126,10 +126,11 @@ SN_LOCAL void trn_site(const SnModel *m, SnWorld *w, int i) {
 
 SN_LOCAL void trn_tendon(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], tendon = m->actuator_trnid[2 * i];
-  const sn_real gear = m->actuator_gear[6 * out], *J = w->ten_J + m->ten_J_rowadr[tendon];
-  sn_real *moment = w->actuator_moment + m->mom_rowadr[out];
+  const int n = m->mom_rownnz[out];
+  const sn_real gear = m->actuator_gear[6 * out], *SN_RESTRICT J = w->ten_J + m->ten_J_rowadr[tendon];
+  sn_real *SN_RESTRICT moment = w->actuator_moment + m->mom_rowadr[out];
   w->actuator_length[out] = gear * w->ten_length[tendon];
-  for (int k = 0; k < m->mom_rownnz[out]; ++k) moment[k] = gear * J[k];
+  for (int k = 0; k < n; ++k) moment[k] = gear * J[k];
 }
 
 // Adds scale times the velocity along `normal` of the point p of body per unit velocity of each of its

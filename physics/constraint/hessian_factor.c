@@ -225,7 +225,7 @@ SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBloc
 #endif
 
 // x <- D^-1 L'^-1 x, from the last row.
-SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
+SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x) {
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
     const Super u = super_of(m, w, s);
     SN_ONE(lane) for (int r = u.size - 1; r >= 0; --r) {
@@ -250,7 +250,7 @@ SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_b
 }
 
 // x <- L^-1 x, from the first row.
-SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *dot) {
+SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x, sn_bar *dot) {
   for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
     const Super u = super_of(m, w, s);
     SN_FOR(group, (u.size + 3) / 4) {
