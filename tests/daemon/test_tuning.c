@@ -133,6 +133,7 @@ static void test_grid_changes_live(void **state) {
   SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
   s = sn_test_stream_start(&client, s.session, 30, 0.2);
   s.check = note_plan;
+  latest_version = 0;
   Sinew__V1__State x = *opened->open->initial;
   for (int i = 0; i < 10; i++) {
     char *const grid = change[i % 5].grid;
@@ -152,7 +153,7 @@ static void test_grid_changes_live(void **state) {
       assert_null(sn_test_stream_read(&s, 0.02));
     }
     assert_true(latest_version == version);
-    assert_true(latest_pairs == (grid[0] != 0));
+    assert_true(latest_pairs || grid[0] == 0);  // without a grid they may be what is left of one
   }
   sn_test_stream_request(&s, true, 0, 0);
   sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);

@@ -171,6 +171,7 @@ static void test_planner_settings_on_the_wire(void **state) {
   assert_int_equal(back.horizon, 77);
   config.horizon = 100;
   message->horizon = 200;
+  message->grid[0] = 0;  // it would not fit, either
   assert_int_equal(sn_read_settings(message, &config, &back, &err), SN_ERR_LIMIT);
   message->horizon = 77;
   strcpy(message->grid, "7x1");
