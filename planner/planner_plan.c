@@ -38,15 +38,15 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
 }
 
 // The controls in force before the optimised rows: the last one of the lead; without a lead what the body has applied
-// last, or the plan in force said.
+// last, or the plan in force said. Before the first plan they are not known.
 static void take_before(SnPlanner *p, const SnPlanRequest *request) {
   const SnApplied *applied = request->applied;
   const double time = p->progress.start.time;
-  const sn_real *row = sn_planner_force_row(p, time - p->h);
+  const sn_real *row = sn_planner_control(p, time - p->h);
   for (int i = 0; applied && i < applied->n && applied->time[i] < time - 1e-9; ++i)
     row = applied->ctrl + (size_t)i * (size_t)p->m->nu;
   if (p->progress.lead > 0) row = p->result.ctrl + (size_t)(p->progress.lead - 1) * (size_t)p->m->nu;
-  sn_planner_copy(p->progress.before, row, (size_t)p->m->nu);
+  for (int i = 0; i < p->m->nu; ++i) p->progress.before[i] = row ? row[i] : (sn_real)NAN;
 }
 
 // The first rows of the result: those of the plan in force while this one is made.

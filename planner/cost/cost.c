@@ -70,6 +70,9 @@ SN_LOCAL sn_real cost_item_distance(const SnModel *m, const SnWorld *w, const in
   return sn_dist3(a, b);
 }
 
+// Whether the control of the step before is known.
+SN_LOCAL bool cost_knows(const SnCostInput *in, int id) { return in->before && in->before[id] - in->before[id] == 0; }
+
 SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCostInput *in, int type, int id,
                                   const int end[4]) {
   sn_real value = 0;
@@ -85,7 +88,7 @@ SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCo
     case SN_ITEM_CTRL:
       return w->ctrl[id];
     case SN_ITEM_CTRL_RATE:
-      return in->before ? (w->ctrl[id] - in->before[id]) / in->since : 0;
+      return cost_knows(in, id) ? (w->ctrl[id] - in->before[id]) / in->since : 0;
     case SN_ITEM_TENDON:
       return w->ten_length[id];
     default:
@@ -273,7 +276,7 @@ SN_LOCAL void cost_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
 
 // The controls of a step and of the one before, from the bar of a rate.
 SN_LOCAL void cost_rate_vjp(SnAdjoint *a, const SnCostVjp *v, int id, sn_real bar) {
-  if (!v->in.before) return;
+  if (!cost_knows(&v->in, id)) return;
   a->ctrl_bar[id] += bar / v->in.since;
   if (v->before_bar) v->before_bar[id] -= bar / v->in.since;
 }

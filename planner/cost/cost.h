@@ -132,7 +132,7 @@ void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real
 // Says what terms look at beside the world of a state.
 typedef struct SnCostInput {
   const sn_real *target;  // (ntarget) the row of targets of the state
-  const sn_real *before;  // (nu) controls of the step before; NULL: not known, rates of controls are 0
+  const sn_real *before;  // (nu) controls of the step before; NULL or NaN: not known, rates are 0
   sn_real since;          // duration of that step [s]
 } SnCostInput;
 

@@ -25,7 +25,7 @@ typedef struct SnRollout {
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
   SnCfd cfd;                   // contacts from distance in the steps themselves; cfd.on 0: none
-  const sn_real *before;       // (nu) controls in force before the first step; NULL: not known
+  const sn_real *before;       // (nu) controls in force before the first step; NULL or NaN: not known
   const sn_real *ctrl;         // (nstep, nu)
   const SnFeedback *feedback;  // NULL: the controls are those of `ctrl`
   const sn_real *target;       // (nstep + 1, ntarget); NULL without a cost

@@ -17,7 +17,7 @@ typedef struct SnState {
   const sn_number *mocap_quat;      // (nmocap, 4)
   const sn_number *qacc_warmstart;  // (nv) or NULL
   const SnCfdSettings *cfd;         // contacts from distance in the steps themselves; NULL: none
-  const sn_number *before;          // (nu) controls in force before, for terms on rates of controls; NULL: not known
+  const sn_number *before;          // (nu) controls in force before, for terms on their rates; NULL or NaN: not known
   const SnGrid *grid;               // how long the steps from there last; NULL: each a base step
 } SnState;
 

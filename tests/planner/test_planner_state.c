@@ -373,7 +373,7 @@ static void expect_cost(const SnPlan *plan, const sn_real *before) {
 }
 
 // The rate of a plan's first controls is that from those in force before: the plan before says them, the lead, or the
-// body; at first the initial plan, which has one row here.
+// body; at first nobody, as in an evaluation.
 static void hand_over(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();
@@ -413,6 +413,12 @@ static void hand_over(void **state) {
   r = initial_request(x, 0);
   plan = plan_now(x, &r);
   assert_true(plan.cost_after == 0);
+  assert_int_equal(sn_planner_set_target(x->p, "rate", (const double[]){40, -10, 10}, 3, &err), SN_OK);
+  s.candidates = 50;
+  assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
+  assert_int_equal(sn_planner_reset(x->p, 2, &err), SN_OK);
+  plan = plan_now(x, &r);
+  assert_true(cost_of(x->p, &plan) == plan.cost_after && plan.cost_after > 0);
   free_fixture(x);
   sn_task_free(rates);
 }

@@ -80,7 +80,7 @@ def test_service(client: sinew.Client) -> None:
     assert (model.ctrl[0].min, model.ctrl[0].max) == (-2, 3)
     assert not model.ctrl[1].limited
     task = client.describe_task("arm_reach")
-    assert [term.name for term in task.terms] == ["reach", "speed", "effort"]
+    assert [term.name for term in task.terms] == ["reach", "speed", "effort", "smooth"]
     assert task.measures[0].below == 0.02
     assert task.settings["horizon"] == 48
 

@@ -77,7 +77,7 @@ def test_panels_of_a_trace(swept: Path) -> None:
     bounds = [line for line in panels["measures of success"].lines if list(line.get_ydata()) == [0.02, 0.02]]
     assert len(bounds) == 2 and list(bounds[1].get_xdata()) == [0, pytest.approx(0.3)]
     names = [text.get_text() for text in panels["plan's cost by term"].get_legend().get_texts()]
-    assert names == ["reach", "speed", "effort"]
+    assert names == ["reach", "speed", "effort", "smooth"]
     counts = [patch.get_height() for patch in panels["plans"].patches]
     assert sum(counts) == len(np.load(traces(swept)[0])["plan_latency"])
     assert [text.get_text() for text in panels["plans"].get_legend().get_texts()] == [
@@ -127,7 +127,7 @@ def test_a_recording(daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyP
     way = loop.places["hand"]
     assert 20 <= len(way) <= len(expected)
     assert any(np.array_equal(way, expected[i : i + len(way)]) for i in range(len(expected) - len(way) + 1))
-    assert loop.terms is not None and loop.terms.names == ("reach", "speed", "effort")
+    assert loop.terms is not None and loop.terms.names == ("reach", "speed", "effort", "smooth")
     assert cli.main(["plot", str(tmp_path / "arm.mcap"), "-o", str(tmp_path / "arm.png")]) == 0
     monkeypatch.setattr("sinew.loop.places.find_model", lambda name, file: sinew.share("models/billiard.xml"))
     assert available(read_loop(tmp_path / "arm.mcap")) == ["cost", "terms", "controls", "activations", "latency"]

@@ -46,7 +46,7 @@ def test_shows_what_was_recorded(file: Path) -> None:
         history = source.history()
         assert history.time[-1] == pytest.approx(frame.time)
         np.testing.assert_array_equal(history.series["cost"], [x.cost_after for x in plans[: row + 1]])
-        terms = sum(history.series[f"term: {name}"] for name in ("reach", "speed", "effort"))
+        terms = sum(history.series[f"term: {name}"] for name in ("reach", "speed", "effort", "smooth"))
         np.testing.assert_allclose(terms, history.series["cost"])
         assert history.activation.shape == (row + 1, 6)
 

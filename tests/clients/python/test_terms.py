@@ -101,7 +101,7 @@ def settled(model: mujoco.MjModel, session: Any) -> mujoco.MjData:
 
 
 def test_description_of_terms(client: sinew.Client) -> None:
-    reach, speed, effort = client.describe_task("arm_reach").terms
+    reach, speed, effort, smooth = client.describe_task("arm_reach").terms
     assert (reach.quantity, reach.objects) == ("position", (ObjectName("site", "hand"),))
     assert (reach.norm, reach.width, reach.unit, reach.frame) == ("euclidean", 0.005, "m", "")
     assert (reach.target_kind, reach.target_follows, reach.target_objects) == ("sinusoid", False, ())
@@ -132,7 +132,7 @@ def test_moving_target(client: sinew.Client) -> None:
         plan = session.plan(state, iterations=2, states=True)
         assert plan.lead == 4
         assert plan.states is not None
-        assert list(plan.states.targets) == ["reach", "speed", "effort"]
+        assert list(plan.states.targets) == ["reach", "speed", "effort", "smooth"]
         assert plan.states.targets["reach"].shape == (plan.steps + 1, 3)
         assert np.allclose(plan.states.targets["reach"], ellipse(plan.states.time), rtol=0, atol=1e-7)
         assert not plan.states.targets["speed"].any()
