@@ -2,7 +2,7 @@
 # Compares all planners over several tasks at equal computing time a plan, in closed loops with MuJoCo as the body: which
 # one to take for which kind of task.
 #
-#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [FOLDER]
+#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [--tasks TASK,...] [FOLDER]
 #
 # FOLDER (default: sinew-planners) gets a file of JSON lines a task (a run that was broken off goes on after those that it
 # has), curves of the cost over time a task, table.md, and planners.svg: mean costs relative to the best one of a task. The table
@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
-bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" quick=0 json=0
+bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" quick=0 json=0
 while [ $# -gt 0 ]; do
   case "$1" in
   --help | -h) usage; exit ;;
@@ -22,6 +22,7 @@ while [ $# -gt 0 ]; do
   --json) json=1 ;;
   --seeds) seeds=${2:?--seeds needs a number}; shift ;;
   --only) only=${2:?--only needs planners}; shift ;;
+  --tasks) some=${2:?--tasks needs names}; shift ;;
   -*) echo "planners.sh: $1 is no option: --help lists them" >&2; exit 2 ;;
   *) folder=$1 ;;
   esac
@@ -32,8 +33,8 @@ done
 # Tasks: seconds of motion, seconds of computing a plan, steps between two plans.
 tasks="arm_reach 1.5 0.005 8
 cart_pole 3 0.01 4
-hand_pose 1 0.04 16
-hand_balls 1.5 0.2 16
+hand_pose 1 0.1 16
+hand_balls 1.5 0.15 16
 ball_catch 1 0.2 16"
 if [ "$quick" = 1 ]; then tasks="cart_pole 0.2 0.005 4" seeds=1 only=${only:-sampling,adam}; fi
 
@@ -41,6 +42,7 @@ mkdir -p "$folder"
 rows=$folder/rows.txt
 : >"$rows"
 while read -r task seconds plan execute; do
+  [ -z "$some" ] || [[ ,$some, == *,$task,* ]] || continue
   if ! "$bench" compare --task "$task" --planners --equal time --plan-seconds "$plan" --seconds "$seconds" \
     --execute "$execute" --seeds "$seeds" ${only:+--only "$only"} --markdown --out "$folder/$task.jsonl" \
     --picture "$folder/$task.png" --quiet 2>"$folder/errors.txt" >>"$rows"; then

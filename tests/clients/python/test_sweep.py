@@ -143,7 +143,8 @@ def test_a_trace_has_what_happened() -> None:
     d.qpos = trace["qpos"][17]
     mujoco.mj_kinematics(m, d)
     np.testing.assert_array_equal(trace["places"][17, 0], d.site("hand").xpos)
-    assert list(trace["place_names"]) == ["hand"] and list(trace["term_names"]) == ["reach", "speed", "effort", "smooth"]
+    assert list(trace["place_names"]) == ["hand"]
+    assert list(trace["term_names"]) == ["reach", "speed", "effort", "smooth"]
     np.testing.assert_allclose(trace["plan_terms"].sum(axis=1), trace["plan_cost"], rtol=1e-12)
     assert trace["ghost_places"].shape == (3, 49, 1, 3)
     np.testing.assert_array_equal(trace["ghost_qpos"][0, 0], trace["qpos"][0])

@@ -109,6 +109,7 @@ def test_description_of_terms(client: sinew.Client) -> None:
     assert {x.kind for x in speed.objects} == {"joint"}
     assert speed.unit == "rad/s"
     assert (effort.quantity, effort.unit, len(effort.objects)) == ("activation", "1", 6)
+    assert (smooth.quantity, smooth.unit, len(smooth.objects)) == ("control_rate", "1/s", 6)
 
 
 def test_description_of_targets(swap: sinew.Client) -> None:
