@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import abi  # noqa: E402
 
 TIME = "SINEW_API double sinew_data_time(const SinewData *data);\n"
-LAST_OF_REQUEST = "  bool want_states;"
+LAST_OF_REQUEST = "  int gain_rows;"
 LAST_OF_CONTACT = "  int efc_address;"
 LAST_OF_SIZES = "  int nstate;"
 ITERATIONS = "  int max_iterations;"

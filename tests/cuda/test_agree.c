@@ -133,7 +133,9 @@ static bool same_bits(const Bars *a, const Bars *b) {
 }
 
 // Errors of all bars of each item.
-static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const char *where, const char *method) {
+// Errors up to `allowed` count as none.
+static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const char *where, const char *method,
+                         double allowed) {
   static const char *const bar_name[] = {"qpos", "qvel", "act", "ctrl", "target"};
   for (int i = 0; i < ref->n; ++i) {
     if (ours->status[i] != ref->status[i]) {
@@ -144,8 +146,8 @@ static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const 
     for (int k = 0; k < 5; ++k) {
       if (ref->sizes[k] == 0) continue;
       const size_t at = (size_t)i * (size_t)ref->sizes[k];
-      agree_note(row, agree_error(ours->bar[k] + at, ref->bar[k] + at, ref->sizes[k]), "%s, state %d, %s: %s_bar",
-                 where, i, method, bar_name[k]);
+      const double error = agree_error(ours->bar[k] + at, ref->bar[k] + at, ref->sizes[k]);
+      agree_note(row, error > allowed ? error : 0, "%s, state %d, %s: %s_bar", where, i, method, bar_name[k]);
     }
   }
 }
@@ -233,7 +235,9 @@ static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfdSettings 
     run_gradients(other, &in, &again);
     if (!same_bits(&ours, &again)) fail_msg("%s: a repetition gives other bits", c->name);
     sn_settings_choice_name(sn_settings_find("gradient"), k, method, sizeof method);
-    compare_bars(row, &ours, &ref, c->name, method);
+    // The CPU's packs of columns evaluate the stages of RK4 anew, whose solver and searches end elsewhere by rounding.
+    const bool packs = k == SN_GRADIENT_PRODUCTS && m->opt.integrator == SN_INT_RK4;
+    compare_bars(row, &ours, &ref, c->name, method, packs ? 1e-12 : 0);
     free_bars(&ref);
     free_bars(&ours);
     free_bars(&again);
@@ -433,7 +437,7 @@ static void gradients(void **state) {
         run_gradients(other, &in, &again);
         assert_true(same_bits(&ours, &again));
         sn_settings_choice_name(sn_settings_find("gradient"), k, method, sizeof method);
-        compare_bars(AGREE_ROW_GRADIENT, &ours, &ref, tasks[i], method);
+        compare_bars(AGREE_ROW_GRADIENT, &ours, &ref, tasks[i], method, 0);
         free_bars(&ref);
         free_bars(&ours);
         free_bars(&again);

@@ -313,7 +313,7 @@ static void closed_loop(void **state) {
   (void)state;
   SnError err = {0};
   SnSettings s = adam_settings();
-  s.adam_iterations = 12;
+  s.adam_iterations = 24;
   s.adam_rate = 0.1;
   Fixture *x = make_fixture(1, false, &s);
   assert_int_equal(sn_planner_set_weight(x->p, "elbow", 0, 0, &err), SN_OK);

@@ -283,7 +283,7 @@ static const Row rows[] = {
     {"cem_elites", CEM, 1, 9, NULL},
     {"ilqg_iterations", ILQG, 14, 23, see_iterations},
     {"ilqg_regularization", ILQG, 0.37, 0.053, see_mu},
-    {"ilqg_alphas", ILQG, 17, 20, see_alphas},
+    {"ilqg_alphas", ILQG, 22, 20, see_alphas},
     {"lbfgs_iterations", LBFGS, 15, 14, see_iterations},
     {"lbfgs_memory", LBFGS, 18, 2, NULL},
     {"lbfgs_trials", LBFGS, 19, 1, NULL},
