@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import abi  # noqa: E402
 
 TIME = "SINEW_API double sinew_data_time(const SinewData *data);\n"
-LAST_OF_REQUEST = "  int gain_rows;"
+END_OF_REQUEST = "} SinewPlanRequest;"
 LAST_OF_CONTACT = "  int efc_address;"
 LAST_OF_SIZES = "  int nstate;"
 ITERATIONS = "  int max_iterations;"
@@ -27,13 +27,13 @@ EDITS = [
     ("a comment", False, [("// Frees a body.", "// Frees it.")]),
     ("a new function", False, [(TIME, TIME + TIME.replace("time", "clock"))]),
     ("a new last constant", False, [("  SINEW_EQUALITY\n", "  SINEW_EQUALITY,\n  SINEW_SKIN\n")]),
-    ("a structure with a size grows at its end", False, [(LAST_OF_REQUEST, LAST_OF_REQUEST + " double extra;")]),
+    ("a structure with a size grows at its end", False, [(END_OF_REQUEST, "  double extra;\n" + END_OF_REQUEST)]),
     ("a structure of the library grows at its end", False, [(LAST_OF_SIZES, LAST_OF_SIZES + " int extra;")]),
     ("a structure that does not grow grows", True, [(LAST_OF_CONTACT, LAST_OF_CONTACT + " int extra;")]),
     ("a structure with a size grows in between", True, [(ITERATIONS, "  double extra;" + ITERATIONS)]),
     ("a member changes its type", True, [(ITERATIONS, ITERATIONS.replace("int ", "long "))]),
     ("a member changes its type while another is added", True,
-     [(ITERATIONS, ITERATIONS.replace("int ", "long ")), (LAST_OF_REQUEST, LAST_OF_REQUEST + " double extra;")]),
+     [(ITERATIONS, ITERATIONS.replace("int ", "long ")), (END_OF_REQUEST, "  double extra;\n" + END_OF_REQUEST)]),
     ("a member goes", True, [(ITERATIONS, "")]),
     ("a function goes", True, [(TIME, "")]),
     ("a function gets a parameter", True, [(TIME, TIME.replace("data)", "data, int unit)"))]),
