@@ -42,14 +42,17 @@ static void add(const double *gain, size_t nu, size_t n, size_t column, double d
 }
 
 static void turn_between(const double *from, const double *to, double *turn) {
-  double a[4], b[4], back[4], q[4];
-  sn_copy4(a, from);
-  sn_copy4(b, to);
+  sn_real a[4], b[4], back[4], q[4], velocity[3];
+  for (int k = 0; k < 4; ++k) {
+    a[k] = (sn_real)from[k];
+    b[k] = (sn_real)to[k];
+  }
   sn_normalize4(a);
   sn_normalize4(b);
   sn_negquat(back, a);
   sn_mulquat(q, back, b);
-  sn_quat2vel(turn, q);
+  sn_quat2vel(velocity, q);
+  for (int k = 0; k < 3; ++k) turn[k] = velocity[k];
 }
 
 // Entries of one joint; returns how many columns it has.

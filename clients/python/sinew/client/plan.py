@@ -164,7 +164,8 @@ class Plan:
             controls += self.gain[row - self.lead] @ self._difference(measured, row)
         low = [c.min if c.limited else -np.inf for c in self.model.ctrl]
         high = [c.max if c.limited else np.inf for c in self.model.ctrl]
-        return np.clip(controls, low, high)
+        limited: NDArray[np.float64] = np.clip(controls, low, high)
+        return limited
 
     def _difference(self, state: State, row: int) -> NDArray[np.float64]:
         """Return how far a state is from the predicted one, in the tangent coordinates of the gains."""
