@@ -199,7 +199,14 @@ size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int lon
   static double some[1];
   static const unsigned char pair[1];
   const SnCfdSettings cfd = {.pair = pair};
-  const SnMultistartJob job = {.state = {0, some, some, some, some, some, some, &cfd, some},
+  const SnMultistartJob job = {.state = {.qpos = some,
+                                         .qvel = some,
+                                         .act = some,
+                                         .mocap_pos = some,
+                                         .mocap_quat = some,
+                                         .qacc_warmstart = some,
+                                         .cfd = &cfd,
+                                         .before = some},
                                .target = some,
                                .nstep = x->max_step,
                                .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd},

@@ -33,9 +33,9 @@ static bool create_thread(SnGradientThread *t, const SnModel *m, const SnCost *c
   t->bar = numbers((size_t)m->nsensordata);
   t->expand = (SnExpandInput){.res = t->res,
                               .bar = numbers((size_t)cost->nres),
-                              .row = numbers((size_t)(sn_tangent_size(m) + m->nu)),
+                              .row = numbers((size_t)sn_tangent_size(m) + (size_t)m->nu),
                               .before = numbers((size_t)m->nu),
-                              .at = calloc((size_t)(sn_tangent_size(m) + m->nu) + 1, sizeof *t->expand.at)};
+                              .at = calloc((size_t)sn_tangent_size(m) + (size_t)m->nu + 1, sizeof *t->expand.at)};
   t->lane = (SnLane){.n = 1, .shared = &t->shared};
   if (!t->runner || !t->memory || !t->res || !t->bar || !t->expand.bar || !t->expand.row || !t->expand.before ||
       !t->expand.at)

@@ -111,7 +111,7 @@ bool sn_linearize_step(const SnModel *m, const SnCost *cost, SnLane *lane, const
                      .n = n,
                      .nu = nu,
                      .ns = ns};
-  const SnExpansion expansion = x->cost ? expansion_at(m, x, i, t) : (SnExpansion){NULL};
+  const SnExpansion expansion = x->cost ? expansion_at(m, x, i, t) : (SnExpansion){0};
   bool finite = true;
   if (made) {
     sn_rollout_vjp_recompute(m, lane, b, t, at.world);
