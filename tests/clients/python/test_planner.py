@@ -185,9 +185,9 @@ def test_time_grid(planner: Planner) -> None:
     plan = planner.plan(planner.initial)
     assert plan.ctrl.shape[0] == horizon
     assert np.array_equal(plan.ctrl[horizon // 2 :: 2], plan.ctrl[horizon // 2 + 1 :: 2])
-    with pytest.raises(sinew.ArgumentError, match=f"'7x1' lasts 7 base steps, allowed is the horizon, {horizon}"):
+    with pytest.raises(ArgumentError, match=f"'7x1' lasts 7 base steps, allowed is the horizon, {horizon}"):
         planner.set(grid="7x1")
-    with pytest.raises(sinew.ArgumentError, match="expected a text"):
+    with pytest.raises(ArgumentError, match="expected a text"):
         planner.set(grid=7)
     assert planner.get("grid") == f"{horizon // 2}x1,{horizon // 4}x2"
 
