@@ -140,7 +140,7 @@ static void look_at_sources(const SnModel *m, Stiffest *s) {
 }
 
 SnCode sn_grid_check(const SnGrid *g, const SnModel *m, SnError *err) {
-  const double h = (double)m->opt.timestep, rounding = 1e-9;
+  const double h = (double)m->opt.timestep, rounding = 16 * (double)SN_EPS;
   Stiffest s = {.time = INFINITY};
   int longest = 1;
   char text[SN_GRID_TEXT];

@@ -46,7 +46,8 @@ static void plans_on_the_base_step(void **state) {
       r.want_states = true;
       const SnPlan plan = plan_now(x, &r);
       assert_int_equal(plan.status, SN_PLAN_OK);
-      assert_true(plan.nstep == 42 && plan.lead == 2 && plan.step == 0.01 && plan.cost_after <= plan.cost_before);
+      assert_true(plan.nstep == 42 && plan.lead == 2 && plan.step == (double)SN_R(0.01) &&
+                  plan.cost_after <= plan.cost_before);
       assert_true(holds_over_steps(&plan, grid));
       // the states are those that a body of the base step comes to under these controls
       SnWorld w;
