@@ -164,6 +164,17 @@ static void rollouts_in_slices(void **state) {
 
 // ---- gradients ----
 
+// Compares bits; of products under RK4, whose stages the CPU's packs of columns evaluate anew, numbers to rounding.
+static void same_bars(const SnModel *m, SnGradientMethod method, const sn_real *a, const sn_real *b, int n) {
+  sn_real largest = 0;
+  if (method != SN_GRADIENT_PRODUCTS || m->opt.integrator != SN_INT_RK4) {
+    same(a, b, n);
+    return;
+  }
+  for (int i = 0; i < n; ++i) largest = sn_max(largest, sn_abs(b[i]));
+  for (int i = 0; i < n; ++i) assert_true(sn_abs(a[i] - b[i]) <= SN_R(1000.0) * SN_EPS * largest);
+}
+
 // Item i by the planner's gradient. `twice`: it was computed before from nearly the same inputs.
 static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod method, bool twice) {
   const SnModel *m = x->s.m;
@@ -201,10 +212,11 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
     assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
   }
   assert_true((int)g.status == gradient->status && (sn_real)g.cost == p->total);
-  assert_true((sn_real)g.norm == gradient->norm);
-  same(out, gradient->vjp.state_bar, sn_tangent_size(m));
-  same(g.ctrl_bar, gradient->vjp.ctrl_bar, p->nstep * m->nu);
-  same(g.target_bar, gradient->vjp.target_bar, rows * x->s.cost->ntarget);
+  const sn_real norm = (sn_real)g.norm;
+  same_bars(m, method, &norm, &gradient->norm, 1);
+  same_bars(m, method, out, gradient->vjp.state_bar, sn_tangent_size(m));
+  same_bars(m, method, g.ctrl_bar, gradient->vjp.ctrl_bar, p->nstep * m->nu);
+  same_bars(m, method, g.target_bar, gradient->vjp.target_bar, rows * x->s.cost->ntarget);
   free(out);
   sn_gradient_free(work);
   sn_pool_free(pool);
