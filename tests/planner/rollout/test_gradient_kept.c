@@ -6,6 +6,7 @@
 #include "planner/rollout/world_store.h"
 #include "tests/planner/counting_clock.h"
 #include "tests/support/allocations.h"
+#include "tests/support/slow.h"
 #include "tests/support/small_models.h"
 #include "tests/support/step_fixture.h"
 
@@ -102,18 +103,18 @@ static SnGradientWork *work_of(const Fixture *x, size_t keep, SnPool *pool) {
   return work;
 }
 
-// Memory for nothing, for a few worlds, for some of the rollouts, for all.
+// Memory for nothing, for a few worlds, for some of the rollouts, for all. Slow builds take some of the cases.
 static void same_bits(void **state) {
   (void)state;
   SnError err = {0};
-  for (int i = 0; i < MODELS; ++i) {
+  for (int i = 0; i < MODELS; i += SN_SLOW ? 2 : 1) {
     Fixture x;
     open_fixture(&x, i);
     const size_t whole = sn_world_store_size(x.o.m, STEPS), keep[] = {0, 1000, whole / 4, 2 * whole, 9 * whole};
     sn_real *want = calloc(ITEMS * x.nbar + 1, sizeof *want);
-    for (int kind = 0; kind < 4; ++kind) {
+    for (int kind = 0; kind < 4; kind += SN_SLOW ? 3 : 1) {
       const SnGradientSettings settings = settings_of(kind % 2, kind >= 2);
-      for (int k = 0; k < 5; ++k)
+      for (int k = 0; k < 5; k += SN_SLOW ? 2 : 1)
         for (int threads = 1; threads <= 2; ++threads) {
           SnPool *pool = sn_pool_create(threads, &err);
           SnGradientWork *work = work_of(&x, keep[k], pool);
