@@ -15,11 +15,6 @@
 #define SN_B_TYPE sn_real
 #define SN_TO_R(x) (x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 #endif
 
 SN_INLINE sn_real sn_norm3(const sn_real *a) { return sn_sqrt(sn_dot3(a, a)); }

@@ -14,11 +14,6 @@
 #define SN_B_TYPE sn_real
 #define SN_TO_R(x) (x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 
 #define SN_OP(name) name##_brb
 #define SN_R_TYPE sn_bar
@@ -26,11 +21,6 @@
 #define SN_B_TYPE sn_bar
 #define SN_TO_R(x) SN_AS_BAR(x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 
 #define SN_OP(name) name##_bbr
 #define SN_R_TYPE sn_bar
@@ -38,11 +28,6 @@
 #define SN_B_TYPE sn_real
 #define SN_TO_R(x) SN_AS_BAR(x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 
 #define SN_OP(name) name##_bbb
 #define SN_R_TYPE sn_bar
@@ -50,11 +35,6 @@
 #define SN_B_TYPE sn_bar
 #define SN_TO_R(x) SN_AS_BAR(x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 
 #define SN_OP(name) name##_brr
 #define SN_R_TYPE sn_bar
@@ -62,11 +42,6 @@
 #define SN_B_TYPE sn_real
 #define SN_TO_R(x) SN_AS_BAR(x)
 #include "physics/base/vec_ops.inc"
-#undef SN_OP
-#undef SN_R_TYPE
-#undef SN_A_TYPE
-#undef SN_B_TYPE
-#undef SN_TO_R
 
 // clang-format off
 // Names the function f for a result and two arguments of the types of r, a and b.
