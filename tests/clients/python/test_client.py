@@ -725,6 +725,7 @@ class CSessionDef(ctypes.Structure):
         ("time_to_live", ctypes.c_double),
         ("fallback", ctypes.c_void_p),
         ("fallback_user", ctypes.c_void_p),
+        ("gain_rows", ctypes.c_int32),
     )
 
 

@@ -193,7 +193,8 @@ def test_the_body_moves_as_that_of_sinew_plant(daemon: Daemon, client: sinew.Cli
     data = tmp_path / "run.data"
     command = [PLANT, f"--endpoint={daemon.endpoint}", "--task=arm_reach", "--seed=3", "--set=adam_iterations=6"]
     subprocess.run([*command, "--execute=8", "--seconds=1", f"--data={data}", "--quiet", "--json"], check=True)
-    columns = np.loadtxt(data, skiprows=1)  # time, cost, the measure, controls; with at least six digits
+    # Columns are time, cost, the measure, controls, age and jump of the plan, with at least six digits.
+    columns = np.loadtxt(data, skiprows=1)
     with client.open("arm_reach", 3, {"adam_iterations": 6}) as session:
         body = Body.of_task(session.task)
         body.reset(session.initial)
@@ -202,7 +203,7 @@ def test_the_body_moves_as_that_of_sinew_plant(daemon: Daemon, client: sinew.Cli
     costs = [[x.cost, x.measures[0].value] for x in judged]
     assert np.allclose(columns[:, 0], [moment.state.time for moment in moments], rtol=1e-5)
     assert np.allclose(columns[:, 1:3], costs, rtol=1e-8)
-    assert np.allclose(columns[:, 3:], [moment.ctrl for moment in moments], rtol=1e-5, atol=1e-12)
+    assert np.allclose(columns[:, 3:-2], [moment.ctrl for moment in moments], rtol=1e-5, atol=1e-12)
 
 
 def test_a_fake_source_moves() -> None:
