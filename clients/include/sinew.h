@@ -877,8 +877,8 @@ SINEW_API SinewStatus sinew_planner_plan(SinewPlanner *planner, const SinewPlanR
 SINEW_API SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ctrl, SinewError *err);
 // Fills ctrl (nu) as sinew_planner_control does at the time of a measured state, with the plan's feedback. A row with
 // gains becomes ctrl + gain (state (-) predicted state), within the ranges of the controls; other rows stay. `state`
-// needs qpos, qvel and act. *corrected, which may be NULL, says whether the row had gains. Returns SINEW_ERR_NO_PLAN or
-// SINEW_ERR_ARGUMENT on failure.
+// needs qpos, qvel and act. *corrected, which may be NULL, says whether the row had gains: none has after a plan that
+// failed. Returns SINEW_ERR_NO_PLAN, or SINEW_ERR_ARGUMENT for a state with a number that is not finite.
 SINEW_API SinewStatus sinew_planner_feedback(SinewPlanner *planner, const SinewState *state, double *ctrl,
                                              bool *corrected, SinewError *err);
 // Computes the cost of controls (steps, nu) from a state under the weights and targets in force, and its gradient

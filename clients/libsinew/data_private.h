@@ -41,7 +41,9 @@ typedef struct ApiBadNumber {
 
 // Returns whether x[n] has such a number, and which; x may be NULL.
 bool api_find_bad(ApiBadNumber *bad, const char *array, const double *x, int n);
-// Sets err to a text on it, which begins with `place`. Returns SINEW_ERR_DIVERGED.
+// Refuses a NULL array of n > 0 numbers, and numbers that no body can have. Returns SINEW_ERR_ARGUMENT.
+SinewStatus api_check_array(const char *who, const char *array, const double *x, int n, SinewError *err);
+// Sets err to a text on a bad number, which begins with `place`. Returns SINEW_ERR_DIVERGED.
 SinewStatus api_fail_diverged(const ApiBadNumber *bad, const char *place, SinewError *err);
 
 // Keep the solver's warm start, and put it back: the stages leave their solution there, and a call that makes no step

@@ -20,6 +20,14 @@ bool api_find_bad(ApiBadNumber *bad, const char *array, const double *x, int n) 
   return false;
 }
 
+SinewStatus api_check_array(const char *who, const char *array, const double *x, int n, SinewError *err) {
+  ApiBadNumber bad;
+  if (!x && n > 0) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, array);
+  if (!api_find_bad(&bad, array, x, n)) return SINEW_OK;
+  return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s[%d] is %g; numbers have to be finite and at most 1e10 in size", who,
+                  array, bad.index, bad.value);
+}
+
 static bool find_bad_state(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
   return api_find_bad(bad, "time", w->time, 1) || api_find_bad(bad, "qpos", w->qpos, m->nq) ||
          api_find_bad(bad, "qvel", w->qvel, m->nv) || api_find_bad(bad, "act", w->act, m->na);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/libsinew/data_private.h"
 #include "clients/libsinew/task_private.h"
 #include "physics/base/clock.h"
 #include "physics/step/step.h"
@@ -84,7 +85,8 @@ static SinewStatus make_buffers(SinewPlanner *p, SinewError *err) {
   p->rest = calloc((size_t)(m->nq + m->nv) + 1, sizeof *p->rest);
   p->mocap = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap);
   p->mocap_init = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap_init);
-  if (!p->rest || !p->mocap || !p->mocap_init) return api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
+  p->difference = calloc((size_t)(2 * m->nv + m->na) + 1, sizeof *p->difference);
+  if (!p->rest || !p->mocap || !p->mocap_init || !p->difference) return api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
   memcpy(p->rest, m->qpos0, (size_t)m->nq * sizeof *p->rest);
   join_mocap(sn_planner_initial(p->planner), m->nmocap, p->mocap_init);
   p->model = api_model_view(m, err);
@@ -131,6 +133,7 @@ void sinew_planner_free(SinewPlanner *planner) {
   free(planner->rest);
   free(planner->mocap);
   free(planner->mocap_init);
+  free(planner->difference);
   free(planner);
 }
 
@@ -225,6 +228,8 @@ static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewE
   request.max_iterations = in->max_iterations;
   request.want_states = in->want_states;
   request.gain_rows = in->gain_rows;
+  p->plan.gain = NULL;  // plans are made where it lies
+  p->plan.gain_rows = 0;
   const SinewStatus status = work(p, &request, &plan, err);
   if (status != SINEW_OK) return status;
   if (plan.status == SN_PLAN_DIVERGED)
@@ -261,11 +266,12 @@ SinewStatus sinew_planner_control(SinewPlanner *planner, double time, double *ct
 }
 
 // Adds the feedback of a row of the plan to ctrl. Returns false where the row has none.
-static bool add_feedback(const SinewPlanner *p, const SinewState *state, double *ctrl, double *difference) {
+static bool add_feedback(const SinewPlanner *p, const SinewState *state, double *ctrl) {
   const SinewPlan *plan = &p->plan;
   const SnModel *m = sn_planner_model(p->planner);
   const size_t nv = (size_t)m->nv, na = (size_t)m->na, n = 2 * nv + na;
   const double at = floor((state->time - plan->start) / plan->step + 1e-6);
+  double *const difference = p->difference;
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
   if (!plan->gain || !(at >= plan->lead && at < plan->lead + plan->gain_rows)) return false;
@@ -280,6 +286,15 @@ static bool add_feedback(const SinewPlanner *p, const SinewState *state, double 
   return true;
 }
 
+static SinewStatus check_measured(const char *who, const SinewState *state, const double *ctrl, const SnModel *m,
+                                  SinewError *err) {
+  if (!state || !ctrl) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, state ? "ctrl" : "state");
+  SinewStatus status = api_check_array(who, "time", &state->time, 1, err);
+  if (status == SINEW_OK) status = api_check_array(who, "qpos", state->qpos, m->nq, err);
+  if (status == SINEW_OK) status = api_check_array(who, "qvel", state->qvel, m->nv, err);
+  return status == SINEW_OK ? api_check_array(who, "act", state->act, m->na, err) : status;
+}
+
 SinewStatus sinew_planner_feedback(SinewPlanner *planner, const SinewState *state, double *ctrl, bool *corrected,
                                    SinewError *err) {
   const char *const who = "sinew_planner_feedback";
@@ -287,21 +302,14 @@ SinewStatus sinew_planner_feedback(SinewPlanner *planner, const SinewState *stat
   SinewStatus status = api_planner_enter(planner, who, err);
   if (status != SINEW_OK) return status;
   const SnModel *m = sn_planner_model(planner->planner);
-  const double *row = state && isfinite(state->time) ? sn_planner_control(planner->planner, state->time) : NULL;
-  double *difference = calloc((size_t)(2 * m->nv + m->na) + 1, sizeof *difference);
-  if (!state || !ctrl || !isfinite(state->time) || !state->qpos || !state->qvel || (m->na > 0 && !state->act))
-    status = api_fail(err, SINEW_ERR_ARGUMENT, "%s: ctrl and a state with time, qpos, qvel and act are needed", who);
-  else if (!difference)
-    status = api_fail(err, SINEW_ERR_MEMORY, "%s: out of memory", who);
-  else if (!row)
-    status = api_fail(err, SINEW_ERR_NO_PLAN, "there is no plan yet");
-  if (status == SINEW_OK) {
-    memcpy(ctrl, row, (size_t)m->nu * sizeof *ctrl);
-    const bool added = add_feedback(planner, state, ctrl, difference);
-    if (corrected) *corrected = added;
-  }
-  free(difference);
-  return api_planner_leave(planner, status == SINEW_OK ? api_ok(err) : status);
+  status = check_measured(who, state, ctrl, m, err);
+  const double *row = status == SINEW_OK ? sn_planner_control(planner->planner, state->time) : NULL;
+  if (status == SINEW_OK && !row) status = api_fail(err, SINEW_ERR_NO_PLAN, "there is no plan yet");
+  if (status != SINEW_OK) return api_planner_leave(planner, status);
+  memcpy(ctrl, row, (size_t)m->nu * sizeof *ctrl);
+  const bool added = add_feedback(planner, state, ctrl);
+  if (corrected) *corrected = added;
+  return api_planner_leave(planner, api_ok(err));
 }
 
 // ---- evaluation ----

@@ -16,6 +16,7 @@ struct SinewPlanner {
   double *rest;        // (nq) qpos0, then (nv) zeros: the state where the caller gives none
   double *mocap;       // (nmocap, 3), then (nmocap, 4): poses of a request, apart
   double *mocap_init;  // (nmocap, 7) of the initial state
+  double *difference;  // (2 nv + na) between a measured state and the predicted one
   SinewPlan plan;      // the latest one
 };
 

@@ -4,23 +4,14 @@
 #include "clients/libsinew/data_private.h"
 #include "physics/step/step.h"
 
-// Refuses arrays that are NULL, or hold numbers that no body can have.
-static SinewStatus check_array(const char *who, const char *array, const double *x, int n, SinewError *err) {
-  ApiBadNumber bad;
-  if (!x && n > 0) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, array);
-  if (!api_find_bad(&bad, array, x, n)) return SINEW_OK;
-  return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s[%d] is %g; numbers have to be finite and at most 1e10 in size", who,
-                  array, bad.index, bad.value);
-}
-
 SinewStatus sinew_model_integrate(const SinewModel *model, const double *qpos, const double *tangent, double scale,
                                   double *moved, SinewError *err) {
   const char *const who = "sinew_model_integrate";
   if (!model || !moved) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, model ? "moved" : "model");
   const SnModel *m = model->model;
-  SinewStatus status = check_array(who, "qpos", qpos, m->nq, err);
-  if (status == SINEW_OK) status = check_array(who, "tangent", tangent, m->nv, err);
-  if (status == SINEW_OK) status = check_array(who, "scale", &scale, 1, err);
+  SinewStatus status = api_check_array(who, "qpos", qpos, m->nq, err);
+  if (status == SINEW_OK) status = api_check_array(who, "tangent", tangent, m->nv, err);
+  if (status == SINEW_OK) status = api_check_array(who, "scale", &scale, 1, err);
   if (status != SINEW_OK) return status;
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};
@@ -34,8 +25,8 @@ SinewStatus sinew_model_difference(const SinewModel *model, const double *qpos1,
   const char *const who = "sinew_model_difference";
   if (!model || !tangent) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %s is NULL", who, model ? "tangent" : "model");
   const SnModel *m = model->model;
-  SinewStatus status = check_array(who, "qpos1", qpos1, m->nq, err);
-  if (status == SINEW_OK) status = check_array(who, "qpos2", qpos2, m->nq, err);
+  SinewStatus status = api_check_array(who, "qpos1", qpos1, m->nq, err);
+  if (status == SINEW_OK) status = api_check_array(who, "qpos2", qpos2, m->nq, err);
   if (status != SINEW_OK) return status;
   SnLaneShared shared;
   SnLane lane = {.n = 1, .shared = &shared};

@@ -504,10 +504,54 @@ static void feedback(void **state) {
     }
   }
   SinewState bad = {.time = plan->start, .qpos = qpos, .qvel = qvel};
-  test_refused(sinew_planner_feedback(p, &bad, ctrl, NULL, &err), &err, SINEW_ERR_ARGUMENT, "act are needed");
+  test_refused(sinew_planner_feedback(p, &bad, ctrl, NULL, &err), &err, SINEW_ERR_ARGUMENT, "act is NULL");
+  bad.act = act;
+  ctrl[0] = 7;
+  double *const number[] = {qpos + 1, qvel + 2, act};
+  static const char *const named[] = {"qpos[1] is nan", "qvel[2] is nan", "act[0] is nan"};
+  for (int i = 0; i < 3; ++i) {
+    const double kept = *number[i];
+    *number[i] = (double)NAN;
+    test_refused(sinew_planner_feedback(p, &bad, ctrl, NULL, &err), &err, SINEW_ERR_ARGUMENT, named[i]);
+    *number[i] = kept;
+  }
+  assert_true(ctrl[0] == 7);
+  test_accepted(sinew_planner_feedback(p, &bad, ctrl, &corrected, &err), &err);
+  assert_true(corrected);
   test_accepted(sinew_planner_set(p, "planner=adam", &err), &err);
   test_refused(sinew_planner_plan(p, &r, NULL, &err), &err, SINEW_ERR_UNSUPPORTED, "gains: planner 'adam' makes none");
   test_accepted(sinew_planner_control(p, plan->start, plain, &err), &err);
+  sinew_planner_free(p);
+}
+
+static bool is_set(void *user) { return *(const bool *)user; }
+
+// The plan before stays in force where one is interrupted. Its gains do not: they lie where plans are made.
+static void no_feedback_after_an_interruption(void **state) {
+  (void)state;
+  const char *const settings[] = {"planner=ilqg", "ilqg_iterations=2", "adam_iterations=10000", NULL};
+  SinewError err;
+  bool enough = false;
+  SinewPlannerDef def = definition(settings, 3);
+  def.interrupt = is_set;
+  def.interrupt_user = &enough;
+  SinewPlanner *p = sinew_planner_create(&def, &err);
+  if (!p) fail_msg("%s", err.text);
+  SinewPlanRequest r = request_at_start(p);
+  double ctrl[16], plain[16];
+  bool corrected = false;
+  r.gain_rows = 3;
+  plan_now(p, &r);
+  test_accepted(sinew_planner_feedback(p, &r.state, ctrl, &corrected, &err), &err);
+  assert_true(corrected);
+  enough = true;
+  r.gain_rows = 0;
+  test_accepted(sinew_planner_set(p, "planner=adam", &err), &err);
+  test_refused(sinew_planner_plan(p, &r, NULL, &err), &err, SINEW_ERR_INTERRUPTED, "interrupted");
+  test_accepted(sinew_planner_feedback(p, &r.state, ctrl, &corrected, &err), &err);
+  test_accepted(sinew_planner_control(p, r.state.time, plain, &err), &err);
+  assert_false(corrected);
+  assert_same(ctrl, plain, (size_t)sinew_model_sizes(model)->nu);
   sinew_planner_free(p);
 }
 
@@ -525,6 +569,7 @@ int main(void) {
                                      cmocka_unit_test(test_requests_refused),
                                      cmocka_unit_test(test_null_handles),
                                      cmocka_unit_test(feedback),
+                                     cmocka_unit_test(no_feedback_after_an_interruption),
                                      cmocka_unit_test(test_two_threads)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
