@@ -97,6 +97,23 @@ static const char *text_of(const cJSON *o, const char *name) {
 
 //------------------------------------------------------------------------------------ the file
 
+// What sets a planner apart from the task's settings, as text.
+static const char *settings_of(const Planner *planner, char text[200]) {
+  text[0] = '\0';
+  for (int i = 0; i < 3 && planner->settings[i]; ++i)
+    snprintf(text + strlen(text), 200 - strlen(text), "%s%s", i ? " " : "", planner->settings[i]);
+  return text;
+}
+
+// Whether a line of the file is of this mode and planner; plans at equal time had the time that is asked for.
+static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
+  char own[200];
+  return is_asked(x, mode) && takes_part(x, planner) && strcmp(text_of(o, "mode"), modes[mode]) == 0 &&
+         strcmp(text_of(o, "cell"), x->planner[planner].name) == 0 &&
+         strcmp(text_of(o, "own"), settings_of(x->planner + planner, own)) == 0 &&
+         (mode == 0 || x->plan_seconds == 0 || number_of(o, "plan_seconds") == x->plan_seconds);
+}
+
 // Does a line of the file belong to this comparison? Then its place.
 static cJSON **place_of(Compare *x, const cJSON *o) {
   const char *backend = cJSON_HasObjectItem(o, "backend") ? text_of(o, "backend") : "cpu";
@@ -107,9 +124,7 @@ static cJSON **place_of(Compare *x, const cJSON *o) {
   const int seed = (int)number_of(o, "seed") - 1;
   for (int m = 0; m < MODES; ++m)
     for (int p = 0; p < x->nplanner; ++p)
-      if (is_asked(x, m) && strcmp(text_of(o, "mode"), modes[m]) == 0 &&
-          strcmp(text_of(o, "cell"), x->planner[p].name) == 0 && seed >= 0 && seed < x->seeds && takes_part(x, p))
-        return cell_of(x, m, p, seed);
+      if (seed >= 0 && seed < x->seeds && is_cell(x, o, m, p)) return cell_of(x, m, p, seed);
   return NULL;
 }
 
@@ -221,6 +236,7 @@ static double plan_seconds(Compare *x) {
 
 static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewError *err) {
   BenchTaskArgs c = x->c;
+  char own[200];
   for (int i = 0; i < 3 && x->planner[planner].settings[i]; ++i) {
     if (c.nsettings == BENCH_SETTINGS) return api_fail(err, SINEW_ERR_LIMIT, "too many settings");
     c.settings[c.nsettings++] = x->planner[planner].settings[i];
@@ -235,6 +251,7 @@ static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewEr
   cJSON_AddStringToObject(o, "cell", x->planner[planner].name);
   cJSON_AddStringToObject(o, "mode", modes[mode]);
   cJSON_AddStringToObject(o, "set", x->set);
+  cJSON_AddStringToObject(o, "own", settings_of(x->planner + planner, own));
   closed_loop_free(&result);
   *cell_of(x, mode, planner, seed) = o;
   x->done++;

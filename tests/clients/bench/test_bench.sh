@@ -148,6 +148,11 @@ compare --plan-seconds 0.002 >rows
 choices=$("$BIN/sinew-bench" compare --task cart_pole --planners --only guess --quiet 2>&1 | sed 's/.*none of //; s/, / /g' || true)
 for planner in $choices; do grep -q "^| .cart_pole. | $planner | [01]/1 | [0-9.]* | " rows; done
 [ "$(wc -l <rows)" = "$(wc -w <<<"$choices")" ] && grep -q " adam" <<<" $choices"
+# Cells of another time for a plan, and those of a planner with settings of its own under the same name, are not these.
+compare --plan-seconds 0.003 --only adam >rows
+"$BIN/sinew-bench" compare --task cart_pole --only adam --seeds 1 --seconds 0.1 --execute 2 --equal time --plan-seconds 0.003 \
+  --out p.jsonl --picture p.png --quiet >table 2>err
+[ "$(grep -c '"cell":"adam"' p.jsonl)" = 3 ] && [ "$(grep -c '"own":"planner=adam cfd=none"' p.jsonl)" = 1 ]
 SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --quick "$PWD/planners" >rows
 [ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md
 
