@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import multiprocessing
@@ -29,6 +30,7 @@ for name in ("pandas", "pyarrow", "scipy", "tqdm", "yaml"):
 import scipy.stats  # noqa: E402
 from sinew import cli  # noqa: E402
 from sinew.sweep import Table, read  # noqa: E402
+from sinew.sweep.command import _table, add_arguments  # noqa: E402
 from sinew.sweep.job import Job, jobs_of  # noqa: E402
 from sinew.sweep.judge import met, time_to_success, worst  # noqa: E402
 from sinew.sweep.local import _receive, play_here  # noqa: E402
@@ -217,6 +219,28 @@ runs:
     assert {x.seed for x in runs if x.task == "billiard"} == {7, 9, 11, 12}
     assert dict(runs[-8].planner_settings) == {"planner": "sampling", "candidates": 16, "noise": "brown"}
     assert {x.seed for x in Table.load(tmp_path / "table.yaml", {"seeds": 5}).runs if x.task != "billiard"} == {2, 5}
+
+
+def test_every_planner_is_known() -> None:
+    kinds = sinew.planner.settings()["planner"].choices or ()
+    assert len(kinds) > 6
+    runs = Table.of({"tasks": "arm_reach", "planners": [*kinds, "task", "adam+cfd"]}).runs
+    own = {run.planner: dict(run.planner_settings) for run in runs}
+    assert own["adam"] == {"planner": "adam", "cfd": "none"} and own["task"] == {}
+    assert all(own[kind] == {"planner": kind} for kind in kinds if kind != "adam")
+
+
+def test_a_time_grid_has_commas() -> None:
+    (run,) = _table(_arguments(["--tasks", "arm_reach", "--set", "grid=16x1,16x2", "--out", "x"])).runs
+    assert run.all_settings == {"grid": "16x1,16x2"}
+    runs = Table.of({"tasks": "arm_reach", "settings": {"grid": ["16x1,16x2", ""]}}).runs
+    assert [run.all_settings["grid"] for run in runs] == ["16x1,16x2", ""]
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(words)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sinew._extras import require
 from sinew.errors import ArgumentError
+from sinew.planner import settings as all_settings
 from sinew.sweep.job import Job, jobs_of
 from sinew.sweep.local import play_here
 from sinew.sweep.report import text_of
@@ -111,7 +112,8 @@ def _assignments(texts: Sequence[str]) -> dict[str, list[str]]:
             raise ArgumentError(f"--set {text}: expected NAME=VALUE or NAME=V1,V2")
         if name in settings:
             raise ArgumentError(f"--set {text}: {name} is set twice; expected all of its values once, as NAME=V1,V2")
-        settings[name] = values.split(",")
+        setting = all_settings().get(name)
+        settings[name] = [values] if setting and setting.text else values.split(",")  # a text may have commas
     return settings
 
 

@@ -17,9 +17,16 @@ __all__ = ["PLANNERS", "Run", "Settings", "Table", "seeds_of", "value_of"]
 
 Settings = tuple[tuple[str, float | str], ...]
 
-PLANNERS = (
-    "task, adam, adam+cfd, ilqg, lbfgs, sampling, mppi, cem, hybrid, or sampling-N for N candidates of brown noise"
-)
+_VARIANTS: dict[str, dict[str, float | str]] = {
+    "task": {},
+    "adam": {"planner": "adam", "cfd": "none"},
+    "adam+cfd": {"planner": "adam", "cfd": "cfd"},
+}
+_KNOWN: dict[str, dict[str, float | str]] = {
+    **{name: {"planner": name} for name in all_settings()["planner"].choices or ()},
+    **_VARIANTS,
+}
+PLANNERS = f"{', '.join({**_VARIANTS, **_KNOWN})}, or sampling-N for N candidates of brown noise"
 
 _LISTS = ("tasks", "planners", "seeds", "seconds", "execute", "iterations", "budget")
 _KEYS = (*_LISTS, "settings", "models", "runs")
@@ -266,12 +273,6 @@ def _known_planner(name: str) -> dict[str, float | str]:
     """Return the settings of a planner by the names that ``sinew-bench compare`` has, too."""
     if match := re.fullmatch(r"sampling-(\d+)", name):
         return {"planner": "sampling", "candidates": int(match[1]), "noise": "brown"}
-    known: dict[str, dict[str, float | str]] = {
-        "task": {},
-        "adam": {"planner": "adam", "cfd": "none"},
-        "adam+cfd": {"planner": "adam", "cfd": "cfd"},
-        **{name: {"planner": name} for name in ("ilqg", "lbfgs", "sampling", "mppi", "cem", "hybrid")},
-    }
-    if name not in known:
+    if name not in _KNOWN:
         raise NotFoundError(f"planners: {name!r}, expected {PLANNERS}, or a map from names to settings")
-    return known[name]
+    return _KNOWN[name]
