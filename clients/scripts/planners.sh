@@ -36,6 +36,9 @@ cart_pole 3 0.01 4
 hand_pose 1 0.1 16
 hand_balls 1.5 0.15 16
 ball_catch 1 0.2 16"
+for task in ${some//,/ }; do
+  grep -q "^$task " <<<"$tasks" || { echo "planners.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$tasks" | xargs)" >&2; exit 2; }
+done
 if [ "$quick" = 1 ]; then tasks="cart_pole 0.2 0.005 4" seeds=1 only=${only:-sampling,adam}; fi
 
 mkdir -p "$folder"

@@ -15,12 +15,17 @@
 #
 # Takes some 4 minutes where every goal is met, at most 12. Ends with 0 whatever the table says, 1 when something failed.
 set -euo pipefail
-[ $# -ge 1 ] || { sed -n '2,16s/^# \?//p' "$0"; exit 1; }
+usage() { sed -n '2,17s/^# \?//p' "${BASH_SOURCE[0]}"; }
+case ${1:---} in
+  --help | -h) usage; exit ;;
+  -*) usage >&2; exit 1 ;;
+esac
 SOURCE=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=$(cd "$1" && pwd)
 shift
 seeds=8 speeds="1 0.5 0.25" tasks="" mode=realtime deadline=0.04 latency=met json="" settings=()
 while [ $# -gt 0 ]; do
+  [ $# -gt 1 ] || { echo "realtime.sh: $1 needs a value" >&2; exit 1; }
   case $1 in
     --seeds) seeds=$2 ;;
     --speeds) speeds=$2 ;;
@@ -35,6 +40,18 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
+# Task, seconds of motion, the measure's bound [mm, mrad] (0: the task's own; for the pose 0.35 rad a joint, root mean
+# square of 20), seeds that are wanted of 8 with the task's contacts (0: it names
+# none), and with those of the file; settings of the planner.
+cells="
+hand_balls_realtime 4 0 7 5
+ball_catch_realtime 2 0 7 5
+hand_pose 2 1565 0 7 adam_iterations=6 adam_moments=kept adam_beta1=0.8 adam_rate=0.02 adam_clip_norm=0.01
+"
+for task in $tasks; do
+  grep -q "^$task " <<<"$cells" || { echo "realtime.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$cells" | xargs)" >&2; exit 1; }
+done
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-realtime.XXXXXX")
 daemon=
 stop() {
@@ -46,15 +63,6 @@ endpoint=ipc://$work/sinewd.sock
 "$BUILD/bin/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" 2>"$work/log" &
 daemon=$!
 "$BUILD/bin/sinewctl" --endpoint "$endpoint" --timeout 20 health >/dev/null  # waits until the daemon listens
-
-# Task, seconds of motion, the measure's bound [mm, mrad] (0: the task's own; for the pose 0.35 rad a joint, root mean
-# square of 20), seeds that are wanted of 8 with the task's contacts (0: it names
-# none), and with those of the file; settings of the planner.
-cells="
-hand_balls_realtime 4 0 7 5
-ball_catch_realtime 2 0 7 5
-hand_pose 2 1565 0 7 adam_iterations=6 adam_moments=kept adam_beta1=0.8 adam_rate=0.02 adam_clip_norm=0.01
-"
 
 # run TASK SECONDS CONTACTS SPEED SEED SETTING...: the report as a line
 run() {

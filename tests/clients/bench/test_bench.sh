@@ -234,6 +234,11 @@ status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "at least 0" err
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency 100)" = 3 ] && grep -q "latency" err
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
+scripts=$SOURCE/clients/scripts build=$(dirname "$BIN")
+[ "$(status "$scripts/planners.sh" --tasks arm_reach,guess "$PWD/none")" = 2 ] && grep -q "guess is none of arm_reach cart_pole" err && [ ! -e none ]
+[ "$(status "$scripts/realtime.sh" "$build" --tasks guess)" = 1 ] && grep -q "guess is none of hand_balls_realtime" err
+[ "$(status "$scripts/realtime.sh" "$build" --seeds)" = 1 ] && grep -q -- "--seeds needs a value" err
+"$scripts/realtime.sh" --help | grep -q "sinewd of their own"
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err
 [ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err
