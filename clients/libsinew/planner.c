@@ -86,7 +86,8 @@ static SinewStatus make_buffers(SinewPlanner *p, SinewError *err) {
   p->mocap = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap);
   p->mocap_init = calloc(7 * (size_t)m->nmocap + 1, sizeof *p->mocap_init);
   p->difference = calloc((size_t)(2 * m->nv + m->na) + 1, sizeof *p->difference);
-  if (!p->rest || !p->mocap || !p->mocap_init || !p->difference) return api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
+  if (!p->rest || !p->mocap || !p->mocap_init || !p->difference)
+    return api_fail(err, SINEW_ERR_MEMORY, "planner: out of memory");
   memcpy(p->rest, m->qpos0, (size_t)m->nq * sizeof *p->rest);
   join_mocap(sn_planner_initial(p->planner), m->nmocap, p->mocap_init);
   p->model = api_model_view(m, err);
