@@ -235,6 +235,9 @@ static void adam_end(SnPlanner *p) {
   p->iterations.adam->fresh = false;
 }
 
+// Of several starts those count that are done.
+static bool adam_whole(const SnPlanner *p) { return p->in_force.settings.adam_starts == 1; }
+
 const SnOptimizer sn_optimizer_adam = {.kind = SN_PLANNER_ADAM,
                                        .descends = true,
                                        .least = 2,  // the first one measures the warm start
@@ -244,6 +247,7 @@ const SnOptimizer sn_optimizer_adam = {.kind = SN_PLANNER_ADAM,
                                        .begin = adam_begin,
                                        .submit = sn_planner_adam_submit,
                                        .work = sn_planner_adam_work,
+                                       .whole = adam_whole,
                                        .end = adam_end,
                                        .shift = adam_shift,
                                        .forget = adam_forget,

@@ -190,6 +190,11 @@ static void lbfgs_end(SnPlanner *p) {
   p->result.candidates = 1;
 }
 
+static bool lbfgs_whole(const SnPlanner *p) {
+  (void)p;
+  return true;
+}
+
 const SnOptimizer sn_optimizer_lbfgs = {.kind = SN_PLANNER_LBFGS,
                                         .descends = true,
                                         .least = 2,  // the first one measures the warm start
@@ -197,5 +202,6 @@ const SnOptimizer sn_optimizer_lbfgs = {.kind = SN_PLANNER_LBFGS,
                                         .reserve = lbfgs_reserve,
                                         .begin = lbfgs_begin,
                                         .work = lbfgs_work,
+                                        .whole = lbfgs_whole,
                                         .end = lbfgs_end,
                                         .free = lbfgs_free};

@@ -152,6 +152,21 @@ static int iteration_limit(const SnPlanner *p) {
   return sn_settings_iterations(&s);
 }
 
+// Whether the deadline would cut the next iteration, if it takes as long as the shortest one of this plan, and so make
+// it count for nothing. A first iteration is always tried.
+static bool in_vain(const SnPlanner *p) {
+  const SnIterations *x = &p->iterations;
+  const double deadline = sn_planner_iteration_deadline(p);
+  if (x->next == 0 || !(deadline < INFINITY) || !x->optimizer->whole || !x->optimizer->whole(p)) return false;
+  return sn_planner_now(p) + x->shortest > deadline;
+}
+
+// Notes how long iterations took that have ended: `done` of them since they were begun.
+static void note_time(SnPlanner *p, int done) {
+  const double took = (sn_planner_now(p) - p->iterations.since) / done;
+  if (p->iterations.shortest == 0 || took < p->iterations.shortest) p->iterations.shortest = took;
+}
+
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
 static void begin_iteration(SnPlanner *p) {
   take_changes(p);
@@ -162,6 +177,7 @@ static void begin_iteration(SnPlanner *p) {
   if (few > 0 && left > 1) --left;
   sn_planner_grid_gather(p);
   p->iterations.optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
+  p->iterations.since = sn_planner_now(p);
   p->iterations.begun = true;
 }
 
@@ -176,7 +192,9 @@ static void end_iteration(SnPlanner *p) {
   if (!p->iterations.begun) return;
   const double cost = p->result.best_cost;
   const uint64_t version = p->result.version;
+  const int before = p->iterations.next;
   p->iterations.optimizer->end(p);
+  if (p->iterations.next > before) note_time(p, p->iterations.next - before);
   if (p->iterations.measured) sn_planner_grid_keep(p);
   p->iterations.begun = false;
   if (p->result.best_cost != cost || p->result.version != version) p->progress.trace = SN_TRACE_NONE;
@@ -225,6 +243,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   sn_planner_grid_schedule(p);
 
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
+  p->iterations.shortest = 0;
   p->iterations.measured = false;
   p->iterations.version = p->in_force.version;
   sn_planner_mark_version(p);
@@ -263,6 +282,10 @@ static bool roll_forward(SnPlanner *p, double until) {
 // Iterates until `until`; p->progress.optimized when there is no more to be done.
 static void optimize(SnPlanner *p, double until) {
   const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
+  if (!p->iterations.begun && in_vain(p)) {
+    p->progress.optimized = true;
+    return;
+  }
   if (!p->iterations.begun) begin_iteration(p);
   const int before = p->iterations.next;
   const SnWorked worked = p->iterations.optimizer->work(p, stop);
@@ -281,7 +304,7 @@ static void optimize(SnPlanner *p, double until) {
   const int limit = iteration_limit(p);
   const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
   const bool full = worked == SN_WORKED_PART && (p->iterations.next == before || stop >= deadline);  // no more fit
-  p->progress.optimized = (limit > 0 && p->iterations.next >= limit) || endless || full || late;
+  p->progress.optimized = (limit > 0 && p->iterations.next >= limit) || endless || full || late || in_vain(p);
 }
 
 static SnPlanStatus plan_status(const SnPlanner *p) {

@@ -40,6 +40,8 @@ typedef struct SnOptimizer {
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop` [s].
   SnWorked (*work)(SnPlanner *p, double stop);
+  // Returns whether an iteration that the deadline cuts counts for nothing. NULL: what is done of it counts.
+  bool (*whole)(const SnPlanner *p);
   // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
   // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
   void (*end)(SnPlanner *p);
@@ -163,6 +165,8 @@ typedef struct SnIterations {
   bool measured;      // result.best_cost is that of the warm start under weights and targets in force
   uint64_t version;   // version of the tuning that those begun are made with
   double state_cost;  // cost of the state that is answered, under the weights of those begun
+  double since;       // when those begun were begun, on the clock [s]
+  double shortest;    // time of the shortest one of this plan [s]; 0: none has ended
   // NULL, each, until a plan is optimised by it.
   SnAdamState *adam;
   SnIlqgState *ilqg;

@@ -4,6 +4,9 @@
 // The next one goes to the nearest deadline plus the time already served: earliest deadline first, where several with
 // the same deadline share. A newer state ends a plan in the making early, at the latest when half of its own time has
 // gone.
+//
+// A plan leaves before it is due: what answers and their way take is kept back from its deadline, and how late slices
+// end. This is measured, and is milliseconds where other programs have the processors.
 #ifndef SINEW_DAEMON_PLANNING_PLANNING_H_
 #define SINEW_DAEMON_PLANNING_PLANNING_H_
 
@@ -46,6 +49,22 @@ SnDeviceView sn_backends_view(SnBackends *backends);
 // Any thread may call it.
 void sn_backends_choose(const SnBackends *backends, SnBackend **backend, SnBackend **fallback);
 
+// ---- what is kept back from a deadline ----
+
+enum { SN_LATENESS_WINDOW = 128 };
+
+// Holds how late the latest pieces of some work were [s]. It begins with zeros.
+typedef struct SnLateness {
+  double late[SN_LATENESS_WINDOW];  // a ring
+  unsigned long n;                  // pieces so far
+} SnLateness;
+
+// Notes how late a piece was.
+void sn_lateness_note(SnLateness *lateness, double seconds);
+// Returns the second largest of a full window: 2 of 129 pieces are later if those to come are as those before. It is
+// the largest while there are fewer, and 0 without any.
+double sn_lateness_expect(const SnLateness *lateness);
+
 // ---- whose turn it is ----
 
 // Names what the planner thread shares with the other threads. All of it must outlive the thread.
@@ -76,6 +95,8 @@ typedef struct SnScheduler {
   SnSession *sessions;    // this and what follows: the thread's
   double now;             // when it last chose
   double background;      // background work is not urgent before this time; it grows with what it was given
+  SnLateness slices;      // how long after its end a slice on the CPU comes back
+  SnLateness answers;     // how long it takes from a plan's last slice until its answer is on its way
 
   pthread_t thread;
   bool running;

@@ -196,6 +196,7 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
   bool ready = sn_planner_slice(p->planner, until);
   double after = sn_clock_now();
   p->served += after - now;
+  if (after >= until && !sn_backends_device_works(&s->backends)) sn_lateness_note(&s->slices, after - until);
   if (streams)
     sn_serve_stream_update(s, p, ready);
   else if (ready || after >= p->active_due)
@@ -276,6 +277,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   s->metrics = def->metrics;
   s->arriving = s->sessions = NULL;
   s->background = 0;
+  s->slices = s->answers = (SnLateness){.n = 0};
   atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);

@@ -4,12 +4,14 @@
 #include "daemon/planning/serve_private.h"
 #include "physics/base/clock.h"
 
-// Time kept back from a deadline for making the reply, as a part of the time allowed and at most in seconds.
-#define REPLY_PART 0.05
-#define REPLY_TIME 0.0005
+// Time kept back from a deadline: for the way there and back [s]; with what is measured at most this part
+// of the time allowed.
+#define WAY 0.0005
+#define KEPT_BACK 0.25
 
-static double planner_deadline(const SnJob *job) {
-  return job->due - fmin(REPLY_TIME, REPLY_PART * (job->due - job->route.arrived));
+static double planner_deadline(const SnScheduler *s, const SnJob *job) {
+  const double late = sn_lateness_expect(&s->slices) + sn_lateness_expect(&s->answers) + WAY;
+  return job->due - fmin(late, KEPT_BACK * (job->due - job->route.arrived));
 }
 
 // What plan requests and states of a stream have in common; arrays are the scratch's.
@@ -40,7 +42,6 @@ static void fill_request(SnScratch *scratch, const SnSession *session, const SnJ
   }
   const Sinew__V1__PlanRequest *in = job->request->plan;
   fill_state(scratch, in->state, in->applied, applied, request);
-  request->deadline = planner_deadline(job);
   request->want_states = in->want_states;
   if (in->has_iterations_case) request->max_iterations = (int)in->iterations;
   if (in->has_candidates_case) request->max_candidates = (int)in->candidates;
@@ -61,6 +62,8 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnApplied applied = {0};
   SnPlanRequest request;
   fill_request(&scratch, session, job, &applied, &request);
+  const double due = streams ? job->due : planner_deadline(s, job);
+  if (!streams) request.deadline = due;
 
   SnError err = {0};
   SnCode code;
@@ -78,7 +81,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
     return false;
   }
   session->active = job;
-  session->active_due = streams ? job->due : planner_deadline(job);
+  session->active_due = due;
   session->began = sn_clock_now();
   session->served = 0;
   if (streams) sn_serve_stream_begin(session);
@@ -183,8 +186,8 @@ void sn_serve_send_plan(SnScheduler *s, const SnRoute *route, Sinew__V1__Plan *p
   sn_outbox_reply(s->outbox, route, &reply);
 }
 
-// Answers a plan request.
-static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan) {
+// Answers a plan request, whose last slice has ended at `ended`.
+static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan, double ended) {
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
   sn_serve_pack_plan(&scratch, session, plan, &out);
@@ -199,11 +202,13 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
   else
     sn_serve_send_plan(s, &job->route, &out);
+  sn_lateness_note(&s->answers, sn_clock_now() - ended);
   if (!scratch.failed) sn_record_plan(s, session, &out);
   sn_scratch_free(&scratch);
 }
 
 void sn_serve_finish(SnScheduler *s, SnSession *session) {
+  const double ended = sn_clock_now();
   SnJob *job = session->active;
   SnPlan plan;
   session->active = NULL;
@@ -212,7 +217,7 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
     sn_serve_stream_offer(s, session, job, &plan);
     sn_record_streamed(s, session, &plan, sn_job_timing(job, sn_clock_now()));
   } else {
-    answer(s, session, job, &plan);
+    answer(s, session, job, &plan, ended);
   }
   if (plan.iterations == 0 || plan.device_lost) session->audience.out_of_order = true;
   sn_job_free(job);

@@ -86,8 +86,30 @@ static void test_deadlines_met_and_missed(void **state) {
   sn_test_done(opened);
 }
 
-// A plan that uses all of its deadline is as old as that and not older than the client waited; the statistics of a
-// session that made one plan are that plan's.
+// The share of late plans that is told is that of the clock: a plan is late if it is older than its deadline, and
+// statistics count these.
+static void test_share_of_late_plans(void **state) {
+  (void)state;
+  enum { PLANS = 40 };
+  Sinew__V1__Reply *opened;
+  double waited;
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  unsigned late = 0;
+  for (int i = 0; i < PLANS; i++) {
+    const double deadline = i % 4 == 0 ? HOPELESS : 0.002 * (1 + i % 7);
+    const Sinew__V1__Plan p = plan_of(id, opened->open->initial, deadline, ENDLESS, &waited);
+    assert_true(p.status == SINEW__V1__PLAN__STATUS__OK || p.status == SINEW__V1__PLAN__STATUS__WARM_START);
+    if (fabs(p.age - deadline) > 1e-9) assert_int_equal(p.deadline_met, p.age < deadline);
+    late += !p.deadline_met;
+  }
+  print_message("%u of %d plans are late, %d of them could not be in time\n", late, PLANS, PLANS / 4);
+  const Sinew__V1__SessionStatistics s = statistics_of(id);
+  assert_true(s.plans == PLANS && s.misses == late && late >= PLANS / 4);
+  sn_test_done(opened);
+}
+
+// A plan that has the time for many iterations uses most of it, and is not older than the client waited; the statistics
+// of a session that made one plan are that plan's.
 static void test_age_of_a_plan(void **state) {
   (void)state;
   static const double deadlines[] = {0.4, 0.1};
@@ -98,7 +120,7 @@ static void test_age_of_a_plan(void **state) {
     const Sinew__V1__Plan p = plan_of(id, opened->open->initial, deadlines[i], ENDLESS, &waited);
     print_message("deadline %g s: age %.4f s, computing %.4f s, waited %.4f s\n", deadlines[i], p.age, p.computing,
                   waited);
-    assert_true(p.age >= 0.95 * deadlines[i] && p.age <= waited);
+    assert_true(p.age >= 0.5 * deadlines[i] && p.age <= waited);
     assert_true(p.computing > 0 && p.computing <= p.age);
     age[i] = p.age;
     if (i > 0) continue;
@@ -296,10 +318,15 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_deadlines_met_and_missed), cmocka_unit_test(test_age_of_a_plan),
-      cmocka_unit_test(test_state_wakes_the_planner),  cmocka_unit_test(test_idle_and_plan_age),
-      cmocka_unit_test(test_age_of_what_is_replaced),  cmocka_unit_test(test_misses_of_a_stream),
-      cmocka_unit_test(test_age_in_a_stream),          cmocka_unit_test(test_lease_lasts_until_a_plan_is_due),
+      cmocka_unit_test(test_deadlines_met_and_missed),
+      cmocka_unit_test(test_share_of_late_plans),
+      cmocka_unit_test(test_age_of_a_plan),
+      cmocka_unit_test(test_state_wakes_the_planner),
+      cmocka_unit_test(test_idle_and_plan_age),
+      cmocka_unit_test(test_age_of_what_is_replaced),
+      cmocka_unit_test(test_misses_of_a_stream),
+      cmocka_unit_test(test_age_in_a_stream),
+      cmocka_unit_test(test_lease_lasts_until_a_plan_is_due),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

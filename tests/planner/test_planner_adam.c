@@ -127,6 +127,56 @@ static void deadline(void **state) {
   assert_true(partial > 3 && none > 0 && none < 5);
 }
 
+// When a plan of some iterations ends, on a clock that counts its readings: each iteration takes the same time.
+static void iteration_ends(SnPlannerKind kind, int n, double *end) {
+  for (int k = 1; k <= n; ++k) {
+    SnSettings s = adam_settings();
+    s.planner = (int)kind;
+    Fixture *x = open_fixture(1, true, &s, true);
+    SnPlanRequest r = initial_request(x, 0);
+    r.max_iterations = k;
+    const double began = (double)atomic_load(&x->count.reads);
+    r.deadline = began + 1e6;
+    assert_int_equal(plan_now(x, &r).iterations, k);
+    end[k] = (double)atomic_load(&x->count.reads) - began;
+    free_fixture(x);
+  }
+}
+
+// An iteration that would end after the deadline is not begun, where all take the same time: a plan has all those that
+// fit, and ends before its deadline. One that has no time for a first iteration tries it, and is there nevertheless.
+static void iterations_that_fit(void **state) {
+  (void)state;
+  enum { MOST = 6, MARGIN = 8 };  // readings around an iteration
+  static const SnPlannerKind kinds[] = {SN_PLANNER_ADAM, SN_PLANNER_LBFGS};
+  for (int i = 0; i < 2; ++i) {
+    double end[MOST + 1] = {0};
+    iteration_ends(kinds[i], MOST, end);
+    const double one = end[2] - end[1];
+    assert_true(one > 4 * MARGIN);
+    for (double budget = 0.3 * one; budget < end[MOST]; budget += 0.23 * one) {
+      SnSettings s = adam_settings();
+      s.planner = (int)kinds[i];
+      s.adam_iterations = s.lbfgs_iterations = 0;
+      Fixture *x = open_fixture(1, true, &s, true);
+      SnPlanRequest r = initial_request(x, 0);
+      const double began = (double)atomic_load(&x->count.reads);
+      r.deadline = began + budget;
+      const SnPlan plan = plan_now(x, &r);
+      const double ended = (double)atomic_load(&x->count.reads) - began;
+      int fit = 0;
+      while (fit < MOST - 1 && end[fit + 1] + MARGIN <= budget) ++fit;
+      assert_true(plan.nstep > 0 && plan.iterations >= fit && plan.iterations <= fit + 1);
+      if (budget < end[fit + 1] - MARGIN) {
+        assert_int_equal(plan.iterations, fit);
+        if (fit > 0) assert_true(plan.deadline_met && ended <= end[fit] + MARGIN);
+        if (fit == 0) assert_int_equal(plan.status, SN_PLAN_WARM_START);
+      }
+      free_fixture(x);
+    }
+  }
+}
+
 // Iterates that diverge cost infinity, are left by halves of the way, and never are the plan.
 static void diverging(void **state) {
   (void)state;
@@ -342,19 +392,13 @@ static void closed_loop(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
-                                     cmocka_unit_test(never_worse),
-                                     cmocka_unit_test(repeats),
-                                     cmocka_unit_test(exact_gradients),
-                                     cmocka_unit_test(deadline),
-                                     cmocka_unit_test(diverging),
-                                     cmocka_unit_test(diverging_warm_start),
-                                     cmocka_unit_test(starts),
-                                     cmocka_unit_test(few_knots),
-                                     cmocka_unit_test(moments_kept),
-                                     cmocka_unit_test(live),
-                                     cmocka_unit_test(tuned_in_flight),
-                                     cmocka_unit_test(refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),        cmocka_unit_test(never_worse),
+                                     cmocka_unit_test(repeats),         cmocka_unit_test(exact_gradients),
+                                     cmocka_unit_test(deadline),        cmocka_unit_test(iterations_that_fit),
+                                     cmocka_unit_test(diverging),       cmocka_unit_test(diverging_warm_start),
+                                     cmocka_unit_test(starts),          cmocka_unit_test(few_knots),
+                                     cmocka_unit_test(moments_kept),    cmocka_unit_test(live),
+                                     cmocka_unit_test(tuned_in_flight), cmocka_unit_test(refused),
                                      cmocka_unit_test(closed_loop)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
