@@ -55,7 +55,8 @@ typedef struct PlantLatency {
 } PlantLatency;
 
 // Notes the age [s] of a plan that has come into force. Returns true when the daemon is to be told another latency: the
-// largest of the latest ages, in whole rows. One that is shorter than before waits until there are enough of them.
+// second largest of the latest ages, in whole rows. So a late plan alone does not make those after it older. While
+// there are few ages it is the largest, and no shorter than before.
 bool plant_latency_note(PlantLatency *l, double age);
 // Tells the daemon, for states that are sent from now on. Does not wait for its answer.
 SinewStatus plant_latency_tell(const PlantLatency *l, SinewClient *client, uint64_t session, SinewError *err);

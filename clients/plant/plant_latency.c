@@ -7,10 +7,14 @@
 bool plant_latency_note(PlantLatency *l, double age) {
   l->age[l->n % PLANT_AGES] = age;
   ++l->n;
-  double oldest = 0;
-  for (int i = 0; i < l->n && i < PLANT_AGES; ++i) oldest = fmax(oldest, l->age[i]);
-  const double rows = ceil(oldest / l->step - 1e-6), wanted = fmin(fmax(rows, 1) * l->step, l->longest);
+  double oldest = 0, second = 0;
+  for (int i = 0; i < l->n && i < PLANT_AGES; ++i) {
+    second = fmax(second, fmin(oldest, l->age[i]));
+    oldest = fmax(oldest, l->age[i]);
+  }
   const bool enough = l->n >= PLANT_AGES;  // a shorter one is believed only then
+  const double rows = ceil((enough ? second : oldest) / l->step - 1e-6);
+  const double wanted = fmin(fmax(rows, 1) * l->step, l->longest);
   if (wanted == l->told || (wanted < l->told && !enough)) return false;
   l->told = wanted;
   return true;

@@ -156,7 +156,9 @@ static SinewStatus run_realtime(Loop *l, SinewError *err) {
       state = plant_body_state(l->body, l->opt->hide_act);
       sent = sn_clock_now();
       next_send = i + l->execute;
-      if ((status = sinew_session_send(l->session, &state, deadline, err)) != SINEW_OK) return status;
+      // Plans are wanted at a step of the body: the deadline counts from when this one was due.
+      const double left = fmax(due(l, start, i) + deadline - sent, 0.5 * deadline);
+      if ((status = sinew_session_send(l->session, &state, left, err)) != SINEW_OK) return status;
     }
     if (!move(l)) break;
   }

@@ -52,6 +52,20 @@ static const char *controller_name(const PlantOptions *opt) {
 // A quantile of the hand-overs.
 #define QUANTILE(r, member, q) plant_record_quantile(r, offsetof(PlantHandover, member), q)
 
+// Plans that came into force after the first step of the body at or after their deadline. sinewd's own clock does not
+// see their way, nor what kept the body from taking them. Only a body that waits for one plan after the other has them.
+static int plans_at_body_late(const PlantRecord *r, const PlantOptions *opt) {
+  const double h = opt->step, allowed = h > 0 ? (ceil(opt->deadline / h - 1e-6) + 0.5) * h : opt->deadline;
+  int n = 0;
+  for (int i = 0; opt->mode == PLANT_REALTIME && i < r->nhandover; ++i) n += r->handover[i].age > allowed;
+  return n;
+}
+
+static double share_at_body_late(const PlantRecord *r, const PlantOptions *opt) {
+  if (opt->mode != PLANT_REALTIME || r->nhandover == 0) return NAN;
+  return plans_at_body_late(r, opt) / (double)r->nhandover;
+}
+
 // Plans, how they took over from each other, and where they believed the body to be.
 static void print_plans(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
   fprintf(out, "plans               %d\n", r->nplan);
@@ -63,7 +77,9 @@ static void print_plans(const PlantRecord *r, const PlantOptions *opt, FILE *out
   fprintf(out, "jump of controls    p50 %.3g, p99 %.3g\n", QUANTILE(r, jump, 0.5), QUANTILE(r, jump, 0.99));
   fprintf(out, "prediction error    p50 %.3g, p99 %.3g; of velocities %.3g, %.3g\n", QUANTILE(r, position, 0.5),
           QUANTILE(r, position, 0.99), QUANTILE(r, velocity, 0.5), QUANTILE(r, velocity, 0.99));
-  fprintf(out, "deadline misses     %d (%.3g %%)\n", r->misses, 100 * plant_record_miss_share(r));
+  fprintf(out, "deadline misses     %d (%.3g %%) by sinewd's clock\n", r->misses, 100 * plant_record_miss_share(r));
+  if (opt->mode == PLANT_REALTIME)
+    fprintf(out, "at the body late    %d (%.3g %%)\n", plans_at_body_late(r, opt), 100 * share_at_body_late(r, opt));
   fprintf(out, "steps without plan  %d of %d\n", r->expired, r->nsample - 1);
 }
 
@@ -84,7 +100,7 @@ void plant_report_print(const PlantRecord *r, const PlantOptions *opt, FILE *out
 }
 
 // As print_plans.
-static void add_plans(cJSON *o, const PlantRecord *r) {
+static void add_plans(cJSON *o, const PlantRecord *r, const PlantOptions *opt) {
   cJSON_AddNumberToObject(o, "plans", r->nplan);
   cJSON_AddNumberToObject(o, "better_plans", r->better);
   cJSON_AddNumberToObject(o, "latency_p50", latency_quantile(r, 0.5));
@@ -100,6 +116,8 @@ static void add_plans(cJSON *o, const PlantRecord *r) {
   cJSON_AddNumberToObject(o, "prediction_velocity_p99", QUANTILE(r, velocity, 0.99));
   cJSON_AddNumberToObject(o, "deadline_misses", r->misses);
   cJSON_AddNumberToObject(o, "deadline_miss_share", plant_record_miss_share(r));
+  cJSON_AddNumberToObject(o, "body_late", plans_at_body_late(r, opt));
+  cJSON_AddNumberToObject(o, "body_late_share", share_at_body_late(r, opt));
 }
 
 void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out) {
@@ -124,7 +142,7 @@ void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   }
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
-  add_plans(o, r);
+  add_plans(o, r, opt);
   cJSON_AddNumberToObject(o, "steps", r->nsample - 1);
   cJSON_AddNumberToObject(o, "steps_without_plan", r->expired);
   cJSON_AddNumberToObject(o, "simulated", r->simulated);

@@ -8,14 +8,15 @@ static void follows_ages(void **state) {
   for (int i = 0; i < PLANT_AGES - 1; ++i) assert_false(plant_latency_note(&l, 0.0101));
   assert_true(l.told == 0.045);  // not before there are enough of them
   assert_true(plant_latency_note(&l, 0.0101));
-  assert_true(fabs(l.told - 0.015) < 1e-12);  // whole rows
-  assert_true(plant_latency_note(&l, 0.02));  // one that is later counts at once
+  assert_true(fabs(l.told - 0.015) < 1e-12);   // whole rows
+  assert_false(plant_latency_note(&l, 0.02));  // a late one alone does not count
+  assert_true(plant_latency_note(&l, 0.03));
   assert_true(fabs(l.told - 0.02) < 1e-12);
-  for (int i = 0; i < PLANT_AGES - 1; ++i) assert_false(plant_latency_note(&l, 0.0025));
-  assert_true(plant_latency_note(&l, 0.0025));  // until it is one of the latest no more
+  for (int i = 0; i < PLANT_AGES - 2; ++i) assert_false(plant_latency_note(&l, 0.0025));
+  assert_true(plant_latency_note(&l, 0.0025));  // until two of the latest are late no more
   assert_true(fabs(l.told - 0.005) < 1e-12);
   for (int i = 0; i < PLANT_AGES; ++i) assert_false(plant_latency_note(&l, 0));  // a row at least
-  assert_true(plant_latency_note(&l, 7) && l.told == 0.1);
+  assert_true(!plant_latency_note(&l, 7) && plant_latency_note(&l, 7) && l.told == 0.1);
 }
 
 static void rises_at_once(void **state) {

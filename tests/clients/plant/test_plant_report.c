@@ -13,17 +13,21 @@ static double number_of(const cJSON *o, const char *name) {
   return x->valuedouble;
 }
 
-static cJSON *report_of(const PlantRecord *r) {
-  const PlantOptions opt = {.task = "arm", .seed = 7, .mode = PLANT_REALTIME};
+static cJSON *report_with(const PlantRecord *r, const PlantOptions *opt) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
-  plant_report_print_json(r, &opt, out);
+  plant_report_print_json(r, opt, out);
   fclose(out);
   cJSON *o = cJSON_Parse(text);
   assert_non_null(o);
   free(text);
   return o;
+}
+
+static cJSON *report_of(const PlantRecord *r) {
+  const PlantOptions opt = {.task = "arm", .seed = 7, .mode = PLANT_REALTIME};
+  return report_with(r, &opt);
 }
 
 // Latencies of 1 to 200 ms in no order, every tenth deadline missed.
@@ -46,6 +50,29 @@ static void latencies(void **state) {
   assert_true(number_of(hand, "below") == 0.02 && number_of(hand, "during") == 0.3);
   assert_true(cJSON_IsTrue(cJSON_GetObjectItem(o, "success")) && cJSON_IsFalse(cJSON_GetObjectItem(o, "diverged")));
   assert_string_equal(cJSON_GetObjectItem(o, "mode")->valuestring, "realtime");
+  cJSON_Delete(o);
+  plant_record_free(&r);
+}
+
+// Plans that come into force after the step at which they were wanted; those of other modes are not counted.
+static void late_at_the_body(void **state) {
+  (void)state;
+  PlantRecord r = record_of(1, 0.01, 0.3);
+  double ctrl[8] = {0};
+  const PlantPlan from = {.start = 0, .step = 0.005, .steps = 8, .lead = 0, .ctrl = ctrl};
+  static const double ages[] = {0.0375, 0.04, 0.0425, 0.05, 0.0025};
+  for (int i = 0; i < 5; ++i) plant_record_handover(&r, &from, &from, ages[i], 1, 1);
+  PlantOptions opt = {.task = "arm", .mode = PLANT_REALTIME, .deadline = 0.039, .step = 0.0025};
+  cJSON *o = report_with(&r, &opt);
+  assert_true(number_of(o, "body_late") == 2 && number_of(o, "body_late_share") == 0.4);
+  cJSON_Delete(o);
+  opt.deadline = 0.0375;
+  o = report_with(&r, &opt);
+  assert_true(number_of(o, "body_late") == 3 && number_of(o, "deadline_misses") == 0);
+  cJSON_Delete(o);
+  opt.mode = PLANT_CONTINUOUS;
+  o = report_with(&r, &opt);
+  assert_true(number_of(o, "body_late") == 0 && cJSON_IsNull(cJSON_GetObjectItem(o, "body_late_share")));
   cJSON_Delete(o);
   plant_record_free(&r);
 }
@@ -93,7 +120,7 @@ static void columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(latencies), cmocka_unit_test(no_plans),
-                                     cmocka_unit_test(columns)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(latencies), cmocka_unit_test(late_at_the_body),
+                                     cmocka_unit_test(no_plans), cmocka_unit_test(columns)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
