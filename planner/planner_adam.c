@@ -16,6 +16,8 @@ struct SnAdamState {
   bool fresh;    // it is new: nothing is remembered there
 };
 
+bool sn_planner_adam_is_fresh(const SnPlanner *p) { return p->iterations.adam->fresh; }
+
 static SnCode adam_check(const SnPlanner *p, SnError *err) {
   return sn_planner_check_gradients(p, "adam", SN_BACKEND_MULTISTART, err);
 }
@@ -213,6 +215,7 @@ const SnMultistartJob *sn_planner_adam_end(SnPlanner *p) {
   SnAdamState *a = p->iterations.adam;
   sn_backend_multistart_end(p->device.backend, p->device.model, &a->job);
   if (a->job.done == 0) return NULL;
+  a->fresh = false;
   p->result.warn |= a->job.warn;
   sn_planner_mark_version(p);
   p->iterations.next += a->job.done;
@@ -232,7 +235,6 @@ static void adam_end(SnPlanner *p) {
   p->result.best_cost = job->best_cost;
   p->result.gradient_norm = job->gradient_norm;
   p->iterations.adam->known = true;
-  p->iterations.adam->fresh = false;
 }
 
 // Of several starts those count that are done.

@@ -75,11 +75,13 @@ static void continue_round(SnPlanner *p, SnHybrid *x, int most, int iterations) 
   job->gradient_norm = x->norm;
 }
 
+// Within a round what Adam has come to lies at the backend, where new capacity has nothing of it.
 static void hybrid_begin(SnPlanner *p, int most, int iterations) {
   SnHybrid *x = p->iterations.hybrid;
   const SnSettings *s = &p->in_force.settings;
   const bool same = x->refined == s->hybrid_refined && x->gradients == s->hybrid_gradients;
-  if (p->iterations.next == 0 || !p->iterations.measured || !same || x->turn == 0)
+  const bool lost = x->turn > 1 && sn_planner_adam_is_fresh(p);
+  if (p->iterations.next == 0 || !p->iterations.measured || !same || lost || x->turn == 0)
     begin_round(p, x, most);
   else
     continue_round(p, x, most, iterations);

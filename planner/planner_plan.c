@@ -394,14 +394,14 @@ static void put_in_force(SnPlanner *p, int rows) {
   p->active_plan.rows = rows;
 }
 
-// Gains of the optimised rows that were asked for; NULL, with a remark, where there are none.
-static const sn_number *plan_gain(SnPlanner *p, bool states) {
+// Gains of the optimised rows that were asked for; NULL where there are none, with a remark of this description alone.
+static const sn_number *plan_gain(const SnPlanner *p, bool states, const char **remark) {
   const SnOptimizer *optimizer = p->iterations.optimizer;
+  if (p->progress.request.gain_rows == 0) return NULL;
   const sn_number *gain = optimizer->gain ? optimizer->gain(p) : NULL;
-  if (p->progress.request.gain_rows == 0 || (gain && states)) return p->progress.request.gain_rows > 0 ? gain : NULL;
-  if (p->result.remark[0] == '\0')
-    snprintf(p->result.remark, sizeof p->result.remark, "no gains: %s",
-             gain ? "the deadline left no time for predicted states" : "no iteration has made any");
+  if (gain && states) return gain;
+  if (**remark == '\0')
+    *remark = gain ? "no gains: the deadline left no time for predicted states" : "no gains: no iteration has made any";
   return NULL;
 }
 
@@ -414,7 +414,8 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
     sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
                     (size_t)p->horizon * (size_t)m->nu);
   const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
-  const sn_number *gain = plan_gain(p, states);
+  const char *remark = p->result.remark;
+  const sn_number *gain = plan_gain(p, states, &remark);
   const int wanted = p->progress.request.gain_rows;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,
@@ -449,7 +450,7 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
                    .backend = sn_backend_name(p->device.backend),
                    .device_lost = p->device.lost,
                    .warn = p->result.warn,
-                   .remark = p->result.remark,
+                   .remark = remark,
                    .seconds = end - p->progress.began};
 }
 

@@ -331,6 +331,8 @@ int sn_planner_candidates_end(SnPlanner *p);
 
 // Reserves capacity for jobs of so many starts.
 SnCode sn_planner_adam_reserve(SnPlanner *p, int starts, SnError *err);
+// Returns whether this capacity is newer than the latest job: the next one has to begin anew.
+bool sn_planner_adam_is_fresh(const SnPlanner *p);
 // Describes the next job of `iterations` iterations at most, the first `most` of its starts taking part. `init`: it
 // begins anew, from the best controls so far. The caller may change the job before it is worked on.
 SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int most, int iterations);

@@ -183,6 +183,40 @@ static void other_rules(void **state) {
   sn_backend_free(device);
 }
 
+// Room for more starts, asked for between two iterations of a round and not used: at a device what the round had come
+// to is gone, so it begins anew there as on the CPU.
+static void more_room_within_a_round(void **state) {
+  (void)state;
+  SnError err = {0};
+  CountingClock clock = {0};
+  SnBackend *device = open_device(NULL);
+  SnSettings s = adam_settings(3), more = adam_settings(3);
+  s.planner = SN_PLANNER_HYBRID;
+  s.candidates = 12;
+  s.iterations = 2;
+  s.hybrid_refined = 2;
+  s.hybrid_gradients = 20;
+  more.adam_starts = 9;
+  SnPlanner *const x = make_planner(device, NULL, &s, 4, &clock), *const y = make_planner(cpu, NULL, &s, 4, NULL);
+  const SnPlanRequest r = request_of(x, 0);
+  begin_plan(x, &r);
+  begin_plan(y, &r);
+  while (sn_planner_iterations(x) < 3) assert_false(sn_planner_slice(x, (double)atomic_load(&clock.reads) + 12));
+  const int done = sn_planner_iterations(x);
+  assert_true(done < 20);
+  while (sn_planner_iterations(y) < done) assert_false(sn_planner_slice(y, INFINITY));
+  SnPlanner *const both[] = {x, y};
+  for (int i = 0; i < 2; ++i) {
+    assert_int_equal(sn_planner_configure(both[i], &more, &err), SN_OK);
+    assert_int_equal(sn_planner_configure(both[i], &s, &err), SN_OK);
+  }
+  const SnPlan a = finish_plan(x), b = finish_plan(y);
+  same_plan(&a, &b);
+  sn_planner_free(x);
+  sn_planner_free(y);
+  sn_backend_free(device);
+}
+
 // The same by sampling, turn by turn: an iteration of all of them is one launch. The device is lost at the first launch
 // that is too many.
 static void sampled_together(void **state) {
@@ -281,6 +315,8 @@ static void tuned(void **state) {
 static void lost(int planner, bool fallback) {
   SnSettings s = adam_settings(6);
   s.planner = planner;
+  s.lbfgs_iterations = 6;
+  s.hybrid_gradients = 3;
   bool through = false;
   int n = 0, on_cpu = 0, alone = 0;
   for (n = 1; !through; n += n < 6 ? 1 : 4) {
@@ -295,7 +331,7 @@ static void lost(int planner, bool fallback) {
       if (plan.device_lost) through = false;
       if (fallback || !plan.device_lost) {
         assert_int_equal(plan.status, SN_PLAN_OK);
-        assert_int_equal(plan.iterations, planner == SN_PLANNER_ADAM ? 6 : 2);
+        assert_int_equal(plan.iterations, sn_settings_iterations(&s));
         assert_true(plan.cost_after <= plan.cost_before && evaluate(p, &plan) == plan.cost_after);
         on_cpu += strcmp(plan.backend, "cpu") == 0;
         assert_true(plan.device_lost == (strcmp(plan.backend, "cpu") == 0));
@@ -316,6 +352,9 @@ static void lost_with_fallback(void **state) {
   (void)state;
   lost(SN_PLANNER_ADAM, true);
   lost(SN_PLANNER_SAMPLING, true);
+  lost(SN_PLANNER_MPPI, true);
+  lost(SN_PLANNER_HYBRID, true);
+  lost(SN_PLANNER_LBFGS, true);
 }
 
 static void lost_alone(void **state) {
@@ -325,9 +364,13 @@ static void lost_alone(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(plans),       cmocka_unit_test(together),
-                                     cmocka_unit_test(other_rules), cmocka_unit_test(sampled_together),
-                                     cmocka_unit_test(tuned),       cmocka_unit_test(lost_with_fallback),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(plans),
+                                     cmocka_unit_test(together),
+                                     cmocka_unit_test(other_rules),
+                                     cmocka_unit_test(more_room_within_a_round),
+                                     cmocka_unit_test(sampled_together),
+                                     cmocka_unit_test(tuned),
+                                     cmocka_unit_test(lost_with_fallback),
                                      cmocka_unit_test(lost_alone)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

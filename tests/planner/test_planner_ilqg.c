@@ -352,6 +352,24 @@ static void gains(void **state) {
   free_fixture(x);
 }
 
+// A look at a plan that has no predicted states yet leaves no remark behind: the plan at the end has its gains.
+static void looked_at(void **state) {
+  (void)state;
+  SnSettings s = ilqg_settings();
+  Fixture *x = open_fixture(1, false, &s, true);
+  SnPlanRequest r = initial_request(x, 0);
+  SnPlan peek;
+  r.gain_rows = 5;
+  begin_plan(x->p, &r);
+  assert_false(sn_planner_slice(x->p, INFINITY));
+  assert_true(sn_planner_peek(x->p, &peek) && !peek.gain && peek.gain_rows == 0);
+  assert_string_equal(peek.remark, "no gains: the deadline left no time for predicted states");
+  const SnPlan plan = finish_plan(x->p);
+  assert_true(plan.gain && plan.gain_rows == 5);
+  assert_string_equal(plan.remark, "");
+  free_fixture(x);
+}
+
 static void refused(void **state) {
   (void)state;
   SnError err = {0};
@@ -417,10 +435,10 @@ static void heap(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),
-                                     cmocka_unit_test(improves),      cmocka_unit_test(repeats),
-                                     cmocka_unit_test(deadline),      cmocka_unit_test(diverging),
-                                     cmocka_unit_test(gains),         cmocka_unit_test(refused),
-                                     cmocka_unit_test(live),          cmocka_unit_test(heap)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),    cmocka_unit_test(improves),
+      cmocka_unit_test(repeats),       cmocka_unit_test(deadline),  cmocka_unit_test(diverging),
+      cmocka_unit_test(gains),         cmocka_unit_test(looked_at), cmocka_unit_test(refused),
+      cmocka_unit_test(live),          cmocka_unit_test(heap)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
