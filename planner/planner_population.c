@@ -8,6 +8,9 @@
 #include "planner/optimize/mppi.h"
 #include "planner/planner_private.h"
 
+// What an iteration works on: its candidates, the mean that they lead to, a rollout of that mean.
+typedef enum PopulationStage { POPULATION_CANDIDATES, POPULATION_MEAN, POPULATION_MEASURE } PopulationStage;
+
 struct SnPopulation {
   sn_real *mean;  // (horizon, nu)
   sn_real *next;  // (horizon, nu) the mean that the candidates lead to
@@ -17,9 +20,10 @@ struct SnPopulation {
   SnBatch batch;             // of the next mean alone
   unsigned char done;
   int warn;
-  bool known;      // the mean was measured, under the weights in force
-  bool moves;      // the iteration ends with a mean, not with its candidates
-  bool measuring;  // its candidates are done, and the next mean is under way
+  bool known;  // the mean was measured, under the weights in force
+  bool moves;  // the iteration ends with a mean, not with its candidates
+  PopulationStage stage;
+  int control;  // the next one whose mean is computed
   // Of the noises, for each control at each knot.
   sn_real *off, *variance, *deviation;  // (nu, knots)
   int knots, interpolation;             // that deviations belong to
@@ -86,7 +90,7 @@ static void population_begin(SnPlanner *p, int most, int iterations) {
   sn_planner_candidates_begin(p, x->mean, x->cost, x->known ? x->term : NULL, most);
   SnNoiseSettings *noise = &p->candidates.noise;
   x->moves = most > p->candidates.count;
-  x->measuring = false;
+  x->stage = POPULATION_CANDIDATES;
   x->done = 0;
   x->warn = 0;
   if (p->iterations.optimizer == &sn_optimizer_mppi) return;
@@ -97,28 +101,33 @@ static void population_begin(SnPlanner *p, int most, int iterations) {
   noise->deviation = x->deviation;
 }
 
-// Where the candidates lead. False where none of them has a cost.
-static bool find_mean(SnPlanner *p, SnPopulation *x) {
+// All candidates are done: they are weighed. False where none of them has a cost.
+static bool begin_mean(SnPlanner *p, SnPopulation *x) {
   const SnSettings *s = &p->in_force.settings;
-  const SnNoiseSettings *noise = &p->candidates.noise;
   const int n = p->candidates.count, *rank = p->candidates.rank;
   const int finite = sn_rank_candidates(p->candidates.cost, n, p->candidates.rank);
-  const bool cem = p->iterations.optimizer == &sn_optimizer_cem;
   if (finite == 0) return false;
-  if (cem)
+  if (p->iterations.optimizer == &sn_optimizer_cem)
     sn_cem_weights(s->cem_elites, rank, finite, n, x->weight);
   else
     sn_mppi_weights(s->mppi_temperature, s->mppi_relative, p->candidates.cost, rank, finite, n, x->weight);
-  sn_noise_moments(p->m, noise, x->weight, n, p->candidates.scratch, x->off, x->variance);
-  for (int i = 0; cem && i < noise->knots * p->m->nu; ++i) x->off[i] *= (sn_real)(1 - s->cem_keep);
-  sn_noise_mean_controls(p->m, noise, x->off, x->mean, p->grid.steps, x->next);
+  x->stage = POPULATION_MEAN;
+  x->control = 0;
   return true;
 }
 
-// All candidates are done: their mean is measured.
-static void begin_mean(SnPlanner *p, SnPopulation *x) {
-  x->measuring = find_mean(p, x);
-  if (!x->measuring) return;
+// Where the candidates lead, control by control: their noises are made again. False when the clock reaches `stop`.
+static bool find_mean(SnPlanner *p, SnPopulation *x, double stop) {
+  const SnNoiseSettings *noise = &p->candidates.noise;
+  const bool cem = p->iterations.optimizer == &sn_optimizer_cem;
+  for (; x->control < p->m->nu; ++x->control) {
+    const size_t at = (size_t)x->control * (size_t)noise->knots;
+    if (stop < INFINITY && sn_planner_now(p) >= stop) return false;
+    sn_noise_moments(noise, x->control, x->weight, p->candidates.count, p->candidates.scratch, x->off + at,
+                     x->variance + at);
+  }
+  for (int i = 0; cem && i < noise->knots * p->m->nu; ++i) x->off[i] *= (sn_real)(1 - p->in_force.settings.cem_keep);
+  sn_noise_mean_controls(p->m, noise, x->off, x->mean, p->grid.steps, x->next);
   x->batch = p->candidates.batch;
   x->batch.ctrl = x->next;
   x->batch.noise = NULL;
@@ -128,24 +137,25 @@ static void begin_mean(SnPlanner *p, SnPopulation *x) {
   x->batch.term = x->next_term;
   x->batch.done = &x->done;
   x->batch.warn = &x->warn;
+  x->stage = POPULATION_MEASURE;
+  return true;
 }
 
 static void population_submit(SnPlanner *p) {
   SnPopulation *x = p->iterations.population;
-  if (x->measuring)
-    sn_backend_rollouts_submit(p->device.backend, p->device.model, &x->batch);
-  else
+  if (x->stage == POPULATION_CANDIDATES)
     sn_planner_candidates_submit(p);
+  else if (x->stage == POPULATION_MEASURE)
+    sn_backend_rollouts_submit(p->device.backend, p->device.model, &x->batch);
 }
 
 static SnWorked population_work(SnPlanner *p, double stop) {
   SnPopulation *x = p->iterations.population;
-  if (!x->measuring) {
+  if (x->stage == POPULATION_CANDIDATES) {
     const SnWorked worked = sn_planner_candidates_work(p, stop);
-    if (worked != SN_WORKED_ALL || !x->moves) return worked;
-    begin_mean(p, x);
-    if (!x->measuring) return SN_WORKED_ALL;
+    if (worked != SN_WORKED_ALL || !x->moves || !begin_mean(p, x)) return worked;
   }
+  if (x->stage == POPULATION_MEAN && !find_mean(p, x, stop)) return SN_WORKED_PAUSED;
   return sn_backend_rollouts(p->device.backend, p->device.model, &x->batch, &p->def.clock, stop) ? SN_WORKED_ALL
                                                                                                  : SN_WORKED_PAUSED;
 }
@@ -175,7 +185,7 @@ static void take_mean(SnPlanner *p, SnPopulation *x) {
 
 static void population_end(SnPlanner *p) {
   SnPopulation *x = p->iterations.population;
-  if (x->measuring && !x->done) sn_backend_abandon(p->device.backend, p->device.model);
+  if (x->stage == POPULATION_MEASURE && !x->done) sn_backend_abandon(p->device.backend, p->device.model);
   if (sn_planner_candidates_end(p) == 0) return;
   if (x->done) take_mean(p, x);
   if (!x->done || !isfinite(x->cost)) return_to_best(p, x);

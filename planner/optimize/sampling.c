@@ -68,18 +68,19 @@ int sn_rank_candidates(const double *cost, int n, int *rank) {
 
 // ---- means ----
 
-// One control: the means go along with the sum of weights (D. West, 1979), so that nothing is subtracted from a sum.
-static void column_moments(const SnNoise *noise, int control, const double *weight, int n, sn_real *scratch,
-                           sn_real *mean, sn_real *variance) {
-  const int knots = noise->knots;
-  const sn_real *h = scratch;
-  sn_real *white = scratch + knots, *z = white + knots;
+// The means go along with the sum of weights (D. West, 1979), so that nothing is subtracted from a sum.
+void sn_noise_moments(const SnNoiseSettings *noise, int control, const double *weight, int n, sn_real *scratch,
+                      sn_real *mean, sn_real *variance) {
+  const SnNoise own = host_noise(noise);
+  const int knots = own.knots;
+  sn_real *h = scratch, *white = scratch + knots, *z = white + knots;
   double sum = 0;
+  sn_noise_filter(own.colour, knots, h);
   for (int j = 0; j < knots; ++j) mean[j] = variance[j] = 0;
   for (int c = 0; c < n; ++c) {
     if (!(weight[c] > 0)) continue;
     sum += weight[c];
-    if (c > 0) sn_noise_column(noise, c, control, h, white, z);
+    if (c > 0) sn_noise_column(&own, c, control, h, white, z);
     for (int j = 0; j < knots; ++j) {
       const sn_real off = (c > 0 ? z[j] : 0) - mean[j];
       mean[j] += off * (sn_real)(weight[c] / sum);
@@ -87,14 +88,6 @@ static void column_moments(const SnNoise *noise, int control, const double *weig
     }
   }
   for (int j = 0; j < knots; ++j) variance[j] /= (sn_real)sum;
-}
-
-void sn_noise_moments(const SnModel *m, const SnNoiseSettings *noise, const double *weight, int n, sn_real *scratch,
-                      sn_real *mean, sn_real *variance) {
-  const SnNoise own = host_noise(noise);
-  sn_noise_filter(own.colour, own.knots, scratch);
-  for (int k = 0; k < m->nu; ++k)
-    column_moments(&own, k, weight, n, scratch, mean + k * own.knots, variance + k * own.knots);
 }
 
 void sn_noise_mean_controls(const SnModel *m, const SnNoiseSettings *noise, const sn_real *mean, const sn_real *base,

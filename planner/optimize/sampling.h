@@ -20,13 +20,13 @@ int sn_best_candidate(const double *cost, const unsigned char *done, int n, int 
 // indices. Returns how many of them have a finite cost; they come first.
 int sn_rank_candidates(const double *cost, int n, int *rank);
 
-// Computes mean and variance of the noises of n candidates, weighted, at the knots, into mean and variance (nu, knots).
-// Weights are not negative, and one is above 0. They are computed anew from the random numbers, with scratch (3 *
-// knots).
-void sn_noise_moments(const SnModel *m, const SnNoiseSettings *noise, const double *weight, int n, sn_real *scratch,
+// Computes mean and variance of the noises of n candidates for one control, weighted, at the knots, into mean and
+// variance (knots). Weights are not negative, and one is above 0. Noises are computed anew from the random numbers,
+// with scratch (3 * knots).
+void sn_noise_moments(const SnNoiseSettings *noise, int control, const double *weight, int n, sn_real *scratch,
                       sn_real *mean, sn_real *variance);
 
-// Computes the controls of a base with such a mean, clamped to the ranges.
+// Computes the controls of a base with such means (nu, knots), clamped to the ranges.
 void sn_noise_mean_controls(const SnModel *m, const SnNoiseSettings *noise, const sn_real *mean, const sn_real *base,
                             int nstep, sn_real *ctrl);
 

@@ -217,6 +217,30 @@ static void more_room_within_a_round(void **state) {
   sn_backend_free(device);
 }
 
+// Rates of controls are counted from the one in force before the plan: from nothing in the first, from the plan before,
+// from the lead.
+static void rates_of_controls(void **state) {
+  (void)state;
+  char text[3000];
+  SnError err = {0};
+  SnTask *const plain = task;
+  const char *const rest = strstr(body_task, "success:");
+  snprintf(text, sizeof text, "%.*s  - {name: rate, residual: {control_rate: all}, weight: 1e-4}\n%s",
+           (int)(rest - body_task), body_task, rest);
+  task = sn_task_parse(text, strlen(text), "rates.yaml", &err);
+  if (!task) fail_msg("%s", err.text);
+  SnBackend *device = open_device(NULL);
+  SnSettings s = adam_settings(5);
+  same_plans(device, &s);
+  s.gradient = SN_GRADIENT_PRODUCTS;
+  same_plans(device, &s);
+  s.planner = SN_PLANNER_CEM;
+  same_plans(device, &s);
+  sn_backend_free(device);
+  sn_task_free(task);
+  task = plain;
+}
+
 // The same by sampling, turn by turn: an iteration of all of them is one launch. The device is lost at the first launch
 // that is too many.
 static void sampled_together(void **state) {
@@ -368,6 +392,7 @@ int main(void) {
                                      cmocka_unit_test(together),
                                      cmocka_unit_test(other_rules),
                                      cmocka_unit_test(more_room_within_a_round),
+                                     cmocka_unit_test(rates_of_controls),
                                      cmocka_unit_test(sampled_together),
                                      cmocka_unit_test(tuned),
                                      cmocka_unit_test(lost_with_fallback),

@@ -109,6 +109,31 @@ static void reported_numbers(void **state) {
   }
 }
 
+// Times that the clock is read in a plan of one iteration.
+static int reads_of(int kind, int candidates) {
+  SnSettings s = settings_of(kind);
+  s.candidates = candidates;
+  s.iterations = 1;
+  Fixture *x = open_fixture(1, true, &s, true);
+  SnPlanRequest r = initial_request(x, 0);
+  r.deadline = 1e9;
+  const int before = (int)atomic_load(&x->count.reads);
+  const SnPlan plan = plan_now(x, &r);
+  const int reads = (int)atomic_load(&x->count.reads) - before;
+  assert_int_equal(plan.candidates, kind == SN_PLANNER_SAMPLING ? candidates : candidates + 1);
+  free_fixture(x);
+  return reads;
+}
+
+// MPPI and CEM read the clock before the mean of each control, too: it is that of all noises. The mean is a rollout
+// more than sampling has, which is one of a candidate there.
+static void means_pause(void **state) {
+  (void)state;
+  const int nu = body.m->nu, sampling = reads_of(SN_PLANNER_SAMPLING, 17);
+  const int mppi = reads_of(SN_PLANNER_MPPI, 16), cem = reads_of(SN_PLANNER_CEM, 16);
+  assert_true(mppi == cem && mppi >= sampling + nu);
+}
+
 // From one to another between plans; a plan in progress goes on as it began. Weights that change within a plan count,
 // and the best so far is measured anew.
 static void live(void **state) {
@@ -160,8 +185,8 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(improves), cmocka_unit_test(repeats),
-                                     cmocka_unit_test(reported_numbers), cmocka_unit_test(live),
-                                     cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(improves),    cmocka_unit_test(repeats), cmocka_unit_test(reported_numbers),
+      cmocka_unit_test(means_pause), cmocka_unit_test(live),    cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -72,6 +72,11 @@ static void mppi_weights(void **state) {
   for (int i = 0; i < COUNT; ++i) assert_true(w[i] == (i == 2));
 }
 
+static void all_moments(const SnNoiseSettings *noise, int n, sn_real *mean, sn_real *variance) {
+  for (int k = 0; k < NU; ++k)
+    sn_noise_moments(noise, k, weight, n, scratch, mean + k * noise->knots, variance + k * noise->knots);
+}
+
 // The mean of noises is that of the candidates' controls where no limit acts; its variance, too.
 static void moments_of_noises(void **state) {
   (void)state;
@@ -82,7 +87,7 @@ static void moments_of_noises(void **state) {
   SnNoiseSettings small = noise;
   small.scale = 0.01;  // within the limits
   for (int i = 0; i < COUNT; ++i) weight[i] = i % 3 ? (1.0 + i) : 0;
-  sn_noise_moments(body.m, &small, weight, COUNT, scratch, mean, variance);
+  all_moments(&small, COUNT, mean, variance);
   sn_noise_mean_controls(body.m, &small, mean, base, ROWS, made);
   double total = 0;
   for (int i = 0; i < COUNT; ++i) {
@@ -136,7 +141,7 @@ static void cem_deviations(void **state) {
     noise.deviation = deviation;
     for (int i = 1; i < MOST; ++i) weight[i] = 1;
     weight[0] = 0;
-    sn_noise_moments(body.m, &noise, weight, MOST, scratch, mean, variance);
+    all_moments(&noise, MOST, mean, variance);
     sn_cem_deviation(&noise, NU, 0, 0.3, variance, scratch, made);
     for (int i = 0; i < NU * noise.knots; ++i) {
       const double want = sn_max((double)deviation[i], 0.3);
@@ -182,7 +187,7 @@ static double missed(bool cem, int n) {
       sn_cem_weights(n / 8, rank, finite, n, weight);
     else
       sn_mppi_weights(0.05, true, cost, rank, finite, n, weight);
-    sn_noise_moments(body.m, &noise, weight, n, scratch, off, variance);
+    all_moments(&noise, n, off, variance);
     sn_noise_mean_controls(body.m, &noise, off, mean, ROWS, next);
     memcpy(mean, next, sizeof mean);
     if (cem) sn_cem_deviation(&noise, NU, 0, 0.001, variance, scratch, deviation);
