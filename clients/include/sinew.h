@@ -493,13 +493,17 @@ SINEW_API SinewStatus sinew_geom_distance_at(const SinewModel *model, const Sine
 // SINEW_ERR_FORMAT (a list of every mistake as file:line:column), SINEW_ERR_NOT_FOUND, SINEW_ERR_IO, SINEW_ERR_LIMIT
 // (too large a file), SINEW_ERR_ARGUMENT or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewTask *sinew_task_load(const char *path, SinewError *err);
-// Reads a task from text[size]; `name` stands for the file in messages. Fails as sinew_task_load.
+// Reads a task from text[size]; `name` stands for the file in messages, and a task that it begins from is looked for
+// beside that. Fails as sinew_task_load.
 SINEW_API SinewTask *sinew_task_parse(const char *text, size_t size, const char *name, SinewError *err);
 // Frees a task. Nothing made of it may be in use. Accepts NULL.
 SINEW_API void sinew_task_free(SinewTask *task);
 // Return the task's name, and the name or path of its model as the file has it; valid as long as the task.
 SINEW_API const char *sinew_task_name(const SinewTask *task);
 SINEW_API const char *sinew_task_model(const SinewTask *task);
+// Returns the YAML that sinew_task_parse makes the same task of, valid as long as the task. It is that of the file, and
+// where the task begins from others (`base`) all that they say together.
+SINEW_API const char *sinew_task_text(const SinewTask *task);
 
 // Describes a measure of success: the run is one when all of them are met. New members come at the end.
 typedef struct SinewMeasure {

@@ -62,6 +62,8 @@ void sinew_task_free(SinewTask *task) {
 const char *sinew_task_name(const SinewTask *task) { return task ? task->task->name : ""; }
 const char *sinew_task_model(const SinewTask *task) { return task ? task->task->model : ""; }
 
+const char *sinew_task_text(const SinewTask *task) { return task ? task->task->text : ""; }
+
 const SinewMeasure *sinew_task_measure(const SinewTask *task, int i) {
   return task && i >= 0 && i < task->task->nmeasure ? &task->measure[i] : NULL;
 }

@@ -29,7 +29,7 @@ static void record_open(SnScheduler *s, SnSession *session) {
   Sinew__V1__Record record = begin_record(session, SINEW__V1__RECORD__BODY_OPEN);
   Sinew__V1__OpenRecord out = SINEW__V1__OPEN_RECORD__INIT;
   out.task = session->task->name;
-  out.task_text = session->task_text;
+  out.task_text = session->task->text;
   out.model = session->loaded->name;
   out.model_file = session->loaded->file;
   out.checksum = session->checksum;

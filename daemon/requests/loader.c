@@ -40,22 +40,11 @@ static void list_models(SnDaemon *d, const SnJob *job) {
   sn_names_free(&names);
 }
 
-// The task of that name, or NULL and err. *text, if not NULL, gets the text of its file.
-static SnTask *load_task(SnDaemon *d, const char *name, char **text, SnError *err) {
+// The task of that name, or NULL and err.
+static SnTask *load_task(const SnDaemon *d, const char *name, SnError *err) {
   char path[SN_CONFIG_TEXT_SIZE * 2];
   if (sn_repository_find(&d->config.tasks, name, SN_KIND_TASK, path, sizeof path, err) != SN_OK) return NULL;
-  if (!text) return sn_task_load(path, err);
-  SnArena arena = {0};
-  size_t size = 0;
-  const char *read = sn_yaml_load_text(path, SN_TASK_MAX_BYTES, &arena, &size, err);
-  SnTask *task = read ? sn_task_parse(read, size, path, err) : NULL;
-  if (task && !(*text = strndup(read, size))) {
-    sn_fail(err, SN_ERR_MEMORY, "out of memory");
-    sn_task_free(task);
-    task = NULL;
-  }
-  sn_arena_free(&arena);
-  return task;
+  return sn_task_load(path, err);
 }
 
 static void list_tasks(SnDaemon *d, const SnJob *job) {
@@ -70,7 +59,7 @@ static void list_tasks(SnDaemon *d, const SnJob *job) {
     SnError err = {0};
     sinew__v1__task_summary__init(&items[i]);
     items[i].name = names.name[i];
-    tasks[i] = load_task(d, names.name[i], NULL, &err);
+    tasks[i] = load_task(d, names.name[i], &err);
     if (tasks[i]) {
       items[i].model = tasks[i]->model;
       items[i].text = tasks[i]->description;
@@ -188,7 +177,7 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   session->id = random_id(&d->sessions);
   session->settings = sn_default_session_settings();
   session->last_evaluation = &session->evaluations;
-  session->task = load_task(d, task, in ? &session->task_text : NULL, err);
+  session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
     session->loaded = sn_models_acquire(&d->models, session->task->model, err);
   if (session->loaded) {

@@ -16,7 +16,6 @@ void sn_session_free(SnSession *session, SnModels *models) {
   if (!session) return;
   sn_planner_free(session->planner);
   sn_task_free(session->task);
-  free(session->task_text);
   sn_models_release(models, session->loaded);
   sn_job_free(sn_mailbox_pop(&session->states));
   sn_job_free(session->waiting);

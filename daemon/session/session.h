@@ -126,7 +126,6 @@ struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
   SnTask *task;
-  char *task_text;  // text of the task's file
   SnLoadedModel *loaded;
   char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
   int nq, nv, na, nu, nmocap, horizon;

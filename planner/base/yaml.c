@@ -27,8 +27,9 @@ void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
   ++issues->count;
   if (!issues->err) return;
   char line[640];
-  int n = place.line > 0 ? snprintf(line, sizeof line, "%s:%d:%d: ", issues->file, place.line, place.column)
-                         : snprintf(line, sizeof line, "%s: ", issues->file);
+  const char *file = place.file ? place.file : issues->file;
+  int n = place.line > 0 ? snprintf(line, sizeof line, "%s:%d:%d: ", file, place.line, place.column)
+                         : snprintf(line, sizeof line, "%s: ", file);
   if (n < 0 || n >= (int)sizeof line) n = 0;
   va_list args;
   va_start(args, format);
@@ -69,13 +70,15 @@ typedef struct TreeReader {
   int left;  // nodes that may still be made
 } TreeReader;
 
-static SnPlace place_of(yaml_mark_t mark) { return (SnPlace){(int)mark.line + 1, (int)mark.column + 1}; }
+static SnPlace place_of(const TreeReader *t, yaml_mark_t mark) {
+  return (SnPlace){(int)mark.line + 1, (int)mark.column + 1, t->issues->file};
+}
 
 // Next event; false after a mistake.
 static bool next_event(TreeReader *t, yaml_event_t *event) {
   if (yaml_parser_parse(&t->parser, event)) return true;
   const yaml_mark_t mark = t->parser.problem ? t->parser.problem_mark : t->parser.mark;
-  sn_issue(t->issues, place_of(mark), "not YAML: %s", t->parser.problem ? t->parser.problem : "unreadable");
+  sn_issue(t->issues, place_of(t, mark), "not YAML: %s", t->parser.problem ? t->parser.problem : "unreadable");
   return false;
 }
 
@@ -116,7 +119,7 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
       return true;
     }
     const char *key = NULL;
-    const SnPlace key_place = place_of(event.start_mark);
+    const SnPlace key_place = place_of(t, event.start_mark);
     if (parent->kind == SN_NODE_MAP) {
       const bool scalar = event.type == YAML_SCALAR_EVENT && event.data.scalar.length < YAML_MAX_TEXT;
       if (scalar) key = sn_arena_text(t->arena, (const char *)event.data.scalar.value, event.data.scalar.length);
@@ -138,7 +141,7 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
 }
 
 static SnNode *read_node(TreeReader *t, const yaml_event_t *event, int depth) {
-  const SnPlace place = place_of(event->start_mark);
+  const SnPlace place = place_of(t, event->start_mark);
   if (depth > YAML_MAX_DEPTH) {
     sn_issue(t->issues, place, "nested more than %d levels deep", YAML_MAX_DEPTH);
     return NULL;
@@ -179,10 +182,10 @@ static SnNode *read_document(TreeReader *t) {
     yaml_event_t event;
     if (!next_event(t, &event)) return NULL;
     const yaml_event_type_t type = event.type;
-    const SnPlace place = place_of(event.start_mark);
+    const SnPlace place = place_of(t, event.start_mark);
     if (type == YAML_STREAM_END_EVENT) {
       yaml_event_delete(&event);
-      if (!root) sn_issue(t->issues, (SnPlace){1, 1}, "the file is empty");
+      if (!root) sn_issue(t->issues, (SnPlace){.line = 1, .column = 1}, "the file is empty");
       return root;
     }
     if (type == YAML_DOCUMENT_START_EVENT && root) {
@@ -201,7 +204,7 @@ static SnNode *read_document(TreeReader *t) {
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues) {
   TreeReader t = {.arena = arena, .issues = issues, .left = max_nodes};
   if (!yaml_parser_initialize(&t.parser)) {
-    sn_issue(issues, (SnPlace){0, 0}, "out of memory");
+    sn_issue(issues, (SnPlace){0}, "out of memory");
     return NULL;
   }
   yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);

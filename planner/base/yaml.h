@@ -16,6 +16,7 @@
 // Holds a place in a file, counted from 1.
 typedef struct SnPlace {
   int line, column;
+  const char *file;  // NULL: that of the list of mistakes
 } SnPlace;
 
 // Collects the mistakes of one file. Text that does not fit is counted, not lost silently.
@@ -28,7 +29,7 @@ typedef struct SnIssues {
 
 // Starts a list for `file`: err is emptied.
 void sn_issues_begin(SnIssues *issues, const char *file, SnError *err);
-// Adds "file:line:column: text" (without a place when place.line is 0).
+// Adds "file:line:column: text" (without a place when place.line is 0). The file is that of the place.
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -51,13 +52,23 @@ struct SnNode {
 };
 
 // Reads text[size] into a tree that lives in the arena; NULL when a mistake was added. Takes at most
-// `max_nodes` nodes and 32 levels.
+// `max_nodes` nodes and 32 levels. Places are those of issues->file.
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues);
 // Reads a whole file of at most max_bytes into the arena; NULL and err on failure.
 char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size_t *size, SnError *err);
 
 // Returns a member of a map by name, or NULL.
 const SnNode *sn_yaml_member(const SnNode *map, const char *key);
+
+// yaml_tree.c: takes a member out of a map, by name; NULL: it has none.
+SnNode *sn_yaml_take(SnNode *map, const char *key);
+// yaml_tree.c: adds to a map what it lacks of another one, whose nodes move. Maps that both have are joined, too.
+void sn_yaml_join(SnNode *map, SnNode *base);
+// yaml_tree.c: returns the number of nodes of a tree.
+int sn_yaml_count(const SnNode *node);
+// yaml_tree.c: writes a tree as a text in the arena that sn_yaml_read makes the same tree of, but for places. Returns
+// NULL when it is longer than max_bytes, or out of memory.
+char *sn_yaml_write(const SnNode *root, size_t max_bytes, SnArena *arena);
 
 typedef enum SnYamlType {
   SN_YAML_NUMBER,   // double

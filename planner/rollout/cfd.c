@@ -31,7 +31,7 @@ unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) 
   int *body = calloc((size_t)task->ncfd_body + 1, sizeof *body);
   SnIssues issues;
   sn_issues_begin(&issues, task->file, err);
-  if (!body) sn_issue(&issues, (SnPlace){0, 0}, "out of memory");
+  if (!body) sn_issue(&issues, (SnPlace){0}, "out of memory");
   for (int k = 0; body && k < task->ncfd_body; ++k) {
     const SnNamedPlace *name = &task->cfd_body[k];
     body[k] = sn_model_find(m, SN_NAME_BODY, name->name);

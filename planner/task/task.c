@@ -371,7 +371,11 @@ static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {
   }
 }
 
+// base: task_base.c has taken it out.
+static void read_base(SnReader *r, const SnNode *node, void *target) { (void)r, (void)node, (void)target; }
+
 static const SnYamlField task_fields[] = {
+    {.name = "base", .type = SN_YAML_CUSTOM, .read = read_base},
     {.name = "description", .type = SN_YAML_TEXT, .offset = offsetof(SnTask, description)},
     {.name = "model", .type = SN_YAML_CUSTOM, .required = true, .read = read_model},
     {.name = "options", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
@@ -393,6 +397,17 @@ static char *file_stem(SnArena *arena, const char *file) {
   return sn_arena_text(arena, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+// The tree of a text, and in the task the text of the whole tree; NULL when a mistake was added.
+static SnNode *read_all(TaskOwner *owner, const char *text, size_t size, SnArena *tree, SnIssues *issues) {
+  bool based = false;
+  const bool fits = size <= SN_TASK_MAX_BYTES;
+  SnNode *root = fits ? sn_task_read_tree(text, size, tree, &owner->arena, issues, &based) : NULL;
+  const char *all = root && based ? sn_yaml_write(root, SN_TASK_MAX_BYTES, tree) : text;
+  if (root && all) owner->task.text = sn_arena_text(&owner->arena, all, based ? strlen(all) : size);
+  if (!fits || !all) sn_issue(issues, (SnPlace){0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
+  return root;
+}
+
 SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *err) {
   SnIssues issues;
   sn_issues_begin(&issues, file, err);
@@ -406,9 +421,9 @@ SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *
   task->description = sn_arena_text(&owner->arena, "", 0);
   task->file = sn_arena_text(&owner->arena, file, strlen(file));
   task->name = file_stem(&owner->arena, file);
+  issues.file = task->file ? task->file : file;
   SnArena tree = {0};
-  SnNode *root = size <= SN_TASK_MAX_BYTES ? sn_yaml_read(text, size, SN_TASK_MAX_ITEMS, &tree, &issues) : NULL;
-  if (size > SN_TASK_MAX_BYTES) sn_issue(&issues, (SnPlace){0, 0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
+  SnNode *root = read_all(owner, text, size, &tree, &issues);
   if (root) {
     SnReader reader = {.arena = &owner->arena, .issues = &issues};
     sn_yaml_fill(&reader, root, "task", task_fields, COUNT(task_fields), task);

@@ -141,6 +141,7 @@ typedef struct SnTask {
   char *model;        // name of a model in a repository, or a path relative to one; a string here, resolved elsewhere
   SnPlace model_place;
   char *file;  // for messages
+  char *text;  // YAML that it was made of: all of it, where it begins from others
 
   SnTaskOptions options;
   SnTaskPlant plant;
@@ -173,7 +174,8 @@ typedef struct SnTask {
 } SnTask;
 
 // Reads a task from a file, or from text[size] called `file` in messages. The name of the task is the stem of `file`.
-// Returns NULL on failure; err then lists every mistake of the file, one a line:
+// The task that it begins from is looked for beside that. Returns NULL on failure; err then lists every mistake of the
+// file, one a line:
 //
 //   file:line:column: what is wrong and what is allowed
 //

@@ -5,6 +5,10 @@
 
 #include "planner/task/task.h"
 
+// task_base.c: reads text[size] of the file issues->file into a tree, joined with what it begins from. Returns NULL
+// when a mistake was added. *based says whether it begins from another one. Names of files live in `names`.
+SnNode *sn_task_read_tree(const char *text, size_t size, SnArena *tree, SnArena *names, SnIssues *issues, bool *based);
+
 // Reads `node` into `target`, the SnElement that a residual looks at.
 void sn_task_read_residual(SnReader *r, const SnNode *node, void *target);
 // Reads `node` into `target`, the SnTarget of a term.

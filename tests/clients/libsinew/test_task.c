@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "clients/libsinew/task_private.h"
 #include "tests/clients/libsinew/body_fixture.h"
 
 static void test_names(void **state) {
@@ -45,6 +47,30 @@ static void test_measures_and_plant(void **state) {
   sinew_task_free(task);
 }
 
+// The text of a task is all of it, also where it begins from another one beside it.
+static void test_text(void **state) {
+  (void)state;
+  static const char text[] = "base: arm_reach\nplan: 0.25\n";
+  SinewError err;
+  SinewTask *task = test_task(body_task);
+  assert_string_equal(sinew_task_text(task), body_task);
+  sinew_task_free(task);
+  task = sinew_task_parse(text, sizeof text - 1, SN_TEST_SOURCE_DIR "/../planner/tasks/mine.yaml", &err);
+  test_accepted(err.status, &err);
+  assert_string_equal(sinew_task_name(task), "mine");
+  assert_string_equal(sinew_task_model(task), "arm_reach.xml");
+  SinewTask *same = sinew_task_parse(sinew_task_text(task), strlen(sinew_task_text(task)), "nowhere/same.yaml", &err);
+  test_accepted(err.status, &err);
+  assert_true(same->task->plan_initial == 0.25 && same->task->nterm == task->task->nterm);
+  assert_string_equal(sinew_task_text(same), sinew_task_text(task));
+  assert_null(strstr(sinew_task_text(task), "base:"));
+  assert_string_equal(sinew_task_text(NULL), "");
+  sinew_task_free(same);
+  sinew_task_free(task);
+  assert_null(sinew_task_parse(text, sizeof text - 1, "mine.yaml", &err));
+  test_refused(err.status, &err, SINEW_ERR_FORMAT, "mine.yaml:1:7: base: arm_reach.yaml: No such file");
+}
+
 static void test_mistakes_have_places(void **state) {
   (void)state;
   static const char text[] = "model: a.xml\nnothing: 1\nterms: []\n";
@@ -74,7 +100,8 @@ static void test_misuse(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_measures_and_plant),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_text),
+                                     cmocka_unit_test(test_measures_and_plant),
                                      cmocka_unit_test(test_mistakes_have_places), cmocka_unit_test(test_misuse)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

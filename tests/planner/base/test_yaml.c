@@ -56,6 +56,59 @@ static void good_file(void **state) {
   assert_true(s.n == 1 && s.list[0] == 7 && !s.has_flag);
 }
 
+static SnNode *read(const char *text) {
+  SnIssues issues;
+  sn_issues_begin(&issues, "f.yaml", &err);
+  SnNode *root = sn_yaml_read(text, strlen(text), 1000, &arena, &issues);
+  if (!root) fail_msg("%s\n%s", err.text, text);
+  return root;
+}
+
+static bool same_scalar(const SnNode *a, const SnNode *b) {
+  const bool number = strspn(a->text, "+-.0123456789eE") == strlen(a->text);
+  return strcmp(a->text, b->text) == 0 && (a->quoted == b->quoted || (b->quoted && !number));
+}
+
+// The same nodes, but for places; a text may have got quotes, a number may not.
+static bool same_tree(const SnNode *a, const SnNode *b) {
+  if (a->kind != b->kind || a->n != b->n || (a->kind == SN_NODE_SCALAR && !same_scalar(a, b))) return false;
+  if (a->key && strcmp(a->key, b->key) != 0) return false;
+  const SnNode *d = b->first;
+  for (const SnNode *c = a->first; c; c = c->next, d = d->next)
+    if (!d || !same_tree(c, d)) return false;
+  return d == NULL;
+}
+
+static void written(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "a: 1\nb: {c: [1, -2.5e-3, '4', \"x, y: {z}\"], d: {}}\n'e: f': [[], [a, {b: c}]]\n", "7",
+      "[a, '', ~, true, 'true']",
+      "{long: 'one two three one two three one two three one two three one two three one two three one two three', "
+      "tab: \"a\\tb\\nc\\\\ \\\"q\\\" \\x01\", umlaut: ä, dash: '- a', '#': '# no comment', empty: }"};
+  for (int i = 0; i < 4; ++i) {
+    SnNode *root = read(texts[i]);
+    const char *text = sn_yaml_write(root, 2000, &arena);
+    assert_non_null(text);
+    if (!same_tree(root, read(text))) fail_msg("%s\nwas written as\n%s", texts[i], text);
+    assert_string_equal(sn_yaml_write(read(text), 2000, &arena), text);
+    assert_null(sn_yaml_write(root, strlen(text) - 1, &arena));
+  }
+}
+
+static void joined(void **state) {
+  (void)state;
+  SnNode *own = read("{a: 1, b: {c: 2, d: [1], e: {f: 3}}, g: {h: 1}, i: 5}");
+  sn_yaml_join(own, read("{k: 9, b: {d: [7, 8], e: {l: 4, f: 0}, m: 6}, a: {n: 1}, i: 6, g: 7}"));
+  assert_true(same_tree(own, read("{a: 1, b: {c: 2, d: [1], e: {f: 3, l: 4}, m: 6}, g: {h: 1}, i: 5, k: 9}")));
+  assert_int_equal(sn_yaml_count(own), 14);
+  SnNode *empty = read("{}");
+  sn_yaml_join(empty, own);
+  assert_true(empty->n == 5 && same_tree(empty->first, read("{a: 1}")->first));
+  const SnNode *last = sn_yaml_take(empty, "k");
+  assert_true(last && !last->next && empty->n == 4 && !sn_yaml_member(empty, "k") && !sn_yaml_take(empty, "k"));
+}
+
 // Every mistake is listed, each at its line and column.
 static void all_mistakes(void **state) {
   (void)state;
@@ -176,7 +229,8 @@ static void missing_file(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(good_file),    cmocka_unit_test(all_mistakes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(good_file),    cmocka_unit_test(written),
+                                     cmocka_unit_test(joined),       cmocka_unit_test(all_mistakes),
                                      cmocka_unit_test(not_numbers),  cmocka_unit_test(refused),
                                      cmocka_unit_test(limits),       cmocka_unit_test(many_mistakes),
                                      cmocka_unit_test(random_bytes), cmocka_unit_test(missing_file)};

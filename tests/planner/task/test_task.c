@@ -1,5 +1,7 @@
 // Task files: what is read, and every mistake with its place.
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "planner/task/task.h"
 #include "tests/support/oracle.h"
@@ -96,7 +98,7 @@ static void mistakes(void **state) {
   mistake(HEAD, "task: field 'terms' is missing");
   mistake(HEAD "terms: []\n", "reach.yaml:2:8: terms: a list of 1 to 256 entries is wanted");
   snprintf(text, sizeof text, HEAD "horizon: 3\n%s", ok);
-  mistake(text, "reach.yaml:2:1: task: unknown field 'horizon', allowed is description, model, options");
+  mistake(text, "reach.yaml:2:1: task: unknown field 'horizon', allowed is base, description, model, options");
   snprintf(text, sizeof text, HEAD "settings: {horizont: 3}\n%s", ok);
   mistake(text, "reach.yaml:2:12: settings: unknown field 'horizont', allowed is planner, horizon");
   snprintf(text, sizeof text, HEAD "settings: {candidates: 0}\n%s", ok);
@@ -181,9 +183,134 @@ static void damaged(void **state) {
   }
 }
 
+// ---- tasks that begin from others ----
+
+static char folder[] = "/tmp/sinew-tasks.XXXXXX";
+
+static const char *path_of(const char *name) {
+  static char path[64];
+  snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
+  return path;
+}
+
+static void write_file(const char *name, const char *text) {
+  FILE *f = fopen(path_of(name), "w");
+  assert_non_null(f);
+  assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static SnTask *load(const char *name) {
+  err = (SnError){0};
+  return sn_task_load(path_of(name), &err);
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  static const char *const names[] = {"first", "second", "third", "whole", "loop", "b0", "b1", "b2",
+                                      "b3",    "b4",     "b5",    "b6",    "b7",   "b8", "b9"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) remove(path_of(names[i]));
+  return rmdir(folder);
+}
+
+static const char *const first =
+    "description: the first\nmodel: m.xml\noptions: {timestep: 0.002, iterations: 7, solref: [0.02, 1]}\n"
+    "initial: {joints: {elbow: 0.5, wrist: -1}, settle: 0.3}\nplan: 0.1\ncfd_bodies: [a, b]\n"
+    "settings: {horizon: 64, knots: 8, noise: brown}\n"
+    "terms:\n  - {name: \"a: 1, b\", residual: {position: {site: hand}}, target: [1, 2, 3], weight: 2}\n"
+    "  - {name: effort, residual: {control: all}}\nsuccess: [{name: there, term: effort, below: 0.02}]\n";
+
+// What begins from others is what one file says that has it all; so is its text.
+static void tasks_from_others(void **state) {
+  (void)state;
+  write_file("first", first);
+  write_file("second",
+             "base: first\nsettings: {knots: 4, grid: [32x1, 16x2]}\noptions: {timestep: 0.004}\nplan: {up: 1}\n");
+  write_file("third",
+             "description: \"it's \\\"so\\\": 3\"\nbase: second\noptions: {solref: [0.01, 2]}\n"
+             "initial: {joints: {wrist: 2}}\ncfd_bodies: [c]\nsuccess: [{name: slow, term: effort, below: 1}]\n");
+  for (int round = 0; round < 2; ++round) {
+    SnTask *t = load(round ? "whole" : "third");
+    if (!t) fail_msg("%s", err.text);
+    assert_string_equal(t->name, round ? "whole" : "third");
+    assert_string_equal(t->description, "it's \"so\": 3");
+    assert_true(t->options.timestep == 0.004 && t->options.iterations == 7 && t->options.solref[0] == 0.01 &&
+                t->options.nsolref == 2 && t->options.solref[1] == 2);
+    assert_true(t->njoint == 2 && t->joint[0].value == 2 && t->joint[1].value == 0.5 && t->settle == 0.3);
+    assert_string_equal(t->joint[0].name, "wrist");
+    assert_true(t->nplan == 1 && t->plan_initial == 0 && t->ncfd_body == 1 && t->cfd_body[0].name[0] == 'c');
+    assert_true(t->settings.horizon == 64 && t->settings.knots == 4 && t->settings.noise == SN_NOISE_BROWN);
+    assert_string_equal(t->settings.grid, "32x1,16x2");
+    assert_true(t->nterm == 2 && t->nmeasure == 1 && t->measure[0].below == 1 && t->term[0].weight == 2);
+    assert_string_equal(t->term[0].name, "a: 1, b");
+    assert_true(t->term[0].target.nvalue == 3 && t->term[0].place.line == (round ? t->term[0].place.line : 9));
+    if (!round) assert_string_equal(t->term[0].place.file, path_of("first"));
+    assert_null(strstr(t->text, "base"));
+    if (!round) write_file("whole", t->text);
+    sn_task_free(t);
+  }
+  SnTask *t = load("first");
+  assert_non_null(t);
+  assert_string_equal(t->text, first);  // what begins from nothing is its file, comments and all
+  sn_task_free(t);
+}
+
+static void wrong(const char *name, const char *text, const char *wanted) {
+  char all[5000];
+  write_file(name, text);
+  SnTask *t = load(name);
+  if (t) fail_msg("taken, wanted '%s':\n%s", wanted, text);
+  snprintf(all, sizeof all, "%s", err.text);
+  for (char *at; (at = strstr(all, folder));) memmove(at, at + strlen(folder) + 1, strlen(at + strlen(folder) + 1) + 1);
+  if (!strstr(all, wanted)) fail_msg("wanted '%s', got:\n%s", wanted, all);
+}
+
+static void wrong_bases(void **state) {
+  (void)state;
+  write_file("first", first);
+  wrong("second", "plan: 0\nbase: none\n", "second.yaml:2:7: base: none.yaml: No such file or directory");
+  wrong("second", "base: ../first\n", "second.yaml:1:7: base: '../first' is not the name of a task beside this file");
+  wrong("second", "base: .first\n", "base: '.first' is not the name of a task");
+  wrong("second", "base: ''\n", "base: '' is not the name of a task");
+  wrong("second", "base: [first]\n", "second.yaml:1:7: base: '' is not the name of a task");
+  wrong("second", "base: second\n", "second.yaml:1:7: base: 'second' is this task itself");
+  write_file("second", "plan: 1\nbase: loop\n");
+  write_file("third", "base: second\n");
+  wrong("loop", "base: third\n", "second.yaml:2:7: base: 'loop' begins from this task");
+  for (int i = 0; i < 9; ++i) {
+    char name[] = "b0", text[] = "base: b1\n";
+    name[1] = (char)('0' + i);
+    text[7] = (char)('1' + i);
+    write_file(name, text);
+  }
+  write_file("b9", first);
+  wrong("b0", "base: b1\n", "b8.yaml:1:7: base: 'b9' is one too many, one begun from the other: 8 are allowed");
+  SnTask *t = load("b1");
+  if (!t) fail_msg("%s", err.text);
+  sn_task_free(t);
+  // Mistakes are told where they are, in the file that has them.
+  write_file("first",
+             "model: m.xml\nsettings: {knots: many}\nhands: 2\nterms: [{name: a, residual: {control: all}}]\n");
+  wrong("second", "plan: up\nbase: first\n", "first.yaml:2:19: knots: 'many' is not a finite number");
+  wrong("second", "plan: up\nbase: first\n",
+        "first.yaml:3:1: task: unknown field 'hands', allowed is base, description");
+  wrong("second", "plan: up\nbase: first\n", "second.yaml:1:7: plan: ");
+  write_file("first", "model: [\n");
+  wrong("second", "base: first\n", "first.yaml:2:1: not YAML");
+  write_file("first", "- 1\n");
+  wrong("second", "base: first\n", "first.yaml:1:1: a base is a map");
+  write_file("first", "{}\n");
+  wrong("second", "base: first\n", "second.yaml:1:1: task: field 'model' is missing");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(full_file), cmocka_unit_test(mistakes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(full_file),     cmocka_unit_test(mistakes),
                                      cmocka_unit_test(term_mistakes), cmocka_unit_test(all_at_once),
-                                     cmocka_unit_test(damaged)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+                                     cmocka_unit_test(damaged),       cmocka_unit_test(tasks_from_others),
+                                     cmocka_unit_test(wrong_bases)};
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
