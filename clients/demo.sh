@@ -2,14 +2,17 @@
 # One command from nothing to a body that moves: installs what is missing, builds, starts sinewd, runs a
 # MuJoCo body against it over its socket, closed loop, once with each planner, prints reports and draws both side by side.
 #
-#   clients/demo.sh                       the built-in arm follows a target, in real time
-#   clients/demo.sh --task hand_pose      the real MyoHand takes a pose, in lockstep
+#   clients/demo.sh                                          the built-in arm follows a target, in real time
+#   clients/demo.sh --task hand_pose                         the real MyoHand takes a pose, in real time
+#   clients/demo.sh --task hand_balls_realtime               it swaps two balls in its palm, in real time
+#   clients/demo.sh --task hand_balls_realtime --speed 0.5   the same in a world half as fast as the clock
 #
 #   --task NAME      a task of planner/tasks
 #   --planner NAME   adam or sampling (default: the task's, which is adam)
-#   --cfd MODE       contacts from distance in its gradients: cfd (default) or none
+#   --cfd MODE       contacts from distance in its gradients: cfd or none (default: the task's for a hand that moves in real time, else cfd)
 #   --against NAME   the planner beside it, without contacts from distance (default sampling); none: no other
-#   --mode MODE      realtime, continuous or lockstep (default: realtime for arm_reach, lockstep else)
+#   --mode MODE      realtime, continuous or lockstep (default: realtime for arm_reach, hand_pose and NAME_realtime, else lockstep)
+#   --speed X        of the world in realtime and continuous mode (default 1)
 #   --seconds S      how long the body moves
 #   --seed N         initial pose, initial plan, planner (default 1)
 #   --picture FILE   where to draw (default sinew-report.png); a small drawing if it ends with .svg
@@ -22,21 +25,35 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh
 
-task=arm_reach planner= cfd=cfd against=sampling mode= seconds= seed=1 picture=sinew-report.png json= view=
+task=arm_reach planner= cfd= against=sampling mode= speed=1 seconds= seed=1 picture=sinew-report.png json= view=
 while [ $# -gt 0 ]; do
   case $1 in
-    --task | --planner | --cfd | --against | --mode | --seconds | --seed | --picture)
+    --task | --planner | --cfd | --against | --mode | --speed | --seconds | --seed | --picture)
       [ $# -ge 2 ] || { echo "$1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
       shift 2 ;;
     --json) json=--json; shift ;;
     --view) view=1; shift ;;
-    *) sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
+    *) sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
   esac
 done
 case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
-[ -n "$mode" ] || mode=$([ "$task" = arm_reach ] && echo realtime || echo lockstep)
-[ -n "$view$seconds" ] || seconds=$([ "$task" = arm_reach ] && echo 6 || echo 1)
+usual=lockstep length=1
+case $task in
+  arm_reach) usual=realtime length=6 ;;
+  hand_pose) usual=realtime length=2 ;;
+  *_realtime) usual=realtime length=4 ;;
+esac
+mode=${mode:-$usual}
+[ -n "$view$seconds" ] || seconds=$length
+# In real time hands move at 2.5 ms, as in clients/scripts/realtime.sh, whatever the time step of their plans is.
+body=()
+if [ "$task" = arm_reach ] || [ "$mode" = lockstep ]; then
+  cfd=${cfd:-cfd}
+else
+  body=(--timestep 0.0025)
+fi
+[ "$mode" = lockstep ] || body+=(--speed "$speed" --latency met)
 
 sinew_setup
 if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
@@ -61,6 +78,7 @@ sinew_program() {
 program=
 if [ -n "$view" ]; then
   case $mode in realtime | lockstep) ;; *) echo "--view has the modes realtime and lockstep, not $mode" >&2; exit 2 ;; esac
+  [ "$speed" = 1 ] || { echo "--view has no --speed" >&2; exit 2; }
   program=$(sinew_program)
 fi
 
@@ -104,7 +122,7 @@ show() {
   wait -n "$page" $! || exit
   exit 0
 }
-[ -z "$view" ] || show ${planner:+"planner=$planner"} "cfd=$cfd"
+[ -z "$view" ] || show ${planner:+"planner=$planner"} ${cfd:+"cfd=$cfd"}
 
 # drive NAME SETTING...: one run with these settings of the planner; its data in $work/NAME.
 drive() {
@@ -113,7 +131,7 @@ drive() {
   for setting in "$@"; do set+=(--set "$setting"); done
   [ -n "$json" ] || echo "--- $name ---"
   if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
-      --models physics/models --models "$models" "${set[@]}" --data "$work/$name" $json; then
+      --models physics/models --models "$models" "${body[@]}" "${set[@]}" --data "$work/$name" $json; then
     echo "the daemon's log:" >&2
     tail -20 "$work/log" >&2
     exit 1
@@ -121,9 +139,9 @@ drive() {
 }
 
 name=${planner:-adam} first=${planner:-adam}
-[ "$cfd" = none ] || first="$name, $cfd"
+[ "${cfd:-none}" = none ] || first="$name, $cfd"
 [ "$first" != "$against" ] || first="$name, again"
-drive "$first" ${planner:+"planner=$planner"} "cfd=$cfd"
+drive "$first" ${planner:+"planner=$planner"} ${cfd:+"cfd=$cfd"}
 [ "$against" = none ] || drive "$against" "planner=$against" cfd=none
 
 read -ra columns <"$work/$first"
@@ -132,5 +150,9 @@ for column in "${columns[@]}"; do [[ $column == ctrl* ]] && ncontrol=$((ncontrol
 nmeasure=$(($(head -1 "$work/$first" | grep -o '"[^"]*"' | wc -l)))
 other=$against
 [ "$against" != none ] || other=
-gnuplot -c clients/scripts/report.gp "$work" "$first" "$other" "$picture" "sinew: $task, seed $seed, $mode" "$nmeasure" "$ncontrol"
+ages=1 pace=
+case $mode:$picture in lockstep:* | *.svg) ages= ;; esac
+[ "$speed" = 1 ] || pace=" at $speed of real time"
+# shellcheck disable=SC2086  # nothing where there are no ages
+gnuplot -c clients/scripts/report.gp "$work" "$first" "$other" "$picture" "sinew: $task, seed $seed, $mode$pace" "$nmeasure" "$ncontrol" $ages
 echo "picture: $picture" >&2

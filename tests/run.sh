@@ -57,8 +57,11 @@ part_nvcc() { tests/nvcc.sh; }
 part_arm64_text="cross-compile for arm64 (nothing runs)"
 part_arm64() { tests/cross_arm64.sh; }
 
-part_demo_text="clients/demo.sh, short, both tasks"
-part_demo() { clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --seconds 0.2; }
+part_demo_text="clients/demo.sh, short: the arm, the hand in lockstep and in real time"
+part_demo() {
+  clients/demo.sh --seconds 2 && clients/demo.sh --task hand_pose --mode lockstep --seconds 0.2 &&
+    clients/demo.sh --task hand_balls_realtime --seconds 0.5 --against none
+}
 
 part_python_text="the Python package: its wheel in an environment of its own, ruff, mypy, pytest (on Debian's PyTorch and NumPy, too), wrong inputs under sanitizers"
 part_python() { tests/clients/python/run.sh; tests/clients/python/asan.sh --short; }

@@ -1,12 +1,14 @@
 # Picture of closed-loop runs side by side:
-#   gnuplot -c report.gp FOLDER RUN OTHER PICTURE TITLE NMEASURE NCONTROL
-# FOLDER/RUN and FOLDER/OTHER have a header line and the columns time, cost, measures, controls (sinew-plant --data). OTHER
-# may be empty. Both columns of the picture have the same scales of cost and tracked quantity, logarithmic. A PICTURE that
-# ends with .svg is a small drawing, of some 200 points a line without a grid; any other one is PNG.
+#   gnuplot -c report.gp FOLDER RUN OTHER PICTURE TITLE NMEASURE NCONTROL [AGES]
+# FOLDER/RUN and FOLDER/OTHER have a header line and the columns time, cost, measures, controls, age of the plan in force
+# (sinew-plant --data). OTHER may be empty. Ages are drawn where AGES is given. Both columns of the picture have the same
+# scales of cost and tracked quantity, logarithmic. A PICTURE that ends with .svg is a small drawing, of some 200 points a
+# line without a grid; any other one is PNG.
 folder = ARG1
 nmeasure = int(ARG6)
 ncontrol = int(ARG7)
 nrun = ARG3 eq "" ? 1 : 2
+nrow = ARG8 eq "" ? 3 : 4
 array name[2] = [ARG2, ARG3]
 data(k) = folder."/".name[k]
 
@@ -35,14 +37,14 @@ thin = 1
 if (svg) {
   stats data(1) using 1 nooutput
   thin = ceil(STATS_records / 200.0)
-  set terminal svg noenhanced size 2*width/3,667 font "sans,11" background "white"
+  set terminal svg noenhanced size 2*width/3,667*nrow/3 font "sans,11" background "white"
 } else {
-  set terminal pngcairo noenhanced size width,1000 font "sans,11"
+  set terminal pngcairo noenhanced size width,1000*nrow/3 font "sans,11"
 }
 set output ARG4
 set tics nomirror
 if (!svg) { set grid lc rgb "#dddddd" }
-set multiplot layout 3,nrun title ARG5 font ",14" margins 0.08,0.98,0.09,0.90 spacing 0.06,0.06
+set multiplot layout nrow,nrun title ARG5 font ",14" margins 0.08,0.98,0.09,0.90 spacing 0.06,0.06
 set key top right
 set logscale y
 set format y "%.0e"
@@ -61,12 +63,22 @@ do for [k=1:nrun] {
 }
 unset logscale y
 set format y "%g"
-set format x "%g"
-set xlabel "time [s]"
 unset key
 set yrange [*:*]
+if (nrow == 3) {
+  set format x "%g"
+  set xlabel "time [s]"
+}
 do for [k=1:nrun] {
   set ylabel k == 1 ? "controls" : ""
   plot for [i=1:ncontrol] data(k) every thin using 1:(column(2+nmeasure+i)) with lines lw 1 notitle
+}
+set format x "%g"
+set xlabel "time [s]"
+set yrange [0:*]
+do for [k=1:nrun] {
+  if (nrow == 3) { break }
+  set ylabel k == 1 ? "age of the plan in force [ms]" : ""
+  plot data(k) every thin using 1:(1e3*column(3+nmeasure+ncontrol)) with lines lw 1 lc rgb "#1b6ca8" notitle
 }
 unset multiplot
