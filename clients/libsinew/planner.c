@@ -14,7 +14,7 @@
 static const ApiStruct planner_def = {"SinewPlannerDef", "sinew_default_planner", sizeof(SinewPlannerDef),
                                       API_END(SinewPlannerDef, seed)};
 static const ApiStruct plan_request = {"SinewPlanRequest", "sinew_default_plan_request", sizeof(SinewPlanRequest),
-                                       API_END(SinewPlanRequest, gain_rows)};
+                                       API_END(SinewPlanRequest, want_states)};
 
 _Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
                    (int)SINEW_WARN_CONSTRAINTS == (int)SN_WARN_EFC_FULL &&

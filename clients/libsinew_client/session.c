@@ -10,7 +10,7 @@
 #include "clients/libsinew_client/wire.h"
 
 static const ApiStruct DEF = {"SinewSessionDef", "sinew_default_session", sizeof(SinewSessionDef),
-                              API_END(SinewSessionDef, gain_rows)};
+                              API_END(SinewSessionDef, fallback_user)};
 
 void sinew_session_fallback_zero(void *user, double now, const double *last, double *ctrl, int nu) {
   (void)user;

@@ -408,6 +408,10 @@ static void test_requests_refused(void **state) {
   for (int i = 0; i < 8; ++i) test_refused(sinew_planner_plan(p, &r[i], NULL, &err), &err, SINEW_ERR_ARGUMENT, word[i]);
   test_refused(sinew_planner_plan(p, NULL, NULL, &err), &err, SINEW_ERR_ARGUMENT, "NULL");
   assert_int_equal(plan_now(p, &good)->number, 1);  // what was refused did not count
+  r[0] = good;
+  r[0].size = offsetof(SinewPlanRequest, gain_rows);  // a program from before there were gains
+  r[0].gain_rows = -1;
+  assert_int_equal(plan_now(p, &r[0])->number, 2);
   test_refused(sinew_planner_control(p, (double)NAN, ctrl, &err), &err, SINEW_ERR_ARGUMENT, "time");
   test_refused(sinew_planner_control(p, 0, NULL, &err), &err, SINEW_ERR_ARGUMENT, "ctrl is NULL");
   test_refused(sinew_planner_evaluate(p, NULL, ctrl, 1, &cost, NULL, &err), &err, SINEW_ERR_ARGUMENT, "state is NULL");

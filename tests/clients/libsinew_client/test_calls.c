@@ -65,14 +65,20 @@ static void test_sizes(void **state) {
     double later;
   } newer = {sinew_default_session(), 0};
   newer.def.task = "fake";
-  const size_t bad[] = {0, sizeof(size_t), sizeof newer.def - sizeof newer.def.fallback_user, 100000};
+  const size_t bad[] = {0, sizeof(size_t), offsetof(SinewSessionDef, fallback_user), 100000};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
     newer.def.size = bad[i];
     assert_null(sinew_session_open(client, &newer.def, &err));
     expect_error(SINEW_ERR_ARGUMENT, "SinewSessionDef.size is");
   }
-  newer.def.size = sizeof newer;
+  newer.def.size = offsetof(SinewSessionDef, gain_rows);  // a program from before there were gains
+  newer.def.gain_rows = -1;
   SinewSession *session = sinew_session_open(client, &newer.def, &err);
+  if (!session) fail_msg("%s", err.text);
+  sinew_session_close(session, NULL);
+  newer.def.gain_rows = 0;
+  newer.def.size = sizeof newer;
+  session = sinew_session_open(client, &newer.def, &err);
   assert_non_null(session);
   newer.later = 1;
   assert_null(sinew_session_open(client, &newer.def, &err));
@@ -83,7 +89,7 @@ static void test_sizes(void **state) {
   expect_text("SinewStreamDef.size is 0");
   sinew_session_close(session, NULL);
   stop_thread();
-  assert_int_equal(fake.opens, 1);
+  assert_int_equal(fake.opens, 2);
   start_thread();
   sinew_client_disconnect(client);
 }

@@ -715,6 +715,8 @@ class CPlan(ctypes.Structure):
 
 
 class CSessionDef(ctypes.Structure):
+    """As the first version of the header has it: programs that were built with that go on to work."""
+
     _fields_ = (
         ("size", ctypes.c_size_t),
         ("task", ctypes.c_char_p),
@@ -725,7 +727,6 @@ class CSessionDef(ctypes.Structure):
         ("time_to_live", ctypes.c_double),
         ("fallback", ctypes.c_void_p),
         ("fallback_user", ctypes.c_void_p),
-        ("gain_rows", ctypes.c_int32),
     )
 
 
