@@ -134,6 +134,9 @@ typedef struct SnPlan {
 // asked of a planner that makes none. On error the planner is as before.
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
 
+// Returns SN_ERR_UNSUPPORTED when the planner that the settings name makes no gains.
+SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err);
+
 // Rolls the state forward by the latency, then works for at most one iteration. It stops earlier when the clock reads
 // `until` [s] or the deadline. A device works for as many iterations as end before `until`, but for at least one that
 // ends before the deadline. Returns true when the plan is ready for sn_planner_finish. Pausing does not change the

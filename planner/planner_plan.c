@@ -14,9 +14,9 @@
 // Steps that the latency takes.
 static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
 
-// Gains were asked of a planner that makes none.
-static SnCode refuse_gains(const SnPlanner *p, SnError *err) {
+SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err) {
   char name[32];
+  if (sn_planner_optimizer(&p->pending.settings)->gain) return SN_OK;
   const int row = sn_settings_find("planner");
   sn_settings_choice_name(row, p->pending.settings.planner, name, sizeof name);
   return sn_fail(err, SN_ERR_UNSUPPORTED, "gains: planner '%s' makes none, 'ilqg' does", name);
@@ -30,7 +30,7 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
   if (r->gain_rows < 0) return sn_fail(err, SN_ERR_ARGUMENT, "gains: of %d rows", r->gain_rows);
-  if (r->gain_rows > 0 && !sn_planner_optimizer(&p->pending.settings)->gain) return refuse_gains(p, err);
+  if (r->gain_rows > 0 && sn_planner_check_gains(p, err) != SN_OK) return SN_ERR_UNSUPPORTED;
   if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
   if (sn_settings_iterations(&p->pending.settings) == 0 && r->max_iterations == 0 && r->deadline == INFINITY)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");

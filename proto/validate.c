@@ -110,6 +110,7 @@ static const Rule rules[] = {
     {"StreamRequest", "period", 0, 3600, 0},
     {"StreamRequest", "iterations", 0, 1000000, 0},
     {"StreamRequest", "want_states", 0, 1, 0},
+    {"StreamRequest", "gain_rows", 0, 100000, 0},
     {"StreamState", "session", 1, ID, 0},
     {"StreamState", "seen", 0, ID, 0},
     {"SetConfigRequest", "session", 1, ID, 0},

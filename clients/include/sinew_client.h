@@ -86,7 +86,9 @@ typedef struct SinewSessionDef {
   double time_to_live;  // life of a plan after its state's time [s]; <= 0: as the daemon says
   SinewSessionFallback *fallback;  // NULL: sinew_session_fallback_zero
   void *fallback_user;             // given to the fallback
-  int gain_rows;  // feedback gains are asked for, of so many rows of a plan behind its lead: sinew_session_feedback
+  // Asks for feedback gains of so many rows of a plan behind its lead, in continuous mode, too: sinew_session_feedback.
+  // 0: none.
+  int gain_rows;
 } SinewSessionDef;
 
 // Returns a definition that leaves everything to the daemon and the task; set at least `task`.

@@ -17,6 +17,7 @@ static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *d
   in.deadline = def->deadline;
   in.period = def->period;
   in.iterations = (uint32_t)(def->iterations > 0 ? def->iterations : 0);
+  in.gain_rows = (uint32_t)session->gain_rows;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
   request.stream = &in;

@@ -37,7 +37,8 @@ static void fill_request(SnScratch *scratch, const SnSession *session, const SnJ
     const Sinew__V1__StreamState *in = job->request->stream_state;
     fill_state(scratch, in->state, in->applied, applied, request);
     request->max_iterations = sn_stream_iterations(session);
-    request->want_states = request->trace_each = session->stream.want_states;
+    request->gain_rows = sn_planner_check_gains(session->planner, NULL) == SN_OK ? session->stream.gain_rows : 0;
+    request->want_states = request->trace_each = session->stream.want_states || request->gain_rows > 0;
     return;
   }
   const Sinew__V1__PlanRequest *in = job->request->plan;

@@ -80,12 +80,15 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
   SnSession *session = job->session;
   SnStream *st = &session->stream;
   const Sinew__V1__StreamRequest *in = job->request->stream;
+  SnError err;
   if (in->stop) {
     if (st->running) stop(s, session);
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__STOPPED);
   } else if (in->lease < SHORTEST_LEASE) {
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__INVALID,
                     "StreamRequest.lease is %g s; it must be at least %g s", in->lease, SHORTEST_LEASE);
+  } else if (in->gain_rows > 0 && sn_planner_check_gains(session->planner, &err) != SN_OK) {
+    sn_outbox_error(s->outbox, &job->route, sn_wire_code(err.code), "%s", err.text);
   } else {
     if (!st->running) begin(s, session);
     st->route = job->route;
@@ -95,6 +98,7 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
     st->period = in->period;
     st->iterations = (int)in->iterations;
     st->want_states = in->want_states;
+    st->gain_rows = (int)in->gain_rows;
     atomic_store(&session->streaming, true);
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__RUNNING);
   }

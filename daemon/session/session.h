@@ -106,6 +106,7 @@ typedef struct SnStream {
   double lease, deadline, period;  // [s], see StreamRequest
   int iterations;                  // most for a state; 0: any number
   bool want_states;                // plans have predicted states
+  int gain_rows;                   // rows with feedback gains that are wanted
 
   uint64_t sent, states, misses;  // plans sent, states planned for, late ones, since it began
   uint64_t seen;                  // plans that the client has read, where it says so

@@ -251,6 +251,43 @@ static bool config_warns(SnTestStream *s, double latency) {
 }
 
 // A latency of 0, which is the default, is right in lockstep alone.
+static int answered;
+static double answered_stamp;
+static void count_states(const Sinew__V1__Plan *plan) {
+  answered += plan->state_time != answered_stamp;
+  answered_stamp = plan->state_time;
+}
+
+// A state has its period before a newer one takes its place, however many come meanwhile; the last of its iterations
+// may end early, by the time of one.
+static void test_a_state_has_its_period(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened, *r;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened), .stamp = -1};
+  Sinew__V1__State x = *opened->open->initial;
+  s.period = 0.4;
+  s.check = count_states;
+  sn_test_stream_request(&s, false, 60, 0.2);
+  r = sn_test_stream_read(&s, 10);
+  assert_true(r && r->body_case == SINEW__V1__REPLY__BODY_STREAM);
+  sn_test_done(r);
+  answered = 0;
+  answered_stamp = -1;
+  const double began = sn_clock_now();
+  for (double until = began + 60; answered < 4 && sn_clock_now() < until;) {
+    x.time += 0.01;
+    sn_test_stream_state(&s, &x, (int64_t)s.sequence);
+    assert_null(sn_test_stream_read(&s, 0.01));
+  }
+  const double took = sn_clock_now() - began;
+  print_message("%d states answered in %.2f s, with a period of %g s\n", answered, took, s.period);
+  assert_int_equal(answered, 4);
+  assert_true(took > 3 * 0.5 * s.period);
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+}
+
 static void test_a_latency_of_zero_is_warned_of(void **state) {
   (void)state;
   char line[100];
@@ -309,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_stream_beside_deadlines),
       cmocka_unit_test(test_refining_is_for_idle_time),
       cmocka_unit_test(test_a_latency_of_zero_is_warned_of),
+      cmocka_unit_test(test_a_state_has_its_period),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

@@ -160,6 +160,53 @@ static void test_grid_changes_live(void **state) {
   sn_test_done(opened);
 }
 
+// The plan that came last has gains of so many rows, with states, or none.
+static uint32_t latest_rows;
+static void note_gains(const Sinew__V1__Plan *plan) {
+  note_version(plan);
+  latest_rows = plan->gain_rows;
+  assert_true(plan->n_gain == plan->gain_rows * (size_t)(6 * (2 * 2 + 6)));
+  if (plan->gain_rows > 0) assert_int_equal(plan->states->n_time, plan->steps + 1);
+}
+
+// Sends states until a plan of that version has gains of so many rows.
+static void await_gains(SnTestStream *s, Sinew__V1__State *x, uint64_t version, uint32_t rows) {
+  for (double until = sn_clock_now() + 30; latest_version < version || latest_rows != rows;) {
+    assert_true(sn_clock_now() < until);
+    x->time += 0.01;
+    sn_test_stream_state(s, x, (int64_t)s->sequence);
+    assert_null(sn_test_stream_read(s, 0.02));
+  }
+}
+
+// Gains come with a stream's plans where the planner makes some: it is refused where it does not, and where the session
+// changes to such a one the plans go on without.
+static void test_gains_of_a_stream(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened), .stamp = -1};
+  Sinew__V1__State x = *opened->open->initial;
+  s.gain_rows = 4;
+  s.check = note_gains;
+  sn_test_stream_request(&s, false, 30, 0.2);
+  sn_test_expect_error(sn_test_stream_read(&s, 10), SINEW__V1__ERROR__CODE__UNSUPPORTED,
+                       "gains: planner 'sampling' makes none, 'ilqg' does");
+  choose_planner(&s, "ilqg");
+  sn_test_stream_request(&s, false, 30, 0.2);
+  Sinew__V1__Reply *r = sn_test_stream_read(&s, 10);
+  assert_true(r && r->body_case == SINEW__V1__REPLY__BODY_STREAM);
+  sn_test_done(r);
+  latest_version = latest_rows = 0;
+  await_gains(&s, &x, 2, 4);
+  choose_planner(&s, "adam");
+  await_gains(&s, &x, 3, 0);
+  choose_planner(&s, "ilqg");
+  await_gains(&s, &x, 4, 4);
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+  sn_test_done(opened);
+}
+
 static Sinew__V1__Reply *revert(SnTestStream *s, uint64_t version) {
   Sinew__V1__RevertRequest in = SINEW__V1__REVERT_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
@@ -231,11 +278,9 @@ static void test_revert(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tuning_storm),
-      cmocka_unit_test(test_planner_changes_live),
-      cmocka_unit_test(test_all_planners_live),
-      cmocka_unit_test(test_grid_changes_live),
-      cmocka_unit_test(test_revert),
+      cmocka_unit_test(test_tuning_storm),      cmocka_unit_test(test_planner_changes_live),
+      cmocka_unit_test(test_all_planners_live), cmocka_unit_test(test_grid_changes_live),
+      cmocka_unit_test(test_gains_of_a_stream), cmocka_unit_test(test_revert),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }

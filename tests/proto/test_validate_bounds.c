@@ -111,6 +111,7 @@ static const Bounds bounds[] = {
     {"StreamRequest", "deadline", 0, 3600, 0},
     {"StreamRequest", "period", 0, 3600, 0},
     {"StreamRequest", "want_states", 0, 1, 0},
+    {"StreamRequest", "gain_rows", 0, 100000, 0},
     {"StreamRequest", "iterations", 0, 1000000, 0},
     {"StreamState", "session", 1, ANY, 0},
     {"StreamState", "seen", 0, ANY, 0},

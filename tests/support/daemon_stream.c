@@ -65,6 +65,8 @@ void sn_test_stream_request(SnTestStream *s, bool stop, double lease, double dea
   in.stop = stop;
   in.lease = lease;
   in.deadline = deadline;
+  in.period = s->period;
+  in.gain_rows = s->gain_rows;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
   request.stream = &in;
   sn_test_send(s->c, &request);

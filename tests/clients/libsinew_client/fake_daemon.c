@@ -100,6 +100,7 @@ static void reply_task(zmq_msg_t *sender, Sinew__V1__Reply *reply) {
 
 static void answer_plan(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   const double time = request->plan->state->time;
+  fake.gain_rows = (int)request->plan->gain_rows;
   if (fake.keep) {
     Kept *k = kept + nkept++;
     zmq_msg_init(&k->sender);
@@ -129,6 +130,7 @@ static void begin_stream(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   fake.stream_deadline = request->stream->deadline;
   fake.stream_period = request->stream->period;
   fake.stream_iterations = (int)request->stream->iterations;
+  fake.stream_gain_rows = (int)request->stream->gain_rows;
   answer_stream(sender, request,
                 request->stream->stop ? SINEW__V1__STREAM_REPLY__END__STOPPED : SINEW__V1__STREAM_REPLY__END__RUNNING);
 }

@@ -34,7 +34,8 @@ typedef struct FakeDaemon {
   // Wishes of the latest open and the latest start of continuous mode; -1: left to the daemon.
   uint64_t seed;
   double latency, lease, plans_live, stream_lease, stream_deadline, stream_period;
-  int candidates, adam_iterations, stream_iterations;
+  int candidates, adam_iterations, stream_iterations, stream_gain_rows;
+  int gain_rows;  // asked for with the latest plan
   void (*lie)(Sinew__V1__Reply *reply);  // changes what is sent; NULL: nothing
 } FakeDaemon;
 
