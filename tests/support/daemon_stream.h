@@ -13,8 +13,8 @@ typedef struct SnTestStream {
   double stamp, cost;
   uint64_t version, number;
   int plans, improved;
-  double period;        // of the next StreamRequest, and
-  uint32_t gain_rows;   // rows with gains that it asks for
+  double period;                               // [s] that the next StreamRequest asks for
+  uint32_t gain_rows;                          // rows with gains that it asks for
   void (*check)(const Sinew__V1__Plan *plan);  // more to be checked, or NULL
 } SnTestStream;
 

@@ -35,7 +35,7 @@ typedef struct FakeDaemon {
   uint64_t seed;
   double latency, lease, plans_live, stream_lease, stream_deadline, stream_period;
   int candidates, adam_iterations, stream_iterations, stream_gain_rows;
-  int gain_rows;  // asked for with the latest plan
+  int gain_rows;                         // asked for with the latest plan
   void (*lie)(Sinew__V1__Reply *reply);  // changes what is sent; NULL: nothing
 } FakeDaemon;
 
