@@ -175,11 +175,13 @@ Dict dict_of(const SinewPlan &plan, const SinewSizes *s) {
   d["backend"] = plan.backend;
   d["remark"] = plan.remark;
   d["seconds"] = plan.seconds;
+  d["gain"] = copy_of(plan.gain, plan.gain_rows * s->nu, 2 * s->nv + s->na);
+  d["gain_rows"] = plan.gain_rows;
   return d;
 }
 
 Dict plan(Planner &planner, double time, const In &qpos, const In &qvel, const In &act, const In &mocap, double latency,
-          double budget, int iterations, bool want_states) {
+          double budget, int iterations, bool want_states, int gain_rows) {
   Use use(planner.busy, "planner");
   SinewPlanRequest request = sinew_default_plan_request();
   request.state = state_of(planner, time, qpos, qvel, act, mocap);
@@ -187,6 +189,7 @@ Dict plan(Planner &planner, double time, const In &qpos, const In &qvel, const I
   request.budget = budget;
   request.max_iterations = iterations;
   request.want_states = want_states;
+  request.gain_rows = gain_rows;
   const SinewPlan *made = nullptr;
   SinewError err;
   {
@@ -201,6 +204,14 @@ void control(Planner &planner, double time, const Numbers &ctrl) {
   double *to = data_of(std::optional<Numbers>(ctrl), "ctrl", sizes_of(planner)->nu);
   SinewError err;
   check(sinew_planner_control(planner.handle.get(), time, to, &err), err);
+}
+
+void feedback(Planner &planner, double time, const In &qpos, const In &qvel, const In &act, const Numbers &ctrl) {
+  Use use(planner.busy, "planner");
+  const SinewState state = state_of(planner, time, qpos, qvel, act, std::nullopt);
+  double *to = data_of(std::optional<Numbers>(ctrl), "ctrl", sizes_of(planner)->nu);
+  SinewError err;
+  check(sinew_planner_feedback(planner.handle.get(), &state, to, nullptr, &err), err);
 }
 
 double evaluate(Planner &planner, double time, const In &qpos, const In &qvel, const In &act, const In &mocap,
@@ -270,6 +281,7 @@ void bind_planner(nb::module_ &m) {
       .def_static("parse", &parse_task, nb::arg("text"), nb::arg("name"))
       .def_prop_ro("name", [](const Task &x) { return sinew_task_name(x.handle.get()); })
       .def_prop_ro("model", [](const Task &x) { return sinew_task_model(x.handle.get()); })
+      .def_prop_ro("text", [](const Task &x) { return sinew_task_text(x.handle.get()); })
       .def("measures", &measures)
       .def("plant", &plant);
   m.def("settings", &settings, "Return all settings of planners.");
@@ -282,8 +294,10 @@ void bind_planner(nb::module_ &m) {
       .def("initial", &initial)
       .def("plan", &plan, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
            nb::arg("mocap").none(), nb::arg("latency"), nb::arg("budget"), nb::arg("iterations"),
-           nb::arg("want_states"))
+           nb::arg("want_states"), nb::arg("gain_rows"))
       .def("control", &control, nb::arg("time"), nb::arg("ctrl"))
+      .def("feedback", &feedback, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(),
+           nb::arg("act").none(), nb::arg("ctrl"))
       .def("evaluate", &evaluate, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("mocap").none(), nb::arg("ctrl"), nb::arg("gradient").none())
       .def("measure", &measure, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),

@@ -112,6 +112,10 @@ class Plan:
         Name of what made it, and what a user should know of how.
     seconds : float
         Time that it took [s].
+    gain : array, (gain_rows, nu, 2 nv + na), or None
+        Feedback of the rows from `lead` on, where it was asked for: see `Planner.feedback`.
+    gain_rows : int
+        Rows that have feedback; where none have although it was asked for, `remark` says why.
     """
 
     number: int
@@ -136,6 +140,8 @@ class Plan:
     backend: str
     remark: str
     seconds: float
+    gain: Doubles | None = field(repr=False)
+    gain_rows: int
 
     @property
     def time(self) -> Doubles:
@@ -178,7 +184,7 @@ class Planner:
     ArgumentError
         A value of a setting: its bounds.
     UnsupportedError
-        There are no gradients, which Adam needs.
+        There are no gradients, which all planners but sampling, MPPI and CEM need.
     StateError
         The body diverges before it has settled.
     """
@@ -224,6 +230,7 @@ class Planner:
         budget: float = 0.0,
         iterations: int = 0,
         states: bool = False,
+        gains: int = 0,
     ) -> Plan:
         """Make a plan, which is the warm start of the next.
 
@@ -240,18 +247,25 @@ class Planner:
             Most iterations; 0: as the settings say.
         states : bool
             Whether predicted states are wanted.
+        gains : int
+            Rows behind the lead whose feedback gains are wanted, with the predicted states: `feedback`.
 
         Raises
         ------
         ArgumentError
             A number of the request that is not allowed; neither a budget nor iterations, here or by a setting.
+        UnsupportedError
+            Gains are wanted of a planner that makes none.
         DivergedError
             Every candidate diverged: there is no plan.
         KeyboardInterrupt
             The plan before stays in force.
         """
         time, qpos, qvel, act, mocap = one_state(self.model, state)
-        made = self._native.plan(time, qpos, qvel, act, mocap, latency, budget, whole("iterations", iterations), states)
+        counts = whole("iterations", iterations), states, whole("gains", gains)
+        made = self._native.plan(time, qpos, qvel, act, mocap, latency, budget, *counts)
+        if made["gain"] is not None:
+            made["gain"] = made["gain"].reshape(made["gain_rows"], self.model.nu, -1)
         return Plan(**{**made, "warnings": Warnings(made["warnings"])})
 
     def control(self, time: float) -> Doubles:
@@ -264,6 +278,29 @@ class Planner:
         """
         ctrl = np.empty(self.model.nu)
         self._native.control(time, ctrl)
+        return ctrl
+
+    def feedback(self, state: StateLike) -> Doubles:
+        """Return the controls (nu,) for a measured state: those of `control` at its time, with the plan's feedback.
+
+        A row with gains becomes its controls plus its gain times the difference of the state to the predicted one,
+        within the ranges of the controls. Other rows stay as they are, and so do all after a plan that failed.
+
+        Parameters
+        ----------
+        state : State, mapping or MjData
+            Time, qpos, qvel and act.
+
+        Raises
+        ------
+        ArgumentError
+            A part that is missing, a shape, or a number that is not finite.
+        NoPlanError
+            There is none since the last reset.
+        """
+        time, qpos, qvel, act, _ = one_state(self.model, state)
+        ctrl = np.empty(self.model.nu)
+        self._native.feedback(time, qpos, qvel, act, ctrl)
         return ctrl
 
     def evaluate(self, state: StateLike, ctrl: ArrayLike, gradient: bool = False) -> Evaluation:

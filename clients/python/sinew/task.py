@@ -55,11 +55,10 @@ class Task:
     name: str
     model: str
     _native: _core.Task
-    _text: str
 
     def __init__(self, source: str | os.PathLike[str]):
         if isinstance(source, str) and "\n" in source:
-            self._take(_core.Task.parse(source, "task"), source)
+            self._take(_core.Task.parse(source, "task"))
             return
         try:
             path = Path(os.fspath(source))
@@ -67,7 +66,7 @@ class Task:
             raise ArgumentError(f"task: {type(source).__name__}, expected a path, a name or a text") from None
         if not path.is_file() and path.stem == str(source):
             path = share(f"tasks/{source}.yaml")
-        self._take(_core.Task.load(str(path)), path.read_text())
+        self._take(_core.Task.load(str(path)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Task:
@@ -76,13 +75,17 @@ class Task:
 
     @classmethod
     def parse(cls, text: str, name: str = "task") -> Task:
-        """Read a task from a text of YAML; `name` stands for the file in messages."""
+        """Read a task from a text of YAML; `name` stands for the file in messages.
+
+        A task that it begins from (``base:``) is looked for beside that: ``name="folder/mine"`` finds those in
+        ``folder``.
+        """
         task = cls.__new__(cls)
-        task._take(_core.Task.parse(text, name), text)
+        task._take(_core.Task.parse(text, name))
         return task
 
-    def _take(self, native: _core.Task, text: str) -> None:
-        self.__dict__.update(_native=native, _text=text, name=native.name, model=native.model)
+    def _take(self, native: _core.Task) -> None:
+        self.__dict__.update(_native=native, name=native.name, model=native.model)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{name}: a Task cannot be changed")
@@ -91,12 +94,12 @@ class Task:
         return f"<sinew.Task {self.name!r} of {self.model!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Task.parse, (self._text, self.name)
+        return Task.parse, (self.text, self.name)
 
     @property
     def text(self) -> str:
-        """The YAML that it was made of."""
-        return self._text
+        """The YAML that it was made of: all of it, where it begins from other tasks."""
+        return self._native.text
 
     @property
     def measures(self) -> tuple[Measure, ...]:

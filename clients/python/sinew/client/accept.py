@@ -121,6 +121,8 @@ def _fault_of_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -
         return f"it has {plan['steps']} rows; allowed are 1 to {_ROWS}"
     if plan["ctrl"].size != plan["steps"] * nu:
         return f"it has the wrong size: {plan['ctrl'].size} controls, not {plan['steps']} rows of {nu}"
+    if plan["lead"] > plan["steps"]:
+        return f"{plan['lead']} of its {plan['steps']} rows are those of the plan before"
     return None
 
 

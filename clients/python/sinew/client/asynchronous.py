@@ -490,10 +490,11 @@ class AsyncSession(SessionBase):
         period: float = 0.0,
         iterations: int = 0,
         states: bool = False,
+        gains: int = 0,
     ) -> AsyncStream:
         """Begin continuous mode, as `sinew.Session.stream`."""
         stream = AsyncStream(self)
-        await stream.renew(lease, deadline, period, iterations, states)
+        await stream.renew(lease, deadline, period, iterations, states, gains)
         return stream
 
 
@@ -513,9 +514,10 @@ class AsyncStream(StreamBase):
         period: float = 0.0,
         iterations: int = 0,
         states: bool = False,
+        gains: int = 0,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `sinew.Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations, states)
+        call = calls.stream(self.session.id, lease, deadline, period, iterations, states, gains)
         self._client._boxes[self._box.channel] = self._box
         self._box.closed = False
         return self._begun(await self._client._request(call, self._box.channel))

@@ -475,7 +475,7 @@ class Session(SessionBase):
         states : bool
             Whether the predicted states are wanted.
         gains : int
-            Rows behind the lead whose feedback gains are wanted, with the predicted states: `Plan.control`.
+            Rows behind the lead whose feedback gains are wanted, with the predicted states: `feedback`.
             Planners that make none refuse it.
         applied : pair of array_like, (rows,) and (rows, nu), optional
             Times [s] and controls that were applied since the last state: improves the estimate of act.
@@ -633,6 +633,7 @@ class Session(SessionBase):
         period: float = 0.0,
         iterations: int = 0,
         states: bool = False,
+        gains: int = 0,
     ) -> Stream:
         """Begin continuous mode: the daemon refines the newest state that it has and sends every better plan.
 
@@ -648,6 +649,9 @@ class Session(SessionBase):
             Most iterations for one state; 0: until a newer one comes.
         states : bool
             Ask for the predicted states of each plan; each costs the daemon the time of a rollout.
+        gains : int
+            Rows behind the lead whose feedback gains are wanted, with the predicted states: `feedback`. A planner
+            that makes none refuses it; where the session changes to such a one its plans have none.
 
         Examples
         --------
@@ -658,7 +662,7 @@ class Session(SessionBase):
         ...         apply(session.control(now()))
         """
         stream = Stream(self)
-        stream.renew(lease, deadline, period, iterations, states)
+        stream.renew(lease, deadline, period, iterations, states, gains)
         return stream
 
 
@@ -682,9 +686,10 @@ class Stream(StreamBase):
         period: float = 0.0,
         iterations: int = 0,
         states: bool = False,
+        gains: int = 0,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations, states)
+        call = calls.stream(self.session.id, lease, deadline, period, iterations, states, gains)
         self._client._boxes[self._box.channel] = self._box
         return self._begun(self._client._request(call, self._box.channel))
 

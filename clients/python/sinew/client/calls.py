@@ -198,7 +198,7 @@ def _names_of(message: str) -> set[str]:
 
 
 def stream(
-    session: int, lease: float, deadline: float, period: float, iterations: int, states: bool
+    session: int, lease: float, deadline: float, period: float, iterations: int, states: bool, gains: int
 ) -> Call[StreamReply]:
     """Begin continuous mode, or change its terms."""
     fields = {
@@ -208,6 +208,7 @@ def stream(
         "period": period,
         "iterations": iterations,
         "want_states": states,
+        "gain_rows": gains,
     }
     return _call("stream", fields)
 

@@ -144,7 +144,8 @@ class Plan:
         """Return the controls for a measured state, with the plan's feedback.
 
         The row of `ctrl` at the state's time, plus its gain times the difference of the state to the predicted one,
-        each limited to its range. Rows without gains are not corrected.
+        each limited to its range. Rows without gains are not corrected. Whether the plan may still be used is not
+        looked at: `sinew.Session.feedback` does, and falls back.
 
         Parameters
         ----------
@@ -175,6 +176,8 @@ class Plan:
         for name, size in entries.items():
             if x[name].shape != (size,):
                 raise ArgumentError(f"the state's {name}: shape {x[name].shape}, expected ({size},)")
+            if not np.isfinite(x[name]).all():
+                raise ArgumentError(f"the state's {name} has a number that is not finite")
         parts = []
         for joint in self.model.qpos:
             at = slice(joint.address, joint.address + joint.size)

@@ -156,6 +156,34 @@ class SessionBase:
         self._last[:] = out
         return out
 
+    def feedback(self, state: StateLike, out: Array | None = None) -> Array:
+        """Return the controls for a measured state: as `control` at its time, with the plan's feedback.
+
+        Where the plan must not be used the fallback acts, as for `control`; rows without gains are not corrected.
+
+        Parameters
+        ----------
+        state : State, mapping or MjData
+            Time, qpos, qvel and act.
+        out : numpy.ndarray, (nu,), optional
+            Gets the controls.
+
+        Raises
+        ------
+        ArgumentError
+            A part that is missing, a shape, or a number that is not finite.
+        NoPlanError, ExpiredError
+            Only where the session was opened with ``fallback=None``.
+        """
+        measured = self._measured(state)
+        if measured["act"] is None and self.model.na > 0:
+            raise ArgumentError("feedback needs the activations; act is missing")
+        out = self.control(measured["time"], out)
+        if self.acting == "plan" and self._plan is not None:
+            out[:] = self._plan.control(measured)
+            self._last[:] = out
+        return out
+
     def _fall_back(self, now: float, plan: Plan | None) -> ArrayLike:
         if self._fallback is not None:
             controls = np.asarray(self._fallback(now, self._last.copy()), np.float64)
