@@ -494,6 +494,7 @@ LIES: dict[str, tuple[Any, str]] = {
     "no_rows": (lambda p: p.ClearField("steps"), "it has 0 rows"),
     "many_rows": (lambda p: setattr(p, "steps", 2**32 - 1), "it has 4294967295 rows"),
     "short_ctrl": (lambda p: p.ctrl.pop(), "it has the wrong size: 287 controls"),
+    "long_lead": (lambda p: setattr(p, "lead", p.steps + 1), "49 of its 48 rows are those of the plan before"),
     "ctrl_nan": (lambda p: p.ctrl.__setitem__(13, math.nan), "control 1 of row 2 is nan"),
     "ctrl_huge": (lambda p: p.ctrl.__setitem__(13, 1e300), "control 1 of row 2 is 1e\\+300"),
 }

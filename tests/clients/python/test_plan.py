@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,34 @@ def test_feedback(client: sinew.Client) -> None:
             plan.control({"time": 2.5, "qpos": initial.qpos, "qvel": [1.0]})
         with pytest.raises(errors.ArgumentError, match="needs a time"):
             plan.control({"qpos": initial.qpos, "qvel": initial.qvel})
+
+
+def test_feedback_in_force(client: sinew.Client) -> None:
+    with client.open("joints", settings={"planner": "ilqg"}, time_to_live=0.5) as session:
+        initial = session.initial
+        state = {"time": 2.5, "qpos": initial.qpos, "qvel": np.asarray(initial.qvel) + 0.1}
+        plan = session.plan({**state, "qvel": initial.qvel}, iterations=2, gains=3)
+        wanted = plan.control(state)
+        assert wanted.tolist() != session.control(2.5).tolist()
+        out = np.empty(session.model.nu)
+        assert session.feedback(state, out) is out
+        assert out.tolist() == wanted.tolist() and session.acting == "plan"
+        assert not session.feedback({**state, "time": 3.1}).any() and session.acting == "expired"
+        with pytest.raises(errors.ArgumentError, match=r"qvel\[1\] = nan"):
+            session.feedback({**state, "qvel": [0, math.nan, 0, 0, 0]})
+        with pytest.raises(errors.ArgumentError, match="not finite"):
+            plan.control({**state, "qvel": [0, math.nan, 0, 0, 0]})
+
+
+def test_feedback_of_a_stream(client: sinew.Client) -> None:
+    with client.open("joints", settings={"planner": "sampling"}, latency=0.01) as session:
+        with pytest.raises(errors.SinewError, match="gains: planner 'sampling' makes none"):
+            session.stream(gains=2)
+        session.tune(planner="ilqg")
+        with session.stream(lease=60, deadline=5, gains=2) as stream:
+            stream.send({"time": 1.0, "qpos": session.initial.qpos, "qvel": session.initial.qvel})
+            plan = next(iter(stream))
+            assert plan.gain.shape == (2, 2, 10) and plan.states is not None and plan.lead == 1
 
 
 def test_no_feedback(client: sinew.Client, plan: Plan) -> None:

@@ -22,6 +22,7 @@ from sinew.errors import (
     NoPlanError,
     NotFoundError,
     StateError,
+    UnsupportedError,
 )
 from sinew.planner import Planner
 
@@ -176,6 +177,37 @@ def test_settings(planner: Planner) -> None:
     planner.set(adam_rate=0.125, planner="sampling", candidates=np.int64(4), iterations=2)
     assert (planner.get("adam_rate"), planner.get("planner"), planner.get("candidates")) == (0.125, "sampling", 4)
     assert planner.plan(planner.initial).candidates <= 4
+
+
+def test_feedback(model: sinew.Model, task: sinew.Task) -> None:
+    planner = Planner(model, task, settings={"planner": "ilqg", "ilqg_iterations": 2}, threads=1)
+    with pytest.raises(NoPlanError):
+        planner.feedback(planner.initial)
+    plan = planner.plan(planner.initial, gains=3)
+    nu, width = planner.model.nu, 2 * planner.model.nv + planner.model.na
+    assert plan.gain is not None and plan.gain.shape == (plan.gain_rows, nu, width) == (3, 6, 10)
+    assert plan.qpos is not None and plan.qvel is not None and plan.act is not None
+    ranges = [(0.0, 1.0)] * nu
+    rng = np.random.default_rng(2)
+    for row in range(5):
+        moved = 0.05 * rng.standard_normal(width)
+        state = {
+            "time": plan.time[row],
+            "qpos": plan.qpos[row] + moved[:2],  # two hinges
+            "qvel": plan.qvel[row] + moved[2:4],
+            "act": plan.act[row] + moved[4:],
+        }
+        wanted = plan.ctrl[row] + (plan.gain[row] @ moved if row < 3 else 0)
+        np.testing.assert_allclose(planner.feedback(state), np.clip(wanted, *zip(*ranges, strict=True)), atol=1e-12)
+    with pytest.raises(ArgumentError, match=r"qvel\[1\] is nan"):
+        planner.feedback({**state, "qvel": [0, np.nan]})
+    with pytest.raises(ArgumentError, match="act is NULL"):
+        planner.feedback({**state, "act": None})
+    planner.set(planner="adam")
+    with pytest.raises(UnsupportedError, match="planner 'adam' makes none"):
+        planner.plan(planner.initial, gains=3)
+    again = planner.plan(planner.initial, iterations=1)
+    assert again.gain is None and again.gain_rows == 0
 
 
 def test_time_grid(planner: Planner) -> None:

@@ -89,6 +89,8 @@ def test_session_from_its_middle(client: sinew.Client, file: Path) -> None:
         {"planner": "sampling", "noise": "pink", "interpolation": "cubic", "knots": 5},
         {"adam_moments": "kept", "adam_starts": 2, "adam_knots": 8},
         {"cfd": "cfd", "adam_clip": "step"},
+        {"grid": "16x1,16x2", "adam_moments": "kept"},
+        {"planner": "ilqg", "ilqg_iterations": 3},
         {"planner": "lbfgs", "lbfgs_iterations": 6},
         {"planner": "mppi", "candidates": 8, "iterations": 2},
         {"planner": "cem", "candidates": 8, "iterations": 3, "cem_elites": 3},
@@ -103,11 +105,11 @@ def test_planners(daemon: Daemon, client: sinew.Client, tmp_path: Path, settings
     assert_same(repeat(path, client), 25)
 
 
-@pytest.mark.parametrize("planner", ["adam", "lbfgs", "mppi", "cem", "hybrid"])
+@pytest.mark.parametrize("planner", ["adam", "ilqg", "lbfgs", "mppi", "cem", "hybrid"])
 def test_latency_deadlines_and_estimated_activations(
     daemon: Daemon, client: sinew.Client, tmp_path: Path, planner: str
 ) -> None:
-    arm = Arm(client, planner=planner, iterations=0, adam_iterations=0, lbfgs_iterations=0)
+    arm = Arm(client, planner=planner, iterations=0, adam_iterations=0, ilqg_iterations=0, lbfgs_iterations=0)
     arm.session.tune(latency=0.03)
     rng = np.random.default_rng(4)
 

@@ -18,13 +18,34 @@ TASKS = scenes.ROOT / "planner" / "tasks"
 @pytest.mark.parametrize("name", [path.stem for path in sorted(TASKS.glob("*.yaml"))])
 def test_tasks_that_come_with_the_package(name: str) -> None:
     bundled, file = sinew.Task(name), sinew.Task(TASKS / f"{name}.yaml")
-    text = sinew.Task((TASKS / f"{name}.yaml").read_text())
-    model = next(x for x in (TASKS / f"{name}.yaml").read_text().splitlines() if x.startswith("model:"))
+    text = sinew.Task(file.text)
     for task in (bundled, file, text):
-        assert task.model == model.removeprefix("model:").strip()
+        assert task.model == said(name, "model")
         assert task.measures == file.measures
     assert bundled.name == file.name == name
     assert name in repr(bundled)
+
+
+def said(name: str, field: str) -> str:
+    """Return what a file says of a field, or the one that it begins from."""
+    lines = (TASKS / f"{name}.yaml").read_text().splitlines()
+    found = {x.partition(":")[0]: x.partition(":")[2].strip() for x in lines if x.startswith((field, "base:"))}
+    return found[field] if field in found else said(found["base"], field)
+
+
+def test_a_task_that_begins_from_another(tmp_path: Path) -> None:
+    (tmp_path / "arm_reach.yaml").write_text((TASKS / "arm_reach.yaml").read_text())
+    (tmp_path / "mine.yaml").write_text("base: arm_reach\nplant: {solref: [0.03, 1]}\nsuccess: []\n")
+    task = sinew.Task(tmp_path / "mine.yaml")
+    parsed = sinew.Task.parse("base: arm_reach\nplant: {solref: [0.03, 1]}\n", str(tmp_path / "own"))
+    (tmp_path / "arm_reach.yaml").unlink()
+    other = pickle.loads(pickle.dumps(task))
+    for x in (task, other):
+        assert (x.name, x.model, x.measures, x.plant.solref) == ("mine", "arm_reach.xml", (), (0.03, 1))
+    assert parsed.name == "own" and parsed.measures == (("hand_at_target", 0.02, 1.0),)
+    assert other.text == task.text and "base" not in task.text
+    with pytest.raises(FormatError, match=r"mine.yaml:1:7: base: .*arm_reach.yaml: No such file"):
+        sinew.Task(tmp_path / "mine.yaml")
 
 
 def test_what_a_task_says() -> None:
