@@ -35,13 +35,20 @@ def said(name: str, field: str) -> str:
 
 def test_a_task_that_begins_from_another(tmp_path: Path) -> None:
     (tmp_path / "arm_reach.yaml").write_text((TASKS / "arm_reach.yaml").read_text())
-    (tmp_path / "mine.yaml").write_text("base: arm_reach\nplant: {solref: [0.03, 1]}\nsuccess: []\n")
+    (tmp_path / "mine.yaml").write_text(
+        "base: arm_reach\nplant: {solref: [0.03, 1]}\nsuccess: [{name: still, term: speed, below: 1}]\n"
+    )
     task = sinew.Task(tmp_path / "mine.yaml")
     parsed = sinew.Task.parse("base: arm_reach\nplant: {solref: [0.03, 1]}\n", str(tmp_path / "own"))
     (tmp_path / "arm_reach.yaml").unlink()
     other = pickle.loads(pickle.dumps(task))
     for x in (task, other):
-        assert (x.name, x.model, x.measures, x.plant.solref) == ("mine", "arm_reach.xml", (), (0.03, 1))
+        assert (x.name, x.model, x.measures, x.plant.solref) == (
+            "mine",
+            "arm_reach.xml",
+            (("still", 1.0, 0.0),),
+            (0.03, 1),
+        )
     assert parsed.name == "own" and parsed.measures == (("hand_at_target", 0.02, 1.0),)
     assert other.text == task.text and "base" not in task.text
     with pytest.raises(FormatError, match=r"mine.yaml:1:7: base: .*arm_reach.yaml: No such file"):
