@@ -10,10 +10,12 @@ struct SnAdamState {
   SnGrid time;      // time grid of its rows
   int knots;        // settings that the grid was made from
   int interpolation, starts;
-  int moved;     // steps that the plan was shifted by since
-  bool known;    // moments and grid are those of the plan before
-  int capacity;  // starts that the backend has capacity for
-  bool fresh;    // it is new: nothing is remembered there
+  int moved;      // steps that the plan was shifted by since
+  bool known;     // moments and grid are those of the plan before
+  int capacity;   // starts that the backend has capacity for
+  bool fresh;     // it is new: nothing is remembered there
+  sn_real *next;  // (horizon, nu) where the next plan begins, if its warm start is the last iterate
+  bool advanced;  // it is there
 };
 
 bool sn_planner_adam_is_fresh(const SnPlanner *p) { return p->iterations.adam->fresh; }
@@ -25,6 +27,9 @@ static SnCode adam_check(const SnPlanner *p, SnError *err) {
 SnCode sn_planner_adam_reserve(SnPlanner *p, int starts, SnError *err) {
   bool ok = true;
   if (!p->iterations.adam) p->iterations.adam = sn_planner_calloc(1, sizeof *p->iterations.adam, &ok);
+  if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
+  if (!p->iterations.adam->next)
+    p->iterations.adam->next = sn_planner_calloc((size_t)p->horizon * (size_t)p->m->nu, sizeof(sn_real), &ok);
   if (!ok) return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
   const SnCode code = sn_backend_reserve_multistart(p->device.backend, p->device.model, starts, err);
   if (code != SN_OK || starts <= p->iterations.adam->capacity) return code;
@@ -40,6 +45,7 @@ static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
 }
 
 static void adam_free(SnPlanner *p) {
+  if (p->iterations.adam) free(p->iterations.adam->next);
   free(p->iterations.adam);
   p->iterations.adam = NULL;
 }
@@ -166,6 +172,8 @@ SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int mo
   SnAdamState *a = p->iterations.adam;
   const int left = init ? make_grid(p) : 0;
   a->known = a->known && !init;
+  a->advanced = a->advanced && !init;
+  const int best_start = init ? 0 : a->job.best_start;
   a->job =
       (SnMultistartJob){.state = sn_planner_iteration_state(p, &p->progress.start),
                         .target = sn_planner_grid_target(p),
@@ -187,7 +195,8 @@ SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int mo
                         .cost_before = p->result.cost_before,
                         .best_cost = p->result.best_cost,
                         .gradient_norm = p->result.gradient_norm,
-                        .best_term = p->result.best_term};
+                        .best_term = p->result.best_term,
+                        .best_start = best_start};
   return &a->job;
 }
 
@@ -198,7 +207,9 @@ static void adam_begin(SnPlanner *p, int most, int iterations) {
   const SnSettings *s = &p->in_force.settings;
   const bool init = p->iterations.next == 0 || !p->iterations.measured || !same_structure(p) || a->fresh;
   const bool keep = s->adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iterations.next == 0;
-  sn_planner_adam_job(p, init, s->adam_starts, most, iterations)->keep = keep;
+  SnMultistartJob *job = sn_planner_adam_job(p, init, s->adam_starts, most, iterations);
+  job->keep = keep;
+  if (s->adam_warm_start == SN_WARM_START_LAST) job->next = a->next;
 }
 
 void sn_planner_adam_submit(SnPlanner *p) {
@@ -224,9 +235,21 @@ const SnMultistartJob *sn_planner_adam_end(SnPlanner *p) {
   return &a->job;
 }
 
+// The last iterate of the plan before was never measured, and diverges: the plan in force takes its place.
+static bool falls_back(SnPlanner *p, const SnMultistartJob *job) {
+  const size_t nu = (size_t)p->m->nu;
+  const bool last = p->in_force.settings.adam_warm_start == SN_WARM_START_LAST && p->active_plan.rows > 0;
+  if (!last || !job->init || p->iterations.next != job->done || isfinite(job->best_cost)) return false;
+  for (int t = 0; t < p->horizon; ++t)
+    sn_planner_copy(p->warm_start.ctrl + (size_t)t * nu, sn_planner_force_row(p, p->progress.start.time + t * p->h),
+                    nu);
+  p->iterations.adam->known = false;
+  return true;
+}
+
 static void adam_end(SnPlanner *p) {
   const SnMultistartJob *job = sn_planner_adam_end(p);
-  if (!job) return;
+  if (!job || (!p->iterations.measured && falls_back(p, job))) return;
   if (!p->iterations.measured) {
     p->result.cost_before = job->cost_before;
     p->result.cost_now = p->iterations.state_cost;
@@ -235,6 +258,16 @@ static void adam_end(SnPlanner *p) {
   p->result.best_cost = job->best_cost;
   p->result.gradient_norm = job->gradient_norm;
   p->iterations.adam->known = true;
+  p->iterations.adam->advanced = job->next != NULL;
+}
+
+// The next plan begins where the step from the last iterate leads.
+static void adam_advance(SnPlanner *p) {
+  SnAdamState *a = p->iterations.adam;
+  if (!a->advanced || p->in_force.settings.adam_warm_start != SN_WARM_START_LAST) return;
+  a->advanced = false;
+  sn_planner_copy(sn_planner_best(p), a->next, sn_planner_rows(p));
+  sn_planner_grid_keep(p);
 }
 
 // Of several starts those count that are done.
@@ -251,6 +284,7 @@ const SnOptimizer sn_optimizer_adam = {.kind = SN_PLANNER_ADAM,
                                        .work = sn_planner_adam_work,
                                        .whole = adam_whole,
                                        .end = adam_end,
+                                       .advance = adam_advance,
                                        .shift = adam_shift,
                                        .forget = adam_forget,
                                        .free = adam_free};

@@ -464,10 +464,12 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
   end_iteration(p);
   p->progress.active = false;
   describe_plan(p, plan);
-  if (plan->nstep > 0)
+  if (plan->nstep > 0) {
     put_in_force(p, plan->nstep);
-  else
+    if (p->iterations.optimizer->advance) p->iterations.optimizer->advance(p);
+  } else {
     sn_planner_reset_nominal(p);
+  }
 }
 
 void sn_planner_drop(SnPlanner *p) {

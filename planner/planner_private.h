@@ -45,6 +45,8 @@ typedef struct SnOptimizer {
   // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
   // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
   void (*end)(SnPlanner *p);
+  // Moves warm_start.ctrl from the plan that was described to where the next one shall begin. NULL: that is the same.
+  void (*advance)(SnPlanner *p);
   // Returns feedback gains (horizon, nu, n) about the best controls so far, n as sn_tangent_size; NULL: there are none
   // yet. NULL itself: the planner makes none.
   const sn_number *(*gain)(const SnPlanner *p);

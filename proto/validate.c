@@ -51,6 +51,7 @@ static const Rule rules[] = {
     {"PlannerSettings", "adam_clip", 1, 32, 0},
     {"PlannerSettings", "adam_clip_norm", 0, REAL, 0},
     {"PlannerSettings", "adam_moments", 1, 32, 0},
+    {"PlannerSettings", "adam_warm_start", 1, 32, 0},
     {"PlannerSettings", "adam_knots", 0, 100000, 0},
     {"PlannerSettings", "adam_interpolation", 1, 32, 0},
     {"PlannerSettings", "adam_starts", 1, 1000000, 0},

@@ -113,12 +113,13 @@ typedef struct SnMultistarts {
   int done, warn;
   bool measured;
   double cost_before, best_cost, gradient_norm;
-  double *ctrl, *best_term;  // (max_step, nu), (nterm)
+  int best_start;
+  double *ctrl, *best_term, *next;  // (max_step, nu), (nterm), (max_step, nu)
   // place of the job in what multistart_graphs.c has packed
   int place;  // -1: it does not
   int first, packed_done;
   SnMultistart asked;
-  const sn_real *nominal, *term;  // results of the job, on the host
+  const sn_real *nominal, *term, *ahead;  // results of the job, on the host; ahead, where the next plan begins: or NULL
 } SnMultistarts;
 
 // ---- multistart_graphs.c: those of a model that go on together ----

@@ -148,10 +148,12 @@ static void put_results(const SnDeviceModel *d, SnStaging *staging, SnMultistart
   SnMultistart *x = &r->asked;
   r->nominal = put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
   r->term = put_reals(staging, r->best_term, (size_t)d->cost.nterm, &x->best_term);
+  r->ahead = job->next ? put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->next) : NULL;
   x->measured = r->measured;
   x->cost_before = (sn_real)r->cost_before;
   x->best_cost = (sn_real)r->best_cost;
   x->gradient_norm = (sn_real)r->gradient_norm;
+  x->best_start = r->best_start;
 }
 
 static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
@@ -197,6 +199,7 @@ static bool pack(SnDeviceModel *d) {
 // Returns the staging size of a job that uses every optional input. Reads no data.
 size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
+  static sn_number other[1];
   static const unsigned char pair[1];
   const SnCfdSettings cfd = {.pair = pair};
   const SnMultistartJob job = {.state = {.qpos = some,
@@ -212,7 +215,8 @@ size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int lon
                                .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd},
                                .initial_ctrl = some,
                                .starts = r->starts,
-                               .count = r->starts};
+                               .count = r->starts,
+                               .next = other};
   const SnGradientLaunches p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_jacobian_scan_rows(longest + 1)};
   SnStaging staging = {0};
   sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
@@ -294,7 +298,9 @@ static void take_job(const SnMultistartGraphs *it, const SnDeviceModel *d, SnMul
   r->cost_before = (double)x->cost_before;
   r->best_cost = (double)x->best_cost;
   r->gradient_norm = (double)x->gradient_norm;
+  r->best_start = x->best_start;
   for (int i = 0; i < r->job->nstep * d->m.nu; ++i) r->ctrl[i] = (double)r->nominal[i];
+  for (int i = 0; r->ahead && i < r->job->nstep * d->m.nu; ++i) r->next[i] = (double)r->ahead[i];
   for (int i = 0; i < d->cost.nterm; ++i) r->best_term[i] = (double)r->term[i];
 }
 

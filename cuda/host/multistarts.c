@@ -15,6 +15,7 @@ static void multistarts_free(SnDeviceHost *host, SnMultistarts *r) {
   free(r->memory);
   free(r->view);
   free(r->ctrl);
+  free(r->next);
   free(r->best_term);
   free(r);
 }
@@ -99,8 +100,9 @@ static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *e
   r->memory = calloc(n, sizeof *r->memory);
   r->view = calloc(n, sizeof *r->view);
   r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
+  r->next = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->next);
   r->best_term = calloc((size_t)d->cost.nterm + 1, sizeof *r->best_term);
-  if (!r->memory || !r->view || !r->ctrl || !r->best_term)
+  if (!r->memory || !r->view || !r->ctrl || !r->next || !r->best_term)
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
   const Together t = together(x, r);
   const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
@@ -148,6 +150,7 @@ void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job) {
   r->cost_before = (double)NAN;
   r->best_cost = job->best_cost;
   r->gradient_norm = job->gradient_norm;
+  r->best_start = job->best_start;
   copy(r->ctrl, job->ctrl, (size_t)job->nstep * (size_t)x->model->m.nu);
   copy(r->best_term, job->best_term, (size_t)x->model->cost.nterm);
 }
@@ -169,9 +172,11 @@ void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
   if (!job->measured) job->cost_before = r->cost_before;
   job->best_cost = r->best_cost;
   job->gradient_norm = r->gradient_norm;
+  job->best_start = r->best_start;
   job->warn |= r->warn;
   copy(job->ctrl, r->ctrl, (size_t)job->nstep * (size_t)x->model->m.nu);
   copy(job->best_term, r->best_term, (size_t)x->model->cost.nterm);
+  if (job->next) copy(job->next, r->next, (size_t)job->nstep * (size_t)x->model->m.nu);
 }
 
 void sn_multistarts_abandon(SnBackendModel *x) {

@@ -48,6 +48,7 @@ SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLan
 SN_LOCAL void select_best(const SnKernelBlock *b, SnMultistartTurn *r) {
   SnGradientItem *gradient = b->work->gradient + r->first;
   sn_multistart_select_best(b->m, b->cost->nterm, b->lane, r->data, gradient->start, r->count);
+  sn_multistart_advance(b->m, b->lane, r->data, gradient->start);
   SN_ONE(b->lane) {
     const int left = --r->todo > 0;
     r->active = left;

@@ -248,6 +248,8 @@ typedef struct SnMultistartJob {
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
   int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on init
+  sn_number *next;       // (nstep, nu) where the next plan shall begin (multistart.h); NULL: not asked for
+  int best_start;        // start whose iterate ctrl is (multistart.h). In and out
 } SnMultistartJob;
 
 // Reserves capacity for jobs of at most `starts` starts. Not while a job is under way. Growing may drop what

@@ -120,7 +120,9 @@ static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
                                  .cost_before = (sn_real)job->cost_before,
                                  .best_cost = (sn_real)job->best_cost,
                                  .gradient_norm = (sn_real)job->gradient_norm,
-                                 .best_term = h->best_term};
+                                 .best_term = h->best_term,
+                                 .next = job->next,
+                                 .best_start = job->best_start};
   h->multistart.nlisted = job->nlisted;
   for (int i = 0; i < job->nlisted; ++i) h->multistart.listed[i] = job->listed[i];
   job->done = job->used = 0;
@@ -137,7 +139,7 @@ static void copy_moments(const SnCpuMultistart *h, SnAdamMoments *to, const SnAd
 
 static void begin_iteration(SnCpuMultistart *h, const SnMultistartJob *job) {
   const bool init = job->init && job->done == 0;
-  h->stepped = !init;
+  h->stepped = !init && !h->start[0].ahead;
   if (h->stepped) copy_moments(h, &h->before, &h->start[0].moments);
   for (int i = 0; init && i < job->starts; ++i)
     sn_multistart_init(h->m, &h->lane, &h->multistart, i, &h->start[i], h->scratch);
@@ -170,9 +172,11 @@ static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job, int used) {
     job->warn |= g->warn;
   }
   sn_multistart_select_best(h->m, h->cost->nterm, &h->lane, &h->multistart, h->start, used);
+  sn_multistart_advance(h->m, &h->lane, &h->multistart, h->start);
   if (first) job->cost_before = (double)h->multistart.cost_before;
   job->best_cost = (double)h->multistart.best_cost;
   job->gradient_norm = (double)h->multistart.gradient_norm;
+  job->best_start = h->multistart.best_start;
   for (int k = 0; k < nterm; ++k) job->best_term[k] = (double)h->best_term[k];
   job->measured = true;
   job->used = used;

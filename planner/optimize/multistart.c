@@ -74,7 +74,7 @@ SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultista
   SN_ONE(lane) {
     s->cost = s->best_cost = (sn_real)INFINITY;
     s->norm = (sn_real)NAN;
-    s->diverged = 0;
+    s->diverged = s->ahead = 0;
   }
   SN_SYNC(lane);
 }
@@ -92,6 +92,7 @@ SN_LOCAL void multistart_step_back(const SnModel *m, SnLane *lane, const SnMulti
 }
 
 SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
+  if (s->ahead) return;
   if (s->diverged) {
     multistart_step_back(m, lane, r, s);
     return;
@@ -125,6 +126,7 @@ SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMult
     s->cost = cost;
     s->norm = norm;
     s->diverged = status == SN_GRADIENT_DIVERGED;
+    s->ahead = 0;
   }
   SN_SYNC(lane);
 }
@@ -145,9 +147,19 @@ SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane
     if (first) r->cost_before = start[0].cost;
     r->measured = 1;
     r->best_cost = least;
+    if (best >= first) r->best_start = best;
     if (best >= 0) r->gradient_norm = start[best].norm;
   }
   if (best >= 0) sn_lane_copy(lane, r->best_term, start[best].term, nterm);
   if (best >= first) sn_lane_copy(lane, r->nominal, start[best].ctrl, r->grid.nstep * m->nu);
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_multistart_advance(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *start) {
+  if (!r->next) return;
+  sn_multistart_step(m, lane, r, start);
+  SN_ONE(lane) start->ahead = 1;
+  sn_multistart_controls(m, lane, r, start);
+  sn_lane_copy(lane, r->next, r->best_start == 0 ? start->ctrl : r->nominal, r->grid.nstep * m->nu);
   SN_SYNC(lane);
 }

@@ -10,6 +10,9 @@
 // the way back to its best controls, as often as it takes. It forgets the mean direction that led it out. A start that
 // has no finite controls yet goes half the way to the task's initial plan. A gradient that left the range of numbers
 // counts as 0.
+//
+// sn_multistart_advance comes after each selection if the next plan shall go on from the last iterate. It steps start 0
+// ahead: no gradient is without use, and the step of the next iteration, if there is one, is made.
 #ifndef SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
 #define SINEW_PLANNER_OPTIMIZE_MULTISTART_H_
 
@@ -31,6 +34,7 @@ typedef struct SnMultistartStart {
   sn_real norm;              // norm of its gradient; NaN where there is none
   sn_real best_cost;         // infinity: none yet
   int diverged;              // 1: the iterate's rollout diverged
+  int ahead;                 // 1: the iterate is a step ahead of the one that was measured
 } SnMultistartStart;
 
 typedef struct SnMultistart {
@@ -52,6 +56,8 @@ typedef struct SnMultistart {
   sn_real best_cost;
   sn_real gradient_norm;  // at the nominal
   sn_real *best_term;     // (nterm)
+  sn_real *next;          // (nstep, nu) where the next plan shall begin; NULL: at the nominal
+  int best_start;         // start whose iterate the nominal is; 0 also where none is
 } SnMultistart;
 
 // Returns the rows of knots that there can be over nstep base steps: capacity of offset, best, gradient and moments.
@@ -75,5 +81,7 @@ SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMult
 // Selects the best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
 SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane, SnMultistart *r,
                                        const SnMultistartStart *start, int count);
+// Steps start 0 ahead if r->next is asked for, and writes its controls there, or the nominal if it is another start's.
+SN_FUNC void sn_multistart_advance(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *start);
 
 #endif

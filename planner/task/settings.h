@@ -26,6 +26,8 @@ typedef enum SnCfdUse { SN_CFD_NONE, SN_CFD_BACKWARD, SN_CFD_FORWARD } SnCfdUse;
 typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
 // Says which moments Adam begins a plan with: zero, or those of the plan before, moved in time with it.
 typedef enum SnMoments { SN_MOMENTS_FRESH, SN_MOMENTS_KEPT } SnMoments;
+// Says where Adam begins a plan: at the best controls of the plan before, or where the step from its last iterate led.
+typedef enum SnWarmStartKind { SN_WARM_START_BEST, SN_WARM_START_LAST } SnWarmStartKind;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
 // Counts the characters of a text with the 0 at its end.

@@ -106,6 +106,8 @@ static void plans(void **state) {
   s.adam_clip = SN_CLIP_STEP;
   s.adam_starts = 3;
   same_plans(device, &s);
+  s.adam_warm_start = SN_WARM_START_LAST;
+  same_plans(device, &s);
   s.cfd = SN_CFD_BACKWARD;
   s.gradient = SN_GRADIENT_PRODUCTS;
   same_plans(device, &s);

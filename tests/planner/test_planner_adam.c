@@ -290,6 +290,58 @@ static void moments_kept(void **state) {
   free_fixture(y);
 }
 
+// With kept moments and the last iterate as warm start, plans of one iteration each from one state take the way of one
+// plan of as many: plan k measures its iterate k.
+static void last_iterate(void **state) {
+  (void)state;
+  enum { PLANS = 6 };
+  SnSettings s = adam_settings();
+  s.adam_iterations = PLANS;
+  Fixture *whole = make_fixture(1, false, &s);
+  const SnPlan plan = plan_at(whole, 0);
+  s.adam_iterations = 1;
+  s.adam_moments = SN_MOMENTS_KEPT;
+  s.adam_warm_start = SN_WARM_START_LAST;
+  Fixture *each = make_fixture(1, false, &s);
+  for (int k = 0; k < PLANS; ++k) {
+    const SnPlan one = plan_at(each, 0);
+    assert_true(one.cost_before == one.cost_after && one.iterations == 1);
+    if (!(fabs(one.cost_after - whole->differences.costs[k]) <= SN_R(1e-6) * one.cost_after))
+      fail_msg("plan %d costs %g, iterate %d of one plan %g", k, one.cost_after, k, whole->differences.costs[k]);
+  }
+  assert_true(plan.iterations == PLANS && plan.cost_after < plan.cost_before);
+  // without it each of these plans would measure the same
+  s.adam_warm_start = SN_WARM_START_BEST;
+  configure(each, &s);
+  const double before = plan_at(each, 0).cost_after;
+  assert_true(plan_at(each, 0).cost_after == before);
+  free_fixture(whole);
+  free_fixture(each);
+}
+
+// An iterate that diverges where the next plan measures it gives way to the plan in force.
+static void last_iterate_diverges(void **state) {
+  (void)state;
+  SnSettings s = adam_settings();
+  s.adam_iterations = 1;
+  s.adam_warm_start = SN_WARM_START_LAST;
+  s.adam_rate = 1.9;
+  s.max_velocity = 7;
+  Fixture *x = make_fixture(1, false, &s);
+  SnPlan plan = plan_at(x, 0);
+  sn_real row[3];
+  memcpy(row, plan.ctrl + 3 * 5, sizeof row);
+  const double cost = plan.cost_after;
+  assert_true(plan.status == SN_PLAN_OK && isfinite(cost));
+  s.adam_iterations = 2;
+  configure(x, &s);
+  plan = plan_at(x, 0);
+  assert_true(!isfinite(x->differences.costs[1]));  // else there is nothing to see here
+  assert_true(plan.status == SN_PLAN_OK && plan.cost_after == cost);
+  assert_memory_equal(plan.ctrl + 3 * 5, row, sizeof row);
+  free_fixture(x);
+}
+
 // From sampling to Adam and back between plans; a plan in progress goes on as it began.
 static void live(void **state) {
   (void)state;
@@ -392,13 +444,22 @@ static void closed_loop(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),        cmocka_unit_test(never_worse),
-                                     cmocka_unit_test(repeats),         cmocka_unit_test(exact_gradients),
-                                     cmocka_unit_test(deadline),        cmocka_unit_test(iterations_that_fit),
-                                     cmocka_unit_test(diverging),       cmocka_unit_test(diverging_warm_start),
-                                     cmocka_unit_test(starts),          cmocka_unit_test(few_knots),
-                                     cmocka_unit_test(moments_kept),    cmocka_unit_test(live),
-                                     cmocka_unit_test(tuned_in_flight), cmocka_unit_test(refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
+                                     cmocka_unit_test(never_worse),
+                                     cmocka_unit_test(repeats),
+                                     cmocka_unit_test(exact_gradients),
+                                     cmocka_unit_test(deadline),
+                                     cmocka_unit_test(iterations_that_fit),
+                                     cmocka_unit_test(diverging),
+                                     cmocka_unit_test(diverging_warm_start),
+                                     cmocka_unit_test(starts),
+                                     cmocka_unit_test(few_knots),
+                                     cmocka_unit_test(moments_kept),
+                                     cmocka_unit_test(last_iterate),
+                                     cmocka_unit_test(last_iterate_diverges),
+                                     cmocka_unit_test(live),
+                                     cmocka_unit_test(tuned_in_flight),
+                                     cmocka_unit_test(refused),
                                      cmocka_unit_test(closed_loop)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -33,6 +33,7 @@ typedef struct Asked {
   int searches, alphas;           // rollouts with feedback; candidates of the first of them
   double mu;                      // regularisation of the change that it begins with
   int nstep, candidates, starts, keep, method;
+  const sn_real *next;  // where the next plan begins, in the planner; NULL: at the best
   double max_velocity;
   SnCfdSettings forward, backward;
   SnNoiseSettings noise;
@@ -121,6 +122,7 @@ static bool note_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *jo
     asked.rule = job->rule;
     asked.starts = job->starts;
     asked.keep = job->keep;
+    asked.next = job->next;
   }
   asked.iteration = job->noise.iteration;
   return multistart(b, x, job, clock, until);
@@ -212,6 +214,7 @@ static double see_epsilon(const Trial *t) { return (double)t->first.rule.epsilon
 static double see_clip(const Trial *t) { return t->first.rule.clip; }
 static double see_clip_norm(const Trial *t) { return (double)t->first.rule.clip_norm; }
 static double see_moments(const Trial *t) { return t->second.keep ? SN_MOMENTS_KEPT : SN_MOMENTS_FRESH; }
+static double see_warm_start(const Trial *t) { return t->second.next ? SN_WARM_START_LAST : SN_WARM_START_BEST; }
 static double see_adam_knots(const Trial *t) { return knots_of(t->first.nstep, t->first.grid.spacing); }
 static double see_adam_interpolation(const Trial *t) { return t->first.grid.interpolation; }
 static double see_starts(const Trial *t) { return t->first.starts; }
@@ -264,6 +267,7 @@ static const Row rows[] = {
     {"adam_clip", ADAM | HYBRID, SN_CLIP_STEP, -1, see_clip},
     {"adam_clip_norm", ADAM | HYBRID, 2.5, 3.5, see_clip_norm},
     {"adam_moments", ADAM, SN_MOMENTS_KEPT, -1, see_moments},
+    {"adam_warm_start", ADAM, SN_WARM_START_LAST, -1, see_warm_start},
     {"adam_knots", ADAM | HYBRID, 6, 11, see_adam_knots},
     {"adam_interpolation", ADAM | HYBRID, SN_SPLINE_ZERO, -1, see_adam_interpolation},
     {"adam_starts", ADAM, 4, 6, see_starts},
@@ -332,7 +336,7 @@ static void plan_twice(SnPlanner *p, Trial *t) {
   memset(&asked, 0, sizeof asked);
   SnPlan plan = plan_of(p, &r);
   t->first = asked;
-  memcpy(t->made, plan.ctrl, ctrl_bytes(&plan));
+  memcpy(t->made, asked.next ? asked.next : plan.ctrl, ctrl_bytes(&plan));
   r.time = 0.02;
   memset(&asked, 0, sizeof asked);
   t->plan = plan_of(p, &r);
