@@ -71,6 +71,7 @@ typedef struct SnPlanRequest {
   const SnApplied *applied;   // NULL: the plans that were made
   double latency;             // time until the plan is in force [s]: the state is first rolled forward by it
   double deadline;            // on the planner's clock; INFINITY: none
+  double margin;              // so much earlier the iterations stop [s], once they have tried something new
   bool want_states;
   bool trace_each;     // predicts states after each iteration too, for sn_planner_peek; an iteration that is under way
                        // when the plan is finished does not count then

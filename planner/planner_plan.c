@@ -138,9 +138,16 @@ static void take_changes(SnPlanner *p) {
   p->iterations.measured = false;
 }
 
+// Part of an iteration is something new where part of it counts.
+static bool tried_something(const SnPlanner *p) {
+  const SnOptimizer *optimizer = p->iterations.optimizer;
+  return p->iterations.next >= optimizer->least || !optimizer->whole || !optimizer->whole(p);
+}
+
 double sn_planner_iteration_deadline(const SnPlanner *p) {
-  return p->progress.request.want_states ? p->progress.request.deadline - 1.5 * p->progress.rollout_seconds
-                                         : p->progress.request.deadline;
+  const SnPlanRequest *r = &p->progress.request;
+  const double states = r->want_states ? 1.5 * p->progress.rollout_seconds : 0;
+  return r->deadline - states - (tried_something(p) ? r->margin : 0);
 }
 
 // Iterations that the plan shall have; 0: as many as the deadline allows. A plan goes on by the planner that it began

@@ -4,14 +4,21 @@
 #include "daemon/planning/serve_private.h"
 #include "physics/base/clock.h"
 
-// Time kept back from a deadline: for the way there and back [s]; with what is measured at most this part
-// of the time allowed.
+// Time kept back from a deadline: for the way there and back [s]; with what is measured at most this part of the time
+// allowed, for answers and for late slices each.
 #define WAY 0.0005
 #define KEPT_BACK 0.25
 
+static double allowed_part(const SnJob *job) { return KEPT_BACK * (job->due - job->route.arrived); }
+
+// When a plan has to be ready to be at its client in time.
 static double planner_deadline(const SnScheduler *s, const SnJob *job) {
-  const double late = sn_lateness_expect(&s->slices) + sn_lateness_expect(&s->answers) + WAY;
-  return job->due - fmin(late, KEPT_BACK * (job->due - job->route.arrived));
+  return job->due - fmin(sn_lateness_expect(&s->answers) + WAY, allowed_part(job));
+}
+
+// So much earlier a slice has to end, which may come back late.
+static double planner_margin(const SnScheduler *s, const SnJob *job) {
+  return isinf(job->due) ? 0 : fmin(sn_lateness_expect(&s->slices), allowed_part(job));
 }
 
 // What plan requests and states of a stream have in common; arrays are the scratch's.
@@ -64,7 +71,10 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnPlanRequest request;
   fill_request(&scratch, session, job, &applied, &request);
   const double due = streams ? job->due : planner_deadline(s, job);
-  if (!streams) request.deadline = due;
+  if (!streams) {
+    request.deadline = due;
+    request.margin = planner_margin(s, job);
+  }
 
   SnError err = {0};
   SnCode code;

@@ -177,6 +177,36 @@ static void iterations_that_fit(void **state) {
   }
 }
 
+// A margin ends a plan earlier, but not before it has tried something new: of two iterations the second one has until
+// the deadline.
+static void margin(void **state) {
+  (void)state;
+  enum { MOST = 6, AROUND = 8 };  // readings around an iteration
+  double end[MOST + 1] = {0};
+  int kept = 0;
+  iteration_ends(SN_PLANNER_ADAM, MOST, end);
+  const double one = end[2] - end[1];
+  for (double budget = end[1] + 0.5 * one; budget < end[MOST]; budget += 0.23 * one) {
+    SnSettings s = adam_settings();
+    s.adam_iterations = 0;
+    Fixture *x = open_fixture(1, true, &s, true);
+    SnPlanRequest r = initial_request(x, 0);
+    r.deadline = (double)atomic_load(&x->count.reads) + budget;
+    r.margin = 1.5 * one;
+    const int iterations = plan_now(x, &r).iterations;
+    int fit = 0, near = 0;
+    for (int k = 1; k <= MOST; ++k) {
+      const double left = (k <= 2 ? budget : budget - r.margin) - end[k];
+      near += fabs(left) <= AROUND;
+      fit += left > AROUND;
+    }
+    if (near == 0) assert_int_equal(iterations, fit);
+    kept += near == 0 && fit == 2 && budget - r.margin < end[2];
+    free_fixture(x);
+  }
+  assert_true(kept > 0);
+}
+
 // Iterates that diverge cost infinity, are left by halves of the way, and never are the plan.
 static void diverging(void **state) {
   (void)state;
@@ -450,6 +480,7 @@ int main(void) {
                                      cmocka_unit_test(exact_gradients),
                                      cmocka_unit_test(deadline),
                                      cmocka_unit_test(iterations_that_fit),
+                                     cmocka_unit_test(margin),
                                      cmocka_unit_test(diverging),
                                      cmocka_unit_test(diverging_warm_start),
                                      cmocka_unit_test(starts),
