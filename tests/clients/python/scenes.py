@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import mujoco
 
 ROOT = Path(__file__).parents[3]
+
+# Names of the terms of the task arm_reach, in their order.
+_COST = (ROOT / "planner/tasks/arm_reach.yaml").read_text().partition("\nsuccess:")[0]
+REACH_TERMS = tuple(re.findall(r"^  - name: (\w+)", _COST, re.MULTILINE))
 
 PENDULUM = """
 <mujoco>

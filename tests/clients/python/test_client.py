@@ -24,6 +24,7 @@ from sinew.client.plan import Plan
 from sinew.client.wire import default_endpoint
 from sinew.files import program
 
+import scenes
 from daemons import Liar, plain_messages
 from processes import resident
 
@@ -80,7 +81,7 @@ def test_service(client: sinew.Client) -> None:
     assert (model.ctrl[0].min, model.ctrl[0].max) == (-2, 3)
     assert not model.ctrl[1].limited
     task = client.describe_task("arm_reach")
-    assert [term.name for term in task.terms] == ["reach", "speed", "effort", "smooth"]
+    assert [term.name for term in task.terms] == list(scenes.REACH_TERMS)
     assert task.measures[0].below == 0.02
     assert task.settings["horizon"] == 48
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -193,17 +194,18 @@ def test_the_body_moves_as_that_of_sinew_plant(daemon: Daemon, client: sinew.Cli
     data = tmp_path / "run.data"
     command = [PLANT, f"--endpoint={daemon.endpoint}", "--task=arm_reach", "--seed=3", "--set=adam_iterations=6"]
     subprocess.run([*command, "--execute=8", "--seconds=1", f"--data={data}", "--quiet", "--json"], check=True)
-    # Columns are time, cost, the measure, controls, age and jump of the plan, with at least six digits.
-    columns = np.loadtxt(data, skiprows=1)
+    names = shlex.split(data.read_text().partition("\n")[0])
+    columns = dict(zip(names, np.loadtxt(data, skiprows=1).T, strict=True))  # with at least six digits
     with client.open("arm_reach", 3, {"adam_iterations": 6}) as session:
         body = Body.of_task(session.task)
         body.reset(session.initial)
         moments = list(lockstep(body, session, 200, 8))
         judged = [session.evaluate(moment.state) for moment in moments]
     costs = [[x.cost, x.measures[0].value] for x in judged]
-    assert np.allclose(columns[:, 0], [moment.state.time for moment in moments], rtol=1e-5)
-    assert np.allclose(columns[:, 1:3], costs, rtol=1e-8)
-    assert np.allclose(columns[:, 3:-2], [moment.ctrl for moment in moments], rtol=1e-5, atol=1e-12)
+    assert np.allclose(columns["time"], [moment.state.time for moment in moments], rtol=1e-5)
+    assert np.allclose(np.transpose([columns["cost"], columns["hand_at_target"]]), costs, rtol=1e-8)
+    controls = np.transpose([columns[f"ctrl{i}"] for i in range(len(moments[0].ctrl))])
+    assert np.allclose(controls, [moment.ctrl for moment in moments], rtol=1e-5, atol=1e-12)
 
 
 def test_a_fake_source_moves() -> None:

@@ -17,6 +17,7 @@ from sinew.loop.body import Body
 from sinew.loop.driver import Driver
 from sinew.loop.lockstep import lockstep
 
+import scenes
 from sources import LONGEST, wait
 
 SETTINGS = {"adam_iterations": 6}
@@ -51,7 +52,7 @@ def test_steps_in_lockstep_are_those_of_the_loop(driver: Driver, client: sinew.C
     costs = [moment.plan.cost_after for moment in moments if moment.plan]
     assert np.array_equal(history.series["cost"], costs)
     assert np.allclose(history.time, body.timestep * EXECUTE * np.arange(5))
-    assert np.allclose(sum(history.series[f"term: {name}"] for name in ("reach", "speed", "effort", "smooth")), costs)
+    assert np.allclose(sum(history.series[f"term: {name}"] for name in scenes.REACH_TERMS), costs)
     assert history.activation.shape == (5, driver.model.na)
 
 

@@ -148,7 +148,7 @@ def test_costs_and_their_gradients(planner: Planner, task: sinew.Task) -> None:
 def test_weights_and_targets(planner: Planner) -> None:
     state, ctrl = planner.initial, np.zeros((20, 6))
     cost = planner.evaluate(state, ctrl).cost
-    for term in ("reach", "speed", "effort", "smooth"):
+    for term in scenes.REACH_TERMS:
         planner.set_weight(term, 0, 0)
     assert planner.evaluate(state, ctrl).cost == 0
     planner.set_weight("reach", 2, 2)

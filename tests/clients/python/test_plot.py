@@ -26,6 +26,8 @@ from sinew.plot.style import COLOURS, lines, pictures  # noqa: E402
 from sinew.plot.table import draw_table  # noqa: E402
 from sinew.sweep import read, summary  # noqa: E402
 
+import scenes  # noqa: E402
+
 # As sinew-plant --data writes them.
 COLUMNS = """time cost "hand_at_target" ctrl0 ctrl1
 0 0.25 0.2 0.1 0
@@ -77,7 +79,7 @@ def test_panels_of_a_trace(swept: Path) -> None:
     bounds = [line for line in panels["measures of success"].lines if list(line.get_ydata()) == [0.02, 0.02]]
     assert len(bounds) == 2 and list(bounds[1].get_xdata()) == [0, pytest.approx(0.3)]
     names = [text.get_text() for text in panels["plan's cost by term"].get_legend().get_texts()]
-    assert names == ["reach", "speed", "effort", "smooth"]
+    assert names == list(scenes.REACH_TERMS)
     counts = [patch.get_height() for patch in panels["plans"].patches]
     assert sum(counts) == len(np.load(traces(swept)[0])["plan_latency"])
     assert [text.get_text() for text in panels["plans"].get_legend().get_texts()] == [
@@ -127,7 +129,7 @@ def test_a_recording(daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyP
     way = loop.places["hand"]
     assert 20 <= len(way) <= len(expected)
     assert any(np.array_equal(way, expected[i : i + len(way)]) for i in range(len(expected) - len(way) + 1))
-    assert loop.terms is not None and loop.terms.names == ("reach", "speed", "effort", "smooth")
+    assert loop.terms is not None and loop.terms.names == scenes.REACH_TERMS
     assert cli.main(["plot", str(tmp_path / "arm.mcap"), "-o", str(tmp_path / "arm.png")]) == 0
     monkeypatch.setattr("sinew.loop.places.find_model", lambda name, file: sinew.share("models/billiard.xml"))
     assert available(read_loop(tmp_path / "arm.mcap")) == ["cost", "terms", "controls", "activations", "latency"]

@@ -17,6 +17,7 @@ pytest.importorskip("foxglove_schemas_protobuf")
 from sinew.record import Recording
 from sinew.record.playback import Playback
 
+import scenes
 from recordings import recorded_file  # noqa: F401
 
 
@@ -46,7 +47,7 @@ def test_shows_what_was_recorded(file: Path) -> None:
         history = source.history()
         assert history.time[-1] == pytest.approx(frame.time)
         np.testing.assert_array_equal(history.series["cost"], [x.cost_after for x in plans[: row + 1]])
-        terms = sum(history.series[f"term: {name}"] for name in ("reach", "speed", "effort", "smooth"))
+        terms = sum(history.series[f"term: {name}"] for name in scenes.REACH_TERMS)
         np.testing.assert_allclose(terms, history.series["cost"])
         assert history.activation.shape == (row + 1, 6)
 

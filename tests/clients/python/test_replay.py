@@ -90,6 +90,7 @@ def test_session_from_its_middle(client: sinew.Client, file: Path) -> None:
         {"adam_moments": "kept", "adam_starts": 2, "adam_knots": 8},
         {"cfd": "cfd", "adam_clip": "step"},
         {"grid": "16x1,16x2", "adam_moments": "kept"},
+        {"adam_warm_start": "last", "adam_moments": "kept", "adam_iterations": 2},
         {"planner": "ilqg", "ilqg_iterations": 3},
         {"planner": "lbfgs", "lbfgs_iterations": 6},
         {"planner": "mppi", "candidates": 8, "iterations": 2},

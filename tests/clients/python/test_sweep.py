@@ -39,6 +39,7 @@ from sinew.sweep.store import Store  # noqa: E402
 from sinew.sweep.summary import mean_interval, success_interval, summary  # noqa: E402
 from sinew.task import Measure  # noqa: E402
 
+import scenes  # noqa: E402
 from sweeps import keys, numbers  # noqa: E402
 
 # A ball that a motor presses on a floor, which yields more in the robot than in the planner.
@@ -146,7 +147,7 @@ def test_a_trace_has_what_happened() -> None:
     mujoco.mj_kinematics(m, d)
     np.testing.assert_array_equal(trace["places"][17, 0], d.site("hand").xpos)
     assert list(trace["place_names"]) == ["hand"]
-    assert list(trace["term_names"]) == ["reach", "speed", "effort", "smooth"]
+    assert list(trace["term_names"]) == list(scenes.REACH_TERMS)
     np.testing.assert_allclose(trace["plan_terms"].sum(axis=1), trace["plan_cost"], rtol=1e-12)
     assert trace["ghost_places"].shape == (3, 49, 1, 3)
     np.testing.assert_array_equal(trace["ghost_qpos"][0, 0], trace["qpos"][0])

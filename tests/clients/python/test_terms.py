@@ -16,6 +16,7 @@ from sinew import errors
 from sinew.client import Daemon, schema
 from sinew.client.messages import ObjectName, TaskDescription
 
+import scenes
 from daemons import Liar, plain_messages
 
 SETTLING = """
@@ -133,7 +134,7 @@ def test_moving_target(client: sinew.Client) -> None:
         plan = session.plan(state, iterations=2, states=True)
         assert plan.lead == 4
         assert plan.states is not None
-        assert list(plan.states.targets) == ["reach", "speed", "effort", "smooth"]
+        assert list(plan.states.targets) == list(scenes.REACH_TERMS)
         assert plan.states.targets["reach"].shape == (plan.steps + 1, 3)
         assert np.allclose(plan.states.targets["reach"], ellipse(plan.states.time), rtol=0, atol=1e-7)
         assert not plan.states.targets["speed"].any()
