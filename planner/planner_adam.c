@@ -6,7 +6,8 @@
 
 struct SnAdamState {
   SnMultistartJob job;
-  SnAdamGrid grid;  // of this plan
+  bool open;        // it was begun, and neither ended nor, where it was dropped, another one begun
+  SnAdamGrid grid;  // of the latest job that has come to something, as what follows
   SnGrid time;      // time grid of its rows
   int knots;        // settings that the grid was made from
   int interpolation, starts;
@@ -54,8 +55,10 @@ static void adam_shift(SnPlanner *p, int k) {
   enum {
     FAR = 1 << 20
   };  // other planners' plans count too, for months: beyond this nothing of the plan before is left
-  if (p->iterations.adam)
-    p->iterations.adam->moved = (p->iterations.adam->moved < FAR ? p->iterations.adam->moved : FAR) + k;
+  SnAdamState *a = p->iterations.adam;
+  if (!a) return;
+  a->moved = (a->moved < FAR ? a->moved : FAR) + k;
+  a->advanced = false;
 }
 
 static void adam_forget(SnPlanner *p) {
@@ -140,24 +143,31 @@ static bool same_structure(const SnPlanner *p) {
          sn_grid_equal(&a->time, &p->grid.grid);
 }
 
-// The grid of the settings, moved in time with the plan: knots stay where they were. Returns how many knots the plan
-// has left behind; of a knot for every row of a time grid, how many base steps.
-static int make_grid(SnPlanner *p) {
-  SnAdamState *a = p->iterations.adam;
+// The grid of the settings, moved in time with the plan: knots stay where they were. Writes how many knots the plan has
+// left behind; of a knot for every row of a time grid, how many base steps.
+static SnAdamGrid next_grid(const SnPlanner *p, int *left) {
+  const SnAdamState *a = p->iterations.adam;
   const int n = p->in_force.settings.adam_knots, moved = a->grid.phase + a->moved;
   const int spacing = n > 0 ? (p->horizon - 1 + n - 2) / (n - 1) : 1;
-  a->grid = (SnAdamGrid){.nstep = p->grid.steps,
-                         .spacing = spacing,
-                         .phase = moved % spacing,
-                         .interpolation = n > 0 ? p->in_force.settings.adam_interpolation : SN_SPLINE_ZERO};
-  if (n > 0) a->grid.time = p->grid.grid;
-  a->grid.knots = sn_noise_knots(n > 0 ? p->horizon : p->grid.steps, spacing, a->grid.phase);
+  SnAdamGrid grid = {.nstep = p->grid.steps,
+                     .spacing = spacing,
+                     .phase = moved % spacing,
+                     .interpolation = n > 0 ? p->in_force.settings.adam_interpolation : SN_SPLINE_ZERO};
+  if (n > 0) grid.time = p->grid.grid;
+  grid.knots = sn_noise_knots(n > 0 ? p->horizon : p->grid.steps, spacing, grid.phase);
+  *left = moved / spacing;
+  return grid;
+}
+
+// A job that began anew has come to something: the one before is forgotten.
+static void take_grid(const SnPlanner *p, SnAdamState *a) {
+  a->grid = a->job.grid;
   a->time = p->grid.grid;
-  a->knots = n;
+  a->knots = p->in_force.settings.adam_knots;
   a->interpolation = p->in_force.settings.adam_interpolation;
   a->starts = p->in_force.settings.adam_starts;
   a->moved = 0;
-  return moved / spacing;
+  a->known = false;
 }
 
 // ---- iterations ----
@@ -170,17 +180,17 @@ static int job_iterations(const SnPlanner *p, int left) {
 
 SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int most, int iterations) {
   SnAdamState *a = p->iterations.adam;
-  const int left = init ? make_grid(p) : 0;
-  a->known = a->known && !init;
-  a->advanced = a->advanced && !init;
+  int left = 0;
+  const SnAdamGrid grid = init ? next_grid(p, &left) : a->grid;
   const int best_start = init ? 0 : a->job.best_start;
+  a->open = true;
   a->job =
       (SnMultistartJob){.state = sn_planner_iteration_state(p, &p->progress.start),
                         .target = sn_planner_grid_target(p),
                         .nstep = p->grid.steps,
                         .max_velocity = p->in_force.settings.max_velocity,
                         .settings = {.method = (SnGradientMethod)p->in_force.settings.gradient, .cfd = p->cfd.backward},
-                        .grid = a->grid,
+                        .grid = grid,
                         .rule = sn_adam_settings(&p->in_force.settings),
                         .noise = sn_planner_noise(p),
                         .initial_ctrl = p->initial.ctrl,
@@ -200,11 +210,13 @@ SnMultistartJob *sn_planner_adam_job(SnPlanner *p, bool init, int starts, int mo
   return &a->job;
 }
 
-// Within a plan (what is sought or how it is measured has changed) moments are fresh. What the backend remembers is
-// that of the plan before only once a job of this plan has come to something.
+// Within a plan (what is sought or how it is measured has changed) moments are fresh. What is remembered is that of the
+// plan before until a job of this plan has come to something: one that came to nothing leaves no trace. But a job of
+// several iterations that was dropped may have made some of them.
 static void adam_begin(SnPlanner *p, int most, int iterations) {
   SnAdamState *a = p->iterations.adam;
   const SnSettings *s = &p->in_force.settings;
+  a->known = a->known && !(a->open && sn_backend_job_iterations(p->device.backend) > 1);
   const bool init = p->iterations.next == 0 || !p->iterations.measured || !same_structure(p) || a->fresh;
   const bool keep = s->adam_moments == SN_MOMENTS_KEPT && a->known && same_structure(p) && p->iterations.next == 0;
   SnMultistartJob *job = sn_planner_adam_job(p, init, s->adam_starts, most, iterations);
@@ -225,7 +237,9 @@ SnWorked sn_planner_adam_work(SnPlanner *p, double stop) {
 const SnMultistartJob *sn_planner_adam_end(SnPlanner *p) {
   SnAdamState *a = p->iterations.adam;
   sn_backend_multistart_end(p->device.backend, p->device.model, &a->job);
+  a->open = false;
   if (a->job.done == 0) return NULL;
+  if (a->job.init) take_grid(p, a);
   a->fresh = false;
   p->result.warn |= a->job.warn;
   sn_planner_mark_version(p);
@@ -261,10 +275,11 @@ static void adam_end(SnPlanner *p) {
   p->iterations.adam->advanced = job->next != NULL;
 }
 
-// The next plan begins where the step from the last iterate leads.
+// The next plan begins where the step from the last iterate leads, whose rows are those of its time grid.
 static void adam_advance(SnPlanner *p) {
   SnAdamState *a = p->iterations.adam;
   if (!a->advanced || p->in_force.settings.adam_warm_start != SN_WARM_START_LAST) return;
+  if (!sn_grid_equal(&a->time, &p->grid.grid)) return;
   a->advanced = false;
   sn_planner_copy(sn_planner_best(p), a->next, sn_planner_rows(p));
   sn_planner_grid_keep(p);

@@ -65,7 +65,7 @@ static void shift_nominal(SnPlanner *p) {
   if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
   if (!p->warm_start.exists) k = 0;
   sn_controls_shift(p->warm_start.ctrl, p->horizon, p->m->nu, k, (SnTail)p->in_force.settings.tail, p->initial.ctrl);
-  p->warm_start.phase += k;
+  p->warm_start.phase = (p->warm_start.phase + k) % sn_planner_noise_spacing(p);
   sn_planner_shift_optimizers(p, k);
   p->warm_start.time = p->progress.start.time;
   p->warm_start.exists = true;

@@ -348,7 +348,9 @@ void sn_planner_adam_snapshot(const SnPlanner *p, SnAdamSnapshot *snapshot);
 // planner_adam.c: puts it in force again, checked as by sn_planner_restore. On an error all is as before.
 SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *snapshot, SnError *err);
 // Returns the noise of the iteration under way.
-SnNoiseSettings sn_planner_noise(SnPlanner *p);
+SnNoiseSettings sn_planner_noise(const SnPlanner *p);
+// Returns the base steps between knots of the noise: `knots` of them span the horizon.
+int sn_planner_noise_spacing(const SnPlanner *p);
 
 // Checks a state and copies it, with quaternions normalised. Mocap stays as before if it is not given. act, if it is
 // not given, is estimated from the controls since the state before. Returns SN_ERR_ARGUMENT when something is wrong;

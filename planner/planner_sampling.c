@@ -41,21 +41,19 @@ SnCode sn_planner_candidates_reserve(SnPlanner *p, const SnSettings *s, SnError 
   return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
 }
 
-// Steps between knots of the noise: `knots` of them span the horizon.
-static int knot_spacing(const SnPlanner *p) {
+int sn_planner_noise_spacing(const SnPlanner *p) {
   return (p->horizon - 1 + p->in_force.settings.knots - 2) / (p->in_force.settings.knots - 1);
 }
 
-SnNoiseSettings sn_planner_noise(SnPlanner *p) {
+SnNoiseSettings sn_planner_noise(const SnPlanner *p) {
   const SnSettings *s = &p->in_force.settings;
-  const int spacing = knot_spacing(p);
-  p->warm_start.phase %= spacing;
+  const int spacing = sn_planner_noise_spacing(p), phase = p->warm_start.phase % spacing;
   return (SnNoiseSettings){.seed = p->def.seed,
                            .plan = (uint32_t)p->progress.number,
                            .iteration = (uint32_t)p->iterations.next,
                            .spacing = spacing,
-                           .phase = p->warm_start.phase,
-                           .knots = sn_noise_knots(p->horizon, spacing, p->warm_start.phase),
+                           .phase = phase,
+                           .knots = sn_noise_knots(p->horizon, spacing, phase),
                            .interpolation = s->interpolation,
                            .colour = s->noise,
                            .scale = s->noise_scale,

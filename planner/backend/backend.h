@@ -264,8 +264,9 @@ SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts
 // return false where no iteration was done: then none fits.
 bool sn_backend_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
 
-// Ends a job, done or not: the job's results hold what counts of it, the rest is dropped. The next job may come after
-// this. On a lost device the job stays as it was given, with `done` 0.
+// Ends a job, done or not: the job's results hold what counts of it, the rest is dropped. One of which nothing counts
+// leaves what the first start remembers as it was. The next job may come after this. On a lost device the job stays as
+// it was given, with `done` 0.
 void sn_backend_multistart_end(SnBackend *b, SnBackendModel *x, SnMultistartJob *job);
 
 // Announces a job that sn_backend_multistart is called for soon, as sn_backend_rollouts_submit does a batch. One of

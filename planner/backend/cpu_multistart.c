@@ -12,12 +12,11 @@ struct SnCpuMultistart {
   double *term;              // (capacity, nterm)
   sn_real *best_term;        // (nterm)
   sn_real *scratch;          // of the noise
-  SnAdamMoments before;      // those of start 0 before the step of the iteration under way
+  SnAdamMoments before;      // those of start 0 before the iteration under way
   SnMultistart multistart;   // of the job under way
   SnGradientBatch batch;
   bool begun;      // a job is under way
   bool under_way;  // an iteration of it is
-  bool stepped;    // which has made a step
   SnLaneShared shared;
   SnLane lane;
 };
@@ -139,8 +138,7 @@ static void copy_moments(const SnCpuMultistart *h, SnAdamMoments *to, const SnAd
 
 static void begin_iteration(SnCpuMultistart *h, const SnMultistartJob *job) {
   const bool init = job->init && job->done == 0;
-  h->stepped = !init && !h->start[0].ahead;
-  if (h->stepped) copy_moments(h, &h->before, &h->start[0].moments);
+  copy_moments(h, &h->before, &h->start[0].moments);
   for (int i = 0; init && i < job->starts; ++i)
     sn_multistart_init(h->m, &h->lane, &h->multistart, i, &h->start[i], h->scratch);
   for (int i = 0; i < job->count; ++i) {
@@ -204,7 +202,7 @@ void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job) {
 }
 
 void sn_cpu_multistart_abandon(SnCpuMultistart *h) {
-  if (h->under_way && h->stepped) copy_moments(h, &h->start[0].moments, &h->before);
+  if (h->under_way) copy_moments(h, &h->start[0].moments, &h->before);
   h->begun = h->under_way = false;
 }
 

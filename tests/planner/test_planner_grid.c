@@ -153,6 +153,28 @@ static void changes_under_way(void **state) {
   free_fixture(x);
 }
 
+// A grid that comes into force with an iteration which does not count finds the last iterate on the grid of before.
+static void last_iterate(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnSettings s = grid_settings(SN_PLANNER_ADAM, "");
+  s.adam_warm_start = SN_WARM_START_LAST;
+  Fixture *x = open_fixture(1, true, &s, true);
+  const SnPlanRequest r = initial_request(x, 0);
+  begin_plan(x->p, &r);
+  while (sn_planner_iterations(x->p) < 3) sn_planner_slice(x->p, INFINITY);
+  snprintf(s.grid, sizeof s.grid, "20x2");
+  configure(x, &s);
+  sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 5);
+  SnPlan plan;
+  SnPlannerSnapshot snapshot;
+  sn_planner_finish(x->p, &plan);
+  assert_int_equal(plan.iterations, 3);
+  assert_int_equal(sn_planner_snapshot(x->p, &snapshot, &err), SN_OK);
+  assert_memory_equal(snapshot.warm_ctrl, plan.ctrl, ctrl_bytes(&plan));
+  free_fixture(x);
+}
+
 // Moments that are kept are resampled: the same bits after a snapshot, and another grid forgets them.
 static void restored(void **state) {
   (void)state;
@@ -210,8 +232,11 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans_on_the_base_step), cmocka_unit_test(equal_steps_are_another_time_step),
-      cmocka_unit_test(changes_under_way), cmocka_unit_test(restored), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(plans_on_the_base_step),
+                                     cmocka_unit_test(equal_steps_are_another_time_step),
+                                     cmocka_unit_test(changes_under_way),
+                                     cmocka_unit_test(last_iterate),
+                                     cmocka_unit_test(restored),
+                                     cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

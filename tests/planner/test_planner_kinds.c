@@ -109,6 +109,53 @@ static void reported_numbers(void **state) {
   }
 }
 
+// Where a deadline falls leaves no trace but the numbers of its plan: the plan after it is that after one that was made
+// from these numbers, or after one that had no time at all. Also where knots change in between.
+static void after_a_deadline(void **state) {
+  (void)state;
+  for (int kind = 0; kind < SN_PLANNER_KINDS; ++kind) {
+    int cut = 0, none = 0;
+    for (int n = 0; n < 24; ++n) {
+      SnSettings s = settings_of(kind);
+      s.adam_moments = SN_MOMENTS_KEPT;
+      s.adam_iterations = s.ilqg_iterations = 4;
+      s.adam_knots = n % 2 ? 6 : 0;
+      s.knots = 9;
+      Fixture *x = open_fixture(2, true, &s, true), *y = open_fixture(1, true, &s, true);
+      for (int k = 0; k < 2; ++k) {
+        const SnPlan a = plan_at(x, 0.05 * k), b = plan_at(y, 0.05 * k);
+        same_plans(&a, &b);
+      }
+      SnPlanRequest r = initial_request(x, 0.12);
+      r.deadline = (double)atomic_load(&x->count.reads) + 4.0 * n * n;
+      const SnPlan a = plan_now(x, &r);
+      SnPlan b;
+      r.deadline = (double)INFINITY;
+      r.max_iterations = a.iterations;
+      r.max_candidates = a.candidates;
+      begin_plan(y->p, &r);
+      while (a.iterations > 0 && !sn_planner_slice(y->p, INFINITY)) continue;
+      sn_planner_finish(y->p, &b);
+      none += a.iterations == 0;
+      cut += a.iterations > 0;
+      if (n % 3 == 0) s.knots = 7;
+      if (n % 4 >= 2) s.adam_knots = 9;
+      configure(x, &s);
+      configure(y, &s);
+      const SnPlan c = plan_at(x, 0.15), d = plan_at(y, 0.15);
+      same_plans(&c, &d);
+      SnPlannerSnapshot snapshot;
+      SnError err = {0};
+      assert_int_equal(sn_planner_snapshot(x->p, &snapshot, &err), SN_OK);
+      assert_in_range(snapshot.phase, 0, s.knots == 7 ? 6 : 4);  // less than the spacing, however long it runs
+      free_fixture(x);
+      free_fixture(y);
+    }
+    printf("%s: %d plans without an iteration, %d with some\n", name_of(kind), none, cut);
+    assert_true(none > 2 && cut > 2);
+  }
+}
+
 // Times that the clock is read in a plan of one iteration.
 static int reads_of(int kind, int candidates) {
   SnSettings s = settings_of(kind);
@@ -185,8 +232,9 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(improves),    cmocka_unit_test(repeats), cmocka_unit_test(reported_numbers),
-      cmocka_unit_test(means_pause), cmocka_unit_test(live),    cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),         cmocka_unit_test(repeats),
+                                     cmocka_unit_test(reported_numbers), cmocka_unit_test(after_a_deadline),
+                                     cmocka_unit_test(means_pause),      cmocka_unit_test(live),
+                                     cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
