@@ -17,6 +17,8 @@ typedef struct BenchTaskArgs {
   PlantPlaces places;                    // folders of the model; none: sinewd's defaults
   const char *settings[BENCH_SETTINGS];  // (nsettings) "name=value", on top of the task's own
   int nsettings;
+  const char *later[BENCH_SETTINGS];  // (nlater) the same, from the second plan of a closed loop on
+  int nlater;
   double seconds;       // motion [s]
   double plan_seconds;  // time to compute a plan [s]; 0: as many iterations as the settings say, at least one
   int execute;          // steps of the planner between two plans

@@ -148,6 +148,14 @@ static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
   return SINEW_OK;
 }
 
+// Sets what holds from the second plan on.
+static SinewStatus set_later(Loop *l, SinewError *err) {
+  SinewStatus status = SINEW_OK;
+  for (int i = 0; status == SINEW_OK && i < l->args->nlater; ++i)
+    status = sinew_planner_set(l->planner, l->args->later[i], err);
+  return status;
+}
+
 // Adds the present state to the record, with its cost and measures.
 static SinewStatus record(Loop *l, ClosedLoopResult *result, SinewError *err) {
   PlantRecord *r = &result->record;
@@ -174,8 +182,8 @@ static SinewStatus run(Loop *l, ClosedLoopResult *result, void (*progress)(void 
   SinewStatus status = SINEW_OK;
   for (int i = 0; status == SINEW_OK && i < steps && !result->record.diverged; ++i) {
     if (i * step >= plans * period - 1e-9) {
-      ++plans;
-      status = plan(l, result, err);
+      status = plans++ == 1 ? set_later(l, err) : SINEW_OK;
+      if (status == SINEW_OK) status = plan(l, result, err);
       if (progress) progress(user, (double)i / steps);
     }
     control(l, &result->record);

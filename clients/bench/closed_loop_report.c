@@ -84,6 +84,8 @@ cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *res
   cJSON_AddNumberToObject(o, "threads", result->threads);
   cJSON_AddNumberToObject(o, "wall", result->wall);
   add_costs(o, result->stride, r);
+  cJSON *later = cJSON_AddArrayToObject(o, "later");
+  for (int i = 0; i < args->nlater; ++i) cJSON_AddItemToArray(later, cJSON_CreateString(args->later[i]));
   cJSON_AddItemToObject(o, "settings", cJSON_Duplicate(result->settings, true));
   return o;
 }

@@ -20,7 +20,8 @@ enum {
   KEY_CONTACTS,
   KEY_PLANT_TIMESTEP,
   KEY_LATENCY,
-  KEY_LATENCY_TOLD
+  KEY_LATENCY_TOLD,
+  KEY_LATER
 };
 
 typedef struct Settings {
@@ -77,6 +78,10 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_LATENCY_TOLD:
       s->c.latency_told = sn_arg_latency(state, "plan-latency-told", arg);
       return 0;
+    case KEY_LATER:
+      if (s->c.nlater == BENCH_SETTINGS) argp_error(state, "too many settings of later plans");
+      s->c.later[s->c.nlater++] = arg;
+      return 0;
     case 'k':
       s->c.seed = (uint64_t)sn_arg_seed(state, arg);
       return 0;
@@ -131,6 +136,10 @@ int mode_mpc(int argc, char **argv) {
       {"latency", KEY_LATENCY, "S", 0,
        "simulated: a plan comes into force so long after its state, and the planner is told so (default 0)", 0},
       {"plan-latency-told", KEY_LATENCY_TOLD, "S", 0, "what the planner is told instead", 0},
+      {"later", KEY_LATER, "NAME=VALUE", 0,
+       "a setting of the planner from the second plan on, as a body that moves by the clock waits for its first plan "
+       "alone; may be repeated",
+       0},
       {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
       {"json", 'j', NULL, 0, "print one line of JSON", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},

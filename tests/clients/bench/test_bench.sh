@@ -76,14 +76,21 @@ mpc again --latency 0.03 --threads 2
 mpc fine --latency 0.03 --plant-timestep 0.0025
 mpc unknown --latency 0.03 --plan-latency-told 0
 mpc lockstep
+mpc first --set adam_iterations=12 --later adam_iterations=2
+"$BIN/sinew-bench" mpc --task arm_reach --later adam_iterations=-1 --seconds 0.2 --quiet >out 2>err && exit 1
+grep -q 'adam_iterations' err || { cat err >&2; exit 1; }
 python3 - <<'PY'
 import json
-late, again, fine, unknown, lockstep = (json.load(open(f"{n}.json")) for n in ("late", "again", "fine", "unknown", "lockstep"))
+late, again, fine, unknown, lockstep, first = (
+    json.load(open(f"{n}.json")) for n in ("late", "again", "fine", "unknown", "lockstep", "first"))
 assert late["cost"] == again["cost"] and late["latency"] == late["latency_told"] == 0.03, late
 assert late["prediction_position"]["p99"] < 1e-12 and late["jump"]["p99"] > 0, late
 assert len(fine["cost"]) == len(late["cost"]) == 11 and fine["plant_timestep"] == 0.0025 and late["plant_timestep"] == 0.005
 assert 1e-12 < fine["prediction_position"]["p99"] < 0.01, fine
 assert unknown["latency_told"] == 0 and unknown["prediction_position"]["p99"] > 1e-4, unknown
+# All plans but the first have the later settings.
+assert first["plans"] == 10 and abs(first["iterations"] - (12 + 9 * 2) / 10) < 1e-12, first
+assert first["later"] == ["adam_iterations=2"] and late["later"] == [] and late["iterations"] == 4, first
 assert lockstep["prediction_position"]["p99"] < 1e-12 and lockstep["cost_mean"] < late["cost_mean"], lockstep
 PY
 # Contacts of the body: the task's, or those of the file. A ball that falls tells them apart.
