@@ -1,17 +1,18 @@
 // Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in rollout_vjp.c.
 //
-// A thread takes the next item in their order and stays with it: runs it forward, then makes the world of a state and
-// goes back through it, state by state. Where there is no item left, or nothing to do at its own at the moment, it
-// helps with those of others: goes back through a state whose world is ready, makes the world of the next state where a
-// slot is idle. Worlds are made in the order in which they are needed, each in one of few slots.
+// A thread takes the next item in their order and stays with it: runs it forward, then goes back through its states.
+// Where there is no item left, or nothing to do at its own at the moment, it helps with those of others: follows a
+// rollout and keeps its worlds, goes back through states whose worlds are ready, makes the world of the next state
+// where a slot is idle. Worlds are made in the order in which they are needed, each in one of few slots.
 //
-// Worlds are made from what the rollout has kept of them, without computing anything (world_store.c). Memory for that
-// is bounded. It serves one rollout at a time and goes to the next item when the one that has it is done; an item that
-// gets none, or whose worlds do not fit, has them computed again from its states. The order of the work and the memory
-// never touch a result: it depends on the item and the state alone.
+// Worlds that have been kept (world_store.c) are not made: who goes back reads them where they lie, state after state
+// without a word to others. Memory for them is bounded. It serves one rollout at a time and goes to the next item when
+// the one that has it is done; an item that gets none, or whose worlds do not fit, has them computed again from its
+// states. The order of the work and the memory never touch a result: it depends on the item and the state alone.
 #include "planner/rollout/gradient.h"
 
 #include <math.h>
+#include <time.h>
 
 #include "physics/sensor/sensor.h"
 #include "planner/rollout/gradient_private.h"
@@ -131,7 +132,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   const bool kept = again && x->rollout.status != SN_ROLLOUT_UNDER_WAY && x->rollout.nstep == out->nstep;
   x->out = out;
   x->m = out->model ? out->model : g->m;
-  x->busy = false;
+  x->busy = x->followed = false;
   x->phase = again || out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
@@ -164,11 +165,15 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientProgress *x) {
   x->phase = SN_PHASE_DONE;
 }
 
-typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_MAKE, JOB_BACK } JobKind;
+// JOB_FOLLOW keeps the worlds of a rollout under way. JOB_SWEEP goes back through states whose worlds are kept,
+// JOB_BACK through one whose world JOB_MAKE has made.
+typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_FOLLOW, JOB_MAKE, JOB_SWEEP, JOB_BACK } JobKind;
 typedef struct Job {
   JobKind kind;
   SnGradientProgress *item;
   int t, slot;
+  int end;      // JOB_SWEEP: the last state that was gone back through
+  bool finite;  // whether the derivative still is
 } Job;
 
 // The item that a thread stays with, under lock; NULL: there is none left.
@@ -180,39 +185,64 @@ static SnGradientProgress *own_item(SnGradientWork *g, int thread) {
   return x;
 }
 
+// Whether contacts of the worlds that an item goes back through are made anew.
+static bool from_distance(const SnGradientProgress *x) { return x->vjp.cfd.on || x->vjp.rollout->cfd.on; }
+
 // Kept worlds for the rollout that an item begins, under lock: those that nobody has, or that nobody asks for any more.
 static void take_store(SnGradientWork *g, SnGradientProgress *x) {
   for (int i = 0; i < g->nstore && !x->store; ++i) {
     SnGradientProgress *owner = g->store[i].item;
-    const bool idle = !owner || owner >= g->item + g->count || (owner->phase == SN_PHASE_DONE && !g->forward);
-    if (!idle) continue;
+    const bool done = owner && owner->phase == SN_PHASE_DONE && !owner->followed && !g->forward;
+    if (owner && owner < g->item + g->count && !done) continue;
     if (owner) owner->store = NULL;
     g->store[i].item = x;
     x->store = &g->store[i];
   }
-  if (x->store) sn_world_store_clear(x->store->worlds);
+  if (x->store) sn_world_store_clear(x->store->worlds, from_distance(x));
+}
+
+// Whether the sweep goes through state t of an item without making its world.
+static bool is_kept(const SnGradientWork *g, const SnGradientProgress *x, int t) {
+  return x->store && g->settings.method == SN_GRADIENT_SWEEP && !from_distance(x) &&
+         sn_world_store_whole(x->store->worlds, t);
+}
+
+// What there is to do on the way back, under lock. JOB_WAIT: nothing now.
+static Job back_job(SnGradientWork *g, SnGradientProgress *x) {
+  if (!x->busy && x->slot[x->sweep] >= 0) {
+    x->busy = true;
+    return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep], 0, true};
+  }
+  if (g->nidle == 0) return (Job){.kind = JOB_WAIT};
+  if (!x->busy && x->make == x->sweep && is_kept(g, x, x->sweep)) {
+    x->busy = true;
+    return (Job){JOB_SWEEP, x, x->sweep, g->idle[--g->nidle], 0, true};
+  }
+  if (x->make < 0 || is_kept(g, x, x->make)) return (Job){.kind = JOB_WAIT};
+  return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle], 0, true};
 }
 
 // What there is to do at an item, under lock. JOB_WAIT: nothing now.
 static Job item_job(SnGradientWork *g, SnGradientProgress *x, bool own) {
-  if (x->phase == SN_PHASE_BACK && !x->busy && x->slot[x->sweep] >= 0) {
-    x->busy = true;
-    return (Job){JOB_BACK, x, x->sweep, x->slot[x->sweep]};
-  }
-  if (x->phase == SN_PHASE_BACK && x->make >= 0 && g->nidle > 0)
-    return (Job){JOB_MAKE, x, x->make--, g->idle[--g->nidle]};
+  if (x->phase == SN_PHASE_BACK && !x->followed) return back_job(g, x);
   if (x->phase == SN_PHASE_FORWARD && own && !x->busy) {
     if (x->rollout.t == 0) take_store(g, x);
     x->busy = true;
-    return (Job){JOB_FORWARD, x, 0, -1};
+    atomic_store(&x->rolling, true);
+    return (Job){JOB_FORWARD, x, 0, -1, 0, true};
   }
-  return (Job){JOB_WAIT, x, 0, -1};
+  if (x->phase == SN_PHASE_FORWARD && x->busy && !x->followed && x->store && g->nidle > 0 &&
+      sn_world_store_can_follow(x->store->worlds, x->m)) {
+    x->followed = true;
+    return (Job){JOB_FOLLOW, x, 0, g->idle[--g->nidle], 0, true};
+  }
+  return (Job){.kind = JOB_WAIT};
 }
 
 // The next job, under lock. JOB_WAIT: others must end theirs first. JOB_NONE: there will be none.
 static Job take_job(SnGradientWork *g, int thread) {
   SnGradientProgress *own = own_item(g, thread);
-  Job job = own ? item_job(g, own, true) : (Job){JOB_NONE, NULL, 0, -1};
+  Job job = own ? item_job(g, own, true) : (Job){.kind = JOB_NONE};
   for (int i = 0; i < g->nthread && job.kind <= JOB_WAIT; ++i) {
     SnGradientProgress *x = g->thread[i].item;
     if (x && x != own && x->phase != SN_PHASE_DONE) job = item_job(g, x, false);
@@ -243,30 +273,85 @@ static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *j
   sn_rollout_vjp_jacobian(m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
 }
 
-static bool go_back(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
-  SnGradientSlot *slot = &g->slot[job->slot];
-  const SnRolloutVjp *vjp = &job->item->vjp;
+static bool go_back(SnGradientWork *g, SnGradientThread *thread, const SnGradientProgress *x, SnGradientSlot *slot,
+                    int t) {
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
-    return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, vjp, job->t, &slot->state);
+    return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, &x->vjp, t, &slot->state);
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
-  return sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, vjp, job->t, at, &slot->state);
+  return sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, &x->vjp, t, at, &slot->state);
 }
 
-// Does a job; for JOB_BACK, whether the derivative is still finite.
-static bool do_job(SnGradientWork *g, int thread, const Job *job) {
+static bool is_late(const SnGradientWork *g) {
+  return g->until < INFINITY && g->clock->now(g->clock->context) >= g->until;
+}
+
+// Goes back as far as worlds are kept, numbers finite and the clock allows it; through the first state in any case.
+static void sweep_kept(SnGradientWork *g, SnGradientThread *thread, Job *job) {
+  SnGradientProgress *x = job->item;
+  SnGradientSlot *slot = &g->slot[job->slot];
+  use_model(slot, x->m, &thread->lane);
+  for (int t = job->t; t >= 0 && job->finite && is_kept(g, x, t); --t) {
+    if (t < job->t && is_late(g)) break;
+    sn_world_store_view(x->store->worlds, x->m, &thread->lane, &x->vjp, t, &slot->own, &slot->world);
+    job->finite = go_back(g, thread, x, slot, t);
+    job->end = t;
+  }
+}
+
+// Passes a moment of a thread that has asked in vain `asked` times for what another one does: some dozen nanoseconds,
+// and after some thousand of them, where that one is slow or off its core, in sleep.
+static void relax(int asked) {
+  enum { OFTEN = 4000 };
+  const struct timespec rest = {.tv_nsec = 50000};
+  if (asked >= OFTEN) nanosleep(&rest, NULL);
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Keeps the worlds of a rollout while another thread runs it.
+static void follow(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
+  SnGradientProgress *x = job->item;
+  SnGradientSlot *slot = &g->slot[job->slot];
+  SnWorldStore *worlds = x->store->worlds;
+  use_model(slot, x->m, &thread->lane);
+  sn_world_store_begin_follow(worlds, true);
+  for (int asked = 0; atomic_load(&x->rolling);) {
+    if (sn_world_store_follow(worlds, x->m, &thread->lane, &x->vjp, &slot->own))
+      asked = 0;
+    else
+      relax(asked++);
+  }
+  sn_world_store_begin_follow(worlds, false);
+  while (!is_late(g) && sn_world_store_follow(worlds, x->m, &thread->lane, &x->vjp, &slot->own)) {
+  }
+}
+
+static void do_job(SnGradientWork *g, int thread, Job *job) {
+  SnGradientThread *self = &g->thread[thread];
+  SnGradientProgress *x = job->item;
   switch (job->kind) {
     case JOB_FORWARD:
-      sn_rollout_runner_use(g->thread[thread].runner, job->item->m);
-      if (sn_rollout_runner_advance(g->thread[thread].runner, &job->item->rollout,
-                                    job->item->store ? job->item->store->worlds : NULL, g->clock,
+      sn_rollout_runner_use(self->runner, x->m);
+      if (sn_rollout_runner_advance(self->runner, &x->rollout, x->store ? x->store->worlds : NULL, g->clock,
                                     g->until) != SN_ROLLOUT_UNDER_WAY)
-        give_states(g, job->item);
-      return true;
+        give_states(g, x);
+      atomic_store(&x->rolling, false);
+      return;
+    case JOB_FOLLOW:
+      follow(g, self, job);
+      return;
     case JOB_MAKE:
-      make_state(g, &g->thread[thread], job);
-      return true;
+      make_state(g, self, job);
+      return;
+    case JOB_SWEEP:
+      sweep_kept(g, self, job);
+      return;
     default:
-      return go_back(g, &g->thread[thread], job);
+      job->finite = go_back(g, self, x, &g->slot[job->slot], job->t);
+      job->end = job->t;
   }
 }
 
@@ -275,24 +360,29 @@ static void end_forward(SnGradientWork *g, SnGradientProgress *x) {
   if (x->rollout.status != SN_ROLLOUT_UNDER_WAY) take_rollout(g, x, &x->rollout);
 }
 
-static void end_back(SnGradientWork *g, int thread, const Job *job, bool finite) {
+static void end_back(SnGradientWork *g, int thread, const Job *job) {
   SnGradientProgress *x = job->item;
   x->busy = false;
   x->slot[job->t] = -1;
   g->idle[g->nidle++] = job->slot;
-  x->sweep = job->t - 1;
-  if (finite && x->sweep < 0) finish_item(g, thread, x);
-  if (finite) return;
+  x->sweep = job->end - 1;
+  if (x->make > x->sweep) x->make = x->sweep;
+  if (job->finite && x->sweep < 0) finish_item(g, thread, x);
+  if (job->finite) return;
   fail_item(g, x, SN_GRADIENT_UNBOUNDED);
-  for (int t = 0; t < job->t; ++t)
+  for (int t = 0; t < job->end; ++t)
     if (x->slot[t] >= 0) g->idle[g->nidle++] = x->slot[t];
 }
 
 // Books the end of a job, under lock.
-static void end_job(SnGradientWork *g, int thread, const Job *job, bool finite) {
+static void end_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
       end_forward(g, job->item);
+      return;
+    case JOB_FOLLOW:
+      job->item->followed = false;
+      g->idle[g->nidle++] = job->slot;
       return;
     case JOB_MAKE:
       if (job->item->phase == SN_PHASE_BACK)
@@ -301,7 +391,7 @@ static void end_job(SnGradientWork *g, int thread, const Job *job, bool finite) 
         g->idle[g->nidle++] = job->slot;  // the item has failed meanwhile
       return;
     default:
-      end_back(g, thread, job, finite);
+      end_back(g, thread, job);
       return;
   }
 }
@@ -329,16 +419,16 @@ static void gradient_work(void *argument, int thread) {
   for (;;) {
     read_clock(g);
     if (g->stop) break;
-    const Job job = take_job(g, thread);
+    Job job = take_job(g, thread);
     if (job.kind == JOB_NONE) break;
     if (job.kind == JOB_WAIT) {
       wait_for_others(g);
       continue;
     }
     pthread_mutex_unlock(&g->lock);
-    const bool finite = do_job(g, thread, &job);
+    do_job(g, thread, &job);
     pthread_mutex_lock(&g->lock);
-    end_job(g, thread, &job, finite);
+    end_job(g, thread, &job);
     pthread_cond_broadcast(&g->changed);
   }
   pthread_cond_broadcast(&g->changed);
