@@ -1,9 +1,9 @@
 // Gradients on the CPU: memory, and which thread does what next. What is done at a state stands in rollout_vjp.c.
 //
 // A thread takes the next item in their order and stays with it: runs it forward, then goes back through its states.
-// Where there is no item left, or nothing to do at its own at the moment, it helps with those of others: follows a
-// rollout and keeps its worlds, goes back through states whose worlds are ready, makes the world of the next state
-// where a slot is idle. Worlds are made in the order in which they are needed, each in one of few slots.
+// Where there is no item left, or nothing to do at its own at the moment, it helps with those of others: goes back
+// through states whose worlds are ready, makes the world of the next state where a slot is idle. Worlds are made in the
+// order in which they are needed, each in one of few slots.
 //
 // Worlds that have been kept (world_store.c) are not made: who goes back reads them where they lie, state after state
 // without a word to others. Memory for them is bounded. It serves one rollout at a time and goes to the next item when
@@ -12,7 +12,6 @@
 #include "planner/rollout/gradient.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "physics/sensor/sensor.h"
 #include "planner/rollout/gradient_private.h"
@@ -132,7 +131,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   const bool kept = again && x->rollout.status != SN_ROLLOUT_UNDER_WAY && x->rollout.nstep == out->nstep;
   x->out = out;
   x->m = out->model ? out->model : g->m;
-  x->busy = x->followed = false;
+  x->busy = false;
   x->phase = again || out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
   x->make = x->sweep = out->nstep;
@@ -165,9 +164,8 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientProgress *x) {
   x->phase = SN_PHASE_DONE;
 }
 
-// JOB_FOLLOW keeps the worlds of a rollout under way. JOB_SWEEP goes back through states whose worlds are kept,
-// JOB_BACK through one whose world JOB_MAKE has made.
-typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_FOLLOW, JOB_MAKE, JOB_SWEEP, JOB_BACK } JobKind;
+// JOB_SWEEP goes back through states whose worlds are kept, JOB_BACK through one whose world JOB_MAKE has made.
+typedef enum JobKind { JOB_NONE, JOB_WAIT, JOB_FORWARD, JOB_MAKE, JOB_SWEEP, JOB_BACK } JobKind;
 typedef struct Job {
   JobKind kind;
   SnGradientProgress *item;
@@ -192,7 +190,7 @@ static bool from_distance(const SnGradientProgress *x) { return x->vjp.cfd.on ||
 static void take_store(SnGradientWork *g, SnGradientProgress *x) {
   for (int i = 0; i < g->nstore && !x->store; ++i) {
     SnGradientProgress *owner = g->store[i].item;
-    const bool done = owner && owner->phase == SN_PHASE_DONE && !owner->followed && !g->forward;
+    const bool done = owner && owner->phase == SN_PHASE_DONE && !g->forward;
     if (owner && owner < g->item + g->count && !done) continue;
     if (owner) owner->store = NULL;
     g->store[i].item = x;
@@ -224,17 +222,11 @@ static Job back_job(SnGradientWork *g, SnGradientProgress *x) {
 
 // What there is to do at an item, under lock. JOB_WAIT: nothing now.
 static Job item_job(SnGradientWork *g, SnGradientProgress *x, bool own) {
-  if (x->phase == SN_PHASE_BACK && !x->followed) return back_job(g, x);
+  if (x->phase == SN_PHASE_BACK) return back_job(g, x);
   if (x->phase == SN_PHASE_FORWARD && own && !x->busy) {
     if (x->rollout.t == 0) take_store(g, x);
     x->busy = true;
-    atomic_store(&x->rolling, true);
     return (Job){JOB_FORWARD, x, 0, -1, 0, true};
-  }
-  if (x->phase == SN_PHASE_FORWARD && x->busy && !x->followed && x->store && g->nidle > 0 &&
-      sn_world_store_can_follow(x->store->worlds, x->m)) {
-    x->followed = true;
-    return (Job){JOB_FOLLOW, x, 0, g->idle[--g->nidle], 0, true};
   }
   return (Job){.kind = JOB_WAIT};
 }
@@ -298,37 +290,6 @@ static void sweep_kept(SnGradientWork *g, SnGradientThread *thread, Job *job) {
   }
 }
 
-// Passes a moment of a thread that has asked in vain `asked` times for what another one does: some dozen nanoseconds,
-// and after some thousand of them, where that one is slow or off its core, in sleep.
-static void relax(int asked) {
-  enum { OFTEN = 4000 };
-  const struct timespec rest = {.tv_nsec = 50000};
-  if (asked >= OFTEN) nanosleep(&rest, NULL);
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-// Keeps the worlds of a rollout while another thread runs it.
-static void follow(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
-  SnGradientProgress *x = job->item;
-  SnGradientSlot *slot = &g->slot[job->slot];
-  SnWorldStore *worlds = x->store->worlds;
-  use_model(slot, x->m, &thread->lane);
-  sn_world_store_begin_follow(worlds, true);
-  for (int asked = 0; atomic_load(&x->rolling);) {
-    if (sn_world_store_follow(worlds, x->m, &thread->lane, &x->vjp, &slot->own))
-      asked = 0;
-    else
-      relax(asked++);
-  }
-  sn_world_store_begin_follow(worlds, false);
-  while (!is_late(g) && sn_world_store_follow(worlds, x->m, &thread->lane, &x->vjp, &slot->own)) {
-  }
-}
-
 static void do_job(SnGradientWork *g, int thread, Job *job) {
   SnGradientThread *self = &g->thread[thread];
   SnGradientProgress *x = job->item;
@@ -338,10 +299,6 @@ static void do_job(SnGradientWork *g, int thread, Job *job) {
       if (sn_rollout_runner_advance(self->runner, &x->rollout, x->store ? x->store->worlds : NULL, g->clock,
                                     g->until) != SN_ROLLOUT_UNDER_WAY)
         give_states(g, x);
-      atomic_store(&x->rolling, false);
-      return;
-    case JOB_FOLLOW:
-      follow(g, self, job);
       return;
     case JOB_MAKE:
       make_state(g, self, job);
@@ -379,10 +336,6 @@ static void end_job(SnGradientWork *g, int thread, const Job *job) {
   switch (job->kind) {
     case JOB_FORWARD:
       end_forward(g, job->item);
-      return;
-    case JOB_FOLLOW:
-      job->item->followed = false;
-      g->idle[g->nidle++] = job->slot;
       return;
     case JOB_MAKE:
       if (job->item->phase == SN_PHASE_BACK)

@@ -48,8 +48,6 @@ typedef struct SnGradientProgress {
   int cfd_steps;
   SnGradientPhase phase;
   bool busy;               // a thread runs it forward or goes back
-  bool followed;           // a thread follows its rollout
-  atomic_bool rolling;     // a thread runs it forward at this moment; not under lock
   int make;                // next state to make a world of, going down; -1: none
   int sweep;               // next state to go back through
   int *slot;               // place of the world of each state, -1: nowhere (max_step + 1)

@@ -15,20 +15,9 @@ size_t sn_world_store_size(const SnModel *m, int max_step);
 // Forgets all worlds. Keeps only what does not depend on contacts from now on, if the way back makes them anew.
 void sn_world_store_clear(SnWorldStore *s, bool contacts_made_anew);
 
-// Keeps the world of state t, whose stages have run, and finishes its solution, unless there is no room left or a
-// follower takes it. The step itself may have been taken; of the world sn_solve_again's fields are changed.
+// Keeps the world of state t, whose stages have run, and finishes its solution, unless there is no room left. The step
+// itself may have been taken; of the world sn_solve_again's fields are changed.
 void sn_world_store_keep(SnWorldStore *s, const SnModel *m, SnLane *lane, SnWorld *w, int t);
-
-// A second thread may follow the rollout, one at a time. It makes the worlds of states again that the rollout has come
-// through, in their order, and keeps them. The bits are those of the rollout's own.
-
-// Returns whether the way back reads worlds as a follower makes them.
-bool sn_world_store_can_follow(const SnWorldStore *s, const SnModel *m);
-// Tells the rollout that a follower begins, or ends.
-void sn_world_store_begin_follow(SnWorldStore *s, bool begin);
-// Keeps the next state that the rollout has left, its world made in `own`, a whole world. Returns false where there is
-// none at present. b is that of the rollout's own contacts.
-bool sn_world_store_follow(SnWorldStore *s, const SnModel *m, SnLane *lane, const SnRolloutVjp *b, SnWorld *own);
 // Returns whether sn_world_store_view of state t computes nothing, unless contacts are from distance.
 bool sn_world_store_whole(const SnWorldStore *s, int t);
 
