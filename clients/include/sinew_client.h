@@ -86,9 +86,7 @@ typedef struct SinewSessionDef {
   double time_to_live;  // life of a plan after its state's time [s]; <= 0: as the daemon says
   SinewSessionFallback *fallback;  // NULL: sinew_session_fallback_zero
   void *fallback_user;             // given to the fallback
-  // Asks for feedback gains of so many rows of a plan behind its lead, in continuous mode, too: sinew_session_feedback.
-  // 0: none.
-  int gain_rows;
+  int gain_rows;  // rows behind a plan's lead that get feedback gains, in every mode: sinew_session_feedback; 0: none
 } SinewSessionDef;
 
 // Returns a definition that leaves everything to the daemon and the task; set at least `task`.
