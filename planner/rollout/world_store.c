@@ -57,7 +57,7 @@ void sn_world_store_keep(SnWorldStore *s, const SnModel *m, SnLane *lane, SnWorl
   const int parts = s->body_only ? SN_KEPT_BODY + 1 : PARTS;
   KeptWorld *to = &s->world[t];
   size_t bytes[PARTS], sum = 0;
-  if (!sn_world_can_keep(m)) return;
+  if (!sn_world_can_keep(m) || sn_world_kept_size(m, w, SN_KEPT_BODY) > s->bytes - s->used) return;
   if (!s->body_only) sn_solve_again(m, w, lane);
   for (int k = 0; k < parts; ++k) sum += bytes[k] = sn_world_kept_size(m, w, (SnKeptPart)k);
   if (sum > s->bytes - s->used) return;
