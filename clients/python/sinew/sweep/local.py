@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
@@ -23,14 +24,29 @@ __all__ = ["play_here"]
 def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tuple[Job, Played | str]]:
     """Run jobs and yield each as it ends, with what came of it or the text of its error.
 
-    The processes end with this one, and where the iterator is closed.
+    The processes end with this one, and where the iterator is closed. Ctrl-C and SIGTERM, in the main thread, end it
+    where it waits for the next run: a `KeyboardInterrupt` in the middle of a start may be lost, or end otherwise.
+    A second one is raised at once.
     """
-    # Processes are copies of one that has imported what a run needs: they begin within milliseconds.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sinew.sweep.play"])
+    with _signals_noted() as asked_to_end:
+        _start_server()
+        yield from _play_in(context, jobs, processes, keep, asked_to_end)
+        if asked_to_end.poll():
+            raise KeyboardInterrupt
+
+
+def _play_in(
+    context: multiprocessing.context.ForkServerContext,
+    jobs: Iterable[Job],
+    processes: int,
+    keep: bool,
+    asked_to_end: Connection,
+) -> Generator[tuple[Job, Played | str]]:
+    """Run jobs until all are done or something can be received from the last argument."""
     waiting, running = iter(jobs), dict[Any, tuple[BaseProcess, Job]]()
     try:
-        while True:
+        while not asked_to_end.poll():
             while len(running) < processes and (job := next(waiting, None)) is not None:
                 receiver, sender = context.Pipe(duplex=False)
                 process: BaseProcess = context.Process(target=_work, args=(sender, job, keep), daemon=True)
@@ -39,7 +55,10 @@ def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tupl
                 sender.close()
             if not running:
                 return
-            for ready in wait(list(running)):
+            all_ready = wait([asked_to_end, *running])
+            if asked_to_end in all_ready:
+                return
+            for ready in all_ready:
                 process, job = running[ready]
                 played = _receive(ready, process)
                 del running[ready]
@@ -49,6 +68,42 @@ def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tupl
             if process.pid is not None:
                 process.kill()
                 process.join()
+
+
+@contextlib.contextmanager
+def _signals_noted() -> Iterator[Connection]:
+    """Give the end of a pipe that has something to receive once SIGINT or SIGTERM came."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+
+    def note(number: int, frame: object) -> None:
+        if receiver.poll():
+            raise KeyboardInterrupt
+        sender.send_bytes(b"end")
+
+    with receiver, sender:
+        if threading.current_thread() is not threading.main_thread():  # others get no signals
+            yield receiver
+            return
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield receiver
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _start_server() -> None:
+    """Start the process whose copies do the runs: it has imported what they need, and they begin within milliseconds.
+
+    Ctrl-C in a terminal goes to all processes. This one and its copies begin with it blocked: it is the parent's alone.
+    """
+    resource_tracker.ensure_running()  # would unblock the signal
+    forkserver.set_forkserver_preload(["sinew.sweep.play"])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _receive(receiver: Any, process: BaseProcess) -> Played | str:
@@ -64,7 +119,6 @@ def _receive(receiver: Any, process: BaseProcess) -> Played | str:
 
 
 def _work(sender: Connection, job: Job, keep: bool) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from sinew.sweep.play import attempt
 
