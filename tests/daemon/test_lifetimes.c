@@ -93,7 +93,8 @@ static void test_newer_state_ends_a_plan(void **state) {
       assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
       assert_int_equal(r->id, before + i);
       if (i == 1) waited = !is_replaced(r);
-      if (i == 2) assert_true(r->plan->age >= 0.95 * deadlines[1]);
+      // less what the daemon keeps back where slices and answers were late lately, half of it at most
+      if (i == 2) assert_true(r->plan->age >= 0.5 * deadlines[1]);
       sn_test_done(r);
     }
   }

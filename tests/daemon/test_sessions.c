@@ -342,24 +342,26 @@ static void test_client_vanishes(void **state) {
   sn_test_done(r);
 }
 
-// A client that asks and never reads: one reply is kept for it, the daemon serves others meanwhile.
-// Waits until requests for the loaders are taken again: while very many wait, more are refused.
-static void await_loaders(void) {
-  Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
+// Opens a session as soon as the loaders take the request: while very many wait, more are refused.
+static uint64_t open_when_taken(Sinew__V1__Reply **opened) {
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
-  request.body_case = SINEW__V1__REQUEST__BODY_LIST_TASKS;
-  request.list_tasks = &list;
+  open.task = "arm_reach";
+  open.seed = 1;
+  open.planner = sn_test_sampling();
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
   for (int i = 0; i < 300; i++) {
-    Sinew__V1__Reply *reply = sn_test_request(&client, &request);
-    assert_non_null(reply);
-    const bool taken = reply->body_case == SINEW__V1__REPLY__BODY_LIST_TASKS;
-    sn_test_done(reply);
-    if (taken) return;
+    *opened = sn_test_request(&client, &request);
+    if ((*opened)->body_case == SINEW__V1__REPLY__BODY_OPEN) return (*opened)->open->session;
+    sn_test_expect_error(*opened, SINEW__V1__ERROR__CODE__LIMIT, "waiting to be loaded");
     usleep(100000);
   }
   fail_msg("the loaders take nothing");
+  return 0;
 }
 
+// A client that asks and never reads: one reply is kept for it, the daemon serves others meanwhile.
 static void test_client_never_reads(void **state) {
   (void)state;
   enum { REQUESTS = 3000 };
@@ -376,9 +378,8 @@ static void test_client_never_reads(void **state) {
     request.id = (uint64_t)i;
     zmq_send(deaf.socket, bytes, sinew__v1__request__pack(&request, bytes), ZMQ_DONTWAIT);
   }
-  await_loaders();
   Sinew__V1__Reply *opened;
-  uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  uint64_t id = open_when_taken(&opened);
   for (int i = 0; i < 10; i++) {
     Sinew__V1__Reply *r = sn_test_plan(&client, id, opened->open->initial, 0.02);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);

@@ -304,7 +304,8 @@ static void test_lease_lasts_until_a_plan_is_due(void **state) {
     Sinew__V1__Reply *r = sn_test_receive(&owner, 10);
     assert_non_null(r);
     if (r->body_case == SINEW__V1__REPLY__BODY_PLAN) {
-      assert_true(r->plan->age >= 0.95 * deadline && r->plan->iterations > 0);
+      // of its time the daemon keeps back what slices and answers were late lately, half of it at most
+      assert_true(r->plan->age >= 0.5 * deadline && r->plan->iterations > 0);
       plans++;
     } else {
       assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_SET_CONFIG);
