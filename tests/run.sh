@@ -33,10 +33,10 @@ part_tidy() {
 part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats and of scans on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|planner/test_tasks$|test_agree_emulator$|test_agree_scan$|test_device_(sh|pack)$"; }
 
-part_tsan_text="thread sanitizer over planner, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (what has threads; a world's lanes: part lanes)"
+part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (a world's lanes: part lanes)"
 part_tsan() {
-  local selected=(-R "^planner/|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)"
-    -E "test_planner_adam$|_vjp$")
+  local selected=(-R "^planner/(backend|rollout|test)|planner/base/test_pool|optimize/test_multistart|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)"
+    -E "test_planner_(adam|settings)$|test_cfd$|test_rollout_runner$|_vjp$")
   # The examples want all that is installed.
   build_for tsan "physics/all planner/all proto/all daemon/all cuda/all clients/all" "${selected[@]}"
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan "${selected[@]}"
