@@ -83,6 +83,10 @@ static char *unit_of(SnScratch *scratch, const SnModel *m, const SnElement *e) {
       return "m";
     case SN_QTY_ORIENTATION:
       return "quaternion";
+    case SN_QTY_VELOCITY:
+      return "m/s";
+    case SN_QTY_ANGULAR_VELOCITY:
+      return "rad/s";
     case SN_QTY_ACTIVATION:
     case SN_QTY_CONTROL:
       return "1";
@@ -98,6 +102,13 @@ static char *unit_of(SnScratch *scratch, const SnModel *m, const SnElement *e) {
 }
 
 // ---- descriptions ----
+
+// Returns the names of the axes that count, "xz" for two; "": all.
+static char *axes_of(SnScratch *scratch, const SnElement *e) {
+  char *text = sn_scratch_alloc(scratch, 4);
+  for (int k = 0; text && k < e->naxis; k++) text[k] = "xyz"[e->axis[k]];
+  return text ? text : "";
+}
 
 static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char **norms,
                      Sinew__V1__TermDescription *out) {
@@ -119,6 +130,7 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
     out->target_objects = pack_objects(scratch, m, &g->element, &out->n_target_objects);
   }
   if (g->frame) out->frame = g->frame;
+  out->axis = axes_of(scratch, &t->residual);
   if (!(out->unit = unit_of(scratch, m, &t->residual))) out->unit = "";
 }
 

@@ -4,13 +4,14 @@
 //
 //   point     r = p - p*                            [m], world frame
 //   rotation  r = log(q*^-1 q)                      rotation vector [rad] in the frame of the target
+//   velocity  r = v - v*                            [m/s, rad/s], world frame: handled as a point
 //   distance  r = |p1 - p2| - d*
-//   scalar    r = x - x*
+//   scalar    r = x - x*                            a component of a point among them
 //
 // The rate of a control, a scalar, is x = (u - u_before) / h, h the duration of the step before: dx/du = 1/h,
 // dx/du_before = -1/h.
 //
-// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t. Norms of a residual r:
+// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t, v* = R(qB) t. Norms of a residual r:
 //
 //   squared     n = sum r_i^2                        dn/dr_i = 2 r_i
 //   euclidean   n = sqrt(s + w^2) - w, s = sum r_i^2  dn/dr_i = r_i / sqrt(s + w^2); 0 where w = 0 and r = 0
@@ -36,16 +37,44 @@
 #include "physics/sensor/sensor.h"
 #include "planner/cost/cost_private.h"
 
-// World position of a site, body or geom; a sensor of three numbers.
+SN_FUNC bool sn_item_is_velocity(int type) { return type >= SN_ITEM_SITE_VEL && type <= SN_ITEM_GEOM_ANGVEL; }
+
+// The kind of object (SN_OBJ_*) that an item of a pose or a velocity looks at.
+SN_LOCAL int cost_item_object(int type) {
+  switch (type) {
+    case SN_ITEM_SITE_POS:
+    case SN_ITEM_SITE_QUAT:
+    case SN_ITEM_SITE_VEL:
+    case SN_ITEM_SITE_ANGVEL:
+      return SN_OBJ_SITE;
+    case SN_ITEM_GEOM_POS:
+    case SN_ITEM_GEOM_QUAT:
+    case SN_ITEM_GEOM_VEL:
+    case SN_ITEM_GEOM_ANGVEL:
+      return SN_OBJ_GEOM;
+    default:
+      return SN_OBJ_XBODY;
+  }
+}
+
+// First entry of a velocity among the six of sn_object_velocity.
+SN_LOCAL int cost_item_motion(int type) { return type >= SN_ITEM_SITE_ANGVEL ? 0 : 3; }
+
+// World position or velocity of a site, body or geom; a sensor of three numbers.
 SN_LOCAL void cost_item_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
-  if (type == SN_ITEM_SITE_POS)
+  if (sn_item_is_velocity(type)) {
+    sn_real motion[6];
+    sn_object_velocity(m, w, cost_item_object(type), id, motion);
+    sn_copy3(pos, motion + cost_item_motion(type));
+  } else if (type == SN_ITEM_SITE_POS) {
     sn_site_pose(m, w, id, pos, NULL);
-  else if (type == SN_ITEM_GEOM_POS)
+  } else if (type == SN_ITEM_GEOM_POS) {
     sn_geom_pose(m, w, id, pos, NULL);
-  else if (type == SN_ITEM_SENSOR_POINT)
+  } else if (type == SN_ITEM_SENSOR_POINT) {
     sn_sensor_value(m, w, id, pos);
-  else
+  } else {
     sn_copy3(pos, w->xpos + 3 * id);
+  }
 }
 
 // World orientation of a site, body or geom; the quaternion of a ball joint or of a sensor.
@@ -70,6 +99,12 @@ SN_LOCAL sn_real cost_item_distance(const SnModel *m, const SnWorld *w, const in
   return sn_dist3(a, b);
 }
 
+SN_LOCAL sn_real cost_item_component(const SnModel *m, const SnWorld *w, const int end[4]) {
+  sn_real p[3];
+  cost_item_point(m, w, end[0], end[1], p);
+  return p[end[2]];
+}
+
 // Whether the control of the step before is known.
 SN_LOCAL bool cost_knows(const SnCostInput *in, int id) { return in->before && in->before[id] - in->before[id] == 0; }
 
@@ -79,6 +114,8 @@ SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCo
   switch (type) {
     case SN_ITEM_DISTANCE:
       return cost_item_distance(m, w, end);
+    case SN_ITEM_COMPONENT:
+      return cost_item_component(m, w, end);
     case SN_ITEM_QPOS:
       return w->qpos[id];
     case SN_ITEM_QVEL:
@@ -116,7 +153,7 @@ SN_LOCAL void cost_point_residual(const SnCost *c, const SnModel *m, const SnWor
     cost_item_point(m, w, c->item_other_type[i], c->item_other_id[i], goal);
   } else if (frame >= 0) {
     sn_rotquat(goal, target + c->item_target[i], w->xquat + 4 * frame);
-    sn_addto3(goal, w->xpos + 3 * frame);
+    if (!sn_item_is_velocity(c->item_type[i])) sn_addto3(goal, w->xpos + 3 * frame);
   } else {
     sn_copy3(goal, target + c->item_target[i]);
   }
@@ -210,18 +247,17 @@ SN_LOCAL void cost_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r,
   for (int i = 0; i < n; ++i) r[i] *= scale;
 }
 
-// The kind of object (SN_OBJ_*) that an item of a position or an orientation looks at.
-SN_LOCAL int cost_item_object(int type) {
-  if (type == SN_ITEM_SITE_POS || type == SN_ITEM_SITE_QUAT) return SN_OBJ_SITE;
-  return type == SN_ITEM_GEOM_POS || type == SN_ITEM_GEOM_QUAT ? SN_OBJ_GEOM : SN_OBJ_XBODY;
-}
-
 SN_LOCAL void cost_item_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                   const sn_real *bar) {
-  if (type == SN_ITEM_SENSOR_POINT)
+  if (type == SN_ITEM_SENSOR_POINT) {
     sn_sensor_vjp(m, w, a, id, bar);
-  else
+  } else if (sn_item_is_velocity(type)) {
+    sn_real motion[6] = {0};
+    sn_copy3(motion + cost_item_motion(type), bar);
+    sn_object_velocity_vjp(m, w, a, cost_item_object(type), id, motion);
+  } else {
     sn_object_pose_vjp(m, w, a, cost_item_object(type), id, bar, NULL);
+  }
 }
 
 // Bar of a small turn, about the world's axes (those that a sensor's value turns in).
@@ -247,11 +283,21 @@ SN_LOCAL void cost_item_distance_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   cost_item_point_vjp(m, w, a, end[2], end[3], d);
 }
 
+SN_LOCAL void cost_item_component_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4],
+                                      sn_real bar) {
+  sn_real p_bar[3] = {0};
+  p_bar[end[2]] = bar;
+  cost_item_point_vjp(m, w, a, end[0], end[1], p_bar);
+}
+
 SN_LOCAL void cost_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
                                    const int end[4], sn_real bar) {
   switch (type) {
     case SN_ITEM_DISTANCE:
       cost_item_distance_vjp(m, w, a, end, bar);
+      break;
+    case SN_ITEM_COMPONENT:
+      cost_item_component_vjp(m, w, a, end, bar);
       break;
     case SN_ITEM_QPOS:
       a->qpos_bar[dof] += bar;
@@ -338,8 +384,14 @@ SN_LOCAL void cost_point_target_vjp(const SnCost *c, const SnModel *m, const SnW
     return;
   }
   sn_rotquat(goal, target + c->item_target[i], w->xquat + 4 * frame);
-  sn_addto3(goal, w->xpos + 3 * frame);
-  sn_point_wrench(m, w, a, frame, goal, back, NULL);
+  if (sn_item_is_velocity(c->item_type[i])) {
+    sn_real torque[3];
+    sn_cross(torque, goal, back);
+    sn_point_wrench(m, w, a, frame, w->xpos + 3 * frame, NULL, torque);
+  } else {
+    sn_addto3(goal, w->xpos + 3 * frame);
+    sn_point_wrench(m, w, a, frame, goal, back, NULL);
+  }
   sn_negquat(quat, w->xquat + 4 * frame);
   sn_rotquat(local, back, quat);
   if (out) sn_addto3(out, local);

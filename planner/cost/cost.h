@@ -22,6 +22,12 @@ typedef enum SnItem {
   SN_ITEM_SITE_POS,
   SN_ITEM_BODY_POS,
   SN_ITEM_GEOM_POS,
+  SN_ITEM_SITE_VEL,
+  SN_ITEM_BODY_VEL,
+  SN_ITEM_GEOM_VEL,
+  SN_ITEM_SITE_ANGVEL,
+  SN_ITEM_BODY_ANGVEL,
+  SN_ITEM_GEOM_ANGVEL,
   SN_ITEM_SENSOR_POINT,  // last of the points
   SN_ITEM_SITE_QUAT,
   SN_ITEM_BODY_QUAT,
@@ -29,6 +35,7 @@ typedef enum SnItem {
   SN_ITEM_QPOS_QUAT,
   SN_ITEM_SENSOR_QUAT,  // last of the rotations
   SN_ITEM_DISTANCE,
+  SN_ITEM_COMPONENT,  // one entry of a point
   SN_ITEM_QPOS,
   SN_ITEM_QVEL,
   SN_ITEM_ACT,

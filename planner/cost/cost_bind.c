@@ -17,7 +17,7 @@ typedef struct Binder {
 typedef struct BoundItem {
   int type, id;
   int dof;     // QPOS, QPOS_QUAT: address in qvel
-  int end[4];  // DISTANCE
+  int end[4];  // DISTANCE, COMPONENT
 } BoundItem;
 
 int sn_item_value_size(int type) { return type <= SN_ITEM_SENSOR_POINT ? 3 : (type <= SN_ITEM_SENSOR_QUAT ? 4 : 1); }
@@ -125,6 +125,19 @@ static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
   }
 }
 
+// Puts components of the point that an element looks at in the place of the point.
+static void take_axes(Binder *b, const SnElement *e, const int *axis, int naxis, ItemList *list) {
+  if (naxis == 0 || list->n == 0) return;
+  const BoundItem point = list->item[0];
+  if (list->n != 1 || sn_item_value_size(point.type) != 3) {
+    sn_issue(b->issues, e->place, "axis: '%s' is no point of three numbers", e->nname ? e->name[0] : "all");
+    return;
+  }
+  list->n = 0;
+  for (int k = 0; k < naxis; ++k)
+    add_bound(list, (BoundItem){.type = SN_ITEM_COMPONENT, .end = {point.type, point.id, axis[k]}});
+}
+
 static void add_distance(Binder *b, const SnElement *e, ItemList *list) {
   BoundItem item = {.type = SN_ITEM_DISTANCE};
   for (int k = 0; k < 2; ++k) {
@@ -140,11 +153,16 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
                                      [SN_QTY_ACTIVATION] = SN_NAME_ACTUATOR,   [SN_QTY_CONTROL] = SN_NAME_ACTUATOR,
                                      [SN_QTY_CONTROL_RATE] = SN_NAME_ACTUATOR, [SN_QTY_TENDON_LENGTH] = SN_NAME_TENDON,
                                      [SN_QTY_SENSOR] = SN_NAME_SENSOR};
-  static const char *const whats[] = {"",         "",         "",         "joint",  "joint",
-                                      "actuator", "actuator", "actuator", "tendon", "sensor"};
-  if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
-    const int base = e->quantity == SN_QTY_POSITION ? SN_ITEM_SITE_POS : SN_ITEM_SITE_QUAT;
-    add_item(list, base + (int)e->object[0], find_object(b, e->place, e->object[0], e->name[0]));
+  static const char *const whats[] = {[SN_QTY_JOINT_POSITION] = "joint",   [SN_QTY_JOINT_VELOCITY] = "joint",
+                                      [SN_QTY_ACTIVATION] = "actuator",    [SN_QTY_CONTROL] = "actuator",
+                                      [SN_QTY_CONTROL_RATE] = "actuator",  [SN_QTY_TENDON_LENGTH] = "tendon",
+                                      [SN_QTY_SENSOR] = "sensor"};
+  static const int first[] = {[SN_QTY_POSITION] = SN_ITEM_SITE_POS,
+                              [SN_QTY_ORIENTATION] = SN_ITEM_SITE_QUAT,
+                              [SN_QTY_VELOCITY] = SN_ITEM_SITE_VEL,
+                              [SN_QTY_ANGULAR_VELOCITY] = SN_ITEM_SITE_ANGVEL};
+  if (e->quantity < SN_QTY_DISTANCE) {
+    add_item(list, first[e->quantity] + (int)e->object[0], find_object(b, e->place, e->object[0], e->name[0]));
   } else if (e->quantity == SN_QTY_DISTANCE) {
     add_distance(b, e, list);
   } else if (e->all) {
@@ -173,14 +191,18 @@ static void check_entries(Binder *b, SnPlace place, const char *what, int n, int
            rotation ? " (unit quaternions w x y z)" : "");
 }
 
-static bool is_sensor(const BoundItem *item) {
-  return item->type == SN_ITEM_SENSOR || item->type == SN_ITEM_SENSOR_POINT || item->type == SN_ITEM_SENSOR_QUAT;
+// Returns the sensor that an item looks at, or -1.
+static int sensor_of(const BoundItem *item) {
+  const bool part = item->type == SN_ITEM_COMPONENT;
+  const int type = part ? item->end[0] : item->type;
+  const bool sensor = type == SN_ITEM_SENSOR || type == SN_ITEM_SENSOR_POINT || type == SN_ITEM_SENSOR_QUAT;
+  return !sensor ? -1 : (part ? item->end[1] : item->id);
 }
 
 // Controls and sensors of forces are no function of the last state, in which no control acts.
 static bool depends_on_control(const SnModel *m, const BoundItem *item) {
   return item->type == SN_ITEM_CTRL || item->type == SN_ITEM_CTRL_RATE ||
-         (is_sensor(item) && sn_sensor_stage(m, item->id) > SN_STAGE_VELOCITY);
+         (sensor_of(item) >= 0 && sn_sensor_stage(m, sensor_of(item)) > SN_STAGE_VELOCITY);
 }
 
 static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
@@ -190,14 +212,26 @@ static bool any_depends_on_control(const SnModel *m, const TermItems *items) {
   return depends;
 }
 
+// All items of the element that is the target. A point has the axes of the residual unless it names its own.
+static void list_target(Binder *b, const SnTerm *t, ItemList *list) {
+  const SnElement *e = &t->target.element;
+  list_items(b, e, list);
+  const bool point = list->n == 1 && sn_item_value_size(list->item[0].type) == 3;
+  const SnElement *axes = e->naxis == 0 && point ? &t->residual : e;
+  take_axes(b, e, axes->axis, axes->naxis, list);
+}
+
 static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int size) {
   const SnTarget *g = &t->target;
-  const bool poses = t->residual.quantity == SN_QTY_POSITION || t->residual.quantity == SN_QTY_ORIENTATION;
+  const bool poses = t->residual.quantity < SN_QTY_DISTANCE;
   bool rotation = false;
   for (int k = 0; k < items->n; ++k) {
     rotation |= sn_item_value_size(items->item[k].type) == 4;
   }
-  if (g->frame && !poses) sn_issue(b->issues, g->place, "frame: only positions and orientations have one");
+  if (g->frame && !poses)
+    sn_issue(b->issues, g->place, "frame: only positions, orientations and velocities have one");
+  if (g->frame && poses && t->residual.naxis > 0)
+    sn_issue(b->issues, g->place, "frame: not with 'axis', which is one of the world's");
   if (g->kind == SN_TARGET_VALUE) check_entries(b, g->place, "target", g->nvalue, size, rotation);
   if (g->kind == SN_TARGET_KEYFRAMES) check_entries(b, g->place, "values", g->nvalue, size, rotation);
   if (g->kind == SN_TARGET_SINUSOID) {
@@ -242,7 +276,7 @@ static bool may_coincide(const ItemList *list) {
   for (int i = 0; i < list->n; ++i)
     for (int j = 0; j < i; ++j) {
       const BoundItem *x = &list->item[i], *y = &list->item[j];
-      if ((is_sensor(x) && is_sensor(y)) || (x->type == y->type && x->id == y->id)) return true;
+      if ((sensor_of(x) >= 0 && sensor_of(y) >= 0) || (x->type == y->type && x->id == y->id)) return true;
     }
   return false;
 }
@@ -255,7 +289,8 @@ static bool uses_rate(const ItemList *list) {
 
 static bool uses_force(const SnModel *m, const ItemList *list) {
   for (int k = 0; k < list->n; ++k)
-    if (is_sensor(&list->item[k]) && sn_sensor_stage(m, list->item[k].id) == SN_STAGE_ACTUATION) return true;
+    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_stage(m, sensor_of(&list->item[k])) == SN_STAGE_ACTUATION)
+      return true;
   return false;
 }
 
@@ -276,7 +311,8 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
   items->value.n = items->target.n = 0;
   items->frame = -1;
   list_items(b, &t->residual, &items->value);
-  if (t->target.kind == SN_TARGET_ELEMENT) list_items(b, &t->target.element, &items->target);
+  take_axes(b, &t->residual, t->residual.axis, t->residual.naxis, &items->value);
+  if (t->target.kind == SN_TARGET_ELEMENT) list_target(b, t, &items->target);
   if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, "body", t->target.frame);
   int res = c->nres, target = c->ntarget;
   if (store) {
@@ -439,10 +475,13 @@ void sn_cost_free(SnCost *cost) {
   free(cost);
 }
 
-// Whether an item (type, object) is a sensor without gradient.
-static bool lacks_gradient(const SnModel *m, int type, int id) {
-  const BoundItem item = {.type = type, .id = id};
-  return is_sensor(&item) && !sn_sensor_differentiable(m, id);
+// Returns the sensor without gradient that item i looks at (other: its target), or -1.
+static int lacks_gradient(const SnCost *c, const SnModel *m, int i, bool other) {
+  BoundItem item = {.type = other ? c->item_other_type[i] : c->item_type[i],
+                    .id = other ? c->item_other_id[i] : c->item_id[i]};
+  memcpy(item.end, c->item_end + 8 * i + (other ? 4 : 0), sizeof item.end);
+  const int sensor = sensor_of(&item);
+  return sensor >= 0 && !sn_sensor_differentiable(m, sensor) ? sensor : -1;
 }
 
 SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err) {
@@ -450,12 +489,12 @@ SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err
   for (int i = 0; i < cost->term_item[cost->nterm]; ++i) {
     const int term = cost->item_term[i];
     const bool other = cost->owner->task->term[term].target.kind == SN_TARGET_ELEMENT;
-    const bool own = lacks_gradient(m, cost->item_type[i], cost->item_id[i]);
-    if (!own && !(other && lacks_gradient(m, cost->item_other_type[i], cost->item_other_id[i]))) continue;
+    int sensor = lacks_gradient(cost, m, i, false);
+    if (sensor < 0 && other) sensor = lacks_gradient(cost, m, i, true);
+    if (sensor < 0) continue;
     const size_t used = strlen(text);
     snprintf(text + used, sizeof text - used, "%sterm '%s': sensor '%s' has no gradient", used ? "\n" : "",
-             sn_cost_name(cost, term),
-             sn_model_name(m, SN_NAME_SENSOR, own ? cost->item_id[i] : cost->item_other_id[i]));
+             sn_cost_name(cost, term), sn_model_name(m, SN_NAME_SENSOR, sensor));
   }
   return text[0] ? sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text) : SN_OK;
 }

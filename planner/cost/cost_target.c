@@ -90,7 +90,7 @@ static void capture_item(SnCost *c, const SnModel *m, const SnWorld *w, int i, d
   sn_item_value(m, w, c->item_other_type[i], c->item_other_id[i], c->item_end + 8 * i + 4, x);
   if (frame >= 0 && size == 3) {
     sn_real back[4];
-    sn_subfrom3(x, w->xpos + 3 * frame);
+    if (!sn_item_is_velocity(c->item_type[i])) sn_subfrom3(x, w->xpos + 3 * frame);
     sn_negquat(back, w->xquat + 4 * frame);
     sn_rotquat(local, x, back);
     sn_copy3(x, local);

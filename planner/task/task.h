@@ -19,6 +19,8 @@ enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS 
 typedef enum SnQuantity {
   SN_QTY_POSITION,        // site, body or geom [m] (3)
   SN_QTY_ORIENTATION,     // site, body or geom (4); residual: rotation vector from target to value [rad]
+  SN_QTY_VELOCITY,          // of a site, body or geom, in the world's axes [m/s] (3)
+  SN_QTY_ANGULAR_VELOCITY,  // the same [rad/s] (3)
   SN_QTY_DISTANCE,        // between two of these [m] (1)
   SN_QTY_JOINT_POSITION,  // hinge, slide (1 each) and ball joints (4 each) [rad, m]
   SN_QTY_JOINT_VELOCITY,  // hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
@@ -48,7 +50,9 @@ typedef enum SnObject { SN_OBJECT_SITE, SN_OBJECT_BODY, SN_OBJECT_GEOM } SnObjec
 typedef struct SnElement {
   SnQuantity quantity;
   SnPlace place;
-  bool all;  // every object of the kind; names is empty
+  int naxis;    // components of the value that count; 0: all
+  int axis[3];  // (naxis) 0: x, 1: y, 2: z
+  bool all;     // every object of the kind; names is empty
   int nname;
   char **name;         // (nname) one for pose quantities, two for a distance
   SnObject object[2];  // kind of name[0], name[1]: pose quantities and distances

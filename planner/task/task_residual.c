@@ -50,7 +50,7 @@ static void read_names(SnReader *r, const SnNode *node, const char *what, SnElem
 
 static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
   const char *what = node->key;
-  if (e->quantity == SN_QTY_POSITION || e->quantity == SN_QTY_ORIENTATION) {
+  if (e->quantity < SN_QTY_DISTANCE) {
     if (element_names(r, e, 1)) read_object(r, node, what, &e->object[0], &e->name[0]);
   } else if (e->quantity == SN_QTY_DISTANCE) {
     if (node->kind != SN_NODE_LIST || node->n != 2) {
@@ -67,12 +67,41 @@ static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
   }
 }
 
-static const char *const quantity_keys[] = {"position",       "orientation", "distance", "joint_position",
-                                            "joint_velocity", "activation",  "control",  "control_rate",
-                                            "tendon_length",  "sensor"};
+// Adds one of x, y, z to the components of an element.
+static void read_one_axis(SnReader *r, const SnNode *node, SnElement *e) {
+  static const char names[] = "xyz";
+  const char *text = node->kind == SN_NODE_SCALAR ? node->text : "";
+  const char *found = text[0] && !text[1] ? strchr(names, text[0]) : NULL;
+  bool again = false;
+  for (int k = 0; found && k < e->naxis; ++k) again |= e->axis[k] == (int)(found - names);
+  if (!found || again)
+    sn_issue(r->issues, node->place, again ? "axis: '%s' stands twice" : "axis: '%s' is unknown, allowed is x, y, z",
+             text);
+  else
+    e->axis[e->naxis++] = (int)(found - names);
+}
+
+// axis: z, or a list.
+static void read_axis(SnReader *r, const SnNode *node, SnElement *e) {
+  const SnQuantity q = e->quantity;
+  if (q != SN_QTY_POSITION && q != SN_QTY_VELOCITY && q != SN_QTY_ANGULAR_VELOCITY && q != SN_QTY_SENSOR)
+    sn_issue(r->issues, node->place,
+             "axis: %s has none; allowed is position, velocity, angular_velocity, or a sensor of three numbers",
+             sn_quantity_name(q));
+  else if (node->kind == SN_NODE_MAP || (node->kind == SN_NODE_LIST && node->n == 0))
+    sn_issue(r->issues, node->place, "axis: one of x, y, z or a list of them is wanted");
+  else if (node->kind == SN_NODE_LIST)
+    for (const SnNode *c = node->first; c; c = c->next) read_one_axis(r, c, e);
+  else
+    read_one_axis(r, node, e);
+}
+
+static const char *const quantity_keys[] = {
+    "position",       "orientation", "velocity", "angular_velocity", "distance",      "joint_position",
+    "joint_velocity", "activation",  "control",  "control_rate",     "tendon_length", "sensor"};
 static const char quantity_choices[] =
-    "position, orientation, distance, joint_position, joint_velocity, activation, control, control_rate, "
-    "tendon_length, sensor";
+    "position, orientation, velocity, angular_velocity, distance, joint_position, joint_velocity, activation, control, "
+    "control_rate, tendon_length, sensor";
 
 const char *sn_quantity_name(SnQuantity quantity) { return quantity_keys[quantity]; }
 
@@ -86,13 +115,24 @@ static int quantity_index(const char *key) {
 void sn_task_read_residual(SnReader *r, const SnNode *node, void *target) {
   SnElement *e = target;
   e->place = node->place;
-  const int q = node->kind == SN_NODE_MAP && node->n == 1 ? quantity_index(node->first->key) : -1;
-  if (q < 0) {
-    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted", quantity_choices);
+  const SnNode *quantity = NULL, *axis = NULL;
+  int others = 0;
+  for (const SnNode *c = node->kind == SN_NODE_MAP ? node->first : NULL; c; c = c->next) {
+    if (strcmp(c->key, "axis") == 0)
+      axis = c;
+    else if (!quantity && quantity_index(c->key) >= 0)
+      quantity = c;
+    else
+      ++others;
+  }
+  if (!quantity || others > 0) {
+    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted, and axis where one component counts",
+             quantity_choices);
     return;
   }
-  e->quantity = (SnQuantity)q;
-  read_quantity(r, node->first, e);
+  e->quantity = (SnQuantity)quantity_index(quantity->key);
+  read_quantity(r, quantity, e);
+  if (axis) read_axis(r, axis, e);
 }
 
 // ---- targets ----
@@ -237,9 +277,11 @@ static int read_target_member(SnReader *r, const SnNode *c, SnTarget *t) {
     else
       sn_issue(r->issues, c->place, "at: allowed is start");
     return 0;
+  } else if (strcmp(c->key, "axis") == 0) {
+    return 0;  // read when the quantity is known
   } else {
     sn_issue(r->issues, c->key_place,
-             "target: unknown field '%s', allowed is value, sinusoid, keyframes, frame, at, %s", c->key,
+             "target: unknown field '%s', allowed is value, sinusoid, keyframes, frame, at, axis, %s", c->key,
              quantity_choices);
     return 0;
   }
@@ -259,6 +301,11 @@ void sn_task_read_target(SnReader *r, const SnNode *node, void *target) {
   if (kinds != 1 && r->issues->count == before)
     sn_issue(r->issues, node->place, "target: exactly one of value, sinusoid, keyframes, %s is wanted",
              quantity_choices);
+  const SnNode *axis = sn_yaml_member(node, "axis");
+  if (axis && t->kind == SN_TARGET_ELEMENT)
+    read_axis(r, axis, &t->element);
+  else if (axis)
+    sn_issue(r->issues, axis->place, "target: 'axis' needs another element");
   if (t->at_start && t->kind != SN_TARGET_ELEMENT)
     sn_issue(r->issues, node->place, "target: 'at: start' needs another element");
   if (t->frame && t->kind == SN_TARGET_ELEMENT && !t->at_start)

@@ -206,6 +206,9 @@ static void add_frames(Text *t, const SnModel *m) {
     if (!name[0]) continue;
     named(t, AGREE_POINT, "position: {body: \"%s\"}", name, rest);
     named(t, AGREE_TURN, "orientation: {body: \"%s\"}", name, ", terminal: 1");
+    if (i > 2) continue;
+    named(t, AGREE_VELOCITY, "velocity: {body: \"%s\"}", name, rest);
+    named(t, AGREE_VELOCITY, "angular_velocity: {body: \"%s\"}, axis: [z, x]", name, ", terminal: 1");
   }
   for (int i = 0; i < sn_model_count(m, SN_NAME_SITE) && t->count < AGREE_TERMS - 20; ++i) {
     const char *name = sn_model_name(m, SN_NAME_SITE, i);

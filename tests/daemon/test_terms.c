@@ -41,27 +41,32 @@ static const char *const task =
     "  - {name: effort, residual: {control: all}, weight: 1}\n"
     "  - {name: jerk, residual: {control_rate: [pull]}, weight: 1}\n"
     "  - {name: length, residual: {tendon_length: cord}, target: 2, weight: 1}\n"
-    "  - {name: sensed, residual: {sensor: where}, weight: 1}\n";
+    "  - {name: sensed, residual: {sensor: where}, weight: 1}\n"
+    "  - {name: run, residual: {velocity: {body: cube}, axis: [z, x]}, weight: 1}\n"
+    "  - {name: spin, residual: {angular_velocity: {site: tip}}, weight: 1}\n";
 
 // A row of what the description of a term must say.
 typedef struct Expected {
   const char *quantity, *objects, *norm, *kind, *target_objects, *frame, *unit;
   double width;
   bool follows;
+  const char *axis;
 } Expected;
 
 static const Expected expected[] = {
-    {"position", "site tip;", "smooth_abs", "element", "body hand;", "", "m", 0.2, true},
-    {"orientation", "geom shell;", "squared", "element", "body cube;", "arm", "quaternion", 0, false},
-    {"distance", "site tip;geom shell;", "squared", "keyframes", "", "", "m", 0, false},
+    {"position", "site tip;", "smooth_abs", "element", "body hand;", "", "m", 0.2, true, ""},
+    {"orientation", "geom shell;", "squared", "element", "body cube;", "arm", "quaternion", 0, false, ""},
+    {"distance", "site tip;geom shell;", "squared", "keyframes", "", "", "m", 0, false, ""},
     {"joint_position", "joint shoulder;joint wrist;joint rail;", "squared", "value", "", "", "quaternion, rad, m", 0,
-     0},
-    {"joint_velocity", "joint wrist;joint float;", "squared", "value", "", "", "rad/s, m/s", 0, false},
-    {"activation", "actuator pull;", "squared", "value", "", "", "1", 0, false},
-    {"control", "actuator push;actuator pull;", "squared", "value", "", "", "1", 0, false},
-    {"control_rate", "actuator pull;", "squared", "value", "", "", "1/s", 0, false},
-    {"tendon_length", "tendon cord;", "squared", "value", "", "", "m", 0, false},
-    {"sensor", "sensor where;", "squared", "value", "", "", "", 0, false}};
+     0, ""},
+    {"joint_velocity", "joint wrist;joint float;", "squared", "value", "", "", "rad/s, m/s", 0, false, ""},
+    {"activation", "actuator pull;", "squared", "value", "", "", "1", 0, false, ""},
+    {"control", "actuator push;actuator pull;", "squared", "value", "", "", "1", 0, false, ""},
+    {"control_rate", "actuator pull;", "squared", "value", "", "", "1/s", 0, false, ""},
+    {"tendon_length", "tendon cord;", "squared", "value", "", "", "m", 0, false, ""},
+    {"sensor", "sensor where;", "squared", "value", "", "", "", 0, false, ""},
+    {"velocity", "body cube;", "squared", "value", "", "", "m/s", 0, false, "zx"},
+    {"angular_velocity", "site tip;", "squared", "value", "", "", "rad/s", 0, false, ""}};
 
 static void expect_objects(Sinew__V1__ObjectName **list, size_t n, const char *names) {
   char text[200] = "";
@@ -90,6 +95,7 @@ static void test_descriptions(void **state) {
     expect_objects(t->target_objects, t->n_target_objects, e->target_objects);
     assert_string_equal(t->frame, e->frame);
     assert_string_equal(t->unit, e->unit);
+    assert_string_equal(t->axis, e->axis);
   }
   const double solref[] = {0.03, 1}, solimp[] = {0.1, 0.9, 0.002, 0.5, 2};
   assert_true(d->plant->n_solref == 2 && d->plant->n_solimp == 5);

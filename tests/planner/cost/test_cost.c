@@ -107,6 +107,45 @@ static void positions(void **state) {
   expect("residual: {distance: [{site: palm}, {site: corner}]}, target: 0.25", 0, 1, &shorter);
 }
 
+// Components of points, in the order of the file; a target point has those of the residual.
+static void components(void **state) {
+  (void)state;
+  const double *palm = site("palm"), *corner = site("corner"), *tip = site("tip");
+  const double height = palm[2] - 0.25, two[2] = {palm[2] - 1, palm[0] - 2};
+  expect("residual: {position: {site: palm}, axis: z}, target: 0.25", 0, 1, &height);
+  expect("residual: {axis: [z, x], position: {site: palm}}, target: [1, 2]", 0, 2, two);
+  const double gap[2] = {palm[0] - corner[0], palm[2] - corner[2]}, cross = palm[0] - corner[1];
+  expect("residual: {position: {site: palm}, axis: [x, z]}, target: {position: {site: corner}}", 0, 2, gap);
+  expect("residual: {position: {site: palm}, axis: x}, target: {axis: y, position: {site: corner}}", 0, 1, &cross);
+  const double other = tip[1] - o.d->qpos[0], sensed = o.d->sensordata[1];
+  expect("residual: {position: {site: tip}, axis: y}, target: {joint_position: hinge}", 0, 1, &other);
+  expect("residual: {sensor: where, axis: y}", 0, 1, &sensed);
+}
+
+// Velocities as MuJoCo's mj_objectVelocity has them, in the world's axes; a target in a frame turns with it.
+static void velocities(void **state) {
+  (void)state;
+  const int id[3] = {mj_name2id(o.mj, mjOBJ_SITE, "palm"), body("plate"), mj_name2id(o.mj, mjOBJ_GEOM, "plate")};
+  static const int type[3] = {mjOBJ_SITE, mjOBJ_XBODY, mjOBJ_GEOM};
+  static const char *const name[3] = {"site: palm", "body: plate", "geom: plate"};
+  for (int k = 0; k < 3; ++k) {
+    char text[200];
+    double v[6];
+    mj_objectVelocity(o.mj, o.d, type[k], id[k], v, 0);
+    snprintf(text, sizeof text, "residual: {velocity: {%s}}", name[k]);
+    expect(text, 0, 3, v + 3);
+    snprintf(text, sizeof text, "residual: {angular_velocity: {%s}}", name[k]);
+    expect(text, 0, 3, v);
+    snprintf(text, sizeof text, "residual: {velocity: {%s}, axis: [z, y]}, target: [0, 1]", name[k]);
+    expect(text, 0, 2, (const double[]){v[5], v[4] - 1});
+    double goal[3], wanted[3];
+    mju_mulMatVec3(goal, o.d->xmat + 9 * body("cube"), (const double[]){0.1, -0.2, 0.3});
+    mju_sub3(wanted, v + 3, goal);
+    snprintf(text, sizeof text, "residual: {velocity: {%s}}, target: {value: [0.1, -0.2, 0.3], frame: cube}", name[k]);
+    expect(text, 0, 3, wanted);
+  }
+}
+
 // A point given in a body's frame.
 static void frames(void **state) {
   (void)state;
@@ -268,7 +307,11 @@ static void bad_names(void **state) {
       {"residual: {joint_position: all}, target: 0", "the residual needs 5 (unit quaternions w x y z)"},
       {"residual: {position: {site: palm}}, target: {orientation: {site: palm}}",
        "its quantity has not the size of the residual"},
-      {"residual: {control: all}, target: {value: 0, frame: cube}", "frame: only positions and orientations have one"},
+      {"residual: {control: all}, target: {value: 0, frame: cube}", "frame: only positions, orientations and velocities"},
+      {"residual: {position: {site: palm}, axis: z}, target: {value: 0, frame: cube}", "frame: not with 'axis'"},
+      {"residual: {position: {site: palm}, axis: z}, target: [1, 2, 3]", "target: 3 numbers, the residual needs 1"},
+      {"residual: {sensor: speed, axis: z}", "t.yaml:3:25: axis: 'speed' is no point of three numbers"},
+      {"residual: {velocity: {site: thumb}}", "the model has no site 'thumb'"},
       {"residual: {position: {site: palm}}, target: {value: 0, frame: moon}", "the model has no body 'moon'"},
       {"residual: {control: all}, terminal: 1",
        "term 'a' depends on the control, and none acts at the end of the horizon"},
@@ -322,6 +365,7 @@ int main(void) {
       cmocka_unit_test(positions), cmocka_unit_test(frames),    cmocka_unit_test(orientations),
       cmocka_unit_test(joints),    cmocka_unit_test(actuators), cmocka_unit_test(sensors),
       cmocka_unit_test(schedules), cmocka_unit_test(captured),  cmocka_unit_test(norms),
-      cmocka_unit_test(bad_names), cmocka_unit_test(live),      cmocka_unit_test(rates)};
+      cmocka_unit_test(bad_names), cmocka_unit_test(live),      cmocka_unit_test(rates),
+      cmocka_unit_test(components), cmocka_unit_test(velocities)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -246,8 +246,9 @@ class TermDescription:
     target_size : int
         Numbers in a target.
     quantity : str
-        ``"position"``, ``"orientation"``, ``"distance"``, ``"joint_position"``, ``"joint_velocity"``,
-        ``"activation"``, ``"control"``, ``"control_rate"``, ``"tendon_length"`` or ``"sensor"``.
+        ``"position"``, ``"orientation"``, ``"velocity"``, ``"angular_velocity"``, ``"distance"``,
+        ``"joint_position"``, ``"joint_velocity"``, ``"activation"``, ``"control"``, ``"control_rate"``,
+        ``"tendon_length"`` or ``"sensor"``.
     objects : tuple of ObjectName
         Of which it is that, in the order of the numbers; two for a distance.
     norm : str
@@ -265,6 +266,8 @@ class TermDescription:
     unit : str
         Of the numbers of a target, such as ``"m"``, ``"rad"``, ``"quaternion"``, ``"rad, m"``; empty: that of
         the sensor.
+    axis : str
+        Components of a position, velocity or sensor that count, such as ``"z"`` or ``"xz"``; empty: all.
     """
 
     name: str
@@ -280,6 +283,7 @@ class TermDescription:
     target_objects: tuple[ObjectName, ...]
     frame: str
     unit: str
+    axis: str
 
 
 @dataclass(frozen=True)
