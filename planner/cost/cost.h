@@ -100,8 +100,8 @@ const char *sn_cost_name(const SnCost *cost, int i);
 int sn_cost_find(const SnCost *cost, const char *name);
 
 // Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none). Then steps it
-// under zero control for task->settle [s], puts the task's free bodies in place, and sets time and controls to 0. Runs
-// on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches `until` before (NULL:
+// under zero control for task->settle [s], sets the task's joint velocities, puts its free bodies in place, and sets time
+// and controls to 0. Runs on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches `until` before (NULL:
 // there is no end).
 SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed,
                      const SnClock *clock, double until, SnError *err);

@@ -351,6 +351,16 @@ static void bind_all(Binder *b, TermItems *items, bool store) {
   for (int i = 0; i < c->nall; ++i) bind_term(b, i, items, store);
 }
 
+// Joints that have a single number, by name.
+static void check_joints(Binder *b, const SnNamedValue *value, int n) {
+  const SnModel *m = b->m;
+  for (int i = 0; i < n; ++i) {
+    const int j = find_name(b, value[i].place, SN_NAME_JNT, "joint", value[i].name);
+    if (j >= 0 && m->jnt_type[j] != SN_JNT_HINGE && m->jnt_type[j] != SN_JNT_SLIDE)
+      sn_issue(b->issues, value[i].place, "joint '%s' is no hinge or slide joint", value[i].name);
+  }
+}
+
 // Things of the task outside its terms that name parts of the model.
 static void check_names(Binder *b) {
   const SnTask *t = b->task;
@@ -361,12 +371,9 @@ static void check_names(Binder *b) {
     const bool index = *end == 0 && k >= 0 && k < m->nkey;
     if (!index) find_name(b, t->keyframe_place, SN_NAME_KEY, "keyframe", t->keyframe);
   }
-  for (int i = 0; i < t->njoint + t->nperturb; ++i) {
-    const SnNamedValue *v = i < t->njoint ? &t->joint[i] : &t->perturb[i - t->njoint];
-    const int j = find_name(b, v->place, SN_NAME_JNT, "joint", v->name);
-    if (j >= 0 && m->jnt_type[j] != SN_JNT_HINGE && m->jnt_type[j] != SN_JNT_SLIDE)
-      sn_issue(b->issues, v->place, "joint '%s' is no hinge or slide joint", v->name);
-  }
+  const SnNamedValue *const lists[] = {t->joint, t->perturb, t->velocity};
+  const int counts[] = {t->njoint, t->nperturb, t->nvelocity};
+  for (int i = 0; i < 3; ++i) check_joints(b, lists[i], counts[i]);
   for (int i = 0; i < t->nbody; ++i) {
     const int body = find_name(b, t->body[i].place, SN_NAME_BODY, "body", t->body[i].name);
     if (body >= 0 && (m->body_jntnum[body] != 1 || m->jnt_type[m->body_jntadr[body]] != SN_JNT_FREE))

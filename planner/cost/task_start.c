@@ -14,6 +14,8 @@ static void fill_contacts(sn_real *to, const double *from, int given, int n) {
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   const SnTaskOptions *o = &task->options;
   SnOption opt = model->opt;
+  static const int integrators[] = {SN_INT_EULER, SN_INT_RK4, SN_INT_IMPLICITFAST};  // SN_TASK_INTEGRATORS
+  if (o->has_integrator) opt.integrator = integrators[o->integrator];
   if (o->has_timestep) opt.timestep = (sn_real)o->timestep;
   if (o->has_tolerance) opt.tolerance = (sn_real)o->tolerance;
   if (o->has_ls_tolerance) opt.ls_tolerance = (sn_real)o->ls_tolerance;
@@ -68,6 +70,13 @@ static void put(sn_real *to, const double *from, int n) {
   for (int i = 0; i < n; ++i) to[i] = (sn_real)from[i];
 }
 
+static void set_velocities(const SnTask *task, const SnModel *m, SnWorld *w) {
+  for (int k = 0; k < task->nvelocity; ++k) {
+    const int j = sn_model_find(m, SN_NAME_JNT, task->velocity[k].name);
+    if (j >= 0) w->qvel[m->jnt_dofadr[j]] = (sn_real)task->velocity[k].value;
+  }
+}
+
 // Puts the free bodies of the task where they start.
 static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint64_t seed) {
   for (int k = 0; k < task->nbody; ++k) {
@@ -119,6 +128,7 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
   memset(w->ctrl, 0, sizeof *w->ctrl * (size_t)m->nu);
   const SnCode code = settle(task, m, w, lane, clock, until, err);
   if (code != SN_OK) return code;
+  set_velocities(task, m, w);
   place_bodies(task, m, w, seed);
   w->time[0] = 0;
   return SN_OK;

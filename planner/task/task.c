@@ -141,6 +141,14 @@ static void read_joints(SnReader *r, const SnNode *node, void *target) {
   t->njoint = list.n;
 }
 
+static void read_joint_velocities(SnReader *r, const SnNode *node, void *target) {
+  SnTask *t = target;
+  NamedList list = {0};
+  read_named(r, node, "joint_velocities", 0, 0, &list);
+  t->velocity = list.value;
+  t->nvelocity = list.n;
+}
+
 static void read_keyframe(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
   const char *text = sn_yaml_text(r, node, "keyframe");
@@ -196,6 +204,7 @@ static void read_initial(SnReader *r, const SnNode *node, void *target) {
   static const SnYamlField fields[] = {
       {.name = "keyframe", .type = SN_YAML_CUSTOM, .read = read_keyframe},
       {.name = "joints", .type = SN_YAML_CUSTOM, .read = read_joints},
+      {.name = "joint_velocities", .type = SN_YAML_CUSTOM, .read = read_joint_velocities},
       {.name = "bodies", .type = SN_YAML_CUSTOM, .read = read_bodies},
       {.name = "activation", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, activation), .lo = 0, .hi = 1},
       {.name = "settle", .type = SN_YAML_NUMBER, .offset = offsetof(SnTask, settle), .lo = 0, .hi = 60},
@@ -263,6 +272,11 @@ static void read_options(SnReader *r, const SnNode *node, void *target) {
       OPTION_INTEGER(iterations, 1, 10000),
       OPTION_INTEGER(ls_iterations, 1, 10000),
       OPTION_INTEGER(ccd_iterations, 1, 10000),
+      {.name = "integrator",
+       .type = SN_YAML_CHOICE,
+       .offset = offsetof(SnTaskOptions, integrator),
+       .count = offsetof(SnTaskOptions, has_integrator),
+       .choices = SN_TASK_INTEGRATORS},
       {.name = "solref",
        .type = SN_YAML_NUMBERS,
        .offset = offsetof(SnTaskOptions, solref),

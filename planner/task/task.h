@@ -122,10 +122,15 @@ typedef struct SnNamedPlace {
   SnPlace place;
 } SnNamedPlace;
 
+// Names the integrators of the engine, as MuJoCo does, joined by '|'.
+#define SN_TASK_INTEGRATORS "Euler|RK4|implicitfast"
+
 // Holds values of SnModel.opt that a task overrides. A count of 0 leaves the model's own.
 typedef struct SnTaskOptions {
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
   int iterations, ls_iterations, ccd_iterations;
+  int integrator;  // index into SN_TASK_INTEGRATORS
+  bool has_integrator;
   bool has_timestep, has_tolerance, has_ls_tolerance, has_ccd_tolerance, has_impratio;
   bool has_iterations, has_ls_iterations, has_ccd_iterations;
   int nsolref, nsolimp;     // 0, or 2 and 5
@@ -154,6 +159,8 @@ typedef struct SnTask {
   SnPlace keyframe_place;
   int njoint;
   SnNamedValue *joint;  // (njoint) initial positions of hinge and slide joints [rad, m]
+  int nvelocity;
+  SnNamedValue *velocity;  // (nvelocity) of hinge and slide joints, given after the settling [rad/s, m/s]
   int nbody;
   SnBodyState *body;      // (nbody) put there after the settling
   double activation;      // initial activation of every muscle

@@ -325,13 +325,40 @@ static void bad_names(void **state) {
     if (!strstr(err.text, cases[i][1])) fail_msg("%s: wanted '%s', got '%s'", cases[i][0], cases[i][1], err.text);
   }
   const char *text =
-      "model: x\ninitial: {keyframe: home, joints: {free: 1}}\nplan: {x: 1}\nterms:\n  - {name: a, residual: {control: "
-      "all}}\n";
+      "model: x\ninitial: {keyframe: home, joints: {free: 1}, joint_velocities: {ball: 1, elbow: 2}}\nplan: {x: "
+      "1}\nterms:\n  - {name: a, residual: {control: all}}\n";
   SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
   assert_null(sn_cost_create(task, o.m, &err));
   assert_non_null(strstr(err.text, "t.yaml:2:21: the model has no keyframe 'home', it has none"));
   assert_non_null(strstr(err.text, "t.yaml:2:36: joint 'free' is no hinge or slide joint"));
+  assert_non_null(strstr(err.text, "joint 'ball' is no hinge or slide joint"));
+  assert_non_null(strstr(err.text, "the model has no joint 'elbow', it has hinge, ball, free"));
   assert_non_null(strstr(err.text, "t.yaml:3:8: the model has no actuator 'x', it has flexor, motor"));
+  sn_task_free(task);
+}
+
+// What settles keeps its velocities, but for those of the file.
+static void initial_velocities(void **state) {
+  (void)state;
+  const char *text =
+      "model: x\noptions: {integrator: RK4}\ninitial: {settle: 0.05, joints: {hinge: 0.5}, joint_velocities: {hinge: "
+      "-1.25}}\nterms:\n  - {name: a, residual: {control: all}}\n";
+  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!task) fail_msg("%s", err.text);
+  SnModel *m = sn_task_model(task, o.m, &err);
+  if (!m) fail_msg("%s", err.text);
+  assert_true(o.m->opt.integrator == SN_INT_EULER && m->opt.integrator == SN_INT_RK4);
+  sn_real with[10], qpos[12];
+  assert_int_equal(sn_task_reset(task, m, &o.w, &o.lane, 0, NULL, (double)INFINITY, &err), SN_OK);
+  memcpy(with, o.w.qvel, sizeof with);
+  memcpy(qpos, o.w.qpos, sizeof qpos);
+  task->nvelocity = 0;
+  assert_int_equal(sn_task_reset(task, m, &o.w, &o.lane, 0, NULL, (double)INFINITY, &err), SN_OK);
+  assert_memory_equal(qpos, o.w.qpos, sizeof qpos);
+  assert_true(with[0] == SN_R(-1.25) && o.w.qvel[0] != with[0]);
+  assert_memory_equal(with + 1, o.w.qvel + 1, 9 * sizeof *with);
+  sn_oracle_fill(&o);
+  sn_model_free(m);
   sn_task_free(task);
 }
 
@@ -366,6 +393,6 @@ int main(void) {
       cmocka_unit_test(joints),    cmocka_unit_test(actuators), cmocka_unit_test(sensors),
       cmocka_unit_test(schedules), cmocka_unit_test(captured),  cmocka_unit_test(norms),
       cmocka_unit_test(bad_names), cmocka_unit_test(live),      cmocka_unit_test(rates),
-      cmocka_unit_test(components), cmocka_unit_test(velocities)};
+      cmocka_unit_test(components), cmocka_unit_test(velocities), cmocka_unit_test(initial_velocities)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

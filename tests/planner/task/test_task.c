@@ -117,6 +117,10 @@ static void mistakes(void **state) {
   mistake(text, "timestep: -1 is out of bounds");
   snprintf(text, sizeof text, HEAD "initial: {joints: [1]}\n%s", ok);
   mistake(text, "joints: a map of names and numbers is wanted");
+  snprintf(text, sizeof text, HEAD "initial: {joint_velocities: 3}\n%s", ok);
+  mistake(text, "reach.yaml:2:29: joint_velocities: a map of names and numbers is wanted");
+  snprintf(text, sizeof text, HEAD "options: {integrator: implicit}\n%s", ok);
+  mistake(text, "reach.yaml:2:23: integrator: 'implicit' is unknown, allowed is Euler|RK4|implicitfast");
 }
 
 static void term_mistakes(void **state) {
