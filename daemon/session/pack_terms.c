@@ -116,6 +116,7 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
                                 [SN_TARGET_ELEMENT] = "element",
                                 [SN_TARGET_SINUSOID] = "sinusoid",
                                 [SN_TARGET_KEYFRAMES] = "keyframes"};
+  static char *const sides[] = {[SN_TERM_BOTH] = "both", [SN_TERM_ABOVE] = "above", [SN_TERM_BELOW] = "below"};
   const SnTarget *g = &t->target;
   out->name = t->name;
   out->weight = t->weight;
@@ -131,6 +132,9 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
   }
   if (g->frame) out->frame = g->frame;
   out->axis = axes_of(scratch, &t->residual);
+  out->side = sides[t->side];
+  out->n_weights = (size_t)t->neach;
+  out->weights = t->each;
   if (!(out->unit = unit_of(scratch, m, &t->residual))) out->unit = "";
 }
 

@@ -11,11 +11,15 @@
 // The rate of a control, a scalar, is x = (u - u_before) / h, h the duration of the step before: dx/du = 1/h,
 // dx/du_before = -1/h.
 //
-// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t, v* = R(qB) t. Norms of a residual r:
+// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t, v* = R(qB) t. Norms of a residual
+// r:
 //
-//   squared     n = sum r_i^2                        dn/dr_i = 2 r_i
-//   euclidean   n = sqrt(s + w^2) - w, s = sum r_i^2  dn/dr_i = r_i / sqrt(s + w^2); 0 where w = 0 and r = 0
-//   smooth_abs  n = sum sqrt(r_i^2 + w^2) - w         dn/dr_i = r_i / sqrt(r_i^2 + w^2), w > 0
+//   squared     n = sum e_i r_i^2                        dn/dr_i = 2 e_i r_i
+//   euclidean   n = sqrt(s + w^2) - w, s = sum e_i r_i^2  dn/dr_i = e_i r_i / sqrt(s + w^2); 0 where w = 0 and r = 0
+//   smooth_abs  n = sum e_i (sqrt(r_i^2 + w^2) - w)       dn/dr_i = e_i r_i / sqrt(r_i^2 + w^2), w > 0
+//
+// e_i are the weights of the entries, 1 by themselves. Of a one-sided norm r_i stands for max(r_i, 0) or min(r_i, 0).
+// It has the slope 0 on both sides of the target, so that it is as smooth as the norm itself, and 0 on the other side.
 //
 // Not smooth: the logarithm at a rotation by pi (the shorter way round changes), a distance at 0 and the euclidean
 // norm without width at 0 (both have the derivative 0 there).
@@ -207,21 +211,28 @@ SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorl
   SN_SYNC(lane);
 }
 
-SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n) {
-  const sn_real w2 = width * width;
+SN_FUNC SnPenalty sn_cost_penalty(const SnCost *cost, int i) {
+  const SnPenalty p = {cost->term_norm[i], cost->term_side[i], cost->term_width[i],
+                       cost->res_weight + cost->term_res[i]};
+  return p;
+}
+
+SN_FUNC sn_real sn_side_value(int side, sn_real r) { return (sn_real)side * r < 0 ? 0 : r; }
+
+SN_FUNC sn_real sn_norm_value(SnPenalty p, const sn_real *r, int n) {
+  const sn_real w2 = p.width * p.width;
   sn_real s = 0;
-  if (norm == SN_NORM_SMOOTH_ABS) {
-    for (int i = 0; i < n; ++i) s += sn_sqrt(r[i] * r[i] + w2) - width;
-    return s;
+  for (int i = 0; i < n; ++i) {
+    const sn_real x = sn_side_value(p.side, r[i]);
+    s += p.norm == SN_NORM_SMOOTH_ABS ? p.each[i] * (sn_sqrt(x * x + w2) - p.width) : p.each[i] * x * x;
   }
-  for (int i = 0; i < n; ++i) s += r[i] * r[i];
-  return norm == SN_NORM_SQUARED ? s : sn_sqrt(s + w2) - width;
+  return p.norm == SN_NORM_EUCLIDEAN ? sn_sqrt(s + w2) - p.width : s;
 }
 
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value) {
   SN_FOR(k, last - first) {
     const int i = first + k, at = cost->term_res[i];
-    value[i] = sn_norm_value(cost->term_norm[i], cost->term_width[i], res + at, cost->term_res[i + 1] - at);
+    value[i] = sn_norm_value(sn_cost_penalty(cost, i), res + at, cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
 }
@@ -229,22 +240,24 @@ SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, 
 // ---- adjoint ----
 
 // Bar of the norm of r[n], times its weight, in place of r.
-SN_LOCAL void cost_norm_vjp(int norm, sn_real width, sn_real weight, sn_real *r, int n) {
-  const sn_real w2 = width * width;
-  if (norm == SN_NORM_SMOOTH_ABS) {
-    for (int i = 0; i < n; ++i) {
-      const sn_real root = sn_sqrt(r[i] * r[i] + w2);
-      r[i] = root > 0 ? weight * r[i] / root : 0;
-    }
-    return;
-  }
+SN_LOCAL void cost_norm_vjp(SnPenalty p, sn_real weight, sn_real *r, int n) {
+  const sn_real w2 = p.width * p.width;
   sn_real s = 0, scale = 2 * weight;
-  if (norm == SN_NORM_EUCLIDEAN) {
-    for (int i = 0; i < n; ++i) s += r[i] * r[i];
+  for (int i = 0; i < n; ++i) {
+    r[i] = sn_side_value(p.side, r[i]);
+    s += p.each[i] * r[i] * r[i];
+  }
+  if (p.norm == SN_NORM_EUCLIDEAN) {
     const sn_real root = sn_sqrt(s + w2);
     scale = root > 0 ? weight / root : 0;
   }
-  for (int i = 0; i < n; ++i) r[i] *= scale;
+  for (int i = 0; i < n; ++i) {
+    const sn_real x = p.each[i] * r[i], root = sn_sqrt(r[i] * r[i] + w2);
+    if (p.norm == SN_NORM_SMOOTH_ABS)
+      r[i] = root > 0 ? weight * x / root : 0;
+    else
+      r[i] = x * scale;
+  }
 }
 
 SN_LOCAL void cost_item_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
@@ -283,8 +296,7 @@ SN_LOCAL void cost_item_distance_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   cost_item_point_vjp(m, w, a, end[2], end[3], d);
 }
 
-SN_LOCAL void cost_item_component_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4],
-                                      sn_real bar) {
+SN_LOCAL void cost_item_component_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4], sn_real bar) {
   sn_real p_bar[3] = {0};
   p_bar[end[2]] = bar;
   cost_item_point_vjp(m, w, a, end[0], end[1], p_bar);
@@ -441,8 +453,7 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
   SN_FOR(i, cost->nterm) {
     const int at = cost->term_res[i];
     if (v.weight[i] != 0)
-      cost_norm_vjp(cost->term_norm[i], cost->term_width[i], v.factor * v.weight[i], res + at,
-                    cost->term_res[i + 1] - at);
+      cost_norm_vjp(sn_cost_penalty(cost, i), v.factor * v.weight[i], res + at, cost->term_res[i + 1] - at);
   }
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {

@@ -100,9 +100,9 @@ const char *sn_cost_name(const SnCost *cost, int i);
 int sn_cost_find(const SnCost *cost, const char *name);
 
 // Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none). Then steps it
-// under zero control for task->settle [s], sets the task's joint velocities, puts its free bodies in place, and sets time
-// and controls to 0. Runs on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches `until` before (NULL:
-// there is no end).
+// under zero control for task->settle [s]. At last sets joint velocities, puts free bodies in place, and sets time and
+// controls to 0. Runs on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches
+// `until` before (NULL: there is no end).
 SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed,
                      const SnClock *clock, double until, SnError *err);
 
@@ -148,8 +148,21 @@ SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorl
                               int first, int last, sn_real *res);
 // Writes the norms of terms [first, last) of the residuals, without weights, into value (nall). Ends with a sync.
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
-// Returns one norm of r[n]: the scalar that sn_cost_norm writes. `norm` is an SnNorm, `width` is its width.
-SN_FUNC sn_real sn_norm_value(int norm, sn_real width, const sn_real *r, int n);
+
+// Says what a term makes of its residual.
+typedef struct SnPenalty {
+  int norm;             // SnNorm
+  int side;             // 1: entries above 0 count, -1: below 0, 0: all
+  sn_real width;        // width of the norm
+  const sn_real *each;  // weights of the entries
+} SnPenalty;
+
+// Returns the penalty of term i, with the weights of the cost.
+SN_FUNC SnPenalty sn_cost_penalty(const SnCost *cost, int i);
+// Returns r, or 0 where it lies on the side that does not count.
+SN_FUNC sn_real sn_side_value(int side, sn_real r);
+// Returns the norm of r[n]: the scalar that sn_cost_norm writes.
+SN_FUNC sn_real sn_norm_value(SnPenalty p, const sn_real *r, int n);
 
 // Says what sn_cost_vjp reads beside a state, and where it writes beside the adjoint.
 typedef struct SnCostVjp {

@@ -153,10 +153,10 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
                                      [SN_QTY_ACTIVATION] = SN_NAME_ACTUATOR,   [SN_QTY_CONTROL] = SN_NAME_ACTUATOR,
                                      [SN_QTY_CONTROL_RATE] = SN_NAME_ACTUATOR, [SN_QTY_TENDON_LENGTH] = SN_NAME_TENDON,
                                      [SN_QTY_SENSOR] = SN_NAME_SENSOR};
-  static const char *const whats[] = {[SN_QTY_JOINT_POSITION] = "joint",   [SN_QTY_JOINT_VELOCITY] = "joint",
-                                      [SN_QTY_ACTIVATION] = "actuator",    [SN_QTY_CONTROL] = "actuator",
-                                      [SN_QTY_CONTROL_RATE] = "actuator",  [SN_QTY_TENDON_LENGTH] = "tendon",
-                                      [SN_QTY_SENSOR] = "sensor"};
+  static const char *const whats[] = {
+      [SN_QTY_JOINT_POSITION] = "joint", [SN_QTY_JOINT_VELOCITY] = "joint",  [SN_QTY_ACTIVATION] = "actuator",
+      [SN_QTY_CONTROL] = "actuator",     [SN_QTY_CONTROL_RATE] = "actuator", [SN_QTY_TENDON_LENGTH] = "tendon",
+      [SN_QTY_SENSOR] = "sensor"};
   static const int first[] = {[SN_QTY_POSITION] = SN_ITEM_SITE_POS,
                               [SN_QTY_ORIENTATION] = SN_ITEM_SITE_QUAT,
                               [SN_QTY_VELOCITY] = SN_ITEM_SITE_VEL,
@@ -228,8 +228,7 @@ static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int 
   for (int k = 0; k < items->n; ++k) {
     rotation |= sn_item_value_size(items->item[k].type) == 4;
   }
-  if (g->frame && !poses)
-    sn_issue(b->issues, g->place, "frame: only positions, orientations and velocities have one");
+  if (g->frame && !poses) sn_issue(b->issues, g->place, "frame: only positions, orientations and velocities have one");
   if (g->frame && poses && t->residual.naxis > 0)
     sn_issue(b->issues, g->place, "frame: not with 'axis', which is one of the world's");
   if (g->kind == SN_TARGET_VALUE) check_entries(b, g->place, "target", g->nvalue, size, rotation);
@@ -304,6 +303,15 @@ static void check_pairs(Binder *b, const SnTerm *t, const TermItems *items) {
   if (!same) sn_issue(b->issues, g->place, "target: its quantity has not the size of the residual");
 }
 
+// Stores what a term makes of its residual, which has the entries from the next one to `end`.
+static void store_penalty(SnCost *c, const SnTerm *t, int i, int end) {
+  static const int sides[] = {[SN_TERM_BOTH] = 0, [SN_TERM_ABOVE] = 1, [SN_TERM_BELOW] = -1};
+  c->term_norm[i] = (int)t->norm;
+  c->term_width[i] = (sn_real)t->width;
+  c->term_side[i] = sides[t->side];
+  for (int k = c->nres; k < end; ++k) c->res_weight[k] = t->neach > 0 ? (sn_real)t->each[k - c->nres] : 1;
+}
+
 // Adds term i to the arrays, or only counts and checks.
 static void bind_term(Binder *b, int i, TermItems *items, bool store) {
   const SnTerm *t = term_of(b->task, i);
@@ -316,8 +324,6 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
   if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, "body", t->target.frame);
   int res = c->nres, target = c->ntarget;
   if (store) {
-    c->term_norm[i] = (int)t->norm;
-    c->term_width[i] = (sn_real)t->width;
     c->term_item[i] = c->nitem;
     c->term_res[i] = c->nres;
     c->term_target[i] = c->ntarget;
@@ -327,6 +333,7 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     c->owner->running_only[i] = any_depends_on_control(b->m, items);
     c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
     for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
+    store_penalty(c, t, i, res);
   } else {
     for (int k = 0; k < items->value.n && k < items->value.capacity; ++k) {
       res += sn_item_residual_size(items->value.item[k].type);
@@ -334,6 +341,9 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
     }
     check_target(b, t, &items->value, target - c->ntarget);
     check_pairs(b, t, items);
+    if (t->neach > 0 && t->neach != res - c->nres)
+      sn_issue(b->issues, t->place, "weights of '%s': %d numbers, the residual has %d", t->name, t->neach,
+               res - c->nres);
     if (i >= c->nterm && (uses_rate(&items->value) || uses_rate(&items->target)))
       sn_issue(b->issues, t->place, "success: '%s' looks at control_rate, which a state alone does not have", t->name);
     if (t->terminal > 0 && any_depends_on_control(b->m, items))
@@ -454,6 +464,8 @@ const SnCost *sn_cost_none(void) {
                               .terminal = number,
                               .term_norm = first,
                               .term_width = number,
+                              .term_side = first,
+                              .res_weight = number,
                               .term_item = first,
                               .term_res = first,
                               .term_target = first,

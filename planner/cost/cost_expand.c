@@ -11,6 +11,9 @@
 //   euclidean   c = 1 / sqrt(|r|^2 + w^2)   the same along r and across it
 //   smooth_abs  c = 1 / sqrt(r_i^2 + w^2)
 //
+// With weights e_i of the entries c is e_i times that, and |r|^2 is sum e_i r_i^2. Of a one-sided norm an entry that
+// does not count has neither slope nor curvature: the parabola there is that of the side on which it lies.
+//
 // The norm's own second derivative along r is w^2 / sqrt(..)^3 instead: nearly 0 far from the target, and a step would
 // go far beyond it. Where the root is 0 the slope is, too, and the curvature counts as 0.
 //
@@ -26,12 +29,17 @@
 #include "planner/cost/cost_private.h"
 
 // The slope of a norm of r[n] with a weight in place of r. Returns the curvature of entry i in curve[i].
-static void norm_model(int norm, sn_real width, sn_real weight, sn_real *r, sn_real *curve, int n) {
-  sn_real square = width * width;
-  for (int i = 0; i < n && norm == SN_NORM_EUCLIDEAN; ++i) square += r[i] * r[i];
+static void norm_model(SnPenalty p, sn_real weight, sn_real *r, sn_real *curve, int n) {
+  sn_real square = p.width * p.width;
+  for (int i = 0; i < n && p.norm == SN_NORM_EUCLIDEAN; ++i) {
+    const sn_real x = sn_side_value(p.side, r[i]);
+    square += p.each[i] * x * x;
+  }
   for (int i = 0; i < n; ++i) {
-    const sn_real root = sn_sqrt(norm == SN_NORM_SMOOTH_ABS ? r[i] * r[i] + square : square);
-    curve[i] = norm == SN_NORM_SQUARED ? 2 * weight : (root > 0 ? weight / root : 0);
+    const bool counts = sn_side_value(p.side, r[i]) == r[i];
+    const sn_real root = sn_sqrt(p.norm == SN_NORM_SMOOTH_ABS ? r[i] * r[i] + square : square);
+    curve[i] = p.norm == SN_NORM_SQUARED ? 2 * weight : (root > 0 ? weight / root : 0);
+    curve[i] *= counts ? p.each[i] : 0;
     r[i] *= curve[i];
   }
 }
@@ -98,8 +106,7 @@ void sn_cost_expand(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint 
   for (int term = 0; term < cost->nterm; ++term) {
     const int first = cost->term_res[term], size = cost->term_res[term + 1] - first;
     if (in.weight[term] == 0) continue;
-    norm_model(cost->term_norm[term], cost->term_width[term], in.factor * in.weight[term], in.res + first,
-               in.bar + first, size);
+    norm_model(sn_cost_penalty(cost, term), in.factor * in.weight[term], in.res + first, in.bar + first, size);
     for (int i = cost->term_item[term]; i < cost->term_item[term + 1]; ++i) {
       const int at = cost->item_res[i], entries = sn_item_residual_size(cost->item_type[i]);
       for (int k = 0; k < entries; ++k) {

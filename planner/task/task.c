@@ -27,7 +27,13 @@ typedef struct TaskOwner {
        .offset = offsetof(SnTerm, residual),                                                                       \
        .read = sn_task_read_residual},                                                                             \
       {.name = "target", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTerm, target), .read = sn_task_read_target}, \
-      {.name = "norm", .type = SN_YAML_CHOICE, .offset = offsetof(SnTerm, norm), .choices = SN_NORM_NAMES}, {      \
+      {.name = "norm", .type = SN_YAML_CHOICE, .offset = offsetof(SnTerm, norm), .choices = SN_NORM_NAMES},        \
+      {.name = "side", .type = SN_YAML_CHOICE, .offset = offsetof(SnTerm, side), .choices = SN_TERM_SIDES},        \
+      {.name = "weights",                                                                                          \
+       .type = SN_YAML_NUMBERS,                                                                                    \
+       .offset = offsetof(SnTerm, each),                                                                           \
+       .count = offsetof(SnTerm, neach)},                                                                          \
+  {                                                                                                                \
     .name = "width", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, width), .lo = 0, .hi = 1e6                 \
   }
 
@@ -54,6 +60,10 @@ static void check_term(SnReader *r, const SnNode *node, const SnTerm *t, bool me
              measure ? "measure: field 'residual' or 'term' is missing" : "term: field 'residual' is missing");
   if (t->term && (sn_yaml_member(node, "residual") || sn_yaml_member(node, "target")))
     sn_issue(r->issues, node->place, "measure: either 'term', or 'residual' and 'target'");
+  for (int k = 0; k < t->neach; ++k)
+    if (!(t->each[k] >= 0 && t->each[k] <= 1e9))
+      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %g is out of bounds, allowed is 0 to 1e+09",
+               t->each[k]);
   if (t->norm == SN_NORM_SQUARED && width) sn_issue(r->issues, width->place, "width: the squared norm has none");
 }
 

@@ -17,18 +17,18 @@ enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS 
 
 // Says what a term looks at. Sizes are those of the value; a residual has 3 entries where the value is a quaternion.
 typedef enum SnQuantity {
-  SN_QTY_POSITION,        // site, body or geom [m] (3)
-  SN_QTY_ORIENTATION,     // site, body or geom (4); residual: rotation vector from target to value [rad]
-  SN_QTY_VELOCITY,          // of a site, body or geom, in the world's axes [m/s] (3)
-  SN_QTY_ANGULAR_VELOCITY,  // the same [rad/s] (3)
-  SN_QTY_DISTANCE,        // between two of these [m] (1)
-  SN_QTY_JOINT_POSITION,  // hinge, slide (1 each) and ball joints (4 each) [rad, m]
-  SN_QTY_JOINT_VELOCITY,  // hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
-  SN_QTY_ACTIVATION,      // actuators with activation (1 each)
-  SN_QTY_CONTROL,         // actuators (1 each)
-  SN_QTY_CONTROL_RATE,    // change of a control from step to step, per second (1 each)
-  SN_QTY_TENDON_LENGTH,   // [m] (1 each)
-  SN_QTY_SENSOR           // the outputs of a sensor of the model
+  SN_QTY_POSITION,          // site, body or geom [m] (3)
+  SN_QTY_ORIENTATION,       // site, body or geom (4); residual: rotation vector from target to value [rad]
+  SN_QTY_VELOCITY,          // velocity of a site, body or geom, in the world's axes [m/s] (3)
+  SN_QTY_ANGULAR_VELOCITY,  // angular velocity of these [rad/s] (3)
+  SN_QTY_DISTANCE,          // between two of these [m] (1)
+  SN_QTY_JOINT_POSITION,    // hinge, slide (1 each) and ball joints (4 each) [rad, m]
+  SN_QTY_JOINT_VELOCITY,    // hinge, slide (1), ball (3), free (6) joints [rad/s, m/s]
+  SN_QTY_ACTIVATION,        // actuators with activation (1 each)
+  SN_QTY_CONTROL,           // actuators (1 each)
+  SN_QTY_CONTROL_RATE,      // change of a control from step to step, per second (1 each)
+  SN_QTY_TENDON_LENGTH,     // [m] (1 each)
+  SN_QTY_SENSOR             // the outputs of a sensor of the model
 } SnQuantity;
 
 // Returns the name of a quantity, as task files have it.
@@ -43,6 +43,12 @@ typedef enum SnNorm {
 
 // Names the norms in task files, joined by '|'.
 #define SN_NORM_NAMES "squared|euclidean|smooth_abs"
+
+// Names the entries of a residual that count: all, or those on one side of the target.
+typedef enum SnTermSide { SN_TERM_BOTH, SN_TERM_ABOVE, SN_TERM_BELOW } SnTermSide;
+
+// Names the sides in task files, joined by '|'.
+#define SN_TERM_SIDES "both|above|below"
 
 typedef enum SnObject { SN_OBJECT_SITE, SN_OBJECT_BODY, SN_OBJECT_GEOM } SnObject;
 
@@ -90,7 +96,10 @@ typedef struct SnTerm {
   SnElement residual;
   SnTarget target;
   SnNorm norm;
-  double width;     // width of the norm, in units of the residual
+  double width;  // width of the norm, in units of the residual
+  SnTermSide side;
+  int neach;        // 0: all entries count alike
+  double *each;     // (neach) weights of the squares or absolute values of the residual's entries, in the norm
   double weight;    // running; 0 for a measure
   double terminal;  // weight at the end of the horizon; 0 for a measure
   double below;     // measure: met when the norm is at most this

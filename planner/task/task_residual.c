@@ -96,9 +96,9 @@ static void read_axis(SnReader *r, const SnNode *node, SnElement *e) {
     read_one_axis(r, node, e);
 }
 
-static const char *const quantity_keys[] = {
-    "position",       "orientation", "velocity", "angular_velocity", "distance",      "joint_position",
-    "joint_velocity", "activation",  "control",  "control_rate",     "tendon_length", "sensor"};
+static const char *const quantity_keys[] = {"position", "orientation",    "velocity",       "angular_velocity",
+                                            "distance", "joint_position", "joint_velocity", "activation",
+                                            "control",  "control_rate",   "tendon_length",  "sensor"};
 static const char quantity_choices[] =
     "position, orientation, velocity, angular_velocity, distance, joint_position, joint_velocity, activation, control, "
     "control_rate, tendon_length, sensor";

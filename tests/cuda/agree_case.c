@@ -195,7 +195,7 @@ static void add_coordinates(Text *t, const SnModel *m) {
       named(t, AGREE_ACTIVATION, "activation: \"%s\"", sn_model_name(m, SN_NAME_ACTUATOR, i), rest);
   else if (m->na > 0)
     add(t, AGREE_ACTIVATION, "activation: all", rest);
-  if (m->nu > 0) add(t, AGREE_CONTROL, "control: all", ", target: 0.1");
+  if (m->nu > 0) add(t, AGREE_CONTROL, "control: all", ", target: 0.1, side: above");
   if (m->nu > 0) add(t, AGREE_CONTROL, "control_rate: all", ", norm: smooth_abs, width: 1");
 }
 
@@ -208,7 +208,8 @@ static void add_frames(Text *t, const SnModel *m) {
     named(t, AGREE_TURN, "orientation: {body: \"%s\"}", name, ", terminal: 1");
     if (i > 2) continue;
     named(t, AGREE_VELOCITY, "velocity: {body: \"%s\"}", name, rest);
-    named(t, AGREE_VELOCITY, "angular_velocity: {body: \"%s\"}, axis: [z, x]", name, ", terminal: 1");
+    named(t, AGREE_VELOCITY, "angular_velocity: {body: \"%s\"}, axis: [z, x]", name,
+          ", weights: [2, 0.5], terminal: 1");
   }
   for (int i = 0; i < sn_model_count(m, SN_NAME_SITE) && t->count < AGREE_TERMS - 20; ++i) {
     const char *name = sn_model_name(m, SN_NAME_SITE, i);

@@ -42,7 +42,7 @@ static const char *const task =
     "  - {name: jerk, residual: {control_rate: [pull]}, weight: 1}\n"
     "  - {name: length, residual: {tendon_length: cord}, target: 2, weight: 1}\n"
     "  - {name: sensed, residual: {sensor: where}, weight: 1}\n"
-    "  - {name: run, residual: {velocity: {body: cube}, axis: [z, x]}, weight: 1}\n"
+    "  - {name: run, residual: {velocity: {body: cube}, axis: [z, x]}, weight: 1, side: below, weights: [2, 3]}\n"
     "  - {name: spin, residual: {angular_velocity: {site: tip}}, weight: 1}\n";
 
 // A row of what the description of a term must say.
@@ -57,8 +57,8 @@ static const Expected expected[] = {
     {"position", "site tip;", "smooth_abs", "element", "body hand;", "", "m", 0.2, true, ""},
     {"orientation", "geom shell;", "squared", "element", "body cube;", "arm", "quaternion", 0, false, ""},
     {"distance", "site tip;geom shell;", "squared", "keyframes", "", "", "m", 0, false, ""},
-    {"joint_position", "joint shoulder;joint wrist;joint rail;", "squared", "value", "", "", "quaternion, rad, m", 0,
-     0, ""},
+    {"joint_position", "joint shoulder;joint wrist;joint rail;", "squared", "value", "", "", "quaternion, rad, m", 0, 0,
+     ""},
     {"joint_velocity", "joint wrist;joint float;", "squared", "value", "", "", "rad/s, m/s", 0, false, ""},
     {"activation", "actuator pull;", "squared", "value", "", "", "1", 0, false, ""},
     {"control", "actuator push;actuator pull;", "squared", "value", "", "", "1", 0, false, ""},
@@ -96,6 +96,9 @@ static void test_descriptions(void **state) {
     assert_string_equal(t->frame, e->frame);
     assert_string_equal(t->unit, e->unit);
     assert_string_equal(t->axis, e->axis);
+    const bool run = strcmp(t->name, "run") == 0;
+    assert_string_equal(t->side, run ? "below" : "both");
+    assert_true(run ? t->n_weights == 2 && t->weights[0] == 2 && t->weights[1] == 3 : t->n_weights == 0);
   }
   const double solref[] = {0.03, 1}, solimp[] = {0.1, 0.9, 0.002, 0.5, 2};
   assert_true(d->plant->n_solref == 2 && d->plant->n_solimp == 5);

@@ -109,7 +109,8 @@ static void compare_slopes(const Slope *one, const Slope *many) {
 
 // A cost of all quantities; every third term has another norm, one the weight 0.
 static SnTask *whole_task(void) {
-  static const char *const norm[] = {"squared", "euclidean, width: 0.3", "smooth_abs, width: 0.2"};
+  static const char *const norm[] = {"squared, side: above", "euclidean, width: 0.3",
+                                     "smooth_abs, width: 0.2, side: below"};
   static char text[8000];
   SnError err = {0};
   int n = snprintf(text, sizeof text, "model: x\nterms:\n");

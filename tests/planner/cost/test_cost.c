@@ -284,14 +284,61 @@ static void captured(void **state) {
   sn_task_free(task);
 }
 
+static sn_real norm_of(int norm, int side, sn_real width, const sn_real r[3]) {
+  static const sn_real ones[3] = {1, 1, 1};
+  return sn_norm_value((SnPenalty){norm, side, width, ones}, r, 3);
+}
+
 static void norms(void **state) {
   (void)state;
   const sn_real r[3] = {3, 0, -4}, zero[3] = {0, 0, 0};
-  assert_true(sn_norm_value(SN_NORM_SQUARED, 0, r, 3) == 25);
-  assert_true(sn_norm_value(SN_NORM_EUCLIDEAN, 0, r, 3) == 5);
-  assert_true(sn_norm_value(SN_NORM_EUCLIDEAN, 12, r, 3) == 1);
-  assert_true(fabs((double)sn_norm_value(SN_NORM_SMOOTH_ABS, SN_R(4.0), r, 3) - (1 + sqrt(32) - 4)) < 1e-5);
-  for (int n = 0; n < 3; ++n) assert_true(sn_norm_value(n, SN_R(0.1), zero, 3) == 0);
+  assert_true(norm_of(SN_NORM_SQUARED, 0, 0, r) == 25);
+  assert_true(norm_of(SN_NORM_EUCLIDEAN, 0, 0, r) == 5);
+  assert_true(norm_of(SN_NORM_EUCLIDEAN, 0, 12, r) == 1);
+  assert_true(fabs((double)norm_of(SN_NORM_SMOOTH_ABS, 0, 4, r) - (1 + sqrt(32) - 4)) < 1e-5);
+  for (int n = 0; n < 3; ++n) assert_true(norm_of(n, 0, SN_R(0.1), zero) == 0);
+}
+
+// By hand: of (3, 0, -4) the 3 counts above, the -4 below.
+static void sides(void **state) {
+  (void)state;
+  const sn_real r[3] = {3, 0, -4};
+  assert_true(norm_of(SN_NORM_SQUARED, 1, 0, r) == 9 && norm_of(SN_NORM_SQUARED, -1, 0, r) == 16);
+  assert_true(norm_of(SN_NORM_EUCLIDEAN, 1, 4, r) == 1 && norm_of(SN_NORM_EUCLIDEAN, -1, 3, r) == 2);
+  assert_true(norm_of(SN_NORM_SMOOTH_ABS, 1, 4, r) == 1 && norm_of(SN_NORM_SMOOTH_ABS, -1, 3, r) == 2);
+}
+
+// The cost of one term, from its line.
+static sn_real cost_of(const char *term) {
+  SnTask *task;
+  SnCost *c = bind(term, &task);
+  if (!c) fail_msg("%s", err.text);
+  sn_real target[64], res[64], value[1];
+  sn_cost_schedule(c, 0, 0.01, 1, target);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 1, res);
+  sn_cost_norm(c, &o.lane, res, 0, 1, value);
+  sn_cost_free(c);
+  sn_task_free(task);
+  return value[0];
+}
+
+// Weights of the entries multiply their squares, and their absolute values; a list of one component has one.
+static void entry_weights(void **state) {
+  (void)state;
+  const double *p = site("palm"), a[3] = {p[0] - 10, p[1] + 10, p[2] - 10};
+  const char *term = "residual: {position: {site: palm}}, target: [10, -10, 10], weights: [2, 0, 0.5]";
+  const double square = 2 * a[0] * a[0] + a[2] * a[2] / 2, root = 2 * (sqrt(a[0] * a[0] + 1) - 1);
+  char text[300];
+  assert_true(fabs((double)cost_of(term) / square - 1) < 10 * tolerance);
+  snprintf(text, sizeof text, "%s, norm: euclidean", term);
+  assert_true(fabs((double)cost_of(text) / sqrt(square) - 1) < 10 * tolerance);
+  snprintf(text, sizeof text, "%s, side: above", term);
+  assert_true(cost_of(text) == 0);
+  snprintf(text, sizeof text, "%s, norm: smooth_abs, width: 1, side: below", term);
+  assert_true(fabs((double)cost_of(text) / (root + 0.5 * (sqrt(a[2] * a[2] + 1) - 1)) - 1) < 10 * tolerance);
+  assert_true(
+      fabs((double)cost_of("residual: {position: {site: palm}, axis: x}, target: 10, weights: 3") / (3 * a[0] * a[0]) -
+           1) < 10 * tolerance);
 }
 
 static void bad_names(void **state) {
@@ -307,10 +354,12 @@ static void bad_names(void **state) {
       {"residual: {joint_position: all}, target: 0", "the residual needs 5 (unit quaternions w x y z)"},
       {"residual: {position: {site: palm}}, target: {orientation: {site: palm}}",
        "its quantity has not the size of the residual"},
-      {"residual: {control: all}, target: {value: 0, frame: cube}", "frame: only positions, orientations and velocities"},
+      {"residual: {control: all}, target: {value: 0, frame: cube}",
+       "frame: only positions, orientations and velocities"},
       {"residual: {position: {site: palm}, axis: z}, target: {value: 0, frame: cube}", "frame: not with 'axis'"},
       {"residual: {position: {site: palm}, axis: z}, target: [1, 2, 3]", "target: 3 numbers, the residual needs 1"},
       {"residual: {sensor: speed, axis: z}", "t.yaml:3:25: axis: 'speed' is no point of three numbers"},
+      {"residual: {position: {site: palm}}, weights: [1, 2]", "weights of 'a': 2 numbers, the residual has 3"},
       {"residual: {velocity: {site: thumb}}", "the model has no site 'thumb'"},
       {"residual: {position: {site: palm}}, target: {value: 0, frame: moon}", "the model has no body 'moon'"},
       {"residual: {control: all}, terminal: 1",
@@ -389,10 +438,11 @@ static void live(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(positions), cmocka_unit_test(frames),    cmocka_unit_test(orientations),
-      cmocka_unit_test(joints),    cmocka_unit_test(actuators), cmocka_unit_test(sensors),
-      cmocka_unit_test(schedules), cmocka_unit_test(captured),  cmocka_unit_test(norms),
-      cmocka_unit_test(bad_names), cmocka_unit_test(live),      cmocka_unit_test(rates),
-      cmocka_unit_test(components), cmocka_unit_test(velocities), cmocka_unit_test(initial_velocities)};
+      cmocka_unit_test(positions),  cmocka_unit_test(frames),       cmocka_unit_test(orientations),
+      cmocka_unit_test(joints),     cmocka_unit_test(actuators),    cmocka_unit_test(sensors),
+      cmocka_unit_test(schedules),  cmocka_unit_test(captured),     cmocka_unit_test(norms),
+      cmocka_unit_test(bad_names),  cmocka_unit_test(live),         cmocka_unit_test(rates),
+      cmocka_unit_test(components), cmocka_unit_test(velocities),   cmocka_unit_test(initial_velocities),
+      cmocka_unit_test(sides),      cmocka_unit_test(entry_weights)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -168,6 +168,22 @@ static void norms(void **state) {
   }
 }
 
+// Terms whose entries count on one side alone, or with weights of their own.
+static const char *const one_sided[] = {
+    "  - {name: a, residual: {position: {site: palm}}, target: [.1, .2, .3], side: above}\n",
+    "  - {name: a, residual: {position: {body: cube}}, side: below, norm: euclidean, width: .2}\n",
+    "  - {name: a, residual: {position: {site: palm}}, side: below, norm: smooth_abs, width: .2, weights: [2, .5, "
+    "3]}\n",
+    "  - {name: a, residual: {orientation: {body: plate}}, weights: [0, 0, 1]}\n",
+    "  - {name: a, residual: {velocity: {body: cube}, axis: [x, z]}, side: above, norm: euclidean, weights: [1, 4]}\n"
+    "  - {name: b, residual: {joint_position: [hinge, ball]}, norm: smooth_abs, width: .3, weights: [1, 2, 3, 4]}\n"};
+enum { ONE_SIDED = sizeof one_sided / sizeof *one_sided };
+
+static void sides_and_weights(void **state) {
+  (void)state;
+  for (int i = 0; i < ONE_SIDED; ++i) check(one_sided[i]);
+}
+
 // Terms that act on the same numbers add up.
 static void terms_add(void **state) {
   (void)state;
@@ -295,10 +311,14 @@ static double weight_of(const Fixture *x, const sn_real *res, int r) {
   while (c->term_res[term + 1] <= r) ++term;
   const double width = (double)c->term_width[term];
   double s = width * width;
-  if (c->term_norm[term] == SN_NORM_SQUARED) return 2 * (double)x->weight[term];
+  const double each = (double)c->term_side[term] * (double)res[r] < 0 ? 0 : (double)c->res_weight[r];
+  if (c->term_norm[term] == SN_NORM_SQUARED) return 2 * each * (double)x->weight[term];
   for (int k = c->term_res[term]; k < c->term_res[term + 1]; ++k)
-    if (k == r || c->term_norm[term] == SN_NORM_EUCLIDEAN) s += (double)(res[k] * res[k]);
-  return (double)x->weight[term] / sqrt(s);
+    if (c->term_norm[term] == SN_NORM_EUCLIDEAN)
+      s += (double)c->term_side[term] * (double)res[k] < 0 ? 0 : (double)(c->res_weight[k] * res[k] * res[k]);
+    else if (k == r)
+      s += (double)(res[k] * res[k]);
+  return each * (double)x->weight[term] / sqrt(s);
 }
 
 // With the controls of the step before: their slopes are those of the adjoint, and the curvatures bound those of both
@@ -381,12 +401,13 @@ static void expansions(void **state) {
              cost_quantity[(i + 5) % COST_QUANTITIES], norm[(i + 1) % 3]);
     check_expansion(text);
   }
+  for (int i = 0; i < ONE_SIDED; ++i) check_expansion(one_sided[i]);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_quantity), cmocka_unit_test(norms),
                                      cmocka_unit_test(terms_add),      cmocka_unit_test(zero_residual),
                                      cmocka_unit_test(half_turn),      cmocka_unit_test(refused),
-                                     cmocka_unit_test(expansions)};
+                                     cmocka_unit_test(expansions),     cmocka_unit_test(sides_and_weights)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -131,17 +131,23 @@ static void term_mistakes(void **state) {
   mistake(TERMS "  - {residual: {control: all}}\n", "term: field 'name' is missing");
   mistake(TERMS "  - {name: a, residual: {position: hand}}\n",
           "position: a map with one of site, body, geom is wanted");
-  mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: q}}\n", "axis: 'q' is unknown, allowed is x, y, z");
+  mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: q}}\n",
+          "axis: 'q' is unknown, allowed is x, y, z");
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: [x, x]}}\n", "axis: 'x' stands twice");
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: []}}\n", "axis: one of x, y, z or a list");
-  mistake(TERMS "  - {name: a, residual: {orientation: {site: s}, axis: x}}\n", "axis: orientation has none; allowed is");
+  mistake(TERMS "  - {name: a, residual: {orientation: {site: s}, axis: x}}\n",
+          "axis: orientation has none; allowed is");
   mistake(TERMS "  - {name: a, residual: {axis: x}}\n", "residual: a map with one of position, orientation, velocity");
-  mistake(TERMS "  - {name: a, residual: {control: all}, target: {value: 1, axis: x}}\n", "'axis' needs another element");
+  mistake(TERMS "  - {name: a, residual: {control: all}, target: {value: 1, axis: x}}\n",
+          "'axis' needs another element");
   mistake(TERMS "  - {name: a, residual: {distance: [{site: a}]}}\n", "distance: a list of two objects is wanted");
   mistake(TERMS "  - {name: a, residual: {control: all}, norm: cubic}\n",
           "norm: 'cubic' is unknown, allowed is squared|euclidean|smooth_abs");
   mistake(TERMS "  - {name: a, residual: {control: all}, norm: smooth_abs}\n", "smooth_abs needs a width above 0");
   mistake(TERMS "  - {name: a, residual: {control: all}, width: 1}\n", "the squared norm has none");
+  mistake(TERMS "  - {name: a, residual: {control: all}, side: left}\n",
+          "side: 'left' is unknown, allowed is both|above|below");
+  mistake(TERMS "  - {name: a, residual: {control: all}, weights: [1, -2]}\n", "weights: -2 is out of bounds");
   mistake(TERMS "  - {name: a, residual: {control: all}, weight: -1}\n", "weight: -1 is out of bounds");
   mistake(TERMS "  - {name: a, residual: {control: all}}\n  - {name: a, residual: {control: all}}\n",
           "the name 'a' is taken");

@@ -268,6 +268,10 @@ class TermDescription:
         the sensor.
     axis : str
         Components of a position, velocity or sensor that count, such as ``"z"`` or ``"xz"``; empty: all.
+    side : str
+        Of the target that counts: ``"both"``, ``"above"`` or ``"below"``.
+    weights : numpy.ndarray
+        Of the residual's entries; empty: all count alike.
     """
 
     name: str
@@ -284,6 +288,8 @@ class TermDescription:
     frame: str
     unit: str
     axis: str
+    side: str
+    weights: Array
 
 
 @dataclass(frozen=True)
