@@ -100,6 +100,7 @@ typedef enum SnSensor {
   SN_SENS_FRAMELINVEL = 31,
   SN_SENS_FRAMEANGVEL = 32,
   SN_SENS_SUBTREECOM = 35,
+  SN_SENS_SUBTREELINVEL = 36,
   SN_SENS_CLOCK = 45
 } SnSensor;
 // Lists types of the object that an equality or sensor refers to (mjtObj).

@@ -40,6 +40,7 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
     case SN_SENS_TENDONLIMITVEL:
     case SN_SENS_TENDONLIMITFRC:
     case SN_SENS_SUBTREECOM:
+    case SN_SENS_SUBTREELINVEL:
     case SN_SENS_CLOCK:
       return true;
     case SN_SENS_FRAMEPOS:
@@ -74,6 +75,7 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
     case SN_SENS_GYRO:
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
+    case SN_SENS_SUBTREELINVEL:
       return SN_STAGE_VELOCITY;
     case SN_SENS_ACTUATORFRC:
     case SN_SENS_JOINTACTFRC:

@@ -13,7 +13,7 @@
 //   clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc,
 //   jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, framepos, framequat,
 //   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms and sites, also relative to one of those),
-//   velocimeter, gyro, subtreecom
+//   velocimeter, gyro, subtreecom, subtreelinvel
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
 // Returns the stage whose fields sensor i, a supported one, reads. All stages that sn_forward runs before it must have

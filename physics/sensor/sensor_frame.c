@@ -198,6 +198,27 @@ SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   }
 }
 
+// Velocity of that centre of mass: the mean of the bodies' own, 0 where they have no mass.
+SN_LOCAL void frame_subtree_velocity_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+  sn_real sum[3] = {0, 0, 0}, mass = 0, vel[6];
+  for (int i = body; i <= m->body_last[body]; ++i) {
+    sn_object_velocity(m, w, SN_OBJ_BODY, i, vel);
+    sn_addtoscl3(sum, vel + 3, m->body_mass[i]);
+    mass += m->body_mass[i];
+  }
+  sn_scale3(value, sum, SN_R(1.0) / sn_max(mass, SN_MINVAL));
+}
+
+SN_LOCAL void frame_subtree_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body,
+                                         const sn_real *bar) {
+  sn_real mass = 0, share[6] = {0};
+  for (int i = body; i <= m->body_last[body]; ++i) mass += m->body_mass[i];
+  for (int i = body; i <= m->body_last[body]; ++i) {
+    sn_scale3(share + 3, bar, m->body_mass[i] / sn_max(mass, SN_MINVAL));
+    sn_object_velocity_vjp(m, w, a, SN_OBJ_BODY, i, share);
+  }
+}
+
 SN_FUNC bool sn_sensor_is_frame(int type) {
   switch (type) {
     case SN_SENS_FRAMEPOS:
@@ -210,6 +231,7 @@ SN_FUNC bool sn_sensor_is_frame(int type) {
     case SN_SENS_VELOCIMETER:
     case SN_SENS_GYRO:
     case SN_SENS_SUBTREECOM:
+    case SN_SENS_SUBTREELINVEL:
       return true;
     default:
       return false;
@@ -220,6 +242,9 @@ SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn
   switch (m->sensor_type[i]) {
     case SN_SENS_SUBTREECOM:
       frame_subtree_com_value(m, w, m->sensor_objid[i], value);
+      break;
+    case SN_SENS_SUBTREELINVEL:
+      frame_subtree_velocity_value(m, w, m->sensor_objid[i], value);
       break;
     case SN_SENS_FRAMEQUAT:
       frame_quat_value(m, w, i, value);
@@ -242,6 +267,9 @@ SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   switch (m->sensor_type[i]) {
     case SN_SENS_SUBTREECOM:
       frame_subtree_com_vjp(m, w, a, m->sensor_objid[i], bar);
+      break;
+    case SN_SENS_SUBTREELINVEL:
+      frame_subtree_velocity_vjp(m, w, a, m->sensor_objid[i], bar);
       break;
     case SN_SENS_FRAMEQUAT:
       frame_quat_vjp(m, w, a, i, bar);

@@ -6,6 +6,13 @@
 
 #include <stdlib.h>
 
+// Names the types of sensors that the engine computes (physics/sensor/sensor.h), as MJCF does.
+#define SN_SENSOR_TYPES                                                                                             \
+  "clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc, "  \
+  "jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, velocimeter, gyro, " \
+  "subtreecom, subtreelinvel, and framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel of "    \
+  "bodies, geoms and sites"
+
 typedef struct Binder {
   const SnTask *task;
   const SnModel *m;
@@ -101,7 +108,8 @@ static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   if (dim == 1 || dim == 3 || dim == 4)
     add_item(list, type, i);
   else if (!e->all)
-    sn_issue(b->issues, e->place, "sensor '%s' is of a type that the engine does not compute",
+    sn_issue(b->issues, e->place,
+             "sensor '%s' is of a type that the engine does not compute, allowed is " SN_SENSOR_TYPES,
              sn_model_name(m, SN_NAME_SENSOR, i));
 }
 

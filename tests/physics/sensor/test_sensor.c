@@ -45,7 +45,8 @@ static const char kScalars[] =
     "<jointlimitpos joint='h'/><jointlimitvel joint='h'/><jointlimitfrc joint='h'/><jointlimitpos joint='ball'/>"
     "<tendonlimitpos tendon='t'/><tendonlimitvel tendon='t'/><tendonlimitfrc tendon='x'/><jointlimitfrc joint='s' "
     "cutoff='.01'/>"
-    "<subtreecom body='a'/><subtreecom body='b'/><subtreecom body='m'/><subtreecom body='world'/><gyro "
+    "<subtreecom body='a'/><subtreecom body='b'/><subtreecom body='m'/><subtreecom body='world'/>"
+    "<subtreelinvel body='a'/><subtreelinvel body='b'/><subtreelinvel body='m'/><subtreelinvel body='world'/><gyro "
     "site='b'/><velocimeter site='b'/><gyro "
     "site='w'/><velocimeter site='f' cutoff='.3'/><actuatorfrc actuator='x'/><jointactuatorfrc joint='z'/>"
     "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>";

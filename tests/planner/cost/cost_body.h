@@ -25,6 +25,7 @@ static const char *const cost_body =
     "<sensor><framepos name='where' objtype='site' objname='palm' reftype='body' refname='cube'/>"
     "<framequat name='turned' objtype='body' objname='plate' reftype='site' refname='corner'/>"
     "<framequat name='upright' objtype='geom' objname='plate'/><velocimeter name='drift' site='palm'/>"
+    "<subtreelinvel name='run' body='arm'/>"
     "<jointvel name='speed' joint='hinge'/><actuatorfrc name='push' actuator='servo'/><actuatorfrc name='pull' "
     "actuator='flexor'/><jointlimitfrc name='stop' joint='hinge'/><tendonvel name='reel' tendon='cord'/>"
     "<tendonpos name='span' tendon='cord'/><actuatorvel name='rate' actuator='flexor'/></sensor></mujoco>";
@@ -66,6 +67,7 @@ static const char *const cost_quantity[] = {
     "residual: {sensor: turned}",
     "residual: {sensor: upright}, target: {sensor: turned}",
     "residual: {sensor: drift}",
+    "residual: {sensor: run, axis: [x, z]}, target: [.2, .1]",
     "residual: {sensor: speed}",
     "residual: {sensor: push}",
     "residual: {sensor: pull}",
