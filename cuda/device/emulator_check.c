@@ -42,8 +42,9 @@ static bool check_cost(const Check *c, const SnCost *x) {
          ARRAY(term_side, nall) && ARRAY(res_weight, x->nres) && ARRAY(term_item, nall + 1) &&
          ARRAY(term_res, nall + 1) && ARRAY(term_target, nall + 1) && ARRAY(term_follows, nall) &&
          ARRAY(term_serial, nall) && ARRAY(item_type, nitem) && ARRAY(item_term, nitem) && ARRAY(item_id, nitem) &&
-         ARRAY(item_other_type, nitem) && ARRAY(item_other_id, nitem) && ARRAY(item_dof, 2 * nitem) &&
-         ARRAY(item_end, 8 * nitem) && ARRAY(item_frame, nitem) && ARRAY(item_target, nitem) && ARRAY(item_res, nitem);
+         ARRAY(member, x->nmember) && ARRAY(item_other_type, nitem) && ARRAY(item_other_id, nitem) &&
+         ARRAY(item_dof, 2 * nitem) && ARRAY(item_end, 8 * nitem) && ARRAY(item_frame, nitem) &&
+         ARRAY(item_target, nitem) && ARRAY(item_res, nitem);
 }
 
 static bool check_rollout(const Check *c, const char *owner, int index, const SnWork *w, const SnRollout *x) {

@@ -21,7 +21,8 @@ static const struct {
 
 static const char *kind_of(const SnElement *e, int k) {
   static const char *const kinds[] = {[SN_OBJECT_SITE] = "site", [SN_OBJECT_BODY] = "body", [SN_OBJECT_GEOM] = "geom"};
-  return e->quantity <= SN_QTY_DISTANCE ? kinds[e->object[k]] : named[e->quantity].kind;
+  return e->quantity <= SN_QTY_DISTANCE ? kinds[e->object[e->quantity == SN_QTY_DISTANCE ? k : 0]]
+                                        : named[e->quantity].kind;
 }
 
 // Of `all`: whether an object has what the element asks for, as sn_cost_create decides.

@@ -41,7 +41,12 @@
 #include "physics/sensor/sensor.h"
 #include "planner/cost/cost_private.h"
 
-SN_FUNC bool sn_item_is_velocity(int type) { return type >= SN_ITEM_SITE_VEL && type <= SN_ITEM_GEOM_ANGVEL; }
+SN_LOCAL bool cost_is_velocity(int type) { return type >= SN_ITEM_SITE_VEL && type <= SN_ITEM_GEOM_ANGVEL; }
+
+SN_FUNC bool sn_item_is_velocity(const SnCost *cost, int i) {
+  const int type = cost->item_type[i];
+  return cost_is_velocity(type == SN_ITEM_MEAN ? cost->member[cost->item_id[i] + 1] : type);
+}
 
 // The kind of object (SN_OBJ_*) that an item of a pose or a velocity looks at.
 SN_LOCAL int cost_item_object(int type) {
@@ -65,8 +70,8 @@ SN_LOCAL int cost_item_object(int type) {
 SN_LOCAL int cost_item_motion(int type) { return type >= SN_ITEM_SITE_ANGVEL ? 0 : 3; }
 
 // World position or velocity of a site, body or geom; a sensor of three numbers.
-SN_LOCAL void cost_item_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
-  if (sn_item_is_velocity(type)) {
+SN_LOCAL void cost_single_point(const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
+  if (cost_is_velocity(type)) {
     sn_real motion[6];
     sn_object_velocity(m, w, cost_item_object(type), id, motion);
     sn_copy3(pos, motion + cost_item_motion(type));
@@ -79,6 +84,21 @@ SN_LOCAL void cost_item_point(const SnModel *m, const SnWorld *w, int type, int 
   } else {
     sn_copy3(pos, w->xpos + 3 * id);
   }
+}
+
+// The same, or the mean of several.
+SN_LOCAL void cost_item_point(const SnCost *c, const SnModel *m, const SnWorld *w, int type, int id, sn_real pos[3]) {
+  if (type != SN_ITEM_MEAN) {
+    cost_single_point(m, w, type, id, pos);
+    return;
+  }
+  const int *list = c->member + id, n = list[0];
+  sn_real sum[3] = {0}, one[3];
+  for (int k = 0; k < n; ++k) {
+    cost_single_point(m, w, list[1], list[2 + k], one);
+    sn_addto3(sum, one);
+  }
+  sn_scale3(pos, sum, SN_R(1.0) / (sn_real)n);
 }
 
 // World orientation of a site, body or geom; the quaternion of a ball joint or of a sensor.
@@ -96,30 +116,30 @@ SN_LOCAL void cost_item_quat(const SnModel *m, const SnWorld *w, int type, int i
   sn_normalize4(quat);
 }
 
-SN_LOCAL sn_real cost_item_distance(const SnModel *m, const SnWorld *w, const int end[4]) {
+SN_LOCAL sn_real cost_item_distance(const SnCost *c, const SnModel *m, const SnWorld *w, const int end[4]) {
   sn_real a[3], b[3];
-  cost_item_point(m, w, end[0], end[1], a);
-  cost_item_point(m, w, end[2], end[3], b);
+  cost_item_point(c, m, w, end[0], end[1], a);
+  cost_item_point(c, m, w, end[2], end[3], b);
   return sn_dist3(a, b);
 }
 
-SN_LOCAL sn_real cost_item_component(const SnModel *m, const SnWorld *w, const int end[4]) {
+SN_LOCAL sn_real cost_item_component(const SnCost *c, const SnModel *m, const SnWorld *w, const int end[4]) {
   sn_real p[3];
-  cost_item_point(m, w, end[0], end[1], p);
+  cost_item_point(c, m, w, end[0], end[1], p);
   return p[end[2]];
 }
 
 // Whether the control of the step before is known.
 SN_LOCAL bool cost_knows(const SnCostInput *in, int id) { return in->before && in->before[id] - in->before[id] == 0; }
 
-SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCostInput *in, int type, int id,
-                                  const int end[4]) {
+SN_LOCAL sn_real cost_item_scalar(const SnCost *c, const SnModel *m, const SnWorld *w, const SnCostInput *in, int type,
+                                  int id, const int end[4]) {
   sn_real value = 0;
   switch (type) {
     case SN_ITEM_DISTANCE:
-      return cost_item_distance(m, w, end);
+      return cost_item_distance(c, m, w, end);
     case SN_ITEM_COMPONENT:
-      return cost_item_component(m, w, end);
+      return cost_item_component(c, m, w, end);
     case SN_ITEM_QPOS:
       return w->qpos[id];
     case SN_ITEM_QVEL:
@@ -138,26 +158,27 @@ SN_LOCAL sn_real cost_item_scalar(const SnModel *m, const SnWorld *w, const SnCo
   }
 }
 
-SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value) {
+SN_FUNC void sn_item_value(const SnCost *c, const SnModel *m, const SnWorld *w, int type, int id, const int end[4],
+                           sn_real *value) {
   const SnCostInput still = {NULL, NULL, 0};
   if (type <= SN_ITEM_SENSOR_POINT)
-    cost_item_point(m, w, type, id, value);
+    cost_item_point(c, m, w, type, id, value);
   else if (type <= SN_ITEM_SENSOR_QUAT)
     cost_item_quat(m, w, type, id, value);
   else
-    value[0] = cost_item_scalar(m, w, &still, type, id, end);
+    value[0] = cost_item_scalar(c, m, w, &still, type, id, end);
 }
 
 SN_LOCAL void cost_point_residual(const SnCost *c, const SnModel *m, const SnWorld *w, int i, const sn_real *target,
                                   sn_real *r) {
   const int frame = c->item_frame[i];
   sn_real p[3], goal[3];
-  cost_item_point(m, w, c->item_type[i], c->item_id[i], p);
+  cost_item_point(c, m, w, c->item_type[i], c->item_id[i], p);
   if (c->term_follows[c->item_term[i]]) {
-    cost_item_point(m, w, c->item_other_type[i], c->item_other_id[i], goal);
+    cost_item_point(c, m, w, c->item_other_type[i], c->item_other_id[i], goal);
   } else if (frame >= 0) {
     sn_rotquat(goal, target + c->item_target[i], w->xquat + 4 * frame);
-    if (!sn_item_is_velocity(c->item_type[i])) sn_addto3(goal, w->xpos + 3 * frame);
+    if (!sn_item_is_velocity(c, i)) sn_addto3(goal, w->xpos + 3 * frame);
   } else {
     sn_copy3(goal, target + c->item_target[i]);
   }
@@ -198,9 +219,9 @@ SN_LOCAL void cost_item_residual(const SnCost *c, const SnModel *m, const SnWorl
     cost_quat_residual(c, m, w, i, target, r);
   } else {
     const sn_real goal = c->term_follows[c->item_term[i]]
-                             ? cost_item_scalar(m, w, in, c->item_other_type[i], c->item_other_id[i], end + 4)
+                             ? cost_item_scalar(c, m, w, in, c->item_other_type[i], c->item_other_id[i], end + 4)
                              : target[c->item_target[i]];
-    r[0] = cost_item_scalar(m, w, in, type, c->item_id[i], end) - goal;
+    r[0] = cost_item_scalar(c, m, w, in, type, c->item_id[i], end) - goal;
   }
 }
 
@@ -260,17 +281,29 @@ SN_LOCAL void cost_norm_vjp(SnPenalty p, sn_real weight, sn_real *r, int n) {
   }
 }
 
-SN_LOCAL void cost_item_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
-                                  const sn_real *bar) {
+SN_LOCAL void cost_single_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                    const sn_real *bar) {
   if (type == SN_ITEM_SENSOR_POINT) {
     sn_sensor_vjp(m, w, a, id, bar);
-  } else if (sn_item_is_velocity(type)) {
+  } else if (cost_is_velocity(type)) {
     sn_real motion[6] = {0};
     sn_copy3(motion + cost_item_motion(type), bar);
     sn_object_velocity_vjp(m, w, a, cost_item_object(type), id, motion);
   } else {
     sn_object_pose_vjp(m, w, a, cost_item_object(type), id, bar, NULL);
   }
+}
+
+SN_LOCAL void cost_item_point_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                  const sn_real *bar) {
+  if (type != SN_ITEM_MEAN) {
+    cost_single_point_vjp(m, w, a, type, id, bar);
+    return;
+  }
+  const int *list = c->member + id, n = list[0];
+  sn_real share[3];
+  sn_scale3(share, bar, SN_R(1.0) / (sn_real)n);
+  for (int k = 0; k < n; ++k) cost_single_point_vjp(m, w, a, list[1], list[2 + k], share);
 }
 
 // Bar of a small turn, about the world's axes (those that a sensor's value turns in).
@@ -284,50 +317,58 @@ SN_LOCAL void cost_item_quat_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     sn_object_pose_vjp(m, w, a, cost_item_object(type), id, NULL, turn_bar);
 }
 
-SN_LOCAL void cost_item_distance_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4], sn_real bar) {
+SN_LOCAL void cost_item_distance_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a,
+                                     const int end[4], sn_real bar) {
   sn_real p[3], q[3], d[3];
-  cost_item_point(m, w, end[0], end[1], p);
-  cost_item_point(m, w, end[2], end[3], q);
+  cost_item_point(c, m, w, end[0], end[1], p);
+  cost_item_point(c, m, w, end[2], end[3], q);
   sn_sub3(d, p, q);
   const sn_real length = sn_norm3(d);
   sn_scale3(d, d, length > 0 ? bar / length : 0);
-  cost_item_point_vjp(m, w, a, end[0], end[1], d);
+  cost_item_point_vjp(c, m, w, a, end[0], end[1], d);
   sn_scale3(d, d, -1);
-  cost_item_point_vjp(m, w, a, end[2], end[3], d);
+  cost_item_point_vjp(c, m, w, a, end[2], end[3], d);
 }
 
-SN_LOCAL void cost_item_component_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int end[4], sn_real bar) {
+SN_LOCAL void cost_item_component_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a,
+                                      const int end[4], sn_real bar) {
   sn_real p_bar[3] = {0};
   p_bar[end[2]] = bar;
-  cost_item_point_vjp(m, w, a, end[0], end[1], p_bar);
+  cost_item_point_vjp(c, m, w, a, end[0], end[1], p_bar);
 }
 
-SN_LOCAL void cost_item_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, int dof,
-                                   const int end[4], sn_real bar) {
-  switch (type) {
+// Says what a scalar item looks at, as the arrays of the cost have it.
+typedef struct CostScalar {
+  int type, id, dof;
+  const int *end;
+} CostScalar;
+
+SN_LOCAL void cost_item_scalar_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, CostScalar x,
+                                   sn_real bar) {
+  switch (x.type) {
     case SN_ITEM_DISTANCE:
-      cost_item_distance_vjp(m, w, a, end, bar);
+      cost_item_distance_vjp(c, m, w, a, x.end, bar);
       break;
     case SN_ITEM_COMPONENT:
-      cost_item_component_vjp(m, w, a, end, bar);
+      cost_item_component_vjp(c, m, w, a, x.end, bar);
       break;
     case SN_ITEM_QPOS:
-      a->qpos_bar[dof] += bar;
+      a->qpos_bar[x.dof] += bar;
       break;
     case SN_ITEM_QVEL:
-      a->qvel_bar[id] += bar;
+      a->qvel_bar[x.id] += bar;
       break;
     case SN_ITEM_ACT:
-      a->act_bar[id] += bar;
+      a->act_bar[x.id] += bar;
       break;
     case SN_ITEM_CTRL:
-      a->ctrl_bar[id] += bar;
+      a->ctrl_bar[x.id] += bar;
       break;
     case SN_ITEM_TENDON:
-      a->ten_length_bar[id] += bar;
+      a->ten_length_bar[x.id] += bar;
       break;
     default:
-      sn_sensor_vjp(m, w, a, id, &bar);
+      sn_sensor_vjp(m, w, a, x.id, &bar);
       break;
   }
 }
@@ -354,7 +395,7 @@ SN_LOCAL void cost_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w,
                             const SnCostVjp *v, const sn_real *bar) {
   const int type = c->item_type[i], id = c->item_id[i], dof = c->item_dof[2 * i];
   if (type <= SN_ITEM_SENSOR_POINT) {
-    cost_item_point_vjp(m, w, a, type, id, bar);
+    cost_item_point_vjp(c, m, w, a, type, id, bar);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
     sn_real torque[3];
     cost_quat_torque(c, m, w, i, v->in.target, bar, torque);
@@ -362,7 +403,8 @@ SN_LOCAL void cost_item_vjp(const SnCost *c, const SnModel *m, const SnWorld *w,
   } else if (type == SN_ITEM_CTRL_RATE) {
     cost_rate_vjp(a, v, id, bar[0]);
   } else {
-    cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i, bar[0]);
+    const CostScalar x = {type, id, dof, c->item_end + 8 * i};
+    cost_item_scalar_vjp(c, m, w, a, x, bar[0]);
   }
 }
 
@@ -373,7 +415,7 @@ SN_LOCAL void cost_item_followed_vjp(const SnCost *c, const SnModel *m, const Sn
   sn_real back[3];
   if (type <= SN_ITEM_SENSOR_POINT) {
     sn_scale3(back, bar, -1);
-    cost_item_point_vjp(m, w, a, type, id, back);
+    cost_item_point_vjp(c, m, w, a, type, id, back);
   } else if (type <= SN_ITEM_SENSOR_QUAT) {
     cost_quat_torque(c, m, w, i, v->in.target, bar, back);
     sn_scale3(back, back, -1);
@@ -381,7 +423,8 @@ SN_LOCAL void cost_item_followed_vjp(const SnCost *c, const SnModel *m, const Sn
   } else if (type == SN_ITEM_CTRL_RATE) {
     cost_rate_vjp(a, v, id, -bar[0]);
   } else {
-    cost_item_scalar_vjp(m, w, a, type, id, dof, c->item_end + 8 * i + 4, -bar[0]);
+    const CostScalar x = {type, id, dof, c->item_end + 8 * i + 4};
+    cost_item_scalar_vjp(c, m, w, a, x, -bar[0]);
   }
 }
 
@@ -396,7 +439,7 @@ SN_LOCAL void cost_point_target_vjp(const SnCost *c, const SnModel *m, const SnW
     return;
   }
   sn_rotquat(goal, target + c->item_target[i], w->xquat + 4 * frame);
-  if (sn_item_is_velocity(c->item_type[i])) {
+  if (sn_item_is_velocity(c, i)) {
     sn_real torque[3];
     sn_cross(torque, goal, back);
     sn_point_wrench(m, w, a, frame, w->xpos + 3 * frame, NULL, torque);

@@ -28,6 +28,7 @@ typedef enum SnItem {
   SN_ITEM_SITE_ANGVEL,
   SN_ITEM_BODY_ANGVEL,
   SN_ITEM_GEOM_ANGVEL,
+  SN_ITEM_MEAN,          // mean of several of the points above
   SN_ITEM_SENSOR_POINT,  // last of the points
   SN_ITEM_SITE_QUAT,
   SN_ITEM_BODY_QUAT,

@@ -14,6 +14,7 @@
   "bodies, geoms and sites"
 
 typedef struct Binder {
+  bool store;  // write into the cost; else only count and check
   const SnTask *task;
   const SnModel *m;
   SnCost *cost;
@@ -146,6 +147,22 @@ static void take_axes(Binder *b, const SnElement *e, const int *axis, int naxis,
     add_bound(list, (BoundItem){.type = SN_ITEM_COMPONENT, .end = {point.type, point.id, axis[k]}});
 }
 
+// Adds the mean of the points of an element. Its list goes to the end of those of the cost.
+static void add_mean(Binder *b, const SnElement *e, int type, ItemList *list) {
+  SnCost *c = b->cost;
+  int *member = b->store ? c->member + c->nmember : NULL;
+  for (int k = 0; k < e->nname; ++k) {
+    const int id = find_object(b, e->place, e->object[0], e->name[k]);
+    if (member) member[2 + k] = id;
+  }
+  if (member) {
+    member[0] = e->nname;
+    member[1] = type;
+  }
+  add_item(list, SN_ITEM_MEAN, c->nmember);
+  c->nmember += 2 + e->nname;
+}
+
 static void add_distance(Binder *b, const SnElement *e, ItemList *list) {
   BoundItem item = {.type = SN_ITEM_DISTANCE};
   for (int k = 0; k < 2; ++k) {
@@ -169,7 +186,9 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
                               [SN_QTY_ORIENTATION] = SN_ITEM_SITE_QUAT,
                               [SN_QTY_VELOCITY] = SN_ITEM_SITE_VEL,
                               [SN_QTY_ANGULAR_VELOCITY] = SN_ITEM_SITE_ANGVEL};
-  if (e->quantity < SN_QTY_DISTANCE) {
+  if (e->quantity < SN_QTY_DISTANCE && e->nname > 1) {
+    add_mean(b, e, first[e->quantity] + (int)e->object[0], list);
+  } else if (e->quantity < SN_QTY_DISTANCE) {
     add_item(list, first[e->quantity] + (int)e->object[0], find_object(b, e->place, e->object[0], e->name[0]));
   } else if (e->quantity == SN_QTY_DISTANCE) {
     add_distance(b, e, list);
@@ -365,7 +384,8 @@ static void bind_term(Binder *b, int i, TermItems *items, bool store) {
 
 static void bind_all(Binder *b, TermItems *items, bool store) {
   SnCost *c = b->cost;
-  c->nitem = c->nres = c->ntarget = 0;
+  b->store = store;
+  c->nitem = c->nres = c->ntarget = c->nmember = 0;
   for (int i = 0; i < c->nall; ++i) bind_term(b, i, items, store);
 }
 
@@ -478,6 +498,7 @@ const SnCost *sn_cost_none(void) {
                               .term_res = first,
                               .term_target = first,
                               .term_follows = first,
+                              .member = first,
                               .term_serial = first};
   return &none;
 }

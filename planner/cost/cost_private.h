@@ -21,10 +21,11 @@ typedef struct SnCostOwner {
 int sn_item_value_size(int type);
 // Returns the entries of its residual.
 int sn_item_residual_size(int type);
-// Returns whether an item of this type is the velocity of a site, body or geom.
-SN_FUNC bool sn_item_is_velocity(int type);
+// Returns whether item i is the velocity of sites, bodies or geoms.
+SN_FUNC bool sn_item_is_velocity(const SnCost *cost, int i);
 // Computes the value of an item in the world after sn_forward, into value[sn_item_value_size(type)].
-SN_FUNC void sn_item_value(const SnModel *m, const SnWorld *w, int type, int id, const int end[4], sn_real *value);
+SN_FUNC void sn_item_value(const SnCost *cost, const SnModel *m, const SnWorld *w, int type, int id, const int end[4],
+                           sn_real *value);
 // Takes a bar of the residual of item i back to what it looks at and to its target. Adds to the adjoint and to the bars
 // of `v`, and reads the inputs of `v`.
 SN_FUNC void sn_cost_item_vjp(const SnCost *cost, const SnModel *m, const SnWorld *w, SnAdjoint *a, int i,

@@ -87,10 +87,10 @@ void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real
 static void capture_item(SnCost *c, const SnModel *m, const SnWorld *w, int i, double *value) {
   const int size = sn_item_value_size(c->item_type[i]), frame = c->item_frame[i];
   sn_real x[4] = {0}, local[4];
-  sn_item_value(m, w, c->item_other_type[i], c->item_other_id[i], c->item_end + 8 * i + 4, x);
+  sn_item_value(c, m, w, c->item_other_type[i], c->item_other_id[i], c->item_end + 8 * i + 4, x);
   if (frame >= 0 && size == 3) {
     sn_real back[4];
-    if (!sn_item_is_velocity(c->item_type[i])) sn_subfrom3(x, w->xpos + 3 * frame);
+    if (!sn_item_is_velocity(c, i)) sn_subfrom3(x, w->xpos + 3 * frame);
     sn_negquat(back, w->xquat + 4 * frame);
     sn_rotquat(local, x, back);
     sn_copy3(x, local);

@@ -13,7 +13,7 @@
 #include "planner/task/settings.h"
 #include "planner/base/yaml.h"
 
-enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256 };
+enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256, SN_TASK_MAX_MEAN = 64 };
 
 // Says what a term looks at. Sizes are those of the value; a residual has 3 entries where the value is a quaternion.
 typedef enum SnQuantity {
@@ -60,7 +60,7 @@ typedef struct SnElement {
   int axis[3];  // (naxis) 0: x, 1: y, 2: z
   bool all;     // every object of the kind; names is empty
   int nname;
-  char **name;         // (nname) one for pose quantities, two for a distance
+  char **name;         // (nname) one for pose quantities, or those of a mean; two for a distance
   SnObject object[2];  // kind of name[0], name[1]: pose quantities and distances
 } SnElement;
 

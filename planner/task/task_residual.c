@@ -48,8 +48,29 @@ static void read_names(SnReader *r, const SnNode *node, const char *what, SnElem
   }
 }
 
+// {sites: [A, B, ...]}, or bodies or geoms: their mean. Returns whether it is one.
+static bool read_mean(SnReader *r, const SnNode *node, const char *what, SnElement *e) {
+  static const char *const kinds[] = {"sites", "bodies", "geoms"};
+  if (node->kind != SN_NODE_MAP || node->n != 1) return false;
+  for (int k = 0; k < 3; ++k) {
+    const SnNode *list = node->first;
+    if (strcmp(list->key, kinds[k]) != 0) continue;
+    if (e->quantity == SN_QTY_ORIENTATION)
+      sn_issue(r->issues, list->key_place, "%s: %s have no mean of it, allowed is one of %s", what, kinds[k],
+               object_choices);
+    else if (list->kind != SN_NODE_LIST || list->n == 0 || list->n > SN_TASK_MAX_MEAN)
+      sn_issue(r->issues, list->place, "%s: a list of 1 to %d names is wanted", kinds[k], SN_TASK_MAX_MEAN);
+    else
+      read_names(r, list, what, e);
+    e->object[0] = (SnObject)k;
+    return true;
+  }
+  return false;
+}
+
 static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
   const char *what = node->key;
+  if (e->quantity < SN_QTY_DISTANCE && read_mean(r, node, what, e)) return;
   if (e->quantity < SN_QTY_DISTANCE) {
     if (element_names(r, e, 1)) read_object(r, node, what, &e->object[0], &e->name[0]);
   } else if (e->quantity == SN_QTY_DISTANCE) {

@@ -208,6 +208,7 @@ static void add_frames(Text *t, const SnModel *m) {
     named(t, AGREE_TURN, "orientation: {body: \"%s\"}", name, ", terminal: 1");
     if (i > 2) continue;
     named(t, AGREE_VELOCITY, "velocity: {body: \"%s\"}", name, rest);
+    named(t, AGREE_POINT, "position: {bodies: [world, \"%s\"]}", name, rest);
     named(t, AGREE_VELOCITY, "angular_velocity: {body: \"%s\"}, axis: [z, x]", name,
           ", weights: [2, 0.5], terminal: 1");
   }

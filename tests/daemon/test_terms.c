@@ -43,6 +43,7 @@ static const char *const task =
     "  - {name: length, residual: {tendon_length: cord}, target: 2, weight: 1}\n"
     "  - {name: sensed, residual: {sensor: where}, weight: 1}\n"
     "  - {name: run, residual: {velocity: {body: cube}, axis: [z, x]}, weight: 1, side: below, weights: [2, 3]}\n"
+    "  - {name: middle, residual: {position: {bodies: [arm, hand, cube]}}, weight: 1}\n"
     "  - {name: spin, residual: {angular_velocity: {site: tip}}, weight: 1}\n";
 
 // A row of what the description of a term must say.
@@ -66,6 +67,7 @@ static const Expected expected[] = {
     {"tendon_length", "tendon cord;", "squared", "value", "", "", "m", 0, false, ""},
     {"sensor", "sensor where;", "squared", "value", "", "", "", 0, false, ""},
     {"velocity", "body cube;", "squared", "value", "", "", "m/s", 0, false, "zx"},
+    {"position", "body arm;body hand;body cube;", "squared", "value", "", "", "m", 0, false, ""},
     {"angular_velocity", "site tip;", "squared", "value", "", "", "rad/s", 0, false, ""}};
 
 static void expect_objects(Sinew__V1__ObjectName **list, size_t n, const char *names) {

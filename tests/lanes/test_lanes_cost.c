@@ -111,7 +111,7 @@ static void compare_slopes(const Slope *one, const Slope *many) {
 static SnTask *whole_task(void) {
   static const char *const norm[] = {"squared, side: above", "euclidean, width: 0.3",
                                      "smooth_abs, width: 0.2, side: below"};
-  static char text[8000];
+  static char text[12000];
   SnError err = {0};
   int n = snprintf(text, sizeof text, "model: x\nterms:\n");
   for (int i = 0; i < COST_QUANTITIES; ++i)

@@ -122,6 +122,23 @@ static void components(void **state) {
   expect("residual: {sensor: where, axis: y}", 0, 1, &sensed);
 }
 
+// Means of points and of velocities, also as a target that is captured at the start.
+static void means(void **state) {
+  (void)state;
+  const double *palm = site("palm"), *tip = site("tip"), *corner = site("corner"), zero[3] = {0, 0, 0};
+  double middle[3], v[6], u[6], mean[3];
+  for (int k = 0; k < 3; ++k) middle[k] = (palm[k] + tip[k] + corner[k]) / 3;
+  expect("residual: {position: {sites: [palm, tip, corner]}}", 0, 3, middle);
+  expect("residual: {position: {sites: [palm, corner, tip]}, axis: z}, target: 1", 0, 1,
+         (const double[]){middle[2] - 1});
+  expect("residual: {position: {sites: [palm]}}, target: {position: {site: palm}}", 0, 3, zero);
+  expect("residual: {position: {sites: [palm, tip]}}, target: {position: {sites: [tip, palm]}, at: start}", 0, 3, zero);
+  mj_objectVelocity(o.mj, o.d, mjOBJ_XBODY, body("cube"), v, 0);
+  mj_objectVelocity(o.mj, o.d, mjOBJ_XBODY, body("plate"), u, 0);
+  for (int k = 0; k < 3; ++k) mean[k] = (v[3 + k] + u[3 + k]) / 2;
+  expect("residual: {velocity: {bodies: [cube, plate]}}", 0, 3, mean);
+}
+
 // Velocities as MuJoCo's mj_objectVelocity has them, in the world's axes; a target in a frame turns with it.
 static void velocities(void **state) {
   (void)state;
@@ -361,6 +378,7 @@ static void bad_names(void **state) {
       {"residual: {position: {site: palm}, axis: z}, target: [1, 2, 3]", "target: 3 numbers, the residual needs 1"},
       {"residual: {sensor: speed, axis: z}", "t.yaml:3:25: axis: 'speed' is no point of three numbers"},
       {"residual: {position: {site: palm}}, weights: [1, 2]", "weights of 'a': 2 numbers, the residual has 3"},
+      {"residual: {position: {sites: [palm, thumb]}}", "t.yaml:3:25: the model has no site 'thumb'"},
       {"residual: {velocity: {site: thumb}}", "the model has no site 'thumb'"},
       {"residual: {position: {site: palm}}, target: {value: 0, frame: moon}", "the model has no body 'moon'"},
       {"residual: {control: all}, terminal: 1",
@@ -439,11 +457,11 @@ static void live(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(positions),  cmocka_unit_test(frames),       cmocka_unit_test(orientations),
-      cmocka_unit_test(joints),     cmocka_unit_test(actuators),    cmocka_unit_test(sensors),
-      cmocka_unit_test(schedules),  cmocka_unit_test(captured),     cmocka_unit_test(norms),
-      cmocka_unit_test(bad_names),  cmocka_unit_test(live),         cmocka_unit_test(rates),
-      cmocka_unit_test(components), cmocka_unit_test(velocities),   cmocka_unit_test(initial_velocities),
-      cmocka_unit_test(sides),      cmocka_unit_test(entry_weights)};
+      cmocka_unit_test(positions),  cmocka_unit_test(frames),        cmocka_unit_test(orientations),
+      cmocka_unit_test(joints),     cmocka_unit_test(actuators),     cmocka_unit_test(sensors),
+      cmocka_unit_test(schedules),  cmocka_unit_test(captured),      cmocka_unit_test(norms),
+      cmocka_unit_test(bad_names),  cmocka_unit_test(live),          cmocka_unit_test(rates),
+      cmocka_unit_test(components), cmocka_unit_test(velocities),    cmocka_unit_test(initial_velocities),
+      cmocka_unit_test(sides),      cmocka_unit_test(entry_weights), cmocka_unit_test(means)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

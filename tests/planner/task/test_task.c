@@ -137,6 +137,8 @@ static void term_mistakes(void **state) {
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: []}}\n", "axis: one of x, y, z or a list");
   mistake(TERMS "  - {name: a, residual: {orientation: {site: s}, axis: x}}\n",
           "axis: orientation has none; allowed is");
+  mistake(TERMS "  - {name: a, residual: {position: {sites: []}}}\n", "sites: a list of 1 to 64 names is wanted");
+  mistake(TERMS "  - {name: a, residual: {orientation: {sites: [s, t]}}}\n", "orientation: sites have no mean of it");
   mistake(TERMS "  - {name: a, residual: {axis: x}}\n", "residual: a map with one of position, orientation, velocity");
   mistake(TERMS "  - {name: a, residual: {control: all}, target: {value: 1, axis: x}}\n",
           "'axis' needs another element");

@@ -250,7 +250,7 @@ class TermDescription:
         ``"joint_position"``, ``"joint_velocity"``, ``"activation"``, ``"control"``, ``"control_rate"``,
         ``"tendon_length"`` or ``"sensor"``.
     objects : tuple of ObjectName
-        Of which it is that, in the order of the numbers; two for a distance.
+        Of which it is that, in the order of the numbers; two for a distance; several of a point: their mean.
     norm : str
         ``"squared"``, ``"euclidean"`` or ``"smooth_abs"``.
     width : float
