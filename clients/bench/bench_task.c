@@ -22,7 +22,8 @@ static SnCode load_model(const BenchTaskArgs *args, const SnTask *task, PlantBod
                          SnError *err) {
   char text[4096];
   if (!plant_body_open(body, &args->places, NULL, task->model, text, sizeof text))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "%s", text);
+    return args->places.xml ? sn_fail(err, SN_ERR_NOT_FOUND, "%s", text)
+                            : sn_task_model_fault(task, SN_ERR_NOT_FOUND, text, err);
   *model = sn_import_mjmodel(body->m, err);
   return *model ? SN_OK : err->code;
 }

@@ -166,6 +166,17 @@ static SnCode settle_session(SnSession *session, const Sinew__V1__OpenRequest *i
   return code == SN_OK && in ? sn_read_session_settings(in->session, session->planner, &session->settings, err) : code;
 }
 
+// The model of a task. Where there is none the error names the place in the task's file.
+static SnLoadedModel *acquire_model(SnDaemon *d, const SnTask *task, SnError *err) {
+  SnError why = {0};
+  SnLoadedModel *model = sn_models_acquire(&d->models, task->model, &why);
+  if (!model && why.code == SN_ERR_NOT_FOUND)
+    sn_task_model_fault(task, why.code, why.text, err);
+  else if (!model)
+    *err = why;
+  return model;
+}
+
 // A session on a task, with its own settings where `in` has them. NULL and err on failure.
 static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
   SnSession *session = calloc(1, sizeof *session);
@@ -179,7 +190,7 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   session->last_evaluation = &session->evaluations;
   session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
-    session->loaded = sn_models_acquire(&d->models, session->task->model, err);
+    session->loaded = acquire_model(d, session->task, err);
   if (session->loaded) {
     SnPlannerDef def = planner_def(d, session, !in ? 0 : in->snapshot ? in->snapshot->seed : in->seed);
     if (!in) {

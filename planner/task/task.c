@@ -468,6 +468,12 @@ SnTask *sn_task_load(const char *file, SnError *err) {
   return task;
 }
 
+SnCode sn_task_model_fault(const SnTask *task, SnCode code, const char *why, SnError *err) {
+  const SnPlace *place = &task->model_place;
+  const char *file = place->file ? place->file : task->file;
+  return sn_fail(err, code, "%s:%d:%d: model: %s", file, place->line, place->column, why);
+}
+
 void sn_task_free(SnTask *task) {
   if (!task) return;
   TaskOwner *owner = (TaskOwner *)task;

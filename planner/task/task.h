@@ -204,4 +204,7 @@ SnTask *sn_task_load(const char *file, SnError *err);
 SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *err);
 void sn_task_free(SnTask *task);
 
+// Returns a failure to get the task's model. `why` is told with the place in the file where the model stands.
+SnCode sn_task_model_fault(const SnTask *task, SnCode code, const char *why, SnError *err);
+
 #endif

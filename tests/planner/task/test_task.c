@@ -287,6 +287,25 @@ static void wrong(const char *name, const char *text, const char *wanted) {
   if (!strstr(all, wanted)) fail_msg("wanted '%s', got:\n%s", wanted, all);
 }
 
+// A model that is not there is told with its place, in the file of the base where it stands there.
+static void missing_models(void **state) {
+  (void)state;
+  SnError why = {0};
+  SnTask *t = parse("description: d\nmodel: hand.xml\nterms: [{name: a, residual: {control: all}}]\n");
+  if (!t) fail_msg("%s", err.text);
+  assert_int_equal(sn_task_model_fault(t, SN_ERR_NOT_FOUND, "no 'hand.xml'", &why), SN_ERR_NOT_FOUND);
+  assert_string_equal(why.text, "some/dir/reach.yaml:2:8: model: no 'hand.xml'");
+  sn_task_free(t);
+  char text[200];
+  write_file("first", "model: foot.xml\nterms: [{name: a, residual: {control: all}}]\n");
+  write_file("second", "base: first\n");
+  if (!(t = sn_task_load(path_of("second"), &err))) fail_msg("%s", err.text);
+  sn_task_model_fault(t, SN_ERR_NOT_FOUND, "none", &why);
+  snprintf(text, sizeof text, "%s:1:8: model: none", path_of("first"));
+  assert_string_equal(why.text, text);
+  sn_task_free(t);
+}
+
 static void wrong_bases(void **state) {
   (void)state;
   write_file("first", first);
@@ -329,6 +348,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(full_file),     cmocka_unit_test(mistakes),
                                      cmocka_unit_test(term_mistakes), cmocka_unit_test(all_at_once),
                                      cmocka_unit_test(damaged),       cmocka_unit_test(tasks_from_others),
-                                     cmocka_unit_test(wrong_bases)};
+                                     cmocka_unit_test(wrong_bases),   cmocka_unit_test(missing_models)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
