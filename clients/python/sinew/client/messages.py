@@ -270,7 +270,7 @@ class TermDescription:
         Components of a position, velocity or sensor that count, such as ``"z"`` or ``"xz"``; empty: all.
     side : str
         Of the target that counts: ``"both"``, ``"above"`` or ``"below"``.
-    weights : numpy.ndarray
+    weights : tuple of float
         Of the residual's entries; empty: all count alike.
     """
 
@@ -289,7 +289,7 @@ class TermDescription:
     unit: str
     axis: str
     side: str
-    weights: Array
+    weights: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -520,6 +520,11 @@ def _state(time: float, qpos: Array, qvel: Array, act: Array, mocap: Array) -> S
     return State(qpos.copy(), qvel.copy(), act.copy(), time, poses.copy())
 
 
+def _term(weights: Array, **fields: Any) -> TermDescription:
+    """Return the description of a term as the user has it: it can be compared with another one."""
+    return TermDescription(weights=tuple(weights.tolist()), **fields)
+
+
 # What stands for a message of the schema.
 CLASSES: dict[str, Callable[..., Any]] = {
     "Config": Config,
@@ -546,7 +551,7 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "TaskDescription": TaskDescription,
     "TaskSummary": TaskSummary,
     "Telemetry": Telemetry,
-    "TermDescription": TermDescription,
+    "TermDescription": _term,
     "TermGradient": TermGradient,
     "TermSettings": TermSettings,
     "Trajectory": Trajectory,
