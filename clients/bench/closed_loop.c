@@ -83,7 +83,7 @@ static SinewStatus open_loop(Loop *l, ClosedLoopResult *result, SinewError *err)
   char text[4000];
   if (!(l->task = bench_user_task(l->args, err))) return err->status;
   if (!plant_body_open(&l->body, &l->args->places, NULL, sinew_task_model(l->task), text, sizeof text))
-    return api_fail(err, SINEW_ERR_NOT_FOUND, "%s", text);
+    return api_fail(err, SINEW_ERR_NOT_FOUND, "task %s: %s", l->args->task, text);
   if (!(l->model = sn_mirror_model(l->body.m, err)) || !(l->backend = bench_user_backend(&l->args->backend, err)) ||
       !(l->planner = make_planner(l, err)))
     return err->status;
