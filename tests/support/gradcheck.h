@@ -8,7 +8,8 @@
 //   (4) it repeats bit for bit
 //   (5) everything is finite
 // Over all samples the adjoint is not zero, and not bit-equal to the differences. A float build does not compare with
-// differences, which would show its forward function's rounding: (3) to (5) alone.
+// differences, which would show its forward function's rounding: (3) to (5) alone. A slow build (slow.h) has (2) in
+// place of (1), wherever the direction stays on the branch.
 #ifndef SINEW_TESTS_SUPPORT_GRADCHECK_H_
 #define SINEW_TESTS_SUPPORT_GRADCHECK_H_
 
