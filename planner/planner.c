@@ -232,10 +232,13 @@ const SnTask *sn_planner_task(const SnPlanner *p) { return p->def.task; }
 double sn_planner_length(const SnPlanner *p) { return p->horizon * p->h; }
 const SnState *sn_planner_initial(const SnPlanner *p) { return &p->initial.view; }
 const SnSettings *sn_planner_settings(const SnPlanner *p) { return &p->pending.settings; }
+int sn_planner_least_iterations_of(const SnOptimizer *optimizer, const SnSettings *s) {
+  const bool last = optimizer->kind == SN_PLANNER_ADAM && s->adam_warm_start == SN_WARM_START_LAST;
+  return last ? 1 : optimizer->least;  // a warm start that was never measured is new
+}
+
 int sn_planner_least_iterations(const SnPlanner *p) {
-  const SnSettings *s = &p->pending.settings;
-  if (s->planner == SN_PLANNER_ADAM && s->adam_warm_start == SN_WARM_START_LAST) return 1;  // what it measures is new
-  return sn_planner_optimizer(s)->least;
+  return sn_planner_least_iterations_of(sn_planner_optimizer(&p->pending.settings), &p->pending.settings);
 }
 
 // ---- live tuning ----

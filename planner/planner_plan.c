@@ -141,7 +141,8 @@ static void take_changes(SnPlanner *p) {
 // Part of an iteration is something new where part of it counts.
 static bool tried_something(const SnPlanner *p) {
   const SnOptimizer *optimizer = p->iterations.optimizer;
-  return p->iterations.next >= optimizer->least || !optimizer->whole || !optimizer->whole(p);
+  const int least = sn_planner_least_iterations_of(optimizer, &p->in_force.settings);
+  return p->iterations.next >= least || !optimizer->whole || !optimizer->whole(p);
 }
 
 double sn_planner_iteration_deadline(const SnPlanner *p) {

@@ -266,6 +266,8 @@ static inline void *sn_planner_calloc(size_t n, size_t size, bool *ok) {
   return x;
 }
 
+// Returns the iterations after which a plan that an optimizer makes with these settings has tried something new.
+int sn_planner_least_iterations_of(const SnOptimizer *optimizer, const SnSettings *s);
 // Returns the optimizer that the settings name.
 static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) { return sn_optimizers[s->planner]; }
 
