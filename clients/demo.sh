@@ -54,6 +54,7 @@ else
   body=(--timestep 0.0025)
 fi
 [ "$mode" = lockstep ] || body+=(--speed "$speed" --latency met)
+case $task/$mode in *_realtime/realtime) body+=(--deadline 0.025) ;; esac
 
 sinew_setup
 if [ ! -e build/release/build.ninja ]; then cmake --preset release >/dev/null; fi

@@ -8,7 +8,7 @@
 #     --speeds "1 0.5"   speeds of the world, the first for all cells ("1 0.5 0.25")
 #     --tasks "..."      of the table below (all)
 #     --mode MODE        realtime or continuous (realtime)
-#     --deadline S       time for a plan on the body's clock (0.04)
+#     --deadline S       time for a plan on the body's clock (each task's own: 0.025 or 0.04)
 #     --latency S|met    that the planner is told (met: it is measured)
 #     --json FILE        the reports of all runs as lines
 #     --set NAME=VALUE   setting of the planner for all cells; may be repeated
@@ -23,8 +23,9 @@ esac
 SOURCE=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=$(cd "$1" && pwd)
 shift
-seeds=8 speeds="1 0.5 0.25" tasks="" mode=realtime deadline=0.04 latency=met json="" settings=()
+seeds=8 speeds="1 0.5 0.25" tasks="" mode=realtime deadline="" latency=met json="" settings=()
 while [ $# -gt 0 ]; do
+  case $1 in --help | -h) usage; exit ;; esac
   [ $# -gt 1 ] || { echo "realtime.sh: $1 needs a value" >&2; exit 1; }
   case $1 in
     --seeds) seeds=$2 ;;
@@ -40,13 +41,13 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-# Task, seconds of motion, the measure's bound [mm, mrad] (0: the task's own; for the pose 0.35 rad a joint, root mean
-# square of 20), seeds that are wanted of 8 with the task's contacts (0: it names
-# none), and with those of the file; settings of the planner.
+# Task, seconds of motion, time for a plan [s], the measure's bound [mm, mrad] (0: the task's own; for the pose 0.35 rad a
+# joint, root mean square of 20), seeds that are wanted of 8 with the task's contacts (0: it names none), and with those
+# of the file; settings of the planner.
 cells="
-hand_balls_realtime 4 0 7 5
-ball_catch_realtime 2 0 7 5
-hand_pose 2 1565 0 7 adam_iterations=6 adam_moments=kept adam_beta1=0.8 adam_rate=0.02 adam_clip_norm=0.01
+hand_balls_realtime 4 0.025 0 7 5
+ball_catch_realtime 2 0.025 0 7 5
+hand_pose 2 0.04 1565 0 7 adam_iterations=6 adam_moments=kept adam_beta1=0.8 adam_rate=0.02 adam_clip_norm=0.01
 "
 for task in $tasks; do
   grep -q "^$task " <<<"$cells" || { echo "realtime.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$cells" | xargs)" >&2; exit 1; }
@@ -64,12 +65,12 @@ endpoint=ipc://$work/sinewd.sock
 daemon=$!
 "$BUILD/bin/sinewctl" --endpoint "$endpoint" --timeout 20 health >/dev/null  # waits until the daemon listens
 
-# run TASK SECONDS CONTACTS SPEED SEED SETTING...: the report as a line
+# run TASK SECONDS DEADLINE CONTACTS SPEED SEED SETTING...: the report as a line
 run() {
   local set=() setting
-  for setting in "${@:6}"; do set+=(--set "$setting"); done
-  "$BUILD/bin/sinew-plant" --endpoint "$endpoint" --task "$1" --seconds "$2" --contacts "$3" --speed "$4" --seed "$5" \
-    --mode "$mode" --deadline "$deadline" --latency "$latency" --timestep 0.0025 --quiet --json "${set[@]}" "${settings[@]}" \
+  for setting in "${@:7}"; do set+=(--set "$setting"); done
+  "$BUILD/bin/sinew-plant" --endpoint "$endpoint" --task "$1" --seconds "$2" --contacts "$4" --speed "$5" --seed "$6" \
+    --mode "$mode" --deadline "${deadline:-$3}" --latency "$latency" --timestep 0.0025 --quiet --json "${set[@]}" "${settings[@]}" \
     >>"$work/runs" || { tail -3 "$work/log" >&2; exit 1; }
 }
 
@@ -100,10 +101,10 @@ PY
 }
 
 [ -z "$json" ] || : >"$json"
-echo "mode $mode, deadline $deadline s, latency $latency, body at 2.5 ms, $(nproc) cores; a star marks a seed that failed"
+echo "mode $mode, deadline ${deadline:-of each task} s, latency $latency, body at 2.5 ms, $(nproc) cores; a star marks a seed that failed"
 echo "| task | contacts | speed | solved | worst of each seed [mm, mrad] | real-time factor | misses, at the body late [%] | age p50, p99 [ms] | prediction | jump | goal |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-while read -r task seconds bound with_task with_model own; do
+while read -r task seconds own_deadline bound with_task with_model own; do
   [ -n "$task" ] && { [ -z "$tasks" ] || [[ " $tasks " == *" $task "* ]]; } || continue
   for contacts in task model; do
     wanted=$with_task
@@ -111,7 +112,7 @@ while read -r task seconds bound with_task with_model own; do
     [ "$wanted" != 0 ] || continue
     for speed in $speeds; do
       # shellcheck disable=SC2086  # words of the settings
-      for seed in $(seq "$seeds"); do run "$task" "$seconds" "$contacts" "$speed" "$seed" $own </dev/null; done
+      for seed in $(seq "$seeds"); do run "$task" "$seconds" "$own_deadline" "$contacts" "$speed" "$seed" $own </dev/null; done
       status=0
       row "$task" "$bound" "$wanted" </dev/null || status=$?
       case $status in 0) break ;; 3) ;; *) exit 1 ;; esac
