@@ -406,7 +406,9 @@ def start(folder: Path, mark: str) -> subprocess.Popen[bytes]:
     """Start a sweep, wait until a few runs are done."""
     command = [sys.executable, "-m", "sinew", "sweep", "-o", str(folder), *ARGUMENTS.split(), "--jobs", "2"]
     environment = {**os.environ, "SINEW_TEST": mark}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored, the child would do so, too
     child = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)
+    signal.signal(signal.SIGINT, before)
     until = time.monotonic() + 60
     lines = folder / "runs.jsonl"
     while not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
@@ -434,16 +436,16 @@ def wait_until_gone(mark: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT], ids=lambda x: x.name)
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda x: x.name)
 def test_a_sweep_that_ended_early_goes_on(with_signal: signal.Signals, whole: Path, tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
     child = start(tmp_path, mark)
-    if with_signal == signal.SIGINT:
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
-    else:
+    if with_signal == signal.SIGKILL:
         child.kill()
+    else:
+        os.killpg(child.pid, with_signal)  # as a terminal does, or `timeout`
     _, said = child.communicate(timeout=60)
-    assert child.returncode == (130 if with_signal == signal.SIGINT else -9), said.decode()
+    assert child.returncode == (-9 if with_signal == signal.SIGKILL else 130), said.decode()
     wait_until_gone(mark)
     if with_signal == signal.SIGKILL:  # while a line was written
         text = (tmp_path / "runs.jsonl").read_bytes()

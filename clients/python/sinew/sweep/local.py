@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["play_here"]
 
+_LOOK = 1.0  # s between two looks whether a signal came
+
 
 def play_here(jobs: Iterable[Job], processes: int, keep: bool) -> Generator[tuple[Job, Played | str]]:
     """Run jobs and yield each as it ends, with what came of it or the text of its error.
@@ -55,7 +57,7 @@ def _play_in(
                 sender.close()
             if not running:
                 return
-            all_ready = wait([asked_to_end, *running])
+            all_ready = wait([asked_to_end, *running], timeout=_LOOK)  # a signal may come just before it waits
             if asked_to_end in all_ready:
                 return
             for ready in all_ready:
@@ -84,7 +86,9 @@ def _signals_noted() -> Iterator[Connection]:
         if threading.current_thread() is not threading.main_thread():  # others get no signals
             yield receiver
             return
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        # A background job of a shell begins with SIGINT ignored: it stays so.
+        heard = [x for x in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(x) not in (signal.SIG_IGN, None)]
+        before = {number: signal.signal(number, note) for number in heard}
         try:
             yield receiver
         finally:
@@ -95,11 +99,12 @@ def _signals_noted() -> Iterator[Connection]:
 def _start_server() -> None:
     """Start the process whose copies do the runs: it has imported what they need, and they begin within milliseconds.
 
-    Ctrl-C in a terminal goes to all processes. This one and its copies begin with it blocked: it is the parent's alone.
+    Signals of a terminal, or of `timeout`, go to all processes. This one and its copies begin with them blocked: they
+    are the parent's alone, which ends its processes by SIGKILL.
     """
-    resource_tracker.ensure_running()  # would unblock the signal
+    resource_tracker.ensure_running()  # would unblock them
     forkserver.set_forkserver_preload(["sinew.sweep.play"])
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     try:
         forkserver.ensure_running()
     finally:
@@ -119,6 +124,7 @@ def _receive(receiver: Any, process: BaseProcess) -> Played | str:
 
 
 def _work(sender: Connection, job: Job, keep: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where another server than ours made it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from sinew.sweep.play import attempt
 

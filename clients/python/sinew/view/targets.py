@@ -38,7 +38,7 @@ class _Target:
     turns: bool
     frame: int
     element: Element | None
-    follows: Element | None
+    follows: tuple[Element, ...]  # whose mean position it is
     marker: Marker
     lines: Lines
     wish: Array | None = None
@@ -53,7 +53,7 @@ class Targets:
     ) -> None:
         self._targets = []
         for number, term in enumerate(terms):
-            if _SIZES.get(term.quantity) != term.target_size:
+            if _SIZES.get(term.quantity) != term.target_size or term.axis:  # components are not drawn
                 continue
             color, turns = term_color(number), term.quantity == "orientation"
             follows = find_elements(model, term.target_objects) if term.target_follows else ()
@@ -63,7 +63,7 @@ class Targets:
                     turns,
                     max(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, term.frame), 0) if term.frame else 0,
                     next(iter(find_elements(model, term.objects)), None),
-                    next(iter(follows), None),
+                    tuple(follows),
                     Marker(server, f"/targets/{number}", color, radius, turns),
                     Lines(server, f"/targets/{number}/trace", [color], 0.25 * radius),
                 )
@@ -121,8 +121,9 @@ def _present(target: _Target, frame: Frame, data: mujoco.MjData) -> Array | None
     """Return the target that holds now, in the term's frame: of the plan, else of the settings in force."""
     set_value = next((x for x in frame.config.terms if x.name == target.term), None) if frame.config else None
     own = set_value is None or set_value.own_target is not False
-    if target.follows is not None and own:
-        return _value(target, data, Pose(target.follows.position(data), _orientation(target.follows, data)))
+    if target.follows and own:
+        position = np.mean([element.position(data) for element in target.follows], axis=0)
+        return _value(target, data, Pose(position, _orientation(target.follows[0], data)))
     rows = _rows(target, frame)
     if rows is not None and frame.predicted is not None:
         after = int(np.searchsorted(frame.predicted.time, frame.time + 1e-9, side="right")) - 1
