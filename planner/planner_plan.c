@@ -142,7 +142,8 @@ static void take_changes(SnPlanner *p) {
 static bool tried_something(const SnPlanner *p) {
   const SnOptimizer *optimizer = p->iterations.optimizer;
   const int least = sn_planner_least_iterations_of(optimizer, &p->in_force.settings);
-  return p->iterations.next >= least || !optimizer->whole || !optimizer->whole(p);
+  const bool anew = p->active_plan.rows == 0;  // no plan before: the first iteration measures what is known
+  return p->iterations.next >= (anew ? optimizer->least : least) || !optimizer->whole || !optimizer->whole(p);
 }
 
 double sn_planner_iteration_deadline(const SnPlanner *p) {

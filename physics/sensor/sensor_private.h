@@ -4,7 +4,8 @@
 
 #include "physics/world/adjoint.h"
 
-// Returns true for framepos, -quat, -xaxis, -yaxis, -zaxis, -linvel, -angvel, gyro, velocimeter and subtreecom.
+// Returns true for framepos, -quat, -xaxis, -yaxis, -zaxis, -linvel, -angvel, gyro, velocimeter, subtreecom,
+// subtreelinvel.
 SN_FUNC bool sn_sensor_is_frame(int type);
 // Writes the value of sensor i of these types, without its cutoff, into value[sensor_dim[i]].
 SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);

@@ -103,7 +103,8 @@ static void read_measures(SnReader *r, const SnNode *node, void *target) {
   read_terms(r, node, true, &t->measure, &t->nmeasure);
 }
 
-// Measures that look at what a term looks at take its residual and target.
+// Measures that look at what a term looks at take its residual and target, and unless they say so themselves the side
+// and the weights of entries that count there.
 static void link_measures(SnReader *r, SnTask *task) {
   for (int i = 0; i < task->nmeasure; ++i) {
     SnTerm *measure = &task->measure[i];
@@ -114,6 +115,11 @@ static void link_measures(SnReader *r, SnTask *task) {
     if (term) {
       measure->residual = term->residual;
       measure->target = term->target;
+      if (measure->side == SN_TERM_BOTH) measure->side = term->side;
+      if (measure->neach == 0) {
+        measure->neach = term->neach;
+        measure->each = term->each;
+      }
     } else {
       sn_issue(r->issues, measure->place, "measure: the task has no term '%s'", measure->term);
     }

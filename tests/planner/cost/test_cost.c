@@ -137,6 +137,14 @@ static void means(void **state) {
   mj_objectVelocity(o.mj, o.d, mjOBJ_XBODY, body("plate"), u, 0);
   for (int k = 0; k < 3; ++k) mean[k] = (v[3 + k] + u[3 + k]) / 2;
   expect("residual: {velocity: {bodies: [cube, plate]}}", 0, 3, mean);
+  double goal[3], wanted[3];
+  mju_mulMatVec3(goal, o.d->xmat + 9 * body("cube"), (const double[]){0.1, -0.2, 0.3});
+  mju_sub3(wanted, mean, goal);
+  expect("residual: {velocity: {bodies: [cube, plate]}}, target: {value: [0.1, -0.2, 0.3], frame: cube}", 0, 3, wanted);
+  expect("residual: {velocity: {site: palm}}, target: {velocity: {site: palm}, at: start, frame: cube}", 0, 3, zero);
+  expect("residual: {velocity: {sites: [palm, tip]}}, target: {velocity: {sites: [palm, tip]}, at: start, frame: cube}",
+         0, 3, zero);
+  expect("residual: {position: {site: palm}, axis: [z, x]}, target: {position: {site: palm}, at: start}", 0, 2, zero);
 }
 
 // Velocities as MuJoCo's mj_objectVelocity has them, in the world's axes; a target in a frame turns with it.

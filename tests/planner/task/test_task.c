@@ -123,6 +123,22 @@ static void mistakes(void **state) {
   mistake(text, "reach.yaml:2:23: integrator: 'implicit' is unknown, allowed is Euler|RK4|implicitfast");
 }
 
+// A measure counts what its term counts, unless it says something else itself.
+static void measures_of_terms(void **state) {
+  (void)state;
+  SnTask *t =
+      parse(TERMS
+            "  - {name: foot, residual: {position: {site: s}}, target: [0, 0, 1], side: below, weights: [0, 0, 1]}\n"
+            "success:\n"
+            "  - {name: up, term: foot, below: 0.01}\n"
+            "  - {name: there, term: foot, side: above, weights: [1, 2, 3], below: 0.01}\n");
+  if (!t) fail_msg("%s", err.text);
+  const SnTerm *up = &t->measure[0], *there = &t->measure[1];
+  assert_true(up->side == SN_TERM_BELOW && up->neach == 3 && up->each[0] == 0 && up->each[2] == 1);
+  assert_true(there->side == SN_TERM_ABOVE && there->neach == 3 && there->each[2] == 3);
+  sn_task_free(t);
+}
+
 static void term_mistakes(void **state) {
   (void)state;
   mistake(TERMS "  - {name: a, residual: {colour: x}}\n",
@@ -345,9 +361,9 @@ static void wrong_bases(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(full_file),     cmocka_unit_test(mistakes),
-                                     cmocka_unit_test(term_mistakes), cmocka_unit_test(all_at_once),
-                                     cmocka_unit_test(damaged),       cmocka_unit_test(tasks_from_others),
-                                     cmocka_unit_test(wrong_bases),   cmocka_unit_test(missing_models)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(full_file),         cmocka_unit_test(mistakes),    cmocka_unit_test(measures_of_terms),
+      cmocka_unit_test(term_mistakes),     cmocka_unit_test(all_at_once), cmocka_unit_test(damaged),
+      cmocka_unit_test(tasks_from_others), cmocka_unit_test(wrong_bases), cmocka_unit_test(missing_models)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
