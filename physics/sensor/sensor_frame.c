@@ -169,14 +169,20 @@ SN_LOCAL void frame_site_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, site, NULL, torque);
 }
 
-// Centre of mass of the subtree of a body: bodies of a subtree follow their root in one run. A step itself knows
-// the centres of whole trees only.
+// Mass of the subtree of a body: bodies of a subtree follow their root in one run.
+SN_LOCAL sn_real frame_subtree_mass(const SnModel *m, int body) {
+  sn_real mass = 0;
+  for (int i = body; i <= m->body_last[body]; ++i) mass += m->body_mass[i];
+  return mass;
+}
+
+// Centre of mass of the subtree of a body. A step itself knows the centres of whole trees only.
 SN_LOCAL void frame_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
-  sn_real sum[3] = {0, 0, 0}, mass = 0, pos[3];
-  for (int i = body; i == body || (i < m->nbody && m->body_parentid[i] >= body); ++i) {
+  const sn_real mass = frame_subtree_mass(m, body);
+  sn_real sum[3] = {0, 0, 0}, pos[3];
+  for (int i = body; i <= m->body_last[body]; ++i) {
     sn_object_pose(m, w, SN_OBJ_BODY, i, pos, NULL);
     sn_addtoscl3(sum, pos, m->body_mass[i]);
-    mass += m->body_mass[i];
   }
   if (mass < SN_MINVAL)
     sn_object_pose(m, w, SN_OBJ_BODY, body, value, NULL);
@@ -185,14 +191,13 @@ SN_LOCAL void frame_subtree_com_value(const SnModel *m, const SnWorld *w, int bo
 }
 
 SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *bar) {
-  sn_real mass = 0, share[3];
-  int end = body;
-  for (; end == body || (end < m->nbody && m->body_parentid[end] >= body); ++end) mass += m->body_mass[end];
+  const sn_real mass = frame_subtree_mass(m, body);
+  sn_real share[3];
   if (mass < SN_MINVAL) {
     sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, body, bar, NULL);
     return;
   }
-  for (int i = body; i < end; ++i) {
+  for (int i = body; i <= m->body_last[body]; ++i) {
     sn_scale3(share, bar, m->body_mass[i] / mass);
     sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, i, share, NULL);
   }
@@ -200,21 +205,20 @@ SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 
 // Velocity of that centre of mass: the mean of the bodies' own, 0 where they have no mass.
 SN_LOCAL void frame_subtree_velocity_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
-  sn_real sum[3] = {0, 0, 0}, mass = 0, vel[6];
+  sn_real sum[3] = {0, 0, 0}, vel[6];
   for (int i = body; i <= m->body_last[body]; ++i) {
     sn_object_velocity(m, w, SN_OBJ_BODY, i, vel);
     sn_addtoscl3(sum, vel + 3, m->body_mass[i]);
-    mass += m->body_mass[i];
   }
-  sn_scale3(value, sum, SN_R(1.0) / sn_max(mass, SN_MINVAL));
+  sn_scale3(value, sum, SN_R(1.0) / sn_max(frame_subtree_mass(m, body), SN_MINVAL));
 }
 
 SN_LOCAL void frame_subtree_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body,
                                          const sn_real *bar) {
-  sn_real mass = 0, share[6] = {0};
-  for (int i = body; i <= m->body_last[body]; ++i) mass += m->body_mass[i];
+  const sn_real mass = sn_max(frame_subtree_mass(m, body), SN_MINVAL);
+  sn_real share[6] = {0};
   for (int i = body; i <= m->body_last[body]; ++i) {
-    sn_scale3(share + 3, bar, m->body_mass[i] / sn_max(mass, SN_MINVAL));
+    sn_scale3(share + 3, bar, m->body_mass[i] / mass);
     sn_object_velocity_vjp(m, w, a, SN_OBJ_BODY, i, share);
   }
 }

@@ -273,11 +273,13 @@ SN_LOCAL void cost_norm_vjp(SnPenalty p, sn_real weight, sn_real *r, int n) {
     scale = root > 0 ? weight / root : 0;
   }
   for (int i = 0; i < n; ++i) {
-    const sn_real x = p.each[i] * r[i], root = sn_sqrt(r[i] * r[i] + w2);
-    if (p.norm == SN_NORM_SMOOTH_ABS)
+    const sn_real x = p.each[i] * r[i];
+    if (p.norm == SN_NORM_SMOOTH_ABS) {
+      const sn_real root = sn_sqrt(r[i] * r[i] + w2);
       r[i] = root > 0 ? weight * x / root : 0;
-    else
+    } else {
       r[i] = x * scale;
+    }
   }
 }
 

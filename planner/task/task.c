@@ -149,20 +149,22 @@ static void read_named(SnReader *r, const SnNode *node, const char *what, double
   }
 }
 
+// {JOINT: number, ...}
+static void read_of_joints(SnReader *r, const SnNode *node, const char *what, SnNamedValue **value, int *n) {
+  NamedList list = {0};
+  read_named(r, node, what, 0, 0, &list);
+  *value = list.value;
+  *n = list.n;
+}
+
 static void read_joints(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
-  NamedList list = {0};
-  read_named(r, node, "joints", 0, 0, &list);
-  t->joint = list.value;
-  t->njoint = list.n;
+  read_of_joints(r, node, "joints", &t->joint, &t->njoint);
 }
 
 static void read_joint_velocities(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
-  NamedList list = {0};
-  read_named(r, node, "joint_velocities", 0, 0, &list);
-  t->velocity = list.value;
-  t->nvelocity = list.n;
+  read_of_joints(r, node, "joint_velocities", &t->velocity, &t->nvelocity);
 }
 
 static void read_keyframe(SnReader *r, const SnNode *node, void *target) {
