@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pytest
 import sinew
+from sinew.client.messages import ObjectName, TermDescription
 from sinew.loop.source import Frame
 
 viser = pytest.importorskip("viser")
@@ -49,13 +50,26 @@ def server() -> Iterator[Any]:
     server.stop()
 
 
-def name(kind: str, of: str) -> Any:
-    return SimpleNamespace(kind=kind, name=of)
-
-
-def term(**fields: Any) -> Any:
-    empty = {"objects": (), "target_objects": (), "target_follows": False, "frame": "", "target_size": 0}
-    return SimpleNamespace(**{**empty, **fields})
+def term(**fields: Any) -> TermDescription:
+    ready: dict[str, Any] = {
+        "name": "",
+        "weight": 1.0,
+        "terminal_weight": 0.0,
+        "target_size": 0,
+        "quantity": "position",
+        "objects": (),
+        "norm": "squared",
+        "width": 0.0,
+        "target_kind": "value",
+        "target_follows": False,
+        "target_objects": (),
+        "frame": "",
+        "unit": "m",
+        "axis": "",
+        "side": "both",
+        "weights": (),
+    }
+    return TermDescription(**{**ready, **fields})
 
 
 def reach(**fields: Any) -> Any:
@@ -63,7 +77,7 @@ def reach(**fields: Any) -> Any:
     one = {
         "name": "reach",
         "quantity": "position",
-        "objects": (name("site", "hand"),),
+        "objects": (ObjectName("site", "hand"),),
         "target_size": 3,
         "frame": "upper_arm",
     }
@@ -216,6 +230,14 @@ def test_the_number_of_poses_may_change(server: Any) -> None:
     assert len(server.scene.get_handle_by_name(f"/ghost/{model.body('forearm').id}").batched_positions) == 64
 
 
+def test_components_of_a_place_have_no_marker(server: Any) -> None:
+    model = mujoco.MjModel.from_xml_path(ARM)
+    for fields in ({"axis": "z", "target_size": 1}, {"quantity": "velocity"}):
+        scene = Scene(server, model, reach(**fields))
+        scene.show(frame(model, predicted=states(model, {"reach": np.tile([0.1, 0, -0.2], (ROWS, 1))})))
+        assert server.scene.get_handle_by_name("/targets/0/target") is None, fields
+
+
 def test_a_target_stands_in_its_frame_and_comes_back_from_the_mouse(server: Any) -> None:
     model = mujoco.MjModel.from_xml_path(ARM)
     scene = Scene(server, model, reach())
@@ -252,7 +274,7 @@ def test_a_target_stands_in_its_frame_and_comes_back_from_the_mouse(server: Any)
 
 def test_a_target_that_follows_is_where_the_other_is(server: Any) -> None:
     model = mujoco.MjModel.from_xml_path(ARM)
-    scene = Scene(server, model, reach(target_follows=True, target_objects=(name("geom", "ulna"),)))
+    scene = Scene(server, model, reach(target_follows=True, target_objects=(ObjectName("geom", "ulna"),)))
     shown = frame(model)
     scene.show(shown)
     marker = server.scene.get_handle_by_name("/targets/0/target")
