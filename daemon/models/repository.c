@@ -189,6 +189,12 @@ static void list_near(const SnNames *names, const char *name, char *text, size_t
   }
 }
 
+// All names, as "; there are a, b", or "" where they are too many for a message.
+static void list_all(const SnNames *names, char *text, size_t size) {
+  for (int i = 0; i < names->n; i++) append(text, size, "%s%s", i ? ", " : "; there are ", names->name[i]);
+  if (strlen(text) + 1 == size) *text = '\0';
+}
+
 // Where it was looked for, and what is near.
 static SnCode not_found(const SnConfigList *folders, const char *name, SnKind kind, SnError *err) {
   char where[2400] = "", near[600], prefix[SN_WIRE_NAME + 2], stem[SN_WIRE_NAME + 2];
@@ -198,6 +204,7 @@ static SnCode not_found(const SnConfigList *folders, const char *name, SnKind ki
   SnNames names = sn_repository_list(folders, kind);
   sn_repository_stem(name, kind, stem, sizeof stem);
   list_near(&names, stem, near, sizeof near);
+  if (kind == SN_KIND_TASK && !near[0]) list_all(&names, near, sizeof near);
   sn_names_free(&names);
   return sn_fail(err, SN_ERR_NOT_FOUND, "no %s '%s' in %s%s; `sinewctl %s` lists all", kinds[kind].what, name,
                  folders->n ? where : "any folder: none is configured", near, kinds[kind].setting);

@@ -26,7 +26,7 @@ void sn_issues_begin(SnIssues *issues, const char *file, SnError *err) {
 void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
   ++issues->count;
   if (!issues->err) return;
-  char line[640];
+  char line[1600];
   const char *file = place.file ? place.file : issues->file;
   int n = place.line > 0 ? snprintf(line, sizeof line, "%s:%d:%d: ", file, place.line, place.column)
                          : snprintf(line, sizeof line, "%s: ", file);

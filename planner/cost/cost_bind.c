@@ -110,8 +110,8 @@ static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
     add_item(list, type, i);
   else if (!e->all)
     sn_issue(b->issues, e->place,
-             "sensor '%s' is of a type that the engine does not compute, allowed is " SN_SENSOR_TYPES,
-             sn_model_name(m, SN_NAME_SENSOR, i));
+             "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES,
+             sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
 }
 
 static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
@@ -211,13 +211,6 @@ typedef struct TermItems {
   int frame;
 } TermItems;
 
-// Entries that a list of numbers may have: none, one for all, or one each.
-static void check_entries(Binder *b, SnPlace place, const char *what, int n, int size, bool rotation) {
-  if (n == size || n == 0 || (n == 1 && !rotation)) return;
-  sn_issue(b->issues, place, "%s: %d numbers, the residual needs %d%s", what, n, size,
-           rotation ? " (unit quaternions w x y z)" : "");
-}
-
 // Returns the sensor that an item looks at, or -1.
 static int sensor_of(const BoundItem *item) {
   const bool part = item->type == SN_ITEM_COMPONENT;
@@ -246,26 +239,6 @@ static void list_target(Binder *b, const SnTerm *t, ItemList *list) {
   const bool point = list->n == 1 && sn_item_value_size(list->item[0].type) == 3;
   const SnElement *axes = e->naxis == 0 && point ? &t->residual : e;
   take_axes(b, e, axes->axis, axes->naxis, list);
-}
-
-static void check_target(Binder *b, const SnTerm *t, const ItemList *items, int size) {
-  const SnTarget *g = &t->target;
-  const bool poses = t->residual.quantity < SN_QTY_DISTANCE;
-  bool rotation = false;
-  for (int k = 0; k < items->n; ++k) {
-    rotation |= sn_item_value_size(items->item[k].type) == 4;
-  }
-  if (g->frame && !poses) sn_issue(b->issues, g->place, "frame: only positions, orientations and velocities have one");
-  if (g->frame && poses && t->residual.naxis > 0)
-    sn_issue(b->issues, g->place, "frame: not with 'axis', which is one of the world's");
-  if (g->kind == SN_TARGET_VALUE) check_entries(b, g->place, "target", g->nvalue, size, rotation);
-  if (g->kind == SN_TARGET_KEYFRAMES) check_entries(b, g->place, "values", g->nvalue, size, rotation);
-  if (g->kind == SN_TARGET_SINUSOID) {
-    if (rotation) sn_issue(b->issues, g->place, "sinusoid: not for orientations");
-    check_entries(b, g->place, "center", g->nvalue, size, rotation);
-    check_entries(b, g->place, "amplitude", g->namplitude, size, rotation);
-    check_entries(b, g->place, "phase", g->nphase, size, rotation);
-  }
 }
 
 // ---- layout ----
@@ -320,14 +293,14 @@ static bool uses_force(const SnModel *m, const ItemList *list) {
   return false;
 }
 
-// Sizes of the items of an element and of its target must agree one by one.
-static void check_pairs(Binder *b, const SnTerm *t, const TermItems *items) {
-  const SnTarget *g = &t->target;
-  if (g->kind != SN_TARGET_ELEMENT) return;
-  bool same = items->value.n == items->target.n;
+// What a term is compared with must be of its size and unit, and so must lists of numbers. `size`: of the value.
+static void check_sizes(Binder *b, const SnTerm *t, const TermItems *items, int size) {
+  bool same = items->value.n == items->target.n, rotation = false;
   for (int k = 0; same && k < items->value.n; ++k)
     same = sn_item_value_size(items->value.item[k].type) == sn_item_value_size(items->target.item[k].type);
-  if (!same) sn_issue(b->issues, g->place, "target: its quantity has not the size of the residual");
+  for (int k = 0; k < items->value.n; ++k) rotation |= sn_item_value_size(items->value.item[k].type) == 4;
+  sn_cost_check_goal(t, size, rotation, b->issues);
+  if (t->target.kind == SN_TARGET_ELEMENT) sn_cost_check_pair(t, b->m, same, b->issues);
 }
 
 // Stores what a term makes of its residual, which has the entries from the next one to `end`.
@@ -339,54 +312,66 @@ static void store_penalty(SnCost *c, const SnTerm *t, int i, int end) {
   for (int k = c->nres; k < end; ++k) c->res_weight[k] = t->neach > 0 ? (sn_real)t->each[k - c->nres] : 1;
 }
 
-// Adds term i to the arrays, or only counts and checks.
-static void bind_term(Binder *b, int i, TermItems *items, bool store) {
+// Looks for mistakes of term i, whose names are all there. Its value has `size` entries, its residual nres.
+static void check_term(Binder *b, int i, const TermItems *items, int size, int nres) {
+  const SnTerm *t = term_of(b->task, i);
+  check_sizes(b, t, items, size);
+  if (t->neach > 0 && t->neach != nres)
+    sn_issue(b->issues, t->place, "weights of '%s': %d numbers, the residual has %d", t->name, t->neach, nres);
+  if (i >= b->cost->nterm && (uses_rate(&items->value) || uses_rate(&items->target)))
+    sn_issue(b->issues, t->place, "success: '%s' looks at control_rate, which a state alone does not have", t->name);
+  if (t->terminal > 0 && any_depends_on_control(b->m, items))
+    sn_issue(b->issues, t->place, "terminal: term '%s' depends on the control, and none acts at the end of the horizon",
+             t->name);
+}
+
+// Writes term i, whose items are found, into the arrays.
+static void store_term(Binder *b, int i, const TermItems *items) {
   const SnTerm *t = term_of(b->task, i);
   SnCost *c = b->cost;
+  int res = c->nres, target = c->ntarget;
+  c->term_item[i] = c->nitem;
+  c->term_res[i] = c->nres;
+  c->term_target[i] = c->ntarget;
+  c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
+  if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
+  if (i < c->nterm && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
+  c->owner->running_only[i] = any_depends_on_control(b->m, items);
+  c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
+  for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
+  store_penalty(c, t, i, res);
+}
+
+// Adds term i to the arrays, or only counts and checks.
+static void bind_term(Binder *b, int i, TermItems *items) {
+  const SnTerm *t = term_of(b->task, i);
+  SnCost *c = b->cost;
+  const int mistakes = b->issues->count;
+  int res = 0, size = 0;
   items->value.n = items->target.n = 0;
   items->frame = -1;
   list_items(b, &t->residual, &items->value);
   take_axes(b, &t->residual, t->residual.axis, t->residual.naxis, &items->value);
   if (t->target.kind == SN_TARGET_ELEMENT) list_target(b, t, &items->target);
   if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, "body", t->target.frame);
-  int res = c->nres, target = c->ntarget;
-  if (store) {
-    c->term_item[i] = c->nitem;
-    c->term_res[i] = c->nres;
-    c->term_target[i] = c->ntarget;
-    c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
-    if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
-    if (i < c->nterm && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
-    c->owner->running_only[i] = any_depends_on_control(b->m, items);
-    c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
-    for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
-    store_penalty(c, t, i, res);
-  } else {
-    for (int k = 0; k < items->value.n && k < items->value.capacity; ++k) {
-      res += sn_item_residual_size(items->value.item[k].type);
-      target += sn_item_value_size(items->value.item[k].type);
-    }
-    check_target(b, t, &items->value, target - c->ntarget);
-    check_pairs(b, t, items);
-    if (t->neach > 0 && t->neach != res - c->nres)
-      sn_issue(b->issues, t->place, "weights of '%s': %d numbers, the residual has %d", t->name, t->neach,
-               res - c->nres);
-    if (i >= c->nterm && (uses_rate(&items->value) || uses_rate(&items->target)))
-      sn_issue(b->issues, t->place, "success: '%s' looks at control_rate, which a state alone does not have", t->name);
-    if (t->terminal > 0 && any_depends_on_control(b->m, items))
-      sn_issue(b->issues, t->place,
-               "terminal: term '%s' depends on the control, and none acts at the end of the horizon", t->name);
+  for (int k = 0; k < items->value.n && k < items->value.capacity; ++k) {
+    res += sn_item_residual_size(items->value.item[k].type);
+    size += sn_item_value_size(items->value.item[k].type);
   }
+  if (b->store)
+    store_term(b, i, items);
+  else if (b->issues->count == mistakes)
+    check_term(b, i, items, size, res);
   c->nitem += items->value.n;
-  c->nres = res;
-  c->ntarget = target;
+  c->nres += res;
+  c->ntarget += size;
 }
 
 static void bind_all(Binder *b, TermItems *items, bool store) {
   SnCost *c = b->cost;
   b->store = store;
   c->nitem = c->nres = c->ntarget = c->nmember = 0;
-  for (int i = 0; i < c->nall; ++i) bind_term(b, i, items, store);
+  for (int i = 0; i < c->nall; ++i) bind_term(b, i, items);
 }
 
 // Joints that have a single number, by name.

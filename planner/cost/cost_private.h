@@ -17,6 +17,14 @@ typedef struct SnCostOwner {
   bool *running_only;  // terms that depend on the control, which does not act in the last state (nall)
 } SnCostOwner;
 
+// cost_check.c: returns the name in MJCF of the type of sensor i.
+const char *sn_cost_sensor_type(const SnModel *m, int i);
+// cost_check.c: adds an issue where the target of a term is an element of another unit or size than the residual.
+void sn_cost_check_pair(const SnTerm *t, const SnModel *m, bool same_size, SnIssues *issues);
+// cost_check.c: adds an issue for each list of a target that has not the size of the term's value. A frame that does
+// not fit is an issue, too. Values of a rotation are quaternions.
+void sn_cost_check_goal(const SnTerm *t, int size, bool rotation, SnIssues *issues);
+
 // Returns the entries of an item's value.
 int sn_item_value_size(int type);
 // Returns the entries of its residual.

@@ -103,12 +103,23 @@ static void read_measures(SnReader *r, const SnNode *node, void *target) {
   read_terms(r, node, true, &t->measure, &t->nmeasure);
 }
 
+// "a, b, c" of the terms, for messages.
+static const char *term_names(const SnTask *task, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (int k = 0; k < task->nterm && used + 4 < size; ++k)
+    if (task->term[k].name)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", task->term[k].name);
+  return used ? text : "none";
+}
+
 // Measures that look at what a term looks at take its residual and target, and unless they say so themselves the side
 // and the weights of entries that count there.
 static void link_measures(SnReader *r, SnTask *task) {
   for (int i = 0; i < task->nmeasure; ++i) {
     SnTerm *measure = &task->measure[i];
     if (!measure->term) continue;
+    char names[300];
     const SnTerm *term = NULL;
     for (int k = 0; k < task->nterm; ++k)
       if (task->term[k].name && strcmp(task->term[k].name, measure->term) == 0) term = &task->term[k];
@@ -121,7 +132,8 @@ static void link_measures(SnReader *r, SnTask *task) {
         measure->each = term->each;
       }
     } else {
-      sn_issue(r->issues, measure->place, "measure: the task has no term '%s'", measure->term);
+      sn_issue(r->issues, measure->place, "measure: the task has no term '%s', it has %s", measure->term,
+               term_names(task, names, sizeof names));
     }
   }
 }
@@ -361,7 +373,7 @@ static void read_settings(SnReader *r, const SnNode *node, void *target) {
     SnError err;
     SnCode code = SN_OK;
     if (i < 0) {
-      char names[400] = "";
+      char names[1600] = "";
       for (int k = 0; k < sn_settings_count(); ++k) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", sn_settings_info(k)->name);
@@ -470,7 +482,7 @@ SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *
 SnTask *sn_task_load(const char *file, SnError *err) {
   SnArena arena = {0};
   size_t size = 0;
-  char *text = sn_yaml_load_text(file, SN_TASK_MAX_BYTES, &arena, &size, err);
+  char *text = sn_task_load_text(file, &arena, &size, err);
   SnTask *task = text ? sn_task_parse(text, size, file, err) : NULL;
   sn_arena_free(&arena);
   return task;

@@ -62,9 +62,9 @@ static SnNode *read_base(const SnNode *member, const Memory *memory, const Readi
   }
   SnError why;
   size_t size = 0;
-  const char *text = sn_yaml_load_text(path, SN_TASK_MAX_BYTES, memory->tree, &size, &why);
+  const char *text = sn_task_load_text(path, memory->tree, &size, &why);
   if (!text) {
-    sn_issue(issues, member->place, "base: %.500s", why.text);
+    sn_issue(issues, member->place, "base: %.1000s", why.text);
     return NULL;
   }
   issues->file = path;

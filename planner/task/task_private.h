@@ -9,6 +9,10 @@
 // when a mistake was added. *based says whether it begins from another one. Names of files live in `names`.
 SnNode *sn_task_read_tree(const char *text, size_t size, SnArena *tree, SnArena *names, SnIssues *issues, bool *based);
 
+// task_folder.c: reads the file of a task into the arena. Returns NULL on failure; err lists the tasks that are beside
+// it where it is not there.
+char *sn_task_load_text(const char *path, SnArena *arena, size_t *size, SnError *err);
+
 // Reads `node` into `target`, the SnElement that a residual looks at.
 void sn_task_read_residual(SnReader *r, const SnNode *node, void *target);
 // Reads `node` into `target`, the SnTarget of a term.

@@ -81,6 +81,10 @@ static void read_quantity(SnReader *r, const SnNode *node, SnElement *e) {
       read_object(r, node->first->next, what, &e->object[1], &e->name[1]);
     }
   } else if (e->quantity == SN_QTY_SENSOR) {
+    if (node->kind == SN_NODE_LIST) {
+      sn_issue(r->issues, node->place, "sensor: the name of one sensor is wanted, several need a term each");
+      return;
+    }
     const char *text = sn_yaml_text(r, node, what);
     if (text && element_names(r, e, 1)) e->name[0] = sn_arena_text(r->arena, text, strlen(text));
   } else {

@@ -65,7 +65,7 @@ class Task:
         except TypeError:
             raise ArgumentError(f"task: {type(source).__name__}, expected a path, a name or a text") from None
         if not path.is_file() and path.stem == str(source):
-            path = share(f"tasks/{source}.yaml")
+            path = share("tasks/README.md").with_name(f"{source}.yaml")
         self._take(_core.Task.load(str(path)))
 
     @classmethod

@@ -76,7 +76,7 @@ def test_a_file_goes_before_a_task_of_the_package(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     "source,error,text",
     [
-        ("no_such_task", NotFoundError, "no_such_task"),
+        ("no_such_task", NotFoundError, "no_such_task.yaml: No such file or directory; there are .*arm_reach"),
         (Path("no/such.yaml"), NotFoundError, "such.yaml"),
         ("", NotFoundError, "arm_reach"),
         (".", FileError, ""),

@@ -42,6 +42,8 @@ static int setup(void **state) {
   write_file("two/leg.xml");
   write_file("two/leg.mjb");
   write_file("two/foot.mjb");
+  write_file("one/reach.yaml");
+  write_file("one/hand/balls.yaml");
   // The second one's folder begins as a configured one.
   static const char *const out[][2] = {{"escape", "secret"}, {"sidestep", "one-secret"}};
   for (int i = 0; i < 2; i++) {
@@ -123,6 +125,11 @@ static void test_not_found_says_where_and_what_is_near(void **state) {
              cases[i].name, root, root, root, cases[i].near);
     assert_string_equal(err.text, expected);
   }
+  // Tasks are few: where none is near, all are told.
+  assert_int_equal(sn_repository_find(&folders, "xyz", SN_KIND_TASK, path, sizeof path, &err), SN_ERR_NOT_FOUND);
+  snprintf(expected, sizeof expected,
+           "no task 'xyz' in %s/one, %s/two; there are hand/balls, reach; `sinewctl tasks` lists all", root, root);
+  assert_string_equal(err.text, expected);
   const SnConfigList none = {0};
   assert_int_equal(sn_repository_find(&none, "arm", SN_KIND_TASK, path, sizeof path, &err), SN_ERR_NOT_FOUND);
   assert_string_equal(err.text, "no task 'arm' in any folder: none is configured; `sinewctl tasks` lists all");

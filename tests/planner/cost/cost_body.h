@@ -47,19 +47,19 @@ static const char *const cost_quantity[] = {
     "residual: {sensor: where, axis: [x, y]}, target: [.1, .2]",
     "residual: {velocity: {site: palm}}, target: [.1, .2, .3]",
     "residual: {velocity: {body: plate}}, target: {value: [.3, -.2, .1], frame: cube}",
-    "residual: {velocity: {geom: plate}, axis: [x, z]}, target: {angular_velocity: {site: corner}, axis: [y, z]}",
-    "residual: {angular_velocity: {site: tip}}, target: {velocity: {body: wrist}}",
-    "residual: {angular_velocity: {body: cube}}, target: {velocity: {geom: plate}, at: start, frame: wrist}",
+    "residual: {velocity: {geom: plate}, axis: [x, z]}, target: {velocity: {site: corner}, axis: [y, z]}",
+    "residual: {angular_velocity: {site: tip}}, target: {angular_velocity: {body: wrist}}",
+    "residual: {angular_velocity: {body: cube}}, target: {angular_velocity: {geom: plate}, at: start, frame: wrist}",
     "residual: {angular_velocity: {geom: plate}, axis: z}, target: {joint_velocity: turn}",
     "residual: {position: {sites: [palm, tip, corner]}}, target: [.1, .2, .3]",
     "residual: {position: {bodies: [cube, arm]}, axis: [y, z]}, target: {position: {geoms: [plate, cube]}}",
     "residual: {velocity: {geoms: [plate, cube]}}, target: {value: [.1, .2, .3], frame: arm}",
-    "residual: {velocity: {site: tip}}, target: {angular_velocity: {bodies: [plate, cube, plate]}}",
+    "residual: {velocity: {site: tip}}, target: {velocity: {bodies: [plate, cube, plate]}}",
     "residual: {distance: [{site: palm}, {body: cube}]}, target: .3",
     "residual: {distance: [{site: palm}, {body: cube}]}, target: {distance: [{geom: plate}, {site: wall}]}",
     "residual: {joint_position: all}, target: [.5, 1, 0, 0, 0, .2, .1, .8, .6, 0, 0]",
     "residual: {joint_position: [ball]}, target: {joint_position: [ball2]}",
-    "residual: {joint_position: [hinge, turn, hinge]}, target: {joint_velocity: [turn, hinge, slide]}",
+    "residual: {joint_position: [hinge, turn, hinge]}, target: {joint_position: [turn, hinge, slide]}",
     "residual: {joint_velocity: all}",
     "residual: {activation: all}",
     "residual: {control: all}, target: [.1, .2, .3]",
@@ -78,7 +78,7 @@ static const char *const cost_quantity[] = {
     "residual: {sensor: reel}",
     "residual: {sensor: span}",
     "residual: {sensor: rate}",
-    "residual: {tendon_length: cord}, target: {sensor: pull}"};
+    "residual: {sensor: push}, target: {sensor: pull}"};
 enum { COST_QUANTITIES = sizeof cost_quantity / sizeof *cost_quantity };
 
 #endif

@@ -248,8 +248,8 @@ static void half_turn(void **state) {
 static void refused(void **state) {
   (void)state;
   const char *text =
-      "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {joint_velocity: "
-      "hinge}, target: {sensor: stop}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
+      "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {control: "
+      "motor}, target: {sensor: stop}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
   SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
   if (!task) fail_msg("%s", err.text);
   SnCost *c = sn_cost_create(task, o.m, &err);

@@ -325,7 +325,11 @@ static void missing_models(void **state) {
 static void wrong_bases(void **state) {
   (void)state;
   write_file("first", first);
-  wrong("second", "plan: 0\nbase: none\n", "second.yaml:2:7: base: none.yaml: No such file or directory");
+  assert_null(load("fist"));
+  assert_int_equal(err.code, SN_ERR_NOT_FOUND);
+  assert_non_null(strstr(err.text, "/fist.yaml: No such file or directory; there are first"));
+  wrong("second", "plan: 0\nbase: none\n",
+        "second.yaml:2:7: base: none.yaml: No such file or directory; there are first, second");
   wrong("second", "base: ../first\n", "second.yaml:1:7: base: '../first' is not the name of a task beside this file");
   wrong("second", "base: .first\n", "base: '.first' is not the name of a task");
   wrong("second", "base: ''\n", "base: '' is not the name of a task");

@@ -1,0 +1,116 @@
+// What a user sees: typical mistakes in a task file, each with the whole message. A task without mistakes of its own
+// is bound to a model.
+#include <stdio.h>
+
+#include "planner/cost/cost.h"
+#include "tests/support/oracle.h"
+
+static const char *const xml =
+    "<mujoco><worldbody><body name='arm'><joint name='hinge' axis='0 1 0'/><geom size='.1'/><site name='tip'/>"
+    "</body><body name='cube'><freejoint name='free'/><geom size='.1'/></body></worldbody>"
+    "<actuator><motor name='motor' joint='hinge'/></actuator>"
+    "<sensor><touch name='skin' site='tip'/><rangefinder name='eye' site='tip'/><framepos name='where' objtype='site' "
+    "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/></sensor></mujoco>";
+
+static SnOracle o;
+
+static int setup(void **state) {
+  (void)state;
+  sn_oracle_load_string(&o, xml);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_oracle_free(&o);
+  return 0;
+}
+
+#define TERM(text) "model: m.xml\nterms:\n  - {name: a, " text "}\n"
+#define AFTER(text) "model: m.xml\nterms: [{name: a, residual: {control: all}}]\n" text "\n"
+#define POSITION "residual: {position: {site: tip}}"
+#define SENSORS                                                                                                        \
+  "which the engine does not compute, allowed is clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, "         \
+  "tendonvel, actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, " \
+  "tendonlimitpos, -vel, -frc, velocimeter, gyro, subtreecom, subtreelinvel, and framepos, framequat, framexaxis, "    \
+  "-yaxis, -zaxis, framelinvel, frameangvel of bodies, geoms and sites"
+
+// Each row: what somebody writes, and what he is told.
+static const char *const rows[][2] = {
+    {TERM("residual: {sensor: skin}"), "tasks/my.yaml:3:25: sensor 'skin' is of the type touch, " SENSORS},
+    {TERM("residual: {sensor: skim}, weights: [1, 2, 3], target: [1, 2, 3]"),
+     "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast"},
+    {TERM("residual: {sensor: [where, fast], axis: z}"),
+     "tasks/my.yaml:3:34: sensor: the name of one sensor is wanted, several need a term each"},
+    {TERM("residual: {sensor: fast}, target: {position: {site: tip}}"),
+     "tasks/my.yaml:3:49: target: position has another unit than sensor 'fast' (framelinvel) of the residual, allowed "
+     "is velocity, joint_velocity, activation, control, control_rate, sensor"},
+    {TERM(POSITION ", target: {velocity: {site: tip}}"),
+     "tasks/my.yaml:3:58: target: velocity has another unit than position of the residual, allowed is position, "
+     "distance, joint_position, activation, control, control_rate, tendon_length, sensor"},
+    {TERM(POSITION ", target: {sensor: fast}"),
+     "tasks/my.yaml:3:58: target: sensor 'fast' (framelinvel) has another unit than position of the residual, allowed "
+     "is position, distance, joint_position, activation, control, control_rate, tendon_length, sensor"},
+    {TERM("residual: {velocity: {site: tip}}, target: {angular_velocity: {site: tip}}"),
+     "tasks/my.yaml:3:58: target: angular_velocity has another unit than velocity of the residual, allowed is "
+     "velocity, joint_velocity, activation, control, control_rate, sensor"},
+    {TERM(POSITION ", target: {joint_position: hinge}"),
+     "tasks/my.yaml:3:58: target: its quantity has not the size of the residual"},
+    {TERM("residual: {orientation: {site: tip}}, target: [0, 0, 0]"),
+     "tasks/my.yaml:3:61: target: 3 numbers, the residual needs 4 (unit quaternions w x y z)"},
+    {TERM("residual: {position: {sight: tip}}"),
+     "tasks/my.yaml:3:36: position: a map with one of site, body, geom is wanted, as {site: NAME}"},
+    {TERM("residual: {torque: all}"),
+     "tasks/my.yaml:3:25: residual: a map with one of position, orientation, velocity, angular_velocity, distance, "
+     "joint_position, joint_velocity, activation, control, control_rate, tendon_length, sensor is wanted, and axis "
+     "where one component counts"},
+    {TERM("residual: {control: all}, weigth: 2"),
+     "tasks/my.yaml:3:41: term: unknown field 'weigth', allowed is name, residual, target, norm, side, weights, width, "
+     "weight, terminal"},
+    {TERM("residual: {control: all}, weight: '2'"), "tasks/my.yaml:3:49: weight: '2' is not a finite number"},
+    {TERM("residual: {control: all}, terminal: 1"),
+     "tasks/my.yaml:3:5: terminal: term 'a' depends on the control, and none acts at the end of the horizon"},
+    {TERM(POSITION ", axis: z"),
+     "tasks/my.yaml:3:50: term: unknown field 'axis', allowed is name, residual, target, norm, side, weights, width, "
+     "weight, terminal"},
+    {"terms: [{name: a, residual: {control: all}}]\n", "tasks/my.yaml:1:1: task: field 'model' is missing"},
+    {"base: none\n", "tasks/my.yaml:1:7: base: tasks/none.yaml: No such file or directory"},
+    {AFTER("settings: {horizon: 64.5}"),
+     "tasks/my.yaml:3:21: horizon: 64.5 is out of bounds, allowed is a whole number from 2 to 4096"},
+    {AFTER("settings: {planer: adam}"),
+     "tasks/my.yaml:3:12: settings: unknown field 'planer', allowed is planner, horizon, grid, candidates, iterations, "
+     "knots, interpolation, noise, noise_scale, adam_iterations, adam_rate, adam_beta1, adam_beta2, adam_epsilon, "
+     "adam_clip, adam_clip_norm, adam_moments, adam_warm_start, adam_knots, adam_interpolation, adam_starts, "
+     "ilqg_iterations, ilqg_regularization, ilqg_alphas, lbfgs_iterations, lbfgs_memory, lbfgs_trials, lbfgs_first, "
+     "lbfgs_longest, mppi_temperature, mppi_relative, cem_elites, cem_keep, cem_least, hybrid_refined, "
+     "hybrid_gradients, gradient, contact_gradient, tail, shift, max_velocity, cfd, cfd_far, cfd_touch, cfd_reach, "
+     "cfd_midpoint, cfd_power, cfd_softplus, cfd_friction"},
+    {AFTER("settings: {planner: adams}"),
+     "tasks/my.yaml:3:21: planner: 'adams' is unknown, allowed is sampling|adam|ilqg|lbfgs|mppi|cem|hybrid"},
+    {AFTER("initial: {bodies: {arm: {position: [0, 0, 1]}}}"), "tasks/my.yaml:3:20: body 'arm' has no free joint"},
+    {AFTER("initial: {bodies: {cube: {position: [0, 1]}}}"), "tasks/my.yaml:3:26: position: 2 numbers, 3 are wanted"},
+    {AFTER("options: {timestep: 5 ms}"), "tasks/my.yaml:3:21: timestep: '5 ms' is not a finite number"},
+    {AFTER("success: {name: there}"), "tasks/my.yaml:3:10: success: a list of 1 to 256 entries is wanted"},
+    {AFTER("success: [{name: there, term: b, below: 1}]"),
+     "tasks/my.yaml:3:11: measure: the task has no term 'b', it has a"},
+    {AFTER("plan: &x 1"), "tasks/my.yaml:3:7: anchors and aliases are not taken"},
+    {AFTER("plan: [1"), "tasks/my.yaml:4:1: not YAML: did not find expected ',' or ']'"},
+    {AFTER("\tplan: 1"), "tasks/my.yaml:3:1: not YAML: found character that cannot start any token"},
+};
+
+static void mistakes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    SnError err = {0};
+    SnTask *task = sn_task_parse(rows[i][0], strlen(rows[i][0]), "tasks/my.yaml", &err);
+    SnCost *cost = task ? sn_cost_create(task, o.m, &err) : NULL;
+    if (cost) fail_msg("taken:\n%s", rows[i][0]);
+    if (strcmp(err.text, rows[i][1]) != 0) fail_msg("%s\nwanted '%s', got\n'%s'\n\n", rows[i][0], rows[i][1], err.text);
+    sn_task_free(task);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(mistakes)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
