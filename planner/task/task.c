@@ -415,11 +415,11 @@ static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {
   }
 }
 
-// base: task_base.c has taken it out.
-static void read_base(SnReader *r, const SnNode *node, void *target) { (void)r, (void)node, (void)target; }
+// base, variables: task_base.c and task_variables.c have taken them out.
+static void read_taken(SnReader *r, const SnNode *node, void *target) { (void)r, (void)node, (void)target; }
 
 static const SnYamlField task_fields[] = {
-    {.name = "base", .type = SN_YAML_CUSTOM, .read = read_base},
+    {.name = "base", .type = SN_YAML_CUSTOM, .read = read_taken},
     {.name = "description", .type = SN_YAML_TEXT, .offset = offsetof(SnTask, description)},
     {.name = "model", .type = SN_YAML_CUSTOM, .required = true, .read = read_model},
     {.name = "options", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, options), .read = read_options},
@@ -431,6 +431,7 @@ static const SnYamlField task_fields[] = {
     {.name = "cfd_bodies", .type = SN_YAML_CUSTOM, .read = read_cfd_bodies},
     {.name = "terms", .type = SN_YAML_CUSTOM, .required = true, .read = read_cost_terms},
     {.name = "success", .type = SN_YAML_CUSTOM, .read = read_measures},
+    {.name = "variables", .type = SN_YAML_CUSTOM, .read = read_taken},
 };
 
 // Name of a task: the file's name without folders and ending.
@@ -443,11 +444,11 @@ static char *file_stem(SnArena *arena, const char *file) {
 
 // The tree of a text, and in the task the text of the whole tree; NULL when a mistake was added.
 static SnNode *read_all(TaskOwner *owner, const char *text, size_t size, SnArena *tree, SnIssues *issues) {
-  bool based = false;
+  bool changed = false;
   const bool fits = size <= SN_TASK_MAX_BYTES;
-  SnNode *root = fits ? sn_task_read_tree(text, size, tree, &owner->arena, issues, &based) : NULL;
-  const char *all = root && based ? sn_yaml_write(root, SN_TASK_MAX_BYTES, tree) : text;
-  if (root && all) owner->task.text = sn_arena_text(&owner->arena, all, based ? strlen(all) : size);
+  SnNode *root = fits ? sn_task_read_tree(text, size, tree, &owner->arena, issues, &changed) : NULL;
+  const char *all = root && changed ? sn_yaml_write(root, SN_TASK_MAX_BYTES, tree) : text;
+  if (root && all) owner->task.text = sn_arena_text(&owner->arena, all, changed ? strlen(all) : size);
   if (!fits || !all) sn_issue(issues, (SnPlace){0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
   return root;
 }

@@ -5,9 +5,16 @@
 
 #include "planner/task/task.h"
 
-// task_base.c: reads text[size] of the file issues->file into a tree, joined with what it begins from. Returns NULL
-// when a mistake was added. *based says whether it begins from another one. Names of files live in `names`.
-SnNode *sn_task_read_tree(const char *text, size_t size, SnArena *tree, SnArena *names, SnIssues *issues, bool *based);
+// task_base.c: reads text[size] of the file issues->file into a tree: with what it begins from, variables in their
+// places, terms as a list. Returns NULL when a mistake was added. *changed says whether the text says less than the
+// tree. Names of files live in `names`.
+SnNode *sn_task_read_tree(const char *text, size_t size, SnArena *tree, SnArena *names, SnIssues *issues,
+                          bool *changed);
+
+// task_variables.c: takes the variables out of a tree and puts them in the place of the scalars that refer to them.
+// Returns false when a mistake was added: a variable is unknown, not used in the file issues->file that has it, or no
+// value.
+bool sn_task_put_variables(SnNode *root, SnArena *arena, SnIssues *issues);
 
 // task_folder.c: reads the file of a task into the arena. Returns NULL on failure; err lists the tasks that are beside
 // it where it is not there.

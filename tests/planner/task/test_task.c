@@ -303,6 +303,77 @@ static void wrong(const char *name, const char *text, const char *wanted) {
   if (!strstr(all, wanted)) fail_msg("wanted '%s', got:\n%s", wanted, all);
 }
 
+// Terms and measures by name change those of the base, add to them and take them away; the others stay as they are.
+static void terms_by_name(void **state) {
+  (void)state;
+  write_file("first",
+             "model: m.xml\nterms:\n  - {name: a, residual: {control: all}, norm: euclidean, weight: 2}\n"
+             "  - {name: b, residual: {position: {site: hand}}, target: 3}\n  - {name: c, residual: {control: all}}\n"
+             "success: {there: {term: a, below: 1}, still: {term: b, below: 2}}\n");
+  write_file("second",
+             "base: first\nterms:\n  b: {target: [1, 2, 3], weight: 5}\n  d: {residual: {activation: all}}\n"
+             "  a: ~\n  $e: {residual: {tendon_length: t}}\nsuccess: {there: ~, late: {term: d, below: 3}}\n");
+  write_file("third", "base: second\nterms: {a: {residual: {sensor: s}}, d: {residual: {position: {body: x}}}}\n");
+  static const char *const names[] = {"b", "c", "d", "$e", "a"};
+  for (int round = 0; round < 2; ++round) {
+    SnTask *t = load(round ? "whole" : "third");
+    if (!t) fail_msg("%s", err.text);
+    assert_int_equal(t->nterm, 5);
+    for (int i = 0; i < 5; ++i) assert_string_equal(t->term[i].name, names[i]);
+    assert_true(t->term[0].target.nvalue == 3 && t->term[0].weight == 5);
+    assert_string_equal(t->term[0].residual.name[0], "hand");
+    assert_true(t->term[2].residual.quantity == SN_QTY_POSITION && t->term[2].residual.object[0] == SN_OBJECT_BODY);
+    assert_true(t->term[4].weight == 1 && t->term[4].norm == SN_NORM_SQUARED);
+    assert_true(t->nmeasure == 2 && t->measure[0].below == 2 && t->measure[1].below == 3);
+    if (!round) write_file("whole", t->text);
+    sn_task_free(t);
+  }
+  // A list replaces all of them.
+  write_file("third", "base: second\nterms: [{name: z, residual: {control: all}}]\nsuccess: {still: ~, late: ~}\n");
+  assert_null(load("third"));
+  assert_non_null(strstr(err.text, "third.yaml:3:10: success: a list of 1 to 256 entries is wanted"));
+}
+
+// Variables stand for numbers, texts and lists, those of the base for all that it does not have itself.
+static void variables(void **state) {
+  (void)state;
+  write_file("first",
+             "variables: {hand: tip, goal: [1, 2, 3], heavy: 7, noise: brown, spare: 1}\nmodel: m.xml\nplan: $spare\n"
+             "settings: {horizon: 64, noise: $noise}\nterms:\n"
+             "  - {name: a, residual: {position: {site: $hand}}, target: $goal, weight: $heavy, terminal: $heavy}\n"
+             "  - {name: b, residual: {joint_position: [elbow, $hand]}, target: [$heavy, '5']}\n");
+  wrong("second", "base: first\n", "first.yaml:7:76: value: '5' is not a finite number");
+  write_file("first",
+             "variables: {hand: tip, goal: [1, 2, 3], heavy: 7, noise: brown, spare: 1}\nmodel: m.xml\nplan: $spare\n"
+             "settings: {horizon: 64, noise: $noise}\nterms:\n"
+             "  - {name: a, residual: {position: {site: $hand}}, target: $goal, weight: $heavy, terminal: $heavy}\n"
+             "  - {name: b, residual: {joint_position: [elbow, $hand]}, target: [$heavy, 5], weight: 2}\n");
+  write_file("second",
+             "base: first\nvariables: {heavy: 9, goal: 4, side: above}\nplan: 0\nterms: {b: {side: $side}}\n");
+  for (int round = 0; round < 2; ++round) {
+    SnTask *t = load(round ? "whole" : "second");
+    if (!t) fail_msg("%s", err.text);
+    assert_true(t->nterm == 2 && t->term[0].weight == 9 && t->term[0].terminal == 9 && t->term[1].weight == 2);
+    assert_true(t->term[0].target.nvalue == 1 && t->term[0].target.value[0] == 4);
+    assert_true(t->term[1].target.nvalue == 2 && t->term[1].target.value[0] == 9 && t->term[1].target.value[1] == 5);
+    assert_true(t->settings.noise == SN_NOISE_BROWN && t->plan_initial == 0 && t->term[1].side == SN_TERM_ABOVE);
+    assert_string_equal(t->term[0].residual.name[0], "tip");
+    assert_string_equal(t->term[1].residual.name[1], "tip");
+    assert_null(strchr(t->text, '$'));
+    if (!round) write_file("whole", t->text);
+    sn_task_free(t);
+  }
+  wrong("second", "base: first\nvariables: {heavy: -1}\n", "second.yaml:2:20: weight: -1 is out of bounds");
+  wrong("second", "base: first\nvariables: {sapre: 2}\n", "second.yaml:2:13: variables: 'sapre' is not used");
+  // A variable of many numbers, often used, is no way to a task without an end.
+  char large[40000] = "variables: {x: [0";
+  for (int i = 0; i < 1500; ++i) strcat(large, ", 0");
+  strcat(large, "]}\nmodel: m.xml\nterms:\n");
+  for (int i = 0; i < 3; ++i)
+    sprintf(large + strlen(large), "  - {name: t%d, residual: {control: all}, target: $x}\n", i);
+  wrong("second", large, "second.yaml:1:1: too many entries");
+}
+
 // A model that is not there is told with its place, in the file of the base where it stands there.
 static void missing_models(void **state) {
   (void)state;
@@ -368,6 +439,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_file),         cmocka_unit_test(mistakes),    cmocka_unit_test(measures_of_terms),
       cmocka_unit_test(term_mistakes),     cmocka_unit_test(all_at_once), cmocka_unit_test(damaged),
-      cmocka_unit_test(tasks_from_others), cmocka_unit_test(wrong_bases), cmocka_unit_test(missing_models)};
+      cmocka_unit_test(tasks_from_others), cmocka_unit_test(wrong_bases), cmocka_unit_test(missing_models),
+      cmocka_unit_test(terms_by_name),     cmocka_unit_test(variables)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
