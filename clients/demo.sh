@@ -94,9 +94,8 @@ stop() {
 }
 trap stop EXIT
 
-models="$SINEW_CACHE/myosuite-2.12.2"
-"$bin/sinewd" --endpoint="ipc://$work/sinewd.sock" --tasks=planner/tasks --models=physics/models --models="$models" \
-  2>"$work/log" &
+mapfile -t models < <(echo --models=physics/models; sinew_model_options)
+"$bin/sinewd" --endpoint="ipc://$work/sinewd.sock" --tasks=planner/tasks "${models[@]}" 2>"$work/log" &
 daemon=$!
 for _ in $(seq 100); do
   if "$bin/sinewctl" --endpoint "ipc://$work/sinewd.sock" --timeout 1 health >/dev/null 2>&1; then break; fi
@@ -132,7 +131,7 @@ drive() {
   for setting in "$@"; do set+=(--set "$setting"); done
   [ -n "$json" ] || echo "--- $name ---"
   if ! "$bin/sinew-plant" --endpoint "ipc://$work/sinewd.sock" --task "$task" --mode "$mode" --seconds "$seconds" --seed "$seed" \
-      --models physics/models --models "$models" "${body[@]}" "${set[@]}" --data "$work/$name" $json; then
+      "${models[@]}" "${body[@]}" "${set[@]}" --data "$work/$name" $json; then
     echo "the daemon's log:" >&2
     tail -20 "$work/log" >&2
     exit 1

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what a build needs and is missing: Debian packages, and two wheels from PyPI that are pinned
+# Installs what a build needs and is missing: Debian packages, and four wheels from PyPI that are pinned
 # by version and SHA-256 and unpacked into a cache folder (they are data here; Python never imports them).
 #
 #   clients/setup.sh             everything for building, the demo and the tests
 #   clients/setup.sh --python    what `pip install ./clients/python` needs
-#   clients/setup.sh --models    the MyoSuite models only; prints their folder
+#   clients/setup.sh --models    the models of MyoSuite, dm_control and Gymnasium only; prints MyoSuite's folder
 #
 # Other scripts source this file and call its functions. Prints only what it has to do.
 set -euo pipefail
@@ -76,11 +76,21 @@ sinew_fetch_myosuite() {
   sinew_wheel myosuite 2.12.2 bec0133d9d4ba0249aeccdd7de632eead4749436ffb4e5a3c44a8f9cedafd9ea
 }
 
+# Robots of the tasks that have no muscles: dm_control (Apache 2.0) and Gymnasium (MIT).
+sinew_fetch_robots() {
+  sinew_wheel dm_control 1.0.50 5434e1e51ff69016867426da7df6064b18d140e4d0a628f879bbcf0e7d0a586d
+  sinew_wheel gymnasium 1.4.0 1cb947c59e7c72d8eabb2c2274c00cd20948e69f8452a9ef4092223be24fdf0e
+}
+
+# Prints the folders of all fetched models, a line each, as the options of programs have them.
+sinew_model_options() { printf -- "--models=$SINEW_CACHE/%s\n" myosuite-2.12.2 dm_control-1.0.50 gymnasium-1.4.0; }
+
 sinew_setup() {
   # shellcheck disable=SC2086  # the list is split on purpose
   sinew_install_packages $SINEW_PACKAGES_BUILD
   sinew_fetch_mujoco
   sinew_fetch_myosuite
+  sinew_fetch_robots
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
@@ -92,6 +102,7 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     --models)
       sinew_install_packages python3 python3-pip
       sinew_fetch_myosuite
+      sinew_fetch_robots
       echo "$SINEW_CACHE/myosuite-2.12.2/myosuite" ;;
     *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac

@@ -11,12 +11,21 @@ static bool write_place(char *place, size_t size, const char *prefix, const char
   return n > 0 && (size_t)n < size;
 }
 
+// What setup fetches: how its names begin, and its folder below that of the cache. clients/setup.sh has the versions,
+// too.
+static const struct {
+  const char *name, *folder;
+} fetched[SN_PLACES_OF_MODELS - 1] = {{"myosuite=", "myosuite-2.12.2/myosuite"},
+                                      {"dm_control=", "dm_control-1.0.50/dm_control"},
+                                      {"gymnasium=", "gymnasium-1.4.0/gymnasium"}};
+
 int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]) {
   char root[SN_PLACE_SIZE];
   int n = 0;
   n += sn_program_folder(root, sizeof root) && write_place(place[n], SN_PLACE_SIZE, "", root, "../share/sinew/models");
-  n += sn_cache_folder(root, sizeof root) &&
-       write_place(place[n], SN_PLACE_SIZE, "myosuite=", root, "myosuite-2.12.2/myosuite");
+  if (!sn_cache_folder(root, sizeof root)) return n;
+  for (int i = 0; i < SN_PLACES_OF_MODELS - 1; ++i)
+    n += write_place(place[n], SN_PLACE_SIZE, fetched[i].name, root, fetched[i].folder);
   return n;
 }
 

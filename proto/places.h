@@ -6,10 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SN_PLACE_SIZE = 512, SN_PLACES_OF_MODELS = 2 };
+enum { SN_PLACE_SIZE = 512, SN_PLACES_OF_MODELS = 4 };
 
 // Lists folders of models as in the daemon's setting `models`, "FOLDER" or "NAME=FOLDER", whether they exist or not.
-// They are those of the installation, and MyoSuite's where setup puts them. Returns how many.
+// They are those of the installation, and those of MyoSuite, dm_control and Gymnasium where setup puts them. Returns
+// how many.
 int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]);
 
 // Writes the installation's folder of tasks into path[size]. Returns false when it cannot be told.

@@ -136,7 +136,7 @@ static void complete_address(const SnConfig *config, const char *folder, const c
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
   char folder[SN_CONFIG_TEXT_SIZE - 64];
   SnCode code = complete_import(config, err);
-  // Of defaults some may be missing: MyoSuite that nobody has fetched.
+  // Of defaults some may be missing: models that nobody has fetched.
   if (code == SN_OK) code = sn_folders_check(&config->models, "models", err);
   if (code == SN_OK) code = sn_folders_check(&config->tasks, "tasks", err);
   if (code != SN_OK) return code;

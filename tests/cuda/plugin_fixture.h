@@ -61,19 +61,10 @@ static inline bool scene_open(Scene *x, const char *name) {
   snprintf(path, sizeof path, "%s/../planner/tasks/%s.yaml", SN_TEST_SOURCE_DIR, name);
   x->task = sn_task_load(path, &err);
   if (!x->task) fail_msg("%s", err.text);
-  snprintf(path, sizeof path, "%s/../physics/models/%s", SN_TEST_SOURCE_DIR, x->task->model);
-  FILE *f = fopen(path, "r");
-  if (!f && sn_oracle_myosuite()) {
-    snprintf(path, sizeof path, "%s/../%s", sn_oracle_myosuite(), x->task->model);
-    f = fopen(path, "r");
-  }
-  if (!f) {
-    printf("%s: skipped, no model %s here\n", name, x->task->model);
-    assert_null(sn_oracle_myosuite());
+  if (!sn_oracle_find_model(x->task->model, path)) {
     sn_task_free(x->task);
     return false;
   }
-  fclose(f);
   sn_oracle_load_file(&x->o, path);
   scene_start(x);
   return true;

@@ -19,10 +19,12 @@ static void test_models_and_tasks(void **state) {
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
   assert_true(sn_program_folder(program, sizeof program));
   setenv("XDG_CACHE_HOME", "/a", 1);
-  assert_int_equal(sn_places_of_models(place), 2);
+  assert_int_equal(sn_places_of_models(place), 4);
   snprintf(wanted, sizeof wanted, "%s/../share/sinew/models", program);
   assert_string_equal(place[0], wanted);
   assert_string_equal(place[1], "myosuite=/a/sinew/myosuite-2.12.2/myosuite");
+  assert_string_equal(place[2], "dm_control=/a/sinew/dm_control-1.0.50/dm_control");
+  assert_string_equal(place[3], "gymnasium=/a/sinew/gymnasium-1.4.0/gymnasium");
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
   assert_int_equal(sn_places_of_models(place), 1);

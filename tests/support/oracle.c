@@ -25,17 +25,41 @@ void sn_oracle_load_file(SnOracle *o, const char *path) {
   start(o, sn_oracle_read_file(path, &err), &err);
 }
 
+// Writes the path of what was unpacked into the cache folder. Returns whether it is there.
+static bool fetched(const char *below, char path[4096]) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  snprintf(path, 4096, "%s%s/sinew/%s", cache ? cache : home ? home : "", cache ? "" : "/.cache", below);
+  struct stat st;
+  return stat(path, &st) == 0;
+}
+
 const char *sn_oracle_myosuite(void) {
   static char path[4096];
-  const char *dir = getenv("SINEW_MYOSUITE_DIR"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  if (dir)
-    snprintf(path, sizeof path, "%s", dir);
-  else if (cache)
-    snprintf(path, sizeof path, "%s/sinew/myosuite-2.12.2/myosuite", cache);
-  else
-    snprintf(path, sizeof path, "%s/.cache/sinew/myosuite-2.12.2/myosuite", home ? home : "");
+  const char *dir = getenv("SINEW_MYOSUITE_DIR");
+  if (!dir) return fetched("myosuite-2.12.2/myosuite", path) ? path : NULL;
   struct stat st;
+  snprintf(path, sizeof path, "%s", dir);
   return stat(path, &st) == 0 ? path : NULL;
+}
+
+bool sn_oracle_find_model(const char *model, char path[4096]) {
+  static const char *const packages[] = {"dm_control/", "dm_control-1.0.50", "gymnasium/", "gymnasium-1.4.0"};
+  char folder[4096];
+  bool there = true;
+  snprintf(path, 4096, "%s/../physics/models/%s", SN_TEST_SOURCE_DIR, model);
+  if (strncmp(model, "myosuite/", 9) == 0) {
+    there = sn_oracle_myosuite() != NULL;
+    snprintf(path, 4096, "%s%s", there ? sn_oracle_myosuite() : "", strchr(model, '/'));
+  }
+  for (int i = 0; i < 4; i += 2) {
+    if (strncmp(model, packages[i], strlen(packages[i])) != 0) continue;
+    there = fetched(packages[i + 1], folder);
+    snprintf(path, 4096, "%.3000s/%.1000s", folder, model);
+  }
+  struct stat st;
+  if (!there) printf("skipped: no model %s here\n", model);
+  if (there && stat(path, &st) != 0) fail_msg("there is no model %s", path);
+  return there;
 }
 
 void sn_oracle_needs_myosuite(void) {

@@ -25,6 +25,10 @@ void sn_oracle_load_file(SnOracle *o, const char *path);
 // folder. Returns NULL when it is not there; a test then skips and says so.
 const char *sn_oracle_myosuite(void);
 
+// Writes the path of a task's model: a file of physics/models, or of a package in the cache folder. Returns false,
+// having said so, where that package was not fetched; fails the test where it has no such file.
+bool sn_oracle_find_model(const char *model, char path[4096]);
+
 // Ends the running test as skipped, and says so, where that folder is not there. Call it behind the checks that need no
 // models.
 void sn_oracle_needs_myosuite(void);

@@ -53,6 +53,18 @@ def test_myosuite_models_are_found(myosuite: Path) -> None:
     assert find_model(name, "/elsewhere") == myosuite.parent / name
 
 
+@pytest.mark.parametrize("name", ["dm_control/suite/walker.xml", "gymnasium/envs/mujoco/assets/ant.xml"])
+def test_models_of_fetched_packages_are_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(NotFoundError, match=r"clients/setup\.sh --models"):
+        find_model(name)
+    version = {"dm_control": "dm_control-1.0.50", "gymnasium": "gymnasium-1.4.0"}[name.partition("/")[0]]
+    file = tmp_path / "sinew" / version / name
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert find_model(name) == file
+
+
 def test_a_body_steps_as_mujoco(models: Path) -> None:
     model = load_model(models / "arm_reach.xml")
     body, data = Body(model, timestep=0.004), mujoco.MjData(model)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_model", "load_described", "load_model", "take_warnings"]
 
-_MYOSUITE = "myosuite-2.12.2"
+# What clients/setup.sh fetches: how names begin, and the folder that has them.
+_FETCHED = {"myosuite": "myosuite-2.12.2", "dm_control": "dm_control-1.0.50", "gymnasium": "gymnasium-1.4.0"}
 _SIZES = ("nq", "nv", "na", "nu", "nmocap")
 
 
@@ -34,18 +35,19 @@ def find_model(name: str, file: str = "") -> Path:
     Raises
     ------
     NotFoundError
-        It is neither there, nor among the models of the package, nor among MyoSuite's.
+        It is neither there, nor among the models of the package, nor among fetched ones.
     """
     places = [Path(file)] if file else []
     places.append(share("models/arm_reach.xml").parent / name)
-    if name.startswith("myosuite/"):
-        places.append(_cache() / _MYOSUITE / name)
+    fetched = _FETCHED.get(name.partition("/")[0])
+    if fetched:
+        places.append(_cache() / fetched / name)
     for place in places:
         for path in (place, place.with_name(place.name + ".xml")):
             if path.is_file() and os.access(path, os.R_OK):
                 return path
     looked = ", ".join(map(str, places))
-    raise NotFoundError(f"model {name!r} is in none of {looked}; clients/setup.sh --models fetches MyoSuite's")
+    raise NotFoundError(f"model {name!r} is in none of {looked}; clients/setup.sh --models fetches those of others")
 
 
 def load_model(path: str | os.PathLike[str]) -> mujoco.MjModel:
