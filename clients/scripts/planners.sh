@@ -2,24 +2,29 @@
 # Compares all planners over several tasks at equal computing time a plan, in closed loops with MuJoCo as the body: which
 # one to take for which kind of task.
 #
-#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [--tasks TASK,...] [FOLDER]
+#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [--robots] [--tasks TASK,...] [FOLDER]
 #
-# FOLDER (default: sinew-planners) gets a file of JSON lines a task (a run that was broken off goes on after those that it
-# has), curves of the cost over time a task, table.md, and planners.svg: mean costs relative to the best one of a task. The table
-# is printed, with --json the lines instead. --quick: a short run of one task, two planners and one seed. Tasks of MyoSuite
-# are left out where its models are not there. Ten minutes on two idle cores. Timed plans depend on the machine and its load.
+# A TASK is one of the script's own (arms and hands; with --robots those with motors), or any other as
+# NAME:SECONDS:PLAN:STEPS, seconds of motion, seconds of computing a plan, and time steps between two plans.
+#
+# FOLDER (default: sinew-planners) gets a file of JSON lines a task, curves of the cost over time a task, table.md, table.csv
+# (a row a run), and planners.svg: mean costs relative to the best one of a task. A run that has its line is not run again, so
+# that what was broken off (Ctrl-C) goes on where it was; tables are written after each task. The table is printed, with
+# --json the lines instead. --quick: a short run of one task, two planners and one seed. Tasks whose models were not fetched
+# are left out. Ten minutes on two idle cores, with --robots half an hour. Timed plans depend on the machine and its load.
 #
 # Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), and gnuplot
 # for the pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
-bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" quick=0 json=0
+usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" robots=0 quick=0 json=0
 while [ $# -gt 0 ]; do
   case "$1" in
   --help | -h) usage; exit ;;
   --quick) quick=1 ;;
   --json) json=1 ;;
+  --robots) robots=1 ;;
   --seeds) seeds=${2:?--seeds needs a number}; shift ;;
   --only) only=${2:?--only needs planners}; shift ;;
   --tasks) some=${2:?--tasks needs names}; shift ;;
@@ -36,31 +41,72 @@ cart_pole 3 0.01 4
 hand_pose 1 0.1 16
 hand_balls 1.5 0.15 16
 ball_catch 1 0.2 16"
-for task in ${some//,/ }; do
-  grep -q "^$task " <<<"$tasks" || { echo "planners.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$tasks" | xargs)" >&2; exit 2; }
-done
+motors="reacher 2 0.005 2
+cartpole_swingup 3 0.03 4
+half_cheetah 3 0.03 4
+hopper 3 0.03 4
+walker 3 0.04 4
+quadruped 3 0.06 4
+gripper_lift 3 0.08 8
+humanoid_stand 2 0.1 4
+humanoid_walk 2 0.15 4"
+known="$tasks
+$motors"
+[ "$robots" = 0 ] || tasks=$motors
+if [ -n "$some" ]; then
+  tasks=
+  for task in ${some//,/ }; do
+    row=$(grep "^$task " <<<"$known" || true)
+    if [[ $task =~ ^[^:]+:[0-9.]+:[0-9.]+:[0-9]+$ ]]; then row=${task//:/ }; fi
+    [ -n "$row" ] || { echo "planners.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$known" | xargs)," \
+      "and not NAME:SECONDS:PLAN:STEPS" >&2; exit 2; }
+    tasks+="$row"$'\n'
+  done
+fi
 if [ "$quick" = 1 ]; then tasks="cart_pole 0.2 0.005 4" seeds=1 only=${only:-sampling,adam}; fi
 
 mkdir -p "$folder"
 rows=$folder/rows.txt
 : >"$rows"
-while read -r task seconds plan execute; do
-  [ -z "$some" ] || [[ ,$some, == *,$task,* ]] || continue
-  if ! "$bench" compare --task "$task" --planners --equal time --plan-seconds "$plan" --seconds "$seconds" \
-    --execute "$execute" --seeds "$seeds" ${only:+--only "$only"} --markdown --out "$folder/$task.jsonl" \
-    --picture "$folder/$task.png" --quiet 2>"$folder/errors.txt" >>"$rows"; then
-    grep -q "myosuite.* is not\|no model\|not found" "$folder/errors.txt" || { cat "$folder/errors.txt" >&2; exit 1; }
-    echo "planners.sh: $task is left out: $(head -1 "$folder/errors.txt")" >&2
-  fi
-done <<<"$tasks"
-rm -f "$folder/errors.txt"
 
-{
-  echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan |"
-  echo "| --- | --- | --- | --- | --- | --- | --- |"
-  cat "$rows"
-} >"$folder/table.md"
-rm "$rows"
+# Writes table.md from the rows that there are, and table.csv from all lines of JSON.
+write_tables() {
+  {
+    echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan |"
+    echo "| --- | --- | --- | --- | --- | --- | --- |"
+    cat "$rows"
+  } >"$folder/table.md"
+  python3 - "$folder" >"$folder/table.csv" <<'END'
+import csv, json, pathlib, sys
+
+names = ["task", "cell", "seed", "success", "seconds", "execute", "plan_seconds", "cost_mean", "cost_end", "iterations", "ms_per_plan"]
+out = csv.writer(sys.stdout)
+out.writerow(["planner" if name == "cell" else name for name in names])
+for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
+    for line in file.read_text().splitlines():
+        if line.endswith("}"):  # the last one may be cut
+            run = json.loads(line)
+            out.writerow([run.get(name, "") for name in names])
+END
+}
+
+n=0 count=$(grep -c . <<<"$tasks") began=$SECONDS
+while read -r task seconds plan execute; do
+  [ -n "$task" ] || continue
+  n=$((n + 1))
+  [ "$quick" = 1 ] || echo "planners.sh: $task, task $n of $count, after $((SECONDS - began)) s" >&2
+  name=${task##*/}
+  progress=--quiet
+  [ -t 2 ] && progress=""
+  if ! "$bench" compare --task "$task" --planners --equal time --plan-seconds "$plan" --seconds "$seconds" \
+    --execute "$execute" --seeds "$seeds" ${only:+--only "$only"} --markdown --out "$folder/${name%.yaml}.jsonl" \
+    --picture "$folder/${name%.yaml}.png" $progress 2>&1 >>"$rows" | tee "$folder/errors.txt" >&2; then
+    grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
+    echo "planners.sh: $task is left out" >&2
+  fi
+  write_tables
+done <<<"$tasks"
+rm -f "$folder/errors.txt" "$rows"
 if [ "$json" = 1 ]; then cat "$folder"/*.jsonl; else cat "$folder/table.md"; fi
 command -v gnuplot >/dev/null || { echo "planners.sh: no pictures, gnuplot is missing" >&2; exit 0; }
 
