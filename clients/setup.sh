@@ -74,6 +74,19 @@ sinew_fetch_mujoco() {
 
 sinew_fetch_myosuite() {
   sinew_wheel myosuite 2.12.2 bec0133d9d4ba0249aeccdd7de632eead4749436ffb4e5a3c44a8f9cedafd9ea
+  sinew_place_models
+}
+
+# Puts the models of clients/myosuite beside those that they include, and the left hand of MPL_sim with a racket in it.
+# Leaves what is there already, as it is: models are compiled again when the time of a file changes.
+sinew_place_models() {
+  local from myosuite="$SINEW_CACHE/myosuite-2.12.2/myosuite" to file hand
+  from=$(dirname "${BASH_SOURCE[0]}")/myosuite to=$myosuite/envs/myo/assets/sinew
+  mkdir -p "$to"
+  for file in "$from"/*.xml; do cmp -s "$file" "$to/${file##*/}" || cp "$file" "$to/"; done
+  hand=$(sed 's#^\( *\)<site name="prosthesis/palm_back".*#&\n\1<include file="racket.xml"/>#' "$myosuite/simhive/MPL_sim/assets/handL_chain.xml")
+  [[ $hand = *racket.xml* ]] || { sinew_say "MyoSuite's handL_chain.xml has no site prosthesis/palm_back"; return 1; }
+  cmp -s <(echo "$hand") "$to/prosthesis_with_racket.xml" || echo "$hand" >"$to/prosthesis_with_racket.xml"
 }
 
 # Robots of the tasks that have no muscles: dm_control (Apache 2.0) and Gymnasium (MIT).

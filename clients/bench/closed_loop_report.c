@@ -74,6 +74,7 @@ cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *res
   cJSON_AddNumberToObject(o, "plan_seconds", args->plan_seconds);
   add_body(o, args, result);
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
+  cJSON_AddNumberToObject(o, "score", plant_record_score(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
   add_measures(o, r);
   cJSON_AddNumberToObject(o, "plans", r->nplan);

@@ -45,6 +45,9 @@ static const Planner variants[] = {
     {"sampling-64", {"planner=sampling", "candidates=64", "noise=brown"}},
     {"sampling-256", {"planner=sampling", "candidates=256", "noise=brown"}},
     {"sampling-1024", {"planner=sampling", "candidates=1024", "noise=brown"}},
+    {"sampling-2048", {"planner=sampling", "candidates=2048", "noise=brown"}},
+    {"hybrid", {"planner=hybrid", "cfd=cfd"}},
+    {"ilqg", {"planner=ilqg", "cfd=none"}},
 };
 static const char *const modes[] = {"steps", "time"};
 enum {
@@ -315,8 +318,8 @@ static void print_table(Compare *x) {
   printf("\nMedians over the seeds.\n");
 }
 
-// The median over the seeds of the cost at each time: a block of "time cost" a planner and mode, apart by two blank
-// lines, as gnuplot reads them by index. False when the file cannot be written.
+// The median, the least and the largest over the seeds of the cost at each time: a block of "time cost least largest" a
+// planner and mode, apart by two blank lines, as gnuplot reads them by index. False when the file cannot be written.
 static bool write_curves(Compare *x, const char *path) {
   FILE *out = fopen(path, "w");
   if (!out) return false;
@@ -327,15 +330,18 @@ static bool write_curves(Compare *x, const char *path) {
       const int n = first ? cJSON_GetArraySize(cJSON_GetObjectItem(first, "time")) : 0;
       fprintf(out, "# equal %s, %s\n", modes[m], x->planner[p].name);
       for (int i = 0; i < n; ++i) {
-        double value[SEEDS_MAX];
+        double value[SEEDS_MAX], least = INFINITY, largest = -INFINITY;
         int k = 0;
         for (int s = 0; s < x->seeds; ++s) {
           const cJSON *o = *cell_of(x, m, p, s);
           const cJSON *c = o ? cJSON_GetArrayItem(cJSON_GetObjectItem(o, "cost"), i) : NULL;
-          if (cJSON_IsNumber(c)) value[k++] = c->valuedouble;
+          if (!cJSON_IsNumber(c)) continue;
+          value[k++] = c->valuedouble;
+          least = fmin(least, c->valuedouble);
+          largest = fmax(largest, c->valuedouble);
         }
         const double time = cJSON_GetArrayItem(cJSON_GetObjectItem(first, "time"), i)->valuedouble;
-        if (k > 0) fprintf(out, "%.6g %.9g\n", time, sn_median(value, k));
+        if (k > 0) fprintf(out, "%.6g %.9g %.9g %.9g\n", time, sn_median(value, k), least, largest);
       }
       fprintf(out, "\n\n");
     }
@@ -343,18 +349,24 @@ static bool write_curves(Compare *x, const char *path) {
 }
 
 static const char script[] =
-    "set terminal pngcairo noenhanced size 1100,500 font 'sans,11'\n"
+    "if (ARG2[strlen(ARG2)-3:*] eq '.svg') {\n"
+    "  set terminal svg noenhanced size 1100,500 font 'sans,11' background 'white'\n"
+    "} else {\n"
+    "  set terminal pngcairo noenhanced size 1100,500 font 'sans,11'\n"
+    "}\n"
     "set output ARG2\n"
     "both = ARG6 eq ''\n"
     "set multiplot layout 1,(both ? 2 : 1) title ARG3 font ',14'\n"
     "set grid lc rgb '#dddddd'\n"
     "set logscale y\n"
     "set xlabel 'time [s]'\n"
-    "set ylabel 'cost, median over the seeds'\n"
+    "set ylabel 'cost: median of the seeds, and all of them'\n"
+    "set style fill transparent solid 0.12 noborder\n"
     "n = int(ARG4)\n"
     "do for [m=0:both] {\n"
     "  set title (both ? m == 0 : ARG6 eq 'steps') ? 'equal plan steps' : 'equal planning time'\n"
-    "  plot for [p=0:n-1] ARG1 index (m*n+p) using 1:2 with lines lw 2 title word(ARG5, p+1)\n"
+    "  plot for [p=0:n-1] ARG1 index (m*n+p) using 1:3:4 with filledcurves lc p+1 notitle, \\\n"
+    "    for [p=0:n-1] ARG1 index (m*n+p) using 1:2 with lines lw 2 lc p+1 title word(ARG5, p+1)\n"
     "}\n"
     "unset multiplot\n";
 
@@ -508,8 +520,10 @@ int mode_compare(int argc, char **argv) {
       {0}};
   static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
-      "Compares planners on a task: adam, adam with contacts from distance, sampling with 64, 256 and 1024 candidates "
-      "(brown noise), at equal plan steps and at equal planning time.\vExample: sinew-bench compare --task hand_pose "
+      "Compares planners on a task: adam, adam with contacts from distance, sampling with 64, 256, 1024 and 2048 "
+      "candidates "
+      "(brown noise), hybrid with contacts from distance and ilqg, at equal plan steps and at equal planning "
+      "time.\vExample: sinew-bench compare --task hand_pose "
       "--quick --out pose.jsonl\n\nExit status: 0 all cells are measured, 3 not.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;

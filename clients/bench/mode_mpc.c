@@ -106,6 +106,7 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   for (int k = 0; k < r->nmeasure; ++k)
     printf("%s %.4g at the end, %.4g at most over the last %g s (wanted %g)\n", r->measure_name[k],
            r->sample[r->nsample - 1].measure[k], plant_record_worst(r, k), r->measure_during[k], r->measure_below[k]);
+  if (r->nmeasure > 0) printf("all of that was so in %.1f %% of the time\n", 100 * plant_record_score(r));
   printf("contacts of the %s, %g ms a step of the body, latency %g ms\n", r->task_contacts ? "task" : "model",
          1e3 * result->plant_step, 1e3 * c->latency);
   printf("controls change by %.3g per second, and jump by %.3g (p50), %.3g (p99) from plan to plan\n",

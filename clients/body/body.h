@@ -139,6 +139,9 @@ double plant_record_miss_share(const PlantRecord *r);
 bool plant_record_success(const PlantRecord *r);
 // Returns the largest value of measure k in the time that counts; NaN if one of them is.
 double plant_record_worst(const PlantRecord *r, int k);
+// Returns the part of the samples, in [0, 1], in which all measures were within their bounds: MyoSuite calls that
+// score. NaN without samples or measures.
+double plant_record_score(const PlantRecord *r);
 // Frees what the record holds.
 void plant_record_free(PlantRecord *r);
 

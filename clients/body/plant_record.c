@@ -177,3 +177,14 @@ double plant_record_worst(const PlantRecord *r, int k) {
     if (r->sample[i].time >= end - r->measure_during[k] - 1e-9) worst = sn_larger(worst, r->sample[i].measure[k]);
   return worst;
 }
+
+double plant_record_score(const PlantRecord *r) {
+  if (r->nsample == 0 || r->nmeasure == 0) return (double)NAN;
+  int good = 0;
+  for (int i = 0; i < r->nsample; ++i) {
+    bool all = true;
+    for (int k = 0; k < r->nmeasure; ++k) all = all && r->sample[i].measure[k] <= r->measure_below[k];
+    good += all;
+  }
+  return (double)good / r->nsample;
+}

@@ -141,6 +141,7 @@ void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
     cJSON_AddNumberToObject(one, "during", r->measure_during[k]);
   }
   cJSON_AddBoolToObject(o, "success", plant_record_success(r));
+  cJSON_AddNumberToObject(o, "score", plant_record_score(r));
   cJSON_AddBoolToObject(o, "diverged", r->diverged);
   add_plans(o, r, opt);
   cJSON_AddNumberToObject(o, "steps", r->nsample - 1);

@@ -135,7 +135,8 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
 }
 
 void sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl) {
-  for (int i = 0; i < m->nu; ++i) ctrl[i] = (sn_real)task->plan_initial;
+  const int key = task->plan_keyframe ? keyframe_index(task, m) : -1;
+  for (int i = 0; i < m->nu; ++i) ctrl[i] = key >= 0 ? m->key_ctrl[key * m->nu + i] : (sn_real)task->plan_initial;
   for (int k = 0; k < task->nplan; ++k) {
     const int i = sn_model_find(m, SN_NAME_ACTUATOR, task->plan[k].name);
     for (int j = 0; i >= 0 && j < m->actuator_ctrlnum[i]; ++j)

@@ -263,12 +263,14 @@ static void read_perturb(SnReader *r, const SnNode *node, void *target) {
   sn_yaml_fill(r, node, "perturb", fields, COUNT(fields), target);
 }
 
-// plan: one number for all controls, or a map of named ones.
+// plan: one number for all controls, a map of named ones, or the word keyframe.
 static void read_plan(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
   NamedList list = {0};
   if (node->kind == SN_NODE_MAP)
     read_named(r, node, "plan", 0, 0, &list);
+  else if (node->kind == SN_NODE_SCALAR && strcmp(node->text, "keyframe") == 0)
+    t->plan_keyframe = true;
   else
     t->plan_initial = sn_yaml_number(r, node, "plan", 0, 0, 0);
   t->plan = list.value;
@@ -473,6 +475,8 @@ SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *
     SnReader reader = {.arena = &owner->arena, .issues = &issues};
     sn_yaml_fill(&reader, root, "task", task_fields, COUNT(task_fields), task);
     link_measures(&reader, task);
+    if (task->plan_keyframe && !task->keyframe)
+      sn_issue(&issues, sn_yaml_member(root, "plan")->place, "plan: the controls of a keyframe want initial.keyframe");
   }
   sn_arena_free(&tree);
   if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return task;

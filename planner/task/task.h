@@ -180,6 +180,7 @@ typedef struct SnTask {
   int nperturb;
   SnNamedValue *perturb;  // (nperturb) half widths of named joints, in place of perturb_joints
   double plan_initial;    // initial plan: every control, clamped to its range
+  bool plan_keyframe;     // the controls of the keyframe, in place of plan_initial
   int nplan;
   SnNamedValue *plan;  // (nplan) controls of named actuators, in place of plan_initial
 

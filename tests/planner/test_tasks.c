@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "planner/planner.h"
+#include "tests/planner/plans.h"
 #include "tests/support/oracle.h"
 
 static const char *folder = SN_TEST_SOURCE_DIR "/../planner/tasks";
@@ -172,6 +173,45 @@ static void catch_misses(void **state) {
     printf("ball_catch, seed %d: zero control misses by %.3f m\n", (int)seed, nearest);
     assert_true(nearest > 0.05 && cost[STEPS - 1] > 0.3);
     free(ctrl);
+    close_fixture(&x);
+  }
+}
+
+// By MuJoCo: under the plan that the task begins with the ball touches neither hand nor racket while a plan looks
+// ahead. So the cost does not depend on any control there, and its gradient is zero; that with contacts from distance
+// is not.
+static void tennis_needs_contacts_from_distance(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed <= 2; ++seed) {
+    Fixture x;
+    if (!open_fixture(&x, "bionic_tennis", seed)) skip();
+    mjModel *m = x.o.mj;
+    mjData *d = x.o.d;
+    const SnState *s = sn_planner_initial(x.p);
+    mj_resetData(m, d);
+    for (int i = 0; i < m->nq; ++i) d->qpos[i] = (double)s->qpos[i];
+    for (int i = 0; i < m->nv; ++i) d->qvel[i] = (double)s->qvel[i];
+    for (int i = 0; i < m->na; ++i) d->act[i] = (double)s->act[i];
+    sn_real ctrl[128];
+    assert_true(m->nu <= 128);
+    sn_task_initial_plan(x.task, sn_planner_model(x.p), seed, ctrl);
+    for (int i = 0; i < m->nu; ++i) d->ctrl[i] = (double)ctrl[i];
+    const int ball = mj_name2id(m, mjOBJ_GEOM, "ball");
+    for (int k = 0; k < 256; ++k) {
+      mj_step(m, d);
+      for (int c = 0; c < d->ncon; ++c) assert_true(d->contact[c].geom[0] != ball && d->contact[c].geom[1] != ball);
+    }
+    SnError err = {0};
+    SnSettings settings = x.task->settings;
+    settings.adam_iterations = 1;
+    for (int cfd = 0; cfd < 2; ++cfd) {
+      settings.cfd = cfd ? SN_CFD_BACKWARD : SN_CFD_NONE;
+      assert_int_equal(sn_planner_configure(x.p, &settings, &err), SN_OK);
+      const SnPlanRequest r = request_of(x.p, 0);
+      const SnPlan plan = plan_of(x.p, &r);
+      printf("bionic_tennis, seed %d, cfd %d: norm of the gradient %g\n", (int)seed, cfd, plan.gradient_norm);
+      assert_true(cfd ? plan.gradient_norm > 1e-3 : plan.gradient_norm == 0);
+    }
     close_fixture(&x);
   }
 }
@@ -392,10 +432,16 @@ static void balls_on_a_grid(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load),        cmocka_unit_test(cart_pole),
-                                     cmocka_unit_test(balls),           cmocka_unit_test(pose),
-                                     cmocka_unit_test(catch_misses),    cmocka_unit_test(arm),
-                                     cmocka_unit_test(arm_follows),     cmocka_unit_test(arm_follows_on_a_grid),
-                                     cmocka_unit_test(balls_on_a_grid), cmocka_unit_test(robots)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_load),
+                                     cmocka_unit_test(cart_pole),
+                                     cmocka_unit_test(balls),
+                                     cmocka_unit_test(pose),
+                                     cmocka_unit_test(catch_misses),
+                                     cmocka_unit_test(arm),
+                                     cmocka_unit_test(arm_follows),
+                                     cmocka_unit_test(arm_follows_on_a_grid),
+                                     cmocka_unit_test(balls_on_a_grid),
+                                     cmocka_unit_test(robots),
+                                     cmocka_unit_test(tennis_needs_contacts_from_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,22 @@ static void success(void **state) {
   plant_record_free(&r);
 }
 
+// The score is the part of all samples in which all was well, whatever is wanted at the end.
+static void score(void **state) {
+  (void)state;
+  PlantRecord r = record_of(1, 0.01, 0.3);
+  int good = 0;
+  for (int i = 0; i < r.nsample; ++i) good += r.sample[i].measure[0] <= r.measure_below[0];
+  assert_true(good > 0 && good < r.nsample);
+  assert_true(plant_record_score(&r) == (double)good / r.nsample);
+  r.sample[r.nsample - 1].measure[0] = (double)NAN;
+  assert_true(plant_record_score(&r) == (double)(good - 1) / r.nsample);
+  r.nmeasure = 0;
+  assert_true(isnan(plant_record_score(&r)));
+  r.nmeasure = 1;
+  plant_record_free(&r);
+}
+
 // One control goes up and down by 2 at every sample, which are 0.1 s apart; the other stays.
 static void variation(void **state) {
   (void)state;
@@ -118,8 +134,8 @@ static void handovers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(success), cmocka_unit_test(variation),
-                                     cmocka_unit_test(plans_are_counted), cmocka_unit_test(rows_of_a_plan),
-                                     cmocka_unit_test(handovers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(success),        cmocka_unit_test(score),
+                                     cmocka_unit_test(variation),      cmocka_unit_test(plans_are_counted),
+                                     cmocka_unit_test(rows_of_a_plan), cmocka_unit_test(handovers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

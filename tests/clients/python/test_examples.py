@@ -21,11 +21,12 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "arm_jax.py": (["--iterations", "40"], ["jax"], r"starts (\S+) -> (\S+),", 0.5),
     "lqr.py": ([], ["scipy"], r"is (\S+), with it (\S+)", 0.99),
     "billiard_cfd.py": ([], [], r"from distance: +distance from (\S+) mm to (\S+) mm", 0.1),
+    "cfd_wall.py": ([], [], r"nothing +0\.5 +\S+ +-?0\.000 +(\S+)[\s\S]*wall +0\.5 +\S+ +-?0\.000 +(\S+)", 0.5),
     "muscle_strength.py": ([], [], r"0: error +(\S+) mrad[\s\S]*3: error +(\S+) mrad", 0.05),
     "gym_agent.py": (["--rounds", "6"], ["gymnasium"], r"mean cost of a step (\S+) -> (\S+),", 0.9),
     "controller.py": (["--seconds", "1"], ["zmq"], r"of the hand (\S+) mm at first, (\S+) mm", 0.5),
 }
-WITHOUT_PICTURE = {"gradient_in_ten_lines.py"}
+WITHOUT_PICTURE = {"gradient_in_ten_lines.py", "cfd_wall.py"}
 
 
 def test_every_example_has_a_case() -> None:

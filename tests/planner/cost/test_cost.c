@@ -437,6 +437,28 @@ static void initial_velocities(void **state) {
   sn_task_free(task);
 }
 
+// The controls of a keyframe as the initial plan: MuJoCo's own numbers, clamped to ranges, and changed by the seed.
+static void plan_of_a_keyframe(void **state) {
+  (void)state;
+  SnOracle other;
+  sn_oracle_load_string(&other,
+                        "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
+                        "<motor joint='j' ctrlrange='-1 1'/><motor joint='j' ctrlrange='0 2'/></actuator>"
+                        "<keyframe><key name='rest' qpos='1'/><key name='held' ctrl='.25 5'/></keyframe></mujoco>");
+  const char *text =
+      "model: x\ninitial: {keyframe: held}\nperturb: {plan: 0.1}\nplan: keyframe\nterms:\n  - {name: a, residual: "
+      "{control: all}}\n";
+  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
+  if (!task) fail_msg("%s", err.text);
+  sn_real ctrl[2], moved[2];
+  sn_task_initial_plan(task, other.m, 0, ctrl);
+  assert_true((double)ctrl[0] == other.mj->key_ctrl[2] && ctrl[1] == 2);
+  sn_task_initial_plan(task, other.m, 7, moved);
+  assert_true(moved[0] != ctrl[0] && fabs((double)(moved[0] - ctrl[0])) <= 0.1);
+  sn_task_free(task);
+  sn_oracle_free(&other);
+}
+
 static void live(void **state) {
   (void)state;
   SnTask *task;
@@ -463,12 +485,24 @@ static void live(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(positions),  cmocka_unit_test(frames),        cmocka_unit_test(orientations),
-      cmocka_unit_test(joints),     cmocka_unit_test(actuators),     cmocka_unit_test(sensors),
-      cmocka_unit_test(schedules),  cmocka_unit_test(captured),      cmocka_unit_test(norms),
-      cmocka_unit_test(bad_names),  cmocka_unit_test(live),          cmocka_unit_test(rates),
-      cmocka_unit_test(components), cmocka_unit_test(velocities),    cmocka_unit_test(initial_velocities),
-      cmocka_unit_test(sides),      cmocka_unit_test(entry_weights), cmocka_unit_test(means)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),
+                                     cmocka_unit_test(frames),
+                                     cmocka_unit_test(orientations),
+                                     cmocka_unit_test(joints),
+                                     cmocka_unit_test(actuators),
+                                     cmocka_unit_test(sensors),
+                                     cmocka_unit_test(schedules),
+                                     cmocka_unit_test(captured),
+                                     cmocka_unit_test(norms),
+                                     cmocka_unit_test(bad_names),
+                                     cmocka_unit_test(plan_of_a_keyframe),
+                                     cmocka_unit_test(live),
+                                     cmocka_unit_test(rates),
+                                     cmocka_unit_test(components),
+                                     cmocka_unit_test(velocities),
+                                     cmocka_unit_test(initial_velocities),
+                                     cmocka_unit_test(sides),
+                                     cmocka_unit_test(entry_weights),
+                                     cmocka_unit_test(means)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -117,6 +117,10 @@ static void mistakes(void **state) {
   mistake(text, "timestep: -1 is out of bounds");
   snprintf(text, sizeof text, HEAD "initial: {joints: [1]}\n%s", ok);
   mistake(text, "joints: a map of names and numbers is wanted");
+  snprintf(text, sizeof text, HEAD "plan: keyframe\n%s", ok);
+  mistake(text, "reach.yaml:2:7: plan: the controls of a keyframe want initial.keyframe");
+  snprintf(text, sizeof text, HEAD "plan: keyframes\n%s", ok);
+  mistake(text, "reach.yaml:2:7: plan: 'keyframes' is not a finite number");
   snprintf(text, sizeof text, HEAD "initial: {joint_velocities: 3}\n%s", ok);
   mistake(text, "reach.yaml:2:29: joint_velocities: a map of names and numbers is wanted");
   snprintf(text, sizeof text, HEAD "options: {integrator: implicit}\n%s", ok);
