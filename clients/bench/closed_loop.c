@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "clients/base/api.h"
 #include "clients/base/statistics.h"
@@ -128,6 +129,13 @@ static void start_record(const SinewTask *task, PlantRecord *r) {
 
 //------------------------------------------------------------------------------------ running
 
+// Processor time of the program, all its threads together [s].
+static double processor_time(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 // A plan for the present state, which comes into force once the latency has passed; the first at once, as the body
 // waits for it.
 static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
@@ -137,10 +145,11 @@ static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
   r.state = plant_body_state(&l->body, false);
   r.latency = args->latency_told >= 0 ? args->latency_told : args->latency;
   r.budget = args->plan_seconds;
-  const double began = sn_now_us();
+  const double began = sn_now_us(), worked = processor_time();
   const SinewStatus status = sinew_planner_plan(l->planner, &r, &p, err);
   if (status != SINEW_OK && status != SINEW_ERR_DIVERGED) return status;
   plant_record_plan(&result->record, 1e-6 * (sn_now_us() - began), true);
+  result->processor += processor_time() - worked;
   if (status == SINEW_ERR_DIVERGED) return SINEW_OK;  // the plan before goes on
   result->iterations += p->iterations;
   result->candidates = p->candidates;

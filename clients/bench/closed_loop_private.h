@@ -19,6 +19,7 @@ typedef struct ClosedLoopResult {
   double iterations;   // mean of a plan
   int candidates;      // in the last iteration of the last plan
   double wall;         // the whole loop [s]
+  double processor;    // all plans, on all threads together [s]
   int threads;
   double plant_step;  // time step of the body [s]
   int stride;         // samples from one plan to the next

@@ -2,7 +2,8 @@
 # Compares all planners over several tasks at equal computing time a plan, in closed loops with MuJoCo as the body: which
 # one to take for which kind of task.
 #
-#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [--robots] [--tasks TASK,...] [FOLDER]
+#   clients/scripts/planners.sh [--quick] [--json] [--seeds N] [--only PLANNER,...] [--robots] [--tasks TASK,...] [--processor]
+#                                [FOLDER]
 #
 # A TASK is one of the script's own (arms and hands; with --robots those with motors), or any other as
 # NAME:SECONDS:PLAN:STEPS, seconds of motion, seconds of computing a plan, and time steps between two plans.
@@ -13,18 +14,23 @@
 # --json the lines instead. --quick: a short run of one task, two planners and one seed. Tasks whose models were not fetched
 # are left out. Ten minutes on two idle cores, with --robots half an hour. Timed plans depend on the machine and its load.
 #
+# --processor: in place of so many seconds a plan each planner has the iterations that take as much processor time, of all
+# threads together, as a plan of the task's own planner with its own settings; that is measured first, and kept in
+# FOLDER/TASK.iterations. Such runs depend on their seeds alone, whatever else the machine does.
+#
 # Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), and gnuplot
 # for the pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
-bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" robots=0 quick=0 json=0
+usage() { sed -n '2,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" robots=0 processor=0 quick=0 json=0
 while [ $# -gt 0 ]; do
   case "$1" in
   --help | -h) usage; exit ;;
   --quick) quick=1 ;;
   --json) json=1 ;;
   --robots) robots=1 ;;
+  --processor) processor=1 ;;
   --seeds) seeds=${2:?--seeds needs a number}; shift ;;
   --only) only=${2:?--only needs planners}; shift ;;
   --tasks) some=${2:?--tasks needs names}; shift ;;
@@ -42,12 +48,13 @@ hand_pose 1 0.1 16
 hand_balls 1.5 0.15 16
 ball_catch 1 0.2 16"
 motors="reacher 2 0.005 2
+acrobot 5 0.02 4
 cartpole_swingup 3 0.03 4
 half_cheetah 3 0.03 4
 hopper 3 0.03 4
+gripper_lift 3 0.08 8
 walker 3 0.04 4
 quadruped 3 0.06 4
-gripper_lift 3 0.08 8
 humanoid_stand 2 0.1 4
 humanoid_walk 2 0.15 4"
 known="$tasks
@@ -72,14 +79,15 @@ rows=$folder/rows.txt
 # Writes table.md from the rows that there are, and table.csv from all lines of JSON.
 write_tables() {
   {
-    echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan |"
-    echo "| --- | --- | --- | --- | --- | --- | --- |"
+    echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan | processor ms a plan |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
     cat "$rows"
   } >"$folder/table.md"
   python3 - "$folder" >"$folder/table.csv" <<'END'
 import csv, json, pathlib, sys
 
-names = ["task", "cell", "seed", "success", "seconds", "execute", "plan_seconds", "cost_mean", "cost_end", "iterations", "ms_per_plan"]
+names = ["task", "cell", "seed", "success", "seconds", "execute", "plan_seconds", "cost_mean", "cost_end", "iterations", "ms_per_plan",
+         "cpu_ms_per_plan"]
 out = csv.writer(sys.stdout)
 out.writerow(["planner" if name == "cell" else name for name in names])
 for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
@@ -90,19 +98,68 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
 END
 }
 
+# iterations_of TASK SECONDS EXECUTE: a line "PLANNER ITERATIONS" for each planner, see --processor.
+iterations_of() {
+  local planner
+  for planner in "" sampling adam ilqg lbfgs mppi cem hybrid; do
+    echo "${planner:-own} $("$bench" mpc --task "$1" ${planner:+--planner "$planner"} --execute "$3" --json --quiet \
+      --seconds "$(awk "BEGIN { print 0.1 * $2 }")" 2>"$folder/errors.txt")" || return 1
+  done | python3 -c '
+import json, sys
+for line in sys.stdin:
+    planner, _, text = line.partition(" ")
+    run = json.loads(text)
+    if planner == "own":
+        own, time = run["settings"]["planner"], run["cpu_ms_per_plan"]
+        continue
+    done = run["iterations"]
+    if planner == "hybrid":  # its settings count rounds, each of one iteration of sampling and some of Adam
+        done /= 1 + run["settings"]["hybrid_gradients"]
+    print(planner, max(1, round(done if planner == own else time * done / run["cpu_ms_per_plan"])))'
+}
+
+# compare TASK NAME ARGUMENTS: the runs of a task that are not done, and their rows. Fails where the model was not fetched.
+compare() {
+  local task=$1 name=$2 progress=--quiet
+  shift 2
+  [ -t 2 ] && progress=""
+  if ! "$bench" compare --task "$task" --planners --seeds "$seeds" --markdown --out "$folder/$name.jsonl" $progress "$@" \
+    2>&1 >>"$rows" | tee "$folder/errors.txt" >&2; then
+    grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
+    echo "planners.sh: $task is left out" >&2
+    return 1
+  fi
+}
+
+# by_processor TASK NAME SECONDS EXECUTE: one planner after the other, each with its iterations.
+by_processor() {
+  local planner iterations setting
+  if [ ! -s "$folder/$2.iterations" ]; then
+    iterations_of "$1" "$3" "$4" >"$folder/new.txt" || { cat "$folder/errors.txt" >&2; return 0; }
+    mv "$folder/new.txt" "$folder/$2.iterations"
+  fi
+  while read -r planner iterations; do
+    [ -z "$only" ] || [[ ,$only, == *,$planner,* ]] || continue
+    case $planner in adam | ilqg | lbfgs) setting=${planner}_iterations ;; *) setting=iterations ;; esac
+    compare "$1" "$2" --only "$planner" --equal steps --seconds "$3" --execute "$4" --set "$setting=$iterations" \
+      --picture "$folder/new.png"
+    write_tables
+  done <"$folder/$2.iterations"
+  rm -f "$folder/new.png"
+}
+
 n=0 count=$(grep -c . <<<"$tasks") began=$SECONDS
 while read -r task seconds plan execute; do
   [ -n "$task" ] || continue
   n=$((n + 1))
   [ "$quick" = 1 ] || echo "planners.sh: $task, task $n of $count, after $((SECONDS - began)) s" >&2
   name=${task##*/}
-  progress=--quiet
-  [ -t 2 ] && progress=""
-  if ! "$bench" compare --task "$task" --planners --equal time --plan-seconds "$plan" --seconds "$seconds" \
-    --execute "$execute" --seeds "$seeds" ${only:+--only "$only"} --markdown --out "$folder/${name%.yaml}.jsonl" \
-    --picture "$folder/${name%.yaml}.png" $progress 2>&1 >>"$rows" | tee "$folder/errors.txt" >&2; then
-    grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
-    echo "planners.sh: $task is left out" >&2
+  name=${name%.yaml}
+  if [ "$processor" = 1 ]; then
+    by_processor "$task" "$name" "$seconds" "$execute"
+  else
+    compare "$task" "$name" ${only:+--only "$only"} --equal time --plan-seconds "$plan" --seconds "$seconds" \
+      --execute "$execute" --picture "$folder/$name.png" || true
   fi
   write_tables
 done <<<"$tasks"

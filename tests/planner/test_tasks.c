@@ -86,7 +86,7 @@ static void all_load(void **state) {
     ++n;
   }
   closedir(d);
-  assert_true(n >= 17);
+  assert_true(n >= 22);
   sn_oracle_needs_myosuite();
 }
 

@@ -162,6 +162,10 @@ compare --plan-seconds 0.003 --only adam >rows
 [ "$(grep -c '"cell":"adam"' p.jsonl)" = 3 ] && [ "$(grep -c '"own":"planner=adam cfd=none"' p.jsonl)" = 1 ]
 SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --quick "$PWD/planners" >rows
 [ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md
+# With iterations in place of a time its runs are those of their seeds; none is run again.
+processor() { SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --processor --only adam --seeds 1 --tasks cart_pole:0.2:1:4 "$PWD/work" 2>err; }
+processor >rows && cp work/cart_pole.jsonl before && processor >again && cmp rows again && cmp before work/cart_pole.jsonl
+[ "$(wc -l <work/table.csv)" = 2 ] && [ "$(wc -l <work/cart_pole.iterations)" = 7 ] && grep -q "^adam 16$" work/cart_pole.iterations
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json
